@@ -1,0 +1,58 @@
+#pragma once
+// What a backend is: a type with an element type, storage rules, and a way to run one step.
+//
+// The executor resolves every step's Refs to views once, hands each to prepare(), and keeps what comes back. In the
+// step loop it only calls run(). So prepare() may search, allocate and build primitives; run() may not allocate
+// tensor or scratch memory. Everything a step may touch is in its Operands.
+#include <lrcnn/core/view.hpp>
+#include <lrcnn/data/row_source.hpp>
+#include <lrcnn/network/table.hpp>
+#include <lrcnn/plan/step.hpp>
+#include <lrcnn/plan/target.hpp>
+#include <concepts>
+namespace lrcnn {
+/// A step with its operands resolved to memory. Views that a step does not have are empty (data == nullptr).
+/// For convolutions x, y, dy and dx are dense, rows of x beyond what the window reads are fewer than its stride.
+template <class T>
+struct Operands {
+  Op op{};
+  const Node* node = nullptr;     ///< null for load, copy, add, zero, loss
+  bool accumulate = false;
+  View<const T> x;                ///< may be the same memory as y for an activation (in place)
+  View<T> y;                      ///< read-only in backward_data
+  View<const T> dy;
+  View<T> dx;                     ///< may be the same memory as dy for an activation (in place)
+  View<std::uint8_t> saved;       ///< see saved_view()
+  std::array<const T*, 4> parameters{};    ///< canonical (KCRS, KF, K), null beyond the layer's own
+  std::array<T*, 4> d_parameters{};        ///< likewise
+  T* packed = nullptr;            ///< Target::packed_bytes; null if the backend does not pack
+  T* scratch = nullptr;           ///< likewise: room for a filter gradient in the backend's own layout
+  std::byte* workspace = nullptr;
+  Index workspace_bytes = 0;
+};
+/// Layout of saved state for rows of a layer's output.
+/// Pool indices: one byte for each stored element of y, in y's layout: the winner's place in its window, row-major.
+/// Mask bits: for each row and channel block ceil(w * block / 8) bytes; bit (i % 8) of byte i / 8 is 1 where element
+/// i of the row is positive. As a View: block 1, c = channel blocks, w = bytes of a row.
+constexpr View<std::uint8_t> saved_view(std::uint8_t* data, const Layer& layer, Index n, Index c, Range rows, Index w,
+                                        Index block) {
+  if (layer.kind == Kind::activation) return dense_view(data, n, ceil_div(c, block), rows, ceil_div(w * block, 8));
+  return dense_view(data, n, c, rows, w, block);
+}
+/// Mean loss and hits of a batch, written by the loss step.
+struct LossResult {
+  double sum = 0;       ///< of the losses of all images so far
+  Index correct = 0;    ///< images whose largest logit is the label's
+  Index count = 0;
+};
+template <class B>
+concept Backend = requires(B backend, const Operands<typename B::element>& operands,
+                           typename B::Prepared& prepared) {
+  typename B::element;
+  { B::target } -> std::convertible_to<Target>;
+  { B::name } -> std::convertible_to<std::string_view>;
+  { backend.threads() } -> std::convertible_to<int>;
+  { backend.prepare(operands) } -> std::same_as<typename B::Prepared>;   // every op but load and loss
+  backend.run(prepared, operands);
+};
+}  // namespace lrcnn

@@ -1,0 +1,114 @@
+#pragma once
+// Files that are the old one or the new one, never half of each.
+//
+// The bytes go to a temporary file in the same folder and reach the disk before the file takes the wanted name, which
+// file systems do in one go. Whatever happens on the way (a full disk, a crash, a second writer), a reader finds
+// either what was there before or everything that was to be written. POSIX only.
+#include <lrcnn/core/error.hpp>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+namespace lrcnn {
+namespace detail {
+/// The error of a file that cannot be written, with the remedy that fits errno's value.
+inline DataError cannot_write(const std::filesystem::path& path, int reason) {
+  std::string_view change = "check the folder, or choose another path";
+  switch (reason) {
+    case ENOENT: case ENOTDIR: change = "create its folder, or choose another path"; break;
+    case EISDIR: change = "choose the name of a file"; break;
+    case EACCES: case EPERM: case EROFS: change = "allow writing to it and its folder, or choose another path"; break;
+    case ENOSPC: case EDQUOT: case EFBIG: change = "make room, or choose a path on another disk"; break;
+    default: break;
+  }
+  return DataError(error_text("file '" + path.string() + "' cannot be written: " + std::strerror(reason),
+                              "a new file is written beside it and then takes its name; what was there before is kept",
+                              change));
+}
+/// A file that is removed again unless it was renamed.
+class TemporaryFile {
+ public:
+  /// Creates "<target>.tmp-<process>-<number>" with the access rights of the target, if there is one.
+  explicit TemporaryFile(const std::filesystem::path& target) {
+    static std::atomic<unsigned> number{0};
+    do {
+      name_ = target.string() + ".tmp-" + std::to_string(::getpid()) + '-' + std::to_string(number++);
+      descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    } while (descriptor_ < 0 && (errno == EEXIST || errno == EINTR));
+    created_ = descriptor_ >= 0;
+    if (!created_) return;
+    struct stat old {};
+    if (::stat(target.c_str(), &old) == 0) static_cast<void>(::fchmod(descriptor_, old.st_mode & 07777));
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (created_ && !renamed_) ::unlink(name_.c_str());
+  }
+  bool created() const { return created_; }
+  /// The following return false and leave the reason in errno.
+  bool write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const auto written = ::write(descriptor_, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return false;
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+    return true;
+  }
+  /// Waits until the bytes are on the disk, and closes.
+  bool finish() {
+    if (::fsync(descriptor_) != 0 && errno != EINVAL) return false;
+    const int closing = descriptor_;
+    descriptor_ = -1;
+    return ::close(closing) == 0;
+  }
+  bool rename(const std::filesystem::path& target) {
+    renamed_ = ::rename(name_.c_str(), target.c_str()) == 0;
+    return renamed_;
+  }
+ private:
+  std::string name_;
+  int descriptor_ = -1;
+  bool created_ = false;
+  bool renamed_ = false;
+};
+/// Makes a rename last through a power cut, where the file system can.
+inline void flush_folder(const std::filesystem::path& folder) {
+  const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  static_cast<void>(::fsync(descriptor));
+  ::close(descriptor);
+}
+}  // namespace detail
+/// Writes a file that replaces the one of that name, if any, in one go.
+/// Post:    the file holds exactly `bytes` and is on the disk; access rights of a file that was there are kept, a
+///          symbolic link is followed
+/// Errors:  DataError with path and reason; then the file is as it was before and nothing is left beside it
+/// Cost:    one write and one flush to the disk
+inline void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  std::error_code error;
+  std::filesystem::path target = path;
+  if (std::filesystem::is_symlink(path, error)) target = std::filesystem::weakly_canonical(path, error);
+  if (error) throw detail::cannot_write(path, error.value());
+  const auto status = std::filesystem::status(target, error);
+  if (std::filesystem::is_directory(status) || !target.has_filename()) throw detail::cannot_write(path, EISDIR);
+  if (std::filesystem::exists(status)) {
+    if (!std::filesystem::is_regular_file(status)) throw detail::cannot_write(path, EINVAL);
+    if (::access(target.c_str(), W_OK) != 0) throw detail::cannot_write(path, errno);
+  }
+  detail::TemporaryFile file(target);
+  if (!file.created() || !file.write(bytes) || !file.finish() || !file.rename(target))
+    throw detail::cannot_write(path, errno);
+  detail::flush_folder(target.parent_path());
+}
+}  // namespace lrcnn

@@ -1,0 +1,41 @@
+#pragma once
+// Where a network's input comes from: rows on request, never a whole image unless the source has one.
+//
+// A step asks for rows [begin, end) of an image of the batch whenever a slab needs them, in the forward pass and
+// again when the backward pass recomputes; a source therefore answers the same question with the same values during
+// one step. Nothing but the source assumes that the image is in memory.
+#include <lrcnn/core/view.hpp>
+#include <lrcnn/shape/shape.hpp>
+namespace lrcnn {
+/// A batch of images that yields rows.
+template <class T>
+struct RowSource {
+  virtual ~RowSource() = default;
+  /// Shape [N,C,H,W] of the batch.
+  virtual Shape shape() const = 0;
+  /// Writes rows dst.range() of images [first, first + dst.n) to dst: all dst.c == C channels, dst.w == W columns,
+  /// in dst's layout (any block; padded channels are left alone, the caller has zeroed them).
+  /// Called from one thread at a time. Does not allocate. Errors: DataError if the rows cannot be had.
+  virtual void read(Index first, const View<T>& dst) const = 0;
+};
+/// A batch that lies in memory as dense NCHW, owned by the caller.
+template <class T>
+class MemorySource final : public RowSource<T> {
+ public:
+  MemorySource(const T* data, Shape shape) : data_(data), shape_(shape) {}
+  Shape shape() const override { return shape_; }
+  void read(Index first, const View<T>& dst) const override {
+    const auto all = dense_view(data_, shape_.n, shape_.c, {0, shape_.h}, shape_.w);
+    for (Index i = 0; i < dst.n; ++i)
+      for (Index c = 0; c < dst.c; ++c)
+        for (Index y = dst.row0; y < dst.row0 + dst.rows; ++y) {
+          const T* from = all.row(first + i, c, y);
+          T* to = dst.row(i, c / dst.block, y) + c % dst.block;
+          for (Index x = 0; x < dst.w; ++x) to[x * dst.block] = from[x];
+        }
+  }
+ private:
+  const T* data_;
+  Shape shape_;
+};
+}  // namespace lrcnn

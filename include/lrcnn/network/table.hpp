@@ -1,0 +1,120 @@
+#pragma once
+// The layer table: a network with its extents, as plain data.
+//
+// Everything below the type level starts here. A type (Sequential<...>), a run-time list of layers and a random test
+// network all become the same table, so what is proved for one holds for the others. Tensors are numbered: 0 is the
+// network's input, i + 1 the output of node i; a node says which tensor it reads, so that the table can hold a graph.
+#include <lrcnn/core/error.hpp>
+#include <lrcnn/layer/custom.hpp>
+#include <lrcnn/layer/layer.hpp>
+#include <lrcnn/network/check.hpp>
+#include <lrcnn/network/parameters.hpp>
+#include <lrcnn/shape/rows.hpp>
+#include <span>
+#include <string>
+#include <vector>
+namespace lrcnn {
+/// A layer in its place.
+struct Node {
+  Layer layer{};
+  Index input = 0;   ///< tensor that it reads
+  Shape in{};        ///< shape of that tensor
+  Shape out{};       ///< shape of the tensor that it writes
+  friend constexpr bool operator==(const Node&, const Node&) = default;
+};
+/// Layers in execution order with all shapes known.
+struct Table {
+  Shape input{};
+  std::vector<Node> nodes;
+  constexpr Index size() const { return static_cast<Index>(nodes.size()); }
+  constexpr const Node& node(Index i) const { return nodes[static_cast<std::size_t>(i)]; }
+  constexpr Index tensors() const { return size() + 1; }
+  constexpr const Shape& shape(Index tensor) const { return tensor == 0 ? input : node(tensor - 1).out; }
+  friend constexpr bool operator==(const Table&, const Table&) = default;
+};
+/// Name under which a layer appears if it has none of its own: its kind and its ordinal among that kind, from 1.
+constexpr std::string_view short_kind_name(const Layer& layer) {
+  switch (layer.kind) {
+    case Kind::activation: return function_name(layer.activation.function);
+    case Kind::max_pool:
+    case Kind::avg_pool: return "pool";
+    case Kind::custom: return layer.custom ? layer.custom->name : "custom";
+    default: return kind_name(layer.kind);
+  }
+}
+namespace detail {
+constexpr Name numbered(std::string_view stem, Index number) {
+  Name name(stem);
+  std::size_t at = name.view().size();
+  std::array<char, 20> digits{};
+  std::size_t count = 0;
+  for (; number > 0; number /= 10) digits[count++] = static_cast<char>('0' + number % 10);
+  while (count > 0 && at < Name::capacity) name.text[at++] = digits[--count];
+  return name;
+}
+}  // namespace detail
+/// Gives every unnamed layer its automatic name.
+constexpr void name_layers(std::vector<Node>& nodes) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!nodes[i].layer.name.empty()) continue;
+    const auto stem = short_kind_name(nodes[i].layer);
+    Index ordinal = 1;
+    for (std::size_t j = 0; j < i; ++j) ordinal += short_kind_name(nodes[j].layer) == stem;
+    nodes[i].layer.name = detail::numbered(stem, ordinal);
+  }
+}
+/// The table of a chain of layers.
+/// Errors: ShapeError naming the layer, its description and its input shape, if a layer cannot take what it is given.
+constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
+  Table table{input, {}};
+  table.nodes.reserve(layers.size());
+  bool flat = false;
+  for (const Layer& layer : layers) {
+    const Shape in = table.shape(table.size());
+    if (const Fault fault = fault_of(layer, in, flat); fault != Fault::none) throw_fault(fault, layer, table.size(), in);
+    flat = flat || ends_rows(layer);
+    table.nodes.push_back({layer, table.size(), in, output_shape(layer, in)});
+  }
+  name_layers(table.nodes);
+  return table;
+}
+/// Parameter tensors of a layer, in the order its operations receive them.
+constexpr ParameterShapes parameter_shapes(const Layer& layer, const Shape& in) {
+  ParameterShapes shapes;
+  if (layer.kind == Kind::custom && layer.custom && layer.custom->parameters) return layer.custom->parameters(layer, in);
+  if (layer.kind != Kind::conv && layer.kind != Kind::linear) return shapes;
+  const Index per_group = layer.kind == Kind::conv ? in.c / layer.groups : in.c;
+  const Index taps = layer.kind == Kind::conv ? layer.window.kernel.h * layer.window.kernel.w : 1;
+  ParameterShape weight{.name = "weight", .extents = {layer.channels, per_group, 1, 1}};
+  if (layer.kind == Kind::conv) weight.extents = {layer.channels, per_group, layer.window.kernel.h, layer.window.kernel.w};
+  weight.fan_in = per_group * taps;
+  weight.fan_out = layer.channels / layer.groups * taps;
+  shapes.add(weight);
+  if (layer.bias) shapes.add({.name = "bias", .extents = {layer.channels, 1, 1, 1}, .decay = false});
+  return shapes;
+}
+/// Elements of a network's flat parameter buffer.
+constexpr Index parameter_count(const Table& table) {
+  Index count = 0;
+  for (const Node& node : table.nodes) {
+    const auto shapes = parameter_shapes(node.layer, node.in);
+    for (Index p = 0; p < shapes.count; ++p) count += shapes.item[static_cast<std::size_t>(p)].count();
+  }
+  return count;
+}
+/// Every parameter of a network with its name ("conv1.weight") and its place in the flat buffer.
+inline std::vector<Parameter> parameters_of(const Table& table) {
+  std::vector<Parameter> list;
+  Index offset = 0;
+  for (Index i = 0; i < table.size(); ++i) {
+    const Node& node = table.node(i);
+    const auto shapes = parameter_shapes(node.layer, node.in);
+    for (Index p = 0; p < shapes.count; ++p) {
+      const auto& shape = shapes.item[static_cast<std::size_t>(p)];
+      list.push_back({std::string(node.layer.name.view()) + "." + std::string(shape.name.view()), shape, offset, i});
+      offset += shape.count();
+    }
+  }
+  return list;
+}
+}  // namespace lrcnn

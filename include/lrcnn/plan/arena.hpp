@@ -1,0 +1,86 @@
+#pragma once
+// One allocation with planned offsets.
+//
+// Every buffer has a size and a half-open live interval. Buffers whose intervals meet get disjoint offsets:
+//   - the largest buffer first; among equals the one that lives earlier;
+//   - each at the lowest gap between the already placed buffers that are live with it, so small ones fill holes.
+// Not optimal (the problem is NP-hard): the greatest sum of live bytes is the lower bound reported beside the result.
+// Intervals are of emission time, in which the slabs of a loop share one turn: see plan/emit.hpp.
+#include <lrcnn/core/types.hpp>
+#include <vector>
+namespace lrcnn {
+/// What a buffer is for.
+enum class Role : std::uint8_t {
+  value,       ///< a full-height tensor between two stages
+  gradient,    ///< its gradient
+  slab,        ///< rows of a tensor within a slab
+  own,         ///< rows that a layer has just made, dense, before they join carried ones
+  kept,        ///< rows kept from the forward to the backward pass, slab by slab
+  saved,       ///< pool indices or mask bits
+  carry,       ///< rows handed from slab to slab
+  dslab,       ///< gradient rows within a slab
+  dcarry,      ///< gradient rows handed from slab to slab
+  packed,      ///< a filter in the backend's layout
+  scratch,     ///< a filter gradient before it is added
+  workspace,   ///< the backend's own scratch
+};
+constexpr std::string_view role_name(Role role) {
+  constexpr std::array<std::string_view, 12> names{"value", "gradient", "slab",   "own",    "kept",    "saved",
+                                                   "carry", "dslab",    "dcarry", "packed", "scratch", "workspace"};
+  return names[static_cast<std::size_t>(role)];
+}
+struct Buffer {
+  Role role{};
+  Index stage = -1;
+  Index tensor = -1;    ///< whose rows it holds, or the layer for packed, scratch
+  Index bytes = 0;
+  Index first = 0;      ///< live in [first, last), emission time
+  Index last = 0;
+  Index offset = 0;     ///< in the arena
+  constexpr bool meets(const Buffer& b) const { return first < b.last && b.first < last; }
+  friend constexpr bool operator==(const Buffer&, const Buffer&) = default;
+};
+/// Sizes of an arena.
+struct ArenaSize {
+  Index bytes = 0;
+  Index lower_bound = 0;   ///< no placement can need less
+  friend constexpr bool operator==(const ArenaSize&, const ArenaSize&) = default;
+};
+/// Gives every buffer its offset, a multiple of `alignment`. Pre: sizes are multiples of `alignment`.
+/// Post: no two buffers that meet overlap; lower_bound <= bytes.     Cost: O(n^2)
+constexpr ArenaSize place(std::vector<Buffer>& buffers) {
+  const Index count = static_cast<Index>(buffers.size());
+  std::vector<Index> order(buffers.size(), 0);   // largest first
+  for (Index i = 0; i < count; ++i) order[static_cast<std::size_t>(i)] = i;
+  std::sort(order.begin(), order.end(), [&](Index a, Index b) {
+    const Buffer &x = buffers[static_cast<std::size_t>(a)], &y = buffers[static_cast<std::size_t>(b)];
+    return x.bytes != y.bytes ? x.bytes > y.bytes : x.first != y.first ? x.first < y.first : a < b;
+  });
+  ArenaSize size;
+  std::vector<Buffer*> placed;   // by offset
+  placed.reserve(buffers.size());
+  for (const Index i : order) {
+    Buffer& b = buffers[static_cast<std::size_t>(i)];
+    if (b.bytes == 0) continue;
+    Index at = 0;
+    for (const Buffer* p : placed) {
+      if (p->first >= b.last || b.first >= p->last || p->offset + p->bytes <= at) continue;
+      if (p->offset >= at + b.bytes) break;
+      at = p->offset + p->bytes;
+    }
+    b.offset = at;
+    if (at + b.bytes > size.bytes) size.bytes = at + b.bytes;
+    std::size_t k = placed.size();
+    placed.push_back(&b);
+    for (; k > 0 && placed[k - 1]->offset > at; --k) placed[k] = placed[k - 1];
+    placed[k] = &b;
+  }
+  for (const Buffer& b : buffers) {   // live bytes are greatest when some buffer has just come
+    Index live = 0;
+    for (const Buffer& other : buffers)
+      if (other.first <= b.first && b.first < other.last) live += other.bytes;
+    if (live > size.lower_bound) size.lower_bound = live;
+  }
+  return size;
+}
+}  // namespace lrcnn

@@ -1,0 +1,84 @@
+#pragma once
+// A plan: everything about a training step that is known before it runs.
+//
+// Table and policy become stages, stages become buffers with offsets in one arena and a list of steps. peak_bytes() is
+// the same computation without the steps, cheap enough for a constant expression; the two agree by construction,
+// because buffers are sized and placed from the measured turn alone (plan/emit.hpp).
+#include <lrcnn/plan/emit.hpp>
+namespace lrcnn {
+struct Plan {
+  Table table;
+  PolicySpec policy;
+  Target target;
+  PlanOptions options;
+  std::vector<Stage> stages;
+  std::vector<Buffer> buffers;   ///< with offsets; live intervals are of emission time
+  std::vector<Step> steps;
+  ArenaSize arena;
+  PlanResults results;
+  /// Bytes of the arena: everything beyond parameters, their gradients and optimizer state.
+  constexpr Index peak_bytes() const { return arena.bytes; }
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+namespace detail {
+/// Sink that keeps every step. Buffers are the measured ones, found again by their order.
+struct Record {
+  static constexpr bool every_turn = true;
+  const std::vector<Buffer>& measured;
+  std::vector<Step>& steps;
+  Index now = 0;
+  std::size_t declared = 0;
+  Index declare(Role role, Index stage, Index tensor, Index bytes) {
+    const Index id = static_cast<Index>(declared++);
+    if (declared > measured.size() || measured[static_cast<std::size_t>(id)].role != role ||
+        measured[static_cast<std::size_t>(id)].stage != stage || measured[static_cast<std::size_t>(id)].tensor != tensor ||
+        measured[static_cast<std::size_t>(id)].bytes != bytes)
+      throw PlanError(error_text("the recorded plan declares other buffers than the measured one (" +
+                                     std::string(role_name(role)) + " of tensor " + std::to_string(tensor) + ")",
+                                 "both follow one emitter", "report this network and policy as a defect"));
+    return id;
+  }
+  void touch(Index) {}
+  void span(Index, Index) {}
+  void step(const Step& s) {
+    const bool moves = s.op == Op::copy || s.op == Op::add || s.op == Op::zero || s.op == Op::load;
+    if (!moves || !s.y.rows.empty()) steps.push_back(s);
+  }
+};
+struct Measured {
+  std::vector<Buffer> buffers;
+  ArenaSize arena;
+};
+constexpr Measured measure(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
+                           const std::vector<Stage>& stages) {
+  Measure sink;
+  Emitter<Measure>(table, policy, target, options, stages, sink).run();
+  Measured result{std::move(sink.buffers), {}};
+  result.arena = place(result.buffers);
+  return result;
+}
+constexpr Index group_images(const Table& table, const PolicySpec& policy) {
+  return policy.images > 0 ? std::min(policy.images, table.input.n) : table.input.n;
+}
+}  // namespace detail
+/// Sizes of the arena that a plan will have, without its steps.
+/// Errors: ShapeError, PlanError as make_stages().     Cost: grows with layers, not with slabs.
+constexpr ArenaSize arena_size(const Table& table, const PolicySpec& policy, const Target& target = {},
+                               const PlanOptions& options = {}) {
+  const auto stages = make_stages(table, policy, target, detail::group_images(table, policy));
+  return detail::measure(table, policy, target, options, stages).arena;
+}
+/// The plan of one step.
+/// Post:    plan.arena == arena_size(...); check_plan(plan) finds nothing
+/// Errors:  PlanError as make_stages()
+inline Plan make_plan(Table table, const PolicySpec& policy, const Target& target = {}, const PlanOptions& options = {}) {
+  Plan plan{std::move(table), policy, target, options, {}, {}, {}, {}, {}};
+  plan.stages = make_stages(plan.table, policy, target, detail::group_images(plan.table, policy));
+  auto measured = detail::measure(plan.table, policy, target, options, plan.stages);
+  plan.buffers = std::move(measured.buffers);
+  plan.arena = measured.arena;
+  detail::Record sink{plan.buffers, plan.steps};
+  plan.results = Emitter<detail::Record>(plan.table, policy, target, options, plan.stages, sink).run();
+  return plan;
+}
+}  // namespace lrcnn

@@ -1,0 +1,73 @@
+#pragma once
+// The step: the one thing that everybody below the plan understands.
+//
+// A plan is a list of steps. Each names its operation, its layer, the pieces of tensors it reads and writes (Ref), its
+// workspace, its stage and its stream. The checker, the printer, the cost model and the executor read steps and
+// nothing else; a new policy is a new way to emit them.
+#include <lrcnn/core/types.hpp>
+namespace lrcnn {
+enum class Op : std::uint8_t {
+  load,                 ///< rows of the input source -> y
+  copy,                 ///< y = x, rows
+  add,                  ///< y += x, rows
+  zero,                 ///< y = 0
+  pack_forward,         ///< weights -> packed, as forward wants them
+  pack_backward,        ///< weights -> packed, as backward_data wants them
+  forward,              ///< x -> y, and saved (pool indices, mask bits) where the step names a buffer for it; a pool or
+                        ///< an activation whose output is not wanted again has no y and writes saved alone;
+                        ///< global pooling: y = x's rows added up (accumulate: onto y), divided at the last row
+  backward_data,        ///< dy (and x, y, saved where the layer needs them) -> dx, all rows of dx written
+  backward_parameters,  ///< x, dy -> parameter gradients (accumulate: added, otherwise written)
+  loss,                 ///< logits x -> dx, and the loss of images y's range
+};
+/// Which part of a training step a step belongs to.
+enum class Pass : std::uint8_t { forward, recompute, backward };
+/// A piece of a tensor, or of a tensor's gradient, in a buffer of the arena.
+/// The buffer holds images `held_images` x rows `held_rows` densely from `offset` bytes into the buffer;
+/// the piece is images x rows of it. All ranges are absolute.
+struct Ref {
+  Index buffer = -1;   ///< -1: no operand
+  Index offset = 0;
+  Index tensor = 0;
+  Range held_images{};
+  Range held_rows{};
+  Range images{};
+  Range rows{};
+  constexpr explicit operator bool() const { return buffer >= 0; }
+  constexpr bool whole() const { return images == held_images && rows == held_rows; }
+  friend constexpr bool operator==(const Ref&, const Ref&) = default;
+};
+struct Step {
+  Op op{};
+  Pass pass{};
+  bool accumulate = false;
+  Index stage = 0;
+  Index slab = 0;
+  Index layer = -1;       ///< index into the table; -1 for none
+  Ref x{};                ///< value read
+  Ref y{};                ///< value written (forward, load, copy, add, zero) or read (backward)
+  Ref dy{};
+  Ref dx{};
+  Ref saved{};            ///< pool indices or mask bits; Ref::tensor is the layer's output tensor
+  Index packed = -1;      ///< buffer of packed weights
+  Index scratch = -1;     ///< buffer in which a filter gradient is made before it is added
+  Index workspace = -1;   ///< buffer for the backend's own scratch
+  Index stream = 0;
+  friend constexpr bool operator==(const Step&, const Step&) = default;
+};
+constexpr std::string_view op_name(Op op) {
+  switch (op) {
+    case Op::load: return "load";
+    case Op::copy: return "copy";
+    case Op::add: return "add";
+    case Op::zero: return "zero";
+    case Op::pack_forward: return "pack_forward";
+    case Op::pack_backward: return "pack_backward";
+    case Op::forward: return "forward";
+    case Op::backward_data: return "backward_data";
+    case Op::backward_parameters: return "backward_parameters";
+    case Op::loss: return "loss";
+  }
+  return "?";
+}
+}  // namespace lrcnn

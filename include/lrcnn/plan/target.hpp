@@ -1,0 +1,33 @@
+#pragma once
+// What the planner must know of the backend a plan is for: sizes only, as a plain constant.
+#include <lrcnn/network/table.hpp>
+namespace lrcnn {
+/// Storage rules of a backend. Two plans for targets that compare equal have equal arenas.
+struct Target {
+  Index element_bytes = 4;
+  Index channel_block = 1;      ///< channels per storage block; 1 is NCHW
+  Index plain_channels = 0;     ///< tensors with at most so many channels are stored as NCHW all the same
+  Index alignment = 64;         ///< of every buffer, in bytes
+  bool packs_weights = false;   ///< convolutions want their filters in a layout of the backend's own
+  /// Storage block of a tensor with c channels.
+  constexpr Index block(Index c) const { return c <= plain_channels ? 1 : channel_block; }
+  /// Bytes of `rows` rows of images `n` of a tensor.
+  constexpr Index bytes(Index n, Index c, Index rows, Index w) const {
+    return n * round_up(c, block(c)) * rows * w * element_bytes;
+  }
+  /// Bytes of saved state for rows of a layer's output: one byte per element for pool indices, one bit for masks.
+  constexpr Index index_bytes(Index n, Index c, Index rows, Index w) const { return n * round_up(c, block(c)) * rows * w; }
+  constexpr Index mask_bytes(Index n, Index c, Index rows, Index w) const {
+    return n * ceil_div(c, block(c)) * rows * ceil_div(w * block(c), 8);
+  }
+  /// Bytes of one packed filter of a convolution: an upper bound over the layouts that the backend may choose.
+  constexpr Index packed_bytes(const Node& node) const {
+    if (!packs_weights || node.layer.kind != Kind::conv) return 0;
+    const Index taps = node.layer.window.kernel.h * node.layer.window.kernel.w;
+    const Index groups = node.layer.groups;
+    return groups * round_up(node.layer.channels / groups, channel_block) *
+           round_up(node.in.c / groups, node.in.c <= plain_channels ? 1 : channel_block) * taps * element_bytes;
+  }
+  friend constexpr bool operator==(const Target&, const Target&) = default;
+};
+}  // namespace lrcnn

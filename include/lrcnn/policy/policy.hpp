@@ -1,0 +1,260 @@
+#pragma once
+// How a network is run, as a value and as a type.
+//
+// A policy never changes a result, only the order of the arithmetic and what is kept. It has independent parts:
+//   partition    Column, Overlap<N>, Share<N>, each with other counts for forward and backward if wanted, for every
+//                stage alike or stage by stage (Stages<...>); ByImages<n, P> cuts a stage's batch too
+//   images       Images<n>: the whole step in groups of n images
+//   checkpoints  NoCheckpoints, CheckpointAtPools, CheckpointEvery<k>, CheckpointAt<"name", ...>
+//   recompute    KeepAll, RecomputeAll, RecomputeCheap
+//   arithmetic   DirectConv, WinogradConv, FastestConv
+//   workspace    Workspace<bytes>: what a backend may use as scratch within one step
+// PolicySpec is the regular value; Policy<Parts...> a type whose `value` is one. Parts may come in any order, each kind
+// at most once; what is not named keeps its default (Column, NoCheckpoints, KeepAll, DirectConv, Workspace<4_MiB>).
+#include <lrcnn/core/types.hpp>
+#include <concepts>
+#include <string>
+#include <type_traits>
+namespace lrcnn {
+/// How a stage's rows are cut. See algorithms in docs/how-it-works.md.
+enum class Cut : std::uint8_t {
+  column,    ///< not at all: layer by layer
+  overlap,   ///< slabs are independent, halo rows are computed by both neighbours (OverL)
+  share,     ///< slabs hand the rows on that the next one needs (2PS)
+};
+/// Partition of one stage. A count of images of 0 means: all that the step has at once.
+struct Partition {
+  Cut cut = Cut::column;
+  Index forward = 1;    ///< slabs along the rows in the forward pass
+  Index backward = 1;   ///< and in the backward pass
+  Index images = 0;     ///< images per slab
+  friend constexpr bool operator==(const Partition&, const Partition&) = default;
+};
+/// Which tensors are kept in full height from the forward to the backward pass.
+struct Checkpoints {
+  enum class Rule : std::uint8_t { none, pools, every, named };
+  static constexpr std::size_t capacity = 16;
+  Rule rule = Rule::none;
+  Index every = 0;                      ///< layers from one checkpoint to the next
+  std::array<Name, capacity> names{};   ///< layers whose outputs are kept
+  friend constexpr bool operator==(const Checkpoints&, const Checkpoints&) = default;
+};
+/// What a stage does about the values that its backward pass needs.
+enum class Recompute : std::uint8_t {
+  none,    ///< keeps them all from the forward pass
+  all,     ///< keeps nothing but the stage's input; computes the slab again
+  cheap,   ///< keeps what convolutions made; computes activations and pools again
+};
+/// Arithmetic of convolutions; backends that know only one ignore it.
+enum class Arithmetic : std::uint8_t {
+  direct,     ///< as the formula says; slabs are bit-identical to the whole map
+  winograd,   ///< Winograd where the backend has it, direct elsewhere; row cuts lie on its tile grid where they may
+  fastest,    ///< whichever of the two fits into the workspace, Winograd first
+};
+/// A policy as a regular value: comparable, printable, usable as a template argument.
+struct PolicySpec {
+  static constexpr std::size_t capacity = 32;
+  std::array<Partition, capacity> partitions{};   ///< of stage i; the last given one serves all further stages
+  Index partition_count = 1;
+  Index images = 0;                               ///< images per group of the whole step; 0: all at once
+  Checkpoints checkpoints{};
+  Recompute recompute = Recompute::none;
+  Arithmetic arithmetic = Arithmetic::direct;
+  Index workspace_bytes = 4_MiB;
+  constexpr const Partition& partition(Index stage) const {
+    return partitions[static_cast<std::size_t>(std::min(stage, partition_count - 1))];
+  }
+  friend constexpr bool operator==(const PolicySpec&, const PolicySpec&) = default;
+};
+/// No cuts: the stage runs layer by layer.
+struct Column {
+  static constexpr Partition partition{};
+};
+/// N independent slabs, F in the forward pass and B in the backward pass. Pre: F, B >= 1.
+template <Index F, Index B = F>
+struct Overlap {
+  static_assert(F >= 1 && B >= 1, "lrcnn: Overlap<N> needs at least one slab; counts are positive; use Overlap<1> or Column");
+  static constexpr Partition partition{Cut::overlap, F, B, 0};
+};
+/// N slabs that share rows, F in the forward pass and B in the backward pass. Pre: F, B >= 1.
+template <Index F, Index B = F>
+struct Share {
+  static_assert(F >= 1 && B >= 1, "lrcnn: Share<N> needs at least one slab; counts are positive; use Share<1> or Column");
+  static constexpr Partition partition{Cut::share, F, B, 0};
+};
+/// Partition P with each slab cut into n images as well.
+template <Index n, class P = Column>
+struct ByImages {
+  static_assert(n >= 1, "lrcnn: ByImages<n> needs at least one image; counts are positive; use ByImages<1>");
+  static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, n};
+};
+/// A partition for each stage in turn; the last one serves all further stages.
+template <class... Partitions>
+struct Stages {
+  static_assert(sizeof...(Partitions) >= 1 && sizeof...(Partitions) <= PolicySpec::capacity,
+                "lrcnn: Stages<...> takes 1 to 32 partitions; one for each stage; merge stages by fewer checkpoints");
+};
+/// The whole step, forward and backward, in groups of n images. Exact: parameter gradients are sums over images.
+template <Index n>
+struct Images {
+  static_assert(n >= 1, "lrcnn: Images<n> needs at least one image; counts are positive; use Images<1>");
+};
+struct NoCheckpoints {};
+/// Keeps the output of every pooling layer.
+struct CheckpointAtPools {};
+/// Keeps the output of every k-th layer.
+template <Index k>
+struct CheckpointEvery {
+  static_assert(k >= 1, "lrcnn: CheckpointEvery<k> needs k >= 1; checkpoints are k layers apart; use CheckpointEvery<1>");
+};
+/// Keeps the outputs of the layers so named.
+template <Name... names>
+struct CheckpointAt {
+  static_assert(sizeof...(names) >= 1 && sizeof...(names) <= Checkpoints::capacity,
+                "lrcnn: CheckpointAt<...> takes 1 to 16 layer names; one for each checkpoint; use CheckpointEvery<k>");
+};
+struct KeepAll {};
+struct RecomputeAll {};
+struct RecomputeCheap {};
+struct DirectConv {};
+struct WinogradConv {};
+struct FastestConv {};
+/// Scratch that one step of the backend may use. The plan reserves it; the backend obeys it.
+template <Index bytes>
+struct Workspace {
+  static_assert(bytes >= 0, "lrcnn: Workspace<bytes> is negative; sizes are at least 0; use Workspace<32_MiB>");
+};
+namespace detail {
+enum class PartKind { partition, images, checkpoints, recompute, arithmetic, workspace };
+template <class P>
+  requires requires { { P::partition } -> std::convertible_to<Partition>; }
+constexpr PartKind apply(PolicySpec& s, std::type_identity<P>) {
+  s.partitions[0] = P::partition;
+  s.partition_count = 1;
+  return PartKind::partition;
+}
+template <class... P>
+constexpr PartKind apply(PolicySpec& s, std::type_identity<Stages<P...>>) {
+  s.partition_count = 0;
+  ((s.partitions[static_cast<std::size_t>(s.partition_count++)] = P::partition), ...);
+  return PartKind::partition;
+}
+template <Index n>
+constexpr PartKind apply(PolicySpec& s, std::type_identity<Images<n>>) {
+  s.images = n;
+  return PartKind::images;
+}
+constexpr PartKind apply(PolicySpec& s, std::type_identity<NoCheckpoints>) {
+  s.checkpoints = {};
+  return PartKind::checkpoints;
+}
+constexpr PartKind apply(PolicySpec& s, std::type_identity<CheckpointAtPools>) {
+  s.checkpoints.rule = Checkpoints::Rule::pools;
+  return PartKind::checkpoints;
+}
+template <Index k>
+constexpr PartKind apply(PolicySpec& s, std::type_identity<CheckpointEvery<k>>) {
+  s.checkpoints.rule = Checkpoints::Rule::every;
+  s.checkpoints.every = k;
+  return PartKind::checkpoints;
+}
+template <Name... names>
+constexpr PartKind apply(PolicySpec& s, std::type_identity<CheckpointAt<names...>>) {
+  s.checkpoints.rule = Checkpoints::Rule::named;
+  std::size_t i = 0;
+  ((s.checkpoints.names[i++] = names), ...);
+  return PartKind::checkpoints;
+}
+constexpr PartKind apply(PolicySpec& s, std::type_identity<KeepAll>) {
+  s.recompute = Recompute::none;
+  return PartKind::recompute;
+}
+constexpr PartKind apply(PolicySpec& s, std::type_identity<RecomputeAll>) {
+  s.recompute = Recompute::all;
+  return PartKind::recompute;
+}
+constexpr PartKind apply(PolicySpec& s, std::type_identity<RecomputeCheap>) {
+  s.recompute = Recompute::cheap;
+  return PartKind::recompute;
+}
+constexpr PartKind apply(PolicySpec& s, std::type_identity<DirectConv>) {
+  s.arithmetic = Arithmetic::direct;
+  return PartKind::arithmetic;
+}
+constexpr PartKind apply(PolicySpec& s, std::type_identity<WinogradConv>) {
+  s.arithmetic = Arithmetic::winograd;
+  return PartKind::arithmetic;
+}
+constexpr PartKind apply(PolicySpec& s, std::type_identity<FastestConv>) {
+  s.arithmetic = Arithmetic::fastest;
+  return PartKind::arithmetic;
+}
+template <Index bytes>
+constexpr PartKind apply(PolicySpec& s, std::type_identity<Workspace<bytes>>) {
+  s.workspace_bytes = bytes;
+  return PartKind::workspace;
+}
+template <class... Parts>
+constexpr bool distinct_parts() {
+  PolicySpec s;
+  std::array<int, 6> seen{};
+  ((++seen[static_cast<std::size_t>(apply(s, std::type_identity<Parts>{}))]), ...);
+  for (const int count : seen)
+    if (count > 1) return false;
+  return true;
+}
+template <class... Parts>
+constexpr PolicySpec make_policy() {
+  PolicySpec s;
+  (static_cast<void>(apply(s, std::type_identity<Parts>{})), ...);
+  return s;
+}
+}  // namespace detail
+/// A policy as a type. `value` is the regular value that everything below reads.
+template <class... Parts>
+struct Policy {
+  static_assert(detail::distinct_parts<Parts...>(),
+                "lrcnn: two parts of a Policy are of one kind; each kind may be named once; remove one of them");
+  static constexpr PolicySpec value = detail::make_policy<Parts...>();
+};
+/// "Share<7>", "Overlap<4,8>", "ByImages<2,Column>"
+inline std::string to_string(const Partition& p) {
+  std::string text = "Column";
+  if (p.cut != Cut::column) {
+    text = (p.cut == Cut::overlap ? "Overlap<" : "Share<") + std::to_string(p.forward);
+    if (p.backward != p.forward) text += "," + std::to_string(p.backward);
+    text += ">";
+  }
+  return p.images == 0 ? text : "ByImages<" + std::to_string(p.images) + "," + text + ">";
+}
+inline std::string to_string(const Checkpoints& c) {
+  using enum Checkpoints::Rule;
+  if (c.rule == pools) return "CheckpointAtPools";
+  if (c.rule == every) return "CheckpointEvery<" + std::to_string(c.every) + ">";
+  if (c.rule == none) return "NoCheckpoints";
+  std::string text;
+  for (const Name& name : c.names)
+    if (!name.empty()) text += (text.empty() ? "\"" : ",\"") + std::string(name.view()) + "\"";
+  return "CheckpointAt<" + text + ">";
+}
+constexpr std::string_view recompute_name(Recompute r) {
+  return r == Recompute::none ? "KeepAll" : r == Recompute::all ? "RecomputeAll" : "RecomputeCheap";
+}
+constexpr std::string_view arithmetic_name(Arithmetic a) {
+  return a == Arithmetic::direct ? "DirectConv" : a == Arithmetic::winograd ? "WinogradConv" : "FastestConv";
+}
+/// The policy as the type one would write: "Policy<Share<7>, CheckpointAtPools, RecomputeAll, ..., Workspace<4194304>>".
+inline std::string to_string(const PolicySpec& s) {
+  std::string text = "Policy<";
+  if (s.partition_count == 1) {
+    text += to_string(s.partitions[0]);
+  } else {
+    text += "Stages<";
+    for (Index i = 0; i < s.partition_count; ++i) text += (i ? ", " : "") + to_string(s.partition(i));
+    text += ">";
+  }
+  if (s.images > 0) text += ", Images<" + std::to_string(s.images) + ">";
+  return text + ", " + to_string(s.checkpoints) + ", " + std::string(recompute_name(s.recompute)) + ", " +
+         std::string(arithmetic_name(s.arithmetic)) + ", Workspace<" + std::to_string(s.workspace_bytes) + ">>";
+}
+}  // namespace lrcnn

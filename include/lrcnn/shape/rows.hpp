@@ -1,0 +1,61 @@
+#pragma once
+// The row algebra: which rows need which, stated once.
+//
+// A windowed layer with kernel k, stride s, dilation d, padding p (top) and q (bottom) has e = (k-1)d + 1 and
+//     out_extent(H)     = floor((H + p + q - e) / s) + 1
+//     in_rows([a,b))    = [a*s - p, (b-1)*s - p + e)  clipped to [0, H)        what output rows [a,b) read
+//     frontier(f)       = out_extent(H) if f == H, else max(0, floor((f + p - e) / s) + 1)
+//                                                                              first output row not yet computable
+//     carry(f)          = [max(0, frontier(f)*s - p), f)                       what rows still to come will read
+//     known_for(b)      = end of in_rows([b-1, b)); 0 for b = 0                least f whose frontier reaches b
+// Divisions round toward minus infinity; rows are half-open and absolute. Laws, asserted in tests/shape/rows.cpp:
+//     frontier(known_for(b)) >= b;  b > frontier(f) implies known_for(b) > f
+//     in_rows([frontier(f), H_out)) lies in carry(f) + [f, H)
+// What the clip removes is padding; it occurs at the true borders only (pad_rows).
+// Source: LR-CNN, arXiv 2401.11471, sections III and IV, restated for absolute rows.
+#include <lrcnn/shape/window.hpp>
+namespace lrcnn {
+/// Output extent along one axis; zero or negative if the window does not fit. Pre: stride, kernel, dilation >= 1.
+constexpr Index out_extent(const Axis& axis, Index extent) {
+  return floor_div(extent + axis.pad_begin + axis.pad_end - axis.extent(), axis.stride) + 1;
+}
+/// Input rows that output rows `out` read, of an input with `height` rows. Empty if they lie wholly in padding.
+constexpr Range in_rows(const Axis& axis, Range out, Index height) {
+  if (out.empty()) return {0, 0};
+  const Range window{out.begin * axis.stride - axis.pad_begin,
+                     (out.end - 1) * axis.stride - axis.pad_begin + axis.extent()};
+  return intersect(window, {0, height});
+}
+/// First output row that cannot be computed when input rows [0, known) are known.
+constexpr Index frontier(const Axis& axis, Index known, Index height) {
+  const Index all = out_extent(axis, height);
+  if (known >= height) return all;
+  return std::clamp<Index>(floor_div(known + axis.pad_begin - axis.extent(), axis.stride) + 1, 0, all);
+}
+/// First input row that output rows from `next` on read; 0 at the least.
+constexpr Index first_needed(const Axis& axis, Index next) {
+  return std::max<Index>(0, next * axis.stride - axis.pad_begin);
+}
+/// Rows of [0, known) that output rows beyond the frontier will read. Empty when the stride jumps over them.
+constexpr Range carry(const Axis& axis, Index known, Index height) {
+  const Range rows{first_needed(axis, frontier(axis, known, height)), known};
+  return rows.empty() ? Range{known, known} : rows;
+}
+/// The least number of leading input rows from which output rows [0, wanted) can be computed.
+constexpr Index known_for(const Axis& axis, Index wanted, Index height) {
+  if (wanted <= 0) return 0;
+  return std::clamp<Index>((wanted - 1) * axis.stride - axis.pad_begin + axis.extent(), 0, height);
+}
+/// Rows of padding above and below the input rows `in` that output rows `out` read as zeros.
+/// Rows of `in` that the window never reads give no negative padding at the bottom; at the top they are a broken
+/// precondition. Pre: in.begin <= in_rows(out).begin, and in ends where in_rows(out) ends or below.
+struct RowPads {
+  Index top = 0;
+  Index bottom = 0;
+  friend constexpr bool operator==(const RowPads&, const RowPads&) = default;
+};
+constexpr RowPads pad_rows(const Axis& axis, Range out, Range in) {
+  return {in.begin - (out.begin * axis.stride - axis.pad_begin),
+          std::max<Index>(0, (out.end - 1) * axis.stride - axis.pad_begin + axis.extent() - in.end)};
+}
+}  // namespace lrcnn

@@ -1,0 +1,117 @@
+#pragma once
+// What an epoch is judged by: mean loss and counts.
+//
+// Counts are integers and exact. The loss is a sum in double, added batch by batch in the order of the batches, so
+// it is the same in every run; both can be saved in mid-epoch and continued.
+#include <lrcnn/core/error.hpp>
+#include <lrcnn/core/types.hpp>
+#include <algorithm>
+#include <iomanip>
+#include <limits>
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+namespace lrcnn {
+/// Mean loss and top-1 accuracy of the images seen so far. Regular.
+struct Metrics {
+  double loss_sum = 0;  ///< over images
+  Index images = 0;
+  Index correct = 0;
+  /// Adds a batch by its mean loss.
+  constexpr void add(double mean_loss, Index batch_images, Index batch_correct) {
+    loss_sum += mean_loss * static_cast<double>(batch_images);
+    images += batch_images;
+    correct += batch_correct;
+  }
+  /// NaN before the first image.
+  constexpr double loss() const { return ratio(loss_sum); }
+  /// In [0, 1]; NaN before the first image.
+  constexpr double accuracy() const { return ratio(static_cast<double>(correct)); }
+  friend constexpr bool operator==(const Metrics&, const Metrics&) = default;
+ private:
+  constexpr double ratio(double sum) const {
+    return images == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(images);
+  }
+};
+/// The class with the largest score, the first of equals; -1 if any score is NaN.
+template <class T>
+constexpr Index predicted_class(std::span<const T> scores) {
+  Index best = 0;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (scores[i] != scores[i]) return -1;
+    if (scores[i] > scores[static_cast<std::size_t>(best)]) best = static_cast<Index>(i);
+  }
+  return best;
+}
+/// Images whose predicted class is their label.
+/// Shapes:  scores [N, classes], labels [N]
+template <class T, class Label>
+constexpr Index count_correct(std::span<const T> scores, std::span<const Label> labels) {
+  if (labels.empty()) return 0;
+  const std::size_t classes = scores.size() / labels.size();
+  Index correct = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    correct += predicted_class<T>(scores.subspan(i * classes, classes)) == static_cast<Index>(labels[i]) ? 1 : 0;
+  return correct;
+}
+/// How often images of each class were taken for each class.
+class ConfusionMatrix {
+ public:
+  explicit ConfusionMatrix(Index classes) : classes_(classes), counts_(static_cast<std::size_t>(classes * classes)) {}
+  Index classes() const { return classes_; }
+  /// Errors: DataError if either class does not exist.
+  void add(Index label, Index predicted) {
+    if (label < 0 || label >= classes_ || predicted < 0 || predicted >= classes_)
+      throw DataError(error_text("confusion matrix given label " + std::to_string(label) + " and prediction " +
+                                     std::to_string(predicted),
+                                 "classes are 0 to " + std::to_string(classes_ - 1),
+                                 "check the labels, and the scores for NaN"));
+    ++counts_[static_cast<std::size_t>(label * classes_ + predicted)];
+  }
+  Index operator()(Index label, Index predicted) const {
+    return counts_[static_cast<std::size_t>(label * classes_ + predicted)];
+  }
+  Index total() const { return sum([](Index, Index) { return true; }); }
+  double accuracy() const {
+    return ratio(sum([](Index l, Index p) { return l == p; }), total());
+  }
+  /// Share of a class's images that were recognised; NaN if there were none.
+  double recall(Index label) const {
+    return ratio((*this)(label, label), sum([&](Index l, Index) { return l == label; }));
+  }
+  /// Share of the images taken for a class that belong to it; NaN if there were none.
+  double precision(Index label) const {
+    return ratio((*this)(label, label), sum([&](Index, Index p) { return p == label; }));
+  }
+  friend bool operator==(const ConfusionMatrix&, const ConfusionMatrix&) = default;
+ private:
+  template <class Wanted>
+  Index sum(Wanted wanted) const {
+    Index s = 0;
+    for (Index l = 0; l < classes_; ++l)
+      for (Index p = 0; p < classes_; ++p) s += wanted(l, p) ? (*this)(l, p) : 0;
+    return s;
+  }
+  static double ratio(Index part, Index whole) {
+    return whole == 0 ? std::numeric_limits<double>::quiet_NaN()
+                      : static_cast<double>(part) / static_cast<double>(whole);
+  }
+  Index classes_;
+  std::vector<Index> counts_;
+};
+/// One row per label, one column per prediction.
+inline std::ostream& operator<<(std::ostream& out, const ConfusionMatrix& matrix) {
+  Index largest = matrix.classes() - 1;
+  for (Index l = 0; l < matrix.classes(); ++l)
+    for (Index p = 0; p < matrix.classes(); ++p) largest = std::max(largest, matrix(l, p));
+  const int width = static_cast<int>(std::to_string(largest).size()) + 1;
+  out << "label \\ predicted\n" << std::setw(width) << "";
+  for (Index p = 0; p < matrix.classes(); ++p) out << std::setw(width) << p;
+  for (Index l = 0; l < matrix.classes(); ++l) {
+    out << '\n' << std::setw(width) << l;
+    for (Index p = 0; p < matrix.classes(); ++p) out << std::setw(width) << matrix(l, p);
+  }
+  return out << '\n';
+}
+}  // namespace lrcnn

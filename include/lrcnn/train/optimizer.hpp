@@ -1,0 +1,245 @@
+#pragma once
+// From gradients to new parameters.
+//
+// Parameters, gradients and optimizer states are flat buffers of one layout, so an update is one fused pass over
+// them. The arithmetic of one element is a functor without containers (SgdUpdate, MomentumUpdate, AdamWUpdate); the
+// host loop below applies it, a device backend asks Optimizer::visit_update for the same functor and applies it in a
+// loop of its own. Formulas and defaults are those of torch.optim.SGD and torch.optim.AdamW.
+// States start as zeros. PyTorch starts SGD's momentum with the first gradient, which is what zeros lead to.
+#include <lrcnn/core/error.hpp>
+#include <lrcnn/core/host_device.hpp>
+#include <lrcnn/network/parameters.hpp>
+#include <lrcnn/train/text.hpp>
+#include <cmath>
+#include <ostream>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+namespace lrcnn {
+/// Which parameters weight decay acts on.
+enum class Decay {
+  everything,  ///< as PyTorch does unless told otherwise
+  marked,      ///< those whose ParameterShape::decay is true: weights, not biases
+};
+/// Stochastic gradient descent: v = momentum * v + (g + weight_decay * w), w -= lr * v.
+/// With nesterov, w -= lr * (g + weight_decay * w + momentum * v).
+struct Sgd {
+  double lr = 0.001;
+  double momentum = 0;
+  bool nesterov = false;
+  double weight_decay = 0;
+  Decay decay = Decay::everything;
+  static constexpr std::string_view name = "Sgd";
+  constexpr Index state_count() const { return momentum != 0 ? 1 : 0; }
+  template <class Self, class F>
+  static constexpr void each_setting(Self& s, F f) {
+    f("lr", s.lr), f("momentum", s.momentum), f("nesterov", s.nesterov), f("weight_decay", s.weight_decay);
+    f("decay", s.decay);
+  }
+  friend constexpr bool operator==(const Sgd&, const Sgd&) = default;
+};
+/// Adam with decoupled weight decay.
+/// Source: Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019, algorithm 2; the decay is
+///         multiplied by lr as in PyTorch.
+struct AdamW {
+  double lr = 0.001;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0.01;
+  Decay decay = Decay::everything;
+  static constexpr std::string_view name = "AdamW";
+  constexpr Index state_count() const { return 2; }
+  template <class Self, class F>
+  static constexpr void each_setting(Self& s, F f) {
+    f("lr", s.lr), f("beta1", s.beta1), f("beta2", s.beta2), f("epsilon", s.epsilon);
+    f("weight_decay", s.weight_decay), f("decay", s.decay);
+  }
+  friend constexpr bool operator==(const AdamW&, const AdamW&) = default;
+};
+/// What changes from update to update.
+struct UpdateStep {
+  Index number = 1;           ///< 1 for the first update; AdamW's bias correction needs it
+  double lr_scale = 1;        ///< the schedule's multiplier
+  double gradient_scale = 1;  ///< gradients are multiplied by this first: clipping, loss scaling, averaging
+  int threads = 1;            ///< at most this many on the host; the result does not depend on it
+};
+/// One element without momentum.
+template <class T>
+struct SgdUpdate {
+  static constexpr int states = 0;
+  T lr, weight_decay, gradient_scale;
+  LRCNN_HOST_DEVICE void operator()(T& w, T g) const { w -= lr * (gradient_scale * g + weight_decay * w); }
+};
+/// One element with momentum v.
+template <class T>
+struct MomentumUpdate {
+  static constexpr int states = 1;
+  T lr, momentum, weight_decay, gradient_scale;
+  bool nesterov;
+  LRCNN_HOST_DEVICE void operator()(T& w, T g, T& v) const {
+    g = gradient_scale * g + weight_decay * w;
+    v = momentum * v + g;
+    w -= lr * (nesterov ? g + momentum * v : v);
+  }
+};
+/// One element with first moment m and second moment v.
+template <class T>
+struct AdamWUpdate {
+  static constexpr int states = 2;
+  T keep;            ///< 1 - lr * weight_decay
+  T one_minus_beta1, beta2, one_minus_beta2, epsilon, gradient_scale;
+  T step_size;       ///< lr / (1 - beta1^t)
+  T root_scale;      ///< 1 / sqrt(1 - beta2^t)
+  LRCNN_HOST_DEVICE void operator()(T& w, T g, T& m, T& v) const {
+    using std::sqrt;
+    g = gradient_scale * g;
+    m += one_minus_beta1 * (g - m);
+    v = beta2 * v + one_minus_beta2 * g * g;
+    w = keep * w - step_size * (m / (sqrt(v) * root_scale + epsilon));
+  }
+};
+/// Applies an element's update to `count` elements of contiguous buffers that do not overlap.
+/// s0 and s1 are the first two states; null where the update has none. Elements are independent of each other.
+template <class Update, class T>
+void update_elements(const Update& update, T* w, const T* g, T* s0, T* s1, Index count, [[maybe_unused]] int threads) {
+#ifdef _OPENMP
+#pragma omp parallel for simd schedule(static) num_threads(threads) if (threads > 1)
+#endif
+  for (Index i = 0; i < count; ++i) {
+    if constexpr (Update::states == 0) update(w[i], g[i]);
+    else if constexpr (Update::states == 1) update(w[i], g[i], s0[i]);
+    else update(w[i], g[i], s0[i], s1[i]);
+  }
+}
+/// A stretch of the flat buffer that is updated alike. What is in no stretch stays as it is.
+struct UpdateRange {
+  Range elements{};
+  bool decay = true;
+  friend constexpr bool operator==(const UpdateRange&, const UpdateRange&) = default;
+};
+/// The stretches that an optimizer updates, neighbours that are treated alike joined. Pre: ordered by offset.
+/// Post: each element of each parameter is in exactly one stretch; elements of gaps may be in one or in none.
+inline std::vector<UpdateRange> update_ranges(std::span<const Parameter> parameters, Decay decay) {
+  std::vector<UpdateRange> ranges;
+  for (const Parameter& p : parameters) {
+    const bool decays = decay == Decay::everything || p.shape.decay;
+    if (!ranges.empty() && ranges.back().decay == decays) ranges.back().elements.end = p.elements().end;
+    else ranges.push_back({p.elements(), decays});
+  }
+  return ranges;
+}
+/// Either optimizer as a value. Regular, printable; holds settings only, the states belong to the caller.
+class Optimizer {
+ public:
+  using Kind = std::variant<Sgd, AdamW>;
+  /// Errors: Error if a setting is not finite or out of its range.
+  Optimizer(const Sgd& sgd) : kind_(sgd) { check(); }
+  Optimizer(const AdamW& adamw) : kind_(adamw) { check(); }
+  const Kind& kind() const { return kind_; }
+  std::string_view name() const {
+    return std::visit([](const auto& k) { return k.name; }, kind_);
+  }
+  double lr() const {
+    return std::visit([](const auto& k) { return k.lr; }, kind_);
+  }
+  Decay decay() const {
+    return std::visit([](const auto& k) { return k.decay; }, kind_);
+  }
+  /// State buffers, each of as many elements as the parameters.
+  Index state_count() const {
+    return std::visit([](const auto& k) { return k.state_count(); }, kind_);
+  }
+  /// Calls f(functor) with this update's arithmetic for elements that decay or do not.
+  template <class T, class F>
+  void visit_update(const UpdateStep& step, bool decays, F&& f) const {
+    const auto to = [](double v) { return static_cast<T>(v); };
+    if (const auto* s = std::get_if<Sgd>(&kind_)) {
+      const T lr = to(s->lr * step.lr_scale), decay = to(decays ? s->weight_decay : 0), scale = to(step.gradient_scale);
+      if (s->momentum == 0) f(SgdUpdate<T>{lr, decay, scale});
+      else f(MomentumUpdate<T>{lr, to(s->momentum), decay, scale, s->nesterov});
+    } else {
+      const AdamW& a = std::get<AdamW>(kind_);
+      const double lr = a.lr * step.lr_scale, t = static_cast<double>(step.number);
+      f(AdamWUpdate<T>{to(1 - lr * (decays ? a.weight_decay : 0)), to(1 - a.beta1), to(a.beta2), to(1 - a.beta2),
+                       to(a.epsilon), to(step.gradient_scale), to(lr / (1 - std::pow(a.beta1, t))),
+                       to(1 / std::sqrt(1 - std::pow(a.beta2, t)))});
+    }
+  }
+  /// One update on the host.
+  /// Shapes:  parameters, gradients: the flat buffer; states: state_count() such buffers, one behind the other
+  /// Post:    writes parameters and states within the ranges, nothing else; the same bits for any number of threads
+  /// Errors:  Error if the buffers' sizes differ or the step's number is below 1
+  template <class T>
+  void update(const UpdateStep& step, std::span<const UpdateRange> ranges, std::type_identity_t<std::span<T>> parameters,
+              std::span<const T> gradients, std::type_identity_t<std::span<T>> states) const {
+    const auto elements = static_cast<Index>(parameters.size());
+    if (gradients.size() != parameters.size() || static_cast<Index>(states.size()) != state_count() * elements)
+      throw Error(error_text("update of " + std::to_string(elements) + " parameters with " +
+                                 std::to_string(gradients.size()) + " gradients and " + std::to_string(states.size()) +
+                                 " elements of state",
+                             std::string(name()) + " needs as many gradients and " + std::to_string(state_count()) +
+                                 " times as many elements of state",
+                             "size the buffers by flat_elements and Optimizer::state_count"));
+    if (step.number < 1)
+      throw Error(error_text("update number " + std::to_string(step.number), "the first update has the number 1",
+                             "count updates from 1"));
+    T* const s0 = state_count() > 0 ? states.data() : nullptr;
+    T* const s1 = state_count() > 1 ? states.data() + elements : nullptr;
+    for (const UpdateRange& r : ranges)
+      visit_update<T>(step, r.decay, [&](const auto& functor) {
+        const Index b = r.elements.begin;
+        update_elements(functor, parameters.data() + b, gradients.data() + b, s0 ? s0 + b : s0, s1 ? s1 + b : s1,
+                        r.elements.size(), step.threads);
+      });
+  }
+  friend bool operator==(const Optimizer&, const Optimizer&) = default;
+ private:
+  void check() const {
+    std::visit([](const auto& k) { check(k); }, kind_);
+  }
+  static void require(bool good, std::string_view who, std::string_view field, double value, const char* rule,
+                      const char* change) {
+    if (good && std::isfinite(value)) return;
+    throw Error(error_text(std::string(who) + " with ." + std::string(field) + " = " + detail::number_text(value), rule,
+                           change));
+  }
+  static void check(const Sgd& s) {
+    require(s.lr >= 0, s.name, "lr", s.lr, "a learning rate is finite and not negative", "try 0.05");
+    require(s.momentum >= 0, s.name, "momentum", s.momentum, "momentum is finite and not negative", "try 0.9 or 0");
+    require(s.weight_decay >= 0, s.name, "weight_decay", s.weight_decay, "weight decay is finite and not negative",
+            "try 5e-4 or 0");
+    require(!s.nesterov || s.momentum > 0, s.name, "momentum", s.momentum, "Nesterov's step needs momentum",
+            "set .momentum or leave out .nesterov");
+  }
+  static void check(const AdamW& a) {
+    require(a.lr >= 0, a.name, "lr", a.lr, "a learning rate is finite and not negative", "try 0.001");
+    require(a.beta1 >= 0 && a.beta1 < 1, a.name, "beta1", a.beta1, "it lies in [0, 1)", "try 0.9");
+    require(a.beta2 >= 0 && a.beta2 < 1, a.name, "beta2", a.beta2, "it lies in [0, 1)", "try 0.999");
+    require(a.epsilon >= 0, a.name, "epsilon", a.epsilon, "it is finite and not negative", "try 1e-8");
+    require(a.weight_decay >= 0, a.name, "weight_decay", a.weight_decay, "weight decay is finite and not negative",
+            "try 0.01 or 0");
+  }
+  Kind kind_;
+};
+/// "Sgd{.lr = 0.05, .momentum = 0.9, .nesterov = false, .weight_decay = 0, .decay = everything}"
+inline std::string to_string(const Optimizer& optimizer) {
+  return std::visit(
+      [](const auto& k) {
+        std::string text;
+        k.each_setting(k, [&](std::string_view name, const auto& value) {
+          using Value = std::remove_cvref_t<decltype(value)>;
+          text.append(text.empty() ? "{." : ", .").append(name).append(" = ");
+          if constexpr (std::is_same_v<Value, bool>) text += value ? "true" : "false";
+          else if constexpr (std::is_same_v<Value, Decay>) text += value == Decay::marked ? "marked" : "everything";
+          else text += detail::number_text(value);
+        });
+        return std::string(k.name) + text + "}";
+      },
+      optimizer.kind());
+}
+inline std::ostream& operator<<(std::ostream& out, const Optimizer& optimizer) { return out << to_string(optimizer); }
+}  // namespace lrcnn

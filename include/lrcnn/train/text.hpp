@@ -1,0 +1,31 @@
+#pragma once
+// Numbers as text and back, the same in every locale.
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+namespace lrcnn::detail {
+/// The shortest text that reads back as the same value: "0.1", "1e-08", "nan".
+/// Post:  parse_number<double>(number_text(v)) == v
+inline std::string number_text(double value) {
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  return {buffer, end};
+}
+/// A value with a fixed number of decimals: "84.20".
+inline std::string fixed_text(double value, int decimals) {
+  char buffer[400];  // the largest double has 309 digits
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, decimals).ptr;
+  return {buffer, end};
+}
+/// The number that is the whole of the text, or nothing.
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number value{};
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+}  // namespace lrcnn::detail

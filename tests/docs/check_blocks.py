@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Compiles every C++ block of a Markdown file, so that documentation cannot go stale.
+
+    check_blocks.py FILE.md --compiler C++ --flags FOLDER [--jobs N]
+
+A block is fenced with ```cpp. One with a main function is compiled as it stands; of any other, #include lines and
+using-directives are moved to the top and the rest is put into a function body, where it may use names that nobody
+reads. lrcnn/lrcnn.hpp and `using namespace lrcnn` are added to blocks that include nothing of lrcnn.
+HTML comments right before the fence, each on lines of its own, change that:
+    <!-- scope: namespace -->   the rest stands at namespace scope (templates, layers of one's own)
+    <!-- target: onednn -->     with the flags of lrcnn::onednn (FOLDER/onednn.rsp); also data; core is the default.
+                                Skipped where this build lacks the target, unless CI=true
+    <!-- setup: code -->        code put before the block that readers need not see; may span lines
+    <!-- skip: reason -->       not compiled; the reason is printed
+"""
+import argparse
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+OPTIONAL = ("data", "onednn")
+KEYS = ("scope", "target", "setup", "skip")
+HOISTED = re.compile(r"^\s*(#\s*include\b.*|using namespace [\w:]+;.*)$")
+
+
+class Block:
+    def __init__(self, line, code, options):
+        self.line, self.code, self.options = line, code, options
+
+
+def blocks(path):
+    """Every C++ block of a file with the options before it."""
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    found, options, i = [], {}, 0
+    while i < len(lines):
+        line = lines[i].strip()
+        if line.startswith("<!--"):
+            first, text = i, lines[i]
+            while "-->" not in text:
+                i += 1
+                if i == len(lines):
+                    sys.exit(f"{path}:{first + 1}: the comment does not end")
+                text += "\n" + lines[i]
+            match = re.match(r"\s*<!--\s*(\w+):(.*?)-->\s*$", text, re.DOTALL)
+            if match and match[1] in KEYS:
+                options[match[1]] = match[2].strip()
+        elif line.startswith(("```", "~~~")):
+            fence = re.match(r"[`~]+", line)[0]
+            language = line[len(fence):].strip().split(" ")[0]
+            first, body = i, []
+            i += 1
+            while i < len(lines) and lines[i].strip() != fence:
+                body.append(lines[i])
+                i += 1
+            if i == len(lines):
+                sys.exit(f"{path}:{first + 1}: the block does not end")
+            if language in ("cpp", "c++"):
+                found.append(Block(first + 1, body, options))
+            options = {}
+        elif line:
+            options = {}
+        i += 1
+    return found
+
+
+def program(block, path):
+    """The source text of a block."""
+    def marked(number, line):
+        return f'#line {block.line + 1 + number} "{path}"\n{line}'
+    if any(re.search(r"\bint main\s*\(", line) for line in block.code):
+        return "\n".join([marked(0, ""), *block.code, ""])
+    top, rest = [], []
+    for number, line in enumerate(block.code):
+        (top if HOISTED.match(line) else rest).append(marked(number, line))
+    if not any(re.match(r"\s*#\s*include\s*<lrcnn/", line) for line in block.code):
+        top.insert(0, "#include <lrcnn/lrcnn.hpp>\nusing namespace lrcnn;")
+    setup = [f'#line 1 "setup of {os.path.basename(path)}:{block.line}"', block.options.get("setup", "")]
+    if block.options.get("scope") == "namespace":
+        return "\n".join([*top, *setup, *rest, ""])
+    return "\n".join([*top, "[[maybe_unused]] static void documentation_block() {", *setup, *rest, "}", ""])
+
+
+def flags_of(block, flags_folder):
+    return os.path.join(flags_folder, block.options.get("target", "core") + ".rsp")
+
+
+def compile_block(block, path, compiler, flags_folder):
+    """An empty text, or what is wrong."""
+    flags = flags_of(block, flags_folder)
+    if not os.path.exists(flags):
+        return f"target {block.options['target']} is not available in this build"
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, "block.cpp")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(program(block, path))
+        done = subprocess.run([compiler, "@" + flags, "-Wall", "-Wextra", "-Wno-unused", "-Werror", "-fsyntax-only", source],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors="replace", check=False)
+    return "" if done.returncode == 0 else done.stdout or f"the compiler ended with {done.returncode}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file")
+    parser.add_argument("--compiler", required=True)
+    parser.add_argument("--flags", required=True)
+    parser.add_argument("--jobs", type=int, default=1)
+    arguments = parser.parse_args()
+    path, failed = arguments.file, 0
+    todo = []
+    found = blocks(path)
+    for block in found:
+        optional = block.options.get("target") in OPTIONAL and os.environ.get("CI") != "true"
+        if optional and not os.path.exists(flags_of(block, arguments.flags)):
+            print(f"{path}:{block.line}: skipped: target {block.options['target']} is not available in this build")
+        elif "skip" not in block.options:
+            todo.append(block)
+        elif block.options["skip"]:
+            print(f"{path}:{block.line}: skipped: {block.options['skip']}")
+        else:
+            print(f"{path}:{block.line}: skip needs a reason")
+            failed += 1
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        results = pool.map(lambda block: compile_block(block, path, arguments.compiler, arguments.flags), todo)
+        for block, problem in zip(todo, results):
+            if problem:
+                failed += 1
+                print(f"{path}:{block.line}: this block does not compile:\n{problem}")
+    print(f"{path}: {len(found)} C++ blocks, {len(todo)} compiled, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Tests check_blocks.py.  selftest.py COMPILER FLAGS_FOLDER"""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+COMPILER, FLAGS = sys.argv[1:3]
+del sys.argv[1:3]
+SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "check_blocks.py")
+
+
+class CheckBlocks(unittest.TestCase):
+    def run_on(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "page.md")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            done = subprocess.run([sys.executable, SCRIPT, path, "--compiler", COMPILER, "--flags", FLAGS],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        return done.returncode, done.stdout
+
+    def passes(self, text):
+        code, output = self.run_on(text)
+        self.assertEqual(code, 0, output)
+        return output
+
+    def fails(self, text):
+        code, output = self.run_on(text)
+        self.assertEqual(code, 1, output)
+        return output
+
+    def test_no_blocks(self):
+        self.assertIn("0 C++ blocks", self.passes("# Title\n```sh\nls\n```\n"))
+
+    def test_function_body(self):
+        self.passes("```cpp\n#include <lrcnn/version.hpp>\n#include <vector>\nusing namespace lrcnn;\n"
+                    "std::vector<int> v{1};\nstatic_assert(sizeof(int) == 4);\n```\n")
+
+    def test_program(self):
+        self.passes("```cpp\nint main() { return 0; }\n```\n")
+
+    def test_namespace_scope_and_setup(self):
+        self.passes("<!-- scope: namespace -->\n<!-- setup:\nstruct Base {};\n-->\n"
+                    "```cpp\n#include <lrcnn/version.hpp>\ntemplate <class T> struct Mine : Base {};\n```\n")
+
+    def test_broken_block_is_reported_at_its_line(self):
+        output = self.fails("text\n\n```cpp\n#include <lrcnn/version.hpp>\nint a;\nnonsense here;\n```\n")
+        self.assertIn("page.md:3: this block does not compile", output)
+        self.assertIn("page.md:6:", output)
+
+    def test_skip_needs_a_reason(self):
+        self.assertIn("skipped: to show", self.passes("<!-- skip: to show -->\n```cpp\nnonsense\n```\n"))
+        self.assertIn("needs a reason", self.fails("<!-- skip: -->\n```cpp\nnonsense\n```\n"))
+
+    def test_options_hold_for_the_next_block_only(self):
+        self.fails("<!-- skip: first -->\n```cpp\nnonsense\n```\n```cpp\nnonsense\n```\n")
+
+    def test_unknown_target(self):
+        self.assertIn("target gpu is not available", self.fails("<!-- target: gpu -->\n```cpp\nint a;\n```\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()
