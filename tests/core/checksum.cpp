@@ -32,7 +32,8 @@ TEST_CASE("crc32c is the definition's, at every length and cut in any place") {
     const auto data = sample(size);
     const std::span<const std::byte> all(data);
     CHECK(crc32c(all) == slow(all));
-    for (std::size_t cut = 0; cut <= size; ++cut) REQUIRE(crc32c(all.subspan(cut), crc32c(all.first(cut))) == slow(all));
+    for (std::size_t cut = 0; cut <= size; ++cut)
+      REQUIRE(crc32c(all.subspan(cut), crc32c(all.first(cut))) == slow(all));
   }
 }
 TEST_CASE("crc32c notices every single damaged bit") {

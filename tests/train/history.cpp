@@ -58,25 +58,35 @@ TEST_CASE("what is not a history is refused with line and column") {
                        ("lrcnn: 'h.csv', line 1: not the header of a history; " + rule +
                         "; name a file that write_history wrote").c_str(), DataError);
   CHECK_THROWS_AS(parse_history(""), DataError);
-  CHECK_THROWS_WITH_AS(parse_history(header + "1,9.5,0.05,0.7,0.75,,,12.5,4096\n", "h.csv"),
-                       "lrcnn: 'h.csv', line 2: column steps holds '9.5'; it must be a whole number; restore the line, "
-                       "or delete it", DataError);
-  CHECK_THROWS_WITH_AS(parse_history(header + "1,9,0.05,,0.75,,,12.5,4096\n", "h.csv"),
-                       "lrcnn: 'h.csv', line 2: column train_loss holds ''; it must be a number; restore the line, or "
-                       "delete it", DataError);
-  CHECK_THROWS_WITH_AS(parse_history(header + "1,9,0.05,0.7,0.75,x,,12.5,4096\n", "h.csv"),
-                       "lrcnn: 'h.csv', line 2: column test_loss holds 'x'; it must be a number; restore the line, or "
-                       "delete it", DataError);
+  CHECK_THROWS_WITH_AS(
+      parse_history(header + "1,9.5,0.05,0.7,0.75,,,12.5,4096\n", "h.csv"),
+      "lrcnn: 'h.csv', line 2: column steps holds '9.5'; it must be a whole number; restore the line, "
+      "or delete it",
+      DataError);
+  CHECK_THROWS_WITH_AS(
+      parse_history(header + "1,9,0.05,,0.75,,,12.5,4096\n", "h.csv"),
+      "lrcnn: 'h.csv', line 2: column train_loss holds ''; it must be a number; restore the line, or "
+      "delete it",
+      DataError);
+  CHECK_THROWS_WITH_AS(
+      parse_history(header + "1,9,0.05,0.7,0.75,x,,12.5,4096\n", "h.csv"),
+      "lrcnn: 'h.csv', line 2: column test_loss holds 'x'; it must be a number; restore the line, or "
+      "delete it",
+      DataError);
   CHECK_THROWS_WITH_AS(parse_history(header + "1,9,0.05,0.7,0.75,,\n", "h.csv"),
                        "lrcnn: 'h.csv', line 2: column seconds holds ''; it must be a number; restore the line, or "
                        "delete it", DataError);
   CHECK_THROWS_WITH_AS(parse_history(header + "1,9,0.05,0.7,0.75\n", "h.csv"),
                        "lrcnn: 'h.csv', line 2: column test_loss holds ''; it must be a number; restore the line, or "
                        "delete it", DataError);
-  CHECK_THROWS_WITH_AS(parse_history(history_csv(two) + "1,9,0.05,0.7,0.75,,,12.5,4096,7\n", "h.csv"),
-                       "lrcnn: 'h.csv', line 4: has more fields than the header; each column has one field; restore the "
-                       "line, or delete it", DataError);
-  CHECK_THROWS_WITH_AS(read_history("/nowhere/h.csv"),
-                       "lrcnn: history '/nowhere/h.csv' does not exist; it is read as a whole; check the path, or save it "
-                       "first", DataError);
+  CHECK_THROWS_WITH_AS(
+      parse_history(history_csv(two) + "1,9,0.05,0.7,0.75,,,12.5,4096,7\n", "h.csv"),
+      "lrcnn: 'h.csv', line 4: has more fields than the header; each column has one field; restore the "
+      "line, or delete it",
+      DataError);
+  CHECK_THROWS_WITH_AS(
+      read_history("/nowhere/h.csv"),
+      "lrcnn: history '/nowhere/h.csv' does not exist; it is read as a whole; check the path, or save it "
+      "first",
+      DataError);
 }

@@ -93,9 +93,11 @@ TEST_CASE("streams have known numbers, so that saved seeds keep their meaning") 
   CHECK(stream_of("foobar") == 0x85944171F73967E8);
 }
 TEST_CASE("initializers that make no sense are refused") {
-  CHECK_THROWS_WITH_AS(values(Xavier{.gain = std::numeric_limits<double>::infinity()}),
-                       "lrcnn: initial values of 'conv1.weight' would have the deviation inf; gain and slope are finite; "
-                       "mend the initializer's settings", Error);
+  CHECK_THROWS_WITH_AS(
+      values(Xavier{.gain = std::numeric_limits<double>::infinity()}),
+      "lrcnn: initial values of 'conv1.weight' would have the deviation inf; gain and slope are finite; "
+      "mend the initializer's settings",
+      Error);
   std::vector<double> small(9000);
   CHECK_THROWS_AS(initialize<double>(layout(), He{}, 1, small), ShapeError);
 }

@@ -61,8 +61,10 @@ TEST_CASE("a confusion matrix counts") {
         "  0 10  0  2\n"
         "  1  0  1  0\n"
         "  2  0  1  0\n");
-  CHECK_THROWS_WITH_AS(m.add(0, -1),
-                       "lrcnn: confusion matrix given label 0 and prediction -1; classes are 0 to 2; check the labels, "
-                       "and the scores for NaN", DataError);
+  CHECK_THROWS_WITH_AS(
+      m.add(0, -1),
+      "lrcnn: confusion matrix given label 0 and prediction -1; classes are 0 to 2; check the labels, "
+      "and the scores for NaN",
+      DataError);
   CHECK_THROWS_AS(m.add(3, 0), DataError);
 }

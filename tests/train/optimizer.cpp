@@ -29,7 +29,8 @@ void fill_randomly(Buffers<T>& b, std::uint64_t seed) {
   }
 }
 Parameter parameter(Index offset, Index count, bool decay) {
-  return {.name = "p" + std::to_string(offset), .shape = {.extents = {count, 1, 1, 1}, .decay = decay}, .offset = offset};
+  return {
+      .name = "p" + std::to_string(offset), .shape = {.extents = {count, 1, 1, 1}, .decay = decay}, .offset = offset};
 }
 }  // namespace
 TEST_CASE("optimizers do what PyTorch's do") {
@@ -92,11 +93,13 @@ TEST_CASE("a scaled gradient is the same as a gradient that was scaled before") 
   }
 }
 TEST_CASE("an update gives the same bits for any number of threads and any division into ranges") {
-  for (const Optimizer& o : {Optimizer(Sgd{.lr = 0.1}), Optimizer(Sgd{.lr = 0.1, .momentum = 0.9}), Optimizer(AdamW{})}) {
+  for (const Optimizer& o :
+       {Optimizer(Sgd{.lr = 0.1}), Optimizer(Sgd{.lr = 0.1, .momentum = 0.9}), Optimizer(AdamW{})}) {
     Buffers<float> one(o, 10007), four(o, 10007), pieces(o, 10007);
     fill_randomly(one, 5), fill_randomly(four, 5), fill_randomly(pieces, 5);
     std::vector<UpdateRange> cut;
-    for (Index begin = 0; begin < 10007; begin += 333) cut.push_back({{begin, std::min<Index>(begin + 333, 10007)}, true});
+    for (Index begin = 0; begin < 10007; begin += 333)
+      cut.push_back({{begin, std::min<Index>(begin + 333, 10007)}, true});
     for (Index t = 1; t <= 3; ++t) {
       one.update(o, {.number = t});
       four.update(o, {.number = t, .threads = 4});
@@ -164,7 +167,8 @@ TEST_CASE("settings that make no sense are refused") {
   CHECK_THROWS_WITH_AS(Optimizer(Sgd{.nesterov = true}),
                        "lrcnn: Sgd with .momentum = 0; Nesterov's step needs momentum; set .momentum or leave out "
                        ".nesterov", Error);
-  CHECK_THROWS_WITH_AS(Optimizer(AdamW{.beta2 = 1}), "lrcnn: AdamW with .beta2 = 1; it lies in [0, 1); try 0.999", Error);
+  CHECK_THROWS_WITH_AS(Optimizer(AdamW{.beta2 = 1}), "lrcnn: AdamW with .beta2 = 1; it lies in [0, 1); try 0.999",
+                       Error);
   CHECK_THROWS_AS(Optimizer(AdamW{.beta1 = -1}), Error);
   CHECK_THROWS_AS(Optimizer(AdamW{.epsilon = -1}), Error);
   CHECK_THROWS_AS(Optimizer(AdamW{.weight_decay = nan}), Error);

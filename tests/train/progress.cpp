@@ -23,7 +23,13 @@ struct Screen {
   }
 };
 Progress after(Index step) {
-  return {.epoch = 2, .epochs = 3, .step = step, .steps = 100, .images = 64 * step, .loss = 0.43214, .accuracy = 0.8421,
+  return {.epoch = 2,
+          .epochs = 3,
+          .step = step,
+          .steps = 100,
+          .images = 64 * step,
+          .loss = 0.43214,
+          .accuracy = 0.8421,
           .memory_bytes = 12345678};
 }
 }  // namespace
@@ -31,7 +37,8 @@ TEST_CASE("a terminal shows one line that is redrawn in place") {
   Screen s;
   ProgressLine line(s.out, s.options(true));
   line.update(after(1));
-  CHECK(s.take() == "\r[                              ] epoch 2/3  1/100  loss 0.4321  acc 84.21 %  mem 12.3 MB\x1b[K");
+  CHECK(s.take() ==
+        "\r[                              ] epoch 2/3  1/100  loss 0.4321  acc 84.21 %  mem 12.3 MB\x1b[K");
   s.now += 5;
   line.update(after(51));  // 10 steps a second; 49 are left in this epoch and 100 in the next
   CHECK(s.take() == "\r[===============               ] epoch 2/3  51/100  loss 0.4321  acc 84.21 %  "
@@ -137,10 +144,10 @@ TEST_CASE("the rate follows a change of speed") {
     s.now += 1;
     p.step += 1, p.images += i < 100 ? 10 : 50;
     line.update(p);
+    const std::string text = s.take();
+    const int fast = std::clamp(i - 99, 0, 16);  // of the last 16 steps
+    if (i >= 16) CHECK(text.find(detail::fixed_text(10 + 40 * fast / 16.0, 1) + " img/s") != std::string::npos);
   }
-  const std::string text = s.take();
-  CHECK(text.rfind("50.0 img/s") != std::string::npos);
-  CHECK(text.rfind("50.0 img/s") > text.rfind("10.0 img/s"));
 }
 TEST_CASE("durations and bytes are short") {
   CHECK(duration_text(0) == "0:00");

@@ -7,9 +7,9 @@ TEST_CASE("a constant schedule is one") {
   CHECK(lr_scale(ConstantLr{}, 1000000) == 1);
 }
 TEST_CASE("warm-up rises linearly to one and then the shape takes over") {
-  for (const Schedule& s : {Schedule(ConstantLr{.warm_up = steps(4)}),
-                            Schedule(StepLr{.every = steps(100), .warm_up = steps(4)}),
-                            Schedule(CosineLr{.over = steps(100), .warm_up = steps(4)})}) {
+  for (const LrSchedule& s : {LrSchedule(ConstantLr{.warm_up = steps(4)}),
+                            LrSchedule(StepLr{.every = steps(100), .warm_up = steps(4)}),
+                            LrSchedule(CosineLr{.over = steps(100), .warm_up = steps(4)})}) {
     CHECK(lr_scale(s, 0) == 0.25);
     CHECK(lr_scale(s, 1) == 0.5);
     CHECK(lr_scale(s, 2) == 0.75);
@@ -37,7 +37,7 @@ TEST_CASE("a cosine falls from one to its floor and stays there") {
 }
 TEST_CASE("a cosine after a warm-up ends at the same step") {
   const CosineLr s{.over = epochs(10), .warm_up = steps(200)};
-  const ScheduleClock clock{.steps_per_epoch = 100};
+  const LrClock clock{.steps_per_epoch = 100};
   CHECK(lr_scale(s, 600, clock) == doctest::Approx(0.5));
   CHECK(lr_scale(s, 999, clock) > 0);
   CHECK(lr_scale(s, 1000, clock) == 0);
@@ -47,15 +47,16 @@ TEST_CASE("a cosine after a warm-up ends at the same step") {
 }
 TEST_CASE("lengths add up and may be fractions of epochs") {
   CHECK(epochs(2) + steps(5) == Length{2, 5});
-  const Schedule s = ConstantLr{.warm_up = epochs(0.5) + steps(10)};
+  const LrSchedule s = ConstantLr{.warm_up = epochs(0.5) + steps(10)};
   CHECK(lr_scale(s, 29, {.steps_per_epoch = 100}) == 0.5);
 }
 TEST_CASE("schedules are regular and printable") {
-  CHECK(Schedule(CosineLr{.floor = 0.1}) == Schedule(CosineLr{.floor = 0.1}));
-  CHECK(Schedule(CosineLr{.floor = 0.1}) != Schedule(CosineLr{}));
-  CHECK(to_string(Schedule(ConstantLr{})) == "ConstantLr{.warm_up = 0 epochs}");
-  CHECK(to_string(Schedule(StepLr{.every = epochs(30)})) == "StepLr{.every = 30 epochs, .gamma = 0.1, .warm_up = 0 epochs}");
-  CHECK(to_string(Schedule(CosineLr{.over = epochs(1.5) + steps(3), .floor = 0.01, .warm_up = steps(500)})) ==
+  CHECK(LrSchedule(CosineLr{.floor = 0.1}) == LrSchedule(CosineLr{.floor = 0.1}));
+  CHECK(LrSchedule(CosineLr{.floor = 0.1}) != LrSchedule(CosineLr{}));
+  CHECK(to_string(LrSchedule(ConstantLr{})) == "ConstantLr{.warm_up = 0 epochs}");
+  CHECK(to_string(LrSchedule(StepLr{.every = epochs(30)})) ==
+        "StepLr{.every = 30 epochs, .gamma = 0.1, .warm_up = 0 epochs}");
+  CHECK(to_string(LrSchedule(CosineLr{.over = epochs(1.5) + steps(3), .floor = 0.01, .warm_up = steps(500)})) ==
         "CosineLr{.over = 1.5 epochs + 3 steps, .floor = 0.01, .warm_up = 500 steps}");
 }
 TEST_CASE("schedules that make no sense are refused") {
@@ -67,13 +68,19 @@ TEST_CASE("schedules that make no sense are refused") {
                        "give it in steps, or train with fit", Error);
   CHECK_THROWS_WITH_AS(lr_scale(StepLr{.every = steps(3), .gamma = -1}, 0),
                        "lrcnn: step schedule with .gamma = -1; it is finite and not negative; try 0.1", Error);
-  CHECK_THROWS_WITH_AS(lr_scale(CosineLr{}, 0),
-                       "lrcnn: cosine schedule without .over; the length of the training must be known; set .over, or "
-                       "train with fit", Error);
-  CHECK_THROWS_WITH_AS(lr_scale(CosineLr{.over = steps(10), .floor = 2}, 0),
-                       "lrcnn: cosine schedule with .floor = 2; it is a multiplier of the learning rate in [0, 1]; try "
-                       "0 or 0.01", Error);
-  CHECK_THROWS_WITH_AS(lr_scale(ConstantLr{.warm_up = steps(-5)}, 0),
-                       "lrcnn: schedule with .warm_up of 0 epochs and -5 steps; a length of training is finite and not "
-                       "negative; use epochs(2) or steps(500)", Error);
+  CHECK_THROWS_WITH_AS(
+      lr_scale(CosineLr{}, 0),
+      "lrcnn: cosine schedule without .over; the length of the training must be known; set .over, or "
+      "train with fit",
+      Error);
+  CHECK_THROWS_WITH_AS(
+      lr_scale(CosineLr{.over = steps(10), .floor = 2}, 0),
+      "lrcnn: cosine schedule with .floor = 2; it is a multiplier of the learning rate in [0, 1]; try "
+      "0 or 0.01",
+      Error);
+  CHECK_THROWS_WITH_AS(
+      lr_scale(ConstantLr{.warm_up = steps(-5)}, 0),
+      "lrcnn: schedule with .warm_up of 0 epochs and -5 steps; a length of training is finite and not "
+      "negative; use epochs(2) or steps(500)",
+      Error);
 }

@@ -167,10 +167,12 @@ TEST_CASE("a file can be inspected without its network") {
 TEST_CASE("a missing file, a directory and an empty file are refused") {
   const Folder folder;
   const auto path = folder.path / "state";
-  CHECK(refusal(path) == "lrcnn: training file 'F' does not exist; it is read as a whole; check the path, or save it first");
+  CHECK(refusal(path) ==
+        "lrcnn: training file 'F' does not exist; it is read as a whole; check the path, or save it first");
   std::filesystem::create_directory(path);
-  CHECK(refusal(path) == "lrcnn: training file 'F' is a directory; it must be a file; name the file in it");
+  CHECK(refusal(path) == "lrcnn: training file 'F' is a directory; it must be a file; check the path");
   std::filesystem::remove(path);
+  CHECK(refusal("/dev/null") == "lrcnn: training file 'F' is a device or pipe; it must be a file; check the path");
   write(path, {});
   CHECK(refusal(path) ==
         "lrcnn: training file 'F' is empty; a training file has at least a header; take an older copy");
@@ -180,8 +182,12 @@ TEST_CASE("a file that is something else is refused") {
   const auto path = folder.path / "state";
   const std::string text = "epoch,steps,lr\n1,938,0.05\n";
   write(path, Bytes(std::as_bytes(std::span(text)).begin(), std::as_bytes(std::span(text)).end()));
-  CHECK(refusal(path) == "lrcnn: training file 'F' is not a training file; it does not start with the magic number of one; "
-                         "name a file that save wrote");
+  CHECK(refusal(path) ==
+        "lrcnn: training file 'F' is not a training file; it does not start with the magic number of one; "
+        "name a file that save wrote");
+  std::error_code unsupported;
+  std::filesystem::resize_file(path, std::uintmax_t{1} << 40, unsupported);  // sparse, and far too large to be read
+  CHECK(refusal(path).find("is not a training file") != std::string::npos);
 }
 TEST_CASE("a file that is cut anywhere is refused") {
   const Folder folder;
@@ -211,8 +217,9 @@ TEST_CASE("a file with any damaged bit is refused") {
     const std::string message = refusal(hurt);
     if (i < 8) CHECK(message.find("is not a training file") != std::string::npos);
     else if (i < 12 || i >= 20)
-      CHECK(message == "lrcnn: training file 'F' is damaged: its checksum does not match; a training file is used whole "
-                       "or not at all; take an older copy, or copy it again");
+      CHECK(message ==
+            "lrcnn: training file 'F' is damaged: its checksum does not match; a training file is used whole "
+            "or not at all; take an older copy, or copy it again");
     else CHECK_FALSE(message.empty());
     bytes[i] ^= std::byte{1} << i % 8;
   }
@@ -240,7 +247,8 @@ TEST_CASE("a file of another network is refused and the first difference named")
     });
   };
   const std::string start = "lrcnn: training file 'F' is of another network: ";
-  const std::string end = "; names and shapes of all parameters must be the same; load it into the network that saved it";
+  const std::string end =
+      "; names and shapes of all parameters must be the same; load it into the network that saved it";
   auto mine = layout();
   mine[1].name = "conv1.scale";
   CHECK(with(mine, state().fingerprint) ==
@@ -249,7 +257,8 @@ TEST_CASE("a file of another network is refused and the first difference named")
   mine[0].shape.extents = {4, 1, 3, 3};
   mine[2].name = "fc.weight";
   CHECK(with(mine, state().fingerprint) ==
-        start + "parameter 1 is 'conv1.weight' [4,3,3,3] in the file and 'conv1.weight' [4,1,3,3] in this network" + end);
+        start + "parameter 1 is 'conv1.weight' [4,3,3,3] in the file and 'conv1.weight' [4,1,3,3] in this network" +
+            end);
   mine = layout();
   mine.pop_back();
   CHECK(with(mine, state().fingerprint) ==
@@ -259,15 +268,18 @@ TEST_CASE("a file of another network is refused and the first difference named")
   CHECK(with(mine, state().fingerprint) ==
         start + "parameter 4 is no parameter in the file and 'linear1.bias' [10] in this network" + end);
   CHECK(with(layout(), "conv1 silu linear1") ==
-        start + "the parameters are the same, but what is between them is not (fingerprint 'conv1 relu linear1' in the "
-                "file, 'conv1 silu linear1' here)" + end);
+        start +
+            "the parameters are the same, but what is between them is not (fingerprint 'conv1 relu linear1' in the "
+            "file, 'conv1 silu linear1' here)" +
+            end);
 }
 TEST_CASE("a file of another element type or optimizer is refused") {
   const Folder folder;
   const auto path = folder.path / "state";
   save(path, Buffers<double>(adamw, 1));
-  CHECK(refusal(path) == "lrcnn: training file 'F' holds float64 values; this training computes in float32; load it into a "
-                         "Trainer of the file's element type");
+  CHECK(refusal(path) ==
+        "lrcnn: training file 'F' holds float64 values; this training computes in float32; load it into a "
+        "Trainer of the file's element type");
   TrainingState s = state();
   const Sgd plain{.lr = 0.1}, heavy{.lr = 0.1, .momentum = 0.9};
   s.optimizer = plain;
@@ -295,7 +307,9 @@ TEST_CASE("contents that cannot be are refused even with a right checksum") {
     return refusal(path);
   };
   const std::string end = "; its checksum is right, so it was written like this; save it again with this library";
-  const auto at = [](std::size_t i) { return "lrcnn: training file 'F' is malformed at byte " + std::to_string(i) + ": "; };
+  const auto at = [](std::size_t i) {
+    return "lrcnn: training file 'F' is malformed at byte " + std::to_string(i) + ": ";
+  };
   CHECK(with(texts + 3, 0xff) == at(texts + 4) + "an entry leads beyond the end" + end);
   CHECK(with(extents + 7, 0x80) == at(extents + 8) + "extent -9223372036854775804 of 'conv1.weight'" + end);
   CHECK(with(extents + 7, 0x10) == at(extents + 8) + "extent 1152921504606846980 of 'conv1.weight'" + end);
@@ -329,26 +343,46 @@ TEST_CASE("a file that cannot be written is an error, and the old one stays") {
   const Folder folder;
   const auto missing = folder.path / "missing" / "state";
   const Buffers<float> b(adamw, 1);
-  CHECK_THROWS_AS(save(missing, b), DataError);
+  const auto failure = [&](const std::filesystem::path& to) -> std::string {
+    try {
+      save(to, b);
+    } catch (const DataError& e) {
+      return e.what();
+    }
+    return {};
+  };
+  const std::string message = failure(missing);  // the whole text is tested with write_file_atomically
+  CHECK(message.find("lrcnn: file '" + missing.string() + "' cannot be written: No such file or directory; ") == 0);
+  CHECK(message.find("; create its folder, or choose another path") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(folder.path / "missing"));
   const auto path = folder.path / "state";
   save(path, b);
   const Bytes before = read(path);
-  CHECK_THROWS_AS(save(path / "state", b), DataError);
+  CHECK(failure(path / "state").find("cannot be written: Not a directory") != std::string::npos);
+  CHECK(failure(folder.path).find("cannot be written: Is a directory") != std::string::npos);
   CHECK(read(path) == before);
+  if (::geteuid() == 0) return;  // root may write everywhere
+  std::filesystem::permissions(folder.path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  CHECK(failure(folder.path / "new").find("cannot be written: Permission denied") != std::string::npos);
+  std::filesystem::permissions(folder.path, std::filesystem::perms::owner_all);
 }
 TEST_CASE("buffers of the wrong size are refused") {
   const Folder folder;
   const auto path = folder.path / "state";
   const Buffers<float> b(adamw, 1);
-  CHECK_THROWS_WITH_AS(save_training_file<float>(path, state(), layout(), b.parameters, b.parameters),
-                       "lrcnn: saving 156 elements of optimizer state for 156 parameters; AdamW has 2 states, each of the "
-                       "size of the parameters; pass all states, one after another", ShapeError);
+  CHECK_THROWS_WITH_AS(
+      save_training_file<float>(path, state(), layout(), b.parameters, b.parameters),
+      "lrcnn: saving 156 elements of optimizer state for 156 parameters; AdamW has 2 states, each of the "
+      "size of the parameters; pass all states, one after another",
+      ShapeError);
   CHECK_FALSE(std::filesystem::exists(path));
   save(path, b);
   std::vector<float> few(100), states(200);
   CHECK_THROWS_WITH_AS(load_training_file<float>(path, state().fingerprint, layout(), adamw, few, states),
-                       ("lrcnn: loading training file '" + path.string() + "' into 100 parameters and 200 elements of "
+                       ("lrcnn: loading training file '" + path.string() +
+                        "' into 100 parameters and 200 elements of "
                         "state; the network has 156 and its optimizer 2 states of that size; size the buffers by "
-                        "flat_elements and Optimizer::state_count").c_str(), ShapeError);
+                        "flat_elements and Optimizer::state_count")
+                           .c_str(),
+                       ShapeError);
 }

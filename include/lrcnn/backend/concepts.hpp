@@ -39,12 +39,6 @@ constexpr View<std::uint8_t> saved_view(std::uint8_t* data, const Layer& layer, 
   if (layer.kind == Kind::activation) return dense_view(data, n, ceil_div(c, block), rows, ceil_div(w * block, 8));
   return dense_view(data, n, c, rows, w, block);
 }
-/// Mean loss and hits of a batch, written by the loss step.
-struct LossResult {
-  double sum = 0;       ///< of the losses of all images so far
-  Index correct = 0;    ///< images whose largest logit is the label's
-  Index count = 0;
-};
 template <class B>
 concept Backend = requires(B backend, const Operands<typename B::element>& operands,
                            typename B::Prepared& prepared) {

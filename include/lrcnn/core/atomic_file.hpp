@@ -30,7 +30,7 @@ inline DataError cannot_write(const std::filesystem::path& path, int reason) {
     default: break;
   }
   return DataError(error_text("file '" + path.string() + "' cannot be written: " + std::strerror(reason),
-                              "a new file is written beside it and then takes its name; what was there before is kept",
+                              "a new file is written beside it and then takes its name; what was there is kept",
                               change));
 }
 /// A file that is removed again unless it was renamed.
@@ -98,8 +98,10 @@ inline void flush_folder(const std::filesystem::path& folder) {
 inline void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
   std::error_code error;
   std::filesystem::path target = path;
-  if (std::filesystem::is_symlink(path, error)) target = std::filesystem::weakly_canonical(path, error);
-  if (error) throw detail::cannot_write(path, error.value());
+  if (std::filesystem::is_symlink(path, error)) {
+    target = std::filesystem::weakly_canonical(path, error);
+    if (error) throw detail::cannot_write(path, error.value());
+  }
   const auto status = std::filesystem::status(target, error);
   if (std::filesystem::is_directory(status) || !target.has_filename()) throw detail::cannot_write(path, EISDIR);
   if (std::filesystem::exists(status)) {

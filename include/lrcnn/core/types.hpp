@@ -42,6 +42,7 @@ struct Name {
   static constexpr std::size_t capacity = 47;
   std::array<char, capacity + 1> text{};
   constexpr Name() = default;
+  constexpr Name(const std::array<char, capacity + 1>& characters) : text(characters) {}   // how nvcc spells one out
   constexpr Name(std::string_view s) {
     for (std::size_t i = 0; i < std::min(s.size(), capacity); ++i) text[i] = s[i];
   }

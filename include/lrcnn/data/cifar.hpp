@@ -1,9 +1,9 @@
 #pragma once
 // CIFAR-10's binary files.
 //
-// A file is a run of records of 3073 bytes without a header: a label, then 32 x 32 red, green and blue bytes. A part of
-// the data set is one file (`train.bin`, `test.bin`, `test_batch.bin`) or several (`data_batch_1.bin` to `_5.bin`),
-// each plain or with .gz. `batches.meta.txt`, if there, names the classes.
+// A file is a run of records of 3073 bytes without a header: a label, then 32 x 32 red, green and blue bytes. A part
+// of the data set is one file (`train.bin`, `test.bin`, `test_batch.bin`) or several (`data_batch_1.bin` to
+// `_5.bin`), each plain or with .gz. `batches.meta.txt`, if there, names the classes.
 // Source: A. Krizhevsky, "Learning Multiple Layers of Features from Tiny Images", 2009; the data set's web page.
 #include <lrcnn/data/dataset.hpp>
 #include <lrcnn/data/file.hpp>
@@ -12,8 +12,8 @@ namespace lrcnn {
 inline constexpr Index cifar_record_bytes = 1 + 3 * 32 * 32;
 /// Appends the records of a CIFAR-10 file to images and labels of `to`, and counts them in its shape.
 /// Pre:     to.classes is set. `who` names the file.
-/// Errors:  DataError if there is no record, the last one is not whole, or a label lies outside the classes; then `to`
-///          is as before
+/// Errors:  DataError if there is no record, the last one is not whole, or a label lies outside the classes; then
+///          `to` is as before
 inline void append_cifar(Dataset& to, std::span<const std::uint8_t> bytes, std::string_view who) {
   const Index size = static_cast<Index>(bytes.size());
   const Index records = size / cifar_record_bytes;
@@ -60,16 +60,16 @@ inline std::vector<std::filesystem::path> cifar_files(const std::filesystem::pat
 /// Reads a part of CIFAR-10 from a folder, plain or gzip. Fewer than the published records are read as they are.
 /// Shapes:  images [N,3,32,32]
 /// Post:    check(result) passes; the order is that of the files
-/// Errors:  DataError naming the file if one is missing, too large, cut, damaged or of another format, if a label lies
-///          outside the 10 classes, or if batches.meta.txt does not name 10
+/// Errors:  DataError naming the file if one is missing, too large, cut, damaged or of another format, if a label
+///          lies outside the 10 classes, or if batches.meta.txt does not name 10
 inline Dataset load_cifar(const std::filesystem::path& folder, Split split, Index limit_bytes = data_limit_bytes) {
   const auto files = detail::cifar_files(folder, split);
   if (files.empty())
     throw DataError(error_text("folder '" + folder.string() + "' has no " + std::string(split_name(split)) +
                                    " images of CIFAR-10",
-                               split == Split::train ? "they are in 'train.bin' or 'data_batch_1.bin' and following, "
-                                                       "plain or with .gz"
-                                                     : "they are in 'test.bin' or 'test_batch.bin', plain or with .gz",
+                               split == Split::train
+                                   ? "they are in 'train.bin' or 'data_batch_1.bin' and following, plain or with .gz"
+                                   : "they are in 'test.bin' or 'test_batch.bin', plain or with .gz",
                                "check the folder, or fetch the file"));
   Dataset data;
   data.classes = 10;

@@ -82,12 +82,13 @@ inline void check(const Dataset& data) {
 /// Errors:  DataError if r is empty or reaches beyond the images
 inline Dataset subset(const Dataset& data, Range r) {
   if (r.empty() || !Range{0, data.size()}.contains(r))
-    throw DataError(error_text("images " + std::to_string(r.begin) + " to " + std::to_string(r.end) + " of data set '" +
-                                   data.description + '\'',
+    throw DataError(error_text("images " + std::to_string(r.begin) + " to " + std::to_string(r.end) +
+                                   " of data set '" + data.description + '\'',
                                "it has " + std::to_string(data.size()) + ", and a part of it has at least one",
                                "choose a range within them"));
   Dataset part;
-  part.description = data.description + " (images " + std::to_string(r.begin) + " to " + std::to_string(r.end - 1) + ')';
+  part.description =
+      data.description + " (images " + std::to_string(r.begin) + " to " + std::to_string(r.end - 1) + ')';
   part.shape = data.shape;
   part.shape.n = r.size();
   const auto image = data.images.begin();
@@ -100,7 +101,7 @@ inline Dataset subset(const Dataset& data, Range r) {
 /// "Fashion-MNIST training: 60000 images 1x28x28, 10 classes"
 inline std::string to_string(const Dataset& data) {
   const Shape& s = data.shape;
-  return data.description + ": " + std::to_string(s.n) + " images " + std::to_string(s.c) + 'x' + std::to_string(s.h) +
-         'x' + std::to_string(s.w) + ", " + std::to_string(data.classes) + " classes";
+  return data.description + ": " + std::to_string(s.n) + " images " + std::to_string(s.c) + 'x' +
+         std::to_string(s.h) + 'x' + std::to_string(s.w) + ", " + std::to_string(data.classes) + " classes";
 }
 }  // namespace lrcnn

@@ -6,8 +6,8 @@ namespace lrcnn {
 namespace detail {
 inline bool has_idx(const std::filesystem::path& folder) {
   for (const Split split : {Split::train, Split::test})
-    if (!plain_or_gzip(folder, idx_images_name(split)).empty() || !plain_or_gzip(folder, idx_labels_name(split)).empty())
-      return true;
+    for (const auto& name : {idx_images_name(split), idx_labels_name(split)})
+      if (!plain_or_gzip(folder, name).empty()) return true;
   return false;
 }
 inline bool has_cifar(const std::filesystem::path& folder) {

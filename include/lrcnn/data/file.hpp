@@ -6,6 +6,7 @@
 // only header that needs zlib.
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/types.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -53,7 +54,8 @@ inline std::vector<std::uint8_t> read_plain(const std::filesystem::path& path, I
   if (got != size)
     throw DataError(error_text(who + " cannot be read at byte " + std::to_string(got) +
                                    (errno != 0 ? std::string(": ") + std::strerror(errno) : ": it ends there"),
-                               "its size is " + std::to_string(size) + " bytes", "check the disk and fetch it again"));
+                               "its size is " + std::to_string(size) + " bytes",
+                               "check the disk and fetch it again"));
   return bytes;
 }
 }  // namespace detail

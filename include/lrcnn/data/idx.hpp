@@ -1,9 +1,9 @@
 #pragma once
 // IDX files, in which MNIST, Fashion-MNIST and their relatives are published.
 //
-// A header of 32-bit big-endian numbers (magic, count, and for images rows and columns), then one byte a pixel, or one
-// a label. A part of a data set is two files, `train-images-idx3-ubyte` and `train-labels-idx1-ubyte` or the same with
-// `t10k`, each plain or with .gz.
+// A header of 32-bit big-endian numbers (magic, count, and for images rows and columns), then one byte a pixel, or
+// one a label. A part of a data set is two files, `train-images-idx3-ubyte` and `train-labels-idx1-ubyte` or the same
+// with `t10k`, each plain or with .gz.
 // Source: Y. LeCun, C. Cortes, C. Burges, "The MNIST database of handwritten digits", section on file formats.
 #include <lrcnn/core/checksum.hpp>
 #include <lrcnn/data/dataset.hpp>
@@ -22,7 +22,8 @@ constexpr Index big_endian(std::span<const std::uint8_t> bytes, std::size_t at) 
   return (Index{bytes[at]} << 24) | (Index{bytes[at + 1]} << 16) | (Index{bytes[at + 2]} << 8) | Index{bytes[at + 3]};
 }
 /// Throws unless the bytes begin with a whole header of this kind.
-inline void check_idx_header(std::span<const std::uint8_t> bytes, std::string_view who, Index magic, std::size_t size) {
+inline void check_idx_header(std::span<const std::uint8_t> bytes, std::string_view who, Index magic,
+                             std::size_t size) {
   const std::string kind = magic == 2051 ? "images" : "labels";
   if (bytes.size() < size)
     throw DataError(error_text(std::string(who) + " is cut at byte " + std::to_string(bytes.size()),
@@ -39,7 +40,8 @@ inline void check_idx_end(Index found, Index expected, std::string_view who, con
   if (found == expected) return;
   const std::string rule = "its header says " + content + ", which end at byte " + std::to_string(expected);
   if (found < expected)
-    throw DataError(error_text(std::string(who) + " is cut at byte " + std::to_string(found), rule, "fetch it again"));
+    throw DataError(
+        error_text(std::string(who) + " is cut at byte " + std::to_string(found), rule, "fetch it again"));
   throw DataError(error_text(std::string(who) + " goes on to byte " + std::to_string(found), rule,
                              "check that it is the right file, or fetch it again"));
 }
@@ -51,13 +53,14 @@ inline std::string idx_labels_name(Split split) { return idx_prefix(split) + "-l
 /// Errors:  DataError if it has another magic number, no images, or is shorter or longer than its header says
 inline IdxImages parse_idx_images(std::span<const std::uint8_t> bytes, std::string_view who) {
   detail::check_idx_header(bytes, who, 2051, 16);
-  const Index count = detail::big_endian(bytes, 4), h = detail::big_endian(bytes, 8), w = detail::big_endian(bytes, 12);
+  const Index count = detail::big_endian(bytes, 4);
+  const Index h = detail::big_endian(bytes, 8), w = detail::big_endian(bytes, 12);
   const std::string content = std::to_string(count) + " images of " + std::to_string(h) + 'x' + std::to_string(w);
   if (count == 0 || h == 0 || w == 0)
     throw DataError(error_text(std::string(who) + " says at byte 4 that it has " + content,
                                "a data set has at least one image of one pixel", "fetch it again"));
-  detail::check_idx_end(static_cast<Index>(bytes.size()), 16 + detail::capped_product(count, detail::capped_product(h, w)),
-                        who, content);
+  const Index pixels = detail::capped_product(count, detail::capped_product(h, w));
+  detail::check_idx_end(static_cast<Index>(bytes.size()), 16 + pixels, who, content);
   return {count, h, w, bytes.subspan(16)};
 }
 /// Reads the header of an IDX file of labels and verifies them. `who` names the file.
@@ -83,8 +86,8 @@ struct IdxOptions {
 };
 /// Reads a part of a data set from a folder of IDX files, plain or gzip.
 /// Shapes:  images [N,1,H,W]
-/// Post:    check(result) passes. Class names are those of classes.txt in the folder, or Fashion-MNIST's if the labels
-///          are its labels, or none.
+/// Post:    check(result) passes. Class names are those of classes.txt in the folder, or Fashion-MNIST's if the
+///          labels are its labels, or none.
 /// Errors:  DataError naming the file if one is missing, too large, cut, damaged or of another format, if images and
 ///          labels differ in number, or if a label lies outside the classes
 inline Dataset load_idx(const std::filesystem::path& folder, Split split, const IdxOptions& options = {}) {
@@ -98,8 +101,9 @@ inline Dataset load_idx(const std::filesystem::path& folder, Split split, const 
   data.images = read_data_file(images_path, options.limit_bytes);
   const auto images = parse_idx_images(data.images, detail::file_text(images_path));
   if (images.count != static_cast<Index>(labels.size()))
-    throw DataError(error_text(detail::file_text(images_path) + " has " + std::to_string(images.count) + " images and " +
-                                   detail::file_text(labels_path) + " has " + std::to_string(labels.size()) + " labels",
+    throw DataError(error_text(detail::file_text(images_path) + " has " + std::to_string(images.count) +
+                                   " images and " + detail::file_text(labels_path) + " has " +
+                                   std::to_string(labels.size()) + " labels",
                                "each image has one label", "fetch both files again from the same place"));
   data.shape = {images.count, 1, images.h, images.w};
   data.images.erase(data.images.begin(), data.images.begin() + 16);

@@ -17,7 +17,7 @@ struct Normalization {
   friend bool operator==(const Normalization&, const Normalization&) = default;
 };
 /// The normalisation that gives each channel of a data set mean 0 and deviation 1.
-/// Post:    the same on every machine; a channel that is one value everywhere gets deviation 1
+/// Post:    a channel that is one value everywhere gets deviation 1
 /// Cost:    one pass over the images
 inline Normalization normalization_of(const Dataset& data) {
   check(data);
@@ -29,9 +29,12 @@ inline Normalization normalization_of(const Dataset& data) {
       for (const std::uint8_t b : data.image(i).subspan(static_cast<std::size_t>(c) * plane, plane)) ++count[b];
     double sum = 0, squares = 0;
     const double n = static_cast<double>(data.shape.n) * static_cast<double>(plane);
-    for (int v = 0; v < 256; ++v) sum += static_cast<double>(count[static_cast<std::size_t>(v)]) * v;
+    for (std::size_t v = 0; v < 256; ++v) sum += static_cast<double>(count[v]) * static_cast<double>(v);
     const double mean = sum / n;
-    for (int v = 0; v < 256; ++v) squares += static_cast<double>(count[static_cast<std::size_t>(v)]) * (v - mean) * (v - mean);
+    for (std::size_t v = 0; v < 256; ++v) {
+      const double distance = static_cast<double>(v) - mean;
+      squares += static_cast<double>(count[v]) * distance * distance;
+    }
     result.mean.push_back(mean / 255);
     result.deviation.push_back(squares > 0 ? std::sqrt(squares / n) / 255 : 1);
   }
@@ -78,31 +81,31 @@ struct Placement {
   friend constexpr bool operator==(const Placement&, const Placement&) = default;
 };
 namespace detail {
-/// Draws for one purpose in one epoch, independent of those for others.
-constexpr Random epoch_random(std::uint64_t seed, std::string_view purpose, Index epoch, Index stream) {
+/// Draws for one purpose (a word of up to eight letters), number and stream, independent of those for others.
+constexpr Random purpose_random(std::uint64_t seed, std::string_view purpose, Index number, Index stream = 0) {
   std::uint64_t tag = 0;
   for (const char letter : purpose) tag = tag << 8 | static_cast<unsigned char>(letter);
-  return Random(Random(seed, tag).bits(static_cast<std::uint64_t>(epoch)), static_cast<std::uint64_t>(stream));
+  return Random(Random(seed, tag).bits(static_cast<std::uint64_t>(number)), static_cast<std::uint64_t>(stream));
 }
 }  // namespace detail
 /// Extents of what a crop cuts out of images of this shape.
 /// Errors:  DataError if the padded image is smaller than the crop, or a number is negative
-inline Shape cropped_shape(const Augmentation& augmentation, Shape s) {
-  const auto& [flip, pad, crop_h, crop_w, fill, random] = augmentation;
-  const Index h = crop_h == 0 ? s.h : crop_h, w = crop_w == 0 ? s.w : crop_w;
-  if (pad < 0 || h < 1 || w < 1 || h > s.h + 2 * pad || w > s.w + 2 * pad)
+inline Shape cropped_shape(const Augmentation& a, Shape s) {
+  const Index h = a.crop_h == 0 ? s.h : a.crop_h, w = a.crop_w == 0 ? s.w : a.crop_w;
+  if (a.pad < 0 || h < 1 || w < 1 || h > s.h + 2 * a.pad || w > s.w + 2 * a.pad)
     throw DataError(error_text("crop of " + std::to_string(h) + 'x' + std::to_string(w) + " from images of " +
                                    std::to_string(s.h) + 'x' + std::to_string(s.w) + " padded by " +
-                                   std::to_string(pad),
+                                   std::to_string(a.pad),
                                "a crop lies within the padded image", "crop less or pad more"));
   return {s.n, s.c, h, w};
 }
 /// Where sample number `sample` of the data set is cut in an epoch.
 /// Post:    depends on the arguments alone; the cut lies within the padded image, each place equally likely
-constexpr Placement place(const Augmentation& a, Shape from, Shape to, std::uint64_t seed, Index epoch, Index sample) {
+constexpr Placement place(const Augmentation& a, Shape from, Shape to, std::uint64_t seed, Index epoch,
+                          Index sample) {
   const Index room_y = from.h + 2 * a.pad - to.h, room_x = from.w + 2 * a.pad - to.w;
   if (!a.random) return {room_y / 2 - a.pad, room_x / 2 - a.pad, false};
-  const Random random = detail::epoch_random(seed, "augment", epoch, sample);
+  const Random random = detail::purpose_random(seed, "augment", epoch, sample);
   const auto draw = [&](std::uint64_t index, Index room) {
     return static_cast<Index>(random.below(index, static_cast<std::uint64_t>(room) + 1)) - a.pad;
   };
@@ -111,8 +114,8 @@ constexpr Placement place(const Augmentation& a, Shape from, Shape to, std::uint
 /// Cuts one image.
 /// Shapes:  from: channels x h x w of `from_shape` -> to: channels x h x w of `to_shape`, both dense
 /// Post:    to(c, y, x) = from(c, y + p.y, X + p.x), or fill outside, with X = x, or to_w - 1 - x if p.flip
-inline void cut_image(std::span<const std::uint8_t> from, Shape from_shape, std::span<std::uint8_t> to, Shape to_shape,
-                      Placement p, std::uint8_t fill) {
+inline void cut_image(std::span<const std::uint8_t> from, Shape from_shape, std::span<std::uint8_t> to,
+                      Shape to_shape, Placement p, std::uint8_t fill) {
   const Index h = from_shape.h, w = from_shape.w;
   const Index begin = std::clamp<Index>(-p.x, 0, to_shape.w), end = std::clamp<Index>(w - p.x, begin, to_shape.w);
   std::uint8_t* row = to.data();

@@ -7,6 +7,7 @@
 #include <lrcnn/layer/custom.hpp>
 #include <lrcnn/layer/layer.hpp>
 #include <lrcnn/shape/rows.hpp>
+#include <limits>
 #include <string>
 namespace lrcnn {
 enum class Fault : std::uint8_t {
@@ -22,7 +23,7 @@ enum class Fault : std::uint8_t {
   needs_vector,
 };
 /// An extent that is not known yet; checks that need it are left for later.
-inline constexpr Index unknown = -1;
+inline constexpr Index unknown = std::numeric_limits<Index>::min();
 struct FaultText {
   std::string_view what, rule, change;
 };

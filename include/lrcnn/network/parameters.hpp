@@ -34,7 +34,8 @@ inline Index parameter_elements(std::span<const Parameter> parameters) {
 }
 /// The parameter of that name, or nullptr.
 inline const Parameter* find_parameter(std::span<const Parameter> parameters, std::string_view name) {
-  const auto found = std::find_if(parameters.begin(), parameters.end(), [&](const auto& p) { return p.name == name; });
+  const auto found =
+      std::find_if(parameters.begin(), parameters.end(), [&](const auto& p) { return p.name == name; });
   return found == parameters.end() ? nullptr : &*found;
 }
 /// The elements of one parameter in a flat buffer. Errors: ShapeError if the buffer ends before them.

@@ -109,6 +109,7 @@ class Emitter {
     const Schedule* rows = nullptr;
     Pass pass{};
     Flags carries{};        ///< tensor t has carried rows in some slab
+    Flags same_rows{};      ///< slabs hold the same rows of tensors t and t + 1, none of them carried
     Flags need_copy{};      ///< the rows that layer t reads are not all of the rows held, so a dense copy is made
     Range images{};         ///< of the slab
     Index n = 0;            ///< the slab
@@ -275,8 +276,7 @@ class Emitter {
     const auto at = static_cast<std::size_t>(l);
     if (c.needs->kept[at] || (!c.forward() && c.needs->value[at])) return false;
     if (l + 1 == c.top_run && !makes_top(c)) return false;
-    if (l + 1 < chain(c)) return !c.carries[at + 1];
-    return c.stage->reduces || !c.cut();
+    return c.same_rows[at] && (l + 1 < chain(c) || c.stage->reduces || !c.cut());
   }
   /// Whether the last tensor of the run is wanted, rather than the saved state of its last layer alone.
   constexpr bool makes_top(const Context& c) const {
@@ -425,8 +425,12 @@ class Emitter {
     c.pass = pass;
     const Index count = chain(c);
     c.carries.assign(static_cast<std::size_t>(count + 1), 0);
+    c.same_rows.assign(static_cast<std::size_t>(count + 1), 1);
     c.need_copy.assign(static_cast<std::size_t>(count + 1), 0);
     for (Index t = 1; t < count; ++t) {
+      for (Index n = 0; n < rows.slabs(); ++n)
+        if (rows.at(n, t).hold != rows.at(n, t + 1).own || rows.at(n, t + 1).hold != rows.at(n, t + 1).own)
+          c.same_rows[static_cast<std::size_t>(t)] = 0;
       const Index stride = row_axis(layer(c, t).window).stride;
       for (Index n = 0; n < rows.slabs(); ++n) {
         const SlabRows& r = rows.at(n, t);
@@ -503,8 +507,7 @@ class Emitter {
   /// Whether an activation's gradient overwrites the one it is made of.
   constexpr bool gradient_in_place(const Context& c, Index l) const {
     if (l < 1 || !can_overwrite(layer(c, l))) return false;
-    if (l + 1 < chain(c)) return !c.carries[static_cast<std::size_t>(l + 1)];
-    return c.stage->reduces || !c.cut();
+    return c.same_rows[static_cast<std::size_t>(l)] && (l + 1 < chain(c) || c.stage->reduces || !c.cut());
   }
   /// Gradient of the slab's rows of tensor t: all held ones.
   constexpr Ref gradient(Context& c, Index t) {

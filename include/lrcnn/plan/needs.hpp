@@ -26,6 +26,7 @@ struct StageNeeds {
   std::vector<LayerNeeds> layer;
   Flags value;        ///< tensor t is read by a backward step
   Flags kept;         ///< tensor t is kept from the forward pass, slab by slab
+  Flags keeps_needs;  ///< RecomputeCheap: what the layers around tensor t need is kept, rather than made again
   Flags saved_kept;   ///< saved state of layer l is kept from the forward pass
   std::vector<BackwardRun> runs;  ///< in execution order
   bool output = false;            ///< the stage's full-height output is read by its last layer's backward step
@@ -43,6 +44,36 @@ constexpr bool is_sign_activation(const Layer& layer) {
 }
 /// Whether a layer may write its output over its input, as far as the layer itself is concerned.
 constexpr bool can_overwrite(const Layer& layer) { return layer.kind == Kind::activation; }
+namespace detail {
+/// RecomputeCheap. What follows a convolution up to the next one is a run of cheap layers; all of it can be made again
+/// from one tensor, the convolution's output or, where its activation may overwrite that, the activation's. Keeping
+/// what the run's backward steps need may take less than that tensor (a pooled map, its indices, mask bits): then that.
+constexpr void choose_bases(const Table& table, const Stage& stage, StageNeeds& needs) {
+  const Index count = stage.chain_layers();
+  const auto at = [](Index i) { return static_cast<std::size_t>(i); };
+  const auto layer = [&](Index l) -> const Layer& { return table.node(stage.first + l).layer; };
+  const auto bits = [&](Index t, Index each) { return table.shape(stage.first + t).count() * each; };
+  for (Index t = 1; t < count; ++t) {
+    if (is_cheap(layer(t - 1))) continue;
+    Index end = t;   // tensors t .. end
+    while (end < count && is_cheap(layer(end))) ++end;
+    Index kept = 0;
+    for (Index u = t; u <= end; ++u) {
+      if (u < count && needs.value[at(u)]) kept += bits(u, 32);
+      if (u < end && layer(u).kind == Kind::max_pool) kept += bits(u + 1, 8);
+      if (u < end && is_sign_activation(layer(u)) && !(u + 1 < count && needs.value[at(u + 1)])) kept += bits(u + 1, 1);
+    }
+    const bool overwrites = t + 1 < count && t < end && is_sign_activation(layer(t)) && layer(t).activation.slope >= 0;
+    const Index base = overwrites ? t + 1 : t;
+    if (kept <= bits(base, 32)) {
+      for (Index u = t; u <= end; ++u) needs.keeps_needs[at(u)] = 1;
+      continue;
+    }
+    needs.kept[at(base)] = 1;
+    if (overwrites) needs.value[at(base)] = 1;   // the sign is read from it
+  }
+}
+}  // namespace detail
 constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompute recompute) {
   const Index count = stage.chain_layers();
   const auto at = [](Index i) { return static_cast<std::size_t>(i); };
@@ -51,6 +82,7 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
   needs.layer.assign(at(count), LayerNeeds{});
   needs.value.assign(at(count + 1), 0);
   needs.kept.assign(at(count + 1), 0);
+  needs.keeps_needs.assign(at(count + 1), 0);
   needs.saved_kept.assign(at(count), 0);
   for (Index l = 0; l < count; ++l) {
     LayerNeeds& n = needs.layer[at(l)];
@@ -66,6 +98,7 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
     if (n.input) needs.value[at(l)] = true;
     if (n.output) needs.value[at(l + 1)] = true;
   }
+  if (recompute == Recompute::cheap) detail::choose_bases(table, stage, needs);
   for (Index l = 0; l < count; ++l) {   // a sign comes from the output if that is wanted anyway, else from mask bits
     if (!is_sign_activation(layer(l))) continue;
     const bool from_output = l + 1 < count && needs.value[at(l + 1)] && layer(l).activation.slope >= 0;
@@ -78,15 +111,13 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
     if (is_sign_activation(layer(count - 1))) needs.saved_kept[at(count - 1)] = true;   // one bit, instead of a re-run
   }
   for (Index t = 1; t < count; ++t) {
-    if (recompute == Recompute::none) needs.kept[at(t)] = needs.value[at(t)];
-    if (recompute == Recompute::cheap) needs.kept[at(t)] = !is_cheap(layer(t - 1));
-    needs.any_kept = needs.any_kept || needs.kept[at(t)];
+    const bool keeps = recompute == Recompute::none || (recompute == Recompute::cheap && needs.keeps_needs[at(t)]);
+    if (keeps) needs.kept[at(t)] = needs.value[at(t)];
+    if (keeps && needs.layer[at(t)].saved) needs.saved_kept[at(t)] = 1;
   }
-  for (Index l = 0; l + 1 < count || (l < count && recompute == Recompute::none); ++l)
-    if (recompute == Recompute::none && needs.layer[at(l)].saved) {
-      needs.saved_kept[at(l)] = true;
-      needs.any_kept = needs.any_kept || l + 1 < count;
-    }
+  if (count > 0 && recompute == Recompute::none && needs.layer[0].saved) needs.saved_kept[0] = 1;
+  for (Index t = 0; t < count; ++t)   // the last layer's saved state lies in full height, not in pieces
+    needs.any_kept = needs.any_kept || needs.kept[at(t)] || (needs.saved_kept[at(t)] && t + 1 < count);
   Flags at_hand = needs.kept, saved_at_hand = needs.saved_kept;
   at_hand[0] = true;
   for (Index l = count - 1; l >= 0; --l) {

@@ -105,9 +105,10 @@ struct AdamWUpdate {
 /// Applies an element's update to `count` elements of contiguous buffers that do not overlap.
 /// s0 and s1 are the first two states; null where the update has none. Elements are independent of each other.
 template <class Update, class T>
-void update_elements(const Update& update, T* w, const T* g, T* s0, T* s1, Index count, [[maybe_unused]] int threads) {
+void update_elements(const Update& update, T* w, const T* g, T* s0, T* s1, Index count,
+                     [[maybe_unused]] int threads) {
 #ifdef _OPENMP
-#pragma omp parallel for simd schedule(static) num_threads(threads) if (threads > 1)
+#pragma omp parallel for simd schedule(static) num_threads(threads > 1 ? threads : 1) if (threads > 1)
 #endif
   for (Index i = 0; i < count; ++i) {
     if constexpr (Update::states == 0) update(w[i], g[i]);
@@ -158,7 +159,8 @@ class Optimizer {
   void visit_update(const UpdateStep& step, bool decays, F&& f) const {
     const auto to = [](double v) { return static_cast<T>(v); };
     if (const auto* s = std::get_if<Sgd>(&kind_)) {
-      const T lr = to(s->lr * step.lr_scale), decay = to(decays ? s->weight_decay : 0), scale = to(step.gradient_scale);
+      const T lr = to(s->lr * step.lr_scale), decay = to(decays ? s->weight_decay : 0),
+              scale = to(step.gradient_scale);
       if (s->momentum == 0) f(SgdUpdate<T>{lr, decay, scale});
       else f(MomentumUpdate<T>{lr, to(s->momentum), decay, scale, s->nesterov});
     } else {
@@ -174,13 +176,14 @@ class Optimizer {
   /// Post:    writes parameters and states within the ranges, nothing else; the same bits for any number of threads
   /// Errors:  Error if the buffers' sizes differ or the step's number is below 1
   template <class T>
-  void update(const UpdateStep& step, std::span<const UpdateRange> ranges, std::type_identity_t<std::span<T>> parameters,
-              std::span<const T> gradients, std::type_identity_t<std::span<T>> states) const {
+  void update(const UpdateStep& step, std::span<const UpdateRange> ranges,
+              std::type_identity_t<std::span<T>> parameters, std::span<const T> gradients,
+              std::type_identity_t<std::span<T>> states) const {
     const auto elements = static_cast<Index>(parameters.size());
     if (gradients.size() != parameters.size() || static_cast<Index>(states.size()) != state_count() * elements)
       throw Error(error_text("update of " + std::to_string(elements) + " parameters with " +
-                                 std::to_string(gradients.size()) + " gradients and " + std::to_string(states.size()) +
-                                 " elements of state",
+                                 std::to_string(gradients.size()) + " gradients and " +
+                                 std::to_string(states.size()) + " elements of state",
                              std::string(name()) + " needs as many gradients and " + std::to_string(state_count()) +
                                  " times as many elements of state",
                              "size the buffers by flat_elements and Optimizer::state_count"));
@@ -204,8 +207,8 @@ class Optimizer {
   static void require(bool good, std::string_view who, std::string_view field, double value, const char* rule,
                       const char* change) {
     if (good && std::isfinite(value)) return;
-    throw Error(error_text(std::string(who) + " with ." + std::string(field) + " = " + detail::number_text(value), rule,
-                           change));
+    throw Error(error_text(std::string(who) + " with ." + std::string(field) + " = " + detail::number_text(value),
+                           rule, change));
   }
   static void check(const Sgd& s) {
     require(s.lr >= 0, s.name, "lr", s.lr, "a learning rate is finite and not negative", "try 0.05");

@@ -3,7 +3,7 @@
 //
 // A schedule is a value; it keeps no count of its own, so a resumed run continues where the step number says. Lengths
 // are given in epochs, steps or both and become steps only when the data are known.
-//     Schedule s = CosineLr{.floor = 0.01, .warm_up = epochs(1)};
+//     LrSchedule s = CosineLr{.floor = 0.01, .warm_up = epochs(1)};
 //     lr_scale(s, step, {.steps_per_epoch = 938, .steps = 9380})
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/types.hpp>
@@ -44,25 +44,25 @@ struct CosineLr {
   Length warm_up{};
   friend constexpr bool operator==(const CosineLr&, const CosineLr&) = default;
 };
-using Schedule = std::variant<ConstantLr, StepLr, CosineLr>;
+using LrSchedule = std::variant<ConstantLr, StepLr, CosineLr>;
 /// What makes steps of epochs, and the length of the whole training.
-struct ScheduleClock {
+struct LrClock {
   Index steps_per_epoch = 0;
   Index steps = 0;
 };
 namespace detail {
-inline Index length_in_steps(const Length& length, const ScheduleClock& clock, const char* what) {
+inline Index length_in_steps(const Length& length, const LrClock& clock, const char* what) {
   if (!std::isfinite(length.epochs) || length.epochs < 0 || length.steps < 0)
-    throw Error(error_text(std::string("schedule with ") + what + " of " + number_text(length.epochs) + " epochs and " +
-                               std::to_string(length.steps) + " steps",
+    throw Error(error_text(std::string("schedule with ") + what + " of " + number_text(length.epochs) +
+                               " epochs and " + std::to_string(length.steps) + " steps",
                            "a length of training is finite and not negative", "use epochs(2) or steps(500)"));
   if (length.epochs > 0 && clock.steps_per_epoch < 1)
     throw Error(error_text(std::string("schedule with ") + what + " given in epochs",
                            "the number of steps in an epoch must be known", "give it in steps, or train with fit"));
   return length.steps + std::llround(length.epochs * static_cast<double>(clock.steps_per_epoch));
 }
-inline double scale_after_warm_up(const ConstantLr&, Index, Index, const ScheduleClock&) { return 1; }
-inline double scale_after_warm_up(const StepLr& s, Index step, Index, const ScheduleClock& clock) {
+inline double scale_after_warm_up(const ConstantLr&, Index, Index, const LrClock&) { return 1; }
+inline double scale_after_warm_up(const StepLr& s, Index step, Index, const LrClock& clock) {
   const Index every = length_in_steps(s.every, clock, ".every");
   if (every < 1)
     throw Error(error_text("step schedule without .every", "the rate changes every so many steps, at least 1",
@@ -72,7 +72,7 @@ inline double scale_after_warm_up(const StepLr& s, Index step, Index, const Sche
                            "try 0.1"));
   return std::pow(s.gamma, static_cast<double>(step / every));
 }
-inline double scale_after_warm_up(const CosineLr& s, Index step, Index warm_up, const ScheduleClock& clock) {
+inline double scale_after_warm_up(const CosineLr& s, Index step, Index warm_up, const LrClock& clock) {
   if (!std::isfinite(s.floor) || s.floor < 0 || s.floor > 1)
     throw Error(error_text("cosine schedule with .floor = " + number_text(s.floor),
                            "it is a multiplier of the learning rate in [0, 1]", "try 0 or 0.01"));
@@ -89,7 +89,7 @@ inline double scale_after_warm_up(const CosineLr& s, Index step, Index warm_up, 
 /// During a warm-up of n steps, step t has (t + 1) / n; then follows the shape.
 /// Post:    in [0, 1] for gamma <= 1; continuous at the end of the warm-up
 /// Errors:  Error for lengths and factors that make no sense or need a clock that is not given
-inline double lr_scale(const Schedule& schedule, Index step, const ScheduleClock& clock = {}) {
+inline double lr_scale(const LrSchedule& schedule, Index step, const LrClock& clock = {}) {
   return std::visit(
       [&](const auto& s) {
         const Index warm_up = detail::length_in_steps(s.warm_up, clock, ".warm_up");
@@ -104,7 +104,7 @@ inline std::string to_string(const Length& length) {
   return length.steps == 0 ? e : length.epochs == 0 ? s : e + " + " + s;
 }
 /// "CosineLr{.over = 10 epochs, .floor = 0.01, .warm_up = 500 steps}"
-inline std::string to_string(const Schedule& schedule) {
+inline std::string to_string(const LrSchedule& schedule) {
   const auto field = [](const char* name, const Length& l) { return std::string(".") + name + " = " + to_string(l); };
   struct Print {
     decltype(field)& f;

@@ -105,9 +105,9 @@ class ByteReader {
   }
   std::size_t left() const { return bytes_.size() - at_; }
   [[noreturn]] void malformed(std::string_view why) const {
-    throw DataError(error_text(std::string(who_) + " is malformed at byte " + std::to_string(at_) + ": " +
-                                   std::string(why),
-                               "its checksum is right, so it was written like this", "save it again with this library"));
+    throw DataError(
+        error_text(std::string(who_) + " is malformed at byte " + std::to_string(at_) + ": " + std::string(why),
+                   "its checksum is right, so it was written like this", "save it again with this library"));
   }
  private:
   std::span<const std::byte> bytes_;
@@ -132,7 +132,8 @@ inline void check_training_bytes(std::span<const std::byte> bytes, const std::st
                                "name a file that save wrote"));
   const auto cut = [&](const std::string& of) {
     return DataError(error_text(who + " is cut: it holds " + std::to_string(bytes.size()) + " of " + of + " bytes",
-                                "a training file is used whole or not at all", "take an older copy, or copy it again"));
+                                "a training file is used whole or not at all",
+                                "take an older copy, or copy it again"));
   };
   const auto damaged = [&](const std::string& how) {
     return DataError(error_text(who + " is damaged: " + how, "a training file is used whole or not at all",
@@ -184,7 +185,7 @@ inline Optimizer read_optimizer(ByteReader& in) {
 inline TrainingContents read_training_contents(const std::filesystem::path& path) {
   const std::string who = "training file '" + path.string() + "'";
   TrainingContents file;
-  file.bytes = bytes_of_file(path, "training file");
+  file.bytes = bytes_of_file(path, "training file", training_magic);
   check_training_bytes(file.bytes, who);
   ByteReader in(std::span(file.bytes).first(file.bytes.size() - 4), prologue_bytes, who);
   TrainingState& s = file.state;

@@ -1,0 +1,153 @@
+#pragma once
+// The library oneDNN in one dialect.
+//
+// Versions 2 and 3 differ in how a primitive is described: version 2 wants an operation descriptor first. Everything
+// else that is used here is common to both, so these few functions are the only place that asks for the version.
+// What the library does not implement gives an empty description instead of an exception.
+//
+// Call is a primitive with its arguments. Memory objects are made once; a run only tells them where the data lies, so
+// one Call serves every step of equal shape, and running allocates no tensor and no scratch memory.
+#include <lrcnn/core/error.hpp>
+#include <lrcnn/core/types.hpp>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+#if DNNL_VERSION_MAJOR != 2 && DNNL_VERSION_MAJOR != 3
+#error "lrcnn: this version of oneDNN is not known; lrcnn speaks versions 2 and 3; install one of them"
+#endif
+namespace lrcnn::onednn {
+using MemoryDesc = dnnl::memory::desc;
+using Dims = dnnl::memory::dims;
+using Tag = dnnl::memory::format_tag;
+inline MemoryDesc tagged(const Dims& dims, Tag tag) { return {dims, dnnl::memory::data_type::f32, tag}; }
+inline MemoryDesc strided(const Dims& dims, const Dims& strides) { return {dims, dnnl::memory::data_type::f32, strides}; }
+/// The library's engine and stream. A stream serves one thread at a time.
+struct Library {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+};
+/// Scratch comes from the caller; `add`: the result is added to the destination.
+inline dnnl::primitive_attr attributes(bool add = false) {
+  dnnl::primitive_attr a;
+  a.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (!add) return a;
+  dnnl::post_ops sum;
+  sum.append_sum(1.f);
+  a.set_post_ops(sum);
+  return a;
+}
+/// A convolution in the library's terms. `b` is a zero descriptor if there is no bias. dilation 0 is dense.
+struct ConvDesc {
+  dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
+  MemoryDesc x, w, b, y;
+  Dims filter;   ///< dimensions of w
+  Dims stride, dilation, pad_begin, pad_end;
+};
+namespace api {
+/// What `f` returns, or an empty description if the library knows no such operation.
+template <class F>
+auto or_empty(F f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (const dnnl::error& e) {
+    if (e.status == dnnl_unimplemented || e.status == dnnl_invalid_arguments) return {};
+    throw BackendError(error_text(std::string("oneDNN cannot describe an operation: ") + e.message,
+                                  "its status is " + std::to_string(e.status), "report this as a defect"));
+  }
+}
+inline auto forward(const Library& l, const ConvDesc& d) {
+  using Conv = dnnl::convolution_forward;
+  constexpr auto kind = dnnl::prop_kind::forward_training;
+  return or_empty([&] {
+#if DNNL_VERSION_MAJOR == 2
+    const Conv::desc op(kind, d.algorithm, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end);
+    return Conv::primitive_desc(op, attributes(), l.engine, true);
+#else
+    return Conv::primitive_desc(l.engine, kind, d.algorithm, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin,
+                                d.pad_end, attributes(), true);
+#endif
+  });
+}
+/// A backward description wants a forward one as a hint; any algorithm and filter layout will do.
+inline auto hint(const Library& l, ConvDesc d) {
+  d.algorithm = dnnl::algorithm::convolution_direct;
+  d.w = tagged(d.filter, Tag::any);
+  return forward(l, d);
+}
+inline auto backward_data(const Library& l, const ConvDesc& d) {
+  using Conv = dnnl::convolution_backward_data;
+  return or_empty([&] {
+    const auto h = hint(l, d);
+    if (!h) return Conv::primitive_desc();
+#if DNNL_VERSION_MAJOR == 2
+    const Conv::desc op(d.algorithm, d.x, d.w, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end);
+    return Conv::primitive_desc(op, attributes(), l.engine, h, true);
+#else
+    return Conv::primitive_desc(l.engine, d.algorithm, d.x, d.w, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end, h,
+                                attributes(), true);
+#endif
+  });
+}
+inline auto backward_parameters(const Library& l, const ConvDesc& d) {
+  using Conv = dnnl::convolution_backward_weights;
+  return or_empty([&] {
+    const auto h = hint(l, d);
+    if (!h) return Conv::primitive_desc();
+#if DNNL_VERSION_MAJOR == 2
+    const Conv::desc op(d.algorithm, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end);
+    return Conv::primitive_desc(op, attributes(), l.engine, h, true);
+#else
+    return Conv::primitive_desc(l.engine, d.algorithm, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin,
+                                d.pad_end, h, attributes(), true);
+#endif
+  });
+}
+/// c = a b (+ bias), or c += a b.
+inline auto matmul(const Library& l, const MemoryDesc& a, const MemoryDesc& b, const MemoryDesc& bias,
+                   const MemoryDesc& c, bool add) {
+  using Matmul = dnnl::matmul;
+  return or_empty([&] {
+#if DNNL_VERSION_MAJOR == 2
+    return Matmul::primitive_desc(Matmul::desc(a, b, bias, c), attributes(add), l.engine, true);
+#else
+    return Matmul::primitive_desc(l.engine, a, b, bias, c, attributes(add), true);
+#endif
+  });
+}
+}  // namespace api
+/// A primitive and its arguments.
+class Call {
+ public:
+  Call() = default;
+  /// Arguments are bound by their position in the list; zero descriptors are left out.
+  Call(const Library& library, dnnl::primitive primitive, std::initializer_list<std::pair<int, MemoryDesc>> arguments)
+      : primitive_(std::move(primitive)) {
+    for (const auto& [name, desc] : arguments) {
+      memories_.push_back(desc.get_size() > 0 ? dnnl::memory(desc, library.engine, DNNL_MEMORY_NONE) : dnnl::memory());
+      if (memories_.back()) arguments_.push_back({name, memories_.back().get()});
+    }
+  }
+  void bind(std::size_t position, const void* data) {
+    if (const auto& memory = memories_[position]) check(dnnl_memory_set_data_handle(memory.get(), const_cast<void*>(data)));
+  }
+  void bind_all(std::initializer_list<const void*> data) {
+    std::size_t position = 0;
+    for (const void* d : data) bind(position++, d);
+  }
+  void run(const Library& library) const {
+    check(dnnl_primitive_execute(primitive_.get(), library.stream.get(), static_cast<int>(arguments_.size()),
+                                 arguments_.data()));
+  }
+
+ private:
+  static void check(dnnl_status_t status) {
+    if (status != dnnl_success)
+      throw BackendError(error_text("oneDNN failed with status " + std::to_string(status), "an operation that it has "
+                                    "accepted runs", "check that there is memory left, and report this otherwise"));
+  }
+  dnnl::primitive primitive_;
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
+}  // namespace lrcnn::onednn

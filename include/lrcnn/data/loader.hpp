@@ -1,0 +1,255 @@
+#pragma once
+// Batches of a data set, epoch by epoch, the next ones made while the current one is used.
+//
+// Which images a batch holds, and how they are cut, is a function of (seed, epoch, position) alone. So the number of
+// threads changes nothing, and a training that stopped after batch k of epoch e continues with `epoch(e, k)`.
+// An epoch has prefetch + 1 batches in a ring: the consumer holds one, threads fill those that are free, in order.
+// The epoch owns threads and ring; whoever leaves it early, by break or exception, stops and joins the threads.
+#include <lrcnn/data/batch.hpp>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <iterator>
+#include <mutex>
+#include <thread>
+namespace lrcnn {
+/// How a loader makes batches.
+struct LoaderOptions {
+  Index batch = 32;               ///< images in each but the last, which has what is left
+  bool shuffle = true;            ///< a new order each epoch; false: the data set's
+  bool drop_last = false;         ///< leave the last batch out if it is not full
+  std::uint64_t seed = 0;         ///< of order, crops and flips
+  Normalization normalization{};  ///< the training part's, for the test part too
+  Augmentation augmentation{};    ///< crop and flip
+  /// A user's own change to the bytes of one cut image [C,H,W], drawn from a generator of its own.
+  /// Called from the loader's threads, from several at a time if there are several.
+  std::function<void(std::span<std::uint8_t> image, const Shape& shape, const Random& random)> transform{};
+  Index prefetch = 2;             ///< batches made ahead; 0: none, and no thread
+  Index threads = 1;              ///< that make them
+};
+namespace detail {
+/// What it takes to make any batch of one epoch. Used by several threads, never changed.
+struct BatchMaker {
+  const Dataset& data;
+  const LoaderOptions& options;
+  std::vector<Index> order;
+  Index epoch;
+  Shape image;  ///< [1,C,H,W] after the crop
+  /// Errors: what options.transform throws.
+  void make(Index position, BatchContents& batch) const {
+    const Index begin = position * options.batch;
+    const Index count = std::min(options.batch, static_cast<Index>(order.size()) - begin);
+    const auto bytes = static_cast<std::size_t>(image.count());
+    batch.shape = {count, image.c, image.h, image.w};
+    batch.epoch = epoch;
+    batch.position = position;
+    batch.pixels.resize(static_cast<std::size_t>(count) * bytes);
+    batch.labels.resize(static_cast<std::size_t>(count));
+    batch.indices.resize(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+      const Index sample = order[static_cast<std::size_t>(begin) + i];
+      const auto to = std::span(batch.pixels).subspan(i * bytes, bytes);
+      const Placement p = place(options.augmentation, data.shape, image, options.seed, epoch, sample);
+      cut_image(data.image(sample), data.shape, to, image, p, options.augmentation.fill);
+      if (options.transform)
+        options.transform(to, image, purpose_random(options.seed, "user", epoch, sample));
+      batch.labels[i] = data.labels[static_cast<std::size_t>(sample)];
+      batch.indices[i] = sample;
+    }
+  }
+};
+}  // namespace detail
+/// The batches of one epoch, once, in order: `for (auto& batch : loader.epoch(e))`, or next() until it returns null.
+/// A batch is valid until the next one is asked for. Loader and data set outlive the epoch.
+template <class T>
+class Epoch {
+ public:
+  Epoch(detail::BatchMaker maker, std::shared_ptr<const std::vector<T>> table, Index first, Index end)
+      : maker_(std::move(maker)), current_(first - 1), end_(end), claimed_(first), released_(first) {
+    const Index ahead = std::min(maker_.options.prefetch, end - first);
+    for (Index i = 0; i <= ahead; ++i) {
+      slots_.push_back({Batch<T>(table)});
+      auto& contents = slots_.back().batch.contents();
+      contents.pixels.reserve(static_cast<std::size_t>(maker_.options.batch * maker_.image.count()));
+      contents.labels.reserve(static_cast<std::size_t>(maker_.options.batch));
+      contents.indices.reserve(static_cast<std::size_t>(maker_.options.batch));
+    }
+    // A machine that gives fewer threads gets the same batches, later.
+    try {
+      for (Index i = 0; i < std::min(ahead, maker_.options.threads); ++i) threads_.emplace_back([this] { work(); });
+    } catch (const std::exception&) {
+    }
+  }
+  Epoch(const Epoch&) = delete;
+  Epoch& operator=(const Epoch&) = delete;
+  ~Epoch() {
+    {
+      const std::lock_guard lock(mutex_);
+      end_ = claimed_;
+    }
+    room_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  /// The next batch, or null after the last one. Makes the one before invalid; does not allocate.
+  /// Errors: what options.transform threw for this batch; the epoch is over then.
+  Batch<T>* next() {
+    std::unique_lock lock(mutex_);
+    if (current_ + 1 >= end_) {
+      current_ = end_;
+      return nullptr;
+    }
+    released_ = ++current_;
+    Slot& slot = slots_[static_cast<std::size_t>(current_) % slots_.size()];
+    if (threads_.empty()) {
+      fill(slot, current_);
+    } else {
+      room_.notify_all();
+      made_.wait(lock, [&] { return slot.made; });
+    }
+    slot.made = false;
+    if (slot.error) {
+      current_ = end_ = claimed_;
+      std::rethrow_exception(std::exchange(slot.error, nullptr));
+    }
+    return &slot.batch;
+  }
+  class Iterator {
+   public:
+    using value_type = Batch<T>;
+    using difference_type = std::ptrdiff_t;
+    explicit Iterator(Epoch* epoch) : epoch_(epoch), batch_(epoch->next()) {}
+    Batch<T>& operator*() const { return *batch_; }
+    Batch<T>* operator->() const { return batch_; }
+    Iterator& operator++() {
+      batch_ = epoch_->next();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    friend bool operator==(const Iterator& i, std::default_sentinel_t) { return i.batch_ == nullptr; }
+   private:
+    Epoch* epoch_;
+    Batch<T>* batch_;
+  };
+  Iterator begin() { return Iterator(this); }
+  std::default_sentinel_t end() const { return {}; }
+ private:
+  struct Slot {
+    Batch<T> batch;
+    bool made = false;
+    std::exception_ptr error{};
+  };
+  void fill(Slot& slot, Index position) const {
+    try {
+      maker_.make(position, slot.batch.contents());
+    } catch (...) {
+      slot.error = std::current_exception();
+    }
+  }
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      const auto size = static_cast<Index>(slots_.size());
+      room_.wait(lock, [&] { return claimed_ >= end_ || claimed_ < released_ + size; });
+      if (claimed_ >= end_) return;
+      const Index position = claimed_++;
+      Slot& slot = slots_[static_cast<std::size_t>(position % size)];
+      lock.unlock();
+      fill(slot, position);
+      lock.lock();
+      slot.made = true;
+      made_.notify_one();
+    }
+  }
+  const detail::BatchMaker maker_;
+  std::vector<Slot> slots_;
+  // The lock guards what follows and Slot::made. A slot's batch belongs to the thread that claimed its position until
+  // it is made, then to the consumer until it releases the position.
+  std::mutex mutex_;
+  std::condition_variable room_, made_;
+  Index current_;   ///< position of the batch the consumer has
+  Index end_;
+  Index claimed_;   ///< first position no thread has taken up
+  Index released_;  ///< first position whose slot is not free
+  std::vector<std::thread> threads_;
+};
+/// Batches of a data set. Regular use:
+///     Loader<float> loader(data, {.batch = 64, .normalization = normalization_of(data)});
+///     for (Index e = 0; e < epochs; ++e)
+///       for (auto& batch : loader.epoch(e)) trainer.step(batch);
+template <class T>
+class Loader {
+ public:
+  /// Borrows the data set, which outlives the loader.
+  /// Errors:  DataError if the data set does not hold together, a number of the options is not positive (prefetch and
+  ///          threads may be 0), normalisation or crop do not fit the images, or there would be no batch
+  explicit Loader(const Dataset& data, LoaderOptions options = {}) : data_(&data), options_(std::move(options)) {
+    check(data);
+    if (options_.batch < 1 || options_.prefetch < 0 || options_.threads < 0)
+      throw DataError(error_text("loader with batches of " + std::to_string(options_.batch) + " images, " +
+                                     std::to_string(options_.prefetch) + " made ahead by " +
+                                     std::to_string(options_.threads) + " threads",
+                                 "a batch has at least one image, and no number is negative",
+                                 "choose other numbers"));
+    if (options_.drop_last && options_.batch > data.size())
+      throw DataError(error_text("loader with batches of " + std::to_string(options_.batch) + " images of " +
+                                     std::to_string(data.size()),
+                                 "with drop_last only full batches are made, so there would be none",
+                                 "choose smaller batches or keep the last"));
+    image_ = cropped_shape(options_.augmentation, {1, data.shape.c, data.shape.h, data.shape.w});
+    table_ = std::make_shared<const std::vector<T>>(normalization_table<T>(options_.normalization, image_.c));
+  }
+  Loader(const Dataset&&, LoaderOptions = {}) = delete;
+  /// Batches in an epoch.
+  Index batches() const {
+    return options_.drop_last ? data_->size() / options_.batch : ceil_div(data_->size(), options_.batch);
+  }
+  /// Images in an epoch.
+  Index images() const { return options_.drop_last ? batches() * options_.batch : data_->size(); }
+  /// Shape of a full batch, for planning; no larger than the data set.
+  Input input() const { return {std::min(options_.batch, data_->size()), image_.c, image_.h, image_.w}; }
+  const Dataset& data() const { return *data_; }
+  const LoaderOptions& options() const { return options_; }
+  /// The batches of an epoch from number `first` on.
+  /// Post:    batch k is the same whatever `first`, prefetch and threads are; all batches of an epoch together hold
+  ///          each image once (but for those that drop_last leaves out)
+  /// Errors:  DataError if the epoch is negative or has no position `first` (its end is one)
+  Epoch<T> epoch(Index number, Index first = 0) const {
+    check_position(number, first, batches() + 1);
+    return Epoch<T>(maker(number), table_, first, batches());
+  }
+  /// One batch, made at once and kept as long as the caller likes.
+  /// Post:    equals batch `position` of epoch(number)
+  /// Errors:  DataError if there is none; what options.transform throws
+  /// Cost:    shuffles the whole epoch
+  Batch<T> batch(Index number, Index position) const {
+    check_position(number, position, batches());
+    Batch<T> result(table_);
+    const auto make = maker(number);
+    make.make(position, result.contents());
+    return result;
+  }
+ private:
+  detail::BatchMaker maker(Index number) const {
+    std::vector<Index> order;
+    if (options_.shuffle) {
+      order = permutation(data_->size(), detail::purpose_random(options_.seed, "shuffle", number));
+    } else {
+      order.resize(static_cast<std::size_t>(data_->size()));
+      std::iota(order.begin(), order.end(), Index{0});
+    }
+    return {*data_, options_, std::move(order), number, image_};
+  }
+  void check_position(Index number, Index position, Index end) const {
+    if (number >= 0 && position >= 0 && position < end) return;
+    throw DataError(error_text("batch " + std::to_string(position) + " of epoch " + std::to_string(number),
+                               "an epoch has batches 0 to " + std::to_string(batches() - 1) +
+                                   ", and epochs count from 0",
+                               "check where training is to continue"));
+  }
+  const Dataset* data_;
+  LoaderOptions options_;
+  Shape image_;  ///< [1,C,H,W] after the crop
+  std::shared_ptr<const std::vector<T>> table_;
+};
+}  // namespace lrcnn

@@ -1,0 +1,186 @@
+#pragma once
+// Runs a plan's steps, one after the other, on a backend.
+//
+// When an executor is made, every step's Refs become views into the arena and the backend prepares each step once.
+// A run is then a loop over steps that allocates nothing. The executor knows steps and nothing of policies or layers;
+// what a step means is the backend's business, but for `load` (the source's) and `loss` (the loss's).
+#include <lrcnn/backend/concepts.hpp>
+#include <lrcnn/exec/memory.hpp>
+#include <lrcnn/layer/loss.hpp>
+#include <lrcnn/plan/plan.hpp>
+#include <cstring>
+#include <optional>
+namespace lrcnn {
+/// Watches steps; the default watches nothing. Tests use it to guard memory.
+struct NoObserver {
+  void before(const Plan&, Index) {}
+  void after(const Plan&, Index) {}
+};
+/// Executes one plan. Parameters and gradients are the caller's flat buffers (network/table.hpp says where each is).
+template <Backend B>
+class Executor {
+ public:
+  using T = typename B::element;
+  /// Pre:     parameters and gradients have parameter_count(plan.table) elements and outlive the executor;
+  ///          gradients may be null for a plan without training
+  /// Errors:  PlanError if there is no memory for the arena; BackendError if the backend refuses a step
+  Executor(Plan plan, B& backend, const T* parameters, T* gradients)
+      : plan_(std::move(plan)),
+        backend_(&backend),
+        arena_(plan_.arena.bytes, "the plan of " + to_string(plan_.policy) + " on input " + to_string(plan_.table.input)) {
+    const auto list = parameters_of(plan_.table);
+    operands_.reserve(plan_.steps.size());
+    for (const Step& step : plan_.steps) operands_.push_back(resolve(step, list, parameters, gradients));
+    prepared_.reserve(plan_.steps.size());
+    for (std::size_t i = 0; i < operands_.size(); ++i)
+      prepared_.push_back(is_own(plan_.steps[i].op) ? std::optional<typename B::Prepared>{}
+                                                    : std::optional<typename B::Prepared>{backend_->prepare(operands_[i])});
+  }
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+  const Plan& plan() const { return plan_; }
+  const Arena& arena() const { return arena_; }
+  /// Operands of step i, as the backend sees them.
+  const Operands<T>& operands(Index i) const { return operands_[static_cast<std::size_t>(i)]; }
+  /// Runs the plan on one batch.
+  /// Post:    a training plan has written every parameter gradient (of the mean loss over the batch)
+  /// Errors:  DataError if source or labels do not fit; NumericError, naming the first layer whose output is not
+  ///          finite, if the loss is not. Parameters are never written.
+  template <Loss<T> L = SoftmaxCrossEntropy, class Observer = NoObserver>
+  LossResult run(const RowSource<T>& source, std::span<const std::int32_t> labels, const L& loss = {},
+                 Observer&& observer = Observer{}) {
+    check_batch(source, labels);
+    LossResult result;
+    const double scale = 1.0 / static_cast<double>(plan_.table.input.n);
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+      const Step& step = plan_.steps[i];
+      const Operands<T>& o = operands_[i];
+      observer.before(plan_, static_cast<Index>(i));
+      if (step.op == Op::load) {
+        load(source, step, o.y);
+      } else if (step.op == Op::loss) {
+        loss(o.x, labels.subspan(static_cast<std::size_t>(step.x.images.begin), static_cast<std::size_t>(o.x.n)), o.dx, scale,
+             result);
+        if (!std::isfinite(result.sum)) report_not_finite(source, i, result.sum);
+      } else {
+        backend_->run(*prepared_[i], o);
+      }
+      observer.after(plan_, static_cast<Index>(i));
+    }
+    return result;
+  }
+  /// The network's output for the batch last run: a view into the arena, [N,K,1,1] or a map.
+  View<const T> output() const { return view(plan_.results.output); }
+  /// The gradient of the network's input. Pre: the plan's options asked for it.
+  View<const T> input_gradient() const { return view(plan_.results.input_gradient); }
+
+ private:
+  static constexpr bool is_own(Op op) { return op == Op::load || op == Op::loss; }
+  std::byte* address(Index buffer) const {
+    return arena_.data() + plan_.buffers[static_cast<std::size_t>(buffer)].offset;
+  }
+  View<T> view(const Ref& ref) const {
+    if (!ref) return {};
+    const Shape& shape = plan_.table.shape(ref.tensor);
+    auto all = dense_view(reinterpret_cast<T*>(address(ref.buffer) + ref.offset), ref.held_images.size(), shape.c, ref.held_rows,
+                          shape.w, plan_.target.block(shape.c));
+    return piece(all, ref);
+  }
+  View<std::uint8_t> saved(const Ref& ref) const {
+    if (!ref) return {};
+    const Node& node = plan_.table.node(ref.tensor - 1);
+    auto all = saved_view(reinterpret_cast<std::uint8_t*>(address(ref.buffer) + ref.offset), node.layer, ref.held_images.size(),
+                          node.out.c, ref.held_rows, node.out.w, plan_.target.block(node.out.c));
+    return piece(all, ref);
+  }
+  template <class E>
+  static View<E> piece(View<E> all, const Ref& ref) {
+    all.data += (ref.images.begin - ref.held_images.begin) * all.stride_n;
+    all.n = ref.images.size();
+    return all.slice(ref.rows);
+  }
+  Operands<T> resolve(const Step& step, const std::vector<Parameter>& list, const T* parameters, T* gradients) const {
+    Operands<T> o;
+    o.op = step.op;
+    o.accumulate = step.accumulate;
+    o.x = view(step.x);
+    o.y = view(step.y);
+    o.dy = view(step.dy);
+    o.dx = view(step.dx);
+    o.saved = saved(step.saved);
+    if (step.packed >= 0) o.packed = reinterpret_cast<T*>(address(step.packed));
+    if (step.scratch >= 0) o.scratch = reinterpret_cast<T*>(address(step.scratch));
+    if (step.workspace >= 0) {
+      o.workspace = address(step.workspace);
+      o.workspace_bytes = plan_.buffers[static_cast<std::size_t>(step.workspace)].bytes;
+    }
+    if (step.layer < 0) return o;
+    o.node = &plan_.table.node(step.layer);
+    std::size_t p = 0;
+    for (const Parameter& parameter : list) {
+      if (parameter.layer != step.layer) continue;
+      o.parameters[p] = parameters + parameter.offset;
+      o.d_parameters[p] = gradients ? gradients + parameter.offset : nullptr;
+      ++p;
+    }
+    return o;
+  }
+  /// Padded channels are part of a slab's storage, and the memory may have held anything.
+  static void load(const RowSource<T>& source, const Step& step, const View<T>& y) {
+    if (y.c % y.block != 0)
+      for (Index i = 0; i < y.n; ++i)
+        for (Index row = y.row0; row < y.row0 + y.rows; ++row)
+          std::memset(y.row(i, y.blocks() - 1, row), 0, static_cast<std::size_t>(y.stride_row()) * sizeof(T));
+    source.read(step.y.images.begin, y);
+  }
+  void check_batch(const RowSource<T>& source, std::span<const std::int32_t> labels) const {
+    if (source.shape() != plan_.table.input)
+      throw DataError(error_text("a batch of shape " + to_string(source.shape()) + " is given to a plan for " +
+                                     to_string(plan_.table.input),
+                                 "a plan is made for one shape", "make a plan for this shape, or let a Trainer do it"));
+    if (static_cast<Index>(labels.size()) != plan_.table.input.n)
+      throw DataError(error_text(std::to_string(labels.size()) + " labels are given for " +
+                                     std::to_string(plan_.table.input.n) + " images",
+                                 "every image has one label", "give as many labels as images"));
+    const Index classes = plan_.table.shape(plan_.table.size()).c;
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      if (labels[i] < 0 || labels[i] >= classes)
+        throw DataError(error_text("label " + std::to_string(labels[i]) + " of image " + std::to_string(i) +
+                                       " is outside the network's " + std::to_string(classes) + " classes",
+                                   "labels are 0 .. classes - 1", "correct the labels, or widen the last layer"));
+  }
+  static bool finite(const View<const T>& v) {
+    for (Index i = 0; i < v.n; ++i)
+      for (Index b = 0; b < v.blocks(); ++b)
+        for (Index row = v.row0; row < v.row0 + v.rows; ++row)
+          for (const T* e = v.row(i, b, row); e != v.row(i, b, row) + v.stride_row(); ++e)
+            if (!std::isfinite(static_cast<double>(*e))) return false;
+    return true;
+  }
+  /// Runs the forward steps again, looking at every output, to name where it began.
+  [[noreturn]] void report_not_finite(const RowSource<T>& source, std::size_t until, double sum) {
+    std::string where = "the loss itself";
+    for (std::size_t i = 0; i < until; ++i) {
+      const Step& step = plan_.steps[i];
+      if (step.pass != Pass::forward) continue;
+      if (step.op == Op::load) load(source, step, operands_[i].y);
+      else if (step.op != Op::loss) backend_->run(*prepared_[i], operands_[i]);
+      if ((step.op != Op::load && step.op != Op::forward) || operands_[i].y.data == nullptr) continue;
+      if (finite(operands_[i].y)) continue;
+      where = step.layer < 0 ? "the input" : "layer '" + std::string(plan_.table.node(step.layer).layer.name.view()) + "'";
+      where += ", images " + std::to_string(step.y.images.begin) + ".." + std::to_string(step.y.images.end - 1) + ", rows " +
+               std::to_string(step.y.rows.begin) + ".." + std::to_string(step.y.rows.end - 1);
+      break;
+    }
+    throw NumericError(error_text("the loss is " + std::string(std::isnan(sum) ? "not a number" : "infinite") +
+                                      "; the first values that are not finite come from " + where,
+                                  "parameters were not changed by this step",
+                                  "lower the learning rate, normalise the input, or go back to an earlier training file"));
+  }
+  Plan plan_;
+  B* backend_;
+  Arena arena_;
+  std::vector<Operands<T>> operands_;
+  std::vector<std::optional<typename B::Prepared>> prepared_;
+};
+}  // namespace lrcnn

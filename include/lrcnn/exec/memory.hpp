@@ -1,0 +1,65 @@
+#pragma once
+// The arena's memory: one allocation, refused before anything starts if the machine has no room for it.
+#include <lrcnn/core/error.hpp>
+#include <lrcnn/core/types.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <string>
+#if defined(__unix__)
+#include <sys/resource.h>
+#endif
+namespace lrcnn {
+/// "12.3 MB" (decimal units, as everywhere in this library's output)
+inline std::string format_bytes(Index bytes) {
+  constexpr std::array<const char*, 5> units{"B", "kB", "MB", "GB", "TB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1000 && unit + 1 < units.size(); ++unit) value /= 1000;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+  return text.data();
+}
+/// Bytes that this process can still take: the least of free memory (swap not counted) and what RLIMIT_AS leaves.
+/// Unlimited where the system does not say.
+inline Index available_memory() {
+  Index available = std::numeric_limits<Index>::max();
+  std::ifstream info("/proc/meminfo");
+  for (std::string line; std::getline(info, line);)
+    if (line.rfind("MemAvailable:", 0) == 0) available = std::strtoll(line.c_str() + 13, nullptr, 10) * 1024;
+#if defined(__unix__)
+  if (rlimit limit{}; getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    std::ifstream status("/proc/self/statm");
+    Index pages = 0;
+    status >> pages;
+    available = std::min(available, std::max<Index>(0, static_cast<Index>(limit.rlim_cur) - pages * 4096));
+  }
+#endif
+  return available;
+}
+/// Memory of a plan's arena. Owned, aligned to 4 kB, not touched before the plan touches it.
+class Arena {
+ public:
+  Arena() = default;
+  /// Errors: PlanError naming `who`, the bytes asked for and those available.
+  Arena(Index bytes, const std::string& who, Index available = available_memory()) : bytes_(bytes) {
+    if (bytes == 0) return;
+    if (bytes <= available) memory_.reset(std::aligned_alloc(4096, static_cast<std::size_t>(round_up(bytes, 4096))));
+    if (!memory_)
+      throw PlanError(error_text(who + " needs an arena of " + format_bytes(bytes) + " (" + std::to_string(bytes) +
+                                     " bytes), and " + format_bytes(available) + " are available",
+                                 "a plan's memory is taken at once, before the first step",
+                                 "use more slabs, more checkpoints, RecomputeAll, fewer images, or a smaller input"));
+  }
+  std::byte* data() const { return static_cast<std::byte*>(memory_.get()); }
+  Index bytes() const { return bytes_; }
+ private:
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+  };
+  Index bytes_ = 0;
+  std::unique_ptr<void, Free> memory_{};
+};
+}  // namespace lrcnn

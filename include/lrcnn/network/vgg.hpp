@@ -1,0 +1,36 @@
+#pragma once
+// VGG trunks with a global-average-pool head.
+//
+// The convolutional trunks of Simonyan and Zisserman, "Very deep convolutional networks for large-scale image
+// recognition" (arXiv 1409.1556), configurations A, B, D and E, closed by global average pooling and one linear layer.
+#include <lrcnn/layer/activation.hpp>
+#include <lrcnn/layer/conv.hpp>
+#include <lrcnn/layer/linear.hpp>
+#include <lrcnn/layer/pool.hpp>
+#include <lrcnn/network/sequential.hpp>
+namespace lrcnn {
+namespace detail {
+/// `convs` times convolution and ReLU, then a pool.
+template <Index channels, std::size_t convs, class Indices = std::make_index_sequence<convs>>
+struct VggBlock;
+template <Index channels, std::size_t convs, std::size_t... I>
+struct VggBlock<channels, convs, std::index_sequence<I...>> {
+  template <std::size_t>
+  using Unit = Sequential<Conv<channels>, ReLU>;
+  using type = Sequential<Unit<I>..., MaxPool<>>;
+};
+}  // namespace detail
+/// Five blocks of a, b, c, d, e convolutions with 64, 128, 256, 512, 512 channels.
+template <std::size_t a, std::size_t b, std::size_t c, std::size_t d, std::size_t e>
+using VggTrunk = Sequential<typename detail::VggBlock<64, a>::type, typename detail::VggBlock<128, b>::type,
+                            typename detail::VggBlock<256, c>::type, typename detail::VggBlock<512, d>::type,
+                            typename detail::VggBlock<512, e>::type>;
+template <Index classes = 1000>
+using Vgg11 = Sequential<VggTrunk<1, 1, 2, 2, 2>, GlobalAvgPool, Linear<classes>>;
+template <Index classes = 1000>
+using Vgg13 = Sequential<VggTrunk<2, 2, 2, 2, 2>, GlobalAvgPool, Linear<classes>>;
+template <Index classes = 1000>
+using Vgg16 = Sequential<VggTrunk<2, 2, 3, 3, 3>, GlobalAvgPool, Linear<classes>>;
+template <Index classes = 1000>
+using Vgg19 = Sequential<VggTrunk<2, 2, 4, 4, 4>, GlobalAvgPool, Linear<classes>>;
+}  // namespace lrcnn

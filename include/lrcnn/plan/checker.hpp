@@ -1,0 +1,326 @@
+#pragma once
+// Replays a plan without arithmetic and says what is wrong with it.
+//
+// The checker knows layers and rows, and nothing of stages, policies or how a plan came about. It keeps, for every
+// piece of arena memory, which row of which tensor of which image lies there, and forgets it when other bytes are
+// written over it. A step must find what it reads. Values need no numbers: a row of tensor t that was made from the
+// right rows is the row of tensor t. Gradients do, because rows may be added up in parts: each gradient row is one
+// integer modulo 2^64, each layer a linear map with coefficients drawn from a hash of (layer, output row, input row),
+// and at the end every parameter gradient and the input's must equal those of an ordinary backward pass over whole
+// maps. A lost, doubled or misplaced row changes the integers.
+#include <lrcnn/plan/plan.hpp>
+#include <map>
+namespace lrcnn {
+namespace detail {
+/// What a row of a piece of memory holds.
+enum class Holds : std::uint8_t { nothing, value, gradient, saved, sum };
+struct Cell {
+  Holds holds = Holds::nothing;
+  Index tensor = -1;
+  std::uint64_t number = 0;   ///< gradient: its integer; sum: rows added so far
+};
+class Replay {
+ public:
+  explicit Replay(const Plan& plan) : plan_(plan), parameters_(static_cast<std::size_t>(plan.table.size()), 0) {}
+  std::vector<std::string> run() {
+    check_overlaps();
+    for (std::size_t i = 0; i < plan_.steps.size() && problems_.size() < 20; ++i) {
+      at_ = i;
+      step(plan_.steps[i]);
+    }
+    at_ = plan_.steps.size();
+    if (problems_.empty()) check_results();
+    return problems_;
+  }
+
+ private:
+  struct Extent {
+    Index begin = 0, end = 0;   ///< bytes of the arena
+    Range images{}, rows{};
+    std::vector<Cell> cells;
+    Cell& cell(Index image, Index row) {
+      return cells[static_cast<std::size_t>((image - images.begin) * rows.size() + row - rows.begin)];
+    }
+  };
+  using Key = std::array<Index, 6>;   // buffer, offset, held images, held rows
+  const Plan& plan_;
+  std::size_t at_ = 0;
+  std::vector<std::string> problems_;
+  std::map<Key, Extent> memory_;
+  Key last_key_{};                 // the piece written last, in step last_step_
+  std::size_t last_step_ = 0;
+  Extent* last_extent_ = nullptr;
+  std::map<Index, std::pair<Op, Index>> packed_;   // buffer -> direction, layer
+  std::vector<std::uint64_t> parameters_;
+  std::vector<char> touched_ = std::vector<char>(parameters_.size(), 0);
+
+  void problem(const std::string& text) {
+    std::string where = "after the last step";
+    if (at_ < plan_.steps.size()) {
+      const Step& s = plan_.steps[at_];
+      where = "step " + std::to_string(at_) + " (" + std::string(op_name(s.op));
+      if (s.layer >= 0) where += " " + std::string(plan_.table.node(s.layer).layer.name.view());
+      where += ", stage " + std::to_string(s.stage) + ", slab " + std::to_string(s.slab) + ")";
+    }
+    problems_.push_back(where + ": " + text);
+  }
+  static std::string show(Range r) { return "[" + std::to_string(r.begin) + "," + std::to_string(r.end) + ")"; }
+  static std::uint64_t mix(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {
+    std::uint64_t h = 0x9E3779B97F4A7C15ull;
+    for (const std::uint64_t v : {a, b, c, d}) {
+      h ^= v + 0x9E3779B97F4A7C15ull + (h << 6) + (h >> 2);
+      h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9ull;
+      h ^= h >> 27;
+    }
+    return h;
+  }
+  std::uint64_t seed_gradient(Index image, Index row) const {
+    return mix(1, static_cast<std::uint64_t>(image), static_cast<std::uint64_t>(row), 0);
+  }
+  std::uint64_t weight(int kind, Index layer, Index out, Index in) const {
+    return mix(static_cast<std::uint64_t>(kind), static_cast<std::uint64_t>(layer), static_cast<std::uint64_t>(out),
+               static_cast<std::uint64_t>(in));
+  }
+  const Node& node(Index layer) const { return plan_.table.node(layer); }
+  /// Input rows that output row `out` of a layer reads.
+  Range reads(Index layer, Range out) const {
+    const Node& n = node(layer);
+    if (n.layer.kind == Kind::flatten || n.layer.kind == Kind::global_avg_pool) return {0, n.in.h};
+    return is_windowed(n.layer) ? in_rows(row_axis(n.layer.window), out, n.in.h) : out;
+  }
+  bool has_parameters(Index layer) const { return parameter_shapes(node(layer).layer, node(layer).in).count > 0; }
+
+  // ---- memory ------------------------------------------------------------------------------------------------------
+  const Buffer& buffer(Index id) const { return plan_.buffers[static_cast<std::size_t>(id)]; }
+  /// Bytes that a Ref's whole extent takes.
+  Index bytes(const Ref& ref, bool saved) const {
+    const Shape& s = plan_.table.shape(ref.tensor);
+    if (!saved) return plan_.target.bytes(ref.held_images.size(), s.c, ref.held_rows.size(), s.w);
+    return node(ref.tensor - 1).layer.kind == Kind::activation
+               ? plan_.target.mask_bytes(ref.held_images.size(), s.c, ref.held_rows.size(), s.w)
+               : plan_.target.index_bytes(ref.held_images.size(), s.c, ref.held_rows.size(), s.w);
+  }
+  static bool within(const Ref& ref) { return ref.held_rows.contains(ref.rows) && ref.held_images.contains(ref.images); }
+  Extent* extent(const Ref& ref, bool saved, bool writing) {
+    const Key key{ref.buffer, ref.offset, ref.held_images.begin, ref.held_images.end, ref.held_rows.begin, ref.held_rows.end};
+    if (writing && last_extent_ && last_step_ == at_ && last_key_ == key) return last_extent_;
+    const auto found = memory_.find(key);
+    if (!writing) return found != memory_.end() && within(ref) ? &found->second : nullptr;
+    const Index begin = buffer(ref.buffer).offset + ref.offset, end = begin + bytes(ref, saved);
+    if (ref.offset + bytes(ref, saved) > buffer(ref.buffer).bytes)
+      problem("writes " + std::to_string(ref.offset + bytes(ref, saved)) + " bytes into a buffer of " +
+              std::to_string(buffer(ref.buffer).bytes));
+    if (!within(ref)) {
+      problem("writes images " + show(ref.images) + " rows " + show(ref.rows) + " of a piece that holds " +
+              show(ref.held_images) + " " + show(ref.held_rows));
+      return nullptr;
+    }
+    forget(begin, end, &key);
+    Extent& e = memory_[key];
+    if (e.cells.empty()) {
+      e = {begin, end, ref.held_images, ref.held_rows, {}};
+      e.cells.resize(static_cast<std::size_t>(ref.held_images.size() * ref.held_rows.size()));
+    }
+    last_step_ = at_, last_key_ = key, last_extent_ = &e;
+    return &e;
+  }
+  void forget(Index begin, Index end, const Key* but) {
+    last_extent_ = nullptr;
+    for (auto it = memory_.begin(); it != memory_.end();)
+      it = (!but || it->first != *but) && it->second.begin < end && begin < it->second.end ? memory_.erase(it) : std::next(it);
+    for (auto it = packed_.begin(); it != packed_.end();) {
+      const Buffer& b = buffer(it->first);
+      it = b.offset < end && begin < b.offset + b.bytes ? packed_.erase(it) : std::next(it);
+    }
+  }
+  void overwrite(Index id) {
+    if (id >= 0) forget(buffer(id).offset, buffer(id).offset + buffer(id).bytes, nullptr);
+  }
+  /// The cell at an image and row, which must hold what the Ref says.
+  const Cell* read(const Ref& ref, Holds holds, Index image, Index row) {
+    Extent* e = ref.rows.contains({row, row + 1}) ? extent(ref, holds == Holds::saved, false) : nullptr;
+    const Cell* cell = e ? &e->cell(image, row) : nullptr;
+    if (cell && cell->holds == holds && cell->tensor == ref.tensor) return cell;
+    static constexpr std::array<const char*, 5> names{"nothing", "value", "gradient", "saved state", "sum"};
+    problem("reads " + std::string(names[static_cast<std::size_t>(holds)]) + " of tensor " + std::to_string(ref.tensor) +
+            ", image " + std::to_string(image) + ", row " + std::to_string(row) + ", which is not in buffer " +
+            std::to_string(ref.buffer) + (ref.rows.contains({row, row + 1}) ? "" : " (rows " + show(ref.rows) + " are)"));
+    return nullptr;
+  }
+  void write(const Ref& ref, Holds holds, Index image, Index row, std::uint64_t number = 0) {
+    if (Extent* e = extent(ref, holds == Holds::saved, true)) e->cell(image, row) = {holds, ref.tensor, number};
+  }
+  template <class F>
+  static void each(const Ref& ref, F f) {
+    for (Index i = ref.images.begin; i < ref.images.end; ++i)
+      for (Index r = ref.rows.begin; r < ref.rows.end; ++r) f(i, r);
+  }
+  void check_overlaps() {
+    for (std::size_t i = 0; i < plan_.buffers.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j) {
+        const Buffer &a = plan_.buffers[i], &b = plan_.buffers[j];
+        if (a.meets(b) && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes)
+          problem("buffers " + std::to_string(j) + " and " + std::to_string(i) + " are live together and overlap");
+        if (a.offset + a.bytes > plan_.arena.bytes) problem("buffer " + std::to_string(i) + " ends beyond the arena");
+      }
+  }
+
+  // ---- steps -------------------------------------------------------------------------------------------------------
+  void step(const Step& s) {
+    switch (s.op) {
+      case Op::load: each(s.y, [&](Index i, Index r) { write(s.y, Holds::value, i, r); }); break;
+      case Op::copy: copy(s); break;
+      case Op::add: add(s); break;
+      case Op::zero: each(s.y, [&](Index i, Index r) { write(s.y, Holds::gradient, i, r); }); break;
+      case Op::pack_forward:
+      case Op::pack_backward:
+        overwrite(s.packed);
+        packed_[s.packed] = {s.op, s.layer};
+        break;
+      case Op::forward: forward(s); break;
+      case Op::backward_data: backward_data(s); break;
+      case Op::backward_parameters: backward_parameters(s); break;
+      case Op::loss:
+        each(s.x, [&](Index i, Index r) { read(s.x, Holds::value, i, r); });
+        if (s.dx) each(s.dx, [&](Index i, Index r) { write(s.dx, Holds::gradient, i, r, seed_gradient(i, r)); });
+        break;
+    }
+    overwrite(s.workspace);
+    overwrite(s.scratch);
+  }
+  void copy(const Step& s) {
+    if (s.x.tensor != s.y.tensor || s.x.rows != s.y.rows || s.x.images != s.y.images) problem("copies between different rows");
+    Extent* from = extent(s.x, false, false);
+    each(s.y, [&](Index i, Index r) {
+      const Holds holds = from && s.x.rows.contains({r, r + 1}) ? from->cell(i, r).holds : Holds::nothing;
+      const Cell* cell = read(s.x, holds == Holds::gradient ? Holds::gradient : Holds::value, i, r);
+      if (cell) write(s.y, cell->holds, i, r, std::uint64_t{cell->number});
+    });
+  }
+  void add(const Step& s) {
+    if (s.x.tensor != s.y.tensor || s.x.rows != s.y.rows) problem("adds different rows");
+    each(s.y, [&](Index i, Index r) {
+      const Cell *a = read(s.x, Holds::gradient, i, r), *b = read(s.y, Holds::gradient, i, r);
+      if (a && b) write(s.y, Holds::gradient, i, r, a->number + b->number);
+    });
+  }
+  void check_dense(const Step& s, const Ref& in, const Ref& out) {
+    if (node(s.layer).layer.kind != Kind::conv) return;
+    for (const Ref& ref : {in, out})
+      if (ref && ref.rows != ref.held_rows) problem("a convolution works on rows " + show(ref.rows) + " of a piece that holds " +
+                                                    show(ref.held_rows) + ", which are not dense");
+    if (in.rows.empty()) return;
+    const Axis axis = row_axis(node(s.layer).layer.window);
+    const Range wanted = in_rows(axis, out.rows, node(s.layer).in.h);
+    if (!wanted.empty() && (in.rows.begin != wanted.begin || in.rows.end - wanted.end >= axis.stride))
+      problem("a convolution that reads rows " + show(wanted) + " is given " + show(in.rows));
+  }
+  void check_packed(const Step& s, Op direction) {
+    if (!plan_.target.packs_weights || node(s.layer).layer.kind != Kind::conv) return;
+    const auto found = packed_.find(s.packed);
+    if (found == packed_.end() || found->second != std::pair{direction, s.layer}) problem("its packed filter is not there");
+  }
+  void read_inputs(const Step& s, const Ref& out) {
+    each(out, [&](Index i, Index o) {
+      const Range rows = reads(s.layer, {o, o + 1});
+      for (Index r = rows.begin; r < rows.end; ++r) read(s.x, Holds::value, i, r);
+    });
+  }
+  void forward(const Step& s) {
+    const Node& n = node(s.layer);
+    check_packed(s, Op::pack_forward);
+    if (n.layer.kind == Kind::global_avg_pool) {
+      reduce(s);
+      return;
+    }
+    const Ref& out = s.y ? s.y : s.saved;
+    if (s.x.tensor != n.input || out.tensor != s.layer + 1) problem("reads or writes another layer's tensor");
+    check_dense(s, s.x, s.y);
+    read_inputs(s, out);
+    if (s.y) each(s.y, [&](Index i, Index r) { write(s.y, Holds::value, i, r); });
+    if (s.saved) each(s.saved, [&](Index i, Index r) { write(s.saved, Holds::saved, i, r); });
+  }
+  void reduce(const Step& s) {
+    for (Index i = s.x.images.begin; i < s.x.images.end; ++i) {
+      for (Index r = s.x.rows.begin; r < s.x.rows.end; ++r) read(s.x, Holds::value, i, r);
+      std::uint64_t done = 0;
+      if (s.accumulate)
+        if (const Cell* sum = read(s.y, Holds::sum, i, 0)) done = sum->number;
+      if (done != static_cast<std::uint64_t>(s.x.rows.begin)) problem("pools rows " + show(s.x.rows) + " out of order");
+      const bool last = s.x.rows.end == node(s.layer).in.h;
+      write(s.y, last ? Holds::value : Holds::sum, i, 0, static_cast<std::uint64_t>(s.x.rows.end));
+    }
+  }
+  void check_backward_reads(const Step& s) {
+    if (s.x) read_inputs(s, s.dy);
+    if (s.y) each(s.dy, [&](Index i, Index r) { read(s.y, Holds::value, i, r); });
+    if (s.saved) each(s.dy, [&](Index i, Index r) { read(s.saved, Holds::saved, i, r); });
+    const Layer& layer = node(s.layer).layer;
+    if (layer.kind == Kind::max_pool && !s.saved) problem("a max pool goes backward without its indices");
+    if (layer.kind == Kind::activation && !s.saved && !s.x && !s.y) problem("an activation goes backward without its sign or input");
+    if (layer.kind == Kind::custom && ((layer.custom->needs_input && !s.x) || (layer.custom->needs_output && !s.y)))
+      problem("a custom layer goes backward without what it needs");
+  }
+  void backward_data(const Step& s) {
+    if (s.dy.tensor != s.layer + 1 || s.dx.tensor != node(s.layer).input) problem("reads or writes another layer's gradient");
+    check_packed(s, Op::pack_backward);
+    check_dense(s, s.dx, s.dy);
+    if (node(s.layer).layer.kind != Kind::global_avg_pool) check_backward_reads(s);
+    std::map<std::pair<Index, Index>, std::uint64_t> sums;   // all reads before the first write: they may be in place
+    each(s.dy, [&](Index i, Index o) {
+      const Cell* dy = read(s.dy, Holds::gradient, i, o);
+      const Range rows = reads(s.layer, {o, o + 1});
+      for (Index r = rows.begin; dy && r < rows.end; ++r)
+        if (s.dx.rows.contains({r, r + 1})) sums[{i, r}] += dy->number * weight(2, s.layer, o, r);
+    });
+    each(s.dx, [&](Index i, Index r) { write(s.dx, Holds::gradient, i, r, sums[{i, r}]); });
+  }
+  void backward_parameters(const Step& s) {
+    check_dense(s, s.x, s.dy);
+    if (node(s.layer).layer.kind == Kind::custom) check_backward_reads(s);
+    else if (!s.x) problem("a filter gradient without input");
+    else read_inputs(s, s.dy);
+    const auto l = static_cast<std::size_t>(s.layer);
+    if (!s.accumulate) parameters_[l] = 0;
+    if (static_cast<bool>(touched_[l]) != s.accumulate) problem("a filter gradient is written twice, or added to nothing");
+    touched_[l] = 1;
+    each(s.dy, [&](Index i, Index o) {
+      if (const Cell* dy = read(s.dy, Holds::gradient, i, o)) parameters_[l] += dy->number * weight(3, s.layer, o, i);
+    });
+  }
+
+  // ---- the end -----------------------------------------------------------------------------------------------------
+  void check_results() {
+    each(plan_.results.output, [&](Index i, Index r) { read(plan_.results.output, Holds::value, i, r); });
+    if (!plan_.options.training) return;
+    const Table& table = plan_.table;
+    std::vector<std::uint64_t> expected(parameters_.size(), 0);
+    for (Index i = 0; i < table.input.n; ++i) {
+      std::vector<std::uint64_t> dy(static_cast<std::size_t>(table.shape(table.size()).h));
+      for (std::size_t r = 0; r < dy.size(); ++r) dy[r] = seed_gradient(i, static_cast<Index>(r));
+      for (Index l = table.size() - 1; l >= 0; --l) {
+        std::vector<std::uint64_t> dx(static_cast<std::size_t>(node(l).in.h), 0);
+        for (Index o = 0; o < node(l).out.h; ++o) {
+          const std::uint64_t d = dy[static_cast<std::size_t>(o)];
+          const Range rows = reads(l, {o, o + 1});
+          for (Index r = rows.begin; r < rows.end; ++r) dx[static_cast<std::size_t>(r)] += d * weight(2, l, o, r);
+          if (has_parameters(l)) expected[static_cast<std::size_t>(l)] += d * weight(3, l, o, i);
+        }
+        dy = std::move(dx);
+      }
+      if (plan_.results.input_gradient)
+        for (Index r = 0; r < table.input.h; ++r)
+          if (const Cell* cell = read(plan_.results.input_gradient, Holds::gradient, i, r))
+            if (cell->number != dy[static_cast<std::size_t>(r)])
+              problem("the input gradient of image " + std::to_string(i) + ", row " + std::to_string(r) + " is not the whole sum");
+    }
+    for (Index l = 0; l < table.size(); ++l)
+      if (expected[static_cast<std::size_t>(l)] != parameters_[static_cast<std::size_t>(l)])
+        problem("the parameter gradient of " + std::string(node(l).layer.name.view()) + " is not the whole sum");
+  }
+};
+}  // namespace detail
+/// Problems of a plan, one line each; empty if every step reads only live rows that were produced, every gradient row
+/// reaches its sum exactly once, convolutions get dense slabs, and no two live buffers overlap.
+inline std::vector<std::string> check_plan(const Plan& plan) { return detail::Replay(plan).run(); }
+}  // namespace lrcnn
