@@ -20,7 +20,8 @@ std::string read(const std::filesystem::path& path) {
 TEST_CASE("atomic file: holds exactly the bytes, new or replaced, and nothing is left beside it") {
   const TemporaryFolder folder;
   const auto path = folder / "state";
-  for (const std::string& text : {std::string("first"), std::string(), std::string(300000, 'x'), std::string("a\0b\n", 4)}) {
+  for (const std::string& text :
+       {std::string("first"), std::string(), std::string(300000, 'x'), std::string("a\0b\n", 4)}) {
     write(path, text);
     CHECK(read(path) == text);
     CHECK(folder.count() == 1);

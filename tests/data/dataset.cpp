@@ -36,8 +36,8 @@ TEST_CASE("dataset: check names what is wrong") {
     Dataset data = small();
     data.labels[1] = negative ? -1 : 3;
     CHECK(error_of([&] { check(data); }) ==
-          "lrcnn: data set 'd' has label " + std::to_string(data.labels[1]) + " at image 1; labels of 3 classes are 0 "
-          "to 2; check the file, or raise the number of classes");
+          "lrcnn: data set 'd' has label " + std::to_string(data.labels[1]) + " at image 1; labels of 3 classes are "
+          "0 to 2; check the file, or raise the number of classes");
   }
   CHECK(check_error([](Dataset& d) { d.class_names = {"a", "b"}; }) ==
         "lrcnn: data set 'd' has 2 class names; there are 3 classes; name all of them or none");

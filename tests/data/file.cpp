@@ -84,8 +84,8 @@ TEST_CASE("data file: the limit holds for plain and unpacked sizes, to the byte"
   const auto plain = folder.write("plain", sample(1000)), packed = folder.write("packed", gzip(Bytes(100000)));
   CHECK(read_data_file(plain, 1000).size() == 1000);
   CHECK(error_of([&] { read_data_file(plain, 999); }) ==
-        "lrcnn: file '" + plain.string() + "' is larger than 999 bytes; more is not read, so that a wrong file cannot "
-        "fill the memory; check that it is the right file, or raise the limit");
+        "lrcnn: file '" + plain.string() + "' is larger than 999 bytes; more is not read, so that a wrong file "
+        "cannot fill the memory; check that it is the right file, or raise the limit");
   CHECK(read_data_file(packed, 100000).size() == 100000);
   for (const Index limit : {99999, 65536, 65535, 1000})
     CHECK(contains(error_of([&] { read_data_file(packed, limit); }),

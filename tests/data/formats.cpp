@@ -47,12 +47,13 @@ TEST_CASE("idx: a missing file") {
   CHECK(error_of([&] { load_idx(folder.path(), Split::train); }) ==
         "lrcnn: folder '" + where + "' has no file 'train-labels-idx1-ubyte' or 'train-labels-idx1-ubyte.gz'; every "
         "file of a part of a data set is needed; check the folder, or fetch the file");
-  CHECK(contains(error_of([&] { load_dataset(folder.path(), Split::test); }), "has no file 't10k-images-idx3-ubyte'"));
+  CHECK(contains(error_of([&] { load_dataset(folder.path(), Split::test); }),
+                 "has no file 't10k-images-idx3-ubyte'"));
 }
 TEST_CASE("idx: wrong magic, exchanged files") {
   const IdxFolder other(idx_images(3, 4, 5, 1234));
-  CHECK(other.error() == "lrcnn: " + other.images() + " begins with the number 1234; an IDX file of images begins with "
-                         "2051; check that it is an IDX file");
+  CHECK(other.error() == "lrcnn: " + other.images() + " begins with the number 1234; an IDX file of images begins "
+                         "with 2051; check that it is an IDX file");
   const IdxFolder exchanged(idx_labels({7, 0, 9, 1, 1, 1, 1, 1}), idx_images(3, 4, 5));
   CHECK(exchanged.error() == "lrcnn: " + exchanged.labels() + " begins with the number 2051; an IDX file of labels "
                              "begins with 2049; check that images and labels are not exchanged");
@@ -136,15 +137,17 @@ TEST_CASE("cifar: cut, oversized, empty, foreign labels") {
                "each other without gaps; check that it is a CIFAR-10 binary file, or fetch it again");
   CHECK(contains(error(join(cifar({1, 2}), {0})), file + " ends at byte 6147, 1 bytes into record 2; "));
   CHECK(error({}) == file + " is empty; a CIFAR-10 file has at least one record of 3073 bytes; fetch it again");
-  CHECK(error(cifar({1, 10})) == file + " has label 10 at byte 3073; labels of 10 classes are 0 to 9; check the file, "
-                                        "or raise the number of classes");
+  CHECK(error(cifar({1, 10})) == file + " has label 10 at byte 3073; labels of 10 classes are 0 to 9; check the "
+                                        "file, or raise the number of classes");
   const Bytes packed = gzip(cifar({1, 2}));
   CHECK(contains(error(cut(packed, packed.size() - 4)), file + " is cut at byte "));
   folder.write("test.bin", cifar({1, 2}));
-  CHECK(contains(error_of([&] { load_cifar(folder.path(), Split::test, 6145); }), file + " is larger than 6145 bytes"));
+  CHECK(contains(error_of([&] { load_cifar(folder.path(), Split::test, 6145); }),
+                 file + " is larger than 6145 bytes; "));
   folder.write("batches.meta.txt", bytes_of("a\nb\n"));
   CHECK(contains(error_of([&] { load_cifar(folder.path(), Split::test); }),
-                 "batches.meta.txt' has 2 lines; CIFAR-10 has 10 classes, one name a line; correct the file or remove it"));
+                 "batches.meta.txt' has 2 lines; CIFAR-10 has 10 classes, one name a line; correct the file or "
+                 "remove it"));
 }
 TEST_CASE("cifar: an append that fails leaves what was there") {
   Dataset data;

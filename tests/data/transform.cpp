@@ -45,12 +45,12 @@ TEST_CASE("normalisation: given numbers, none, a constant channel") {
 }
 TEST_CASE("normalisation: numbers that do not fit") {
   CHECK(error_of([] { normalization_table<float>({.mean = {0}, .deviation = {1}}, 3); }) ==
-        "lrcnn: normalisation with 1 means and 1 deviations; the images have 3 channels; give one of each per channel, "
-        "or none");
+        "lrcnn: normalisation with 1 means and 1 deviations; the images have 3 channels; give one of each per "
+        "channel, or none");
   CHECK(error_of([] { normalization_table<float>({.mean = {0}, .deviation = {}}, 1); }) != "no error");
   CHECK(error_of([] { normalization_table<float>({.mean = {0, 0}, .deviation = {1, 0}}, 2); }) ==
-        "lrcnn: normalisation of channel 1 with mean 0.000000 and deviation 0.000000; both are finite and the deviation "
-        "is above 0; give other numbers");
+        "lrcnn: normalisation of channel 1 with mean 0.000000 and deviation 0.000000; both are finite and the "
+        "deviation is above 0; give other numbers");
   CHECK(error_of([] {
           normalization_table<float>({.mean = {std::numeric_limits<double>::quiet_NaN()}, .deviation = {1}}, 1);
         }) != "no error");
@@ -70,7 +70,8 @@ TEST_CASE("cut: every place, flipped and not, against the formula") {
               for (Index xx = 0; xx < to.w; ++xx, ++i) {
                 const Index sy = yy + y, sx = (flip ? to.w - 1 - xx : xx) + x;
                 const bool inside = 0 <= sy && sy < from.h && 0 <= sx && sx < from.w;
-                const auto expected = inside ? data.images[static_cast<std::size_t>((c * from.h + sy) * from.w + sx)] : 200;
+                const auto place = static_cast<std::size_t>((c * from.h + sy) * from.w + sx);
+                const auto expected = inside ? data.images[place] : 200;
                 same = same && out[static_cast<std::size_t>(i)] == expected;
               }
           CHECK_MESSAGE(same, "to ", to_string(to), " at ", y, ",", x, flip ? " flipped" : "");

@@ -18,6 +18,7 @@ struct Operands {
   Op op{};
   const Node* node = nullptr;     ///< null for load, copy, add, zero, loss
   bool accumulate = false;
+  Arithmetic arithmetic = Arithmetic::direct;
   View<const T> x;                ///< may be the same memory as y for an activation (in place)
   View<T> y;                      ///< read-only in backward_data
   View<const T> dy;

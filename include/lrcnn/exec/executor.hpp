@@ -16,6 +16,9 @@ struct NoObserver {
   void before(const Plan&, Index) {}
   void after(const Plan&, Index) {}
 };
+inline std::string plan_title(const Plan& plan) {
+  return "the plan of " + to_string(plan.policy) + " on input " + to_string(plan.table.input);
+}
 /// Executes one plan. Parameters and gradients are the caller's flat buffers (network/table.hpp says where each is).
 template <Backend B>
 class Executor {
@@ -25,9 +28,10 @@ class Executor {
   ///          gradients may be null for a plan without training
   /// Errors:  PlanError if there is no memory for the arena; BackendError if the backend refuses a step
   Executor(Plan plan, B& backend, const T* parameters, T* gradients)
-      : plan_(std::move(plan)),
-        backend_(&backend),
-        arena_(plan_.arena.bytes, "the plan of " + to_string(plan_.policy) + " on input " + to_string(plan_.table.input)) {
+      : Executor(plan, backend, parameters, gradients, std::make_shared<Arena>(plan.arena.bytes, plan_title(plan))) {}
+  /// The same in memory that several executors use in turn. Pre: arena->bytes() >= plan.arena.bytes.
+  Executor(Plan plan, B& backend, const T* parameters, T* gradients, std::shared_ptr<const Arena> arena)
+      : plan_(std::move(plan)), backend_(&backend), arena_(std::move(arena)) {
     const auto list = parameters_of(plan_.table);
     operands_.reserve(plan_.steps.size());
     for (const Step& step : plan_.steps) operands_.push_back(resolve(step, list, parameters, gradients));
@@ -39,7 +43,7 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
   const Plan& plan() const { return plan_; }
-  const Arena& arena() const { return arena_; }
+  const Arena& arena() const { return *arena_; }
   /// Operands of step i, as the backend sees them.
   const Operands<T>& operands(Index i) const { return operands_[static_cast<std::size_t>(i)]; }
   /// Runs the plan on one batch.
@@ -77,7 +81,7 @@ class Executor {
  private:
   static constexpr bool is_own(Op op) { return op == Op::load || op == Op::loss; }
   std::byte* address(Index buffer) const {
-    return arena_.data() + plan_.buffers[static_cast<std::size_t>(buffer)].offset;
+    return arena_->data() + plan_.buffers[static_cast<std::size_t>(buffer)].offset;
   }
   View<T> view(const Ref& ref) const {
     if (!ref) return {};
@@ -103,6 +107,7 @@ class Executor {
     Operands<T> o;
     o.op = step.op;
     o.accumulate = step.accumulate;
+    o.arithmetic = step.arithmetic;
     o.x = view(step.x);
     o.y = view(step.y);
     o.dy = view(step.dy);
@@ -179,7 +184,7 @@ class Executor {
   }
   Plan plan_;
   B* backend_;
-  Arena arena_;
+  std::shared_ptr<const Arena> arena_;
   std::vector<Operands<T>> operands_;
   std::vector<std::optional<typename B::Prepared>> prepared_;
 };

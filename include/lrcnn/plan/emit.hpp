@@ -237,6 +237,7 @@ class Emitter {
     step.stage = c.s;
     step.slab = c.image_slab * c.rows->slabs() + c.n;
     step.layer = l < 0 ? -1 : c.stage->first + l;
+    if (l >= 0 && l < chain(c) && is_conv(layer(c, l))) step.arithmetic = policy_.arithmetic;
     return step;
   }
   /// copy, add, zero, load: x may be empty.

@@ -4,7 +4,7 @@
 // A plan is a list of steps. Each names its operation, its layer, the pieces of tensors it reads and writes (Ref), its
 // workspace, its stage and its stream. The checker, the printer, the cost model and the executor read steps and
 // nothing else; a new policy is a new way to emit them.
-#include <lrcnn/core/types.hpp>
+#include <lrcnn/policy/policy.hpp>
 namespace lrcnn {
 enum class Op : std::uint8_t {
   load,                 ///< rows of the input source -> y
@@ -41,6 +41,7 @@ struct Step {
   Op op{};
   Pass pass{};
   bool accumulate = false;
+  Arithmetic arithmetic = Arithmetic::direct;   ///< of a convolution, and of the filter packed for it
   Index stage = 0;
   Index slab = 0;
   Index layer = -1;       ///< index into the table; -1 for none

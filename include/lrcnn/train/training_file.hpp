@@ -29,7 +29,8 @@ inline void check_network(const TrainingContents& file, const std::string& who, 
 }
 }  // namespace detail
 /// Writes a training's state to a file, which is replaced atomically.
-/// Shapes:  parameters: the flat buffer that `layout` describes; states: state_count() such buffers, one behind another
+/// Shapes:  parameters: the flat buffer that `layout` describes; states: state_count() such buffers, one after
+///          another
 /// Errors:  DataError if the file cannot be written (the old one is still there); ShapeError if a buffer is too small
 /// Cost:    memory: the size of the file
 template <class T>

@@ -1,0 +1,161 @@
+#pragma once
+// Max and average pooling.
+//
+// Forward walks output rows, backward walks input rows and gathers from the output rows whose windows hold them, so
+// every row is written once, by one thread, in a fixed order. Lanes of a storage block are the innermost loop.
+// Dilation can put a window wholly in padding: its maximum is -inf, its mean 0.
+#include <lrcnn/backend/host/rows.hpp>
+#include <lrcnn/backend/host/window.hpp>
+#include <array>
+#include <limits>
+namespace lrcnn::host {
+namespace detail {
+/// One row of max pooling. x_row(r) is the input row under tap row r. y and index may be null.
+template <class T, Index L, class XRow>
+void max_pool_row(Lanes<L>, Index lane, const Window& window, Range r, Index w, Index q_count, Index block,
+                  XRow x_row, T* y, std::uint8_t* index) {
+  using Code = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+  const Axis axis = column_axis(window);
+  for (Index q = 0; q < q_count; ++q) {
+    const Range s = taps_inside(axis, q, w);
+    std::array<T, L> best;
+    std::array<Code, L> winner;
+    best.fill(-std::numeric_limits<T>::infinity());
+    winner.fill(static_cast<Code>(r.begin * axis.kernel + s.begin));
+    for (Index tap_r = r.begin; tap_r < r.end; ++tap_r) {
+      const T* from = x_row(tap_r) + lane;
+      for (Index tap_s = s.begin; tap_s < s.end; ++tap_s) {
+        const T* v = from + tap_position(axis, q, tap_s) * block;
+        const Code code = static_cast<Code>(tap_r * axis.kernel + tap_s);
+        for (std::size_t l = 0; l < L; ++l) {
+          const bool wins = v[l] > best[l] || v[l] != v[l];
+          best[l] = wins ? v[l] : best[l];
+          winner[l] = wins ? code : winner[l];
+        }
+      }
+    }
+    const Index at = q * block + lane;
+    if (y != nullptr)
+      for (std::size_t l = 0; l < L; ++l) y[at + static_cast<Index>(l)] = best[l];
+    if (index != nullptr)
+      for (std::size_t l = 0; l < L; ++l) index[at + static_cast<Index>(l)] = static_cast<std::uint8_t>(winner[l]);
+  }
+}
+/// Input positions that average pooling divides by, at one output position.
+constexpr Index average_count(const Layer& layer, Index rows_inside, Index columns_inside) {
+  return layer.count_padding ? layer.window.kernel.h * layer.window.kernel.w : rows_inside * columns_inside;
+}
+}  // namespace detail
+/// y = the largest value in each window, saved = its place in the window (row-major), one byte.
+/// Shapes:  x [N,C,rows,W] -> y [N,C,rows,Q], saved in y's layout; y or saved may be empty
+/// Post:    padding counts as -inf, the first of equals wins; not-a-number wins over everything
+template <class T>
+void max_pool_forward(const Operands<T>& o, int threads) {
+  const Window& window = o.node->layer.window;
+  const Axis axis = row_axis(window);
+  const Index h = o.node->in.h, w = o.node->in.w;
+  const auto row_at = [&](Index i, Index b, Index row) {
+    const Range r = taps_inside(axis, row, h);
+    assert(o.x.range().contains(positions(axis, row, r)));
+    T* y = o.y.data ? o.y.row(i, b, row) : nullptr;
+    std::uint8_t* index = o.saved.data ? o.saved.row(i, b, row) : nullptr;
+    const Index block = o.x.block;
+    for_lanes(block, [&](auto lanes, Index lane) {
+      detail::max_pool_row(lanes, lane, window, r, w, o.node->out.w, block, [&](Index tap) {
+        return o.x.row(i, b, tap_position(axis, row, tap));
+      }, y, index);
+    });
+  };
+  if (o.y.data) for_rows(o.y, threads, row_at);
+  else for_rows(o.saved, threads, row_at);
+  if (o.y.data && window.dilation != Pair{1}) zero_padded_channels(o.y);
+}
+/// dx = dy where a window's winner lies, added up over windows.
+/// Post:    writes all rows of dx; only windows of dy's rows contribute
+template <class T>
+void max_pool_backward(const Operands<T>& o, int threads) {
+  const Axis rows = row_axis(o.node->layer.window), columns = column_axis(o.node->layer.window);
+  const Index w = o.node->in.w, block = o.dx.block;
+  for_rows(o.dx, threads, [&](Index i, Index b, Index h) {
+    T* dx = o.dx.row(i, b, h);
+    std::fill_n(dx, o.dx.stride_row(), T(0));
+    for (Index r = 0; r < rows.kernel; ++r) {
+      const Index y = output_reading(rows, h, r, o.dy.range());
+      if (y < 0) continue;
+      const T* dy = o.dy.row(i, b, y);
+      const std::uint8_t* index = o.saved.row(i, b, y);
+      for (Index s = 0; s < columns.kernel; ++s) {
+        const auto code = static_cast<std::uint8_t>(r * columns.kernel + s);
+        const Range q = outputs_inside(columns, s, w, o.node->out.w);
+        for_lanes(block, [&](auto lanes, Index lane) {
+          for (Index at = q.begin; at < q.end; ++at) {
+            T* __restrict to = dx + tap_position(columns, at, s) * block + lane;
+            const T* __restrict from = dy + at * block + lane;
+            const std::uint8_t* __restrict winner = index + at * block + lane;
+            for (Index l = 0; l < lanes; ++l) to[l] += winner[l] == code ? from[l] : T(0);
+          }
+        });
+      }
+    }
+  });
+}
+/// y = the mean of each window, over its positions inside the map, or all of them if padding counts.
+/// Shapes:  x [N,C,rows,W] -> y [N,C,rows,Q]
+template <class T>
+void avg_pool_forward(const Operands<T>& o, int threads) {
+  const Layer& layer = o.node->layer;
+  const Axis rows = row_axis(layer.window), columns = column_axis(layer.window);
+  const Index w = o.node->in.w, block = o.x.block;
+  for_rows(o.y, threads, [&](Index i, Index b, Index row) {
+    const Range r = taps_inside(rows, row, o.node->in.h);
+    assert(o.x.range().contains(positions(rows, row, r)));
+    T* y = o.y.row(i, b, row);
+    for_lanes(block, [&](auto lanes, Index lane) {
+      constexpr std::size_t L = decltype(lanes)::value;
+      for (Index q = 0; q < o.node->out.w; ++q) {
+        const Range s = taps_inside(columns, q, w);
+        std::array<T, L> sum{};
+        for (Index tap_r = r.begin; tap_r < r.end; ++tap_r) {
+          const T* from = o.x.row(i, b, tap_position(rows, row, tap_r)) + lane;
+          for (Index tap_s = s.begin; tap_s < s.end; ++tap_s) {
+            const T* v = from + tap_position(columns, q, tap_s) * block;
+            for (std::size_t l = 0; l < L; ++l) sum[l] += v[l];
+          }
+        }
+        const T count = static_cast<T>(std::max<Index>(1, detail::average_count(layer, r.size(), s.size())));
+        T* to = y + q * block + lane;
+        for (std::size_t l = 0; l < L; ++l) to[l] = sum[l] / count;
+      }
+    });
+  });
+}
+/// dx = dy / count, added up over windows.
+/// Post:    writes all rows of dx; only windows of dy's rows contribute
+template <class T>
+void avg_pool_backward(const Operands<T>& o, int threads) {
+  const Layer& layer = o.node->layer;
+  const Axis rows = row_axis(layer.window), columns = column_axis(layer.window);
+  const Index w = o.node->in.w, block = o.dx.block;
+  for_rows(o.dx, threads, [&](Index i, Index b, Index h) {
+    T* dx = o.dx.row(i, b, h);
+    std::fill_n(dx, o.dx.stride_row(), T(0));
+    for (Index r = 0; r < rows.kernel; ++r) {
+      const Index y = output_reading(rows, h, r, o.dy.range());
+      if (y < 0) continue;
+      const T* dy = o.dy.row(i, b, y);
+      const Index inside = taps_inside(rows, y, o.node->in.h).size();
+      for (Index s = 0; s < columns.kernel; ++s) {
+        const Range q = outputs_inside(columns, s, w, o.node->out.w);
+        for_lanes(block, [&](auto lanes, Index lane) {
+          for (Index at = q.begin; at < q.end; ++at) {
+            T* __restrict to = dx + tap_position(columns, at, s) * block + lane;
+            const T* __restrict from = dy + at * block + lane;
+            const T count = static_cast<T>(detail::average_count(layer, inside, taps_inside(columns, at, w).size()));
+            for (Index l = 0; l < lanes; ++l) to[l] += from[l] / count;
+          }
+        });
+      }
+    }
+  });
+}
+}  // namespace lrcnn::host

@@ -1,0 +1,55 @@
+#pragma once
+// Moving rows between slabs and full-height tensors.
+//
+// Both views show the same tensor in the same layout; rows are matched by their absolute index, so a view may hold
+// more rows than the other, or start elsewhere.
+#include <lrcnn/backend/concepts.hpp>
+#include <lrcnn/backend/host/parallel.hpp>
+#include <algorithm>
+#include <cassert>
+namespace lrcnn::host {
+namespace detail {
+template <class T>
+void check_same_rows(const Operands<T>& o) {
+  assert(o.y.rows == 0 || (o.x.n == o.y.n && o.x.c == o.y.c && o.x.w == o.y.w && o.x.block == o.y.block));
+  assert(o.x.range().contains(o.y.range()));
+  static_cast<void>(o);
+}
+}  // namespace detail
+/// y = x. Shapes: x, y [N,C,rows,W]. Pre: x holds y's rows; they do not overlap. Post: writes y, padded channels too.
+template <class T>
+void copy_rows(const Operands<T>& o, int threads) {
+  detail::check_same_rows(o);
+  for_rows(o.y, threads, [&](Index i, Index b, Index row) {
+    std::copy_n(o.x.row(i, b, row), o.y.stride_row(), o.y.row(i, b, row));
+  });
+}
+/// y += x. Shapes and preconditions as for copy_rows.
+template <class T>
+void add_rows(const Operands<T>& o, int threads) {
+  detail::check_same_rows(o);
+  for_rows(o.y, threads, [&](Index i, Index b, Index row) {
+    const T* __restrict from = o.x.row(i, b, row);
+    T* __restrict to = o.y.row(i, b, row);
+    const Index count = o.y.stride_row();
+    for (Index e = 0; e < count; ++e) to[e] += from[e];
+  });
+}
+/// y = 0, padded channels too.
+template <class T>
+void zero_rows(const View<T>& y, int threads) {
+  for_rows(y, threads, [&](Index i, Index b, Index row) { std::fill_n(y.row(i, b, row), y.stride_row(), T(0)); });
+}
+/// Zeroes the channels that exist in storage only.
+template <class T>
+void zero_padded_channels(const View<T>& y) {
+  const Index used = y.c % y.block;
+  if (used == 0) return;
+  for (Index i = 0; i < y.n; ++i)
+    for (Index row = y.row0; row < y.row0 + y.rows; ++row) {
+      T* to = y.row(i, y.blocks() - 1, row);
+      for (Index column = 0; column < y.w; ++column)
+        std::fill(to + column * y.block + used, to + (column + 1) * y.block, T(0));
+    }
+}
+}  // namespace lrcnn::host

@@ -1,0 +1,82 @@
+#pragma once
+// One step on the host: from operation and kind of layer to its loop.
+//
+// These loops are the whole of the reference backend, and the part of the CPU backend that a vendor's library would
+// not do faster. They work on any storage block, write padded channels as zeros, and allocate nothing.
+#include <lrcnn/backend/host/activation.hpp>
+#include <lrcnn/backend/host/conv.hpp>
+#include <lrcnn/backend/host/custom.hpp>
+#include <lrcnn/backend/host/flatten.hpp>
+#include <lrcnn/backend/host/global_pool.hpp>
+#include <lrcnn/backend/host/linear.hpp>
+#include <lrcnn/backend/host/pool.hpp>
+#include <lrcnn/backend/host/rows.hpp>
+namespace lrcnn::host {
+namespace detail {
+template <class T>
+void run_forward(const Operands<T>& o, int threads) {
+  switch (o.node->layer.kind) {
+    case Kind::conv: return conv_forward(o, threads);
+    case Kind::activation: return activation_forward(o, threads);
+    case Kind::max_pool: return max_pool_forward(o, threads);
+    case Kind::avg_pool: return avg_pool_forward(o, threads);
+    case Kind::global_avg_pool: return global_pool_forward(o, threads);
+    case Kind::flatten: return flatten_forward(o, threads);
+    case Kind::linear: return linear_forward(o, threads);
+    case Kind::custom: return custom_forward(o);
+  }
+}
+template <class T>
+void run_backward_data(const Operands<T>& o, int threads) {
+  switch (o.node->layer.kind) {
+    case Kind::conv: return conv_backward_data(o, threads);
+    case Kind::activation: return activation_backward(o, threads);
+    case Kind::max_pool: return max_pool_backward(o, threads);
+    case Kind::avg_pool: return avg_pool_backward(o, threads);
+    case Kind::global_avg_pool: return global_pool_backward(o, threads);
+    case Kind::flatten: return flatten_backward(o, threads);
+    case Kind::linear: return linear_backward_data(o, threads);
+    case Kind::custom: return custom_backward_data(o);
+  }
+}
+template <class T>
+void run_backward_parameters(const Operands<T>& o, int threads) {
+  switch (o.node->layer.kind) {
+    case Kind::conv: return conv_backward_parameters(o, threads);
+    case Kind::linear: return linear_backward_parameters(o, threads);
+    case Kind::custom: return custom_backward_parameters(o);
+    default: return;
+  }
+}
+}  // namespace detail
+/// Whether run() can carry out a step.
+/// Errors:  BackendError if a custom layer lacks a function for T, or a max pool's window has more than 256 places
+template <class T>
+void check(const Operands<T>& o) {
+  if (o.node == nullptr) return;
+  const Layer& layer = o.node->layer;
+  if (layer.kind == Kind::custom) check_custom(o);
+  if (layer.kind == Kind::max_pool && layer.window.kernel.h * layer.window.kernel.w > 256)
+    throw BackendError(error_text("layer '" + std::string(layer.name.view()) + "' (" + describe(layer) +
+                                      ") has a window of more than 256 places",
+                                  "the place of a window's maximum is kept in one byte", "use a smaller kernel"));
+}
+/// Carries out a step on up to `threads` threads (without OpenMP: on one).
+/// Pre:     check(o) has passed; op is neither load nor loss
+/// Post:    as the functions called say; the result does not depend on threads; nothing is allocated
+template <class T>
+void run(const Operands<T>& o, int threads = 1) {
+  switch (o.op) {
+    case Op::copy: return copy_rows(o, threads);
+    case Op::add: return add_rows(o, threads);
+    case Op::zero: return zero_rows(o.y, threads);
+    case Op::forward: return detail::run_forward(o, threads);
+    case Op::backward_data: return detail::run_backward_data(o, threads);
+    case Op::backward_parameters: return detail::run_backward_parameters(o, threads);
+    case Op::pack_forward:    // filters are used as they are
+    case Op::pack_backward:
+    case Op::load:
+    case Op::loss: return;
+  }
+}
+}  // namespace lrcnn::host

@@ -1,0 +1,156 @@
+#pragma once
+// The backend for CPUs: oneDNN's convolutions and matrix products, our own loops for the rest.
+//
+// Slabs are dense in the blocked layout nChw16c; the first layer's few channels are plain NCHW. prepare() asks the
+// library for a primitive and keeps it under the numbers that describe the problem, so slabs of equal shape share one,
+// as do layers of equal shape; run() binds pointers and executes. All scratch lies in the step's workspace.
+//
+// Lifetimes: what prepare() returns shares its primitives with the backend and outlives it. One thread at a time may
+// use a backend; the threads of its own are those of the library and of our loops (OpenMP).
+#include <lrcnn/backend/host/run.hpp>
+#include <lrcnn/backend/onednn/convolution.hpp>
+#include <lrcnn/backend/onednn/linear.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+namespace lrcnn {
+/// How often a primitive was wanted and how often one had to be built.
+struct OnednnCache {
+  Index hits = 0;
+  Index misses = 0;
+};
+/// `block`: channels per storage block; what the vector unit holds, 16 for AVX-512.
+template <Index block>
+class BasicOnednn {
+ public:
+  using element = float;
+  static constexpr Target target{
+      .element_bytes = 4, .channel_block = block, .plain_channels = 4, .alignment = 64, .packs_weights = true};
+  static constexpr std::string_view name = "onednn";
+  /// A step made ready. Copies share primitives.
+  class Prepared {
+    friend class BasicOnednn;
+    std::shared_ptr<onednn::Convolution> convolution_;
+    std::shared_ptr<onednn::PackedFilter> filter_;
+    std::shared_ptr<onednn::Linear> linear_;
+  };
+  /// `threads`: 0 for as many as OpenMP would use.
+  explicit BasicOnednn(int threads = 0) : threads_(threads > 0 ? threads : available()) {}
+  int threads() const { return threads_; }
+  /// Finds or builds what a step needs. Allocates.
+  /// Errors:  BackendError naming the layer and the bytes if the step's workspace is too small; as host::check
+  Prepared prepare(const Operands<float>& o) {
+    const Threads threads(threads_);
+    host::check(o);
+    Prepared p;
+    if (!o.node || o.node->layer.kind == Kind::conv) {
+      if (o.node) prepare_convolution(o, p);
+    } else if (o.node->layer.kind == Kind::linear) {
+      p.linear_ = cached(linears_, linear_key(o), [&] { return std::make_shared<onednn::Linear>(library_, o); });
+      if (!p.linear_->served()) p.linear_ = nullptr;
+    }
+    return p;
+  }
+  /// Carries a step out. Allocates neither tensors nor scratch.
+  /// Pre:     `o` has the shapes that `p` was prepared for
+  void run(Prepared& p, const Operands<float>& o) {
+    const Threads threads(threads_);
+    const bool packs = o.op == Op::pack_forward || o.op == Op::pack_backward;
+    if (p.convolution_) return p.convolution_->run(library_, o);
+    if (p.linear_) return p.linear_->run(library_, o);
+    if (packs && p.filter_) p.filter_->pack(library_, o.parameters[0], o.packed);
+    if (!packs) host::run(o, threads_);
+  }
+  /// What carries a step out, for tests and printing: the library's name of it, or "host". Needs no memory in `o`.
+  std::string implementation(const Operands<float>& o) {
+    const Prepared p = prepare(o);
+    return p.convolution_ ? p.convolution_->name() : p.linear_ ? p.linear_->name() : p.filter_ ? "reorder" : "host";
+  }
+  /// Bytes of workspace that a step uses, of those it is offered.
+  Index workspace_bytes(const Operands<float>& o) {
+    const Prepared p = prepare(o);
+    return p.convolution_ ? p.convolution_->workspace_bytes() : p.linear_ ? p.linear_->workspace_bytes() : 0;
+  }
+  const OnednnCache& cache() const { return cache_; }
+
+ private:
+  using Key = std::array<Index, 28>;
+  /// Sets the number of threads while it lives.
+  class Threads {
+   public:
+#ifdef _OPENMP
+    explicit Threads(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
+    ~Threads() { omp_set_num_threads(before_); }
+    Threads(const Threads&) = delete;
+    Threads& operator=(const Threads&) = delete;
+
+   private:
+    int before_;
+#else
+    explicit Threads(int) {}
+#endif
+  };
+  static int available() {
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+  }
+  template <class Map, class Make>
+  auto cached(Map& map, const Key& key, Make make) {
+    if (const auto found = map.find(key); found != map.end()) return ++cache_.hits, found->second;
+    auto made = make();
+    return ++cache_.misses, map.emplace(key, std::move(made)).first->second;
+  }
+  static Key layer_key(const Node& node, Op op) {
+    const Window& w = node.layer.window;
+    return {static_cast<Index>(op), node.in.n, node.in.c, node.in.h, node.in.w, node.out.c, node.out.h, node.out.w,
+            node.layer.groups, node.layer.bias, w.kernel.h, w.kernel.w, w.stride.h, w.stride.w, w.pad.top, w.pad.bottom,
+            w.pad.left, w.pad.right, w.dilation.h, w.dilation.w};
+  }
+  void prepare_convolution(const Operands<float>& o, Prepared& p) {
+    const bool packs = o.op == Op::pack_forward || o.op == Op::pack_backward;
+    const Op op = o.op == Op::pack_forward ? Op::forward : o.op == Op::pack_backward ? Op::backward_data : o.op;
+    Key key = layer_key(*o.node, op);
+    auto filter = cached(filters_, key, [&] { return std::make_shared<onednn::PackedFilter>(library_, target, *o.node, op); });
+    if (!filter->tag()) return;
+    if (packs) {
+      p.filter_ = std::move(filter);
+      return;
+    }
+    const View<const float> x = op == Op::backward_data ? View<const float>(o.dx) : o.x;
+    const View<const float> y = op == Op::forward ? View<const float>(o.y) : o.dy;
+    if (!dense(x, o.node->in.c) || !dense(y, o.node->out.c)) return;
+    const RowPads pads = pad_rows(row_axis(o.node->layer.window), y.range(), x.range());
+    const std::array<Index, 7> slab{x.n, x.rows, y.rows, pads.top, pads.bottom, o.workspace_bytes,
+                                    static_cast<Index>(o.arithmetic)};
+    std::copy(slab.begin(), slab.end(), key.end() - slab.size());
+    p.convolution_ = cached(convolutions_, key, [&] {
+      return std::make_shared<onednn::Convolution>(library_, target, o, x, y, std::move(filter));
+    });
+    if (!p.convolution_->served()) p.convolution_ = nullptr;
+  }
+  static bool dense(const View<const float>& v, Index c) {
+    return v.n > 0 && v.rows > 0 && v.c == c && v.block == target.block(c) && v.dense();
+  }
+  static Key linear_key(const Operands<float>& o) {
+    const Index in = o.op == Op::backward_data ? o.dx.stride_n : o.x.stride_n;
+    const View<const float> out = o.op == Op::forward ? View<const float>(o.y) : o.dy;
+    return {static_cast<Index>(o.op), out.n, o.node->in.c, in, o.node->out.c, out.stride_n, o.node->layer.bias,
+            o.accumulate, o.workspace_bytes};
+  }
+  int threads_;
+  onednn::Library library_;
+  std::map<Key, std::shared_ptr<onednn::PackedFilter>> filters_;
+  std::map<Key, std::shared_ptr<onednn::Convolution>> convolutions_;
+  std::map<Key, std::shared_ptr<onednn::Linear>> linears_;
+  OnednnCache cache_;
+};
+/// For machines with AVX-512.
+using Onednn = BasicOnednn<16>;
+static_assert(Backend<Onednn>);
+}  // namespace lrcnn

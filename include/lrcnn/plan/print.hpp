@@ -1,0 +1,77 @@
+#pragma once
+// Plans for people: what is cut how, what is kept, and where the bytes are.
+#include <lrcnn/exec/memory.hpp>
+#include <lrcnn/plan/plan.hpp>
+#include <ostream>
+namespace lrcnn {
+namespace detail {
+inline std::string range_text(Range r) { return "[" + std::to_string(r.begin) + "," + std::to_string(r.end) + ")"; }
+inline std::string padded(std::string text, std::size_t width) {
+  text.resize(std::max(width, text.size() + 1), ' ');
+  return text;
+}
+inline std::string ref_text(const Ref& ref) {
+  return "t" + std::to_string(ref.tensor) + " " + range_text(ref.rows) + " of buffer " + std::to_string(ref.buffer);
+}
+}  // namespace detail
+/// One line: what the step does, on which rows, from and to which buffers.
+inline std::string to_string(const Step& step, const Table& table) {
+  std::string text = detail::padded(std::string(op_name(step.op)), 20);
+  text += detail::padded(step.layer < 0 ? "" : std::string(table.node(step.layer).layer.name.view()), 18);
+  text += "stage " + std::to_string(step.stage) + " slab " + std::to_string(step.slab) + "  ";
+  const std::array<std::pair<const char*, const Ref*>, 5> refs{
+      {{"x", &step.x}, {"y", &step.y}, {"dy", &step.dy}, {"dx", &step.dx}, {"saved", &step.saved}}};
+  for (const auto& [name, ref] : refs)
+    if (*ref) text += std::string(" ") + name + " = " + detail::ref_text(*ref);
+  return text;
+}
+/// The summary: policy, peak, stages with their cuts.
+inline std::ostream& operator<<(std::ostream& out, const Plan& plan) {
+  Index kept = 0;
+  for (const Buffer& b : plan.buffers)
+    if (b.role == Role::kept || b.role == Role::saved) kept += b.bytes;
+  out << to_string(plan.policy) << "\n  input " << to_string(plan.table.input) << ", " << plan.table.size() << " layers, "
+      << plan.steps.size() << " steps, " << plan.buffers.size() << " buffers\n  peak " << format_bytes(plan.arena.bytes)
+      << " (no placement can need less than " << format_bytes(plan.arena.lower_bound) << "), workspace "
+      << format_bytes(plan.policy.workspace_bytes) << "\n";
+  for (const Stage& stage : plan.stages) {
+    const Shape& in = plan.table.shape(stage.first);
+    const Shape& top = plan.table.shape(stage.last);
+    out << "  " << detail::padded(detail::stage_name(plan.table, stage), 34) << detail::padded(to_string(stage.partition), 22)
+        << to_string(in) << " -> " << to_string(top);
+    if (stage.backward.slabs() > 1) {
+      Index least = in.h, most = 0;
+      for (Index n = 0; n < stage.backward.slabs(); ++n) {
+        const Index rows = stage.backward.at(n, 0).hold.size();
+        least = std::min(least, rows);
+        most = std::max(most, rows);
+      }
+      out << ", slabs of " << least << " to " << most << " input rows";
+    }
+    out << "\n";
+  }
+  return out;
+}
+/// Every buffer with its place, largest first; then the arena as a map of memory (columns) over time (lines).
+/// A character stands for 1/`width` of the arena; letters name the role of what is live there.
+inline void print_memory(std::ostream& out, const Plan& plan, Index lines = 24, Index width = 72) {
+  Index end = 0;
+  for (const Buffer& b : plan.buffers) end = std::max(end, b.last);
+  constexpr std::string_view letters = "VGsoKMcdrpfw";   // one for each Role
+  for (std::size_t r = 0; r < letters.size(); ++r) out << (r ? ", " : "  ") << letters[r] << " " << role_name(static_cast<Role>(r));
+  out << "\n";
+  for (Index line = 0; line < lines; ++line) {
+    const Index now = line * std::max<Index>(1, end - 1) / std::max<Index>(1, lines - 1);
+    std::string map(static_cast<std::size_t>(width), '.');
+    for (const Buffer& b : plan.buffers)
+      if (b.first <= now && now < b.last && b.bytes > 0)
+        for (Index c = b.offset * width / plan.arena.bytes; c < ceil_div((b.offset + b.bytes) * width, plan.arena.bytes); ++c)
+          map[static_cast<std::size_t>(std::min(c, width - 1))] = letters[static_cast<std::size_t>(b.role)];
+    out << "  |" << map << "|\n";
+  }
+}
+/// All steps, one a line.
+inline void print_steps(std::ostream& out, const Plan& plan) {
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) out << i << "  " << to_string(plan.steps[i], plan.table) << "\n";
+}
+}  // namespace lrcnn

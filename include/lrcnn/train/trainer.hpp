@@ -1,0 +1,263 @@
+#pragma once
+// Trains a network: plans, runs, updates, reports, saves.
+//
+//     Trainer<Net, Rows, Onednn> trainer({.n = 64, .c = 1, .h = 28, .w = 28}, Sgd{.lr = 0.05, .momentum = 0.9});
+//     trainer.fit(train_loader, &test_loader, {.epochs = 5});
+//
+// A batch of another shape, the last one of an epoch for instance, gets a plan of its own; all plans share one arena
+// as large as the largest needs. Parameters, gradients and optimizer state are flat buffers of the element type.
+#include <lrcnn/core/checksum.hpp>
+#include <lrcnn/exec/executor.hpp>
+#include <lrcnn/network/sequential.hpp>
+#include <lrcnn/train/history.hpp>
+#include <lrcnn/train/initializer.hpp>
+#include <lrcnn/train/metrics.hpp>
+#include <lrcnn/train/optimizer.hpp>
+#include <lrcnn/train/progress.hpp>
+#include <lrcnn/train/schedule.hpp>
+#include <lrcnn/train/training_file.hpp>
+#include <chrono>
+namespace lrcnn {
+/// What a trainer can be told beside network, policy, input and optimizer.
+struct TrainerOptions {
+  LrSchedule schedule = ConstantLr{};
+  Initializer initializer = He{};
+  std::uint64_t seed = 0;     ///< of the initial parameters
+  int threads = 0;            ///< of the backend; 0: as many as the machine offers
+  LrClock clock{};            ///< for schedules given in epochs when step() is called by hand; fit() knows it
+};
+/// What a step has done.
+struct StepReport {
+  double loss = 0;            ///< mean over the batch, before the update
+  double accuracy = 0;        ///< in [0, 1]
+  Index images = 0;
+  double lr = 0;              ///< that the update used
+  Index peak_bytes = 0;       ///< of the plan that was run
+};
+/// What fit() does beside training.
+struct FitOptions {
+  Index epochs = 1;                        ///< in all; those already done count
+  std::ostream* progress = nullptr;        ///< where progress is shown
+  ProgressOptions progress_options{};
+  std::filesystem::path history{};         ///< CSV, written after every epoch; empty: none
+  std::filesystem::path training_file{};   ///< saved after every epoch; empty: none
+};
+/// A labelled batch: a source of rows that knows its labels.
+template <class S, class T>
+concept LabelledSource = std::derived_from<S, RowSource<T>> && requires(const S& s) {
+  { s.labels() } -> std::convertible_to<std::span<const std::int32_t>>;
+};
+/// The trainer of a list of layers under a policy value. Trainer<Net, Policy, B> gives it types.
+template <Backend B, Loss<typename B::element> L = SoftmaxCrossEntropy>
+class BasicTrainer {
+ public:
+  using T = typename B::element;
+  /// Plans the training step of a full batch at once.
+  /// Errors:  ShapeError, PlanError, BackendError; PlanError if the machine has too little memory
+  BasicTrainer(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, const Optimizer& optimizer,
+               const TrainerOptions& options = {}, L loss = {})
+      : layers_(layers.begin(), layers.end()), policy_(policy), options_(options), loss_(std::move(loss)), backend_(options.threads) {
+    const Table table = make_table(layers_, input);
+    layout_ = parameters_of(table);
+    const auto count = static_cast<std::size_t>(parameter_count(table));
+    parameters_.assign(count, T{0});
+    gradients_.assign(count, T{0});
+    states_.assign(count * static_cast<std::size_t>(optimizer.state_count()), T{0});
+    initialize<T>(layout_, options.initializer, options.seed, parameters_);
+    state_.fingerprint = fingerprint(table);
+    state_.optimizer = optimizer;
+    state_.seed = options.seed;
+    ranges_ = update_ranges(layout_, optimizer.decay());
+    input_ = input;
+    static_cast<void>(executor(input, true));
+  }
+  BasicTrainer(const BasicTrainer&) = delete;
+  BasicTrainer& operator=(const BasicTrainer&) = delete;
+  /// One update on one batch.
+  /// Post:    gradients() holds the mean loss's gradient; steps_done() has grown by one
+  /// Errors:  ShapeError, PlanError, DataError as make_plan() and Executor::run(); NumericError if the loss is not
+  ///          finite: parameters and optimizer state are untouched then
+  StepReport step(const RowSource<T>& source, std::span<const std::int32_t> labels) {
+    const double scale = lr_scale(options_.schedule, state_.step, options_.clock);
+    auto& run = executor(source.shape(), true);
+    const LossResult result = run_named(run, source, labels);
+    state_.optimizer.template update<T>({.number = state_.updates + 1, .lr_scale = scale, .threads = backend_.threads()}, ranges_,
+                                        std::span<T>(parameters_), std::span<const T>(gradients_), std::span<T>(states_));
+    ++state_.step;
+    ++state_.updates;
+    return {result.mean(), result.accuracy(), result.count, state_.optimizer.lr() * scale, run.plan().peak_bytes()};
+  }
+  template <LabelledSource<T> S>
+  StepReport step(const S& batch) {
+    return step(batch, batch.labels());
+  }
+  /// Loss and gradients of one batch, without an update.
+  LossResult gradients_of(const RowSource<T>& source, std::span<const std::int32_t> labels) {
+    return run_named(executor(source.shape(), true), source, labels);
+  }
+  /// Loss and hits of one batch, forward only.
+  LossResult evaluate(const RowSource<T>& source, std::span<const std::int32_t> labels) {
+    return executor(source.shape(), false).run(source, labels, loss_);
+  }
+  /// The network's output for a batch, forward only: a view that is valid until the next run.
+  View<const T> predict(const RowSource<T>& source) {
+    auto& run = executor(source.shape(), false);
+    const std::vector<std::int32_t> none(static_cast<std::size_t>(source.shape().n), 0);
+    static_cast<void>(run.run(source, none, loss_));
+    return run.output();
+  }
+  /// Loss and accuracy over one epoch of a loader, forward only.
+  template <class Loader>
+    requires requires(const Loader& l) { l.epoch(Index{0}); }
+  Metrics evaluate(const Loader& loader) {
+    Metrics metrics;
+    auto epoch = loader.epoch(0);
+    for (auto& batch : epoch) {
+      const LossResult result = evaluate(batch, batch.labels());
+      metrics.add(result.mean(), result.count, result.correct);
+    }
+    return metrics;
+  }
+  /// Trains until `options.epochs` epochs are done, from wherever this trainer stands (after load(), in the middle of an
+  /// epoch too). Returns the epochs of this call.
+  template <class Loader>
+  std::vector<EpochRecord> fit(const Loader& train, const Loader* test, const FitOptions& options) {
+    std::vector<EpochRecord> history;
+    if (!options.history.empty() && std::filesystem::exists(options.history) && state_.epoch > 0)
+      history = read_history(options.history);
+    const std::size_t before = history.size();
+    std::optional<ProgressLine> line;
+    if (options.progress) line.emplace(*options.progress, options.progress_options);
+    options_.clock = {train.batches(), train.batches() * options.epochs};
+    while (state_.epoch < options.epochs) {
+      history.push_back(fit_epoch(train, options.epochs, line ? &*line : nullptr));
+      if (line) line->finish();
+      if (test) {
+        const Metrics m = evaluate(*test);
+        history.back().test_loss = m.loss();
+        history.back().test_accuracy = m.accuracy();
+        if (line)
+          *options.progress << "epoch " << state_.epoch << ": test loss " << detail::fixed_text(m.loss(), 4) << ", test accuracy "
+                            << detail::fixed_text(100 * m.accuracy(), 2) << " %\n";
+      }
+      if (!options.history.empty()) write_history(options.history, history);
+      if (!options.training_file.empty()) save(options.training_file);
+    }
+    history.erase(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(before));
+    return history;
+  }
+  /// Writes parameters, optimizer state and position atomically.
+  /// Errors:  DataError if the file cannot be written; an older one is intact then
+  void save(const std::filesystem::path& path) const {
+    save_training_file<T>(path, state_, layout_, std::span<const T>(parameters_), std::span<const T>(states_));
+  }
+  /// Takes over a saved training; it continues bit-identically.
+  /// Errors:  DataError if the file is missing, cut, damaged, of another network, version or element type; this trainer is
+  ///          unchanged then
+  void load(const std::filesystem::path& path) {
+    state_ = load_training_file<T>(path, state_.fingerprint, layout_, state_.optimizer, std::span<T>(parameters_),
+                                   std::span<T>(states_));
+    ranges_ = update_ranges(layout_, state_.optimizer.decay());
+  }
+  std::span<T> parameters() { return parameters_; }
+  std::span<const T> gradients() const { return gradients_; }
+  const std::vector<Parameter>& layout() const { return layout_; }
+  const TrainingState& state() const { return state_; }
+  Index steps_done() const { return state_.step; }
+  B& backend() { return backend_; }
+  /// The plan of a training step (or a forward pass) on batches of shape `input`.
+  const Plan& plan(const Input& input, bool training = true) { return executor(input, training).plan(); }
+  const Plan& plan() { return plan(input_); }
+  /// Bytes of the arena that all plans so far share.
+  Index arena_bytes() const { return arena_ ? arena_->bytes() : 0; }
+
+ private:
+  LossResult run_named(Executor<B>& run, const RowSource<T>& source, std::span<const std::int32_t> labels) {
+    try {
+      return run.run(source, labels, loss_);
+    } catch (const NumericError& e) {
+      const std::string text = e.what();
+      throw NumericError("lrcnn: in step " + std::to_string(state_.step + 1) + " " + text.substr(text.find(' ') + 1));
+    }
+  }
+  /// Plans are kept; a larger one than all before moves the arena, and the others are made again when they are wanted.
+  Executor<B>& executor(const Input& input, bool training) {
+    for (auto& known : executors_)
+      if (known->plan().table.input == input && known->plan().options.training == training) return *known;
+    Plan plan = make_plan(make_table(layers_, input), policy_, B::target, {.training = training});
+    check_layout(plan.table);
+    if (!arena_ || plan.arena.bytes > arena_->bytes()) {
+      executors_.clear();
+      arena_.reset();
+      arena_ = std::make_shared<Arena>(plan.arena.bytes, plan_title(plan));
+    }
+    if (executors_.size() >= 8) executors_.erase(executors_.begin());
+    executors_.push_back(std::make_unique<Executor<B>>(std::move(plan), backend_, parameters_.data(), gradients_.data(), arena_));
+    return *executors_.back();
+  }
+  /// Other extents must leave the parameters as they are (a Flatten fixes them).
+  void check_layout(const Table& table) const {
+    const auto other = parameters_of(table);
+    for (std::size_t i = 0; i < layout_.size(); ++i)
+      if (!(other[i].shape == layout_[i].shape))
+        throw ShapeError(error_text("a batch of shape " + to_string(table.input) + " would change the shape of parameter '" +
+                                        layout_[i].name + "'",
+                                    "a network's parameters are fixed by its first input, " + to_string(input_),
+                                    "use images of one size, or GlobalAvgPool instead of Flatten"));
+  }
+  static std::string fingerprint(const Table& table) {
+    std::string text;
+    for (const Node& node : table.nodes) text += std::string(node.layer.name.view()) + ":" + describe(node.layer) + ";";
+    return std::to_string(table.size()) + " layers, " + std::to_string(crc32c(std::as_bytes(std::span(text))));
+  }
+  template <class Loader>
+  EpochRecord fit_epoch(const Loader& train, Index epochs, ProgressLine* line) {
+    const auto start = std::chrono::steady_clock::now();
+    StepReport report;
+    auto epoch = train.epoch(state_.epoch, state_.batch);
+    for (auto& batch : epoch) {
+      report = step(batch);
+      state_.metrics.add(report.loss, report.images, static_cast<Index>(std::lround(report.accuracy * static_cast<double>(report.images))));
+      ++state_.batch;
+      if (line)
+        line->update({state_.epoch + 1, epochs, state_.batch, train.batches(), state_.metrics.images, state_.metrics.loss(),
+                      state_.metrics.accuracy(), arena_bytes()});
+    }
+    EpochRecord record;
+    record.epoch = state_.epoch + 1;
+    record.steps = state_.step;
+    record.lr = report.lr;
+    record.train_loss = state_.metrics.loss();
+    record.train_accuracy = state_.metrics.accuracy();
+    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    record.planned_peak_bytes = arena_bytes();
+    ++state_.epoch;
+    state_.batch = 0;
+    state_.metrics = {};
+    return record;
+  }
+  std::vector<Layer> layers_;
+  PolicySpec policy_;
+  TrainerOptions options_;
+  L loss_;
+  B backend_;
+  Input input_{};
+  std::vector<Parameter> layout_;
+  std::vector<UpdateRange> ranges_;
+  std::vector<T> parameters_, gradients_, states_;
+  TrainingState state_;
+  std::shared_ptr<Arena> arena_;
+  std::vector<std::unique_ptr<Executor<B>>> executors_;
+};
+/// The trainer of a network type under a policy type on a backend type.
+template <Network Net, class Policy, Backend B, Loss<typename B::element> L = SoftmaxCrossEntropy>
+class Trainer : public BasicTrainer<B, L> {
+ public:
+  Trainer(const Input& input, const Optimizer& optimizer, const TrainerOptions& options = {}, L loss = {})
+      : BasicTrainer<B, L>(Net::layers, Policy::value, input, optimizer, options, std::move(loss)) {}
+  /// For networks with fixed extents.
+  explicit Trainer(const Optimizer& optimizer, const TrainerOptions& options = {}, L loss = {})
+    requires requires { Net::input; }
+      : Trainer(Net::input, optimizer, options, std::move(loss)) {}
+};
+}  // namespace lrcnn
