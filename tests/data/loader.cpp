@@ -178,6 +178,24 @@ TEST_CASE("loader: batches do not depend on threads, prefetch or where the epoch
   options.seed = 4;
   CHECK(all(Loader<float>(data, options), 2) != expected);
 }
+TEST_CASE("loader: how an image is cut depends on the image, not on its batch; an epoch outlives its loader") {
+  const Dataset data = small(31);
+  const Augmentation augmentation{.flip = true, .pad = 2};
+  std::set<std::array<Index, 3>> places;
+  for (const Index size : {4, 7})
+    for (auto& batch : Loader<float>(data, {.batch = size, .seed = 8, .augmentation = augmentation}).epoch(3))
+      for (Index i = 0; i < batch.size(); ++i) {
+        const Index sample = batch.indices()[static_cast<std::size_t>(i)];
+        const Shape image{1, 3, 9, 8};
+        const Placement p = place(augmentation, image, image, 8, 3, sample);
+        const auto found = std::span(batch.contents().pixels).subspan(static_cast<std::size_t>(i) * 216, 216);
+        Bytes expected(216);
+        cut_image(data.image(sample), image, expected, image, p, 0);
+        CHECK(std::ranges::equal(found, expected));
+        places.insert({p.y, p.x, p.flip});
+      }
+  CHECK(places.size() > 10);
+}
 TEST_CASE("loader: an image is cut anew each epoch and the same in a second look") {
   const Dataset data = small(1);
   const Loader<float> loader(data, {.batch = 1, .augmentation = {.flip = true, .pad = 3, .crop_h = 6, .crop_w = 10}});

@@ -32,7 +32,7 @@ namespace detail {
 /// What it takes to make any batch of one epoch. Used by several threads, never changed.
 struct BatchMaker {
   const Dataset& data;
-  const LoaderOptions& options;
+  LoaderOptions options;
   std::vector<Index> order;
   Index epoch;
   Shape image;  ///< [1,C,H,W] after the crop
@@ -61,7 +61,7 @@ struct BatchMaker {
 };
 }  // namespace detail
 /// The batches of one epoch, once, in order: `for (auto& batch : loader.epoch(e))`, or next() until it returns null.
-/// A batch is valid until the next one is asked for. Loader and data set outlive the epoch.
+/// A batch is valid until the next one is asked for. The data set outlives the epoch; the loader need not.
 template <class T>
 class Epoch {
  public:

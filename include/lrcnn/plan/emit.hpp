@@ -252,7 +252,7 @@ class Emitter {
     const Index id = declared(c, which, Role::packed, l, [&] {
       return aligned(target_.packed_bytes(table_.node(c.stage->first + l)));
     });
-    if (loops(c) == 1) pack(c, op, l, id);   // else pack_all() has
+    if (packs_in_slab(c, l)) pack(c, op, l, id);   // else pack_all() has
     return id;
   }
   constexpr void pack(const Context& c, Op op, Index l, Index id) {
@@ -260,11 +260,19 @@ class Emitter {
     step.packed = id;
     sink_.step(step);
   }
+  /// Whether a filter is packed where a slab uses it, rather than once before all slabs, which keeps every filter of the
+  /// stage in memory. Packing moves 8 bytes per weight; a convolution does 2 operations per weight and pixel: at 8 GB/s
+  /// and 230 Gop/s packing costs 115 / pixels of the convolution's time (docs/benchmarks.md), 6 % at this bound.
+  constexpr bool packs_in_slab(const Context& c, Index l) const {
+    constexpr Index enough_pixels = 2048;
+    const Index rows = shape(c, l + 1).h / c.rows->slabs();
+    return loops(c) == 1 || rows * shape(c, l + 1).w * c.stage->partition.images >= enough_pixels;
+  }
   /// Before the slabs of a pass: filters in the backend's layout, once for all of them.
   constexpr void pack_all(Context& c, Slot which, Op op, Index first, Index last) {
-    if (!target_.packs_weights || loops(c) == 1) return;
+    if (!target_.packs_weights) return;
     for (Index l = first; l < last; ++l)
-      if (is_conv(layer(c, l))) pack(c, op, l, packed(c, which, op, l));
+      if (is_conv(layer(c, l)) && !packs_in_slab(c, l)) pack(c, op, l, packed(c, which, op, l));
   }
   constexpr Index loops(const Context& c) const {
     return c.rows->slabs() * ceil_div(group_.size(), c.stage->partition.images);
@@ -463,8 +471,9 @@ class Emitter {
     if (loops(c) == 1) return;
     for (const Slot which : {kept, saved_kept, rolling, state, dcarry, packed_f, packed_r, packed_b})
       for (Index t = 0; t <= chain(c); ++t) {
-        const bool stale = c.forward() ? false : which == rolling || which == packed_f;
-        if (!stale) sink_.span(slot(c, which, t), since);
+        const bool stale = !c.forward() && (which == rolling || which == packed_f);
+        const bool turn = (which == packed_f || which == packed_r || which == packed_b) && t < chain(c) && packs_in_slab(c, t);
+        if (!stale && !turn) sink_.span(slot(c, which, t), since);
       }
     if (c.s > 0) sink_.span(values_[static_cast<std::size_t>(c.s - 1)], since);
     if (c.forward()) sink_.span(values_[static_cast<std::size_t>(c.s)], since);

@@ -1,0 +1,262 @@
+#include "onednn_support.hpp"
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using namespace test;
+namespace {
+struct Case {
+  Index n, c, h, w, k;
+  Window window;
+  Index groups = 1;
+  bool bias = true;
+};
+/// Kernels 1 to 7, even ones, strides below and above the kernel, dilation, padding of all four kinds, channels that fill
+/// no block, groups, maps smaller than the kernel.
+const std::vector<Case> cases{
+    {2, 3, 13, 11, 16, {.kernel = 3, .pad = 1}},
+    {1, 1, 12, 12, 6, {.kernel = 5}},
+    {2, 4, 9, 10, 40, {.kernel = 4, .stride = 2, .pad = {1, 2, 0, 3}}},
+    {2, 16, 12, 9, 32, {.kernel = 3, .pad = 1}},
+    {1, 64, 17, 15, 64, {.kernel = 3, .pad = 1}, 1, false},
+    {3, 5, 10, 9, 7, {.kernel = 3, .pad = 1}},
+    {2, 20, 11, 13, 40, {.kernel = 3, .pad = 1}},
+    {1, 33, 9, 8, 17, {.kernel = 3, .pad = {0, 2, 1, 0}}},
+    {2, 32, 9, 9, 48, {.kernel = 1}},
+    {2, 32, 11, 10, 48, {.kernel = 1, .stride = 2}},
+    {2, 24, 11, 10, 31, {.kernel = 1, .stride = 3, .pad = {1, 0, 0, 1}}},
+    {2, 16, 12, 12, 32, {.kernel = 2, .stride = 2}},
+    {2, 16, 13, 12, 32, {.kernel = 2, .pad = {1, 0, 1, 0}}},
+    {1, 32, 14, 14, 16, {.kernel = 4, .stride = 1, .pad = {2, 1, 2, 1}}},
+    {2, 16, 15, 13, 16, {.kernel = 5, .pad = 2}},
+    {1, 16, 20, 18, 32, {.kernel = 7, .stride = 2, .pad = 3}},
+    {1, 16, 16, 14, 16, {.kernel = 6, .stride = 3, .pad = 2}},
+    {2, 32, 17, 17, 32, {.kernel = 2, .stride = 3}},
+    {2, 16, 14, 14, 16, {.kernel = 3, .stride = 5, .pad = 1}},
+    {1, 16, 19, 17, 16, {.kernel = 3, .pad = 2, .dilation = 2}},
+    {1, 32, 19, 20, 32, {.kernel = {3, 2}, .stride = {2, 1}, .pad = {3, 1, 0, 2}, .dilation = {3, 2}}},
+    {2, 16, 12, 12, 16, {.kernel = {1, 5}, .pad = {0, 0, 2, 2}}},
+    {2, 16, 12, 12, 16, {.kernel = {5, 1}, .pad = {2, 2, 0, 0}}},
+    {2, 32, 10, 11, 64, {.kernel = 3, .pad = 1}, 2},
+    {1, 48, 10, 11, 48, {.kernel = 3, .stride = 2, .pad = 1}, 3, false},
+    {2, 32, 10, 11, 64, {.kernel = 3, .pad = 1}, 4},
+    {2, 12, 10, 11, 6, {.kernel = 3, .pad = 1}, 3},
+    {2, 32, 12, 11, 32, {.kernel = 3, .pad = 1}, 32},
+    {2, 24, 12, 11, 24, {.kernel = 5, .stride = 2, .pad = 2}, 24},
+    {2, 3, 12, 11, 3, {.kernel = 3, .pad = 1}, 3},
+    {2, 8, 12, 11, 16, {.kernel = 3, .pad = 1}, 8},
+    {2, 32, 9, 9, 2, {.kernel = 1}},
+    {2, 3, 9, 9, 4, {.kernel = 3, .pad = 1}},
+    {1, 16, 3, 2, 16, {.kernel = 5, .pad = 2}},
+    {1, 32, 2, 1, 32, {.kernel = 3, .pad = 1}},
+    {1, 16, 6, 6, 16, {.kernel = 3, .pad = 4}},
+    {1, 16, 7, 5, 16, {.kernel = 1, .pad = 1}},
+    {1, 3, 8, 8, 16, {.kernel = 7, .pad = 3}},
+    {1, 2, 30, 7, 20, {.kernel = 11, .stride = 4, .pad = {5, 2, 5, 5}}},
+    {9, 16, 7, 7, 48, {.kernel = 3, .pad = 1}},
+};
+std::string text(const Case& c) {
+  return to_string(Shape{c.n, c.c, c.h, c.w}) + ' ' + describe(conv(c.k, c.window, c.groups));
+}
+/// Cuts of output rows: whole, halves, single rows at both ends and a middle.
+std::vector<Range> cuts(Index rows) {
+  std::vector<Range> list{{0, rows}};
+  if (rows > 1) list.insert(list.end(), {{0, rows / 2}, {rows / 2, rows}, {0, 1}, {rows - 1, rows}});
+  if (rows > 4) list.push_back({2, rows - 2});
+  return list;
+}
+void compare(const Passes& got, const Passes& want, double tolerance) {
+  CHECK(relative(got.y, want.y) <= tolerance);
+  CHECK(relative(got.dx, want.dx) <= tolerance);
+  CHECK(relative(got.dw, want.dw) <= tolerance);
+  CHECK(relative(got.db, want.db) <= tolerance);
+  CHECK(got.padding == 0);
+}
+}  // namespace
+TEST_CASE("onednn convolutions agree with the reference, whole maps and slabs") {
+  Onednn onednn(2);
+  Reference<double> reference;
+  for (const Case& c : cases) {
+    const Node node = node_of(conv(c.k, c.window, c.groups, c.bias), {c.n, c.c, c.h, c.w});
+    CAPTURE(text(c));
+    for (const Range out : cuts(node.out.h))
+      for (const Index extra : {Index{0}, c.window.stride.h - 1}) {
+        if (extra == 0 && c.window.stride.h > 1) continue;
+        CAPTURE(out.begin);
+        CAPTURE(out.end);
+        const Options options{.extra_rows = extra};
+        compare(passes(onednn, node, out, options), passes(reference, node, out, options), 1e-5);
+      }
+  }
+}
+TEST_CASE("forward of direct slabs is bit-identical to the rows of the whole map") {
+  Onednn onednn(2);
+  std::vector<Case> all = cases;
+  all.push_back({2, 128, 28, 28, 128, {.kernel = 3, .pad = 1}});
+  all.push_back({2, 256, 14, 14, 512, {.kernel = 3, .pad = 1}});
+  all.push_back({2, 256, 15, 14, 64, {.kernel = 1}});
+  all.push_back({2, 64, 29, 28, 256, {.kernel = 1, .stride = 2}});
+  all.push_back({4, 3, 64, 64, 64, {.kernel = 7, .stride = 2, .pad = 3}});
+  for (const Case& c : all) {
+    const Node node = node_of(conv(c.k, c.window, c.groups, c.bias), {c.n, c.c, c.h, c.w});
+    CAPTURE(text(c));
+    const auto forward = [&](Range out) {
+      auto slab = std::make_unique<Slab<Onednn>>(node, out, Options{});
+      slab->step(onednn, Op::pack_forward);
+      slab->step(onednn, Op::forward);
+      return slab;
+    };
+    const auto whole = forward({0, node.out.h});
+    for (const Range out : cuts(node.out.h)) {
+      const auto slab = forward(out);
+      Index different = 0;
+      slab->y.each([&](Index i, Index k, Index row, Index column, float& e) {
+        different += std::memcmp(&e, &whole->y.view(i, k, row, column), sizeof(float)) != 0;
+      });
+      CHECK(different == 0);
+    }
+  }
+}
+TEST_CASE("Winograd agrees with the reference and is used where the library has it") {
+  Onednn onednn(2);
+  Reference<double> reference;
+  const std::vector<Case> some{{2, 16, 12, 14, 32, {.kernel = 3, .pad = 1}},
+                               {1, 64, 33, 30, 64, {.kernel = 3, .pad = 1}},
+                               {2, 128, 28, 28, 64, {.kernel = 3, .pad = 1}, 1, false},
+                               {1, 20, 18, 18, 40, {.kernel = 3, .pad = 1}},
+                               {2, 3, 16, 16, 16, {.kernel = 3, .pad = 1}},
+                               {2, 32, 16, 16, 16, {.kernel = 5, .stride = 2, .pad = 1}}};
+  Index used = 0;
+  for (const Case& c : some) {
+    const Node node = node_of(conv(c.k, c.window, c.groups, c.bias), {c.n, c.c, c.h, c.w});
+    CAPTURE(text(c));
+    for (const Arithmetic arithmetic : {Arithmetic::winograd, Arithmetic::fastest})
+      for (const Range out : cuts(node.out.h)) {
+        const Options options{.arithmetic = arithmetic, .workspace_bytes = 64_MiB};
+        Slab<Onednn> slab(node, out, options);
+        for (const Op op : {Op::forward, Op::backward_data, Op::backward_parameters})
+          used += onednn.implementation(slab.operands(op)).find("wino") != std::string::npos;
+        compare(slab.run(onednn), passes(reference, node, out, options), 1e-4);
+      }
+  }
+  INFO("a machine without AVX-512 has no Winograd");
+  WARN(used > 0);
+}
+TEST_CASE("a rerun is bit-identical, with gradients written and added") {
+  for (const Arithmetic arithmetic : {Arithmetic::direct, Arithmetic::fastest})
+    for (const bool accumulate : {false, true}) {
+      const Options options{.arithmetic = arithmetic, .workspace_bytes = 64_MiB, .accumulate = accumulate};
+      const Node node = node_of(conv(72, {.kernel = 3, .pad = 1}), {5, 48, 30, 30});
+      Onednn first(2), second(2);
+      const Passes a = passes(first, node, {3, 20}, options), b = passes(first, node, {3, 20}, options);
+      const Passes c = passes(second, node, {3, 20}, options);
+      for (const Passes* p : {&b, &c}) {
+        CHECK(a.y == p->y);
+        CHECK(a.dx == p->dx);
+        CHECK(a.dw == p->dw);
+        CHECK(a.db == p->db);
+      }
+    }
+}
+TEST_CASE("parameter gradients are added where the step says so") {
+  Onednn onednn(2);
+  Reference<double> reference;
+  const Options options{.accumulate = true};
+  for (const Case& c : cases) {
+    const Node node = node_of(conv(c.k, c.window, c.groups, c.bias), {c.n, c.c, c.h, c.w});
+    CAPTURE(text(c));
+    const Passes got = passes(onednn, node, {0, node.out.h}, options);
+    const Passes want = passes(reference, node, {0, node.out.h}, options);
+    CHECK(relative(got.dw, want.dw) <= 1e-5);
+    CHECK(relative(got.db, want.db) <= 1e-5);
+  }
+}
+TEST_CASE("a filter is packed in the same way whatever the slab, and fills no more than the plan's room") {
+  Onednn onednn(2);
+  for (const Case& c : cases) {
+    const Node node = node_of(conv(c.k, c.window, c.groups, c.bias), {c.n, c.c, c.h, c.w});
+    CAPTURE(text(c));
+    for (const Op op : {Op::pack_forward, Op::pack_backward}) {
+      std::vector<std::vector<float>> packed;
+      for (const Range out : {Range{0, node.out.h}, Range{0, 1}, Range{node.out.h / 2, node.out.h}}) {
+        Slab<Onednn> slab(node, out, {});
+        std::fill_n(slab.packed().data(), slab.packed().size(), 0.f);
+        slab.step(onednn, op);
+        packed.emplace_back(slab.packed().data(), slab.packed().data() + slab.packed().size());
+      }
+      CHECK(packed[0] == packed[1]);
+      CHECK(packed[0] == packed[2]);
+    }
+  }
+  // One packed filter serves slabs of every height.
+  const Node node = node_of(conv(40, {.kernel = 3, .pad = 1}), {2, 20, 19, 11});
+  Slab<Onednn> whole(node, {0, 19}, {});
+  whole.step(onednn, Op::pack_forward);
+  whole.step(onednn, Op::forward);
+  for (Index rows = 1; rows < 19; ++rows) {
+    Slab<Onednn> slab(node, {19 - rows, 19}, {});
+    auto o = slab.operands(Op::forward);
+    o.packed = whole.packed().data();
+    auto prepared = onednn.prepare(o);
+    onednn.run(prepared, o);
+    Index different = 0;
+    slab.y.each([&](Index i, Index k, Index y, Index x, float& e) { different += e != whole.y.view(i, k, y, x); });
+    CHECK(different == 0);
+  }
+}
+TEST_CASE("primitives are shared by slabs of equal shape") {
+  Onednn onednn(2);
+  const Node node = node_of(conv(32, {.kernel = 3, .pad = 1}), {2, 16, 40, 12});
+  Slab<Onednn> first(node, {8, 16}, {}), second(node, {16, 24}, {}), border(node, {0, 8}, {}), last(node, {32, 40}, {});
+  const auto prepare = [&](Slab<Onednn>& slab, Op op) { onednn.prepare(slab.operands(op)); };
+  prepare(first, Op::pack_forward);
+  CHECK(onednn.cache().misses == 1);   // the filter
+  prepare(first, Op::forward);
+  CHECK(onednn.cache().misses == 2);
+  const Index hits = onednn.cache().hits;
+  prepare(second, Op::forward);
+  prepare(second, Op::pack_forward);
+  CHECK(onednn.cache().misses == 2);
+  CHECK(onednn.cache().hits == hits + 3);
+  prepare(border, Op::forward);   // other padding
+  prepare(last, Op::forward);
+  CHECK(onednn.cache().misses == 4);
+  prepare(first, Op::backward_parameters);   // a filter and a primitive
+  prepare(second, Op::backward_parameters);
+  CHECK(onednn.cache().misses == 6);
+  const Node other = node_of(conv(32, {.kernel = 3, .pad = 1}, 1, false), {2, 16, 40, 12});
+  Slab<Onednn> unbiased(other, {8, 16}, {});
+  prepare(unbiased, Op::forward);
+  CHECK(onednn.cache().misses == 8);
+}
+TEST_CASE("too little workspace is refused with the layer, the bytes and the remedy") {
+  Onednn onednn(2);
+  Layer layer = conv(64, {.kernel = 3, .pad = 1});
+  layer.name = "block1.conv2";
+  const Node node = node_of(layer, {4, 64, 28, 28});
+  const auto message = [&](Op op, const Options& options) {
+    Slab<Onednn> slab(node, {0, 28}, options);
+    try {
+      onednn.prepare(slab.operands(op));
+    } catch (const BackendError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  Slab<Onednn> enough(node, {0, 28}, {});
+  const Index needed = onednn.workspace_bytes(enough.operands(Op::backward_parameters));
+  REQUIRE(needed > 0);
+  const std::string bytes = std::to_string(needed);
+  CHECK(message(Op::backward_parameters, {.workspace_bytes = needed - 1}) ==
+        "lrcnn: layer 'block1.conv2', backward_parameters of convolution to rows 0 to 28, needs " + bytes +
+            " bytes of workspace and has " + std::to_string(needed - 1) +
+            "; scratch memory of every layer lies in the plan's workspace; raise the policy's Workspace<...> to " + bytes +
+            " or more, or cut thinner slabs");
+  CHECK(message(Op::backward_parameters, {.workspace_bytes = needed}) == "");
+  CHECK(message(Op::forward, {.workspace_bytes = 0}) == "");
+  const Options winograd{.arithmetic = Arithmetic::winograd, .workspace_bytes = 64_MiB};
+  Slab<Onednn> slab(node, {0, 28}, winograd);
+  if (onednn.implementation(slab.operands(Op::forward)).find("wino") == std::string::npos) return;
+  CHECK(message(Op::forward, {.arithmetic = Arithmetic::winograd, .workspace_bytes = 0}).find("Winograd") != std::string::npos);
+  CHECK(message(Op::forward, {.arithmetic = Arithmetic::fastest, .workspace_bytes = 0}) == "");
+  CHECK(onednn.implementation(Slab<Onednn>(node, {0, 28}, {.arithmetic = Arithmetic::fastest, .workspace_bytes = 0})
+                                  .operands(Op::forward)).find("wino") == std::string::npos);
+}

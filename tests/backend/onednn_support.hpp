@@ -1,0 +1,197 @@
+#pragma once
+// One layer, a slab of its rows, and its three passes on any backend, with poisoned outputs. Inputs are the same
+// numbers everywhere: functions of their index, exact in float.
+#include <lrcnn/backend/onednn.hpp>
+#include <lrcnn/backend/reference.hpp>
+#include <lrcnn/core/rng.hpp>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+namespace test {
+using namespace lrcnn;
+/// 64-byte aligned storage, poisoned with not-a-number.
+template <class T>
+class Storage {
+ public:
+  Storage() : Storage(0) {}
+  explicit Storage(Index count)
+      : bytes_(static_cast<std::size_t>(count) * sizeof(T) + 64), count_(static_cast<std::size_t>(count)) {
+    std::fill_n(data(), count_, static_cast<T>(NAN));
+  }
+  T* data() {
+    const auto at = reinterpret_cast<std::uintptr_t>(bytes_.data());
+    return reinterpret_cast<T*>((at + 63) / 64 * 64);
+  }
+  std::size_t size() const { return count_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t count_;
+};
+/// Rows of a tensor with its memory.
+template <class T>
+struct Rows {
+  Storage<T> storage{};
+  View<T> view{};
+  Rows() = default;
+  Rows(const Target& target, const Shape& s, Range rows)
+      : storage(stored_elements(s.n, s.c, rows.size(), s.w, target.block(s.c))),
+        view(dense_view(storage.data(), s.n, s.c, rows, s.w, target.block(s.c))) {}
+  template <class F>
+  void each(F f) const {
+    for (Index i = 0; i < view.n; ++i)
+      for (Index c = 0; c < view.c; ++c)
+        for (Index y = view.row0; y < view.row0 + view.rows; ++y)
+          for (Index x = 0; x < view.w; ++x) f(i, c, y, x, view(i, c, y, x));
+  }
+  void fill(const Shape& s, std::uint64_t stream) {
+    std::fill_n(storage.data(), storage.size(), T(0));   // padded channels
+    const Random random(7, stream);
+    each([&](Index i, Index c, Index y, Index x, T& e) {
+      const Index at = ((i * s.c + c) * s.h + y) * s.w + x;
+      e = static_cast<T>(static_cast<float>(random.uniform(static_cast<std::uint64_t>(at)) * 2 - 1));
+    });
+  }
+  std::vector<double> values() const {
+    std::vector<double> list;
+    each([&](Index, Index, Index, Index, T& e) { list.push_back(static_cast<double>(e)); });
+    return list;
+  }
+  /// Largest magnitude in padded channels; not-a-number counts as infinite.
+  double padding() const {
+    double most = 0;
+    View<T> all = view;
+    all.c = round_up(view.c, view.block);
+    for (Index i = 0; i < all.n; ++i)
+      for (Index c = view.c; c < all.c; ++c)
+        for (Index y = all.row0; y < all.row0 + all.rows; ++y)
+          for (Index x = 0; x < all.w; ++x) most = std::max(most, std::isnan(all(i, c, y, x)) ? INFINITY : std::abs(double(all(i, c, y, x))));
+    return most;
+  }
+};
+inline double norm(const std::vector<double>& a) {
+  double sum = 0;
+  for (const double v : a) sum += v * v;
+  return std::sqrt(sum);
+}
+/// Norm of the difference over norm of b; infinite if anything is not a number.
+inline double relative(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return INFINITY;
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+  const double difference = std::sqrt(sum), size = norm(b);
+  if (std::isnan(difference)) return INFINITY;
+  return size > 0 ? difference / size : difference == 0 ? 0 : INFINITY;
+}
+/// What a slab's three passes give.
+struct Passes {
+  std::vector<double> y, dx, dw, db;
+  double padding = 0;   ///< largest magnitude in padded channels
+};
+struct Options {
+  Arithmetic arithmetic = Arithmetic::direct;
+  Index workspace_bytes = 4_MiB;
+  bool accumulate = false;
+  Index extra_rows = 0;   ///< of x below what the window reads
+};
+inline Node node_of(Layer layer, const Shape& in) {
+  const std::array layers{layer};
+  return make_table(layers, in).nodes[0];
+}
+inline Layer conv(Index channels, const Window& window, Index groups = 1, bool bias = true) {
+  Layer layer;
+  layer.kind = Kind::conv;
+  layer.name = "conv";
+  layer.channels = channels;
+  layer.window = window;
+  layer.groups = groups;
+  layer.bias = bias;
+  return layer;
+}
+inline Layer linear(Index channels, bool bias = true) {
+  Layer layer;
+  layer.kind = Kind::linear;
+  layer.name = "linear";
+  layer.channels = channels;
+  layer.bias = bias;
+  return layer;
+}
+/// A layer's memory around one slab, for as long as steps run on it.
+template <class B>
+class Slab {
+ public:
+  using T = typename B::element;
+  Slab(const Node& n, Range out, const Options& options)
+      : node(n), options_(options), in_(input_rows(n, out, options)), x(B::target, n.in, in_), dx(B::target, n.in, in_),
+        y(B::target, n.out, out), dy(B::target, n.out, out), packed_(B::target.packed_bytes(n) / Index(sizeof(T))),
+        scratch_(Index(packed_.size())), workspace_(options.workspace_bytes / Index(sizeof(T)) + 1) {
+    x.fill(n.in, 1);
+    dy.fill(n.out, 2);
+    const auto shapes = parameter_shapes(n.layer, n.in);
+    for (std::size_t p = 0; p < static_cast<std::size_t>(shapes.count); ++p) {
+      parameters_[p] = Storage<T>(shapes.item[p].count());
+      gradients_[p] = Storage<T>(shapes.item[p].count());
+      const Random random(9, p);
+      for (std::size_t i = 0; i < parameters_[p].size(); ++i)
+        parameters_[p].data()[i] = static_cast<T>(static_cast<float>(random.uniform(i) - 0.5));
+      if (options.accumulate)
+        for (std::size_t i = 0; i < gradients_[p].size(); ++i)
+          gradients_[p].data()[i] = static_cast<T>(static_cast<float>(random.uniform(i + 1000) - 0.5));
+    }
+    count_ = static_cast<std::size_t>(shapes.count);
+  }
+  Operands<T> operands(Op op) {
+    Operands<T> o;
+    o.op = op;
+    o.node = &node;
+    o.arithmetic = options_.arithmetic;
+    o.accumulate = op == Op::backward_parameters && options_.accumulate;
+    for (std::size_t p = 0; p < count_; ++p) o.parameters[p] = parameters_[p].data(), o.d_parameters[p] = gradients_[p].data();
+    if (packed_.size() > 0) o.packed = packed_.data(), o.scratch = scratch_.data();
+    o.workspace = reinterpret_cast<std::byte*>(workspace_.data());
+    o.workspace_bytes = options_.workspace_bytes;
+    if (op == Op::forward) o.x = x.view, o.y = y.view;
+    if (op == Op::backward_data) o.dy = dy.view, o.dx = dx.view;
+    if (op == Op::backward_parameters) o.dy = dy.view, o.x = x.view;
+    return o;
+  }
+  void step(B& backend, Op op) {
+    const auto o = operands(op);
+    auto prepared = backend.prepare(o);
+    backend.run(prepared, o);
+  }
+  Passes run(B& backend) {
+    for (const Op op : {Op::pack_forward, Op::forward, Op::pack_backward, Op::backward_data, Op::backward_parameters})
+      step(backend, op);
+    Passes p{y.values(), dx.values(), gradient(0), gradient(1), std::max(y.padding(), dx.padding())};
+    return p;
+  }
+  std::vector<double> gradient(std::size_t p) { return {gradients_[p].data(), gradients_[p].data() + gradients_[p].size()}; }
+  Storage<T>& packed() { return packed_; }
+  static Range input_rows(const Node& n, Range out, const Options& options) {
+    if (!is_windowed(n.layer)) return {0, 1};
+    Range in = in_rows(row_axis(n.layer.window), out, n.in.h);
+    if (!in.empty()) in.end = std::min(in.end + options.extra_rows, n.in.h);
+    return in;
+  }
+  const Node node;
+
+ private:
+  Options options_;
+  Range in_;
+
+ public:
+  Rows<T> x, dx, y, dy;
+
+ private:
+  Storage<T> packed_, scratch_;
+  Storage<T> workspace_;
+  std::array<Storage<T>, 4> parameters_{}, gradients_{};
+  std::size_t count_ = 0;
+};
+template <class B>
+Passes passes(B& backend, const Node& node, Range out, const Options& options = {}) {
+  return Slab<B>(node, out, options).run(backend);
+}
+}  // namespace test
