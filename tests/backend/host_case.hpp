@@ -120,7 +120,8 @@ struct Bench {
   Index x_block = 1, y_block = 1;
   int threads = 1;
   std::vector<std::vector<double>> parameters{};
-  explicit Bench(const Node& n, Index xb = 1, Index yb = 1, std::uint64_t seed = 7) : node(n), x_block(xb), y_block(yb) {
+  explicit Bench(const Node& n, Index xb = 1, Index yb = 1, std::uint64_t seed = 7)
+      : node(n), x_block(xb), y_block(yb) {
     const auto shapes = parameter_shapes(n.layer, n.in);
     for (Index p = 0; p < shapes.count; ++p)
       parameters.push_back(random_vector(shapes.item[static_cast<std::size_t>(p)].count(),

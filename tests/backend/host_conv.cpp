@@ -14,8 +14,8 @@ Map formula(const Bench<double>& b, const Map& x) {
         for (Index e = 0; e < y.shape.h * y.shape.w; ++e)
           y.at(i, k, e / y.shape.w, e % y.shape.w) = b.parameters[1][static_cast<std::size_t>(k)];
   each_tap(b.node, [&](Index i, Index k, Index p, Index q, Index c, Index r, Index s, Index h, Index column) {
-    const Index at = ((k * c_group + c % c_group) * w.kernel.h + r) * w.kernel.w + s;
-    if (x.inside(h, column)) y.at(i, k, p, q) += b.parameters[0][static_cast<std::size_t>(at)] * x.at(i, c, h, column);
+    const auto at = static_cast<std::size_t>(((k * c_group + c % c_group) * w.kernel.h + r) * w.kernel.w + s);
+    if (x.inside(h, column)) y.at(i, k, p, q) += b.parameters[0][at] * x.at(i, c, h, column);
   });
   return y;
 }
@@ -117,7 +117,8 @@ TEST_CASE("groups, depthwise and blocks of any size") {
     Index in, out, groups;
   };
   for (const Channels c : {Channels{4, 6, 2}, {6, 6, 6}, {3, 9, 3}, {6, 4, 2}, {17, 33, 1}, {20, 20, 20}, {5, 18, 1}})
-    for (const auto& [xb, yb] : std::vector<std::pair<Index, Index>>{{1, 1}, {16, 16}, {1, 16}, {16, 1}, {8, 8}, {4, 3}}) {
+    for (const auto& [xb, yb] :
+         std::vector<std::pair<Index, Index>>{{1, 1}, {16, 16}, {1, 16}, {16, 1}, {8, 8}, {4, 3}}) {
       Layer layer{.kind = Kind::conv, .channels = c.out, .groups = c.groups, .bias = true};
       layer.window = {.kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 1, 0, 1}};
       check_conv(Bench<double>(node_of(layer, {2, c.in, 5, 4}), xb, yb), 11);
@@ -158,7 +159,7 @@ TEST_CASE("a slab wholly in padding is the bias, and its gradients are zero") {
   CHECK(worst(std::vector<double>(g[0].size()), g[0]) == 0);
   CHECK(worst(formula_backward(b, x, dy, out).db, g[1]) < 1e-13);
 }
-TEST_CASE_TEMPLATE("slabs give the bits of the whole map, in float too, and so do any number of threads", T, float, double) {
+TEST_CASE_TEMPLATE("slabs give the bits of the whole map, and so does any number of threads", T, float, double) {
   Layer layer{.kind = Kind::conv, .channels = 20, .bias = true};
   layer.window = {.kernel = 3, .pad = 1};
   for (const Index block : {1, 16}) {

@@ -31,7 +31,8 @@ double count_at(const Node& n, Index p, Index q) {
   double count = 0;
   for (Index r = 0; r < w.kernel.h; ++r)
     for (Index s = 0; s < w.kernel.w; ++s) {
-      const Index h = p * w.stride.h - w.pad.top + r * w.dilation.h, column = q * w.stride.w - w.pad.left + s * w.dilation.w;
+      const Index h = p * w.stride.h - w.pad.top + r * w.dilation.h;
+      const Index column = q * w.stride.w - w.pad.left + s * w.dilation.w;
       const bool inside = 0 <= h && h < n.in.h && 0 <= column && column < n.in.w;
       count += inside || n.layer.count_padding;
     }
@@ -175,7 +176,7 @@ TEST_CASE("a window wholly in dilated padding: maximum -inf without gradient, me
     layer.kind = Kind::max_pool;
   }
 }
-TEST_CASE_TEMPLATE("max pooling passes on what is not a number, and -inf with a place inside the map", T, float, double) {
+TEST_CASE_TEMPLATE("max pooling passes on what is not a number, and -inf from inside the map", T, float, double) {
   Layer layer{.kind = Kind::max_pool};
   layer.window = {.kernel = 2, .stride = 2, .pad = {1, 1, 1, 1}};
   const Bench<T> b(node_of(layer, {1, 1, 4, 4}), 16, 16);

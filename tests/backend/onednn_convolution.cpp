@@ -231,7 +231,7 @@ TEST_CASE("too little workspace is refused with the layer, the bytes and the rem
   Onednn onednn(2);
   Layer layer = conv(64, {.kernel = 3, .pad = 1});
   layer.name = "block1.conv2";
-  const Node node = node_of(layer, {4, 64, 28, 28});
+  const Node node = node_of(layer, {4, 64, 28, 60});
   const auto message = [&](Op op, const Options& options) {
     Slab<Onednn> slab(node, {0, 28}, options);
     try {

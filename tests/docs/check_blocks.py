@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles every C++ block of a Markdown file, so that documentation cannot go stale.
 
-    check_blocks.py FILE.md --compiler C++ --flags FOLDER [--jobs N]
+    check_blocks.py FILE.md --compiler C++ --flags FOLDER [--jobs N] [--update]
 
 A block is fenced with ```cpp. One with a main function is compiled as it stands; of any other, #include lines and
 using-directives are moved to the top and the rest is put into a function body, where it may use names that nobody
@@ -11,10 +11,14 @@ HTML comments right before the fence, each on lines of its own, change that:
     <!-- target: onednn -->     with the flags of lrcnn::onednn (FOLDER/onednn.rsp); also data; core is the default.
                                 Skipped where this build lacks the target, unless CI=true
     <!-- setup: code -->        code put before the block that readers need not see; may span lines
+    <!-- file: examples/x.cpp -->   the block is that file of the repository, without the comment that it begins with
+    <!-- run: -->               a program of target core, which is also run and has to succeed
+    <!-- output: -->            before a block of text: what the program run last prints; --update writes it there
     <!-- skip: reason -->       not compiled; the reason is printed
 """
 import argparse
 import concurrent.futures
+import difflib
 import os
 import re
 import subprocess
@@ -22,7 +26,9 @@ import sys
 import tempfile
 
 OPTIONAL = ("data", "onednn")
-KEYS = ("scope", "target", "setup", "skip")
+KEYS = ("scope", "target", "setup", "file", "run", "output", "skip")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+MAIN = re.compile(r"\bint main\s*\(")
 HOISTED = re.compile(r"^\s*(#\s*include\b.*|using namespace [\w:]+;.*)$")
 
 
@@ -32,7 +38,7 @@ class Block:
 
 
 def blocks(path):
-    """Every C++ block of a file with the options before it."""
+    """Every C++ block of a file, and every block of text that shows output, with the options before it."""
     with open(path, encoding="utf-8") as file:
         lines = file.read().splitlines()
     found, options, i = [], {}, 0
@@ -58,7 +64,7 @@ def blocks(path):
                 i += 1
             if i == len(lines):
                 sys.exit(f"{path}:{first + 1}: the block does not end")
-            if language in ("cpp", "c++"):
+            if language in ("cpp", "c++") or "output" in options:
                 found.append(Block(first + 1, body, options))
             options = {}
         elif line:
@@ -71,7 +77,7 @@ def program(block, path):
     """The source text of a block."""
     def marked(number, line):
         return f'#line {block.line + 1 + number} "{path}"\n{line}'
-    if any(re.search(r"\bint main\s*\(", line) for line in block.code):
+    if any(MAIN.search(line) for line in block.code):
         return "\n".join([marked(0, ""), *block.code, ""])
     top, rest = [], []
     for number, line in enumerate(block.code):
@@ -88,19 +94,55 @@ def flags_of(block, flags_folder):
     return os.path.join(flags_folder, block.options.get("target", "core") + ".rsp")
 
 
-def compile_block(block, path, compiler, flags_folder):
-    """An empty text, or what is wrong."""
-    flags = flags_of(block, flags_folder)
+def differs_from_file(block):
+    """An empty text, or how a block differs from the file that it shows."""
+    name = block.options["file"]
+    if not os.path.exists(os.path.join(ROOT, name)):
+        return f"there is no {name} in the repository"
+    with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    while lines and (lines[0].startswith("//") or not lines[0].strip()):
+        lines.pop(0)
+    return "".join(line + "\n" for line in difflib.unified_diff(block.code, lines, "this block", name, lineterm=""))
+
+
+def check_block(block, path, compiler, flags_folder):
+    """What is wrong, if anything, and what the program printed, if it was run."""
+    flags, runs = flags_of(block, flags_folder), "run" in block.options
     if not os.path.exists(flags):
-        return f"target {block.options['target']} is not available in this build"
+        return f"target {block.options['target']} is not available in this build", ""
+    if runs and ("target" in block.options or not any(MAIN.search(line) for line in block.code)):
+        return "only a program of target core, with a main function, can be run", ""
+    if "file" in block.options and (difference := differs_from_file(block)):
+        return difference, ""
     with tempfile.TemporaryDirectory() as folder:
-        source = os.path.join(folder, "block.cpp")
+        source, binary = os.path.join(folder, "block.cpp"), os.path.join(folder, "block")
         with open(source, "w", encoding="utf-8") as file:
             file.write(program(block, path))
-        done = subprocess.run([compiler, "@" + flags, "-Wall", "-Wextra", "-Wno-unused", "-Werror", "-fsyntax-only", source],
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              errors="replace", check=False)
-    return "" if done.returncode == 0 else done.stdout or f"the compiler ended with {done.returncode}"
+        how = ["-O1", "-pthread", "-o", binary] if runs else ["-Wall", "-Wextra", "-Wno-unused", "-Werror", "-fsyntax-only"]
+        done = execute([compiler, "@" + os.path.abspath(flags), *how, source], folder)
+        if done.returncode != 0:
+            return done.stdout or f"the compiler ended with {done.returncode}", ""
+        if not runs:
+            return "", ""
+        done = execute([binary], folder)
+        problem = "" if done.returncode == 0 else f"the program ended with {done.returncode}:\n{done.stdout}"
+        return problem, done.stdout
+
+
+def execute(command, folder):
+    return subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace", check=False, timeout=300)
+
+
+def update(path, outputs):
+    """Writes what programs printed into the blocks that show it."""
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    for block, printed in reversed(outputs):
+        lines[block.line:block.line + len(block.code)] = printed
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
 
 
 def main():
@@ -109,28 +151,47 @@ def main():
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--flags", required=True)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--update", action="store_true")
     arguments = parser.parse_args()
     path, failed = arguments.file, 0
-    todo = []
+    todo, shown = [], []   # blocks to compile; blocks of output, each with the block that prints it
     found = blocks(path)
+    ran = None
     for block in found:
         optional = block.options.get("target") in OPTIONAL and os.environ.get("CI") != "true"
-        if optional and not os.path.exists(flags_of(block, arguments.flags)):
+        if "output" in block.options:
+            shown.append((block, ran))
+        elif optional and not os.path.exists(flags_of(block, arguments.flags)):
             print(f"{path}:{block.line}: skipped: target {block.options['target']} is not available in this build")
         elif "skip" not in block.options:
             todo.append(block)
+            ran = block if "run" in block.options else ran
         elif block.options["skip"]:
             print(f"{path}:{block.line}: skipped: {block.options['skip']}")
         else:
             print(f"{path}:{block.line}: skip needs a reason")
             failed += 1
+    printed = {}
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        results = pool.map(lambda block: compile_block(block, path, arguments.compiler, arguments.flags), todo)
-        for block, problem in zip(todo, results):
+        results = pool.map(lambda block: check_block(block, path, arguments.compiler, arguments.flags), todo)
+        for block, (problem, output) in zip(todo, results):
+            printed[block] = [line.rstrip() for line in output.splitlines()]
             if problem:
                 failed += 1
-                print(f"{path}:{block.line}: this block does not compile:\n{problem}")
-    print(f"{path}: {len(found)} C++ blocks, {len(todo)} compiled, {failed} failed")
+                print(f"{path}:{block.line}: this block does not hold:\n{problem}")
+    stale = []
+    for block, source in shown:
+        if source is None:
+            failed += 1
+            print(f"{path}:{block.line}: no program that is run stands before this output")
+        elif [line.rstrip() for line in block.code] != printed[source]:
+            stale.append((block, printed[source]))
+    if arguments.update:
+        update(path, stale)
+    for block, lines in [] if arguments.update else stale:
+        failed += 1
+        print(f"{path}:{block.line}: the program prints something else (--update writes it here):", *lines, sep="\n")
+    print(f"{path}: {len(found) - len(shown)} C++ blocks, {len(todo)} compiled, {failed} failed")
     sys.exit(1 if failed else 0)
 
 

@@ -47,7 +47,7 @@ class CheckBlocks(unittest.TestCase):
 
     def test_broken_block_is_reported_at_its_line(self):
         output = self.fails("text\n\n```cpp\n#include <lrcnn/version.hpp>\nint a;\nnonsense here;\n```\n")
-        self.assertIn("page.md:3: this block does not compile", output)
+        self.assertIn("page.md:3: this block does not hold", output)
         self.assertIn("page.md:6:", output)
 
     def test_skip_needs_a_reason(self):
@@ -56,6 +56,39 @@ class CheckBlocks(unittest.TestCase):
 
     def test_options_hold_for_the_next_block_only(self):
         self.fails("<!-- skip: first -->\n```cpp\nnonsense\n```\n```cpp\nnonsense\n```\n")
+
+    def test_run(self):
+        self.passes("<!-- run: -->\n```cpp\nint main() { return 0; }\n```\n")
+        self.assertIn("ended with 3", self.fails("<!-- run: -->\n```cpp\nint main() { return 3; }\n```\n"))
+        self.assertIn("main function", self.fails("<!-- run: -->\n```cpp\nint a;\n```\n"))
+
+    def test_output(self):
+        code = "<!-- run: -->\n```cpp\n#include <cstdio>\nint main() { std::puts(\"one\\ntwo\"); }\n```\n"
+        self.passes(code + "<!-- output: -->\n```text\none\ntwo\n```\n")
+        self.assertIn("prints something else", self.fails(code + "<!-- output: -->\n```text\none\n```\n"))
+        self.assertIn("no program", self.fails("<!-- output: -->\n```text\none\n```\n" + code))
+
+    def test_update(self):
+        text = ("<!-- run: -->\n```cpp\n#include <cstdio>\nint main() { std::puts(\"one\\ntwo\"); }\n```\n"
+                "<!-- output: -->\n```text\nold\n```\nend\n")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "page.md")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            subprocess.run([sys.executable, SCRIPT, path, "--compiler", COMPILER, "--flags", FLAGS, "--update"],
+                           stdout=subprocess.DEVNULL, check=True)
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read(), text.replace("old", "one\ntwo"))
+
+    def test_file(self):
+        name = "tests/main.cpp"
+        with open(os.path.join(os.path.dirname(SCRIPT), "..", "..", name), encoding="utf-8") as file:
+            code = file.read()
+        shown = "".join(line for line in code.splitlines(True) if not line.startswith("//"))
+        mark = f"<!-- file: {name} -->\n<!-- scope: namespace -->\n```cpp\n"
+        self.assertIn("+++ " + name, self.fails(mark + shown + "int more;\n```\n"))
+        self.assertNotIn("+++ " + name, self.run_on(mark + shown + "```\n")[1])
+        self.assertIn("there is no", self.fails("<!-- file: nowhere.cpp -->\n```cpp\nint a;\n```\n"))
 
     def test_unknown_target(self):
         self.assertIn("target gpu is not available", self.fails("<!-- target: gpu -->\n```cpp\nint a;\n```\n"))

@@ -46,9 +46,9 @@ class BasicOnednn {
     const Threads threads(threads_);
     host::check(o);
     Prepared p;
-    if (!o.node || o.node->layer.kind == Kind::conv) {
-      if (o.node) prepare_convolution(o, p);
-    } else if (o.node->layer.kind == Kind::linear) {
+    if (o.node == nullptr) return p;
+    if (o.node->layer.kind == Kind::conv) prepare_convolution(o, p);
+    if (o.node->layer.kind == Kind::linear && !packs(o.op)) {
       p.linear_ = cached(linears_, linear_key(o), [&] { return std::make_shared<onednn::Linear>(library_, o); });
       if (!p.linear_->served()) p.linear_ = nullptr;
     }
@@ -58,11 +58,10 @@ class BasicOnednn {
   /// Pre:     `o` has the shapes that `p` was prepared for
   void run(Prepared& p, const Operands<float>& o) {
     const Threads threads(threads_);
-    const bool packs = o.op == Op::pack_forward || o.op == Op::pack_backward;
     if (p.convolution_) return p.convolution_->run(library_, o);
-    if (p.linear_) return p.linear_->run(library_, o);
-    if (packs && p.filter_) p.filter_->pack(library_, o.parameters[0], o.packed);
-    if (!packs) host::run(o, threads_);
+    if (p.linear_) return p.linear_->run(library_, o, threads_);
+    if (p.filter_) return p.filter_->pack(library_, o.parameters[0], o.packed);
+    host::run(o, threads_);
   }
   /// What carries a step out, for tests and printing: the library's name of it, or "host". Needs no memory in `o`.
   std::string implementation(const Operands<float>& o) {
@@ -106,6 +105,7 @@ class BasicOnednn {
     auto made = make();
     return ++cache_.misses, map.emplace(key, std::move(made)).first->second;
   }
+  static constexpr bool packs(Op op) { return op == Op::pack_forward || op == Op::pack_backward; }
   static Key layer_key(const Node& node, Op op) {
     const Window& w = node.layer.window;
     return {static_cast<Index>(op), node.in.n, node.in.c, node.in.h, node.in.w, node.out.c, node.out.h, node.out.w,
@@ -113,12 +113,11 @@ class BasicOnednn {
             w.pad.left, w.pad.right, w.dilation.h, w.dilation.w};
   }
   void prepare_convolution(const Operands<float>& o, Prepared& p) {
-    const bool packs = o.op == Op::pack_forward || o.op == Op::pack_backward;
     const Op op = o.op == Op::pack_forward ? Op::forward : o.op == Op::pack_backward ? Op::backward_data : o.op;
     Key key = layer_key(*o.node, op);
     auto filter = cached(filters_, key, [&] { return std::make_shared<onednn::PackedFilter>(library_, target, *o.node, op); });
     if (!filter->tag()) return;
-    if (packs) {
+    if (packs(o.op)) {
       p.filter_ = std::move(filter);
       return;
     }

@@ -27,8 +27,12 @@ void pointwise_backward(const CustomBackward<T>& a) {
   for (Index i = 0; i < a.dx.n; ++i)
     for (Index b = 0; b < a.dx.blocks(); ++b)
       for (Index y = a.dx.row0; y < a.dx.row0 + a.dx.rows; ++y) {
-        const T *x = a.x.row(i, b, y), *dy = a.dy.row(i, b, y);
         T* dx = a.dx.row(i, b, y);
+        if (!a.dy.range().contains({y, y + 1})) {   // a slab may hold rows that dy does not have
+          std::fill_n(dx, a.dx.stride_row(), T{0});
+          continue;
+        }
+        const T *x = a.x.row(i, b, y), *dy = a.dy.row(i, b, y);
         for (Index e = 0; e < a.dx.stride_row(); ++e)
           dx[e] = b * a.dx.block + e % a.dx.block < a.dx.c ? dy[e] * F::derivative(x[e]) : T{0};
       }

@@ -63,7 +63,8 @@ constexpr ArenaSize place(std::vector<Buffer>& buffers) {
     Buffer& b = buffers[static_cast<std::size_t>(i)];
     if (b.bytes == 0) continue;
     Index at = 0;
-    for (const Buffer* p : placed) {
+    for (Buffer *const *q = placed.data(), *const *end = q + placed.size(); q != end; ++q) {
+      const Buffer* p = *q;
       if (p->first >= b.last || b.first >= p->last || p->offset + p->bytes <= at) continue;
       if (p->offset >= at + b.bytes) break;
       at = p->offset + p->bytes;
@@ -72,13 +73,20 @@ constexpr ArenaSize place(std::vector<Buffer>& buffers) {
     if (at + b.bytes > size.bytes) size.bytes = at + b.bytes;
     std::size_t k = placed.size();
     placed.push_back(&b);
-    for (; k > 0 && placed[k - 1]->offset > at; --k) placed[k] = placed[k - 1];
-    placed[k] = &b;
+    Buffer** list = placed.data();
+    for (; k > 0 && list[k - 1]->offset > at; --k) list[k] = list[k - 1];
+    list[k] = &b;
   }
-  for (const Buffer& b : buffers) {   // live bytes are greatest when some buffer has just come
-    Index live = 0;
-    for (const Buffer& other : buffers)
-      if (other.first <= b.first && b.first < other.last) live += other.bytes;
+  std::vector<Index> change;   // of live bytes, at each time
+  for (const Buffer& b : buffers) {
+    if (b.last <= b.first) continue;
+    if (b.last >= static_cast<Index>(change.size())) change.resize(static_cast<std::size_t>(b.last + 1), 0);
+    change[static_cast<std::size_t>(b.first)] += b.bytes;
+    change[static_cast<std::size_t>(b.last)] -= b.bytes;
+  }
+  Index live = 0;
+  for (const Index bytes : change) {
+    live += bytes;
     if (live > size.lower_bound) size.lower_bound = live;
   }
   return size;

@@ -76,6 +76,7 @@ constexpr void choose_bases(const Table& table, const Stage& stage, StageNeeds& 
 }  // namespace detail
 constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompute recompute) {
   const Index count = stage.chain_layers();
+  const Index slab_tensors = stage.reduces ? count + 1 : count;   // a global pooling takes the chain's last one by slabs too
   const auto at = [](Index i) { return static_cast<std::size_t>(i); };
   const auto layer = [&](Index l) -> const Layer& { return table.node(stage.first + l).layer; };
   StageNeeds needs;
@@ -106,23 +107,23 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
   }
   if (count > 0) {
     LayerNeeds& top = needs.layer[at(count - 1)];
-    needs.output = top.output;
-    needs.value[at(count)] = false;   // never kept in slabs: it exists in full height
+    needs.output = top.output && !stage.reduces;
+    if (!stage.reduces) needs.value[at(count)] = false;   // never kept in slabs: it exists in full height
     if (is_sign_activation(layer(count - 1))) needs.saved_kept[at(count - 1)] = true;   // one bit, instead of a re-run
   }
-  for (Index t = 1; t < count; ++t) {
+  for (Index t = 1; t < slab_tensors; ++t) {
     const bool keeps = recompute == Recompute::none || (recompute == Recompute::cheap && needs.keeps_needs[at(t)]);
     if (keeps) needs.kept[at(t)] = needs.value[at(t)];
-    if (keeps && needs.layer[at(t)].saved) needs.saved_kept[at(t)] = 1;
+    if (keeps && t < count && needs.layer[at(t)].saved) needs.saved_kept[at(t)] = 1;
   }
   if (count > 0 && recompute == Recompute::none && needs.layer[0].saved) needs.saved_kept[0] = 1;
-  for (Index t = 0; t < count; ++t)   // the last layer's saved state lies in full height, not in pieces
-    needs.any_kept = needs.any_kept || needs.kept[at(t)] || (needs.saved_kept[at(t)] && t + 1 < count);
+  for (Index t = 0; t < slab_tensors; ++t)   // the last layer's saved state lies in full height, not in pieces
+    needs.any_kept = needs.any_kept || needs.kept[at(t)] || (t + 1 < count && needs.saved_kept[at(t)]);
   Flags at_hand = needs.kept, saved_at_hand = needs.saved_kept;
   at_hand[0] = true;
   for (Index l = count - 1; l >= 0; --l) {
     const LayerNeeds& n = needs.layer[at(l)];
-    const bool lacks_top = (n.saved && !saved_at_hand[at(l)]) || (n.output && l + 1 < count && !at_hand[at(l + 1)]);
+    const bool lacks_top = (n.saved && !saved_at_hand[at(l)]) || (n.output && l + 1 < slab_tensors && !at_hand[at(l + 1)]);
     if (lacks_top || (n.input && !at_hand[at(l)])) {
       const Index last = lacks_top ? l + 1 : l;
       Index first = last - 1;

@@ -27,9 +27,6 @@ inline std::string to_string(const Step& step, const Table& table) {
 }
 /// The summary: policy, peak, stages with their cuts.
 inline std::ostream& operator<<(std::ostream& out, const Plan& plan) {
-  Index kept = 0;
-  for (const Buffer& b : plan.buffers)
-    if (b.role == Role::kept || b.role == Role::saved) kept += b.bytes;
   out << to_string(plan.policy) << "\n  input " << to_string(plan.table.input) << ", " << plan.table.size() << " layers, "
       << plan.steps.size() << " steps, " << plan.buffers.size() << " buffers\n  peak " << format_bytes(plan.arena.bytes)
       << " (no placement can need less than " << format_bytes(plan.arena.lower_bound) << "), workspace "

@@ -14,6 +14,7 @@
 #include <lrcnn/network/table.hpp>
 #include <lrcnn/policy/policy.hpp>
 #include <limits>
+#include <numeric>
 namespace lrcnn {
 /// What the row algebra needs to know of one layer of a chain.
 struct RowRule {
@@ -106,7 +107,7 @@ constexpr SlabCost slab_cost(const Chain& chain, Cut cut, Index e0, Index e1) {
     const Index begin = share ? (below + g - 1) / g * g : first / g * g;
     const Index from = first < begin ? first : begin;
     cost.bytes += (end > from ? end - from : 0) * rule->in_row_bytes;
-    cost.valid = cost.valid && (rule == chain.rules.data() || (end > begin && (!share || last || end < h)));
+    cost.valid = cost.valid && (rule == chain.rules.data() || (end > (share ? begin : first) && (!share || last || end < h)));
     a = begin, b = end;
   }
   return cost;
@@ -124,15 +125,24 @@ constexpr Index nearest_valid_cut(const Chain& chain, Cut cut, Index e0) {
     if (slab_cost(chain, cut, e0, e).valid) return e;
   return -1;
 }
-/// Away from the borders a slab of d output rows costs A*d + B, with one B for the first slab, one for those within
-/// and one for the last. The least M that all slabs fit into is then found among the values A*d + B themselves.
+/// Output rows between two cuts for which the cuts of every tensor below lie on their grids without being moved.
+constexpr Index cut_unit(const Chain& chain) {
+  Index unit = 1, rows = 1;   // rows of tensor t for each output row
+  for (Index t = chain.layers(); t > 0; --t) {
+    unit = std::lcm(unit, chain.grid(t) / std::gcd(chain.grid(t), rows));
+    rows *= chain.rule(t - 1).axis.stride;
+  }
+  return unit;
+}
+/// Away from the borders a slab of d units of output rows costs A*d + B, with one B for the first slab, one for those
+/// within and one for the last. The least M that all slabs fit into is then found among the values A*d + B themselves.
 constexpr std::vector<Index> affine_cuts(const Chain& chain, Cut cut, Index count) {
-  const Index h = chain.height, middle = h / 2;
-  const Index one = slab_cost(chain, cut, middle - 1, middle).bytes;
-  const Index slope = slab_cost(chain, cut, middle - 1, middle + 1).bytes - one;
+  const Index unit = cut_unit(chain), h = ceil_div(chain.height, unit), middle = h / 2;
+  const auto cost = [&](Index a, Index b) { return slab_cost(chain, cut, a * unit, std::min(b * unit, chain.height)).bytes; };
+  if (middle < 1 || h < count) return {};
+  const Index one = cost(middle - 1, middle), slope = cost(middle - 1, middle + 1) - one;
   if (slope <= 0) return {};
-  const std::array<Index, 3> base{slab_cost(chain, cut, 0, middle).bytes - slope * middle, one - slope,
-                                  slab_cost(chain, cut, middle, h).bytes - slope * (h - middle)};
+  const std::array<Index, 3> base{cost(0, middle) - slope * middle, one - slope, cost(middle, h) - slope * (h - middle)};
   const Index least = floor_div(slope * h + base[0] + (count - 2) * base[1] + base[2], count);
   Index limit = -1;
   std::array<Index, 3> rows{};   // of the first slab, those within, the last
@@ -156,7 +166,7 @@ constexpr std::vector<Index> affine_cuts(const Chain& chain, Cut cut, Index coun
     const Index off = std::min(full - 1, ceil_div(spare, count - n));
     spare -= off;
     e += full - off;
-    cuts.push_back(n + 1 == count ? h : e);
+    cuts.push_back(n + 1 == count ? chain.height : e * unit);
   }
   return cuts;
 }
@@ -181,6 +191,18 @@ constexpr std::vector<Index> exact_cuts(const Chain& chain, Cut cut, Index count
   for (Index n = count, e = h; n > 1; --n) cuts[static_cast<std::size_t>(n - 2)] = e = from[at(n, e)];
   return cuts;
 }
+/// Moves cuts down where the slab before is too thin, then up where the slab behind is; false if that does not help.
+constexpr bool mend(const Chain& chain, Cut cut, std::vector<Index>& cuts) {
+  Index e = 0;
+  for (std::size_t n = 0; n + 1 < cuts.size(); ++n) {
+    const Index least = nearest_valid_cut(chain, cut, e);
+    if (least < 0) break;   // too few rows are left for one more: the way back makes room
+    e = cuts[n] = std::max(cuts[n], least);
+  }
+  for (std::size_t n = cuts.size() - 1; n > 0; --n)
+    while (cuts[n - 1] > 0 && (cuts[n - 1] >= cuts[n] || !slab_cost(chain, cut, cuts[n - 1], cuts[n]).valid)) --cuts[n - 1];
+  return all_valid(chain, cut, cuts);
+}
 /// As many slabs as there are rows for: each as thin as it can be, the last `count` - 1 rows over.
 constexpr std::vector<Index> thinnest_cuts(const Chain& chain, Cut cut, Index count) {
   std::vector<Index> cuts;
@@ -192,7 +214,7 @@ constexpr std::vector<Index> thinnest_cuts(const Chain& chain, Cut cut, Index co
   cuts.push_back(chain.height);
   return cuts;
 }
-inline constexpr Index exact_rows = 12;   // above this many output rows affine_cuts() is within one row of the optimum
+inline constexpr Index exact_rows = 12;   // above this many output rows affine_cuts() is within one unit of the optimum
 }  // namespace detail
 /// The largest number of slabs that a chain can be cut into; at least 1.
 constexpr Index max_slabs(const detail::Chain& chain, Cut cut) {
@@ -210,7 +232,9 @@ constexpr std::vector<Index> choose_cuts(const detail::Chain& chain, Cut cut, In
   if (count > chain.height) return {};
   if (chain.height <= detail::exact_rows) return detail::exact_cuts(chain, cut, count);
   std::vector<Index> cuts = detail::affine_cuts(chain, cut, count);
-  if (!cuts.empty() && detail::all_valid(chain, cut, cuts)) return cuts;
+  if (cuts.empty())   // more slabs than units of the grid, or border slabs that meet: even ones
+    for (Index n = 1; n <= count; ++n) cuts.push_back(ceil_div(n * chain.height, count));
+  if (detail::all_valid(chain, cut, cuts) || detail::mend(chain, cut, cuts)) return cuts;
   cuts = detail::thinnest_cuts(chain, cut, count);
   if (!cuts.empty() && detail::all_valid(chain, cut, cuts)) return cuts;
   return {};

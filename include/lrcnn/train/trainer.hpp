@@ -121,7 +121,7 @@ class BasicTrainer {
   /// Trains until `options.epochs` epochs are done, from wherever this trainer stands (after load(), in the middle of an
   /// epoch too). Returns the epochs of this call.
   template <class Loader>
-  std::vector<EpochRecord> fit(const Loader& train, const Loader* test, const FitOptions& options) {
+  std::vector<EpochRecord> fit(const Loader& train, const std::type_identity_t<Loader>* test, const FitOptions& options) {
     std::vector<EpochRecord> history;
     if (!options.history.empty() && std::filesystem::exists(options.history) && state_.epoch > 0)
       history = read_history(options.history);

@@ -2,7 +2,7 @@
 // Convolution by plain loops: the oracle.
 //
 // A tap of the window turns a row of the input into a contribution to a row of the output: a loop over the columns
-// for which the tap lies inside the map, with the bounds found beforehand. Every sum has one order, (r, s, c) forward,
+// for which the tap lies inside the map, with the bounds found beforehand. Every sum has one order, forward (r, s, c),
 // that depends on nothing but the position in the whole map, so slabs give the bits of the whole map.
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/window.hpp>

@@ -21,7 +21,7 @@ void max_pool_row(Lanes<L>, Index lane, const Window& window, Range r, Index w, 
     std::array<T, L> best;
     std::array<Code, L> winner;
     best.fill(-std::numeric_limits<T>::infinity());
-    winner.fill(static_cast<Code>(r.begin * axis.kernel + s.begin));
+    winner.fill(r.empty() || s.empty() ? Code{0} : static_cast<Code>(r.begin * axis.kernel + s.begin));
     for (Index tap_r = r.begin; tap_r < r.end; ++tap_r) {
       const T* from = x_row(tap_r) + lane;
       for (Index tap_s = s.begin; tap_s < s.end; ++tap_s) {

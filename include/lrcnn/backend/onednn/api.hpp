@@ -11,6 +11,7 @@
 #include <lrcnn/core/types.hpp>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <initializer_list>
+#include <string_view>
 #include <utility>
 #include <vector>
 #if DNNL_VERSION_MAJOR != 2 && DNNL_VERSION_MAJOR != 3
@@ -56,24 +57,30 @@ auto or_empty(F f) -> decltype(f()) {
                                   "its status is " + std::to_string(e.status), "report this as a defect"));
   }
 }
-inline auto forward(const Library& l, const ConvDesc& d) {
+/// The first implementation that is wanted; the library lists the fastest first.
+template <class Wanted>
+auto forward(const Library& l, const ConvDesc& d, Wanted wanted) {
   using Conv = dnnl::convolution_forward;
   constexpr auto kind = dnnl::prop_kind::forward_training;
   return or_empty([&] {
+    const auto attr = attributes();
 #if DNNL_VERSION_MAJOR == 2
     const Conv::desc op(kind, d.algorithm, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end);
-    return Conv::primitive_desc(op, attributes(), l.engine, true);
+    Conv::primitive_desc pd(op, attr, l.engine, true);   // op and attr must live as long as pd walks on
 #else
-    return Conv::primitive_desc(l.engine, kind, d.algorithm, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin,
-                                d.pad_end, attributes(), true);
+    Conv::primitive_desc pd(l.engine, kind, d.algorithm, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin,
+                            d.pad_end, attr, true);
 #endif
+    while (pd && !wanted(std::string_view(pd.impl_info_str())))
+      if (!pd.next_impl()) return Conv::primitive_desc();
+    return pd;
   });
 }
 /// A backward description wants a forward one as a hint; any algorithm and filter layout will do.
 inline auto hint(const Library& l, ConvDesc d) {
   d.algorithm = dnnl::algorithm::convolution_direct;
   d.w = tagged(d.filter, Tag::any);
-  return forward(l, d);
+  return forward(l, d, [](std::string_view) { return true; });
 }
 inline auto backward_data(const Library& l, const ConvDesc& d) {
   using Conv = dnnl::convolution_backward_data;

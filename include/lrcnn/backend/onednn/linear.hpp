@@ -1,8 +1,10 @@
 #pragma once
 // Linear layers as matrix products on the canonical weights.
 //
-// The library's blocked matrix product takes its scratch from the caller; its other one allocates while it runs, so
-// small layers, for which it picks that, are left to our own loops.
+// The library's blocked matrix product (brgemm) takes its scratch from the caller but wants dense matrices; its other
+// one allocates while it runs. Vectors whose stored length is rounded up to a block are therefore copied into the
+// workspace without their padding, and back; they are small beside the weights, which are never copied.
+#include <lrcnn/backend/host/parallel.hpp>
 #include <lrcnn/backend/onednn/convert.hpp>
 #include <algorithm>
 #include <string>
@@ -12,50 +14,82 @@ class Linear {
  public:
   /// Shapes:  forward             x [N,F] -> y [N,K];  backward_data dy [N,K] -> dx [N,F]
   ///          backward_parameters x, dy -> dw [K,F], db [K]
+  /// Post:    served() tells whether the library takes it and its scratch fits into the workspace
   Linear(const Library& library, const Operands<float>& o) : op_(o.op) {
-    const Index in = o.node->in.c, out = o.node->out.c;
-    const auto vectors = [](const auto& v) { return strided({v.n, v.c}, {v.stride_n, 1}); };
+    const Index in = o.node->in.c, out = o.node->out.c, n = op_ == Op::forward ? o.y.n : o.dy.n;
+    const bool forward = op_ == Op::forward, data = op_ == Op::backward_data;
+    stage(left_, n, forward ? in : out, forward ? o.x.stride_n : o.dy.stride_n);
+    stage(right_, n, data ? in : forward ? out : in, data ? o.dx.stride_n : forward ? o.y.stride_n : o.x.stride_n);
     MemoryDesc a, b, c, bias;
-    if (op_ == Op::forward) {
-      a = vectors(o.x), b = strided({in, out}, {1, in}), c = vectors(o.y);
+    if (forward) {
+      a = strided({n, in}, {in, 1}), b = strided({in, out}, {1, in}), c = strided({n, out}, {out, 1});
       if (o.node->layer.bias) bias = strided({1, out}, {out, 1});
-    } else if (op_ == Op::backward_data) {
-      a = vectors(o.dy), b = strided({out, in}, {in, 1}), c = vectors(o.dx);
+    } else if (data) {
+      a = strided({n, out}, {out, 1}), b = strided({out, in}, {in, 1}), c = strided({n, in}, {in, 1});
     } else {
-      a = strided({out, o.dy.n}, {1, o.dy.stride_n}), b = vectors(o.x), c = strided({out, in}, {in, 1});
+      a = strided({out, n}, {1, out}), b = strided({n, in}, {in, 1}), c = strided({out, in}, {in, 1});
     }
-    const auto pd = api::matmul(library, a, b, bias, c, op_ == Op::backward_parameters && o.accumulate);
+    const auto pd = api::matmul(library, a, b, bias, c, o.op == Op::backward_parameters && o.accumulate);
     if (!pd || std::string_view(pd.impl_info_str()).find("brg") == std::string_view::npos) return;
     const MemoryDesc scratch = pd.scratchpad_desc();
-    if (static_cast<Index>(scratch.get_size()) > o.workspace_bytes) return;
+    const Index bytes = staged_ + static_cast<Index>(scratch.get_size());
+    if (bytes > o.workspace_bytes) return;
     name_ = pd.impl_info_str();
-    bytes_ = static_cast<Index>(scratch.get_size());
+    bytes_ = bytes;
     call_ = Call(library, dnnl::matmul(pd), {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c},
                                              {DNNL_ARG_SCRATCHPAD, scratch}, {DNNL_ARG_BIAS, bias}});
   }
   bool served() const { return !name_.empty(); }
   const std::string& name() const { return name_; }
   Index workspace_bytes() const { return bytes_; }
-  void run(const Library& library, const Operands<float>& o) {
+  void run(const Library& library, const Operands<float>& o, int threads) {
+    const std::byte* scratch = o.workspace + staged_;
     if (op_ == Op::forward) {
-      call_.bind_all({o.x.data, o.parameters[0], o.y.data, o.workspace, o.parameters[1]});
+      call_.bind_all({gather(left_, o, o.x.data, threads), o.parameters[0], place(right_, o, o.y.data), scratch,
+                      o.parameters[1]});
       call_.run(library);
-      clear_padding(o.y);
+      scatter(right_, o, o.y.data, threads);
     } else if (op_ == Op::backward_data) {
-      call_.bind_all({o.dy.data, o.parameters[0], o.dx.data, o.workspace});
+      call_.bind_all({gather(left_, o, o.dy.data, threads), o.parameters[0], place(right_, o, o.dx.data), scratch});
       call_.run(library);
-      clear_padding(o.dx);
+      scatter(right_, o, o.dx.data, threads);
     } else {
-      call_.bind_all({o.dy.data, o.x.data, o.d_parameters[0], o.workspace});
+      call_.bind_all({gather(left_, o, o.dy.data, threads), gather(right_, o, o.x.data, threads), o.d_parameters[0],
+                      scratch});
       call_.run(library);
       if (o.node->layer.bias) add_bias(o);
     }
   }
 
  private:
-  static void clear_padding(const View<float>& v) {
-    for (Index i = 0; i < v.n; ++i)
-      std::fill(v.data + i * v.stride_n + v.c, v.data + i * v.stride_n + round_up(v.c, v.block), 0.f);
+  /// Vectors as they are stored, and where in the workspace they lie without padding; offset -1: used where they are.
+  struct Vectors {
+    Index n = 0, features = 0, stride = 0, offset = -1;
+  };
+  void stage(Vectors& v, Index n, Index features, Index stride) {
+    v = {n, features, stride, -1};
+    if (stride == features || n == 1) return;
+    v.offset = staged_;
+    staged_ += round_up(n * features * Index(sizeof(float)), 64);
+  }
+  template <class T>
+  static T* place(const Vectors& v, const Operands<float>& o, T* stored) {
+    return v.offset < 0 ? stored : reinterpret_cast<T*>(o.workspace + v.offset);
+  }
+  static const float* gather(const Vectors& v, const Operands<float>& o, const float* stored, int threads) {
+    if (v.offset < 0) return stored;
+    float* dense = reinterpret_cast<float*>(o.workspace + v.offset);
+    host::parallel_for(v.n, host::useful_threads(v.n * v.features, threads), [&](Index i) {
+      std::copy_n(stored + i * v.stride, v.features, dense + i * v.features);
+    });
+    return dense;
+  }
+  static void scatter(const Vectors& v, const Operands<float>& o, float* stored, int threads) {
+    const float* dense = place(v, o, stored);
+    host::parallel_for(v.n, host::useful_threads(v.n * v.features, threads), [&](Index i) {
+      if (dense != stored) std::copy_n(dense + i * v.features, v.features, stored + i * v.stride);
+      std::fill(stored + i * v.stride + v.features, stored + (i + 1) * v.stride, 0.f);
+    });
   }
   static void add_bias(const Operands<float>& o) {
     float* d = o.d_parameters[1];
@@ -64,6 +98,8 @@ class Linear {
       for (Index k = 0; k < o.dy.c; ++k) d[k] += o.dy.data[i * o.dy.stride_n + k];
   }
   Op op_;
+  Vectors left_, right_;
+  Index staged_ = 0;   ///< bytes of the workspace before the library's scratch
   Call call_;
   std::string name_;
   Index bytes_ = 0;

@@ -1,0 +1,54 @@
+#pragma once
+// One round of the equivalence tests: a network for every feature, each under a policy for every part.
+#include "exec/coverage.hpp"
+#include "support/run_network.hpp"
+#include <doctest/doctest.h>
+#include <cstring>
+namespace lrcnn::testing {
+struct Worst {
+  double difference = 0;
+  std::string where;
+};
+inline std::string network_text(const RandomNetwork& net) {
+  std::string text = to_string(net.input);
+  for (const Layer& y : net.layers) text += "; " + describe(y);
+  return text;
+}
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+/// Compares row-centric runs with the column run of the same backend; counts what they cover. One run in five goes without
+/// the input's gradient, as training does.
+template <class B>
+void compare_round(std::uint64_t seed, Coverage& coverage, Worst& worst, double tolerance) {
+  using T = typename B::element;
+  B backend(1);
+  for (std::size_t f = 0; f < feature_count; ++f) {
+    const std::uint64_t net_seed = seed * 1000 + f;
+    Dice dice(net_seed);
+    const RandomNetwork net = network_with(dice, features[f], dice.chance(0.4));
+    const Problem<T> problem(net.layers, net.input, net_seed);
+    PolicySpec column;
+    column.workspace_bytes = 0;
+    const Outcome<T> whole = run_once(problem, column, backend);
+    for (std::size_t p = 0; p < part_count; ++p) {
+      const PolicySpec policy = policy_with(dice, parts[p], net, B::target);
+      INFO("seed ", net_seed, ", feature ", std::string(features[f]), ", part ", std::string(parts[p]), "\n", to_string(policy), "\n", network_text(net));
+      try {
+        const Plan plan = make_plan(problem.table, policy, B::target, {.input_gradient = true});
+        coverage.add(plan);
+      } catch (const PlanError&) {
+        ++coverage.infeasible;
+        continue;
+      }
+      const Outcome<T> rows = run_once(problem, policy, backend, dice.chance(0.8));
+      const double difference = worst_difference(problem, rows, whole);
+      CHECK(difference <= tolerance);
+      CHECK(same_bits(rows.output, whole.output));
+      CHECK(rows.loss == whole.loss);
+      if (difference > worst.difference) worst = {difference, "seed " + std::to_string(net_seed) + ", " + to_string(policy)};
+    }
+  }
+}
+}  // namespace lrcnn::testing

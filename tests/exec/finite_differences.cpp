@@ -1,0 +1,51 @@
+// Gradients of whole networks against central differences of their loss, in fp64: every entry of every parameter and of the
+// input, layer by layer and row-centric, within 1e-6 of the norm of the whole gradient. Each feature of a layer has its
+// networks; entries whose neighbourhood has a kink are left out and may be one in a hundred at most.
+#include "exec/finite_differences.hpp"
+#include "exec/coverage.hpp"
+#include "exec/equivalence.hpp"
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+/// Small enough that all entries can be tried.
+RandomNetwork small_network(Dice& dice, std::string_view feature) {
+  for (;;) {
+    RandomNetwork net = network_with(dice, feature, dice.chance(0.3));
+    const Table table = make_table(net.layers, net.input);
+    if (net.input.count() <= 260 && parameter_count(table) <= 220) return net;
+  }
+}
+}  // namespace
+TEST_CASE("gradients: central differences, each feature of a layer, layer by layer and by rows") {
+  Reference<double> backend(1);
+  double worst = 0;
+  Index kinks = 0, entries = 0, networks = 0, runs = 0;
+  for (std::size_t f = 0; f < feature_count; ++f)
+    for (std::uint64_t round = 0; round < 8; ++round) {
+      const std::uint64_t seed = 7000 + 100 * round + f;
+      Dice dice(seed);
+      const RandomNetwork net = small_network(dice, features[f]);
+      const Problem<double> problem(net.layers, net.input, seed);
+      const Differences differences = differences_of(problem);
+      ++networks;
+      for (const char* part : {"Column", "Share", "Overlap"}) {
+        const PolicySpec policy = policy_with(dice, part, net, Reference<double>::target);
+        INFO("seed ", seed, ", feature ", std::string(features[f]), "\n", to_string(policy), "\n", network_text(net));
+        Outcome<double> outcome;
+        try {
+          outcome = run_once(problem, policy, backend);
+        } catch (const PlanError&) {   // too few rows
+          continue;
+        }
+        ++runs;
+        const double difference = worst_entry(differences, outcome, kinks);
+        CHECK(difference <= 1e-6);
+        worst = std::max(worst, difference);
+        entries += static_cast<Index>(problem.parameters.size() + problem.images.size());
+      }
+    }
+  CHECK(runs > 2 * networks + networks / 2);
+  MESSAGE(networks, " networks, ", runs, " runs, ", entries, " entries, ", kinks, " at a kink; worst difference ", worst);
+  CHECK(kinks * 100 < entries);
+}

@@ -1,0 +1,58 @@
+#pragma once
+// Runs of drawn networks under drawn policies whose memory a test can look into.
+#include "exec/equivalence.hpp"
+#include <cstring>
+#include <memory>
+namespace lrcnn::testing {
+/// An executor with all that it needs, ready to be run again and again.
+template <class B>
+struct Run {
+  using T = typename B::element;
+  Problem<T> problem;
+  B backend{1};
+  std::vector<T> gradients;
+  Executor<B> executor;
+  MemorySource<T> source;
+  Run(const RandomNetwork& net, const PolicySpec& policy, std::uint64_t seed)
+      : problem(net.layers, net.input, seed), gradients(problem.parameters.size()),
+        executor(make_plan(problem.table, policy, B::target, {.input_gradient = true}), backend, problem.parameters.data(),
+                 gradients.data()),
+        source(problem.images.data(), net.input) {}
+  std::byte* memory() const { return executor.arena().data(); }
+  std::size_t bytes() const { return static_cast<std::size_t>(executor.arena().bytes()); }
+  template <class Observer = NoObserver>
+  Outcome<T> go(std::uint8_t fill, Observer&& observer = Observer{}) {
+    std::memset(memory(), fill, bytes());
+    std::fill(gradients.begin(), gradients.end(), static_cast<T>(std::nan("")));
+    Outcome<T> o;
+    o.loss = executor.run(source, problem.labels, SoftmaxCrossEntropy{}, observer);
+    o.output = dense_copy<T>(executor.output());
+    o.gradients = gradients;
+    o.input_gradient = dense_copy<T>(executor.input_gradient());
+    return o;
+  }
+};
+/// Calls law(run) for networks with each feature under policies with each part.
+template <class B, class F>
+int for_runs(std::uint64_t first_seed, std::size_t feature_step, F law) {
+  int cases = 0;
+  for (std::size_t f = 0; f < feature_count; f += feature_step)
+    for (std::size_t p = 0; p <= index_of(parts, "RecomputeCheap"); ++p) {
+      const std::uint64_t seed = first_seed + 100 * f + p;
+      Dice dice(seed);
+      const RandomNetwork net = network_with(dice, features[f], dice.chance(0.3));
+      const PolicySpec policy = policy_with(dice, parts[p], net, B::target);
+      INFO("seed ", seed, ", feature ", std::string(features[f]), ", part ", std::string(parts[p]), "\n", to_string(policy), "\n",
+           network_text(net));
+      std::unique_ptr<Run<B>> run;
+      try {
+        run = std::make_unique<Run<B>>(net, policy, seed);
+      } catch (const PlanError&) {
+        continue;
+      }
+      ++cases;
+      law(*run);
+    }
+  return cases;
+}
+}  // namespace lrcnn::testing

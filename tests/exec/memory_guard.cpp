@@ -1,0 +1,103 @@
+// What a plan says about memory is what happens: a step changes nothing but what it declares as written, depends on nothing
+// but what it declares as read, and a run touches exactly the declared bytes, up to the planned peak.
+#include "exec/declared.hpp"
+#include "exec/guarded_run.hpp"
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+template <class T>
+bool same(const Outcome<T>& a, const Outcome<T>& b) {
+  return a.loss == b.loss && same_bits(a.output, b.output) && same_bits(a.gradients, b.gradients) &&
+         same_bits(a.input_gradient, b.input_gradient);
+}
+std::vector<Index> planned_bytes(const Plan& plan) {
+  std::vector<Index> bytes;
+  for (const Buffer& b : plan.buffers) bytes.push_back(b.bytes);
+  return bytes;
+}
+/// What the rows in each buffer take: the end of the last piece that any step names.
+std::vector<Index> needed_bytes(const Plan& plan) {
+  std::vector<Index> bytes(plan.buffers.size(), 0);
+  const auto needs = [&](const Ref& ref, bool saved) {
+    if (!ref) return;
+    const Shape& s = plan.table.shape(ref.tensor);
+    const Index n = ref.held_images.size(), rows = ref.held_rows.size();
+    const bool bits = saved && plan.table.node(ref.tensor - 1).layer.kind == Kind::activation;
+    const Index size = bits ? plan.target.mask_bytes(n, s.c, rows, s.w)
+                            : saved ? plan.target.index_bytes(n, s.c, rows, s.w) : plan.target.bytes(n, s.c, rows, s.w);
+    Index& end = bytes[static_cast<std::size_t>(ref.buffer)];
+    end = std::max(end, round_up(ref.offset + size, plan.target.alignment));
+  };
+  for (const Step& s : plan.steps) {
+    for (const Ref* ref : {&s.x, &s.y, &s.dy, &s.dx}) needs(*ref, false);
+    needs(s.saved, true);
+  }
+  return bytes;
+}
+}  // namespace
+TEST_CASE("memory: steps read and write what they declare and nothing else") {
+  const auto law = [](auto& run) {
+    const auto plain = run.go(0xFF);
+    Guard guard(run.executor.plan(), run.executor.arena());
+    CHECK(same(run.go(0xFF, guard), plain));
+    CHECK(guard.problem() == "");
+  };
+  int cases = for_runs<Reference<double>>(50000, 1, law);
+  cases += for_runs<Reference<float, 16, 3>>(60000, 3, law);
+  MESSAGE(cases, " plans");
+  CHECK(cases > 500);
+}
+TEST_CASE("memory: bytes touched are the bytes declared, up to the planned peak; results do not depend on what was there") {
+  Index planned = 0, touched = 0;
+  const auto law = [&](auto& run) {
+    const Plan& plan = run.executor.plan();
+    std::vector<char> changed(run.bytes());
+    const auto note = [&](std::uint8_t fill) {
+      for (std::size_t b = 0; b < changed.size(); ++b) changed[b] |= run.memory()[b] != std::byte{fill};
+    };
+    const auto first = run.go(0x5A);
+    note(0x5A);
+    const auto second = run.go(0xA5);   // a byte that was written differs from one of the patterns
+    note(0xA5);
+    CHECK(same(first, second));
+    Declared declared(plan);
+    for (const Step& step : plan.steps) declared.mark_step(plan, step);
+    CHECK(changed == declared.written);
+    const auto end = std::find(changed.rbegin(), changed.rend(), 1).base() - changed.begin();
+    CHECK(round_up(end, plan.target.alignment) == plan.peak_bytes());
+    CHECK(needed_bytes(plan) == planned_bytes(plan));
+    planned += plan.peak_bytes();
+    touched += std::count(changed.begin(), changed.end(), 1);
+  };
+  int cases = for_runs<Reference<double>>(70000, 1, law);
+  cases += for_runs<Reference<float, 16, 3>>(80000, 3, law);
+  MESSAGE(cases, " plans; of ", planned, " bytes planned ", touched, " were touched");
+  CHECK(cases > 500);
+}
+TEST_CASE("memory: the guard sees a step that goes where it does not declare to go") {
+  const RandomNetwork net{{1, 2, 12, 4}, {Conv<3>::layer(), {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 2}}};
+  Run<Reference<double>> run(net, Policy<Share<3>, Workspace<0>>::value, 1);
+  const Plan& plan = run.executor.plan();
+  const auto first = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& s) { return s.op == Op::forward; });
+  const auto at = static_cast<std::size_t>(first - plan.steps.begin());
+  const auto with_claims = [&](const Plan& claims) {
+    Guard guard(claims, run.executor.arena());
+    try {
+      run.go(0xFF, guard);
+    } catch (const NumericError&) {
+      return std::string("reads hidden rows");
+    }
+    return guard.problem();
+  };
+  CHECK(with_claims(plan) == "");
+  Plan reads = plan;
+  --reads.steps[at].x.rows.end;
+  CHECK(with_claims(reads) == "reads hidden rows");
+  Plan writes = plan;
+  --writes.steps[at].y.rows.end;
+  CHECK(with_claims(writes).starts_with("step " + std::to_string(at) + " (forward) changes byte"));
+  Plan elsewhere = plan;
+  elsewhere.steps[at].y.buffer = elsewhere.steps[at].x.buffer;
+  CHECK(with_claims(elsewhere) != "");
+}
