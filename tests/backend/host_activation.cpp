@@ -117,6 +117,41 @@ TEST_CASE("what is not a number passes through every activation; large arguments
     CHECK(SiluFunctor{}.gradient(1.0f, x) == doctest::Approx(x > 0 ? 1.0 : 0.0));
   }
 }
+TEST_CASE("the exponential of words is exact to two in the last place, and saturates") {
+  using Value = host::Words<float, 16>::Value;
+  const auto of = [](float x) {
+    const Value y = host::WordExp<float>{}(Value{} + x);
+    return static_cast<double>(host::load_word<float>(&y));
+  };
+  double most = 0;
+  for (int i = -87000; i <= 88000; ++i) {
+    const float x = static_cast<float>(i) / 1000;
+    most = std::max(most, std::abs(of(x) / std::exp(static_cast<double>(x)) - 1));
+  }
+  CHECK(most < 2e-7);
+  CHECK(of(0) == 1);
+  CHECK(of(-1e30f) == of(-87));
+  CHECK(of(1e30f) == of(88));
+  CHECK(std::isnan(of(std::numeric_limits<float>::quiet_NaN())));
+}
+TEST_CASE_TEMPLATE("an element's value and gradient do not depend on its place", T, float, double) {
+  for (const Layer& layer : all) {
+    const Bench<T> one(node_of(layer, {1, 1, 1, 1})), wide(node_of(layer, {1, 1, 1, 37}));
+    const Map x = random_map(wide.node.in, 3), dy = random_map(wide.node.in, 4);
+    const Slab<T> y = wide.forward(x, {0, 1}), dx = wide.backward_data(dy, {0, 1}, {0, 1}, {}, &x);
+    Map difference(wide.node.in);
+    bool same = true;
+    for (Index q = 0; q < 37; ++q) {
+      Map x1({1, 1, 1, 1}), dy1 = x1;
+      x1.value[0] = x.at(0, 0, 0, q), dy1.value[0] = dy.at(0, 0, 0, q);
+      same = same && one.forward(x1, {0, 1}).view()(0, 0, 0, 0) == y.view()(0, 0, 0, q);
+      same = same && one.backward_data(dy1, {0, 1}, {0, 1}, {}, &x1).view()(0, 0, 0, 0) == dx.view()(0, 0, 0, q);
+      difference.at(0, 0, 0, q) = value(layer.activation, x.at(0, 0, 0, q));
+    }
+    CHECK(same);
+    CHECK(y.difference(difference) < 1e-6);
+  }
+}
 TEST_CASE("relu's gradient is 0 where the sign is not positive, whatever dy is") {
   CHECK(ReluFunctor{}.gradient(std::numeric_limits<float>::infinity(), false) == 0.0f);
   CHECK_FALSE(std::signbit(ReluFunctor{}.value(-0.0f)));

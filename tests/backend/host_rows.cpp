@@ -65,26 +65,21 @@ TEST_CASE("loops visit every piece once, whatever the number of threads") {
     host::parallel_for(97, threads, [&](Index i) { ++seen[static_cast<std::size_t>(i)]; });
     CHECK(seen == std::vector<int>(97, 1));
     const Slab<float> slab({3, 33, 50, 40}, {5, 45}, 16);
-    std::vector<int> rows(3 * 3 * 40, 0), planes(9, 0);
+    std::vector<int> rows(3 * 3 * 40, 0);
     host::for_rows(slab.view(), threads, [&](Index i, Index b, Index y) {
       ++rows[static_cast<std::size_t>((i * 3 + b) * 40 + y - 5)];
     });
     CHECK(rows == std::vector<int>(rows.size(), 1));
+    host::for_row_groups(slab.view(), threads, [&](Index i, Index b, Range group) {
+      for (Index y = group.begin; y < group.end; ++y) ++rows[static_cast<std::size_t>((i * 3 + b) * 40 + y - 5)];
+    });
+    CHECK(rows == std::vector<int>(rows.size(), 2));
   }
   CHECK(host::useful_threads(0, 4) == 1);
   CHECK(host::useful_threads(1 << 30, 4) == 4);
   CHECK(host::useful_threads(1 << 30, 0) == 1);
 }
-TEST_CASE("pieces of sixteen and lanes cover everything in order") {
-  for (Index count = 0; count < 50; ++count) {
-    Index next = 0;
-    host::for_pieces(count, [&](Index i, auto size) {
-      CHECK(i == next);
-      CHECK((size == 16 || i + size == count));
-      next += size;
-    });
-    CHECK(next == count);
-  }
+TEST_CASE("lanes cover a storage block in order") {
   for (const Index block : {1, 2, 8, 16, 5}) {
     Index next = 0;
     host::for_lanes(block, [&](auto lanes, Index lane) {

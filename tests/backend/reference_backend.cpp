@@ -25,9 +25,9 @@ TEST_CASE("prepare refuses a max pool whose places do not fit into a byte") {
   o.op = Op::forward;
   o.node = &node;
   CHECK_THROWS_WITH_AS(Reference<>().prepare(o),
-                       "lrcnn: layer 'wide' (max_pool, kernel 16x17 stride 1x1 pad 0,0,0,0 dilation 1x1) has a window "
-                       "of more than 256 places; the place of a window's maximum is kept in one byte; use a smaller "
-                       "kernel",
+                       "lrcnn: layer 'wide' (max_pool, kernel 16x17 stride 1x1 pad 0,0,0,0 dilation 1x1) has a "
+                       "window of more than 256 places; the place of a window's maximum is kept in one byte; use a "
+                       "smaller kernel",
                        BackendError);
 }
 TEST_CASE("a max pool of 256 places finds the last of them") {

@@ -74,8 +74,9 @@ std::size_t count_of(const std::string& text, std::string_view what) {
 /// What makes the loader above fail after so many batches in all.
 LoaderOptions interrupted_after(Index batches) {
   LoaderOptions options{.augmentation = {.flip = true, .pad = 1}, .prefetch = 0};
-  options.transform = [left = batches / 6 * 45 + batches % 6 * 8](std::span<std::uint8_t>, const Shape&, const Random&) mutable {
-    if (--left == -1) throw std::runtime_error("interrupted");
+  auto left = std::make_shared<Index>(batches / 6 * 45 + batches % 6 * 8);
+  options.transform = [left](std::span<std::uint8_t>, const Shape&, const Random&) {
+    if (--*left == -1) throw std::runtime_error("interrupted");
   };
   return options;
 }
@@ -249,13 +250,15 @@ TEST_CASE("a network with fixed extents needs no input, and a type's trainer is 
 }
 TEST_CASE("a training that is saved anywhere and loaded elsewhere continues to the last bit") {
   const TrainerOptions options{.schedule = CosineLr{.floor = 0.1, .warm_up = steps(4)}, .seed = 7};
-  for (const Optimizer& optimizer : {Optimizer(Sgd{.lr = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 1e-3}),
-                                     Optimizer(AdamW{.lr = 0.01}), Optimizer(Sgd{.lr = 0.2})}) {
+  for (const Optimizer& optimizer : {Optimizer(Sgd{.lr = 0.02, .momentum = 0.9, .nesterov = true, .weight_decay = 1e-3}),
+                                     Optimizer(AdamW{.lr = 0.01}), Optimizer(Sgd{.lr = 0.05})}) {
     const Folder folder;
     Trainee<> whole(Net::layers, Rows::value, input_of(8), optimizer, options);
     const auto history = whole.fit(loader(), &loader(), {.epochs = 2, .history = folder / "whole.csv"});
     REQUIRE(history.size() == 2);
     const auto expected = state_of(whole);
+    CHECK(history[1].train_loss < history[0].train_loss);
+    CHECK(whole.gradients()[0] != 0);
     for (const Index batches : {1, 4, 6, 8, 11}) {   // in the first epoch, between the two, in the second
       CAPTURE(batches);
       const auto csv = folder.path / std::to_string(batches);
@@ -266,7 +269,7 @@ TEST_CASE("a training that is saved anywhere and loaded elsewhere continues to t
         CHECK(part.steps_done() == batches);
         part.save(folder / "part");
       }
-      Trainee<> rest(Net::layers, Rows::value, input_of(3), optimizer, {.schedule = options.schedule, .seed = 1234});
+      Trainee<> rest(Net::layers, Rows::value, input_of(8), optimizer, {.schedule = options.schedule, .seed = 1234});
       rest.load(folder / "part");
       rest.fit(loader(), &loader(), {.epochs = 2, .history = csv});
       CHECK(state_of(rest) == expected);
@@ -408,7 +411,7 @@ TEST_CASE("a file that cannot be used leaves the trainer as it was") {
   CHECK(refusal().find("was saved with AdamW{.lr = 0.001") == 0);
   Trainee<float>(Net::layers, {}, input_of(8), momentum).save(path);
   CHECK(refusal() == "holds float32 values; this training computes in float64; load it into a Trainer of the file's element type");
-  Trainee<> good(Net::layers, {}, input_of(8), momentum, {.seed = 2});
+  Trainee<> good(Net::layers, Rows::value, input_of(8), momentum, {.seed = 2});
   trained(good);
   const auto bytes = state_of(good);
   const auto write = [&](std::span<const std::byte> b) { write_file_atomically(path, b); };
@@ -527,12 +530,14 @@ TEST_CASE("fit shows progress on a terminal and elsewhere") {
   CHECK(text.find('\x1b') == std::string::npos);
 }
 namespace {
-/// Losses of `steps` steps on generated shapes, then the parameters' norm.
+using CurveNet = Sequential<Conv<8>, ReLU, MaxPool<>, Conv<12>, LeakyReLU<>, MaxPool<Window{.kernel = 3, .stride = 2, .pad = 1}>,
+                            Conv<16>, SiLU, Flatten, Linear<10>>;
+/// Losses of `steps` steps on generated shapes that are learnt by heart.
 template <class T>
 std::vector<double> curve(const PolicySpec& policy, Index steps) {
-  static const Dataset data = make_shapes({.count = 200, .h = 20, .w = 20});
-  const Loader<T> loader(data, {.batch = 16, .normalization = normalization_of(data), .augmentation = {.flip = true}});
-  Trainee<T> trainer(Net::layers, policy, loader.input(), Sgd{.lr = 0.1, .momentum = 0.9}, {.seed = 3});
+  static const Dataset data = make_shapes({.count = 48, .h = 20, .w = 20});
+  const Loader<T> loader(data, {.batch = 16, .normalization = normalization_of(data)});
+  Trainee<T> trainer(CurveNet::layers, policy, loader.input(), AdamW{.lr = 0.003}, {.seed = 3});
   std::vector<double> losses;
   for (Index epoch = 0;; ++epoch)
     for (auto& batch : loader.epoch(epoch)) {
@@ -542,12 +547,13 @@ std::vector<double> curve(const PolicySpec& policy, Index steps) {
 }
 const std::vector<PolicySpec> row_policies{
     Policy<Share<4>, CheckpointAtPools, RecomputeAll>::value, Policy<Overlap<3>, CheckpointAtPools, RecomputeCheap>::value,
-    Policy<Share<2, 6>, RecomputeAll>::value, Policy<Overlap<5, 2>, Images<5>>::value,
+    Policy<Share<2, 4>, RecomputeAll>::value, Policy<Overlap<5, 2>, Images<5>>::value,
     Policy<ByImages<3, Share<3>>, CheckpointEvery<3>, RecomputeAll>::value};
 }  // namespace
 TEST_CASE("column, sharing and overlap give the same training curve") {
   const auto column = curve<double>(Policy<Column>::value, 30);
-  CHECK(column.back() < column.front());
+  CHECK(column.front() > 3);
+  CHECK(column.back() < 1);
   double worst = 0;
   for (const PolicySpec& policy : row_policies) {
     const auto rows = curve<double>(policy, 30);
@@ -567,7 +573,7 @@ TEST_CASE("in float the first loss is the column's, and the curves stay together
     CHECK(rows.front() == column.front());   // forward of direct slabs is bit-identical
     for (std::size_t i = 0; i < column.size(); ++i) {
       INFO(to_string(policy), ", step ", i + 1);
-      CHECK(std::abs(rows[i] - column[i]) <= 1e-3);
+      CHECK(std::abs(rows[i] - column[i]) <= 1e-4);
       worst = std::max(worst, std::abs(rows[i] - column[i]));
     }
   }

@@ -1,9 +1,10 @@
 #pragma once
 // Pointwise arithmetic, written once.
 //
-// Each functor holds what its function needs and works for any element type, on the host and on a device; a backend
-// brings the loop. value(x) is the function. A function whose derivative follows from the sign of its argument has
-// from_sign and gradient(dy, positive); the others have gradient(dy, x).
+// Each functor holds what its function needs and works for any element type, on the host and on a device, and for
+// words of several elements where comparisons give what ?: selects by; a backend brings the loop. value(x) is the
+// function. A function whose derivative follows from the sign of its argument says from_sign and has
+// gradient(dy, positive), the others have gradient(dy, x). Those that need an exponential take it as an argument.
 // Not-a-number goes through every function, so that it is noticed where it can be reported.
 #include <lrcnn/core/host_device.hpp>
 #include <lrcnn/layer/layer.hpp>
@@ -13,9 +14,9 @@ namespace lrcnn {
 struct ReluFunctor {
   static constexpr bool from_sign = true;
   template <class T>
-  LRCNN_HOST_DEVICE constexpr T value(T x) const { return x <= T(0) ? T(0) : x; }
-  template <class T>
-  LRCNN_HOST_DEVICE constexpr T gradient(T dy, bool positive) const { return positive ? dy : T(0); }
+  LRCNN_HOST_DEVICE constexpr T value(const T& x) const { return x <= T{} ? T{} : x; }
+  template <class T, class M>
+  LRCNN_HOST_DEVICE constexpr T gradient(const T& dy, const M& positive) const { return positive ? dy : T{}; }
 };
 /// x above zero, slope * x elsewhere; its derivative at 0 is the slope.
 template <class S>
@@ -23,24 +24,27 @@ struct LeakyReluFunctor {
   static constexpr bool from_sign = true;
   S slope;
   template <class T>
-  LRCNN_HOST_DEVICE constexpr T value(T x) const { return x > T(0) ? x : slope * x; }
+  LRCNN_HOST_DEVICE constexpr T value(const T& x) const { return x > T{} ? x : slope * x; }
+  template <class T, class M>
+  LRCNN_HOST_DEVICE constexpr T gradient(const T& dy, const M& positive) const { return positive ? dy : slope * dy; }
+};
+/// The exponential of the standard library, or of an element type's own namespace.
+struct StandardExp {
   template <class T>
-  LRCNN_HOST_DEVICE constexpr T gradient(T dy, bool positive) const { return positive ? dy : slope * dy; }
+  LRCNN_HOST_DEVICE T operator()(const T& x) const {
+    using std::exp;
+    return exp(x);
+  }
 };
 /// x * sigmoid(x)
 struct SiluFunctor {
   static constexpr bool from_sign = false;
-  template <class T>
-  LRCNN_HOST_DEVICE T value(T x) const { return x * sigmoid(x); }
-  template <class T>
-  LRCNN_HOST_DEVICE T gradient(T dy, T x) const {
-    const T s = sigmoid(x);
-    return dy * (s * (T(1) + x * (T(1) - s)));
-  }
-  template <class T>
-  LRCNN_HOST_DEVICE static T sigmoid(T x) {
-    using std::exp;
-    return T(1) / (T(1) + exp(-x));
+  template <class T, class Exp = StandardExp>
+  LRCNN_HOST_DEVICE T value(const T& x, const Exp& exp = {}) const { return x / (1.0f + exp(-x)); }
+  template <class T, class Exp = StandardExp>
+  LRCNN_HOST_DEVICE T gradient(const T& dy, const T& x, const Exp& exp = {}) const {
+    const T s = 1.0f / (1.0f + exp(-x));
+    return dy * (s * (1.0f + x * (1.0f - s)));
   }
 };
 /// Calls f with the functor of an activation for element type T.

@@ -76,7 +76,8 @@ class BasicOnednn {
   const OnednnCache& cache() const { return cache_; }
 
  private:
-  using Key = std::array<Index, 28>;
+  static constexpr std::size_t layer_numbers = 20, slab_numbers = 8;
+  using Key = std::array<Index, layer_numbers + slab_numbers>;
   /// Sets the number of threads while it lives.
   class Threads {
    public:
@@ -115,7 +116,7 @@ class BasicOnednn {
   void prepare_convolution(const Operands<float>& o, Prepared& p) {
     const Op op = o.op == Op::pack_forward ? Op::forward : o.op == Op::pack_backward ? Op::backward_data : o.op;
     Key key = layer_key(*o.node, op);
-    auto filter = cached(filters_, key, [&] { return std::make_shared<onednn::PackedFilter>(library_, target, *o.node, op); });
+    auto filter = filter_of(o, op, key);
     if (!filter->tag()) return;
     if (packs(o.op)) {
       p.filter_ = std::move(filter);
@@ -125,13 +126,28 @@ class BasicOnednn {
     const View<const float> y = op == Op::forward ? View<const float>(o.y) : o.dy;
     if (!dense(x, o.node->in.c) || !dense(y, o.node->out.c)) return;
     const RowPads pads = pad_rows(row_axis(o.node->layer.window), y.range(), x.range());
-    const std::array<Index, 7> slab{x.n, x.rows, y.rows, pads.top, pads.bottom, o.workspace_bytes,
-                                    static_cast<Index>(o.arithmetic)};
-    std::copy(slab.begin(), slab.end(), key.end() - slab.size());
+    const std::array<Index, slab_numbers> slab{x.n, x.rows, y.rows, pads.top, pads.bottom, o.workspace_bytes,
+                                               static_cast<Index>(o.arithmetic), static_cast<Index>(*filter->tag())};
+    std::copy(slab.begin(), slab.end(), key.begin() + layer_numbers);
     p.convolution_ = cached(convolutions_, key, [&] {
       return std::make_shared<onednn::Convolution>(library_, target, o, x, y, std::move(filter));
     });
     if (!p.convolution_->served()) p.convolution_ = nullptr;
+  }
+  /// The filter's layout. Which arithmetic a data gradient's filter is packed for may depend on the workspace, which a
+  /// step that packs need not have: then the steps that read that memory follow the step that was prepared to fill it.
+  std::shared_ptr<onednn::PackedFilter> filter_of(const Operands<float>& o, Op op, Key key) {
+    const Key layer = key;
+    if (op == Op::backward_data && o.arithmetic != Arithmetic::direct) {
+      const auto filled = packed_.find(o.packed);
+      if (!packs(o.op) && filled != packed_.end() && filled->second.first == layer) return filled->second.second;
+      key[layer_numbers] = static_cast<Index>(o.arithmetic), key[layer_numbers + 1] = o.workspace_bytes;
+    }
+    auto filter = cached(filters_, key, [&] {
+      return std::make_shared<onednn::PackedFilter>(library_, target, *o.node, op, o.arithmetic, o.workspace_bytes);
+    });
+    if (packs(o.op) && o.packed) packed_.insert_or_assign(o.packed, std::pair{layer, filter});
+    return filter;
   }
   static bool dense(const View<const float>& v, Index c) {
     return v.n > 0 && v.rows > 0 && v.c == c && v.block == target.block(c) && v.dense();
@@ -145,6 +161,7 @@ class BasicOnednn {
   int threads_;
   onednn::Library library_;
   std::map<Key, std::shared_ptr<onednn::PackedFilter>> filters_;
+  std::map<const float*, std::pair<Key, std::shared_ptr<onednn::PackedFilter>>> packed_;   ///< by the memory they fill
   std::map<Key, std::shared_ptr<onednn::Convolution>> convolutions_;
   std::map<Key, std::shared_ptr<onednn::Linear>> linears_;
   OnednnCache cache_;

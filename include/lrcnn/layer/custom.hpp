@@ -56,6 +56,9 @@ struct CustomFunctions {
   void (*backward_data)(const CustomBackward<T>&) = nullptr;
   void (*backward_parameters)(const CustomBackward<T>&) = nullptr;   ///< null if there are no parameters
 };
+/// The parameters of a layer that has none. (A function rather than a null pointer: g++ 12 under the undefined-behaviour
+/// sanitizer takes no comparison of a pointer with null for a constant.)
+constexpr ParameterShapes no_parameters(const Layer&, const Shape&) { return {}; }
 /// Everything the library asks of a user's layer. Its row rule is the window of its Layer.
 struct CustomLayer {
   std::string_view name;                  ///< "blur"; names the layers of this kind
@@ -63,7 +66,7 @@ struct CustomLayer {
   bool needs_output = false;              ///< backward reads y
   bool cheap = true;                      ///< worth recomputing rather than keeping (RecomputeCheap)
   bool pointwise = false;                 ///< y(i) depends on x(i) alone
-  ParameterShapes (*parameters)(const Layer&, const Shape& in) = nullptr;
+  ParameterShapes (*parameters)(const Layer&, const Shape& in) = no_parameters;
   CustomFunctions<float> f32{};
   CustomFunctions<double> f64{};
 };

@@ -35,7 +35,7 @@ struct Layer {
   bool bias = false;           ///< conv, linear
   bool count_padding = true;   ///< avg_pool
   Activation activation{};     ///< activation
-  const CustomLayer* custom = nullptr;
+  const CustomLayer* custom = nullptr;   ///< custom: what it does, never null there
   friend constexpr bool operator==(const Layer&, const Layer&) = default;
 };
 constexpr std::string_view kind_name(Kind kind) {

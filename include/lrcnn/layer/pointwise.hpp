@@ -39,7 +39,7 @@ void pointwise_backward(const CustomBackward<T>& a) {
 }
 template <class F>
 inline constexpr CustomLayer pointwise_layer{
-    .name = F::name, .needs_input = true, .needs_output = false, .cheap = true, .pointwise = true, .parameters = nullptr,
+    .name = F::name, .needs_input = true, .needs_output = false, .cheap = true, .pointwise = true,
     .f32 = {pointwise_forward<F, float>, pointwise_backward<F, float>, nullptr},
     .f64 = {pointwise_forward<F, double>, pointwise_backward<F, double>, nullptr}};
 }  // namespace detail

@@ -66,7 +66,7 @@ constexpr Index windowed(const Axis& axis, Index extent) { return known(extent) 
 }  // namespace detail
 constexpr bool is_windowed(const Layer& layer) {
   return layer.kind == Kind::conv || layer.kind == Kind::max_pool || layer.kind == Kind::avg_pool ||
-         (layer.kind == Kind::custom && !(layer.custom && layer.custom->pointwise));
+         (layer.kind == Kind::custom && !layer.custom->pointwise);
 }
 /// True if what follows `layer` is a feature vector, which has no rows any more.
 constexpr bool ends_rows(const Layer& layer) { return layer.kind == Kind::flatten || layer.kind == Kind::linear; }

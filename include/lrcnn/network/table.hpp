@@ -38,7 +38,7 @@ constexpr std::string_view short_kind_name(const Layer& layer) {
     case Kind::activation: return function_name(layer.activation.function);
     case Kind::max_pool:
     case Kind::avg_pool: return "pool";
-    case Kind::custom: return layer.custom ? layer.custom->name : "custom";
+    case Kind::custom: return layer.custom->name;
     default: return kind_name(layer.kind);
   }
 }
@@ -81,7 +81,7 @@ constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
 /// Parameter tensors of a layer, in the order its operations receive them.
 constexpr ParameterShapes parameter_shapes(const Layer& layer, const Shape& in) {
   ParameterShapes shapes;
-  if (layer.kind == Kind::custom && layer.custom && layer.custom->parameters) return layer.custom->parameters(layer, in);
+  if (layer.kind == Kind::custom) return layer.custom->parameters(layer, in);
   if (layer.kind != Kind::conv && layer.kind != Kind::linear) return shapes;
   const Index per_group = layer.kind == Kind::conv ? in.c / layer.groups : in.c;
   const Index taps = layer.kind == Kind::conv ? layer.window.kernel.h * layer.window.kernel.w : 1;

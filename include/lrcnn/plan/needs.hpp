@@ -35,7 +35,7 @@ struct StageNeeds {
 constexpr bool is_conv(const Layer& layer) { return layer.kind == Kind::conv; }
 /// Whether a layer's output can be had from its input in little more than a memory pass.
 constexpr bool is_cheap(const Layer& layer) {
-  return layer.kind == Kind::custom ? layer.custom && layer.custom->cheap : layer.kind != Kind::conv && layer.kind != Kind::linear;
+  return layer.kind == Kind::custom ? layer.custom->cheap : layer.kind != Kind::conv && layer.kind != Kind::linear;
 }
 /// Whether the sign of an activation's output tells the sign of its input, so that backward can do without the input.
 constexpr bool is_sign_activation(const Layer& layer) {

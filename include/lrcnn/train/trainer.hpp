@@ -125,6 +125,7 @@ class BasicTrainer {
     std::vector<EpochRecord> history;
     if (!options.history.empty() && std::filesystem::exists(options.history) && state_.epoch > 0)
       history = read_history(options.history);
+    std::erase_if(history, [&](const EpochRecord& r) { return r.epoch > state_.epoch; });   // after going back to an older file
     const std::size_t before = history.size();
     std::optional<ProgressLine> line;
     if (options.progress) line.emplace(*options.progress, options.progress_options);
@@ -207,7 +208,9 @@ class BasicTrainer {
   }
   static std::string fingerprint(const Table& table) {
     std::string text;
-    for (const Node& node : table.nodes) text += std::string(node.layer.name.view()) + ":" + describe(node.layer) + ";";
+    for (const Node& node : table.nodes)
+      text += std::string(node.layer.name.view()) + ":" + describe(node.layer) + " " +
+              detail::number_text(node.layer.activation.slope) + (node.layer.count_padding ? ";" : " inside;");
     return std::to_string(table.size()) + " layers, " + std::to_string(crc32c(std::as_bytes(std::span(text))));
   }
   template <class Loader>

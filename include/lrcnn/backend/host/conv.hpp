@@ -2,7 +2,7 @@
 // Convolution by plain loops: the oracle.
 //
 // A tap of the window turns a row of the input into a contribution to a row of the output: a loop over the columns
-// for which the tap lies inside the map, with the bounds found beforehand. Every sum has one order, forward (r, s, c),
+// for which the tap lies inside the map, with the bounds found beforehand. Every sum has one order, forward r, s, c,
 // that depends on nothing but the position in the whole map, so slabs give the bits of the whole map.
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/window.hpp>
@@ -39,6 +39,7 @@ struct ConvLoops {
       : rows(row_axis(node.layer.window)), columns(column_axis(node.layer.window)),
         h(node.in.h), w(node.in.w), q(node.out.w),
         c_group(node.in.c / node.layer.groups), k_group(node.out.c / node.layer.groups), k(node.out.c) {}
+  constexpr Index taps() const { return rows.kernel * columns.kernel; }
   constexpr Range columns_inside(Index s) const { return outputs_inside(columns, s, w, q); }
   /// Element of the filter [K, C/groups, R, S].
   constexpr Index weight(Index out, Index in, Index r, Index s) const {
@@ -78,7 +79,7 @@ void conv_forward(const Operands<T>& o, int threads) {
         }
       }
     }
-  });
+  }, loops.c_group * loops.taps());
 }
 /// dx = the gradient of x that dy's rows send.
 /// Shapes:  dy [N,K,rows,Q] -> dx [N,C,rows,W]
@@ -106,7 +107,7 @@ void conv_backward_data(const Operands<T>& o, int threads) {
         }
       }
     }
-  });
+  }, loops.k_group * loops.taps());
 }
 /// dw, db = the gradients that dy's rows send; added to what is there if accumulate, else written.
 /// Shapes:  x [N,C,rows,W], dy [N,K,rows,Q] -> d_parameters dw [K,C/groups,R,S] and, if the layer has one, db [K]
@@ -114,7 +115,7 @@ void conv_backward_data(const Operands<T>& o, int threads) {
 template <class T>
 void conv_backward_parameters(const Operands<T>& o, int threads) {
   const detail::ConvLoops loops(*o.node);
-  const Index filter = loops.c_group * loops.rows.kernel * loops.columns.kernel;
+  const Index filter = loops.c_group * loops.taps();
   const Index work = loops.k * filter * o.dy.n * o.dy.rows * loops.q;
   parallel_for(loops.k, useful_threads(work, threads), [&](Index k) {
     T* dw = o.d_parameters[0];

@@ -17,9 +17,10 @@ void linear_forward(const Operands<T>& o, int threads) {
     for (Index i = 0; i < o.y.n; ++i) {
       const T* x = features(o.x, i);
       std::array<T, 16> sum{};
-      for_pieces(count, [&](Index f, auto size) {
-        for (Index l = 0; l < size; ++l) sum[static_cast<std::size_t>(l)] += w[f + l] * x[f + l];
-      });
+      Index f = 0;
+      for (; f + 16 <= count; f += 16)
+        for (Index l = 0; l < 16; ++l) sum[static_cast<std::size_t>(l)] += w[f + l] * x[f + l];
+      for (Index l = 0; f + l < count; ++l) sum[static_cast<std::size_t>(l)] += w[f + l] * x[f + l];
       for (std::size_t width = 8; width > 0; width /= 2)
         for (std::size_t l = 0; l < width; ++l) sum[l] += sum[l + width];
       features(o.y, i)[k] = bias ? sum[0] + bias[k] : sum[0];

@@ -6,6 +6,7 @@
 // Dilation can put a window wholly in padding: its maximum is -inf, its mean 0.
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/window.hpp>
+#include <lrcnn/backend/host/words.hpp>
 #include <array>
 #include <limits>
 namespace lrcnn::host {
@@ -14,31 +15,49 @@ namespace detail {
 template <class T, Index L, class XRow>
 void max_pool_row(Lanes<L>, Index lane, const Window& window, Range r, Index w, Index q_count, Index block,
                   XRow x_row, T* y, std::uint8_t* index) {
-  using Code = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+  using W = Words<T, L>;
+  using Value = typename W::Value;
+  using Code = typename W::Code;
   const Axis axis = column_axis(window);
   for (Index q = 0; q < q_count; ++q) {
     const Range s = taps_inside(axis, q, w);
-    std::array<T, L> best;
-    std::array<Code, L> winner;
-    best.fill(-std::numeric_limits<T>::infinity());
-    winner.fill(r.empty() || s.empty() ? Code{0} : static_cast<Code>(r.begin * axis.kernel + s.begin));
+    std::array<Value, W::count> best;
+    std::array<Code, W::count> winner;
+    best.fill(Value{} - std::numeric_limits<T>::infinity());
+    const Index first = r.empty() || s.empty() ? 0 : r.begin * axis.kernel + s.begin;
+    winner.fill(Code{} + static_cast<typename W::CodeElement>(first));
     for (Index tap_r = r.begin; tap_r < r.end; ++tap_r) {
       const T* from = x_row(tap_r) + lane;
       for (Index tap_s = s.begin; tap_s < s.end; ++tap_s) {
-        const T* v = from + tap_position(axis, q, tap_s) * block;
-        const Code code = static_cast<Code>(tap_r * axis.kernel + tap_s);
-        for (std::size_t l = 0; l < L; ++l) {
-          const bool wins = v[l] > best[l] || v[l] != v[l];
-          best[l] = wins ? v[l] : best[l];
-          winner[l] = wins ? code : winner[l];
+        const T* x = from + tap_position(axis, q, tap_s) * block;
+        const Code code = Code{} + static_cast<typename W::CodeElement>(tap_r * axis.kernel + tap_s);
+        for (std::size_t p = 0; p < best.size(); ++p) {
+          const Value v = load_word<Value>(x + static_cast<Index>(p) * W::width);
+          const auto wins = (v > best[p]) | (v != v);
+          best[p] = wins ? v : best[p];
+          winner[p] = wins ? code : winner[p];
         }
       }
     }
     const Index at = q * block + lane;
-    if (y != nullptr)
-      for (std::size_t l = 0; l < L; ++l) y[at + static_cast<Index>(l)] = best[l];
-    if (index != nullptr)
-      for (std::size_t l = 0; l < L; ++l) index[at + static_cast<Index>(l)] = static_cast<std::uint8_t>(winner[l]);
+    if (y != nullptr) store_word(y + at, best);
+    if (index == nullptr) continue;
+    const auto codes = load_word<std::array<typename W::CodeElement, L>>(&winner);
+    for (std::size_t l = 0; l < L; ++l) index[at + static_cast<Index>(l)] = static_cast<std::uint8_t>(codes[l]);
+  }
+}
+/// One tap's share of a row of dx: dy where the winner's place is `code`.
+template <class T, Index L>
+void max_pool_tap(Lanes<L>, const std::uint8_t* index, Index code, const T* dy, T* dx) {
+  using W = Words<T, L>;
+  using Value = typename W::Value;
+  std::array<typename W::CodeElement, L> places;
+  for (std::size_t l = 0; l < L; ++l) places[l] = index[l];
+  const auto codes = load_word<std::array<typename W::Code, W::count>>(&places);
+  for (std::size_t p = 0; p < codes.size(); ++p) {
+    const Index at = static_cast<Index>(p) * W::width;
+    const auto wins = codes[p] == typename W::Code{} + static_cast<typename W::CodeElement>(code);
+    store_word(dx + at, load_word<Value>(dx + at) + (wins ? load_word<Value>(dy + at) : Value{}));
   }
 }
 /// Input positions that average pooling divides by, at one output position.
@@ -85,15 +104,11 @@ void max_pool_backward(const Operands<T>& o, int threads) {
       const T* dy = o.dy.row(i, b, y);
       const std::uint8_t* index = o.saved.row(i, b, y);
       for (Index s = 0; s < columns.kernel; ++s) {
-        const auto code = static_cast<std::uint8_t>(r * columns.kernel + s);
         const Range q = outputs_inside(columns, s, w, o.node->out.w);
         for_lanes(block, [&](auto lanes, Index lane) {
-          for (Index at = q.begin; at < q.end; ++at) {
-            T* __restrict to = dx + tap_position(columns, at, s) * block + lane;
-            const T* __restrict from = dy + at * block + lane;
-            const std::uint8_t* __restrict winner = index + at * block + lane;
-            for (Index l = 0; l < lanes; ++l) to[l] += winner[l] == code ? from[l] : T(0);
-          }
+          for (Index at = q.begin; at < q.end; ++at)
+            detail::max_pool_tap(lanes, index + at * block + lane, r * columns.kernel + s, dy + at * block + lane,
+                                 dx + tap_position(columns, at, s) * block + lane);
         });
       }
     }
@@ -111,20 +126,22 @@ void avg_pool_forward(const Operands<T>& o, int threads) {
     assert(o.x.range().contains(positions(rows, row, r)));
     T* y = o.y.row(i, b, row);
     for_lanes(block, [&](auto lanes, Index lane) {
-      constexpr std::size_t L = decltype(lanes)::value;
+      using W = Words<T, decltype(lanes)::value>;
+      using Value = typename W::Value;
       for (Index q = 0; q < o.node->out.w; ++q) {
         const Range s = taps_inside(columns, q, w);
-        std::array<T, L> sum{};
+        std::array<Value, W::count> sum{};
         for (Index tap_r = r.begin; tap_r < r.end; ++tap_r) {
           const T* from = o.x.row(i, b, tap_position(rows, row, tap_r)) + lane;
           for (Index tap_s = s.begin; tap_s < s.end; ++tap_s) {
             const T* v = from + tap_position(columns, q, tap_s) * block;
-            for (std::size_t l = 0; l < L; ++l) sum[l] += v[l];
+            for (std::size_t p = 0; p < sum.size(); ++p)
+              sum[p] += load_word<Value>(v + static_cast<Index>(p) * W::width);
           }
         }
         const T count = static_cast<T>(std::max<Index>(1, detail::average_count(layer, r.size(), s.size())));
-        T* to = y + q * block + lane;
-        for (std::size_t l = 0; l < L; ++l) to[l] = sum[l] / count;
+        for (Value& part : sum) part = part / (Value{} + count);
+        store_word(y + q * block + lane, sum);
       }
     });
   });
@@ -147,11 +164,15 @@ void avg_pool_backward(const Operands<T>& o, int threads) {
       for (Index s = 0; s < columns.kernel; ++s) {
         const Range q = outputs_inside(columns, s, w, o.node->out.w);
         for_lanes(block, [&](auto lanes, Index lane) {
+          using W = Words<T, decltype(lanes)::value>;
+          using Value = typename W::Value;
           for (Index at = q.begin; at < q.end; ++at) {
-            T* __restrict to = dx + tap_position(columns, at, s) * block + lane;
-            const T* __restrict from = dy + at * block + lane;
-            const T count = static_cast<T>(detail::average_count(layer, inside, taps_inside(columns, at, w).size()));
-            for (Index l = 0; l < lanes; ++l) to[l] += from[l] / count;
+            T* to = dx + tap_position(columns, at, s) * block + lane;
+            const T* from = dy + at * block + lane;
+            const Index columns_inside = layer.count_padding ? 0 : taps_inside(columns, at, w).size();
+            const Value count = Value{} + static_cast<T>(detail::average_count(layer, inside, columns_inside));
+            for (Index p = 0; p < W::count * W::width; p += W::width)
+              store_word(to + p, load_word<Value>(to + p) + load_word<Value>(from + p) / count);
           }
         });
       }

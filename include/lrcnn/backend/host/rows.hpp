@@ -20,25 +20,27 @@ void check_same_rows(const Operands<T>& o) {
 template <class T>
 void copy_rows(const Operands<T>& o, int threads) {
   detail::check_same_rows(o);
-  for_rows(o.y, threads, [&](Index i, Index b, Index row) {
-    std::copy_n(o.x.row(i, b, row), o.y.stride_row(), o.y.row(i, b, row));
+  for_row_groups(o.y, threads, [&](Index i, Index b, Range rows) {
+    std::copy_n(o.x.row(i, b, rows.begin), rows.size() * o.y.stride_row(), o.y.row(i, b, rows.begin));
   });
 }
 /// y += x. Shapes and preconditions as for copy_rows.
 template <class T>
 void add_rows(const Operands<T>& o, int threads) {
   detail::check_same_rows(o);
-  for_rows(o.y, threads, [&](Index i, Index b, Index row) {
-    const T* __restrict from = o.x.row(i, b, row);
-    T* __restrict to = o.y.row(i, b, row);
-    const Index count = o.y.stride_row();
+  for_row_groups(o.y, threads, [&](Index i, Index b, Range rows) {
+    const T* __restrict from = o.x.row(i, b, rows.begin);
+    T* __restrict to = o.y.row(i, b, rows.begin);
+    const Index count = rows.size() * o.y.stride_row();
     for (Index e = 0; e < count; ++e) to[e] += from[e];
   });
 }
 /// y = 0, padded channels too.
 template <class T>
 void zero_rows(const View<T>& y, int threads) {
-  for_rows(y, threads, [&](Index i, Index b, Index row) { std::fill_n(y.row(i, b, row), y.stride_row(), T(0)); });
+  for_row_groups(y, threads, [&](Index i, Index b, Range rows) {
+    std::fill_n(y.row(i, b, rows.begin), rows.size() * y.stride_row(), T(0));
+  });
 }
 /// Zeroes the channels that exist in storage only.
 template <class T>

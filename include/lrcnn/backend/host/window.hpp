@@ -60,11 +60,4 @@ void for_lanes(Index block, F&& f) {
   if (block == 8) return f(Lanes<8>{}, Index{0});
   for (Index lane = 0; lane < block; ++lane) f(Lanes<1>{}, lane);
 }
-/// Calls f(first element, how many) for pieces of 16 (as Lanes<16>) and the rest (as a number).
-template <class F>
-void for_pieces(Index count, F&& f) {
-  Index i = 0;
-  for (; i + 16 <= count; i += 16) f(i, Lanes<16>{});
-  if (i < count) f(i, count - i);
-}
 }  // namespace lrcnn::host

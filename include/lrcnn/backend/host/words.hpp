@@ -1,46 +1,89 @@
 #pragma once
 // Lanes of a storage block as machine words.
 //
-// Compilers turn some loops over lanes into vector instructions and others, with selections and mixed widths, not; so
-// the loops that matter say what they want in words: a few elements side by side, with the operators of one element.
-// Where the compiler has no vector types, and for element types without vectors, a word is one element and the same
-// code runs. A comparison of words gives what the operator ?: takes.
+// Compilers turn some loops over lanes into vector instructions and others, with selections and mixed widths, not. So
+// the loops that matter are written in words: a few elements side by side, with the operators of one element; a
+// comparison gives what ?: selects by. Where the compiler has no vector types, and for elements other than float and
+// double, a word is one element and the same code runs.
+#include <lrcnn/backend/functor.hpp>
 #include <lrcnn/core/types.hpp>
+#include <array>
 #include <cstring>
 #include <type_traits>
 namespace lrcnn::host {
-/// An integer as wide as an element, where there is one.
+/// Bytes of a word; 0 without vector types.
+#if defined(__GNUC__) && !defined(__CUDACC__) && defined(__AVX2__)
+inline constexpr Index word_bytes = 32;
+#elif defined(__GNUC__) && !defined(__CUDACC__)
+inline constexpr Index word_bytes = 16;
+#else
+inline constexpr Index word_bytes = 0;
+#endif
+namespace detail {
+/// The integer as wide as an element, for numbers and masks of lanes.
 template <class T>
-using CodeOf = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
-/// A word of type E itself.
-template <class E>
-struct OneElement {
+using CodeElement = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+template <class T>
+inline constexpr Index word_width =
+    word_bytes > 0 && (std::is_same_v<T, float> || std::is_same_v<T, double>) ? word_bytes / Index{sizeof(T)} : 1;
+template <class E, bool several>
+struct Word {
   using type = E;
 };
 #if defined(__GNUC__) && !defined(__CUDACC__)
-#if defined(__AVX2__)
-inline constexpr Index word_bytes = 32;
-#else
-inline constexpr Index word_bytes = 16;
-#endif
-/// A word of as many elements as fit.
 template <class E>
-struct ManyElements {
+struct Word<E, true> {
   typedef E type __attribute__((vector_size(word_bytes)));
 };
-#else
-inline constexpr Index word_bytes = 1;
-template <class E>
-using ManyElements = OneElement<E>;
 #endif
+}  // namespace detail
 /// How L lanes of elements T are cut into words.
 template <class T, Index L>
 struct Words {
-  static constexpr bool many = (std::is_same_v<T, float> || std::is_same_v<T, double>) &&
-                               L % (word_bytes / static_cast<Index>(sizeof(T)) + (word_bytes == 1)) == 0;
-  static constexpr Index width = many && word_bytes > 1 ? word_bytes / static_cast<Index>(sizeof(T)) : 1;
+  static constexpr Index width = L % detail::word_width<T> == 0 ? detail::word_width<T> : 1;   ///< elements of a word
   static constexpr Index count = L / width;
-  using Value = typename std::conditional_t<(width > 1), ManyElements<T>, OneElement<T>>::type;
-  using Code = typename std::conditional_t<(width > 1), ManyElements<CodeOf<T>>, OneElement<CodeOf<T>>>::type;
+  using CodeElement = detail::CodeElement<T>;
+  using Value = typename detail::Word<T, (width > 1)>::type;
+  using Code = typename detail::Word<CodeElement, (width > 1)>::type;
+};
+/// The word that begins at an element of any alignment.
+template <class W, class E>
+W load_word(const E* from) {
+  W word;
+  std::memcpy(&word, from, sizeof(W));
+  return word;
+}
+template <class W, class E>
+void store_word(E* to, const W& word) {
+  std::memcpy(to, &word, sizeof(W));
+}
+/// The exponential of words. Of float, for arguments from -87 to 88 (others are taken as the nearest of these) within
+/// a relative error of 2e-7; of other elements, the standard library's element by element.
+template <class T>
+struct WordExp {
+  template <class W>
+  W operator()(const W& x) const {
+    std::array<T, sizeof(W) / sizeof(T)> elements;
+    std::memcpy(&elements, &x, sizeof(W));
+    for (T& e : elements) e = StandardExp{}(e);
+    return load_word<W>(elements.data());
+  }
+};
+template <>
+struct WordExp<float> {
+  /// exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln(2) / 2; ln 2 in two parts, so that n ln 2 loses nothing.
+  template <class W>
+  W operator()(const W& argument) const {
+    using Code = typename detail::Word<std::int32_t, (sizeof(W) > sizeof(float))>::type;
+    const W low = W{} - 87.0f, high = W{} + 88.0f;
+    const W above = argument < low ? low : argument, x = above > high ? high : above;
+    constexpr float to_integer = 12582912.0f;   // 1.5 * 2^23: what is added to it lands in the low bits
+    const W shifted = x * 1.44269504f + to_integer, n = shifted - to_integer;
+    const W r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+    const W high_order = ((r * (1.0f / 5040) + 1.0f / 720) * r + 1.0f / 120) * r + 1.0f / 24;
+    const W sum = (((high_order * r + 1.0f / 6) * r + 0.5f) * r + 1.0f) * r + 1.0f;
+    const Code power = (load_word<Code>(&shifted) << 23) + 0x3f800000;   // the bits of 2^n
+    return sum * load_word<W>(&power);
+  }
 };
 }  // namespace lrcnn::host

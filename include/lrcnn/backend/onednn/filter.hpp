@@ -1,0 +1,139 @@
+#pragma once
+// What the library offers for a convolution, and the layout in which its filter is packed.
+//
+// A filter is packed once and then read by slabs of many heights, so its layout must not depend on the slab: it is
+// what the library prefers for the layer's whole map (choose_filter), and every slab's primitive is made to take it.
+// A layer that the library would only serve by its reference code is left to our own loops, slabs and whole map alike.
+#include <lrcnn/backend/onednn/convert.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+namespace lrcnn::onednn {
+/// What the library offers for a description.
+struct Offer {
+  dnnl::primitive_desc description;
+  MemoryDesc filter, scratch;
+  std::string name;
+  Index bytes() const { return static_cast<Index>(scratch.get_size()); }
+  bool winograd() const { return name.find("wino") != name.npos; }
+};
+/// Whether an implementation beats plain loops and allocates nothing while it runs: no reference code, no matrix
+/// products over unfolded images.
+constexpr bool is_good(std::string_view name) {
+  return name.find("ref") == name.npos && name.find("gemm") == name.npos;
+}
+/// The kernels for 1x1 filters cut the sum over channels in pieces that depend on the number of rows, so slabs would
+/// differ from the whole map in the last bits. The general kernels do not; they are 5 to 8 % slower on the 1x1 layers of
+/// ResNet-50 (2.6.3, one core, batch 4).
+constexpr bool is_slab_exact(std::string_view name) { return name.find("1x1") == name.npos; }
+/// The library's implementation of one pass (forward, backward_data, backward_parameters), if it has a good one.
+/// `exact`: forward gives the same bits for slabs of all heights.
+inline std::optional<Offer> offer(const Library& library, Op op, const ConvDesc& d, bool exact = false) {
+  const auto taken = [&](const dnnl::primitive_desc& pd, const MemoryDesc& filter) -> std::optional<Offer> {
+    Offer o{pd, filter, pd.scratchpad_desc(), pd.impl_info_str()};
+    const bool as_asked = o.winograd() == (d.algorithm == dnnl::algorithm::convolution_winograd);
+    return is_good(o.name) && as_asked ? std::optional<Offer>(std::move(o)) : std::nullopt;
+  };
+  if (op == Op::forward) {
+    const auto wanted = [&](std::string_view name) { return !exact || is_slab_exact(name); };
+    if (const auto pd = api::forward(library, d, wanted)) return taken(pd, pd.weights_desc());
+  } else if (op == Op::backward_data) {
+    if (const auto pd = api::backward_data(library, d)) return taken(pd, pd.weights_desc());
+  } else if (const auto pd = api::backward_parameters(library, d)) {
+    return taken(pd, pd.diff_weights_desc());
+  }
+  return {};
+}
+namespace detail {
+/// The layout that an algorithm prefers for a layer's whole map, if we know it by name and it fits into the plan's room.
+inline std::optional<Tag> preferred_filter(const Library& library, const Target& target, const Node& node, Op op,
+                                           dnnl::algorithm algorithm) {
+  ConvDesc d = conv_desc(node, target, node.in.n, {0, node.in.h}, {0, node.out.h});
+  d.algorithm = algorithm;
+  const auto any = offer(library, op, d);
+  if (!any) return {};
+  const auto fits = [&](const MemoryDesc& m) { return static_cast<Index>(m.get_size()) <= target.packed_bytes(node); };
+  const auto tags = filter_tags(target.channel_block, d.filter.size() == 5);
+  for (const Tag tag : tags)
+    if (any->filter == tagged(d.filter, tag) && fits(any->filter)) return tag;
+  for (const Tag tag : tags) {   // it prefers a layout that we do not know; it may take one that we do
+    d.w = tagged(d.filter, tag);
+    if (fits(d.w) && offer(library, op, d)) return tag;
+  }
+  return {};
+}
+/// Workspace that the thinnest slab needs under Winograd; -1 if the library does not offer it.
+inline Index least_winograd_bytes(const Library& library, const Target& target, const Node& node, Op op) {
+  const Range out{0, 1}, in = in_rows(row_axis(node.layer.window), out, node.in.h);
+  if (in.empty()) return -1;
+  ConvDesc d = conv_desc(node, target, 1, in, out);
+  d.algorithm = dnnl::algorithm::convolution_winograd;
+  const auto least = offer(library, op, d);
+  return least ? least->bytes() : -1;
+}
+}  // namespace detail
+/// The layout of a layer's packed filter, or of its filter's gradient, in one pass; nothing if our own loops run.
+/// The data gradient's layouts differ between the two kinds of arithmetic, the others' do not.
+/// Post:    depends on the arguments and the library alone; takes at most target.packed_bytes(node)
+inline std::optional<Tag> choose_filter(const Library& library, const Target& target, const Node& node, Op op,
+                                        Arithmetic arithmetic, Index workspace_bytes) {
+  if (node.layer.kind != Kind::conv || !channels_of(node, target).served) return {};
+  if (op == Op::backward_data && arithmetic != Arithmetic::direct) {
+    const Index least = detail::least_winograd_bytes(library, target, node, op);
+    if (least >= 0 && (arithmetic == Arithmetic::winograd || least <= workspace_bytes))
+      if (const auto tag = detail::preferred_filter(library, target, node, op, dnnl::algorithm::convolution_winograd))
+        return tag;
+  }
+  return detail::preferred_filter(library, target, node, op, dnnl::algorithm::convolution_direct);
+}
+/// A change of a filter's layout. The library's own scratch for it, if any, is a few bytes.
+class Reorder {
+ public:
+  Reorder() = default;
+  Reorder(const Library& library, const MemoryDesc& from, const MemoryDesc& to, bool add = false) {
+    const dnnl::reorder::primitive_desc pd(library.engine, from, library.engine, to, attributes(add));
+    const MemoryDesc scratch = pd.scratchpad_desc();
+    scratch_.resize(scratch.get_size());
+    call_ = Call(library, dnnl::reorder(pd), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {DNNL_ARG_SCRATCHPAD, scratch}});
+  }
+  void run(const Library& library, const void* from, void* to) {
+    call_.bind_all({from, to, scratch_.data()});
+    call_.run(library);
+  }
+
+ private:
+  Call call_;
+  std::vector<std::byte> scratch_;
+};
+/// A filter's way between the canonical layout and the packed one of a pass.
+class PackedFilter {
+ public:
+  PackedFilter(const Library& library, const Target& target, const Node& node, Op op, Arithmetic arithmetic,
+               Index workspace_bytes)
+      : tag_(choose_filter(library, target, node, op, arithmetic, workspace_bytes)) {
+    if (!tag_) return;
+    const Index groups = node.layer.groups;
+    const Dims dims = filter_dims(groups, node.in.c, node.out.c, node.layer.window.kernel);
+    const MemoryDesc packed = tagged(dims, *tag_), canonical = tagged(dims, groups > 1 ? Tag::goihw : Tag::oihw);
+    if (op == Op::backward_parameters) {
+      write_ = Reorder(library, packed, canonical);
+      add_ = Reorder(library, packed, canonical, true);
+    } else {
+      pack_ = Reorder(library, canonical, packed);
+    }
+  }
+  /// None: the layer is not the library's in this pass.
+  const std::optional<Tag>& tag() const { return tag_; }
+  void pack(const Library& library, const float* canonical, float* packed) { pack_.run(library, canonical, packed); }
+  /// Writes or adds a gradient.
+  void unpack(const Library& library, const float* packed, float* canonical, bool accumulate) {
+    (accumulate ? add_ : write_).run(library, packed, canonical);
+  }
+
+ private:
+  std::optional<Tag> tag_;
+  Reorder pack_, write_, add_;
+};
+}  // namespace lrcnn::onednn
