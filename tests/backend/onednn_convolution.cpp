@@ -87,7 +87,7 @@ TEST_CASE("onednn convolutions agree with the reference, whole maps and slabs") 
       }
   }
 }
-TEST_CASE("forward of direct slabs is bit-identical to the rows of the whole map") {
+TEST_CASE("forward of direct slabs is bit-identical to the rows of the whole map, and for images alone") {
   Onednn onednn(2);
   std::vector<Case> all = cases;
   all.push_back({2, 128, 28, 28, 128, {.kernel = 3, .pad = 1}});
@@ -98,30 +98,34 @@ TEST_CASE("forward of direct slabs is bit-identical to the rows of the whole map
   for (const Case& c : all) {
     const Node node = node_of(conv(c.k, c.window, c.groups, c.bias), {c.n, c.c, c.h, c.w});
     CAPTURE(text(c));
-    const auto forward = [&](Range out) {
-      auto slab = std::make_unique<Slab<Onednn>>(node, out, Options{});
+    const auto forward = [&](const Node& part, Range out) {
+      auto slab = std::make_unique<Slab<Onednn>>(part, out, Options{});
       slab->step(onednn, Op::pack_forward);
       slab->step(onednn, Op::forward);
       return slab;
     };
-    const auto whole = forward({0, node.out.h});
-    for (const Range out : cuts(node.out.h)) {
-      const auto slab = forward(out);
+    const auto whole = forward(node, {0, node.out.h});
+    const auto same = [&](const Slab<Onednn>& slab) {
       Index different = 0;
-      slab->y.each([&](Index i, Index k, Index row, Index column, float& e) {
+      slab.y.each([&](Index i, Index k, Index row, Index column, float& e) {
         different += std::memcmp(&e, &whole->y.view(i, k, row, column), sizeof(float)) != 0;
       });
       CHECK(different == 0);
-    }
+    };
+    for (const Range out : cuts(node.out.h)) same(*forward(node, out));
+    if (c.n > 1) same(*forward(node_of(conv(c.k, c.window, c.groups, c.bias), {1, c.c, c.h, c.w}), {0, node.out.h}));
   }
 }
 TEST_CASE("Winograd agrees with the reference and is used where the library has it") {
   Onednn onednn(2);
   Reference<double> reference;
   const std::vector<Case> some{{2, 16, 12, 14, 32, {.kernel = 3, .pad = 1}},
-                               {1, 64, 33, 30, 64, {.kernel = 3, .pad = 1}},
-                               {2, 128, 28, 28, 64, {.kernel = 3, .pad = 1}, 1, false},
+                               {1, 64, 21, 14, 64, {.kernel = 3, .pad = 1}},
+                               {2, 128, 12, 12, 64, {.kernel = 3, .pad = 1}, 1, false},
                                {1, 20, 18, 18, 40, {.kernel = 3, .pad = 1}},
+                               {2, 32, 17, 19, 32, {.kernel = 3, .pad = {1, 0, 0, 1}}},
+                               {2, 32, 17, 6, 32, {.kernel = 3, .pad = {0, 1, 1, 0}}},
+                               {1, 16, 19, 20, 16, {.kernel = 3}},
                                {2, 3, 16, 16, 16, {.kernel = 3, .pad = 1}},
                                {2, 32, 16, 16, 16, {.kernel = 5, .stride = 2, .pad = 1}}};
   Index used = 0;
@@ -140,11 +144,40 @@ TEST_CASE("Winograd agrees with the reference and is used where the library has 
   INFO("a machine without AVX-512 has no Winograd");
   WARN(used > 0);
 }
+TEST_CASE("the data gradient's filter is packed for Winograd or not, and read as it was packed") {
+  Onednn onednn(2);
+  Reference<double> reference;
+  const Node node = node_of(conv(64, {.kernel = 3, .pad = 1}), {2, 64, 28, 28});
+  const Index least = onednn::detail::least_winograd_bytes(onednn::Library(), Onednn::target, node, Op::backward_data);
+  if (least < 0) return;   // a machine without AVX-512 has no Winograd
+  const std::vector<double> want = passes(reference, node, {0, 28}).dx;
+  const auto check = [&](const Options& options, Index pack_bytes, bool winograd) {
+    CAPTURE(options.workspace_bytes);
+    CAPTURE(pack_bytes);
+    Slab<Onednn> slab(node, {0, 28}, options);
+    auto pack = slab.operands(Op::pack_backward);
+    pack.workspace_bytes = pack_bytes;
+    auto prepared = onednn.prepare(pack);
+    const auto o = slab.operands(Op::backward_data);
+    auto gradient = onednn.prepare(o);
+    onednn.run(prepared, pack);
+    onednn.run(gradient, o);
+    CHECK((onednn.implementation(o).find("wino") != std::string::npos) == winograd);
+    CHECK(relative(slab.dx.values(), want) <= 1e-5);
+  };
+  const Options enough{.arithmetic = Arithmetic::fastest, .workspace_bytes = 256_MiB};
+  check(enough, enough.workspace_bytes, true);
+  check(enough, 0, false);   // a step that packs without a workspace packs for direct arithmetic
+  check({.arithmetic = Arithmetic::fastest, .workspace_bytes = least}, least, false);   // repacked in the workspace
+  check({.arithmetic = Arithmetic::fastest, .workspace_bytes = least - 1}, least - 1, false);
+  check({.arithmetic = Arithmetic::fastest, .workspace_bytes = 0}, 0, false);
+  check({.arithmetic = Arithmetic::winograd, .workspace_bytes = 256_MiB}, 0, true);
+}
 TEST_CASE("a rerun is bit-identical, with gradients written and added") {
   for (const Arithmetic arithmetic : {Arithmetic::direct, Arithmetic::fastest})
     for (const bool accumulate : {false, true}) {
       const Options options{.arithmetic = arithmetic, .workspace_bytes = 64_MiB, .accumulate = accumulate};
-      const Node node = node_of(conv(72, {.kernel = 3, .pad = 1}), {5, 48, 30, 30});
+      const Node node = node_of(conv(72, {.kernel = 3, .pad = 1}), {5, 48, 30, 20});
       Onednn first(2), second(2);
       const Passes a = passes(first, node, {3, 20}, options), b = passes(first, node, {3, 20}, options);
       const Passes c = passes(second, node, {3, 20}, options);
@@ -243,7 +276,7 @@ TEST_CASE("too little workspace is refused with the layer, the bytes and the rem
   };
   Slab<Onednn> enough(node, {0, 28}, {});
   const Index needed = onednn.workspace_bytes(enough.operands(Op::backward_parameters));
-  REQUIRE(needed > 0);
+  if (needed == 0) return;   // other kernels, on another machine
   const std::string bytes = std::to_string(needed);
   CHECK(message(Op::backward_parameters, {.workspace_bytes = needed - 1}) ==
         "lrcnn: layer 'block1.conv2', backward_parameters of convolution to rows 0 to 28, needs " + bytes +

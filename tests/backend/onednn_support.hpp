@@ -6,27 +6,25 @@
 #include <lrcnn/core/rng.hpp>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 namespace test {
 using namespace lrcnn;
-/// 64-byte aligned storage, poisoned with not-a-number.
+/// 64-byte aligned storage, poisoned with not-a-number unless it is only scratch.
 template <class T>
 class Storage {
  public:
   Storage() : Storage(0) {}
-  explicit Storage(Index count)
-      : bytes_(static_cast<std::size_t>(count) * sizeof(T) + 64), count_(static_cast<std::size_t>(count)) {
-    std::fill_n(data(), count_, static_cast<T>(NAN));
+  explicit Storage(Index count, bool poison = true)
+      : bytes_(new std::byte[static_cast<std::size_t>(count) * sizeof(T) + 64]), count_(static_cast<std::size_t>(count)) {
+    if (poison) std::fill_n(data(), count_, static_cast<T>(NAN));
   }
-  T* data() {
-    const auto at = reinterpret_cast<std::uintptr_t>(bytes_.data());
-    return reinterpret_cast<T*>((at + 63) / 64 * 64);
-  }
+  T* data() const { return reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(bytes_.get()) + 63) / 64 * 64); }
   std::size_t size() const { return count_; }
 
  private:
-  std::vector<std::byte> bytes_;
+  std::unique_ptr<std::byte[]> bytes_;
   std::size_t count_;
 };
 /// Rows of a tensor with its memory.
@@ -125,7 +123,7 @@ class Slab {
   Slab(const Node& n, Range out, const Options& options)
       : node(n), options_(options), in_(input_rows(n, out, options)), x(B::target, n.in, in_), dx(B::target, n.in, in_),
         y(B::target, n.out, out), dy(B::target, n.out, out), packed_(B::target.packed_bytes(n) / Index(sizeof(T))),
-        scratch_(Index(packed_.size())), workspace_(options.workspace_bytes / Index(sizeof(T)) + 1) {
+        scratch_(Index(packed_.size())), workspace_(options.workspace_bytes / Index(sizeof(T)) + 1, false) {
     x.fill(n.in, 1);
     dy.fill(n.out, 2);
     const auto shapes = parameter_shapes(n.layer, n.in);

@@ -63,6 +63,16 @@ TEST_CASE("atomic file: what cannot be written says path, reason and remedy") {
   CHECK(error_of([&] { write("/dev/null", "x"); }).find("'/dev/null' cannot be written: ") != std::string::npos);
   CHECK(folder.count() == 1);
 }
+TEST_CASE("atomic file: whether a file can be written is known beforehand, by the same words, and changes nothing") {
+  const TemporaryFolder folder;
+  write(folder / "file", "old");
+  check_writable(folder / "file");
+  check_writable(folder / "new");
+  CHECK(read(folder / "file") == "old");
+  for (const auto& path : {folder / "no/state", folder / "file/state", folder.path(), std::filesystem::path("/dev/null")})
+    CHECK(error_of([&] { check_writable(path); }) == error_of([&] { write(path, "x"); }));
+  CHECK(folder.count() == 1);
+}
 TEST_CASE("atomic file: a write that fails half-way leaves the old file and nothing else") {
   const TemporaryFolder folder;
   const auto path = folder / "state";

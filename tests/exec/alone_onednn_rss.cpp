@@ -14,7 +14,7 @@ TEST_CASE("resident memory grows by the planned peak on oneDNN") {
   std::vector<float> gradients(problem.parameters.size(), 1.0f);
   Onednn backend(2);
   for (const PolicySpec& policy :
-       {Policy<Share<7>, CheckpointAt<"pool2", "pool3">, RecomputeAll>::value, Policy<Column>::value}) {
+       {Policy<Stages<Share<6>, Share<3>, Column>, CheckpointAt<"pool2", "pool3">, RecomputeAll>::value, Policy<Column>::value}) {
     INFO(to_string(policy));
     Executor<Onednn> executor(make_plan(problem.table, policy, Onednn::target), backend, problem.parameters.data(), gradients.data());
     const Index planned = executor.plan().peak_bytes();

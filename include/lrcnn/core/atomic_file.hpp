@@ -89,6 +89,22 @@ inline void flush_folder(const std::filesystem::path& folder) {
   static_cast<void>(::fsync(descriptor));
   ::close(descriptor);
 }
+/// The file that writing to a path replaces: what a symbolic link points to. Throws if it is none that may be replaced.
+inline std::filesystem::path write_target(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::path target = path;
+  if (std::filesystem::is_symlink(path, error)) {
+    target = std::filesystem::weakly_canonical(path, error);
+    if (error) throw cannot_write(path, error.value());
+  }
+  const auto status = std::filesystem::status(target, error);
+  if (std::filesystem::is_directory(status) || !target.has_filename()) throw cannot_write(path, EISDIR);
+  if (std::filesystem::exists(status)) {
+    if (!std::filesystem::is_regular_file(status)) throw cannot_write(path, EINVAL);
+    if (::access(target.c_str(), W_OK) != 0) throw cannot_write(path, errno);
+  }
+  return target;
+}
 }  // namespace detail
 /// Writes a file that replaces the one of that name, if any, in one go.
 /// Post:    the file holds exactly `bytes` and is on the disk; access rights of a file that was there are kept, a
@@ -96,21 +112,17 @@ inline void flush_folder(const std::filesystem::path& folder) {
 /// Errors:  DataError with path and reason; then the file is as it was before and nothing is left beside it
 /// Cost:    one write and one flush to the disk
 inline void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  std::error_code error;
-  std::filesystem::path target = path;
-  if (std::filesystem::is_symlink(path, error)) {
-    target = std::filesystem::weakly_canonical(path, error);
-    if (error) throw detail::cannot_write(path, error.value());
-  }
-  const auto status = std::filesystem::status(target, error);
-  if (std::filesystem::is_directory(status) || !target.has_filename()) throw detail::cannot_write(path, EISDIR);
-  if (std::filesystem::exists(status)) {
-    if (!std::filesystem::is_regular_file(status)) throw detail::cannot_write(path, EINVAL);
-    if (::access(target.c_str(), W_OK) != 0) throw detail::cannot_write(path, errno);
-  }
+  const std::filesystem::path target = detail::write_target(path);
   detail::TemporaryFile file(target);
   if (!file.created() || !file.write(bytes) || !file.finish() || !file.rename(target))
     throw detail::cannot_write(path, errno);
   detail::flush_folder(target.parent_path());
+}
+/// Finds out whether a file of that name could be written now, before the work that makes its contents.
+/// Post:    nothing has changed
+/// Errors:  as write_file_atomically
+inline void check_writable(const std::filesystem::path& path) {
+  const detail::TemporaryFile file(detail::write_target(path));
+  if (!file.created()) throw detail::cannot_write(path, errno);
 }
 }  // namespace lrcnn

@@ -100,6 +100,9 @@ class Replay {
                ? plan_.target.mask_bytes(ref.held_images.size(), s.c, ref.held_rows.size(), s.w)
                : plan_.target.index_bytes(ref.held_images.size(), s.c, ref.held_rows.size(), s.w);
   }
+  static bool inside(const Ref& ref, Index image, Index row) {
+    return ref.images.contains({image, image + 1}) && ref.rows.contains({row, row + 1});
+  }
   static bool within(const Ref& ref) { return ref.held_rows.contains(ref.rows) && ref.held_images.contains(ref.images); }
   Extent* extent(const Ref& ref, bool saved, bool writing) {
     const Key key{ref.buffer, ref.offset, ref.held_images.begin, ref.held_images.end, ref.held_rows.begin, ref.held_rows.end};
@@ -138,17 +141,20 @@ class Replay {
   }
   /// The cell at an image and row, which must hold what the Ref says.
   const Cell* read(const Ref& ref, Holds holds, Index image, Index row) {
-    Extent* e = ref.rows.contains({row, row + 1}) ? extent(ref, holds == Holds::saved, false) : nullptr;
+    Extent* e = inside(ref, image, row) ? extent(ref, holds == Holds::saved, false) : nullptr;
     const Cell* cell = e ? &e->cell(image, row) : nullptr;
     if (cell && cell->holds == holds && cell->tensor == ref.tensor) return cell;
     static constexpr std::array<const char*, 5> names{"nothing", "value", "gradient", "saved state", "sum"};
     problem("reads " + std::string(names[static_cast<std::size_t>(holds)]) + " of tensor " + std::to_string(ref.tensor) +
             ", image " + std::to_string(image) + ", row " + std::to_string(row) + ", which is not in buffer " +
-            std::to_string(ref.buffer) + (ref.rows.contains({row, row + 1}) ? "" : " (rows " + show(ref.rows) + " are)"));
+            std::to_string(ref.buffer) + (inside(ref, image, row) ? "" : " (images " + show(ref.images) + " rows " + show(ref.rows) + " are)"));
     return nullptr;
   }
   void write(const Ref& ref, Holds holds, Index image, Index row, std::uint64_t number = 0) {
-    if (Extent* e = extent(ref, holds == Holds::saved, true)) e->cell(image, row) = {holds, ref.tensor, number};
+    if (!inside(ref, image, row))
+      problem("writes image " + std::to_string(image) + ", row " + std::to_string(row) +
+              " of a piece of images " + show(ref.images) + " rows " + show(ref.rows));
+    else if (Extent* e = extent(ref, holds == Holds::saved, true)) e->cell(image, row) = {holds, ref.tensor, number};
   }
   template <class F>
   static void each(const Ref& ref, F f) {
@@ -166,7 +172,28 @@ class Replay {
   }
 
   // ---- steps -------------------------------------------------------------------------------------------------------
+  /// What a step writes shares no byte with what else it touches, unless an activation works in place.
+  void check_apart(const Step& s) {
+    struct Piece {
+      Index begin = 0, end = 0;
+      const Ref* ref = nullptr;
+    };
+    std::vector<Piece> pieces;
+    for (const Ref* r : {&s.x, &s.y, &s.dy, &s.dx, &s.saved})
+      if (*r) pieces.push_back({buffer(r->buffer).offset + r->offset, buffer(r->buffer).offset + r->offset + bytes(*r, r == &s.saved), r});
+    for (const Index id : {s.packed, s.scratch, s.workspace})
+      if (id >= 0) pieces.push_back({buffer(id).offset, buffer(id).offset + buffer(id).bytes, nullptr});
+    const bool backward = s.op == Op::backward_data || s.op == Op::backward_parameters;
+    for (const Piece& w : pieces) {
+      if (w.ref == &s.x || w.ref == &s.dy || (backward && (w.ref == &s.y || w.ref == &s.saved))) continue;   // read only
+      for (const Piece& o : pieces) {
+        const bool in_place = w.ref && o.ref && w.begin == o.begin && w.end == o.end && s.layer >= 0 && can_overwrite(node(s.layer).layer);
+        if (&o != &w && w.begin < o.end && o.begin < w.end && !in_place) problem("writes over what it reads or uses");
+      }
+    }
+  }
   void step(const Step& s) {
+    check_apart(s);
     switch (s.op) {
       case Op::load: each(s.y, [&](Index i, Index r) { write(s.y, Holds::value, i, r); }); break;
       case Op::copy: copy(s); break;
@@ -182,6 +209,7 @@ class Replay {
       case Op::backward_parameters: backward_parameters(s); break;
       case Op::loss:
         each(s.x, [&](Index i, Index r) { read(s.x, Holds::value, i, r); });
+        if (s.dx && (s.x.images != s.dx.images || s.x.rows != s.dx.rows)) problem("the loss of one piece makes the gradient of another");
         if (s.dx) each(s.dx, [&](Index i, Index r) { write(s.dx, Holds::gradient, i, r, seed_gradient(i, r)); });
         break;
     }
@@ -190,9 +218,9 @@ class Replay {
   }
   void copy(const Step& s) {
     if (s.x.tensor != s.y.tensor || s.x.rows != s.y.rows || s.x.images != s.y.images) problem("copies between different rows");
-    Extent* from = extent(s.x, false, false);
     each(s.y, [&](Index i, Index r) {
-      const Holds holds = from && s.x.rows.contains({r, r + 1}) ? from->cell(i, r).holds : Holds::nothing;
+      Extent* from = extent(s.x, false, false);   // each time: writing may have made it be forgotten
+      const Holds holds = from && inside(s.x, i, r) ? from->cell(i, r).holds : Holds::nothing;
       const Cell* cell = read(s.x, holds == Holds::gradient ? Holds::gradient : Holds::value, i, r);
       if (cell) write(s.y, cell->holds, i, r, std::uint64_t{cell->number});
     });

@@ -388,8 +388,8 @@ class Emitter {
     const Index begin = c.n == 0 ? 0 : c.rows->cuts[static_cast<std::size_t>(c.n - 1)];
     const Index end = c.rows->cuts[static_cast<std::size_t>(c.n)];
     for (std::size_t g = 0; g + 1 < cuts.size(); ++g) {
+      const Ref to = state_ref(c, t, c.stage->backward, static_cast<Index>(g) + 1);   // declared in the first slab in any case
       if (Sink::every_turn && (cuts[g] <= begin || cuts[g] > end)) continue;
-      const Ref to = state_ref(c, t, c.stage->backward, static_cast<Index>(g) + 1);
       move(c, Op::copy, with_rows(hold, to.rows), to);
       if (!Sink::every_turn) break;
     }

@@ -20,13 +20,13 @@ void parallel_for(Index count, int threads, F&& f) {
   for (Index i = 0; i < count; ++i) f(i);
 }
 /// Threads that are worth waking for this much work, in elements of a memory-bound loop.
-/// Source:  two threads overtake one between 8192 and 16384 elements of a ReLU with mask bits in float (3 us; two cores
-///          of an AMD EPYC, AVX2, libgomp)
+/// Source:  two threads overtake one between 8192 and 16384 elements of a ReLU with mask bits in float (3 us; two
+///          cores of an AMD EPYC, AVX2, libgomp)
 constexpr int useful_threads(Index elements, int threads) {
   return static_cast<int>(std::clamp<Index>(elements / 8192, 1, std::max(threads, 1)));
 }
-/// Calls f(image, channel block, rows) for groups of rows that cover a view, one after the other in memory; rows are
-/// absolute. `weight`: work per stored element. Groups are large enough for what is found out once per group.
+/// Calls f(image, channel block, rows) for groups of rows that cover a view; rows are absolute, and those of a group
+/// lie one after the other in memory. `weight`: work per stored element.
 template <class V, class F>
 void for_row_groups(const V& view, int threads, F&& f, Index weight = 1) {
   if (view.rows <= 0) return;

@@ -1,6 +1,6 @@
 #pragma once
 // One pass of a convolution over slabs of one shape, as a primitive of the library.
-#include <lrcnn/backend/onednn/filter.hpp>
+#include <lrcnn/backend/onednn/winograd.hpp>
 namespace lrcnn::onednn {
 class Convolution {
  public:
@@ -57,6 +57,14 @@ class Convolution {
   }
 
  private:
+  static std::optional<Offer> offer_winograd(const Library& library, Op op, ConvDesc d) {
+    if (op == Op::backward_data && d.pad_begin[0] != d.pad_end[0]) {
+      static const RowPadding padding = winograd_row_padding(library);
+      if (padding == RowPadding::unusable) return {};
+      if (padding == RowPadding::exchanged) std::swap(d.pad_begin[0], d.pad_end[0]);
+    }
+    return offer(library, op, d);
+  }
   /// The implementation for this slab, with its filter's layout in d.w. Where a data gradient's filter is packed for
   /// Winograd and this slab's scratch does not fit, direct arithmetic takes a copy of the filter in its own layout,
   /// made in the workspace: smaller than any Winograd scratch, and little work beside a slab that is so large.
@@ -65,7 +73,7 @@ class Convolution {
     for (const bool winograd : {true, false}) {
       if (winograd && o.arithmetic == Arithmetic::direct) continue;
       d.algorithm = winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
-      auto found = offer(library, o.op, d, o.arithmetic == Arithmetic::direct);
+      auto found = winograd ? offer_winograd(library, o.op, d) : offer(library, o.op, d, o.arithmetic == Arithmetic::direct);
       if (!found && !winograd && o.op != Op::backward_parameters && o.arithmetic != Arithmetic::direct) {
         d.w = tagged(d.filter, Tag::any);
         if (!(found = offer(library, o.op, d))) continue;

@@ -1,0 +1,11 @@
+#pragma once
+// The backend of the examples and the benchmark: oneDNN where this build links it, else the plain loops of the reference.
+#ifdef LRCNN_WITH_ONEDNN
+#include <lrcnn/backend/onednn.hpp>
+using Cpu = lrcnn::Onednn;
+inline constexpr bool cpu_is_fast = true;
+#else
+#include <lrcnn/backend/reference.hpp>
+using Cpu = lrcnn::Reference<float>;
+inline constexpr bool cpu_is_fast = false;
+#endif

@@ -1,0 +1,68 @@
+// The checker passes the plans of thousands of random networks, policies, targets and options. That it reports corrupted
+// ones is tested in alone_checker_sensitivity.cpp.
+#include <lrcnn/plan/checker.hpp>
+#include <doctest/doctest.h>
+#include <string>
+#include "support/random_network.hpp"
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+// Custom layers that are only planned, never run: all combinations of what a backward pass may want.
+constexpr ParameterShapes one_parameter(const Layer&, const Shape& in) {
+  ParameterShapes shapes;
+  shapes.add({.name = "scale", .extents = {in.c, 1, 1, 1}});
+  return shapes;
+}
+constexpr CustomLayer reads_output{.name = "reads_output", .needs_input = false, .needs_output = true};
+constexpr CustomLayer reads_both{.name = "reads_both", .needs_input = true, .needs_output = true, .cheap = false, .parameters = one_parameter};
+constexpr CustomLayer reads_nothing{.name = "reads_nothing", .needs_input = false, .needs_output = false, .pointwise = true};
+constexpr CustomLayer pointwise_output{.name = "pointwise_output", .needs_input = false, .needs_output = true, .pointwise = true, .parameters = one_parameter};
+ExtraLayers custom_layers() {
+  return {{.kind = Kind::custom, .window = {.kernel = 3, .pad = 1}, .custom = &reads_output},
+          {.kind = Kind::custom, .window = {.kernel = 2, .stride = 2}, .custom = &reads_both},
+          {.kind = Kind::custom, .custom = &reads_nothing},
+          {.kind = Kind::custom, .custom = &pointwise_output}};
+}
+Target random_target(Dice& dice) {
+  return {.element_bytes = dice.pick({4, 8, 2}), .channel_block = dice.pick({1, 8, 16}), .plain_channels = dice.pick({0, 3}),
+          .alignment = dice.pick({64, 64, 4096}), .packs_weights = dice.chance(0.5)};
+}
+std::string first_problem(const Plan& plan) {
+  const auto problems = check_plan(plan);
+  return problems.empty() ? "" : problems[0];
+}
+}  // namespace
+TEST_CASE("plans of random networks, policies, targets and options have no problems") {
+  const ExtraLayers extra = custom_layers();
+  Index plans = 0, infeasible = 0, packing = 0, steps = 0, sliced = 0;
+  for (std::uint64_t seed = 1; plans < 4500; ++seed) {
+    Dice dice(seed);
+    const RandomNetwork net = random_network(dice, 9, dice.chance(0.3) ? extra : ExtraLayers{});
+    PolicySpec policy = random_policy(dice, net);
+    policy.workspace_bytes = dice.pick({0, 1, 64, 5000});
+    const Target target = random_target(dice);
+    const PlanOptions options{.training = dice.chance(0.85), .input_gradient = dice.chance(0.5)};
+    INFO("seed ", seed, ", ", to_string(policy));
+    try {
+      const Plan plan = make_plan(make_table(net.layers, net.input), policy, target, options);
+      const auto problem = first_problem(plan);
+      bool aligned = true, nested = true;
+      for (const Buffer& b : plan.buffers) aligned = aligned && b.offset % target.alignment == 0 && b.bytes % target.alignment == 0;
+      for (const Stage& s : plan.stages) sliced += s.forward.slabs() > 1, nested = nested && s.first < s.last;
+      if (!problem.empty() || !aligned || !nested || arena_size(plan.table, policy, target, options) != plan.arena) {
+        CHECK(problem == "");
+        CHECK(aligned);
+        CHECK(arena_size(plan.table, policy, target, options) == plan.arena);
+      }
+      ++plans;
+      packing += target.packs_weights;
+      steps += static_cast<Index>(plan.steps.size());
+    } catch (const PlanError& e) {
+      if (std::string(e.what()).find("feasible count") == std::string::npos) CHECK(std::string(e.what()) == "");
+      ++infeasible;
+    }
+  }
+  MESSAGE(plans << " plans of " << steps << " steps, " << sliced << " stages cut, " << packing << " plans pack filters, " << infeasible << " requests refused");
+  CHECK(packing > 1500);
+  CHECK(sliced > 4000);
+}
