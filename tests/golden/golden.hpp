@@ -108,7 +108,8 @@ struct WeightedSum {
   static constexpr std::string_view name = "weighted_sum";
   GoldenNumbers g{};
   template <class T>
-  void operator()(const View<const T>& y, std::span<const std::int32_t>, const View<T>& dx, double scale, LossResult& result) const {
+  void operator()(const View<const T>& y, std::span<const std::int32_t>, const View<T>& dx, double scale,
+                  LossResult& result) const {
     for (Index n = 0; n < y.n; ++n, ++result.count)
       for (Index c = 0; c < y.c; ++c)
         for (Index h = 0; h < y.rows; ++h)
@@ -123,10 +124,12 @@ struct WeightedSum {
 template <class T>
 Problem<T> golden_problem(const GoldenCase& c) {
   Problem<T> problem(c.layers, c.input, 0);
-  if (problem.layout.size() != c.parameters.size()) throw std::runtime_error("golden case " + c.name + ": parameters");
+  if (problem.layout.size() != c.parameters.size())
+    throw std::runtime_error("golden case " + c.name + ": parameters");
   for (std::size_t p = 0; p < problem.layout.size(); ++p) {
     const auto values = elements_of(problem.layout[p], std::span<T>(problem.parameters));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(c.parameters[p](static_cast<Index>(i)));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<T>(c.parameters[p](static_cast<Index>(i)));
   }
   for (std::size_t i = 0; i < problem.images.size(); ++i) {
     const double v = c.x(static_cast<Index>(i));
@@ -141,26 +144,28 @@ template <class B, class T = typename B::element>
 Outcome<T> run_golden(const GoldenCase& c, const Problem<T>& problem, const PolicySpec& policy, B& backend) {
   Outcome<T> outcome;
   outcome.gradients.assign(problem.parameters.size(), static_cast<T>(std::nan("")));
-  Executor<B> executor(make_plan(problem.table, policy, B::target, {.training = true, .input_gradient = true}), backend,
-                       problem.parameters.data(), outcome.gradients.data());
+  Executor<B> executor(make_plan(problem.table, policy, B::target, {.training = true, .input_gradient = true}),
+                       backend, problem.parameters.data(), outcome.gradients.data());
   T* memory = reinterpret_cast<T*>(executor.arena().data());
   std::fill(memory, memory + executor.arena().bytes() / static_cast<Index>(sizeof(T)), static_cast<T>(std::nan("")));
   const MemorySource<T> source(problem.images.data(), problem.table.input);
-  outcome.loss = c.labels.empty() ? executor.run(source, problem.labels, WeightedSum{c.g}) : executor.run(source, problem.labels);
+  outcome.loss = c.labels.empty() ? executor.run(source, problem.labels, WeightedSum{c.g})
+                                  : executor.run(source, problem.labels);
   outcome.output = dense_copy<T>(executor.output());
   outcome.input_gradient = dense_copy<T>(executor.input_gradient());
   outcome.peak = executor.plan().peak_bytes();
   return outcome;
 }
-/// How far a tensor is from its golden values, as a share of its own norm: the stored elements, the norm, the sum (over
-/// the square root of the count) and the inner product, whichever is worst.
+/// How far a tensor is from its golden values, as a share of its own norm: the stored elements, the norm, the sum
+/// (over the square root of the count) and the inner product, whichever is worst.
 template <class T>
 double golden_difference(const GoldenFile& file, const GoldenTensor& golden, std::span<const T> ours) {
   if (static_cast<Index>(ours.size()) != golden.count) return INFINITY;
   double distance = 0, norm = 0;
   for (std::size_t i = 0; i < golden.values.size(); ++i) {
     const double d =
-        static_cast<double>(ours[static_cast<std::size_t>(file.element(static_cast<Index>(i), golden.count))]) - golden.values[i];
+        static_cast<double>(ours[static_cast<std::size_t>(file.element(static_cast<Index>(i), golden.count))]) -
+        golden.values[i];
     distance += d * d;
     norm += golden.values[i] * golden.values[i];
   }
@@ -170,21 +175,22 @@ double golden_difference(const GoldenFile& file, const GoldenTensor& golden, std
     squares += v * v, sum += v, dot += v * GoldenNumbers{1}(static_cast<Index>(i));
   }
   const double whole = golden.norm > 0 ? golden.norm : 1;
-  const double worst = std::max({std::sqrt(distance / (norm > 0 ? norm : 1)), std::abs(std::sqrt(squares) - golden.norm) / whole,
-                                 std::abs(sum - golden.sum) / whole / std::sqrt(static_cast<double>(golden.count)),
-                                 std::abs(dot - golden.dot) / whole});
+  const double worst =
+      std::max({std::sqrt(distance / (norm > 0 ? norm : 1)), std::abs(std::sqrt(squares) - golden.norm) / whole,
+                std::abs(sum - golden.sum) / whole / std::sqrt(static_cast<double>(golden.count)),
+                std::abs(dot - golden.dot) / whole});
   return std::isnan(distance + squares) ? INFINITY : worst;
 }
 /// The largest difference of an outcome from a case, and the tensor that has it.
 template <class T>
-std::pair<double, std::string> golden_difference(const GoldenFile& file, const GoldenCase& c, const Problem<T>& problem,
-                                                 const Outcome<T>& outcome) {
+std::pair<double, std::string> golden_difference(const GoldenFile& file, const GoldenCase& c,
+                                                 const Problem<T>& problem, const Outcome<T>& outcome) {
   const std::vector<double> loss{outcome.loss.mean()};
   std::pair<double, std::string> worst{0, "none"};
   Index seen = 0;
   for (const GoldenTensor& t : c.tensors) {
     double d = INFINITY;
-    if (t.name == "loss") {   // a sum of terms that cancel: as a share of their size where that is larger
+    if (t.name == "loss") {  // a sum of terms that cancel: as a share of their size where that is larger
       d = std::abs(outcome.loss.mean() - t.sum) / std::max(1.0, std::abs(t.sum));
     } else if (t.name == "y") {
       d = golden_difference<T>(file, t, outcome.output);

@@ -229,3 +229,85 @@ TEST_CASE("corrupted plans are reported") {
   CHECK(all.found * 100 >= all.effective * 95);
   CHECK(all.missed == 0);
 }
+TEST_CASE("plans whose packed filters are missing, of another layer or of the other direction are reported") {
+  // A filter that is packed anew in every slab may survive from the slab before: dropping one pack may do no harm.
+  Index dropped = 0, one_dropped = 0, one_found = 0, turned = 0, strange = 0, late = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    Dice dice(seed + 800000);
+    const RandomNetwork net = random_network(dice, 6);
+    const PolicySpec policy = random_policy(dice, net);
+    const Target target{.channel_block = 8, .packs_weights = true};
+    INFO("seed ", seed, ", ", to_string(policy));
+    Plan sound;
+    try {
+      sound = make_plan(make_table(net.layers, net.input), policy, target, {.input_gradient = true});
+    } catch (const PlanError&) {
+      continue;
+    }
+    const auto packs = [](const Step& s) { return s.op == Op::pack_forward || s.op == Op::pack_backward; };
+    const Index at = some_step(sound, dice, packs);
+    if (at < 0) continue;
+    const Step pack = sound.steps[static_cast<std::size_t>(at)];
+    REQUIRE(check_plan(sound).empty());
+    Plan none = sound;
+    std::erase_if(none.steps, [&](const Step& s) { return s.op == pack.op && s.layer == pack.layer && s.packed == pack.packed; });
+    CHECK(!check_plan(none).empty());
+    ++dropped;
+    Plan one = sound;
+    one.steps.erase(one.steps.begin() + at);
+    one_found += !check_plan(one).empty();
+    ++one_dropped;
+    Plan turn = sound;
+    Op& op = turn.steps[static_cast<std::size_t>(at)].op;
+    op = op == Op::pack_forward ? Op::pack_backward : Op::pack_forward;
+    CHECK(!check_plan(turn).empty());
+    ++turned;
+    for (Index l = 0; l < sound.table.size(); ++l)
+      if (l != pack.layer && sound.table.node(l).layer.kind == Kind::conv) {
+        Plan other = sound;
+        other.steps[static_cast<std::size_t>(at)].layer = l;
+        CHECK(!check_plan(other).empty());
+        ++strange;
+      }
+    Plan after = sound;   // the pack comes behind the step that wants it
+    for (std::size_t i = static_cast<std::size_t>(at); i + 1 < after.steps.size(); ++i) {
+      std::swap(after.steps[i], after.steps[i + 1]);
+      if (after.steps[i].packed == pack.packed) break;
+    }
+    late += !check_plan(after).empty();
+  }
+  MESSAGE(dropped << " filters not packed, " << turned << " packed the other way, " << strange << " of another layer: all found; one of several packs dropped: " << one_found << " of " << one_dropped << " found, too late: " << late);
+  CHECK(dropped > 100);
+  CHECK(strange > 50);
+  CHECK(one_found * 2 > one_dropped);
+  CHECK(late * 2 > one_dropped);
+}
+TEST_CASE("a plan cut short, without steps or without results is reported") {
+  Dice dice(1);
+  const RandomNetwork net = random_network(dice, 6);
+  const Plan sound = make_plan(make_table(net.layers, net.input), {}, {}, {.input_gradient = true});
+  Plan none = sound;
+  none.steps.clear();
+  CHECK(!check_plan(none).empty());
+  for (std::size_t keep = 1; keep < sound.steps.size(); ++keep) {
+    Plan cut = sound;
+    cut.steps.resize(keep);
+    CHECK(!check_plan(cut).empty());
+  }
+  CHECK(check_plan(sound).empty());
+  Plan small = sound;
+  small.arena.bytes /= 2;
+  CHECK(check_plan(small)[0].find("ends beyond the arena") != std::string::npos);
+}
+TEST_CASE("a problem names the step, its layer, stage and slab") {
+  Dice dice(3);
+  const RandomNetwork net = random_network(dice, 6);
+  Plan plan = make_plan(make_table(net.layers, net.input), {});
+  const Index i = some_step(plan, dice, [](const Step& s) { return s.op == Op::backward_parameters; });
+  REQUIRE(i >= 0);
+  plan.steps[static_cast<std::size_t>(i)].accumulate = true;
+  const auto& step = plan.steps[static_cast<std::size_t>(i)];
+  CHECK(check_plan(plan)[0] == "step " + std::to_string(i) + " (backward_parameters " +
+                                   std::string(plan.table.node(step.layer).layer.name.view()) + ", stage " + std::to_string(step.stage) +
+                                   ", slab 0): a filter gradient is written twice, or added to nothing");
+}

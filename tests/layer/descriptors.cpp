@@ -1,0 +1,130 @@
+// Descriptors as constants: what each type says about its layer.
+#include <lrcnn/layer/activation.hpp>
+#include <lrcnn/layer/concepts.hpp>
+#include <lrcnn/layer/conv.hpp>
+#include <lrcnn/layer/linear.hpp>
+#include <lrcnn/layer/pointwise.hpp>
+#include <lrcnn/layer/pool.hpp>
+#include <doctest/doctest.h>
+#include <set>
+#include <string>
+using namespace lrcnn;
+namespace {
+struct NoLayer {};
+struct WrongLayer {
+  static constexpr int layer() { return 1; }
+};
+struct OwnLayer {
+  static constexpr Layer layer() { return {.kind = Kind::conv, .window = {.kernel = 2}, .channels = 5}; }
+};
+struct Square {
+  static constexpr std::string_view name = "square";
+  template <class T>
+  static T value(T x) {
+    return x * x;
+  }
+  template <class T>
+  static T derivative(T x) {
+    return 2 * x;
+  }
+};
+struct NoDerivative {
+  static constexpr std::string_view name = "no derivative";
+  template <class T>
+  static T value(T x) {
+    return x;
+  }
+};
+}  // namespace
+static_assert(LayerDescriptor<Conv<3>> && LayerDescriptor<ReLU> && LayerDescriptor<LeakyReLU<>> && LayerDescriptor<SiLU>);
+static_assert(LayerDescriptor<MaxPool<>> && LayerDescriptor<AvgPool<>> && LayerDescriptor<GlobalAvgPool>);
+static_assert(LayerDescriptor<Flatten> && LayerDescriptor<Linear<10>> && LayerDescriptor<Named<"stem", Conv<3>>>);
+static_assert(LayerDescriptor<OwnLayer> && LayerDescriptor<Pointwise<Square>>);
+static_assert(!LayerDescriptor<NoLayer> && !LayerDescriptor<WrongLayer> && !LayerDescriptor<int>);
+static_assert(PointwiseFunctor<Square> && !PointwiseFunctor<NoDerivative> && !PointwiseFunctor<NoLayer>);
+TEST_CASE("a convolution has kernel 3, stride 1, padding 1, one group and a bias unless it says otherwise") {
+  CHECK(Conv<64>::layer() ==
+        Layer{.kind = Kind::conv, .window = {.kernel = 3, .stride = 1, .pad = 1, .dilation = 1}, .channels = 64, .groups = 1, .bias = true});
+  constexpr Window w{.kernel = {5, 3}, .stride = 2, .pad = {1, 2, 3, 4}, .dilation = {2, 1}};
+  CHECK(Conv<8, w, ConvOptions{.groups = 4, .bias = false}>::layer() ==
+        Layer{.kind = Kind::conv, .window = w, .channels = 8, .groups = 4, .bias = false});
+}
+TEST_CASE("pools have kernel 2 and stride 2 and no padding unless they say otherwise") {
+  CHECK(MaxPool<>::layer() == Layer{.kind = Kind::max_pool, .window = {.kernel = 2, .stride = 2}});
+  CHECK(AvgPool<>::layer() == Layer{.kind = Kind::avg_pool, .window = {.kernel = 2, .stride = 2}, .count_padding = true});
+  CHECK(AvgPool<Window{.kernel = 3, .pad = 1}, false>::layer() ==
+        Layer{.kind = Kind::avg_pool, .window = {.kernel = 3, .pad = 1}, .count_padding = false});
+  CHECK(GlobalAvgPool::layer() == Layer{.kind = Kind::global_avg_pool});
+}
+TEST_CASE("activations carry their function, a leaky one its slope") {
+  CHECK(ReLU::layer().activation == Activation{Function::relu, 0});
+  CHECK(LeakyReLU<>::layer().activation == Activation{Function::leaky_relu, 0.01});
+  CHECK(LeakyReLU<std::ratio<-1, 4>>::layer().activation == Activation{Function::leaky_relu, -0.25});
+  CHECK(SiLU::layer().activation == Activation{Function::silu, 0});
+  for (const Layer& y : {ReLU::layer(), LeakyReLU<>::layer(), SiLU::layer()}) CHECK(y.kind == Kind::activation);
+}
+TEST_CASE("layers on vectors") {
+  CHECK(Flatten::layer() == Layer{.kind = Kind::flatten});
+  CHECK(Linear<10>::layer() == Layer{.kind = Kind::linear, .channels = 10, .bias = true});
+  CHECK(Linear<10, false>::layer() == Layer{.kind = Kind::linear, .channels = 10, .bias = false});
+}
+TEST_CASE("Named changes the name alone, and the outer name counts") {
+  Layer conv = Conv<4>::layer();
+  CHECK(conv.name.empty());
+  conv.name = "stem";
+  CHECK(Named<"stem", Conv<4>>::layer() == conv);
+  CHECK(Named<"stem", Named<"inner", Conv<4>>>::layer() == conv);
+}
+TEST_CASE("kinds and functions have names of their own") {
+  std::set<std::string> names;
+  for (int k = 0; k <= static_cast<int>(Kind::custom); ++k) names.insert(std::string(kind_name(static_cast<Kind>(k))));
+  for (int f = 0; f <= static_cast<int>(Function::silu); ++f) names.insert(std::string(function_name(static_cast<Function>(f))));
+  CHECK(names.size() == 8 + 3);
+  CHECK(names.count("?") == 0);
+}
+TEST_CASE("a parameter's shape counts its elements; a list of them keeps its order") {
+  CHECK(ParameterShape{.extents = {64, 3, 5, 7}}.count() == 64 * 3 * 5 * 7);
+  ParameterShapes shapes;
+  shapes.add({.name = "a", .extents = {1, 1, 1, 1}});
+  shapes.add({.name = "b", .extents = {2, 1, 1, 1}});
+  CHECK(shapes.count == 2);
+  CHECK(shapes.item[0].name == Name("a"));
+  CHECK(shapes.item[1].name == Name("b"));
+}
+TEST_CASE("a pointwise functor makes a cheap custom layer without parameters that reads its input") {
+  const Layer y = Pointwise<Square>::layer();
+  REQUIRE(y.custom != nullptr);
+  CHECK(y.kind == Kind::custom);
+  CHECK(y.custom == Pointwise<Square>::layer().custom);   // one object per functor, so layers compare equal
+  CHECK(y.custom->name == "square");
+  CHECK(y.custom->pointwise);
+  CHECK(y.custom->cheap);
+  CHECK(y.custom->needs_input);
+  CHECK(!y.custom->needs_output);
+  CHECK(y.custom->parameters == nullptr);
+  CHECK(y.custom->f64.backward_parameters == nullptr);
+}
+TEST_CASE("a pointwise layer applies value and derivative to each element, on slabs of blocked storage too") {
+  const Layer layer = Pointwise<Square>::layer();
+  for (const Index block : {1, 4}) {
+    const Index n = 2, c = 3, h = 5, w = 2;
+    const auto count = static_cast<std::size_t>(stored_elements(n, c, h, w, block));
+    std::vector<double> x(count), y(count, -1), dy(count), dx(count, -1);
+    for (std::size_t i = 0; i < count; ++i) x[i] = 0.5 + static_cast<double>(i), dy[i] = 3.0 - static_cast<double>(i);
+    const Range rows{1, 4};
+    const auto vx = dense_view<const double>(x.data(), n, c, {0, h}, w, block), vdy = dense_view<const double>(dy.data(), n, c, {0, h}, w, block);
+    const auto vy = dense_view(y.data(), n, c, {0, h}, w, block), vdx = dense_view(dx.data(), n, c, {0, h}, w, block);
+    const Shape shape{n, c, h, w};
+    layer.custom->f64.forward({layer, shape, shape, vx.slice(rows), vy.slice(rows), {}});
+    layer.custom->f64.backward_data({layer, shape, shape, vx.slice(rows), {}, vdy.slice(rows), vdx.slice(rows), {}, {}});
+    for (Index i = 0; i < n; ++i)
+      for (Index k = 0; k < round_up(c, block); ++k)
+        for (Index r = 0; r < h; ++r)
+          for (Index q = 0; q < w; ++q) {
+            const bool written = rows.contains({r, r + 1}), real = k < c;
+            const double at = vx(i, k, r, q);
+            CHECK(vy(i, k, r, q) == (!written ? -1 : real ? at * at : 0));
+            CHECK(vdx(i, k, r, q) == (!written ? -1 : real ? vdy(i, k, r, q) * 2 * at : 0));
+          }
+  }
+}
