@@ -19,7 +19,8 @@
 #include <iostream>
 using namespace lrcnn;
 namespace {
-using Net = SmallNet<10, 16>;
+using Net = Sequential<Conv<16>, ReLU, Conv<16>, ReLU, MaxPool<>, Conv<32>, ReLU, Conv<32>, ReLU, MaxPool<>,
+                       Conv<64>, ReLU, MaxPool<>, Flatten, Linear<128>, ReLU, Linear<10>>;
 // Pools are kept in full height. Each stage between them runs in seven independent slabs, and again in the backward pass.
 using Whole = Policy<Column, Workspace<2_MiB>>;
 using Rows = Policy<Overlap<7>, CheckpointAtPools, RecomputeAll, Workspace<2_MiB>>;

@@ -20,11 +20,11 @@ struct Map {
   double at(Index i, Index c, Index y, Index x) const { return const_cast<Map*>(this)->at(i, c, y, x); }
   bool inside(Index y, Index x) const { return 0 <= y && y < shape.h && 0 <= x && x < shape.w; }
 };
-/// Values in (-1, 1), or small integers where ties are wanted; exact in float.
+/// Values in [-1, 1) with all their bits, so that no sum is exact; or small integers where ties are wanted.
 inline double draw(std::uint64_t seed, std::uint64_t i, bool ties = false) {
   const Random random(seed);
   if (ties) return static_cast<double>(random.below(i, 5)) - 2;
-  return (static_cast<double>(random.below(i, 1 << 16)) + 0.5) / (1 << 15) - 1;
+  return 2 * random.uniform(i) - 1;
 }
 inline Map random_map(Shape s, std::uint64_t seed, bool ties = false) {
   Map map(s);

@@ -13,8 +13,9 @@ HTML comments right before the fence, each on lines of its own, change that:
     <!-- setup: code -->        code put before the block that readers need not see; may span lines
     <!-- file: examples/x.cpp -->   the block is that file of the repository, without the comment that it begins with
     <!-- run: -->               a program of target core, which is also run and has to succeed
-    <!-- output: -->            before a block of text: what the program run last prints; --update writes it there
+    <!-- output: -->            before a block of text: what the program run last prints
     <!-- skip: reason -->       not compiled; the reason is printed
+--update writes into the page what files hold and programs print.
 """
 import argparse
 import concurrent.futures
@@ -94,15 +95,23 @@ def flags_of(block, flags_folder):
     return os.path.join(flags_folder, block.options.get("target", "core") + ".rsp")
 
 
-def differs_from_file(block):
-    """An empty text, or how a block differs from the file that it shows."""
-    name = block.options["file"]
-    if not os.path.exists(os.path.join(ROOT, name)):
-        return f"there is no {name} in the repository"
-    with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+def shown_file(block):
+    """The file that a block shows, without the comment that it begins with; None if there is none."""
+    path = os.path.join(ROOT, block.options["file"])
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as file:
         lines = file.read().splitlines()
     while lines and (lines[0].startswith("//") or not lines[0].strip()):
         lines.pop(0)
+    return lines
+
+
+def differs_from_file(block):
+    """An empty text, or how a block differs from the file that it shows."""
+    name, lines = block.options["file"], shown_file(block)
+    if lines is None:
+        return f"there is no {name} in the repository"
     return "".join(line + "\n" for line in difflib.unified_diff(block.code, lines, "this block", name, lineterm=""))
 
 
@@ -119,7 +128,8 @@ def check_block(block, path, compiler, flags_folder):
         source, binary = os.path.join(folder, "block.cpp"), os.path.join(folder, "block")
         with open(source, "w", encoding="utf-8") as file:
             file.write(program(block, path))
-        how = ["-O1", "-pthread", "-o", binary] if runs else ["-Wall", "-Wextra", "-Wno-unused", "-Werror", "-fsyntax-only"]
+        warnings = ["-Wall", "-Wextra", "-Wno-unused", "-Werror"]
+        how = ["-O1", "-pthread", "-o", binary] if runs else [*warnings, "-fsyntax-only"]
         done = execute([compiler, "@" + os.path.abspath(flags), *how, source], folder)
         if done.returncode != 0:
             return done.stdout or f"the compiler ended with {done.returncode}", ""
@@ -131,16 +141,17 @@ def check_block(block, path, compiler, flags_folder):
 
 
 def execute(command, folder):
-    return subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, errors="replace", check=False, timeout=300)
+    """Runs a command; what it says in stdout and stderr is in the result's stdout."""
+    return subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace", check=False, timeout=300)
 
 
 def update(path, outputs):
-    """Writes what programs printed into the blocks that show it."""
+    """Writes what programs printed, or files hold, into the blocks that show it."""
     with open(path, encoding="utf-8") as file:
         lines = file.read().splitlines()
-    for block, printed in reversed(outputs):
-        lines[block.line:block.line + len(block.code)] = printed
+    for block, text in reversed(outputs):
+        lines[block.line:block.line + len(block.code)] = text
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
 
@@ -156,6 +167,9 @@ def main():
     path, failed = arguments.file, 0
     todo, shown = [], []   # blocks to compile; blocks of output, each with the block that prints it
     found = blocks(path)
+    if arguments.update:
+        update(path, [(b, shown_file(b)) for b in found if "file" in b.options and shown_file(b) is not None])
+        found = blocks(path)
     ran = None
     for block in found:
         optional = block.options.get("target") in OPTIONAL and os.environ.get("CI") != "true"

@@ -70,7 +70,8 @@ class CheckBlocks(unittest.TestCase):
 
     def test_update(self):
         text = ("<!-- run: -->\n```cpp\n#include <cstdio>\nint main() { std::puts(\"one\\ntwo\"); }\n```\n"
-                "<!-- output: -->\n```text\nold\n```\nend\n")
+                "<!-- output: -->\n```text\nold\n```\n<!-- file: tests/main.cpp -->\n<!-- skip: needs doctest -->\n"
+                "```cpp\nold line\nold line\n```\nend\n")
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "page.md")
             with open(path, "w", encoding="utf-8") as file:
@@ -78,13 +79,16 @@ class CheckBlocks(unittest.TestCase):
             subprocess.run([sys.executable, SCRIPT, path, "--compiler", COMPILER, "--flags", FLAGS, "--update"],
                            stdout=subprocess.DEVNULL, check=True)
             with open(path, encoding="utf-8") as file:
-                self.assertEqual(file.read(), text.replace("old", "one\ntwo"))
+                expected = text.replace("old line\nold line", self.main_file()).replace("old", "one\ntwo")
+                self.assertEqual(file.read(), expected)
+
+    @staticmethod
+    def main_file():
+        with open(os.path.join(os.path.dirname(SCRIPT), "..", "main.cpp"), encoding="utf-8") as file:
+            return "\n".join(line for line in file.read().splitlines() if not line.startswith("//"))
 
     def test_file(self):
-        name = "tests/main.cpp"
-        with open(os.path.join(os.path.dirname(SCRIPT), "..", "..", name), encoding="utf-8") as file:
-            code = file.read()
-        shown = "".join(line for line in code.splitlines(True) if not line.startswith("//"))
+        name, shown = "tests/main.cpp", self.main_file() + "\n"
         mark = f"<!-- file: {name} -->\n<!-- scope: namespace -->\n```cpp\n"
         self.assertIn("+++ " + name, self.fails(mark + shown + "int more;\n```\n"))
         self.assertNotIn("+++ " + name, self.run_on(mark + shown + "```\n")[1])

@@ -1,7 +1,7 @@
 // Looks for anything wrong with the library, in seconds: plans by the checker, row-centric runs against column runs, column runs
 // against formulas over whole maps. faults.py compiles it against headers with a fault and expects it to find that.
 // Prints what finds something, and where first; exits with 1 then.
-#include "whole_maps.hpp"
+#include "faults/whole_maps.hpp"
 #include "support/random_network.hpp"
 #include <iostream>
 #include <map>

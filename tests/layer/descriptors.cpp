@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <set>
 #include <string>
+#include <vector>
 using namespace lrcnn;
 namespace {
 struct NoLayer {};
@@ -101,8 +102,8 @@ TEST_CASE("a pointwise functor makes a cheap custom layer without parameters tha
   CHECK(y.custom->cheap);
   CHECK(y.custom->needs_input);
   CHECK(!y.custom->needs_output);
-  CHECK(y.custom->parameters == nullptr);
-  CHECK(y.custom->f64.backward_parameters == nullptr);
+  CHECK(y.custom->parameters(y, {1, 3, 4, 5}).count == 0);
+  CHECK(!y.custom->f64.backward_parameters);
 }
 TEST_CASE("a pointwise layer applies value and derivative to each element, on slabs of blocked storage too") {
   const Layer layer = Pointwise<Square>::layer();

@@ -27,8 +27,10 @@ struct Splice<LayerList<A...>> {
 template <class... A, class... B, class... Rest>
 struct Splice<LayerList<A...>, LayerList<B...>, Rest...> : Splice<LayerList<A..., B...>, Rest...> {};
 template <class T>
+inline constexpr bool is_layer = LayerDescriptor<T>;   // a template, so that compilers show T next to the message
+template <class T>
 struct ListOf {
-  static_assert(LayerDescriptor<T>,
+  static_assert(is_layer<T>,
                 "lrcnn: a part of a Sequential is no layer; a layer is a type with `static constexpr Layer layer()`, or a "
                 "Sequential; see docs/extending.md");
   using type = LayerList<T>;

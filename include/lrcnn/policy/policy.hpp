@@ -194,7 +194,16 @@ constexpr PartKind apply(PolicySpec& s, std::type_identity<Workspace<bytes>>) {
   s.workspace_bytes = bytes;
   return PartKind::workspace;
 }
+template <class P>
+inline constexpr bool is_part = requires(PolicySpec& s) { apply(s, std::type_identity<P>{}); };
+template <class P>
+struct CheckedPart {
+  static_assert(is_part<P>, "lrcnn: a part of a Policy is none; parts are partitions, Images, checkpoints, recomputation, arithmetic and "
+                            "Workspace; see the head of lrcnn/policy/policy.hpp");
+  static constexpr bool ok = is_part<P>;
+};
 template <class... Parts>
+  requires(CheckedPart<Parts>::ok && ...)
 constexpr bool distinct_parts() {
   PolicySpec s;
   std::array<int, 6> seen{};

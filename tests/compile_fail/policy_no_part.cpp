@@ -1,0 +1,12 @@
+// A part of no kind.
+// EXPECT: lrcnn: a part of a Policy is none; parts are partitions, Images, checkpoints, recomputation, arithmetic and Workspace; see the head of lrcnn/policy/policy.hpp
+// EXPECT_WITHIN 3: NotAPart
+#include <lrcnn/policy/policy.hpp>
+using namespace lrcnn;
+#ifdef LRCNN_FAIL
+struct NotAPart {};
+constexpr PolicySpec rows = Policy<Share<2>, NotAPart>::value;
+#else
+struct NotAPart {};
+constexpr PolicySpec rows = Policy<Share<2>>::value;
+#endif

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Tests the tests: each of these faults, put into the headers one at a time, must be found by detector.cpp.
+
+    faults.py COMPILER SOURCE_DIR SCRATCH_DIR [-k WORD]
+
+A fault is a text that occurs exactly once in a header and what it becomes. The changed header alone is written to a scratch
+folder that the compiler searches before include/. First the headers as they are must be found sound. A fault that does not
+compile, or whose text is not there any more, is an error too: then bring it up to date with the header.
+"""
+import argparse
+import concurrent.futures
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+FAULTS = [
+    # name, header, text, becomes
+    ("window starts by the bottom padding", "shape/rows.hpp",
+     "const Range window{out.begin * axis.stride - axis.pad_begin,", "const Range window{out.begin * axis.stride - axis.pad_end,"),
+    ("rows known are one too few", "shape/rows.hpp",
+     "axis.pad_begin + axis.extent(), 0, height);", "axis.pad_begin + axis.extent() - 1, 0, height);"),
+    ("carry one row short", "shape/rows.hpp",
+     "return std::max<Index>(0, next * axis.stride - axis.pad_begin);",
+     "return std::max<Index>(0, next * axis.stride - axis.pad_begin + 1);"),
+    ("slabs hold their own rows only", "plan/slab_schedule.hpp",
+     "r.hold = {std::min(first_needed(rule.axis, below), before), after};", "r.hold = {before, after};"),
+    ("off-by-one cut", "plan/slab_schedule.hpp",
+     "detail::slab_rows(chain, cut, n == 0 ? 0 : s.cuts[static_cast<std::size_t>(n - 1)], s.cuts",
+     "detail::slab_rows(chain, cut, n == 0 ? 0 : s.cuts[static_cast<std::size_t>(n - 1)] + 1, s.cuts"),
+    ("halo not moved to the tile grid", "plan/slab_schedule.hpp",
+     "r.own = {r.own.begin / grid * grid, snap_up", "r.own = {round_up(r.own.begin, grid), snap_up"),
+    ("sign of a falling rectifier from its output", "plan/needs.hpp",
+     "needs.value[at(l + 1)] && layer(l).activation.slope >= 0;", "needs.value[at(l + 1)];"),
+    ("output of a custom layer not made again", "plan/needs.hpp",
+     "if (n.output) needs.value[at(l + 1)] = true;", ""),
+    ("lost carry", "plan/emit.hpp", "if (carries) carry_in(c, t, hold);", ""),
+    ("state not stored at a common cut", "plan/emit.hpp", "cuts[g] > end)) continue;", "cuts[g] >= end)) continue;"),
+    ("gradient carry not added", "plan/emit.hpp", "move(c, Op::add, in, with_rows(hold, in.rows));", ""),
+    ("slab not accumulated", "plan/emit.hpp", "step.accumulate = !fresh;", "step.accumulate = false;"),
+    ("slab accumulated twice", "plan/emit.hpp", "fresh = 0;", "fresh = 0; if (step.accumulate && is_conv(y)) sink_.step(step);"),
+    ("stale mask after a re-run", "plan/emit.hpp",
+     "(c.forward() == static_cast<bool>(c.needs->saved_kept[at]))", "c.forward()"),
+    ("in place over a kept value", "plan/emit.hpp",
+     "if (c.needs->kept[at] || (!c.forward() && c.needs->value[at])) return false;", ""),
+    ("gap in the input gradient", "plan/emit.hpp",
+     "if (c.n == 0) move(c, Op::zero, {}, gradient_target(c, {0, c.covered}));", ""),
+    ("image slabs share their kept rows", "plan/emit.hpp",
+     "const Index offset = Sink::every_turn ? sum(c.image_slab, n) : 0;", "const Index offset = Sink::every_turn ? sum(0, n) : 0;"),
+    ("filter packed for the wrong pass", "plan/emit.hpp",
+     "packed(c, packed_b, Op::pack_backward, l);", "packed(c, packed_r, Op::pack_forward, l);"),
+    ("state dies within its loop", "plan/emit.hpp",
+     "{kept, saved_kept, rolling, state, dcarry,", "{kept, saved_kept, rolling, dcarry,"),
+    ("buffers may meet for one step", "plan/arena.hpp", "first < b.last && b.first < last;", "first < b.last - 1 && b.first < last - 1;"),
+    ("every image slab sees the first images", "exec/executor.hpp",
+     "all.data += (ref.images.begin - ref.held_images.begin) * all.stride_n;", ""),
+    ("labels of the first group", "exec/executor.hpp",
+     "labels.subspan(static_cast<std::size_t>(step.x.images.begin),", "labels.subspan(0,"),
+    ("wrong border padding", "backend/host/window.hpp",
+     "return out * axis.stride - axis.pad_begin + tap * axis.dilation;", "return out * axis.stride - axis.pad_end + tap * axis.dilation;"),
+    ("pool's tie goes to the last", "backend/host/pool.hpp", "(v > best[p])", "(v >= best[p])"),
+    ("average counts padding always", "backend/host/pool.hpp", "return layer.count_padding ?", "return layer.window.kernel.h > 0 ?"),
+    ("global pooling keeps the last slab", "backend/host/global_pool.hpp", "if (!o.accumulate) std::fill_n(y,", "std::fill_n(y,"),
+    ("filter gradient written, not added", "backend/host/conv.hpp",
+     "if (!o.accumulate) std::fill_n(dw", "std::fill_n(dw"),
+]
+
+
+def build_and_run(args, number, fault):
+    """Returns (seconds, exit code, what was printed); the exit code is None if it does not compile."""
+    folder = args.scratch / f"fault{number}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    if fault:
+        _, header, text, becomes = fault
+        source = (args.source / "include/lrcnn" / header).read_text()
+        if source.count(text) != 1:
+            return 0, None, f"its text occurs {source.count(text)} times in {header}: {text}"
+        target = folder / "lrcnn" / header
+        target.parent.mkdir(parents=True)
+        target.write_text(source.replace(text, becomes))
+    start = time.monotonic()
+    program = folder / "detector"
+    tests = args.source / "tests"
+    compiled = subprocess.run(
+        [args.compiler, "-std=c++20", "-O1", "-DNDEBUG", "-w", f"-I{folder}", f"-I{args.source / 'include'}", f"-I{tests}",
+         str(tests / "faults/detector.cpp"), "-o", str(program)], capture_output=True, text=True)
+    if compiled.returncode != 0:
+        return time.monotonic() - start, None, "does not compile: " + compiled.stderr[:500]
+    try:
+        run = subprocess.run([str(program)], capture_output=True, text=True, errors="replace", timeout=120)
+        result = run.returncode, run.stdout
+    except subprocess.TimeoutExpired:
+        result = -1, "does not end"
+    shutil.rmtree(folder, ignore_errors=True)
+    return time.monotonic() - start, *result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("compiler")
+    parser.add_argument("source", type=pathlib.Path)
+    parser.add_argument("scratch", type=pathlib.Path)
+    parser.add_argument("-k", default="", help="only faults whose names contain this")
+    args = parser.parse_args()
+    _, code, text = build_and_run(args, 0, None)
+    if code != 0:
+        print("the headers as they are:", text)
+        return 1
+    print("the headers as they are:", text.strip())
+    faults = [f for f in FAULTS if args.k in f[0]]
+    missed = 0
+    with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+        runs = [pool.submit(build_and_run, args, i + 1, fault) for i, fault in enumerate(faults)]
+        for fault, run in zip(faults, runs):
+            seconds, code, text = run.result()
+            caught = code is not None and code != 0
+            finders = [line.split(":")[0] for line in text.splitlines()] if code == 1 else [f"ended with {code}"]
+            missed += not caught
+            print(f"{fault[0]:45} {fault[1]:30} {seconds:5.1f} s  " + ("found by " + ", ".join(finders) if caught else
+                                                                          "NOT FOUND: " + text.strip() if code == 0 else "ERROR: " + text), flush=True)
+    print(f"{len(faults) - missed} of {len(faults)} faults found")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
