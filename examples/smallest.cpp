@@ -10,7 +10,7 @@ using Rows = Policy<Overlap<4>, CheckpointAtPools, RecomputeAll, Workspace<0>>; 
 int main() {
   const Dataset shapes = make_shapes({.count = 600, .h = 16, .w = 16});
   const Loader<float> loader(shapes, {.batch = 20, .normalization = normalization_of(shapes)});
-  Trainer<Net, Rows, Reference<float>> trainer(loader.input(), Sgd{.lr = 0.02, .momentum = 0.9});
+  Trainer<Net, Rows, Reference<float>> trainer(loader.input(), AdamW{.lr = 0.005});
   for (Index epoch = 0; epoch < 6; ++epoch)
     for (const auto& batch : loader.epoch(epoch)) trainer.step(batch);
   std::cout << "accuracy " << std::lround(100 * trainer.evaluate(loader).accuracy()) << " %\n"

@@ -2,6 +2,7 @@
 // against formulas over whole maps. faults.py compiles it against headers with a fault and expects it to find that.
 // Prints what finds something, and where first; exits with 1 then.
 #include "faults/whole_maps.hpp"
+#include <lrcnn/layer/conv.hpp>
 #include "support/random_network.hpp"
 #include <iostream>
 #include <map>
@@ -9,7 +10,9 @@ using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
 std::map<std::string, std::string> found;
-void report(const std::string& finder, const std::string& text) { found.emplace(finder, text); }
+void report(const std::string& finder, const std::string& text) {
+  if (found.emplace(finder, text).second) std::cout << finder << ": " << text << std::endl;   // at once: the next step may crash
+}
 bool check(const Table& table, const PolicySpec& policy, const Target& target, const std::string& where) {
   try {
     const Plan plan = make_plan(table, policy, target, {.input_gradient = true});
@@ -39,8 +42,10 @@ int main() {
   column.workspace_bytes = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Dice dice(seed);
-    const RandomNetwork net = random_network(dice, 7);
-    const Problem<double> problem(net.layers, net.input, seed);
+    const RandomNetwork net = random_network(dice, 7, {Tanh::layer(), Conv<3>::layer(), Conv<2>::layer(), Conv<3>::layer()});
+    Problem<double> problem(net.layers, net.input, seed);
+    if (seed % 3 == 0)
+      for (double& x : problem.images) x = std::round(x);   // ties in pools
     Outcome<double> whole;
     const std::string network = "network " + std::to_string(seed);
     compare("formulas", network, [&] {
@@ -59,7 +64,6 @@ int main() {
     }
   }
   if (feasible * 2 < plans) report("planner", "only " + std::to_string(feasible) + " of " + std::to_string(plans) + " plans are feasible");
-  for (const auto& [finder, text] : found) std::cout << finder << ": " << text << "\n";
   if (found.empty()) std::cout << feasible << " plans, nothing found\n";
   return found.empty() ? 0 : 1;
 }

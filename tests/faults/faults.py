@@ -52,7 +52,8 @@ FAULTS = [
      "packed(c, packed_b, Op::pack_backward, l);", "packed(c, packed_r, Op::pack_forward, l);"),
     ("state dies within its loop", "plan/emit.hpp",
      "{kept, saved_kept, rolling, state, dcarry,", "{kept, saved_kept, rolling, dcarry,"),
-    ("buffers may meet for one step", "plan/arena.hpp", "first < b.last && b.first < last;", "first < b.last - 1 && b.first < last - 1;"),
+    ("buffers may meet for one step", "plan/arena.hpp",
+     "if (p->first >= b.last || b.first >= p->last ||", "if (p->first >= b.last - 1 || b.first >= p->last - 1 ||"),
     ("every image slab sees the first images", "exec/executor.hpp",
      "all.data += (ref.images.begin - ref.held_images.begin) * all.stride_n;", ""),
     ("labels of the first group", "exec/executor.hpp",
@@ -116,7 +117,7 @@ def main():
         for fault, run in zip(faults, runs):
             seconds, code, text = run.result()
             caught = code is not None and code != 0
-            finders = [line.split(":")[0] for line in text.splitlines()] if code == 1 else [f"ended with {code}"]
+            finders = [line.split(":")[0] for line in text.splitlines()] + ([] if code == 1 else [f"a crash ({code})"])
             missed += not caught
             print(f"{fault[0]:45} {fault[1]:30} {seconds:5.1f} s  " + ("found by " + ", ".join(finders) if caught else
                                                                           "NOT FOUND: " + text.strip() if code == 0 else "ERROR: " + text), flush=True)

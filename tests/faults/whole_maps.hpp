@@ -1,6 +1,7 @@
 #pragma once
 // A network forward and backward over whole maps, written down as the formulas read: every element by itself, no slabs, no
 // steps, no storage layouts. An oracle that shares nothing with the library but its layer table.
+#include "exec/user_layers.hpp"
 #include "support/run_network.hpp"
 namespace lrcnn::testing {
 /// Values of one tensor, or their gradient, [N,C,H,W].
@@ -77,6 +78,9 @@ inline void apply(const Node& node, Map& x, Map& y, Map* dx, Map* dy, const doub
           y.at(n, k, 0, 0) += dx ? 0 : x.at(n, k, h, w) / count;
           if (dx) dx->at(n, k, h, w) += g / count;
         }
+    } else if (l.kind == Kind::custom) {   // tanh
+      y.at(n, k, p, q) = std::tanh(x.at(n, k, p, q));
+      if (dx) dx->at(n, k, p, q) += g * (1 - y.at(n, k, p, q) * y.at(n, k, p, q));
     } else {   // flatten
       const auto from = static_cast<std::size_t>(n * node.out.c + k);
       y.values[from] = x.values[from];

@@ -3,7 +3,7 @@
 // Whether a corruption matters is decided by arithmetic, not by the checker: the corrupted plan is run in fp64 on memory
 // full of NaN and compared with the sound one. What changes a number, or leaves its buffer, must be reported.
 #ifndef NDEBUG
-#define NDEBUG   // corrupted steps run beyond their preconditions; a program of its own, so that no other test is affected
+#define NDEBUG  // corrupted steps run beyond their preconditions; a program of its own, so that no other test is affected
 #endif
 #include <doctest/doctest.h>
 #include <functional>
@@ -23,7 +23,8 @@ std::vector<Ref*> refs_of(Step& s) {
 /// A random Ref of a random step, or nullptr.
 Ref* some_ref(Plan& plan, Dice& dice) {
   for (int tries = 0; tries < 50; ++tries) {
-    const auto refs = refs_of(plan.steps[static_cast<std::size_t>(dice.upto(0, static_cast<Index>(plan.steps.size()) - 1))]);
+    const auto refs =
+        refs_of(plan.steps[static_cast<std::size_t>(dice.upto(0, static_cast<Index>(plan.steps.size()) - 1))]);
     if (!refs.empty()) return refs[static_cast<std::size_t>(dice.upto(0, static_cast<Index>(refs.size()) - 1))];
   }
   return nullptr;
@@ -36,7 +37,8 @@ Index some_step(const Plan& plan, Dice& dice, const std::function<bool(const Ste
   return found.empty() ? -1 : found[static_cast<std::size_t>(dice.upto(0, static_cast<Index>(found.size()) - 1))];
 }
 bool drop(Plan& plan, Dice& dice, std::initializer_list<Op> ops) {
-  const Index i = some_step(plan, dice, [&](const Step& s) { return std::find(ops.begin(), ops.end(), s.op) != ops.end(); });
+  const Index i =
+      some_step(plan, dice, [&](const Step& s) { return std::find(ops.begin(), ops.end(), s.op) != ops.end(); });
   if (i >= 0) plan.steps.erase(plan.steps.begin() + i);
   return i >= 0;
 }
@@ -58,7 +60,8 @@ bool swap_steps(Plan& plan, Dice& dice, Index distance) {
 bool overlap(Plan& plan, Dice& dice, bool hidden) {
   for (int tries = 0; tries < 50; ++tries) {
     Buffer& a = plan.buffers[static_cast<std::size_t>(dice.upto(0, static_cast<Index>(plan.buffers.size()) - 1))];
-    const Buffer& b = plan.buffers[static_cast<std::size_t>(dice.upto(0, static_cast<Index>(plan.buffers.size()) - 1))];
+    const Buffer& b =
+        plan.buffers[static_cast<std::size_t>(dice.upto(0, static_cast<Index>(plan.buffers.size()) - 1))];
     if (&a == &b || !a.meets(b) || a.bytes == 0 || b.bytes == 0) continue;
     a.offset = std::max<Index>(0, b.offset + (dice.chance(0.5) ? 0 : b.bytes - 64));
     if (a.offset + a.bytes > plan.arena.bytes) a.offset = plan.arena.bytes - a.bytes;
@@ -70,7 +73,7 @@ bool overlap(Plan& plan, Dice& dice, bool hidden) {
 }
 struct Corruption {
   const char* name;
-  std::function<bool(Plan&, Dice&)> apply;   ///< false if the plan has nothing of the kind
+  std::function<bool(Plan&, Dice&)> apply;  ///< false if the plan has nothing of the kind
 };
 Range moved(Range r, Index by) { return {r.begin + by, r.end + by}; }
 std::vector<Corruption> corruptions() {
@@ -96,7 +99,8 @@ std::vector<Corruption> corruptions() {
       {"first row left out", on_ref([](Ref& r, Plan&, Dice&) { ++r.rows.begin; })},
       {"last row left out", on_ref([](Ref& r, Plan&, Dice&) { --r.rows.end; })},
       {"held rows one longer", on_ref([](Ref& r, Plan&, Dice&) { ++r.held_rows.end; })},
-      {"images shifted by one", on_ref([sign](Ref& r, Plan&, Dice& dice) { r.images = moved(r.images, sign(dice)); })},
+      {"images shifted by one",
+       on_ref([sign](Ref& r, Plan&, Dice& dice) { r.images = moved(r.images, sign(dice)); })},
       {"last image left out", on_ref([](Ref& r, Plan&, Dice&) { --r.images.end; })},
       {"another piece of the buffer", on_ref([](Ref& r, Plan&, Dice&) { r.offset = r.offset > 0 ? 0 : 64; })},
       {"another buffer", on_ref([](Ref& r, Plan& plan, Dice& dice) {
@@ -112,19 +116,23 @@ std::vector<Corruption> corruptions() {
       {"loss dropped", [](Plan& p, Dice& d) { return drop(p, d, {Op::loss}); }},
       {"add repeated", [](Plan& p, Dice& d) { return repeat(p, d, Op::add); }},
       {"backward_parameters repeated", [](Plan& p, Dice& d) { return repeat(p, d, Op::backward_parameters); }},
-      {"copy made an add", [](Plan& p, Dice& d) {
+      {"copy made an add",
+       [](Plan& p, Dice& d) {
          const Index i = some_step(p, d, [](const Step& s) { return s.op == Op::copy; });
          if (i >= 0) p.steps[static_cast<std::size_t>(i)].op = Op::add;
          return i >= 0;
        }},
-      {"add made a copy", [](Plan& p, Dice& d) {
+      {"add made a copy",
+       [](Plan& p, Dice& d) {
          const Index i = some_step(p, d, [](const Step& s) { return s.op == Op::add; });
          if (i >= 0) p.steps[static_cast<std::size_t>(i)].op = Op::copy;
          return i >= 0;
        }},
-      {"accumulate flipped", [](Plan& p, Dice& d) {
+      {"accumulate flipped",
+       [](Plan& p, Dice& d) {
          const Index i = some_step(p, d, [&](const Step& s) {
-           return s.op == Op::backward_parameters || (s.op == Op::forward && p.table.node(s.layer).layer.kind == Kind::global_avg_pool);
+           return s.op == Op::backward_parameters ||
+                  (s.op == Op::forward && p.table.node(s.layer).layer.kind == Kind::global_avg_pool);
          });
          if (i >= 0) p.steps[static_cast<std::size_t>(i)].accumulate ^= true;
          return i >= 0;
@@ -141,10 +149,12 @@ bool in_bounds(const Plan& plan) {
   for (Step s : plan.steps)
     for (const Ref* r : refs_of(s)) {
       const Shape& shape = plan.table.shape(r->tensor);
-      const Index bytes = r == &s.saved ? (plan.table.node(r->tensor - 1).layer.kind == Kind::activation
-                                               ? plan.target.mask_bytes(r->held_images.size(), shape.c, r->held_rows.size(), shape.w)
-                                               : plan.target.index_bytes(r->held_images.size(), shape.c, r->held_rows.size(), shape.w))
-                                        : plan.target.bytes(r->held_images.size(), shape.c, r->held_rows.size(), shape.w);
+      const Index bytes =
+          r == &s.saved
+              ? (plan.table.node(r->tensor - 1).layer.kind == Kind::activation
+                     ? plan.target.mask_bytes(r->held_images.size(), shape.c, r->held_rows.size(), shape.w)
+                     : plan.target.index_bytes(r->held_images.size(), shape.c, r->held_rows.size(), shape.w))
+              : plan.target.bytes(r->held_images.size(), shape.c, r->held_rows.size(), shape.w);
       if (r->offset < 0 || r->offset + bytes > plan.buffers[static_cast<std::size_t>(r->buffer)].bytes) return false;
       if (!r->held_rows.contains(r->rows) || !r->held_images.contains(r->images)) return false;
     }
@@ -152,7 +162,7 @@ bool in_bounds(const Plan& plan) {
 }
 /// Loss, output and all gradients of a run; nothing if a step is refused or the loss is not finite.
 std::optional<std::vector<double>> numbers(Plan plan, const Problem<double>& problem) {
-  constexpr Index margin = 1 << 20;   // what a corrupted step touches outside its rows stays within the memory
+  constexpr Index margin = 1 << 20;  // what a corrupted step touches outside its rows stays within the memory
   for (Buffer& b : plan.buffers) b.offset += margin;
   Reference<double> backend(1);
   std::vector<double> gradients(problem.parameters.size(), std::nan(""));
@@ -161,7 +171,8 @@ std::optional<std::vector<double>> numbers(Plan plan, const Problem<double>& pro
   std::fill(memory, memory + arena->bytes() / 8, std::nan(""));
   const MemorySource<double> source(problem.images.data(), problem.table.input);
   try {
-    Executor<Reference<double>> executor(std::move(plan), backend, problem.parameters.data(), gradients.data(), arena);
+    Executor<Reference<double>> executor(std::move(plan), backend, problem.parameters.data(), gradients.data(),
+                                         arena);
     const LossResult loss = executor.run(source, problem.labels);
     gradients.push_back(loss.sum);
     for (const double v : dense_copy<double>(executor.output())) gradients.push_back(v);
@@ -213,7 +224,9 @@ TEST_CASE("corrupted plans are reported") {
         counts[k].harmless_reported += !effective && reported;
         if (effective && !reported) {
           ++counts[k].missed;
-          if (first_missed.size() < 3000) first_missed += std::string(kinds[k].name) + ", seed " + std::to_string(seed) + ", " + to_string(policy) + "\n";
+          if (first_missed.size() < 3000)
+            first_missed +=
+                std::string(kinds[k].name) + ", seed " + std::to_string(seed) + ", " + to_string(policy) + "\n";
         }
       }
   }
@@ -221,7 +234,8 @@ TEST_CASE("corrupted plans are reported") {
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     const Count& c = counts[k];
     all.applied += c.applied, all.effective += c.effective, all.found += c.found, all.missed += c.missed;
-    MESSAGE(std::string(kinds[k].name) << ": " << c.applied << " applied, " << c.effective << " effective, " << c.found << " found, harmless but reported " << c.harmless_reported);
+    MESSAGE(std::string(kinds[k].name) << ": " << c.applied << " applied, " << c.effective << " effective, "
+                                       << c.found << " found, harmless but reported " << c.harmless_reported);
     CHECK(c.found > 0);
   }
   INFO(first_missed);
@@ -250,7 +264,8 @@ TEST_CASE("plans whose packed filters are missing, of another layer or of the ot
     const Step pack = sound.steps[static_cast<std::size_t>(at)];
     REQUIRE(check_plan(sound).empty());
     Plan none = sound;
-    std::erase_if(none.steps, [&](const Step& s) { return s.op == pack.op && s.layer == pack.layer && s.packed == pack.packed; });
+    std::erase_if(none.steps,
+                  [&](const Step& s) { return s.op == pack.op && s.layer == pack.layer && s.packed == pack.packed; });
     CHECK(!check_plan(none).empty());
     ++dropped;
     Plan one = sound;
@@ -269,14 +284,16 @@ TEST_CASE("plans whose packed filters are missing, of another layer or of the ot
         CHECK(!check_plan(other).empty());
         ++strange;
       }
-    Plan after = sound;   // the pack comes behind the step that wants it
+    Plan after = sound;  // the pack comes behind the step that wants it
     for (std::size_t i = static_cast<std::size_t>(at); i + 1 < after.steps.size(); ++i) {
       std::swap(after.steps[i], after.steps[i + 1]);
       if (after.steps[i].packed == pack.packed) break;
     }
     late += !check_plan(after).empty();
   }
-  MESSAGE(dropped << " filters not packed, " << turned << " packed the other way, " << strange << " of another layer: all found; one of several packs dropped: " << one_found << " of " << one_dropped << " found, too late: " << late);
+  MESSAGE(dropped << " filters not packed, " << turned << " packed the other way, " << strange
+                  << " of another layer: all found; one of several packs dropped: " << one_found << " of "
+                  << one_dropped << " found, too late: " << late);
   CHECK(dropped > 100);
   CHECK(strange > 50);
   CHECK(one_found * 2 > one_dropped);
@@ -308,6 +325,7 @@ TEST_CASE("a problem names the step, its layer, stage and slab") {
   plan.steps[static_cast<std::size_t>(i)].accumulate = true;
   const auto& step = plan.steps[static_cast<std::size_t>(i)];
   CHECK(check_plan(plan)[0] == "step " + std::to_string(i) + " (backward_parameters " +
-                                   std::string(plan.table.node(step.layer).layer.name.view()) + ", stage " + std::to_string(step.stage) +
+                                   std::string(plan.table.node(step.layer).layer.name.view()) + ", stage " +
+                                   std::to_string(step.stage) +
                                    ", slab 0): a filter gradient is written twice, or added to nothing");
 }

@@ -14,9 +14,15 @@ constexpr ParameterShapes one_parameter(const Layer&, const Shape& in) {
   return shapes;
 }
 constexpr CustomLayer reads_output{.name = "reads_output", .needs_input = false, .needs_output = true};
-constexpr CustomLayer reads_both{.name = "reads_both", .needs_input = true, .needs_output = true, .cheap = false, .parameters = one_parameter};
-constexpr CustomLayer reads_nothing{.name = "reads_nothing", .needs_input = false, .needs_output = false, .pointwise = true};
-constexpr CustomLayer pointwise_output{.name = "pointwise_output", .needs_input = false, .needs_output = true, .pointwise = true, .parameters = one_parameter};
+constexpr CustomLayer reads_both{
+    .name = "reads_both", .needs_input = true, .needs_output = true, .cheap = false, .parameters = one_parameter};
+constexpr CustomLayer reads_nothing{
+    .name = "reads_nothing", .needs_input = false, .needs_output = false, .pointwise = true};
+constexpr CustomLayer pointwise_output{.name = "pointwise_output",
+                                       .needs_input = false,
+                                       .needs_output = true,
+                                       .pointwise = true,
+                                       .parameters = one_parameter};
 ExtraLayers custom_layers() {
   return {{.kind = Kind::custom, .window = {.kernel = 3, .pad = 1}, .custom = &reads_output},
           {.kind = Kind::custom, .window = {.kernel = 2, .stride = 2}, .custom = &reads_both},
@@ -24,8 +30,11 @@ ExtraLayers custom_layers() {
           {.kind = Kind::custom, .custom = &pointwise_output}};
 }
 Target random_target(Dice& dice) {
-  return {.element_bytes = dice.pick({4, 8, 2}), .channel_block = dice.pick({1, 8, 16}), .plain_channels = dice.pick({0, 3}),
-          .alignment = dice.pick({64, 64, 4096}), .packs_weights = dice.chance(0.5)};
+  return {.element_bytes = dice.pick({4, 8, 2}),
+          .channel_block = dice.pick({1, 8, 16}),
+          .plain_channels = dice.pick({0, 3}),
+          .alignment = dice.pick({64, 64, 4096}),
+          .packs_weights = dice.chance(0.5)};
 }
 std::string first_problem(const Plan& plan) {
   const auto problems = check_plan(plan);
@@ -47,7 +56,8 @@ TEST_CASE("plans of random networks, policies, targets and options have no probl
       const Plan plan = make_plan(make_table(net.layers, net.input), policy, target, options);
       const auto problem = first_problem(plan);
       bool aligned = true, nested = true;
-      for (const Buffer& b : plan.buffers) aligned = aligned && b.offset % target.alignment == 0 && b.bytes % target.alignment == 0;
+      for (const Buffer& b : plan.buffers)
+        aligned = aligned && b.offset % target.alignment == 0 && b.bytes % target.alignment == 0;
       for (const Stage& s : plan.stages) sliced += s.forward.slabs() > 1, nested = nested && s.first < s.last;
       if (!problem.empty() || !aligned || !nested || arena_size(plan.table, policy, target, options) != plan.arena) {
         CHECK(problem == "");
@@ -62,7 +72,8 @@ TEST_CASE("plans of random networks, policies, targets and options have no probl
       ++infeasible;
     }
   }
-  MESSAGE(plans << " plans of " << steps << " steps, " << sliced << " stages cut, " << packing << " plans pack filters, " << infeasible << " requests refused");
+  MESSAGE(plans << " plans of " << steps << " steps, " << sliced << " stages cut, " << packing
+                << " plans pack filters, " << infeasible << " requests refused");
   CHECK(packing > 1500);
   CHECK(sliced > 4000);
 }

@@ -13,13 +13,16 @@ struct Laws {
   std::string broken;
   template <class Show>
   void operator()(bool law, const char* name, Show show) {
-    if (law) ++held;
-    else if (broken.empty()) broken = std::string(name) + " with " + show();
+    if (law)
+      ++held;
+    else if (broken.empty())
+      broken = std::string(name) + " with " + show();
   }
 };
 std::string show(const Axis& a, Index height) {
-  return "kernel " + std::to_string(a.kernel) + " stride " + std::to_string(a.stride) + " dilation " + std::to_string(a.dilation) +
-         " pads " + std::to_string(a.pad_begin) + "," + std::to_string(a.pad_end) + " height " + std::to_string(height);
+  return "kernel " + std::to_string(a.kernel) + " stride " + std::to_string(a.stride) + " dilation " +
+         std::to_string(a.dilation) + " pads " + std::to_string(a.pad_begin) + "," + std::to_string(a.pad_end) +
+         " height " + std::to_string(height);
 }
 std::string show(Range r) { return "[" + std::to_string(r.begin) + "," + std::to_string(r.end) + ")"; }
 template <class F>
@@ -57,12 +60,13 @@ std::vector<Index> rows_of(Range r) { return rows_between(r.begin, r.end, r.end)
 TEST_CASE("the number of output rows is the number of windows that fit") {
   Laws law;
   each_axis([&](const Axis& a) {
-    for (Index h = 1; h <= 14; ++h) law(std::max<Index>(0, out_extent(a, h)) == windows(a, h), "out_extent", [&] { return show(a, h); });
+    for (Index h = 1; h <= 14; ++h)
+      law(std::max<Index>(0, out_extent(a, h)) == windows(a, h), "out_extent", [&] { return show(a, h); });
   });
   CHECK(law.broken == "");
   CHECK(law.held == 7 * 4 * 3 * 64 * 14);
   CHECK(out_extent({.kernel = 5, .stride = 4}, 1) == 0);   // floor(-4 / 4) + 1
-  CHECK(out_extent({.kernel = 7, .stride = 4}, 1) == -1);   // floor(-6 / 4) + 1: rounds toward minus infinity
+  CHECK(out_extent({.kernel = 7, .stride = 4}, 1) == -1);  // floor(-6 / 4) + 1: rounds toward minus infinity
 }
 TEST_CASE("output rows read what their windows span, clipped at the true borders") {
   Laws law;
@@ -77,14 +81,16 @@ TEST_CASE("output rows read what their windows span, clipped at the true borders
           law(in.begin <= in.end && Range{0, h}.contains(in), "in_rows lies in the map", where);
           if (in.empty()) continue;
           const RowPads pads = pad_rows(a, {first, end}, in);
-          law(pads.top + in.size() + pads.bottom == (end - 1 - first) * a.stride + a.extent(), "pads and rows are the span", where);
+          law(pads.top + in.size() + pads.bottom == (end - 1 - first) * a.stride + a.extent(),
+              "pads and rows are the span", where);
           law(pads.top == std::max<Index>(0, -first_tap(a, first)), "padding above", where);
           law(pads.bottom == std::max<Index>(0, last_tap(a, end - 1) + 1 - h), "padding below", where);
           const RowPads more = pad_rows(a, {first, end}, {in.begin, in.end + 2});
-          law(more.top == pads.top && more.bottom == std::max<Index>(0, pads.bottom - 2), "unread rows need no padding", where);
+          law(more.top == pads.top && more.bottom == std::max<Index>(0, pads.bottom - 2),
+              "unread rows need no padding", where);
         }
-      law(in_rows(a, {0, 0}, h).empty() && in_rows(a, {3, 3}, h).empty() && in_rows(a, {5, 2}, h).empty(), "in_rows(empty) = empty",
-          [&] { return show(a, h); });
+      law(in_rows(a, {0, 0}, h).empty() && in_rows(a, {3, 3}, h).empty() && in_rows(a, {5, 2}, h).empty(),
+          "in_rows(empty) = empty", [&] { return show(a, h); });
     }
   });
   CHECK(law.broken == "");
@@ -96,7 +102,8 @@ TEST_CASE("the frontier counts the leading windows that end within the known row
     for (Index h = 1; h <= 14; ++h) {
       if (windows(a, h) == 0) continue;
       for (Index f = 0; f <= h; ++f)
-        law(frontier(a, f, h) == computable(a, f, h), "frontier", [&] { return show(a, h) + " known " + std::to_string(f); });
+        law(frontier(a, f, h) == computable(a, f, h), "frontier",
+            [&] { return show(a, h) + " known " + std::to_string(f); });
       law(frontier(a, h + 3, h) == windows(a, h), "all rows known", [&] { return show(a, h); });
     }
   });
@@ -116,14 +123,17 @@ TEST_CASE("known_for and frontier are inverse to each other") {
         law(frontier(a, known, h) >= b, "frontier(known_for(b)) >= b", where);
         law(known == 0 || frontier(a, known - 1, h) < b, "known_for(b) is the least", where);
         for (Index f = 0; f <= h; ++f) {
-          if (b > frontier(a, f, h)) law(known > f, "b > frontier(f) implies known_for(b) > f", where);
-          else law(known <= f, "b <= frontier(f) implies known_for(b) <= f", where);
+          if (b > frontier(a, f, h))
+            law(known > f, "b > frontier(f) implies known_for(b) > f", where);
+          else
+            law(known <= f, "b <= frontier(f) implies known_for(b) <= f", where);
         }
         if (b > 0)
           law(known == std::max(in_rows(a, {b - 1, b}, h).end, Index{0}) || in_rows(a, {b - 1, b}, h).empty(),
               "known_for(b) is the end of in_rows([b-1,b))", where);
       }
-      law(known_for(a, 0, h) == 0 && known_for(a, -1, h) == 0, "nothing wanted, nothing needed", [&] { return show(a, h); });
+      law(known_for(a, 0, h) == 0 && known_for(a, -1, h) == 0, "nothing wanted, nothing needed",
+          [&] { return show(a, h); });
     }
   });
   CHECK(law.broken == "");
@@ -141,7 +151,8 @@ TEST_CASE("the carry holds exactly the known rows that windows beyond the fronti
         const auto where = [&] { return show(a, h) + " known " + std::to_string(f) + " carry " + show(kept); };
         law(kept.end == f && 0 <= kept.begin && kept.begin <= f, "the carry ends at the known rows", where);
         if (next < outs) law(rows_of(kept) == rows_between(first_tap(a, next), f, h), "carry", where);
-        law(hull(kept, {f, h}).contains(in_rows(a, {next, outs}, h)), "the rest reads carry and new rows alone", where);
+        law(hull(kept, {f, h}).contains(in_rows(a, {next, outs}, h)), "the rest reads carry and new rows alone",
+            where);
         for (Index g = f; g <= h; ++g) {
           const Range slab{next, frontier(a, g, h)};
           law(hull(kept, {f, g}).contains(in_rows(a, slab, h)), "a slab reads carry and its own rows alone", where);
@@ -170,7 +181,8 @@ TEST_CASE("a stride remainder leaves fewer rows unread than the stride, and a st
       for (Index o = 0; o + 1 < outs; ++o) {
         const Range now = in_rows(a, {o, o + 1}, h), next = in_rows(a, {o + 1, o + 2}, h);
         if (now.empty() || next.empty()) continue;
-        law(next.begin - now.end <= std::max<Index>(0, a.stride - a.extent()), "a gap is stride - extent at most", where);
+        law(next.begin - now.end <= std::max<Index>(0, a.stride - a.extent()), "a gap is stride - extent at most",
+            where);
       }
     }
   });
@@ -194,7 +206,7 @@ TEST_CASE("a window may be taller than the map, and than any slab of it") {
   CHECK(out_extent(tall, 1) == 1);
   CHECK(out_extent(tall, 3) == 3);
   for (Index o = 0; o < 3; ++o) CHECK(in_rows(tall, {o, o + 1}, 3) == Range{0, 3});
-  CHECK(frontier(tall, 2, 3) == 0);   // one-row slabs: nothing is ready before the last row is
+  CHECK(frontier(tall, 2, 3) == 0);  // one-row slabs: nothing is ready before the last row is
   CHECK(carry(tall, 2, 3) == Range{0, 2});
   CHECK(pad_rows(tall, {1, 2}, {0, 3}) == RowPads{2, 2});
 }
@@ -206,7 +218,7 @@ TEST_CASE("the frontiers of the share example: one 3x3 convolution with padding 
   CHECK(frontier(pool, 41, 224) == 20);
   CHECK(carry(pool, 41, 224) == Range{40, 41});
   CHECK(carry(pool, 40, 224).empty());
-  CHECK(frontier({.kernel = 1, .stride = 3}, 2, 9) == 1);   // stride beyond the kernel: rows 1 and 2 are skipped
+  CHECK(frontier({.kernel = 1, .stride = 3}, 2, 9) == 1);  // stride beyond the kernel: rows 1 and 2 are skipped
   CHECK(carry({.kernel = 1, .stride = 3}, 2, 9).empty());
 }
 static_assert(in_rows(Axis{.kernel = 3, .pad_begin = 1, .pad_end = 1}, {0, 4}, 9) == Range{0, 5});

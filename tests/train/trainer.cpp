@@ -618,3 +618,28 @@ TEST_CASE("in float the first loss is the column's, and the curves stay together
   }
   MESSAGE("largest difference of a loss in 30 steps: ", worst);
 }
+TEST_CASE("fit saves within an epoch, and goes on from there with the same batches only") {
+  using Small = Sequential<Conv<4>, ReLU, MaxPool<>, GlobalAvgPool, Linear<10>>;
+  using Rows = Trainer<Small, Policy<Share<3>>, Reference<double>>;
+  const Folder folder;
+  const std::filesystem::path file = folder / "state";
+  const Dataset data = make_shapes({.count = 100, .h = 12, .w = 12});
+  const Loader<double> whole(data, {.batch = 10}), other(data, {.batch = 20});
+  const Input input{10, 1, 12, 12};
+  Rows uninterrupted(input, Sgd{.lr = 0.01, .momentum = 0.9});
+  uninterrupted.fit(whole, nullptr, {.epochs = 2});
+  auto images = std::make_shared<int>(0);
+  const Loader<double> breaks(data, {.batch = 10, .transform = [images](auto&&...) { if (++*images > 85) throw std::runtime_error("power cut"); }, .prefetch = 0});
+  Rows first(input, Sgd{.lr = 0.01, .momentum = 0.9});
+  CHECK_THROWS_WITH_AS(first.fit(breaks, nullptr, {.epochs = 2, .training_file = file, .save_every = 7}), "power cut", std::runtime_error);
+  Rows second(input, Sgd{.lr = 0.01, .momentum = 0.9});
+  second.load(file);
+  CHECK(second.state().batch == 7);
+  CHECK_THROWS_WITH_AS(second.fit(other, nullptr, {.epochs = 2}),
+                       "lrcnn: training stands after batch 7 of epoch 1, which has 10 batches of 10x1x12x12, and is to go on with 5 "
+                       "batches of 20x1x12x12; an epoch is finished with the batches it was begun with; use the same batch size and "
+                       "data, or a training file from the end of an epoch",
+                       DataError);
+  second.fit(whole, nullptr, {.epochs = 2});
+  CHECK(std::equal(second.parameters().begin(), second.parameters().end(), uninterrupted.parameters().begin()));
+}

@@ -10,7 +10,8 @@ class Reference {
  public:
   using element = T;
   static constexpr Target target{
-      .element_bytes = static_cast<Index>(sizeof(T)), .channel_block = Block, .plain_channels = Plain};
+      .element_bytes = static_cast<Index>(sizeof(T)), .channel_block = Block, .plain_channels = Plain,
+      .uses_workspace = false};
   static constexpr std::string_view name = "reference";
   /// Nothing needs preparing.
   struct Prepared {};

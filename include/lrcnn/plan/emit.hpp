@@ -73,7 +73,8 @@ class Emitter {
     const Index stage_count = static_cast<Index>(stages_.size());
     values_.assign(static_cast<std::size_t>(stage_count), -1);
     gradients_.assign(static_cast<std::size_t>(stage_count), -1);
-    if (policy_.workspace_bytes > 0) workspace_ = sink_.declare(Role::workspace, -1, -1, aligned(policy_.workspace_bytes));
+    if (policy_.workspace_bytes > 0 && target_.uses_workspace)
+      workspace_ = sink_.declare(Role::workspace, -1, -1, aligned(policy_.workspace_bytes));
     const Index since = sink_.now;
     group_ = {0, group};
     for (Index begin = 0; begin < batch; begin += group) {

@@ -8,6 +8,7 @@ struct Target {
   Index channel_block = 1;      ///< channels per storage block; 1 is NCHW
   Index plain_channels = 0;     ///< tensors with at most so many channels are stored as NCHW all the same
   Index alignment = 64;         ///< of every buffer, in bytes
+  bool uses_workspace = true;   ///< steps get the workspace that the policy bounds
   bool packs_weights = false;   ///< convolutions want their filters in a layout of the backend's own
   /// Storage block of a tensor with c channels.
   constexpr Index block(Index c) const { return c <= plain_channels ? 1 : channel_block; }

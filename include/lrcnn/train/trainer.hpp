@@ -41,6 +41,7 @@ struct FitOptions {
   ProgressOptions progress_options{};
   std::filesystem::path history{};         ///< CSV, written after every epoch; empty: none
   std::filesystem::path training_file{};   ///< saved after every epoch; empty: none
+  Index save_every = 0;                    ///< steps after which it is saved within an epoch, too; 0: not
 };
 /// A labelled batch: a source of rows that knows its labels.
 template <class S, class T>
@@ -131,7 +132,7 @@ class BasicTrainer {
     if (options.progress) line.emplace(*options.progress, options.progress_options);
     options_.clock = {train.batches(), train.batches() * options.epochs};
     while (state_.epoch < options.epochs) {
-      history.push_back(fit_epoch(train, options.epochs, line ? &*line : nullptr));
+      history.push_back(fit_epoch(train, options, line ? &*line : nullptr));
       if (line) line->finish();
       if (test) {
         const Metrics m = evaluate(*test);
@@ -213,8 +214,22 @@ class BasicTrainer {
               detail::number_text(node.layer.activation.slope) + (node.layer.count_padding ? ";" : " inside;");
     return std::to_string(table.size()) + " layers, " + std::to_string(crc32c(std::as_bytes(std::span(text))));
   }
+  /// Within an epoch, what has been done counts in batches: another loader's batches are other images.
+  /// Errors:  DataError if the epoch was begun with other batches
   template <class Loader>
-  EpochRecord fit_epoch(const Loader& train, Index epochs, ProgressLine* line) {
+  void check_batches(const Loader& train) {
+    const std::string batches = std::to_string(train.batches()) + " batches of " + to_string(train.input());
+    std::string& begun = state_.notes["batches"];
+    if (state_.batch > 0 && begun != batches)
+      throw DataError(error_text("training stands after batch " + std::to_string(state_.batch) + " of epoch " +
+                                     std::to_string(state_.epoch + 1) + ", which has " + begun + ", and is to go on with " + batches,
+                                 "an epoch is finished with the batches it was begun with",
+                                 "use the same batch size and data, or a training file from the end of an epoch"));
+    begun = batches;
+  }
+  template <class Loader>
+  EpochRecord fit_epoch(const Loader& train, const FitOptions& options, ProgressLine* line) {
+    check_batches(train);
     const auto start = std::chrono::steady_clock::now();
     StepReport report;
     auto epoch = train.epoch(state_.epoch, state_.batch);
@@ -223,8 +238,10 @@ class BasicTrainer {
       state_.metrics.add(report.loss, report.images, static_cast<Index>(std::lround(report.accuracy * static_cast<double>(report.images))));
       ++state_.batch;
       if (line)
-        line->update({state_.epoch + 1, epochs, state_.batch, train.batches(), state_.metrics.images, state_.metrics.loss(),
+        line->update({state_.epoch + 1, options.epochs, state_.batch, train.batches(), state_.metrics.images, state_.metrics.loss(),
                       state_.metrics.accuracy(), arena_bytes()});
+      if (options.save_every > 0 && state_.step % options.save_every == 0 && !options.training_file.empty())
+        save(options.training_file);
     }
     EpochRecord record;
     record.epoch = state_.epoch + 1;

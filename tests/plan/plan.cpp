@@ -1,0 +1,120 @@
+// Plans as values: made alike they compare equal, they can be shown, and both passes may have counts of their own.
+#include <lrcnn/network/lenet.hpp>
+#include <lrcnn/plan/checker.hpp>
+#include <lrcnn/plan/print.hpp>
+#include <doctest/doctest.h>
+#include <sstream>
+#include <string>
+#include "support/random_network.hpp"
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+using Rows = Policy<Share<4>, CheckpointAtPools, RecomputeAll, Workspace<0>>;
+const Table table = table_of<LeNet<>>({2, 1, 28, 28});
+}  // namespace
+TEST_CASE("the same table, policy, target and options give the same plan, and others another") {
+  const Plan plan = make_plan(table, Rows::value);
+  CHECK(plan == make_plan(table, Rows::value));
+  CHECK(plan != make_plan(table, Policy<>::value));
+  CHECK(plan != make_plan(table, Rows::value, {.element_bytes = 8}));
+  CHECK(plan != make_plan(table, Rows::value, {}, {.training = false}));
+  CHECK(plan != make_plan(table_of<LeNet<>>({1, 1, 28, 28}), Rows::value));
+  Plan copy = plan;
+  CHECK(copy == plan);
+  std::swap(copy.steps[0], copy.steps[1]);
+  CHECK(copy != plan);
+}
+TEST_CASE("every pair of slab counts of a sharing stage makes a sound plan") {
+  Index plans = 0;
+  for (const auto& layers : {std::vector<Layer>{Conv<2>::layer(), Conv<2>::layer()},
+                             {Conv<2>::layer(), ReLU::layer(), Conv<2>::layer(), ReLU::layer(), MaxPool<>::layer()},
+                             {MaxPool<>::layer(), SiLU::layer(), Conv<2>::layer()}})
+    for (Index f = 1; f <= 6; ++f)
+      for (Index b = 1; b <= 6; ++b)
+        for (const Cut cut : {Cut::overlap, Cut::share})
+          for (const auto recompute : {Recompute::none, Recompute::all, Recompute::cheap}) {
+            PolicySpec policy;
+            policy.partitions[0] = {cut, f, b, 0};
+            policy.recompute = recompute;
+            CAPTURE(to_string(policy));
+            const Plan plan = make_plan(make_table(layers, {1, 2, 24, 4}), policy, {}, {.input_gradient = true});
+            const auto problems = check_plan(plan);
+            CHECK((problems.empty() ? "" : problems[0]) == "");
+            CHECK(plan.stages[0].forward.slabs() == f);
+            CHECK(plan.stages[0].backward.slabs() == b);
+            ++plans;
+          }
+  CHECK(plans == 3 * 36 * 6);
+}
+TEST_CASE("a plan without training has no backward steps and reads its results from the output alone") {
+  const Plan plan = make_plan(table, Rows::value, {}, {.training = false});
+  for (const Step& s : plan.steps) {
+    CHECK(s.pass == Pass::forward);
+    CHECK((s.op != Op::backward_data && s.op != Op::backward_parameters));
+    CHECK(!s.dx);
+  }
+  CHECK(plan.results.output);
+  CHECK(!plan.results.input_gradient);
+  CHECK(check_plan(plan).empty());
+}
+TEST_CASE("the input's gradient is made when it is asked for, and no step for it is made when not") {
+  const Plan with = make_plan(table, Rows::value, {}, {.input_gradient = true}),
+             without = make_plan(table, Rows::value);
+  const auto first_data = [](const Plan& p) {
+    Index count = 0;
+    for (const Step& s : p.steps) count += s.op == Op::backward_data && s.layer == 0;
+    return count;
+  };
+  CHECK(first_data(with) == 4);
+  CHECK(first_data(without) == 0);
+  CHECK(with.results.input_gradient.tensor == 0);
+  CHECK(with.results.input_gradient.rows == Range{0, 28});
+  CHECK(!without.results.input_gradient);
+}
+TEST_CASE("steps that only move rows do not appear when there are none to move") {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    Dice dice(seed);
+    const RandomNetwork net = random_network(dice, 6);
+    const PolicySpec policy = random_policy(dice, net);
+    try {
+      for (const Step& s : make_plan(make_table(net.layers, net.input), policy, {}, {.input_gradient = true}).steps)
+        if (s.op == Op::copy || s.op == Op::add || s.op == Op::zero || s.op == Op::load) CHECK(!s.y.rows.empty());
+    } catch (const PlanError&) {
+    }
+  }
+}
+TEST_CASE("a plan's summary shows policy, peak, and each stage with its cuts") {
+  std::ostringstream out;
+  out << make_plan(table, Rows::value);
+  const std::string text = out.str();
+  for (const char* part :
+       {"Policy<Share<4>, CheckpointAtPools, RecomputeAll, DirectConv, Workspace<0>>", "input 2x1x28x28, 10 layers, ",
+        "peak ", "no placement can need less than ", "stage conv1..pool1", "Share<4>", "2x1x28x28 -> 2x16x14x14",
+        "slabs of ", "stage flatten1..linear2", "2x32x7x7 -> 2x10x1x1"}) {
+    CAPTURE(std::string(part));
+    CHECK(text.find(part) != std::string::npos);
+  }
+}
+TEST_CASE("a step is shown on one line with its layer and its rows") {
+  const Plan plan = make_plan(table, Policy<>::value);
+  std::ostringstream out;
+  print_steps(out, plan);
+  const std::string text = out.str();
+  CHECK(std::count(text.begin(), text.end(), '\n') == static_cast<std::ptrdiff_t>(plan.steps.size()));
+  CHECK(text.find("0  load") == 0);
+  CHECK(text.find("forward             conv1             stage 0 slab 0   x = t0 [0,28) of buffer") !=
+        std::string::npos);
+  CHECK(text.find("backward_parameters linear2") != std::string::npos);
+}
+TEST_CASE("the memory map has as many lines as asked for, each of the same width") {
+  std::ostringstream out;
+  print_memory(out, make_plan(table, Rows::value), 10, 40);
+  std::istringstream lines(out.str());
+  Index maps = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("  |") == 0) {
+      ++maps;
+      CHECK(line.size() == 44);
+    }
+  CHECK(maps == 10);
+}
