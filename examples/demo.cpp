@@ -133,7 +133,7 @@ void run(const Arguments& arguments) {
   const auto normalization = normalization_of(data.train);
   const Loader<float> train(data.train, {.batch = arguments.batch, .seed = 1, .normalization = normalization,
                                          .augmentation = {.flip = true}});
-  const Loader<float> test(data.test, {.batch = 250, .shuffle = false, .normalization = normalization});
+  const Loader<float> test(data.test, {.batch = arguments.batch, .shuffle = false, .normalization = normalization});
   const bool by_rows = arguments.policy == "row";
   const double lr = 0.05 * static_cast<double>(arguments.batch) / 128;
   BasicTrainer<Cpu> trainer(Net::layers, by_rows ? Rows::value : Whole::value, train.input(),
@@ -145,9 +145,9 @@ void run(const Arguments& arguments) {
   if (arguments.folder.empty()) std::cout << "No folder was given, so these are drawn shapes, not a real data set.\n";
   std::cout << "Training " << (by_rows ? "by rows" : "layer by layer") << ", " << parameter_elements(trainer.layout())
             << " parameters:\n" << trainer.plan() << "\n";
-  trainer.fit(train, &test, {.epochs = arguments.epochs, .progress = &std::cout,
-                             .progress_options = terminal_options(STDOUT_FILENO)});
-  const double accuracy = trainer.evaluate(test).accuracy();
+  const auto history = trainer.fit(train, &test, {.epochs = arguments.epochs, .progress = &std::cout,
+                                                  .progress_options = terminal_options(STDOUT_FILENO)});
+  const double accuracy = history.back().test_accuracy.value();
   std::cout << "Test accuracy: " << detail::fixed_text(100 * accuracy, 2) << " % of " << data.test.size() << " images\n" << std::flush;
   const Batch<float> batch = train.batch(0, 0);
   Candidate column(Whole::value, batch, trainer.parameters(), trainer.backend());

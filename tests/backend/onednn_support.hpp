@@ -17,15 +17,15 @@ class Storage {
  public:
   Storage() : Storage(0) {}
   explicit Storage(Index count, bool poison = true)
-      : bytes_(new std::byte[static_cast<std::size_t>(count) * sizeof(T) + 64]), count_(static_cast<std::size_t>(count)) {
+      : count_(static_cast<std::size_t>(count)), bytes_(new std::byte[count_ * sizeof(T) + 64]) {
     if (poison) std::fill_n(data(), count_, static_cast<T>(NAN));
   }
   T* data() const { return reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(bytes_.get()) + 63) / 64 * 64); }
   std::size_t size() const { return count_; }
 
  private:
-  std::unique_ptr<std::byte[]> bytes_;
   std::size_t count_;
+  std::unique_ptr<std::byte[]> bytes_;
 };
 /// Rows of a tensor with its memory.
 template <class T>
@@ -64,7 +64,10 @@ struct Rows {
     for (Index i = 0; i < all.n; ++i)
       for (Index c = view.c; c < all.c; ++c)
         for (Index y = all.row0; y < all.row0 + all.rows; ++y)
-          for (Index x = 0; x < all.w; ++x) most = std::max(most, std::isnan(all(i, c, y, x)) ? INFINITY : std::abs(double(all(i, c, y, x))));
+          for (Index x = 0; x < all.w; ++x) {
+            const double e = std::abs(static_cast<double>(all(i, c, y, x)));
+            most = std::max(most, std::isnan(e) ? INFINITY : e);
+          }
     return most;
   }
 };
@@ -121,9 +124,9 @@ class Slab {
  public:
   using T = typename B::element;
   Slab(const Node& n, Range out, const Options& options)
-      : node(n), options_(options), in_(input_rows(n, out, options)), x(B::target, n.in, in_), dx(B::target, n.in, in_),
-        y(B::target, n.out, out), dy(B::target, n.out, out), packed_(B::target.packed_bytes(n) / Index(sizeof(T))),
-        scratch_(Index(packed_.size())), workspace_(options.workspace_bytes / Index(sizeof(T)) + 1, false) {
+      : node(n), options_(options), in_(input_rows(n, out, options)), x(B::target, n.in, in_),
+        dx(B::target, n.in, in_), y(B::target, n.out, out), dy(B::target, n.out, out),
+        packed_(B::target.packed_bytes(n) / Index(sizeof(T))), scratch_(Index(packed_.size())), workspace_(options.workspace_bytes / Index(sizeof(T)) + 1, false) {
     x.fill(n.in, 1);
     dy.fill(n.out, 2);
     const auto shapes = parameter_shapes(n.layer, n.in);
@@ -145,7 +148,10 @@ class Slab {
     o.node = &node;
     o.arithmetic = options_.arithmetic;
     o.accumulate = op == Op::backward_parameters && options_.accumulate;
-    for (std::size_t p = 0; p < count_; ++p) o.parameters[p] = parameters_[p].data(), o.d_parameters[p] = gradients_[p].data();
+    for (std::size_t p = 0; p < count_; ++p) {
+      o.parameters[p] = parameters_[p].data();
+      o.d_parameters[p] = gradients_[p].data();
+    }
     if (packed_.size() > 0) o.packed = packed_.data(), o.scratch = scratch_.data();
     o.workspace = reinterpret_cast<std::byte*>(workspace_.data());
     o.workspace_bytes = options_.workspace_bytes;
@@ -165,7 +171,9 @@ class Slab {
     Passes p{y.values(), dx.values(), gradient(0), gradient(1), std::max(y.padding(), dx.padding())};
     return p;
   }
-  std::vector<double> gradient(std::size_t p) { return {gradients_[p].data(), gradients_[p].data() + gradients_[p].size()}; }
+  std::vector<double> gradient(std::size_t p) const {
+    return {gradients_[p].data(), gradients_[p].data() + gradients_[p].size()};
+  }
   Storage<T>& packed() { return packed_; }
   static Range input_rows(const Node& n, Range out, const Options& options) {
     if (!is_windowed(n.layer)) return {0, 1};

@@ -129,7 +129,7 @@ def check_block(block, path, compiler, flags_folder):
         with open(source, "w", encoding="utf-8") as file:
             file.write(program(block, path))
         warnings = ["-Wall", "-Wextra", "-Wno-unused", "-Werror"]
-        how = ["-O1", "-pthread", "-o", binary] if runs else [*warnings, "-fsyntax-only"]
+        how = ["-O0", "-pthread", "-o", binary] if runs else [*warnings, "-fsyntax-only"]
         done = execute([compiler, "@" + os.path.abspath(flags), *how, source], folder)
         if done.returncode != 0:
             return done.stdout or f"the compiler ended with {done.returncode}", ""

@@ -1,8 +1,8 @@
 #pragma once
 // Counts what a program allocates: malloc and its family, operator new, mmap. Include once, in a program of its own.
 //
-// The functions are replaced as a whole; what the C library allocates for itself goes through them too. Under a sanitizer
-// that has an allocator of its own, its hook counts instead, and mmap is not seen.
+// The functions are replaced as a whole; what the C library allocates for itself goes through them too. Under a
+// sanitizer that has an allocator of its own, its hook counts instead, and mmap is not seen.
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -16,7 +16,8 @@
 #endif
 #endif
 #ifdef LRCNN_TEST_SANITIZED
-extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void*, std::size_t), void (*)(const volatile void*));
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void*, std::size_t),
+                                                         void (*)(const volatile void*));
 #else
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -99,7 +100,8 @@ void __libc_free(void*);
   lrcnn::testing::counter::note_free(memory);
   __libc_free(memory);
 }
-[[gnu::noinline]] void* mmap(void* address, std::size_t size, int protection, int flags, int file, off_t offset) noexcept {
+[[gnu::noinline]] void* mmap(void* address, std::size_t size, int protection, int flags, int file,
+                             off_t offset) noexcept {
   lrcnn::testing::counter::note_map(size);
   return reinterpret_cast<void*>(syscall(SYS_mmap, address, size, protection, flags, file, offset));
 }

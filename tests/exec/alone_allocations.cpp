@@ -1,5 +1,5 @@
-// A step of the reference backend allocates nothing: not the first one either, and not in a trainer. In a program of its own,
-// because it replaces malloc and its family, operator new and mmap.
+// A step of the reference backend allocates nothing: not the first one either, and not in a trainer. In a program of
+// its own, because it replaces malloc and its family, operator new and mmap.
 #include "exec/allocation_cases.hpp"
 #include <lrcnn/train/trainer.hpp>
 using namespace lrcnn;
@@ -25,7 +25,8 @@ TEST_CASE("allocations: the counter counts") {
   CHECK(seen.bytes >= 100 + 300 + 5000 + 1000);
 #ifndef LRCNN_TEST_SANITIZED
   void* map = nullptr;
-  const Allocations mapped = allocations_of([&] { map = mmap(nullptr, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); });
+  const Allocations mapped =
+      allocations_of([&] { map = mmap(nullptr, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); });
   CHECK(mapped.maps == 1);
   CHECK(mapped.largest == 1 << 20);
   munmap(map, 1 << 20);
@@ -47,7 +48,8 @@ TEST_CASE("allocations: none in a trainer's step, none in evaluation, once the p
   const Problem<float> problem(Pooled::layers, input, 1);
   const MemorySource<float> source(problem.images.data(), input);
   for (const Optimizer& optimizer : {Optimizer(Sgd{.lr = 0.01, .momentum = 0.9}), Optimizer(AdamW{.lr = 0.01})}) {
-    Trainer<Pooled, Policy<Share<4>, CheckpointAtPools, RecomputeAll>, Reference<float>> trainer(input, optimizer, {.threads = 1});
+    Trainer<Pooled, Policy<Share<4>, CheckpointAtPools, RecomputeAll>, Reference<float>> trainer(input, optimizer,
+                                                                                                 {.threads = 1});
     trainer.evaluate(source, problem.labels);   // makes the plan of the forward pass
     trainer.step(source, problem.labels);
     CHECK(allocations_of([&] { trainer.step(source, problem.labels); }) == Allocations{});

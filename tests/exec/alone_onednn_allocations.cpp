@@ -1,5 +1,5 @@
-// A step of the oneDNN backend allocates no tensor and no scratch: what the library allocates for itself stays below 4 kB a
-// call, and is printed. In a program of its own, because it replaces malloc and its family, operator new and mmap.
+// A step of the oneDNN backend allocates no tensor and no scratch: what the library allocates for itself stays below
+// 4 kB a call, and is printed. In a program of its own, because it replaces malloc, its family and mmap.
 #include "exec/allocation_cases.hpp"
 #include <lrcnn/backend/onednn.hpp>
 using namespace lrcnn;
@@ -18,7 +18,7 @@ TEST_CASE("allocations: a step of the oneDNN backend allocates nothing of 4 kB o
       CHECK(allocations_of(step).count == seen.count);   // nothing is kept from step to step
       if (seen.count > most.count) most = seen;
     });
-    MESSAGE(threads, " threads: at most ", most.count, " allocations in a step, ", most.bytes, " bytes in all, the largest of ",
-            most.largest);
+    MESSAGE(threads, " threads: at most ", most.count, " allocations in a step, ", most.bytes,
+            " bytes in all, the largest of ", most.largest);
   }
 }

@@ -1,5 +1,5 @@
-// The process grows by the planned peak while it trains: within 5 % + 16 MB, on a network with VGG-16's layers and a sixteenth
-// of its channels at 1536 x 1024. In a program of its own, so that nothing else grows.
+// The process grows by the planned peak while it trains: within 5 % + 16 MB, on a network with VGG-16's layers and a
+// sixteenth of its channels at 1536 x 1024. In a program of its own, so that nothing else grows.
 #include "exec/resident.hpp"
 #include "support/run_network.hpp"
 #include <lrcnn/network/vgg.hpp>
@@ -25,11 +25,12 @@ TEST_CASE("resident memory grows by the planned peak") {
   const MemorySource<float> source(problem.images.data(), input);
   std::vector<float> gradients(problem.parameters.size(), 1.0f);
   Reference<float> backend(1);
-  for (const PolicySpec& policy : {Policy<Share<8>, CheckpointAt<"pool2", "pool3">, RecomputeAll, Workspace<0>>::value,
-                                   Policy<Column, Workspace<0>>::value}) {
+  for (const PolicySpec& policy :
+       {Policy<Share<8>, CheckpointAt<"pool2", "pool3">, RecomputeAll, Workspace<0>>::value,
+        Policy<Column, Workspace<0>>::value}) {
     INFO(to_string(policy));
-    Executor<Reference<float>> executor(make_plan(problem.table, policy, Reference<float>::target), backend, problem.parameters.data(),
-                                        gradients.data());
+    Executor<Reference<float>> executor(make_plan(problem.table, policy, Reference<float>::target), backend,
+                                        problem.parameters.data(), gradients.data());
     const Index planned = executor.plan().peak_bytes();
     LossResult result;
     const Index grown = resident_growth([&] { result = executor.run(source, problem.labels); });

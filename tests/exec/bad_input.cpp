@@ -40,26 +40,31 @@ struct Promise final : RowSource<double> {
 /// A loss that is never finite.
 struct Broken {
   static constexpr std::string_view name = "broken";
-  void operator()(const View<const double>&, std::span<const std::int32_t>, const View<double>&, double, LossResult& result) const {
+  void operator()(const View<const double>&, std::span<const std::int32_t>, const View<double>&, double,
+                  LossResult& result) const {
     result.sum = -INFINITY;
   }
 };
 /// Everything that a trainer would lose.
 template <class Trainer>
 auto state_of(Trainer& trainer) {
-  return std::tuple{std::vector<double>(trainer.parameters().begin(), trainer.parameters().end()), trainer.steps_done(),
-                    trainer.state().updates, trainer.state().batch};
+  return std::tuple{std::vector<double>(trainer.parameters().begin(), trainer.parameters().end()),
+                    trainer.steps_done(), trainer.state().updates, trainer.state().batch};
 }
 }  // namespace
 TEST_CASE("bad input: labels") {
   Batch batch;
   Trainer<Net, Rows, Reference<double>> trainer(input, Sgd{.lr = 0.1, .momentum = 0.9});
   const auto before = state_of(trainer);
-  const auto step = [&](std::vector<std::int32_t> labels) { return text_of([&] { trainer.step(batch.source, labels); }); };
-  CHECK(step({0, 3}) == "lrcnn: label 3 of image 1 is outside the network's 3 classes; labels are 0 .. classes - 1; correct the labels, "
-                        "or widen the last layer");
+  const auto step = [&](std::vector<std::int32_t> labels) {
+    return text_of([&] { trainer.step(batch.source, labels); });
+  };
+  CHECK(step({0, 3}) ==
+        "lrcnn: label 3 of image 1 is outside the network's 3 classes; labels are 0 .. classes - 1; correct the "
+        "labels, or widen the last layer");
   CHECK(step({-1, 0}).starts_with("lrcnn: label -1 of image 0 is outside the network's 3 classes; "));
-  CHECK(step({0}) == "lrcnn: 1 labels are given for 2 images; every image has one label; give as many labels as images");
+  CHECK(step({0}) ==
+        "lrcnn: 1 labels are given for 2 images; every image has one label; give as many labels as images");
   CHECK(step({0, 1, 2}).starts_with("lrcnn: 3 labels are given for 2 images; "));
   CHECK(step({}).starts_with("lrcnn: 0 labels are given for 2 images; "));
   CHECK_THROWS_AS(trainer.evaluate(batch.source, std::vector<std::int32_t>{0, 7}), DataError);
@@ -71,12 +76,13 @@ TEST_CASE("bad input: a batch of another shape than the plan's") {
   Batch batch;
   std::vector<double> gradients(batch.problem.parameters.size());
   Reference<double> backend;
-  Executor<Reference<double>> executor(make_plan(batch.problem.table, Plain::value, Reference<double>::target), backend,
-                                       batch.problem.parameters.data(), gradients.data());
-  CHECK_THROWS_WITH_AS(executor.run(Promise({3, 1, 8, 6}), batch.problem.labels),
-                       "lrcnn: a batch of shape 3x1x8x6 is given to a plan for 2x1x8x6; a plan is made for one shape; make a plan for "
-                       "this shape, or let a Trainer do it",
-                       DataError);
+  Executor<Reference<double>> executor(make_plan(batch.problem.table, Plain::value, Reference<double>::target),
+                                       backend, batch.problem.parameters.data(), gradients.data());
+  CHECK_THROWS_WITH_AS(
+      executor.run(Promise({3, 1, 8, 6}), batch.problem.labels),
+      "lrcnn: a batch of shape 3x1x8x6 is given to a plan for 2x1x8x6; a plan is made for one shape; make a plan for "
+      "this shape, or let a Trainer do it",
+      DataError);
   CHECK_THROWS_AS(executor.run(Promise({0, 1, 8, 6}), {}), DataError);
 }
 TEST_CASE("bad input: shapes that a trainer cannot take") {
@@ -85,12 +91,16 @@ TEST_CASE("bad input: shapes that a trainer cannot take") {
   const auto step = [&](const Shape& s) {
     return text_of([&] { trainer.step(Promise(s), std::vector<std::int32_t>(static_cast<std::size_t>(s.n), 0)); });
   };
-  CHECK(step({0, 1, 8, 6}) == "lrcnn: layer 1 (conv to 3 channels, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1) on input 0x1x8x6: an "
-                              "extent of the input is zero or negative; images, channels, rows and columns must be at least 1; give "
-                              "the input's true extents");
-  CHECK(step({2, 1, 0, 6}).starts_with("lrcnn: layer 1 (conv to 3 channels, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1) on input 2x1x0x6: "));
-  CHECK(step({2, 2, 8, 6}) == "lrcnn: a batch of shape 2x2x8x6 would change the shape of parameter 'conv1.weight'; a network's parameters are "
-                              "fixed by its first input, 2x1x8x6; use images of one size, or GlobalAvgPool instead of Flatten");
+  CHECK(step({0, 1, 8, 6}) ==
+        "lrcnn: layer 1 (conv to 3 channels, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1) on input 0x1x8x6: an "
+        "extent of the input is zero or negative; images, channels, rows and columns must be at least 1; give the "
+        "input's true extents");
+  CHECK(step({2, 1, 0, 6})
+            .starts_with("lrcnn: layer 1 (conv to 3 channels, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1) on "
+                         "input 2x1x0x6: "));
+  CHECK(step({2, 2, 8, 6}) ==
+        "lrcnn: a batch of shape 2x2x8x6 would change the shape of parameter 'conv1.weight'; a network's parameters "
+        "are fixed by its first input, 2x1x8x6; use images of one size, or GlobalAvgPool instead of Flatten");
   CHECK(state_of(trainer) == before);
   Batch batch;
   CHECK(std::isfinite(trainer.step(batch.source, batch.problem.labels).loss));
@@ -104,15 +114,19 @@ TEST_CASE("bad input: values that are not finite are traced to where they began,
     Batch batch;
     const auto text = [&] { return text_of([&] { trainer.step(batch.source, batch.problem.labels); }); };
     CHECK(text() == "no error");
-    const std::string end = "; parameters were not changed by this step; lower the learning rate, normalise the input, or go back to an "
-                            "earlier training file";
+    const std::string end =
+        "; parameters were not changed by this step; lower the learning rate, normalise the input, or go back to an "
+        "earlier training file";
     for (const double bad : {std::nan(""), static_cast<double>(INFINITY)}) {
       INFO("value ", bad);
       const auto before = state_of(trainer);
-      double& pixel = batch.problem.images[static_cast<std::size_t>(input.h * input.w + 4 * input.w + 2)];   // image 1, row 4
+      double& pixel =
+          batch.problem.images[static_cast<std::size_t>(input.h * input.w + 4 * input.w + 2)];   // image 1, row 4
       const double good = std::exchange(pixel, bad);
       const std::string in_input = text();
-      CHECK(in_input.starts_with("lrcnn: in step 2 the loss is not a number; the first values that are not finite come from the input, images 0..1, rows "));
+      CHECK(
+          in_input.starts_with("lrcnn: in step 2 the loss is not a number; the first values that are not finite come "
+                               "from the input, images 0..1, rows "));
       CHECK(in_input.ends_with(end));
       CHECK(state_of(trainer) == before);
       pixel = good;
@@ -121,8 +135,8 @@ TEST_CASE("bad input: values that are not finite are traced to where they began,
         double& entry = trainer.parameters()[static_cast<std::size_t>(weight->offset)];
         const double kept = std::exchange(entry, bad);
         const std::string in_layer = text();
-        CHECK_MESSAGE(in_layer.find("; the first values that are not finite come from layer '" + std::string(name) + "', images 0..1, rows ") !=
-                          std::string::npos,
+        CHECK_MESSAGE(in_layer.find("; the first values that are not finite come from layer '" + std::string(name) +
+                                    "', images 0..1, rows ") != std::string::npos,
                       in_layer);
         CHECK(in_layer.ends_with(end));
         entry = kept;
@@ -148,20 +162,24 @@ TEST_CASE("bad input: a loss of the user's that is not finite") {
   Batch batch;
   Trainer<Net, Plain, Reference<double>, Broken> trainer(input, Sgd{});
   CHECK(text_of([&] { trainer.step(batch.source, batch.problem.labels); })
-            .starts_with("lrcnn: in step 1 the loss is infinite; the first values that are not finite come from the loss itself; "));
+            .starts_with("lrcnn: in step 1 the loss is infinite; the first values that are not finite come from the "
+                         "loss itself; "));
 }
 TEST_CASE("bad input: an arena for which there is no memory is refused with the figures") {
   CHECK_THROWS_WITH_AS(Arena(1'500'000, "the plan of this test", 1'499'999),
-                       "lrcnn: the plan of this test needs an arena of 1.5 MB (1500000 bytes), and 1.5 MB are available; a plan's memory is "
-                       "taken at once, before the first step; use more slabs, more checkpoints, RecomputeAll, fewer images, or a smaller "
-                       "input",
+                       "lrcnn: the plan of this test needs an arena of 1.5 MB (1500000 bytes), and 1.5 MB are "
+                       "available; a plan's memory is taken at once, before the first step; use more slabs, more "
+                       "checkpoints, RecomputeAll, fewer images, or a smaller input",
                        PlanError);
   CHECK(Arena(1'500'000, "it", 1'500'000).bytes() == 1'500'000);
   CHECK(Arena(0, "nothing", 0).data() == nullptr);
   CHECK(available_memory() > 0);
-  const std::string text = text_of([] { Trainer<Net, Rows, Reference<double>> trainer({1, 1, 3'000'000, 1'000'000}, Sgd{}); });
-  CHECK(text.starts_with("lrcnn: the plan of Policy<Share<4>, NoCheckpoints, RecomputeAll, DirectConv, Workspace<0>> on input "
-                         "1x1x3000000x1000000 needs an arena of "));
+  const std::string text = text_of([] {
+    Trainer<Net, Rows, Reference<double>> trainer({1, 1, 3'000'000, 1'000'000}, Sgd{});
+  });
+  CHECK(text.starts_with(
+      "lrcnn: the plan of Policy<Share<4>, NoCheckpoints, RecomputeAll, DirectConv, Workspace<0>> on input "
+      "1x1x3000000x1000000 needs an arena of "));
 }
 TEST_CASE("bad input: a batch too large for the memory leaves a trainer as it was") {
   Batch batch;
@@ -195,18 +213,23 @@ TEST_CASE("bad input: the process's own limit counts, as a child under such a li
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, size)));
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK(text.starts_with("lrcnn: the plan of Policy<Column, NoCheckpoints, KeepAll, DirectConv, Workspace<0>> on input 1x1x2000x2000 needs an arena of "));
+  CHECK(
+      text.starts_with("lrcnn: the plan of Policy<Column, NoCheckpoints, KeepAll, DirectConv, Workspace<0>> on input "
+                       "1x1x2000x2000 needs an arena of "));
   CHECK(text.find(" MB are available; a plan's memory is taken at once") != std::string::npos);
 }
 #endif
 TEST_CASE("bad input: more slabs than rows; the count that the error names can be had, and no higher one") {
   CHECK(text_of([] { Trainer<Net, Policy<Overlap<9>>, Reference<double>> trainer(input, Sgd{}); }) ==
-        "lrcnn: no stage can be cut into 9 slabs by Overlap<9> on input 2x1x8x6; every slab owns a row of every layer's output; the largest "
-        "feasible count is 8, in stage conv1..global_avg_pool1; ask for at most 8, or for fewer layers in a stage by more checkpoints");
+        "lrcnn: no stage can be cut into 9 slabs by Overlap<9> on input 2x1x8x6; every slab owns a row of every "
+        "layer's output; the largest feasible count is 8, in stage conv1..global_avg_pool1; ask for at most 8, or "
+        "for fewer layers in a stage by more checkpoints");
   CHECK(text_of([] {
-          Trainer<Net, Policy<Stages<Share<2>, Share<40>>, CheckpointAt<"relu1">>, Reference<double>> trainer(input, Sgd{});
-        }) == "lrcnn: stage conv2..global_avg_pool1 cannot be cut into 40 slabs by Share<40>; every slab owns a row of every layer's output; the "
-              "largest feasible count is 8; ask for at most 8 in this stage");
+          Trainer<Net, Policy<Stages<Share<2>, Share<40>>, CheckpointAt<"relu1">>, Reference<double>> trainer(input,
+                                                                                                              Sgd{});
+        }) ==
+        "lrcnn: stage conv2..global_avg_pool1 cannot be cut into 40 slabs by Share<40>; every slab owns a row of "
+        "every layer's output; the largest feasible count is 8; ask for at most 8 in this stage");
   Index named = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Dice dice(seed);
@@ -230,6 +253,6 @@ TEST_CASE("bad input: more slabs than rows; the count that the error names can b
 }
 TEST_CASE("bad input: a checkpoint at a layer that is not there") {
   CHECK(text_of([] { Trainer<Net, Policy<CheckpointAt<"conv9">>, Reference<double>> trainer(input, Sgd{}); }) ==
-        "lrcnn: checkpoint at layer 'conv9', which the network does not have; CheckpointAt<...> names layers of the network; use a name that "
-        "the network's table shows, such as 'conv1'");
+        "lrcnn: checkpoint at layer 'conv9', which the network does not have; CheckpointAt<...> names layers of the "
+        "network; use a name that the network's table shows, such as 'conv1'");
 }

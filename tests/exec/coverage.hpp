@@ -1,8 +1,8 @@
 #pragma once
-// Which features of layers and which parts of policies a plan really exercises, and networks and policies that have one.
+// Which features of layers and parts of policies a plan really exercises, and networks and policies that have one.
 //
 // A pair (feature, part) counts when the layer with the feature lies in a stage that the plan runs with that part: a
-// partition that was asked for but came out as a single slab does not count, nor does a checkpoint that makes no stage.
+// partition that was asked for and came out as a single slab does not count, nor a checkpoint that makes no stage.
 #include <lrcnn/layer/conv.hpp>
 #include "exec/user_layers.hpp"
 #include "support/random_network.hpp"
@@ -10,14 +10,14 @@
 #include <iterator>
 namespace lrcnn::testing {
 inline constexpr std::array features{
-    "conv", "conv 1x1", "conv even", "conv tall", "conv stride", "conv stride>kernel", "conv dilation", "conv groups",
-    "conv depthwise", "conv asymmetric", "conv no bias", "relu", "leaky +", "leaky -", "silu", "max pool", "max overlap",
-    "max padded", "avg pool", "avg overlap", "avg padded", "avg inside", "global pool", "flatten", "linear", "blur",
-    "softplus", "tanh"};
+    "conv", "conv 1x1", "conv even", "conv tall", "conv stride", "conv stride>kernel", "conv dilation",
+    "conv groups", "conv depthwise", "conv asymmetric", "conv no bias", "relu", "leaky +", "leaky -", "silu",
+    "max pool", "max overlap", "max padded", "avg pool", "avg overlap", "avg padded", "avg inside", "global pool",
+    "flatten", "linear", "blur", "softplus", "tanh"};
 inline constexpr std::array parts{
-    "Column", "Overlap", "Overlap F!=B", "Share", "Share F<B", "Share F>B", "one row", "Winograd grid", "ByImages", "Images",
-    "Stages", "checkpoints: none", "pools", "every k", "named", "KeepAll", "RecomputeAll", "RecomputeCheap", "batch 1",
-    "batch > 1"};
+    "Column", "Overlap", "Overlap F!=B", "Share", "Share F<B", "Share F>B", "one row", "Winograd grid", "ByImages",
+    "Images", "Stages", "checkpoints: none", "pools", "every k", "named", "KeepAll", "RecomputeAll",
+    "RecomputeCheap", "batch 1", "batch > 1"};
 constexpr std::size_t feature_count = features.size(), part_count = parts.size();
 using FeatureSet = std::array<bool, feature_count>;
 using PartSet = std::array<bool, part_count>;
@@ -51,13 +51,16 @@ inline FeatureSet features_of(const Node& node) {
     has("silu", y.activation.function == Function::silu);
   }
   const bool padded = rows.pad_begin + rows.pad_end > 0;
-  if (y.kind == Kind::max_pool) has("max pool", true), has("max overlap", rows.kernel > rows.stride), has("max padded", padded);
+  if (y.kind == Kind::max_pool)
+    has("max pool", true), has("max overlap", rows.kernel > rows.stride), has("max padded", padded);
   if (y.kind == Kind::avg_pool) {
     has("avg pool", true), has("avg overlap", rows.kernel > rows.stride);
     has("avg padded", padded && y.count_padding), has("avg inside", padded && !y.count_padding);
   }
-  has("global pool", y.kind == Kind::global_avg_pool), has("flatten", y.kind == Kind::flatten), has("linear", y.kind == Kind::linear);
-  has("blur", y.custom == &blur_layer), has("softplus", y.custom == Softplus::layer().custom), has("tanh", y.custom == &tanh_layer);
+  has("global pool", y.kind == Kind::global_avg_pool), has("flatten", y.kind == Kind::flatten),
+      has("linear", y.kind == Kind::linear);
+  has("blur", y.custom == &blur_layer), has("softplus", y.custom == Softplus::layer().custom),
+      has("tanh", y.custom == &tanh_layer);
   return set;
 }
 /// Parts that a plan runs `stage` with. Where the stage is a vector's, cuts of any stage of the plan count.
@@ -68,7 +71,8 @@ inline PartSet parts_of(const Plan& plan, const Stage& stage) {
   for (const Stage& s : plan.stages) {
     if (!stage.vector && &s != &stage) continue;
     const bool keeps = plan.options.training && stage_needs(plan.table, s, plan.policy.recompute).any_kept;
-    const Index b = s.backward.slabs(), f = keeps ? b : s.forward.slabs();   // what is kept by slabs fixes the forward cuts
+    const Index b = s.backward.slabs();
+    const Index f = keeps ? b : s.forward.slabs();   // what is kept by slabs fixes the forward cuts
     const bool cut = std::max(f, b) > 1;
     column = column || !cut;
     overlap = overlap || (cut && s.partition.cut == Cut::overlap);
@@ -76,7 +80,8 @@ inline PartSet parts_of(const Plan& plan, const Stage& stage) {
     fewer = fewer || (cut && f < b), more = more || (cut && f > b);
     for (Index n = 0; cut && n < b; ++n)
       one_row = one_row || s.backward.at(n, s.chain_layers()).own.size() == 1;
-    for (const auto& rule : detail::row_rules(plan.table, s, plan.target, plan.policy.arithmetic)) grid = grid || (cut && rule.grid > 1);
+    for (const auto& rule : detail::row_rules(plan.table, s, plan.target, plan.policy.arithmetic))
+      grid = grid || (cut && rule.grid > 1);
   }
   has("Column", column), has("Overlap", overlap), has("Overlap F!=B", overlap && (fewer || more));
   has("Share", share), has("Share F<B", share && fewer), has("Share F>B", share && more);
@@ -91,8 +96,10 @@ inline PartSet parts_of(const Plan& plan, const Stage& stage) {
   using enum Checkpoints::Rule;
   const auto rule = plan.policy.checkpoints.rule;
   const bool kept = split_stages(plan.table, bare).size() < plan.stages.size();
-  has("checkpoints: none", rule == none), has("pools", rule == pools && kept), has("every k", rule == every && kept), has("named", rule == named && kept);
-  has("KeepAll", plan.policy.recompute == Recompute::none), has("RecomputeAll", plan.policy.recompute == Recompute::all);
+  has("checkpoints: none", rule == none), has("pools", rule == pools && kept), has("every k", rule == every && kept),
+      has("named", rule == named && kept);
+  has("KeepAll", plan.policy.recompute == Recompute::none),
+      has("RecomputeAll", plan.policy.recompute == Recompute::all);
   has("RecomputeCheap", plan.policy.recompute == Recompute::cheap);
   has("batch 1", plan.table.input.n == 1), has("batch > 1", plan.table.input.n > 1);
   return set;
@@ -118,7 +125,8 @@ struct Coverage {
     for (std::size_t f = 0; f < feature_count; ++f)
       for (std::size_t p = 0; p < part_count; ++p) pairs[f][p] += seen[f][p];
     for (std::size_t p = 0; p < part_count; ++p)
-      triples[p][static_cast<std::size_t>(plan.policy.checkpoints.rule)][static_cast<std::size_t>(plan.policy.recompute)] += all[p];
+      triples[p][static_cast<std::size_t>(plan.policy.checkpoints.rule)]
+             [static_cast<std::size_t>(plan.policy.recompute)] += all[p];
   }
   int least_pair() const {
     int least = cases;
@@ -131,7 +139,7 @@ struct Coverage {
     int least = cases;
     for (std::size_t p = 0; p <= index_of(parts, "Stages"); ++p)
       for (const auto& rules : triples[p])
-        for (std::size_t r = std::string_view(parts[p]).find("F") == std::string_view::npos ? 0 : 1; r < rules.size(); ++r)
+        for (std::size_t r = std::string_view(parts[p]).ends_with("B") ? 1 : 0; r < rules.size(); ++r)
           least = std::min(least, rules[r]);
     return least;
   }
@@ -156,26 +164,35 @@ inline Layer layer_with(Dice& dice, std::string_view feature, const Shape& in) {
          .channels = dice.upto(1, 4), .bias = dice.chance(0.6)};
     if (feature == "conv 1x1") y.window.kernel = 1, y.window.pad = 0;
     if (feature == "conv even") y.window.kernel.h = dice.pick<Index>({2, 4, 6});
-    if (feature == "conv tall") y.window.kernel.h = dice.upto(5, 7), y.window.pad = {dice.upto(0, 3), dice.upto(0, 3), 1, 1};
+    if (feature == "conv tall")
+      y.window.kernel.h = dice.upto(5, 7), y.window.pad = {dice.upto(0, 3), dice.upto(0, 3), 1, 1};
     if (feature == "conv stride") y.window.kernel.h = dice.upto(2, 4), y.window.stride = {2, dice.upto(1, 2)};
-    if (feature == "conv stride>kernel") y.window.kernel.h = dice.upto(1, 2), y.window.stride.h = y.window.kernel.h + dice.upto(1, 2);
-    if (feature == "conv dilation") y.window.kernel.h = dice.upto(2, 3), y.window.dilation = {dice.upto(2, 3), dice.upto(1, 2)};
-    if (feature == "conv asymmetric") y.window.pad = {dice.upto(0, 1), dice.upto(2, 3), dice.upto(0, 1), dice.upto(0, 1)};
+    if (feature == "conv stride>kernel")
+      y.window.kernel.h = dice.upto(1, 2), y.window.stride.h = y.window.kernel.h + dice.upto(1, 2);
+    if (feature == "conv dilation")
+      y.window.kernel.h = dice.upto(2, 3), y.window.dilation = {dice.upto(2, 3), dice.upto(1, 2)};
+    if (feature == "conv asymmetric")
+      y.window.pad = {dice.upto(0, 1), dice.upto(2, 3), dice.upto(0, 1), dice.upto(0, 1)};
     if (feature == "conv groups") y.groups = 2, y.channels = 2 * dice.upto(1, 3);
     if (feature == "conv depthwise") y.groups = in.c, y.channels = in.c * dice.upto(1, 2);
     if (feature == "conv no bias") y.bias = false;
   } else if (feature == "relu" || feature == "silu" || feature.starts_with("leaky")) {
-    y.activation.function = feature == "relu" ? Function::relu : feature == "silu" ? Function::silu : Function::leaky_relu;
+    y.activation.function = Function::leaky_relu;
+    if (feature == "relu") y.activation.function = Function::relu;
+    if (feature == "silu") y.activation.function = Function::silu;
     y.activation.slope = feature == "leaky +" ? 0.125 : feature == "leaky -" ? -0.25 : 0;
   } else if (feature.starts_with("max") || feature.starts_with("avg")) {
     y.kind = feature.starts_with("max") ? Kind::max_pool : Kind::avg_pool;
     y.window = {.kernel = {dice.upto(2, 3), dice.upto(1, 3)}, .stride = {dice.upto(1, 3), dice.upto(1, 2)}};
     if (feature.ends_with("overlap")) y.window.stride.h = dice.upto(1, y.window.kernel.h - 1);
-    if (feature.ends_with("padded") || feature.ends_with("inside")) y.window.pad = {dice.upto(0, 1), 1, 0, dice.upto(0, y.window.kernel.w - 1)};
+    if (feature.ends_with("padded") || feature.ends_with("inside"))
+      y.window.pad = {dice.upto(0, 1), 1, 0, dice.upto(0, y.window.kernel.w - 1)};
     y.count_padding = feature != "avg inside";
   } else if (feature == "blur") {
     y = Blur<>::layer();
-    y.window = {.kernel = {dice.upto(2, 4), 1}, .stride = {dice.upto(1, 2), 1}, .pad = {dice.upto(0, 2), dice.upto(0, 1), 0, 0}};
+    y.window = {.kernel = {dice.upto(2, 4), 1},
+                .stride = {dice.upto(1, 2), 1},
+                .pad = {dice.upto(0, 2), dice.upto(0, 1), 0, 0}};
   } else {
     y = feature == "softplus" ? Softplus::layer() : Tanh::layer();
   }
@@ -186,7 +203,8 @@ inline RandomNetwork network_with(Dice& dice, std::string_view feature, bool til
   const std::string_view end = feature == "flatten" ? "flatten" : feature == "global pool" ? "global pool" : "";
   for (;;) {
     RandomNetwork net;
-    net.input = {dice.chance(0.35) ? 1 : dice.upto(2, 3), feature == "conv groups" ? 4 : dice.upto(1, 4), dice.upto(9, 36), dice.upto(3, 7)};
+    net.input = {dice.chance(0.35) ? 1 : dice.upto(2, 3), feature == "conv groups" ? 4 : dice.upto(1, 4),
+                 dice.upto(9, 36), dice.upto(3, 7)};
     Shape shape = net.input;
     bool fits = true;
     const auto add = [&](const Layer& y) {
@@ -206,11 +224,13 @@ inline RandomNetwork network_with(Dice& dice, std::string_view feature, bool til
     }
     if (!fits || shape.h < 4) continue;
     const bool pooled = end.empty() ? dice.chance(0.5) : end == "global pool";
-    if (pooled || shape.count() <= 600 * shape.n) net.layers.push_back({.kind = pooled ? Kind::global_avg_pool : Kind::flatten});
+    if (pooled || shape.count() <= 600 * shape.n)
+      net.layers.push_back({.kind = pooled ? Kind::global_avg_pool : Kind::flatten});
     else continue;
     if (dice.chance(0.3)) {
       net.layers.push_back({.kind = Kind::linear, .channels = dice.upto(2, 5), .bias = dice.chance(0.5)});
-      net.layers.push_back(layer_with(dice, dice.pick<const char*>({"relu", "leaky +", "leaky -", "silu", "softplus", "tanh"}), shape));
+      net.layers.push_back(layer_with(
+          dice, dice.pick<const char*>({"relu", "leaky +", "leaky -", "silu", "softplus", "tanh"}), shape));
     }
     net.layers.push_back({.kind = Kind::linear, .channels = dice.upto(2, 5), .bias = true});
     return net;
@@ -235,7 +255,9 @@ inline PolicySpec policy_with(Dice& dice, std::string_view part, const RandomNet
   if (part == "pools") p.checkpoints = {.rule = pools};
   if (part == "every k") p.checkpoints = {.rule = every, .every = dice.upto(1, 3)};
   const Table table = make_table(net.layers, net.input);
-  if (part == "named") p.checkpoints = {.rule = named, .names = {table.node(dice.upto(0, std::max<Index>(0, table.size() - 4))).layer.name}};
+  if (part == "named")
+    p.checkpoints = {.rule = named,
+                     .names = {table.node(dice.upto(0, std::max<Index>(0, table.size() - 4))).layer.name}};
   if (part == "KeepAll") p.recompute = Recompute::none;
   if (part == "RecomputeAll") p.recompute = Recompute::all;
   if (part == "RecomputeCheap") p.recompute = Recompute::cheap;
@@ -244,11 +266,16 @@ inline PolicySpec policy_with(Dice& dice, std::string_view part, const RandomNet
   Partition one = p.partitions[0];
   if (part == "Column") one.cut = Cut::column, one.forward = one.backward = 1;
   if (part.starts_with("Overlap") || part.starts_with("Share") || part == "one row" || part == "Winograd grid") {
-    one.cut = part.starts_with("Overlap") ? Cut::overlap : part.starts_with("Share") ? Cut::share : dice.pick({Cut::overlap, Cut::share});
+    one.cut = part.starts_with("Overlap") ? Cut::overlap
+              : part.starts_with("Share") ? Cut::share
+                                          : dice.pick({Cut::overlap, Cut::share});
     one.forward = one.backward = dice.upto(2, 5);
-    if (part.ends_with("F<B")) one.forward = dice.upto(1, one.backward - 1), p.recompute = dice.pick({Recompute::all, Recompute::cheap});
-    if (part.ends_with("F>B")) one.backward = dice.upto(1, one.forward - 1), p.recompute = dice.pick({Recompute::all, Recompute::cheap});
-    if (part.ends_with("F!=B")) one.forward = dice.upto(1, one.backward - 1), p.recompute = dice.pick({Recompute::all, Recompute::cheap});
+    if (part.ends_with("F<B"))
+      one.forward = dice.upto(1, one.backward - 1), p.recompute = dice.pick({Recompute::all, Recompute::cheap});
+    if (part.ends_with("F>B"))
+      one.backward = dice.upto(1, one.forward - 1), p.recompute = dice.pick({Recompute::all, Recompute::cheap});
+    if (part.ends_with("F!=B"))
+      one.forward = dice.upto(1, one.backward - 1), p.recompute = dice.pick({Recompute::all, Recompute::cheap});
     if (part.ends_with("F!=B") && dice.chance(0.5)) std::swap(one.forward, one.backward);
   }
   if (part == "ByImages") one.images = 1;

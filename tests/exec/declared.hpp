@@ -1,6 +1,6 @@
 #pragma once
-// The bytes of the arena that a step declares: what it may read, and what it may write. Worked out from the plan alone, apart
-// from the executor, which turns the same declarations into views.
+// The bytes of the arena that a step declares: what it may read, and what it may write. Worked out from the plan
+// alone, apart from the executor, which turns the same declarations into views.
 #include <lrcnn/exec/executor.hpp>
 #include <cstring>
 #include <vector>
@@ -8,7 +8,8 @@ namespace lrcnn::testing {
 /// For each byte of the arena: may the step touch it, may it change it.
 struct Declared {
   std::vector<char> touched, written;
-  explicit Declared(const Plan& plan) : touched(static_cast<std::size_t>(plan.arena.bytes)), written(touched.size()) {}
+  explicit Declared(const Plan& plan)
+      : touched(static_cast<std::size_t>(plan.arena.bytes)), written(touched.size()) {}
   void clear() {
     std::fill(touched.begin(), touched.end(), 0);
     std::fill(written.begin(), written.end(), 0);
@@ -55,17 +56,18 @@ struct Declared {
     for (Index i = ref.images.begin; i < ref.images.end; ++i)
       for (Index b = 0; b < blocks; ++b) {
         const Index piece = start + ((i - ref.held_images.begin) * blocks + b) * ref.held_rows.size() * row_bytes;
-        mark(piece + (ref.rows.begin - ref.held_rows.begin) * row_bytes, piece + (ref.rows.end - ref.held_rows.begin) * row_bytes,
-             writes);
+        mark(piece + (ref.rows.begin - ref.held_rows.begin) * row_bytes,
+             piece + (ref.rows.end - ref.held_rows.begin) * row_bytes, writes);
       }
   }
 };
-/// Hides from each step what it has not declared and looks whether it went there all the same. Hidden bytes are a pattern
-/// that is not a number, so that a value which is read there spoils the result; they come back after the step.
-/// `claims`: the plan whose declarations are believed, for a test of this guard itself.
+/// Hides from each step what it has not declared and looks whether it went there all the same. Hidden bytes are a
+/// pattern that is not a number, so that a value which is read there spoils the result; they come back after the
+/// step. `claims`: the plan whose declarations are believed, for a test of this guard itself.
 class Guard {
  public:
-  Guard(const Plan& claims, const Arena& arena) : claims_(claims), arena_(arena), declared_(claims), memory_(declared_.touched.size()) {}
+  Guard(const Plan& claims, const Arena& arena)
+      : claims_(claims), arena_(arena), declared_(claims), memory_(declared_.touched.size()) {}
   void before(const Plan&, Index i) {
     std::memcpy(memory_.data(), arena_.data(), memory_.size());
     declared_.clear();
@@ -77,8 +79,9 @@ class Guard {
     for (std::size_t b = 0; b < memory_.size(); ++b) {
       const bool changed = arena_.data()[b] != (declared_.touched[b] ? memory_[b] : hidden);
       if (changed && !declared_.written[b] && problem_.empty())
-        problem_ = "step " + std::to_string(i) + " (" + std::string(op_name(claims_.steps[static_cast<std::size_t>(i)].op)) +
-                   ") changes byte " + std::to_string(b) + ", which it does not declare as written";
+        problem_ = "step " + std::to_string(i) + " (" +
+                   std::string(op_name(claims_.steps[static_cast<std::size_t>(i)].op)) + ") changes byte " +
+                   std::to_string(b) + ", which it does not declare as written";
       if (!declared_.touched[b]) arena_.data()[b] = memory_[b];
     }
   }

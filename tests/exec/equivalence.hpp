@@ -5,6 +5,12 @@
 #include <doctest/doctest.h>
 #include <cstring>
 namespace lrcnn::testing {
+struct RoundOptions {
+  double tolerance = 1e-12;
+  Index workspace = 0;
+  bool direct = false;   ///< never Winograd
+  bool wide = false;     ///< sixteen times the channels
+};
 struct Worst {
   double difference = 0;
   std::string where;
@@ -14,27 +20,43 @@ inline std::string network_text(const RandomNetwork& net) {
   for (const Layer& y : net.layers) text += "; " + describe(y);
   return text;
 }
+/// Gives convolutions the channels that vector units like. Groups of one channel stay so.
+inline void widen(RandomNetwork& net) {
+  Shape shape = net.input;
+  for (Layer& y : net.layers) {
+    if (y.kind == Kind::conv) {
+      const bool single = y.groups > 2;
+      y.groups = single ? shape.c : shape.c % y.groups == 0 ? y.groups : 1;
+      y.channels = single ? shape.c : 16 * y.groups;
+    }
+    shape = output_shape(y, shape);
+  }
+}
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
-/// Compares row-centric runs with the column run of the same backend; counts what they cover. One run in five goes without
-/// the input's gradient, as training does.
+/// Compares row-centric runs with the column run of the same backend; counts what they cover. One run in five goes
+/// without the input's gradient, as training does.
 template <class B>
-void compare_round(std::uint64_t seed, Coverage& coverage, Worst& worst, double tolerance) {
+void compare_round(std::uint64_t seed, Coverage& coverage, Worst& worst, const RoundOptions& options) {
   using T = typename B::element;
   B backend(1);
   for (std::size_t f = 0; f < feature_count; ++f) {
     const std::uint64_t net_seed = seed * 1000 + f;
     Dice dice(net_seed);
-    const RandomNetwork net = network_with(dice, features[f], dice.chance(0.4));
+    RandomNetwork net = network_with(dice, features[f], dice.chance(0.4));
+    if (options.wide) widen(net);
     const Problem<T> problem(net.layers, net.input, net_seed);
     PolicySpec column;
-    column.workspace_bytes = 0;
+    column.workspace_bytes = options.workspace;
     const Outcome<T> whole = run_once(problem, column, backend);
     for (std::size_t p = 0; p < part_count; ++p) {
-      const PolicySpec policy = policy_with(dice, parts[p], net, B::target);
-      INFO("seed ", net_seed, ", feature ", std::string(features[f]), ", part ", std::string(parts[p]), "\n", to_string(policy), "\n", network_text(net));
+      PolicySpec policy = policy_with(dice, parts[p], net, B::target);
+      policy.workspace_bytes = options.workspace;
+      if (options.direct) policy.arithmetic = Arithmetic::direct;
+      INFO("seed ", net_seed, ", feature ", std::string(features[f]), ", part ", std::string(parts[p]), "\n",
+           to_string(policy), "\n", network_text(net));
       try {
         const Plan plan = make_plan(problem.table, policy, B::target, {.input_gradient = true});
         coverage.add(plan);
@@ -44,10 +66,11 @@ void compare_round(std::uint64_t seed, Coverage& coverage, Worst& worst, double 
       }
       const Outcome<T> rows = run_once(problem, policy, backend, dice.chance(0.8));
       const double difference = worst_difference(problem, rows, whole);
-      CHECK(difference <= tolerance);
+      CHECK(difference <= options.tolerance);
       CHECK(same_bits(rows.output, whole.output));
       CHECK(rows.loss == whole.loss);
-      if (difference > worst.difference) worst = {difference, "seed " + std::to_string(net_seed) + ", " + to_string(policy)};
+      if (difference > worst.difference)
+        worst = {difference, "seed " + std::to_string(net_seed) + ", " + to_string(policy)};
     }
   }
 }

@@ -1,6 +1,6 @@
-// Gradients of whole networks against central differences of their loss, in fp64: every entry of every parameter and of the
-// input, layer by layer and row-centric, within 1e-6 of the norm of the whole gradient. Each feature of a layer has its
-// networks; entries whose neighbourhood has a kink are left out and may be one in a hundred at most.
+// Gradients of whole networks against central differences of their loss, in fp64: every entry of every parameter and
+// of the input, layer by layer and row-centric, within 1e-6 of the norm of the whole gradient. Each feature of a
+// layer has its networks; entries whose neighbourhood has a kink are left out and may be one in a hundred at most.
 #include "exec/finite_differences.hpp"
 #include "exec/coverage.hpp"
 #include "exec/equivalence.hpp"
@@ -46,6 +46,7 @@ TEST_CASE("gradients: central differences, each feature of a layer, layer by lay
       }
     }
   CHECK(runs > 2 * networks + networks / 2);
-  MESSAGE(networks, " networks, ", runs, " runs, ", entries, " entries, ", kinks, " at a kink; worst difference ", worst);
+  MESSAGE(networks, " networks, ", runs, " runs, ", entries, " entries, ", kinks, " at a kink; worst difference ",
+          worst);
   CHECK(kinks * 100 < entries);
 }

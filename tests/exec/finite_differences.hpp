@@ -13,8 +13,9 @@ Differences differences_of(Problem<double> problem, const L& loss = {}) {
   Reference<double> backend(1);
   PolicySpec column;
   column.workspace_bytes = 0;
-  Executor<Reference<double>> executor(make_plan(problem.table, column, Reference<double>::target, {.training = false}), backend,
-                                       problem.parameters.data(), nullptr);
+  Executor<Reference<double>> executor(
+      make_plan(problem.table, column, Reference<double>::target, {.training = false}), backend,
+      problem.parameters.data(), nullptr);
   const MemorySource<double> source(problem.images.data(), problem.table.input);
   const auto value = [&] { return executor.run(source, problem.labels, loss).mean(); };
   const auto slope = [&](double& x, double h) {
@@ -42,7 +43,8 @@ Differences differences_of(Problem<double> problem, const L& loss = {}) {
 inline double worst_entry(const Differences& d, const Outcome<double>& outcome, Index& kinks) {
   const double whole = std::max(1e-2, std::hypot(norm<double>(d.gradients), norm<double>(d.input_gradient)));
   double worst = 0;
-  const auto compare = [&](const std::vector<double>& a, const std::vector<double>& b, const std::vector<char>& kink) {
+  const auto compare = [&](const std::vector<double>& a, const std::vector<double>& b,
+                           const std::vector<char>& kink) {
     for (std::size_t i = 0; i < b.size(); ++i) {
       const double difference = i < a.size() ? std::abs(a[i] - b[i]) / whole : INFINITY;
       if (kink[i]) ++kinks;

@@ -14,9 +14,10 @@ struct Run {
   Executor<B> executor;
   MemorySource<T> source;
   Run(const RandomNetwork& net, const PolicySpec& policy, std::uint64_t seed)
-      : problem(net.layers, net.input, seed), gradients(problem.parameters.size()),
-        executor(make_plan(problem.table, policy, B::target, {.input_gradient = true}), backend, problem.parameters.data(),
-                 gradients.data()),
+      : problem(net.layers, net.input, seed),
+        gradients(problem.parameters.size()),
+        executor(make_plan(problem.table, policy, B::target, {.input_gradient = true}), backend,
+                 problem.parameters.data(), gradients.data()),
         source(problem.images.data(), net.input) {}
   std::byte* memory() const { return executor.arena().data(); }
   std::size_t bytes() const { return static_cast<std::size_t>(executor.arena().bytes()); }
@@ -42,8 +43,8 @@ int for_runs(std::uint64_t first_seed, std::size_t feature_step, F law) {
       Dice dice(seed);
       const RandomNetwork net = network_with(dice, features[f], dice.chance(0.3));
       const PolicySpec policy = policy_with(dice, parts[p], net, B::target);
-      INFO("seed ", seed, ", feature ", std::string(features[f]), ", part ", std::string(parts[p]), "\n", to_string(policy), "\n",
-           network_text(net));
+      INFO("seed ", seed, ", feature ", std::string(features[f]), ", part ", std::string(parts[p]), "\n",
+           to_string(policy), "\n", network_text(net));
       std::unique_ptr<Run<B>> run;
       try {
         run = std::make_unique<Run<B>>(net, policy, seed);

@@ -1,5 +1,5 @@
-// What a plan says about memory is what happens: a step changes nothing but what it declares as written, depends on nothing
-// but what it declares as read, and a run touches exactly the declared bytes, up to the planned peak.
+// What a plan says about memory is what happens: a step changes nothing but what it declares as written, depends on
+// nothing but what it declares as read, and a run touches exactly the declared bytes, up to the planned peak.
 #include "exec/declared.hpp"
 #include "exec/guarded_run.hpp"
 #include <doctest/doctest.h>
@@ -24,8 +24,9 @@ std::vector<Index> needed_bytes(const Plan& plan) {
     const Shape& s = plan.table.shape(ref.tensor);
     const Index n = ref.held_images.size(), rows = ref.held_rows.size();
     const bool bits = saved && plan.table.node(ref.tensor - 1).layer.kind == Kind::activation;
-    const Index size = bits ? plan.target.mask_bytes(n, s.c, rows, s.w)
-                            : saved ? plan.target.index_bytes(n, s.c, rows, s.w) : plan.target.bytes(n, s.c, rows, s.w);
+    const Index size = bits    ? plan.target.mask_bytes(n, s.c, rows, s.w)
+                       : saved ? plan.target.index_bytes(n, s.c, rows, s.w)
+                               : plan.target.bytes(n, s.c, rows, s.w);
     Index& end = bytes[static_cast<std::size_t>(ref.buffer)];
     end = std::max(end, round_up(ref.offset + size, plan.target.alignment));
   };
@@ -48,7 +49,7 @@ TEST_CASE("memory: steps read and write what they declare and nothing else") {
   MESSAGE(cases, " plans");
   CHECK(cases > 500);
 }
-TEST_CASE("memory: bytes touched are the bytes declared, up to the planned peak; results do not depend on what was there") {
+TEST_CASE("memory: bytes touched are the bytes declared, up to the planned peak, whatever was there before") {
   Index planned = 0, touched = 0;
   const auto law = [&](auto& run) {
     const Plan& plan = run.executor.plan();
@@ -76,10 +77,12 @@ TEST_CASE("memory: bytes touched are the bytes declared, up to the planned peak;
   CHECK(cases > 500);
 }
 TEST_CASE("memory: the guard sees a step that goes where it does not declare to go") {
-  const RandomNetwork net{{1, 2, 12, 4}, {Conv<3>::layer(), {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 2}}};
+  const RandomNetwork net{{1, 2, 12, 4},
+                          {Conv<3>::layer(), {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 2}}};
   Run<Reference<double>> run(net, Policy<Share<3>, Workspace<0>>::value, 1);
   const Plan& plan = run.executor.plan();
-  const auto first = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& s) { return s.op == Op::forward; });
+  const auto first =
+      std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& s) { return s.op == Op::forward; });
   const auto at = static_cast<std::size_t>(first - plan.steps.begin());
   const auto with_claims = [&](const Plan& claims) {
     Guard guard(claims, run.executor.arena());

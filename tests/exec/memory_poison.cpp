@@ -1,5 +1,5 @@
-// Under the address sanitizer every step runs in an arena of which all but its declared bytes is poisoned, so that the first
-// load or store elsewhere ends the program. (Without it the same is tested by hiding values: memory_guard.cpp.)
+// Under the address sanitizer every step runs in an arena of which all but its declared bytes is poisoned, so that
+// the first load or store elsewhere ends the program. (memory_guard.cpp tests the same by hiding values.)
 #if defined(__SANITIZE_ADDRESS__)
 #define LRCNN_TEST_POISONS 1
 #elif defined(__has_feature)
@@ -69,7 +69,8 @@ TEST_CASE("memory: no step loads or stores a byte that it does not declare") {
   CHECK(cases > 250);
 }
 TEST_CASE("memory: the sanitizer ends a step that goes where it does not declare to go") {
-  const RandomNetwork net{{1, 2, 12, 4}, {Conv<3>::layer(), {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 2}}};
+  const RandomNetwork net{{1, 2, 12, 4},
+                          {Conv<3>::layer(), {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 2}}};
   Run<Reference<double>> run(net, Policy<Share<3>, Workspace<0>>::value, 1);
   const Plan& plan = run.executor.plan();
   CHECK(!dies(run, plan));

@@ -10,7 +10,7 @@ inline Index status_bytes(const std::string& field) {
     if (line.starts_with(field + ":")) return std::stoll(line.substr(field.size() + 1)) * 1024;
   return 0;
 }
-/// The most by which the resident set grows while f runs, what is freed within included. 0 where the system does not say.
+/// The most by which the resident set grows while f runs, what is freed within included; 0 where no one says.
 template <class F>
 Index resident_growth(F f) {
   std::ofstream("/proc/self/clear_refs") << "5";   // forgets the highest value so far; without permission it stays

@@ -55,10 +55,16 @@ struct BlurOperations {
   }
 };
 inline constexpr CustomLayer blur_layer{
-    .name = "blur", .needs_input = true, .needs_output = false, .cheap = true, .pointwise = false,
+    .name = "blur",
+    .needs_input = true,
+    .needs_output = false,
+    .cheap = true,
+    .pointwise = false,
     .parameters = BlurOperations::parameters,
-    .f32 = {BlurOperations::forward<float>, BlurOperations::backward_data<float>, BlurOperations::backward_parameters<float>},
-    .f64 = {BlurOperations::forward<double>, BlurOperations::backward_data<double>, BlurOperations::backward_parameters<double>}};
+    .f32 = {BlurOperations::forward<float>, BlurOperations::backward_data<float>,
+            BlurOperations::backward_parameters<float>},
+    .f64 = {BlurOperations::forward<double>, BlurOperations::backward_data<double>,
+            BlurOperations::backward_parameters<double>}};
 template <Window window = Window{.kernel = {3, 1}, .pad = {1, 0}}>
 struct Blur {
   static constexpr Layer layer() { return {.kind = Kind::custom, .window = window, .custom = &blur_layer}; }
@@ -83,15 +89,19 @@ struct TanhOperations {
   template <class T>
   static void backward_data(const CustomBackward<T>& a) {
     BlurOperations::each(a.dx, [&](Index i, Index c, Index row, Index column) {
-      const bool reached = a.dy.range().contains({row, row + 1});   // a slab may hold rows that this step's dy has not
+      const bool reached = a.dy.range().contains({row, row + 1});   // a slab may hold rows that dy does not
       const T y = reached ? a.y(i, c, row, column) : T{0};
       a.dx(i, c, row, column) = reached ? a.dy(i, c, row, column) * (1 - y * y) : T{0};
     });
   }
 };
-inline constexpr CustomLayer tanh_layer{.name = "tanh", .needs_input = false, .needs_output = true, .pointwise = true,
-                                        .f32 = {TanhOperations::forward<float>, TanhOperations::backward_data<float>},
-                                        .f64 = {TanhOperations::forward<double>, TanhOperations::backward_data<double>}};
+inline constexpr CustomLayer tanh_layer{
+    .name = "tanh",
+    .needs_input = false,
+    .needs_output = true,
+    .pointwise = true,
+    .f32 = {TanhOperations::forward<float>, TanhOperations::backward_data<float>},
+    .f64 = {TanhOperations::forward<double>, TanhOperations::backward_data<double>}};
 struct Tanh {
   static constexpr Layer layer() { return {.kind = Kind::custom, .custom = &tanh_layer}; }
 };
@@ -114,7 +124,8 @@ struct DistanceToTarget {
       };
       result.sum += squares(label);
       bool nearest = true;
-      for (std::size_t t = 0; t < targets.size(); ++t) nearest = nearest && (t == label || squares(label) < squares(t));
+      for (std::size_t t = 0; t < targets.size(); ++t)
+        nearest = nearest && (t == label || squares(label) < squares(t));
       result.correct += nearest;
       ++result.count;
       if (dx.data == nullptr) continue;
@@ -131,7 +142,8 @@ struct SmoothedCrossEntropy {
   void operator()(const View<const T>& logits, std::span<const std::int32_t> labels, const View<T>& dx, double scale,
                   LossResult& result) const {
     for (Index i = 0; i < logits.n; ++i) {
-      const View<const T> one = dense_view(logits.data + i * logits.stride_n, 1, logits.c, logits.range(), 1, logits.block);
+      const View<const T> one =
+          dense_view(logits.data + i * logits.stride_n, 1, logits.c, logits.range(), 1, logits.block);
       const View<T> d = dx.data ? dense_view(dx.data + i * dx.stride_n, 1, dx.c, dx.range(), 1, dx.block) : View<T>{};
       LossResult plain, uniform;
       SoftmaxCrossEntropy{}(one, labels.subspan(static_cast<std::size_t>(i), 1), d, scale, plain);

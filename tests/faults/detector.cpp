@@ -1,6 +1,6 @@
-// Looks for anything wrong with the library, in seconds: plans by the checker, row-centric runs against column runs, column runs
-// against formulas over whole maps. faults.py compiles it against headers with a fault and expects it to find that.
-// Prints what finds something, and where first; exits with 1 then.
+// Looks for anything wrong with the library, in seconds: plans by the checker, row-centric runs against column runs,
+// column runs against formulas over whole maps. faults.py compiles it against headers with a fault and expects it to
+// find that. Prints what finds something, and where first; exits with 1 then.
 #include "faults/whole_maps.hpp"
 #include <lrcnn/layer/conv.hpp>
 #include "support/random_network.hpp"
@@ -11,7 +11,8 @@ using namespace lrcnn::testing;
 namespace {
 std::map<std::string, std::string> found;
 void report(const std::string& finder, const std::string& text) {
-  if (found.emplace(finder, text).second) std::cout << finder << ": " << text << std::endl;   // at once: the next step may crash
+  const bool first = found.emplace(finder, text).second;
+  if (first) std::cout << finder << ": " << text << std::endl;   // at once: the next step may crash
 }
 bool check(const Table& table, const PolicySpec& policy, const Target& target, const std::string& where) {
   try {
@@ -20,7 +21,8 @@ bool check(const Table& table, const PolicySpec& policy, const Target& target, c
     if (plan.arena != arena_size(table, policy, target, {.input_gradient = true})) report("peak", where);
     return true;
   } catch (const PlanError& e) {
-    if (std::string(e.what()).find("largest feasible count") == std::string::npos) report("planner", where + ": " + e.what());
+    if (std::string(e.what()).find("largest feasible count") == std::string::npos)
+      report("planner", where + ": " + e.what());
     return false;
   }
 }
@@ -42,7 +44,8 @@ int main() {
   column.workspace_bytes = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Dice dice(seed);
-    const RandomNetwork net = random_network(dice, 7, {Tanh::layer(), Conv<3>::layer(), Conv<2>::layer(), Conv<3>::layer()});
+    const RandomNetwork net =
+        random_network(dice, 7, {Tanh::layer(), Conv<3>::layer(), Conv<2>::layer(), Conv<3>::layer()});
     Problem<double> problem(net.layers, net.input, seed);
     if (seed % 3 == 0)
       for (double& x : problem.images) x = std::round(x);   // ties in pools
@@ -52,7 +55,8 @@ int main() {
       whole = run_once(problem, column, plain);
       return worst_difference(problem, whole, whole_maps(problem));
     });
-    compare("formulas", network + ", blocked", [&] { return worst_difference(problem, run_once(problem, column, blocked), whole_maps(problem)); });
+    compare("formulas", network + ", blocked",
+            [&] { return worst_difference(problem, run_once(problem, column, blocked), whole_maps(problem)); });
     for (int k = 0; k < 10; ++k) {
       const PolicySpec policy = random_policy(dice, net);
       const std::string where = network + ", " + to_string(policy);
@@ -63,7 +67,8 @@ int main() {
       compare("numbers", where, [&] { return worst_difference(problem, run_once(problem, policy, plain), whole); });
     }
   }
-  if (feasible * 2 < plans) report("planner", "only " + std::to_string(feasible) + " of " + std::to_string(plans) + " plans are feasible");
+  if (feasible * 2 < plans)
+    report("planner", "only " + std::to_string(feasible) + " of " + std::to_string(plans) + " plans are feasible");
   if (found.empty()) std::cout << feasible << " plans, nothing found\n";
   return found.empty() ? 0 : 1;
 }

@@ -3,9 +3,9 @@
 
     faults.py COMPILER SOURCE_DIR SCRATCH_DIR [-k WORD]
 
-A fault is a text that occurs exactly once in a header and what it becomes. The changed header alone is written to a scratch
-folder that the compiler searches before include/. First the headers as they are must be found sound. A fault that does not
-compile, or whose text is not there any more, is an error too: then bring it up to date with the header.
+A fault is a text that occurs exactly once in a header and what it becomes. The changed header alone is written to a
+scratch folder that the compiler searches before include/. First the headers as they are must be found sound. A fault
+that does not compile, or whose text is not there any more, is an error too: then bring it up to date with the header.
 """
 import argparse
 import concurrent.futures
@@ -18,7 +18,8 @@ import time
 FAULTS = [
     # name, header, text, becomes
     ("window starts by the bottom padding", "shape/rows.hpp",
-     "const Range window{out.begin * axis.stride - axis.pad_begin,", "const Range window{out.begin * axis.stride - axis.pad_end,"),
+     "const Range window{out.begin * axis.stride - axis.pad_begin,",
+     "const Range window{out.begin * axis.stride - axis.pad_end,"),
     ("rows known are one too few", "shape/rows.hpp",
      "axis.pad_begin + axis.extent(), 0, height);", "axis.pad_begin + axis.extent() - 1, 0, height);"),
     ("carry one row short", "shape/rows.hpp",
@@ -36,10 +37,12 @@ FAULTS = [
     ("output of a custom layer not made again", "plan/needs.hpp",
      "if (n.output) needs.value[at(l + 1)] = true;", ""),
     ("lost carry", "plan/emit.hpp", "if (carries) carry_in(c, t, hold);", ""),
-    ("state not stored at a common cut", "plan/emit.hpp", "cuts[g] > end)) continue;", "cuts[g] >= end)) continue;"),
+    ("state not stored at a common cut", "plan/emit.hpp",
+     "cuts[g] > end)) continue;", "cuts[g] >= end)) continue;"),
     ("gradient carry not added", "plan/emit.hpp", "move(c, Op::add, in, with_rows(hold, in.rows));", ""),
     ("slab not accumulated", "plan/emit.hpp", "step.accumulate = !fresh;", "step.accumulate = false;"),
-    ("slab accumulated twice", "plan/emit.hpp", "fresh = 0;", "fresh = 0; if (step.accumulate && is_conv(y)) sink_.step(step);"),
+    ("slab accumulated twice", "plan/emit.hpp",
+     "fresh = 0;", "fresh = 0; if (step.accumulate && is_conv(y)) sink_.step(step);"),
     ("stale mask after a re-run", "plan/emit.hpp",
      "(c.forward() == static_cast<bool>(c.needs->saved_kept[at]))", "c.forward()"),
     ("in place over a kept value", "plan/emit.hpp",
@@ -47,7 +50,8 @@ FAULTS = [
     ("gap in the input gradient", "plan/emit.hpp",
      "if (c.n == 0) move(c, Op::zero, {}, gradient_target(c, {0, c.covered}));", ""),
     ("image slabs share their kept rows", "plan/emit.hpp",
-     "const Index offset = Sink::every_turn ? sum(c.image_slab, n) : 0;", "const Index offset = Sink::every_turn ? sum(0, n) : 0;"),
+     "const Index offset = Sink::every_turn ? sum(c.image_slab, n) : 0;",
+     "const Index offset = Sink::every_turn ? sum(0, n) : 0;"),
     ("filter packed for the wrong pass", "plan/emit.hpp",
      "packed(c, packed_b, Op::pack_backward, l);", "packed(c, packed_r, Op::pack_forward, l);"),
     ("state dies within its loop", "plan/emit.hpp",
@@ -59,10 +63,13 @@ FAULTS = [
     ("labels of the first group", "exec/executor.hpp",
      "labels.subspan(static_cast<std::size_t>(step.x.images.begin),", "labels.subspan(0,"),
     ("wrong border padding", "backend/host/window.hpp",
-     "return out * axis.stride - axis.pad_begin + tap * axis.dilation;", "return out * axis.stride - axis.pad_end + tap * axis.dilation;"),
+     "return out * axis.stride - axis.pad_begin + tap * axis.dilation;",
+     "return out * axis.stride - axis.pad_end + tap * axis.dilation;"),
     ("pool's tie goes to the last", "backend/host/pool.hpp", "(v > best[p])", "(v >= best[p])"),
-    ("average counts padding always", "backend/host/pool.hpp", "return layer.count_padding ?", "return layer.window.kernel.h > 0 ?"),
-    ("global pooling keeps the last slab", "backend/host/global_pool.hpp", "if (!o.accumulate) std::fill_n(y,", "std::fill_n(y,"),
+    ("average counts padding always", "backend/host/pool.hpp",
+     "return layer.count_padding ?", "return layer.window.kernel.h > 0 ?"),
+    ("global pooling keeps the last slab", "backend/host/global_pool.hpp",
+     "if (!o.accumulate) std::fill_n(y,", "std::fill_n(y,"),
     ("filter gradient written, not added", "backend/host/conv.hpp",
      "if (!o.accumulate) std::fill_n(dw", "std::fill_n(dw"),
 ]
@@ -85,8 +92,8 @@ def build_and_run(args, number, fault):
     program = folder / "detector"
     tests = args.source / "tests"
     compiled = subprocess.run(
-        [args.compiler, "-std=c++20", "-O1", "-DNDEBUG", "-w", f"-I{folder}", f"-I{args.source / 'include'}", f"-I{tests}",
-         str(tests / "faults/detector.cpp"), "-o", str(program)], capture_output=True, text=True)
+        [args.compiler, "-std=c++20", "-O1", "-DNDEBUG", "-w", f"-I{folder}", f"-I{args.source / 'include'}",
+         f"-I{tests}", str(tests / "faults/detector.cpp"), "-o", str(program)], capture_output=True, text=True)
     if compiled.returncode != 0:
         return time.monotonic() - start, None, "does not compile: " + compiled.stderr[:500]
     try:
@@ -116,11 +123,15 @@ def main():
         runs = [pool.submit(build_and_run, args, i + 1, fault) for i, fault in enumerate(faults)]
         for fault, run in zip(faults, runs):
             seconds, code, text = run.result()
-            caught = code is not None and code != 0
-            finders = [line.split(":")[0] for line in text.splitlines()] + ([] if code == 1 else [f"a crash ({code})"])
-            missed += not caught
-            print(f"{fault[0]:45} {fault[1]:30} {seconds:5.1f} s  " + ("found by " + ", ".join(finders) if caught else
-                                                                          "NOT FOUND: " + text.strip() if code == 0 else "ERROR: " + text), flush=True)
+            if code is None:
+                verdict = "ERROR: " + text
+            elif code == 0:
+                verdict = "NOT FOUND: " + text.strip()
+            else:
+                crash = [] if code == 1 else [f"a crash ({code})"]
+                verdict = "found by " + ", ".join([line.split(":")[0] for line in text.splitlines()] + crash)
+            missed += not verdict.startswith("found")
+            print(f"{fault[0]:45} {fault[1]:30} {seconds:5.1f} s  {verdict}", flush=True)
     print(f"{len(faults) - missed} of {len(faults)} faults found")
     return 1 if missed else 0
 

@@ -1,6 +1,6 @@
 #pragma once
-// A network forward and backward over whole maps, written down as the formulas read: every element by itself, no slabs, no
-// steps, no storage layouts. An oracle that shares nothing with the library but its layer table.
+// A network forward and backward over whole maps, written down as the formulas read: every element by itself, no
+// slabs, no steps, no storage layouts. An oracle that shares nothing with the library but its layer table.
 #include "exec/user_layers.hpp"
 #include "support/run_network.hpp"
 namespace lrcnn::testing {
@@ -45,11 +45,14 @@ inline void apply(const Node& node, Map& x, Map& y, Map* dx, Map* dy, const doub
           if (!x.inside(h, w)) return;
           const Index at = (k * per_group + c) * taps + r * l.window.kernel.w + s;
           sum += weights[at] * x.at(n, group * per_group + c, h, w);
-          if (dx) dw[at] += g * x.at(n, group * per_group + c, h, w), dx->at(n, group * per_group + c, h, w) += g * weights[at];
+          if (!dx) return;
+          dw[at] += g * x.at(n, group * per_group + c, h, w);
+          dx->at(n, group * per_group + c, h, w) += g * weights[at];
         });
       y.at(n, k, p, q) = sum;
     } else if (l.kind == Kind::activation) {
-      const double v = x.at(n, k, p, q), sigmoid = 1 / (1 + std::exp(-v)), below = l.activation.function == Function::relu ? 0 : l.activation.slope;
+      const double v = x.at(n, k, p, q), sigmoid = 1 / (1 + std::exp(-v));
+      const double below = l.activation.function == Function::relu ? 0 : l.activation.slope;
       const bool silu = l.activation.function == Function::silu;
       y.at(n, k, p, q) = silu ? v * sigmoid : v > 0 ? v : below * v;
       if (dx) dx->at(n, k, p, q) += g * (silu ? sigmoid * (1 + v * (1 - sigmoid)) : v > 0 ? 1 : below);
@@ -100,7 +103,8 @@ inline Outcome<double> whole_maps(const Problem<double>& problem) {
   };
   for (Index l = 0; l < table.size(); ++l) {
     values.emplace_back(table.node(l).out);
-    apply(table.node(l), values[static_cast<std::size_t>(l)], values.back(), nullptr, nullptr, problem.parameters.data() + weights(l), nullptr);
+    apply(table.node(l), values[static_cast<std::size_t>(l)], values.back(), nullptr, nullptr,
+          problem.parameters.data() + weights(l), nullptr);
   }
   for (Index t = 0; t < table.tensors(); ++t) gradients.emplace_back(table.shape(t));
   Outcome<double> outcome;
@@ -112,13 +116,14 @@ inline Outcome<double> whole_maps(const Problem<double>& problem) {
     for (Index k = 0; k < logits.shape.c; ++k) sum += std::exp(logits.at(n, k, 0, 0));
     outcome.loss.sum += std::log(sum) - logits.at(n, label, 0, 0);
     for (Index k = 0; k < logits.shape.c; ++k)
-      gradients.back().at(n, k, 0, 0) = (std::exp(logits.at(n, k, 0, 0)) / sum - (k == label ? 1 : 0)) / static_cast<double>(table.input.n);
+      gradients.back().at(n, k, 0, 0) =
+          (std::exp(logits.at(n, k, 0, 0)) / sum - (k == label ? 1 : 0)) / static_cast<double>(table.input.n);
   }
   outcome.gradients.assign(problem.parameters.size(), 0.0);
   for (Index l = table.size() - 1; l >= 0; --l) {
     const auto at = static_cast<std::size_t>(l);
-    apply(table.node(l), values[at], values[at + 1], &gradients[at], &gradients[at + 1], problem.parameters.data() + weights(l),
-          outcome.gradients.data() + weights(l));
+    apply(table.node(l), values[at], values[at + 1], &gradients[at], &gradients[at + 1],
+          problem.parameters.data() + weights(l), outcome.gradients.data() + weights(l));
   }
   outcome.input_gradient = gradients[0].values;
   return outcome;

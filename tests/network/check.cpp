@@ -8,10 +8,12 @@
 #include <vector>
 using namespace lrcnn;
 namespace {
-constexpr std::array faults{Fault::empty_input, Fault::bad_window, Fault::bad_channels, Fault::groups_in, Fault::groups_out,
-                            Fault::window_too_tall, Fault::pad_too_large, Fault::needs_rows, Fault::needs_vector};
+constexpr std::array faults{Fault::empty_input,   Fault::bad_window, Fault::bad_channels,
+                            Fault::groups_in,     Fault::groups_out, Fault::window_too_tall,
+                            Fault::pad_too_large, Fault::needs_rows, Fault::needs_vector};
 std::string name_of(Fault f) {
-  constexpr std::array names{"none", "empty_input", "bad_window", "bad_channels", "groups_in", "groups_out", "window_too_tall", "pad_too_large", "needs_rows", "needs_vector"};
+  constexpr std::array names{"none",       "empty_input",     "bad_window",    "bad_channels", "groups_in",
+                             "groups_out", "window_too_tall", "pad_too_large", "needs_rows",   "needs_vector"};
   return names[static_cast<std::size_t>(f)];
 }
 std::string text_of(Fault f) {
@@ -33,8 +35,10 @@ Witnesses read_witnesses() {
   std::ifstream file(LRCNN_SOURCE_DIR "/include/lrcnn/network/witness.hpp");
   REQUIRE(file);
   for (std::string line; std::getline(file, line);) {
-    if (const auto rule = between(line, "inline constexpr bool ", " ="); !rule.empty()) w.fault[rule] = between(line, "fault != Fault::", ";");
-    if (const auto rule = between(line, "static_assert(rule::", "<"); !rule.empty()) w.text[rule] = between(line, ", \"", "\");");
+    if (const auto rule = between(line, "inline constexpr bool ", " ="); !rule.empty())
+      w.fault[rule] = between(line, "fault != Fault::", ";");
+    if (const auto rule = between(line, "static_assert(rule::", "<"); !rule.empty())
+      w.text[rule] = between(line, ", \"", "\");");
   }
   return w;
 }
@@ -50,7 +54,8 @@ std::string thrown(const std::vector<Layer>& list, const Input& input) {
   return "";
 }
 constexpr Shape usual{2, 6, 12, 10};
-const Layer flatten{.kind = Kind::flatten}, pool2{.kind = Kind::max_pool, .window = {.kernel = 2, .stride = 2}}, gap{.kind = Kind::global_avg_pool};
+const Layer flatten{.kind = Kind::flatten}, pool2{.kind = Kind::max_pool, .window = {.kernel = 2, .stride = 2}},
+    gap{.kind = Kind::global_avg_pool};
 }  // namespace
 TEST_CASE("the compile-time text of each fault is its run-time text") {
   const Witnesses w = read_witnesses();
@@ -88,21 +93,47 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
   Layer named = conv(6, {.kernel = 9});
   named.name = "tall";
   const std::vector<Case> cases{
-      {Fault::empty_input, {conv(4)}, {0, 3, 8, 8}, "layer 1 (conv to 4 channels, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1) on input 0x3x8x8"},
-      {Fault::empty_input, {pool2}, {1, 3, -8, 8}, "layer 1 (max_pool, kernel 2x2 stride 2x2 pad 0,0,0,0 dilation 1x1) on input 1x3x-8x8"},
-      {Fault::bad_window, {conv(4), conv(4, {.kernel = 3, .stride = 0})}, usual,
+      {Fault::empty_input,
+       {conv(4)},
+       {0, 3, 8, 8},
+       "layer 1 (conv to 4 channels, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1) on input 0x3x8x8"},
+      {Fault::empty_input,
+       {pool2},
+       {1, 3, -8, 8},
+       "layer 1 (max_pool, kernel 2x2 stride 2x2 pad 0,0,0,0 dilation 1x1) on input 1x3x-8x8"},
+      {Fault::bad_window,
+       {conv(4), conv(4, {.kernel = 3, .stride = 0})},
+       usual,
        "layer 2 (conv to 4 channels, kernel 3x3 stride 0x0 pad 0,0,0,0 dilation 1x1) on input 2x4x12x10"},
-      {Fault::bad_channels, {conv(0)}, usual, "layer 1 (conv, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1) on input 2x6x12x10"},
-      {Fault::groups_in, {grouped}, usual, "layer 1 (conv to 6 channels, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1, groups 4) on input 2x6x12x10"},
-      {Fault::groups_out, {conv(8), grouped}, usual,
+      {Fault::bad_channels,
+       {conv(0)},
+       usual,
+       "layer 1 (conv, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1) on input 2x6x12x10"},
+      {Fault::groups_in,
+       {grouped},
+       usual,
+       "layer 1 (conv to 6 channels, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1, groups 4) on input 2x6x12x10"},
+      {Fault::groups_out,
+       {conv(8), grouped},
+       usual,
        "layer 2 (conv to 6 channels, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1, groups 4) on input 2x8x12x10"},
-      {Fault::window_too_tall, {pool2, named}, usual, "layer 2 'tall' (conv to 6 channels, kernel 9x9 stride 1x1 pad 0,0,0,0 dilation 1x1) on input 2x6x6x5"},
-      {Fault::pad_too_large, {{.kind = Kind::avg_pool, .window = {.kernel = 2, .pad = {0, 2, 0, 0}}}}, usual,
+      {Fault::window_too_tall,
+       {pool2, named},
+       usual,
+       "layer 2 'tall' (conv to 6 channels, kernel 9x9 stride 1x1 pad 0,0,0,0 dilation 1x1) on input 2x6x6x5"},
+      {Fault::pad_too_large,
+       {{.kind = Kind::avg_pool, .window = {.kernel = 2, .pad = {0, 2, 0, 0}}}},
+       usual,
        "layer 1 (avg_pool, kernel 2x2 stride 1x1 pad 0,2,0,0 dilation 1x1) on input 2x6x12x10"},
-      {Fault::needs_rows, {flatten, {.kind = Kind::activation}, pool2}, usual,
+      {Fault::needs_rows,
+       {flatten, {.kind = Kind::activation}, pool2},
+       usual,
        "layer 3 (max_pool, kernel 2x2 stride 2x2 pad 0,0,0,0 dilation 1x1) on input 2x720x1x1"},
       {Fault::needs_rows, {flatten, gap}, usual, "layer 2 (global_avg_pool) on input 2x720x1x1"},
-      {Fault::needs_vector, {conv(4), {.kind = Kind::linear, .channels = 10}}, usual, "layer 2 (linear to 10 channels) on input 2x4x12x10"}};
+      {Fault::needs_vector,
+       {conv(4), {.kind = Kind::linear, .channels = 10}},
+       usual,
+       "layer 2 (linear to 10 channels) on input 2x4x12x10"}};
   std::map<Fault, int> seen;
   for (const Case& c : cases) {
     CAPTURE(c.who);
@@ -116,17 +147,18 @@ TEST_CASE("what a window must be") {
   using enum Fault;
   const auto of = [](const Window& w, const Shape& in = usual) { return fault_of(conv(4, w), in); };
   CHECK(of({.kernel = 3}) == none);
-  for (const Window& w : {Window{.kernel = {0, 3}}, Window{.kernel = {3, 0}}, Window{.stride = {0, 1}}, Window{.stride = {1, -1}}, Window{.dilation = {1, 0}},
-                          Window{.pad = {-1, 0, 0, 0}}, Window{.pad = {0, -1, 0, 0}}, Window{.pad = {0, 0, -1, 0}}, Window{.pad = {0, 0, 0, -1}}})
+  for (const Window& w : {Window{.kernel = {0, 3}}, Window{.kernel = {3, 0}}, Window{.stride = {0, 1}},
+                          Window{.stride = {1, -1}}, Window{.dilation = {1, 0}}, Window{.pad = {-1, 0, 0, 0}},
+                          Window{.pad = {0, -1, 0, 0}}, Window{.pad = {0, 0, -1, 0}}, Window{.pad = {0, 0, 0, -1}}})
     CHECK(of(w) == bad_window);
   CHECK(of({.kernel = {12, 10}}) == none);
   CHECK(of({.kernel = {13, 10}}) == window_too_tall);
   CHECK(of({.kernel = {12, 11}}) == window_too_tall);
   CHECK(of({.kernel = {13, 10}, .pad = {1, 0, 0, 0}}) == none);
   CHECK(of({.kernel = {13, 10}, .pad = {0, 1, 0, 0}}) == none);
-  CHECK(of({.kernel = {5, 1}, .dilation = {3, 1}}) == window_too_tall);   // spans 13 rows
+  CHECK(of({.kernel = {5, 1}, .dilation = {3, 1}}) == window_too_tall);  // spans 13 rows
   CHECK(of({.kernel = {7, 1}, .stride = {4, 1}}, {1, 6, 1, 1}) == window_too_tall);
-  CHECK(of({.kernel = 1, .pad = 9}) == none);   // convolutions may have windows wholly in padding
+  CHECK(of({.kernel = 1, .pad = 9}) == none);  // convolutions may have windows wholly in padding
 }
 TEST_CASE("a pool's padding is smaller than its window, border by border") {
   for (const Kind kind : {Kind::max_pool, Kind::avg_pool})
@@ -136,7 +168,8 @@ TEST_CASE("a pool's padding is smaller than its window, border by border") {
           for (int border = 0; border < 4; ++border) {
             Window w{.kernel = k, .dilation = d};
             (border == 0 ? w.pad.top : border == 1 ? w.pad.bottom : border == 2 ? w.pad.left : w.pad.right) = pad;
-            CHECK(fault_of({.kind = kind, .window = w}, usual) == (pad >= (k - 1) * d + 1 ? Fault::pad_too_large : Fault::none));
+            CHECK(fault_of({.kind = kind, .window = w}, usual) ==
+                  (pad >= (k - 1) * d + 1 ? Fault::pad_too_large : Fault::none));
           }
 }
 TEST_CASE("groups divide input and output channels") {
@@ -168,7 +201,8 @@ TEST_CASE("after a layer that ends the rows only layers without rows may come") 
   CHECK(fault_of({.kind = Kind::activation}, vector, true) == Fault::none);
   CHECK(fault_of({.kind = Kind::linear, .channels = 2}, vector, true) == Fault::none);
   CHECK(fault_of(flatten, vector, true) == Fault::none);
-  for (const Layer& y : {conv(2, {.kernel = 1}), Layer{.kind = Kind::max_pool, .window = {.kernel = 1}}, Layer{.kind = Kind::avg_pool, .window = {.kernel = 1}}, gap})
+  for (const Layer& y : {conv(2, {.kernel = 1}), Layer{.kind = Kind::max_pool, .window = {.kernel = 1}},
+                         Layer{.kind = Kind::avg_pool, .window = {.kernel = 1}}, gap})
     CHECK(fault_of(y, vector, true) == Fault::needs_rows);
-  CHECK(thrown({gap, conv(2, {.kernel = 1})}, usual) == "");   // a global pooling leaves a map of one row
+  CHECK(thrown({gap, conv(2, {.kernel = 1})}, usual) == "");  // a global pooling leaves a map of one row
 }

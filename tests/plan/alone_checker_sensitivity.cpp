@@ -1,9 +1,9 @@
 // The checker reports corrupted plans.
 //
-// Whether a corruption matters is decided by arithmetic, not by the checker: the corrupted plan is run in fp64 on memory
-// full of NaN and compared with the sound one. What changes a number, or leaves its buffer, must be reported.
+// Whether a corruption matters is decided by arithmetic, not by the checker: the corrupted plan is run in fp64 on
+// memory full of NaN and compared with the sound one. What changes a number, or leaves its buffer, must be reported.
 #ifndef NDEBUG
-#define NDEBUG  // corrupted steps run beyond their preconditions; a program of its own, so that no other test is affected
+#define NDEBUG  // corrupted steps run beyond their preconditions; hence a program of its own
 #endif
 #include <doctest/doctest.h>
 #include <functional>
@@ -13,7 +13,7 @@
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
-// ---- corruptions -----------------------------------------------------------------------------------------------------
+// ---- corruptions --------------------------------------------------------------------------------------------------
 std::vector<Ref*> refs_of(Step& s) {
   std::vector<Ref*> refs;
   for (Ref* r : {&s.x, &s.y, &s.dy, &s.dx, &s.saved})
@@ -56,7 +56,7 @@ bool swap_steps(Plan& plan, Dice& dice, Index distance) {
   std::swap(plan.steps[i], plan.steps[i + static_cast<std::size_t>(distance)]);
   return true;
 }
-/// Moves a buffer onto one that is live with it; `hidden`: and says that it is never live, so that only replaying tells.
+/// Moves a buffer onto one that is live with it. `hidden`: and says that it never lives, so that only a replay tells.
 bool overlap(Plan& plan, Dice& dice, bool hidden) {
   for (int tries = 0; tries < 50; ++tries) {
     Buffer& a = plan.buffers[static_cast<std::size_t>(dice.upto(0, static_cast<Index>(plan.buffers.size()) - 1))];
@@ -143,7 +143,7 @@ std::vector<Corruption> corruptions() {
       {"buffers overlap in secret", [](Plan& p, Dice& d) { return overlap(p, d, true); }},
   };
 }
-// ---- what a corruption does ------------------------------------------------------------------------------------------
+// ---- what a corruption does ---------------------------------------------------------------------------------------
 /// Whether every Ref stays within its buffer.
 bool in_bounds(const Plan& plan) {
   for (Step s : plan.steps)

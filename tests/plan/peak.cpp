@@ -1,6 +1,6 @@
-// The peak as a constant expression, for every shipped network under ten policies, equal to that of the plan made at run
-// time; each constant is an expression of its own, within both compilers' default limits. Then laws of the peak, and the
-// time that planning takes.
+// The peak as a constant expression, for every shipped network under ten policies, equal to that of the plan made at
+// run time; each constant is an expression of its own, within both compilers' default limits. Then laws of the peak,
+// and the time that planning takes.
 #include <lrcnn/network/lenet.hpp>
 #include <lrcnn/network/vgg.hpp>
 #include <lrcnn/plan/peak.hpp>

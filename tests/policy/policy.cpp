@@ -20,7 +20,8 @@ static_assert(spec<Share<7>, CheckpointAtPools, RecomputeAll, WinogradConv, Work
               spec<Images<4>, Workspace<32_MiB>, WinogradConv, RecomputeAll, CheckpointAtPools, Share<7>>);
 static_assert(spec<RecomputeCheap, Overlap<2>> == spec<Overlap<2>, RecomputeCheap>);
 static_assert(std::is_same_v<decltype(Policy<>::value), const PolicySpec>);
-static_assert(AsArgument<spec<Share<3>, CheckpointAt<"conv1", "pool2">>>::value == spec<CheckpointAt<"conv1", "pool2">, Share<3>>);
+static_assert(AsArgument<spec<Share<3>, CheckpointAt<"conv1", "pool2">>>::value ==
+              spec<CheckpointAt<"conv1", "pool2">, Share<3>>);
 static_assert(!std::is_same_v<AsArgument<spec<Share<3>>>, AsArgument<spec<Share<4>>>>);
 static_assert(std::is_same_v<AsArgument<spec<Share<3>>>, AsArgument<spec<Share<3, 3>>>>);
 TEST_CASE("what is not named keeps its default") {
@@ -92,10 +93,27 @@ TEST_CASE("each kind of part may be named once") {
   CHECK(!distinct<Images<1>, Images<2>>);
 }
 TEST_CASE("policies that differ in one part differ") {
-  const std::array all{spec<>, spec<Share<2>>, spec<Share<3>>, spec<Share<2, 3>>, spec<Overlap<2>>, spec<ByImages<2, Share<2>>>, spec<ByImages<2>>,
-                       spec<Images<2>>, spec<CheckpointAtPools>, spec<CheckpointEvery<2>>, spec<CheckpointEvery<3>>, spec<CheckpointAt<"a">>,
-                       spec<CheckpointAt<"b">>, spec<CheckpointAt<"a", "b">>, spec<RecomputeAll>, spec<RecomputeCheap>, spec<WinogradConv>,
-                       spec<FastestConv>, spec<Workspace<0>>, spec<Stages<Share<2>, Column>>, spec<Stages<Column, Share<2>>>};
+  const std::array all{spec<>,
+                       spec<Share<2>>,
+                       spec<Share<3>>,
+                       spec<Share<2, 3>>,
+                       spec<Overlap<2>>,
+                       spec<ByImages<2, Share<2>>>,
+                       spec<ByImages<2>>,
+                       spec<Images<2>>,
+                       spec<CheckpointAtPools>,
+                       spec<CheckpointEvery<2>>,
+                       spec<CheckpointEvery<3>>,
+                       spec<CheckpointAt<"a">>,
+                       spec<CheckpointAt<"b">>,
+                       spec<CheckpointAt<"a", "b">>,
+                       spec<RecomputeAll>,
+                       spec<RecomputeCheap>,
+                       spec<WinogradConv>,
+                       spec<FastestConv>,
+                       spec<Workspace<0>>,
+                       spec<Stages<Share<2>, Column>>,
+                       spec<Stages<Column, Share<2>>>};
   std::set<std::string> texts;
   for (const PolicySpec& a : all) {
     Index equal = 0;
@@ -111,15 +129,17 @@ TEST_CASE("a policy is shown as the type one would write") {
         "Policy<Share<7>, CheckpointAtPools, RecomputeAll, DirectConv, Workspace<33554432>>");
   CHECK(to_string(spec<Overlap<4, 8>, CheckpointEvery<3>, RecomputeCheap, FastestConv, Images<2>, Workspace<0>>) ==
         "Policy<Overlap<4,8>, Images<2>, CheckpointEvery<3>, RecomputeCheap, FastestConv, Workspace<0>>");
-  CHECK(to_string(spec<Stages<ByImages<2, Share<7>>, ByImages<1>, Column>, CheckpointAt<"conv3", "stem">, WinogradConv>) ==
-        "Policy<Stages<ByImages<2,Share<7>>, ByImages<1,Column>, Column>, CheckpointAt<\"conv3\",\"stem\">, KeepAll, WinogradConv, "
+  CHECK(to_string(
+            spec<Stages<ByImages<2, Share<7>>, ByImages<1>, Column>, CheckpointAt<"conv3", "stem">, WinogradConv>) ==
+        "Policy<Stages<ByImages<2,Share<7>>, ByImages<1,Column>, Column>, CheckpointAt<\"conv3\",\"stem\">, KeepAll, "
+        "WinogradConv, "
         "Workspace<4194304>>");
 }
 TEST_CASE("the text of a policy is a type of the same value") {
   // What to_string() shows above, compiled.
   CHECK(Policy<Overlap<4, 8>, Images<2>, CheckpointEvery<3>, RecomputeCheap, FastestConv, Workspace<0>>::value ==
         spec<Overlap<4, 8>, CheckpointEvery<3>, RecomputeCheap, FastestConv, Images<2>, Workspace<0>>);
-  CHECK(Policy<Stages<ByImages<2, Share<7>>, ByImages<1, Column>, Column>, CheckpointAt<"conv3", "stem">, KeepAll, WinogradConv,
-               Workspace<4194304>>::value ==
+  CHECK(Policy<Stages<ByImages<2, Share<7>>, ByImages<1, Column>, Column>, CheckpointAt<"conv3", "stem">, KeepAll,
+               WinogradConv, Workspace<4194304>>::value ==
         spec<Stages<ByImages<2, Share<7>>, ByImages<1>, Column>, CheckpointAt<"conv3", "stem">, WinogradConv>);
 }

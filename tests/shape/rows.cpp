@@ -1,5 +1,5 @@
 // Every law of shape/rows.hpp against the definition of a window, for all small windows and heights:
-// kernel 1-7, stride 1-4, dilation 1-3, top and bottom padding 0-7 (so that windows lie wholly in padding), height 1-14.
+// kernel 1-7, stride 1-4, dilation 1-3, top and bottom padding 0-7 (windows may lie wholly in padding), height 1-14.
 #include <lrcnn/shape/rows.hpp>
 #include <doctest/doctest.h>
 #include <set>
@@ -33,8 +33,8 @@ void each_axis(F f) {
         for (Index p = 0; p <= 7; ++p)
           for (Index q = 0; q <= 7; ++q) f(Axis{k, s, p, q, d});
 }
-/// The definition: output row o reads rows o*stride - pad + i*dilation. What lies between them counts as read, since a
-/// slab holds it, and rows outside the map are padding.
+/// The definition: output row o reads rows o*stride - pad + i*dilation. What lies between them counts as read, for a
+/// slab holds it; rows outside the map are padding.
 Index first_tap(const Axis& a, Index o) { return o * a.stride - a.pad_begin; }
 Index last_tap(const Axis& a, Index o) { return first_tap(a, o) + (a.kernel - 1) * a.dilation; }
 /// Number of windows that fit between the padded borders.

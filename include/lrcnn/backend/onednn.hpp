@@ -2,8 +2,8 @@
 // The backend for CPUs: oneDNN's convolutions and matrix products, our own loops for the rest.
 //
 // Slabs are dense in the blocked layout nChw16c; the first layer's few channels are plain NCHW. prepare() asks the
-// library for a primitive and keeps it under the numbers that describe the problem, so slabs of equal shape share one,
-// as do layers of equal shape; run() binds pointers and executes. All scratch lies in the step's workspace.
+// library for a primitive and keeps it under the numbers that describe the problem, so slabs of equal shape share
+// one, as do layers of equal shape; run() binds pointers and executes. All scratch lies in the step's workspace.
 //
 // Lifetimes: what prepare() returns shares its primitives with the backend and outlives it. One thread at a time may
 // use a backend; the threads of its own are those of the library and of our loops (OpenMP).
@@ -22,7 +22,7 @@ struct OnednnCache {
   Index hits = 0;
   Index misses = 0;
 };
-/// `block`: channels per storage block; what the vector unit holds, 16 for AVX-512.
+/// `block`: channels per storage block, which is as many as a vector register of the machine holds.
 template <Index block>
 class BasicOnednn {
  public:
@@ -74,6 +74,12 @@ class BasicOnednn {
     return p.convolution_ ? p.convolution_->workspace_bytes() : p.linear_ ? p.linear_->workspace_bytes() : 0;
   }
   const OnednnCache& cache() const { return cache_; }
+  /// Whether the library has kernels for this layout on this machine; otherwise convolutions run in plain loops.
+  bool has_kernels() const {
+    const std::array layers{Layer{.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = block}};
+    const Node node = make_table(layers, {1, block, 8, 8}).nodes[0];
+    return onednn::choose_filter(library_, target, node, Op::forward, Arithmetic::direct, 0).has_value();
+  }
 
  private:
   static constexpr std::size_t layer_numbers = 20, slab_numbers = 8;
@@ -110,8 +116,8 @@ class BasicOnednn {
   static Key layer_key(const Node& node, Op op) {
     const Window& w = node.layer.window;
     return {static_cast<Index>(op), node.in.n, node.in.c, node.in.h, node.in.w, node.out.c, node.out.h, node.out.w,
-            node.layer.groups, node.layer.bias, w.kernel.h, w.kernel.w, w.stride.h, w.stride.w, w.pad.top, w.pad.bottom,
-            w.pad.left, w.pad.right, w.dilation.h, w.dilation.w};
+            node.layer.groups, node.layer.bias, w.kernel.h, w.kernel.w, w.stride.h, w.stride.w, w.pad.top,
+            w.pad.bottom, w.pad.left, w.pad.right, w.dilation.h, w.dilation.w};
   }
   void prepare_convolution(const Operands<float>& o, Prepared& p) {
     const Op op = o.op == Op::pack_forward ? Op::forward : o.op == Op::pack_backward ? Op::backward_data : o.op;
@@ -134,8 +140,8 @@ class BasicOnednn {
     });
     if (!p.convolution_->served()) p.convolution_ = nullptr;
   }
-  /// The filter's layout. Which arithmetic a data gradient's filter is packed for may depend on the workspace, which a
-  /// step that packs need not have: then the steps that read that memory follow the step that was prepared to fill it.
+  /// The filter's layout. Which arithmetic a data gradient's filter is packed for may depend on the workspace, which
+  /// a step that packs need not have: the steps that read that memory follow the step last prepared to fill it.
   std::shared_ptr<onednn::PackedFilter> filter_of(const Operands<float>& o, Op op, Key key) {
     const Key layer = key;
     if (op == Op::backward_data && o.arithmetic != Arithmetic::direct) {
@@ -161,12 +167,14 @@ class BasicOnednn {
   int threads_;
   onednn::Library library_;
   std::map<Key, std::shared_ptr<onednn::PackedFilter>> filters_;
-  std::map<const float*, std::pair<Key, std::shared_ptr<onednn::PackedFilter>>> packed_;   ///< by the memory they fill
+  std::map<const float*, std::pair<Key, std::shared_ptr<onednn::PackedFilter>>> packed_;   ///< by what they fill
   std::map<Key, std::shared_ptr<onednn::Convolution>> convolutions_;
   std::map<Key, std::shared_ptr<onednn::Linear>> linears_;
   OnednnCache cache_;
 };
-/// For machines with AVX-512.
+/// For machines with AVX-512. Elsewhere right, but far slower than OnednnAvx2: has_kernels() tells.
 using Onednn = BasicOnednn<16>;
-static_assert(Backend<Onednn>);
+/// For machines with AVX2.
+using OnednnAvx2 = BasicOnednn<8>;
+static_assert(Backend<Onednn> && Backend<OnednnAvx2>);
 }  // namespace lrcnn

@@ -6,16 +6,19 @@
 // that depends on nothing but the position in the whole map, so slabs give the bits of the whole map.
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/window.hpp>
+#include <lrcnn/backend/host/words.hpp>
 namespace lrcnn::host {
 namespace detail {
 /// to[j * to_step] += factor * from[j * from_step]
 template <class T>
 void multiply_add(T* __restrict to, Index to_step, const T* __restrict from, Index from_step, T factor, Index count) {
-  if (to_step == 1 && from_step == 1) {
-    for (Index j = 0; j < count; ++j) to[j] += factor * from[j];
-  } else {
-    for (Index j = 0; j < count; ++j) to[j * to_step] += factor * from[j * from_step];
-  }
+  using W = Words<T, 16>;
+  using Value = typename W::Value;
+  Index j = 0;
+  if (to_step == 1 && from_step == 1)
+    for (; j + W::width <= count; j += W::width)
+      store_word(to + j, load_word<Value>(to + j) + factor * load_word<Value>(from + j));
+  for (; j < count; ++j) to[j * to_step] += factor * from[j * from_step];
 }
 /// Sum of a[j * a_step] * b[j * b_step]
 template <class T>

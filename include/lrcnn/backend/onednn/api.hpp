@@ -22,7 +22,9 @@ using MemoryDesc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
 inline MemoryDesc tagged(const Dims& dims, Tag tag) { return {dims, dnnl::memory::data_type::f32, tag}; }
-inline MemoryDesc strided(const Dims& dims, const Dims& strides) { return {dims, dnnl::memory::data_type::f32, strides}; }
+inline MemoryDesc strided(const Dims& dims, const Dims& strides) {
+  return {dims, dnnl::memory::data_type::f32, strides};
+}
 /// The library's engine and stream. A stream serves one thread at a time.
 struct Library {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
@@ -131,12 +133,15 @@ class Call {
   Call(const Library& library, dnnl::primitive primitive, std::initializer_list<std::pair<int, MemoryDesc>> arguments)
       : primitive_(std::move(primitive)) {
     for (const auto& [name, desc] : arguments) {
-      memories_.push_back(desc.get_size() > 0 ? dnnl::memory(desc, library.engine, DNNL_MEMORY_NONE) : dnnl::memory());
-      if (memories_.back()) arguments_.push_back({name, memories_.back().get()});
+      memories_.emplace_back();
+      if (desc.get_size() == 0) continue;
+      memories_.back() = dnnl::memory(desc, library.engine, DNNL_MEMORY_NONE);
+      arguments_.push_back({name, memories_.back().get()});
     }
   }
   void bind(std::size_t position, const void* data) {
-    if (const auto& memory = memories_[position]) check(dnnl_memory_set_data_handle(memory.get(), const_cast<void*>(data)));
+    const dnnl::memory& memory = memories_[position];
+    if (memory) check(dnnl_memory_set_data_handle(memory.get(), const_cast<void*>(data)));
   }
   void bind_all(std::initializer_list<const void*> data) {
     std::size_t position = 0;

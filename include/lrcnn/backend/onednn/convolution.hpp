@@ -73,7 +73,8 @@ class Convolution {
     for (const bool winograd : {true, false}) {
       if (winograd && o.arithmetic == Arithmetic::direct) continue;
       d.algorithm = winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
-      auto found = winograd ? offer_winograd(library, o.op, d) : offer(library, o.op, d, o.arithmetic == Arithmetic::direct);
+      auto found = winograd ? offer_winograd(library, o.op, d)
+                            : offer(library, o.op, d, o.arithmetic == Arithmetic::direct);
       if (!found && !winograd && o.op != Op::backward_parameters && o.arithmetic != Arithmetic::direct) {
         d.w = tagged(d.filter, Tag::any);
         if (!(found = offer(library, o.op, d))) continue;

@@ -3,7 +3,8 @@
 //
 // A filter is packed once and then read by slabs of many heights, so its layout must not depend on the slab: it is
 // what the library prefers for the layer's whole map (choose_filter), and every slab's primitive is made to take it.
-// A layer that the library would only serve by its reference code is left to our own loops, slabs and whole map alike.
+// A layer that the library would only serve by its reference code is left to our own loops, slabs and whole map
+// alike.
 #include <lrcnn/backend/onednn/convert.hpp>
 #include <algorithm>
 #include <memory>
@@ -25,8 +26,8 @@ constexpr bool is_good(std::string_view name) {
   return name.find("ref") == name.npos && name.find("gemm") == name.npos;
 }
 /// The kernels for 1x1 filters cut the sum over channels in pieces that depend on the number of rows, so slabs would
-/// differ from the whole map in the last bits. The general kernels do not; they are 5 to 8 % slower on the 1x1 layers of
-/// ResNet-50 (2.6.3, one core, batch 4).
+/// differ from the whole map in the last bits. The general kernels do not; they are 5 to 8 % slower on the 1x1 layers
+/// of ResNet-50 (2.6.3, one core, batch 4).
 constexpr bool is_slab_exact(std::string_view name) { return name.find("1x1") == name.npos; }
 /// The library's implementation of one pass (forward, backward_data, backward_parameters), if it has a good one.
 /// `exact`: forward gives the same bits for slabs of all heights.
@@ -47,14 +48,15 @@ inline std::optional<Offer> offer(const Library& library, Op op, const ConvDesc&
   return {};
 }
 namespace detail {
-/// The layout that an algorithm prefers for a layer's whole map, if we know it by name and it fits into the plan's room.
+/// The layout that an algorithm prefers for a layer's whole map, if we know its name and the plan has room for it.
 inline std::optional<Tag> preferred_filter(const Library& library, const Target& target, const Node& node, Op op,
                                            dnnl::algorithm algorithm) {
   ConvDesc d = conv_desc(node, target, node.in.n, {0, node.in.h}, {0, node.out.h});
   d.algorithm = algorithm;
   const auto any = offer(library, op, d);
   if (!any) return {};
-  const auto fits = [&](const MemoryDesc& m) { return static_cast<Index>(m.get_size()) <= target.packed_bytes(node); };
+  const Index room = target.packed_bytes(node);
+  const auto fits = [&](const MemoryDesc& m) { return static_cast<Index>(m.get_size()) <= room; };
   const auto tags = filter_tags(target.channel_block, d.filter.size() == 5);
   for (const Tag tag : tags)
     if (any->filter == tagged(d.filter, tag) && fits(any->filter)) return tag;
@@ -96,7 +98,8 @@ class Reorder {
     const dnnl::reorder::primitive_desc pd(library.engine, from, library.engine, to, attributes(add));
     const MemoryDesc scratch = pd.scratchpad_desc();
     scratch_.resize(scratch.get_size());
-    call_ = Call(library, dnnl::reorder(pd), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {DNNL_ARG_SCRATCHPAD, scratch}});
+    call_ = Call(library, dnnl::reorder(pd),
+                 {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {DNNL_ARG_SCRATCHPAD, scratch}});
   }
   void run(const Library& library, const void* from, void* to) {
     call_.bind_all({from, to, scratch_.data()});

@@ -1,0 +1,100 @@
+// On oneDNN, as equivalence_float.cpp: direct arithmetic gives the column run's outputs to the bit and its gradients
+// within 1e-5. Winograd's arithmetic differs by where tiles lie; there the error against fp64 is at most twice the
+// column run's.
+#include "exec/equivalence.hpp"
+#include <lrcnn/backend/onednn.hpp>
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+TEST_CASE("equivalence: oneDNN with direct arithmetic, few channels") {
+  Coverage coverage;
+  Worst worst;
+  for (std::uint64_t round = 0; round < 4; ++round)
+    compare_round<Onednn>(4000 + round, coverage, worst, {.tolerance = 1e-5, .workspace = 4_MiB, .direct = true});
+  MESSAGE(coverage.cases, " cases; worst difference ", worst.difference, " in ", worst.where);
+  CHECK(coverage.cases > 2000);
+}
+TEST_CASE("equivalence: oneDNN with direct arithmetic, blocks of channels") {
+  Coverage coverage;
+  Worst worst;
+  for (std::uint64_t round = 0; round < 6; ++round)
+    compare_round<Onednn>(4100 + round, coverage, worst,
+                          {.tolerance = 1e-5, .workspace = 4_MiB, .direct = true, .wide = true});
+  MESSAGE(coverage.cases, " cases; worst difference ", worst.difference, " in ", worst.where);
+  CHECK(coverage.cases > 3000);
+}
+TEST_CASE("equivalence: the library carries out most convolutions of those networks") {
+  Onednn backend(1);
+  Index steps = 0, library = 0;
+  for (std::size_t f = 0; f < feature_count; ++f) {
+    Dice dice(4100 * 1000 + f);
+    RandomNetwork net = network_with(dice, features[f], dice.chance(0.4));
+    widen(net);
+    const Problem<float> problem(net.layers, net.input, 1);
+    std::vector<float> gradients(problem.parameters.size());
+    Executor<Onednn> executor(make_plan(problem.table, Policy<Column>::value, Onednn::target), backend,
+                              problem.parameters.data(), gradients.data());
+    for (Index i = 0; i < static_cast<Index>(executor.plan().steps.size()); ++i) {
+      const auto& o = executor.operands(i);
+      if (!o.node || o.node->layer.kind != Kind::conv || o.op == Op::pack_forward || o.op == Op::pack_backward)
+        continue;
+      ++steps;
+      library += backend.implementation(o) != "host";
+    }
+  }
+  MESSAGE(library, " of ", steps, " passes of convolutions by the library");
+  CHECK(library * 2 > steps);
+}
+TEST_CASE("equivalence: oneDNN with Winograd's arithmetic is as near to fp64 by rows as by columns") {
+  Onednn backend(1);
+  Reference<double> oracle(1);
+  double worst = 0;
+  int cases = 0, tiled = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Dice dice(4200 + seed);   // smooth functions only: a flipped rectifier is no matter of arithmetic
+    std::vector<Layer> layers;
+    for (Index i = dice.upto(2, 4); i > 0; --i) {
+      layers.push_back(
+          {.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 16 * dice.upto(1, 2), .bias = true});
+      layers.push_back({.kind = Kind::activation, .activation = {Function::silu, 0}});
+      if (i == 2) layers.push_back({.kind = Kind::avg_pool, .window = {.kernel = 2, .stride = 2}});
+    }
+    layers.push_back({.kind = Kind::global_avg_pool});
+    layers.push_back({.kind = Kind::linear, .channels = 5, .bias = true});
+    const RandomNetwork net{{2, 16, dice.upto(24, 40), dice.upto(12, 20)}, layers};
+    const Problem<float> problem(net.layers, net.input, seed);
+    Problem<double> exact(net.layers, net.input, seed);
+    exact.parameters.assign(problem.parameters.begin(), problem.parameters.end());
+    exact.images.assign(problem.images.begin(), problem.images.end());
+    const auto widened = [](const Outcome<float>& o) {
+      return Outcome<double>{o.loss, {o.output.begin(), o.output.end()}, {o.gradients.begin(), o.gradients.end()},
+                             {o.input_gradient.begin(), o.input_gradient.end()}, o.peak};
+    };
+    const PolicySpec column = Policy<Column, WinogradConv, Workspace<16_MiB>>::value;
+    const Outcome<double> truth = run_once(exact, Policy<Column, Workspace<0>>::value, oracle);
+    std::vector<float> gradients(problem.parameters.size());
+    Executor<Onednn> executor(make_plan(problem.table, column, Onednn::target), backend, problem.parameters.data(),
+                              gradients.data());
+    bool winograd = false;
+    for (Index i = 0; i < static_cast<Index>(executor.plan().steps.size()); ++i)
+      if (const auto& o = executor.operands(i); o.node && o.op == Op::forward && is_conv(o.node->layer))
+        winograd = winograd || backend.implementation(o).find("wino") != std::string::npos;
+    tiled += winograd;
+    const double column_error = worst_difference(exact, widened(run_once(problem, column, backend)), truth);
+    for (const char* part : {"Overlap", "Share", "Share F<B", "one row"}) {
+      PolicySpec policy = policy_with(dice, part, net, Onednn::target);
+      policy.arithmetic = Arithmetic::winograd;
+      policy.workspace_bytes = 16_MiB;
+      INFO("seed ", seed, " ", to_string(policy));
+      try {
+        const double error = worst_difference(exact, widened(run_once(problem, policy, backend)), truth);
+        CHECK(error <= 2 * column_error);
+        worst = std::max(worst, error / column_error);
+        ++cases;
+      } catch (const PlanError&) {   // tiles take rows four by four
+      }
+    }
+  }
+  MESSAGE(cases, " cases, ", tiled, " column runs with Winograd; at most ", worst, " times the column run's error");
+  CHECK(cases > 60);
+}
