@@ -19,11 +19,11 @@ struct Operands {
   const Node* node = nullptr;     ///< null for load, copy, add, zero, loss
   bool accumulate = false;
   Arithmetic arithmetic = Arithmetic::direct;
-  View<const T> x;                ///< may be the same memory as y for an activation (in place)
-  View<T> y;                      ///< read-only in backward_data
-  View<const T> dy;
-  View<T> dx;                     ///< may be the same memory as dy for an activation (in place)
-  View<std::uint8_t> saved;       ///< see saved_view()
+  View<const T> x{};              ///< may be the same memory as y for an activation (in place)
+  View<T> y{};                    ///< read-only in backward_data
+  View<const T> dy{};
+  View<T> dx{};                   ///< may be the same memory as dy for an activation (in place)
+  View<std::uint8_t> saved{};     ///< see saved_view()
   std::array<const T*, 4> parameters{};    ///< canonical (KCRS, KF, K), null beyond the layer's own
   std::array<T*, 4> d_parameters{};        ///< likewise
   T* packed = nullptr;            ///< Target::packed_bytes; null if the backend does not pack

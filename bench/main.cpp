@@ -1,0 +1,172 @@
+// The benchmark: Google Benchmark, with its options and its JSON.
+//
+//   lrcnn_bench [--threads=N] [--rounds=N] [--benchmark_...]
+//
+//   step/<network>/<size>x<batch>/<policy>   one training step, forward and backward. Time is the median of the rounds.
+//     planned_bytes, arena_bytes    of the plan, and what was allocated for it
+//     rss_growth_bytes              growth of the process's resident set during a step
+//     images_per_second
+//     outside_convolutions          share of the time
+//     time_vs_column, bytes_vs_column   against the column run of the same pass: policies take turns
+//     conv_sum, time_vs_conv_sum    of the column: seconds of the same convolutions alone, in the same pass
+//   plan/<network>/<size>x<batch>/<policy>   making the plan
+//
+// --benchmark_filter selects among these names. A pass runs those policies of a network that are selected, and the
+// column. Google Benchmark puts how it counts behind the names of benchmarks that take their own time; that is taken off.
+#include "pass.hpp"
+#include <lrcnn/plan/plan.hpp>
+#include <lrcnn/version.hpp>
+#include <benchmark/benchmark.h>
+#include <charconv>
+#include <fstream>
+#include <iostream>
+#include <regex>
+using namespace bench;
+namespace {
+struct Options {
+  int threads = 0;
+  int rounds = 3;
+};
+/// Takes --name=N out of the arguments.
+bool take_number(std::string_view argument, std::string_view name, int& value) {
+  if (!argument.starts_with(name)) return false;
+  argument.remove_prefix(name.size());
+  const auto [end, error] = std::from_chars(argument.data(), argument.data() + argument.size(), value);
+  if (error != std::errc() || end != argument.data() + argument.size() || value < 1)
+    throw Error(error_text("argument " + std::string(name) + std::string(argument), "it takes a number of at least 1",
+                           "write it as in " + std::string(name) + "2"));
+  return true;
+}
+std::string processor() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return "unknown";
+}
+std::string backend_version() {
+#ifdef LRCNN_WITH_ONEDNN
+  const dnnl_version_t* v = dnnl_version();
+  return "oneDNN " + std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
+#else
+  return "reference";
+#endif
+}
+/// A benchmark that reads its result off a pass.
+void report(benchmark::State& state, Pass& pass, const std::string& policy, const std::vector<std::string>& wanted, const Options& options) {
+  pass.run(wanted, options.threads, options.rounds);
+  const Measured &m = pass.measured(policy), &column = pass.measured("column");
+  const double seconds = median(m.seconds);
+  for (auto _ : state) state.SetIterationTime(seconds);
+  auto& counters = state.counters;
+  counters["planned_bytes"] = static_cast<double>(m.planned_bytes);
+  counters["arena_bytes"] = static_cast<double>(m.arena_bytes);
+  counters["rss_growth_bytes"] = static_cast<double>(m.growth_bytes);
+  counters["images_per_second"] = static_cast<double>(pass.of().input.n) / seconds;
+  counters["outside_convolutions"] = median(m.outside);
+  counters["time_vs_column"] = seconds / median(column.seconds);
+  counters["bytes_vs_column"] = static_cast<double>(m.planned_bytes) / static_cast<double>(column.planned_bytes);
+  if (policy != "column" || pass.convolutions().empty()) return;
+  counters["conv_sum"] = median(pass.convolutions());
+  counters["time_vs_conv_sum"] = seconds / median(pass.convolutions());
+}
+void plan_time(benchmark::State& state, const Case& c, const PolicySpec& policy) {
+  const Table table = make_table(c.layers, c.input);
+  Index steps = 0;
+  for (auto _ : state) {
+    const Plan plan = make_plan(table, policy, Cpu::target);
+    steps = static_cast<Index>(plan.steps.size());
+    benchmark::DoNotOptimize(plan.arena.bytes);
+  }
+  state.counters["steps"] = static_cast<double>(steps);
+}
+/// A reporter that shows a benchmark's own name.
+template <class Reporter>
+class PlainNames : public Reporter {
+ public:
+  using Reporter::Reporter;
+  void ReportRuns(const std::vector<benchmark::BenchmarkReporter::Run>& runs) override {
+    auto plain = runs;
+    for (auto& run : plain) {
+      run.run_name.iterations.clear();
+      run.run_name.time_type.clear();
+    }
+    Reporter::ReportRuns(plain);
+  }
+};
+/// Whether Google Benchmark's filter, a regular expression with an optional '-' for "all but", selects a name.
+bool selected(const std::string& filter, const std::string& name) {
+  if (filter.empty() || filter == "all") return true;
+  const bool negative = filter[0] == '-';
+  return std::regex_search(name, std::regex(filter.substr(negative ? 1 : 0), std::regex::extended)) != negative;
+}
+int run(int argc, char** argv) {
+  Options options;
+  bool list = false, to_file = false, formatted = false;
+  std::vector<char*> arguments;
+  for (int i = 0; i < argc; ++i) {
+    const std::string_view a = argv[i];
+    if (take_number(a, "--threads=", options.threads) || take_number(a, "--rounds=", options.rounds)) continue;
+    list = list || a == "--benchmark_list_tests" || a == "--benchmark_list_tests=true";
+    to_file = to_file || a.starts_with("--benchmark_out=");
+    formatted = formatted || a.starts_with("--benchmark_format=");
+    if (!list) arguments.push_back(argv[i]);
+  }
+  int count = static_cast<int>(arguments.size());
+  benchmark::Initialize(&count, arguments.data());
+  if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
+  const std::string filter = benchmark::GetBenchmarkFilter();
+  const std::vector<Case> all = cases();
+  std::vector<std::unique_ptr<Pass>> passes;
+  std::vector<std::string> names;   // as Google Benchmark knows them
+  const auto take = [&](const std::string& name, const std::string& suffix) {
+    if (!selected(filter, name)) return false;
+    if (list) std::cout << name << "\n";
+    names.push_back(name + suffix);
+    return true;
+  };
+  for (const Case& c : all) {
+    std::vector<std::string> wanted;
+    for (const NamedPolicy& p : c.policies)
+      if (take("step/" + c.name() + "/" + p.name, "/iterations:1/manual_time")) wanted.push_back(p.name);
+    if (wanted.empty()) continue;
+    passes.push_back(std::make_unique<Pass>(c));
+    for (const std::string& policy : wanted)
+      benchmark::RegisterBenchmark(("step/" + c.name() + "/" + policy).c_str(), [&pass = *passes.back(), policy, wanted, options](auto& state) {
+        report(state, pass, policy, wanted, options);
+      })->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond);
+  }
+  for (const Case& c : all)
+    for (const NamedPolicy& p : c.policies)
+      if (take("plan/" + c.name() + "/" + p.name, ""))
+        benchmark::RegisterBenchmark(("plan/" + c.name() + "/" + p.name).c_str(), [&c, &p](auto& state) {
+          plan_time(state, c, p.spec);
+        })->Unit(benchmark::kMillisecond);
+  if (names.empty())
+    throw Error(error_text("no benchmark's name matches '" + filter + "'", "names are like step/vgg16/224x8/column",
+                           "list them with --benchmark_list_tests"));
+  if (list) return 0;
+  benchmark::AddCustomContext("lrcnn", version());
+  benchmark::AddCustomContext("processor", processor());
+  benchmark::AddCustomContext("backend", backend_version());
+  benchmark::AddCustomContext("threads", std::to_string(Cpu(options.threads).threads()));
+  benchmark::AddCustomContext("arithmetic", "direct");
+  benchmark::AddCustomContext("rounds", std::to_string(options.rounds));
+  std::string spec;
+  for (const std::string& name : names) spec += (spec.empty() ? "^(" : "|") + name;
+  PlainNames<benchmark::ConsoleReporter> console;
+  PlainNames<benchmark::JSONReporter> file;
+  benchmark::RunSpecifiedBenchmarks(formatted ? nullptr : &console, to_file ? &file : nullptr, spec + ")$");
+  return 0;
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::regex_error& e) {
+    std::cerr << "lrcnn: the filter is no regular expression: " << e.what() << "\n";
+  } catch (const Error& e) {
+    std::cerr << e.what() << "\n";
+  }
+  return 2;
+}

@@ -1,0 +1,92 @@
+#include "pass.hpp"
+#include <lrcnn/data/detect.hpp>
+#include <cstdlib>
+namespace bench {
+namespace {
+/// Times steps, and convolutions among them.
+struct Watch {
+  using Clock = std::chrono::steady_clock;
+  double convolutions = 0;
+  Clock::time_point since{};
+  static bool convolves(const Plan& plan, Index i) {
+    const Step& s = plan.steps[static_cast<std::size_t>(i)];
+    return s.layer >= 0 && plan.table.node(s.layer).layer.kind == Kind::conv && s.op != Op::pack_forward && s.op != Op::pack_backward;
+  }
+  void before(const Plan& plan, Index i) {
+    if (convolves(plan, i)) since = Clock::now();
+  }
+  void after(const Plan& plan, Index i) {
+    if (convolves(plan, i)) convolutions += std::chrono::duration<double>(Clock::now() - since).count();
+  }
+};
+Images drawn(const Input& input, Index classes) {
+  Images images{{}, {}, "normally distributed numbers"};
+  const Random random(1, 1);
+  images.values.resize(static_cast<std::size_t>(input.count()));
+  for (std::size_t i = 0; i < images.values.size(); ++i) images.values[i] = static_cast<float>(random.normal(i));
+  for (Index n = 0; n < input.n; ++n) images.labels.push_back(static_cast<std::int32_t>(n % classes));
+  return images;
+}
+/// Images of a data set, enlarged by repeating pixels.
+Images enlarged(const Dataset& data, const Input& input) {
+  Images images{{}, {}, data.description};
+  const auto table = normalization_table<float>(normalization_of(data), data.shape.c);
+  const Shape& s = data.shape;
+  for (Index n = 0; n < input.n; ++n) {
+    const auto image = data.image(n % s.n);
+    images.labels.push_back(data.labels[static_cast<std::size_t>(n % s.n)]);
+    for (Index c = 0; c < input.c; ++c)
+      for (Index y = 0; y < input.h; ++y)
+        for (Index x = 0; x < input.w; ++x) {
+          const Index pixel = ((c % s.c) * s.h + y * s.h / input.h) * s.w + x * s.w / input.w;
+          images.values.push_back(table[static_cast<std::size_t>(256 * (c % s.c) + image[static_cast<std::size_t>(pixel)])]);
+        }
+  }
+  return images;
+}
+}  // namespace
+
+Images make_images(const Input& input, Index classes) {
+  const char* const root = std::getenv("LRCNN_DATA");
+  if (root == nullptr) return drawn(input, classes);
+  const std::filesystem::path folder = std::filesystem::path(root) / (input.c == 1 ? "fashion-mnist" : "cifar-10");
+  return enlarged(load_dataset(folder, Split::train), input);
+}
+
+void Pass::run(const std::vector<std::string>& wanted, int threads, int rounds) {
+  if (done()) return;
+  const Images images = make_images(case_.input, table_.shape(table_.size()).c);
+  const MemorySource<float> source(images.values.data(), case_.input);
+  std::vector<float> parameters(static_cast<std::size_t>(parameter_count(table_))), gradients(parameters.size());
+  initialize<float>(parameters_of(table_), He{}, 1, parameters);
+  Cpu backend(threads);
+  std::vector<std::unique_ptr<Executor<Cpu>>> executors(case_.policies.size());
+  measured_.resize(case_.policies.size());
+  for (std::size_t i = 0; i < executors.size(); ++i) {
+    const NamedPolicy& policy = case_.policies[i];
+    if (i > 0 && std::find(wanted.begin(), wanted.end(), policy.name) == wanted.end()) continue;
+    executors[i] = std::make_unique<Executor<Cpu>>(make_plan(table_, policy.spec, Cpu::target), backend, parameters.data(), gradients.data());
+    Measured& m = measured_[i].emplace();
+    m.planned_bytes = executors[i]->plan().peak_bytes();
+    m.arena_bytes = executors[i]->arena().bytes();
+    m.growth_bytes = resident_growth(executors[i]->arena(), [&] { executors[i]->run(source, images.labels); });
+  }
+#ifdef LRCNN_WITH_ONEDNN
+  Convolutions convolutions(table_, threads);
+#endif
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < executors.size(); ++i) {
+      if (!executors[i]) continue;
+      Watch watch;
+      const auto start = Watch::Clock::now();
+      executors[i]->run(source, images.labels, SoftmaxCrossEntropy{}, watch);
+      const double seconds = std::chrono::duration<double>(Watch::Clock::now() - start).count();
+      measured_[i]->seconds.push_back(seconds);
+      measured_[i]->outside.push_back(1 - watch.convolutions / seconds);
+    }
+#ifdef LRCNN_WITH_ONEDNN
+    convolutions_.push_back(convolutions.seconds());
+#endif
+  }
+}
+}  // namespace bench
