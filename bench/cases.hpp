@@ -32,6 +32,14 @@ using Vgg16Light =
 /// VGG-16 at 224: a quarter of the column's peak.
 using Vgg16Quarter = Policy<Stages<Overlap<7>, Overlap<1, 4>, Share<1, 2>, Column>,
                             CheckpointAt<"pool2", "pool3", "pool4", "relu11", "relu12", "relu13">, RecomputeAll, W>;
+/// VGG-16 at 224: less than a quarter, with fewer stages.
+using Vgg16ThreePools =
+    Policy<Stages<Overlap<7, 8>, Share<4>, Overlap<2>, Column>, CheckpointAt<"pool2", "pool3", "pool4">, RecomputeAll, W>;
+using Vgg16ThreePoolsFine =
+    Policy<Stages<Overlap<14>, Overlap<4>, Overlap<2>, Column>, CheckpointAt<"pool2", "pool3", "pool4">, RecomputeAll, W>;
+/// VGG-16 at 1024: a quarter.
+using Vgg16Large =
+    Policy<Stages<Overlap<32>, Overlap<16>, Overlap<8>, Overlap<4>, Column>, CheckpointAtPools, RecomputeAll, W>;
 using PoolsShare = Policy<Share<8>, CheckpointAtPools, RecomputeAll, W>;
 using PoolsOverlap = Policy<Overlap<8>, CheckpointAtPools, RecomputeAll, W>;
 inline std::vector<Case> cases() {
@@ -41,8 +49,12 @@ inline std::vector<Case> cases() {
        {{"column", WholeColumn::value},
         {"light", Vgg16Light::value},
         {"quarter", Vgg16Quarter::value},
+        {"three-pools", Vgg16ThreePools::value},
+        {"three-pools-fine", Vgg16ThreePoolsFine::value},
         {"share8", PoolsShare::value},
         {"overlap8", PoolsOverlap::value},
+        {"column-winograd", Policy<Column, WinogradConv, Workspace<256_MiB>>::value},
+        {"images2", Policy<Images<2>, W>::value},
         {"images1", Policy<Images<1>, W>::value},
         {"images1-overlap4", Policy<Images<1>, Overlap<4>, CheckpointAtPools, RecomputeAll, W>::value}}},
       {"vgg11", Vgg11<>::layers, {8, 3, 224, 224}, pools},
@@ -50,7 +62,8 @@ inline std::vector<Case> cases() {
        {{"column", WholeColumn::value},
         {"overlap7", Policy<Overlap<7>, CheckpointAtPools, RecomputeAll, W>::value},
         {"images16", Policy<Images<16>, W>::value}}},
-      {"vgg16", Vgg16<>::layers, {1, 3, 1024, 1024}, pools},
+      {"vgg16", Vgg16<>::layers, {1, 3, 1024, 1024},
+       {{"column", WholeColumn::value}, {"overlap-pools", Vgg16Large::value}, {"share8", PoolsShare::value}}},
   };
 }
 }  // namespace bench

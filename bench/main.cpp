@@ -52,7 +52,7 @@ std::string backend_version() {
 #endif
 }
 /// A benchmark that reads its result off a pass.
-void report(benchmark::State& state, Pass& pass, const std::string& policy, const std::vector<std::string>& wanted, const Options& options) {
+void report(benchmark::State& state, NetworkPass& pass, const std::string& policy, const std::vector<std::string>& wanted, const Options& options) {
   pass.run(wanted, options.threads, options.rounds);
   const Measured &m = pass.measured(policy), &column = pass.measured("column");
   const double seconds = median(m.seconds);
@@ -116,7 +116,7 @@ int run(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
   const std::string filter = benchmark::GetBenchmarkFilter();
   const std::vector<Case> all = cases();
-  std::vector<std::unique_ptr<Pass>> passes;
+  std::vector<std::unique_ptr<NetworkPass>> passes;
   std::vector<std::string> names;   // as Google Benchmark knows them
   const auto take = [&](const std::string& name, const std::string& suffix) {
     if (!selected(filter, name)) return false;
@@ -129,7 +129,7 @@ int run(int argc, char** argv) {
     for (const NamedPolicy& p : c.policies)
       if (take("step/" + c.name() + "/" + p.name, "/iterations:1/manual_time")) wanted.push_back(p.name);
     if (wanted.empty()) continue;
-    passes.push_back(std::make_unique<Pass>(c));
+    passes.push_back(std::make_unique<NetworkPass>(c));
     for (const std::string& policy : wanted)
       benchmark::RegisterBenchmark(("step/" + c.name() + "/" + policy).c_str(), [&pass = *passes.back(), policy, wanted, options](auto& state) {
         report(state, pass, policy, wanted, options);

@@ -53,7 +53,7 @@ Images make_images(const Input& input, Index classes) {
   return enlarged(load_dataset(folder, Split::train), input);
 }
 
-void Pass::run(const std::vector<std::string>& wanted, int threads, int rounds) {
+void NetworkPass::run(const std::vector<std::string>& wanted, int threads, int rounds) {
   if (done()) return;
   const Images images = make_images(case_.input, table_.shape(table_.size()).c);
   const MemorySource<float> source(images.values.data(), case_.input);

@@ -35,9 +35,9 @@ struct Measured {
   std::vector<double> seconds;     ///< of each round
   std::vector<double> outside;     ///< share of it that was not spent in convolutions
 };
-class Pass {
+class NetworkPass {
  public:
-  explicit Pass(const Case& c) : case_(c), table_(make_table(c.layers, c.input)) {}
+  explicit NetworkPass(const Case& c) : case_(c), table_(make_table(c.layers, c.input)) {}
   /// Measures the column and the policies so named, once.
   void run(const std::vector<std::string>& wanted, int threads, int rounds);
   bool done() const { return !measured_.empty(); }

@@ -69,6 +69,7 @@ void compare(const Passes& got, const Passes& want, double tolerance) {
   CHECK(relative(got.dw, want.dw) <= tolerance);
   CHECK(relative(got.db, want.db) <= tolerance);
   CHECK(got.padding == 0);
+  CHECK(got.intact);
 }
 }  // namespace
 TEST_CASE_TEMPLATE("onednn convolutions agree with the reference, whole maps and slabs", B, Onednn, OnednnAvx2) {
@@ -289,6 +290,7 @@ TEST_CASE("too little workspace is refused with the layer, the bytes and the rem
             "; scratch memory of every layer lies in the plan's workspace; raise the policy's Workspace<...> to " +
             bytes + " or more, or cut thinner slabs");
   CHECK(message(Op::backward_parameters, {.workspace_bytes = needed}) == "");
+  CHECK(passes(onednn, node, {0, 28}, {.workspace_bytes = needed}).intact);
   CHECK(message(Op::forward, {.workspace_bytes = 0}) == "");
   const Options winograd{.arithmetic = Arithmetic::winograd, .workspace_bytes = 64_MiB};
   Slab<Onednn> slab(node, {0, 28}, winograd);

@@ -29,6 +29,7 @@ TEST_CASE("onednn linear layers agree with the reference") {
         CHECK(relative(got.dw, want.dw) <= 1e-5);
         CHECK(relative(got.db, want.db) <= 1e-5);
         CHECK(got.padding == 0);
+        CHECK(got.intact);
       }
 }
 TEST_CASE("an image's outputs do not depend on how many images there are") {

@@ -11,17 +11,23 @@
 #include <vector>
 namespace test {
 using namespace lrcnn;
-/// 64-byte aligned storage, poisoned with not-a-number unless it is only scratch.
+/// 64-byte aligned storage, poisoned with not-a-number unless it is only scratch, and a guard behind it.
 template <class T>
 class Storage {
  public:
   Storage() : Storage(0) {}
   explicit Storage(Index count, bool poison = true)
-      : count_(static_cast<std::size_t>(count)), bytes_(new std::byte[count_ * sizeof(T) + 64]) {
+      : count_(static_cast<std::size_t>(count)), bytes_(new std::byte[count_ * sizeof(T) + 128]) {
+    std::memset(data() + count_, 0xa5, 64);
     if (poison) std::fill_n(data(), count_, static_cast<T>(NAN));
   }
   T* data() const { return reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(bytes_.get()) + 63) / 64 * 64); }
   std::size_t size() const { return count_; }
+  /// Whether nothing was written behind the end.
+  bool intact() const {
+    const auto* guard = reinterpret_cast<const unsigned char*>(data() + count_);
+    return std::all_of(guard, guard + 64, [](unsigned char c) { return c == 0xa5; });
+  }
 
  private:
   std::size_t count_;
@@ -89,6 +95,7 @@ inline double relative(const std::vector<double>& a, const std::vector<double>& 
 struct Passes {
   std::vector<double> y, dx, dw, db;
   double padding = 0;   ///< largest magnitude in padded channels
+  bool intact = true;   ///< nothing was written behind any operand
 };
 struct Options {
   Arithmetic arithmetic = Arithmetic::direct;
@@ -126,7 +133,8 @@ class Slab {
   Slab(const Node& n, Range out, const Options& options)
       : node(n), options_(options), in_(input_rows(n, out, options)), x(B::target, n.in, in_),
         dx(B::target, n.in, in_), y(B::target, n.out, out), dy(B::target, n.out, out),
-        packed_(B::target.packed_bytes(n) / Index(sizeof(T))), scratch_(Index(packed_.size())), workspace_(options.workspace_bytes / Index(sizeof(T)) + 1, false) {
+        packed_(B::target.packed_bytes(n) / Index(sizeof(T))), scratch_(Index(packed_.size())),
+        workspace_(options.workspace_bytes / Index(sizeof(T)), false) {
     x.fill(n.in, 1);
     dy.fill(n.out, 2);
     const auto shapes = parameter_shapes(n.layer, n.in);
@@ -169,6 +177,9 @@ class Slab {
     for (const Op op : {Op::pack_forward, Op::forward, Op::pack_backward, Op::backward_data, Op::backward_parameters})
       step(backend, op);
     Passes p{y.values(), dx.values(), gradient(0), gradient(1), std::max(y.padding(), dx.padding())};
+    for (const Rows<T>* r : {&x, &dx, &y, &dy}) p.intact = p.intact && r->storage.intact();
+    for (const Storage<T>* s : {&packed_, &scratch_, &workspace_, &gradients_[0], &gradients_[1]})
+      p.intact = p.intact && s->intact();
     return p;
   }
   std::vector<double> gradient(std::size_t p) const {
