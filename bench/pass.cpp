@@ -1,5 +1,6 @@
 #include "pass.hpp"
 #include <lrcnn/data/detect.hpp>
+#include <lrcnn/data/transform.hpp>
 #include <cstdlib>
 namespace bench {
 namespace {
