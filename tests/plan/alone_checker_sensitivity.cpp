@@ -144,7 +144,7 @@ std::vector<Corruption> corruptions() {
   };
 }
 // ---- what a corruption does ---------------------------------------------------------------------------------------
-/// Whether every Ref stays within its buffer.
+/// Whether every Ref stays within its buffer, its map and the batch.
 bool in_bounds(const Plan& plan) {
   for (Step s : plan.steps)
     for (const Ref* r : refs_of(s)) {
@@ -157,6 +157,7 @@ bool in_bounds(const Plan& plan) {
               : plan.target.bytes(r->held_images.size(), shape.c, r->held_rows.size(), shape.w);
       if (r->offset < 0 || r->offset + bytes > plan.buffers[static_cast<std::size_t>(r->buffer)].bytes) return false;
       if (!r->held_rows.contains(r->rows) || !r->held_images.contains(r->images)) return false;
+      if (!Range{0, shape.h}.contains(r->rows) || !Range{0, plan.table.input.n}.contains(r->images)) return false;
     }
   return true;
 }

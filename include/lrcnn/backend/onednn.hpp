@@ -5,7 +5,7 @@
 // library for a primitive and keeps it under the numbers that describe the problem, so slabs of equal shape share
 // one, as do layers of equal shape; run() binds pointers and executes. All scratch lies in the step's workspace.
 //
-// Lifetimes: what prepare() returns shares its primitives with the backend and outlives it. One thread at a time may
+// Lifetimes: what prepare() returns is run by the backend that made it, and may be copied. One thread at a time may
 // use a backend; the threads of its own are those of the library and of our loops (OpenMP).
 #include <lrcnn/backend/host/run.hpp>
 #include <lrcnn/backend/onednn/convolution.hpp>
