@@ -44,8 +44,12 @@ int main() {
   column.workspace_bytes = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Dice dice(seed);
-    const RandomNetwork net =
+    RandomNetwork net =
         random_network(dice, 7, {Tanh::layer(), Conv<3>::layer(), Conv<2>::layer(), Conv<3>::layer()});
+    if (seed == 1)   // chance rarely puts a convolution behind an activation that falls below zero
+      net = {{2, 3, 11, 5},
+             {Conv<4>::layer(), {.kind = Kind::activation, .activation = {Function::leaky_relu, -0.25}}, Conv<3>::layer(),
+              {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 3, .bias = true}}};
     Problem<double> problem(net.layers, net.input, seed);
     if (seed % 3 == 0)
       for (double& x : problem.images) x = std::round(x);   // ties in pools

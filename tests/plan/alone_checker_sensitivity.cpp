@@ -163,7 +163,7 @@ bool in_bounds(const Plan& plan) {
 }
 /// Loss, output and all gradients of a run; nothing if a step is refused or the loss is not finite.
 std::optional<std::vector<double>> numbers(Plan plan, const Problem<double>& problem) {
-  constexpr Index margin = 1 << 20;  // what a corrupted step touches outside its rows stays within the memory
+  constexpr Index margin = 1 << 18;  // what a corrupted step touches outside its rows stays within the memory
   for (Buffer& b : plan.buffers) b.offset += margin;
   Reference<double> backend(1);
   std::vector<double> gradients(problem.parameters.size(), std::nan(""));

@@ -5,7 +5,7 @@
 #include <lrcnn/network/vgg.hpp>
 #include <lrcnn/plan/peak.hpp>
 #include <doctest/doctest.h>
-#include <chrono>
+#include <ctime>
 #include <string>
 #include <vector>
 using namespace lrcnn;
@@ -145,7 +145,7 @@ TEST_CASE("the workspace is part of the peak, byte by byte") {
   }
 }
 TEST_CASE("planning a shipped network takes less than 50 ms for maps of 224 to 4096 rows") {
-  // Asserted with a factor of 4 for busy machines; the medians are shown by --success.
+  // Asserted with a factor of 4 for slow machines.
   for (const Index size : {224, 1024, 4096})
     for (const Shipped& net : shipped(8, size))
       for (const PolicySpec& policy :
@@ -155,14 +155,14 @@ TEST_CASE("planning a shipped network takes less than 50 ms for maps of 224 to 4
         std::vector<double> ms;
         bool feasible = true;
         for (int i = 0; i < 3 && feasible; ++i) {
-          const auto begin = std::chrono::steady_clock::now();
+          const std::clock_t begin = std::clock();   // the processor's time: other programs do not count
           try {
             const Plan plan = make_plan(make_table(net.layers, net.input), policy, Blocked::target);
             feasible = !plan.steps.empty();
           } catch (const PlanError&) {
             feasible = false;  // 28 slabs are too many for the small ones
           }
-          ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+          ms.push_back(1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
         }
         std::sort(ms.begin(), ms.end());
         CAPTURE(net.name);
