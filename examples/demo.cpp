@@ -30,7 +30,7 @@ struct Arguments {
   std::string folder;
   std::string summary;
   std::string policy = "row";
-  Index epochs = 8, batch = 128, images = 0;
+  Index epochs = 6, batch = 128, images = 0;
   int threads = 0;
 };
 struct Data {
