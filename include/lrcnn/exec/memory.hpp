@@ -1,8 +1,8 @@
 #pragma once
 // The arena's memory: one allocation, refused before anything starts if the machine has no room for it.
+#include <lrcnn/core/bytes.hpp>
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/types.hpp>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
@@ -12,16 +12,6 @@
 #include <sys/resource.h>
 #endif
 namespace lrcnn {
-/// "12.3 MB" (decimal units, as everywhere in this library's output)
-inline std::string format_bytes(Index bytes) {
-  constexpr std::array<const char*, 5> units{"B", "kB", "MB", "GB", "TB"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 1000 && unit + 1 < units.size(); ++unit) value /= 1000;
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-  return text.data();
-}
 /// Bytes that this process can still take: the least of free memory (swap not counted) and what RLIMIT_AS leaves.
 /// Unlimited where the system does not say.
 inline Index available_memory() {

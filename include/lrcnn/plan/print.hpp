@@ -1,6 +1,6 @@
 #pragma once
 // Plans for people: what is cut how, what is kept, and where the bytes are.
-#include <lrcnn/exec/memory.hpp>
+#include <lrcnn/core/bytes.hpp>
 #include <lrcnn/plan/plan.hpp>
 #include <ostream>
 namespace lrcnn {
@@ -49,7 +49,7 @@ inline std::ostream& operator<<(std::ostream& out, const Plan& plan) {
   }
   return out;
 }
-/// Every buffer with its place, largest first; then the arena as a map of memory (columns) over time (lines).
+/// The arena as a map of memory (columns) over time (lines).
 /// A character stands for 1/`width` of the arena; letters name the role of what is live there.
 inline void print_memory(std::ostream& out, const Plan& plan, Index lines = 24, Index width = 72) {
   Index end = 0;
