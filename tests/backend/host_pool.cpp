@@ -158,24 +158,6 @@ TEST_CASE("many channels and images, in blocks") {
         kind == Kind::max_pool ? check_max(b, 5) : check_avg(b, 5);
       }
 }
-TEST_CASE("a window wholly in dilated padding: maximum -inf without gradient, mean 0, padded channels 0") {
-  Layer layer{.kind = Kind::max_pool};
-  layer.window = {.kernel = {2, 1}, .stride = 1, .pad = {1, 1, 0, 0}, .dilation = {2, 1}};
-  for (const Index block : {1, 16}) {
-    const Bench<double> max(node_of(layer, {1, 3, 1, 2}), block, block);
-    const Map x = random_map(max.node.in, 1), dy = random_map(max.node.out, 2);
-    auto memory = max.saved_memory({0, 1});
-    const auto y = max.forward(x, {0, 1}, max.saved(memory, {0, 1}));
-    CHECK(y.view()(0, 2, 0, 1) == -std::numeric_limits<double>::infinity());
-    for (Index c = 3; c < round_up(3, block); ++c) CHECK(y.view()(0, c, 0, 1) == 0);
-    CHECK(max.backward_data(dy, {0, 1}, {0, 1}, max.saved(memory, {0, 1})).difference(Map(max.node.in)) == 0);
-    layer.kind = Kind::avg_pool;
-    layer.count_padding = false;
-    const Bench<double> mean(node_of(layer, {1, 3, 1, 2}), block, block);
-    CHECK(mean.forward(x, {0, 1}).difference(Map(mean.node.out)) == 0);
-    layer.kind = Kind::max_pool;
-  }
-}
 TEST_CASE_TEMPLATE("max pooling passes on what is not a number, and -inf from inside the map", T, float, double) {
   Layer layer{.kind = Kind::max_pool};
   layer.window = {.kernel = 2, .stride = 2, .pad = {1, 1, 1, 1}};

@@ -47,8 +47,8 @@ TEST_CASE("taps and outputs agree with the one formula, and with each other") {
                 for (Index tap = 0; tap < kernel; ++tap) {
                   const Index at = out * stride - begin + tap * dilation;
                   const bool inside = 0 <= at && at < extent;
-                  good = good && host::tap_position(axis, out, tap) == at;
-                  good = good && host::taps_inside(axis, out, extent).contains({tap, tap + 1}) == inside;
+                  good = good && tap_position(axis, out, tap) == at;
+                  good = good && taps_inside(axis, out, extent).contains({tap, tap + 1}) == inside;
                   good = good && host::outputs_inside(axis, tap, extent, outputs).contains({out, out + 1}) == inside;
                   if (inside) good = good && host::output_reading(axis, at, tap, {0, outputs}) == out;
                 }
@@ -56,7 +56,7 @@ TEST_CASE("taps and outputs agree with the one formula, and with each other") {
                 for (Index tap = 0; tap < kernel; ++tap) {
                   const Index out = host::output_reading(axis, at, tap, {1, outputs});
                   good = good && (out == -1 || (out >= 1 && out < outputs));
-                  good = good && (out == -1 || host::tap_position(axis, out, tap) == at);
+                  good = good && (out == -1 || tap_position(axis, out, tap) == at);
                 }
               CHECK(good);
             }

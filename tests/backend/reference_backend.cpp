@@ -17,19 +17,6 @@ TEST_CASE("threads are at least one") {
   CHECK(Reference<>(3).threads() == 3);
   CHECK(Reference<>::name == "reference");
 }
-TEST_CASE("prepare refuses a max pool whose places do not fit into a byte") {
-  Layer layer{.kind = Kind::max_pool, .name = "wide"};
-  layer.window = {.kernel = {16, 17}};
-  const Node node{layer, 0, {1, 1, 20, 20}, output_shape(layer, {1, 1, 20, 20})};
-  Operands<double> o;
-  o.op = Op::forward;
-  o.node = &node;
-  CHECK_THROWS_WITH_AS(Reference<>().prepare(o),
-                       "lrcnn: layer 'wide' (max_pool, kernel 16x17 stride 1x1 pad 0,0,0,0 dilation 1x1) has a "
-                       "window of more than 256 places; the place of a window's maximum is kept in one byte; use a "
-                       "smaller kernel",
-                       BackendError);
-}
 TEST_CASE("a max pool of 256 places finds the last of them") {
   Layer layer{.kind = Kind::max_pool};
   layer.window = {.kernel = 16};

@@ -1,5 +1,5 @@
 // A pool with as much padding as window.
-// EXPECT: lrcnn: a pooling window could lie wholly in padding; padding of a pool is smaller than its (kernel - 1) * dilation + 1; use less padding or a larger kernel
+// EXPECT: lrcnn: a pooling window could lie wholly in padding; padding of a pool is smaller than its (kernel - 1) * dilation + 1, and every window has a place on the input; use less padding, a larger kernel or less dilation
 // EXPECT_WITHIN 3: layer_at<2
 // EXPECT_WITHIN 3: AvgPool<
 #include <lrcnn/layer/activation.hpp>

@@ -1,5 +1,5 @@
 // EXPECT: lrcnn: a pooling window could lie wholly in padding
-// EXPECT: use less padding or a larger kernel
+// EXPECT: use less padding, a larger kernel or less dilation
 // EXPECT_WITHIN 3: MaxPool<
 #include <lrcnn/network/vgg.hpp>
 using namespace lrcnn;

@@ -1,6 +1,7 @@
 #pragma once
 // The bytes of the arena that a step declares: what it may read, and what it may write. Worked out from the plan
 // alone, apart from the executor, which turns the same declarations into views.
+#include <lrcnn/core/memory.hpp>
 #include <lrcnn/exec/executor.hpp>
 #include <cstring>
 #include <vector>
@@ -63,36 +64,40 @@ struct Declared {
 };
 /// Hides from each step what it has not declared and looks whether it went there all the same. Hidden bytes are a
 /// pattern that is not a number, so that a value which is read there spoils the result; they come back after the
-/// step. `claims`: the plan whose declarations are believed, for a test of this guard itself.
+/// step. `claims`: the plan whose declarations are believed, for a test of this guard itself. The arena may be a device's.
+template <class B>
 class Guard {
  public:
-  Guard(const Plan& claims, const Arena& arena)
-      : claims_(claims), arena_(arena), declared_(claims), memory_(declared_.touched.size()) {}
+  Guard(const Plan& claims, const B& backend, const typename B::Memory& arena)
+      : claims_(claims), backend_(backend), arena_(arena), declared_(claims), memory_(declared_.touched.size()), shown_(memory_) {}
   void before(const Plan&, Index i) {
-    std::memcpy(memory_.data(), arena_.data(), memory_.size());
+    backend_.read(std::span<std::byte>(memory_), arena_.data());
     declared_.clear();
     declared_.mark_step(claims_, claims_.steps[static_cast<std::size_t>(i)]);
-    for (std::size_t b = 0; b < memory_.size(); ++b)
-      if (!declared_.touched[b]) arena_.data()[b] = hidden;
+    for (std::size_t b = 0; b < memory_.size(); ++b) shown_[b] = declared_.touched[b] ? memory_[b] : hidden;
+    backend_.write(arena_.data(), std::span<const std::byte>(shown_));
   }
   void after(const Plan&, Index i) {
-    for (std::size_t b = 0; b < memory_.size(); ++b) {
-      const bool changed = arena_.data()[b] != (declared_.touched[b] ? memory_[b] : hidden);
-      if (changed && !declared_.written[b] && problem_.empty())
+    std::vector<std::byte> now(memory_.size());
+    backend_.read(std::span<std::byte>(now), arena_.data());
+    for (std::size_t b = 0; b < now.size(); ++b) {
+      if (now[b] != shown_[b] && !declared_.written[b] && problem_.empty())
         problem_ = "step " + std::to_string(i) + " (" +
                    std::string(op_name(claims_.steps[static_cast<std::size_t>(i)].op)) + ") changes byte " +
                    std::to_string(b) + ", which it does not declare as written";
-      if (!declared_.touched[b]) arena_.data()[b] = memory_[b];
+      if (!declared_.touched[b]) now[b] = memory_[b];
     }
+    backend_.write(arena_.data(), std::span<const std::byte>(now));
   }
   const std::string& problem() const { return problem_; }
 
  private:
   static constexpr std::byte hidden{0xFF};   // 0xFFFF... is not a number in every floating-point format
   const Plan& claims_;
-  const Arena& arena_;
+  const B& backend_;
+  const typename B::Memory& arena_;
   Declared declared_;
-  std::vector<std::byte> memory_;
+  std::vector<std::byte> memory_, shown_;   ///< as it was, and as the step finds it
   std::string problem_;
 };
 }  // namespace lrcnn::testing

@@ -40,7 +40,7 @@ std::vector<Index> needed_bytes(const Plan& plan) {
 TEST_CASE("memory: steps read and write what they declare and nothing else") {
   const auto law = [](auto& run) {
     const auto plain = run.go(0xFF);
-    Guard guard(run.executor.plan(), run.executor.arena());
+    Guard guard(run.executor.plan(), run.backend, run.executor.arena());
     CHECK(same(run.go(0xFF, guard), plain));
     CHECK(guard.problem() == "");
   };
@@ -85,7 +85,7 @@ TEST_CASE("memory: the guard sees a step that goes where it does not declare to 
       std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& s) { return s.op == Op::forward; });
   const auto at = static_cast<std::size_t>(first - plan.steps.begin());
   const auto with_claims = [&](const Plan& claims) {
-    Guard guard(claims, run.executor.arena());
+    Guard guard(claims, run.backend, run.executor.arena());
     try {
       run.go(0xFF, guard);
     } catch (const NumericError&) {   // hidden values have reached the loss

@@ -98,3 +98,24 @@ TEST_CASE("equivalence: oneDNN with Winograd's arithmetic is as near to fp64 by 
   MESSAGE(cases, " cases, ", tiled, " column runs with Winograd; at most ", worst, " times the column run's error");
   CHECK(cases > 60);
 }
+TEST_CASE("equivalence: the fastest arithmetic that fits takes Winograd for the data gradient of a plan's slabs too") {
+  Onednn backend(1);
+  const std::vector<Layer> layers{{.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 64},
+                                  {.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 64},
+                                  {.kind = Kind::global_avg_pool}};
+  const Problem<float> problem(layers, {2, 64, 28, 28}, 1);
+  std::vector<float> gradients(problem.parameters.size());
+  const auto winograd_gradients = [&](const PolicySpec& policy) {
+    Executor<Onednn> executor(make_plan(problem.table, policy, Onednn::target), backend, problem.parameters.data(),
+                              gradients.data());
+    Index count = 0;
+    for (Index i = 0; i < static_cast<Index>(executor.plan().steps.size()); ++i)
+      if (const auto& o = executor.operands(i); o.node && o.op == Op::backward_data && is_conv(o.node->layer))
+        count += backend.implementation(o).find("wino") != std::string::npos;
+    return count;
+  };
+  const bool has_winograd = winograd_gradients(Policy<Column, WinogradConv, Workspace<256_MiB>>::value) > 0;
+  CHECK((winograd_gradients(Policy<Column, FastestConv, Workspace<256_MiB>>::value) > 0) == has_winograd);
+  CHECK((winograd_gradients(Policy<Share<2>, FastestConv, Workspace<256_MiB>>::value) > 0) == has_winograd);
+  CHECK(winograd_gradients(Policy<Column, FastestConv, Workspace<4_MiB>>::value) == 0);
+}

@@ -8,12 +8,13 @@
 #include <vector>
 using namespace lrcnn;
 namespace {
-constexpr std::array faults{Fault::empty_input,   Fault::bad_window, Fault::bad_channels,
-                            Fault::groups_in,     Fault::groups_out, Fault::window_too_tall,
-                            Fault::pad_too_large, Fault::needs_rows, Fault::needs_vector};
+constexpr std::array faults{Fault::empty_input,   Fault::bad_window,       Fault::bad_channels, Fault::groups_in,
+                            Fault::groups_out,    Fault::window_too_tall,  Fault::pad_too_large,
+                            Fault::window_too_large, Fault::needs_rows,    Fault::needs_vector};
 std::string name_of(Fault f) {
-  constexpr std::array names{"none",       "empty_input",     "bad_window",    "bad_channels", "groups_in",
-                             "groups_out", "window_too_tall", "pad_too_large", "needs_rows",   "needs_vector"};
+  constexpr std::array names{"none",          "empty_input",      "bad_window", "bad_channels",
+                             "groups_in",     "groups_out",       "window_too_tall",
+                             "pad_too_large", "window_too_large", "needs_rows", "needs_vector"};
   return names[static_cast<std::size_t>(f)];
 }
 std::string text_of(Fault f) {
@@ -125,6 +126,10 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
        {{.kind = Kind::avg_pool, .window = {.kernel = 2, .pad = {0, 2, 0, 0}}}},
        usual,
        "layer 1 (avg_pool, kernel 2x2 stride 1x1 pad 0,2,0,0 dilation 1x1) on input 2x6x12x10"},
+      {Fault::window_too_large,
+       {{.kind = Kind::max_pool, .window = {.kernel = {257, 1}, .pad = {256, 0, 0, 0}}}},
+       usual,
+       "layer 1 (max_pool, kernel 257x1 stride 1x1 pad 256,0,0,0 dilation 1x1) on input 2x6x12x10"},
       {Fault::needs_rows,
        {flatten, {.kind = Kind::activation}, pool2},
        usual,
@@ -171,6 +176,30 @@ TEST_CASE("a pool's padding is smaller than its window, border by border") {
             CHECK(fault_of({.kind = kind, .window = w}, usual) ==
                   (pad >= (k - 1) * d + 1 ? Fault::pad_too_large : Fault::none));
           }
+}
+TEST_CASE("a pool with gaps between its places has one on the input, whatever the extent") {
+  Index faulty = 0, sound = 0;
+  for (Index extent = 1; extent <= 6; ++extent)
+    for (Index k = 1; k <= 3; ++k)
+      for (Index d = 1; d <= 5; ++d)
+        for (Index pad = 0; pad <= (k - 1) * d; ++pad)
+          for (Index stride = 1; stride <= 3; ++stride) {
+            const Window w{.kernel = {1, k}, .stride = {1, stride}, .pad = {0, 0, pad, pad}, .dilation = {1, d}};
+            const Index out = out_extent(column_axis(w), extent);
+            if (out < 1) continue;
+            bool misses = false;
+            for (Index at = 0; at < out; ++at) {
+              Index places = 0;
+              for (Index tap = 0; tap < k; ++tap)
+                if (const Index x = at * stride - pad + tap * d; x >= 0 && x < extent) ++places;
+              misses = misses || places == 0;
+            }
+            (misses ? faulty : sound) += 1;
+            CHECK((fault_of({.kind = Kind::max_pool, .window = w}, {1, 1, 4, extent}) == Fault::pad_too_large) == misses);
+            CHECK(fault_of({.kind = Kind::max_pool, .window = w}, {1, 1, 4, unknown}) == Fault::none);
+          }
+  CHECK(faulty > 10);
+  CHECK(sound > 100);
 }
 TEST_CASE("groups divide input and output channels") {
   for (Index c = 1; c <= 8; ++c)

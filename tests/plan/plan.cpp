@@ -118,3 +118,20 @@ TEST_CASE("the memory map has as many lines as asked for, each of the same width
     }
   CHECK(maps == 10);
 }
+TEST_CASE("a filter packed for a data gradient has the workspace of the step that reads it, where arithmetic is chosen") {
+  for (const Arithmetic arithmetic : {Arithmetic::direct, Arithmetic::winograd, Arithmetic::fastest}) {
+    PolicySpec policy = Rows::value;
+    policy.arithmetic = arithmetic;
+    policy.workspace_bytes = 1_MiB;
+    const Plan plan = make_plan(table, policy, {.packs_weights = true});
+    Index packed = 0;
+    for (const Step& s : plan.steps) {
+      if (s.op == Op::pack_forward) CHECK(s.workspace == -1);
+      if (s.op != Op::pack_backward) continue;
+      CHECK((s.workspace >= 0) == (arithmetic != Arithmetic::direct));
+      ++packed;
+    }
+    CHECK(packed > 0);
+    CHECK(check_plan(plan).empty());
+  }
+}

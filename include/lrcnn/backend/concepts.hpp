@@ -6,6 +6,7 @@
 // tensor or scratch memory. Everything a step may touch is in its Operands.
 #include <lrcnn/core/view.hpp>
 #include <lrcnn/data/row_source.hpp>
+#include <lrcnn/layer/loss.hpp>
 #include <lrcnn/network/table.hpp>
 #include <lrcnn/plan/step.hpp>
 #include <lrcnn/plan/target.hpp>
@@ -40,10 +41,24 @@ constexpr View<std::uint8_t> saved_view(std::uint8_t* data, const Layer& layer, 
   if (layer.kind == Kind::activation) return dense_view(data, n, ceil_div(c, block), rows, ceil_div(w * block, 8));
   return dense_view(data, n, c, rows, w, block);
 }
+/// Beside steps, a backend answers for its memory and for what lies at the ends of a run: the rows of a batch, the loss,
+/// the update. HostBackend does so for memory of the host, and is what a backend there derives from.
+/// start() and finish() enclose a run; loss() adds to its result at once, or finish() does.
 template <class B>
-concept Backend = requires(B backend, const Operands<typename B::element>& operands,
-                           typename B::Prepared& prepared) {
+concept Backend = requires(B backend, const Operands<typename B::element>& operands, typename B::Prepared& prepared,
+                           const RowSource<typename B::element>& source, const View<typename B::element>& view,
+                           typename B::element* elements, Index count, const std::string& who, LossResult& result) {
   typename B::element;
+  typename B::Memory;   // data(), bytes(); of an arena
+  { backend.allocate(count, who) } -> std::same_as<typename B::Memory>;
+  { backend.template buffer<typename B::element>(count).data() } -> std::convertible_to<typename B::element*>;
+  backend.write(elements, std::span<const typename B::element>{});
+  backend.read(std::span<typename B::element>{}, elements);
+  backend.load(source, count, view);
+  { backend.finite(view) } -> std::convertible_to<bool>;
+  backend.start();
+  backend.finish(result);
+  { B::on_host } -> std::convertible_to<bool>;
   { B::target } -> std::convertible_to<Target>;
   { B::name } -> std::convertible_to<std::string_view>;
   { backend.threads() } -> std::convertible_to<int>;

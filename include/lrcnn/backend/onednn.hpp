@@ -7,6 +7,7 @@
 //
 // Lifetimes: what prepare() returns is run by the backend that made it, and may be copied. One thread at a time may
 // use a backend; the threads of its own are those of the library and of our loops (OpenMP).
+#include <lrcnn/backend/host/backend.hpp>
 #include <lrcnn/backend/host/run.hpp>
 #include <lrcnn/backend/onednn/convolution.hpp>
 #include <lrcnn/backend/onednn/linear.hpp>
@@ -24,9 +25,8 @@ struct OnednnCache {
 };
 /// `block`: channels per storage block, which is as many as a vector register of the machine holds.
 template <Index block>
-class BasicOnednn {
+class BasicOnednn : public HostBackend<float> {
  public:
-  using element = float;
   static constexpr Target target{
       .element_bytes = 4, .channel_block = block, .plain_channels = 4, .alignment = 64, .packs_weights = true};
   static constexpr std::string_view name = "onednn";
@@ -38,12 +38,11 @@ class BasicOnednn {
     std::shared_ptr<onednn::Linear> linear_;
   };
   /// `threads`: 0 for as many as OpenMP would use.
-  explicit BasicOnednn(int threads = 0) : threads_(threads > 0 ? threads : available()) {}
-  int threads() const { return threads_; }
+  explicit BasicOnednn(int threads = 0) : HostBackend<float>(threads > 0 ? threads : available()) {}
   /// Finds or builds what a step needs. Allocates.
   /// Errors:  BackendError naming the layer and the bytes if the step's workspace is too small; as host::check
   Prepared prepare(const Operands<float>& o) {
-    const Threads threads(threads_);
+    const Threads set(threads());
     host::check(o);
     Prepared p;
     if (o.node == nullptr) return p;
@@ -57,11 +56,11 @@ class BasicOnednn {
   /// Carries a step out. Allocates neither tensors nor scratch.
   /// Pre:     `o` has the shapes that `p` was prepared for
   void run(Prepared& p, const Operands<float>& o) {
-    const Threads threads(threads_);
+    const Threads set(threads());
     if (p.convolution_) return p.convolution_->run(library_, o);
-    if (p.linear_) return p.linear_->run(library_, o, threads_);
+    if (p.linear_) return p.linear_->run(library_, o, threads());
     if (p.filter_) return p.filter_->pack(library_, o.parameters[0], o.packed);
-    host::run(o, threads_);
+    host::run(o, threads());
   }
   /// What carries a step out, for tests and printing: the library's name of it, or "host". Needs no memory in `o`.
   std::string implementation(const Operands<float>& o) {
@@ -140,20 +139,14 @@ class BasicOnednn {
     });
     if (!p.convolution_->served()) p.convolution_ = nullptr;
   }
-  /// The filter's layout. Which arithmetic a data gradient's filter is packed for may depend on the workspace, which
-  /// a step that packs need not have: the steps that read that memory follow the step last prepared to fill it.
+  /// The filter's layout. Which arithmetic a data gradient's filter is packed for may depend on the workspace, so the
+  /// steps that pack it have the same as those that use it.
   std::shared_ptr<onednn::PackedFilter> filter_of(const Operands<float>& o, Op op, Key key) {
-    const Key layer = key;
-    if (op == Op::backward_data && o.arithmetic != Arithmetic::direct) {
-      const auto filled = packed_.find(o.packed);
-      if (!packs(o.op) && filled != packed_.end() && filled->second.first == layer) return filled->second.second;
+    if (op == Op::backward_data && o.arithmetic != Arithmetic::direct)
       key[layer_numbers] = static_cast<Index>(o.arithmetic), key[layer_numbers + 1] = o.workspace_bytes;
-    }
-    auto filter = cached(filters_, key, [&] {
+    return cached(filters_, key, [&] {
       return std::make_shared<onednn::PackedFilter>(library_, target, *o.node, op, o.arithmetic, o.workspace_bytes);
     });
-    if (packs(o.op) && o.packed) packed_.insert_or_assign(o.packed, std::pair{layer, filter});
-    return filter;
   }
   static bool dense(const View<const float>& v, Index c) {
     return v.n > 0 && v.rows > 0 && v.c == c && v.block == target.block(c) && v.dense();
@@ -164,10 +157,8 @@ class BasicOnednn {
     return {static_cast<Index>(o.op), out.n, o.node->in.c, in, o.node->out.c, out.stride_n, o.node->layer.bias,
             o.accumulate, o.workspace_bytes};
   }
-  int threads_;
   onednn::Library library_;
   std::map<Key, std::shared_ptr<onednn::PackedFilter>> filters_;
-  std::map<const float*, std::pair<Key, std::shared_ptr<onednn::PackedFilter>>> packed_;   ///< by what they fill
   std::map<Key, std::shared_ptr<onednn::Convolution>> convolutions_;
   std::map<Key, std::shared_ptr<onednn::Linear>> linears_;
   OnednnCache cache_;

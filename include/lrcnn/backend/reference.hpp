@@ -1,30 +1,26 @@
 #pragma once
 // The reference backend: plain loops, any element type, no dependency. In double it is the oracle of every proof.
+#include <lrcnn/backend/host/backend.hpp>
 #include <lrcnn/backend/host/run.hpp>
 namespace lrcnn {
 /// Plain loops on the host.
-/// Block is the storage block, as a vendor's layout would have it; tensors with at most Plain channels are NCHW all
+/// Block is the storage block, as a vendor's layout would have it (0: channels last); tensors with at most Plain channels are NCHW all
 /// the same. Both exist so that blocked layouts can be proved with the oracle's arithmetic.
 template <class T = double, Index Block = 1, Index Plain = 0>
-class Reference {
+class Reference : public HostBackend<T> {
  public:
-  using element = T;
   static constexpr Target target{
       .element_bytes = static_cast<Index>(sizeof(T)), .channel_block = Block, .plain_channels = Plain,
       .uses_workspace = false};
   static constexpr std::string_view name = "reference";
   /// Nothing needs preparing.
   struct Prepared {};
-  explicit Reference(int threads = 1) : threads_(std::max(threads, 1)) {}
-  int threads() const { return threads_; }
+  explicit Reference(int threads = 1) : HostBackend<T>(threads) {}
   /// Errors: BackendError if the step cannot be carried out (host::check).
   Prepared prepare(const Operands<T>& operands) const {
     host::check(operands);
     return {};
   }
-  void run(const Prepared&, const Operands<T>& operands) const { host::run(operands, threads_); }
-
- private:
-  int threads_;
+  void run(const Prepared&, const Operands<T>& operands) const { host::run(operands, this->threads()); }
 };
 }  // namespace lrcnn

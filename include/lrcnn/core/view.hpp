@@ -43,9 +43,9 @@ struct View {
     v.rows = r.size();
     return v;
   }
-  constexpr operator View<const T>() const
-    requires(!std::is_const_v<T>)
-  {
+  template <class U>
+    requires(std::is_same_v<U, const T> && !std::is_const_v<T>)
+  constexpr operator View<U>() const {
     return {data, n, c, row0, rows, w, block, stride_n, stride_c};
   }
 };

@@ -3,12 +3,11 @@
 //
 // When an executor is made, every step's Refs become views into the arena and the backend prepares each step once.
 // A run is then a loop over steps that allocates nothing. The executor knows steps and nothing of policies or layers;
-// what a step means is the backend's business, but for `load` (the source's) and `loss` (the loss's).
-#include <lrcnn/backend/concepts.hpp>
-#include <lrcnn/exec/memory.hpp>
+// what a step means is the backend's business. Memory is the backend's too: the host's, or a device's.
+#include <lrcnn/exec/operands.hpp>
 #include <lrcnn/layer/loss.hpp>
-#include <lrcnn/plan/plan.hpp>
-#include <cstring>
+#include <cmath>
+#include <memory>
 #include <optional>
 namespace lrcnn {
 /// Watches steps; the default watches nothing. Tests use it to guard memory.
@@ -24,17 +23,19 @@ template <Backend B>
 class Executor {
  public:
   using T = typename B::element;
+  using Memory = typename B::Memory;
   /// Pre:     parameters and gradients have parameter_count(plan.table) elements and outlive the executor;
   ///          gradients may be null for a plan without training
   /// Errors:  PlanError if there is no memory for the arena; BackendError if the backend refuses a step
   Executor(Plan plan, B& backend, const T* parameters, T* gradients)
-      : Executor(plan, backend, parameters, gradients, std::make_shared<Arena>(plan.arena.bytes, plan_title(plan))) {}
+      : Executor(plan, backend, parameters, gradients,
+                 std::make_shared<Memory>(backend.allocate(plan.arena.bytes, plan_title(plan)))) {}
   /// The same in memory that several executors use in turn. Pre: arena->bytes() >= plan.arena.bytes.
-  Executor(Plan plan, B& backend, const T* parameters, T* gradients, std::shared_ptr<const Arena> arena)
+  Executor(Plan plan, B& backend, const T* parameters, T* gradients, std::shared_ptr<const Memory> arena)
       : plan_(std::move(plan)), backend_(&backend), arena_(std::move(arena)) {
     const auto list = parameters_of(plan_.table);
     operands_.reserve(plan_.steps.size());
-    for (const Step& step : plan_.steps) operands_.push_back(resolve(step, list, parameters, gradients));
+    for (const Step& step : plan_.steps) operands_.push_back(operands_of<T>(plan_, step, list, {arena_->data(), parameters, gradients}));
     prepared_.reserve(plan_.steps.size());
     for (std::size_t i = 0; i < operands_.size(); ++i)
       prepared_.push_back(is_own(plan_.steps[i].op) ? std::optional<typename B::Prepared>{}
@@ -43,7 +44,7 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
   const Plan& plan() const { return plan_; }
-  const Arena& arena() const { return *arena_; }
+  const Memory& arena() const { return *arena_; }
   /// Operands of step i, as the backend sees them.
   const Operands<T>& operands(Index i) const { return operands_[static_cast<std::size_t>(i)]; }
   /// Runs the plan on one batch.
@@ -56,88 +57,33 @@ class Executor {
     check_batch(source, labels);
     LossResult result;
     const double scale = 1.0 / static_cast<double>(plan_.table.input.n);
+    backend_->start();
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       const Step& step = plan_.steps[i];
       const Operands<T>& o = operands_[i];
       observer.before(plan_, static_cast<Index>(i));
       if (step.op == Op::load) {
-        load(source, step, o.y);
+        backend_->load(source, step.y.images.begin, o.y);
       } else if (step.op == Op::loss) {
-        loss(o.x, labels.subspan(static_cast<std::size_t>(step.x.images.begin), static_cast<std::size_t>(o.x.n)), o.dx, scale,
-             result);
+        backend_->loss(loss, o.x, labels.subspan(static_cast<std::size_t>(step.x.images.begin), static_cast<std::size_t>(o.x.n)),
+                       o.dx, scale, result);
         if (!std::isfinite(result.sum)) report_not_finite(source, i, result.sum);
       } else {
         backend_->run(*prepared_[i], o);
       }
       observer.after(plan_, static_cast<Index>(i));
     }
+    backend_->finish(result);
+    if (!std::isfinite(result.sum)) report_not_finite(source, plan_.steps.size(), result.sum);
     return result;
   }
-  /// The network's output for the batch last run: a view into the arena, [N,K,1,1] or a map.
-  View<const T> output() const { return view(plan_.results.output); }
+  /// The network's output for the batch last run: a view into the arena, which may be a device's. [N,K,1,1] or a map.
+  View<const T> output() const { return view_of<T>(plan_, plan_.results.output, arena_->data()); }
   /// The gradient of the network's input. Pre: the plan's options asked for it.
-  View<const T> input_gradient() const { return view(plan_.results.input_gradient); }
+  View<const T> input_gradient() const { return view_of<T>(plan_, plan_.results.input_gradient, arena_->data()); }
 
  private:
   static constexpr bool is_own(Op op) { return op == Op::load || op == Op::loss; }
-  std::byte* address(Index buffer) const {
-    return arena_->data() + plan_.buffers[static_cast<std::size_t>(buffer)].offset;
-  }
-  View<T> view(const Ref& ref) const {
-    if (!ref) return {};
-    const Shape& shape = plan_.table.shape(ref.tensor);
-    auto all = dense_view(reinterpret_cast<T*>(address(ref.buffer) + ref.offset), ref.held_images.size(), shape.c, ref.held_rows,
-                          shape.w, plan_.target.block(shape.c));
-    return piece(all, ref);
-  }
-  View<std::uint8_t> saved(const Ref& ref) const {
-    if (!ref) return {};
-    const Node& node = plan_.table.node(ref.tensor - 1);
-    auto all = saved_view(reinterpret_cast<std::uint8_t*>(address(ref.buffer) + ref.offset), node.layer, ref.held_images.size(),
-                          node.out.c, ref.held_rows, node.out.w, plan_.target.block(node.out.c));
-    return piece(all, ref);
-  }
-  template <class E>
-  static View<E> piece(View<E> all, const Ref& ref) {
-    all.data += (ref.images.begin - ref.held_images.begin) * all.stride_n;
-    all.n = ref.images.size();
-    return all.slice(ref.rows);
-  }
-  Operands<T> resolve(const Step& step, const std::vector<Parameter>& list, const T* parameters, T* gradients) const {
-    Operands<T> o;
-    o.op = step.op;
-    o.accumulate = step.accumulate;
-    o.arithmetic = step.arithmetic;
-    o.x = view(step.x);
-    o.y = view(step.y);
-    o.dy = view(step.dy);
-    o.dx = view(step.dx);
-    o.saved = saved(step.saved);
-    if (step.packed >= 0) o.packed = reinterpret_cast<T*>(address(step.packed));
-    if (step.scratch >= 0) o.scratch = reinterpret_cast<T*>(address(step.scratch));
-    if (step.workspace >= 0) {
-      o.workspace = address(step.workspace);
-      o.workspace_bytes = plan_.buffers[static_cast<std::size_t>(step.workspace)].bytes;
-    }
-    if (step.layer < 0) return o;
-    o.node = &plan_.table.node(step.layer);
-    std::size_t p = 0;
-    for (const Parameter& parameter : list) {
-      if (parameter.layer != step.layer) continue;
-      o.parameters[p] = parameters + parameter.offset;
-      o.d_parameters[p] = gradients ? gradients + parameter.offset : nullptr;
-      ++p;
-    }
-    return o;
-  }
-  /// Padded channels are part of a slab's storage, and the memory may have held anything.
-  static void load(const RowSource<T>& source, const Step& step, const View<T>& y) {
-    if (y.c % y.block != 0)
-      for (Index i = 0; i < y.n; ++i)
-        for (Index row = y.row0; row < y.row0 + y.rows; ++row)
-          std::memset(y.row(i, y.blocks() - 1, row), 0, static_cast<std::size_t>(y.stride_row()) * sizeof(T));
-    source.read(step.y.images.begin, y);
-  }
   void check_batch(const RowSource<T>& source, std::span<const std::int32_t> labels) const {
     if (source.shape() != plan_.table.input)
       throw DataError(error_text("a batch of shape " + to_string(source.shape()) + " is given to a plan for " +
@@ -154,24 +100,16 @@ class Executor {
                                        " is outside the network's " + std::to_string(classes) + " classes",
                                    "labels are 0 .. classes - 1", "correct the labels, or widen the last layer"));
   }
-  static bool finite(const View<const T>& v) {
-    for (Index i = 0; i < v.n; ++i)
-      for (Index b = 0; b < v.blocks(); ++b)
-        for (Index row = v.row0; row < v.row0 + v.rows; ++row)
-          for (const T* e = v.row(i, b, row); e != v.row(i, b, row) + v.stride_row(); ++e)
-            if (!std::isfinite(static_cast<double>(*e))) return false;
-    return true;
-  }
   /// Runs the forward steps again, looking at every output, to name where it began.
   [[noreturn]] void report_not_finite(const RowSource<T>& source, std::size_t until, double sum) {
     std::string where = "the loss itself";
     for (std::size_t i = 0; i < until; ++i) {
       const Step& step = plan_.steps[i];
       if (step.pass != Pass::forward) continue;
-      if (step.op == Op::load) load(source, step, operands_[i].y);
+      if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
       else if (step.op != Op::loss) backend_->run(*prepared_[i], operands_[i]);
       if ((step.op != Op::load && step.op != Op::forward) || operands_[i].y.data == nullptr) continue;
-      if (finite(operands_[i].y)) continue;
+      if (backend_->finite(operands_[i].y)) continue;
       where = step.layer < 0 ? "the input" : "layer '" + std::string(plan_.table.node(step.layer).layer.name.view()) + "'";
       where += ", images " + std::to_string(step.y.images.begin) + ".." + std::to_string(step.y.images.end - 1) + ", rows " +
                std::to_string(step.y.rows.begin) + ".." + std::to_string(step.y.rows.end - 1);
@@ -184,7 +122,7 @@ class Executor {
   }
   Plan plan_;
   B* backend_;
-  std::shared_ptr<const Arena> arena_;
+  std::shared_ptr<const Memory> arena_;
   std::vector<Operands<T>> operands_;
   std::vector<std::optional<typename B::Prepared>> prepared_;
 };

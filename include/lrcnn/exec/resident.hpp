@@ -4,7 +4,7 @@
 // The resident set is what of a process's memory is in main memory; it grows when a page is touched for the first time.
 // So the pages of the arena are given back first, and what comes during the step is what the step has touched: the
 // arena's pages, and whatever else was allocated meanwhile.
-#include <lrcnn/exec/memory.hpp>
+#include <lrcnn/core/memory.hpp>
 #include <fstream>
 #include <string>
 #include <string_view>

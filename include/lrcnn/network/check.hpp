@@ -19,6 +19,7 @@ enum class Fault : std::uint8_t {
   groups_out,
   window_too_tall,
   pad_too_large,
+  window_too_large,
   needs_rows,
   needs_vector,
 };
@@ -50,7 +51,11 @@ constexpr FaultText fault_text(Fault fault) {
               "more padding, or fewer strides before this layer"};
     case Fault::pad_too_large:
       return {"a pooling window could lie wholly in padding",
-              "padding of a pool is smaller than its (kernel - 1) * dilation + 1", "use less padding or a larger kernel"};
+              "padding of a pool is smaller than its (kernel - 1) * dilation + 1, and every window has a place on the input",
+              "use less padding, a larger kernel or less dilation"};
+    case Fault::window_too_large:
+      return {"a max pool's window has more than 256 places", "the place of a window's maximum is kept in one byte",
+              "use a smaller kernel"};
     case Fault::needs_rows:
       return {"a layer that needs rows comes after flatten or linear",
               "convolution and pooling need a map with rows and columns", "put it before Flatten, or remove Flatten"};
@@ -62,6 +67,14 @@ constexpr FaultText fault_text(Fault fault) {
 }
 namespace detail {
 constexpr bool known(Index extent) { return extent != unknown; }
+/// Whether some window of a pool has no place on an input of this extent.
+constexpr bool misses_input(const Axis& axis, Index extent) {
+  if (std::max(axis.pad_begin, axis.pad_end) >= axis.extent()) return true;
+  if (!known(extent) || axis.dilation <= extent) return false;   // no gap between places is wider than the input
+  for (Index out = 0; out < out_extent(axis, extent); ++out)
+    if (taps_inside(axis, out, extent).empty()) return true;
+  return false;
+}
 constexpr Index windowed(const Axis& axis, Index extent) { return known(extent) ? out_extent(axis, extent) : unknown; }
 }  // namespace detail
 constexpr bool is_windowed(const Layer& layer) {
@@ -91,9 +104,10 @@ constexpr Fault fault_of(const Layer& layer, const Shape& in, bool flat = false)
     if (known(in.c) && in.c % layer.groups != 0) return Fault::groups_in;
     if (layer.channels % layer.groups != 0) return Fault::groups_out;
   }
-  if (layer.kind == Kind::max_pool || layer.kind == Kind::avg_pool)
-    for (const Axis& axis : {row_axis(w), column_axis(w)})
-      if (std::max(axis.pad_begin, axis.pad_end) >= axis.extent()) return Fault::pad_too_large;
+  if ((layer.kind == Kind::max_pool || layer.kind == Kind::avg_pool) &&
+      (detail::misses_input(row_axis(w), in.h) || detail::misses_input(column_axis(w), in.w)))
+    return Fault::pad_too_large;
+  if (layer.kind == Kind::max_pool && w.kernel.h * w.kernel.w > 256) return Fault::window_too_large;
   for (const Index extent : {detail::windowed(row_axis(w), in.h), detail::windowed(column_axis(w), in.w)})
     if (known(extent) && extent < 1) return Fault::window_too_tall;
   return Fault::none;

@@ -18,6 +18,7 @@ template <class Where, Fault fault> inline constexpr bool groups_divide_input = 
 template <class Where, Fault fault> inline constexpr bool groups_divide_output = fault != Fault::groups_out;
 template <class Where, Fault fault> inline constexpr bool window_fits = fault != Fault::window_too_tall;
 template <class Where, Fault fault> inline constexpr bool padding_is_smaller = fault != Fault::pad_too_large;
+template <class Where, Fault fault> inline constexpr bool places_fit_a_byte = fault != Fault::window_too_large;
 template <class Where, Fault fault> inline constexpr bool rows_are_there = fault != Fault::needs_rows;
 template <class Where, Fault fault> inline constexpr bool input_is_vector = fault != Fault::needs_vector;
 }  // namespace rule
@@ -30,7 +31,8 @@ struct Witness {
   static_assert(rule::groups_divide_input<Where, fault>, "lrcnn: input channels are not divisible by groups; each group reads an equal share of the input channels; change groups, or the channels of the layer before");
   static_assert(rule::groups_divide_output<Where, fault>, "lrcnn: output channels are not divisible by groups; each group writes an equal share of the output channels; change groups or channels of this layer");
   static_assert(rule::window_fits<Where, fault>, "lrcnn: the window does not fit into the padded input; extent + padding must be at least (kernel - 1) * dilation + 1; use a larger input, a smaller kernel, more padding, or fewer strides before this layer");
-  static_assert(rule::padding_is_smaller<Where, fault>, "lrcnn: a pooling window could lie wholly in padding; padding of a pool is smaller than its (kernel - 1) * dilation + 1; use less padding or a larger kernel");
+  static_assert(rule::padding_is_smaller<Where, fault>, "lrcnn: a pooling window could lie wholly in padding; padding of a pool is smaller than its (kernel - 1) * dilation + 1, and every window has a place on the input; use less padding, a larger kernel or less dilation");
+  static_assert(rule::places_fit_a_byte<Where, fault>, "lrcnn: a max pool's window has more than 256 places; the place of a window's maximum is kept in one byte; use a smaller kernel");
   static_assert(rule::rows_are_there<Where, fault>, "lrcnn: a layer that needs rows comes after flatten or linear; convolution and pooling need a map with rows and columns; put it before Flatten, or remove Flatten");
   static_assert(rule::input_is_vector<Where, fault>, "lrcnn: linear is given a map; linear reads a feature vector [N,F,1,1]; put Flatten or GlobalAvgPool before Linear");
   static constexpr bool ok = fault == Fault::none;

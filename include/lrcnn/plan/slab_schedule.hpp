@@ -40,6 +40,26 @@ struct Schedule {
   constexpr const SlabRows& at(Index slab, Index tensor) const {
     return rows[static_cast<std::size_t>(slab * tensors + tensor)];
   }
+  /// Rows of a tensor that come into a slab from the one before. Empty for the first slab, and for slab slabs().
+  constexpr Range carried(Index slab, Index tensor) const {
+    if (slab <= 0 || slab >= slabs()) return {};
+    const SlabRows& r = at(slab, tensor);
+    return {r.hold.begin, std::max(r.hold.begin, r.own.begin)};
+  }
+  /// Most rows of a tensor that any slab carries in.
+  constexpr Index most_carried(Index tensor) const {
+    Index count = 0;
+    for (Index n = 1; n < slabs(); ++n)
+      if (const Index size = carried(n, tensor).size(); size > count) count = size;
+    return count;
+  }
+  /// Most rows of a tensor that any slab needs, owns or holds.
+  constexpr Index most(Index tensor, Range SlabRows::* which) const {
+    Index count = 0;
+    for (Index n = 0; n < slabs(); ++n)
+      if (const Index size = (at(n, tensor).*which).size(); size > count) count = size;
+    return count;
+  }
   friend constexpr bool operator==(const Schedule&, const Schedule&) = default;
 };
 namespace detail {

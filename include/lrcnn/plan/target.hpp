@@ -4,14 +4,17 @@
 namespace lrcnn {
 /// Storage rules of a backend. Two plans for targets that compare equal have equal arenas.
 struct Target {
+  static constexpr Index all_channels = 0;   ///< a storage block as large as the tensor has channels
   Index element_bytes = 4;
-  Index channel_block = 1;      ///< channels per storage block; 1 is NCHW
+  Index channel_block = 1;      ///< channels per storage block; 1 is NCHW; all_channels is NHWC
   Index plain_channels = 0;     ///< tensors with at most so many channels are stored as NCHW all the same
   Index alignment = 64;         ///< of every buffer, in bytes
   bool uses_workspace = true;   ///< steps get the workspace that the policy bounds
   bool packs_weights = false;   ///< convolutions want their filters in a layout of the backend's own
   /// Storage block of a tensor with c channels.
-  constexpr Index block(Index c) const { return c <= plain_channels ? 1 : channel_block; }
+  constexpr Index block(Index c) const {
+    return c <= plain_channels ? 1 : channel_block == all_channels ? c : channel_block;
+  }
   /// Bytes of `rows` rows of images `n` of a tensor.
   constexpr Index bytes(Index n, Index c, Index rows, Index w) const {
     return n * round_up(c, block(c)) * rows * w * element_bytes;
@@ -26,8 +29,9 @@ struct Target {
     if (!packs_weights || node.layer.kind != Kind::conv) return 0;
     const Index taps = node.layer.window.kernel.h * node.layer.window.kernel.w;
     const Index groups = node.layer.groups;
-    return groups * round_up(node.layer.channels / groups, channel_block) *
-           round_up(node.in.c / groups, node.in.c <= plain_channels ? 1 : channel_block) * taps * element_bytes;
+    const Index from = channel_block == all_channels || node.in.c <= plain_channels ? 1 : channel_block;
+    const Index to = channel_block == all_channels ? 1 : channel_block;
+    return groups * round_up(node.layer.channels / groups, to) * round_up(node.in.c / groups, from) * taps * element_bytes;
   }
   friend constexpr bool operator==(const Target&, const Target&) = default;
 };

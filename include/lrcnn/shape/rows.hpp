@@ -58,4 +58,16 @@ constexpr RowPads pad_rows(const Axis& axis, Range out, Range in) {
   return {in.begin - (out.begin * axis.stride - axis.pad_begin),
           std::max<Index>(0, (out.end - 1) * axis.stride - axis.pad_begin + axis.extent() - in.end)};
 }
+/// Input position that a tap of an output position reads. Positions outside [0, extent) are padding.
+constexpr Index tap_position(const Axis& axis, Index out, Index tap) {
+  return out * axis.stride - axis.pad_begin + tap * axis.dilation;
+}
+/// Taps of output position `out` that lie inside the map.
+constexpr Range taps_inside(const Axis& axis, Index out, Index extent) {
+  const Index first = tap_position(axis, out, 0), d = axis.dilation;
+  if (first >= 0 && first + axis.extent() <= extent) return {0, axis.kernel};
+  const Index begin = std::max<Index>(0, ceil_div(-first, d));
+  const Index end = std::min(axis.kernel, ceil_div(extent - first, d));
+  return {begin, std::max(begin, end)};
+}
 }  // namespace lrcnn

@@ -2,12 +2,11 @@
 // From gradients to new parameters.
 //
 // Parameters, gradients and optimizer states are flat buffers of one layout, so an update is one fused pass over
-// them. The arithmetic of one element is a functor without containers (SgdUpdate, MomentumUpdate, AdamWUpdate); the
-// host loop below applies it, a device backend asks Optimizer::visit_update for the same functor and applies it in a
+// them. The arithmetic of one element is a functor without containers (backend/update.hpp), which a backend applies in a
 // loop of its own. Formulas and defaults are those of torch.optim.SGD and torch.optim.AdamW.
 // States start as zeros. PyTorch starts SGD's momentum with the first gradient, which is what zeros lead to.
+#include <lrcnn/backend/update.hpp>
 #include <lrcnn/core/error.hpp>
-#include <lrcnn/core/host_device.hpp>
 #include <lrcnn/network/parameters.hpp>
 #include <lrcnn/train/text.hpp>
 #include <cmath>
@@ -67,55 +66,6 @@ struct UpdateStep {
   double gradient_scale = 1;  ///< gradients are multiplied by this first: clipping, loss scaling, averaging
   int threads = 1;            ///< at most this many on the host; the result does not depend on it
 };
-/// One element without momentum.
-template <class T>
-struct SgdUpdate {
-  static constexpr int states = 0;
-  T lr, weight_decay, gradient_scale;
-  LRCNN_HOST_DEVICE void operator()(T& w, T g) const { w -= lr * (gradient_scale * g + weight_decay * w); }
-};
-/// One element with momentum v.
-template <class T>
-struct MomentumUpdate {
-  static constexpr int states = 1;
-  T lr, momentum, weight_decay, gradient_scale;
-  bool nesterov;
-  LRCNN_HOST_DEVICE void operator()(T& w, T g, T& v) const {
-    g = gradient_scale * g + weight_decay * w;
-    v = momentum * v + g;
-    w -= lr * (nesterov ? g + momentum * v : v);
-  }
-};
-/// One element with first moment m and second moment v.
-template <class T>
-struct AdamWUpdate {
-  static constexpr int states = 2;
-  T keep;            ///< 1 - lr * weight_decay
-  T one_minus_beta1, beta2, one_minus_beta2, epsilon, gradient_scale;
-  T step_size;       ///< lr / (1 - beta1^t)
-  T root_scale;      ///< 1 / sqrt(1 - beta2^t)
-  LRCNN_HOST_DEVICE void operator()(T& w, T g, T& m, T& v) const {
-    using std::sqrt;
-    g = gradient_scale * g;
-    m += one_minus_beta1 * (g - m);
-    v = beta2 * v + one_minus_beta2 * g * g;
-    w = keep * w - step_size * (m / (sqrt(v) * root_scale + epsilon));
-  }
-};
-/// Applies an element's update to `count` elements of contiguous buffers that do not overlap.
-/// s0 and s1 are the first two states; null where the update has none. Elements are independent of each other.
-template <class Update, class T>
-void update_elements(const Update& update, T* w, const T* g, T* s0, T* s1, Index count,
-                     [[maybe_unused]] int threads) {
-#ifdef _OPENMP
-#pragma omp parallel for simd schedule(static) num_threads(threads > 1 ? threads : 1) if (threads > 1)
-#endif
-  for (Index i = 0; i < count; ++i) {
-    if constexpr (Update::states == 0) update(w[i], g[i]);
-    else if constexpr (Update::states == 1) update(w[i], g[i], s0[i]);
-    else update(w[i], g[i], s0[i], s1[i]);
-  }
-}
 /// A stretch of the flat buffer that is updated alike. What is in no stretch stays as it is.
 struct UpdateRange {
   Range elements{};
@@ -171,7 +121,19 @@ class Optimizer {
                        to(1 / std::sqrt(1 - std::pow(a.beta2, t)))});
     }
   }
-  /// One update on the host.
+  /// One update, as a loop over stretches of the flat buffers: calls apply(functor, elements) for each, where the
+  /// functor takes w, g and as many states as state_count() says.
+  /// Post:    stretches that are not in `ranges` are not asked for
+  /// Errors:  Error if the step's number is below 1
+  template <class T, class Apply>
+  void update(const UpdateStep& step, std::span<const UpdateRange> ranges, Apply&& apply) const {
+    if (step.number < 1)
+      throw Error(error_text("update number " + std::to_string(step.number), "the first update has the number 1",
+                             "count updates from 1"));
+    for (const UpdateRange& r : ranges)
+      visit_update<T>(step, r.decay, [&](const auto& functor) { apply(functor, r.elements); });
+  }
+  /// The same on the host.
   /// Shapes:  parameters, gradients: the flat buffer; states: state_count() such buffers, one behind the other
   /// Post:    writes parameters and states within the ranges, nothing else; the same bits for any number of threads
   /// Errors:  Error if the buffers' sizes differ or the step's number is below 1
@@ -187,17 +149,15 @@ class Optimizer {
                              std::string(name()) + " needs as many gradients and " + std::to_string(state_count()) +
                                  " times as many elements of state",
                              "size the buffers by flat_elements and Optimizer::state_count"));
-    if (step.number < 1)
-      throw Error(error_text("update number " + std::to_string(step.number), "the first update has the number 1",
-                             "count updates from 1"));
-    T* const s0 = state_count() > 0 ? states.data() : nullptr;
-    T* const s1 = state_count() > 1 ? states.data() + elements : nullptr;
-    for (const UpdateRange& r : ranges)
-      visit_update<T>(step, r.decay, [&](const auto& functor) {
-        const Index b = r.elements.begin;
-        update_elements(functor, parameters.data() + b, gradients.data() + b, s0 ? s0 + b : s0, s1 ? s1 + b : s1,
-                        r.elements.size(), step.threads);
-      });
+    update<T>(step, ranges, [&](const auto& functor, Range r) {
+      host::update_elements(functor, parameters.data() + r.begin, gradients.data() + r.begin, state(states.data(), elements, r, 0),
+                            state(states.data(), elements, r, 1), r.size(), step.threads);
+    });
+  }
+  /// Where the elements `r` of state number `which` are; null if there is no such state.
+  template <class T>
+  T* state(T* states, Index elements, Range r, Index which) const {
+    return which < state_count() ? states + which * elements + r.begin : nullptr;
   }
   friend bool operator==(const Optimizer&, const Optimizer&) = default;
  private:

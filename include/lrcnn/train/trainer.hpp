@@ -57,14 +57,20 @@ class BasicTrainer {
   /// Errors:  ShapeError, PlanError, BackendError; PlanError if the machine has too little memory
   BasicTrainer(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, const Optimizer& optimizer,
                const TrainerOptions& options = {}, L loss = {})
-      : layers_(layers.begin(), layers.end()), policy_(policy), options_(options), loss_(std::move(loss)), backend_(options.threads) {
+      : BasicTrainer(layers, policy, input, optimizer, options, std::move(loss), B(options.threads)) {}
+  /// The same on a backend that the program has made: on a certain device, say, or a stream of its own.
+  BasicTrainer(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, const Optimizer& optimizer,
+               const TrainerOptions& options, L loss, B backend)
+      : layers_(layers.begin(), layers.end()), policy_(policy), options_(options), loss_(std::move(loss)), backend_(std::move(backend)) {
     const Table table = make_table(layers_, input);
     layout_ = parameters_of(table);
-    const auto count = static_cast<std::size_t>(parameter_count(table));
-    parameters_.assign(count, T{0});
-    gradients_.assign(count, T{0});
-    states_.assign(count * static_cast<std::size_t>(optimizer.state_count()), T{0});
-    initialize<T>(layout_, options.initializer, options.seed, parameters_);
+    count_ = parameter_count(table);
+    parameters_ = backend_.template buffer<T>(count_);
+    gradients_ = backend_.template buffer<T>(count_);
+    states_ = backend_.template buffer<T>(count_ * optimizer.state_count());
+    std::vector<T> initial(static_cast<std::size_t>(count_));
+    initialize<T>(layout_, options.initializer, options.seed, initial);
+    write_parameters(initial);
     state_.fingerprint = fingerprint(table);
     state_.optimizer = optimizer;
     state_.seed = options.seed;
@@ -82,8 +88,10 @@ class BasicTrainer {
     const double scale = lr_scale(options_.schedule, state_.step, options_.clock);
     auto& run = executor(source.shape(), true);
     const LossResult result = run_named(run, source, labels);
-    state_.optimizer.template update<T>({.number = state_.updates + 1, .lr_scale = scale, .threads = backend_.threads()}, ranges_,
-                                        std::span<T>(parameters_), std::span<const T>(gradients_), std::span<T>(states_));
+    state_.optimizer.template update<T>({.number = state_.updates + 1, .lr_scale = scale}, ranges_, [&](const auto& functor, Range r) {
+      const auto state = [&](Index which) { return state_.optimizer.state(states_.data(), count_, r, which); };
+      backend_.update(functor, parameters_.data() + r.begin, gradients_.data() + r.begin, state(0), state(1), r.size());
+    });
     ++state_.step;
     ++state_.updates;
     return {result.mean(), result.accuracy(), result.count, state_.optimizer.lr() * scale, run.plan().peak_bytes()};
@@ -151,18 +159,40 @@ class BasicTrainer {
   /// Writes parameters, optimizer state and position atomically.
   /// Errors:  DataError if the file cannot be written; an older one is intact then
   void save(const std::filesystem::path& path) const {
-    save_training_file<T>(path, state_, layout_, std::span<const T>(parameters_), std::span<const T>(states_));
+    const auto parameters = copy_of(parameters_), states = copy_of(states_);
+    save_training_file<T>(path, state_, layout_, std::span<const T>(parameters), std::span<const T>(states));
   }
   /// Takes over a saved training; it continues bit-identically.
   /// Errors:  DataError if the file is missing, cut, damaged, of another network, version or element type; this trainer is
   ///          unchanged then
   void load(const std::filesystem::path& path) {
-    state_ = load_training_file<T>(path, state_.fingerprint, layout_, state_.optimizer, std::span<T>(parameters_),
-                                   std::span<T>(states_));
+    auto parameters = copy_of(parameters_), states = copy_of(states_);
+    state_ = load_training_file<T>(path, state_.fingerprint, layout_, state_.optimizer, std::span<T>(parameters), std::span<T>(states));
+    backend_.write(parameters_.data(), std::span<const T>(parameters));
+    backend_.write(states_.data(), std::span<const T>(states));
     ranges_ = update_ranges(layout_, state_.optimizer.decay());
   }
-  std::span<T> parameters() { return parameters_; }
-  std::span<const T> gradients() const { return gradients_; }
+  /// The flat buffers, where their memory is the host's.
+  std::span<T> parameters()
+    requires(B::on_host)
+  {
+    return parameters_;
+  }
+  std::span<const T> gradients() const
+    requires(B::on_host)
+  {
+    return gradients_;
+  }
+  /// Copies of them, wherever they are. Shapes: layout() says where each parameter is.
+  std::vector<T> read_parameters() const { return copy_of(parameters_); }
+  std::vector<T> read_gradients() const { return copy_of(gradients_); }
+  /// Sets all parameters. Errors: Error if `values` are not as many as the parameters.
+  void write_parameters(std::span<const T> values) {
+    if (static_cast<Index>(values.size()) != count_)
+      throw Error(error_text(std::to_string(values.size()) + " values are given for " + std::to_string(count_) + " parameters",
+                             "all parameters are set at once", "see layout() for the order and sizes of parameters"));
+    backend_.write(parameters_.data(), values);
+  }
   const std::vector<Parameter>& layout() const { return layout_; }
   const TrainingState& state() const { return state_; }
   Index steps_done() const { return state_.step; }
@@ -174,6 +204,11 @@ class BasicTrainer {
   Index arena_bytes() const { return arena_ ? arena_->bytes() : 0; }
 
  private:
+  std::vector<T> copy_of(const typename B::template Buffer<T>& from) const {
+    std::vector<T> copy(static_cast<std::size_t>(from.size()));
+    backend_.read(std::span<T>(copy), from.data());
+    return copy;
+  }
   LossResult run_named(Executor<B>& run, const RowSource<T>& source, std::span<const std::int32_t> labels) {
     try {
       return run.run(source, labels, loss_);
@@ -191,7 +226,7 @@ class BasicTrainer {
     if (!arena_ || plan.arena.bytes > arena_->bytes()) {
       executors_.clear();
       arena_.reset();
-      arena_ = std::make_shared<Arena>(plan.arena.bytes, plan_title(plan));
+      arena_ = std::make_shared<typename B::Memory>(backend_.allocate(plan.arena.bytes, plan_title(plan)));
     }
     if (executors_.size() >= 8) executors_.erase(executors_.begin());
     executors_.push_back(std::make_unique<Executor<B>>(std::move(plan), backend_, parameters_.data(), gradients_.data(), arena_));
@@ -264,9 +299,10 @@ class BasicTrainer {
   Input input_{};
   std::vector<Parameter> layout_;
   std::vector<UpdateRange> ranges_;
-  std::vector<T> parameters_, gradients_, states_;
+  Index count_ = 0;   ///< elements of the parameters
+  typename B::template Buffer<T> parameters_{}, gradients_{}, states_{};
   TrainingState state_;
-  std::shared_ptr<Arena> arena_;
+  std::shared_ptr<typename B::Memory> arena_;
   std::vector<std::unique_ptr<Executor<B>>> executors_;
 };
 /// The trainer of a network type under a policy type on a backend type.
@@ -275,6 +311,9 @@ class Trainer : public BasicTrainer<B, L> {
  public:
   Trainer(const Input& input, const Optimizer& optimizer, const TrainerOptions& options = {}, L loss = {})
       : BasicTrainer<B, L>(Net::layers, Policy::value, input, optimizer, options, std::move(loss)) {}
+  /// On a backend that the program has made.
+  Trainer(const Input& input, const Optimizer& optimizer, const TrainerOptions& options, L loss, B backend)
+      : BasicTrainer<B, L>(Net::layers, Policy::value, input, optimizer, options, std::move(loss), std::move(backend)) {}
   /// For networks with fixed extents.
   explicit Trainer(const Optimizer& optimizer, const TrainerOptions& options = {}, L loss = {})
     requires requires { Net::input; }

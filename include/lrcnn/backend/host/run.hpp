@@ -50,16 +50,11 @@ void run_backward_parameters(const Operands<T>& o, int threads) {
 }
 }  // namespace detail
 /// Whether run() can carry out a step.
-/// Errors:  BackendError if a custom layer lacks a function for T, or a max pool's window has more than 256 places
+/// Errors:  BackendError if a custom layer lacks a function for T
 template <class T>
 void check(const Operands<T>& o) {
   if (o.node == nullptr) return;
-  const Layer& layer = o.node->layer;
-  if (layer.kind == Kind::custom) check_custom(o);
-  if (layer.kind == Kind::max_pool && layer.window.kernel.h * layer.window.kernel.w > 256)
-    throw BackendError(error_text("layer '" + std::string(layer.name.view()) + "' (" + describe(layer) +
-                                      ") has a window of more than 256 places",
-                                  "the place of a window's maximum is kept in one byte", "use a smaller kernel"));
+  if (o.node->layer.kind == Kind::custom) check_custom(o);
 }
 /// Carries out a step on up to `threads` threads (without OpenMP: on one).
 /// Pre:     check(o) has passed; op is neither load nor loss

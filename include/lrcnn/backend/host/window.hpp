@@ -1,25 +1,12 @@
 #pragma once
 // Which taps of a window meet the map, and loops over lanes that compilers turn into vector instructions.
 //
-// Tap t of output position p reads input position p * stride - pad_begin + t * dilation, along either axis; positions
-// outside [0, extent) are padding. Everything below follows from that one formula.
+// Everything below follows from tap_position() in shape/rows.hpp, along either axis.
 #include <lrcnn/core/view.hpp>
 #include <lrcnn/shape/rows.hpp>
 #include <cassert>
 #include <type_traits>
 namespace lrcnn::host {
-/// Input position that a tap reads; may lie in padding.
-constexpr Index tap_position(const Axis& axis, Index out, Index tap) {
-  return out * axis.stride - axis.pad_begin + tap * axis.dilation;
-}
-/// Taps of output position `out` that lie inside the map.
-constexpr Range taps_inside(const Axis& axis, Index out, Index extent) {
-  const Index first = tap_position(axis, out, 0), d = axis.dilation;
-  if (first >= 0 && first + axis.extent() <= extent) return {0, axis.kernel};
-  const Index begin = std::max<Index>(0, ceil_div(-first, d));
-  const Index end = std::min(axis.kernel, ceil_div(extent - first, d));
-  return {begin, std::max(begin, end)};
-}
 /// Output positions in [0, out_extent) at which a tap lies inside the map.
 constexpr Range outputs_inside(const Axis& axis, Index tap, Index extent, Index out_extent) {
   const Index shift = axis.pad_begin - tap * axis.dilation;

@@ -1,0 +1,211 @@
+#pragma once
+// The backend for NVIDIA's GPUs: cuDNN's convolutions, Thrust's loops for the rest.
+//
+//     #include <lrcnn/lrcnn.hpp>
+//     #include <lrcnn/backend/cudnn.hpp>
+//     Trainer<Net, Rows, Cudnn> trainer(...);
+//
+// Slabs are dense and channels-last. Convolutions and linear layers are cuDNN graphs, built once for each problem
+// (shape, padding, precision) and shared by all slabs that have it; filters are packed as cuDNN wants them by steps of
+// the plan. Bias is added within the convolution. Everything runs on one stream, in the order of the steps, without
+// waiting; a run ends by fetching its loss. Batches and labels pass through pinned host memory.
+//
+// This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/library.cu).
+// Lifetimes: memory of the device keeps the library open. One thread at a time may use a backend.
+#include <lrcnn/backend/cudnn/memory.hpp>
+#include <cstring>
+#include <map>
+#include <utility>
+#include <vector>
+namespace lrcnn {
+/// `precision`: fp32 or tf32. Both store 32 bits; tf32 lets tensor cores multiply with less of the mantissa.
+template <cudnn::Precision precision>
+  requires(precision == cudnn::Precision::fp32 || precision == cudnn::Precision::tf32)
+class BasicCudnn {
+ public:
+  using element = float;
+  using Memory = cudnn::Memory;
+  template <class E>
+  using Buffer = cudnn::Buffer<E>;
+  static constexpr bool on_host = false;
+  static constexpr Target target{
+      .element_bytes = 4, .channel_block = Target::all_channels, .alignment = 256, .packs_weights = true};
+  static constexpr std::string_view name = "cudnn";
+  /// A step made ready. Copies share the graph.
+  class Prepared {
+    friend class BasicCudnn;
+    std::shared_ptr<cudnn::Convolution> convolution_;
+  };
+  /// On the current device. The number of threads is the CPU backends' affair.
+  /// Errors:  BackendError if there is no device to use, or a library is too old
+  explicit BasicCudnn(int = 0) : BasicCudnn(cudnn::DeviceOptions{}) {}
+  explicit BasicCudnn(const cudnn::DeviceOptions& options) : BasicCudnn(cudnn::open_library(options)) {}
+  explicit BasicCudnn(std::shared_ptr<cudnn::Library> library) : library_(std::move(library)) {}
+  int threads() const { return 1; }
+  cudnn::Library& library() const { return *library_; }
+  /// Finds or builds what a step needs.
+  /// Errors:  BackendError naming layer, slab and precision if no engine serves it, or if a layer cannot be had here
+  Prepared prepare(const Operands<float>& o) {
+    Prepared p;
+    if (o.node && o.node->layer.kind == Kind::custom)
+      throw BackendError(error_text(who(o) + " is a layer of the program's own, and has no function for a GPU",
+                                    "its functions work on the host's memory", "train it on a CPU backend"));
+    if (!cudnn::is_convolution(o)) return p;
+    const cudnn::Request request = cudnn::request_of(o, precision);
+    if (!request.served()) return p;
+    const auto known = convolutions_.find(request);
+    if (known != convolutions_.end()) {
+      p.convolution_ = known->second;
+      return p;
+    }
+    std::unique_ptr<cudnn::Convolution> made;
+    const cudnn::Status status = request.workspace_bytes < 0
+                                     ? cudnn::Status{std::to_string(cudnn::reserved_bytes(o)) + " bytes are needed for gradients"}
+                                     : library_->convolution(made, request.problem, request.workspace_bytes);
+    if (!status.good()) {
+      const Range rows = o.op == Op::forward ? o.y.range() : o.dy.range();
+      throw BackendError(error_text(who(o) + ", rows " + std::to_string(rows.begin) + ".." + std::to_string(rows.end - 1) + ", " +
+                                        std::string(op_name(o.op)) + " in " + std::string(precision_name(precision)) +
+                                        ": no engine within " + std::to_string(o.workspace_bytes) + " bytes of workspace (" +
+                                        status.text + ")",
+                                    "every convolution of a plan needs one",
+                                    "give the policy a larger Workspace, or other slabs"));
+    }
+    p.convolution_ = std::move(made);
+    convolutions_.emplace(request, p.convolution_);
+    return p;
+  }
+  /// Starts a step.
+  void run(const Prepared& p, const Operands<float>& o) {
+    const cudnn::Status status = start_step(p, o);
+    if (!status.good()) cudnn::check(status, std::string(op_name(o.op)) + (o.node ? " of " + who(o) : std::string()));
+  }
+  /// Graphs built so far.
+  Index convolutions() const { return static_cast<Index>(convolutions_.size()); }
+
+  // ---- memory ------------------------------------------------------------------------------------------------------
+  Memory allocate(Index bytes, const std::string& who) const { return Memory(library_, bytes, who); }
+  template <class E>
+  Buffer<E> buffer(Index count) const {
+    const Index bytes = count * Index{sizeof(E)};
+    Memory memory(library_, bytes, "a buffer of parameters or gradients");
+    if (bytes > 0) cudnn::check(library_->zero(memory.data(), bytes), "clearing memory of the device");
+    return Buffer<E>(std::move(memory), count);
+  }
+  template <class E>
+  void write(E* to, std::type_identity_t<std::span<const E>> from) const {
+    if (!from.empty())
+      cudnn::check(library_->write(to, from.data(), static_cast<Index>(from.size_bytes())), "copying to the device");
+  }
+  template <class E>
+  void read(std::span<E> to, const E* from) const {
+    if (!to.empty()) cudnn::check(library_->read(to.data(), from, static_cast<Index>(to.size_bytes())), "copying from the device");
+  }
+
+  // ---- the ends of a run -------------------------------------------------------------------------------------------
+  void start() {
+    LossResult rest;   // of a run that an error ended
+    if (std::exchange(running_, true)) cudnn::check(library_->fetch(rest), "fetching the loss");
+  }
+  void load(const RowSource<float>& source, Index first_image, const View<float>& y) {
+    const Index image = y.rows * y.stride_row();   // elements
+    void* memory = nullptr;
+    cudnn::check(library_->staging(memory, y.n * image * Index{sizeof(float)}), "taking pinned memory for a batch's rows");
+    auto* rows = static_cast<float*>(memory);
+    source.read(first_image, dense_view(rows, y.n, y.c, y.range(), y.w, y.block));
+    constexpr Index size = sizeof(float);
+    cudnn::check(library_->send(y.data, y.stride_n * size, rows, image * size, image * size, y.n), "copying a batch's rows to the device");
+  }
+  bool finite(const View<const float>& view) const {
+    bool result = false;
+    cudnn::check(library_->finite(view, result), "looking for values that are not finite");
+    return result;
+  }
+  /// Cross entropy on the device. Any other loss runs on the host, on a copy of the logits.
+  template <class L>
+  void loss(const L& loss, const View<const float>& logits, std::span<const std::int32_t> labels, const View<float>& dx, double scale,
+            LossResult& result) {
+    if constexpr (std::is_same_v<L, SoftmaxCrossEntropy>) {
+      cudnn::check(library_->cross_entropy(logits, labels.data(), dx, scale), "the loss");
+    } else {
+      std::vector<float> host(static_cast<std::size_t>(logits.n * logits.stride_n)), gradient(dx.data ? host.size() : 0);
+      read(std::span<float>(host), logits.data);
+      View<const float> x = logits;
+      x.data = host.data();
+      View<float> d = dx;
+      if (d.data) d.data = gradient.data();
+      loss(x, labels, d, scale, result);
+      if (d.data) write(dx.data, gradient);
+    }
+  }
+  void finish(LossResult& result) {
+    LossResult sums;
+    cudnn::check(library_->fetch(sums), "the step");
+    running_ = false;
+    result.sum += sums.sum, result.correct += sums.correct, result.count += sums.count;
+  }
+  template <class Update>
+  void update(const Update& functor, float* w, const float* g, float* s0, float* s1, Index count) {
+    cudnn::Status status;
+    if constexpr (Update::states == 0) status = library_->update(functor, w, g, count);
+    else if constexpr (Update::states == 1) status = library_->update(functor, w, g, s0, count);
+    else status = library_->update(functor, w, g, s0, s1, count);
+    cudnn::check(status, "the update");
+  }
+
+ private:
+  static std::string who(const Operands<float>& o) {
+    return "layer '" + std::string(o.node->layer.name.view()) + "' (" + describe(o.node->layer) + ")";
+  }
+  cudnn::Status start_step(const Prepared& p, const Operands<float>& o) {
+    if (o.node && o.node->layer.kind == Kind::conv && (o.op == Op::pack_forward || o.op == Op::pack_backward)) {
+      return library_->pack_filter(o.parameters[0], o.packed, *o.node);
+    }
+    if (o.op == Op::pack_forward || o.op == Op::pack_backward) return {};
+    if (!cudnn::is_convolution(o)) return library_->run(o);
+    return o.op == Op::forward ? forward(p, o) : o.op == Op::backward_data ? backward_data(p, o) : backward_parameters(p, o);
+  }
+  static float* filter(const Operands<float>& o) {   // a linear layer's weights lie as a 1x1 convolution wants them
+    return o.packed ? o.packed : const_cast<float*>(o.parameters[0]);
+  }
+  cudnn::Status forward(const Prepared& p, const Operands<float>& o) {
+    const float* bias = o.node->layer.bias ? o.parameters[1] : nullptr;
+    if (p.convolution_) return p.convolution_->run(const_cast<float*>(o.x.data), o.y.data, filter(o), bias, o.workspace);
+    if (o.y.rows == 0) return {};
+    const cudnn::Status status = clear(o.y);
+    return status.good() && bias ? library_->add_bias(o.y, bias) : status;
+  }
+  cudnn::Status backward_data(const Prepared& p, const Operands<float>& o) {
+    if (p.convolution_) return p.convolution_->run(o.dx.data, const_cast<float*>(o.dy.data), filter(o), nullptr, o.workspace);
+    return o.dx.rows > 0 ? clear(o.dx) : cudnn::Status{};
+  }
+  cudnn::Status backward_parameters(const Prepared& p, const Operands<float>& o) {
+    const Index reserved = cudnn::reserved_bytes(o);
+    float* dw = o.d_parameters[0];
+    float* made = o.scratch ? o.scratch : reserved > 0 ? reinterpret_cast<float*>(o.workspace) : dw;
+    std::byte* workspace = o.workspace + reserved;
+    cudnn::Status status;
+    if (p.convolution_) status = p.convolution_->run(const_cast<float*>(o.x.data), const_cast<float*>(o.dy.data), made, nullptr, workspace);
+    else if (!o.accumulate) status = library_->zero(dw, cudnn::filter_elements(*o.node) * Index{sizeof(float)});
+    if (status.good() && p.convolution_ && made != dw) status = library_->unpack_filter(made, dw, *o.node, o.accumulate);
+    if (!status.good() || !o.node->layer.bias) return status;
+    if (library_->bias_gradient_bytes(o.dy) > o.workspace_bytes)
+      return {"the bias gradient needs " + std::to_string(library_->bias_gradient_bytes(o.dy)) + " bytes of workspace and has " +
+              std::to_string(o.workspace_bytes)};
+    return library_->bias_gradient(o.dy, o.d_parameters[1], o.accumulate, o.workspace);
+  }
+  cudnn::Status clear(const View<float>& y) {
+    Operands<float> o;
+    o.op = Op::zero;
+    o.y = y;
+    return library_->run(o);
+  }
+  std::shared_ptr<cudnn::Library> library_;
+  std::map<cudnn::Request, std::shared_ptr<cudnn::Convolution>> convolutions_;
+  bool running_ = false;
+};
+/// 32-bit floating point throughout.
+using Cudnn = BasicCudnn<cudnn::Precision::fp32>;
+/// Stored as 32-bit floating point, multiplied by tensor cores with 10 bits of mantissa: several times as fast.
+using CudnnTf32 = BasicCudnn<cudnn::Precision::tf32>;
+}  // namespace lrcnn

@@ -1,0 +1,109 @@
+#pragma once
+// From a Problem to a cuDNN graph with an engine chosen. Includes cudnn-frontend, which costs half a minute to compile:
+// only graphs.cpp includes it.
+//
+// The same function builds for the device that is there and, from a description, for one that is not.
+#include <lrcnn/backend/cudnn/library.hpp>
+#include <lrcnn/core/error.hpp>
+#include <cudnn_frontend.h>
+#include <memory>
+#include <vector>
+namespace lrcnn::cudnn {
+namespace fe = cudnn_frontend;
+/// Numbers by which a graph's tensors are bound to memory.
+enum Uid : std::int64_t { uid_x = 1, uid_y, uid_w, uid_bias };
+/// Where a graph is to run: on a handle's device, or on one that is only described.
+struct Place {
+  cudnnHandle_t handle = nullptr;
+  std::shared_ptr<const fe::DeviceProperties> description{};   ///< without a handle
+  int sm_version = 0;                                          ///< of the description: 90 for compute capability 9.0
+};
+namespace detail {
+/// What the library says may go on for pages: engine by engine, why not.
+inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+inline fe::DataType_t storage(Precision p) {
+  return p == Precision::fp16 ? fe::DataType_t::HALF : p == Precision::bf16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::FLOAT;
+}
+using Dims = std::vector<std::int64_t>;
+/// [N,C,H,W] in memory as [N][H][W][C]; the same for filters [K,C,R,S].
+inline fe::graph::Tensor_attributes channels_last(const char* name, Uid uid, const Dims& d, fe::DataType_t type) {
+  return fe::graph::Tensor_attributes().set_name(name).set_uid(uid).set_dim(d).set_data_type(type).set_stride(
+      {d[1] * d[2] * d[3], 1, d[1] * d[3], d[1]});
+}
+template <class Attributes>
+Attributes window(const Problem& p) {
+  return Attributes()
+      .set_pre_padding({p.pad.top, p.pad.left})
+      .set_post_padding({p.pad.bottom, p.pad.right})
+      .set_stride({p.stride.h, p.stride.w})
+      .set_dilation({p.dilation.h, p.dilation.w})
+      .set_compute_data_type(fe::DataType_t::FLOAT);
+}
+inline std::shared_ptr<fe::graph::Graph> operations(const Problem& p) {
+  auto graph = std::make_shared<fe::graph::Graph>();
+  const fe::DataType_t type = storage(p.precision);
+  graph->set_io_data_type(type).set_intermediate_data_type(fe::DataType_t::FLOAT).set_compute_data_type(fe::DataType_t::FLOAT);
+  const Dims x{p.n, p.c, p.h, p.w}, y{p.n, p.k, p.p, p.q}, w{p.k, p.c / p.groups, p.kernel.h, p.kernel.w};
+  const auto output = [&](std::shared_ptr<fe::graph::Tensor_attributes> t, Uid uid, const Dims& d, fe::DataType_t stored) {
+    t->set_output(true).set_uid(uid).set_dim(d).set_data_type(stored).set_stride({d[1] * d[2] * d[3], 1, d[1] * d[3], d[1]});
+  };
+  if (p.op == Op::forward) {
+    auto result = graph->conv_fprop(graph->tensor(channels_last("x", uid_x, x, type)), graph->tensor(channels_last("w", uid_w, w, type)),
+                                    window<fe::graph::Conv_fprop_attributes>(p));
+    if (p.bias) {
+      const auto b = graph->tensor(channels_last("bias", uid_bias, {1, p.k, 1, 1}, fe::DataType_t::FLOAT));
+      result = graph->pointwise(result, b, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
+    }
+    output(result, uid_y, y, type);
+  } else if (p.op == Op::backward_data) {
+    output(graph->conv_dgrad(graph->tensor(channels_last("dy", uid_y, y, type)), graph->tensor(channels_last("w", uid_w, w, type)),
+                             window<fe::graph::Conv_dgrad_attributes>(p)),
+           uid_x, x, type);
+  } else {
+    output(graph->conv_wgrad(graph->tensor(channels_last("dy", uid_y, y, type)), graph->tensor(channels_last("x", uid_x, x, type)),
+                             window<fe::graph::Conv_wgrad_attributes>(p)),
+           uid_w, w, fe::DataType_t::FLOAT);
+  }
+  return graph;
+}
+inline fe::error_t build(fe::graph::Graph& graph, const Problem& p, const Place& place, Index workspace_bytes) {
+  if (place.handle == nullptr) {
+    graph.set_device_properties(place.description);
+    graph.set_sm_version(place.sm_version);
+  }
+  if (auto error = graph.validate(); error.is_bad()) return error;
+  if (auto error = place.handle ? graph.build_operation_graph(place.handle) : graph.build_operation_graph(); error.is_bad()) return error;
+  if (auto error = graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}); error.is_bad()) return error;
+  if (p.deterministic) graph.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
+  if (p.precision == Precision::fp32)
+    graph.deselect_numeric_notes({fe::NumericalNote_t::TENSOR_CORE, fe::NumericalNote_t::DOWN_CONVERT_INPUTS});
+  graph.deselect_workspace_greater_than(workspace_bytes);
+  if (auto error = place.handle ? graph.check_support(place.handle) : graph.check_support(); error.is_bad()) return error;
+  return place.handle ? graph.build_plans(place.handle) : graph.build_plans();
+}
+}  // namespace detail
+/// A graph ready to run, with the engine that the library's heuristics put first of those that fit.
+struct BuiltGraph {
+  std::shared_ptr<fe::graph::Graph> graph;
+  Index workspace_bytes = 0;
+};
+/// Builds a problem's graph. Fails if no engine serves it within the workspace.
+inline Status build_graph(const Problem& p, const Place& place, Index workspace_bytes, BuiltGraph& built) {
+  built.graph = detail::operations(p);
+  if (auto error = detail::build(*built.graph, p, place, workspace_bytes); error.is_bad())
+    return {"cuDNN on " + to_string(p) + ": " + detail::first_line(error.get_message())};
+  std::int64_t bytes = 0;
+  if (auto error = built.graph->get_workspace_size(bytes); error.is_bad()) return {detail::first_line(error.get_message())};
+  built.workspace_bytes = bytes;
+  return {};
+}
+/// Reads a device description as cuDNN serialises it (JSON).
+/// Errors:  BackendError if this cuDNN does not take it
+inline std::shared_ptr<const fe::DeviceProperties> device_from(const std::string& description) {
+  auto device = std::make_shared<fe::DeviceProperties>();
+  if (auto error = device->deserialize(std::vector<std::uint8_t>(description.begin(), description.end())); error.is_bad())
+    throw BackendError(error_text("the device description is not accepted by this cuDNN (" + detail::first_line(error.get_message()) + ")",
+                                  "descriptions are those that cuDNN 9.8 or later serialises", "make one on the device itself"));
+  return device;
+}
+}  // namespace lrcnn::cudnn

@@ -1,0 +1,260 @@
+// The thin call layer for CUDA: the one file of the library that nvcc compiles, once for a project (lrcnn::cudnn).
+// Convolutions come from graphs.cpp.
+#include <lrcnn/backend/cudnn/library.hpp>
+#include <lrcnn/backend/cudnn/loops.hpp>
+#include <cuda_runtime.h>
+#include <cudnn.h>
+#include <thrust/execution_policy.h>
+#include <array>
+#include <cstring>
+namespace lrcnn::cudnn {
+namespace {
+constexpr int least_capability = 75;        // Turing: the oldest that CUDA 13 and cuDNN 9 serve
+constexpr std::size_t least_cudnn = 90800;  // the first that describes devices which are not there
+Status status_of(cudaError_t error) {
+  if (error == cudaSuccess) return {};
+  return {std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error)};
+}
+Status status_of(cudnnStatus_t status) {
+  if (status == CUDNN_STATUS_SUCCESS) return {};
+  return {cudnnGetErrorString(status)};
+}
+std::string version_text(std::size_t v) {
+  return std::to_string(v / 10000) + "." + std::to_string(v / 100 % 100) + "." + std::to_string(v % 100);
+}
+std::string problem_of_device(int device) {
+  int count = 0;
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess)
+    return "no CUDA device can be used (" + status_of(error).text + ")";
+  if (count == 0) return "there is no CUDA device";
+  if (device >= count) return "CUDA device " + std::to_string(device) + " is asked for, and there are " + std::to_string(count);
+  if (device < 0 && cudaGetDevice(&device) != cudaSuccess) return "the current CUDA device is not known";
+  cudaDeviceProp properties;
+  if (const cudaError_t error = cudaGetDeviceProperties(&properties, device); error != cudaSuccess) return status_of(error).text;
+  if (const int capability = 10 * properties.major + properties.minor; capability < least_capability)
+    return "the device (" + std::string(properties.name) + ") has compute capability " + std::to_string(properties.major) + "." +
+           std::to_string(properties.minor) + ", and 7.5 is the least";
+  if (cudnnGetVersion() < least_cudnn)
+    return "cuDNN " + version_text(cudnnGetVersion()) + " is installed, and " + version_text(least_cudnn) + " is the least";
+  return "";
+}
+/// Makes a device current while it lives, as a library must leave the caller's.
+class Current {
+ public:
+  explicit Current(int device) {
+    if (cudaGetDevice(&before_) != cudaSuccess || before_ == device) before_ = -1;
+    else cudaSetDevice(device);
+  }
+  ~Current() {
+    if (before_ >= 0) cudaSetDevice(before_);
+  }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+
+ private:
+  int before_ = -1;
+};
+class CudaLibrary final : public Library {
+ public:
+  explicit CudaLibrary(const DeviceOptions& options) : options_(options), device_(options.device) {
+    if (const std::string problem = problem_of_device(device_); !problem.empty())
+      throw BackendError(error_text(problem, "the cuDNN backend runs on one CUDA device",
+                                    "choose another device, install a newer driver or cuDNN, or use a CPU backend"));
+    if (device_ < 0) cudaGetDevice(&device_);
+    const Current current(device_);
+    stream_ = static_cast<cudaStream_t>(options.stream);
+    handle_ = static_cast<cudnnHandle_t>(options.handle);
+    Status status;
+    if (!stream_ && status.good()) status = status_of(cudaStreamCreateWithFlags(&own_stream_, cudaStreamNonBlocking));
+    if (!stream_) stream_ = own_stream_;
+    if (!handle_ && status.good()) status = status_of(cudnnCreate(&own_handle_));
+    if (!handle_) handle_ = own_handle_;
+    if (status.good()) status = status_of(cudnnSetStream(handle_, stream_));
+    for (Staging& piece : staging_)
+      if (status.good()) status = status_of(cudaEventCreateWithFlags(&piece.gone, cudaEventDisableTiming));
+    void* sums = nullptr;
+    if (status.good()) status = allocate(sums, sizeof(loops::LossSums));
+    sums_ = static_cast<loops::LossSums*>(sums);
+    if (status.good()) status = zero(sums_, sizeof(loops::LossSums));
+    if (!status.good()) {
+      close();
+      throw BackendError(error_text("opening CUDA device " + std::to_string(device_) + " failed: " + status.text,
+                                    "the backend needs a stream, a cuDNN handle and a little memory", "see whether the device is free"));
+    }
+  }
+  CudaLibrary(const CudaLibrary&) = delete;
+  CudaLibrary& operator=(const CudaLibrary&) = delete;
+  ~CudaLibrary() override { close(); }
+  Status info(DeviceInfo& info) override {
+    const Current current(device_);
+    cudaDeviceProp properties;
+    if (const Status s = status_of(cudaGetDeviceProperties(&properties, device_)); !s.good()) return s;
+    std::size_t free = 0, total = 0;
+    if (const Status s = status_of(cudaMemGetInfo(&free, &total)); !s.good()) return s;
+    info = {properties.name, 10 * properties.major + properties.minor, static_cast<Index>(free), static_cast<Index>(total),
+            static_cast<Index>(cudnnGetVersion())};
+    return {};
+  }
+
+  // ---- memory ------------------------------------------------------------------------------------------------------
+  Status allocate(void*& memory, Index bytes) override {
+    const Current current(device_);
+    if (!options_.allocate) return status_of(cudaMalloc(&memory, static_cast<std::size_t>(bytes)));
+    memory = options_.allocate(bytes, options_.context);
+    return memory ? Status{} : Status{"the program's own allocator has none"};
+  }
+  void release(void* memory) noexcept override {
+    const Current current(device_);
+    if (stream_) cudaStreamSynchronize(stream_);
+    if (options_.allocate) options_.release(memory, options_.context);
+    else cudaFree(memory);
+  }
+  Status staging(void*& memory, Index bytes) override {
+    const Current current(device_);
+    next_ = (next_ + 1) % staging_.size();
+    Staging& piece = staging_[next_];
+    if (const Status s = status_of(cudaEventSynchronize(piece.gone)); !s.good()) return s;
+    if (piece.bytes < bytes) {
+      cudaFreeHost(piece.memory);
+      piece.memory = nullptr;
+      piece.bytes = 0;
+      if (const Status s = status_of(cudaMallocHost(&piece.memory, static_cast<std::size_t>(bytes))); !s.good()) return s;
+      piece.bytes = bytes;
+    }
+    memory = piece.memory;
+    return {};
+  }
+  Status send(void* to, Index to_pitch, const void* from, Index from_pitch, Index bytes, Index rows) override {
+    const Current current(device_);
+    const auto size = [](Index v) { return static_cast<std::size_t>(v); };
+    const Status sent = status_of(cudaMemcpy2DAsync(to, size(to_pitch), from, size(from_pitch), size(bytes), size(rows),
+                                                    cudaMemcpyHostToDevice, stream_));
+    for (Staging& piece : staging_)
+      if (piece.memory == from && sent.good()) return status_of(cudaEventRecord(piece.gone, stream_));
+    return sent;
+  }
+  Status write(void* to, const void* from, Index bytes) override { return copy(to, from, bytes, cudaMemcpyHostToDevice); }
+  Status read(void* to, const void* from, Index bytes) override { return copy(to, from, bytes, cudaMemcpyDeviceToHost); }
+  Status zero(void* memory, Index bytes) override {
+    const Current current(device_);
+    return status_of(cudaMemsetAsync(memory, 0, static_cast<std::size_t>(bytes), stream_));
+  }
+  Status wait() override {
+    const Current current(device_);
+    return status_of(cudaStreamSynchronize(stream_));
+  }
+
+  // ---- work --------------------------------------------------------------------------------------------------------
+  Status convolution(std::unique_ptr<Convolution>& made, const Problem& problem, Index workspace_bytes) override {
+    const Current current(device_);
+    return make_convolution(made, problem, handle_, workspace_bytes);
+  }
+  Status run(const Operands<float>& o) override {
+    return started([&](const auto& exec) { loops::run(exec, o); });
+  }
+  Status add_bias(const View<float>& y, const float* bias) override {
+    return started([&](const auto& exec) { loops::bias_add<std::remove_cvref_t<decltype(exec)>, float>(exec, y, bias, y); });
+  }
+  Index bias_gradient_bytes(const View<const float>& dy) const override { return loops::bias_gradient_bytes<float>(dy.n, dy.c, dy.rows, dy.w); }
+  Status bias_gradient(const View<const float>& dy, float* db, bool accumulate, std::byte* workspace) override {
+    return started([&](const auto& exec) { loops::bias_gradient(exec, dy, db, accumulate, workspace); });
+  }
+  Status pack_filter(const float* canonical, float* packed, const Node& node) override {
+    return started([&](const auto& exec) { loops::pack_filter(exec, loops::filter_extents(node), canonical, packed); });
+  }
+  Status unpack_filter(const float* packed, float* canonical, const Node& node, bool accumulate) override {
+    return started([&](const auto& exec) { loops::unpack_filter(exec, loops::filter_extents(node), packed, canonical, accumulate); });
+  }
+  Status cross_entropy(const View<const float>& logits, const std::int32_t* labels, const View<float>& dx, double scale) override {
+    const Index bytes = logits.n * Index{sizeof(std::int32_t)}, room = loops::loss_bytes(logits.n, logits.c);
+    if (const Status s = grow(labels_, round_up(bytes, 256) + room); !s.good()) return s;
+    void* host = nullptr;
+    if (const Status s = staging(host, bytes); !s.good()) return s;
+    std::memcpy(host, labels, static_cast<std::size_t>(bytes));
+    if (const Status s = send(labels_.memory, bytes, host, bytes, bytes, 1); !s.good()) return s;
+    auto* device = static_cast<std::byte*>(labels_.memory);
+    return started([&](const auto& exec) {
+      loops::softmax_cross_entropy(exec, logits, reinterpret_cast<const std::int32_t*>(device), dx, scale, sums_, device + round_up(bytes, 256));
+    });
+  }
+  Status fetch(LossResult& sums) override {
+    loops::LossSums read_sums;
+    if (const Status s = read(&read_sums, sums_, sizeof(loops::LossSums)); !s.good()) return s;
+    sums = loops::result_of(read_sums);
+    return zero(sums_, sizeof(loops::LossSums));
+  }
+  Status finite(const View<const float>& view, bool& result) override {
+    if (const Status s = grow(labels_, 256); !s.good()) return s;
+    auto* flag = static_cast<int*>(labels_.memory);
+    int all = 1;
+    if (const Status s = write(flag, &all, sizeof(int)); !s.good()) return s;
+    if (const Status s = started([&](const auto& exec) { loops::all_finite(exec, view, flag); }); !s.good()) return s;
+    const Status s = read(&all, flag, sizeof(int));
+    result = all != 0;
+    return s;
+  }
+  Status update(const SgdUpdate<float>& f, float* w, const float* g, Index count) override {
+    return started([&](const auto& exec) { loops::update_elements(exec, f, w, g, static_cast<float*>(nullptr), static_cast<float*>(nullptr), count); });
+  }
+  Status update(const MomentumUpdate<float>& f, float* w, const float* g, float* v, Index count) override {
+    return started([&](const auto& exec) { loops::update_elements(exec, f, w, g, v, static_cast<float*>(nullptr), count); });
+  }
+  Status update(const AdamWUpdate<float>& f, float* w, const float* g, float* m, float* v, Index count) override {
+    return started([&](const auto& exec) { loops::update_elements(exec, f, w, g, m, v, count); });
+  }
+
+ private:
+  struct Staging {
+    void* memory = nullptr;
+    Index bytes = 0;
+    cudaEvent_t gone = nullptr;   ///< recorded behind the last copy from it
+  };
+  struct Piece {
+    void* memory = nullptr;
+    Index bytes = 0;
+  };
+  /// Starts loops on the stream.
+  template <class F>
+  Status started(F f) {
+    const Current current(device_);
+    f(thrust::cuda::par_nosync.on(stream_));
+    return status_of(cudaPeekAtLastError());
+  }
+  Status copy(void* to, const void* from, Index bytes, cudaMemcpyKind kind) {
+    const Current current(device_);
+    if (const Status s = status_of(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), kind, stream_)); !s.good()) return s;
+    return status_of(cudaStreamSynchronize(stream_));
+  }
+  Status grow(Piece& piece, Index bytes) {
+    if (piece.bytes >= bytes) return {};
+    if (piece.memory) release(piece.memory);
+    piece = {};
+    const Status s = allocate(piece.memory, bytes);
+    if (s.good()) piece.bytes = bytes;
+    return s;
+  }
+  void close() noexcept {
+    const Current current(device_);
+    if (stream_) cudaStreamSynchronize(stream_);
+    if (sums_) release(sums_);
+    if (labels_.memory) release(labels_.memory);
+    for (Staging& piece : staging_) {
+      if (piece.memory) cudaFreeHost(piece.memory);
+      if (piece.gone) cudaEventDestroy(piece.gone);
+    }
+    if (own_handle_) cudnnDestroy(own_handle_);
+    if (own_stream_) cudaStreamDestroy(own_stream_);
+  }
+  DeviceOptions options_;
+  int device_ = -1;
+  cudaStream_t stream_ = nullptr, own_stream_ = nullptr;
+  cudnnHandle_t handle_ = nullptr, own_handle_ = nullptr;
+  std::array<Staging, 2> staging_{};
+  std::size_t next_ = 0;
+  Piece labels_{};   ///< a batch's labels, what the loss keeps for each image, a verdict
+  loops::LossSums* sums_ = nullptr;
+};
+}  // namespace
+std::shared_ptr<Library> open_library(const DeviceOptions& options) { return std::make_shared<CudaLibrary>(options); }
+std::string device_problem() { return problem_of_device(-1); }
+}  // namespace lrcnn::cudnn

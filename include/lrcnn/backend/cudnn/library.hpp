@@ -1,0 +1,112 @@
+#pragma once
+// The thin call layer: everything that the CUDA backend asks of a device and of the vendor's libraries.
+//
+// Plain C++, no vendor's header, so that a program's own files compile fast and with any compiler. Two source files
+// implement it for CUDA (library.cu and graphs.cpp, which the target lrcnn::cudnn compiles once for a project); tests implement it in
+// the host's memory, and make it fail on purpose. All work goes to one stream, in order; only what says so waits.
+#include <lrcnn/backend/cudnn/problem.hpp>
+#include <lrcnn/backend/update.hpp>
+#include <memory>
+#include <string>
+namespace lrcnn::cudnn {
+/// What a call has come to. Empty text: all is well.
+struct Status {
+  std::string text{};
+  constexpr bool good() const { return text.empty(); }
+};
+struct DeviceInfo {
+  std::string name{};              ///< "NVIDIA H200"
+  int compute_capability = 0;      ///< 90 for 9.0
+  Index free_bytes = 0;            ///< of the device's memory, now
+  Index total_bytes = 0;
+  Index cudnn_version = 0;         ///< 91900 for 9.19.0
+};
+/// What a program may bring along. Null or negative: the library's own.
+struct DeviceOptions {
+  int device = -1;                 ///< CUDA ordinal; -1: the current device
+  void* stream = nullptr;          ///< cudaStream_t, the caller's to destroy
+  void* handle = nullptr;          ///< cudnnHandle_t, the caller's to destroy; its stream is set to `stream`
+  void* (*allocate)(Index bytes, void* context) = nullptr;        ///< device memory, aligned to 256 bytes; null if there is none
+  void (*release)(void* memory, void* context) = nullptr;
+  void* context = nullptr;         ///< handed to the two
+};
+/// A convolution ready to run. One thread at a time.
+class Convolution {
+ public:
+  virtual ~Convolution() = default;
+  virtual Index workspace_bytes() const = 0;
+  /// The engine that was chosen, for people.
+  virtual std::string name() const = 0;
+  /// Starts it. x, y, w: device memory; which of them is written is the problem's op. bias: null without one.
+  virtual Status run(void* x, void* y, void* w, const void* bias, void* workspace) = 0;
+};
+class Library {
+ public:
+  virtual ~Library() = default;
+  virtual Status info(DeviceInfo& info) = 0;
+
+  // ---- memory ------------------------------------------------------------------------------------------------------
+  /// Device memory, aligned to 256 bytes.
+  virtual Status allocate(void*& memory, Index bytes) = 0;
+  virtual void release(void* memory) noexcept = 0;
+  /// Host memory that the device reads fast, free to be written: waits until what was sent from it before has gone.
+  /// At least two such pieces take turns. Valid until the next call but one.
+  virtual Status staging(void*& memory, Index bytes) = 0;
+  /// Starts a copy of `rows` pieces of `bytes` each from staging() memory; pitches are in bytes.
+  virtual Status send(void* to, Index to_pitch, const void* from, Index from_pitch, Index bytes, Index rows) = 0;
+  /// Copies between any memory of the host and the device, and waits.
+  virtual Status write(void* to, const void* from, Index bytes) = 0;
+  virtual Status read(void* to, const void* from, Index bytes) = 0;
+  /// Starts to fill with zero bytes.
+  virtual Status zero(void* memory, Index bytes) = 0;
+  /// Waits for everything. Errors of earlier work come out here.
+  virtual Status wait() = 0;
+
+  // ---- work: started, not waited for -------------------------------------------------------------------------------
+  /// Errors:  the problem and what the vendor's library says if no engine serves it within the workspace
+  virtual Status convolution(std::unique_ptr<Convolution>& made, const Problem& problem, Index workspace_bytes) = 0;
+  /// A step that is not a convolution. Pre: custom layers excepted.
+  virtual Status run(const Operands<float>& operands) = 0;
+  /// y += bias, by channels.
+  virtual Status add_bias(const View<float>& y, const float* bias) = 0;
+  /// Bytes of workspace that bias_gradient() wants.
+  virtual Index bias_gradient_bytes(const View<const float>& dy) const = 0;
+  /// db (+)= the sums of dy's channels, in a fixed order.
+  virtual Status bias_gradient(const View<const float>& dy, float* db, bool accumulate, std::byte* workspace) = 0;
+  /// A layer's filter between the canonical [K][C][R][S] and the convolutions' [K][R][S][C].
+  virtual Status pack_filter(const float* canonical, float* packed, const Node& node) = 0;
+  virtual Status unpack_filter(const float* packed, float* canonical, const Node& node, bool accumulate) = 0;
+  /// Softmax cross entropy: adds to `sums`, writes dx if it has memory. Labels are the host's, `logits.n` of them.
+  virtual Status cross_entropy(const View<const float>& logits, const std::int32_t* labels, const View<float>& dx, double scale) = 0;
+  /// Sums since the last call; waits.
+  virtual Status fetch(LossResult& sums) = 0;
+  virtual Status finite(const View<const float>& view, bool& result) = 0;
+  virtual Status update(const SgdUpdate<float>& functor, float* w, const float* g, Index count) = 0;
+  virtual Status update(const MomentumUpdate<float>& functor, float* w, const float* g, float* v, Index count) = 0;
+  virtual Status update(const AdamWUpdate<float>& functor, float* w, const float* g, float* m, float* v, Index count) = 0;
+};
+/// The library on a CUDA device.
+/// Errors:  BackendError if there is no driver, no device, or one that is too old, or cuDNN is
+std::shared_ptr<Library> open_library(const DeviceOptions& options = {});
+/// Why open_library() would fail; empty if it would not.
+std::string device_problem();
+/// A convolution on the current device, by a cudnnHandle_t, which must outlive it.
+Status make_convolution(std::unique_ptr<Convolution>& made, const Problem& problem, void* handle, Index workspace_bytes);
+/// The engine that would carry a problem out.
+struct Engine {
+  std::string name{};
+  Index workspace_bytes = 0;
+};
+/// A device that need not be there: engines are chosen and sized for it, nothing runs. Threads may share one.
+class DescribedDevice {
+ public:
+  virtual ~DescribedDevice() = default;
+  virtual DeviceInfo info() const = 0;
+  virtual Status engine(Engine& engine, const Problem& problem, Index workspace_bytes) const = 0;
+};
+/// `json`: as cuDNN 9.8 or later serialises a device's properties.
+/// Errors:  BackendError if this cuDNN does not take it
+std::shared_ptr<const DescribedDevice> describe_device(const std::string& json);
+/// The description of the current device, to be used elsewhere. Errors: BackendError as open_library().
+std::string device_description();
+}  // namespace lrcnn::cudnn

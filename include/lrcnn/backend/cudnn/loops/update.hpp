@@ -1,0 +1,62 @@
+#pragma once
+// Updating parameters, and finding out beforehand whether there is anything sound to update them with.
+//
+// The arithmetic of one element is that of the optimizers (train/optimizer.hpp), which Optimizer::visit_update hands
+// out. A flag in the device's memory carries the verdict from all_finite() to the update, so nobody waits for it.
+#include <lrcnn/backend/cudnn/loops/lines.hpp>
+namespace lrcnn::loops {
+namespace detail {
+template <class Update, class A>
+struct UpdateLoop {
+  Update update;
+  A* w;
+  const A* g;
+  A *s0, *s1;
+  const int* apply;
+  LRCNN_HOST_DEVICE void operator()(Index i) const {
+    if (apply != nullptr && *apply == 0) return;
+    if constexpr (Update::states == 0) update(w[i], g[i]);
+    else if constexpr (Update::states == 1) update(w[i], g[i], s0[i]);
+    else update(w[i], g[i], s0[i], s1[i]);
+  }
+};
+/// Clears the flag where an element minus itself is not 0.
+template <class T>
+struct FiniteLoop {
+  Lines lines;
+  Line<const T> x;
+  int* flag;
+  LRCNN_HOST_DEVICE void operator()(Index unit) const {
+    const Piece p = lines.piece(unit);
+    master_t<T> value[Lines::width];
+    load(x.at(p), p.count, lines.packs(), value);
+    bool finite = true;
+    for (int v = 0; v < Lines::width; ++v) finite = finite && value[v] - value[v] == master_t<T>(0);
+    if (!finite) *flag = 0;   // whoever writes writes the same
+  }
+};
+}  // namespace detail
+/// Applies an element's update to `count` elements of contiguous buffers that do not overlap, as the host's
+/// update_elements does; s0 and s1 are the first two states, null where the update has none.
+/// Post:    nothing is touched if `apply` is given and *apply, in the device's memory, is 0 when the loop runs
+template <class Exec, class Update, class A>
+void update_elements(const Exec& exec, const Update& update, A* w, const A* g, A* s0, A* s1, Index count,
+                     const int* apply = nullptr) {
+  for_units(exec, count, detail::UpdateLoop<Update, A>{update, w, g, s0, s1, apply});
+}
+/// Clears *flag, in the device's memory, if an element is infinite or not a number; otherwise leaves it alone. So one
+/// flag that was set to 1 beforehand can gather the verdict on several tensors.
+template <class Exec, class T>
+void all_finite(const Exec& exec, const View<T>& x, int* flag) {
+  if (empty(x)) return;
+  assert(channels_last(x));
+  using Element = std::remove_const_t<T>;
+  const Lines lines({}, x);
+  for_units(exec, lines.count(), detail::FiniteLoop<Element>{lines, View<const Element>(x), flag});
+}
+/// Likewise for `count` elements in a row.
+template <class Exec, class T>
+void all_finite(const Exec& exec, const T* x, Index count, int* flag) {
+  all_finite(exec, dense_view(x, 1, 1, {0, 1}, count), flag);
+}
+}  // namespace lrcnn::loops

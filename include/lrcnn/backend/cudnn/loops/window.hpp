@@ -1,0 +1,58 @@
+#pragma once
+// One axis of a window, as a thread walks it: the taps of an output position, or the outputs that read an input.
+//
+// It says again, for code that runs on a device, what tap_position() in shape/rows.hpp says; tests hold it to that.
+#include <lrcnn/backend/cudnn/loops/work.hpp>
+#include <lrcnn/shape/rows.hpp>
+#include <numeric>
+namespace lrcnn::loops {
+class WindowAxis {
+ public:
+  /// Pre: extents and window fit into int.
+  WindowAxis(const Axis& axis, Index extent)
+      : kernel_(static_cast<int>(axis.kernel)), stride_(static_cast<int>(axis.stride)),
+        pad_(static_cast<int>(axis.pad_begin)), dilation_(static_cast<int>(axis.dilation)),
+        extent_(static_cast<int>(extent)), by_stride_(axis.stride) {
+    assert(extent + axis.pad_begin + axis.pad_end + axis.extent() < (Index{1} << 31));
+    const int common = std::gcd(stride_, dilation_);
+    tap_step_ = stride_ / common, output_step_ = dilation_ / common;
+  }
+  LRCNN_HOST_DEVICE int kernel() const { return kernel_; }
+  /// Input position that a tap of output `out` reads.
+  LRCNN_HOST_DEVICE int position(int out, int tap) const { return out * stride_ - pad_ + tap * dilation_; }
+  LRCNN_HOST_DEVICE bool inside(int position) const { return 0 <= position && position < extent_; }
+  /// Number of taps of output `out` that lie inside the map.
+  LRCNN_HOST_DEVICE int taps_inside(int out) const {
+    int count = 0;
+    for (int tap = 0; tap < kernel_; ++tap) count += inside(position(out, tap)) ? 1 : 0;
+    return count;
+  }
+  /// An output that reads an input position, and the tap with which it does.
+  struct Reader {
+    int tap, out;
+  };
+  /// The reader of `in` with the smallest tap; tap == kernel() if there is none. Outputs may lie outside the map.
+  LRCNN_HOST_DEVICE Reader first_reader(int in) const {
+    if (dilation_ == 1) {
+      Index rest = in + pad_;
+      const auto out = static_cast<int>(by_stride_.split(rest));
+      return {rest < kernel_ ? static_cast<int>(rest) : kernel_, out};
+    }
+    for (int tap = 0; tap < kernel_; ++tap) {
+      const int scaled = in + pad_ - tap * dilation_;
+      if (scaled >= 0 && scaled % stride_ == 0) return {tap, scaled / stride_};
+    }
+    return {kernel_, 0};
+  }
+  /// Goes on to the next larger tap, and so to an output further up.
+  LRCNN_HOST_DEVICE void next(Reader& reader) const {
+    reader.tap = reader.tap + tap_step_ < kernel_ ? reader.tap + tap_step_ : kernel_;
+    reader.out -= output_step_;
+  }
+
+ private:
+  int kernel_, stride_, pad_, dilation_, extent_;
+  int tap_step_ = 1, output_step_ = 1;   // between the taps that read one position, and between their outputs
+  Divisor by_stride_;
+};
+}  // namespace lrcnn::loops

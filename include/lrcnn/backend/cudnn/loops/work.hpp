@@ -1,0 +1,135 @@
+#pragma once
+// Units of work: what one thread does, how threads find their place, and how they reach memory.
+//
+// A loop is a functor that is called with the numbers 0 ... count - 1, in any order and at the same time. Whoever runs
+// it is a Thrust execution policy: thrust::cuda::par_nosync.on(stream) on a device, thrust::cpp::par in the tests on
+// the host; nothing is allocated and nobody waits. Every element is written by one thread and every sum has a fixed
+// order, so results do not depend on the machine. Neighbouring numbers are neighbouring channels, as they lie in memory.
+#include <lrcnn/core/half.hpp>
+#include <lrcnn/core/view.hpp>
+#include <thrust/for_each.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <cassert>
+#include <cstring>
+namespace lrcnn::loops {
+/// Calls f(0) ... f(count - 1) where `exec` says.
+template <class Exec, class F>
+void for_units(const Exec& exec, Index count, const F& f) {
+  if (count > 0) thrust::for_each_n(exec, thrust::counting_iterator<Index>(0), count, f);
+}
+/// A number that many threads divide by: a multiplication and a shift instead of a division.
+/// Source:  Granlund and Montgomery, "Division by invariant integers using multiplication", PLDI 1994: with
+///          2^p >= 2^31 d and m = ceil(2^p / d), floor(a m / 2^p) = floor(a / d) for a below 2^31
+class Divisor {
+ public:
+  Divisor() = default;
+  /// Pre: value > 0.
+  explicit Divisor(Index value) : value_(value) {
+    assert(value > 0);
+    while (value < small && (small << (shift_ - 31)) < small * value) ++shift_;
+    const auto d = static_cast<std::uint64_t>(value);
+    multiplier_ = value < small ? ((std::uint64_t{1} << shift_) + d - 1) / d : 0;
+  }
+  LRCNN_HOST_DEVICE Index value() const { return value_; }
+  /// Pre: a >= 0.
+  LRCNN_HOST_DEVICE Index quotient(Index a) const {
+    if (multiplier_ != 0 && a < small)
+      return static_cast<Index>(static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) * multiplier_ >> shift_);
+    return a / value_;
+  }
+  /// Replaces a by what remains of it. Pre: a >= 0.
+  LRCNN_HOST_DEVICE Index split(Index& a) const {
+    const Index whole = quotient(a);
+    a -= whole * value_;
+    return whole;
+  }
+
+ private:
+  static constexpr Index small = Index{1} << 31;
+  Index value_ = 1;
+  std::uint64_t multiplier_ = std::uint64_t{1} << 31;   // at most 2^32 - 1; 0 for large values
+  int shift_ = 31;
+};
+/// V elements that are read or written at once, 16 bytes at a time.
+template <class T, int V>
+struct alignas(sizeof(T) * V < 16 ? sizeof(T) * V : 16) Pack {
+  T element[V];
+};
+/// Whether packs of V elements may be read at `p` and at all multiples of `steps` elements from there.
+template <int V, class T, class... Steps>
+bool takes_packs(const T* p, Steps... steps) {
+  constexpr Index bytes = alignof(Pack<T, V>);
+  return reinterpret_cast<std::uintptr_t>(p) % bytes == 0 && ((steps * static_cast<Index>(sizeof(T)) % bytes == 0) && ...);
+}
+/// An element of less than four bytes as an integer.
+template <class T>
+LRCNN_HOST_DEVICE constexpr std::uint32_t bits_of(T element) {
+  if constexpr (std::is_integral_v<T>) return element;
+  else return element.bits();
+}
+/// Copies a pack: on a device in words of 16 bytes.
+template <class T, int V>
+LRCNN_HOST_DEVICE void copy_pack(Pack<T, V>* to, const T* from) {
+#ifdef __CUDA_ARCH__
+  *to = *reinterpret_cast<const Pack<T, V>*>(from);
+#else
+  std::memcpy(static_cast<void*>(to), from, sizeof(*to));
+#endif
+}
+template <class T, int V>
+LRCNN_HOST_DEVICE void copy_pack(T* to, const Pack<T, V>* from) {
+#ifdef __CUDA_ARCH__
+  if constexpr (sizeof(T) < 4) {   // by words and an intrinsic: compilers would store two or four bytes at a time
+    constexpr int in_word = 4 / static_cast<int>(sizeof(T));
+    std::uint32_t words[V / in_word] = {};
+    for (int v = 0; v < V; ++v) words[v / in_word] |= bits_of(from->element[v]) << (v % in_word * 32 / in_word);
+    if constexpr (sizeof(words) == 16)
+      __stwb(reinterpret_cast<uint4*>(to), make_uint4(words[0], words[1], words[2], words[3]));
+    else if constexpr (sizeof(words) == 8) __stwb(reinterpret_cast<uint2*>(to), make_uint2(words[0], words[1]));
+    else __stwb(reinterpret_cast<unsigned*>(to), words[0]);
+  } else {
+    *reinterpret_cast<Pack<T, V>*>(to) = *from;
+  }
+#else
+  std::memcpy(static_cast<void*>(to), from, sizeof(*from));
+#endif
+}
+/// The first `count` of V elements, as numbers to compute with; the others are 0.
+template <class A, int V, class T>
+LRCNN_HOST_DEVICE void load(const T* from, int count, bool packs, A (&to)[V]) {
+  if (packs && count == V) {
+    Pack<T, V> pack;
+    copy_pack(&pack, from);
+    for (int v = 0; v < V; ++v) to[v] = static_cast<A>(pack.element[v]);
+  } else {
+    for (int v = 0; v < V; ++v) to[v] = v < count ? static_cast<A>(from[v]) : A(0);
+  }
+}
+/// Rounds the first `count` of V numbers to elements.
+template <class A, int V, class T>
+LRCNN_HOST_DEVICE void store(T* to, int count, bool packs, const A (&from)[V]) {
+  if (packs && count == V) {
+    Pack<T, V> pack;
+    for (int v = 0; v < V; ++v) pack.element[v] = static_cast<T>(from[v]);
+    copy_pack(to, &pack);
+  } else {
+    for (int v = 0; v < V; ++v)
+      if (v < count) to[v] = static_cast<T>(from[v]);
+  }
+}
+/// Channels that one thread takes where channels are independent: 16 bytes of them, or 32 of double.
+template <class T>
+inline constexpr int lanes = sizeof(T) == 2 ? 8 : 4;
+/// A view that is read; the element type follows from what is written.
+template <class T>
+using ReadView = View<const std::type_identity_t<T>>;
+template <class T>
+constexpr bool empty(const View<T>& view) {
+  return view.n * view.c * view.rows * view.w == 0;
+}
+/// True for the layout that these loops are for: channels last, Target::all_channels.
+template <class T>
+constexpr bool channels_last(const View<T>& view) {
+  return view.data == nullptr || view.block == view.c;
+}
+}  // namespace lrcnn::loops

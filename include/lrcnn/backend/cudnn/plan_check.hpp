@@ -1,0 +1,54 @@
+#pragma once
+// Whether a plan can be carried out on a device, which need not be there: every distinct convolution of its steps is
+// built for the device, by the function that the backend itself uses, and its workspace is known.
+#include <lrcnn/backend/cudnn.hpp>
+#include <lrcnn/exec/operands.hpp>
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
+namespace lrcnn::cudnn {
+/// The distinct convolutions of a plan's steps. Pre: plan.target == Cudnn::target.
+inline std::set<Request> requests_of(const Plan& plan, Precision precision, bool deterministic = true) {
+  std::set<Request> requests;
+  const auto list = parameters_of(plan.table);
+  auto* const somewhere = reinterpret_cast<std::byte*>(plan.target.alignment);   // shapes are asked for, nothing is read
+  for (const Step& step : plan.steps) {
+    const auto o = operands_of<float>(plan, step, list, {somewhere, reinterpret_cast<const float*>(somewhere), nullptr});
+    if (!is_convolution(o)) continue;
+    if (const Request request = request_of(o, precision, deterministic); request.served()) requests.insert(request);
+  }
+  return requests;
+}
+struct PlanCheck {
+  Index convolutions = 0;            ///< distinct ones
+  Index workspace_bytes = 0;         ///< the most that an engine takes; within the policy's Workspace
+  std::vector<std::string> faults;   ///< of those that no engine serves
+};
+/// Builds all requests, on as many threads.
+inline PlanCheck check_requests(const std::set<Request>& requests, const DescribedDevice& device, int threads = 1) {
+  const std::vector<Request> list(requests.begin(), requests.end());
+  PlanCheck result;
+  result.convolutions = static_cast<Index>(list.size());
+  std::mutex mutex;
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < list.size(); i = next++) {
+      Engine engine;
+      const Status status = list[i].workspace_bytes < 0 ? Status{"no workspace for " + to_string(list[i].problem)}
+                                                        : device.engine(engine, list[i].problem, list[i].workspace_bytes);
+      const std::lock_guard lock(mutex);
+      if (!status.good()) result.faults.push_back(status.text);
+      result.workspace_bytes = std::max(result.workspace_bytes, engine.workspace_bytes);
+    }
+  };
+  std::vector<std::jthread> others;
+  for (int t = 1; t < threads; ++t) others.emplace_back(work);
+  work();
+  others.clear();
+  return result;
+}
+inline PlanCheck check_plan_on(const Plan& plan, const DescribedDevice& device, Precision precision, int threads = 1) {
+  return check_requests(requests_of(plan, precision), device, threads);
+}
+}  // namespace lrcnn::cudnn

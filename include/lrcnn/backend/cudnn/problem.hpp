@@ -1,0 +1,93 @@
+#pragma once
+// A convolution of one slab as numbers: what a cuDNN graph is built from, cached under and reported by.
+//
+// Linear layers are convolutions too: a 1x1 kernel on a map of one row and one column. Tensors are dense NHWC, filters
+// [K][R][S][C / groups]. Top and bottom padding are the slab's own, left and right the layer's.
+#include <lrcnn/backend/concepts.hpp>
+#include <lrcnn/shape/rows.hpp>
+#include <compare>
+#include <string>
+namespace lrcnn::cudnn {
+/// How numbers are stored, and which arithmetic may be done on them. Sums are in 32-bit floating point always.
+enum class Precision : std::uint8_t {
+  fp32,   ///< 32 bits stored and multiplied
+  tf32,   ///< 32 bits stored; tensor cores may multiply with 10 bits of mantissa
+  fp16,   ///< 16 bits stored
+  bf16,   ///< 16 bits stored, with fp32's range
+};
+constexpr std::string_view precision_name(Precision p) {
+  return p == Precision::fp32 ? "fp32" : p == Precision::tf32 ? "tf32" : p == Precision::fp16 ? "fp16" : "bf16";
+}
+/// Pre:  all extents are at least 1; see serves()
+struct Problem {
+  Op op = Op::forward;             ///< forward, backward_data or backward_parameters
+  Precision precision = Precision::fp32;
+  bool bias = false;               ///< of a forward pass: added before y is written
+  bool deterministic = true;       ///< bit-identical reruns, by engines that promise them
+  Index n = 1, c = 1, h = 1, w = 1;   ///< x or dx: rows of the slab
+  Index k = 1, p = 1, q = 1;          ///< y or dy
+  Index groups = 1;
+  Pair kernel{1, 1}, stride{1, 1}, dilation{1, 1};
+  Pad pad = 0;
+  friend constexpr auto operator<=>(const Problem&, const Problem&) = default;
+};
+inline std::string to_string(const Problem& p) {
+  const auto pair = [](const Pair& v) { return std::to_string(v.h) + "x" + std::to_string(v.w); };
+  std::string text(op_name(p.op));
+  text += " " + std::string(precision_name(p.precision)) + " x " + to_string(Shape{p.n, p.c, p.h, p.w}) + " y " +
+          to_string(Shape{p.n, p.k, p.p, p.q}) + " kernel " + pair(p.kernel) + " stride " + pair(p.stride) + " dilation " +
+          pair(p.dilation) + " pad " + std::to_string(p.pad.top) + "," + std::to_string(p.pad.bottom) + "," +
+          std::to_string(p.pad.left) + "," + std::to_string(p.pad.right) + " groups " + std::to_string(p.groups);
+  return text + (p.bias ? " bias" : "") + (p.deterministic ? "" : " any engine");
+}
+/// Whether a step is one that the library carries out.
+template <class T>
+bool is_convolution(const Operands<T>& o) {
+  if (o.node == nullptr || (o.node->layer.kind != Kind::conv && o.node->layer.kind != Kind::linear)) return false;
+  return o.op == Op::forward || o.op == Op::backward_data || o.op == Op::backward_parameters;
+}
+/// The problem of a step. Pre: is_convolution(o).
+/// Post:   x or y may have no rows (a slab that lies wholly in padding): then no library is asked
+template <class T>
+Problem problem_of(const Operands<T>& o, Precision precision, bool deterministic = true) {
+  const View<const T> x = o.op == Op::backward_data ? View<const T>(o.dx) : o.x;
+  const View<const T> y = o.op == Op::forward ? View<const T>(o.y) : o.dy;
+  const Layer& layer = o.node->layer;
+  Problem p;
+  p.op = o.op;
+  p.precision = precision;
+  p.deterministic = deterministic;
+  p.bias = layer.bias && o.op == Op::forward;
+  p.n = x.n, p.c = x.c, p.h = x.rows, p.w = x.w;
+  p.k = y.c, p.p = y.rows, p.q = y.w;
+  if (layer.kind == Kind::linear) return p;
+  const Window& window = layer.window;
+  const RowPads pads = pad_rows(row_axis(window), y.range(), x.range());
+  p.groups = layer.groups;
+  p.kernel = window.kernel, p.stride = window.stride, p.dilation = window.dilation;
+  p.pad = {pads.top, pads.bottom, window.pad.left, window.pad.right};
+  return p;
+}
+/// A problem, and the workspace that its step leaves to the library.
+struct Request {
+  Problem problem{};
+  Index workspace_bytes = 0;
+  /// False for a slab that lies wholly in padding: then no library is asked.
+  bool served() const { return problem.h > 0 && problem.p > 0; }
+  friend auto operator<=>(const Request&, const Request&) = default;
+};
+/// Elements of a filter, or of a linear layer's weights.
+inline Index filter_elements(const Node& node) { return parameter_shapes(node.layer, node.in).item[0].count(); }
+/// Bytes at the start of the workspace that a step needs beside the library's: a linear layer's gradient before it is
+/// added. (Convolutions have a buffer of the plan for that.)
+template <class T>
+Index reserved_bytes(const Operands<T>& o) {
+  if (o.node->layer.kind != Kind::linear || o.op != Op::backward_parameters || !o.accumulate) return 0;
+  return round_up(filter_elements(*o.node) * Index{sizeof(T)}, 256);
+}
+/// What a step asks of the library. Pre: is_convolution(o).
+template <class T>
+Request request_of(const Operands<T>& o, Precision precision, bool deterministic = true) {
+  return {problem_of(o, precision, deterministic), o.workspace_bytes - reserved_bytes(o)};
+}
+}  // namespace lrcnn::cudnn

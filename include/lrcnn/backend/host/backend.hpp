@@ -1,0 +1,67 @@
+#pragma once
+// What all backends have in common whose memory is the host's: a base class of theirs.
+//
+// It answers everything that the executor and the trainer ask of a backend beside steps: memory, the rows of a batch,
+// the loss, the update. A device's backend answers the same questions in its own memory.
+#include <lrcnn/backend/concepts.hpp>
+#include <lrcnn/backend/update.hpp>
+#include <lrcnn/core/memory.hpp>
+#include <cmath>
+#include <cstring>
+#include <vector>
+namespace lrcnn {
+template <class T>
+class HostBackend {
+ public:
+  using element = T;
+  using Memory = Arena;
+  template <class E>
+  using Buffer = std::vector<E>;
+  static constexpr bool on_host = true;
+  /// Threads that the backend may use, at least one.
+  int threads() const { return threads_; }
+  /// Memory for a plan's arena. Errors: PlanError naming `who` if there is not enough.
+  Memory allocate(Index bytes, const std::string& who) const { return Arena(bytes, who); }
+  /// Elements that are zero.
+  template <class E>
+  Buffer<E> buffer(Index count) const { return std::vector<E>(static_cast<std::size_t>(count), E{0}); }
+  template <class E>
+  void write(E* to, std::span<const E> from) const { std::copy(from.begin(), from.end(), to); }
+  template <class E>
+  void read(std::span<E> to, const E* from) const { std::copy_n(from, to.size(), to.begin()); }
+  /// Rows of the source into a slab. Padded channels are part of its storage, and the memory may have held anything.
+  void load(const RowSource<T>& source, Index first_image, const View<T>& y) const {
+    if (y.c % y.block != 0)
+      for (Index i = 0; i < y.n; ++i)
+        for (Index row = y.row0; row < y.row0 + y.rows; ++row)
+          std::memset(y.row(i, y.blocks() - 1, row), 0, static_cast<std::size_t>(y.stride_row()) * sizeof(T));
+    source.read(first_image, y);
+  }
+  /// Whether every stored element is finite.
+  bool finite(const View<const T>& v) const {
+    for (Index i = 0; i < v.n; ++i)
+      for (Index b = 0; b < v.blocks(); ++b)
+        for (Index row = v.row0; row < v.row0 + v.rows; ++row)
+          for (const T* e = v.row(i, b, row); e != v.row(i, b, row) + v.stride_row(); ++e)
+            if (!std::isfinite(static_cast<double>(*e))) return false;
+    return true;
+  }
+  void start() const {}
+  template <class L>
+  void loss(const L& loss, const View<const T>& logits, std::span<const std::int32_t> labels, const View<T>& dx, double scale,
+            LossResult& result) const {
+    loss(logits, labels, dx, scale, result);
+  }
+  void finish(LossResult&) const {}
+  template <class Update>
+  void update(const Update& update, T* w, const T* g, T* s0, T* s1, Index count) const {
+    host::update_elements(update, w, g, s0, s1, count, threads_);
+  }
+
+ protected:
+  explicit HostBackend(int threads) : threads_(std::max(threads, 1)) {}
+
+ private:
+  int threads_;
+};
+}  // namespace lrcnn

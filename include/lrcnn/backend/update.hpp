@@ -1,0 +1,61 @@
+#pragma once
+// The arithmetic of an update, written once.
+//
+// Each functor updates one element of the parameters from its gradient and its states, for any element type, on the
+// host and on a device; a backend brings the loop. train/optimizer.hpp makes them from an optimizer's settings.
+#include <lrcnn/core/host_device.hpp>
+#include <lrcnn/core/types.hpp>
+#include <cmath>
+namespace lrcnn {
+/// One element without momentum.
+template <class T>
+struct SgdUpdate {
+  static constexpr int states = 0;
+  T lr, weight_decay, gradient_scale;
+  LRCNN_HOST_DEVICE void operator()(T& w, T g) const { w -= lr * (gradient_scale * g + weight_decay * w); }
+};
+/// One element with momentum v.
+template <class T>
+struct MomentumUpdate {
+  static constexpr int states = 1;
+  T lr, momentum, weight_decay, gradient_scale;
+  bool nesterov;
+  LRCNN_HOST_DEVICE void operator()(T& w, T g, T& v) const {
+    g = gradient_scale * g + weight_decay * w;
+    v = momentum * v + g;
+    w -= lr * (nesterov ? g + momentum * v : v);
+  }
+};
+/// One element with first moment m and second moment v.
+template <class T>
+struct AdamWUpdate {
+  static constexpr int states = 2;
+  T keep;            ///< 1 - lr * weight_decay
+  T one_minus_beta1, beta2, one_minus_beta2, epsilon, gradient_scale;
+  T step_size;       ///< lr / (1 - beta1^t)
+  T root_scale;      ///< 1 / sqrt(1 - beta2^t)
+  LRCNN_HOST_DEVICE void operator()(T& w, T g, T& m, T& v) const {
+    using std::sqrt;
+    g = gradient_scale * g;
+    m += one_minus_beta1 * (g - m);
+    v = beta2 * v + one_minus_beta2 * g * g;
+    w = keep * w - step_size * (m / (sqrt(v) * root_scale + epsilon));
+  }
+};
+namespace host {
+/// Applies an element's update to `count` elements of contiguous buffers that do not overlap.
+/// s0 and s1 are the first two states; null where the update has none. Elements are independent of each other.
+template <class Update, class T>
+void update_elements(const Update& update, T* w, const T* g, T* s0, T* s1, Index count,
+                     [[maybe_unused]] int threads) {
+#ifdef _OPENMP
+#pragma omp parallel for simd schedule(static) num_threads(threads > 1 ? threads : 1) if (threads > 1)
+#endif
+  for (Index i = 0; i < count; ++i) {
+    if constexpr (Update::states == 0) update(w[i], g[i]);
+    else if constexpr (Update::states == 1) update(w[i], g[i], s0[i]);
+    else update(w[i], g[i], s0[i], s1[i]);
+  }
+}
+}  // namespace host
+}  // namespace lrcnn

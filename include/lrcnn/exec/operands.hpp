@@ -1,0 +1,72 @@
+#pragma once
+// From a step's Refs to views of memory: which is all that a backend sees of a plan.
+//
+// Memory may be a device's: nothing here reads or writes it. With a null arena the views have shapes and no memory,
+// which is enough to ask what a backend would do.
+#include <lrcnn/backend/concepts.hpp>
+#include <lrcnn/plan/plan.hpp>
+namespace lrcnn {
+/// Where a plan's buffers and its network's parameters are.
+template <class T>
+struct Bases {
+  std::byte* arena = nullptr;
+  const T* parameters = nullptr;   ///< the flat buffer (network/parameters.hpp)
+  T* gradients = nullptr;          ///< likewise; null without training
+};
+namespace detail {
+template <class E>
+View<E> piece(View<E> all, const Ref& ref) {
+  all.data += (ref.images.begin - ref.held_images.begin) * all.stride_n;
+  all.n = ref.images.size();
+  return all.slice(ref.rows);
+}
+template <class E>
+E* at_buffer(const Plan& plan, std::byte* arena, Index buffer, Index offset = 0) {
+  return reinterpret_cast<E*>(arena + plan.buffers[static_cast<std::size_t>(buffer)].offset + offset);
+}
+}  // namespace detail
+/// The piece of a tensor that a Ref names; an empty view for none.
+template <class T>
+View<T> view_of(const Plan& plan, const Ref& ref, std::byte* arena) {
+  if (!ref) return {};
+  const Shape& shape = plan.table.shape(ref.tensor);
+  return detail::piece(dense_view(detail::at_buffer<T>(plan, arena, ref.buffer, ref.offset), ref.held_images.size(), shape.c,
+                                  ref.held_rows, shape.w, plan.target.block(shape.c)), ref);
+}
+/// The saved state that a Ref names, in the layout of saved_view().
+inline View<std::uint8_t> saved_view_of(const Plan& plan, const Ref& ref, std::byte* arena) {
+  if (!ref) return {};
+  const Node& node = plan.table.node(ref.tensor - 1);
+  return detail::piece(saved_view(detail::at_buffer<std::uint8_t>(plan, arena, ref.buffer, ref.offset), node.layer,
+                                  ref.held_images.size(), node.out.c, ref.held_rows, node.out.w, plan.target.block(node.out.c)), ref);
+}
+/// The operands of a step. `list` is parameters_of(plan.table).
+template <class T>
+Operands<T> operands_of(const Plan& plan, const Step& step, const std::vector<Parameter>& list, const Bases<T>& at) {
+  Operands<T> o;
+  o.op = step.op;
+  o.accumulate = step.accumulate;
+  o.arithmetic = step.arithmetic;
+  o.x = view_of<T>(plan, step.x, at.arena);
+  o.y = view_of<T>(plan, step.y, at.arena);
+  o.dy = view_of<T>(plan, step.dy, at.arena);
+  o.dx = view_of<T>(plan, step.dx, at.arena);
+  o.saved = saved_view_of(plan, step.saved, at.arena);
+  if (step.packed >= 0) o.packed = detail::at_buffer<T>(plan, at.arena, step.packed);
+  if (step.scratch >= 0) o.scratch = detail::at_buffer<T>(plan, at.arena, step.scratch);
+  if (step.workspace >= 0) {
+    o.workspace = detail::at_buffer<std::byte>(plan, at.arena, step.workspace);
+    o.workspace_bytes = plan.buffers[static_cast<std::size_t>(step.workspace)].bytes;
+  }
+  if (step.layer < 0) return o;
+  o.node = &plan.table.node(step.layer);
+  std::size_t p = 0;
+  for (const Parameter& parameter : list) {
+    if (parameter.layer != step.layer) continue;
+    o.parameters[p] = at.parameters + parameter.offset;
+    o.d_parameters[p] = at.gradients ? at.gradients + parameter.offset : nullptr;
+    ++p;
+  }
+  return o;
+}
+}  // namespace lrcnn

@@ -1,0 +1,17 @@
+#pragma once
+// What a plan may be asked for, and what it gives its caller.
+#include <lrcnn/plan/step.hpp>
+namespace lrcnn {
+/// What a plan is made for.
+struct PlanOptions {
+  bool training = true;         ///< false: forward pass and loss only
+  bool input_gradient = false;  ///< the gradient of the network's input too, in full
+  friend constexpr bool operator==(const PlanOptions&, const PlanOptions&) = default;
+};
+/// Buffers that the caller of a plan reads when a step is done.
+struct PlanResults {
+  Ref output{};           ///< the network's output (logits), whole batch
+  Ref input_gradient{};   ///< empty unless asked for
+  friend constexpr bool operator==(const PlanResults&, const PlanResults&) = default;
+};
+}  // namespace lrcnn

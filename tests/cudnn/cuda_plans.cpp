@@ -1,0 +1,86 @@
+// Plans that were made here run on a device that is not here: every distinct convolution of every slab of the shipped
+// networks, under many policies and in each precision, has an engine within the workspace that its plan gives it.
+#include <lrcnn/backend/cudnn/plan_check.hpp>
+#include <lrcnn/lrcnn.hpp>
+#include <doctest/doctest.h>
+#include <fstream>
+#include <sstream>
+using namespace lrcnn;
+using namespace lrcnn::cudnn;
+namespace {
+std::shared_ptr<const DescribedDevice> h200() {
+  std::ifstream file(LRCNN_SOURCE_DIR "/docs/devices/h200.json");
+  std::stringstream text;
+  text << file.rdbuf();
+  return describe_device(text.str());
+}
+struct Shipped {
+  std::string name;
+  std::span<const Layer> layers;
+  Input input;
+};
+using W = Workspace<64_MiB>;
+}  // namespace
+TEST_CASE("every convolution of the shipped networks' slabs has an engine on an H200") {
+  const auto device = h200();
+  CHECK(device->info().name == "NVIDIA H200");
+  CHECK(device->info().compute_capability == 90);
+  const std::vector<Shipped> networks{
+      {"vgg11", Vgg11<>::layers, {16, 3, 224, 224}}, {"vgg13", Vgg13<>::layers, {2, 3, 512, 512}},
+      {"vgg16", Vgg16<>::layers, {8, 3, 224, 224}},  {"vgg16", Vgg16<>::layers, {1, 3, 1024, 1024}},
+      {"vgg16", Vgg16<>::layers, {1, 3, 4096, 4096}}, {"vgg19", Vgg19<>::layers, {3, 3, 640, 480}},
+      {"lenet", LeNet<>::layers, {64, 1, 28, 28}},   {"smallnet", SmallNet<>::layers, {128, 1, 28, 28}}};
+  const std::vector<PolicySpec> policies{
+      Policy<Column, W>::value,
+      Policy<Images<1>, W>::value,
+      Policy<Share<8>, CheckpointAtPools, RecomputeAll, W>::value,
+      Policy<Overlap<8>, CheckpointAtPools, RecomputeAll, W>::value,
+      Policy<Share<3, 5>, CheckpointAtPools, RecomputeCheap, W>::value,
+      Policy<Overlap<7>, CheckpointEvery<4>, RecomputeAll, W>::value,
+      Policy<Stages<Overlap<16>, Overlap<8>, Share<4>, Column>, CheckpointAtPools, RecomputeAll, W>::value,
+      Policy<Stages<ByImages<1, Overlap<5>>, Overlap<3>, Column>, CheckpointAtPools, RecomputeAll, W>::value};
+  Index all = 0;
+  for (const Precision precision : {Precision::fp32, Precision::tf32}) {
+    std::set<Request> requests;
+    for (const Shipped& network : networks)
+      for (const PolicySpec& policy : policies) {
+        const Table table = make_table(network.layers, network.input);
+        std::optional<Plan> plan;
+        try {
+          plan = make_plan(table, policy, Cudnn::target);
+        } catch (const PlanError&) {   // a small network has fewer rows than the policy wants slabs
+          CHECK(network.input.h <= 32);
+          continue;
+        }
+        requests.merge(requests_of(*plan, precision));
+        if (precision == Precision::fp32)
+          MESSAGE(network.name, " ", to_string(network.input), " ", to_string(policy), ": peak ", format_bytes(plan->peak_bytes()));
+      }
+    const PlanCheck check = check_requests(requests, *device, 2);
+    MESSAGE(check.convolutions, " distinct convolutions in ", precision_name(precision), "; the largest workspace ",
+            format_bytes(check.workspace_bytes));
+    CHECK((check.faults.empty() ? "" : check.faults[0]) == "");
+    CHECK(check.workspace_bytes <= 64_MiB);
+    all += check.convolutions;
+  }
+  CHECK(all >= 2000);
+}
+TEST_CASE("a plan that no engine serves says which convolution") {
+  const auto device = h200();
+  const Request hopeless{.problem = {.op = Op::forward, .n = 8, .c = 64, .h = 34, .w = 224, .k = 64, .p = 99, .q = 224, .kernel = 3, .pad = 1},
+                         .workspace_bytes = 1_MiB};
+  const PlanCheck check = check_requests({hopeless}, *device);
+  REQUIRE(check.faults.size() == 1);
+  CHECK(check.faults[0].find("cuDNN on forward fp32 x 8x64x34x224 y 8x64x99x224 kernel 3x3") == 0);
+  CHECK(check.faults[0].find('\n') == std::string::npos);
+}
+TEST_CASE("a description that is none is refused") {
+  CHECK_THROWS_AS(describe_device("{}"), BackendError);
+  CHECK_THROWS_AS(describe_device(""), BackendError);
+}
+TEST_CASE("without a device the backend says why") {
+  if (device_problem().empty()) return;   // there is one
+  CHECK_THROWS_WITH_AS(Cudnn(), doctest::Contains("the cuDNN backend runs on one CUDA device; choose another device, install a newer "
+                                                  "driver or cuDNN, or use a CPU backend"), BackendError);
+  CHECK_THROWS_AS(device_description(), BackendError);
+}

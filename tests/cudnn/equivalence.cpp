@@ -1,0 +1,89 @@
+// The CUDA backend on a pretended device: it gives what the reference gives, by any policy, and row by row what it gives
+// layer by layer; and it does so without waiting within a step.
+#include "cudnn/device_run.hpp"
+#include "cudnn/host_library.hpp"
+#include "exec/coverage.hpp"
+#include "exec/declared.hpp"
+#include "support/run_network.hpp"
+#include <lrcnn/lrcnn.hpp>
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+std::shared_ptr<cudnn::Library> cudnn::open_library(const DeviceOptions&) { return std::make_shared<HostLibrary>(); }
+std::string cudnn::device_problem() { return ""; }
+static_assert(Backend<Cudnn>);
+static_assert(Backend<CudnnTf32>);
+namespace {
+Outcome<float> run_on_device(const Problem<float>& problem, const PolicySpec& policy, const std::shared_ptr<HostLibrary>& library) {
+  Cudnn backend(library);
+  DeviceRun run(problem, policy, backend);
+  struct Waits {
+    HostLibrary& library;
+    Index count = library.waits;
+    void before(const Plan&, Index) { CHECK(library.waits == count); }   // no step waits
+    void after(const Plan&, Index) {}
+  };
+  return run(Waits{*library});
+}
+}  // namespace
+TEST_CASE("the CUDA backend gives what the reference gives, row by row and layer by layer") {
+  Index cases = 0;
+  double against_rows = 0, against_reference = 0;
+  for (std::uint64_t seed = 0; seed < 12; ++seed)
+    for (std::size_t f = 0; f < feature_count; ++f) {
+      if (std::string_view(features[f]) == "blur" || std::string_view(features[f]) == "softplus" || std::string_view(features[f]) == "tanh")
+        continue;
+      Dice dice(9000 + seed * 100 + f);
+      const RandomNetwork net = network_with(dice, features[f], false);
+      if (std::any_of(net.layers.begin(), net.layers.end(), [](const Layer& y) { return y.kind == Kind::custom; })) continue;
+      const Problem<float> problem(net.layers, net.input, seed);
+      const auto library = std::make_shared<HostLibrary>();
+      PolicySpec column;
+      column.workspace_bytes = 100'000;
+      const Outcome<float> whole = run_on_device(problem, column, library);
+      Reference<float, Target::all_channels> reference;
+      against_reference = std::max(against_reference, worst_difference(problem, whole, run_once(problem, column, reference)));
+      for (int i = 0; i < 3; ++i) {
+        PolicySpec policy = policy_with(dice, parts[static_cast<std::size_t>(dice.upto(0, part_count - 1))], net, Cudnn::target);
+        policy.workspace_bytes = 100'000;
+        INFO("feature ", std::string(features[f]), " ", to_string(policy));
+        try {
+          static_cast<void>(make_plan(problem.table, policy, Cudnn::target));
+        } catch (const PlanError&) {
+          continue;
+        }
+        const Outcome<float> rows = run_on_device(problem, policy, library);
+        const double difference = worst_difference(problem, rows, whole);
+        CHECK(difference <= 1e-5);
+        against_rows = std::max(against_rows, difference);
+        ++cases;
+      }
+      CHECK(library->used == 0);   // all memory has been given back
+    }
+  MESSAGE(cases, " cases; worst difference of rows to column ", against_rows, ", to the reference ", against_reference);
+  CHECK(against_reference <= 1e-5);
+  CHECK(cases > 400);
+}
+TEST_CASE("no step on the pretended device goes where it has not declared to go") {
+  Index steps = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Dice dice(9700 + seed);
+    const RandomNetwork net = network_with(dice, features[seed % 25], false);
+    if (std::any_of(net.layers.begin(), net.layers.end(), [](const Layer& y) { return y.kind == Kind::custom; })) continue;
+    const Problem<float> problem(net.layers, net.input, seed);
+    PolicySpec policy = Policy<Share<2>, Images<2>, CheckpointEvery<3>, RecomputeAll>::value;
+    policy.workspace_bytes = 100'000;
+    Cudnn backend(std::make_shared<HostLibrary>());
+    try {
+      DeviceRun run(problem, policy, backend);
+      Guard guard(run.executor().plan(), backend, run.executor().arena());
+      const Outcome<float> free = run();
+      run.poison();
+      CHECK(worst_difference(problem, run(guard), free) == 0);
+      CHECK(guard.problem() == "");
+      steps += static_cast<Index>(run.executor().plan().steps.size());
+    } catch (const PlanError&) {   // rows too few to be cut
+    }
+  }
+  CHECK(steps > 300);
+}

@@ -1,0 +1,144 @@
+// What the CUDA backend says when the device or its libraries refuse, with the fault put in behind the thin call layer;
+// and that the parameters can still be read after each of them.
+#include "cudnn/host_library.hpp"
+#include "exec/user_layers.hpp"
+#include <lrcnn/lrcnn.hpp>
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+using Net = LeNet<10>;
+const Input input{4, 1, 28, 28};
+struct Noise {
+  std::vector<float> pixels;
+  std::vector<std::int32_t> labels;
+  Noise() : pixels(static_cast<std::size_t>(input.count())), labels(static_cast<std::size_t>(input.n)) {
+    const Random random(7);
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(random.normal(i));
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i % 10);
+  }
+  MemorySource<float> source() const { return {pixels.data(), input}; }
+};
+template <class F>
+std::string text_of(F f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+/// A loss that the backend does not know: cross entropy, three times.
+struct Scaled {
+  static constexpr std::string_view name = "scaled";
+  template <class T>
+  void operator()(const View<const T>& logits, std::span<const std::int32_t> labels, const View<T>& dx, double scale,
+                  LossResult& result) const {
+    LossResult once;
+    SoftmaxCrossEntropy{}(logits, labels, dx, 3 * scale, once);
+    result.sum += 3 * once.sum, result.correct += once.correct, result.count += once.count;
+  }
+};
+using Rows = Policy<Share<4>, CheckpointAtPools, RecomputeAll, Workspace<1_MiB>>;
+}  // namespace
+TEST_CASE("each call that fails ends the step with an error that says what failed, and parameters remain readable") {
+  const Noise batch;
+  Index failed = 0, last = 0;
+  for (Index k = 0;; ++k) {
+    const auto library = std::make_shared<HostLibrary>();
+    BasicTrainer<Cudnn> trainer(Net::layers, Rows::value, input, Sgd{.lr = 0.01, .momentum = 0.9}, {}, {}, Cudnn(library));
+    trainer.step(batch.source(), batch.labels);
+    const std::vector<float> before = trainer.read_parameters();
+    library->fail_at = library->calls + k;
+    library->failure = "CUDA_ERROR_ASSUMED: the device has gone";
+    const std::string text = text_of([&] { trainer.step(batch.source(), batch.labels); });
+    if (library->calls <= library->fail_at) break;   // no call was the k-th: all have had their turn
+    INFO("call ", k, ": ", text);
+    CHECK(text.starts_with("lrcnn: "));
+    CHECK(contains(text, " failed: CUDA_ERROR_ASSUMED: the device has gone; "));
+    CHECK(contains(text, "parameters read before this step are still good"));
+    CHECK(trainer.read_parameters().size() == before.size());
+    trainer.write_parameters(before);
+    CHECK(std::isfinite(trainer.step(batch.source(), batch.labels).loss));   // the device has come back: training goes on
+    ++failed;
+    last = k;
+  }
+  CHECK(failed == last + 1);
+  CHECK(failed > 100);
+}
+TEST_CASE("a step that failed leaves nothing in the next one's loss") {
+  const Noise batch;
+  const auto library = std::make_shared<HostLibrary>(), sound = std::make_shared<HostLibrary>();
+  BasicTrainer<Cudnn> one(Net::layers, Rows::value, input, Sgd{}, {}, {}, Cudnn(library));
+  BasicTrainer<Cudnn> other(Net::layers, Rows::value, input, Sgd{}, {}, {}, Cudnn(sound));
+  const double want = other.gradients_of(batch.source(), batch.labels).mean();
+  const Index begun = library->calls;
+  CHECK(one.gradients_of(batch.source(), batch.labels).mean() == want);
+  library->fail_at = 2 * library->calls - begun - 2;   // behind the loss
+  CHECK(text_of([&] { one.gradients_of(batch.source(), batch.labels); }) != "");
+  CHECK(one.gradients_of(batch.source(), batch.labels).mean() == want);
+}
+TEST_CASE("a plan that the device has no memory for is refused before the first step, with the figures") {
+  const auto library = std::make_shared<HostLibrary>();
+  library->capacity = 2'000'000;
+  const std::string text = text_of([&] {
+    BasicTrainer<Cudnn>(Net::layers, Rows::value, {64, 1, 28, 28}, Sgd{}, {}, {}, Cudnn(library));
+  });
+  CHECK(contains(text, "lrcnn: the plan of Policy<Share<4>, CheckpointAtPools, RecomputeAll, DirectConv, Workspace<1048576>> on input "
+                       "64x1x28x28 needs "));
+  CHECK(contains(text, " of the memory of pretended device, where "));
+  CHECK(contains(text, " of 2.0 MB are free (out of memory); a plan's memory is taken at once, before the first step; use more slabs"));
+  CHECK(library->used == 0);
+}
+TEST_CASE("a convolution without an engine is an error that names layer, slab, precision and what to change") {
+  const auto library = std::make_shared<HostLibrary>();
+  const auto trainer = [&](const PolicySpec& policy) {
+    BasicTrainer<CudnnTf32>(Net::layers, policy, input, Sgd{}, {}, {}, CudnnTf32(library));
+  };
+  const std::string text = text_of([&] { trainer(Policy<Overlap<2>, Workspace<0>>::value); });
+  CHECK(contains(text, "lrcnn: layer 'conv1' (conv to 16 channels, kernel 5x5"));
+  CHECK(contains(text, "), rows 0.."));
+  CHECK(contains(text, ", forward in tf32: no engine within 0 bytes of workspace (needs 16 bytes of workspace); every convolution of a plan "
+                       "needs one; give the policy a larger Workspace, or other slabs"));
+  CHECK(library->used == 0);
+}
+TEST_CASE("a layer of the program's own is refused by name") {
+  const std::vector<Layer> layers{Tanh::layer(), {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 3}};
+  const auto library = std::make_shared<HostLibrary>();
+  const std::string text = text_of([&] { BasicTrainer<Cudnn>(layers, PolicySpec{}, {1, 2, 4, 4}, Sgd{}, {}, {}, Cudnn(library)); });
+  CHECK(contains(text, "is a layer of the program's own, and has no function for a GPU; its functions work on the host's memory; train it "
+                       "on a CPU backend"));
+}
+TEST_CASE("a loss that is not finite names the layer, and nothing is updated") {
+  Noise batch;
+  const auto library = std::make_shared<HostLibrary>();
+  BasicTrainer<Cudnn> trainer(Net::layers, Rows::value, input, AdamW{}, {}, {}, Cudnn(library));
+  const auto before = trainer.read_parameters();
+  batch.pixels[1000] = INFINITY;
+  const std::string text = text_of([&] { trainer.step(batch.source(), batch.labels); });
+  CHECK(contains(text, "lrcnn: in step 1 the loss is not a number; the first values that are not finite come from the input, images 0..3, rows"));
+  CHECK(trainer.read_parameters() == before);
+}
+TEST_CASE("training on the pretended device: rows and columns agree, a file saved by one backend goes on, another loss works") {
+  const Noise batch;
+  const auto library = std::make_shared<HostLibrary>();
+  BasicTrainer<Cudnn> rows(Net::layers, Rows::value, input, AdamW{.lr = 0.003}, {.seed = 3}, {}, Cudnn(library));
+  BasicTrainer<Reference<float>> reference(Net::layers, PolicySpec{}, input, AdamW{.lr = 0.003}, {.seed = 3});
+  for (int i = 0; i < 5; ++i) {
+    const StepReport a = rows.step(batch.source(), batch.labels), b = reference.step(batch.source(), batch.labels);
+    CHECK(std::abs(a.loss - b.loss) <= 1e-4 * b.loss);
+    CHECK(a.accuracy == b.accuracy);
+  }
+  const auto file = std::filesystem::temp_directory_path() / "lrcnn_cudnn_test.lrcnn";
+  rows.save(file);
+  BasicTrainer<Reference<float>> next(Net::layers, PolicySpec{}, input, AdamW{.lr = 0.003});
+  next.load(file);
+  BasicTrainer<Cudnn> again(Net::layers, PolicySpec{}, input, AdamW{.lr = 0.003}, {}, {}, Cudnn(library));
+  again.load(file);
+  CHECK(std::abs(next.step(batch.source(), batch.labels).loss - again.step(batch.source(), batch.labels).loss) <= 1e-4);
+  std::filesystem::remove(file);
+  BasicTrainer<Cudnn, Scaled> scaled(Net::layers, Rows::value, input, Sgd{}, {.seed = 3}, {}, Cudnn(library));
+  BasicTrainer<Reference<float>, Scaled> plain(Net::layers, PolicySpec{}, input, Sgd{}, {.seed = 3});
+  CHECK(std::abs(scaled.step(batch.source(), batch.labels).loss - plain.step(batch.source(), batch.labels).loss) <= 1e-4);
+}

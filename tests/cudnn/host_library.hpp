@@ -1,0 +1,256 @@
+#pragma once
+// The thin call layer in the host's memory: the CUDA backend runs on it where there is no GPU.
+//
+// It is as awkward as a device may be. Work is queued and done only when somebody waits, so that a buffer reused too
+// early shows; memory that is given must be the "device's", or the "host's", as the call says; memory is poisoned when
+// it is taken; and any call can be made to fail. Convolutions are plain loops over the numbers of a Problem, written
+// independently of the host's.
+#include <lrcnn/backend/cudnn.hpp>
+#include <lrcnn/backend/host/run.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <vector>
+namespace lrcnn::testing {
+class HostLibrary final : public cudnn::Library {
+ public:
+  using Status = cudnn::Status;
+  Index capacity = 1'000'000'000;       ///< bytes of the device's memory
+  Index fail_at = -1;                   ///< number of the call that fails
+  std::string failure = "the test says no";
+  Index calls = 0, waits = 0, built = 0, used = 0, most_used = 0;
+  ~HostLibrary() override {
+    for (auto& [memory, bytes] : device_) std::free(memory);
+    for (auto& piece : staging_) std::free(piece.memory);
+  }
+  Status info(cudnn::DeviceInfo& info) override {
+    info = {"pretended device", 90, capacity - used, capacity, 91900};
+    return {};
+  }
+  Status allocate(void*& memory, Index bytes) override {
+    if (const Status s = called(); !s.good()) return s;
+    if (used + bytes > capacity) return {"out of memory"};
+    memory = std::aligned_alloc(256, static_cast<std::size_t>(round_up(bytes, 256)));
+    std::memset(memory, 0xff, static_cast<std::size_t>(bytes));   // floats that are not numbers
+    device_[static_cast<std::byte*>(memory)] = bytes;
+    used += bytes;
+    most_used = std::max(most_used, used);
+    return {};
+  }
+  void release(void* memory) noexcept override {
+    static_cast<void>(flush());
+    used -= device_[static_cast<std::byte*>(memory)];
+    device_.erase(static_cast<std::byte*>(memory));
+    std::free(memory);
+  }
+  Status staging(void*& memory, Index bytes) override {
+    if (const Status s = called(); !s.good()) return s;
+    Staging& piece = staging_[next_++ % staging_.size()];
+    if (piece.sent) {
+      if (const Status s = flush(); !s.good()) return s;
+    }
+    std::free(piece.memory);
+    piece = {std::malloc(static_cast<std::size_t>(bytes)), false};
+    std::memset(piece.memory, 0xff, static_cast<std::size_t>(bytes));
+    memory = piece.memory;
+    return {};
+  }
+  Status send(void* to, Index to_pitch, const void* from, Index from_pitch, Index bytes, Index rows) override {
+    for (Staging& piece : staging_) piece.sent = piece.sent || piece.memory == from;
+    return later([=, this] {
+      for (Index i = 0; i < rows; ++i)
+        std::memcpy(on_device(static_cast<std::byte*>(to) + i * to_pitch, bytes), static_cast<const std::byte*>(from) + i * from_pitch,
+                    static_cast<std::size_t>(bytes));
+    });
+  }
+  Status write(void* to, const void* from, Index bytes) override {
+    if (const Status s = wait(); !s.good()) return s;
+    std::memcpy(on_device(to, bytes), on_host(from), static_cast<std::size_t>(bytes));
+    return {};
+  }
+  Status read(void* to, const void* from, Index bytes) override {
+    if (const Status s = wait(); !s.good()) return s;
+    std::memcpy(on_host(to), on_device(from, bytes), static_cast<std::size_t>(bytes));
+    return {};
+  }
+  Status zero(void* memory, Index bytes) override {
+    return later([=, this] { std::memset(on_device(memory, bytes), 0, static_cast<std::size_t>(bytes)); });
+  }
+  Status wait() override {
+    ++waits;
+    if (const Status s = called(); !s.good()) return s;
+    return flush();
+  }
+  Status convolution(std::unique_ptr<cudnn::Convolution>& made, const cudnn::Problem& p, Index workspace) override {
+    if (const Status s = called(); !s.good()) return s;
+    if (workspace < 16) return {"needs 16 bytes of workspace"};
+    ++built;
+    made = std::make_unique<Loops>(*this, p);
+    return {};
+  }
+  Status run(const Operands<float>& o) override {
+    return later([o, this] {
+      for (const View<const float>& v : {o.x, View<const float>(o.y), o.dy, View<const float>(o.dx)}) check_view(v);
+      host::run(o, 1);
+    });
+  }
+  Status add_bias(const View<float>& y, const float* bias) override {
+    return later([=, this] {
+      check_view(View<const float>(y));
+      each(y, [&](float& v, Index c) { v += on_device(bias, y.c)[c]; });
+    });
+  }
+  Index bias_gradient_bytes(const View<const float>& dy) const override { return dy.c * Index{sizeof(float)}; }
+  Status bias_gradient(const View<const float>& dy, float* db, bool accumulate, std::byte* workspace) override {
+    return later([=, this] {
+      check_view(dy);
+      std::memset(on_device(workspace, bias_gradient_bytes(dy)), 0xff, static_cast<std::size_t>(bias_gradient_bytes(dy)));
+      std::vector<double> sum(static_cast<std::size_t>(dy.c), 0.0);
+      each(dy, [&](const float& v, Index c) { sum[static_cast<std::size_t>(c)] += static_cast<double>(v); });
+      for (Index c = 0; c < dy.c; ++c) {
+        float& to = on_device(db, dy.c)[c];
+        to = static_cast<float>((accumulate ? static_cast<double>(to) : 0.0) + sum[static_cast<std::size_t>(c)]);
+      }
+    });
+  }
+  Status pack_filter(const float* canonical, float* packed, const Node& node) override {
+    const ParameterShape shape = parameter_shapes(node.layer, node.in).item[0];
+    return later([=, this, c = shape.extents[1], rs = shape.extents[2] * shape.extents[3], count = shape.count()] {
+      for (Index i = 0; i < count; ++i) on_device(packed, count)[place(i, c, rs)] = on_device(canonical, count)[i];
+    });
+  }
+  Status unpack_filter(const float* packed, float* canonical, const Node& node, bool accumulate) override {
+    const ParameterShape shape = parameter_shapes(node.layer, node.in).item[0];
+    return later([=, this, c = shape.extents[1], rs = shape.extents[2] * shape.extents[3], count = shape.count()] {
+      for (Index i = 0; i < count; ++i) {
+        float& to = on_device(canonical, count)[i];
+        to = (accumulate ? to : 0) + on_device(packed, count)[place(i, c, rs)];
+      }
+    });
+  }
+  Status cross_entropy(const View<const float>& logits, const std::int32_t* labels, const View<float>& dx, double scale) override {
+    const std::vector<std::int32_t> copy(on_host(labels), labels + logits.n);   // the caller's may be gone when the work is done
+    return later([=, this] {
+      check_view(logits);
+      SoftmaxCrossEntropy{}(logits, copy, dx, scale, sums_);
+    });
+  }
+  Status fetch(LossResult& sums) override {
+    if (const Status s = wait(); !s.good()) return s;
+    sums = std::exchange(sums_, {});
+    return {};
+  }
+  Status finite(const View<const float>& view, bool& result) override {
+    if (const Status s = wait(); !s.good()) return s;
+    result = true;
+    each(view, [&](const float& v, Index) { result = result && std::isfinite(v); });
+    return {};
+  }
+  Status update(const SgdUpdate<float>& f, float* w, const float* g, Index count) override {
+    return later([=, this] { host::update_elements(f, on_device(w, count), g, static_cast<float*>(nullptr), static_cast<float*>(nullptr), count, 1); });
+  }
+  Status update(const MomentumUpdate<float>& f, float* w, const float* g, float* v, Index count) override {
+    return later([=, this] { host::update_elements(f, on_device(w, count), g, on_device(v, count), static_cast<float*>(nullptr), count, 1); });
+  }
+  Status update(const AdamWUpdate<float>& f, float* w, const float* g, float* m, float* v, Index count) override {
+    return later([=, this] { host::update_elements(f, on_device(w, count), g, on_device(m, count), on_device(v, count), count, 1); });
+  }
+
+ private:
+  struct Staging {
+    void* memory = nullptr;
+    bool sent = false;
+  };
+  /// A convolution and its gradients as sums over all taps, in double.
+  struct Loops final : cudnn::Convolution {
+    HostLibrary& library;
+    cudnn::Problem p;
+    Loops(HostLibrary& l, const cudnn::Problem& problem) : library(l), p(problem) {}
+    Index workspace_bytes() const override { return 16; }
+    std::string name() const override { return "loops"; }
+    Status run(void* x_memory, void* y_memory, void* w_memory, const void* bias_memory, void* workspace) override {
+      return library.later([=, this] {
+        const Index per_group = p.c / p.groups, xs = p.n * p.h * p.w * p.c, ys = p.n * p.p * p.q * p.k,
+                    ws = p.k * p.kernel.h * p.kernel.w * per_group;
+        auto* x = library.on_device(static_cast<float*>(x_memory), xs);
+        auto* y = library.on_device(static_cast<float*>(y_memory), ys);
+        auto* w = library.on_device(static_cast<float*>(w_memory), ws);
+        const auto* bias = static_cast<const float*>(bias_memory);
+        std::memset(library.on_device(static_cast<std::byte*>(workspace), 16), 0xff, 16);
+        std::vector<double> sum(static_cast<std::size_t>(p.op == Op::forward ? ys : p.op == Op::backward_data ? xs : ws), 0.0);
+        for (Index i = 0; i < p.n; ++i)
+          for (Index row = 0; row < p.p; ++row)
+            for (Index column = 0; column < p.q; ++column)
+              for (Index r = 0; r < p.kernel.h; ++r)
+                for (Index s = 0; s < p.kernel.w; ++s) {
+                  const Index h = row * p.stride.h - p.pad.top + r * p.dilation.h, v = column * p.stride.w - p.pad.left + s * p.dilation.w;
+                  if (h < 0 || h >= p.h || v < 0 || v >= p.w) continue;
+                  for (Index k = 0; k < p.k; ++k)
+                    for (Index c = 0; c < per_group; ++c) {
+                      const Index at_x = ((i * p.h + h) * p.w + v) * p.c + k / (p.k / p.groups) * per_group + c,
+                                  at_y = ((i * p.p + row) * p.q + column) * p.k + k,
+                                  at_w = ((k * p.kernel.h + r) * p.kernel.w + s) * per_group + c;
+                      if (p.op == Op::forward) sum[static_cast<std::size_t>(at_y)] += double(x[at_x]) * double(w[at_w]);
+                      else if (p.op == Op::backward_data) sum[static_cast<std::size_t>(at_x)] += double(y[at_y]) * double(w[at_w]);
+                      else sum[static_cast<std::size_t>(at_w)] += double(y[at_y]) * double(x[at_x]);
+                    }
+                }
+        float* to = p.op == Op::forward ? y : p.op == Op::backward_data ? x : w;
+        for (std::size_t e = 0; e < sum.size(); ++e)
+          to[e] = static_cast<float>(sum[e] + (p.bias ? double(bias[static_cast<Index>(e) % p.k]) : 0.0));
+      });
+    }
+  };
+  Status called() { return calls++ == fail_at ? Status{failure} : Status{}; }
+  template <class F>
+  Status later(F f) {
+    if (const Status s = called(); !s.good()) return s;
+    queue_.push_back(std::move(f));
+    return {};
+  }
+  Status flush() {
+    auto work = std::exchange(queue_, {});
+    for (auto& f : work) f();
+    for (Staging& piece : staging_) piece.sent = false;
+    return {};
+  }
+  /// Memory that must be the device's; a mistake is a defect of the backend, not an error of the device.
+  template <class E>
+  E* on_device(E* memory, Index count) const {
+    const auto* begin = reinterpret_cast<const std::byte*>(memory);
+    auto block = device_.upper_bound(const_cast<std::byte*>(begin));
+    if (block == device_.begin() || begin + count * Index{sizeof(E)} > (--block)->first + block->second)
+      throw std::logic_error("not memory of the device");
+    return memory;
+  }
+  void* on_device(void* memory, Index bytes) const { return on_device(static_cast<std::byte*>(memory), bytes); }
+  const void* on_device(const void* memory, Index bytes) const { return on_device(static_cast<const std::byte*>(memory), bytes); }
+  template <class E>
+  E* on_host(E* memory) const {
+    const auto* begin = reinterpret_cast<const std::byte*>(memory);
+    auto block = device_.upper_bound(const_cast<std::byte*>(begin));
+    if (block != device_.begin() && begin < (--block)->first + block->second) throw std::logic_error("not memory of the host");
+    return memory;
+  }
+  void check_view(const View<const float>& v) const {
+    if (v.data == nullptr || v.n * v.rows == 0) return;
+    if (v.block != v.c) throw std::logic_error("not channels last");
+    static_cast<void>(on_device(v.data, (v.n - 1) * v.stride_n + v.rows * v.stride_row()));
+  }
+  template <class E, class F>
+  static void each(const View<E>& v, F f) {
+    for (Index i = 0; i < v.n; ++i)
+      for (Index e = 0; e < v.rows * v.stride_row(); ++e) f(v.row(i, 0, v.row0)[e], e % v.c);
+  }
+  static Index place(Index canonical, Index c, Index rs) {   // [K][C][RS] -> [K][RS][C]
+    return (canonical / (c * rs) * rs + canonical % rs) * c + canonical / rs % c;
+  }
+  std::map<std::byte*, Index> device_;
+  std::array<Staging, 2> staging_{};
+  std::size_t next_ = 0;
+  std::vector<std::function<void()>> queue_;
+  LossResult sums_;
+};
+}  // namespace lrcnn::testing

@@ -1,0 +1,96 @@
+#pragma once
+// Steps carried out by the device loops on the host's system of Thrust, beside the same steps by the host's loops.
+#include "backend/host_case.hpp"
+#include <lrcnn/backend/cudnn/loops.hpp>
+#include <thrust/system/cpp/execution_policy.h>
+namespace lrcnn::testing {
+inline const auto on_host = thrust::cpp::par;
+/// A layer with its channels last, run by loops::run instead of host::run.
+template <class T>
+struct LoopBench {
+  Bench<T> host;
+  explicit LoopBench(const Node& node) : host(node, node.in.c, node.out.c) {}
+  const Node& node() const { return host.node; }
+  void run(Operands<T> o) const {
+    o.node = &host.node;
+    REQUIRE(loops::covers(o));
+    loops::run(on_host, o);
+  }
+  Slab<T> forward(const Map& x, Range out, View<std::uint8_t> saved = {}, Index hidden = 1) const {
+    const Slab<T> from(x, host.reads(out), host.x_block, hidden);
+    Slab<T> y(host.node.out, out, host.y_block, hidden);
+    Operands<T> o;
+    o.op = Op::forward;
+    o.x = from.view();
+    o.y = y.view();
+    o.saved = saved;
+    run(o);
+    return y;
+  }
+  /// Forward that keeps saved state alone.
+  void forward_saved(const Map& x, Range out, View<std::uint8_t> saved) const {
+    const Slab<T> from(x, host.reads(out), host.x_block);
+    Operands<T> o;
+    o.op = Op::forward;
+    o.x = from.view();
+    o.saved = saved;
+    run(o);
+  }
+  Slab<T> backward_data(const Map& dy, Range out, Range in, View<std::uint8_t> saved = {}, const Map* x = nullptr,
+                        const Map* y = nullptr, Index hidden = 1) const {
+    const Slab<T> from(dy, out, host.y_block, hidden);
+    std::optional<Slab<T>> values, results;
+    if (x) values.emplace(*x, host.reads(out), host.x_block, hidden);
+    if (y) results.emplace(*y, out, host.y_block, hidden);
+    Slab<T> dx(host.node.in, in, host.x_block, hidden);
+    Operands<T> o;
+    o.op = Op::backward_data;
+    if (x) o.x = values->view();
+    if (y) o.y = results->view();
+    o.dy = from.view();
+    o.dx = dx.view();
+    o.saved = saved;
+    run(o);
+    return dx;
+  }
+};
+/// True if two slabs of the same rows hold the same bits and nothing around them has been written.
+template <class T>
+bool same(const Slab<T>& a, const Slab<T>& b) {
+  return a.intact() && b.intact() && same_bits(a.view(), b.view(), a.view().range());
+}
+/// True if a slab of two-byte elements holds what float arithmetic gave, rounded once.
+template <class H>
+bool rounded(const Slab<H>& got, const Slab<float>& wanted) {
+  const View<H> a = got.view();
+  const View<float> b = wanted.view();
+  bool good = got.intact();
+  for (Index i = 0; i < a.n; ++i)
+    for (Index y = a.row0; y < a.row0 + a.rows; ++y)
+      for (Index e = 0; e < a.stride_row(); ++e) good = good && a.row(i, 0, y)[e].bits() == H(b.row(i, 0, y)[e]).bits();
+  return good;
+}
+/// The values of a map, rounded to T, so that T, float and double start from the same.
+template <class T>
+Map as(Map map) {
+  for (double& e : map.value) e = static_cast<double>(static_cast<T>(e));
+  return map;
+}
+/// A random pool that is valid, or nothing.
+inline std::optional<Node> random_pool(Kind kind, const Random& random, std::uint64_t i) {
+  auto pick = [&, k = std::uint64_t{0}](Index below) mutable {
+    return static_cast<Index>(random.below(i * 32 + k++, static_cast<std::uint64_t>(below)));
+  };
+  Layer layer{.kind = kind};
+  layer.count_padding = pick(2) == 0;
+  layer.window.kernel = {1 + pick(4), 1 + pick(4)};
+  layer.window.stride = {1 + pick(4), 1 + pick(4)};
+  layer.window.dilation = {1 + pick(2) * pick(3), 1 + pick(2) * pick(3)};
+  layer.window.pad = Pad(pick(4), pick(3), pick(4), pick(3));
+  const Index channels = std::array<Index, 10>{1, 2, 3, 4, 5, 8, 12, 16, 19, 24}[static_cast<std::size_t>(pick(10))];
+  const Shape in{1 + pick(3), channels, 1 + pick(9), 1 + pick(9)};
+  layer.name = "tested";
+  if (fault_of(layer, in) != Fault::none) return std::nullopt;
+  return Node{layer, 0, in, output_shape(layer, in)};
+}
+}  // namespace lrcnn::testing

@@ -1,0 +1,38 @@
+// Every loop for every element type on a CUDA stream: the device compiler has to accept them all. Nothing runs here.
+#include <lrcnn/backend/cudnn/loops.hpp>
+#include <lrcnn/train/optimizer.hpp>
+#include <thrust/system/cuda/execution_policy.h>
+namespace {
+using namespace lrcnn;
+template <class T>
+void instantiate(cudaStream_t stream) {
+  using A = master_t<T>;
+  const auto exec = thrust::cuda::par_nosync.on(stream);
+  const Operands<T> o;
+  const View<T> y;
+  const View<const float> staging;
+  A* const numbers = nullptr;
+  int* const flag = nullptr;
+  loops::run(exec, o);
+  loops::convert_rows(exec, staging, y, 0.5);
+  loops::convert_rows(exec, y, View<float>{});
+  loops::bias_add(exec, y, numbers, y);
+  loops::bias_activation(exec, Activation{}, y, numbers, y, View<std::uint8_t>{});
+  loops::bias_gradient(exec, y, numbers, true, nullptr);
+  loops::pack_filter(exec, {}, numbers, y.data);
+  loops::unpack_filter(exec, {}, numbers, numbers, true);
+  loops::unpack_filter(exec, {}, y.data, numbers, false);
+  loops::softmax_cross_entropy(exec, View<const T>(y), nullptr, y, 1.0, nullptr, nullptr);
+  loops::all_finite(exec, y, flag);
+  loops::all_finite(exec, numbers, 0, flag);
+  Optimizer(Sgd{}).visit_update<A>({}, true, [&](const auto& update) {
+    loops::update_elements(exec, update, numbers, numbers, numbers, numbers, 0, flag);
+  });
+}
+}  // namespace
+void instantiate_all(cudaStream_t stream) {
+  instantiate<float>(stream);
+  instantiate<double>(stream);
+  instantiate<float16>(stream);
+  instantiate<bfloat16>(stream);
+}

@@ -1,0 +1,164 @@
+// What happens to parameters: bias gradients, filters packed and unpacked, updates, and the check for sound numbers.
+#include "loops_case.hpp"
+#include <lrcnn/train/optimizer.hpp>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+/// Memory between guards, aligned as device memory is, and never touched behind its end.
+class Workspace {
+ public:
+  explicit Workspace(Index bytes) : bytes_(static_cast<std::size_t>(bytes)), words_(bytes_ / 16 + 4, Word{}) {
+    std::memset(static_cast<void*>(words_.data()), 0xff, words_.size() * sizeof(Word));
+  }
+  std::byte* data() { return words_.data()->bytes; }
+  bool intact() const {
+    const auto* all = reinterpret_cast<const unsigned char*>(words_.data());
+    for (std::size_t i = bytes_; i < words_.size() * sizeof(Word); ++i)
+      if (all[i] != 0xff) return false;
+    return true;
+  }
+
+ private:
+  struct alignas(16) Word {
+    std::byte bytes[16];
+  };
+  std::size_t bytes_;
+  std::vector<Word> words_;
+};
+template <class T>
+std::vector<T> numbers(Index count, std::uint64_t seed) {
+  const auto values = random_vector(count, seed);
+  return {values.begin(), values.end()};
+}
+}  // namespace
+TEST_CASE_TEMPLATE("the bias gradient is the sum over images, rows and columns, written or added, and repeats its bits",
+                   T, float, double, float16, bfloat16) {
+  using A = master_t<T>;
+  for (const Shape s : {Shape{1, 3, 2, 2}, Shape{2, 8, 5, 7}, Shape{3, 5, 9, 11}, Shape{2, 16, 40, 40},
+                        Shape{1, 1, 90, 90}, Shape{7, 10, 1, 1}, Shape{2, 70, 33, 33}})
+    for (const Index hidden : {0, 1})
+      for (const bool accumulate : {false, true}) {
+        const Map dy = as<T>(random_map(s, 3));
+        const Range rows{s.h / 3, s.h};
+        const Slab<T> slab(dy, rows, s.c, hidden);
+        const std::vector<A> before = numbers<A>(s.c, 4);
+        std::vector<A> db = before, again = before;
+        Workspace workspace(loops::bias_gradient_bytes<T>(s.n, s.c, rows.size(), s.w));
+        loops::bias_gradient(on_host, slab.view(), db.data(), accumulate, workspace.data());
+        CHECK(workspace.intact());
+        loops::bias_gradient(on_host, View<const T>(slab.view()), again.data(), accumulate, workspace.data());
+        CHECK(db == again);
+        for (Index c = 0; c < s.c; ++c) {
+          double sum = accumulate ? static_cast<double>(before[static_cast<std::size_t>(c)]) : 0;
+          for (Index i = 0; i < s.n; ++i)
+            for (Index y = rows.begin; y < rows.end; ++y)
+              for (Index x = 0; x < s.w; ++x) sum += dy.at(i, c, y, x);
+          CHECK(std::abs(static_cast<double>(db[static_cast<std::size_t>(c)]) - sum) < (sizeof(A) == 8 ? 1e-12 : 1e-4));
+        }
+      }
+  std::vector<A> db(3, A(5));
+  loops::bias_gradient(on_host, Slab<T>(Map({2, 3, 4, 4}), {2, 2}, 3).view(), db.data(), true, nullptr);
+  CHECK(db == std::vector<A>(3, A(5)));
+  loops::bias_gradient(on_host, Slab<T>(Map({2, 3, 4, 4}), {2, 2}, 3).view(), db.data(), false, nullptr);
+  CHECK(db == std::vector<A>(3, A(0)));
+}
+TEST_CASE("exact sums are exact: every element is added once, in rounds of any number") {
+  for (const Index positions : {1, 31, 32, 33, 1024, 1025, 33000})
+    for (const Index c : {1, 4, 6}) {
+      const std::vector<double> ones(static_cast<std::size_t>(positions * c), 1);
+      std::vector<double> db(static_cast<std::size_t>(c), -1);
+      Workspace workspace(loops::bias_gradient_bytes<double>(1, c, 1, positions));
+      loops::bias_gradient(on_host, dense_view(ones.data(), 1, c, {0, 1}, positions, c), db.data(), false,
+                           workspace.data());
+      CHECK(db == std::vector<double>(static_cast<std::size_t>(c), static_cast<double>(positions)));
+      CHECK(workspace.intact());
+    }
+}
+TEST_CASE_TEMPLATE("filters are packed with their channels last, and gradients unpacked, written or added", T, float,
+                   double, float16, bfloat16) {
+  using A = master_t<T>;
+  for (const loops::FilterExtents e : {loops::FilterExtents{6, 4, 9}, {5, 3, 1}, {1, 1, 25}, {8, 16, 3}, {0, 3, 9}}) {
+    const std::vector<A> w = numbers<A>(e.count(), 1);
+    std::vector<T> packed(w.size() + 1, T(7));
+    loops::pack_filter(on_host, e, w.data(), packed.data());
+    std::vector<A> dw(w.size(), A(3)), sum(w.size(), A(3));
+    bool good = static_cast<float>(packed.back()) == 7;
+    loops::unpack_filter(on_host, e, packed.data(), dw.data(), false);
+    loops::unpack_filter(on_host, e, packed.data(), sum.data(), true);
+    for (Index k = 0; k < e.outputs; ++k)
+      for (Index c = 0; c < e.channels; ++c)
+        for (Index tap = 0; tap < e.taps; ++tap) {
+          const auto kept = static_cast<std::size_t>((k * e.channels + c) * e.taps + tap);
+          const T value = packed[static_cast<std::size_t>((k * e.taps + tap) * e.channels + c)];
+          good = good && value == T(w[kept]) && dw[kept] == static_cast<A>(value);
+          good = good && sum[kept] == A(3) + static_cast<A>(value);
+        }
+    CHECK(good);
+  }
+}
+TEST_CASE("extents of filters") {
+  Layer conv{.kind = Kind::conv};
+  conv.window = Window{.kernel = {3, 5}};
+  conv.channels = 8, conv.groups = 2;
+  CHECK(loops::filter_extents(node_of(conv, {1, 6, 9, 9})) == loops::FilterExtents{8, 3, 15});
+  Layer linear{.kind = Kind::linear};
+  linear.channels = 10;
+  CHECK(loops::filter_extents(node_of(linear, {4, 84, 1, 1})) == loops::FilterExtents{10, 84, 1});
+}
+TEST_CASE_TEMPLATE("updates give the host's bits, and leave everything alone where the flag is 0", A, float, double) {
+  const Index count = 1001;
+  const std::vector<Optimizer> optimizers{Sgd{.lr = 0.1, .weight_decay = 0.01},
+                                          Sgd{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01},
+                                          Sgd{.lr = 0.1, .momentum = 0.9, .nesterov = true}, AdamW{}};
+  for (const Optimizer& optimizer : optimizers)
+    for (const int allowed : {-1, 0, 1}) {   // -1: no flag
+      CAPTURE(to_string(optimizer));
+      CAPTURE(allowed);
+      const auto w = numbers<A>(count, 1), g = numbers<A>(count, 2), m = numbers<A>(count, 3);
+      auto v = numbers<A>(count, 4);
+      for (A& e : v) e = std::abs(e);
+      auto host_w = w, host_m = m, host_v = v, our_w = w, our_m = m, our_v = v;
+      optimizer.visit_update<A>({.number = 3, .gradient_scale = 0.5}, true, [&](const auto& update) {
+        if (allowed != 0) update_elements(update, host_w.data(), g.data(), host_m.data(), host_v.data(), count, 1);
+        loops::update_elements(on_host, update, our_w.data(), g.data(), our_m.data(), our_v.data(), count,
+                               allowed < 0 ? nullptr : &allowed);
+      });
+      CHECK(our_w == host_w);
+      CHECK(our_m == host_m);
+      CHECK(our_v == host_v);
+    }
+}
+TEST_CASE_TEMPLATE("one infinite element, or one that is not a number, clears the flag, wherever it lies", T, float,
+                   double, float16, bfloat16) {
+  for (const Index c : {1, 3, 8})
+    for (const Index hidden : {0, 1}) {
+      const Shape s{2, c, 4, 3};
+      const Map x = random_map(s, 1);
+      const Slab<T> slab(x, {1, 3}, c, hidden);   // what is hidden is not a number
+      int flag = 1;
+      loops::all_finite(on_host, slab.view(), &flag);
+      CHECK(flag == 1);
+      const double bad[] = {std::nan(""), INFINITY, -INFINITY};
+      for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(2 * c * 2 * 3); ++i) {
+        const auto e = static_cast<Index>(i);
+        T& element = slab.view()(e % 2, e / 2 % c, 1 + e / 2 / c % 2, e / 4 / c);
+        const T old = element;
+        element = T(bad[i % 3]);
+        flag = 1;
+        loops::all_finite(on_host, View<const T>(slab.view()), &flag);
+        CHECK(flag == 0);
+        loops::all_finite(on_host, slab.view().data, 0, &flag);
+        CHECK(flag == 0);   // never set again
+        element = old;
+      }
+    }
+  std::vector<T> row(37, T(1));
+  int flag = 1;
+  loops::all_finite(on_host, row.data(), 37, &flag);
+  CHECK(flag == 1);
+  row[36] = T(INFINITY);
+  loops::all_finite(on_host, row.data(), 36, &flag);
+  CHECK(flag == 1);
+  loops::all_finite(on_host, row.data(), 37, &flag);
+  CHECK(flag == 0);
+}
