@@ -120,6 +120,22 @@ TEST_CASE("a loss that is not finite names the layer, and nothing is updated") {
   CHECK(contains(text, "lrcnn: in step 1 the loss is not a number; the first values that are not finite come from the input, images 0..3, rows"));
   CHECK(trainer.read_parameters() == before);
 }
+TEST_CASE("a batch that is on the device already gives the same step, and the host refuses to read it") {
+  const Noise batch;
+  const auto library = std::make_shared<HostLibrary>();
+  BasicTrainer<Cudnn> trainer(Net::layers, Rows::value, input, Sgd{}, {}, {}, Cudnn(library));
+  auto there = trainer.backend().buffer<float>(input.count());
+  trainer.backend().write(there.data(), std::span<const float>(batch.pixels));   // one channel: NCHW is NHWC
+  const cudnn::DeviceSource source(there.data(), input);
+  const LossResult want = trainer.gradients_of(batch.source(), batch.labels);
+  const auto gradients = trainer.read_gradients();
+  CHECK(trainer.gradients_of(source, batch.labels) == want);
+  CHECK(trainer.read_gradients() == gradients);
+  BasicTrainer<Reference<float>> host(Net::layers, PolicySpec{}, input, Sgd{});
+  CHECK(text_of([&] { host.step(source, batch.labels); }) ==
+        "lrcnn: a batch in the memory of a device is given to a backend on the host; only the backend of that device reads it; use "
+        "MemorySource, or Cudnn");
+}
 TEST_CASE("training on the pretended device: rows and columns agree, a file saved by one backend goes on, another loss works") {
   const Noise batch;
   const auto library = std::make_shared<HostLibrary>();

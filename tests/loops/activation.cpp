@@ -11,7 +11,7 @@ Layer activation(Function function, double slope = 0) {
 const std::vector<Layer> all{activation(Function::relu), activation(Function::leaky_relu, 0.125),
                              activation(Function::leaky_relu, -0.25), activation(Function::silu)};
 bool from_sign(const Layer& layer) { return layer.activation.function != Function::silu; }
-/// Zeros of both signs among the values, and in place of some the infinite and what is not a number.
+/// Zeros of both signs among the values.
 Map odd_values(Shape shape, std::uint64_t seed) {
   Map x = random_map(shape, seed);
   for (std::size_t i = 0; i < x.value.size(); i += 7) x.value[i] = i % 2 ? 0.0 : -0.0;
@@ -32,16 +32,17 @@ void each_case(F f) {
             f(layer, Shape{n, c, 4, w}, rows);
           }
 }
-/// Equal to the bit; SiLU's exponential on the host is another one for float, right within 2e-7.
+/// Equal to the bit where the function is exact. For SiLU of float the host has an exponential of its own, right within
+/// 2e-7; compilers may also fuse its multiplications and additions here and not there.
 template <class T>
 bool close(const Slab<T>& a, const Slab<T>& b, const Layer& layer) {
-  if (from_sign(layer) || sizeof(T) == 8) return same(a, b);
+  if (from_sign(layer)) return same(a, b);
   bool good = a.intact() && b.intact();
   const View<T> u = a.view(), v = b.view();
   for (Index i = 0; i < u.n; ++i)
     for (Index y = u.row0; y < u.row0 + u.rows; ++y)
       for (Index e = 0; e < u.stride_row(); ++e)
-        good = good && std::abs(u.row(i, 0, y)[e] - v.row(i, 0, y)[e]) <= T(1e-6);
+        good = good && std::abs(u.row(i, 0, y)[e] - v.row(i, 0, y)[e]) <= T(sizeof(T) == 8 ? 1e-15 : 1e-6);
   return good;
 }
 }  // namespace
@@ -82,7 +83,8 @@ TEST_CASE_TEMPLATE("activations of two-byte elements are those of float, rounded
     CHECK(rounded(b.forward(x, rows, our_saved), y));
     CHECK(memory == ours);
     CHECK(rounded(b.backward_data(dy, rows, rows, {}, &x), f.backward_data(dy, rows, rows, {}, &x)));
-    if (from_sign(layer)) CHECK(rounded(b.backward_data(dy, rows, rows, saved), f.backward_data(dy, rows, rows, saved)));
+    if (!from_sign(layer)) return;
+    CHECK(rounded(b.backward_data(dy, rows, rows, saved), f.backward_data(dy, rows, rows, saved)));
   });
 }
 TEST_CASE_TEMPLATE("in place, forward and backward give the same", T, float, double, float16, bfloat16) {
@@ -123,8 +125,8 @@ TEST_CASE_TEMPLATE("what is not a number, and infinity, pass through", T, float,
     CHECK(static_cast<double>(y.view()(0, 3, 0, 1)) == std::numeric_limits<double>::infinity());
   }
 }
-TEST_CASE_TEMPLATE("a bias is added to every channel; fused with an activation it gives the bits of one after the other",
-                   T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("a bias goes to every channel; fused with an activation it gives the bits of one after the other", T,
+                   float, double, float16, bfloat16) {
   each_case([](const Layer& layer, const Shape& in, Range rows) {
     using A = master_t<T>;
     const LoopBench<T> b(node_of(layer, in));

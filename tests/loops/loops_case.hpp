@@ -86,7 +86,8 @@ inline std::optional<Node> random_pool(Kind kind, const Random& random, std::uin
   layer.window.kernel = {1 + pick(4), 1 + pick(4)};
   layer.window.stride = {1 + pick(4), 1 + pick(4)};
   layer.window.dilation = {1 + pick(2) * pick(3), 1 + pick(2) * pick(3)};
-  layer.window.pad = Pad(pick(4), pick(3), pick(4), pick(3));
+  const Index rows = row_axis(layer.window).extent(), columns = column_axis(layer.window).extent();
+  layer.window.pad = Pad(pick(rows), pick(rows), pick(columns), pick(columns));
   const Index channels = std::array<Index, 10>{1, 2, 3, 4, 5, 8, 12, 16, 19, 24}[static_cast<std::size_t>(pick(10))];
   const Shape in{1 + pick(3), channels, 1 + pick(9), 1 + pick(9)};
   layer.name = "tested";

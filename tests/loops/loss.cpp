@@ -45,7 +45,8 @@ double worst_difference(const Slab<T>& a, const Slab<T>& b) {
   double most = 0;
   for (Index i = 0; i < a.view().n; ++i)
     for (Index k = 0; k < a.view().c; ++k)
-      most = std::max(most, std::abs(static_cast<double>(a.view()(i, k, 0, 0)) - static_cast<double>(b.view()(i, k, 0, 0))));
+      most = std::max(most, std::abs(static_cast<double>(a.view()(i, k, 0, 0)) -
+                                     static_cast<double>(b.view()(i, k, 0, 0))));
   return a.intact() && b.intact() ? most : 1e300;
 }
 }  // namespace

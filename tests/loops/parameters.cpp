@@ -5,9 +5,9 @@ using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
 /// Memory between guards, aligned as device memory is, and never touched behind its end.
-class Workspace {
+class Room {
  public:
-  explicit Workspace(Index bytes) : bytes_(static_cast<std::size_t>(bytes)), words_(bytes_ / 16 + 4, Word{}) {
+  explicit Room(Index bytes) : bytes_(static_cast<std::size_t>(bytes)), words_(bytes_ / 16 + 4, Word{}) {
     std::memset(static_cast<void*>(words_.data()), 0xff, words_.size() * sizeof(Word));
   }
   std::byte* data() { return words_.data()->bytes; }
@@ -43,7 +43,7 @@ TEST_CASE_TEMPLATE("the bias gradient is the sum over images, rows and columns, 
         const Slab<T> slab(dy, rows, s.c, hidden);
         const std::vector<A> before = numbers<A>(s.c, 4);
         std::vector<A> db = before, again = before;
-        Workspace workspace(loops::bias_gradient_bytes<T>(s.n, s.c, rows.size(), s.w));
+        Room workspace(loops::bias_gradient_bytes<T>(s.n, s.c, rows.size(), s.w));
         loops::bias_gradient(on_host, slab.view(), db.data(), accumulate, workspace.data());
         CHECK(workspace.intact());
         loops::bias_gradient(on_host, View<const T>(slab.view()), again.data(), accumulate, workspace.data());
@@ -67,7 +67,7 @@ TEST_CASE("exact sums are exact: every element is added once, in rounds of any n
     for (const Index c : {1, 4, 6}) {
       const std::vector<double> ones(static_cast<std::size_t>(positions * c), 1);
       std::vector<double> db(static_cast<std::size_t>(c), -1);
-      Workspace workspace(loops::bias_gradient_bytes<double>(1, c, 1, positions));
+      Room workspace(loops::bias_gradient_bytes<double>(1, c, 1, positions));
       loops::bias_gradient(on_host, dense_view(ones.data(), 1, c, {0, 1}, positions, c), db.data(), false,
                            workspace.data());
       CHECK(db == std::vector<double>(static_cast<std::size_t>(c), static_cast<double>(positions)));
@@ -119,7 +119,8 @@ TEST_CASE_TEMPLATE("updates give the host's bits, and leave everything alone whe
       for (A& e : v) e = std::abs(e);
       auto host_w = w, host_m = m, host_v = v, our_w = w, our_m = m, our_v = v;
       optimizer.visit_update<A>({.number = 3, .gradient_scale = 0.5}, true, [&](const auto& update) {
-        if (allowed != 0) update_elements(update, host_w.data(), g.data(), host_m.data(), host_v.data(), count, 1);
+        if (allowed != 0)
+          host::update_elements(update, host_w.data(), g.data(), host_m.data(), host_v.data(), count, 1);
         loops::update_elements(on_host, update, our_w.data(), g.data(), our_m.data(), our_v.data(), count,
                                allowed < 0 ? nullptr : &allowed);
       });

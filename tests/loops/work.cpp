@@ -12,7 +12,8 @@ TEST_CASE("a divisor divides, whatever the sizes") {
     for (const Index off : {-1, 0, 1}) divisors.push_back((Index{1} << bit) + off);
   for (int bit = 0; bit < 62; ++bit)
     for (const Index off : {-1, 0, 1}) numbers.push_back((Index{1} << bit) + off);
-  for (std::uint64_t i = 0; i < 300; ++i) numbers.push_back(static_cast<Index>(random.below(i, std::uint64_t{1} << 31)));
+  for (std::uint64_t i = 0; i < 300; ++i)
+    numbers.push_back(static_cast<Index>(random.below(i, std::uint64_t{1} << 31)));
   for (const Index d : divisors) {
     const Divisor divisor(d);
     for (Index a : numbers) {

@@ -8,11 +8,11 @@
 // Slabs are dense and channels-last. Convolutions and linear layers are cuDNN graphs, built once for each problem
 // (shape, padding, precision) and shared by all slabs that have it; filters are packed as cuDNN wants them by steps of
 // the plan. Bias is added within the convolution. Everything runs on one stream, in the order of the steps, without
-// waiting; a run ends by fetching its loss. Batches and labels pass through pinned host memory.
+// waiting; a run ends by fetching its loss. Batches pass through pinned host memory, or are there already (DeviceSource).
 //
 // This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/library.cu).
 // Lifetimes: memory of the device keeps the library open. One thread at a time may use a backend.
-#include <lrcnn/backend/cudnn/memory.hpp>
+#include <lrcnn/backend/cudnn/source.hpp>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -107,7 +107,15 @@ class BasicCudnn {
     LossResult rest;   // of a run that an error ended
     if (std::exchange(running_, true)) cudnn::check(library_->fetch(rest), "fetching the loss");
   }
+  /// Rows of a DeviceSource are copied on the device; all others are read into pinned memory and sent.
   void load(const RowSource<float>& source, Index first_image, const View<float>& y) {
+    if (const auto* there = dynamic_cast<const cudnn::DeviceSource*>(&source)) {
+      Operands<float> o;
+      o.op = Op::copy;
+      o.x = there->images(first_image, y.n);
+      o.y = y;
+      return cudnn::check(library_->run(o), "copying a batch's rows");
+    }
     const Index image = y.rows * y.stride_row();   // elements
     void* memory = nullptr;
     cudnn::check(library_->staging(memory, y.n * image * Index{sizeof(float)}), "taking pinned memory for a batch's rows");

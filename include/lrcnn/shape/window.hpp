@@ -10,6 +10,7 @@ struct Pair {
   Index w = 1;
   constexpr Pair(Index both) : h(both), w(both) {}
   constexpr Pair(Index height, Index width) : h(height), w(width) {}
+  friend constexpr bool operator==(const Pair&, const Pair&) = default;
   friend constexpr auto operator<=>(const Pair&, const Pair&) = default;
 };
 /// Padding of the four borders. `1` means all, `{1, 2}` means height and width.
@@ -21,6 +22,7 @@ struct Pad {
   constexpr Pad(Index all) : top(all), bottom(all), left(all), right(all) {}
   constexpr Pad(Index height, Index width) : top(height), bottom(height), left(width), right(width) {}
   constexpr Pad(Index t, Index b, Index l, Index r) : top(t), bottom(b), left(l), right(r) {}
+  friend constexpr bool operator==(const Pad&, const Pad&) = default;
   friend constexpr auto operator<=>(const Pad&, const Pad&) = default;
 };
 /// A window over rows and columns. Usable as a template argument when the type is named:

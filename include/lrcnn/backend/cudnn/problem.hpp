@@ -29,6 +29,7 @@ struct Problem {
   Index groups = 1;
   Pair kernel{1, 1}, stride{1, 1}, dilation{1, 1};
   Pad pad = 0;
+  friend constexpr bool operator==(const Problem&, const Problem&) = default;
   friend constexpr auto operator<=>(const Problem&, const Problem&) = default;
 };
 inline std::string to_string(const Problem& p) {
@@ -74,6 +75,7 @@ struct Request {
   Index workspace_bytes = 0;
   /// False for a slab that lies wholly in padding: then no library is asked.
   bool served() const { return problem.h > 0 && problem.p > 0; }
+  friend bool operator==(const Request&, const Request&) = default;
   friend auto operator<=>(const Request&, const Request&) = default;
 };
 /// Elements of a filter, or of a linear layer's weights.

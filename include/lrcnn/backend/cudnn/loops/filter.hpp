@@ -1,8 +1,8 @@
 #pragma once
 // Filters between the order in which parameters are kept and the one in which a device likes them.
 //
-// Kept: [K][C/groups][R][S] of master_t<T>. Packed: [K][R][S][C/groups], channels last as in the maps. The matrix [K][F]
-// of a fully connected layer is the same in both, with one tap.
+// Kept: [K][C/groups][R][S] of master_t<T>. Packed: [K][R][S][C/groups], channels last as in the maps. The matrix
+// [K][F] of a fully connected layer is the same in both, with one tap.
 #include <lrcnn/backend/cudnn/loops/work.hpp>
 #include <lrcnn/network/table.hpp>
 namespace lrcnn::loops {

@@ -1,9 +1,9 @@
 #pragma once
 // Softmax cross entropy without leaving the device.
 //
-// As SoftmaxCrossEntropy in layer/loss.hpp, in double whatever the elements are. An image's logits are dealt out to a
-// few threads, each taking every so-manieth, for their maxima and then for their sums of exponentials; the results of
-// images are added up one by one in their order, so the sum does not depend on how the batch is cut.
+// As SoftmaxCrossEntropy in layer/loss.hpp, in double whatever the elements are. An image's logits are dealt out in
+// turn to a few threads, first for their maxima, then for their sums of exponentials; the losses of images are added up
+// one by one in their order, so the sum does not depend on how the batch is cut.
 #include <lrcnn/backend/cudnn/loops/rows.hpp>
 #include <lrcnn/layer/loss.hpp>
 namespace lrcnn::loops {

@@ -1,8 +1,8 @@
 #pragma once
 // Updating parameters, and finding out beforehand whether there is anything sound to update them with.
 //
-// The arithmetic of one element is that of the optimizers (train/optimizer.hpp), which Optimizer::visit_update hands
-// out. A flag in the device's memory carries the verdict from all_finite() to the update, so nobody waits for it.
+// The arithmetic of one element is that of backend/update.hpp, the loop is here. A flag in the device's memory carries
+// the verdict from all_finite() to the update, so nobody has to wait for it.
 #include <lrcnn/backend/cudnn/loops/lines.hpp>
 namespace lrcnn::loops {
 namespace detail {
@@ -36,8 +36,8 @@ struct FiniteLoop {
   }
 };
 }  // namespace detail
-/// Applies an element's update to `count` elements of contiguous buffers that do not overlap, as the host's
-/// update_elements does; s0 and s1 are the first two states, null where the update has none.
+/// Applies an element's update to `count` elements of contiguous buffers that do not overlap, as host::update_elements
+/// does; s0 and s1 are the first two states, null where the update has none.
 /// Post:    nothing is touched if `apply` is given and *apply, in the device's memory, is 0 when the loop runs
 template <class Exec, class Update, class A>
 void update_elements(const Exec& exec, const Update& update, A* w, const A* g, A* s0, A* s1, Index count,

@@ -1,10 +1,10 @@
 #pragma once
 // Units of work: what one thread does, how threads find their place, and how they reach memory.
 //
-// A loop is a functor that is called with the numbers 0 ... count - 1, in any order and at the same time. Whoever runs
-// it is a Thrust execution policy: thrust::cuda::par_nosync.on(stream) on a device, thrust::cpp::par in the tests on
-// the host; nothing is allocated and nobody waits. Every element is written by one thread and every sum has a fixed
-// order, so results do not depend on the machine. Neighbouring numbers are neighbouring channels, as they lie in memory.
+// A loop is a functor that is called with the numbers 0 ... count - 1, in any order and at the same time. What runs it
+// is a Thrust execution policy: thrust::cuda::par_nosync.on(stream) on a device, thrust::cpp::par on the host, for the
+// tests. Nothing is allocated and nobody waits. Every element is written by one thread and every sum has a fixed order,
+// so bits repeat. Neighbouring numbers are neighbouring channels, as they lie in memory.
 #include <lrcnn/core/half.hpp>
 #include <lrcnn/core/view.hpp>
 #include <thrust/for_each.h>
@@ -59,7 +59,8 @@ struct alignas(sizeof(T) * V < 16 ? sizeof(T) * V : 16) Pack {
 template <int V, class T, class... Steps>
 bool takes_packs(const T* p, Steps... steps) {
   constexpr Index bytes = alignof(Pack<T, V>);
-  return reinterpret_cast<std::uintptr_t>(p) % bytes == 0 && ((steps * static_cast<Index>(sizeof(T)) % bytes == 0) && ...);
+  const auto fits = [](Index step) { return step * static_cast<Index>(sizeof(T)) % bytes == 0; };
+  return reinterpret_cast<std::uintptr_t>(p) % bytes == 0 && fits(0) && (fits(steps) && ...);
 }
 /// An element of less than four bytes as an integer.
 template <class T>

@@ -1,0 +1,163 @@
+// What a step costs on a GPU, and what it takes of its memory: VGG-16, forward + backward without an update, under column
+// and row policies, in fp32 and tf32. bench/gpu/peers.py measures PyTorch's on the same shapes; scripts/gpu bench runs both.
+//
+//   lrcnn_gpu_bench [--out FILE.json] [--quick]
+//
+// Images are normally distributed numbers and on the device beforehand, parameters are He-initialised. Time is the median
+// of steps, each waited for. Memory is measured as what a first step takes of the device's free memory, once another
+// small step has loaded the kernels; planned is the plan's peak, without parameters and gradients.
+#include <lrcnn/backend/cudnn.hpp>
+#include <lrcnn/core/atomic_file.hpp>
+#include <lrcnn/lrcnn.hpp>
+#include <nlohmann/json.hpp>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+using namespace lrcnn;
+namespace {
+using Net = Vgg16<10>;
+using W = Workspace<256_MiB>;
+struct NamedPolicy {
+  std::string name;
+  PolicySpec spec;
+};
+/// Row policies cut rows only. Fine ones are for images that leave no other choice.
+const std::vector<NamedPolicy> policies{
+    {"column", Policy<Column, W>::value},
+    {"pools-overlap4", Policy<Stages<Overlap<4>, Overlap<4>, Overlap<2>, Column>, CheckpointAtPools, RecomputeAll, W>::value},
+    {"pools-overlap8", Policy<Stages<Overlap<8>, Overlap<8>, Overlap<4>, Column>, CheckpointAtPools, RecomputeAll, W>::value},
+    {"pools-share4", Policy<Stages<Share<4>, Share<4>, Share<2>, Column>, CheckpointAtPools, RecomputeAll, W>::value},
+    {"three-pools", Policy<Stages<Overlap<7, 8>, Share<4>, Overlap<2>, Column>, CheckpointAt<"pool2", "pool3", "pool4">, RecomputeAll, W>::value},
+    {"pools-share32", Policy<Stages<Share<32>, Share<16>, Share<8>, Share<4>, Share<2>>, CheckpointAtPools, RecomputeAll, W>::value},
+    {"images1", Policy<Images<1>, W>::value},
+};
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+Index free_bytes(cudnn::Library& library) {
+  cudnn::DeviceInfo info;
+  cudnn::check(library.info(info), "asking for free memory");
+  return info.free_bytes;
+}
+template <class B>
+class Measurement {
+ public:
+  explicit Measurement(std::string precision) : precision_(std::move(precision)) {
+    step({1, 3, 64, 64}, policies[0].spec, 0);   // loads the kernels
+  }
+  /// One case as a line of results. Errors are results too.
+  nlohmann::json operator()(const Input& input, const NamedPolicy& policy, int least_steps, bool largest = false) {
+    nlohmann::json result{{"network", "vgg16"},         {"size", input.h},        {"batch", input.n},
+                          {"precision", precision_},    {"policy", policy.name},  {"program", "lrcnn"}};
+    try {
+      result.update(step(input, policy.spec, least_steps));
+    } catch (const Error& e) {
+      result["error"] = e.what();
+    }
+    if (largest) result["largest"] = true;
+    std::printf("%s\n", result.dump().c_str());
+    std::fflush(stdout);
+    return result;
+  }
+
+ private:
+  nlohmann::json step(const Input& input, const PolicySpec& policy, int least_steps) {
+    B backend(library_);
+    const Table table = make_table(Net::layers, input);
+    const Plan plan = make_plan(table, policy, B::target);
+    const auto layout = parameters_of(table);
+    const Index count = parameter_count(table);
+    std::vector<float> initial(static_cast<std::size_t>(count));
+    initialize<float>(layout, He{}, 1, initial);
+    auto parameters = backend.template buffer<float>(count), gradients = backend.template buffer<float>(count);
+    backend.write(parameters.data(), std::span<const float>(initial));
+    auto images = backend.template buffer<float>(input.count());
+    const Random random(2);
+    std::vector<float> row(static_cast<std::size_t>(input.c * input.w * input.h));
+    for (std::size_t e = 0; e < row.size(); ++e) row[e] = static_cast<float>(random.normal(e));
+    for (Index i = 0; i < input.n; ++i)
+      backend.write(images.data() + i * static_cast<Index>(row.size()), std::span<const float>(row));
+    const cudnn::DeviceSource source(images.data(), input);
+    const std::vector<std::int32_t> labels(static_cast<std::size_t>(input.n), 3);
+    const Index before = free_bytes(*library_);
+    Executor<B> executor(plan, backend, parameters.data(), gradients.data());
+    const double loss = executor.run(source, labels).mean();
+    nlohmann::json result{{"planned_bytes", plan.peak_bytes()}, {"measured_bytes", before - free_bytes(*library_)}, {"loss", loss},
+                          {"convolutions", backend.convolutions()}};
+    std::vector<double> seconds;
+    for (double all = 0; static_cast<int>(seconds.size()) < least_steps || (all < 1.5 && seconds.size() < 30 && least_steps > 0);) {
+      const auto start = std::chrono::steady_clock::now();
+      executor.run(source, labels);
+      seconds.push_back(seconds_since(start));
+      all += seconds.back();
+    }
+    std::sort(seconds.begin(), seconds.end());
+    if (!seconds.empty()) result["seconds"] = seconds[seconds.size() / 2];
+    return result;
+  }
+  std::string precision_;
+  std::shared_ptr<cudnn::Library> library_ = cudnn::open_library();
+};
+/// The largest multiple of 64 for which the finest policy's plan fits into the memory that is free beside the image.
+Index largest_side(const PolicySpec& policy, Index free) {
+  Index fits = 0;
+  for (Index low = 1, high = 2048; low <= high;) {
+    const Index middle = (low + high) / 2, side = 64 * middle;
+    const Input input{1, 3, side, side};
+    bool good = false;
+    try {
+      good = arena_size(make_table(Net::layers, input), policy, Cudnn::target).bytes + input.count() * 4 < free - 1_GiB;
+    } catch (const PlanError&) {
+    }
+    if (good) fits = side, low = middle + 1;
+    else high = middle - 1;
+  }
+  return fits;
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    std::string out;
+    bool quick = false;
+    for (int i = 1; i < argc; ++i) {
+      const std::string argument = argv[i];
+      if (argument == "--quick") quick = true;
+      else if (argument == "--out" && i + 1 < argc) out = argv[++i];
+      else throw Error(error_text("argument '" + argument + "' not understood", "usage: lrcnn_gpu_bench [--out FILE.json] [--quick]", "try without it"));
+    }
+    if (const std::string problem = cudnn::device_problem(); !problem.empty()) {
+      std::fprintf(stderr, "lrcnn skips: %s\n", problem.c_str());
+      return 77;
+    }
+    if (!out.empty()) check_writable(out);
+    nlohmann::json results = nlohmann::json::array();
+    Measurement<Cudnn> fp32("fp32");
+    Measurement<CudnnTf32> tf32("tf32");
+    std::vector<Input> inputs{{32, 3, 224, 224}, {256, 3, 224, 224}, {1, 3, 1024, 1024}, {1, 3, 4096, 4096}};
+    if (quick) inputs = {{8, 3, 224, 224}};
+    for (const Input& input : inputs)
+      for (const NamedPolicy& policy : policies) {
+        if (policy.name == "images1" && input.n == 1) continue;
+        results.push_back(tf32(input, policy, 3));
+        results.push_back(fp32(input, policy, 3));
+      }
+    if (!quick) {
+      cudnn::DeviceInfo info;
+      cudnn::check(cudnn::open_library()->info(info), "asking for free memory");
+      for (const NamedPolicy& policy : {policies[0], policies[5]}) {
+        const Index side = largest_side(policy.spec, info.free_bytes);
+        results.push_back(tf32({1, 3, side, side}, policy, 0, true));
+      }
+    }
+    if (!out.empty()) {
+      const std::string text = nlohmann::json{{"results", results}}.dump(1) + "\n";
+      write_file_atomically(out, std::as_bytes(std::span(text)));
+    }
+    return 0;
+  } catch (const Error& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 2;
+  }
+}

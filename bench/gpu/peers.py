@@ -1,0 +1,131 @@
+"""What PyTorch's step costs on the shapes of lrcnn_gpu_bench: VGG-16, forward + backward without an update.
+
+    peers.py [--out FILE.json] [--quick] [--device cuda|cpu]
+
+channels_last, cudnn.benchmark on; eager, with torch.utils.checkpoint per pool block, and by gradient accumulation over
+single images. fp32 (without TF32), tf32 and bf16 (autocast). Time is the median of steps, each waited for. Memory is what
+a step takes at its peak beyond parameters, their gradients and the images: torch.cuda.max_memory_allocated.
+"""
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+BLOCKS = [(64, 2), (128, 2), (256, 3), (512, 3), (512, 3)]
+
+
+class Vgg16(nn.Module):
+    def __init__(self, checkpointed):
+        super().__init__()
+        self.checkpointed = checkpointed
+        channels, blocks = 3, []
+        for width, count in BLOCKS:
+            layers = []
+            for _ in range(count):
+                layers += [nn.Conv2d(channels, width, 3, padding=1), nn.ReLU(inplace=True)]
+                channels = width
+            blocks.append(nn.Sequential(*layers, nn.MaxPool2d(2)))
+        self.blocks = nn.ModuleList(blocks)
+        self.linear = nn.Linear(channels, 10)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = checkpoint(block, x, use_reentrant=False) if self.checkpointed else block(x)
+        return self.linear(x.mean((2, 3)))
+
+
+def run(batch, side, precision, mode, device, least):
+    """One case as a dictionary; running out of memory is a result too."""
+    result = {"network": "vgg16", "size": side, "batch": batch, "precision": precision, "policy": mode, "program": "pytorch"}
+    cuda = device == "cuda"
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    torch.manual_seed(1)
+    try:
+        net = Vgg16(mode == "checkpoint").to(device=device, memory_format=torch.channels_last)
+        for p in net.parameters():
+            p.grad = torch.zeros_like(p)
+        x = torch.randn(batch, 3, side, side, device=device).to(memory_format=torch.channels_last)
+        labels = torch.full((batch,), 3, device=device)
+        pieces = batch if mode == "images1" else 1
+
+        def step():
+            for p in net.parameters():
+                p.grad.zero_()
+            for a, b in zip(x.chunk(pieces), labels.chunk(pieces)):
+                with torch.autocast(device, torch.bfloat16, enabled=precision == "bf16"):
+                    loss = nn.functional.cross_entropy(net(a).float(), b, reduction="sum") / batch
+                loss.backward()
+            if cuda:
+                torch.cuda.synchronize()
+
+        step()
+        if cuda:
+            torch.cuda.empty_cache()
+            before = torch.cuda.memory_allocated()
+            torch.cuda.reset_peak_memory_stats()
+        step()
+        if cuda:
+            result["measured_bytes"] = torch.cuda.max_memory_allocated() - before
+        seconds = []
+        while len(seconds) < least or (sum(seconds) < 1.5 and len(seconds) < 30 and least > 1):
+            start = time.perf_counter()
+            step()
+            seconds.append(time.perf_counter() - start)
+        result["seconds"] = statistics.median(seconds)
+    except torch.OutOfMemoryError as e:
+        result["error"] = "out of memory: " + str(e).split("\n")[0]
+    finally:
+        net = x = labels = None
+        if cuda:
+            torch.cuda.empty_cache()
+    print(json.dumps(result), flush=True)
+    return result
+
+
+def largest(device, precision):
+    """The largest side, in steps of 256, whose step fits: doubling, then halving the gap."""
+    fits, fails = 1024, None
+    while fails is None or fails - fits > 256:
+        side = fits * 2 if fails is None else (fits + fails) // 2 // 256 * 256
+        if "error" in run(1, side, precision, "eager", device, 1):
+            fails = side
+        else:
+            fits = side
+    return fits
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
+    args = parser.parse_args()
+    if args.device == "cuda" and not torch.cuda.is_available():
+        print("lrcnn skips: PyTorch finds no CUDA device", file=sys.stderr)
+        return 77
+    torch.backends.cudnn.benchmark = True
+    shapes = [(2, 64)] if args.quick else [(32, 224), (256, 224), (1, 1024), (1, 4096)]
+    results = []
+    for batch, side in shapes:
+        for precision in ("tf32", "fp32", "bf16"):
+            for mode in ("eager", "checkpoint") + (("images1",) if batch > 1 and precision == "tf32" else ()):
+                results.append(run(batch, side, precision, mode, args.device, 3))
+    if not args.quick:
+        results.append({"network": "vgg16", "largest": True, "size": largest(args.device, "tf32"), "precision": "tf32",
+                        "policy": "eager", "program": "pytorch"})
+        print(json.dumps(results[-1]), flush=True)
+    if args.out:
+        with open(args.out + ".part", "w") as file:
+            json.dump({"torch": torch.__version__, "cudnn": torch.backends.cudnn.version(), "results": results}, file, indent=1)
+        os.replace(args.out + ".part", args.out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

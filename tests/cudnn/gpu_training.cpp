@@ -1,0 +1,65 @@
+// On a GPU: training as a whole, the memory it takes, and what a program may bring along.
+#include "cudnn/device_run.hpp"
+#include <lrcnn/lrcnn.hpp>
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+using Rows = Policy<Overlap<4>, CheckpointAtPools, RecomputeAll, Workspace<16_MiB>>;
+Index free_bytes(cudnn::Library& library) {
+  cudnn::DeviceInfo info;
+  REQUIRE(library.info(info).good());
+  return info.free_bytes;
+}
+}  // namespace
+TEST_CASE("gpu: a small network trains as the reference does, and what it learns can be saved and gone on with") {
+  const Dataset data = make_shapes({.count = 256});
+  const Loader<float> loader(data, {.batch = 32, .seed = 5});
+  Trainer<LeNet<10>, Rows, Cudnn> device(loader.input(), AdamW{.lr = 0.002}, {.seed = 3});
+  Trainer<LeNet<10>, Policy<Column>, Reference<float>> host(loader.input(), AdamW{.lr = 0.002}, {.seed = 3});
+  double first = 0, last = 0;
+  for (auto& batch : loader.epoch(0)) {
+    last = device.step(batch).loss;
+    if (first == 0) first = last;
+    const double want = host.step(batch).loss;
+    CHECK(std::abs(last - want) <= 1e-3 * want);
+  }
+  CHECK(last < first);
+  const auto file = std::filesystem::temp_directory_path() / "lrcnn_gpu_test.lrcnn";
+  device.save(file);
+  Trainer<LeNet<10>, Policy<Column>, Cudnn> again(loader.input(), AdamW{.lr = 0.002});
+  again.load(file);
+  CHECK(again.read_parameters() == device.read_parameters());
+  std::filesystem::remove(file);
+}
+TEST_CASE("gpu: a step takes the memory that the plan says, once the kernels are loaded") {
+  const auto library = cudnn::open_library();
+  Cudnn backend(library);
+  const Problem<float> tiny(Vgg16<10>::layers, {1, 3, 32, 32}, 1), large(Vgg16<10>::layers, {8, 3, 224, 224}, 1);
+  const PolicySpec policy = Policy<Stages<Overlap<7>, Overlap<4>, Column>, CheckpointAtPools, RecomputeAll, Workspace<64_MiB>>::value;
+  DeviceRun warm(tiny, Policy<Column, Workspace<64_MiB>>::value, backend);
+  warm();
+  DeviceRun first(large, policy, backend, false);
+  first();   // loads the kernels that large slabs want
+  const Index before = free_bytes(*library);
+  DeviceRun run(large, policy, backend, false);
+  run();
+  const Index parameters = 2 * static_cast<Index>(large.parameters.size()) * 4, taken = before - free_bytes(*library) - parameters;
+  const Index planned = run.executor().plan().peak_bytes();
+  MESSAGE("planned ", planned, " bytes, taken ", taken);
+  CHECK(taken <= planned + planned / 50 + 4_MiB + 4_MiB);   // allocations are rounded up to 2 MiB, parameters and gradients too
+  CHECK(taken >= planned - 4_MiB);
+}
+TEST_CASE("gpu: an arena that the device has no memory for is refused with the figures") {
+  Cudnn backend;
+  CHECK_THROWS_WITH_AS(backend.allocate(Index{1} << 50, "the plan of this test"), doctest::Contains("the plan of this test needs "), PlanError);
+  CHECK_THROWS_WITH_AS(backend.allocate(Index{1} << 50, "it"), doctest::Contains("of the memory of "), PlanError);
+  CHECK(backend.allocate(1_MiB, "a small one").bytes() == 1_MiB);   // the device is as it was
+}
+TEST_CASE("gpu: the device describes itself, and plans for the description are the plans for the device") {
+  const auto device = cudnn::describe_device(cudnn::device_description());
+  cudnn::DeviceInfo info;
+  REQUIRE(cudnn::open_library()->info(info).good());
+  CHECK(device->info().name == info.name);
+  CHECK(device->info().compute_capability == info.compute_capability);
+}
