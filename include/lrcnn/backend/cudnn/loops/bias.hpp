@@ -54,7 +54,7 @@ void sum_round(const Exec& exec, const S* from, Index stride_n, Index per_image,
                A* to, bool accumulate) {
   constexpr int V = lanes<S>;
   const Index groups = ceil_div(channels, Index{V});
-  const bool packs = channels % V == 0 && takes_packs<V>(from, channels, stride_n);
+  const bool packs = takes_packs<V>(from, channels, stride_n);
   for_units(exec, round.pieces() * groups,
             SumLoop<S, A>{from, stride_n, Divisor(per_image), Divisor(groups), round, channels, to, packs,
                           accumulate});

@@ -43,7 +43,7 @@ struct Image {
 /// Whether all groups of channels of all positions may be accessed as packs. An empty view fits.
 template <int V, class T>
 bool position_packs(const View<T>& v) {
-  return v.data == nullptr || (v.c % V == 0 && takes_packs<V>(v.data, v.n > 1 ? v.stride_n : 0, v.c));
+  return v.data == nullptr || takes_packs<V>(v.data, v.n > 1 ? v.stride_n : 0, v.c);
 }
 /// What the loops of pooling have in common.
 template <class T>
