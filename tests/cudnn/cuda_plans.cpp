@@ -40,29 +40,32 @@ TEST_CASE("every convolution of the shipped networks' slabs has an engine on an 
       Policy<Stages<Overlap<16>, Overlap<8>, Share<4>, Column>, CheckpointAtPools, RecomputeAll, W>::value,
       Policy<Stages<ByImages<1, Overlap<5>>, Overlap<3>, Column>, CheckpointAtPools, RecomputeAll, W>::value};
   Index all = 0;
-  for (const Precision precision : {Precision::fp32, Precision::tf32}) {
+  const auto check = [&]<Precision precision>() {
     std::set<Request> requests;
     for (const Shipped& network : networks)
       for (const PolicySpec& policy : policies) {
         const Table table = make_table(network.layers, network.input);
         std::optional<Plan> plan;
         try {
-          plan = make_plan(table, policy, Cudnn::target);
+          plan = make_plan(table, policy, BasicCudnn<precision>::target);
         } catch (const PlanError&) {   // a small network has fewer rows than the policy wants slabs
           CHECK(network.input.h <= 32);
           continue;
         }
-        requests.merge(requests_of(*plan, precision));
-        if (precision == Precision::fp32)
-          MESSAGE(network.name, " ", to_string(network.input), " ", to_string(policy), ": peak ", format_bytes(plan->peak_bytes()));
+        requests.merge(requests_of<precision>(*plan));
+        MESSAGE(precision_name(precision), " ", network.name, " ", to_string(network.input), " ", to_string(policy), ": peak ", format_bytes(plan->peak_bytes()));
       }
-    const PlanCheck check = check_requests(requests, *device, 2);
-    MESSAGE(check.convolutions, " distinct convolutions in ", precision_name(precision), "; the largest workspace ",
-            format_bytes(check.workspace_bytes));
-    CHECK((check.faults.empty() ? "" : check.faults[0]) == "");
-    CHECK(check.workspace_bytes <= 64_MiB);
-    all += check.convolutions;
-  }
+    const PlanCheck result = check_requests(requests, *device, 2);
+    MESSAGE(result.convolutions, " distinct convolutions in ", precision_name(precision), "; the largest workspace ",
+            format_bytes(result.workspace_bytes));
+    CHECK((result.faults.empty() ? "" : result.faults[0]) == "");
+    CHECK(result.workspace_bytes <= 64_MiB);
+    all += result.convolutions;
+  };
+  check.operator()<Precision::fp32>();
+  check.operator()<Precision::tf32>();
+  check.operator()<Precision::fp16>();
+  check.operator()<Precision::bf16>();
   CHECK(all >= 2000);
 }
 TEST_CASE("a plan that no engine serves says which convolution") {

@@ -4,13 +4,14 @@
 #include "support/run_network.hpp"
 namespace lrcnn::testing {
 /// A view of device memory, copied to the host. Pre: dense.
-template <class B>
-std::vector<float> fetched(const B& backend, const View<const float>& v) {
-  std::vector<float> host(static_cast<std::size_t>(v.n * v.stride_n));
-  backend.read(std::span<float>(host), v.data);
-  View<const float> copy = v;
+template <class B, class T = typename B::element>
+std::vector<float> fetched(const B& backend, const View<const T>& v) {
+  std::vector<T> host(static_cast<std::size_t>(v.n * v.stride_n));
+  backend.read(std::span<T>(host), v.data);
+  View<const T> copy = v;
   copy.data = host.data();
-  return dense_copy(copy);
+  const std::vector<T> dense = dense_copy(copy);
+  return {dense.begin(), dense.end()};
 }
 /// A network's step on a device: made ready once, run as often as wanted.
 template <class B = Cudnn>

@@ -2,6 +2,7 @@
 // and that the parameters can still be read after each of them.
 #include "cudnn/host_library.hpp"
 #include "exec/user_layers.hpp"
+#include "support/run_network.hpp"
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
 using namespace lrcnn;
@@ -46,7 +47,7 @@ TEST_CASE("each call that fails ends the step with an error that says what faile
   const Noise batch;
   Index failed = 0, last = 0;
   for (Index k = 0;; ++k) {
-    const auto library = std::make_shared<HostLibrary>();
+    const auto library = std::make_shared<HostLibrary<>>();
     BasicTrainer<Cudnn> trainer(Net::layers, Rows::value, input, Sgd{.lr = 0.01, .momentum = 0.9}, {}, {}, Cudnn(library));
     trainer.step(batch.source(), batch.labels);
     const std::vector<float> before = trainer.read_parameters();
@@ -69,7 +70,7 @@ TEST_CASE("each call that fails ends the step with an error that says what faile
 }
 TEST_CASE("a step that failed leaves nothing in the next one's loss") {
   const Noise batch;
-  const auto library = std::make_shared<HostLibrary>(), sound = std::make_shared<HostLibrary>();
+  const auto library = std::make_shared<HostLibrary<>>(), sound = std::make_shared<HostLibrary<>>();
   BasicTrainer<Cudnn> one(Net::layers, Rows::value, input, Sgd{}, {}, {}, Cudnn(library));
   BasicTrainer<Cudnn> other(Net::layers, Rows::value, input, Sgd{}, {}, {}, Cudnn(sound));
   const double want = other.gradients_of(batch.source(), batch.labels).mean();
@@ -80,7 +81,7 @@ TEST_CASE("a step that failed leaves nothing in the next one's loss") {
   CHECK(one.gradients_of(batch.source(), batch.labels).mean() == want);
 }
 TEST_CASE("a plan that the device has no memory for is refused before the first step, with the figures") {
-  const auto library = std::make_shared<HostLibrary>();
+  const auto library = std::make_shared<HostLibrary<>>();
   library->capacity = 2'000'000;
   const std::string text = text_of([&] {
     BasicTrainer<Cudnn>(Net::layers, Rows::value, {64, 1, 28, 28}, Sgd{}, {}, {}, Cudnn(library));
@@ -92,27 +93,27 @@ TEST_CASE("a plan that the device has no memory for is refused before the first 
   CHECK(library->used == 0);
 }
 TEST_CASE("a convolution without an engine is an error that names layer, slab, precision and what to change") {
-  const auto library = std::make_shared<HostLibrary>();
+  const auto library = std::make_shared<HostLibrary<>>();
   const auto trainer = [&](const PolicySpec& policy) {
     BasicTrainer<CudnnTf32>(Net::layers, policy, input, Sgd{}, {}, {}, CudnnTf32(library));
   };
   const std::string text = text_of([&] { trainer(Policy<Overlap<2>, Workspace<0>>::value); });
   CHECK(contains(text, "lrcnn: layer 'conv1' (conv to 16 channels, kernel 5x5"));
   CHECK(contains(text, "), rows 0.."));
-  CHECK(contains(text, ", forward in tf32: no engine within 0 bytes of workspace (needs 16 bytes of workspace); every convolution of a plan "
+  CHECK(contains(text, ", forward in Tf32: no engine within 0 bytes of workspace (needs 16 bytes of workspace); every convolution of a plan "
                        "needs one; give the policy a larger Workspace, or other slabs"));
   CHECK(library->used == 0);
 }
 TEST_CASE("a layer of the program's own is refused by name") {
   const std::vector<Layer> layers{Tanh::layer(), {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 3}};
-  const auto library = std::make_shared<HostLibrary>();
+  const auto library = std::make_shared<HostLibrary<>>();
   const std::string text = text_of([&] { BasicTrainer<Cudnn>(layers, PolicySpec{}, {1, 2, 4, 4}, Sgd{}, {}, {}, Cudnn(library)); });
   CHECK(contains(text, "is a layer of the program's own, and has no function for a GPU; its functions work on the host's memory; train it "
                        "on a CPU backend"));
 }
 TEST_CASE("a loss that is not finite names the layer, and nothing is updated") {
   Noise batch;
-  const auto library = std::make_shared<HostLibrary>();
+  const auto library = std::make_shared<HostLibrary<>>();
   BasicTrainer<Cudnn> trainer(Net::layers, Rows::value, input, AdamW{}, {}, {}, Cudnn(library));
   const auto before = trainer.read_parameters();
   batch.pixels[1000] = INFINITY;
@@ -122,7 +123,7 @@ TEST_CASE("a loss that is not finite names the layer, and nothing is updated") {
 }
 TEST_CASE("a batch that is on the device already gives the same step, and the host refuses to read it") {
   const Noise batch;
-  const auto library = std::make_shared<HostLibrary>();
+  const auto library = std::make_shared<HostLibrary<>>();
   BasicTrainer<Cudnn> trainer(Net::layers, Rows::value, input, Sgd{}, {}, {}, Cudnn(library));
   auto there = trainer.backend().buffer<float>(input.count());
   trainer.backend().write(there.data(), std::span<const float>(batch.pixels));   // one channel: NCHW is NHWC
@@ -138,7 +139,7 @@ TEST_CASE("a batch that is on the device already gives the same step, and the ho
 }
 TEST_CASE("training on the pretended device: rows and columns agree, a file saved by one backend goes on, another loss works") {
   const Noise batch;
-  const auto library = std::make_shared<HostLibrary>();
+  const auto library = std::make_shared<HostLibrary<>>();
   BasicTrainer<Cudnn> rows(Net::layers, Rows::value, input, AdamW{.lr = 0.003}, {.seed = 3}, {}, Cudnn(library));
   BasicTrainer<Reference<float>> reference(Net::layers, PolicySpec{}, input, AdamW{.lr = 0.003}, {.seed = 3});
   for (int i = 0; i < 5; ++i) {
@@ -157,4 +158,64 @@ TEST_CASE("training on the pretended device: rows and columns agree, a file save
   BasicTrainer<Cudnn, Scaled> scaled(Net::layers, Rows::value, input, Sgd{}, {.seed = 3}, {}, Cudnn(library));
   BasicTrainer<Reference<float>, Scaled> plain(Net::layers, PolicySpec{}, input, Sgd{}, {.seed = 3});
   CHECK(std::abs(scaled.step(batch.source(), batch.labels).loss - plain.step(batch.source(), batch.labels).loss) <= 1e-4);
+}
+TEST_CASE("the policy's precision chooses the backend's type, and a backend that is made by hand must have it") {
+  static_assert(std::is_same_v<Trainer<Net, Policy<Share<2>, Bf16>, Cudnn>::BackendType, CudnnBf16>);
+  static_assert(std::is_same_v<Trainer<Net, Policy<Share<2>>, CudnnTf32>::BackendType, CudnnTf32>);
+  static_assert(peak_bytes<Net, Policy<Share<2>, Fp16, Workspace<0>>, Cudnn>({64, 1, 28, 28}) * 3 <
+                peak_bytes<Net, Policy<Share<2>, Fp32, Workspace<0>>, Cudnn>({64, 1, 28, 28}) * 2);
+  const auto library = std::make_shared<HostLibrary<>>();
+  CHECK(text_of([&] { BasicTrainer<Cudnn>(Net::layers, Policy<Bf16>::value, input, Sgd{}, {}, {}, Cudnn(library)); }) ==
+        "lrcnn: the policy asks for Bf16, and backend 'cudnn' works in Fp32; the type of the backend says its precision; use Trainer, which "
+        "chooses the type, or leave the part out");
+}
+TEST_CASE("in fp16 a step whose gradients overflow is left out whole, the scale is halved, and a saved training goes on with it") {
+  const Noise batch;
+  using Library = HostLibrary<float16>;
+  const auto library = std::make_shared<Library>();
+  const auto trainer = [&] {
+    return BasicTrainer<CudnnFp16>(Net::layers, Rows::value, input, AdamW{.lr = 0.001}, {.seed = 3}, {}, CudnnFp16(library));
+  };
+  auto one = trainer();
+  const auto before = one.read_parameters();
+  Index skipped = 0, steps = 0;
+  std::vector<float> last = before;
+  for (; steps < 40 && (skipped == 0 || one.loss_scale().good_steps < 3); ++steps) {
+    const StepReport report = one.step(batch.source(), batch.labels);
+    const auto now = one.read_parameters();
+    CHECK(report.skipped == (now == last));
+    skipped += report.skipped;
+    last = now;
+    if (steps == 0 && !report.skipped) one.set_loss_scale({.scale = 16777216});   // let it overflow
+  }
+  CHECK(skipped > 0);
+  CHECK(one.state().updates == steps - skipped);
+  CHECK(one.steps_done() == steps);
+  const auto file = std::filesystem::temp_directory_path() / "lrcnn_fp16_test.lrcnn";
+  one.save(file);
+  auto other = trainer();
+  other.load(file);
+  std::filesystem::remove(file);
+  CHECK(other.loss_scale() == one.loss_scale());
+  one.step(batch.source(), batch.labels), other.step(batch.source(), batch.labels);
+  CHECK(other.read_parameters() == one.read_parameters());
+}
+TEST_CASE("gradients in fp16 are given without their scale, and the curve is that of fp32") {
+  const Noise batch;
+  BasicTrainer<CudnnFp16> half(Net::layers, Rows::value, input, Sgd{.lr = 0.02, .momentum = 0.9}, {.seed = 3}, {},
+                               CudnnFp16(std::make_shared<HostLibrary<float16>>()));
+  BasicTrainer<CudnnBf16> brain(Net::layers, Rows::value, input, Sgd{.lr = 0.02, .momentum = 0.9}, {.seed = 3}, {},
+                                CudnnBf16(std::make_shared<HostLibrary<bfloat16>>()));
+  BasicTrainer<Cudnn> single(Net::layers, Rows::value, input, Sgd{.lr = 0.02, .momentum = 0.9}, {.seed = 3}, {},
+                             Cudnn(std::make_shared<HostLibrary<>>()));
+  half.set_loss_scale({.scale = 1024});
+  half.gradients_of(batch.source(), batch.labels), brain.gradients_of(batch.source(), batch.labels), single.gradients_of(batch.source(), batch.labels);
+  const auto a = half.read_gradients(), b = brain.read_gradients(), c = single.read_gradients();
+  CHECK(distance<float>(a, c) <= 0.01 * norm<float>(c));
+  CHECK(distance<float>(b, c) <= 0.05 * norm<float>(c));
+  for (int i = 0; i < 8; ++i) {
+    const double want = single.step(batch.source(), batch.labels).loss;
+    CHECK(std::abs(half.step(batch.source(), batch.labels).loss - want) <= 0.01 * want);
+    CHECK(std::abs(brain.step(batch.source(), batch.labels).loss - want) <= 0.05 * want);
+  }
 }

@@ -3,10 +3,12 @@
 //
 // It is as awkward as a device may be. Work is queued and done only when somebody waits, so that a buffer reused too
 // early shows; memory that is given must be the "device's", or the "host's", as the call says; memory is poisoned when
-// it is taken; and any call can be made to fail. Convolutions are plain loops over the numbers of a Problem, written
-// independently of the host's.
+// it is taken; and any call can be made to fail. The loops are the device's own, run by Thrust on the host; convolutions
+// are sums over the numbers of a Problem.
 #include <lrcnn/backend/cudnn.hpp>
-#include <lrcnn/backend/host/run.hpp>
+#include <lrcnn/backend/cudnn/loops.hpp>
+#include <thrust/execution_policy.h>
+#include <thrust/system/cpp/execution_policy.h>
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -14,7 +16,8 @@
 #include <stdexcept>
 #include <vector>
 namespace lrcnn::testing {
-class HostLibrary final : public cudnn::Library {
+template <class T = float>
+class HostLibrary final : public cudnn::Library<T> {
  public:
   using Status = cudnn::Status;
   Index capacity = 1'000'000'000;       ///< bytes of the device's memory
@@ -90,47 +93,47 @@ class HostLibrary final : public cudnn::Library {
     made = std::make_unique<Loops>(*this, p);
     return {};
   }
-  Status run(const Operands<float>& o) override {
-    return later([o, this] {
-      for (const View<const float>& v : {o.x, View<const float>(o.y), o.dy, View<const float>(o.dx)}) check_view(v);
-      host::run(o, 1);
-    });
-  }
-  Status add_bias(const View<float>& y, const float* bias) override {
+  Status convert(const View<const float>& from, const View<T>& to) override {
     return later([=, this] {
-      check_view(View<const float>(y));
-      each(y, [&](float& v, Index c) { v += on_device(bias, y.c)[c]; });
+      check_view(from), check_view(View<const T>(to));
+      loops::convert_rows(thrust::cpp::par, from, to);
     });
   }
-  Index bias_gradient_bytes(const View<const float>& dy) const override { return dy.c * Index{sizeof(float)}; }
-  Status bias_gradient(const View<const float>& dy, float* db, bool accumulate, std::byte* workspace) override {
+  Status run(const Operands<T>& o) override {
+    return later([o, this] {
+      for (const View<const T>& v : {o.x, View<const T>(o.y), o.dy, View<const T>(o.dx)}) check_view(v);
+      loops::run(thrust::cpp::par, o);
+    });
+  }
+  Status add_bias(const View<T>& y, const float* bias) override {
+    return later([=, this] {
+      check_view(View<const T>(y));
+      static_cast<void>(on_device(bias, y.c));
+      loops::bias_add<decltype(thrust::cpp::par), T>(thrust::cpp::par, y, bias, y);
+    });
+  }
+  Index bias_gradient_bytes(const View<const T>& dy) const override {
+    return loops::bias_gradient_bytes<T>(dy.n, dy.c, dy.rows, dy.w);
+  }
+  Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) override {
     return later([=, this] {
       check_view(dy);
-      std::memset(on_device(workspace, bias_gradient_bytes(dy)), 0xff, static_cast<std::size_t>(bias_gradient_bytes(dy)));
-      std::vector<double> sum(static_cast<std::size_t>(dy.c), 0.0);
-      each(dy, [&](const float& v, Index c) { sum[static_cast<std::size_t>(c)] += static_cast<double>(v); });
-      for (Index c = 0; c < dy.c; ++c) {
-        float& to = on_device(db, dy.c)[c];
-        to = static_cast<float>((accumulate ? static_cast<double>(to) : 0.0) + sum[static_cast<std::size_t>(c)]);
-      }
+      const Index bytes = bias_gradient_bytes(dy);
+      if (bytes > 0) std::memset(on_device(workspace, bytes), 0xff, static_cast<std::size_t>(bytes));
+      loops::bias_gradient(thrust::cpp::par, dy, on_device(db, dy.c), accumulate, workspace);
     });
   }
-  Status pack_filter(const float* canonical, float* packed, const Node& node) override {
-    const ParameterShape shape = parameter_shapes(node.layer, node.in).item[0];
-    return later([=, this, c = shape.extents[1], rs = shape.extents[2] * shape.extents[3], count = shape.count()] {
-      for (Index i = 0; i < count; ++i) on_device(packed, count)[place(i, c, rs)] = on_device(canonical, count)[i];
+  Status pack_filter(const float* canonical, T* packed, const Node& node) override {
+    return later([=, this, extents = loops::filter_extents(node)] {
+      loops::pack_filter(thrust::cpp::par, extents, on_device(canonical, extents.count()), on_device(packed, extents.count()));
     });
   }
-  Status unpack_filter(const float* packed, float* canonical, const Node& node, bool accumulate) override {
-    const ParameterShape shape = parameter_shapes(node.layer, node.in).item[0];
-    return later([=, this, c = shape.extents[1], rs = shape.extents[2] * shape.extents[3], count = shape.count()] {
-      for (Index i = 0; i < count; ++i) {
-        float& to = on_device(canonical, count)[i];
-        to = (accumulate ? to : 0) + on_device(packed, count)[place(i, c, rs)];
-      }
+  Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) override {
+    return later([=, this, extents = loops::filter_extents(node)] {
+      loops::unpack_filter(thrust::cpp::par, extents, on_device(packed, extents.count()), on_device(canonical, extents.count()), accumulate);
     });
   }
-  Status cross_entropy(const View<const float>& logits, const std::int32_t* labels, const View<float>& dx, double scale) override {
+  Status cross_entropy(const View<const T>& logits, const std::int32_t* labels, const View<T>& dx, double scale) override {
     const std::vector<std::int32_t> copy(on_host(labels), labels + logits.n);   // the caller's may be gone when the work is done
     return later([=, this] {
       check_view(logits);
@@ -142,10 +145,18 @@ class HostLibrary final : public cudnn::Library {
     sums = std::exchange(sums_, {});
     return {};
   }
-  Status finite(const View<const float>& view, bool& result) override {
+  Status finite(const View<const T>& view, bool& result) override {
     if (const Status s = wait(); !s.good()) return s;
-    result = true;
-    each(view, [&](const float& v, Index) { result = result && std::isfinite(v); });
+    int all = 1;
+    loops::all_finite(thrust::cpp::par, view, &all);
+    result = all != 0;
+    return {};
+  }
+  Status all_finite(const float* elements, Index count, bool& result) override {
+    if (const Status s = wait(); !s.good()) return s;
+    int all = 1;
+    loops::all_finite(thrust::cpp::par, on_device(elements, count), count, &all);
+    result = all != 0;
     return {};
   }
   Status update(const SgdUpdate<float>& f, float* w, const float* g, Index count) override {
@@ -174,9 +185,9 @@ class HostLibrary final : public cudnn::Library {
       return library.later([=, this] {
         const Index per_group = p.c / p.groups, xs = p.n * p.h * p.w * p.c, ys = p.n * p.p * p.q * p.k,
                     ws = p.k * p.kernel.h * p.kernel.w * per_group;
-        auto* x = library.on_device(static_cast<float*>(x_memory), xs);
-        auto* y = library.on_device(static_cast<float*>(y_memory), ys);
-        auto* w = library.on_device(static_cast<float*>(w_memory), ws);
+        auto* x = library.on_device(static_cast<T*>(x_memory), xs);
+        auto* y = library.on_device(static_cast<T*>(y_memory), ys);
+        auto* w = library.on_device(static_cast<T*>(w_memory), ws);
         const auto* bias = static_cast<const float*>(bias_memory);
         std::memset(library.on_device(static_cast<std::byte*>(workspace), 16), 0xff, 16);
         std::vector<double> sum(static_cast<std::size_t>(p.op == Op::forward ? ys : p.op == Op::backward_data ? xs : ws), 0.0);
@@ -197,9 +208,9 @@ class HostLibrary final : public cudnn::Library {
                       else sum[static_cast<std::size_t>(at_w)] += double(y[at_y]) * double(x[at_x]);
                     }
                 }
-        float* to = p.op == Op::forward ? y : p.op == Op::backward_data ? x : w;
+        T* to = p.op == Op::forward ? y : p.op == Op::backward_data ? x : w;
         for (std::size_t e = 0; e < sum.size(); ++e)
-          to[e] = static_cast<float>(sum[e] + (p.bias ? double(bias[static_cast<Index>(e) % p.k]) : 0.0));
+          to[e] = static_cast<T>(sum[e] + (p.bias ? double(bias[static_cast<Index>(e) % p.k]) : 0.0));
       });
     }
   };
@@ -234,18 +245,11 @@ class HostLibrary final : public cudnn::Library {
     if (block != device_.begin() && begin < (--block)->first + block->second) throw std::logic_error("not memory of the host");
     return memory;
   }
-  void check_view(const View<const float>& v) const {
+  template <class E>
+  void check_view(const View<const E>& v) const {
     if (v.data == nullptr || v.n * v.rows == 0) return;
     if (v.block != v.c) throw std::logic_error("not channels last");
     static_cast<void>(on_device(v.data, (v.n - 1) * v.stride_n + v.rows * v.stride_row()));
-  }
-  template <class E, class F>
-  static void each(const View<E>& v, F f) {
-    for (Index i = 0; i < v.n; ++i)
-      for (Index e = 0; e < v.rows * v.stride_row(); ++e) f(v.row(i, 0, v.row0)[e], e % v.c);
-  }
-  static Index place(Index canonical, Index c, Index rs) {   // [K][C][RS] -> [K][RS][C]
-    return (canonical / (c * rs) * rs + canonical % rs) * c + canonical / rs % c;
   }
   std::map<std::byte*, Index> device_;
   std::array<Staging, 2> staging_{};

@@ -34,7 +34,8 @@ Target random_target(Dice& dice) {
           .channel_block = dice.pick({1, 8, 16}),
           .plain_channels = dice.pick({0, 3}),
           .alignment = dice.pick({64, 64, 4096}),
-          .packs_weights = dice.chance(0.5)};
+          .packs_weights = dice.chance(0.5),
+          .packs_linear = dice.chance(0.3)};
 }
 std::string first_problem(const Plan& plan) {
   const auto problems = check_plan(plan);

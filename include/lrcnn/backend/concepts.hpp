@@ -4,6 +4,7 @@
 // The executor resolves every step's Refs to views once, hands each to prepare(), and keeps what comes back. In the
 // step loop it only calls run(). So prepare() may search, allocate and build primitives; run() may not allocate
 // tensor or scratch memory. Everything a step may touch is in its Operands.
+#include <lrcnn/core/half.hpp>
 #include <lrcnn/core/view.hpp>
 #include <lrcnn/data/row_source.hpp>
 #include <lrcnn/layer/loss.hpp>
@@ -25,8 +26,8 @@ struct Operands {
   View<const T> dy{};
   View<T> dx{};                   ///< may be the same memory as dy for an activation (in place)
   View<std::uint8_t> saved{};     ///< see saved_view()
-  std::array<const T*, 4> parameters{};    ///< canonical (KCRS, KF, K), null beyond the layer's own
-  std::array<T*, 4> d_parameters{};        ///< likewise
+  std::array<const master_t<T>*, 4> parameters{};   ///< canonical (KCRS, KF, K), null beyond the layer's own
+  std::array<master_t<T>*, 4> d_parameters{};       ///< likewise
   T* packed = nullptr;            ///< Target::packed_bytes; null if the backend does not pack
   T* scratch = nullptr;           ///< likewise: room for a filter gradient in the backend's own layout
   std::byte* workspace = nullptr;
@@ -43,17 +44,18 @@ constexpr View<std::uint8_t> saved_view(std::uint8_t* data, const Layer& layer, 
 }
 /// Beside steps, a backend answers for its memory and for what lies at the ends of a run: the rows of a batch, the loss,
 /// the update. HostBackend does so for memory of the host, and is what a backend there derives from.
-/// start() and finish() enclose a run; loss() adds to its result at once, or finish() does.
+/// start() and finish() enclose a run; loss() adds to its result at once, or finish() does. Tensors are of `element`;
+/// parameters, gradients and a batch's values of its master_t.
 template <class B>
 concept Backend = requires(B backend, const Operands<typename B::element>& operands, typename B::Prepared& prepared,
-                           const RowSource<typename B::element>& source, const View<typename B::element>& view,
-                           typename B::element* elements, Index count, const std::string& who, LossResult& result) {
+                           const RowSource<master_t<typename B::element>>& source, const View<typename B::element>& view,
+                           master_t<typename B::element>* elements, Index count, const std::string& who, LossResult& result) {
   typename B::element;
   typename B::Memory;   // data(), bytes(); of an arena
   { backend.allocate(count, who) } -> std::same_as<typename B::Memory>;
-  { backend.template buffer<typename B::element>(count).data() } -> std::convertible_to<typename B::element*>;
-  backend.write(elements, std::span<const typename B::element>{});
-  backend.read(std::span<typename B::element>{}, elements);
+  { backend.template buffer<master_t<typename B::element>>(count).data() } -> std::convertible_to<master_t<typename B::element>*>;
+  backend.write(elements, std::span<const master_t<typename B::element>>{});
+  backend.read(std::span<master_t<typename B::element>>{}, elements);
   backend.load(source, count, view);
   { backend.finite(view) } -> std::convertible_to<bool>;
   backend.start();

@@ -18,19 +18,27 @@
 #include <utility>
 #include <vector>
 namespace lrcnn {
-/// `precision`: fp32 or tf32. Both store 32 bits; tf32 lets tensor cores multiply with less of the mantissa.
-template <cudnn::Precision precision>
-  requires(precision == cudnn::Precision::fp32 || precision == cudnn::Precision::tf32)
+/// `in`: how tensors are stored and multiplied (policy/policy.hpp). Parameters, their gradients and the optimizer's
+/// state are 32-bit in all, and so are the sums of convolutions.
+template <Precision in>
 class BasicCudnn {
  public:
-  using element = float;
+  static constexpr Precision precision = in;
+  /// The backend in another precision: what a policy's part chooses.
+  template <Precision other>
+  using with = BasicCudnn<other>;
+  using element = cudnn::Stored<precision>;
+  using Library = cudnn::Library<element>;
   using Memory = cudnn::Memory;
   template <class E>
   using Buffer = cudnn::Buffer<E>;
   static constexpr bool on_host = false;
   static constexpr Target target{
-      .element_bytes = 4, .channel_block = Target::all_channels, .alignment = 256, .packs_weights = true};
+      .element_bytes = static_cast<Index>(sizeof(element)), .channel_block = Target::all_channels, .alignment = 256,
+      .packs_weights = true, .packs_linear = !cudnn::is_single(precision)};
   static constexpr std::string_view name = "cudnn";
+  /// Whether gradients are to be made larger on their way down, because small ones would vanish (train/loss_scale.hpp).
+  static constexpr bool scales_loss = precision == Precision::fp16;
   /// A step made ready. Copies share the graph.
   class Prepared {
     friend class BasicCudnn;
@@ -39,13 +47,13 @@ class BasicCudnn {
   /// On the current device. The number of threads is the CPU backends' affair.
   /// Errors:  BackendError if there is no device to use, or a library is too old
   explicit BasicCudnn(int = 0) : BasicCudnn(cudnn::DeviceOptions{}) {}
-  explicit BasicCudnn(const cudnn::DeviceOptions& options) : BasicCudnn(cudnn::open_library(options)) {}
-  explicit BasicCudnn(std::shared_ptr<cudnn::Library> library) : library_(std::move(library)) {}
+  explicit BasicCudnn(const cudnn::DeviceOptions& options) : BasicCudnn(cudnn::open_library<element>(options)) {}
+  explicit BasicCudnn(std::shared_ptr<Library> library) : library_(std::move(library)) {}
   int threads() const { return 1; }
-  cudnn::Library& library() const { return *library_; }
+  Library& library() const { return *library_; }
   /// Finds or builds what a step needs.
   /// Errors:  BackendError naming layer, slab and precision if no engine serves it, or if a layer cannot be had here
-  Prepared prepare(const Operands<float>& o) {
+  Prepared prepare(const Operands<element>& o) {
     Prepared p;
     if (o.node && o.node->layer.kind == Kind::custom)
       throw BackendError(error_text(who(o) + " is a layer of the program's own, and has no function for a GPU",
@@ -76,7 +84,7 @@ class BasicCudnn {
     return p;
   }
   /// Starts a step.
-  void run(const Prepared& p, const Operands<float>& o) {
+  void run(const Prepared& p, const Operands<element>& o) {
     const cudnn::Status status = start_step(p, o);
     if (!status.good()) cudnn::check(status, std::string(op_name(o.op)) + (o.node ? " of " + who(o) : std::string()));
   }
@@ -108,39 +116,39 @@ class BasicCudnn {
     if (std::exchange(running_, true)) cudnn::check(library_->fetch(rest), "fetching the loss");
   }
   /// Rows of a DeviceSource are copied on the device; all others are read into pinned memory and sent.
-  void load(const RowSource<float>& source, Index first_image, const View<float>& y) {
-    if (const auto* there = dynamic_cast<const cudnn::DeviceSource*>(&source)) {
-      Operands<float> o;
-      o.op = Op::copy;
-      o.x = there->images(first_image, y.n);
-      o.y = y;
-      return cudnn::check(library_->run(o), "copying a batch's rows");
-    }
+  void load(const RowSource<float>& source, Index first_image, const View<element>& y) {
+    if (const auto* there = dynamic_cast<const cudnn::DeviceSource*>(&source))
+      return cudnn::check(library_->convert(there->images(first_image, y.n).slice(y.range()), y), "copying a batch's rows");
     const Index image = y.rows * y.stride_row();   // elements
-    void* memory = nullptr;
-    cudnn::check(library_->staging(memory, y.n * image * Index{sizeof(float)}), "taking pinned memory for a batch's rows");
-    auto* rows = static_cast<float*>(memory);
+    auto* rows = staging<float>(y.n * image);
     source.read(first_image, dense_view(rows, y.n, y.c, y.range(), y.w, y.block));
-    constexpr Index size = sizeof(float);
-    cudnn::check(library_->send(y.data, y.stride_n * size, rows, image * size, image * size, y.n), "copying a batch's rows to the device");
+    auto* sent = stored(rows, y.n * image);
+    constexpr Index size = sizeof(element);
+    cudnn::check(library_->send(y.data, y.stride_n * size, sent, image * size, image * size, y.n), "copying a batch's rows to the device");
   }
-  bool finite(const View<const float>& view) const {
+  bool finite(const View<const element>& view) const {
     bool result = false;
     cudnn::check(library_->finite(view, result), "looking for values that are not finite");
     return result;
   }
+  /// Whether `count` numbers in a row are.
+  bool all_finite(const float* elements, Index count) const {
+    bool result = false;
+    cudnn::check(library_->all_finite(elements, count, result), "looking for gradients that are not finite");
+    return result;
+  }
   /// Cross entropy on the device. Any other loss runs on the host, on a copy of the logits.
   template <class L>
-  void loss(const L& loss, const View<const float>& logits, std::span<const std::int32_t> labels, const View<float>& dx, double scale,
-            LossResult& result) {
+  void loss(const L& loss, const View<const element>& logits, std::span<const std::int32_t> labels, const View<element>& dx,
+            double scale, LossResult& result) {
     if constexpr (std::is_same_v<L, SoftmaxCrossEntropy>) {
       cudnn::check(library_->cross_entropy(logits, labels.data(), dx, scale), "the loss");
     } else {
-      std::vector<float> host(static_cast<std::size_t>(logits.n * logits.stride_n)), gradient(dx.data ? host.size() : 0);
-      read(std::span<float>(host), logits.data);
-      View<const float> x = logits;
+      std::vector<element> host(static_cast<std::size_t>(logits.n * logits.stride_n)), gradient(dx.data ? host.size() : 0);
+      read(std::span<element>(host), logits.data);
+      View<const element> x = logits;
       x.data = host.data();
-      View<float> d = dx;
+      View<element> d = dx;
       if (d.data) d.data = gradient.data();
       loss(x, labels, d, scale, result);
       if (d.data) write(dx.data, gradient);
@@ -162,58 +170,78 @@ class BasicCudnn {
   }
 
  private:
-  static std::string who(const Operands<float>& o) {
+  static std::string who(const Operands<element>& o) {
     return "layer '" + std::string(o.node->layer.name.view()) + "' (" + describe(o.node->layer) + ")";
   }
-  cudnn::Status start_step(const Prepared& p, const Operands<float>& o) {
-    if (o.node && o.node->layer.kind == Kind::conv && (o.op == Op::pack_forward || o.op == Op::pack_backward)) {
-      return library_->pack_filter(o.parameters[0], o.packed, *o.node);
-    }
-    if (o.op == Op::pack_forward || o.op == Op::pack_backward) return {};
+  cudnn::Status start_step(const Prepared& p, const Operands<element>& o) {
+    if (o.op == Op::pack_forward || o.op == Op::pack_backward) return library_->pack_filter(o.parameters[0], o.packed, *o.node);
     if (!cudnn::is_convolution(o)) return library_->run(o);
     return o.op == Op::forward ? forward(p, o) : o.op == Op::backward_data ? backward_data(p, o) : backward_parameters(p, o);
   }
-  static float* filter(const Operands<float>& o) {   // a linear layer's weights lie as a 1x1 convolution wants them
-    return o.packed ? o.packed : const_cast<float*>(o.parameters[0]);
+  template <class E>
+  E* staging(Index count) const {
+    void* memory = nullptr;
+    cudnn::check(library_->staging(memory, count * Index{sizeof(E)}), "taking pinned memory for a batch's rows");
+    return static_cast<E*>(memory);
   }
-  cudnn::Status forward(const Prepared& p, const Operands<float>& o) {
+  /// Rows as they are stored: those given, or rounded in another piece of pinned memory.
+  element* stored(float* rows, Index count) const {
+    if constexpr (std::is_same_v<element, float>) {
+      return rows;
+    } else {
+      auto* rounded = staging<element>(count);
+      for (Index e = 0; e < count; ++e) rounded[e] = static_cast<element>(rows[e]);
+      return rounded;
+    }
+  }
+  /// The weights that a step works on. A linear layer's in 32 bits lie as a 1x1 convolution wants them.
+  static void* weights(const Operands<element>& o) {
+    return o.packed ? static_cast<void*>(o.packed) : const_cast<float*>(o.parameters[0]);
+  }
+  cudnn::Status forward(const Prepared& p, const Operands<element>& o) {
     const float* bias = o.node->layer.bias ? o.parameters[1] : nullptr;
-    if (p.convolution_) return p.convolution_->run(const_cast<float*>(o.x.data), o.y.data, filter(o), bias, o.workspace);
     if (o.y.rows == 0) return {};
-    const cudnn::Status status = clear(o.y);
-    return status.good() && bias ? library_->add_bias(o.y, bias) : status;
+    const cudnn::Status status = p.convolution_
+                                     ? p.convolution_->run(const_cast<element*>(o.x.data), o.y.data, weights(o), bias, o.workspace)
+                                     : clear(o.y);
+    const bool added = p.convolution_ && cudnn::is_single(precision);   // within the convolution
+    return status.good() && bias && !added ? library_->add_bias(o.y, bias) : status;
   }
-  cudnn::Status backward_data(const Prepared& p, const Operands<float>& o) {
-    if (p.convolution_) return p.convolution_->run(o.dx.data, const_cast<float*>(o.dy.data), filter(o), nullptr, o.workspace);
+  cudnn::Status backward_data(const Prepared& p, const Operands<element>& o) {
+    if (p.convolution_) return p.convolution_->run(o.dx.data, const_cast<element*>(o.dy.data), weights(o), nullptr, o.workspace);
     return o.dx.rows > 0 ? clear(o.dx) : cudnn::Status{};
   }
-  cudnn::Status backward_parameters(const Prepared& p, const Operands<float>& o) {
+  cudnn::Status backward_parameters(const Prepared& p, const Operands<element>& o) {
     const Index reserved = cudnn::reserved_bytes(o);
     float* dw = o.d_parameters[0];
-    float* made = o.scratch ? o.scratch : reserved > 0 ? reinterpret_cast<float*>(o.workspace) : dw;
-    std::byte* workspace = o.workspace + reserved;
+    void* made = o.scratch ? static_cast<void*>(o.scratch) : reserved > 0 ? static_cast<void*>(o.workspace) : dw;
     cudnn::Status status;
-    if (p.convolution_) status = p.convolution_->run(const_cast<float*>(o.x.data), const_cast<float*>(o.dy.data), made, nullptr, workspace);
+    if (p.convolution_)
+      status = p.convolution_->run(const_cast<element*>(o.x.data), const_cast<element*>(o.dy.data), made, nullptr, o.workspace + reserved);
     else if (!o.accumulate) status = library_->zero(dw, cudnn::filter_elements(*o.node) * Index{sizeof(float)});
-    if (status.good() && p.convolution_ && made != dw) status = library_->unpack_filter(made, dw, *o.node, o.accumulate);
+    if (status.good() && p.convolution_ && made != dw)
+      status = library_->unpack_filter(static_cast<const element*>(made), dw, *o.node, o.accumulate);
     if (!status.good() || !o.node->layer.bias) return status;
     if (library_->bias_gradient_bytes(o.dy) > o.workspace_bytes)
       return {"the bias gradient needs " + std::to_string(library_->bias_gradient_bytes(o.dy)) + " bytes of workspace and has " +
               std::to_string(o.workspace_bytes)};
     return library_->bias_gradient(o.dy, o.d_parameters[1], o.accumulate, o.workspace);
   }
-  cudnn::Status clear(const View<float>& y) {
-    Operands<float> o;
+  cudnn::Status clear(const View<element>& y) {
+    Operands<element> o;
     o.op = Op::zero;
     o.y = y;
     return library_->run(o);
   }
-  std::shared_ptr<cudnn::Library> library_;
+  std::shared_ptr<Library> library_;
   std::map<cudnn::Request, std::shared_ptr<cudnn::Convolution>> convolutions_;
   bool running_ = false;
 };
 /// 32-bit floating point throughout.
-using Cudnn = BasicCudnn<cudnn::Precision::fp32>;
+using Cudnn = BasicCudnn<Precision::fp32>;
 /// Stored as 32-bit floating point, multiplied by tensor cores with 10 bits of mantissa: several times as fast.
-using CudnnTf32 = BasicCudnn<cudnn::Precision::tf32>;
+using CudnnTf32 = BasicCudnn<Precision::tf32>;
+/// Tensors in 16 bits. Of fp16 the range is small: gradients are scaled, and steps skipped in which one overflows.
+using CudnnFp16 = BasicCudnn<Precision::fp16>;
+using CudnnBf16 = BasicCudnn<Precision::bf16>;
 }  // namespace lrcnn

@@ -23,15 +23,16 @@ template <Backend B>
 class Executor {
  public:
   using T = typename B::element;
+  using M = master_t<T>;   ///< of parameters, gradients and the batch
   using Memory = typename B::Memory;
   /// Pre:     parameters and gradients have parameter_count(plan.table) elements and outlive the executor;
   ///          gradients may be null for a plan without training
   /// Errors:  PlanError if there is no memory for the arena; BackendError if the backend refuses a step
-  Executor(Plan plan, B& backend, const T* parameters, T* gradients)
+  Executor(Plan plan, B& backend, const M* parameters, M* gradients)
       : Executor(plan, backend, parameters, gradients,
                  std::make_shared<Memory>(backend.allocate(plan.arena.bytes, plan_title(plan)))) {}
   /// The same in memory that several executors use in turn. Pre: arena->bytes() >= plan.arena.bytes.
-  Executor(Plan plan, B& backend, const T* parameters, T* gradients, std::shared_ptr<const Memory> arena)
+  Executor(Plan plan, B& backend, const M* parameters, M* gradients, std::shared_ptr<const Memory> arena)
       : plan_(std::move(plan)), backend_(&backend), arena_(std::move(arena)) {
     const auto list = parameters_of(plan_.table);
     operands_.reserve(plan_.steps.size());
@@ -48,15 +49,15 @@ class Executor {
   /// Operands of step i, as the backend sees them.
   const Operands<T>& operands(Index i) const { return operands_[static_cast<std::size_t>(i)]; }
   /// Runs the plan on one batch.
-  /// Post:    a training plan has written every parameter gradient (of the mean loss over the batch)
+  /// Post:    a training plan has written every parameter gradient (of gradient_scale times the mean loss over the batch)
   /// Errors:  DataError if source or labels do not fit; NumericError, naming the first layer whose output is not
   ///          finite, if the loss is not. Parameters are never written.
   template <Loss<T> L = SoftmaxCrossEntropy, class Observer = NoObserver>
-  LossResult run(const RowSource<T>& source, std::span<const std::int32_t> labels, const L& loss = {},
-                 Observer&& observer = Observer{}) {
+  LossResult run(const RowSource<M>& source, std::span<const std::int32_t> labels, const L& loss = {},
+                 Observer&& observer = Observer{}, double gradient_scale = 1) {
     check_batch(source, labels);
     LossResult result;
-    const double scale = 1.0 / static_cast<double>(plan_.table.input.n);
+    const double scale = gradient_scale / static_cast<double>(plan_.table.input.n);
     backend_->start();
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       const Step& step = plan_.steps[i];
@@ -84,7 +85,7 @@ class Executor {
 
  private:
   static constexpr bool is_own(Op op) { return op == Op::load || op == Op::loss; }
-  void check_batch(const RowSource<T>& source, std::span<const std::int32_t> labels) const {
+  void check_batch(const RowSource<M>& source, std::span<const std::int32_t> labels) const {
     if (source.shape() != plan_.table.input)
       throw DataError(error_text("a batch of shape " + to_string(source.shape()) + " is given to a plan for " +
                                      to_string(plan_.table.input),
@@ -101,7 +102,7 @@ class Executor {
                                    "labels are 0 .. classes - 1", "correct the labels, or widen the last layer"));
   }
   /// Runs the forward steps again, looking at every output, to name where it began.
-  [[noreturn]] void report_not_finite(const RowSource<T>& source, std::size_t until, double sum) {
+  [[noreturn]] void report_not_finite(const RowSource<M>& source, std::size_t until, double sum) {
     std::string where = "the loss itself";
     for (std::size_t i = 0; i < until; ++i) {
       const Step& step = plan_.steps[i];

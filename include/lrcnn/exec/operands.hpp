@@ -10,8 +10,8 @@ namespace lrcnn {
 template <class T>
 struct Bases {
   std::byte* arena = nullptr;
-  const T* parameters = nullptr;   ///< the flat buffer (network/parameters.hpp)
-  T* gradients = nullptr;          ///< likewise; null without training
+  const master_t<T>* parameters = nullptr;   ///< the flat buffer (network/parameters.hpp)
+  master_t<T>* gradients = nullptr;          ///< likewise; null without training
 };
 namespace detail {
 template <class E>

@@ -244,7 +244,7 @@ class Replay {
       problem("a convolution that reads rows " + show(wanted) + " is given " + show(in.rows));
   }
   void check_packed(const Step& s, Op direction) {
-    if (!plan_.target.packs_weights || node(s.layer).layer.kind != Kind::conv) return;
+    if (!plan_.target.packs(node(s.layer).layer)) return;
     const auto found = packed_.find(s.packed);
     if (found == packed_.end() || found->second != std::pair{direction, s.layer}) problem("its packed filter is not there");
   }

@@ -105,7 +105,7 @@ class Emitter {
     for (Index l = first; l < last; ++l)
       if (packs(c, l) && !c.packs_in_slab(l)) pack(c, which, l);
   }
-  constexpr bool packs(const StagePass& c, Index l) const { return target_.packs_weights && is_conv(c.layer(l)); }
+  constexpr bool packs(const StagePass& c, Index l) const { return target_.packs(c.layer(l)); }
   /// The packed filter of layer l; -1 if the layer wants none.
   constexpr Index packed(const StagePass& c, Filter which, Index l) {
     if (!packs(c, l)) return -1;

@@ -10,7 +10,7 @@ namespace lrcnn {
 template <Network Net, class Policy, class B = void>
 constexpr Index peak_bytes(const Input& input, const PlanOptions& options = {}) {
   Target target;
-  if constexpr (!std::is_void_v<B>) target = B::target;
+  if constexpr (!std::is_void_v<B>) target = InPrecision<B, Policy::value.precision>::target;
   return arena_size(table_of<Net>(input), Policy::value, target, options).bytes;
 }
 /// The same for a network with fixed extents.

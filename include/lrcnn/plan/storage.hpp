@@ -120,7 +120,7 @@ class Storage {
   constexpr Index network_input_gradient_buffer() const { return input_gradient_; }
 
   // ---- filters -----------------------------------------------------------------------------------------------------
-  /// The buffer of layer l's filter in the backend's layout. Pre: Target::packs_weights, and l is a convolution.
+  /// The buffer of layer l's filter in the backend's layout. Pre: Target::packs(layer).
   constexpr Index filter(const StagePass& c, Filter which, Index l) {
     return declared(c, packed(which), Role::packed, l, [&] { return filter_bytes(c, l); });
   }

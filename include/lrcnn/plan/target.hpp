@@ -11,6 +11,7 @@ struct Target {
   Index alignment = 64;         ///< of every buffer, in bytes
   bool uses_workspace = true;   ///< steps get the workspace that the policy bounds
   bool packs_weights = false;   ///< convolutions want their filters in a layout of the backend's own
+  bool packs_linear = false;    ///< linear layers want their weights so too: as elements, where parameters are something else
   /// Storage block of a tensor with c channels.
   constexpr Index block(Index c) const {
     return c <= plain_channels ? 1 : channel_block == all_channels ? c : channel_block;
@@ -24,9 +25,14 @@ struct Target {
   constexpr Index mask_bytes(Index n, Index c, Index rows, Index w) const {
     return n * ceil_div(c, block(c)) * rows * ceil_div(w * block(c), 8);
   }
-  /// Bytes of one packed filter of a convolution: an upper bound over the layouts that the backend may choose.
+  /// Whether steps of a layer work on a packed copy of its weights.
+  constexpr bool packs(const Layer& layer) const {
+    return (packs_weights && layer.kind == Kind::conv) || (packs_linear && layer.kind == Kind::linear);
+  }
+  /// Bytes of one packed filter, or of packed weights: an upper bound over the layouts that the backend may choose.
   constexpr Index packed_bytes(const Node& node) const {
-    if (!packs_weights || node.layer.kind != Kind::conv) return 0;
+    if (!packs(node.layer)) return 0;
+    if (node.layer.kind == Kind::linear) return node.layer.channels * node.in.c * element_bytes;
     const Index taps = node.layer.window.kernel.h * node.layer.window.kernel.w;
     const Index groups = node.layer.groups;
     const Index from = channel_block == all_channels || node.in.c <= plain_channels ? 1 : channel_block;

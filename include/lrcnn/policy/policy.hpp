@@ -9,8 +9,10 @@
 //   recompute    KeepAll, RecomputeAll, RecomputeCheap
 //   arithmetic   DirectConv, WinogradConv, FastestConv
 //   workspace    Workspace<bytes>: what a backend may use as scratch within one step
+//   precision    Fp32, Tf32, Fp16, Bf16: how tensors are stored and multiplied, where a backend has the choice
 // PolicySpec is the regular value; Policy<Parts...> a type whose `value` is one. Parts may come in any order, each kind
-// at most once; what is not named keeps its default (Column, NoCheckpoints, KeepAll, DirectConv, Workspace<4_MiB>).
+// at most once; what is not named keeps its default (Column, NoCheckpoints, KeepAll, DirectConv, Workspace<4_MiB>, and the
+// precision that the backend has by itself).
 #include <lrcnn/core/types.hpp>
 #include <concepts>
 #include <string>
@@ -51,6 +53,15 @@ enum class Arithmetic : std::uint8_t {
   winograd,   ///< Winograd where the backend has it, direct elsewhere; row cuts lie on its tile grid where they may
   fastest,    ///< whichever of the two fits into the workspace, Winograd first
 };
+/// How tensors are stored, and which arithmetic may be done on them. Sums are in 32-bit floating point or better always;
+/// parameters, their gradients and the optimizer's state are kept in 32 bits even where tensors have 16.
+enum class Precision : std::uint8_t {
+  of_backend,   ///< whichever the backend has by itself
+  fp32,         ///< 32 bits stored and multiplied
+  tf32,         ///< 32 bits stored; tensor cores may multiply with 10 bits of mantissa
+  fp16,         ///< 16 bits stored: 11 of precision, values up to 65504
+  bf16,         ///< 16 bits stored: 8 of precision, fp32's range
+};
 /// A policy as a regular value: comparable, printable, usable as a template argument.
 struct PolicySpec {
   static constexpr std::size_t capacity = 32;
@@ -61,6 +72,7 @@ struct PolicySpec {
   Recompute recompute = Recompute::none;
   Arithmetic arithmetic = Arithmetic::direct;
   Index workspace_bytes = 4_MiB;
+  Precision precision = Precision::of_backend;
   constexpr const Partition& partition(Index stage) const {
     return partitions[static_cast<std::size_t>(std::min(stage, partition_count - 1))];
   }
@@ -124,8 +136,28 @@ template <Index bytes>
 struct Workspace {
   static_assert(bytes >= 0, "lrcnn: Workspace<bytes> is negative; sizes are at least 0; use Workspace<32_MiB>");
 };
+struct Fp32 {};
+struct Tf32 {};
+struct Fp16 {};
+struct Bf16 {};
 namespace detail {
-enum class PartKind { partition, images, checkpoints, recompute, arithmetic, workspace };
+enum class PartKind { partition, images, checkpoints, recompute, arithmetic, workspace, precision };
+constexpr PartKind apply(PolicySpec& s, std::type_identity<Fp32>) {
+  s.precision = Precision::fp32;
+  return PartKind::precision;
+}
+constexpr PartKind apply(PolicySpec& s, std::type_identity<Tf32>) {
+  s.precision = Precision::tf32;
+  return PartKind::precision;
+}
+constexpr PartKind apply(PolicySpec& s, std::type_identity<Fp16>) {
+  s.precision = Precision::fp16;
+  return PartKind::precision;
+}
+constexpr PartKind apply(PolicySpec& s, std::type_identity<Bf16>) {
+  s.precision = Precision::bf16;
+  return PartKind::precision;
+}
 template <class P>
   requires requires { { P::partition } -> std::convertible_to<Partition>; }
 constexpr PartKind apply(PolicySpec& s, std::type_identity<P>) {
@@ -198,15 +230,15 @@ template <class P>
 inline constexpr bool is_part = requires(PolicySpec& s) { apply(s, std::type_identity<P>{}); };
 template <class P>
 struct CheckedPart {
-  static_assert(is_part<P>, "lrcnn: a part of a Policy is none; parts are partitions, Images, checkpoints, recomputation, arithmetic and "
-                            "Workspace; see the head of lrcnn/policy/policy.hpp");
+  static_assert(is_part<P>, "lrcnn: a part of a Policy is none; parts are partitions, Images, checkpoints, recomputation, arithmetic, "
+                            "Workspace and precision; see the head of lrcnn/policy/policy.hpp");
   static constexpr bool ok = is_part<P>;
 };
 template <class... Parts>
   requires(CheckedPart<Parts>::ok && ...)
 constexpr bool distinct_parts() {
   PolicySpec s;
-  std::array<int, 6> seen{};
+  std::array<int, 7> seen{};
   ((++seen[static_cast<std::size_t>(apply(s, std::type_identity<Parts>{}))]), ...);
   for (const int count : seen)
     if (count > 1) return false;
@@ -252,6 +284,16 @@ constexpr std::string_view recompute_name(Recompute r) {
 constexpr std::string_view arithmetic_name(Arithmetic a) {
   return a == Arithmetic::direct ? "DirectConv" : a == Arithmetic::winograd ? "WinogradConv" : "FastestConv";
 }
+constexpr std::string_view precision_name(Precision p) {
+  switch (p) {
+    case Precision::of_backend: return "of the backend";
+    case Precision::fp32: return "Fp32";
+    case Precision::tf32: return "Tf32";
+    case Precision::fp16: return "Fp16";
+    case Precision::bf16: return "Bf16";
+  }
+  return "?";
+}
 /// The policy as the type one would write: "Policy<Share<7>, CheckpointAtPools, RecomputeAll, ..., Workspace<4194304>>".
 inline std::string to_string(const PolicySpec& s) {
   std::string text = "Policy<";
@@ -264,6 +306,30 @@ inline std::string to_string(const PolicySpec& s) {
   }
   if (s.images > 0) text += ", Images<" + std::to_string(s.images) + ">";
   return text + ", " + to_string(s.checkpoints) + ", " + std::string(recompute_name(s.recompute)) + ", " +
-         std::string(arithmetic_name(s.arithmetic)) + ", Workspace<" + std::to_string(s.workspace_bytes) + ">>";
+         std::string(arithmetic_name(s.arithmetic)) + ", Workspace<" + std::to_string(s.workspace_bytes) + ">" +
+         (s.precision == Precision::of_backend ? "" : ", " + std::string(precision_name(s.precision))) + ">";
 }
+/// The precision of a backend's type: what it says, or 32 bits.
+template <class B>
+constexpr Precision precision_of() {
+  if constexpr (requires { B::precision; }) return B::precision;
+  else return Precision::fp32;
+}
+namespace detail {
+template <class B, Precision p>
+struct InPrecision {
+  static_assert(p == Precision::of_backend || p == precision_of<B>(),
+                "lrcnn: a policy's precision is not one of the backend's; this backend has one precision only; leave the part out, or "
+                "choose a backend that has it");
+  using type = B;
+};
+template <class B, Precision p>
+  requires(p != Precision::of_backend) && requires { typename B::template with<p>; }
+struct InPrecision<B, p> {
+  using type = typename B::template with<p>;
+};
+}  // namespace detail
+/// The backend that works in a precision: B itself, or its type for that precision.
+template <class B, Precision p>
+using InPrecision = typename detail::InPrecision<B, p>::type;
 }  // namespace lrcnn

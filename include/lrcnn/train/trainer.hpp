@@ -5,18 +5,21 @@
 //     trainer.fit(train_loader, &test_loader, {.epochs = 5});
 //
 // A batch of another shape, the last one of an epoch for instance, gets a plan of its own; all plans share one arena
-// as large as the largest needs. Parameters, gradients and optimizer state are flat buffers of the element type.
+// as large as the largest needs. Parameters, gradients and optimizer state are flat buffers of the element type, or of float
+// where elements have two bytes.
 #include <lrcnn/core/checksum.hpp>
 #include <lrcnn/exec/executor.hpp>
 #include <lrcnn/network/sequential.hpp>
 #include <lrcnn/train/history.hpp>
 #include <lrcnn/train/initializer.hpp>
+#include <lrcnn/train/loss_scale.hpp>
 #include <lrcnn/train/metrics.hpp>
 #include <lrcnn/train/optimizer.hpp>
 #include <lrcnn/train/progress.hpp>
 #include <lrcnn/train/schedule.hpp>
 #include <lrcnn/train/training_file.hpp>
 #include <chrono>
+#include <sstream>
 namespace lrcnn {
 /// What a trainer can be told beside network, policy, input and optimizer.
 struct TrainerOptions {
@@ -33,6 +36,7 @@ struct StepReport {
   Index images = 0;
   double lr = 0;              ///< that the update used
   Index peak_bytes = 0;       ///< of the plan that was run
+  bool skipped = false;       ///< a gradient overflowed in 16 bits (train/loss_scale.hpp): nothing was updated
 };
 /// What fit() does beside training.
 struct FitOptions {
@@ -53,6 +57,7 @@ template <Backend B, Loss<typename B::element> L = SoftmaxCrossEntropy>
 class BasicTrainer {
  public:
   using T = typename B::element;
+  using M = master_t<T>;   ///< of parameters, gradients, optimizer state and the batch
   /// Plans the training step of a full batch at once.
   /// Errors:  ShapeError, PlanError, BackendError; PlanError if the machine has too little memory
   BasicTrainer(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, const Optimizer& optimizer,
@@ -62,14 +67,18 @@ class BasicTrainer {
   BasicTrainer(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, const Optimizer& optimizer,
                const TrainerOptions& options, L loss, B backend)
       : layers_(layers.begin(), layers.end()), policy_(policy), options_(options), loss_(std::move(loss)), backend_(std::move(backend)) {
+    if (policy.precision != Precision::of_backend && policy.precision != precision_of<B>())
+      throw PlanError(error_text("the policy asks for " + std::string(precision_name(policy.precision)) + ", and backend '" +
+                                     std::string(B::name) + "' works in " + std::string(precision_name(precision_of<B>())),
+                                 "the type of the backend says its precision", "use Trainer, which chooses the type, or leave the part out"));
     const Table table = make_table(layers_, input);
     layout_ = parameters_of(table);
     count_ = parameter_count(table);
-    parameters_ = backend_.template buffer<T>(count_);
-    gradients_ = backend_.template buffer<T>(count_);
-    states_ = backend_.template buffer<T>(count_ * optimizer.state_count());
-    std::vector<T> initial(static_cast<std::size_t>(count_));
-    initialize<T>(layout_, options.initializer, options.seed, initial);
+    parameters_ = backend_.template buffer<M>(count_);
+    gradients_ = backend_.template buffer<M>(count_);
+    states_ = backend_.template buffer<M>(count_ * optimizer.state_count());
+    std::vector<M> initial(static_cast<std::size_t>(count_));
+    initialize<M>(layout_, options.initializer, options.seed, initial);
     write_parameters(initial);
     state_.fingerprint = fingerprint(table);
     state_.optimizer = optimizer;
@@ -84,32 +93,36 @@ class BasicTrainer {
   /// Post:    gradients() holds the mean loss's gradient; steps_done() has grown by one
   /// Errors:  ShapeError, PlanError, DataError as make_plan() and Executor::run(); NumericError if the loss is not
   ///          finite: parameters and optimizer state are untouched then
-  StepReport step(const RowSource<T>& source, std::span<const std::int32_t> labels) {
+  StepReport step(const RowSource<M>& source, std::span<const std::int32_t> labels) {
     const double scale = lr_scale(options_.schedule, state_.step, options_.clock);
     auto& run = executor(source.shape(), true);
     const LossResult result = run_named(run, source, labels);
-    state_.optimizer.template update<T>({.number = state_.updates + 1, .lr_scale = scale}, ranges_, [&](const auto& functor, Range r) {
+    const double factor = gradient_scale();
+    ++state_.step;
+    const bool skip = scales_loss && !take_gradients();
+    StepReport report{result.mean(), result.accuracy(), result.count, state_.optimizer.lr() * scale, run.plan().peak_bytes(), skip};
+    if (skip) return report;
+    state_.optimizer.template update<M>({.number = state_.updates + 1, .lr_scale = scale, .gradient_scale = 1 / factor}, ranges_, [&](const auto& functor, Range r) {
       const auto state = [&](Index which) { return state_.optimizer.state(states_.data(), count_, r, which); };
       backend_.update(functor, parameters_.data() + r.begin, gradients_.data() + r.begin, state(0), state(1), r.size());
     });
-    ++state_.step;
     ++state_.updates;
-    return {result.mean(), result.accuracy(), result.count, state_.optimizer.lr() * scale, run.plan().peak_bytes()};
+    return report;
   }
-  template <LabelledSource<T> S>
+  template <LabelledSource<M> S>
   StepReport step(const S& batch) {
     return step(batch, batch.labels());
   }
   /// Loss and gradients of one batch, without an update.
-  LossResult gradients_of(const RowSource<T>& source, std::span<const std::int32_t> labels) {
+  LossResult gradients_of(const RowSource<M>& source, std::span<const std::int32_t> labels) {
     return run_named(executor(source.shape(), true), source, labels);
   }
   /// Loss and hits of one batch, forward only.
-  LossResult evaluate(const RowSource<T>& source, std::span<const std::int32_t> labels) {
+  LossResult evaluate(const RowSource<M>& source, std::span<const std::int32_t> labels) {
     return executor(source.shape(), false).run(source, labels, loss_);
   }
   /// The network's output for a batch, forward only: a view that is valid until the next run.
-  View<const T> predict(const RowSource<T>& source) {
+  View<const T> predict(const RowSource<M>& source) {
     auto& run = executor(source.shape(), false);
     const std::vector<std::int32_t> none(static_cast<std::size_t>(source.shape().n), 0);
     static_cast<void>(run.run(source, none, loss_));
@@ -160,34 +173,43 @@ class BasicTrainer {
   /// Errors:  DataError if the file cannot be written; an older one is intact then
   void save(const std::filesystem::path& path) const {
     const auto parameters = copy_of(parameters_), states = copy_of(states_);
-    save_training_file<T>(path, state_, layout_, std::span<const T>(parameters), std::span<const T>(states));
+    TrainingState state = state_;
+    if (scales_loss) state.notes["loss_scale"] = std::to_string(loss_scale_.scale) + " " + std::to_string(loss_scale_.good_steps);
+    save_training_file<M>(path, state, layout_, std::span<const M>(parameters), std::span<const M>(states));
   }
   /// Takes over a saved training; it continues bit-identically.
   /// Errors:  DataError if the file is missing, cut, damaged, of another network, version or element type; this trainer is
   ///          unchanged then
   void load(const std::filesystem::path& path) {
     auto parameters = copy_of(parameters_), states = copy_of(states_);
-    state_ = load_training_file<T>(path, state_.fingerprint, layout_, state_.optimizer, std::span<T>(parameters), std::span<T>(states));
-    backend_.write(parameters_.data(), std::span<const T>(parameters));
-    backend_.write(states_.data(), std::span<const T>(states));
+    state_ = load_training_file<M>(path, state_.fingerprint, layout_, state_.optimizer, std::span<M>(parameters), std::span<M>(states));
+    backend_.write(parameters_.data(), std::span<const M>(parameters));
+    backend_.write(states_.data(), std::span<const M>(states));
+    if (const auto note = state_.notes.find("loss_scale"); scales_loss && note != state_.notes.end())
+      std::istringstream(note->second) >> loss_scale_.scale >> loss_scale_.good_steps;
     ranges_ = update_ranges(layout_, state_.optimizer.decay());
   }
   /// The flat buffers, where their memory is the host's.
-  std::span<T> parameters()
+  std::span<M> parameters()
     requires(B::on_host)
   {
     return parameters_;
   }
-  std::span<const T> gradients() const
+  std::span<const M> gradients() const
     requires(B::on_host)
   {
     return gradients_;
   }
   /// Copies of them, wherever they are. Shapes: layout() says where each parameter is.
-  std::vector<T> read_parameters() const { return copy_of(parameters_); }
-  std::vector<T> read_gradients() const { return copy_of(gradients_); }
+  std::vector<M> read_parameters() const { return copy_of(parameters_); }
+  std::vector<M> read_gradients() const {
+    auto gradients = copy_of(gradients_);
+    if (run_scale_ != 1)
+      for (M& g : gradients) g = static_cast<M>(g / run_scale_);
+    return gradients;
+  }
   /// Sets all parameters. Errors: Error if `values` are not as many as the parameters.
-  void write_parameters(std::span<const T> values) {
+  void write_parameters(std::span<const M> values) {
     if (static_cast<Index>(values.size()) != count_)
       throw Error(error_text(std::to_string(values.size()) + " values are given for " + std::to_string(count_) + " parameters",
                              "all parameters are set at once", "see layout() for the order and sizes of parameters"));
@@ -200,18 +222,34 @@ class BasicTrainer {
   /// The plan of a training step (or a forward pass) on batches of shape `input`.
   const Plan& plan(const Input& input, bool training = true) { return executor(input, training).plan(); }
   const Plan& plan() { return plan(input_); }
+  /// The scale of the loss, on backends that want one; to be set where the first steps should not have to find it.
+  const LossScale& loss_scale() const { return loss_scale_; }
+  void set_loss_scale(const LossScale& scale) { loss_scale_ = scale; }
   /// Bytes of the arena that all plans so far share.
   Index arena_bytes() const { return arena_ ? arena_->bytes() : 0; }
 
  private:
-  std::vector<T> copy_of(const typename B::template Buffer<T>& from) const {
-    std::vector<T> copy(static_cast<std::size_t>(from.size()));
-    backend_.read(std::span<T>(copy), from.data());
+  static constexpr bool scales_loss = requires { requires B::scales_loss; };
+  double gradient_scale() const { return scales_loss ? loss_scale_.scale : 1; }
+  /// Whether the step's gradients may be used; changes the scale of the next step's.
+  bool take_gradients() {
+    bool finite = true;
+    if constexpr (scales_loss) finite = backend_.all_finite(gradients_.data(), count_);
+    if (!finite && loss_scale_.scale == LossScale::least)
+      throw NumericError(error_text("in step " + std::to_string(state_.step) + " gradients are not finite, however little they are scaled",
+                                    "parameters were not changed by this step", "lower the learning rate, or use Bf16"));
+    loss_scale_.note(finite);
+    return finite;
+  }
+  std::vector<M> copy_of(const typename B::template Buffer<M>& from) const {
+    std::vector<M> copy(static_cast<std::size_t>(from.size()));
+    backend_.read(std::span<M>(copy), from.data());
     return copy;
   }
-  LossResult run_named(Executor<B>& run, const RowSource<T>& source, std::span<const std::int32_t> labels) {
+  LossResult run_named(Executor<B>& run, const RowSource<M>& source, std::span<const std::int32_t> labels) {
+    run_scale_ = gradient_scale();
     try {
-      return run.run(source, labels, loss_);
+      return run.run(source, labels, loss_, NoObserver{}, run_scale_);
     } catch (const NumericError& e) {
       const std::string text = e.what();
       throw NumericError("lrcnn: in step " + std::to_string(state_.step + 1) + " " + text.substr(text.find(' ') + 1));
@@ -300,20 +338,25 @@ class BasicTrainer {
   std::vector<Parameter> layout_;
   std::vector<UpdateRange> ranges_;
   Index count_ = 0;   ///< elements of the parameters
-  typename B::template Buffer<T> parameters_{}, gradients_{}, states_{};
+  typename B::template Buffer<M> parameters_{}, gradients_{}, states_{};
   TrainingState state_;
+  LossScale loss_scale_{};   ///< of backends that ask for it
+  double run_scale_ = 1;     ///< of the gradients that the last run has left
   std::shared_ptr<typename B::Memory> arena_;
   std::vector<std::unique_ptr<Executor<B>>> executors_;
 };
 /// The trainer of a network type under a policy type on a backend type.
-template <Network Net, class Policy, Backend B, Loss<typename B::element> L = SoftmaxCrossEntropy>
-class Trainer : public BasicTrainer<B, L> {
+/// The policy's precision, if it has one, chooses the backend's type for it.
+template <Network Net, class Policy, Backend B, class L = SoftmaxCrossEntropy>
+class Trainer : public BasicTrainer<InPrecision<B, Policy::value.precision>, L> {
  public:
+  using Base = BasicTrainer<InPrecision<B, Policy::value.precision>, L>;
+  using BackendType = InPrecision<B, Policy::value.precision>;
   Trainer(const Input& input, const Optimizer& optimizer, const TrainerOptions& options = {}, L loss = {})
-      : BasicTrainer<B, L>(Net::layers, Policy::value, input, optimizer, options, std::move(loss)) {}
+      : Base(Net::layers, Policy::value, input, optimizer, options, std::move(loss)) {}
   /// On a backend that the program has made.
-  Trainer(const Input& input, const Optimizer& optimizer, const TrainerOptions& options, L loss, B backend)
-      : BasicTrainer<B, L>(Net::layers, Policy::value, input, optimizer, options, std::move(loss), std::move(backend)) {}
+  Trainer(const Input& input, const Optimizer& optimizer, const TrainerOptions& options, L loss, BackendType backend)
+      : Base(Net::layers, Policy::value, input, optimizer, options, std::move(loss), std::move(backend)) {}
   /// For networks with fixed extents.
   explicit Trainer(const Optimizer& optimizer, const TrainerOptions& options = {}, L loss = {})
     requires requires { Net::input; }

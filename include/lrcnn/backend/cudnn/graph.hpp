@@ -62,7 +62,7 @@ inline std::shared_ptr<fe::graph::Graph> operations(const Problem& p) {
   } else {
     output(graph->conv_wgrad(graph->tensor(channels_last("dy", uid_y, y, type)), graph->tensor(channels_last("x", uid_x, x, type)),
                              window<fe::graph::Conv_wgrad_attributes>(p)),
-           uid_w, w, fe::DataType_t::FLOAT);
+           uid_w, w, type);
   }
   return graph;
 }

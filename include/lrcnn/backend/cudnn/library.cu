@@ -54,7 +54,8 @@ class Current {
  private:
   int before_ = -1;
 };
-class CudaLibrary final : public Library {
+template <class T>
+class CudaLibrary final : public Library<T> {
  public:
   explicit CudaLibrary(const DeviceOptions& options) : options_(options), device_(options.device) {
     if (const std::string problem = problem_of_device(device_); !problem.empty())
@@ -149,23 +150,26 @@ class CudaLibrary final : public Library {
     const Current current(device_);
     return make_convolution(made, problem, handle_, workspace_bytes);
   }
-  Status run(const Operands<float>& o) override {
+  Status convert(const View<const float>& from, const View<T>& to) override {
+    return started([&](const auto& exec) { loops::convert_rows(exec, from, to); });
+  }
+  Status run(const Operands<T>& o) override {
     return started([&](const auto& exec) { loops::run(exec, o); });
   }
-  Status add_bias(const View<float>& y, const float* bias) override {
-    return started([&](const auto& exec) { loops::bias_add<std::remove_cvref_t<decltype(exec)>, float>(exec, y, bias, y); });
+  Status add_bias(const View<T>& y, const float* bias) override {
+    return started([&](const auto& exec) { loops::bias_add<std::remove_cvref_t<decltype(exec)>, T>(exec, y, bias, y); });
   }
-  Index bias_gradient_bytes(const View<const float>& dy) const override { return loops::bias_gradient_bytes<float>(dy.n, dy.c, dy.rows, dy.w); }
-  Status bias_gradient(const View<const float>& dy, float* db, bool accumulate, std::byte* workspace) override {
+  Index bias_gradient_bytes(const View<const T>& dy) const override { return loops::bias_gradient_bytes<T>(dy.n, dy.c, dy.rows, dy.w); }
+  Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) override {
     return started([&](const auto& exec) { loops::bias_gradient(exec, dy, db, accumulate, workspace); });
   }
-  Status pack_filter(const float* canonical, float* packed, const Node& node) override {
+  Status pack_filter(const float* canonical, T* packed, const Node& node) override {
     return started([&](const auto& exec) { loops::pack_filter(exec, loops::filter_extents(node), canonical, packed); });
   }
-  Status unpack_filter(const float* packed, float* canonical, const Node& node, bool accumulate) override {
+  Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) override {
     return started([&](const auto& exec) { loops::unpack_filter(exec, loops::filter_extents(node), packed, canonical, accumulate); });
   }
-  Status cross_entropy(const View<const float>& logits, const std::int32_t* labels, const View<float>& dx, double scale) override {
+  Status cross_entropy(const View<const T>& logits, const std::int32_t* labels, const View<T>& dx, double scale) override {
     const Index bytes = logits.n * Index{sizeof(std::int32_t)}, room = loops::loss_bytes(logits.n, logits.c);
     if (const Status s = grow(labels_, round_up(bytes, 256) + room); !s.good()) return s;
     void* host = nullptr;
@@ -183,15 +187,11 @@ class CudaLibrary final : public Library {
     sums = loops::result_of(read_sums);
     return zero(sums_, sizeof(loops::LossSums));
   }
-  Status finite(const View<const float>& view, bool& result) override {
-    if (const Status s = grow(labels_, 256); !s.good()) return s;
-    auto* flag = static_cast<int*>(labels_.memory);
-    int all = 1;
-    if (const Status s = write(flag, &all, sizeof(int)); !s.good()) return s;
-    if (const Status s = started([&](const auto& exec) { loops::all_finite(exec, view, flag); }); !s.good()) return s;
-    const Status s = read(&all, flag, sizeof(int));
-    result = all != 0;
-    return s;
+  Status finite(const View<const T>& view, bool& result) override {
+    return verdict(result, [&](const auto& exec, int* flag) { loops::all_finite(exec, view, flag); });
+  }
+  Status all_finite(const float* elements, Index count, bool& result) override {
+    return verdict(result, [&](const auto& exec, int* flag) { loops::all_finite(exec, elements, count, flag); });
   }
   Status update(const SgdUpdate<float>& f, float* w, const float* g, Index count) override {
     return started([&](const auto& exec) { loops::update_elements(exec, f, w, g, static_cast<float*>(nullptr), static_cast<float*>(nullptr), count); });
@@ -219,6 +219,18 @@ class CudaLibrary final : public Library {
     const Current current(device_);
     f(thrust::cuda::par_nosync.on(stream_));
     return status_of(cudaPeekAtLastError());
+  }
+  /// Starts loops that clear a flag, and waits for it.
+  template <class F>
+  Status verdict(bool& result, F f) {
+    if (const Status s = grow(labels_, 256); !s.good()) return s;
+    auto* flag = static_cast<int*>(labels_.memory);
+    int all = 1;
+    if (const Status s = write(flag, &all, sizeof(int)); !s.good()) return s;
+    if (const Status s = started([&](const auto& exec) { f(exec, flag); }); !s.good()) return s;
+    const Status s = read(&all, flag, sizeof(int));
+    result = all != 0;
+    return s;
   }
   Status copy(void* to, const void* from, Index bytes, cudaMemcpyKind kind) {
     const Current current(device_);
@@ -255,6 +267,12 @@ class CudaLibrary final : public Library {
   loops::LossSums* sums_ = nullptr;
 };
 }  // namespace
-std::shared_ptr<Library> open_library(const DeviceOptions& options) { return std::make_shared<CudaLibrary>(options); }
+template <class T>
+std::shared_ptr<Library<T>> open_library(const DeviceOptions& options) {
+  return std::make_shared<CudaLibrary<T>>(options);
+}
+template std::shared_ptr<Library<float>> open_library<float>(const DeviceOptions&);
+template std::shared_ptr<Library<float16>> open_library<float16>(const DeviceOptions&);
+template std::shared_ptr<Library<bfloat16>> open_library<bfloat16>(const DeviceOptions&);
 std::string device_problem() { return problem_of_device(-1); }
 }  // namespace lrcnn::cudnn

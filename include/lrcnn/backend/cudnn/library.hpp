@@ -40,9 +40,10 @@ class Convolution {
   /// Starts it. x, y, w: device memory; which of them is written is the problem's op. bias: null without one.
   virtual Status run(void* x, void* y, void* w, const void* bias, void* workspace) = 0;
 };
-class Library {
+/// What does not depend on the type of elements: the device, its memory, convolutions, updates.
+class Device {
  public:
-  virtual ~Library() = default;
+  virtual ~Device() = default;
   virtual Status info(DeviceInfo& info) = 0;
 
   // ---- memory ------------------------------------------------------------------------------------------------------
@@ -65,29 +66,39 @@ class Library {
   // ---- work: started, not waited for -------------------------------------------------------------------------------
   /// Errors:  the problem and what the vendor's library says if no engine serves it within the workspace
   virtual Status convolution(std::unique_ptr<Convolution>& made, const Problem& problem, Index workspace_bytes) = 0;
-  /// A step that is not a convolution. Pre: custom layers excepted.
-  virtual Status run(const Operands<float>& operands) = 0;
-  /// y += bias, by channels.
-  virtual Status add_bias(const View<float>& y, const float* bias) = 0;
-  /// Bytes of workspace that bias_gradient() wants.
-  virtual Index bias_gradient_bytes(const View<const float>& dy) const = 0;
-  /// db (+)= the sums of dy's channels, in a fixed order.
-  virtual Status bias_gradient(const View<const float>& dy, float* db, bool accumulate, std::byte* workspace) = 0;
-  /// A layer's filter between the canonical [K][C][R][S] and the convolutions' [K][R][S][C].
-  virtual Status pack_filter(const float* canonical, float* packed, const Node& node) = 0;
-  virtual Status unpack_filter(const float* packed, float* canonical, const Node& node, bool accumulate) = 0;
-  /// Softmax cross entropy: adds to `sums`, writes dx if it has memory. Labels are the host's, `logits.n` of them.
-  virtual Status cross_entropy(const View<const float>& logits, const std::int32_t* labels, const View<float>& dx, double scale) = 0;
-  /// Sums since the last call; waits.
+  /// The loss of the images since the last call; waits.
   virtual Status fetch(LossResult& sums) = 0;
-  virtual Status finite(const View<const float>& view, bool& result) = 0;
+  /// Whether `count` elements in a row are finite; waits.
+  virtual Status all_finite(const float* elements, Index count, bool& result) = 0;
   virtual Status update(const SgdUpdate<float>& functor, float* w, const float* g, Index count) = 0;
   virtual Status update(const MomentumUpdate<float>& functor, float* w, const float* g, float* v, Index count) = 0;
   virtual Status update(const AdamWUpdate<float>& functor, float* w, const float* g, float* m, float* v, Index count) = 0;
 };
-/// The library on a CUDA device.
+/// Work on tensors of elements T: float, float16 or bfloat16. Started, not waited for.
+template <class T>
+class Library : public Device {
+ public:
+  /// Rows of a batch, as elements. Shapes: the same; channels last.
+  virtual Status convert(const View<const float>& from, const View<T>& to) = 0;
+  /// A step that is not a convolution. Pre: custom layers excepted.
+  virtual Status run(const Operands<T>& operands) = 0;
+  /// y += bias, by channels.
+  virtual Status add_bias(const View<T>& y, const float* bias) = 0;
+  /// Bytes of workspace that bias_gradient() wants.
+  virtual Index bias_gradient_bytes(const View<const T>& dy) const = 0;
+  /// db (+)= the sums of dy's channels, in a fixed order.
+  virtual Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) = 0;
+  /// A layer's filter between the canonical [K][C][R][S] and the convolutions' [K][R][S][C].
+  virtual Status pack_filter(const float* canonical, T* packed, const Node& node) = 0;
+  virtual Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) = 0;
+  /// Softmax cross entropy: adds to `sums`, writes dx if it has memory. Labels are the host's, `logits.n` of them.
+  virtual Status cross_entropy(const View<const T>& logits, const std::int32_t* labels, const View<T>& dx, double scale) = 0;
+  virtual Status finite(const View<const T>& view, bool& result) = 0;
+};
+/// The library on a CUDA device, for T = float, float16, bfloat16.
 /// Errors:  BackendError if there is no driver, no device, or one that is too old, or cuDNN is
-std::shared_ptr<Library> open_library(const DeviceOptions& options = {});
+template <class T>
+std::shared_ptr<Library<T>> open_library(const DeviceOptions& options = {});
 /// Why open_library() would fail; empty if it would not.
 std::string device_problem();
 /// A convolution on the current device, by a cudnnHandle_t, which must outlive it.

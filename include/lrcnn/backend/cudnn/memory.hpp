@@ -15,7 +15,7 @@ class Memory {
  public:
   Memory() = default;
   /// Errors:  PlanError with the bytes asked for and those free
-  Memory(std::shared_ptr<Library> library, Index bytes, const std::string& who) : library_(std::move(library)), bytes_(bytes) {
+  Memory(std::shared_ptr<Device> library, Index bytes, const std::string& who) : library_(std::move(library)), bytes_(bytes) {
     if (bytes == 0) return;
     if (const Status status = library_->allocate(data_, bytes); !status.good()) {
       DeviceInfo info;
@@ -40,7 +40,7 @@ class Memory {
   Index bytes() const { return bytes_; }
 
  private:
-  std::shared_ptr<Library> library_;
+  std::shared_ptr<Device> library_;
   void* data_ = nullptr;
   Index bytes_ = 0;
 };

@@ -8,13 +8,15 @@
 #include <set>
 #include <thread>
 namespace lrcnn::cudnn {
-/// The distinct convolutions of a plan's steps. Pre: plan.target == Cudnn::target.
-inline std::set<Request> requests_of(const Plan& plan, Precision precision, bool deterministic = true) {
+/// The distinct convolutions of a plan's steps. Pre: plan.target == BasicCudnn<precision>::target.
+template <Precision precision>
+std::set<Request> requests_of(const Plan& plan, bool deterministic = true) {
+  using T = Stored<precision>;
   std::set<Request> requests;
   const auto list = parameters_of(plan.table);
   auto* const somewhere = reinterpret_cast<std::byte*>(plan.target.alignment);   // shapes are asked for, nothing is read
   for (const Step& step : plan.steps) {
-    const auto o = operands_of<float>(plan, step, list, {somewhere, reinterpret_cast<const float*>(somewhere), nullptr});
+    const auto o = operands_of<T>(plan, step, list, {somewhere, reinterpret_cast<const float*>(somewhere), nullptr});
     if (!is_convolution(o)) continue;
     if (const Request request = request_of(o, precision, deterministic); request.served()) requests.insert(request);
   }
@@ -48,7 +50,9 @@ inline PlanCheck check_requests(const std::set<Request>& requests, const Describ
   others.clear();
   return result;
 }
-inline PlanCheck check_plan_on(const Plan& plan, const DescribedDevice& device, Precision precision, int threads = 1) {
-  return check_requests(requests_of(plan, precision), device, threads);
+/// Plans a step for a device and checks it there.
+template <Precision precision>
+PlanCheck check_plan_on(const Table& table, const PolicySpec& policy, const DescribedDevice& device, int threads = 1) {
+  return check_requests(requests_of<precision>(make_plan(table, policy, BasicCudnn<precision>::target)), device, threads);
 }
 }  // namespace lrcnn::cudnn

@@ -8,21 +8,16 @@
 #include <compare>
 #include <string>
 namespace lrcnn::cudnn {
-/// How numbers are stored, and which arithmetic may be done on them. Sums are in 32-bit floating point always.
-enum class Precision : std::uint8_t {
-  fp32,   ///< 32 bits stored and multiplied
-  tf32,   ///< 32 bits stored; tensor cores may multiply with 10 bits of mantissa
-  fp16,   ///< 16 bits stored
-  bf16,   ///< 16 bits stored, with fp32's range
-};
-constexpr std::string_view precision_name(Precision p) {
-  return p == Precision::fp32 ? "fp32" : p == Precision::tf32 ? "tf32" : p == Precision::fp16 ? "fp16" : "bf16";
-}
+/// Whether elements are stored in 32 bits.
+constexpr bool is_single(Precision p) { return p == Precision::fp32 || p == Precision::tf32; }
+/// The type of elements in memory.
+template <Precision p>
+using Stored = std::conditional_t<is_single(p), float, std::conditional_t<p == Precision::fp16, float16, bfloat16>>;
 /// Pre:  all extents are at least 1; see serves()
 struct Problem {
   Op op = Op::forward;             ///< forward, backward_data or backward_parameters
   Precision precision = Precision::fp32;
-  bool bias = false;               ///< of a forward pass: added before y is written
+  bool bias = false;               ///< of a forward pass in 32 bits: added before y is written
   bool deterministic = true;       ///< bit-identical reruns, by engines that promise them
   Index n = 1, c = 1, h = 1, w = 1;   ///< x or dx: rows of the slab
   Index k = 1, p = 1, q = 1;          ///< y or dy
@@ -58,7 +53,7 @@ Problem problem_of(const Operands<T>& o, Precision precision, bool deterministic
   p.op = o.op;
   p.precision = precision;
   p.deterministic = deterministic;
-  p.bias = layer.bias && o.op == Op::forward;
+  p.bias = layer.bias && o.op == Op::forward && is_single(precision);
   p.n = x.n, p.c = x.c, p.h = x.rows, p.w = x.w;
   p.k = y.c, p.p = y.rows, p.q = y.w;
   if (layer.kind == Kind::linear) return p;
@@ -80,11 +75,11 @@ struct Request {
 };
 /// Elements of a filter, or of a linear layer's weights.
 inline Index filter_elements(const Node& node) { return parameter_shapes(node.layer, node.in).item[0].count(); }
-/// Bytes at the start of the workspace that a step needs beside the library's: a linear layer's gradient before it is
-/// added. (Convolutions have a buffer of the plan for that.)
+/// Bytes at the start of the workspace that a step needs beside the library's: a gradient before it is added, where the
+/// plan has no buffer for that (of linear layers whose weights are not packed).
 template <class T>
 Index reserved_bytes(const Operands<T>& o) {
-  if (o.node->layer.kind != Kind::linear || o.op != Op::backward_parameters || !o.accumulate) return 0;
+  if (o.op != Op::backward_parameters || !o.accumulate || o.scratch != nullptr) return 0;
   return round_up(filter_elements(*o.node) * Index{sizeof(T)}, 256);
 }
 /// What a step asks of the library. Pre: is_convolution(o).
