@@ -74,7 +74,7 @@ TEST_CASE("a plan that no engine serves says which convolution") {
                          .workspace_bytes = 1_MiB};
   const PlanCheck check = check_requests({hopeless}, *device);
   REQUIRE(check.faults.size() == 1);
-  CHECK(check.faults[0].find("cuDNN on forward fp32 x 8x64x34x224 y 8x64x99x224 kernel 3x3") == 0);
+  CHECK(check.faults[0].find("cuDNN on forward Fp32 x 8x64x34x224 y 8x64x99x224 kernel 3x3") == 0);
   CHECK(check.faults[0].find('\n') == std::string::npos);
 }
 TEST_CASE("a description that is none is refused") {

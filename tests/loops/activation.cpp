@@ -46,6 +46,33 @@ bool close(const Slab<T>& a, const Slab<T>& b, const Layer& layer) {
   return good;
 }
 }  // namespace
+TEST_CASE("the rows of y are made, or those of the saved state, from an input that holds more") {
+  for (const Layer& layer : all) {
+    const Shape in{2, 3, 9, 5};
+    const LoopBench<float> b(node_of(layer, in));
+    const Map x = odd_values(in, 8);
+    const Range rows{2, 6};
+    const Slab<float> more(x, {1, 9}, in.c);
+    Slab<float> y(in, rows, in.c), want(in, rows, in.c);
+    auto memory = b.host.saved_memory(rows), wanted = memory, alone = memory;
+    Operands<float> o;
+    o.op = Op::forward;
+    o.node = &b.node();
+    o.x = more.view();
+    o.y = want.view();
+    o.saved = b.host.saved(wanted, rows);
+    host::run(o);
+    o.y = y.view();
+    o.saved = b.host.saved(memory, rows);
+    b.run(o);
+    CHECK(close(y, want, layer));
+    CHECK(memory == wanted);
+    o.y = {};
+    o.saved = b.host.saved(alone, rows);
+    b.run(o);
+    CHECK(alone == wanted);
+  }
+}
 TEST_CASE_TEMPLATE("activations and their mask bits are the host's, in slabs with hidden rows and without", T, float,
                    double) {
   each_case([](const Layer& layer, const Shape& in, Range rows) {

@@ -101,10 +101,12 @@ template <class Exec, class T>
 void bias_add(const Exec& exec, const ReadView<T>& x, const master_t<T>* bias, const View<T>& y) {
   detail::activation(exec, detail::Identity{}, x, bias, y, View<std::uint8_t>{});
 }
-/// As host::activation_forward.
+/// As host::activation_forward: the rows of y, or of saved if there is no y; x may hold more.
 template <class Exec, class T>
 void activation_forward(const Exec& exec, const Operands<T>& o) {
-  bias_activation(exec, o.node->layer.activation, o.x, nullptr, o.y, o.saved);
+  const Range rows = o.y.data != nullptr ? o.y.range() : o.saved.range();
+  const View<std::uint8_t> saved = o.saved.data != nullptr ? o.saved.slice(rows) : View<std::uint8_t>{};
+  bias_activation(exec, o.node->layer.activation, o.x.slice(rows), nullptr, o.y, saved);
 }
 /// As host::activation_backward: dx = f'(x) * dy, from saved if there is one, else from x, else from y.
 /// Post:    writes all rows of dx; rows that dy does not have get 0
