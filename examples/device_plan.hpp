@@ -19,17 +19,21 @@ inline void print_device_plan(std::ostream& out, const lrcnn::Table& table, cons
                                "try docs/devices/h200.json"));
 #ifdef LRCNN_WITH_CUDNN
   const auto device = cudnn::describe_device(description.str());
-  const Plan plan = make_plan(table, policy, Cudnn::target);
-  const Index parameters = parameter_count(table) * plan.target.element_bytes;
-  out << plan << "\non " << device->info().name << ", " << format_bytes(device->info().total_bytes) << ": peak "
-      << format_bytes(plan.peak_bytes()) << ", parameters and their gradients " << format_bytes(2 * parameters) << "\n";
-  for (const auto precision : {cudnn::Precision::fp32, cudnn::Precision::tf32}) {
-    const auto check = cudnn::check_plan_on(plan, *device, precision, 2);
-    out << cudnn::precision_name(precision) << ": " << check.convolutions << " distinct convolutions, "
-        << check.convolutions - static_cast<Index>(check.faults.size()) << " with an engine, the largest workspace "
-        << format_bytes(check.workspace_bytes) << " of " << format_bytes(policy.workspace_bytes) << "\n";
+  out << make_plan(table, policy, Cudnn::target) << "\non " << device->info().name << ", "
+      << format_bytes(device->info().total_bytes) << "; parameters and their gradients "
+      << format_bytes(2 * parameter_count(table) * Index{sizeof(float)}) << ":\n";
+  const auto line = [&]<Precision precision>() {
+    const auto check = cudnn::check_plan_on<precision>(table, policy, *device, 2);
+    out << precision_name(precision) << ": peak " << format_bytes(arena_size(table, policy, BasicCudnn<precision>::target).bytes) << "; "
+        << check.convolutions << " distinct convolutions, " << check.convolutions - static_cast<Index>(check.faults.size())
+        << " with an engine, the largest workspace " << format_bytes(check.workspace_bytes) << " of "
+        << format_bytes(policy.workspace_bytes) << "\n";
     for (const std::string& fault : check.faults) out << "  " << fault << "\n";
-  }
+  };
+  line.operator()<Precision::fp32>();
+  line.operator()<Precision::tf32>();
+  line.operator()<Precision::fp16>();
+  line.operator()<Precision::bf16>();
 #else
   static_cast<void>(out), static_cast<void>(table), static_cast<void>(policy);
   throw BackendError(error_text("this program was built without cuDNN", "only cuDNN knows which engines it has for a device",

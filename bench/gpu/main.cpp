@@ -1,5 +1,5 @@
 // What a step costs on a GPU, and what it takes of its memory: VGG-16, forward + backward without an update, under column
-// and row policies, in fp32 and tf32. bench/gpu/peers.py measures PyTorch's on the same shapes; scripts/gpu bench runs both.
+// and row policies, in fp32, tf32 and bf16. bench/gpu/peers.py measures PyTorch's on the same shapes; scripts/gpu bench runs both.
 //
 //   lrcnn_gpu_bench [--out FILE.json] [--quick]
 //
@@ -35,7 +35,7 @@ const std::vector<NamedPolicy> policies{
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
-Index free_bytes(cudnn::Library& library) {
+Index free_bytes(cudnn::Device& library) {
   cudnn::DeviceInfo info;
   cudnn::check(library.info(info), "asking for free memory");
   return info.free_bytes;
@@ -97,9 +97,10 @@ class Measurement {
     return result;
   }
   std::string precision_;
-  std::shared_ptr<cudnn::Library> library_ = cudnn::open_library();
+  std::shared_ptr<typename B::Library> library_ = cudnn::open_library<typename B::element>();
 };
 /// The largest multiple of 64 for which the finest policy's plan fits into the memory that is free beside the image.
+template <class B>
 Index largest_side(const PolicySpec& policy, Index free) {
   Index fits = 0;
   for (Index low = 1, high = 2048; low <= high;) {
@@ -107,7 +108,7 @@ Index largest_side(const PolicySpec& policy, Index free) {
     const Input input{1, 3, side, side};
     bool good = false;
     try {
-      good = arena_size(make_table(Net::layers, input), policy, Cudnn::target).bytes + input.count() * 4 < free - 1_GiB;
+      good = arena_size(make_table(Net::layers, input), policy, B::target).bytes + input.count() * 4 < free - 1_GiB;
     } catch (const PlanError&) {
     }
     if (good) fits = side, low = middle + 1;
@@ -135,20 +136,24 @@ int main(int argc, char** argv) {
     nlohmann::json results = nlohmann::json::array();
     Measurement<Cudnn> fp32("fp32");
     Measurement<CudnnTf32> tf32("tf32");
+    Measurement<CudnnBf16> bf16("bf16");
     std::vector<Input> inputs{{32, 3, 224, 224}, {256, 3, 224, 224}, {1, 3, 1024, 1024}, {1, 3, 4096, 4096}};
     if (quick) inputs = {{8, 3, 224, 224}};
     for (const Input& input : inputs)
       for (const NamedPolicy& policy : policies) {
         if (policy.name == "images1" && input.n == 1) continue;
         results.push_back(tf32(input, policy, 3));
+        results.push_back(bf16(input, policy, 3));
         results.push_back(fp32(input, policy, 3));
       }
     if (!quick) {
       cudnn::DeviceInfo info;
-      cudnn::check(cudnn::open_library()->info(info), "asking for free memory");
+      cudnn::check(cudnn::open_library<float>()->info(info), "asking for free memory");
       for (const NamedPolicy& policy : {policies[0], policies[5]}) {
-        const Index side = largest_side(policy.spec, info.free_bytes);
+        const Index side = largest_side<CudnnTf32>(policy.spec, info.free_bytes);
         results.push_back(tf32({1, 3, side, side}, policy, 0, true));
+        const Index half_side = largest_side<CudnnBf16>(policy.spec, info.free_bytes);
+        results.push_back(bf16({1, 3, half_side, half_side}, policy, 0, true));
       }
     }
     if (!out.empty()) {

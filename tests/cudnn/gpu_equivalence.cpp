@@ -73,6 +73,8 @@ void law(std::uint64_t first, int rounds, double against_reference, double again
 }  // namespace
 TEST_CASE("gpu: every layer and policy in fp32") { law<Cudnn>(31000, 4, 1e-4, 1e-5); }
 TEST_CASE("gpu: every layer and policy in tf32") { law<CudnnTf32>(32000, 2, 2e-2, 1e-2); }
+TEST_CASE("gpu: every layer and policy in fp16") { law<CudnnFp16>(34000, 2, 5e-2, 2e-2); }
+TEST_CASE("gpu: every layer and policy in bf16") { law<CudnnBf16>(35000, 2, 2e-1, 1e-1); }
 TEST_CASE("gpu: no step writes what it did not declare") {
   Cudnn backend;
   Index steps = 0;

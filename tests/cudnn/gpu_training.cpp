@@ -6,7 +6,7 @@ using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
 using Rows = Policy<Overlap<4>, CheckpointAtPools, RecomputeAll, Workspace<16_MiB>>;
-Index free_bytes(cudnn::Library& library) {
+Index free_bytes(cudnn::Device& library) {
   cudnn::DeviceInfo info;
   REQUIRE(library.info(info).good());
   return info.free_bytes;
@@ -33,7 +33,7 @@ TEST_CASE("gpu: a small network trains as the reference does, and what it learns
   std::filesystem::remove(file);
 }
 TEST_CASE("gpu: a step takes the memory that the plan says, once the kernels are loaded") {
-  const auto library = cudnn::open_library();
+  const auto library = cudnn::open_library<float>();
   Cudnn backend(library);
   const Problem<float> tiny(Vgg16<10>::layers, {1, 3, 32, 32}, 1), large(Vgg16<10>::layers, {8, 3, 224, 224}, 1);
   const PolicySpec policy = Policy<Stages<Overlap<7>, Overlap<4>, Column>, CheckpointAtPools, RecomputeAll, Workspace<64_MiB>>::value;
@@ -59,7 +59,7 @@ TEST_CASE("gpu: an arena that the device has no memory for is refused with the f
 TEST_CASE("gpu: the device describes itself, and plans for the description are the plans for the device") {
   const auto device = cudnn::describe_device(cudnn::device_description());
   cudnn::DeviceInfo info;
-  REQUIRE(cudnn::open_library()->info(info).good());
+  REQUIRE(cudnn::open_library<float>()->info(info).good());
   CHECK(device->info().name == info.name);
   CHECK(device->info().compute_capability == info.compute_capability);
 }
