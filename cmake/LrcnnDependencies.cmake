@@ -1,7 +1,7 @@
 # What lrcnn needs from elsewhere, in one place: the minimum versions, how each thing is found, and the message when it
 # is missing or too old. Used by our own build and, once installed, by lrcnnConfig.cmake.
 # (CMake's own minimum is the first line of CMakeLists.txt, where CMake wants it.)
-include_guard(GLOBAL)
+set(LRCNN_CUDNN_FOLDER "${CMAKE_CURRENT_LIST_DIR}/cudnn")
 set(LRCNN_MINIMUM_GNU 12.1)             # the first with the C++20 used here (constexpr std::vector, class template args)
 set(LRCNN_MINIMUM_Clang 14.0)
 set(LRCNN_MINIMUM_DNNL 2.6)             # Debian 12's; user-mode scratchpad, Winograd, s8 workspaces all present
@@ -10,13 +10,23 @@ set(LRCNN_MINIMUM_doctest 2.4.9)
 set(LRCNN_MINIMUM_benchmark 1.7.0)
 set(LRCNN_MINIMUM_nlohmann_json 3.10.0)
 set(LRCNN_MINIMUM_CLI11 2.1.0)
-set(LRCNN_ONEDNN3_VERSION 2026.1.0)     # PyPI's onednn-devel (oneDNN 3), headers for the compile check; read by scripts/
-set(LRCNN_DEBIAN_DNNL libdnnl-dev)      # where Debian keeps them, for the messages
-set(LRCNN_DEBIAN_ZLIB zlib1g-dev)
-set(LRCNN_DEBIAN_doctest doctest-dev)
-set(LRCNN_DEBIAN_benchmark libbenchmark-dev)
-set(LRCNN_DEBIAN_nlohmann_json nlohmann-json3-dev)
-set(LRCNN_DEBIAN_CLI11 libcli11-dev)
+set(LRCNN_MINIMUM_CUDAToolkit 12.0)     # the first nvcc with C++20; our tests run 13.0
+set(LRCNN_MINIMUM_CUDNN 9.8)            # the first that checks plans for a device that is not there; our tests run 9.19
+set(LRCNN_MINIMUM_CudnnFrontend 1.23)   # the oldest that was tried
+# PyPI's packages of headers; read by scripts/, too.
+set(LRCNN_ONEDNN3_VERSION 2026.1.0)        # onednn-devel (oneDNN 3), for a compile check
+set(LRCNN_CUDNN_FRONTEND_VERSION 1.32.0)   # nvidia-cudnn-frontend, which Debian does not have
+# Where they come from, for the messages.
+set(LRCNN_SOURCE_DNNL "Debian: apt-get install libdnnl-dev")
+set(LRCNN_SOURCE_ZLIB "Debian: apt-get install zlib1g-dev")
+set(LRCNN_SOURCE_doctest "Debian: apt-get install doctest-dev")
+set(LRCNN_SOURCE_benchmark "Debian: apt-get install libbenchmark-dev")
+set(LRCNN_SOURCE_nlohmann_json "Debian: apt-get install nlohmann-json3-dev")
+set(LRCNN_SOURCE_CLI11 "Debian: apt-get install libcli11-dev")
+set(LRCNN_SOURCE_CUDAToolkit "NVIDIA's CUDA toolkit with nvcc")
+set(LRCNN_SOURCE_CUDNN "NVIDIA's packages, or pip install nvidia-cudnn-cu13")
+set(LRCNN_SOURCE_CudnnFrontend
+  "pip install nvidia-cudnn-frontend==${LRCNN_CUDNN_FRONTEND_VERSION}, or scripts/deps in lrcnn's repository")
 
 # Stops with a message if the C++ compiler is one we know to be too old. Others are given the benefit of the doubt.
 function(lrcnn_check_compiler)
@@ -37,11 +47,11 @@ macro(lrcnn_find package)
     set(${package}_VERSION "${${package}_VERSION_STRING}")  # FindZLIB before CMake 3.26
   endif()
   if(NOT ${package}_FOUND)
-    set(lrcnn_${package}_REASON "${package} was not found; lrcnn needs version ${LRCNN_MINIMUM_${package}} or later; \
-install it (Debian: apt-get install ${LRCNN_DEBIAN_${package}}) or add its prefix to CMAKE_PREFIX_PATH")
+    set(lrcnn_${package}_REASON "${package} was not found${${package}_NOTE}; lrcnn needs version ${LRCNN_MINIMUM_${package}} or later; \
+install it (${LRCNN_SOURCE_${package}}) or add its prefix to CMAKE_PREFIX_PATH")
   elseif("${${package}_VERSION}" VERSION_LESS "${LRCNN_MINIMUM_${package}}")
     set(lrcnn_${package}_REASON "${package} ${${package}_VERSION} was found; lrcnn needs version \
-${LRCNN_MINIMUM_${package}} or later; install a newer one (Debian: apt-get install ${LRCNN_DEBIAN_${package}}) or put \
+${LRCNN_MINIMUM_${package}} or later; install a newer one (${LRCNN_SOURCE_${package}}) or put \
 its prefix first in CMAKE_PREFIX_PATH")
   else()
     set(lrcnn_${package}_FOUND TRUE)
@@ -49,8 +59,21 @@ its prefix first in CMAKE_PREFIX_PATH")
   endif()
 endmacro()
 
-# lrcnn_find_component(<onednn|data>) finds what an optional target of lrcnn links to.
+# lrcnn_python_folders(<variable>): where the active python3 has packages, for what pip installs. The last place to look.
+function(lrcnn_python_folders result)
+  set(folders)
+  find_program(LRCNN_PYTHON3 python3)
+  mark_as_advanced(LRCNN_PYTHON3)
+  if(LRCNN_PYTHON3)
+    execute_process(COMMAND "${LRCNN_PYTHON3}" -c "import sys; print(';'.join(p for p in sys.path if p.endswith('-packages')))"
+      OUTPUT_VARIABLE folders OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  endif()
+  set(${result} "${folders}" PARENT_SCOPE)
+endfunction()
+
+# lrcnn_find_component(<onednn|data|cudnn>) finds what an optional target of lrcnn links to.
 # Sets lrcnn_<component>_FOUND, lrcnn_<component>_REASON and lrcnn_<component>_LIBRARIES in the caller's scope.
+# For cudnn that is a library to be compiled, which is defined here, once for a project (cudnn/CMakeLists.txt).
 macro(lrcnn_find_component component)
   set(lrcnn_${component}_FOUND FALSE)
   if("${component}" STREQUAL "onednn")
@@ -67,7 +90,14 @@ macro(lrcnn_find_component component)
     set(lrcnn_data_FOUND ${lrcnn_ZLIB_FOUND})
     set(lrcnn_data_REASON "${lrcnn_ZLIB_REASON}")
     set(lrcnn_data_LIBRARIES ZLIB::ZLIB)
+  elseif("${component}" STREQUAL "cudnn")
+    if(TARGET lrcnn_cudnn_library)
+      set(lrcnn_cudnn_FOUND TRUE)
+    else()
+      add_subdirectory("${LRCNN_CUDNN_FOLDER}" "${CMAKE_BINARY_DIR}/lrcnn_cudnn")
+    endif()
+    set(lrcnn_cudnn_LIBRARIES lrcnn_cudnn_library)
   else()
-    set(lrcnn_${component}_REASON "lrcnn has no component ${component}; there are onednn and data")
+    set(lrcnn_${component}_REASON "lrcnn has no component ${component}; there are onednn, data and cudnn")
   endif()
 endmacro()

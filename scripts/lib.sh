@@ -7,6 +7,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 
+# Headers that are fetched or copied; CMake looks there, too. Never in git.
+deps=.deps
+
 # What is needed, as "Debian package: command or header that shows it is there". A thing that was installed by other
 # means than apt counts as well.
 readonly tools=(g++:g++ cmake:cmake ninja-build:ninja)
@@ -20,7 +23,7 @@ there() {
   local package=${1%%:*} probe=${1#*:} prefix
   case $probe in
     '') ;;
-    *.h | *.hpp) for prefix in /usr/include /usr/local/include; do [ ! -e "$prefix/$probe" ] || return 0; done ;;
+    *.h | *.hpp) for prefix in /usr/include /usr/local/include "$deps/debian/include"; do [ ! -e "$prefix/$probe" ] || return 0; done ;;
     *) ! command -v "$probe" >/dev/null 2>&1 || return 0 ;;
   esac
   command -v dpkg-query >/dev/null 2>&1 &&
@@ -66,31 +69,83 @@ install_needed() {
   [ -z "$lacking" ] || die "cannot build without: $lacking"
 }
 
-# Fetches the headers of oneDNN 3 into .deps/onednn3/include for a compile check. Debian's pip may not install outside a
-# virtual environment, but may download; a machine without pip gets one from python3-venv.
-fetch_onednn3() {
-  local version folder pip=(python3 -m pip) headers
-  [ ! -e .deps/onednn3/include/oneapi/dnnl/dnnl.hpp ] || return 0
-  version=$(sed -n 's/^set(LRCNN_ONEDNN3_VERSION \([^ )]*\)).*/\1/p' cmake/LrcnnDependencies.cmake)
-  mkdir -p .deps
-  folder=$(mktemp -d .deps/fetch.XXXXXX)
+# fetch_headers FOLDER PACKAGE VERSION HEADER: the folder of a wheel on PyPI that holds HEADER becomes $deps/FOLDER/include.
+# The version is that of the variable LRCNN_<VERSION>_VERSION in cmake/LrcnnDependencies.cmake; another one that lies there
+# is replaced. Debian's pip may not install outside a virtual environment, but may download; a machine without pip gets
+# one from python3-venv. False, with a message, if it cannot be had.
+fetch_headers() (
+  name=$1 package=$2 header=$4 pip=(python3 -m pip)
+  version=$(sed -n "s/^set(LRCNN_$3_VERSION \([^ )]*\)).*/\1/p" cmake/LrcnnDependencies.cmake)
+  if [ -e "$deps/$name/include/$header" ] && [ "$(cat "$deps/$name/version" 2>/dev/null)" = "$version" ]; then return 0; fi
+  mkdir -p "$deps"
+  folder=$(mktemp -d "$deps/fetch.XXXXXX")
+  trap 'rm -rf "$folder"' EXIT
   if ! "${pip[@]}" --version >/dev/null 2>&1; then
     python3 -m venv "$folder/venv" >/dev/null 2>&1 || true
     pip=("$folder/venv/bin/python" -m pip)
   fi
-  # The headers are the same for every processor; the platform is named so that others than x86-64 get them too.
-  if "${pip[@]}" download -q --no-deps --only-binary=:all: --platform manylinux_2_28_x86_64 -d "$folder" \
-    "onednn-devel==$version" >"$folder/log" 2>&1 && python3 -m zipfile -e "$folder"/onednn_devel-*.whl "$folder/wheel" &&
-    headers=$(dirname "$(find "$folder/wheel" -path '*/include/oneapi' -print -quit)") &&
-    [ -e "$headers/oneapi/dnnl/dnnl.hpp" ]; then
-    mkdir -p .deps/onednn3
-    rm -rf .deps/onednn3/include
-    mv "$headers" .deps/onednn3/include  # last, so that a cut-off run leaves nothing that looks complete
-  else
-    say "could not fetch onednn-devel $version from PyPI; the check against oneDNN 3 will be missing:"
-    sed 's/^/    /' "$folder/log" >&2 2>/dev/null || true
+  # The headers are the same for every processor and every Python: one of each is named, so that all machines get them.
+  if "${pip[@]}" download -q --no-deps --only-binary=:all: --platform manylinux_2_28_x86_64 --python-version 3.11 \
+    --implementation cp --abi cp311 --abi none -d "$folder" "$package==$version" >"$folder/log" 2>&1 &&
+    python3 -m zipfile -e "$folder"/*.whl "$folder/wheel" >>"$folder/log" 2>&1 &&
+    found=$(find "$folder/wheel" -path "*/include/$header" -print -quit) && [ -n "$found" ]; then
+    mkdir "$folder/whole"
+    mv "${found%/"$header"}" "$folder/whole/include"
+    printf '%s\n' "$version" >"$folder/whole/version"
+    rm -rf "${deps:?}/$name"
+    mv "$folder/whole" "$deps/$name"  # at once, so that a cut-off run leaves nothing that looks complete
+    return 0
   fi
-  rm -rf "$folder"
+  say "could not fetch $package $version from PyPI; what needs it will be missing, or use the version in $deps/$name:"
+  sed 's/^/    /' "$folder/log" >&2 2>/dev/null || true
+  return 1
+)
+
+# For a compile check of the oneDNN backend; Debian 12 has version 2.
+fetch_onednn3() { fetch_headers onednn3 onednn-devel ONEDNN3 oneapi/dnnl/dnnl.hpp; }
+
+# For lrcnn::cudnn; Debian does not have it.
+fetch_cudnn_frontend() { fetch_headers cudnn-frontend nvidia-cudnn-frontend CUDNN_FRONTEND cudnn_frontend.h; }
+
+# copy_debian PACKAGE...: what installed packages have for compilers and for CMake goes to $deps/debian as well, for a machine
+# that cannot install them. Of a package that is not installed, what is there stays.
+copy_debian() (
+  mkdir -p "$deps/debian"
+  folder=$(mktemp -d "$deps/copy.XXXXXX")
+  trap 'rm -rf "$folder"' EXIT
+  cp -a "$deps/debian" "$folder/whole"
+  for package in "$@"; do
+    if ! files=$(dpkg-query -L "$package" 2>/dev/null); then
+      say "not installed here, so not copied: $package"
+      continue
+    fi
+    while read -r file; do
+      case $file in
+        /usr/include/* | /usr/*/cmake/* | /usr/lib/*/lib*.so* | /usr/lib/*/lib*.a)
+          if [ -d "$file" ] || [[ $(readlink "$file") == /* ]]; then continue; fi
+          to=$folder/whole${file#/usr}
+          mkdir -p "$(dirname "$to")"
+          cp -P "$file" "$to"
+          # Some packages' CMake files name /usr instead of finding out where they are.
+          IFS=/ read -ra up <<<"$(dirname "${file#/usr/}")"
+          [[ $file != *.cmake ]] || sed -i "s|set(_IMPORT_PREFIX \"/usr\")|set(_IMPORT_PREFIX \
+\"\${CMAKE_CURRENT_LIST_DIR}$(printf '/..%.0s' "${up[@]}")\")|" "$to"
+          ;;
+      esac
+    done <<<"$files"
+  done
+  rm -rf "$deps/debian"
+  mv "$folder/whole" "$deps/debian"
+)
+
+# say_gpu PRESET: ctest skips the tests that need a GPU without a word where there is none; this says why, beforehand.
+say_gpu() {
+  local program
+  for program in "build/$1"/tests/test_*.gpu; do
+    [ -x "$program" ] || continue
+    "$program" --count 2>&1 | grep '^lrcnn skips' >&2 || true
+    return 0
+  done
 }
 
 # As many compilers at once as there are processors, and memory for at 2 GB each.

@@ -1,12 +1,13 @@
 # Configures, builds and runs one consumer project, and compares what it prints with the version.
 #   cmake -DCONSUMER=find_package -DSOURCE=<lrcnn> -DBUILD=<lrcnn's build> -DSCRATCH=<folder> -DVERSION=0.1.0
-#         -DCOMPONENTS=onednn,data [-DEXPECT_ERROR=<text>] -P run.cmake
-# With EXPECT_ERROR, configuring must fail with that text instead.
+#         -DCOMPONENTS=onednn,data [-DEXPECT_ERROR=<text>] [-DOPTIONS=-D<x>=<y>,...] -P run.cmake
+# With EXPECT_ERROR, configuring must fail with that text instead. OPTIONS are more arguments for configuring.
 file(REMOVE_RECURSE "${SCRATCH}")  # a clean start: nothing left by an earlier run can help
 file(MAKE_DIRECTORY "${SCRATCH}")
+string(REPLACE "," ";" OPTIONS "${OPTIONS}")
 set(options "-DCONSUMER_COMPONENTS=${COMPONENTS}" -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_COMPILER=${COMPILER}"
-  "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}" -G "${GENERATOR}")
-if(CONSUMER STREQUAL "find_package")
+  "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}" "-DCMAKE_CUDA_COMPILER_LAUNCHER=${LAUNCHER}" -G "${GENERATOR}" ${OPTIONS})
+if(CONSUMER MATCHES "find_package$")
   execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${SCRATCH}/prefix"
     OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
   list(APPEND options "-DCMAKE_PREFIX_PATH=${SCRATCH}/prefix")

@@ -68,6 +68,16 @@ TEST_CASE("every convolution of the shipped networks' slabs has an engine on an 
   check.operator()<Precision::bf16>();
   CHECK(all >= 2000);
 }
+TEST_CASE("the fastest arithmetic is the one that need not be deterministic") {
+  const Table table = make_table(LeNet<>::layers, {4, 1, 28, 28});
+  for (const bool fastest : {false, true}) {
+    PolicySpec policy = Policy<Share<2>, W>::value;
+    policy.arithmetic = fastest ? Arithmetic::fastest : Arithmetic::direct;
+    for (const Request& r : requests_of<Precision::tf32>(make_plan(table, policy, Cudnn::target)))
+      CHECK(r.problem.deterministic == (!fastest || r.problem.h == 1));   // linear layers have no choice of arithmetic
+    CHECK(check_plan_on<Precision::tf32>(table, policy, *h200()).faults.empty());
+  }
+}
 TEST_CASE("a plan that no engine serves says which convolution") {
   const auto device = h200();
   const Request hopeless{.problem = {.op = Op::forward, .n = 8, .c = 64, .h = 34, .w = 224, .k = 64, .p = 99, .q = 224, .kernel = 3, .pad = 1},

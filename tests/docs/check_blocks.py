@@ -8,7 +8,7 @@ using-directives are moved to the top and the rest is put into a function body, 
 reads. lrcnn/lrcnn.hpp and `using namespace lrcnn` are added to blocks that include nothing of lrcnn.
 HTML comments right before the fence, each on lines of its own, change that:
     <!-- scope: namespace -->   the rest stands at namespace scope (templates, layers of one's own)
-    <!-- target: onednn -->     with the flags of lrcnn::onednn (FOLDER/onednn.rsp); also data; core is the default.
+    <!-- target: onednn -->     with the flags of lrcnn::onednn (FOLDER/onednn.rsp); also data, cudnn; core is the default.
                                 Skipped where this build lacks the target, unless CI=true
     <!-- setup: code -->        code put before the block that readers need not see; may span lines
     <!-- file: examples/x.cpp -->   the block is that file of the repository, without the comment that it begins with
@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 
-OPTIONAL = ("data", "onednn")
+OPTIONAL = ("data", "onednn", "cudnn")
 KEYS = ("scope", "target", "setup", "file", "run", "output", "skip")
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 MAIN = re.compile(r"\bint main\s*\(")

@@ -2,7 +2,8 @@
 # check.sh REPOSITORY  exercises scripts/lib.sh with stand-ins for the programs that would change the machine.
 set -euo pipefail
 cd "$1"
-commands=(scripts/test scripts/demo scripts/bench .ci/run)
+commands=(.ci/run)
+for file in scripts/*; do [ "$file" = scripts/lib.sh ] || commands+=("$file"); done
 fail() { printf 'failed: %s\n' "$*"; exit 1; }
 for file in "${commands[@]}" scripts/lib.sh; do bash -n "$file"; done
 for file in "${commands[@]}"; do [ -x "$file" ] || fail "$file is not executable"; done
@@ -34,7 +35,29 @@ stand_in apt-get 'exit 100'
 output=$(lib install_needed no-such-package:no-such-command)
 [[ $output == *"apt-get failed"*no-such-package* ]] || fail "apt-get fails: $output"
 
-rm "$folder"/*
+# The same with a .deps of its own. The stand-in for pip makes a wheel with one header.
+with_deps() { PATH="$folder:$PATH" bash -c '. scripts/lib.sh; deps=$0; "$@"' "$folder/deps" "$@" 2>&1; }
+fetch=(fetch_headers thing thing-devel CUDNN_FRONTEND thing/thing.h)
+include=$folder/deps/thing/include/thing/thing.h
+stand_in python3 'for last; do :; done
+case "$*" in
+  *download*) while [ "$1" != -d ]; do shift; done; echo "$last" >"$2/thing.whl" ;;
+  *zipfile*) mkdir -p "$last/a/include/thing"; cp "$4" "$last/a/include/thing/thing.h" ;;
+esac'
+output=$(with_deps "${fetch[@]}") || fail "fetching: $output"
+grep -q '^thing-devel==[0-9.]*$' "$include" || fail "fetched something else: $(cat "$include")"
+stand_in python3 '[ "$3" = --version ] || { echo "no network"; exit 1; }'
+output=$(with_deps "${fetch[@]}") || fail "fetched again what is there: $output"
+echo 0.1 >"$folder/deps/thing/version"
+if output=$(with_deps "${fetch[@]}"); then fail "took an old version for the right one: $output"; fi
+[[ $output == *"could not fetch thing-devel"*"no network"* ]] || fail "fetching fails: $output"
+[ -e "$include" ] && [ "$(ls "$folder/deps")" = thing ] || fail "a fetch that failed left: $(ls "$folder/deps")"
+stand_in dpkg-query 'if [ "$2" = gone ]; then exit 1; fi; printf "/usr/%s\n" include include/stdio.h share/doc'
+output=$(with_deps copy_debian libc6-dev gone) || fail "copying: $output"
+[[ $output == "not installed here, so not copied: gone" ]] || fail "copying: $output"
+[ "$(cd "$folder/deps/debian" && find . -type f)" = ./include/stdio.h ] || fail "copied: $(find "$folder/deps/debian")"
+
+rm -r "${folder:?}"/*
 output=$(PATH=$folder /bin/bash -c 'dirname() { echo scripts; }; . scripts/lib.sh; id() { echo 1000; }
   install_needed' 2>&1) && fail "built without tools: $output"
 [[ $output == *"not a Debian system; lacking"*"cannot build without: g++ cmake ninja-build"* ]] || fail "bare: $output"

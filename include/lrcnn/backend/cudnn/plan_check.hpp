@@ -10,7 +10,7 @@
 namespace lrcnn::cudnn {
 /// The distinct convolutions of a plan's steps. Pre: plan.target == BasicCudnn<precision>::target.
 template <Precision precision>
-std::set<Request> requests_of(const Plan& plan, bool deterministic = true) {
+std::set<Request> requests_of(const Plan& plan) {
   using T = Stored<precision>;
   std::set<Request> requests;
   const auto list = parameters_of(plan.table);
@@ -18,7 +18,7 @@ std::set<Request> requests_of(const Plan& plan, bool deterministic = true) {
   for (const Step& step : plan.steps) {
     const auto o = operands_of<T>(plan, step, list, {somewhere, reinterpret_cast<const float*>(somewhere), nullptr});
     if (!is_convolution(o)) continue;
-    if (const Request request = request_of(o, precision, deterministic); request.served()) requests.insert(request);
+    if (const Request request = request_of(o, precision); request.served()) requests.insert(request);
   }
   return requests;
 }

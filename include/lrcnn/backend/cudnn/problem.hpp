@@ -18,7 +18,7 @@ struct Problem {
   Op op = Op::forward;             ///< forward, backward_data or backward_parameters
   Precision precision = Precision::fp32;
   bool bias = false;               ///< of a forward pass in 32 bits: added before y is written
-  bool deterministic = true;       ///< bit-identical reruns, by engines that promise them
+  bool deterministic = true;       ///< bit-identical reruns, by engines that promise them; false under FastestConv
   Index n = 1, c = 1, h = 1, w = 1;   ///< x or dx: rows of the slab
   Index k = 1, p = 1, q = 1;          ///< y or dy
   Index groups = 1;
@@ -45,14 +45,14 @@ bool is_convolution(const Operands<T>& o) {
 /// The problem of a step. Pre: is_convolution(o).
 /// Post:   x or y may have no rows (a slab that lies wholly in padding): then no library is asked
 template <class T>
-Problem problem_of(const Operands<T>& o, Precision precision, bool deterministic = true) {
+Problem problem_of(const Operands<T>& o, Precision precision) {
   const View<const T> x = o.op == Op::backward_data ? View<const T>(o.dx) : o.x;
   const View<const T> y = o.op == Op::forward ? View<const T>(o.y) : o.dy;
   const Layer& layer = o.node->layer;
   Problem p;
   p.op = o.op;
   p.precision = precision;
-  p.deterministic = deterministic;
+  p.deterministic = o.arithmetic != Arithmetic::fastest;
   p.bias = layer.bias && o.op == Op::forward && is_single(precision);
   p.n = x.n, p.c = x.c, p.h = x.rows, p.w = x.w;
   p.k = y.c, p.p = y.rows, p.q = y.w;
@@ -84,7 +84,7 @@ Index reserved_bytes(const Operands<T>& o) {
 }
 /// What a step asks of the library. Pre: is_convolution(o).
 template <class T>
-Request request_of(const Operands<T>& o, Precision precision, bool deterministic = true) {
-  return {problem_of(o, precision, deterministic), o.workspace_bytes - reserved_bytes(o)};
+Request request_of(const Operands<T>& o, Precision precision) {
+  return {problem_of(o, precision), o.workspace_bytes - reserved_bytes(o)};
 }
 }  // namespace lrcnn::cudnn
