@@ -143,3 +143,23 @@ TEST_CASE("the text of a policy is a type of the same value") {
                WinogradConv, Workspace<4194304>>::value ==
         spec<Stages<ByImages<2, Share<7>>, ByImages<1>, Column>, CheckpointAt<"conv3", "stem">, WinogradConv>);
 }
+namespace {
+struct One {};
+struct Several {
+  template <Precision p>
+  using with = std::integral_constant<Precision, p>;
+  static constexpr Precision precision = Precision::tf32;
+};
+}  // namespace
+TEST_CASE("a precision is a part, printed when it is chosen, and leads to the backend's type for it") {
+  static_assert(Policy<Share<2>>::value.precision == Precision::of_backend);
+  static_assert(Policy<Bf16, Share<2>>::value.precision == Precision::bf16);
+  CHECK(to_string(Policy<Share<2>, Fp16>::value) ==
+        "Policy<Share<2>, NoCheckpoints, KeepAll, DirectConv, Workspace<4194304>, Fp16>");
+  CHECK(Policy<Tf32>::value != Policy<Fp32>::value);
+  static_assert(precision_of<One>() == Precision::fp32 && precision_of<Several>() == Precision::tf32);
+  static_assert(std::is_same_v<InPrecision<One, Precision::of_backend>, One>);
+  static_assert(std::is_same_v<InPrecision<One, Precision::fp32>, One>);
+  static_assert(std::is_same_v<InPrecision<Several, Precision::of_backend>, Several>);
+  static_assert(InPrecision<Several, Precision::fp16>::value == Precision::fp16);
+}

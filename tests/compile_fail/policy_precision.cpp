@@ -1,0 +1,10 @@
+// A precision that the backend does not have.
+// EXPECT: lrcnn: a policy's precision is not one of the backend's; this backend has one precision only; leave the part out, or choose a backend that has it
+#include <lrcnn/lrcnn.hpp>
+using namespace lrcnn;
+#ifdef LRCNN_FAIL
+using Rows = Policy<Share<2>, Bf16>;
+#else
+using Rows = Policy<Share<2>, Fp32>;
+#endif
+static_assert(peak_bytes<LeNet<10>, Rows, Reference<float>>({.n = 8, .c = 1, .h = 28, .w = 28}) > 0);
