@@ -35,7 +35,9 @@ target_compile_options(lrcnn_dev INTERFACE
 if(TARGET lrcnn::cudnn)
   enable_language(CUDA)  # for .cu files of our own; until here it is a language of cmake/cudnn
   set(CMAKE_CUDA_ARCHITECTURES ${lrcnn_cudnn_ARCHITECTURES})
-  target_link_libraries(lrcnn_cudnn_library PRIVATE lrcnn_dev)
+  if(NOT LRCNN_SANITIZE)  # instrumented, cudnn-frontend takes many minutes to compile
+    target_link_libraries(lrcnn_cudnn_library PRIVATE lrcnn_dev)
+  endif()
   set_target_properties(lrcnn_cudnn_library PROPERTIES
     CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}" CUDA_COMPILER_LAUNCHER "${CMAKE_CUDA_COMPILER_LAUNCHER}")
   add_custom_target(lrcnn_gpu)  # everything of ours that needs a GPU to run, for scripts/gpu

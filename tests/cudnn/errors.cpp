@@ -104,6 +104,18 @@ TEST_CASE("a convolution without an engine is an error that names layer, slab, p
                        "needs one; give the policy a larger Workspace, or other slabs"));
   CHECK(library->used == 0);
 }
+TEST_CASE("a workspace too small for the sums of a bias gradient is refused before the first step") {
+  const auto library = std::make_shared<HostLibrary<>>();
+  const std::vector<Layer> layers{{.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 64, .bias = true},
+                                  {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 3}};
+  const std::string text = text_of([&] {
+    BasicTrainer<Cudnn>(layers, Policy<Workspace<256>>::value, {2, 3, 64, 64}, Sgd{}, {}, {}, Cudnn(library));
+  });
+  CHECK(contains(text, "lrcnn: layer 'conv1' (conv to 64 channels, kernel 3x3"));
+  CHECK(contains(text, ": the sums of its bias gradient take "));
+  CHECK(contains(text, " bytes of workspace, and there are 256; all scratch lies in the plan's workspace; give the policy a larger Workspace, "
+                       "or other slabs"));
+}
 TEST_CASE("a layer of the program's own is refused by name") {
   const std::vector<Layer> layers{Tanh::layer(), {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 3}};
   const auto library = std::make_shared<HostLibrary<>>();

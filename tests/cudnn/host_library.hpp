@@ -182,6 +182,7 @@ class HostLibrary final : public cudnn::Library<T> {
     Index workspace_bytes() const override { return 16; }
     std::string name() const override { return "loops"; }
     Status run(void* x_memory, void* y_memory, void* w_memory, const void* bias_memory, void* workspace) override {
+      if (p.alignment > cudnn::common_alignment(x_memory, y_memory, w_memory, bias_memory)) throw std::logic_error("not aligned as said");
       return library.later([=, this] {
         const Index per_group = p.c / p.groups, xs = p.n * p.h * p.w * p.c, ys = p.n * p.p * p.q * p.k,
                     ws = p.k * p.kernel.h * p.kernel.w * per_group;

@@ -59,6 +59,10 @@ class BasicCudnn {
       throw BackendError(error_text(who(o) + " is a layer of the program's own, and has no function for a GPU",
                                     "its functions work on the host's memory", "train it on a CPU backend"));
     if (!cudnn::is_convolution(o)) return p;
+    if (const Index bytes = partial_sum_bytes(o); bytes > o.workspace_bytes)
+      throw BackendError(error_text(who(o) + ": the sums of its bias gradient take " + std::to_string(bytes) + " bytes of workspace, and there are " +
+                                        std::to_string(o.workspace_bytes), "all scratch lies in the plan's workspace",
+                                    "give the policy a larger Workspace, or other slabs"));
     const cudnn::Request request = cudnn::request_of(o, precision);
     if (!request.served()) return p;
     const auto known = convolutions_.find(request);
@@ -173,6 +177,9 @@ class BasicCudnn {
   static std::string who(const Operands<element>& o) {
     return "layer '" + std::string(o.node->layer.name.view()) + "' (" + describe(o.node->layer) + ")";
   }
+  Index partial_sum_bytes(const Operands<element>& o) const {
+    return o.op == Op::backward_parameters && o.node->layer.bias ? library_->bias_gradient_bytes(o.dy) : 0;
+  }
   cudnn::Status start_step(const Prepared& p, const Operands<element>& o) {
     if (o.op == Op::pack_forward || o.op == Op::pack_backward) return library_->pack_filter(o.parameters[0], o.packed, *o.node);
     if (!cudnn::is_convolution(o)) return library_->run(o);
@@ -201,11 +208,11 @@ class BasicCudnn {
   cudnn::Status forward(const Prepared& p, const Operands<element>& o) {
     const float* bias = o.node->layer.bias ? o.parameters[1] : nullptr;
     if (o.y.rows == 0) return {};
+    const float* fused = p.convolution_ && cudnn::is_single(precision) ? bias : nullptr;   // added within the convolution
     const cudnn::Status status = p.convolution_
-                                     ? p.convolution_->run(const_cast<element*>(o.x.data), o.y.data, weights(o), bias, o.workspace)
+                                     ? p.convolution_->run(const_cast<element*>(o.x.data), o.y.data, weights(o), fused, o.workspace)
                                      : clear(o.y);
-    const bool added = p.convolution_ && cudnn::is_single(precision);   // within the convolution
-    return status.good() && bias && !added ? library_->add_bias(o.y, bias) : status;
+    return status.good() && bias != fused ? library_->add_bias(o.y, bias) : status;
   }
   cudnn::Status backward_data(const Prepared& p, const Operands<element>& o) {
     if (p.convolution_) return p.convolution_->run(o.dx.data, const_cast<element*>(o.dy.data), weights(o), nullptr, o.workspace);
@@ -222,9 +229,6 @@ class BasicCudnn {
     if (status.good() && p.convolution_ && made != dw)
       status = library_->unpack_filter(static_cast<const element*>(made), dw, *o.node, o.accumulate);
     if (!status.good() || !o.node->layer.bias) return status;
-    if (library_->bias_gradient_bytes(o.dy) > o.workspace_bytes)
-      return {"the bias gradient needs " + std::to_string(library_->bias_gradient_bytes(o.dy)) + " bytes of workspace and has " +
-              std::to_string(o.workspace_bytes)};
     return library_->bias_gradient(o.dy, o.d_parameters[1], o.accumulate, o.workspace);
   }
   cudnn::Status clear(const View<element>& y) {

@@ -6,6 +6,7 @@
 #include <lrcnn/backend/concepts.hpp>
 #include <lrcnn/shape/rows.hpp>
 #include <compare>
+#include <cstdint>
 #include <string>
 namespace lrcnn::cudnn {
 /// Whether elements are stored in 32 bits.
@@ -24,6 +25,7 @@ struct Problem {
   Index groups = 1;
   Pair kernel{1, 1}, stride{1, 1}, dilation{1, 1};
   Pad pad = 0;
+  Index alignment = 16;   ///< bytes of which every tensor's address is a multiple; what 16-byte loads need, or less
   friend constexpr bool operator==(const Problem&, const Problem&) = default;
   friend constexpr auto operator<=>(const Problem&, const Problem&) = default;
 };
@@ -34,6 +36,7 @@ inline std::string to_string(const Problem& p) {
           to_string(Shape{p.n, p.k, p.p, p.q}) + " kernel " + pair(p.kernel) + " stride " + pair(p.stride) + " dilation " +
           pair(p.dilation) + " pad " + std::to_string(p.pad.top) + "," + std::to_string(p.pad.bottom) + "," +
           std::to_string(p.pad.left) + "," + std::to_string(p.pad.right) + " groups " + std::to_string(p.groups);
+  if (p.alignment != 16) text += " aligned to " + std::to_string(p.alignment) + " bytes";
   return text + (p.bias ? " bias" : "") + (p.deterministic ? "" : " any engine");
 }
 /// Whether a step is one that the library carries out.
@@ -41,6 +44,13 @@ template <class T>
 bool is_convolution(const Operands<T>& o) {
   if (o.node == nullptr || (o.node->layer.kind != Kind::conv && o.node->layer.kind != Kind::linear)) return false;
   return o.op == Op::forward || o.op == Op::backward_data || o.op == Op::backward_parameters;
+}
+/// The largest power of two up to 16 of which all addresses are multiples; null counts as aligned.
+template <class... Pointers>
+Index common_alignment(const Pointers*... pointers) {
+  std::uintptr_t bits = 16;
+  ((bits |= reinterpret_cast<std::uintptr_t>(pointers)), ...);
+  return static_cast<Index>(bits & (~bits + 1));
 }
 /// The problem of a step. Pre: is_convolution(o).
 /// Post:   x or y may have no rows (a slab that lies wholly in padding): then no library is asked
@@ -56,6 +66,8 @@ Problem problem_of(const Operands<T>& o, Precision precision) {
   p.bias = layer.bias && o.op == Op::forward && is_single(precision);
   p.n = x.n, p.c = x.c, p.h = x.rows, p.w = x.w;
   p.k = y.c, p.p = y.rows, p.q = y.w;
+  if (o.op == Op::backward_parameters) p.alignment = common_alignment(x.data, y.data, o.scratch, o.scratch ? nullptr : o.d_parameters[0]);
+  else p.alignment = common_alignment(x.data, y.data, o.packed, o.packed ? nullptr : o.parameters[0], p.bias ? o.parameters[1] : nullptr);
   if (layer.kind == Kind::linear) return p;
   const Window& window = layer.window;
   const RowPads pads = pad_rows(row_axis(window), y.range(), x.range());
