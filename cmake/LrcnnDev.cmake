@@ -14,8 +14,7 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 add_library(lrcnn_dev INTERFACE)
 set(lrcnn_cxx_options -Wall -Wextra -Wpedantic -Wshadow)
 # For .cu files less: what nvcc hands to the host's compiler is neither pedantic nor free of shadows.
-set(lrcnn_cuda_options -Xcompiler=-Wall,-Wextra
-  -diag-suppress=554)  # it takes no notice of the `requires` at View's conversion
+set(lrcnn_cuda_options -Xcompiler=-Wall,-Wextra)
 if(LRCNN_WERROR)
   list(APPEND lrcnn_cxx_options -Werror)
   list(APPEND lrcnn_cuda_options -Werror=all-warnings)

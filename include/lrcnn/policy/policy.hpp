@@ -125,39 +125,32 @@ struct CheckpointAt {
   static_assert(sizeof...(names) >= 1 && sizeof...(names) <= Checkpoints::capacity,
                 "lrcnn: CheckpointAt<...> takes 1 to 16 layer names; one for each checkpoint; use CheckpointEvery<k>");
 };
-struct KeepAll {};
-struct RecomputeAll {};
-struct RecomputeCheap {};
-struct DirectConv {};
-struct WinogradConv {};
-struct FastestConv {};
+namespace detail {
+/// A part that chooses one value of an enumeration.
+template <auto value>
+struct Chooses {
+  static constexpr auto chosen = value;
+};
+template <class P, class E>
+concept ChoiceOf = requires { requires std::same_as<std::remove_const_t<decltype(P::chosen)>, E>; };
+}  // namespace detail
+struct KeepAll : detail::Chooses<Recompute::none> {};
+struct RecomputeAll : detail::Chooses<Recompute::all> {};
+struct RecomputeCheap : detail::Chooses<Recompute::cheap> {};
+struct DirectConv : detail::Chooses<Arithmetic::direct> {};
+struct WinogradConv : detail::Chooses<Arithmetic::winograd> {};
+struct FastestConv : detail::Chooses<Arithmetic::fastest> {};
 /// Scratch that one step of the backend may use. The plan reserves it; the backend obeys it.
 template <Index bytes>
 struct Workspace {
   static_assert(bytes >= 0, "lrcnn: Workspace<bytes> is negative; sizes are at least 0; use Workspace<32_MiB>");
 };
-struct Fp32 {};
-struct Tf32 {};
-struct Fp16 {};
-struct Bf16 {};
+struct Fp32 : detail::Chooses<Precision::fp32> {};
+struct Tf32 : detail::Chooses<Precision::tf32> {};
+struct Fp16 : detail::Chooses<Precision::fp16> {};
+struct Bf16 : detail::Chooses<Precision::bf16> {};
 namespace detail {
 enum class PartKind { partition, images, checkpoints, recompute, arithmetic, workspace, precision };
-constexpr PartKind apply(PolicySpec& s, std::type_identity<Fp32>) {
-  s.precision = Precision::fp32;
-  return PartKind::precision;
-}
-constexpr PartKind apply(PolicySpec& s, std::type_identity<Tf32>) {
-  s.precision = Precision::tf32;
-  return PartKind::precision;
-}
-constexpr PartKind apply(PolicySpec& s, std::type_identity<Fp16>) {
-  s.precision = Precision::fp16;
-  return PartKind::precision;
-}
-constexpr PartKind apply(PolicySpec& s, std::type_identity<Bf16>) {
-  s.precision = Precision::bf16;
-  return PartKind::precision;
-}
 template <class P>
   requires requires { { P::partition } -> std::convertible_to<Partition>; }
 constexpr PartKind apply(PolicySpec& s, std::type_identity<P>) {
@@ -197,29 +190,20 @@ constexpr PartKind apply(PolicySpec& s, std::type_identity<CheckpointAt<names...
   ((s.checkpoints.names[i++] = names), ...);
   return PartKind::checkpoints;
 }
-constexpr PartKind apply(PolicySpec& s, std::type_identity<KeepAll>) {
-  s.recompute = Recompute::none;
+template <ChoiceOf<Recompute> P>
+constexpr PartKind apply(PolicySpec& s, std::type_identity<P>) {
+  s.recompute = P::chosen;
   return PartKind::recompute;
 }
-constexpr PartKind apply(PolicySpec& s, std::type_identity<RecomputeAll>) {
-  s.recompute = Recompute::all;
-  return PartKind::recompute;
-}
-constexpr PartKind apply(PolicySpec& s, std::type_identity<RecomputeCheap>) {
-  s.recompute = Recompute::cheap;
-  return PartKind::recompute;
-}
-constexpr PartKind apply(PolicySpec& s, std::type_identity<DirectConv>) {
-  s.arithmetic = Arithmetic::direct;
+template <ChoiceOf<Arithmetic> P>
+constexpr PartKind apply(PolicySpec& s, std::type_identity<P>) {
+  s.arithmetic = P::chosen;
   return PartKind::arithmetic;
 }
-constexpr PartKind apply(PolicySpec& s, std::type_identity<WinogradConv>) {
-  s.arithmetic = Arithmetic::winograd;
-  return PartKind::arithmetic;
-}
-constexpr PartKind apply(PolicySpec& s, std::type_identity<FastestConv>) {
-  s.arithmetic = Arithmetic::fastest;
-  return PartKind::arithmetic;
+template <ChoiceOf<Precision> P>
+constexpr PartKind apply(PolicySpec& s, std::type_identity<P>) {
+  s.precision = P::chosen;
+  return PartKind::precision;
 }
 template <Index bytes>
 constexpr PartKind apply(PolicySpec& s, std::type_identity<Workspace<bytes>>) {

@@ -97,7 +97,7 @@ class BasicTrainer {
     const double scale = lr_scale(options_.schedule, state_.step, options_.clock);
     auto& run = executor(source.shape(), true);
     const LossResult result = run_named(run, source, labels);
-    const double factor = gradient_scale();
+    const double factor = run_scale_;
     ++state_.step;
     const bool skip = scales_loss && !take_gradients();
     StepReport report{result.mean(), result.accuracy(), result.count, state_.optimizer.lr() * scale, run.plan().peak_bytes(), skip};
@@ -172,7 +172,7 @@ class BasicTrainer {
   /// Writes parameters, optimizer state and position atomically.
   /// Errors:  DataError if the file cannot be written; an older one is intact then
   void save(const std::filesystem::path& path) const {
-    const auto parameters = copy_of(parameters_), states = copy_of(states_);
+    const auto &parameters = seen_by_host(parameters_), &states = seen_by_host(states_);
     TrainingState state = state_;
     if (scales_loss) state.notes["loss_scale"] = std::to_string(loss_scale_.scale) + " " + std::to_string(loss_scale_.good_steps);
     save_training_file<M>(path, state, layout_, std::span<const M>(parameters), std::span<const M>(states));
@@ -245,6 +245,11 @@ class BasicTrainer {
     std::vector<M> copy(static_cast<std::size_t>(from.size()));
     backend_.read(std::span<M>(copy), from.data());
     return copy;
+  }
+  /// A buffer where the host can read it: itself, or a copy.
+  decltype(auto) seen_by_host(const typename B::template Buffer<M>& buffer) const {
+    if constexpr (B::on_host) return (buffer);
+    else return copy_of(buffer);
   }
   LossResult run_named(Executor<B>& run, const RowSource<M>& source, std::span<const std::int32_t> labels) {
     run_scale_ = gradient_scale();
