@@ -94,6 +94,7 @@ class Measurement {
     }
     std::sort(seconds.begin(), seconds.end());
     if (!seconds.empty()) result["seconds"] = seconds[seconds.size() / 2];
+    if (!backend.recording_problem().empty()) result["not_recorded"] = backend.recording_problem();
     return result;
   }
   std::string precision_;

@@ -23,7 +23,7 @@ class HostLibrary final : public cudnn::Library<T> {
   Index capacity = 1'000'000'000;       ///< bytes of the device's memory
   Index fail_at = -1;                   ///< number of the call that fails
   std::string failure = "the test says no";
-  Index calls = 0, waits = 0, built = 0, used = 0, most_used = 0;
+  Index calls = 0, waits = 0, built = 0, recordings = 0, used = 0, most_used = 0;
   ~HostLibrary() override {
     for (auto& [memory, bytes] : device_) std::free(memory);
     for (auto& piece : staging_) std::free(piece.memory);
@@ -133,16 +133,41 @@ class HostLibrary final : public cudnn::Library<T> {
       loops::unpack_filter(thrust::cpp::par, extents, on_device(packed, extents.count()), on_device(canonical, extents.count()), accumulate);
     });
   }
-  Status cross_entropy(const View<const T>& logits, const std::int32_t* labels, const View<T>& dx, double scale) override {
-    const std::vector<std::int32_t> copy(on_host(labels), labels + logits.n);   // the caller's may be gone when the work is done
+  Status begin_recording() override {
+    if (const Status s = called(); !s.good()) return s;
+    if (records_) throw std::logic_error("recorded within a recording");
+    records_ = true;
+    return {};
+  }
+  Status end_recording(std::unique_ptr<cudnn::Recording>& made) override {
+    if (!std::exchange(records_, false)) throw std::logic_error("no recording has begun");
+    auto work = std::exchange(recorded_, {});
+    if (const Status s = called(); !s.good()) return s;
+    ++recordings;
+    made = std::make_unique<Recorded>(*this, std::move(work));
+    return {};
+  }
+  Status labels(const Labels& labels) override {
+    if (records_) throw std::logic_error("labels within a recording");
+    if (labels.on_device()) {
+      labels_.clear();
+      device_labels_ = on_device(labels.data(), labels.size());
+      return called();
+    }
+    const std::vector<std::int32_t> copy(on_host(labels.data()), labels.data() + labels.size());   // the caller's may be gone soon
+    return later([=, this] { labels_ = copy, device_labels_ = labels_.data(); });
+  }
+  Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) override {
     return later([=, this] {
       check_view(logits);
-      SoftmaxCrossEntropy{}(logits, copy, dx, scale, sums_);
+      std::vector<std::byte> workspace(static_cast<std::size_t>(loops::loss_bytes(logits.n, logits.c)), std::byte{0xff});
+      loops::softmax_cross_entropy(thrust::cpp::par, logits, device_labels_ + first, dx, scale, &sums_, workspace.data());
     });
   }
-  Status fetch(LossResult& sums) override {
+  Status fetch(cudnn::Sums& sums) override {
     if (const Status s = wait(); !s.good()) return s;
-    sums = std::exchange(sums_, {});
+    sums = {loops::result_of(sums_), sums_.strange_labels};
+    loops::reset_sums(thrust::cpp::par, &sums_);
     return {};
   }
   Status finite(const View<const T>& view, bool& result) override {
@@ -160,20 +185,35 @@ class HostLibrary final : public cudnn::Library<T> {
     return {};
   }
   Status update(const SgdUpdate<float>& f, float* w, const float* g, Index count) override {
-    return later([=, this] { host::update_elements(f, on_device(w, count), g, static_cast<float*>(nullptr), static_cast<float*>(nullptr), count, 1); });
+    return later([=, this] { update_all(f, on_device(w, count), g, nullptr, nullptr, count); });
   }
   Status update(const MomentumUpdate<float>& f, float* w, const float* g, float* v, Index count) override {
-    return later([=, this] { host::update_elements(f, on_device(w, count), g, on_device(v, count), static_cast<float*>(nullptr), count, 1); });
+    return later([=, this] { update_all(f, on_device(w, count), g, on_device(v, count), nullptr, count); });
   }
   Status update(const AdamWUpdate<float>& f, float* w, const float* g, float* m, float* v, Index count) override {
-    return later([=, this] { host::update_elements(f, on_device(w, count), g, on_device(m, count), on_device(v, count), count, 1); });
+    return later([=, this] { update_all(f, on_device(w, count), g, on_device(m, count), on_device(v, count), count); });
   }
 
  private:
+  using Work = std::vector<std::function<void()>>;
   struct Staging {
     void* memory = nullptr;
     bool sent = false;
   };
+  struct Recorded final : cudnn::Recording {
+    HostLibrary& library;
+    std::shared_ptr<const Work> work;   // which may be started when the recording has gone
+    Recorded(HostLibrary& l, Work w) : library(l), work(std::make_shared<const Work>(std::move(w))) {}
+    Status start() override {
+      return library.later([all = work] {
+        for (auto& f : *all) f();
+      });
+    }
+  };
+  template <class Update>
+  void update_all(const Update& f, float* w, const float* g, float* s0, float* s1, Index count) {
+    loops::update_elements(thrust::cpp::par, f, w, g, s0, s1, count, &sums_.finite);
+  }
   /// A convolution and its gradients as sums over all taps, in double.
   struct Loops final : cudnn::Convolution {
     HostLibrary& library;
@@ -219,10 +259,11 @@ class HostLibrary final : public cudnn::Library<T> {
   template <class F>
   Status later(F f) {
     if (const Status s = called(); !s.good()) return s;
-    queue_.push_back(std::move(f));
+    (records_ ? recorded_ : queue_).push_back(std::move(f));
     return {};
   }
   Status flush() {
+    if (records_) throw std::logic_error("waited for within a recording");
     auto work = std::exchange(queue_, {});
     for (auto& f : work) f();
     for (Staging& piece : staging_) piece.sent = false;
@@ -255,7 +296,10 @@ class HostLibrary final : public cudnn::Library<T> {
   std::map<std::byte*, Index> device_;
   std::array<Staging, 2> staging_{};
   std::size_t next_ = 0;
-  std::vector<std::function<void()>> queue_;
-  LossResult sums_;
+  Work queue_, recorded_;
+  bool records_ = false;
+  std::vector<std::int32_t> labels_;   ///< the device's copy
+  const std::int32_t* device_labels_ = nullptr;
+  loops::LossSums sums_;
 };
 }  // namespace lrcnn::testing

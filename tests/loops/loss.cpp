@@ -73,6 +73,34 @@ TEST_CASE_TEMPLATE("loss, hits and gradient are the host's: to the bit for few c
       }
     }
 }
+TEST_CASE("from the first loss on that is not finite images are not counted, and labels that are no class are") {
+  const auto sums_of = [](const Map& logits, const std::vector<std::int32_t>& labels) {
+    const Slab<float> x(logits, {0, 1}, logits.shape.c);
+    std::vector<double> workspace(static_cast<std::size_t>(loops::loss_bytes(logits.shape.n, logits.shape.c)) / sizeof(double));
+    loops::LossSums sums;
+    loops::softmax_cross_entropy(on_host, View<const float>(x.view()), labels.data(), View<float>{}, 1.0, &sums,
+                                 reinterpret_cast<std::byte*>(workspace.data()));
+    return sums;
+  };
+  Map logits = random_map({6, 10, 1, 1}, 5);
+  auto labels = labels_of(6, 10);
+  CHECK(sums_of(logits, labels).finite == 1);
+  CHECK(sums_of(logits, labels).count == 6);
+  labels[3] = 10, labels[5] = -1;
+  const auto strange = sums_of(logits, labels);
+  CHECK(strange.strange_labels == 2);
+  CHECK(strange.finite == 0);
+  CHECK(strange.count == 3);
+  CHECK(std::isnan(strange.sum));
+  labels = labels_of(6, 10);
+  logits.value[4 * 10 + 2] = NAN;
+  const auto broken = sums_of(logits, labels);
+  CHECK(broken.strange_labels == 0);
+  CHECK(broken.count == 4);
+  loops::LossSums reset = broken;
+  loops::reset_sums(on_host, &reset);
+  CHECK((reset.count == 0 && reset.sum == 0 && reset.finite == 1));
+}
 TEST_CASE_TEMPLATE("the sums do not depend on how the batch is cut, nor on whether a gradient is wanted", T, float,
                    bfloat16) {
   for (const Index k : {10, 100}) {

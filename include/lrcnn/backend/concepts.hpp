@@ -6,6 +6,7 @@
 // tensor or scratch memory. Everything a step may touch is in its Operands.
 #include <lrcnn/core/half.hpp>
 #include <lrcnn/core/view.hpp>
+#include <lrcnn/data/labels.hpp>
 #include <lrcnn/data/row_source.hpp>
 #include <lrcnn/layer/loss.hpp>
 #include <lrcnn/network/table.hpp>
@@ -44,12 +45,12 @@ constexpr View<std::uint8_t> saved_view(std::uint8_t* data, const Layer& layer, 
 }
 /// Beside steps, a backend answers for its memory and for what lies at the ends of a run: the rows of a batch, the loss,
 /// the update. HostBackend does so for memory of the host, and is what a backend there derives from.
-/// start() and finish() enclose a run; loss() adds to its result at once, or finish() does. Tensors are of `element`;
-/// parameters, gradients and a batch's values of its master_t.
+/// A run begins with start(), which is told the labels. loss() adds to its result at once, or finish() does, which waits for
+/// the runs since the last finish(). Tensors are of `element`; parameters, gradients and a batch's values of its master_t.
 template <class B>
 concept Backend = requires(B backend, const Operands<typename B::element>& operands, typename B::Prepared& prepared,
                            const RowSource<master_t<typename B::element>>& source, const View<typename B::element>& view,
-                           master_t<typename B::element>* elements, Index count, const std::string& who, LossResult& result) {
+                           master_t<typename B::element>* elements, Index count, const std::string& who, LossResult& result, const Labels& labels) {
   typename B::element;
   typename B::Memory;   // data(), bytes(); of an arena
   { backend.allocate(count, who) } -> std::same_as<typename B::Memory>;
@@ -58,8 +59,9 @@ concept Backend = requires(B backend, const Operands<typename B::element>& opera
   backend.read(std::span<master_t<typename B::element>>{}, elements);
   backend.load(source, count, view);
   { backend.finite(view) } -> std::convertible_to<bool>;
-  backend.start();
+  backend.start(labels);
   backend.finish(result);
+  backend.cancel();   // after an error within a run
   { B::on_host } -> std::convertible_to<bool>;
   { B::target } -> std::convertible_to<Target>;
   { B::name } -> std::convertible_to<std::string_view>;

@@ -8,7 +8,8 @@
 // Slabs are dense and channels-last. Convolutions and linear layers are cuDNN graphs, built once for each problem
 // (shape, padding, precision) and shared by all slabs that have it; filters are packed as cuDNN wants them by steps of
 // the plan. Bias is added within the convolution. Everything runs on one stream, in the order of the steps, without
-// waiting; a run ends by fetching its loss. Batches pass through pinned host memory, or are there already (DeviceSource).
+// waiting. Steps that repeat are recorded as CUDA graphs. Losses add up on the device until somebody asks. Batches pass
+// through pinned host memory, or are there already (DeviceSource, Labels::on_device).
 //
 // This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/library.cu).
 // Lifetimes: memory of the device keeps the library open. One thread at a time may use a backend.
@@ -44,10 +45,18 @@ class BasicCudnn {
     friend class BasicCudnn;
     std::shared_ptr<cudnn::Convolution> convolution_;
   };
+  /// Steps that are started together: one by one at first, which loads their kernels; then as a recording.
+  class Group {
+    friend class BasicCudnn;
+    std::unique_ptr<cudnn::Recording> recording_;
+    bool warm_ = false, plain_ = false;
+  };
   /// On the current device. The number of threads is the CPU backends' affair.
   /// Errors:  BackendError if there is no device to use, or a library is too old
   explicit BasicCudnn(int = 0) : BasicCudnn(cudnn::DeviceOptions{}) {}
-  explicit BasicCudnn(const cudnn::DeviceOptions& options) : BasicCudnn(cudnn::open_library<element>(options)) {}
+  explicit BasicCudnn(const cudnn::DeviceOptions& options) : BasicCudnn(cudnn::open_library<element>(options)) {
+    records_ = options.record;
+  }
   explicit BasicCudnn(std::shared_ptr<Library> library) : library_(std::move(library)) {}
   int threads() const { return 1; }
   Library& library() const { return *library_; }
@@ -92,6 +101,21 @@ class BasicCudnn {
     const cudnn::Status status = start_step(p, o);
     if (!status.good()) cudnn::check(status, std::string(op_name(o.op)) + (o.node ? " of " + who(o) : std::string()));
   }
+  /// Starts a group of steps: `steps` does so one by one. What the group touches must be the same every time.
+  template <class F>
+  void run_group(Group& group, F steps) {
+    if (!records_ || group.plain_ || !std::exchange(group.warm_, true)) return steps();
+    if (!group.recording_) {
+      if (const cudnn::Status status = record(group, steps); !status.good()) {
+        if (recording_problem_.empty()) recording_problem_ = status.text;
+        group.plain_ = true;
+        return steps();
+      }
+    }
+    cudnn::check(group.recording_->start(), "a recorded part of the step");
+  }
+  /// Why some steps are started one by one, although they repeat; empty if all are recorded.
+  const std::string& recording_problem() const { return recording_problem_; }
   /// Graphs built so far.
   Index convolutions() const { return static_cast<Index>(convolutions_.size()); }
 
@@ -115,9 +139,12 @@ class BasicCudnn {
   }
 
   // ---- the ends of a run -------------------------------------------------------------------------------------------
-  void start() {
-    LossResult rest;   // of a run that an error ended
-    if (std::exchange(running_, true)) cudnn::check(library_->fetch(rest), "fetching the loss");
+  void start(const Labels& labels) {
+    cudnn::Sums rest;
+    if (std::exchange(broken_, false)) cudnn::check(library_->fetch(rest), "fetching the loss");
+    cudnn::check(library_->labels(labels), "copying labels to the device");
+    running_ = true;
+    labels_ = labels;
   }
   /// Rows of a DeviceSource are copied on the device; all others are read into pinned memory and sent.
   void load(const RowSource<float>& source, Index first_image, const View<element>& y) {
@@ -143,11 +170,11 @@ class BasicCudnn {
   }
   /// Cross entropy on the device. Any other loss runs on the host, on a copy of the logits.
   template <class L>
-  void loss(const L& loss, const View<const element>& logits, std::span<const std::int32_t> labels, const View<element>& dx,
-            double scale, LossResult& result) {
+  void loss(const L& loss, Index first, const View<const element>& logits, const View<element>& dx, double scale, LossResult& result) {
     if constexpr (std::is_same_v<L, SoftmaxCrossEntropy>) {
-      cudnn::check(library_->cross_entropy(logits, labels.data(), dx, scale), "the loss");
+      cudnn::check(library_->cross_entropy(logits, first, dx, scale), "the loss");
     } else {
+      const std::vector<std::int32_t> labels = host_labels(first, logits.n, logits.c);
       std::vector<element> host(static_cast<std::size_t>(logits.n * logits.stride_n)), gradient(dx.data ? host.size() : 0);
       read(std::span<element>(host), logits.data);
       View<const element> x = logits;
@@ -158,12 +185,21 @@ class BasicCudnn {
       if (d.data) write(dx.data, gradient);
     }
   }
+  /// Errors:  DataError if labels on the device were no classes
   void finish(LossResult& result) {
-    LossResult sums;
+    if (!std::exchange(running_, false)) return;
+    cudnn::Sums sums;
+    broken_ = true;
     cudnn::check(library_->fetch(sums), "the step");
-    running_ = false;
-    result.sum += sums.sum, result.correct += sums.correct, result.count += sums.count;
+    broken_ = false;
+    if (sums.strange_labels > 0)
+      throw DataError(error_text(std::to_string(sums.strange_labels) + " labels on the device are outside the network's classes",
+                                 "labels are 0 .. classes - 1; parameters were not changed by these steps",
+                                 "correct the labels, or widen the last layer"));
+    result.sum += sums.loss.sum, result.correct += sums.loss.correct, result.count += sums.loss.count;
   }
+  /// After an error within a run: what it has added to the losses goes.
+  void cancel() { running_ = false, broken_ = true; }
   template <class Update>
   void update(const Update& functor, float* w, const float* g, float* s0, float* s1, Index count) {
     cudnn::Status status;
@@ -174,6 +210,19 @@ class BasicCudnn {
   }
 
  private:
+  template <class F>
+  cudnn::Status record(Group& group, F steps) {
+    if (cudnn::Status status = library_->begin_recording(); !status.good()) return status;
+    std::string problem;
+    try {
+      steps();
+    } catch (const BackendError& e) {
+      problem = e.what();
+    }
+    const cudnn::Status status = library_->end_recording(group.recording_);
+    if (!problem.empty()) group.recording_ = nullptr;
+    return problem.empty() ? status : cudnn::Status{problem};
+  }
   static std::string who(const Operands<element>& o) {
     return "layer '" + std::string(o.node->layer.name.view()) + "' (" + describe(o.node->layer) + ")";
   }
@@ -184,6 +233,17 @@ class BasicCudnn {
     if (o.op == Op::pack_forward || o.op == Op::pack_backward) return library_->pack_filter(o.parameters[0], o.packed, *o.node);
     if (!cudnn::is_convolution(o)) return library_->run(o);
     return o.op == Op::forward ? forward(p, o) : o.op == Op::backward_data ? backward_data(p, o) : backward_parameters(p, o);
+  }
+  /// Labels of the batch as the host sees them. Errors: DataError if one is no class.
+  std::vector<std::int32_t> host_labels(Index first, Index count, Index classes) const {
+    std::vector<std::int32_t> labels(static_cast<std::size_t>(count));
+    if (labels_.on_device()) read(std::span<std::int32_t>(labels), labels_.data() + first);
+    else std::copy_n(labels_.data() + first, count, labels.begin());
+    for (const std::int32_t label : labels)
+      if (label < 0 || label >= classes)
+        throw DataError(error_text("label " + std::to_string(label) + " is outside the network's " + std::to_string(classes) + " classes",
+                                   "labels are 0 .. classes - 1", "correct the labels, or widen the last layer"));
+    return labels;
   }
   template <class E>
   E* staging(Index count) const {
@@ -239,7 +299,11 @@ class BasicCudnn {
   }
   std::shared_ptr<Library> library_;
   std::map<cudnn::Request, std::shared_ptr<cudnn::Convolution>> convolutions_;
-  bool running_ = false;
+  bool records_ = true;
+  std::string recording_problem_;
+  Labels labels_{};        ///< of the batch at hand
+  bool running_ = false;   ///< losses have not been fetched
+  bool broken_ = false;    ///< they are of a run that an error ended
 };
 /// 32-bit floating point throughout.
 using Cudnn = BasicCudnn<Precision::fp32>;

@@ -4,6 +4,7 @@
 // When an executor is made, every step's Refs become views into the arena and the backend prepares each step once.
 // A run is then a loop over steps that allocates nothing. The executor knows steps and nothing of policies or layers;
 // what a step means is the backend's business. Memory is the backend's too: the host's, or a device's.
+// Steps between two that need the host (load, loss) make a group, which a backend may record and start as one.
 #include <lrcnn/exec/operands.hpp>
 #include <lrcnn/layer/loss.hpp>
 #include <cmath>
@@ -15,6 +16,9 @@ struct NoObserver {
   void before(const Plan&, Index) {}
   void after(const Plan&, Index) {}
 };
+/// A backend that can start a group of steps again as a whole.
+template <class B>
+concept Recorder = Backend<B> && requires { typename B::Group; };
 inline std::string plan_title(const Plan& plan) {
   return "the plan of " + to_string(plan.policy) + " on input " + to_string(plan.table.input);
 }
@@ -41,6 +45,9 @@ class Executor {
     for (std::size_t i = 0; i < operands_.size(); ++i)
       prepared_.push_back(is_own(plan_.steps[i].op) ? std::optional<typename B::Prepared>{}
                                                     : std::optional<typename B::Prepared>{backend_->prepare(operands_[i])});
+    for (std::size_t i = 0; i < operands_.size(); ++i)
+      if (i > 0 && !is_own(plan_.steps[i].op) && !is_own(plan_.steps[i - 1].op)) ++groups_.back().end;
+      else groups_.push_back({i, i + 1, {}});
   }
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -53,51 +60,91 @@ class Executor {
   /// Errors:  DataError if source or labels do not fit; NumericError, naming the first layer whose output is not
   ///          finite, if the loss is not. Parameters are never written.
   template <Loss<T> L = SoftmaxCrossEntropy, class Observer = NoObserver>
-  LossResult run(const RowSource<M>& source, std::span<const std::int32_t> labels, const L& loss = {},
-                 Observer&& observer = Observer{}, double gradient_scale = 1) {
-    check_batch(source, labels);
+  LossResult run(const RowSource<M>& source, const Labels& labels, const L& loss = {}, Observer&& observer = Observer{},
+                 double gradient_scale = 1) {
     LossResult result;
-    const double scale = gradient_scale / static_cast<double>(plan_.table.input.n);
-    backend_->start();
-    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
-      const Step& step = plan_.steps[i];
-      const Operands<T>& o = operands_[i];
-      observer.before(plan_, static_cast<Index>(i));
-      if (step.op == Op::load) {
-        backend_->load(source, step.y.images.begin, o.y);
-      } else if (step.op == Op::loss) {
-        backend_->loss(loss, o.x, labels.subspan(static_cast<std::size_t>(step.x.images.begin), static_cast<std::size_t>(o.x.n)),
-                       o.dx, scale, result);
-        if (!std::isfinite(result.sum)) report_not_finite(source, i, result.sum);
-      } else {
-        backend_->run(*prepared_[i], o);
-      }
-      observer.after(plan_, static_cast<Index>(i));
-    }
+    start(source, labels, result, loss, std::forward<Observer>(observer), gradient_scale);
     backend_->finish(result);
-    if (!std::isfinite(result.sum)) report_not_finite(source, plan_.steps.size(), result.sum);
+    if (!std::isfinite(result.sum)) report_not_finite(source, result.sum);
     return result;
   }
+  /// The same, without waiting for a device: backend.finish() does, and adds what comes of the run to its result. On the
+  /// host all is done, and added to `result`, when this returns.
+  template <Loss<T> L = SoftmaxCrossEntropy, class Observer = NoObserver>
+  void start(const RowSource<M>& source, const Labels& labels, LossResult& result, const L& loss = {}, Observer&& observer = Observer{},
+             double gradient_scale = 1) {
+    check_batch(source, labels);
+    const double scale = gradient_scale / static_cast<double>(plan_.table.input.n);
+    try {
+      backend_->start(labels);
+      for (Group& group : groups_) {
+        const auto steps = [&] {
+          for (std::size_t i = group.begin; i < group.end; ++i) {
+            observer.before(plan_, static_cast<Index>(i));
+            start_step(i, source, loss, scale, result);
+            observer.after(plan_, static_cast<Index>(i));
+          }
+        };
+        if constexpr (Recorder<B> && std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>) {
+          if (!is_own(plan_.steps[group.begin].op)) {
+            backend_->run_group(group.recorded, steps);
+            continue;
+          }
+        }
+        steps();
+      }
+    } catch (...) {
+      backend_->cancel();
+      throw;
+    }
+  }
+  /// Throws the NumericError that run() does, if `sum` was the loss of the batch last run.
+  [[noreturn]] void report_not_finite(const RowSource<M>& source, double sum) { report_not_finite(source, plan_.steps.size(), sum); }
   /// The network's output for the batch last run: a view into the arena, which may be a device's. [N,K,1,1] or a map.
   View<const T> output() const { return view_of<T>(plan_, plan_.results.output, arena_->data()); }
   /// The gradient of the network's input. Pre: the plan's options asked for it.
   View<const T> input_gradient() const { return view_of<T>(plan_, plan_.results.input_gradient, arena_->data()); }
 
  private:
+  struct NoGroup {};
+  template <class X>
+  struct Recorded {
+    using Type = NoGroup;
+  };
+  template <Recorder X>
+  struct Recorded<X> {
+    using Type = typename X::Group;
+  };
+  /// Steps [begin, end): one that needs the host, or some that do not.
+  struct Group {
+    std::size_t begin = 0, end = 0;
+    typename Recorded<B>::Type recorded{};
+  };
   static constexpr bool is_own(Op op) { return op == Op::load || op == Op::loss; }
-  void check_batch(const RowSource<M>& source, std::span<const std::int32_t> labels) const {
+  template <class L>
+  void start_step(std::size_t i, const RowSource<M>& source, const L& loss, double scale, LossResult& result) {
+    const Step& step = plan_.steps[i];
+    const Operands<T>& o = operands_[i];
+    if (step.op == Op::load) return backend_->load(source, step.y.images.begin, o.y);
+    if (step.op != Op::loss) return static_cast<void>(backend_->run(*prepared_[i], o));
+    backend_->loss(loss, step.x.images.begin, o.x, o.dx, scale, result);
+    if (!std::isfinite(result.sum)) report_not_finite(source, i, result.sum);
+  }
+  void check_batch(const RowSource<M>& source, const Labels& labels) const {
     if (source.shape() != plan_.table.input)
       throw DataError(error_text("a batch of shape " + to_string(source.shape()) + " is given to a plan for " +
                                      to_string(plan_.table.input),
                                  "a plan is made for one shape", "make a plan for this shape, or let a Trainer do it"));
-    if (static_cast<Index>(labels.size()) != plan_.table.input.n)
+    if (labels.size() != plan_.table.input.n)
       throw DataError(error_text(std::to_string(labels.size()) + " labels are given for " +
                                      std::to_string(plan_.table.input.n) + " images",
                                  "every image has one label", "give as many labels as images"));
+    if (labels.on_device()) return;   // the loss looks at them
     const Index classes = plan_.table.shape(plan_.table.size()).c;
-    for (std::size_t i = 0; i < labels.size(); ++i)
-      if (labels[i] < 0 || labels[i] >= classes)
-        throw DataError(error_text("label " + std::to_string(labels[i]) + " of image " + std::to_string(i) +
+    const auto label = labels.on_host();
+    for (std::size_t i = 0; i < label.size(); ++i)
+      if (label[i] < 0 || label[i] >= classes)
+        throw DataError(error_text("label " + std::to_string(label[i]) + " of image " + std::to_string(i) +
                                        " is outside the network's " + std::to_string(classes) + " classes",
                                    "labels are 0 .. classes - 1", "correct the labels, or widen the last layer"));
   }
@@ -126,5 +173,6 @@ class Executor {
   std::shared_ptr<const Memory> arena_;
   std::vector<Operands<T>> operands_;
   std::vector<std::optional<typename B::Prepared>> prepared_;
+  std::vector<Group> groups_;
 };
 }  // namespace lrcnn

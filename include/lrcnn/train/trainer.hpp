@@ -17,6 +17,7 @@
 #include <lrcnn/train/optimizer.hpp>
 #include <lrcnn/train/progress.hpp>
 #include <lrcnn/train/schedule.hpp>
+#include <lrcnn/train/started_steps.hpp>
 #include <lrcnn/train/training_file.hpp>
 #include <chrono>
 #include <sstream>
@@ -50,7 +51,7 @@ struct FitOptions {
 /// A labelled batch: a source of rows that knows its labels.
 template <class S, class T>
 concept LabelledSource = std::derived_from<S, RowSource<T>> && requires(const S& s) {
-  { s.labels() } -> std::convertible_to<std::span<const std::int32_t>>;
+  { s.labels() } -> std::convertible_to<Labels>;
 };
 /// The trainer of a list of layers under a policy value. Trainer<Net, Policy, B> gives it types.
 template <Backend B, Loss<typename B::element> L = SoftmaxCrossEntropy>
@@ -93,36 +94,52 @@ class BasicTrainer {
   /// Post:    gradients() holds the mean loss's gradient; steps_done() has grown by one
   /// Errors:  ShapeError, PlanError, DataError as make_plan() and Executor::run(); NumericError if the loss is not
   ///          finite: parameters and optimizer state are untouched then
-  StepReport step(const RowSource<M>& source, std::span<const std::int32_t> labels) {
-    const double scale = lr_scale(options_.schedule, state_.step, options_.clock);
-    auto& run = executor(source.shape(), true);
-    const LossResult result = run_named(run, source, labels);
-    const double factor = run_scale_;
-    ++state_.step;
-    const bool skip = scales_loss && !take_gradients();
-    StepReport report{result.mean(), result.accuracy(), result.count, state_.optimizer.lr() * scale, run.plan().peak_bytes(), skip};
-    if (skip) return report;
-    state_.optimizer.template update<M>({.number = state_.updates + 1, .lr_scale = scale, .gradient_scale = 1 / factor}, ranges_, [&](const auto& functor, Range r) {
-      const auto state = [&](Index which) { return state_.optimizer.state(states_.data(), count_, r, which); };
-      backend_.update(functor, parameters_.data() + r.begin, gradients_.data() + r.begin, state(0), state(1), r.size());
-    });
-    ++state_.updates;
+  StepReport step(const RowSource<M>& source, const Labels& labels) {
+    gather();
+    const LossResult earlier = started_.take();
+    StepReport report = start(source, labels);
+    gather(&source);
+    const LossResult own = started_.take();
+    started_.note(earlier);
+    report.loss = own.mean(), report.accuracy = own.accuracy(), report.images = own.count;
     return report;
   }
   template <LabelledSource<M> S>
   StepReport step(const S& batch) {
     return step(batch, batch.labels());
   }
+  /// One update on one batch, without waiting for a device; wait() tells the loss. The batch may be gone when this returns.
+  /// Backends that scale the loss (fp16) wait all the same: whether a step counts is decided by its gradients.
+  /// Errors:  as step(); a loss that is not finite comes out of wait()
+  void start_step(const RowSource<M>& source, const Labels& labels) { static_cast<void>(start(source, labels)); }
+  template <LabelledSource<M> S>
+  void start_step(const S& batch) {
+    start_step(batch, batch.labels());
+  }
+  /// Waits for the steps that were started, and gives their losses together.
+  /// Errors:  NumericError naming the step if its loss is not finite: that step and those after it have changed nothing,
+  ///          and do not count
+  LossResult wait() {
+    gather();
+    return started_.take();
+  }
   /// Loss and gradients of one batch, without an update.
-  LossResult gradients_of(const RowSource<M>& source, std::span<const std::int32_t> labels) {
-    return run_named(executor(source.shape(), true), source, labels);
+  LossResult gradients_of(const RowSource<M>& source, const Labels& labels) {
+    gather();
+    LossResult result;
+    start_run(executor(source.shape(), true), source, labels, result);
+    backend_.finish(result);
+    if (!std::isfinite(result.sum)) named(state_.step + 1, [&] { executor(source.shape(), true).report_not_finite(source, result.sum); });
+    return result;
   }
   /// Loss and hits of one batch, forward only.
-  LossResult evaluate(const RowSource<M>& source, std::span<const std::int32_t> labels) {
+  LossResult evaluate(const RowSource<M>& source, const Labels& labels) {
+    gather();
     return executor(source.shape(), false).run(source, labels, loss_);
   }
   /// The network's output for a batch, forward only: a view that is valid until the next run.
   View<const T> predict(const RowSource<M>& source) {
+    gather();
     auto& run = executor(source.shape(), false);
     const std::vector<std::int32_t> none(static_cast<std::size_t>(source.shape().n), 0);
     static_cast<void>(run.run(source, none, loss_));
@@ -171,6 +188,7 @@ class BasicTrainer {
   }
   /// Writes parameters, optimizer state and position atomically.
   /// Errors:  DataError if the file cannot be written; an older one is intact then
+  /// Pre:     wait() after the last start_step()
   void save(const std::filesystem::path& path) const {
     const auto &parameters = seen_by_host(parameters_), &states = seen_by_host(states_);
     TrainingState state = state_;
@@ -181,6 +199,7 @@ class BasicTrainer {
   /// Errors:  DataError if the file is missing, cut, damaged, of another network, version or element type; this trainer is
   ///          unchanged then
   void load(const std::filesystem::path& path) {
+    gather();
     auto parameters = copy_of(parameters_), states = copy_of(states_);
     state_ = load_training_file<M>(path, state_.fingerprint, layout_, state_.optimizer, std::span<M>(parameters), std::span<M>(states));
     backend_.write(parameters_.data(), std::span<const M>(parameters));
@@ -230,6 +249,7 @@ class BasicTrainer {
 
  private:
   static constexpr bool scales_loss = requires { requires B::scales_loss; };
+  static constexpr Index steps_ahead = B::on_host ? 1 : 16;   ///< that fit() lets a device be behind
   double gradient_scale() const { return scales_loss ? loss_scale_.scale : 1; }
   /// Whether the step's gradients may be used; changes the scale of the next step's.
   bool take_gradients() {
@@ -251,14 +271,63 @@ class BasicTrainer {
     if constexpr (B::on_host) return (buffer);
     else return copy_of(buffer);
   }
-  LossResult run_named(Executor<B>& run, const RowSource<M>& source, std::span<const std::int32_t> labels) {
-    run_scale_ = gradient_scale();
+  /// Says in which step a loss was not finite.
+  template <class F>
+  static void named(Index step, F f) {
     try {
-      return run.run(source, labels, loss_, NoObserver{}, run_scale_);
+      f();
     } catch (const NumericError& e) {
       const std::string text = e.what();
-      throw NumericError("lrcnn: in step " + std::to_string(state_.step + 1) + " " + text.substr(text.find(' ') + 1));
+      throw NumericError("lrcnn: in step " + std::to_string(step) + " " + text.substr(text.find(' ') + 1));
     }
+  }
+  void start_run(Executor<B>& run, const RowSource<M>& source, const Labels& labels, LossResult& result) {
+    run_scale_ = gradient_scale();
+    named(state_.step + 1, [&] { run.start(source, labels, result, loss_, NoObserver{}, run_scale_); });
+  }
+  /// Starts a step. The report lacks what only waiting can tell.
+  StepReport start(const RowSource<M>& source, const Labels& labels) {
+    const double scale = lr_scale(options_.schedule, state_.step, options_.clock);
+    auto& run = executor(source.shape(), true);
+    LossResult result;   // stays empty on a device
+    try {
+      start_run(run, source, labels, result);
+    } catch (...) {
+      started_.clear();   // what they came to went with this one
+      throw;
+    }
+    started_.note(result);
+    started_.add(source.shape().n);
+    ++state_.step;
+    if constexpr (scales_loss) gather(&source);
+    const bool skip = scales_loss && !take_gradients();
+    StepReport report{.lr = state_.optimizer.lr() * scale, .peak_bytes = run.plan().peak_bytes(), .skipped = skip};
+    if (skip) return report;
+    const UpdateStep update{.number = state_.updates + 1, .lr_scale = scale, .gradient_scale = 1 / run_scale_};
+    state_.optimizer.template update<M>(update, ranges_, [&](const auto& functor, Range r) {
+      const auto state = [&](Index which) { return state_.optimizer.state(states_.data(), count_, r, which); };
+      backend_.update(functor, parameters_.data() + r.begin, gradients_.data() + r.begin, state(0), state(1), r.size());
+    });
+    ++state_.updates;
+    return report;
+  }
+  /// Waits for the steps that were started. From one whose loss is not finite the device has left out all updates: these
+  /// steps are taken back. `last`: the batch of the last one, if it is there to be looked at again.
+  void gather(const RowSource<M>* last = nullptr) {
+    LossResult result;
+    backend_.finish(result);
+    const Index bad = started_.settle(result);
+    if (bad == 0) return;
+    state_.step -= bad;
+    if (!scales_loss) state_.updates -= bad;
+    if (counts_batches_) state_.batch -= bad - 1;   // the last one was not counted yet
+    named(state_.step + 1, [&] {
+      if (last && bad == 1) executor(last->shape(), true).report_not_finite(*last, result.sum);
+      throw NumericError(error_text("the loss is not finite",
+                                    "nobody waited for this step, so its batch is gone; it and the " + std::to_string(bad - 1) +
+                                        " after it have not changed the parameters",
+                                    "use step() to learn which layer it comes from, lower the learning rate, or normalise the input"));
+    });
   }
   /// Plans are kept; a larger one than all before moves the arena, and the others are made again when they are wanted.
   Executor<B>& executor(const Input& input, bool training) {
@@ -308,18 +377,26 @@ class BasicTrainer {
   template <class Loader>
   EpochRecord fit_epoch(const Loader& train, const FitOptions& options, ProgressLine* line) {
     check_batches(train);
-    const auto start = std::chrono::steady_clock::now();
+    const auto begun = std::chrono::steady_clock::now();
     StepReport report;
     auto epoch = train.epoch(state_.epoch, state_.batch);
+    counts_batches_ = true;
+    struct Off {
+      bool& flag;
+      ~Off() { flag = false; }
+    } const off{counts_batches_};
     for (auto& batch : epoch) {
-      report = step(batch);
-      state_.metrics.add(report.loss, report.images, static_cast<Index>(std::lround(report.accuracy * static_cast<double>(report.images))));
+      const bool saves = options.save_every > 0 && (state_.step + 1) % options.save_every == 0 && !options.training_file.empty();
+      report = start(batch, batch.labels());
+      if (saves || started_.size() >= steps_ahead || state_.batch + 1 == train.batches()) {
+        const LossResult result = wait();
+        state_.metrics.add(result.mean(), result.count, result.correct);
+      }
       ++state_.batch;
-      if (line)
+      if (line && started_.empty())
         line->update({state_.epoch + 1, options.epochs, state_.batch, train.batches(), state_.metrics.images, state_.metrics.loss(),
                       state_.metrics.accuracy(), arena_bytes()});
-      if (options.save_every > 0 && state_.step % options.save_every == 0 && !options.training_file.empty())
-        save(options.training_file);
+      if (saves) save(options.training_file);
     }
     EpochRecord record;
     record.epoch = state_.epoch + 1;
@@ -327,7 +404,7 @@ class BasicTrainer {
     record.lr = report.lr;
     record.train_loss = state_.metrics.loss();
     record.train_accuracy = state_.metrics.accuracy();
-    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     record.planned_peak_bytes = arena_bytes();
     ++state_.epoch;
     state_.batch = 0;
@@ -347,6 +424,8 @@ class BasicTrainer {
   TrainingState state_;
   LossScale loss_scale_{};   ///< of backends that ask for it
   double run_scale_ = 1;     ///< of the gradients that the last run has left
+  StartedSteps started_;
+  bool counts_batches_ = false;   ///< within fit()
   std::shared_ptr<typename B::Memory> arena_;
   std::vector<std::unique_ptr<Executor<B>>> executors_;
 };

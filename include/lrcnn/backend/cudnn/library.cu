@@ -54,6 +54,26 @@ class Current {
  private:
   int before_ = -1;
 };
+/// A CUDA graph made by capturing a stream.
+class GraphRecording final : public Recording {
+ public:
+  GraphRecording(cudaGraphExec_t graph, cudaStream_t stream, int device) : graph_(graph), stream_(stream), device_(device) {}
+  GraphRecording(const GraphRecording&) = delete;
+  GraphRecording& operator=(const GraphRecording&) = delete;
+  ~GraphRecording() override {
+    const Current current(device_);
+    cudaGraphExecDestroy(graph_);   // after its last launch has ended
+  }
+  Status start() override {
+    const Current current(device_);
+    return status_of(cudaGraphLaunch(graph_, stream_));
+  }
+
+ private:
+  cudaGraphExec_t graph_;
+  cudaStream_t stream_;
+  int device_;
+};
 template <class T>
 class CudaLibrary final : public Library<T> {
  public:
@@ -76,7 +96,7 @@ class CudaLibrary final : public Library<T> {
     void* sums = nullptr;
     if (status.good()) status = allocate(sums, sizeof(loops::LossSums));
     sums_ = static_cast<loops::LossSums*>(sums);
-    if (status.good()) status = zero(sums_, sizeof(loops::LossSums));
+    if (status.good()) status = started([&](const auto& exec) { loops::reset_sums(exec, sums_); });
     if (!status.good()) {
       close();
       throw BackendError(error_text("opening CUDA device " + std::to_string(device_) + " failed: " + status.text,
@@ -169,23 +189,47 @@ class CudaLibrary final : public Library<T> {
   Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) override {
     return started([&](const auto& exec) { loops::unpack_filter(exec, loops::filter_extents(node), packed, canonical, accumulate); });
   }
-  Status cross_entropy(const View<const T>& logits, const std::int32_t* labels, const View<T>& dx, double scale) override {
-    const Index bytes = logits.n * Index{sizeof(std::int32_t)}, room = loops::loss_bytes(logits.n, logits.c);
-    if (const Status s = grow(labels_, round_up(bytes, 256) + room); !s.good()) return s;
+  Status begin_recording() override {
+    const Current current(device_);
+    return status_of(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+  }
+  Status end_recording(std::unique_ptr<Recording>& made) override {
+    const Current current(device_);
+    cudaGraph_t graph = nullptr;
+    if (const Status s = status_of(cudaStreamEndCapture(stream_, &graph)); !s.good()) {
+      cudaGetLastError();   // said here; not to be found again by the next call
+      return s;
+    }
+    cudaGraphExec_t ready = nullptr;
+    const Status s = status_of(cudaGraphInstantiate(&ready, graph, 0));
+    cudaGraphDestroy(graph);
+    if (s.good()) made = std::make_unique<GraphRecording>(ready, stream_, device_);
+    return s;
+  }
+  Status labels(const Labels& labels) override {
+    const Index bytes = labels.size() * Index{sizeof(std::int32_t)};
+    if (labels.on_device()) {
+      device_labels_ = labels.data();
+      return {};
+    }
+    if (const Status s = grow(labels_, bytes); !s.good()) return s;
+    device_labels_ = static_cast<const std::int32_t*>(labels_.memory);
     void* host = nullptr;
     if (const Status s = staging(host, bytes); !s.good()) return s;
-    std::memcpy(host, labels, static_cast<std::size_t>(bytes));
-    if (const Status s = send(labels_.memory, bytes, host, bytes, bytes, 1); !s.good()) return s;
-    auto* device = static_cast<std::byte*>(labels_.memory);
+    std::memcpy(host, labels.data(), static_cast<std::size_t>(bytes));
+    return send(labels_.memory, bytes, host, bytes, bytes, 1);
+  }
+  Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) override {
+    if (const Status s = grow(scratch_, loops::loss_bytes(logits.n, logits.c)); !s.good()) return s;
     return started([&](const auto& exec) {
-      loops::softmax_cross_entropy(exec, logits, reinterpret_cast<const std::int32_t*>(device), dx, scale, sums_, device + round_up(bytes, 256));
+      loops::softmax_cross_entropy(exec, logits, device_labels_ + first, dx, scale, sums_, static_cast<std::byte*>(scratch_.memory));
     });
   }
-  Status fetch(LossResult& sums) override {
+  Status fetch(Sums& sums) override {
     loops::LossSums read_sums;
     if (const Status s = read(&read_sums, sums_, sizeof(loops::LossSums)); !s.good()) return s;
-    sums = loops::result_of(read_sums);
-    return zero(sums_, sizeof(loops::LossSums));
+    sums = {loops::result_of(read_sums), read_sums.strange_labels};
+    return started([&](const auto& exec) { loops::reset_sums(exec, sums_); });
   }
   Status finite(const View<const T>& view, bool& result) override {
     return verdict(result, [&](const auto& exec, int* flag) { loops::all_finite(exec, view, flag); });
@@ -194,13 +238,13 @@ class CudaLibrary final : public Library<T> {
     return verdict(result, [&](const auto& exec, int* flag) { loops::all_finite(exec, elements, count, flag); });
   }
   Status update(const SgdUpdate<float>& f, float* w, const float* g, Index count) override {
-    return started([&](const auto& exec) { loops::update_elements(exec, f, w, g, static_cast<float*>(nullptr), static_cast<float*>(nullptr), count); });
+    return started([&](const auto& exec) { loops::update_elements(exec, f, w, g, static_cast<float*>(nullptr), static_cast<float*>(nullptr), count, &sums_->finite); });
   }
   Status update(const MomentumUpdate<float>& f, float* w, const float* g, float* v, Index count) override {
-    return started([&](const auto& exec) { loops::update_elements(exec, f, w, g, v, static_cast<float*>(nullptr), count); });
+    return started([&](const auto& exec) { loops::update_elements(exec, f, w, g, v, static_cast<float*>(nullptr), count, &sums_->finite); });
   }
   Status update(const AdamWUpdate<float>& f, float* w, const float* g, float* m, float* v, Index count) override {
-    return started([&](const auto& exec) { loops::update_elements(exec, f, w, g, m, v, count); });
+    return started([&](const auto& exec) { loops::update_elements(exec, f, w, g, m, v, count, &sums_->finite); });
   }
 
  private:
@@ -223,8 +267,8 @@ class CudaLibrary final : public Library<T> {
   /// Starts loops that clear a flag, and waits for it.
   template <class F>
   Status verdict(bool& result, F f) {
-    if (const Status s = grow(labels_, 256); !s.good()) return s;
-    auto* flag = static_cast<int*>(labels_.memory);
+    if (const Status s = grow(scratch_, 256); !s.good()) return s;
+    auto* flag = static_cast<int*>(scratch_.memory);
     int all = 1;
     if (const Status s = write(flag, &all, sizeof(int)); !s.good()) return s;
     if (const Status s = started([&](const auto& exec) { f(exec, flag); }); !s.good()) return s;
@@ -250,6 +294,7 @@ class CudaLibrary final : public Library<T> {
     if (stream_) cudaStreamSynchronize(stream_);
     if (sums_) release(sums_);
     if (labels_.memory) release(labels_.memory);
+    if (scratch_.memory) release(scratch_.memory);
     for (Staging& piece : staging_) {
       if (piece.memory) cudaFreeHost(piece.memory);
       if (piece.gone) cudaEventDestroy(piece.gone);
@@ -263,7 +308,9 @@ class CudaLibrary final : public Library<T> {
   cudnnHandle_t handle_ = nullptr, own_handle_ = nullptr;
   std::array<Staging, 2> staging_{};
   std::size_t next_ = 0;
-  Piece labels_{};   ///< a batch's labels, what the loss keeps for each image, a verdict
+  Piece labels_{};    ///< of a batch that came from the host
+  Piece scratch_{};   ///< what the loss keeps for each image; a verdict
+  const std::int32_t* device_labels_ = nullptr;
   loops::LossSums* sums_ = nullptr;
 };
 }  // namespace

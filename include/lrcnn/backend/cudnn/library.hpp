@@ -29,6 +29,7 @@ struct DeviceOptions {
   void* (*allocate)(Index bytes, void* context) = nullptr;        ///< device memory, aligned to 256 bytes; null if there is none
   void (*release)(void* memory, void* context) = nullptr;
   void* context = nullptr;         ///< handed to the two
+  bool record = true;              ///< steps that repeat become CUDA graphs; not to be had while the program captures `stream`
 };
 /// A convolution ready to run. One thread at a time.
 class Convolution {
@@ -39,6 +40,17 @@ class Convolution {
   virtual std::string name() const = 0;
   /// Starts it. x, y, w: device memory; which of them is written is the problem's op. bias: null without one.
   virtual Status run(void* x, void* y, void* w, const void* bias, void* workspace) = 0;
+};
+/// Work that was written down instead of done, to be started as a whole, as often as wanted.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  virtual Status start() = 0;
+};
+/// What the steps since the last fetch() have come to.
+struct Sums {
+  LossResult loss{};
+  Index strange_labels = 0;   ///< that are no class; their images' losses are not numbers
 };
 /// What does not depend on the type of elements: the device, its memory, convolutions, updates.
 class Device {
@@ -66,10 +78,17 @@ class Device {
   // ---- work: started, not waited for -------------------------------------------------------------------------------
   /// Errors:  the problem and what the vendor's library says if no engine serves it within the workspace
   virtual Status convolution(std::unique_ptr<Convolution>& made, const Problem& problem, Index workspace_bytes) = 0;
-  /// The loss of the images since the last call; waits.
-  virtual Status fetch(LossResult& sums) = 0;
+  /// From here to end_recording() work is written down, not done. Nothing that waits, takes or gives memory may be asked for.
+  virtual Status begin_recording() = 0;
+  /// Errors:  if some of the work cannot be recorded; the device is as before begin_recording() then
+  virtual Status end_recording(std::unique_ptr<Recording>& made) = 0;
+  /// The labels of the batch that comes next.
+  virtual Status labels(const Labels& labels) = 0;
+  /// The loss of the images since the last call; waits. From the first that is not finite on, images are not counted.
+  virtual Status fetch(Sums& sums) = 0;
   /// Whether `count` elements in a row are finite; waits.
   virtual Status all_finite(const float* elements, Index count, bool& result) = 0;
+  /// Updates are left out, on the device, if the loss of an image since the last fetch() is not finite.
   virtual Status update(const SgdUpdate<float>& functor, float* w, const float* g, Index count) = 0;
   virtual Status update(const MomentumUpdate<float>& functor, float* w, const float* g, float* v, Index count) = 0;
   virtual Status update(const AdamWUpdate<float>& functor, float* w, const float* g, float* m, float* v, Index count) = 0;
@@ -91,8 +110,8 @@ class Library : public Device {
   /// A layer's filter between the canonical [K][C][R][S] and the convolutions' [K][R][S][C].
   virtual Status pack_filter(const float* canonical, T* packed, const Node& node) = 0;
   virtual Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) = 0;
-  /// Softmax cross entropy: adds to `sums`, writes dx if it has memory. Labels are the host's, `logits.n` of them.
-  virtual Status cross_entropy(const View<const T>& logits, const std::int32_t* labels, const View<T>& dx, double scale) = 0;
+  /// Softmax cross entropy of the batch's images from `first` on: adds to the sums, writes dx if it has memory.
+  virtual Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) = 0;
   virtual Status finite(const View<const T>& view, bool& result) = 0;
 };
 /// The library on a CUDA device, for T = float, float16, bfloat16.

@@ -46,13 +46,20 @@ class HostBackend {
             if (!std::isfinite(static_cast<double>(*e))) return false;
     return true;
   }
-  void start() const {}
+  /// Errors: DataError if the labels are a device's.
+  void start(const Labels& labels) {
+    if (labels.on_device())
+      throw DataError(error_text("labels in the memory of a device are given to a backend on the host",
+                                 "only the backend of that device reads them", "give labels that the host can read, or use Cudnn"));
+    labels_ = labels;
+  }
+  /// The loss of images [first, first + logits.n) of the run.
   template <class L>
-  void loss(const L& loss, const View<const T>& logits, std::span<const std::int32_t> labels, const View<T>& dx, double scale,
-            LossResult& result) const {
-    loss(logits, labels, dx, scale, result);
+  void loss(const L& loss, Index first, const View<const T>& logits, const View<T>& dx, double scale, LossResult& result) const {
+    loss(logits, labels_.on_host().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(logits.n)), dx, scale, result);
   }
   void finish(LossResult&) const {}
+  void cancel() const {}
   template <class Update>
   void update(const Update& update, T* w, const T* g, T* s0, T* s1, Index count) const {
     host::update_elements(update, w, g, s0, s1, count, threads_);
@@ -63,5 +70,6 @@ class HostBackend {
 
  private:
   int threads_;
+  Labels labels_{};   ///< of the run
 };
 }  // namespace lrcnn

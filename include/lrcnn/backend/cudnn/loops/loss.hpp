@@ -11,7 +11,9 @@ namespace lrcnn::loops {
 struct LossSums {
   double sum = 0;
   long long correct = 0;
-  long long count = 0;
+  long long count = 0;            ///< images before the first whose loss is not finite
+  long long strange_labels = 0;   ///< that are no class
+  int finite = 1;
 };
 inline LossResult result_of(const LossSums& sums) { return {sums.sum, sums.correct, sums.count}; }
 namespace detail {
@@ -72,7 +74,7 @@ struct ExponentialsLoop {
     if (first == 0) logits.part[unit].image_largest = largest;
   }
 };
-/// The loss of an image.
+/// The loss of an image; not a number if its label is no class.
 template <class T>
 struct ImageLossLoop {
   Logits<T> logits;
@@ -82,13 +84,16 @@ struct ImageLossLoop {
     double sum = 0;
     for (int j = 0; j < logits.step(); ++j) sum += logits.part[image * logits.step() + j].sum;
     own.image_sum = sum;
-    own.image_loss = log(sum) + logits.at(image, own.image_largest) - logits.at(image, labels[image]);
+    const int label = labels[image];
+    own.image_loss = label < 0 || label >= logits.outputs ? static_cast<double>(NAN)
+                                                          : log(sum) + logits.at(image, own.image_largest) - logits.at(image, label);
   }
 };
 /// Adds the images to the sums. One thread.
 struct TotalLoop {
   const LossPart* part;
   Index parts, images;
+  int outputs;
   const std::int32_t* labels;
   LossSums* sums;
   LRCNN_HOST_DEVICE void operator()(Index) const {
@@ -96,10 +101,17 @@ struct TotalLoop {
     for (Index i = 0; i < images; ++i) {
       s.sum += part[i * parts].image_loss;
       s.correct += part[i * parts].image_largest == labels[i] ? 1 : 0;
+      s.strange_labels += labels[i] < 0 || labels[i] >= outputs ? 1 : 0;
+      if (s.sum - s.sum != 0) s.finite = 0;
+      s.count += s.finite;
     }
-    s.count += images;
     *sums = s;
   }
+};
+/// Before the first image.
+struct ResetLoop {
+  LossSums* sums;
+  LRCNN_HOST_DEVICE void operator()(Index) const { *sums = LossSums{}; }
 };
 /// dx = scale * (softmax - onehot).
 template <class T>
@@ -119,14 +131,20 @@ struct LossGradientLoop {
   }
 };
 }  // namespace detail
+/// Begins the sums anew.
+template <class Exec>
+void reset_sums(const Exec& exec, LossSums* sums) {
+  for_units(exec, 1, detail::ResetLoop{sums});
+}
 /// Bytes of workspace that softmax_cross_entropy() needs for n images of k logits.
 constexpr Index loss_bytes(Index n, Index k) {
   return n * detail::loss_parts(k) * static_cast<Index>(sizeof(detail::LossPart));
 }
 /// -log softmax(logits)[label], summed; dx = scale * (softmax - onehot).
-/// Shapes:  logits [N,K,1,1], labels [N] in [0,K), dx like logits or empty; labels, sums: in the device's memory
+/// Shapes:  logits [N,K,1,1], labels [N], dx like logits or empty; labels, sums: in the device's memory
 /// Pre:     workspace: loss_bytes(N, K) bytes, aligned to 8; logits and dx do not overlap
-/// Post:    *sums grows by these images, in their order; the first of equally large logits counts as the largest
+/// Post:    *sums grows by these images, in their order; the first of equally large logits counts as the largest.
+///          A label outside [0,K) makes the sum not a number, and is counted
 template <class Exec, class T>
 void softmax_cross_entropy(const Exec& exec, const View<const T>& logits, const std::int32_t* labels,
                            const View<std::type_identity_t<T>>& dx, double scale, LossSums* sums,
@@ -139,7 +157,7 @@ void softmax_cross_entropy(const Exec& exec, const View<const T>& logits, const 
   for_units(exec, n * parts, detail::LargestLoop<T>{all});
   for_units(exec, n * parts, detail::ExponentialsLoop<T>{all});
   for_units(exec, n, detail::ImageLossLoop<T>{all, labels});
-  for_units(exec, 1, detail::TotalLoop{all.part, parts, n, labels, sums});
+  for_units(exec, 1, detail::TotalLoop{all.part, parts, n, all.outputs, labels, sums});
   if (dx.data != nullptr)
     for_units(exec, n * logits.c,
               detail::LossGradientLoop<T>{all, labels, dx.data, dx.stride_n, Divisor(logits.c), scale});

@@ -1,0 +1,38 @@
+#pragma once
+// Steps that a device was given and that nobody has waited for.
+//
+// A device adds up losses until it is asked, and leaves out every update from the first loss on that is not finite; it
+// stops counting images there. So one sum tells which of several steps count.
+#include <lrcnn/layer/loss.hpp>
+#include <vector>
+namespace lrcnn {
+class StartedSteps {
+ public:
+  void add(Index images) { images_.push_back(images); }
+  bool empty() const { return images_.empty(); }
+  Index size() const { return static_cast<Index>(images_.size()); }
+  /// Forgets them, and what they came to.
+  void clear() { images_.clear(), sum_ = {}; }
+  /// Adds losses that are known at once.
+  void note(const LossResult& result) { sum_.sum += result.sum, sum_.correct += result.correct, sum_.count += result.count; }
+  /// Notes what the steps came to, together. Returns how many of them, the last ones, do not count; then all is forgotten.
+  Index settle(const LossResult& result) {
+    Index bad = 0;
+    if (std::isfinite(result.sum)) {
+      note(result);
+    } else {
+      sum_ = {};
+      Index seen = 0;
+      for (const Index n : images_) bad += (seen += n) > result.count;
+    }
+    images_.clear();
+    return bad;
+  }
+  /// What all settled steps came to since it was last taken.
+  LossResult take() { return std::exchange(sum_, {}); }
+
+ private:
+  std::vector<Index> images_;
+  LossResult sum_;
+};
+}  // namespace lrcnn
