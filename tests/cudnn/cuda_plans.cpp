@@ -78,6 +78,28 @@ TEST_CASE("the fastest arithmetic is the one that need not be deterministic") {
     CHECK(check_plan_on<Precision::tf32>(table, policy, *h200()).faults.empty());
   }
 }
+TEST_CASE("engines can be asked for by name, for tuning; the first of them is the one taken unasked") {
+  const auto device = h200();
+  const cudnn::Problem problem{.op = Op::forward, .precision = Precision::tf32, .bias = true, .n = 8, .c = 64, .h = 58, .w = 56, .k = 64, .p = 56,
+                               .q = 56, .kernel = {3, 3}, .pad = {0, 0, 1, 1}};
+  std::vector<std::string> names;
+  REQUIRE(device->engines(names, problem, 64_MiB).good());
+  MESSAGE(names.size(), " engines for ", to_string(problem));
+  CHECK(names.size() > 3);
+  cudnn::Engine unasked;
+  REQUIRE(device->engine(unasked, problem, 64_MiB).good());
+  Index served = 0;
+  for (const std::string& name : names) {
+    cudnn::Engine engine;
+    if (!device->engine(engine, problem, 64_MiB, name).good()) continue;
+    if (served++ == 0) CHECK(engine.name == unasked.name);
+    CHECK(engine.name == name);
+    CHECK(engine.workspace_bytes <= 64_MiB);
+  }
+  CHECK(served > 1);
+  cudnn::Engine engine;
+  CHECK(device->engine(engine, problem, 64_MiB, "no such engine").text.find("there is no engine no such engine") != std::string::npos);
+}
 TEST_CASE("a plan that no engine serves says which convolution") {
   const auto device = h200();
   const Request hopeless{.problem = {.op = Op::forward, .n = 8, .c = 64, .h = 34, .w = 224, .k = 64, .p = 99, .q = 224, .kernel = 3, .pad = 1},

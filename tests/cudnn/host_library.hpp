@@ -86,12 +86,26 @@ class HostLibrary final : public cudnn::Library<T> {
     if (const Status s = called(); !s.good()) return s;
     return flush();
   }
-  Status convolution(std::unique_ptr<cudnn::Convolution>& made, const cudnn::Problem& p, Index workspace) override {
+  /// Engines "a", "b", ... all do the same; how long they are said to take, and which are offered, is the test's affair.
+  std::map<std::string, double> seconds{{"a", 3e-3}, {"b", 1e-3}, {"c", 2e-3}};
+  std::string refused = "c";   ///< offered, but not to be had
+  Status convolution(std::unique_ptr<cudnn::Convolution>& made, const cudnn::Problem& p, Index workspace, const std::string& engine) override {
     if (const Status s = called(); !s.good()) return s;
     if (workspace < 16) return {"needs 16 bytes of workspace"};
+    if (!engine.empty() && (engine == refused || !seconds.contains(engine))) return {"there is no engine " + engine};
     ++built;
-    made = std::make_unique<Loops>(*this, p);
+    made = std::make_unique<Loops>(*this, p, engine.empty() ? "a" : engine);
     return {};
+  }
+  Status engines(std::vector<std::string>& names, const cudnn::Problem&, Index) override {
+    for (const auto& [name, time] : seconds) names.push_back(name);
+    return called();
+  }
+  Status duration(double& time, int times, const std::function<Status()>& work) override {
+    for (int i = 0; i < times; ++i)
+      if (const Status s = work(); !s.good()) return s;
+    time = seconds[last_engine_];
+    return wait();
   }
   Status convert(const View<const float>& from, const View<T>& to) override {
     return later([=, this] {
@@ -218,12 +232,14 @@ class HostLibrary final : public cudnn::Library<T> {
   struct Loops final : cudnn::Convolution {
     HostLibrary& library;
     cudnn::Problem p;
-    Loops(HostLibrary& l, const cudnn::Problem& problem) : library(l), p(problem) {}
+    std::string engine;
+    Loops(HostLibrary& l, const cudnn::Problem& problem, std::string name) : library(l), p(problem), engine(std::move(name)) {}
     Index workspace_bytes() const override { return 16; }
-    std::string name() const override { return "loops"; }
+    std::string name() const override { return engine; }
     Status run(void* x_memory, void* y_memory, void* w_memory, const void* bias_memory, void* workspace) override {
       if (p.alignment > cudnn::common_alignment(x_memory, y_memory, w_memory, bias_memory)) throw std::logic_error("not aligned as said");
-      return library.later([=, this] {
+      library.last_engine_ = engine;
+      return library.later([=, &library = library, p = p] {
         const Index per_group = p.c / p.groups, xs = p.n * p.h * p.w * p.c, ys = p.n * p.p * p.q * p.k,
                     ws = p.k * p.kernel.h * p.kernel.w * per_group;
         auto* x = library.on_device(static_cast<T*>(x_memory), xs);
@@ -297,6 +313,7 @@ class HostLibrary final : public cudnn::Library<T> {
   std::array<Staging, 2> staging_{};
   std::size_t next_ = 0;
   Work queue_, recorded_;
+  std::string last_engine_;
   bool records_ = false;
   std::vector<std::int32_t> labels_;   ///< the device's copy
   const std::int32_t* device_labels_ = nullptr;

@@ -14,6 +14,7 @@
 // This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/library.cu).
 // Lifetimes: memory of the device keeps the library open. One thread at a time may use a backend.
 #include <lrcnn/backend/cudnn/source.hpp>
+#include <lrcnn/backend/cudnn/tuner.hpp>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -54,13 +55,16 @@ class BasicCudnn {
   /// On the current device. The number of threads is the CPU backends' affair.
   /// Errors:  BackendError if there is no device to use, or a library is too old
   explicit BasicCudnn(int = 0) : BasicCudnn(cudnn::DeviceOptions{}) {}
-  explicit BasicCudnn(const cudnn::DeviceOptions& options) : BasicCudnn(cudnn::open_library<element>(options)) {
+  explicit BasicCudnn(const cudnn::DeviceOptions& options) : BasicCudnn(cudnn::open_library<element>(options), options.tuning) {
     records_ = options.record;
   }
-  explicit BasicCudnn(std::shared_ptr<Library> library) : library_(std::move(library)) {}
+  explicit BasicCudnn(std::shared_ptr<Library> library, const cudnn::TuningOptions& tuning = {})
+      : library_(std::move(library)), tuner_(*library_, tuning) {}
   int threads() const { return 1; }
   Library& library() const { return *library_; }
-  /// Finds or builds what a step needs.
+  /// Engines that were found by trying; empty unless the options asked for that.
+  const cudnn::Tuner& tuner() const { return tuner_; }
+  /// Finds or builds what a step needs. Tuning writes into the step's operands, as far as they are the plan's memory.
   /// Errors:  BackendError naming layer, slab and precision if no engine serves it, or if a layer cannot be had here
   Prepared prepare(const Operands<element>& o) {
     Prepared p;
@@ -82,7 +86,8 @@ class BasicCudnn {
     std::unique_ptr<cudnn::Convolution> made;
     const cudnn::Status status = request.workspace_bytes < 0
                                      ? cudnn::Status{std::to_string(cudnn::reserved_bytes(o)) + " bytes are needed for gradients"}
-                                     : library_->convolution(made, request.problem, request.workspace_bytes);
+                                     : tuner_.make(made, *library_, request, [&](cudnn::Convolution& c) { return convolve(c, o); },
+                                                   cudnn::lies_in_plan(o));
     if (!status.good()) {
       const Range rows = o.op == Op::forward ? o.y.range() : o.dy.range();
       throw BackendError(error_text(who(o) + ", rows " + std::to_string(rows.begin) + ".." + std::to_string(rows.end - 1) + ", " +
@@ -141,6 +146,7 @@ class BasicCudnn {
   // ---- the ends of a run -------------------------------------------------------------------------------------------
   void start(const Labels& labels) {
     cudnn::Sums rest;
+    tuner_.save();
     if (std::exchange(broken_, false)) cudnn::check(library_->fetch(rest), "fetching the loss");
     cudnn::check(library_->labels(labels), "copying labels to the device");
     running_ = true;
@@ -265,26 +271,33 @@ class BasicCudnn {
   static void* weights(const Operands<element>& o) {
     return o.packed ? static_cast<void*>(o.packed) : const_cast<float*>(o.parameters[0]);
   }
+  /// Where the library writes a filter's gradient.
+  static void* made_gradient(const Operands<element>& o) {
+    return o.scratch ? static_cast<void*>(o.scratch) : cudnn::reserved_bytes(o) > 0 ? static_cast<void*>(o.workspace) : o.d_parameters[0];
+  }
+  /// Starts the library's part of a step.
+  static cudnn::Status convolve(cudnn::Convolution& c, const Operands<element>& o) {
+    auto *x = const_cast<element*>(o.x.data), *dy = const_cast<element*>(o.dy.data);
+    if (o.op == Op::backward_data) return c.run(o.dx.data, dy, weights(o), nullptr, o.workspace);
+    if (o.op == Op::backward_parameters) return c.run(x, dy, made_gradient(o), nullptr, o.workspace + cudnn::reserved_bytes(o));
+    const bool fused = o.node->layer.bias && cudnn::is_single(precision);   // the bias is added within the convolution
+    return c.run(x, o.y.data, weights(o), fused ? o.parameters[1] : nullptr, o.workspace);
+  }
   cudnn::Status forward(const Prepared& p, const Operands<element>& o) {
-    const float* bias = o.node->layer.bias ? o.parameters[1] : nullptr;
     if (o.y.rows == 0) return {};
-    const float* fused = p.convolution_ && cudnn::is_single(precision) ? bias : nullptr;   // added within the convolution
-    const cudnn::Status status = p.convolution_
-                                     ? p.convolution_->run(const_cast<element*>(o.x.data), o.y.data, weights(o), fused, o.workspace)
-                                     : clear(o.y);
-    return status.good() && bias != fused ? library_->add_bias(o.y, bias) : status;
+    const cudnn::Status status = p.convolution_ ? convolve(*p.convolution_, o) : clear(o.y);
+    const bool added = p.convolution_ && cudnn::is_single(precision);
+    return status.good() && o.node->layer.bias && !added ? library_->add_bias(o.y, o.parameters[1]) : status;
   }
   cudnn::Status backward_data(const Prepared& p, const Operands<element>& o) {
-    if (p.convolution_) return p.convolution_->run(o.dx.data, const_cast<element*>(o.dy.data), weights(o), nullptr, o.workspace);
+    if (p.convolution_) return convolve(*p.convolution_, o);
     return o.dx.rows > 0 ? clear(o.dx) : cudnn::Status{};
   }
   cudnn::Status backward_parameters(const Prepared& p, const Operands<element>& o) {
-    const Index reserved = cudnn::reserved_bytes(o);
     float* dw = o.d_parameters[0];
-    void* made = o.scratch ? static_cast<void*>(o.scratch) : reserved > 0 ? static_cast<void*>(o.workspace) : dw;
+    void* made = made_gradient(o);
     cudnn::Status status;
-    if (p.convolution_)
-      status = p.convolution_->run(const_cast<element*>(o.x.data), const_cast<element*>(o.dy.data), made, nullptr, o.workspace + reserved);
+    if (p.convolution_) status = convolve(*p.convolution_, o);
     else if (!o.accumulate) status = library_->zero(dw, cudnn::filter_elements(*o.node) * Index{sizeof(float)});
     if (status.good() && p.convolution_ && made != dw)
       status = library_->unpack_filter(static_cast<const element*>(made), dw, *o.node, o.accumulate);
@@ -298,6 +311,7 @@ class BasicCudnn {
     return library_->run(o);
   }
   std::shared_ptr<Library> library_;
+  cudnn::Tuner tuner_;
   std::map<cudnn::Request, std::shared_ptr<cudnn::Convolution>> convolutions_;
   bool records_ = true;
   std::string recording_problem_;

@@ -6,7 +6,7 @@
 #include <lrcnn/core/atomic_file.hpp>
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/types.hpp>
-#include <lrcnn/train/read_file.hpp>
+#include <lrcnn/core/read_file.hpp>
 #include <lrcnn/train/text.hpp>
 #include <filesystem>
 #include <optional>

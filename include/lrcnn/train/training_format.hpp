@@ -14,7 +14,7 @@
 #include <lrcnn/network/parameters.hpp>
 #include <lrcnn/train/metrics.hpp>
 #include <lrcnn/train/optimizer.hpp>
-#include <lrcnn/train/read_file.hpp>
+#include <lrcnn/core/read_file.hpp>
 #include <lrcnn/version.hpp>
 #include <algorithm>
 #include <bit>

@@ -6,6 +6,7 @@
 #include <lrcnn/backend/cudnn/library.hpp>
 #include <lrcnn/core/error.hpp>
 #include <cudnn_frontend.h>
+#include <algorithm>
 #include <memory>
 #include <vector>
 namespace lrcnn::cudnn {
@@ -71,7 +72,8 @@ inline std::shared_ptr<fe::graph::Graph> operations(const Problem& p) {
   }
   return graph;
 }
-inline fe::error_t build(fe::graph::Graph& graph, const Problem& p, const Place& place, Index workspace_bytes) {
+/// Finds the engines that may serve a graph.
+inline fe::error_t plan(fe::graph::Graph& graph, const Problem& p, const Place& place, Index workspace_bytes) {
   if (place.handle == nullptr) {
     graph.set_device_properties(place.description);
     graph.set_sm_version(place.sm_version);
@@ -83,6 +85,15 @@ inline fe::error_t build(fe::graph::Graph& graph, const Problem& p, const Place&
   if (p.precision == Precision::fp32)
     graph.deselect_numeric_notes({fe::NumericalNote_t::TENSOR_CORE, fe::NumericalNote_t::DOWN_CONVERT_INPUTS});
   graph.deselect_workspace_greater_than(workspace_bytes);
+  return {};
+}
+inline fe::error_t build(fe::graph::Graph& graph, const Place& place, const std::string& engine) {
+  for (std::int64_t i = 0; !engine.empty(); ++i) {
+    std::string name;
+    if (i >= graph.get_execution_plan_count() || graph.get_plan_name_at_index(i, name).is_bad())
+      return {fe::error_code_t::GRAPH_EXECUTION_PLAN_CREATION_FAILED, "there is no engine " + engine};
+    if (name == engine) return place.handle ? graph.build_plan_at_index(place.handle, i) : graph.build_plan_at_index(i);
+  }
   if (auto error = place.handle ? graph.check_support(place.handle) : graph.check_support(); error.is_bad()) return error;
   return place.handle ? graph.build_plans(place.handle) : graph.build_plans();
 }
@@ -92,14 +103,28 @@ struct BuiltGraph {
   std::shared_ptr<fe::graph::Graph> graph;
   Index workspace_bytes = 0;
 };
-/// Builds a problem's graph. Fails if no engine serves it within the workspace.
-inline Status build_graph(const Problem& p, const Place& place, Index workspace_bytes, BuiltGraph& built) {
+/// Builds a problem's graph, on an engine of which the name is given or the one put first. Fails if none serves it within
+/// the workspace.
+inline Status build_graph(const Problem& p, const Place& place, Index workspace_bytes, const std::string& engine, BuiltGraph& built) {
   built.graph = detail::operations(p);
-  if (auto error = detail::build(*built.graph, p, place, workspace_bytes); error.is_bad())
-    return {"cuDNN on " + to_string(p) + ": " + detail::first_line(error.get_message())};
+  auto error = detail::plan(*built.graph, p, place, workspace_bytes);
+  if (error.is_good()) error = detail::build(*built.graph, place, engine);
+  if (error.is_bad()) return {"cuDNN on " + to_string(p) + ": " + detail::first_line(error.get_message())};
   std::int64_t bytes = 0;
-  if (auto error = built.graph->get_workspace_size(bytes); error.is_bad()) return {detail::first_line(error.get_message())};
+  if (error = built.graph->get_workspace_size(bytes); error.is_bad()) return {detail::first_line(error.get_message())};
   built.workspace_bytes = bytes;
+  return {};
+}
+/// Names of the engines that build_graph() may be asked for, in the library's order. Not all of them need fit.
+inline Status engine_names(const Problem& p, const Place& place, Index workspace_bytes, std::vector<std::string>& names) {
+  const auto graph = detail::operations(p);
+  if (auto error = detail::plan(*graph, p, place, workspace_bytes); error.is_bad())
+    return {"cuDNN on " + to_string(p) + ": " + detail::first_line(error.get_message())};
+  for (std::int64_t i = 0; i < graph->get_execution_plan_count(); ++i) {
+    std::string name;
+    if (graph->get_plan_name_at_index(i, name).is_bad()) break;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);   // lists of several heuristics overlap
+  }
   return {};
 }
 /// Reads a device description as cuDNN serialises it (JSON).

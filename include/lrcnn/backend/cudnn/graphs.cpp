@@ -43,11 +43,15 @@ class Described final : public DescribedDevice {
              static_cast<Index>(cudnnGetVersion())};
   }
   DeviceInfo info() const override { return info_; }
-  Status engine(Engine& engine, const Problem& problem, Index workspace_bytes) const override {
+  Status engine(Engine& engine, const Problem& problem, Index workspace_bytes, const std::string& name) const override {
     BuiltGraph built;
-    if (const Status s = build_graph(problem, place_, workspace_bytes, built); !s.good()) return s;
+    if (const Status s = build_graph(problem, place_, workspace_bytes, name, built); !s.good()) return s;
     engine.workspace_bytes = built.workspace_bytes;
     return built.graph->get_plan_name(engine.name).is_good() ? Status{} : Status{"the engine has no name"};
+  }
+
+  Status engines(std::vector<std::string>& names, const Problem& problem, Index workspace_bytes) const override {
+    return engine_names(problem, place_, workspace_bytes, names);
   }
 
  private:
@@ -55,12 +59,15 @@ class Described final : public DescribedDevice {
   DeviceInfo info_;
 };
 }  // namespace
-Status make_convolution(std::unique_ptr<Convolution>& made, const Problem& problem, void* handle, Index workspace_bytes) {
+Status make_convolution(std::unique_ptr<Convolution>& made, const Problem& problem, void* handle, Index workspace_bytes, const std::string& engine) {
   const auto cudnn = static_cast<cudnnHandle_t>(handle);
   BuiltGraph built;
-  if (const Status s = build_graph(problem, {cudnn, {}, 0}, workspace_bytes, built); !s.good()) return s;
+  if (const Status s = build_graph(problem, {cudnn, {}, 0}, workspace_bytes, engine, built); !s.good()) return s;
   made = std::make_unique<GraphConvolution>(std::move(built), problem, cudnn);
   return {};
+}
+Status list_engines(std::vector<std::string>& names, const Problem& problem, void* handle, Index workspace_bytes) {
+  return engine_names(problem, {static_cast<cudnnHandle_t>(handle), {}, 0}, workspace_bytes, names);
 }
 std::shared_ptr<const DescribedDevice> describe_device(const std::string& description) {
   return std::make_shared<Described>(description);

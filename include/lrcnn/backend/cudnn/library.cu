@@ -166,9 +166,29 @@ class CudaLibrary final : public Library<T> {
   }
 
   // ---- work --------------------------------------------------------------------------------------------------------
-  Status convolution(std::unique_ptr<Convolution>& made, const Problem& problem, Index workspace_bytes) override {
+  Status convolution(std::unique_ptr<Convolution>& made, const Problem& problem, Index workspace_bytes, const std::string& engine) override {
     const Current current(device_);
-    return make_convolution(made, problem, handle_, workspace_bytes);
+    return make_convolution(made, problem, handle_, workspace_bytes, engine);
+  }
+  Status engines(std::vector<std::string>& names, const Problem& problem, Index workspace_bytes) override {
+    const Current current(device_);
+    return list_engines(names, problem, handle_, workspace_bytes);
+  }
+  Status duration(double& seconds, int times, const std::function<Status()>& work) override {
+    const Current current(device_);
+    cudaEvent_t begin = nullptr, end = nullptr;
+    Status status = status_of(cudaEventCreate(&begin));
+    if (status.good()) status = status_of(cudaEventCreate(&end));
+    if (status.good()) status = status_of(cudaEventRecord(begin, stream_));
+    for (int i = 0; i < times && status.good(); ++i) status = work();
+    if (status.good()) status = status_of(cudaEventRecord(end, stream_));
+    if (status.good()) status = status_of(cudaEventSynchronize(end));
+    float milliseconds = 0;
+    if (status.good()) status = status_of(cudaEventElapsedTime(&milliseconds, begin, end));
+    seconds = static_cast<double>(milliseconds) / 1000 / times;
+    if (begin) cudaEventDestroy(begin);
+    if (end) cudaEventDestroy(end);
+    return status;
   }
   Status convert(const View<const float>& from, const View<T>& to) override {
     return started([&](const auto& exec) { loops::convert_rows(exec, from, to); });

@@ -6,8 +6,11 @@
 // the host's memory, and make it fail on purpose. All work goes to one stream, in order; only what says so waits.
 #include <lrcnn/backend/cudnn/problem.hpp>
 #include <lrcnn/backend/update.hpp>
+#include <lrcnn/core/choice_file.hpp>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 namespace lrcnn::cudnn {
 /// What a call has come to. Empty text: all is well.
 struct Status {
@@ -21,6 +24,14 @@ struct DeviceInfo {
   Index total_bytes = 0;
   Index cudnn_version = 0;         ///< 91900 for 9.19.0
 };
+/// Whether a convolution's engine is chosen by trying several, rather than by the vendor's library alone. Among engines that
+/// give the same bits on every run, unless the policy says FastestConv. Which one wins may differ from run to run, and with it
+/// the last bits, unless the choices are kept in a file.
+struct TuningOptions {
+  bool on = false;
+  std::filesystem::path file{};   ///< where choices are kept, for this device and this cuDNN; empty: nowhere
+  Notice notice{};                ///< hears of a file that is ignored or cannot be written; by default std::clog
+};
 /// What a program may bring along. Null or negative: the library's own.
 struct DeviceOptions {
   int device = -1;                 ///< CUDA ordinal; -1: the current device
@@ -29,6 +40,7 @@ struct DeviceOptions {
   void* (*allocate)(Index bytes, void* context) = nullptr;        ///< device memory, aligned to 256 bytes; null if there is none
   void (*release)(void* memory, void* context) = nullptr;
   void* context = nullptr;         ///< handed to the two
+  TuningOptions tuning{};          ///< whether engines are timed
   bool record = true;              ///< steps that repeat become CUDA graphs; not to be had while the program captures `stream`
 };
 /// A convolution ready to run. One thread at a time.
@@ -76,8 +88,13 @@ class Device {
   virtual Status wait() = 0;
 
   // ---- work: started, not waited for -------------------------------------------------------------------------------
+  /// `engine`: one of engines(); empty: the one that the vendor's library puts first.
   /// Errors:  the problem and what the vendor's library says if no engine serves it within the workspace
-  virtual Status convolution(std::unique_ptr<Convolution>& made, const Problem& problem, Index workspace_bytes) = 0;
+  virtual Status convolution(std::unique_ptr<Convolution>& made, const Problem& problem, Index workspace_bytes, const std::string& engine) = 0;
+  /// Names of engines that may serve a problem, the likely fastest first; some may turn out not to.
+  virtual Status engines(std::vector<std::string>& names, const Problem& problem, Index workspace_bytes) = 0;
+  /// Seconds of the device's time that work takes, on average over `times` turns; waits.
+  virtual Status duration(double& seconds, int times, const std::function<Status()>& work) = 0;
   /// From here to end_recording() work is written down, not done. Nothing that waits, takes or gives memory may be asked for.
   virtual Status begin_recording() = 0;
   /// Errors:  if some of the work cannot be recorded; the device is as before begin_recording() then
@@ -121,7 +138,8 @@ std::shared_ptr<Library<T>> open_library(const DeviceOptions& options = {});
 /// Why open_library() would fail; empty if it would not.
 std::string device_problem();
 /// A convolution on the current device, by a cudnnHandle_t, which must outlive it.
-Status make_convolution(std::unique_ptr<Convolution>& made, const Problem& problem, void* handle, Index workspace_bytes);
+Status make_convolution(std::unique_ptr<Convolution>& made, const Problem& problem, void* handle, Index workspace_bytes, const std::string& engine);
+Status list_engines(std::vector<std::string>& names, const Problem& problem, void* handle, Index workspace_bytes);
 /// The engine that would carry a problem out.
 struct Engine {
   std::string name{};
@@ -132,7 +150,9 @@ class DescribedDevice {
  public:
   virtual ~DescribedDevice() = default;
   virtual DeviceInfo info() const = 0;
-  virtual Status engine(Engine& engine, const Problem& problem, Index workspace_bytes) const = 0;
+  /// `name`: one of engines(); empty: the one put first.
+  virtual Status engine(Engine& engine, const Problem& problem, Index workspace_bytes, const std::string& name = {}) const = 0;
+  virtual Status engines(std::vector<std::string>& names, const Problem& problem, Index workspace_bytes) const = 0;
 };
 /// `json`: as cuDNN 9.8 or later serialises a device's properties.
 /// Errors:  BackendError if this cuDNN does not take it

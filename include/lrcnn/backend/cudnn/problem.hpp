@@ -94,6 +94,11 @@ Index reserved_bytes(const Operands<T>& o) {
   if (o.op != Op::backward_parameters || !o.accumulate || o.scratch != nullptr) return 0;
   return round_up(filter_elements(*o.node) * Index{sizeof(T)}, 256);
 }
+/// Whether all that a step writes lies in the plan's memory, so that it may be tried out.
+template <class T>
+bool lies_in_plan(const Operands<T>& o) {
+  return o.op != Op::backward_parameters || o.scratch != nullptr || reserved_bytes(o) > 0;
+}
 /// What a step asks of the library. Pre: is_convolution(o).
 template <class T>
 Request request_of(const Operands<T>& o, Precision precision) {
