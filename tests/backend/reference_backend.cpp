@@ -9,7 +9,7 @@ static_assert(Backend<Reference<double, 16>>);
 static_assert(Backend<Reference<long double>>);
 static_assert(Reference<>::target == Target{.element_bytes = 8, .uses_workspace = false});
 static_assert(Reference<float, 16, 4>::target ==
-              Target{.element_bytes = 4, .channel_block = 16, .plain_channels = 4, .uses_workspace = false});
+              Target{.element_bytes = 4, .channel_block = 16, .plain_channels = 4, .uses_workspace = false, .activates = true});
 static_assert(!Reference<>::target.packs_weights);
 TEST_CASE("threads are at least one") {
   CHECK(Reference<>().threads() == 1);

@@ -56,8 +56,8 @@ TEST_CASE("every convolution of the shipped networks' slabs has an engine on an 
         MESSAGE(precision_name(precision), " ", network.name, " ", to_string(network.input), " ", to_string(policy), ": peak ", format_bytes(plan->peak_bytes()));
       }
     const PlanCheck result = check_requests(requests, *device, 2);
-    MESSAGE(result.convolutions, " distinct convolutions in ", precision_name(precision), "; the largest workspace ",
-            format_bytes(result.workspace_bytes));
+    MESSAGE(result.convolutions, " distinct convolutions in ", precision_name(precision), ", ", result.activated,
+            " of them with their ReLU; the largest workspace ", format_bytes(result.workspace_bytes));
     CHECK((result.faults.empty() ? "" : result.faults[0]) == "");
     CHECK(result.workspace_bytes <= 64_MiB);
     all += result.convolutions;

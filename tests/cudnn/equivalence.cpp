@@ -45,6 +45,7 @@ void law(std::uint64_t first, std::uint64_t rounds, double column_tolerance, dou
       if (std::any_of(net.layers.begin(), net.layers.end(), [](const Layer& y) { return y.kind == Kind::custom; })) continue;
       const Problem<float> problem(net.layers, net.input, seed);
       const auto library = std::make_shared<HostLibrary<typename B::element>>();
+      library->fuses_bias = seed % 3 != 2, library->fuses_relu = seed % 3 == 0;
       PolicySpec column;
       column.workspace_bytes = 100'000;
       const Outcome<float> whole = run_on_device<B>(problem, column, library);

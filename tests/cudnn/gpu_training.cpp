@@ -50,6 +50,45 @@ TEST_CASE("gpu: a step takes the memory that the plan says, once the kernels are
   CHECK(taken <= planned + planned / 50 + 4_MiB + 4_MiB);   // allocations are rounded up to 2 MiB, parameters and gradients too
   CHECK(taken >= planned - 4_MiB);
 }
+TEST_CASE("gpu: values that are not numbers pass through convolutions and their ReLU, to the loss, and nothing is updated") {
+  const Input input{2, 3, 32, 32};
+  std::vector<float> pixels(static_cast<std::size_t>(input.count()), 0.5f);
+  pixels[700] = std::nanf("");
+  Trainer<Vgg11<10>, Policy<Workspace<64_MiB>>, CudnnTf32> trainer(input, Sgd{.lr = 0.01});
+  const auto before = trainer.read_parameters();
+  const std::vector<std::int32_t> labels{1, 2};
+  for (int i = 0; i < 3; ++i) {   // started step by step, recorded, started as a recording
+    trainer.start_step(MemorySource<float>(pixels.data(), input), labels);
+    CHECK_THROWS_AS(trainer.wait(), NumericError);
+  }
+  CHECK(trainer.read_parameters() == before);
+}
+TEST_CASE("gpu: steps that repeat are recorded, and give the bits of those that are not") {
+  const Problem<float> problem(LeNet<10>::layers, {8, 1, 28, 28}, 4);
+  Cudnn recording, plain(cudnn::DeviceOptions{.record = false});
+  DeviceRun first(problem, Rows::value, recording), second(problem, Rows::value, plain);
+  for (int i = 0; i < 4; ++i) {
+    const Outcome<float> a = first(), b = second();
+    CHECK(a.loss == b.loss);
+    CHECK(a.gradients == b.gradients);
+    CHECK(a.input_gradient == b.input_gradient);
+  }
+  CHECK(recording.recording_problem() == "");
+}
+TEST_CASE("gpu: engines are tuned once, kept, and give what the others give") {
+  const auto file = std::filesystem::temp_directory_path() / "lrcnn_gpu_engines.txt";
+  std::filesystem::remove(file);
+  const Problem<float> problem(LeNet<10>::layers, {8, 1, 28, 28}, 4);
+  Cudnn plain, tuned(cudnn::DeviceOptions{.tuning = {.on = true, .file = file}});
+  DeviceRun first(problem, Rows::value, plain), second(problem, Rows::value, tuned);
+  CHECK(worst_difference(problem, second(), first()) <= 1e-5);
+  CHECK(tuned.tuner().tried() > 5);
+  Cudnn again(cudnn::DeviceOptions{.tuning = {.on = true, .file = file}});
+  DeviceRun third(problem, Rows::value, again);
+  CHECK(again.tuner().tried() == 0);
+  CHECK(third().gradients == second().gradients);
+  std::filesystem::remove(file);
+}
 TEST_CASE("gpu: an arena that the device has no memory for is refused with the figures") {
   Cudnn backend;
   CHECK_THROWS_WITH_AS(backend.allocate(Index{1} << 50, "the plan of this test"), doctest::Contains("the plan of this test needs "), PlanError);

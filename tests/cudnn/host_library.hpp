@@ -23,6 +23,7 @@ class HostLibrary final : public cudnn::Library<T> {
   Index capacity = 1'000'000'000;       ///< bytes of the device's memory
   Index fail_at = -1;                   ///< number of the call that fails
   std::string failure = "the test says no";
+  bool fuses_bias = true, fuses_relu = true;
   Index calls = 0, waits = 0, built = 0, recordings = 0, used = 0, most_used = 0;
   ~HostLibrary() override {
     for (auto& [memory, bytes] : device_) std::free(memory);
@@ -92,6 +93,7 @@ class HostLibrary final : public cudnn::Library<T> {
   Status convolution(std::unique_ptr<cudnn::Convolution>& made, const cudnn::Problem& p, Index workspace, const std::string& engine) override {
     if (const Status s = called(); !s.good()) return s;
     if (workspace < 16) return {"needs 16 bytes of workspace"};
+    if ((p.bias && !fuses_bias) || (p.relu && !fuses_relu)) return {"no such fusion"};
     if (!engine.empty() && (engine == refused || !seconds.contains(engine))) return {"there is no engine " + engine};
     ++built;
     made = std::make_unique<Loops>(*this, p, engine.empty() ? "a" : engine);
@@ -119,11 +121,12 @@ class HostLibrary final : public cudnn::Library<T> {
       loops::run(thrust::cpp::par, o);
     });
   }
-  Status add_bias(const View<T>& y, const float* bias) override {
-    return later([=, this] {
-      check_view(View<const T>(y));
-      static_cast<void>(on_device(bias, y.c));
-      loops::bias_add<decltype(thrust::cpp::par), T>(thrust::cpp::par, y, bias, y);
+  Status activate(const View<const T>& x, const float* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {
+    return later([=, this, copy = f ? *f : Activation{}] {
+      check_view(x), check_view(View<const T>(y));
+      if (bias) static_cast<void>(on_device(bias, x.c));
+      if (saved.data) static_cast<void>(on_device(saved.data, saved.n * saved.stride_n));
+      loops::activate<decltype(thrust::cpp::par), T>(thrust::cpp::par, x, bias, f ? &copy : nullptr, y, saved);
     });
   }
   Index bias_gradient_bytes(const View<const T>& dy) const override {
@@ -237,7 +240,7 @@ class HostLibrary final : public cudnn::Library<T> {
     Index workspace_bytes() const override { return 16; }
     std::string name() const override { return engine; }
     Status run(void* x_memory, void* y_memory, void* w_memory, const void* bias_memory, void* workspace) override {
-      if (p.alignment > cudnn::common_alignment(x_memory, y_memory, w_memory, bias_memory)) throw std::logic_error("not aligned as said");
+      if (p.alignment > cudnn::common_alignment(x_memory, y_memory, w_memory) || p.bias_alignment > cudnn::common_alignment(bias_memory)) throw std::logic_error("not aligned as said");
       library.last_engine_ = engine;
       return library.later([=, &library = library, p = p] {
         const Index per_group = p.c / p.groups, xs = p.n * p.h * p.w * p.c, ys = p.n * p.p * p.q * p.k,
@@ -266,8 +269,10 @@ class HostLibrary final : public cudnn::Library<T> {
                     }
                 }
         T* to = p.op == Op::forward ? y : p.op == Op::backward_data ? x : w;
-        for (std::size_t e = 0; e < sum.size(); ++e)
-          to[e] = static_cast<T>(sum[e] + (p.bias ? double(bias[static_cast<Index>(e) % p.k]) : 0.0));
+        for (std::size_t e = 0; e < sum.size(); ++e) {
+          const double value = sum[e] + (p.bias ? double(bias[static_cast<Index>(e) % p.k]) : 0.0);
+          to[e] = static_cast<T>(p.relu && value <= 0 ? 0.0 : value);   // lets NaN pass, as cuDNN is asked to
+        }
       });
     }
   };

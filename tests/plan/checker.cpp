@@ -35,6 +35,7 @@ Target random_target(Dice& dice) {
           .plain_channels = dice.pick({0, 3}),
           .alignment = dice.pick({64, 64, 4096}),
           .packs_weights = dice.chance(0.5),
+          .activates = dice.chance(0.5),
           .packs_linear = dice.chance(0.3)};
 }
 std::string first_problem(const Plan& plan) {
@@ -77,4 +78,40 @@ TEST_CASE("plans of random networks, policies, targets and options have no probl
                 << " plans pack filters, " << infeasible << " requests refused");
   CHECK(packing > 1500);
   CHECK(sliced > 4000);
+}
+TEST_CASE("an activation joins the convolution before it where nobody else wants its input: one step less for each") {
+  Index joined = 0, apart = 0, changed = 0;
+  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+    Dice dice(seed + 70000);
+    const RandomNetwork net = random_network(dice, 9);
+    const PolicySpec policy = random_policy(dice, net);
+    Target target = random_target(dice);
+    target.activates = false;
+    INFO("seed ", seed, ", ", to_string(policy));
+    try {
+      const Plan separate = make_plan(make_table(net.layers, net.input), policy, target, {.input_gradient = true});
+      target.activates = true;
+      Plan plan = make_plan(make_table(net.layers, net.input), policy, target, {.input_gradient = true});
+      const auto joins = [](const Step& s) { return s.activates; };
+      const Index count = std::count_if(plan.steps.begin(), plan.steps.end(), joins);
+      CHECK(first_problem(plan) == "");
+      Index most_saved = 0;   // saved state now lives beside the convolution's workspace
+      for (const Buffer& b : plan.buffers) most_saved += b.role == Role::saved ? b.bytes : 0;
+      CHECK(plan.arena.lower_bound <= separate.arena.lower_bound + most_saved);
+      CHECK(static_cast<Index>(plan.steps.size()) == static_cast<Index>(separate.steps.size()) - count);
+      joined += count;
+      for (const Step& s : plan.steps) apart += s.op == Op::forward && plan.table.node(s.layer).layer.kind == Kind::activation;
+      for (Step& s : plan.steps)   // a step that does less or more than it should is found
+        if (s.op == Op::forward && is_conv(plan.table.node(s.layer).layer) && dice.chance(0.1)) {
+          s.activates = !s.activates;
+          CHECK(first_problem(plan) != "");
+          s.activates = !s.activates;
+          ++changed;
+        }
+    } catch (const PlanError&) {
+    }
+  }
+  CHECK(joined > 500);
+  CHECK(apart > 500);
+  CHECK(changed > 300);
 }

@@ -20,6 +20,7 @@ template <class T>
 struct Operands {
   Op op{};
   const Node* node = nullptr;     ///< null for load, copy, add, zero, loss
+  const Node* activation = nullptr;   ///< of a convolution's forward step that applies it: y and saved are the activation's
   bool accumulate = false;
   Arithmetic arithmetic = Arithmetic::direct;
   View<const T> x{};              ///< may be the same memory as y for an activation (in place)
@@ -34,6 +35,15 @@ struct Operands {
   std::byte* workspace = nullptr;
   Index workspace_bytes = 0;
 };
+/// The activation that a convolution's step applies, as a step of its own, in place.
+template <class T>
+Operands<T> activation_of(const Operands<T>& convolution) {
+  Operands<T> o;
+  o.op = Op::forward;
+  o.node = convolution.activation;
+  o.x = convolution.y, o.y = convolution.y, o.saved = convolution.saved;
+  return o;
+}
 /// Layout of saved state for rows of a layer's output.
 /// Pool indices: one byte for each stored element of y, in y's layout: the winner's place in its window, row-major.
 /// Mask bits: for each row and channel block ceil(w * block / 8) bytes; bit (i % 8) of byte i / 8 is 1 where element

@@ -7,7 +7,7 @@
 //
 // Slabs are dense and channels-last. Convolutions and linear layers are cuDNN graphs, built once for each problem
 // (shape, padding, precision) and shared by all slabs that have it; filters are packed as cuDNN wants them by steps of
-// the plan. Bias is added within the convolution. Everything runs on one stream, in the order of the steps, without
+// the plan. Bias and ReLU are part of the convolution where the library has such an engine. Everything runs on one stream, in the order of the steps, without
 // waiting. Steps that repeat are recorded as CUDA graphs. Losses add up on the device until somebody asks. Batches pass
 // through pinned host memory, or are there already (DeviceSource, Labels::on_device).
 //
@@ -37,7 +37,7 @@ class BasicCudnn {
   static constexpr bool on_host = false;
   static constexpr Target target{
       .element_bytes = static_cast<Index>(sizeof(element)), .channel_block = Target::all_channels, .alignment = 256,
-      .packs_weights = true, .packs_linear = !cudnn::is_single(precision)};
+      .packs_weights = true, .activates = true, .packs_linear = !cudnn::is_single(precision)};
   static constexpr std::string_view name = "cudnn";
   /// Whether gradients are to be made larger on their way down, because small ones would vanish (train/loss_scale.hpp).
   static constexpr bool scales_loss = precision == Precision::fp16;
@@ -45,6 +45,7 @@ class BasicCudnn {
   class Prepared {
     friend class BasicCudnn;
     std::shared_ptr<cudnn::Convolution> convolution_;
+    bool adds_bias_ = false, activates_ = false;   ///< within the convolution
   };
   /// Steps that are started together: one by one at first, which loads their kernels; then as a recording.
   class Group {
@@ -79,15 +80,15 @@ class BasicCudnn {
     const cudnn::Request request = cudnn::request_of(o, precision);
     if (!request.served()) return p;
     const auto known = convolutions_.find(request);
-    if (known != convolutions_.end()) {
-      p.convolution_ = known->second;
-      return p;
-    }
+    if (known != convolutions_.end()) return known->second;
     std::unique_ptr<cudnn::Convolution> made;
-    const cudnn::Status status = request.workspace_bytes < 0
-                                     ? cudnn::Status{std::to_string(cudnn::reserved_bytes(o)) + " bytes are needed for gradients"}
-                                     : tuner_.make(made, *library_, request, [&](cudnn::Convolution& c) { return convolve(c, o); },
-                                                   cudnn::lies_in_plan(o));
+    cudnn::Status status{std::to_string(cudnn::reserved_bytes(o)) + " bytes are needed for gradients"};
+    for (const cudnn::Request& attempt : cudnn::attempts(request)) {
+      if (attempt.workspace_bytes < 0) break;
+      p.adds_bias_ = attempt.problem.bias, p.activates_ = attempt.problem.relu;
+      status = tuner_.make(made, *library_, attempt, [&](cudnn::Convolution& c) { return convolve(c, p, o); }, cudnn::lies_in_plan(o));
+      if (status.good()) break;
+    }
     if (!status.good()) {
       const Range rows = o.op == Op::forward ? o.y.range() : o.dy.range();
       throw BackendError(error_text(who(o) + ", rows " + std::to_string(rows.begin) + ".." + std::to_string(rows.end - 1) + ", " +
@@ -98,7 +99,7 @@ class BasicCudnn {
                                     "give the policy a larger Workspace, or other slabs"));
     }
     p.convolution_ = std::move(made);
-    convolutions_.emplace(request, p.convolution_);
+    convolutions_.emplace(request, p);
     return p;
   }
   /// Starts a step.
@@ -276,28 +277,30 @@ class BasicCudnn {
     return o.scratch ? static_cast<void*>(o.scratch) : cudnn::reserved_bytes(o) > 0 ? static_cast<void*>(o.workspace) : o.d_parameters[0];
   }
   /// Starts the library's part of a step.
-  static cudnn::Status convolve(cudnn::Convolution& c, const Operands<element>& o) {
+  static cudnn::Status convolve(cudnn::Convolution& c, const Prepared& p, const Operands<element>& o) {
     auto *x = const_cast<element*>(o.x.data), *dy = const_cast<element*>(o.dy.data);
     if (o.op == Op::backward_data) return c.run(o.dx.data, dy, weights(o), nullptr, o.workspace);
     if (o.op == Op::backward_parameters) return c.run(x, dy, made_gradient(o), nullptr, o.workspace + cudnn::reserved_bytes(o));
-    const bool fused = o.node->layer.bias && cudnn::is_single(precision);   // the bias is added within the convolution
-    return c.run(x, o.y.data, weights(o), fused ? o.parameters[1] : nullptr, o.workspace);
+    return c.run(x, o.y.data, weights(o), p.adds_bias_ ? o.parameters[1] : nullptr, o.workspace);
   }
   cudnn::Status forward(const Prepared& p, const Operands<element>& o) {
     if (o.y.rows == 0) return {};
-    const cudnn::Status status = p.convolution_ ? convolve(*p.convolution_, o) : clear(o.y);
-    const bool added = p.convolution_ && cudnn::is_single(precision);
-    return status.good() && o.node->layer.bias && !added ? library_->add_bias(o.y, o.parameters[1]) : status;
+    const cudnn::Status status = p.convolution_ ? convolve(*p.convolution_, p, o) : clear(o.y);
+    const float* bias = o.node->layer.bias && !p.adds_bias_ ? o.parameters[1] : nullptr;
+    const Activation* f = o.activation ? &o.activation->layer.activation : nullptr;
+    const bool writes = bias || (f && !p.activates_);   // else the sign is all that is still wanted
+    if (!status.good() || !(writes || (f && o.saved.data))) return status;
+    return library_->activate(o.y, bias, f, writes ? o.y : View<element>{}, o.saved);
   }
   cudnn::Status backward_data(const Prepared& p, const Operands<element>& o) {
-    if (p.convolution_) return convolve(*p.convolution_, o);
+    if (p.convolution_) return convolve(*p.convolution_, p, o);
     return o.dx.rows > 0 ? clear(o.dx) : cudnn::Status{};
   }
   cudnn::Status backward_parameters(const Prepared& p, const Operands<element>& o) {
     float* dw = o.d_parameters[0];
     void* made = made_gradient(o);
     cudnn::Status status;
-    if (p.convolution_) status = convolve(*p.convolution_, o);
+    if (p.convolution_) status = convolve(*p.convolution_, p, o);
     else if (!o.accumulate) status = library_->zero(dw, cudnn::filter_elements(*o.node) * Index{sizeof(float)});
     if (status.good() && p.convolution_ && made != dw)
       status = library_->unpack_filter(static_cast<const element*>(made), dw, *o.node, o.accumulate);
@@ -312,7 +315,7 @@ class BasicCudnn {
   }
   std::shared_ptr<Library> library_;
   cudnn::Tuner tuner_;
-  std::map<cudnn::Request, std::shared_ptr<cudnn::Convolution>> convolutions_;
+  std::map<cudnn::Request, Prepared> convolutions_;
   bool records_ = true;
   std::string recording_problem_;
   Labels labels_{};        ///< of the batch at hand

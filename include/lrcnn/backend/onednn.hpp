@@ -28,7 +28,7 @@ template <Index block>
 class BasicOnednn : public HostBackend<float> {
  public:
   static constexpr Target target{
-      .element_bytes = 4, .channel_block = block, .plain_channels = 4, .alignment = 64, .packs_weights = true};
+      .element_bytes = 4, .channel_block = block, .plain_channels = 4, .alignment = 64, .packs_weights = true, .activates = true};
   static constexpr std::string_view name = "onednn";
   /// A step made ready. Copies share primitives.
   class Prepared {
@@ -57,7 +57,11 @@ class BasicOnednn : public HostBackend<float> {
   /// Pre:     `o` has the shapes that `p` was prepared for
   void run(Prepared& p, const Operands<float>& o) {
     const Threads set(threads());
-    if (p.convolution_) return p.convolution_->run(library_, o);
+    if (p.convolution_) {
+      p.convolution_->run(library_, o);
+      if (o.activation) host::run(activation_of(o), threads());
+      return;
+    }
     if (p.linear_) return p.linear_->run(library_, o, threads());
     if (p.filter_) return p.filter_->pack(library_, o.parameters[0], o.packed);
     host::run(o, threads());

@@ -11,7 +11,7 @@ class Reference : public HostBackend<T> {
  public:
   static constexpr Target target{
       .element_bytes = static_cast<Index>(sizeof(T)), .channel_block = Block, .plain_channels = Plain,
-      .uses_workspace = false};
+      .uses_workspace = false, .activates = Block != 1};   // so both ways are proved
   static constexpr std::string_view name = "reference";
   /// Nothing needs preparing.
   struct Prepared {};

@@ -60,6 +60,7 @@ Operands<T> operands_of(const Plan& plan, const Step& step, const std::vector<Pa
   }
   if (step.layer < 0) return o;
   o.node = &plan.table.node(step.layer);
+  if (step.activates) o.activation = &plan.table.node(step.layer + 1);
   std::size_t p = 0;
   for (const Parameter& parameter : list) {
     if (parameter.layer != step.layer) continue;

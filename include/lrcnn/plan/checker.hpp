@@ -262,7 +262,10 @@ class Replay {
       return;
     }
     const Ref& out = s.y ? s.y : s.saved;
-    if (s.x.tensor != n.input || out.tensor != s.layer + 1) problem("reads or writes another layer's tensor");
+    const Index last = s.activates ? s.layer + 1 : s.layer;
+    if (s.activates && (n.layer.kind != Kind::conv || last >= plan_.table.size() || node(last).layer.kind != Kind::activation))
+      problem("applies an activation that is not there");
+    if (s.x.tensor != n.input || out.tensor != last + 1) problem("reads or writes another layer's tensor");
     check_dense(s, s.x, s.y);
     read_inputs(s, out);
     if (s.y) each(s.y, [&](Index i, Index r) { write(s.y, Holds::value, i, r); });

@@ -158,16 +158,26 @@ class Emitter {
   // ---- forward -----------------------------------------------------------------------------------------------------
   constexpr void forward_layers(StagePass& c, Index first, Index last) {
     c.top_run = last;
-    for (Index l = first; l < last; ++l) forward_layer(c, l);
+    for (Index l = first; l < last; ++l) {
+      const bool activates = l + 1 < last && activation_joins(c, l);
+      forward_layer(c, l, activates);
+      if (activates) ++l;
+    }
   }
-  constexpr void forward_layer(StagePass& c, Index l) {
-    const Index t = l + 1;
-    const auto at = static_cast<std::size_t>(l);
+  /// Whether layer l + 1 is an activation that the step of convolution l can apply: nobody else wants the convolution's output.
+  constexpr bool activation_joins(const StagePass& c, Index l) const {
+    return target_.activates && is_conv(c.layer(l)) && c.layer(l + 1).kind == Kind::activation && c.in_place(l + 1) &&
+           !(c.forward() && c.wants_state(l + 1));
+  }
+  constexpr void forward_layer(StagePass& c, Index l, bool activates) {
+    const Index t = l + (activates ? 2 : 1);
+    const auto at = static_cast<std::size_t>(t - 1);   // the layer whose output and saved state the step writes
     const bool makes = t < c.top_run || c.makes_top();
     const bool carries = t < c.layers() && c.carries[at + 1] && makes;
     const bool saves = options_.training && c.needs->layer[at].saved && (c.forward() == static_cast<bool>(c.needs->saved_kept[at]));
     const bool conv = is_conv(c.layer(l));
     Step step = make(c, Op::forward, l);
+    step.activates = activates;
     step.x = layer_input(c, l);
     Ref hold, own;
     if (makes) {
@@ -177,7 +187,7 @@ class Emitter {
       const bool apart = conv && (carries || (t == c.layers() && !c.stage->reduces && c.cut()));
       step.y = apart ? storage_.own_value(c, t) : own;
     }
-    if (saves) step.saved = storage_.saved(c, l);
+    if (saves) step.saved = storage_.saved(c, t - 1);
     step.packed = packed(c, c.forward() ? Filter::forward : Filter::recompute, l);
     sink_.step(step);
     if (makes && step.y.buffer != own.buffer) move(c, Op::copy, step.y, own);

@@ -17,7 +17,9 @@ inline std::string ref_text(const Ref& ref) {
 /// One line: what the step does, on which rows, from and to which buffers.
 inline std::string to_string(const Step& step, const Table& table) {
   std::string text = detail::padded(std::string(op_name(step.op)), 20);
-  text += detail::padded(step.layer < 0 ? "" : std::string(table.node(step.layer).layer.name.view()), 18);
+  std::string layer = step.layer < 0 ? "" : std::string(table.node(step.layer).layer.name.view());
+  if (step.activates) layer += "+" + std::string(table.node(step.layer + 1).layer.name.view());
+  text += detail::padded(std::move(layer), 18);
   text += "stage " + std::to_string(step.stage) + " slab " + std::to_string(step.slab) + "  ";
   const std::array<std::pair<const char*, const Ref*>, 5> refs{
       {{"x", &step.x}, {"y", &step.y}, {"dy", &step.dy}, {"dx", &step.dx}, {"saved", &step.saved}}};

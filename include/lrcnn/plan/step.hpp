@@ -41,6 +41,7 @@ struct Step {
   Op op{};
   Pass pass{};
   bool accumulate = false;
+  bool activates = false;   ///< forward of a convolution: the activation that follows is part of the step; y, saved are its own
   Arithmetic arithmetic = Arithmetic::direct;   ///< of a convolution, and of the filter packed for it
   Index stage = 0;
   Index slab = 0;

@@ -50,7 +50,7 @@ inline std::shared_ptr<fe::graph::Graph> operations(const Problem& p) {
   const auto input = [&](const char* name, Uid uid, const Dims& d, fe::DataType_t stored) {
     fe::graph::Tensor_attributes t;
     t.set_name(name);
-    describe(t, uid, d, stored, p.alignment);
+    describe(t, uid, d, stored, uid == uid_bias ? p.bias_alignment : p.alignment);
     return graph->tensor(t);
   };
   const auto output = [&](std::shared_ptr<fe::graph::Tensor_attributes> t, Uid uid, const Dims& d) {
@@ -62,6 +62,7 @@ inline std::shared_ptr<fe::graph::Graph> operations(const Problem& p) {
     if (p.bias)
       result = graph->pointwise(result, input("bias", uid_bias, {1, p.k, 1, 1}, fe::DataType_t::FLOAT),
                                 fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
+    if (p.relu) result = graph->pointwise(result, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::RELU_FWD));
     output(result, uid_y, y);
   } else if (p.op == Op::backward_data) {
     output(graph->conv_dgrad(input("dy", uid_y, y, type), input("w", uid_w, w, type), window<fe::graph::Conv_dgrad_attributes>(p)),

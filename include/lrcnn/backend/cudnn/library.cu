@@ -196,8 +196,8 @@ class CudaLibrary final : public Library<T> {
   Status run(const Operands<T>& o) override {
     return started([&](const auto& exec) { loops::run(exec, o); });
   }
-  Status add_bias(const View<T>& y, const float* bias) override {
-    return started([&](const auto& exec) { loops::bias_add<std::remove_cvref_t<decltype(exec)>, T>(exec, y, bias, y); });
+  Status activate(const View<const T>& x, const float* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {
+    return started([&](const auto& exec) { loops::activate<std::remove_cvref_t<decltype(exec)>, T>(exec, x, bias, f, y, saved); });
   }
   Index bias_gradient_bytes(const View<const T>& dy) const override { return loops::bias_gradient_bytes<T>(dy.n, dy.c, dy.rows, dy.w); }
   Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) override {

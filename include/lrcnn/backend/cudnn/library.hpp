@@ -118,8 +118,8 @@ class Library : public Device {
   virtual Status convert(const View<const float>& from, const View<T>& to) = 0;
   /// A step that is not a convolution. Pre: custom layers excepted.
   virtual Status run(const Operands<T>& operands) = 0;
-  /// y += bias, by channels.
-  virtual Status add_bias(const View<T>& y, const float* bias) = 0;
+  /// y = f(x + bias), by channels, and the bits x + bias > 0. Null: no bias, no function; y or saved may be empty, y may be x.
+  virtual Status activate(const View<const T>& x, const float* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) = 0;
   /// Bytes of workspace that bias_gradient() wants.
   virtual Index bias_gradient_bytes(const View<const T>& dy) const = 0;
   /// db (+)= the sums of dy's channels, in a fixed order.

@@ -24,6 +24,7 @@ std::set<Request> requests_of(const Plan& plan) {
 }
 struct PlanCheck {
   Index convolutions = 0;            ///< distinct ones
+  Index activated = 0;               ///< of them, those that apply an activation as well
   Index workspace_bytes = 0;         ///< the most that an engine takes; within the policy's Workspace
   std::vector<std::string> faults;   ///< of those that no engine serves
 };
@@ -37,9 +38,15 @@ inline PlanCheck check_requests(const std::set<Request>& requests, const Describ
   const auto work = [&] {
     for (std::size_t i = next++; i < list.size(); i = next++) {
       Engine engine;
-      const Status status = list[i].workspace_bytes < 0 ? Status{"no workspace for " + to_string(list[i].problem)}
-                                                        : device.engine(engine, list[i].problem, list[i].workspace_bytes);
+      Status status{"no workspace for " + to_string(list[i].problem)};
+      bool activated = false;
+      for (const Request& attempt : attempts(list[i])) {
+        if (attempt.workspace_bytes >= 0) status = device.engine(engine, attempt.problem, attempt.workspace_bytes);
+        activated = attempt.problem.relu;
+        if (status.good()) break;
+      }
       const std::lock_guard lock(mutex);
+      result.activated += activated && status.good();
       if (!status.good()) result.faults.push_back(status.text);
       result.workspace_bytes = std::max(result.workspace_bytes, engine.workspace_bytes);
     }

@@ -8,6 +8,8 @@
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 namespace lrcnn::cudnn {
 /// Whether elements are stored in 32 bits.
 constexpr bool is_single(Precision p) { return p == Precision::fp32 || p == Precision::tf32; }
@@ -18,14 +20,16 @@ using Stored = std::conditional_t<is_single(p), float, std::conditional_t<p == P
 struct Problem {
   Op op = Op::forward;             ///< forward, backward_data or backward_parameters
   Precision precision = Precision::fp32;
-  bool bias = false;               ///< of a forward pass in 32 bits: added before y is written
+  bool bias = false;               ///< of a forward pass: added before y is written
+  bool relu = false;               ///< of a forward pass: applied before y is written
   bool deterministic = true;       ///< bit-identical reruns, by engines that promise them; false under FastestConv
   Index n = 1, c = 1, h = 1, w = 1;   ///< x or dx: rows of the slab
   Index k = 1, p = 1, q = 1;          ///< y or dy
   Index groups = 1;
   Pair kernel{1, 1}, stride{1, 1}, dilation{1, 1};
   Pad pad = 0;
-  Index alignment = 16;   ///< bytes of which every tensor's address is a multiple; what 16-byte loads need, or less
+  Index alignment = 16;        ///< bytes of which every tensor's address is a multiple; what 16-byte loads need, or less
+  Index bias_alignment = 16;   ///< likewise
   friend constexpr bool operator==(const Problem&, const Problem&) = default;
   friend constexpr auto operator<=>(const Problem&, const Problem&) = default;
 };
@@ -37,7 +41,8 @@ inline std::string to_string(const Problem& p) {
           pair(p.dilation) + " pad " + std::to_string(p.pad.top) + "," + std::to_string(p.pad.bottom) + "," +
           std::to_string(p.pad.left) + "," + std::to_string(p.pad.right) + " groups " + std::to_string(p.groups);
   if (p.alignment != 16) text += " aligned to " + std::to_string(p.alignment) + " bytes";
-  return text + (p.bias ? " bias" : "") + (p.deterministic ? "" : " any engine");
+  if (p.bias_alignment != 16) text += " bias to " + std::to_string(p.bias_alignment);
+  return text + (p.bias ? " bias" : "") + (p.relu ? " relu" : "") + (p.deterministic ? "" : " any engine");
 }
 /// Whether a step is one that the library carries out.
 template <class T>
@@ -63,11 +68,13 @@ Problem problem_of(const Operands<T>& o, Precision precision) {
   p.op = o.op;
   p.precision = precision;
   p.deterministic = o.arithmetic != Arithmetic::fastest;
-  p.bias = layer.bias && o.op == Op::forward && is_single(precision);
+  p.bias = layer.bias && o.op == Op::forward;
+  p.relu = o.activation && o.activation->layer.activation.function == Function::relu;
   p.n = x.n, p.c = x.c, p.h = x.rows, p.w = x.w;
   p.k = y.c, p.p = y.rows, p.q = y.w;
   if (o.op == Op::backward_parameters) p.alignment = common_alignment(x.data, y.data, o.scratch, o.scratch ? nullptr : o.d_parameters[0]);
-  else p.alignment = common_alignment(x.data, y.data, o.packed, o.packed ? nullptr : o.parameters[0], p.bias ? o.parameters[1] : nullptr);
+  else p.alignment = common_alignment(x.data, y.data, o.packed, o.packed ? nullptr : o.parameters[0]);
+  if (p.bias) p.bias_alignment = common_alignment(o.parameters[1]);
   if (layer.kind == Kind::linear) return p;
   const Window& window = layer.window;
   const RowPads pads = pad_rows(row_axis(window), y.range(), x.range());
@@ -85,6 +92,17 @@ struct Request {
   friend bool operator==(const Request&, const Request&) = default;
   friend auto operator<=>(const Request&, const Request&) = default;
 };
+/// What a step may ask of the library in turn, until something is served: with bias and activation, with the bias alone, the
+/// bare convolution.
+inline std::vector<Request> attempts(Request request) {
+  std::vector<Request> list{request};
+  if (std::exchange(request.problem.relu, false)) list.push_back(request);
+  if (std::exchange(request.problem.bias, false)) {
+    request.problem.bias_alignment = 16;
+    list.push_back(request);
+  }
+  return list;
+}
 /// Elements of a filter, or of a linear layer's weights.
 inline Index filter_elements(const Node& node) { return parameter_shapes(node.layer, node.in).item[0].count(); }
 /// Bytes at the start of the workspace that a step needs beside the library's: a gradient before it is added, where the

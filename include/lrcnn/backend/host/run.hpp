@@ -16,7 +16,10 @@ namespace detail {
 template <class T>
 void run_forward(const Operands<T>& o, int threads) {
   switch (o.node->layer.kind) {
-    case Kind::conv: return conv_forward(o, threads);
+    case Kind::conv:
+      conv_forward(o, threads);
+      if (o.activation) activation_forward(activation_of(o), threads);
+      return;
     case Kind::activation: return activation_forward(o, threads);
     case Kind::max_pool: return max_pool_forward(o, threads);
     case Kind::avg_pool: return avg_pool_forward(o, threads);

@@ -101,6 +101,13 @@ template <class Exec, class T>
 void bias_add(const Exec& exec, const ReadView<T>& x, const master_t<T>* bias, const View<T>& y) {
   detail::activation(exec, detail::Identity{}, x, bias, y, View<std::uint8_t>{});
 }
+/// bias_activation, or bias_add where there is no function.
+template <class Exec, class T>
+void activate(const Exec& exec, const ReadView<T>& x, const master_t<T>* bias, const Activation* f, const View<T>& y,
+              const View<std::uint8_t>& saved) {
+  if (f) bias_activation<Exec, T>(exec, *f, x, bias, y, saved);
+  else bias_add<Exec, T>(exec, x, bias, y);
+}
 /// As host::activation_forward: the rows of y, or of saved if there is no y; x may hold more.
 template <class Exec, class T>
 void activation_forward(const Exec& exec, const Operands<T>& o) {
