@@ -31,6 +31,7 @@ const std::vector<NamedPolicy> policies{
     {"pools-share4", Policy<Stages<Share<4>, Share<4>, Share<2>, Column>, CheckpointAtPools, RecomputeAll, W>::value},
     {"three-pools", Policy<Stages<Overlap<7, 8>, Share<4>, Overlap<2>, Column>, CheckpointAt<"pool2", "pool3", "pool4">, RecomputeAll, W>::value},
     {"pools-share32", Policy<Stages<Share<32>, Share<16>, Share<8>, Share<4>, Share<2>>, CheckpointAtPools, RecomputeAll, W>::value},
+    {"pools-overlap8-2streams", Policy<Stages<Overlap<8>, Overlap<8>, Overlap<4>, Column>, CheckpointAtPools, RecomputeAll, W, Streams<2>>::value},
     {"images1", Policy<Images<1>, W>::value},
 };
 double seconds_since(std::chrono::steady_clock::time_point start) {

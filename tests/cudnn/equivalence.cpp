@@ -100,3 +100,45 @@ TEST_CASE("no step on the pretended device goes where it has not declared to go"
   }
   CHECK(steps > 300);
 }
+TEST_CASE("on several streams results are those of one, to the bit; without waits they would not be") {
+  Index cases = 0, spoilt = 0;
+  for (std::uint64_t seed = 0; cases < 150; ++seed) {
+    Dice dice(44000 + seed);
+    const RandomNetwork net = network_with(dice, features[seed % feature_count], false);
+    if (std::any_of(net.layers.begin(), net.layers.end(), [](const Layer& y) { return y.kind == Kind::custom; })) continue;
+    const Problem<float> problem(net.layers, net.input, seed);
+    PolicySpec policy = policy_with(dice, parts[static_cast<std::size_t>(dice.upto(0, part_count - 1))], net, Cudnn::target);
+    policy.workspace_bytes = 100'000;
+    policy.streams = 1, policy.prefetch = false;
+    PolicySpec several = policy;
+    several.streams = dice.upto(1, 3);
+    several.prefetch = several.streams == 1 || dice.chance(0.3);
+    INFO("seed ", seed, " ", to_string(several));
+    try {
+      if (stream_count(make_plan(problem.table, several, Cudnn::target)) == 1) continue;
+    } catch (const PlanError&) {
+      continue;
+    }
+    const auto library = std::make_shared<HostLibrary<>>();
+    Cudnn backend(library);
+    DeviceRun<Cudnn> one(problem, policy, backend), many(problem, several, backend);
+    const Outcome<float> want = one();
+    for (int i = 0; i < 3; ++i) {   // step by step, recorded, started again
+      const Outcome<float> got = many();
+      CHECK(got.loss == want.loss);
+      CHECK(got.output == want.output);
+      CHECK(got.gradients == want.gradients);
+      CHECK(got.input_gradient == want.input_gradient);
+    }
+    library->ignores_waits = true;
+    many.poison();
+    try {
+      spoilt += !(many().gradients == want.gradients);
+    } catch (const NumericError&) {
+      ++spoilt;
+    }
+    ++cases;
+  }
+  MESSAGE(cases, " cases; without waits ", spoilt, " are spoilt");
+  CHECK(spoilt * 3 > cases * 2);
+}

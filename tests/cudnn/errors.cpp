@@ -101,14 +101,22 @@ TEST_CASE("a step that failed leaves nothing in the next one's loss") {
 }
 TEST_CASE("a plan that the device has no memory for is refused before the first step, with the figures") {
   const auto library = std::make_shared<HostLibrary<>>();
-  library->capacity = 2'000'000;
+  const Index parameters = 2 * 4 * parameter_count(make_table(Net::layers, {64, 1, 28, 28}));   // and their gradients
+  library->capacity = parameters + 3'900'000;
   const std::string text = text_of([&] {
     BasicTrainer<Cudnn>(Net::layers, Rows::value, {64, 1, 28, 28}, Sgd{}, {}, {}, Cudnn(library));
   });
   CHECK(contains(text, "lrcnn: the plan of Policy<Share<4>, CheckpointAtPools, RecomputeAll, DirectConv, Workspace<1048576>> on input "
                        "64x1x28x28 needs "));
   CHECK(contains(text, " of the memory of pretended device, where "));
-  CHECK(contains(text, " of 2.0 MB are free (out of memory); a plan's memory is taken at once, before the first step; use more slabs"));
+  CHECK(contains(text, " are free (out of memory); a plan's memory is taken at once, before the first step; use more slabs"));
+  CHECK(contains(text, "or a smaller input; Policy<Share<"));   // one that fits, with as few slabs as do
+  const auto policy = text.substr(text.rfind("; Policy<") + 2);
+  CHECK(contains(policy, " needs "));
+  CHECK(contains(policy, "CheckpointAtPools, RecomputeAll"));
+  library->capacity = parameters + 1'000'000;
+  CHECK(text_of([&] { BasicTrainer<Cudnn>(Net::layers, Rows::value, {64, 1, 28, 28}, Sgd{}, {}, {}, Cudnn(library)); })
+            .ends_with("no number of slabs alone makes it fit"));
   CHECK(library->used == 0);
 }
 TEST_CASE("a convolution without an engine is an error that names layer, slab, precision and what to change") {

@@ -11,6 +11,7 @@
 #include <thrust/system/cpp/execution_policy.h>
 #include <algorithm>
 #include <cstdlib>
+#include <deque>
 #include <functional>
 #include <map>
 #include <stdexcept>
@@ -24,6 +25,7 @@ class HostLibrary final : public cudnn::Library<T> {
   Index fail_at = -1;                   ///< number of the call that fails
   std::string failure = "the test says no";
   bool fuses_bias = true, fuses_relu = true;
+  bool ignores_waits = false;           ///< of streams for each other: a fault, to see what it spoils
   Index calls = 0, waits = 0, built = 0, recordings = 0, used = 0, most_used = 0;
   ~HostLibrary() override {
     for (auto& [memory, bytes] : device_) std::free(memory);
@@ -81,6 +83,37 @@ class HostLibrary final : public cudnn::Library<T> {
   }
   Status zero(void* memory, Index bytes) override {
     return later([=, this] { std::memset(on_device(memory, bytes), 0, static_cast<std::size_t>(bytes)); });
+  }
+  Status select(Index stream) override {
+    if (const Status s = called(); !s.good()) return s;
+    if (records_) throw std::logic_error("another stream within a recording");
+    stream_ = static_cast<std::size_t>(stream);
+    if (queues_.size() <= stream_) queues_.resize(stream_ + 1);
+    return {};
+  }
+  Status fork(Index count) override {
+    if (const Status s = called(); !s.good()) return s;
+    const auto begun = pass_mark(0);
+    if (queues_.size() < static_cast<std::size_t>(count)) queues_.resize(static_cast<std::size_t>(count));
+    for (std::size_t i = 1; i < static_cast<std::size_t>(count); ++i) queues_[i].push_back({{}, begun});
+    return {};
+  }
+  Status join(Index count) override {
+    if (const Status s = called(); !s.good()) return s;
+    for (std::size_t i = 1; i < static_cast<std::size_t>(count); ++i) queues_[0].push_back({{}, pass_mark(i)});
+    stream_ = 0;
+    return {};
+  }
+  Status mark(Index number) override {
+    if (const Status s = called(); !s.good()) return s;
+    if (records_) throw std::logic_error("marked within a recording");
+    marks_[number] = pass_mark(stream_);
+    return {};
+  }
+  Status await(Index number) override {
+    if (const Status s = called(); !s.good()) return s;
+    if (!ignores_waits) queues_[stream_].push_back({{}, marks_.at(number)});
+    return {};
   }
   Status wait() override {
     ++waits;
@@ -280,13 +313,24 @@ class HostLibrary final : public cudnn::Library<T> {
   template <class F>
   Status later(F f) {
     if (const Status s = called(); !s.good()) return s;
-    (records_ ? recorded_ : queue_).push_back(std::move(f));
+    if (records_) recorded_.push_back(std::move(f));
+    else queues_[stream_].push_back({std::move(f), nullptr});
     return {};
   }
   Status flush() {
     if (records_) throw std::logic_error("waited for within a recording");
-    auto work = std::exchange(queue_, {});
-    for (auto& f : work) f();
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t s = queues_.size(); s-- > 0;)   // the last stream as far as it goes, then the one before ...
+        while (!queues_[s].empty() && (!queues_[s].front().after || *queues_[s].front().after)) {
+          const Entry entry = std::move(queues_[s].front());
+          queues_[s].pop_front();
+          if (entry.work) entry.work();
+          moved = true;
+        }
+    }
+    for (const auto& queue : queues_)
+      if (!queue.empty()) throw std::logic_error("streams wait for each other");
     for (Staging& piece : staging_) piece.sent = false;
     return {};
   }
@@ -317,7 +361,20 @@ class HostLibrary final : public cudnn::Library<T> {
   std::map<std::byte*, Index> device_;
   std::array<Staging, 2> staging_{};
   std::size_t next_ = 0;
-  Work queue_, recorded_;
+  struct Entry {
+    std::function<void()> work;
+    std::shared_ptr<const bool> after;   ///< must be true first
+  };
+  /// True when the stream has come to here.
+  std::shared_ptr<const bool> pass_mark(std::size_t stream) {
+    const auto passed = std::make_shared<bool>(false);
+    queues_[stream].push_back({[passed] { *passed = true; }, nullptr});
+    return passed;
+  }
+  std::vector<std::deque<Entry>> queues_{1};
+  std::size_t stream_ = 0;
+  std::map<Index, std::shared_ptr<const bool>> marks_;
+  Work recorded_;
   std::string last_engine_;
   bool records_ = false;
   std::vector<std::int32_t> labels_;   ///< the device's copy

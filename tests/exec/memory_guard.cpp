@@ -34,6 +34,13 @@ std::vector<Index> needed_bytes(const Plan& plan) {
     for (const Ref* ref : {&s.x, &s.y, &s.dy, &s.dx}) needs(*ref, false);
     needs(s.saved, true);
   }
+  for (std::size_t i = 0; i < bytes.size(); ++i) {   // every lane has room for the largest slab, whichever gets it
+    const Buffer& b = plan.buffers[i];
+    if (b.lane > 0) continue;
+    Index most = 0;
+    for (std::size_t k = i; k < i + static_cast<std::size_t>(b.lanes); ++k) most = std::max(most, bytes[k]);
+    for (std::size_t k = i; k < i + static_cast<std::size_t>(b.lanes); ++k) bytes[k] = most;
+  }
   return bytes;
 }
 }  // namespace
@@ -66,7 +73,9 @@ TEST_CASE("memory: bytes touched are the bytes declared, up to the planned peak,
     for (const Step& step : plan.steps) declared.mark_step(plan, step);
     CHECK(changed == declared.written);
     const auto end = std::find(changed.rbegin(), changed.rend(), 1).base() - changed.begin();
-    CHECK(round_up(end, plan.target.alignment) == plan.peak_bytes());
+    CHECK(round_up(end, plan.target.alignment) <= plan.peak_bytes());
+    if (stream_count(plan) == 1 && plan.policy.streams == 1)   // else the largest slab may be another lane's
+      CHECK(round_up(end, plan.target.alignment) == plan.peak_bytes());
     CHECK(needed_bytes(plan) == planned_bytes(plan));
     planned += plan.peak_bytes();
     touched += std::count(changed.begin(), changed.end(), 1);

@@ -1,6 +1,7 @@
 // Plans as values: made alike they compare equal, they can be shown, and both passes may have counts of their own.
 #include <lrcnn/network/lenet.hpp>
 #include <lrcnn/plan/checker.hpp>
+#include <lrcnn/plan/fewest_slabs.hpp>
 #include <lrcnn/plan/print.hpp>
 #include <doctest/doctest.h>
 #include <sstream>
@@ -134,4 +135,27 @@ TEST_CASE("a filter packed for a data gradient has the workspace of the step tha
     CHECK(packed > 0);
     CHECK(check_plan(plan).empty());
   }
+}
+TEST_CASE("the fewest slabs with which a step fits are found, and one less does not fit") {
+  const Table vgg = make_table(Vgg16<10>::layers, {1, 3, 1024, 1024});
+  const Target target{.channel_block = 16, .plain_channels = 4, .packs_weights = true};
+  const PolicySpec column = Policy<Workspace<4_MiB>>::value;
+  REQUIRE(arena_size(vgg, column, target).bytes > 800'000'000);
+  Index slabs_before = 0;
+  for (const Index room : {500'000'000, 300'000'000, 220'000'000}) {
+    const auto found = fewest_slabs(vgg, column, target, {}, room);
+    REQUIRE(found);
+    CHECK(found->bytes <= room);
+    CHECK(arena_size(vgg, found->policy, target).bytes == found->bytes);
+    const Index slabs = found->policy.partitions[0].forward;
+    CHECK(slabs >= slabs_before);
+    slabs_before = slabs;
+    PolicySpec fewer = found->policy;
+    fewer.partitions[0].forward = fewer.partitions[0].backward = slabs - 1;
+    if (slabs > 2) CHECK(arena_size(vgg, fewer, target).bytes > room);
+  }
+  CHECK(!fewest_slabs(vgg, column, target, {}, 1'000'000));
+  const auto share = fewest_slabs(vgg, Policy<Share<2>, CheckpointAtPools, RecomputeAll>::value, target, {}, 300'000'000);
+  REQUIRE(share);
+  CHECK(share->policy.partitions[0].cut == Cut::share);
 }

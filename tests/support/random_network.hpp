@@ -103,6 +103,8 @@ inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
   p.recompute = dice.pick({Recompute::none, Recompute::all, Recompute::cheap});
   p.arithmetic = dice.pick({Arithmetic::direct, Arithmetic::direct, Arithmetic::winograd});
   p.workspace_bytes = 0;
+  if (dice.chance(0.25)) p.streams = dice.upto(2, 3);
+  p.prefetch = dice.chance(0.15);
   return p;
 }
 }  // namespace lrcnn::testing

@@ -7,8 +7,8 @@
 //
 // Slabs are dense and channels-last. Convolutions and linear layers are cuDNN graphs, built once for each problem
 // (shape, padding, precision) and shared by all slabs that have it; filters are packed as cuDNN wants them by steps of
-// the plan. Bias and ReLU are part of the convolution where the library has such an engine. Everything runs on one stream, in the order of the steps, without
-// waiting. Steps that repeat are recorded as CUDA graphs. Losses add up on the device until somebody asks. Batches pass
+// the plan. Bias and ReLU are part of the convolution where the library has such an engine. Steps run in the order of the plan's
+// streams, without waiting. Steps that repeat are recorded as CUDA graphs. Losses add up on the device until somebody asks. Batches pass
 // through pinned host memory, or are there already (DeviceSource, Labels::on_device).
 //
 // This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/library.cu).
@@ -120,6 +120,16 @@ class BasicCudnn {
     }
     cudnn::check(group.recording_->start(), "a recorded part of the step");
   }
+  // ---- streams -----------------------------------------------------------------------------------------------------
+  void fork(Index streams) { cudnn::check(library_->fork(streams), "starting streams"); }
+  void enter(Index stream, std::span<const Index> marks) {
+    cudnn::check(library_->select(stream), "changing to another stream");
+    for (const Index mark : marks) cudnn::check(library_->await(mark), "waiting for another stream");
+  }
+  void leave(Index mark) {
+    if (mark >= 0) cudnn::check(library_->mark(mark), "marking a stream");
+  }
+  void join(Index streams) { cudnn::check(library_->join(streams), "bringing streams together"); }
   /// Why some steps are started one by one, although they repeat; empty if all are recorded.
   const std::string& recording_problem() const { return recording_problem_; }
   /// Graphs built so far.
@@ -127,6 +137,11 @@ class BasicCudnn {
 
   // ---- memory ------------------------------------------------------------------------------------------------------
   Memory allocate(Index bytes, const std::string& who) const { return Memory(library_, bytes, who); }
+  /// Bytes of the device's memory that can be taken now; 0 if it does not say.
+  Index free_bytes() const {
+    cudnn::DeviceInfo info;
+    return library_->info(info).good() ? info.free_bytes : 0;
+  }
   template <class E>
   Buffer<E> buffer(Index count) const {
     const Index bytes = count * Index{sizeof(E)};
@@ -148,7 +163,11 @@ class BasicCudnn {
   void start(const Labels& labels) {
     cudnn::Sums rest;
     tuner_.save();
-    if (std::exchange(broken_, false)) cudnn::check(library_->fetch(rest), "fetching the loss");
+    if (std::exchange(broken_, false)) {
+      cudnn::check(library_->select(0), "changing to the first stream");
+      cudnn::check(library_->wait(), "waiting for the device");
+      cudnn::check(library_->fetch(rest), "fetching the loss");
+    }
     cudnn::check(library_->labels(labels), "copying labels to the device");
     running_ = true;
     labels_ = labels;
@@ -206,7 +225,10 @@ class BasicCudnn {
     result.sum += sums.loss.sum, result.correct += sums.loss.correct, result.count += sums.loss.count;
   }
   /// After an error within a run: what it has added to the losses goes.
-  void cancel() { running_ = false, broken_ = true; }
+  void cancel() {
+    running_ = false, broken_ = true;
+    static_cast<void>(library_->select(0));
+  }
   template <class Update>
   void update(const Update& functor, float* w, const float* g, float* s0, float* s1, Index count) {
     cudnn::Status status;

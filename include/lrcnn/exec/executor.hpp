@@ -4,9 +4,13 @@
 // When an executor is made, every step's Refs become views into the arena and the backend prepares each step once.
 // A run is then a loop over steps that allocates nothing. The executor knows steps and nothing of policies or layers;
 // what a step means is the backend's business. Memory is the backend's too: the host's, or a device's.
-// Steps between two that need the host (load, loss) make a group, which a backend may record and start as one.
+// Steps between two that need the host (load, loss) make a group, which a backend may record and start as one. Where a plan
+// has several streams, a group also ends where one has to wait for another.
 #include <lrcnn/exec/operands.hpp>
+#include <lrcnn/core/bytes.hpp>
 #include <lrcnn/layer/loss.hpp>
+#include <lrcnn/plan/fewest_slabs.hpp>
+#include <lrcnn/plan/order.hpp>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -19,8 +23,31 @@ struct NoObserver {
 /// A backend that can start a group of steps again as a whole.
 template <class B>
 concept Recorder = Backend<B> && requires { typename B::Group; };
+/// A backend whose work goes to several streams, in the order of each.
+template <class B>
+concept Streamed = Backend<B> && requires(B backend, Index number, std::span<const Index> marks) {
+  backend.fork(number);           // streams 1 ... number - 1 go on from where stream 0 is
+  backend.enter(number, marks);   // what comes goes to that stream, when what was marked so is done
+  backend.leave(number);          // marks where the stream is; -1: nothing
+  backend.join(number);           // stream 0 goes on when the others are done; what comes goes to it
+};
 inline std::string plan_title(const Plan& plan) {
   return "the plan of " + to_string(plan.policy) + " on input " + to_string(plan.table.input);
+}
+/// Memory for a plan's arena.
+/// Errors:  PlanError if there is not enough; where the backend knows how much there is, with a policy that would fit
+template <Backend B>
+typename B::Memory allocate_arena(const B& backend, const Plan& plan) {
+  try {
+    return backend.allocate(plan.arena.bytes, plan_title(plan));
+  } catch (const PlanError& e) {
+    if constexpr (requires { { backend.free_bytes() } -> std::convertible_to<Index>; }) {
+      const auto fits = fewest_slabs(plan.table, plan.policy, plan.target, plan.options, backend.free_bytes());
+      throw PlanError(std::string(e.what()) + "; " +
+                      (fits ? to_string(fits->policy) + " needs " + format_bytes(fits->bytes) : "no number of slabs alone makes it fit"));
+    }
+    throw;
+  }
 }
 /// Executes one plan. Parameters and gradients are the caller's flat buffers (network/table.hpp says where each is).
 template <Backend B>
@@ -34,7 +61,7 @@ class Executor {
   /// Errors:  PlanError if there is no memory for the arena; BackendError if the backend refuses a step
   Executor(Plan plan, B& backend, const M* parameters, M* gradients)
       : Executor(plan, backend, parameters, gradients,
-                 std::make_shared<Memory>(backend.allocate(plan.arena.bytes, plan_title(plan)))) {}
+                 std::make_shared<Memory>(allocate_arena(backend, plan))) {}
   /// The same in memory that several executors use in turn. Pre: arena->bytes() >= plan.arena.bytes.
   Executor(Plan plan, B& backend, const M* parameters, M* gradients, std::shared_ptr<const Memory> arena)
       : plan_(std::move(plan)), backend_(&backend), arena_(std::move(arena)) {
@@ -45,9 +72,7 @@ class Executor {
     for (std::size_t i = 0; i < operands_.size(); ++i)
       prepared_.push_back(is_own(plan_.steps[i].op) ? std::optional<typename B::Prepared>{}
                                                     : std::optional<typename B::Prepared>{backend_->prepare(operands_[i])});
-    for (std::size_t i = 0; i < operands_.size(); ++i)
-      if (i > 0 && !is_own(plan_.steps[i].op) && !is_own(plan_.steps[i - 1].op)) ++groups_.back().end;
-      else groups_.push_back({i, i + 1, {}});
+    make_groups();
   }
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -77,7 +102,11 @@ class Executor {
     const double scale = gradient_scale / static_cast<double>(plan_.table.input.n);
     try {
       backend_->start(labels);
+      if constexpr (Streamed<B>)
+        if (streams_ > 1) backend_->fork(streams_);
       for (Group& group : groups_) {
+        if constexpr (Streamed<B>)
+          if (streams_ > 1) backend_->enter(plan_.steps[group.begin].stream, group.awaits);
         const auto steps = [&] {
           for (std::size_t i = group.begin; i < group.end; ++i) {
             observer.before(plan_, static_cast<Index>(i));
@@ -86,13 +115,16 @@ class Executor {
           }
         };
         if constexpr (Recorder<B> && std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>) {
-          if (!is_own(plan_.steps[group.begin].op)) {
-            backend_->run_group(group.recorded, steps);
-            continue;
-          }
+          if (is_own(plan_.steps[group.begin].op)) steps();
+          else backend_->run_group(group.recorded, steps);
+        } else {
+          steps();
         }
-        steps();
+        if constexpr (Streamed<B>)
+          if (streams_ > 1) backend_->leave(group.mark);
       }
+      if constexpr (Streamed<B>)
+        if (streams_ > 1) backend_->join(streams_);
     } catch (...) {
       backend_->cancel();
       throw;
@@ -119,7 +151,30 @@ class Executor {
   struct Group {
     std::size_t begin = 0, end = 0;
     typename Recorded<B>::Type recorded{};
+    Index mark = -1;               ///< number of the mark at its end; -1 if nobody waits for it
+    std::vector<Index> awaits{};   ///< marks of other streams
   };
+  void make_groups() {
+    if constexpr (Streamed<B>) streams_ = stream_count(plan_);
+    const auto waits = streams_ > 1 ? waits_of(plan_) : std::vector<std::vector<Index>>(plan_.steps.size());
+    std::vector<char> awaited(plan_.steps.size(), 0);
+    for (const auto& list : waits)
+      for (const Index step : list) awaited[static_cast<std::size_t>(step)] = 1;
+    std::vector<Index> mark_of(plan_.steps.size(), -1);
+    Index marks = 0;
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+      const bool own = is_own(plan_.steps[i].op);
+      const bool joins = i > 0 && !own && !is_own(plan_.steps[i - 1].op) && waits[i].empty() && groups_.back().mark < 0 &&
+                         (streams_ == 1 || plan_.steps[i].stream == plan_.steps[i - 1].stream);
+      if (joins) {
+        ++groups_.back().end;
+      } else {
+        groups_.push_back({i, i + 1, {}});
+        for (const Index step : waits[i]) groups_.back().awaits.push_back(mark_of[static_cast<std::size_t>(step)]);
+      }
+      if (awaited[i]) groups_.back().mark = mark_of[i] = marks++;
+    }
+  }
   static constexpr bool is_own(Op op) { return op == Op::load || op == Op::loss; }
   template <class L>
   void start_step(std::size_t i, const RowSource<M>& source, const L& loss, double scale, LossResult& result) {
@@ -174,5 +229,6 @@ class Executor {
   std::vector<Operands<T>> operands_;
   std::vector<std::optional<typename B::Prepared>> prepared_;
   std::vector<Group> groups_;
+  Index streams_ = 1;
 };
 }  // namespace lrcnn

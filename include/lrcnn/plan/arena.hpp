@@ -37,7 +37,13 @@ struct Buffer {
   Index first = 0;      ///< live in [first, last), emission time
   Index last = 0;
   Index offset = 0;     ///< in the arena
-  constexpr bool meets(const Buffer& b) const { return first < b.last && b.first < last; }
+  Index lane = 0;       ///< slabs that a device works on at once have buffers of their own: which of them this is,
+  Index lanes = 1;      ///< of how many that have consecutive numbers
+  /// Lanes of a stage run at the same time, whatever emission time says.
+  constexpr bool meets(const Buffer& b) const {
+    const bool at_once = lanes > 1 && b.lanes > 1 && lane != b.lane && stage == b.stage;
+    return at_once || (first < b.last && b.first < last);
+  }
   friend constexpr bool operator==(const Buffer&, const Buffer&) = default;
 };
 /// Sizes of an arena.
@@ -65,7 +71,7 @@ constexpr ArenaSize place(std::vector<Buffer>& buffers) {
     Index at = 0;
     for (Buffer *const *q = placed.data(), *const *end = q + placed.size(); q != end; ++q) {
       const Buffer* p = *q;
-      if (p->first >= b.last || b.first >= p->last || p->offset + p->bytes <= at) continue;
+      if (!p->meets(b) || p->offset + p->bytes <= at) continue;
       if (p->offset >= at + b.bytes) break;
       at = p->offset + p->bytes;
     }

@@ -94,11 +94,7 @@ class Replay {
   const Buffer& buffer(Index id) const { return plan_.buffers[static_cast<std::size_t>(id)]; }
   /// Bytes that a Ref's whole extent takes.
   Index bytes(const Ref& ref, bool saved) const {
-    const Shape& s = plan_.table.shape(ref.tensor);
-    if (!saved) return plan_.target.bytes(ref.held_images.size(), s.c, ref.held_rows.size(), s.w);
-    return node(ref.tensor - 1).layer.kind == Kind::activation
-               ? plan_.target.mask_bytes(ref.held_images.size(), s.c, ref.held_rows.size(), s.w)
-               : plan_.target.index_bytes(ref.held_images.size(), s.c, ref.held_rows.size(), s.w);
+    return piece_bytes(plan_, ref, saved);
   }
   static bool inside(const Ref& ref, Index image, Index row) {
     return ref.images.contains({image, image + 1}) && ref.rows.contains({row, row + 1});

@@ -27,7 +27,12 @@ class Emitter {
       needs_.push_back(stage_needs(table_, stage, options_.training ? policy_.recompute : Recompute::all));
     first_contribution_.assign(static_cast<std::size_t>(table_.size()), 1);
     const Index stage_count = static_cast<Index>(stages_.size());
-    workspace_ = storage_.declare_workspace(policy_.workspace_bytes);
+    group_ = {0, images};
+    Index lanes = 1;
+    for (Index s = 0; s < stage_count; ++s)
+      for (const Schedule* rows : {&stages_[static_cast<std::size_t>(s)].forward, &stages_[static_cast<std::size_t>(s)].backward})
+        lanes = std::max(lanes, stage_pass(s, Pass::forward, *rows).lanes());
+    workspace_ = storage_.declare_workspace(policy_.workspace_bytes, lanes);
     const Index since = sink_.now;
     for (Index begin = 0; begin < batch; begin += images) {
       group_ = {begin, std::min(begin + images, batch)};
@@ -69,7 +74,10 @@ class Emitter {
 
   // ---- steps -------------------------------------------------------------------------------------------------------
   constexpr StagePass stage_pass(Index s, Pass pass, const Schedule& rows) const {
-    return {table_, stages_, needs_, s, pass, rows, options_, group_};
+    StagePass c{table_, stages_, needs_, s, pass, rows, options_, group_};
+    c.streams = policy_.streams;
+    c.prefetch = policy_.prefetch;
+    return c;
   }
   constexpr Step make(const StagePass& c, Op op, Index l = -1) const {
     Step step;
@@ -78,10 +86,11 @@ class Emitter {
     step.stage = c.s;
     step.slab = c.image_slab * c.rows->slabs() + c.n;
     step.layer = l < 0 ? -1 : c.stage->first + l;
+    step.stream = op == Op::load && c.prefetch ? policy_.streams : c.lane();
     if (l < 0 || l >= c.layers()) return step;
     const Layer& y = c.layer(l);
     if (is_conv(y)) step.arithmetic = policy_.arithmetic;
-    if (is_conv(y) || y.kind == Kind::linear) step.workspace = workspace_;
+    if ((is_conv(y) || y.kind == Kind::linear) && workspace_ >= 0) step.workspace = workspace_ + c.lane();
     return step;
   }
   /// copy, add, zero, load: x may be empty.

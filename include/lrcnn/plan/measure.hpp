@@ -13,26 +13,36 @@ struct Measure {
   static constexpr bool every_turn = false;
   std::vector<Buffer> buffers{};
   Index now = 0;
-  constexpr Index declare(Role role, Index stage, Index tensor, Index bytes) {
-    buffers.push_back({role, stage, tensor, bytes, std::numeric_limits<Index>::max(), 0, 0});
-    return static_cast<Index>(buffers.size()) - 1;
+  /// Returns the number of the first lane's buffer; the others' follow.
+  constexpr Index declare(Role role, Index stage, Index tensor, Index bytes, Index lanes = 1) {
+    const Index first = static_cast<Index>(buffers.size());
+    for (Index lane = 0; lane < lanes; ++lane)
+      buffers.push_back({role, stage, tensor, bytes, std::numeric_limits<Index>::max(), 0, 0, lane, lanes});
+    return first;
   }
   constexpr void touch(Index buffer) {
-    if (buffer < 0) return;
-    Buffer& b = buffers[static_cast<std::size_t>(buffer)];
-    b.first = b.first < now ? b.first : now;
-    b.last = now + 1;
+    stretch(buffer, now, now + 1);
   }
   constexpr void span(Index buffer, Index since) {
-    if (buffer < 0) return;
-    Buffer& b = buffers[static_cast<std::size_t>(buffer)];
-    b.first = b.first < since ? b.first : since;
-    b.last = b.last > now ? b.last : now;
+    stretch(buffer, since, now);
   }
   constexpr void step(const Step& s) {
     touch(s.x.buffer), touch(s.y.buffer), touch(s.dy.buffer), touch(s.dx.buffer), touch(s.saved.buffer);
     touch(s.packed), touch(s.scratch), touch(s.workspace);
     ++now;
+  }
+
+ private:
+  /// One turn stands for all, so one lane does.
+  constexpr void stretch(Index buffer, Index first, Index last) {
+    if (buffer < 0) return;
+    const Buffer& any = buffers[static_cast<std::size_t>(buffer)];
+    const Index begin = buffer - any.lane, end = begin + any.lanes;
+    for (Index i = begin; i < end; ++i) {
+      Buffer& b = buffers[static_cast<std::size_t>(i)];
+      b.first = b.first < first ? b.first : first;
+      b.last = b.last > last ? b.last : last;
+    }
   }
 };
 }  // namespace lrcnn

@@ -20,6 +20,14 @@ struct Plan {
   constexpr Index peak_bytes() const { return arena.bytes; }
   friend bool operator==(const Plan&, const Plan&) = default;
 };
+/// Bytes of all that the piece of a buffer holds of which a Ref names some: of values, or of saved state.
+inline Index piece_bytes(const Plan& plan, const Ref& ref, bool saved) {
+  const Shape& s = plan.table.shape(ref.tensor);
+  if (!saved) return plan.target.bytes(ref.held_images.size(), s.c, ref.held_rows.size(), s.w);
+  return plan.table.node(ref.tensor - 1).layer.kind == Kind::activation
+             ? plan.target.mask_bytes(ref.held_images.size(), s.c, ref.held_rows.size(), s.w)
+             : plan.target.index_bytes(ref.held_images.size(), s.c, ref.held_rows.size(), s.w);
+}
 namespace detail {
 /// Sink that keeps every step. Buffers are the measured ones, found again by their order.
 struct Record {
@@ -28,9 +36,10 @@ struct Record {
   std::vector<Step>& steps;
   Index now = 0;
   std::size_t declared = 0;
-  Index declare(Role role, Index stage, Index tensor, Index bytes) {
-    const Index id = static_cast<Index>(declared++);
-    if (declared > measured.size() || measured[static_cast<std::size_t>(id)].role != role ||
+  Index declare(Role role, Index stage, Index tensor, Index bytes, Index lanes = 1) {
+    const Index id = static_cast<Index>(declared);
+    declared += static_cast<std::size_t>(lanes);
+    if (declared > measured.size() || measured[static_cast<std::size_t>(id)].lanes != lanes || measured[static_cast<std::size_t>(id)].role != role ||
         measured[static_cast<std::size_t>(id)].stage != stage || measured[static_cast<std::size_t>(id)].tensor != tensor ||
         measured[static_cast<std::size_t>(id)].bytes != bytes)
       throw PlanError(error_text("the recorded plan declares other buffers than the measured one (" +

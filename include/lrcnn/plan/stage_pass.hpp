@@ -25,6 +25,8 @@ struct StagePass {
   Index image_slab = 0;
   Index top_run = 0;      ///< last tensor of the run of layers being computed
   bool input_ready = false;
+  Index streams = 1;      ///< of the policy
+  bool prefetch = false;  ///< likewise
   Index covered = 0;      ///< rows of the stage's input gradient from here on are written
   constexpr StagePass(const Table& whole, const std::vector<Stage>& stages, const std::vector<StageNeeds>& all_needs, Index number,
                       Pass which, const Schedule& schedule, const PlanOptions& options, Range images_together)
@@ -56,6 +58,12 @@ struct StagePass {
   constexpr bool forward() const { return pass == Pass::forward; }
   /// Slabs of rows times slabs of images.
   constexpr Index turns() const { return rows->slabs() * ceil_div(group.size(), stage->partition.images); }
+  /// Sets of buffers that slabs take in turn, and the one that this slab has.
+  constexpr Index lanes() const { return std::min(streams, turns()); }
+  constexpr Index lane() const { return turn() % lanes(); }
+  /// The same for the network's input rows.
+  constexpr Index input_lanes() const { return s == 0 && prefetch ? std::max(lanes(), std::min<Index>(2, turns())) : lanes(); }
+  constexpr Index input_lane() const { return turn() % input_lanes(); }
   constexpr bool same_cuts() const { return rows->cuts == stage->backward.cuts; }
   constexpr bool starts_with_conv() const { return layers() > 0 && is_conv(layer(0)); }
   constexpr bool wants_input_gradient() const { return wants_first_gradient_; }
@@ -91,6 +99,7 @@ struct StagePass {
 
  private:
   bool wants_first_gradient_ = false;
+  constexpr Index turn() const { return image_slab * rows->slabs() + n; }
   constexpr bool may_overwrite(Index l) const {
     return can_overwrite(layer(l)) && same_rows[static_cast<std::size_t>(l)] && (l + 1 < layers() || stage->reduces || !cut());
   }

@@ -21,9 +21,9 @@ class Storage {
     values_.assign(stages_.size(), -1);
     gradients_.assign(stages_.size(), -1);
   }
-  /// The backend's scratch; -1 if it wants none.
-  constexpr Index declare_workspace(Index bytes) {
-    return bytes > 0 && target_.uses_workspace ? sink_.declare(Role::workspace, -1, -1, aligned(bytes)) : -1;
+  /// The backend's scratch, one for each of `lanes`; -1 if it wants none.
+  constexpr Index declare_workspace(Index bytes, Index lanes) {
+    return bytes > 0 && target_.uses_workspace ? sink_.declare(Role::workspace, -1, -1, aligned(bytes), lanes) : -1;
   }
 
   // ---- values ------------------------------------------------------------------------------------------------------
@@ -72,9 +72,9 @@ class Storage {
         return saved_bytes(c, l, images, c.rows->at(k, l + 1).own.size());
       });
     } else {
-      const Index id = declared(c, saved_b, Role::saved, l, [&] {
+      const Index id = c.lane() + declared(c, saved_b, Role::saved, l, [&] {
         return saved_bytes(c, l, c.stage->partition.images, c.rows->most(l + 1, &SlabRows::own));
-      });
+      }, c.lanes());
       ref = {id, 0, 0, c.images, own, c.images, own};
     }
     ref.tensor = c.stage->first + l + 1;
@@ -122,11 +122,12 @@ class Storage {
   // ---- filters -----------------------------------------------------------------------------------------------------
   /// The buffer of layer l's filter in the backend's layout. Pre: Target::packs(layer).
   constexpr Index filter(const StagePass& c, Filter which, Index l) {
-    return declared(c, packed(which), Role::packed, l, [&] { return filter_bytes(c, l); });
+    const bool in_slab = c.packs_in_slab(l);
+    return (in_slab ? c.lane() : 0) + declared(c, packed(which), Role::packed, l, [&] { return filter_bytes(c, l); }, in_slab ? c.lanes() : 1);
   }
   /// Room for layer l's filter gradient in that layout.
   constexpr Index filter_gradient(const StagePass& c, Index l) {
-    return declared(c, scratch, Role::scratch, l, [&] { return filter_bytes(c, l); });
+    return c.lane() + declared(c, scratch, Role::scratch, l, [&] { return filter_bytes(c, l); }, c.lanes());
   }
 
   /// Stretches what must outlive a turn over the whole loop of a pass that began at `since`.
@@ -138,6 +139,7 @@ class Storage {
         const bool turn = (which == packed_f || which == packed_r || which == packed_b) && t < c.layers() && c.packs_in_slab(t);
         if (!stale && !turn) sink_.span(use(c, which, t), since);
       }
+    if (c.input_lanes() > c.lanes()) sink_.span(use(c, c.forward() ? slab_f : slab_b, 0), since);   // the next slab's rows come in meanwhile
     const auto number = static_cast<std::size_t>(c.s);
     if (c.s > 0) sink_.span(values_[number - 1], since);
     if (c.forward() || c.needs->output) sink_.span(values_[number], since);
@@ -179,17 +181,18 @@ class Storage {
     return uses_[static_cast<std::size_t>(c.s)][which * static_cast<std::size_t>(c.layers() + 1) + static_cast<std::size_t>(t)];
   }
   template <class Bytes>
-  constexpr Index declared(const StagePass& c, Use which, Role role, Index t, Bytes bytes) {
+  constexpr Index declared(const StagePass& c, Use which, Role role, Index t, Bytes bytes, Index lanes = 1) {
     Index& id = use(c, which, t);
-    if (id < 0) id = sink_.declare(role, c.s, c.stage->first + t, bytes());
+    if (id < 0) id = sink_.declare(role, c.s, c.stage->first + t, bytes(), lanes);
     return id;
   }
   /// A buffer that is used anew in every slab: room for the largest.
   constexpr Ref local(const StagePass& c, Use which, Role role, Index t, Range SlabRows::* held) {
     const Range hold = c.at(t).*held;
-    const Index id = declared(c, which, role, t, [&] {
+    const bool input = t == 0 && role == Role::slab && held == &SlabRows::hold;
+    const Index id = (input ? c.input_lane() : c.lane()) + declared(c, which, role, t, [&] {
       return piece_bytes(c.shape(t), c.stage->partition.images, c.rows->most(t, held));
-    });
+    }, input ? c.input_lanes() : c.lanes());
     return {id, 0, c.stage->first + t, c.images, hold, c.images, hold};
   }
   /// A buffer of the rows of tensor t that are carried into slab n.

@@ -9,6 +9,8 @@
 //   recompute    KeepAll, RecomputeAll, RecomputeCheap
 //   arithmetic   DirectConv, WinogradConv, FastestConv
 //   workspace    Workspace<bytes>: what a backend may use as scratch within one step
+//   streams      Streams<k>: slabs that a device may work on at once
+//   prefetch     Prefetch: input rows are on their way while the slab before is worked on
 //   precision    Fp32, Tf32, Fp16, Bf16: how tensors are stored and multiplied, where a backend has the choice
 // PolicySpec is the regular value; Policy<Parts...> a type whose `value` is one. Parts may come in any order, each kind
 // at most once; what is not named keeps its default (Column, NoCheckpoints, KeepAll, DirectConv, Workspace<4_MiB>, and the
@@ -72,6 +74,8 @@ struct PolicySpec {
   Recompute recompute = Recompute::none;
   Arithmetic arithmetic = Arithmetic::direct;
   Index workspace_bytes = 4_MiB;
+  Index streams = 1;                              ///< slabs that a device may work on at once
+  bool prefetch = false;                          ///< the network's input rows are brought in while another slab is worked on
   Precision precision = Precision::of_backend;
   constexpr const Partition& partition(Index stage) const {
     return partitions[static_cast<std::size_t>(std::min(stage, partition_count - 1))];
@@ -145,12 +149,20 @@ template <Index bytes>
 struct Workspace {
   static_assert(bytes >= 0, "lrcnn: Workspace<bytes> is negative; sizes are at least 0; use Workspace<32_MiB>");
 };
+/// Slabs take turns on k sets of buffers, so that a device can work on k slabs at once where none needs the other's rows.
+/// What a backend without streams does in order.
+template <Index k>
+struct Streams {
+  static_assert(k >= 1 && k <= 8, "lrcnn: Streams<k> needs 1 <= k <= 8; each stream takes a slab's memory; use Streams<2>");
+};
+/// The network's input rows have two buffers: a device is sent the next slab's while it works on this one's.
+struct Prefetch {};
 struct Fp32 : detail::Chooses<Precision::fp32> {};
 struct Tf32 : detail::Chooses<Precision::tf32> {};
 struct Fp16 : detail::Chooses<Precision::fp16> {};
 struct Bf16 : detail::Chooses<Precision::bf16> {};
 namespace detail {
-enum class PartKind { partition, images, checkpoints, recompute, arithmetic, workspace, precision };
+enum class PartKind { partition, images, checkpoints, recompute, arithmetic, workspace, streams, prefetch, precision };
 template <class P>
   requires requires { { P::partition } -> std::convertible_to<Partition>; }
 constexpr PartKind apply(PolicySpec& s, std::type_identity<P>) {
@@ -210,19 +222,28 @@ constexpr PartKind apply(PolicySpec& s, std::type_identity<Workspace<bytes>>) {
   s.workspace_bytes = bytes;
   return PartKind::workspace;
 }
+template <Index k>
+constexpr PartKind apply(PolicySpec& s, std::type_identity<Streams<k>>) {
+  s.streams = k;
+  return PartKind::streams;
+}
+constexpr PartKind apply(PolicySpec& s, std::type_identity<Prefetch>) {
+  s.prefetch = true;
+  return PartKind::prefetch;
+}
 template <class P>
 inline constexpr bool is_part = requires(PolicySpec& s) { apply(s, std::type_identity<P>{}); };
 template <class P>
 struct CheckedPart {
   static_assert(is_part<P>, "lrcnn: a part of a Policy is none; parts are partitions, Images, checkpoints, recomputation, arithmetic, "
-                            "Workspace and precision; see the head of lrcnn/policy/policy.hpp");
+                            "Workspace, Streams, Prefetch and precision; see the head of lrcnn/policy/policy.hpp");
   static constexpr bool ok = is_part<P>;
 };
 template <class... Parts>
   requires(CheckedPart<Parts>::ok && ...)
 constexpr bool distinct_parts() {
   PolicySpec s;
-  std::array<int, 7> seen{};
+  std::array<int, 9> seen{};
   ((++seen[static_cast<std::size_t>(apply(s, std::type_identity<Parts>{}))]), ...);
   for (const int count : seen)
     if (count > 1) return false;
@@ -291,6 +312,7 @@ inline std::string to_string(const PolicySpec& s) {
   if (s.images > 0) text += ", Images<" + std::to_string(s.images) + ">";
   return text + ", " + to_string(s.checkpoints) + ", " + std::string(recompute_name(s.recompute)) + ", " +
          std::string(arithmetic_name(s.arithmetic)) + ", Workspace<" + std::to_string(s.workspace_bytes) + ">" +
+         (s.streams == 1 ? "" : ", Streams<" + std::to_string(s.streams) + ">") + (s.prefetch ? ", Prefetch" : "") +
          (s.precision == Precision::of_backend ? "" : ", " + std::string(precision_name(s.precision))) + ">";
 }
 /// The precision of a backend's type: what it says, or 32 bits.

@@ -338,7 +338,7 @@ class BasicTrainer {
     if (!arena_ || plan.arena.bytes > arena_->bytes()) {
       executors_.clear();
       arena_.reset();
-      arena_ = std::make_shared<typename B::Memory>(backend_.allocate(plan.arena.bytes, plan_title(plan)));
+      arena_ = std::make_shared<typename B::Memory>(allocate_arena(backend_, plan));
     }
     if (executors_.size() >= 8) executors_.erase(executors_.begin());
     executors_.push_back(std::make_unique<Executor<B>>(std::move(plan), backend_, parameters_.data(), gradients_.data(), arena_));

@@ -7,6 +7,7 @@
 #include <thrust/execution_policy.h>
 #include <array>
 #include <cstring>
+#include <vector>
 namespace lrcnn::cudnn {
 namespace {
 constexpr int least_capability = 75;        // Turing: the oldest that CUDA 13 and cuDNN 9 serve
@@ -91,6 +92,7 @@ class CudaLibrary final : public Library<T> {
     if (!handle_ && status.good()) status = status_of(cudnnCreate(&own_handle_));
     if (!handle_) handle_ = own_handle_;
     if (status.good()) status = status_of(cudnnSetStream(handle_, stream_));
+    streams_ = {stream_};
     for (Staging& piece : staging_)
       if (status.good()) status = status_of(cudaEventCreateWithFlags(&piece.gone, cudaEventDisableTiming));
     void* sums = nullptr;
@@ -126,7 +128,7 @@ class CudaLibrary final : public Library<T> {
   }
   void release(void* memory) noexcept override {
     const Current current(device_);
-    if (stream_) cudaStreamSynchronize(stream_);
+    for (const cudaStream_t stream : streams_) cudaStreamSynchronize(stream);
     if (options_.allocate) options_.release(memory, options_.context);
     else cudaFree(memory);
   }
@@ -162,7 +164,47 @@ class CudaLibrary final : public Library<T> {
   }
   Status wait() override {
     const Current current(device_);
-    return status_of(cudaStreamSynchronize(stream_));
+    Status status;
+    for (const cudaStream_t stream : streams_)
+      if (const Status s = status_of(cudaStreamSynchronize(stream)); status.good()) status = s;
+    return status;
+  }
+
+  // ---- streams -----------------------------------------------------------------------------------------------------
+  Status select(Index stream) override {
+    const Current current(device_);
+    while (static_cast<Index>(streams_.size()) <= stream) {
+      cudaStream_t made = nullptr;
+      if (const Status s = status_of(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking)); !s.good()) return s;
+      streams_.push_back(made);
+    }
+    stream_ = streams_[static_cast<std::size_t>(stream)];
+    return status_of(cudnnSetStream(handle_, stream_));
+  }
+  Status fork(Index count) override {
+    if (const Status s = select(0); !s.good()) return s;
+    if (const Status s = record(begun_); !s.good()) return s;
+    for (Index i = count - 1; i > 0; --i) {
+      if (const Status s = select(i); !s.good()) return s;
+      if (const Status s = status_of(cudaStreamWaitEvent(stream_, begun_, 0)); !s.good()) return s;
+    }
+    return select(0);
+  }
+  Status join(Index count) override {
+    for (Index i = 1; i < count; ++i) {
+      if (const Status s = select(i); !s.good()) return s;
+      if (const Status s = record(ended_); !s.good()) return s;
+      if (const Status s = status_of(cudaStreamWaitEvent(streams_[0], ended_, 0)); !s.good()) return s;
+    }
+    return select(0);
+  }
+  Status mark(Index number) override {
+    if (static_cast<Index>(marks_.size()) <= number) marks_.resize(static_cast<std::size_t>(number) + 1, nullptr);
+    return record(marks_[static_cast<std::size_t>(number)]);
+  }
+  Status await(Index number) override {
+    const Current current(device_);
+    return status_of(cudaStreamWaitEvent(stream_, marks_[static_cast<std::size_t>(number)], 0));
   }
 
   // ---- work --------------------------------------------------------------------------------------------------------
@@ -296,6 +338,13 @@ class CudaLibrary final : public Library<T> {
     result = all != 0;
     return s;
   }
+  /// Records an event on the selected stream; makes it if it is not there.
+  Status record(cudaEvent_t& event) {
+    const Current current(device_);
+    if (!event)
+      if (const Status s = status_of(cudaEventCreateWithFlags(&event, cudaEventDisableTiming)); !s.good()) return s;
+    return status_of(cudaEventRecord(event, stream_));
+  }
   Status copy(void* to, const void* from, Index bytes, cudaMemcpyKind kind) {
     const Current current(device_);
     if (const Status s = status_of(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), kind, stream_)); !s.good()) return s;
@@ -311,7 +360,7 @@ class CudaLibrary final : public Library<T> {
   }
   void close() noexcept {
     const Current current(device_);
-    if (stream_) cudaStreamSynchronize(stream_);
+    for (const cudaStream_t stream : streams_) cudaStreamSynchronize(stream);
     if (sums_) release(sums_);
     if (labels_.memory) release(labels_.memory);
     if (scratch_.memory) release(scratch_.memory);
@@ -319,12 +368,20 @@ class CudaLibrary final : public Library<T> {
       if (piece.memory) cudaFreeHost(piece.memory);
       if (piece.gone) cudaEventDestroy(piece.gone);
     }
+    for (const cudaEvent_t event : marks_)
+      if (event) cudaEventDestroy(event);
+    for (const cudaEvent_t event : {begun_, ended_})
+      if (event) cudaEventDestroy(event);
+    for (std::size_t i = 1; i < streams_.size(); ++i) cudaStreamDestroy(streams_[i]);
     if (own_handle_) cudnnDestroy(own_handle_);
     if (own_stream_) cudaStreamDestroy(own_stream_);
   }
   DeviceOptions options_;
   int device_ = -1;
-  cudaStream_t stream_ = nullptr, own_stream_ = nullptr;
+  cudaStream_t stream_ = nullptr, own_stream_ = nullptr;   ///< selected; made here
+  std::vector<cudaStream_t> streams_{};                    ///< the first is the program's, or made here
+  std::vector<cudaEvent_t> marks_{};
+  cudaEvent_t begun_ = nullptr, ended_ = nullptr;
   cudnnHandle_t handle_ = nullptr, own_handle_ = nullptr;
   std::array<Staging, 2> staging_{};
   std::size_t next_ = 0;

@@ -3,7 +3,7 @@
 //
 // Plain C++, no vendor's header, so that a program's own files compile fast and with any compiler. Two source files
 // implement it for CUDA (library.cu and graphs.cpp, which the target lrcnn::cudnn compiles once for a project); tests implement it in
-// the host's memory, and make it fail on purpose. All work goes to one stream, in order; only what says so waits.
+// the host's memory, and make it fail on purpose. Work goes to the stream selected last, in order; only what says so waits.
 #include <lrcnn/backend/cudnn/problem.hpp>
 #include <lrcnn/backend/update.hpp>
 #include <lrcnn/core/choice_file.hpp>
@@ -84,6 +84,17 @@ class Device {
   virtual Status read(void* to, const void* from, Index bytes) = 0;
   /// Starts to fill with zero bytes.
   virtual Status zero(void* memory, Index bytes) = 0;
+  // ---- streams -----------------------------------------------------------------------------------------------------
+  /// Further work goes to that stream; 0 is the program's, or the one to begin with. Makes it if it is not there.
+  virtual Status select(Index stream) = 0;
+  /// Streams 1 ... count - 1 go on from where stream 0 is.
+  virtual Status fork(Index count) = 0;
+  /// Selects stream 0, which goes on when streams 1 ... count - 1 have come to their ends.
+  virtual Status join(Index count) = 0;
+  /// Remembers where the selected stream is, under a number.
+  virtual Status mark(Index number) = 0;
+  /// The selected stream waits for what was marked last under the number.
+  virtual Status await(Index number) = 0;
   /// Waits for everything. Errors of earlier work come out here.
   virtual Status wait() = 0;
 
