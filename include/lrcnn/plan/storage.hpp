@@ -122,11 +122,11 @@ class Storage {
   // ---- filters -----------------------------------------------------------------------------------------------------
   /// The buffer of layer l's filter in the backend's layout. Pre: Target::packs(layer).
   constexpr Index filter(const StagePass& c, Filter which, Index l) {
-    return declared(c, packed(which), Role::packed, l, [&] { return filter_bytes(c, l); });
+    return declared(c, packed(which), Role::packed, l, [&] { return aligned(target_.packed_bytes(node(c, l))); });
   }
   /// Room for layer l's filter gradient in that layout.
   constexpr Index filter_gradient(const StagePass& c, Index l) {
-    return declared(c, scratch, Role::scratch, l, [&] { return filter_bytes(c, l); });
+    return declared(c, scratch, Role::scratch, l, [&] { return aligned(target_.scratch_bytes(node(c, l))); });
   }
 
   /// Stretches what must outlive a turn over the whole loop of a pass that began at `since`.
@@ -172,9 +172,7 @@ class Storage {
     return aligned(c.layer(l).kind == Kind::activation ? target_.mask_bytes(images, s.c, rows, s.w)
                                                        : target_.index_bytes(images, s.c, rows, s.w));
   }
-  constexpr Index filter_bytes(const StagePass& c, Index l) const {
-    return aligned(target_.packed_bytes(table_.node(c.stage->first + l)));
-  }
+  constexpr const Node& node(const StagePass& c, Index l) const { return table_.node(c.stage->first + l); }
   constexpr Index& use(const StagePass& c, Use which, Index t) {
     return uses_[static_cast<std::size_t>(c.s)][which * static_cast<std::size_t>(c.layers() + 1) + static_cast<std::size_t>(t)];
   }
