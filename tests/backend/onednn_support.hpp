@@ -91,6 +91,12 @@ inline double relative(const std::vector<double>& a, const std::vector<double>& 
   if (std::isnan(difference)) return INFINITY;
   return size > 0 ? difference / size : difference == 0 ? 0 : INFINITY;
 }
+/// How far a pass may be from the reference's in double. bfloat16 rounds what is read and what is written: each element,
+/// weight and result by at most 2^-9 of it.
+template <class B>
+constexpr double tolerance_of() {
+  return std::is_same_v<typename B::element, float> ? 1e-5 : 3.0 / 512;
+}
 /// What a slab's three passes give.
 struct Passes {
   std::vector<double> y, dx, dw, db;
