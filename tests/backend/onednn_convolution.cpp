@@ -266,6 +266,33 @@ TEST_CASE("in bf16 the library carries out whole blocks of channels with its own
     CHECK((onednn.implementation(plain.operands(op)).find("bf16") != std::string::npos) == kernels);
   CHECK_FALSE(OnednnAvx2::with<Precision::bf16>(2).has_kernels());
 }
+TEST_CASE("a filter gradient in bf16 takes fewer images at a time where the scratch of all does not fit") {
+  OnednnBf16 onednn(2);
+  if (!onednn.has_kernels()) return;   // a machine without AVX-512
+  const Node node = node_of(conv(256, {.kernel = 3, .pad = 1}), {6, 64, 14, 14});
+  const auto bytes = [&](const Options& options) {
+    Slab<OnednnBf16> slab(node, {0, 14}, options);
+    return onednn.workspace_bytes(slab.operands(Op::backward_parameters));
+  };
+  const Index all = bytes({});
+  Index least = all;
+  std::string refusal;
+  for (Index room = all - 1;; room = least - 1)
+    try {
+      least = bytes({.workspace_bytes = room});
+    } catch (const BackendError& e) {
+      refusal = e.what();
+      break;
+    }
+  WARN(least < all);
+  MESSAGE("all six images want ", all, " bytes of scratch, a part of them ", least);
+  CHECK(refusal.find("needs " + std::to_string(least) + " bytes of workspace") != std::string::npos);
+  Reference<double> reference;
+  for (const bool accumulate : {false, true}) {
+    const Options options{.workspace_bytes = least, .accumulate = accumulate};
+    compare(passes(onednn, node, {0, 14}, options), passes(reference, node, {0, 14}, options), tolerance_of<OnednnBf16>());
+  }
+}
 TEST_CASE("primitives are shared by slabs of equal shape") {
   Onednn onednn(2);
   if (!onednn.has_kernels()) return;   // a machine without AVX-512
