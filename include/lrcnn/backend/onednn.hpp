@@ -181,7 +181,7 @@ class BasicOnednn : public HostBackend<T> {
 using Onednn = BasicOnednn<16>;
 /// For machines with AVX2.
 using OnednnAvx2 = BasicOnednn<8>;
-/// Tensors in 16 bits, for machines with AVX512-BF16 or AMX: half the bytes, up to twice as fast. Elsewhere right, but slow.
+/// Tensors in 16 bits, for machines with AVX512-BF16: half the bytes, half the time (docs/benchmarks.md). Elsewhere right, but slow.
 using OnednnBf16 = BasicOnednn<16, bfloat16>;
 static_assert(Backend<Onednn> && Backend<OnednnAvx2> && Backend<OnednnBf16>);
 }  // namespace lrcnn
