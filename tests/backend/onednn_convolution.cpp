@@ -277,7 +277,7 @@ TEST_CASE("a filter gradient in bf16 takes fewer images at a time where the scra
   const Index all = bytes({});
   Index least = all;
   std::string refusal;
-  for (Index room = all - 1;; room = least - 1)
+  for (Index room = all - 1; room >= 0; room = least - 1)
     try {
       least = bytes({.workspace_bytes = room});
     } catch (const BackendError& e) {
