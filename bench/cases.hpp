@@ -42,6 +42,12 @@ using Vgg16Large =
     Policy<Stages<Overlap<32>, Overlap<16>, Overlap<8>, Overlap<4>, Column>, CheckpointAtPools, RecomputeAll, W>;
 using PoolsShare = Policy<Share<8>, CheckpointAtPools, RecomputeAll, W>;
 using PoolsOverlap = Policy<Overlap<8>, CheckpointAtPools, RecomputeAll, W>;
+/// A policy with tensors in 16 bits, whose filter gradients want more scratch: they transpose images there.
+constexpr PolicySpec in_bf16(PolicySpec spec, Index workspace_bytes) {
+  spec.precision = Precision::bf16;
+  spec.workspace_bytes = workspace_bytes;
+  return spec;
+}
 inline std::vector<Case> cases() {
   const std::vector<NamedPolicy> pools{{"column", WholeColumn::value}, {"share8", PoolsShare::value}, {"overlap8", PoolsOverlap::value}};
   return {
@@ -56,6 +62,8 @@ inline std::vector<Case> cases() {
         {"overlap-pools", Policy<Stages<Overlap<8>, Overlap<8>, Overlap<4>, Column>, CheckpointAtPools, RecomputeAll, W>::value},
         {"share-pools", Policy<Stages<Share<8>, Share<8>, Share<4>, Column>, CheckpointAtPools, RecomputeAll, W>::value},
         {"images4-overlap", Policy<Images<4>, Stages<Overlap<7>, Overlap<4>, Column>, CheckpointAt<"pool2", "pool3">, RecomputeAll, W>::value},
+        {"column-bf16", in_bf16(WholeColumn::value, 32_MiB)},
+        {"three-pools-bf16", in_bf16(Vgg16ThreePools::value, 5_MiB)},
         {"column-winograd", Policy<Column, WinogradConv, Workspace<256_MiB>>::value},
         {"images2", Policy<Images<2>, W>::value},
         {"images1", Policy<Images<1>, W>::value},

@@ -19,7 +19,7 @@ class Convolutions {
     for (const Node& node : table.nodes) {
       if (node.layer.kind != Kind::conv) continue;
       for (const Op op : {Op::forward, Op::backward_data, Op::backward_parameters})
-        if (!calls_.empty() || op != Op::backward_data || &node != first_convolution(table)) add(node, op);
+        if (op != Op::backward_data || &node != first_convolution(table)) add(node, op);
     }
     const Random random(2, 1);
     for (auto* buffer : {&x_, &w_, &dy_})
@@ -68,7 +68,7 @@ class Convolutions {
                                         {bias_name, bias}})});
   }
   void add(const Node& node, Op op) {
-    const auto d = onednn::conv_desc(node, Cpu::target, node.in.n, {0, node.in.h}, {0, node.out.h});
+    const auto d = onednn::conv_desc(node, Cpu::target, op, node.in.n, {0, node.in.h}, {0, node.out.h});
     if (op == Op::forward) {
       const auto pd = onednn::api::forward(library_, d, [](std::string_view) { return true; });
       add(op, pd, DNNL_ARG_SRC, d.x, DNNL_ARG_WEIGHTS, pd.weights_desc(), DNNL_ARG_DST, d.y, DNNL_ARG_BIAS, d.b);

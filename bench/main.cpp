@@ -8,7 +8,7 @@
 //     images_per_second
 //     outside_convolutions          share of the time
 //     time_vs_column, bytes_vs_column   against the column run of the same pass: policies take turns
-//     conv_sum, time_vs_conv_sum    of the column: seconds of the same convolutions alone, in the same pass
+//     conv_sum, time_vs_conv_sum    of the column in fp32: seconds of the same convolutions alone, in the same pass
 //   plan/<network>/<size>x<batch>/<policy>   making the plan
 //
 // --benchmark_filter selects among these names. A pass runs those policies of a network that are selected, and the
@@ -73,7 +73,7 @@ void plan_time(benchmark::State& state, const Case& c, const PolicySpec& policy)
   const Table table = make_table(c.layers, c.input);
   Index steps = 0;
   for (auto _ : state) {
-    const Plan plan = make_plan(table, policy, Cpu::target);
+    const Plan plan = make_plan(table, policy, policy.precision == Precision::bf16 ? CpuBf16::target : Cpu::target);
     steps = static_cast<Index>(plan.steps.size());
     benchmark::DoNotOptimize(plan.arena.bytes);
   }

@@ -45,6 +45,31 @@ Images enlarged(const Dataset& data, const Input& input) {
   }
   return images;
 }
+/// One policy's executor on a backend of its precision.
+struct Run {
+  virtual ~Run() = default;
+  virtual void step(const Images& images, Watch& watch) = 0;
+  virtual void measure(const Images& images, Measured& m) = 0;
+};
+template <class B>
+class RunOn final : public Run {
+ public:
+  RunOn(const Table& table, const PolicySpec& policy, B& backend, const std::vector<float>& parameters, std::vector<float>& gradients)
+      : executor_(make_plan(table, policy, B::target), backend, parameters.data(), gradients.data()) {}
+  void step(const Images& images, Watch& watch) override {
+    const MemorySource<float> source(images.values.data(), executor_.plan().table.input);
+    executor_.run(source, images.labels, SoftmaxCrossEntropy{}, watch);
+  }
+  void measure(const Images& images, Measured& m) override {
+    Watch watch;
+    m.planned_bytes = executor_.plan().peak_bytes();
+    m.arena_bytes = executor_.arena().bytes();
+    m.growth_bytes = resident_growth(executor_.arena(), [&] { step(images, watch); });
+  }
+
+ private:
+  Executor<B> executor_;
+};
 }  // namespace
 
 Images make_images(const Input& input, Index classes) {
@@ -57,30 +82,29 @@ Images make_images(const Input& input, Index classes) {
 void NetworkPass::run(const std::vector<std::string>& wanted, int threads, int rounds) {
   if (done()) return;
   const Images images = make_images(case_.input, table_.shape(table_.size()).c);
-  const MemorySource<float> source(images.values.data(), case_.input);
   std::vector<float> parameters(static_cast<std::size_t>(parameter_count(table_))), gradients(parameters.size());
   initialize<float>(parameters_of(table_), He{}, 1, parameters);
   Cpu backend(threads);
-  std::vector<std::unique_ptr<Executor<Cpu>>> executors(case_.policies.size());
+  CpuBf16 bf16(threads);
+  std::vector<std::unique_ptr<Run>> runs(case_.policies.size());
   measured_.resize(case_.policies.size());
-  for (std::size_t i = 0; i < executors.size(); ++i) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
     const NamedPolicy& policy = case_.policies[i];
     if (i > 0 && std::find(wanted.begin(), wanted.end(), policy.name) == wanted.end()) continue;
-    executors[i] = std::make_unique<Executor<Cpu>>(make_plan(table_, policy.spec, Cpu::target), backend, parameters.data(), gradients.data());
-    Measured& m = measured_[i].emplace();
-    m.planned_bytes = executors[i]->plan().peak_bytes();
-    m.arena_bytes = executors[i]->arena().bytes();
-    m.growth_bytes = resident_growth(executors[i]->arena(), [&] { executors[i]->run(source, images.labels); });
+    if (policy.spec.precision == Precision::bf16)
+      runs[i] = std::make_unique<RunOn<CpuBf16>>(table_, policy.spec, bf16, parameters, gradients);
+    else runs[i] = std::make_unique<RunOn<Cpu>>(table_, policy.spec, backend, parameters, gradients);
+    runs[i]->measure(images, measured_[i].emplace());
   }
 #ifdef LRCNN_WITH_ONEDNN
   Convolutions convolutions(table_, threads);
 #endif
   for (int round = 0; round < rounds; ++round) {
-    for (std::size_t i = 0; i < executors.size(); ++i) {
-      if (!executors[i]) continue;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      if (!runs[i]) continue;
       Watch watch;
       const auto start = Watch::Clock::now();
-      executors[i]->run(source, images.labels, SoftmaxCrossEntropy{}, watch);
+      runs[i]->step(images, watch);
       const double seconds = std::chrono::duration<double>(Watch::Clock::now() - start).count();
       measured_[i]->seconds.push_back(seconds);
       measured_[i]->outside.push_back(1 - watch.convolutions / seconds);

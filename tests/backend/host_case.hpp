@@ -119,6 +119,7 @@ struct Bench {
   Node node;
   Index x_block = 1, y_block = 1;
   int threads = 1;
+  Index hidden = 1;   ///< rows above and below each slab that nothing may touch; 0 for feature vectors
   std::vector<std::vector<double>> parameters{};
   explicit Bench(const Node& n, Index xb = 1, Index yb = 1, std::uint64_t seed = 7)
       : node(n), x_block(xb), y_block(yb) {
@@ -145,8 +146,8 @@ struct Bench {
     return saved_view(memory.data(), node.layer, node.out.n, node.out.c, rows, node.out.w, y_block);
   }
   /// Runs a step with this layer's parameters.
-  void run(Operands<T> o, std::vector<std::vector<T>>* gradients = nullptr) const {
-    std::vector<std::vector<T>> values;
+  void run(Operands<T> o, std::vector<std::vector<master_t<T>>>* gradients = nullptr) const {
+    std::vector<std::vector<master_t<T>>> values;
     for (const auto& p : parameters) values.emplace_back(p.begin(), p.end());
     for (std::size_t p = 0; p < values.size(); ++p) o.parameters[p] = values[p].data();
     if (gradients)
@@ -156,8 +157,8 @@ struct Bench {
     host::run(o, threads);
   }
   Slab<T> forward(const Map& x, Range out, View<std::uint8_t> saved = {}) const {
-    const Slab<T> from(x, reads(out), x_block);
-    Slab<T> y(node.out, out, y_block);
+    const Slab<T> from(x, reads(out), x_block, hidden);
+    Slab<T> y(node.out, out, y_block, hidden);
     Operands<T> o;
     o.op = Op::forward;
     o.x = from.view();
@@ -169,11 +170,11 @@ struct Bench {
   /// Gradient of input rows `in` from output rows `out`; x and y are given to the kernel if they are not null.
   Slab<T> backward_data(const Map& dy, Range out, Range in, View<std::uint8_t> saved = {}, const Map* x = nullptr,
                         const Map* y = nullptr) const {
-    const Slab<T> from(dy, out, y_block);
+    const Slab<T> from(dy, out, y_block, hidden);
     std::optional<Slab<T>> values, results;
-    if (x) values.emplace(*x, reads(out), x_block);
-    if (y) results.emplace(*y, out, y_block);
-    Slab<T> dx(node.in, in, x_block);
+    if (x) values.emplace(*x, reads(out), x_block, hidden);
+    if (y) results.emplace(*y, out, y_block, hidden);
+    Slab<T> dx(node.in, in, x_block, hidden);
     Operands<T> o;
     o.op = Op::backward_data;
     if (x) o.x = values->view();
@@ -185,11 +186,11 @@ struct Bench {
     return dx;
   }
   /// Parameter gradients from output rows `out`: written over poison, or added to `before`.
-  std::vector<std::vector<T>> backward_parameters(const Map& x, const Map& dy, Range out,
-                                                  const std::vector<std::vector<T>>* before = nullptr) const {
-    const Slab<T> from(x, reads(out), x_block), down(dy, out, y_block);
-    std::vector<std::vector<T>> gradients;
-    for (const auto& p : parameters) gradients.emplace_back(p.size(), std::numeric_limits<T>::quiet_NaN());
+  std::vector<std::vector<master_t<T>>> backward_parameters(
+      const Map& x, const Map& dy, Range out, const std::vector<std::vector<master_t<T>>>* before = nullptr) const {
+    const Slab<T> from(x, reads(out), x_block, hidden), down(dy, out, y_block, hidden);
+    std::vector<std::vector<master_t<T>>> gradients;
+    for (const auto& p : parameters) gradients.emplace_back(p.size(), std::numeric_limits<master_t<T>>::quiet_NaN());
     if (before) gradients = *before;
     Operands<T> o;
     o.op = Op::backward_parameters;

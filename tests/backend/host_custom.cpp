@@ -91,7 +91,7 @@ TEST_CASE("a custom layer without a function for the element type is refused by 
       b.backward_data(dy, {0, 4}, {0, 4}),
       "lrcnn: layer 'tested' (blur, kernel 3x1 stride 1x1 pad 1,1,0,0 dilation 1x1) has no function backward_data "
       "for float; a custom layer offers its arithmetic for each element type that it is run with; give its "
-      "CustomLayer the function in f32 (float) or f64 (double), or choose a backend of the other type",
+      "CustomLayer the function in f32 (float), f64 (double) or bf16 (bfloat16), or choose a backend of another type",
       BackendError);
   CHECK_THROWS_AS(b.backward_parameters(dy, dy, {0, 4}), BackendError);
   const Bench<long double> other(blur_node({1, 2, 4, 3}));

@@ -72,10 +72,11 @@ void compare(const Passes& got, const Passes& want, double tolerance) {
   CHECK(got.intact);
 }
 }  // namespace
-TEST_CASE_TEMPLATE("onednn convolutions agree with the reference, whole maps and slabs", B, Onednn, OnednnAvx2) {
+TEST_CASE_TEMPLATE("onednn convolutions agree with the reference, whole maps and slabs", B, Onednn, OnednnAvx2,
+                   OnednnBf16, OnednnAvx2::with<Precision::bf16>) {
   B onednn(2);
   const std::string by = onednn.has_kernels() ? "the library's kernels" : "plain loops";
-  MESSAGE("storage block ", B::target.channel_block, ": ", by);
+  MESSAGE("storage block ", B::target.channel_block, ", ", precision_name(B::precision), ": ", by);
   Reference<double> reference;
   for (const Case& c : cases) {
     const Node node = node_of(conv(c.k, c.window, c.groups, c.bias), {c.n, c.c, c.h, c.w});
@@ -86,12 +87,13 @@ TEST_CASE_TEMPLATE("onednn convolutions agree with the reference, whole maps and
         CAPTURE(out.begin);
         CAPTURE(out.end);
         const Options options{.extra_rows = extra};
-        compare(passes(onednn, node, out, options), passes(reference, node, out, options), 1e-5);
+        compare(passes(onednn, node, out, options), passes(reference, node, out, options), tolerance_of<B>());
       }
   }
 }
-TEST_CASE("forward of direct slabs is bit-identical to the rows of the whole map, and for images alone") {
-  Onednn onednn(2);
+TEST_CASE_TEMPLATE("forward of direct slabs is bit-identical to the rows of the whole map, and for images alone", B,
+                   Onednn, OnednnBf16) {
+  B onednn(2);
   std::vector<Case> all = cases;
   all.push_back({2, 128, 28, 28, 128, {.kernel = 3, .pad = 1}});
   all.push_back({2, 256, 14, 14, 512, {.kernel = 3, .pad = 1}});
@@ -102,16 +104,16 @@ TEST_CASE("forward of direct slabs is bit-identical to the rows of the whole map
     const Node node = node_of(conv(c.k, c.window, c.groups, c.bias), {c.n, c.c, c.h, c.w});
     CAPTURE(text(c));
     const auto forward = [&](const Node& part, Range out) {
-      auto slab = std::make_unique<Slab<Onednn>>(part, out, Options{});
+      auto slab = std::make_unique<Slab<B>>(part, out, Options{});
       slab->step(onednn, Op::pack_forward);
       slab->step(onednn, Op::forward);
       return slab;
     };
     const auto whole = forward(node, {0, node.out.h});
-    const auto same = [&](const Slab<Onednn>& slab) {
+    const auto same = [&](const Slab<B>& slab) {
       Index different = 0;
-      slab.y.each([&](Index i, Index k, Index row, Index column, float& e) {
-        different += std::memcmp(&e, &whole->y.view(i, k, row, column), sizeof(float)) != 0;
+      slab.y.each([&](Index i, Index k, Index row, Index column, auto& e) {
+        different += std::memcmp(&e, &whole->y.view(i, k, row, column), sizeof(e)) != 0;
       });
       CHECK(different == 0);
     };
@@ -174,12 +176,12 @@ TEST_CASE("the data gradient's filter is packed for Winograd or not, and read as
   check({.arithmetic = Arithmetic::fastest, .workspace_bytes = 0}, false);
   check({.arithmetic = Arithmetic::winograd, .workspace_bytes = 256_MiB}, true);
 }
-TEST_CASE("a rerun is bit-identical, with gradients written and added") {
+TEST_CASE_TEMPLATE("a rerun is bit-identical, with gradients written and added", B, Onednn, OnednnBf16) {
   for (const Arithmetic arithmetic : {Arithmetic::direct, Arithmetic::fastest})
     for (const bool accumulate : {false, true}) {
       const Options options{.arithmetic = arithmetic, .workspace_bytes = 64_MiB, .accumulate = accumulate};
       const Node node = node_of(conv(72, {.kernel = 3, .pad = 1}), {5, 48, 30, 20});
-      Onednn first(2), second(2);
+      B first(2), second(2);
       const Passes a = passes(first, node, {3, 20}, options), b = passes(first, node, {3, 20}, options);
       const Passes c = passes(second, node, {3, 20}, options);
       for (const Passes* p : {&b, &c}) {
@@ -190,8 +192,8 @@ TEST_CASE("a rerun is bit-identical, with gradients written and added") {
       }
     }
 }
-TEST_CASE("parameter gradients are added where the step says so") {
-  Onednn onednn(2);
+TEST_CASE_TEMPLATE("parameter gradients are added where the step says so", B, Onednn, OnednnBf16) {
+  B onednn(2);
   Reference<double> reference;
   const Options options{.accumulate = true};
   for (const Case& c : cases) {
@@ -199,20 +201,22 @@ TEST_CASE("parameter gradients are added where the step says so") {
     CAPTURE(text(c));
     const Passes got = passes(onednn, node, {0, node.out.h}, options);
     const Passes want = passes(reference, node, {0, node.out.h}, options);
-    CHECK(relative(got.dw, want.dw) <= 1e-5);
-    CHECK(relative(got.db, want.db) <= 1e-5);
+    CHECK(relative(got.dw, want.dw) <= tolerance_of<B>());
+    CHECK(relative(got.db, want.db) <= tolerance_of<B>());
   }
 }
-TEST_CASE("a filter is packed in the same way whatever the slab, and fills no more than the plan's room") {
-  Onednn onednn(2);
+TEST_CASE_TEMPLATE("a filter is packed in the same way whatever the slab, and fills no more than the plan's room", B,
+                   Onednn, OnednnBf16) {
+  using T = typename B::element;
+  B onednn(2);
   for (const Case& c : cases) {
     const Node node = node_of(conv(c.k, c.window, c.groups, c.bias), {c.n, c.c, c.h, c.w});
     CAPTURE(text(c));
     for (const Op op : {Op::pack_forward, Op::pack_backward}) {
-      std::vector<std::vector<float>> packed;
+      std::vector<std::vector<T>> packed;
       for (const Range out : {Range{0, node.out.h}, Range{0, 1}, Range{node.out.h / 2, node.out.h}}) {
-        Slab<Onednn> slab(node, out, {});
-        std::fill_n(slab.packed().data(), slab.packed().size(), 0.f);
+        Slab<B> slab(node, out, {});
+        std::fill_n(slab.packed().data(), slab.packed().size(), T(0));
         slab.step(onednn, op);
         packed.emplace_back(slab.packed().data(), slab.packed().data() + slab.packed().size());
       }
@@ -222,18 +226,71 @@ TEST_CASE("a filter is packed in the same way whatever the slab, and fills no mo
   }
   // One packed filter serves slabs of every height.
   const Node node = node_of(conv(40, {.kernel = 3, .pad = 1}), {2, 20, 19, 11});
-  Slab<Onednn> whole(node, {0, 19}, {});
+  Slab<B> whole(node, {0, 19}, {});
   whole.step(onednn, Op::pack_forward);
   whole.step(onednn, Op::forward);
   for (Index rows = 1; rows < 19; ++rows) {
-    Slab<Onednn> slab(node, {19 - rows, 19}, {});
+    Slab<B> slab(node, {19 - rows, 19}, {});
     auto o = slab.operands(Op::forward);
     o.packed = whole.packed().data();
     auto prepared = onednn.prepare(o);
     onednn.run(prepared, o);
     Index different = 0;
-    slab.y.each([&](Index i, Index k, Index y, Index x, float& e) { different += e != whole.y.view(i, k, y, x); });
+    slab.y.each([&](Index i, Index k, Index y, Index x, T& e) { different += e != whole.y.view(i, k, y, x); });
     CHECK(different == 0);
+  }
+}
+TEST_CASE("in bf16 the library carries out whole blocks of channels with its own kernels, sums are 32-bit") {
+  OnednnBf16 onednn(2);
+  const Node node = node_of(conv(64, {.kernel = 3, .pad = 1}), {2, 32, 15, 13}), first = node_of(conv(64, {.kernel = 3, .pad = 1}), {2, 3, 15, 13});
+  CHECK(OnednnBf16::target.scratch_bytes(node) == 2 * OnednnBf16::target.packed_bytes(node));
+  CHECK(Onednn::target.scratch_bytes(node) == Onednn::target.packed_bytes(node));
+  // Fifty times the image: a sum in bf16 would stop growing, the filter's gradient is fifty times as large.
+  Slab<OnednnBf16> slab(node, {0, 15}, {});
+  slab.step(onednn, Op::backward_parameters);
+  std::vector<double> many = slab.gradient(0), more = slab.gradient(1);
+  for (double& e : many) e *= 50;
+  for (double& e : more) e *= 50;
+  auto o = slab.operands(Op::backward_parameters);
+  o.accumulate = true;
+  auto prepared = onednn.prepare(o);
+  for (int i = 1; i < 50; ++i) onednn.run(prepared, o);
+  CHECK(relative(slab.gradient(0), many) <= 1e-5);
+  CHECK(relative(slab.gradient(1), more) <= 1e-5);
+  const bool kernels = onednn.has_kernels();
+  WARN(kernels);
+  for (const Op op : {Op::forward, Op::backward_data, Op::backward_parameters})
+    CHECK((onednn.implementation(slab.operands(op)).find("bf16") != std::string::npos) == kernels);
+  Slab<OnednnBf16> plain(first, {0, 15}, {});   // a network's first layer: NCHW
+  for (const Op op : {Op::forward, Op::backward_parameters})
+    CHECK((onednn.implementation(plain.operands(op)).find("bf16") != std::string::npos) == kernels);
+  CHECK_FALSE(OnednnAvx2::with<Precision::bf16>(2).has_kernels());
+}
+TEST_CASE("a filter gradient in bf16 takes fewer images at a time where the scratch of all does not fit") {
+  OnednnBf16 onednn(2);
+  if (!onednn.has_kernels()) return;   // a machine without AVX-512
+  const Node node = node_of(conv(256, {.kernel = 3, .pad = 1}), {6, 64, 14, 14});
+  const auto bytes = [&](const Options& options) {
+    Slab<OnednnBf16> slab(node, {0, 14}, options);
+    return onednn.workspace_bytes(slab.operands(Op::backward_parameters));
+  };
+  const Index all = bytes({});
+  Index least = all;
+  std::string refusal;
+  for (Index room = all - 1; room >= 0; room = least - 1)
+    try {
+      least = bytes({.workspace_bytes = room});
+    } catch (const BackendError& e) {
+      refusal = e.what();
+      break;
+    }
+  WARN(least < all);
+  MESSAGE("all six images want ", all, " bytes of scratch, a part of them ", least);
+  CHECK(refusal.find("needs " + std::to_string(least) + " bytes of workspace") != std::string::npos);
+  Reference<double> reference;
+  for (const bool accumulate : {false, true}) {
+    const Options options{.workspace_bytes = least, .accumulate = accumulate};
+    compare(passes(onednn, node, {0, 14}, options), passes(reference, node, {0, 14}, options), tolerance_of<OnednnBf16>());
   }
 }
 TEST_CASE("primitives are shared by slabs of equal shape") {

@@ -12,8 +12,8 @@ const std::vector<Case> cases{{1, 1, 1},       {2, 3, 5},       {4, 16, 4},     
                               {2, 4096, 300},  {3, 400, 120},   {9, 16, 1000},   {65, 333, 257, false}};
 const std::vector<Op> passes_of_linear{Op::forward, Op::backward_data, Op::backward_parameters};
 }  // namespace
-TEST_CASE("onednn linear layers agree with the reference") {
-  Onednn onednn(2);
+TEST_CASE_TEMPLATE("onednn linear layers agree with the reference", B, Onednn, OnednnBf16) {
+  B onednn(2);
   Reference<double> reference;
   for (const Case& c : cases)
     for (const bool accumulate : {false, true})
@@ -24,21 +24,21 @@ TEST_CASE("onednn linear layers agree with the reference") {
         CAPTURE(c.out);
         const Options options{.workspace_bytes = workspace, .accumulate = accumulate};
         const Passes got = passes(onednn, node, {0, 1}, options), want = passes(reference, node, {0, 1}, options);
-        CHECK(relative(got.y, want.y) <= 1e-5);
-        CHECK(relative(got.dx, want.dx) <= 1e-5);
-        CHECK(relative(got.dw, want.dw) <= 1e-5);
-        CHECK(relative(got.db, want.db) <= 1e-5);
+        CHECK(relative(got.y, want.y) <= tolerance_of<B>());
+        CHECK(relative(got.dx, want.dx) <= tolerance_of<B>());
+        CHECK(relative(got.dw, want.dw) <= tolerance_of<B>());
+        CHECK(relative(got.db, want.db) <= tolerance_of<B>());
         CHECK(got.padding == 0);
         CHECK(got.intact);
       }
 }
-TEST_CASE("an image's outputs do not depend on how many images there are") {
-  Onednn onednn(2);
+TEST_CASE_TEMPLATE("an image's outputs do not depend on how many images there are", B, Onednn, OnednnBf16) {
+  B onednn(2);
   for (const auto& [in, out] : {std::pair<Index, Index>{1024, 256}, {333, 333}, {400, 120}, {512, 10}}) {
     std::vector<float> first;
     for (const Index n : {17, 1, 2, 8, 40}) {
       const Node node = node_of(linear(out), {n, in, 1, 1});
-      Slab<Onednn> slab(node, {0, 1}, {});
+      Slab<B> slab(node, {0, 1}, {});
       slab.step(onednn, Op::forward);
       const std::vector<float> got(slab.y.view.data, slab.y.view.data + out);
       if (first.empty()) first = got;
@@ -46,9 +46,9 @@ TEST_CASE("an image's outputs do not depend on how many images there are") {
     }
   }
 }
-TEST_CASE("a linear layer's rerun is bit-identical") {
+TEST_CASE_TEMPLATE("a linear layer's rerun is bit-identical", B, Onednn, OnednnBf16) {
   const Node node = node_of(linear(530), {9, 1030, 1, 1});
-  Onednn first(2), second(2);
+  B first(2), second(2);
   const Passes a = passes(first, node, {0, 1}), b = passes(first, node, {0, 1}), c = passes(second, node, {0, 1});
   for (const Passes* p : {&b, &c}) {
     CHECK(a.y == p->y);

@@ -18,7 +18,7 @@ class Storage {
   Storage() : Storage(0) {}
   explicit Storage(Index count, bool poison = true)
       : count_(static_cast<std::size_t>(count)), bytes_(new std::byte[count_ * sizeof(T) + 128]) {
-    std::memset(data() + count_, 0xa5, 64);
+    std::memset(static_cast<void*>(data() + count_), 0xa5, 64);
     if (poison) std::fill_n(data(), count_, static_cast<T>(NAN));
   }
   T* data() const { return reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(bytes_.get()) + 63) / 64 * 64); }
@@ -91,6 +91,12 @@ inline double relative(const std::vector<double>& a, const std::vector<double>& 
   if (std::isnan(difference)) return INFINITY;
   return size > 0 ? difference / size : difference == 0 ? 0 : INFINITY;
 }
+/// How far a pass may be from the reference's in double. bfloat16 rounds what is read and what is written: each element,
+/// weight and result by at most 2^-9 of it.
+template <class B>
+constexpr double tolerance_of() {
+  return std::is_same_v<typename B::element, float> ? 1e-5 : 3.0 / 512;
+}
 /// What a slab's three passes give.
 struct Passes {
   std::vector<double> y, dx, dw, db;
@@ -130,23 +136,24 @@ template <class B>
 class Slab {
  public:
   using T = typename B::element;
+  using M = master_t<T>;
   Slab(const Node& n, Range out, const Options& options)
       : node(n), options_(options), in_(input_rows(n, out, options)), x(B::target, n.in, in_),
         dx(B::target, n.in, in_), y(B::target, n.out, out), dy(B::target, n.out, out),
-        packed_(B::target.packed_bytes(n) / Index(sizeof(T))), scratch_(Index(packed_.size())),
+        packed_(B::target.packed_bytes(n) / Index(sizeof(T))), scratch_(B::target.scratch_bytes(n) / Index(sizeof(T))),
         workspace_(options.workspace_bytes / Index(sizeof(T)), false) {
     x.fill(n.in, 1);
     dy.fill(n.out, 2);
     const auto shapes = parameter_shapes(n.layer, n.in);
     for (std::size_t p = 0; p < static_cast<std::size_t>(shapes.count); ++p) {
-      parameters_[p] = Storage<T>(shapes.item[p].count());
-      gradients_[p] = Storage<T>(shapes.item[p].count());
+      parameters_[p] = Storage<M>(shapes.item[p].count());
+      gradients_[p] = Storage<M>(shapes.item[p].count());
       const Random random(9, p);
       for (std::size_t i = 0; i < parameters_[p].size(); ++i)
-        parameters_[p].data()[i] = static_cast<T>(static_cast<float>(random.uniform(i) - 0.5));
+        parameters_[p].data()[i] = static_cast<M>(static_cast<float>(random.uniform(i) - 0.5));
       if (options.accumulate)
         for (std::size_t i = 0; i < gradients_[p].size(); ++i)
-          gradients_[p].data()[i] = static_cast<T>(static_cast<float>(random.uniform(i + 1000) - 0.5));
+          gradients_[p].data()[i] = static_cast<M>(static_cast<float>(random.uniform(i + 1000) - 0.5));
     }
     count_ = static_cast<std::size_t>(shapes.count);
   }
@@ -178,8 +185,8 @@ class Slab {
       step(backend, op);
     Passes p{y.values(), dx.values(), gradient(0), gradient(1), std::max(y.padding(), dx.padding())};
     for (const Rows<T>* r : {&x, &dx, &y, &dy}) p.intact = p.intact && r->storage.intact();
-    for (const Storage<T>* s : {&packed_, &scratch_, &workspace_, &gradients_[0], &gradients_[1]})
-      p.intact = p.intact && s->intact();
+    for (const Storage<T>* s : {&packed_, &scratch_, &workspace_}) p.intact = p.intact && s->intact();
+    for (const Storage<M>& s : gradients_) p.intact = p.intact && s.intact();
     return p;
   }
   std::vector<double> gradient(std::size_t p) const {
@@ -204,7 +211,7 @@ class Slab {
  private:
   Storage<T> packed_, scratch_;
   Storage<T> workspace_;
-  std::array<Storage<T>, 4> parameters_{}, gradients_{};
+  std::array<Storage<M>, 4> parameters_{}, gradients_{};
   std::size_t count_ = 0;
 };
 template <class B>

@@ -1,5 +1,5 @@
 // A precision that the backend does not have.
-// EXPECT: lrcnn: a policy's precision is not one of the backend's; this backend has one precision only; leave the part out, or choose a backend that has it
+// EXPECT: lrcnn: a policy's precision is not one of the backend's; this backend does not come in it; leave the part out, or choose a backend that has it
 #include <lrcnn/lrcnn.hpp>
 using namespace lrcnn;
 #ifdef LRCNN_FAIL

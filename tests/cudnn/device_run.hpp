@@ -10,7 +10,7 @@ std::vector<float> fetched(const B& backend, const View<const T>& v) {
   backend.read(std::span<T>(host), v.data);
   View<const T> copy = v;
   copy.data = host.data();
-  const std::vector<T> dense = dense_copy(copy);
+  const std::vector<T> dense = dense_copy<T>(copy);
   return {dense.begin(), dense.end()};
 }
 /// A network's step on a device: made ready once, run as often as wanted.

@@ -26,9 +26,10 @@ inline const std::vector<PolicySpec> step_policies{
 template <class B, class Law>
 void for_steps(B& backend, Law law) {
   const auto network = [&](std::span<const Layer> layers, const Input& input) {
-    const Problem<typename B::element> problem(layers, input, 1);
-    const MemorySource<typename B::element> source(problem.images.data(), input);
-    std::vector<typename B::element> gradients(problem.parameters.size());
+    using M = master_t<typename B::element>;
+    const Problem<M> problem(layers, input, 1);
+    const MemorySource<M> source(problem.images.data(), input);
+    std::vector<M> gradients(problem.parameters.size());
     for (const PolicySpec& policy : step_policies) {
       Executor<B> executor(make_plan(problem.table, policy, B::target, {.input_gradient = true}), backend,
                            problem.parameters.data(), gradients.data());

@@ -10,9 +10,10 @@ struct RoundOptions {
   Index workspace = 0;
   bool direct = false;   ///< never Winograd
   bool wide = false;     ///< sixteen times the channels
+  double pooled = 0;     ///< tolerance of networks with a global pooling, where one that is fed by slabs rounds at each
 };
 struct Worst {
-  double difference = 0;
+  double difference = 0, pooled = 0, unpooled = 0;   ///< of all; of networks whose global pooling rounds, and of others
   std::string where;
 };
 inline std::string network_text(const RandomNetwork& net) {
@@ -36,11 +37,14 @@ template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
+inline bool has_global_pool(const RandomNetwork& net) {
+  return std::any_of(net.layers.begin(), net.layers.end(), [](const Layer& y) { return y.kind == Kind::global_avg_pool; });
+}
 /// Compares row-centric runs with the column run of the same backend; counts what they cover. One run in five goes
 /// without the input's gradient, as training does.
 template <class B>
 void compare_round(std::uint64_t seed, Coverage& coverage, Worst& worst, const RoundOptions& options) {
-  using T = typename B::element;
+  using T = master_t<typename B::element>;
   B backend(1);
   for (std::size_t f = 0; f < feature_count; ++f) {
     const std::uint64_t net_seed = seed * 1000 + f;
@@ -66,11 +70,15 @@ void compare_round(std::uint64_t seed, Coverage& coverage, Worst& worst, const R
       }
       const Outcome<T> rows = run_once(problem, policy, backend, dice.chance(0.8));
       const double difference = worst_difference(problem, rows, whole);
-      CHECK(difference <= options.tolerance);
-      CHECK(same_bits(rows.output, whole.output));
-      CHECK(rows.loss == whole.loss);
+      const bool rounds = options.pooled > 0 && has_global_pool(net);
+      CHECK(difference <= (rounds ? options.pooled : options.tolerance));
+      if (!rounds) {
+        CHECK(same_bits(rows.output, whole.output));
+        CHECK(rows.loss == whole.loss);
+      }
+      if (double& most = rounds ? worst.pooled : worst.unpooled; difference > most) most = difference;
       if (difference > worst.difference)
-        worst = {difference, "seed " + std::to_string(net_seed) + ", " + to_string(policy)};
+        worst.difference = difference, worst.where = "seed " + std::to_string(net_seed) + ", " + to_string(policy);
     }
   }
 }

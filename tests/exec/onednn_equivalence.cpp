@@ -1,6 +1,7 @@
 // On oneDNN, as equivalence_float.cpp: direct arithmetic gives the column run's outputs to the bit and its gradients
 // within 1e-5. Winograd's arithmetic differs by where tiles lie; there the error against fp64 is at most twice the
-// column run's.
+// column run's. In bf16 outputs are the column's to the bit too, unless a global pooling gets its rows slab by slab;
+// gradients of halo rows are rounded more often than the column's.
 #include "exec/equivalence.hpp"
 #include <lrcnn/backend/onednn.hpp>
 #include <doctest/doctest.h>
@@ -118,4 +119,13 @@ TEST_CASE("equivalence: the fastest arithmetic that fits takes Winograd for the 
   CHECK((winograd_gradients(Policy<Column, FastestConv, Workspace<256_MiB>>::value) > 0) == has_winograd);
   CHECK((winograd_gradients(Policy<Share<2>, FastestConv, Workspace<256_MiB>>::value) > 0) == has_winograd);
   CHECK(winograd_gradients(Policy<Column, FastestConv, Workspace<4_MiB>>::value) == 0);
+}
+TEST_CASE("equivalence: oneDNN in bf16, few channels and blocks of them") {
+  Coverage coverage;
+  Worst worst;
+  for (std::uint64_t round = 0; round < 6; ++round)
+    compare_round<OnednnBf16>(4300 + round, coverage, worst,
+                              {.tolerance = 8e-3, .workspace = 4_MiB, .direct = true, .wide = round % 2 == 1, .pooled = 4e-2});
+  MESSAGE(coverage.cases, " cases; worst difference ", worst.unpooled, ", with a global pooling ", worst.pooled, " in ", worst.where);
+  CHECK(coverage.cases > 3000);
 }

@@ -14,11 +14,11 @@ struct BlurOperations {
   }
   /// The mean under the window that makes element (i, c, row, column) of the output; padding counts as zeros.
   template <class T, class A>
-  static T mean(const A& a, Index i, Index c, Index row, Index column) {
-    T sum{};
+  static master_t<T> mean(const A& a, Index i, Index c, Index row, Index column) {
+    master_t<T> sum{};
     for (Index tap = 0; tap < a.layer.window.kernel.h; ++tap)
       if (const Index r = row_of(a.layer, row, tap); r >= 0 && r < a.in.h) sum += a.x(i, c, r, column);
-    return sum / static_cast<T>(a.layer.window.kernel.h);
+    return sum / static_cast<master_t<T>>(a.layer.window.kernel.h);
   }
   template <class T, class F>
   static void each(const View<T>& v, F f) {
@@ -30,16 +30,17 @@ struct BlurOperations {
   template <class T>
   static void forward(const CustomForward<T>& a) {
     each(a.y, [&](Index i, Index c, Index row, Index column) {
-      a.y(i, c, row, column) = a.parameters[0][c] * mean<T>(a, i, c, row, column);
+      a.y(i, c, row, column) = static_cast<T>(a.parameters[0][c] * mean<T>(a, i, c, row, column));
     });
   }
   template <class T>
   static void backward_data(const CustomBackward<T>& a) {
-    each(a.dx, [&](Index i, Index c, Index row, Index column) { a.dx(i, c, row, column) = T{0}; });
+    each(a.dx, [&](Index i, Index c, Index row, Index column) { a.dx(i, c, row, column) = T(0); });
     each(a.dy, [&](Index i, Index c, Index row, Index column) {
-      const T share = a.parameters[0][c] * a.dy(i, c, row, column) / static_cast<T>(a.layer.window.kernel.h);
+      const auto share = a.parameters[0][c] * a.dy(i, c, row, column) / static_cast<master_t<T>>(a.layer.window.kernel.h);
       for (Index tap = 0; tap < a.layer.window.kernel.h; ++tap)
-        if (const Index r = row_of(a.layer, row, tap); r >= 0 && r < a.in.h) a.dx(i, c, r, column) += share;
+        if (const Index r = row_of(a.layer, row, tap); r >= 0 && r < a.in.h)
+          a.dx(i, c, r, column) = static_cast<T>(a.dx(i, c, r, column) + share);
     });
   }
   template <class T>
@@ -64,7 +65,9 @@ inline constexpr CustomLayer blur_layer{
     .f32 = {BlurOperations::forward<float>, BlurOperations::backward_data<float>,
             BlurOperations::backward_parameters<float>},
     .f64 = {BlurOperations::forward<double>, BlurOperations::backward_data<double>,
-            BlurOperations::backward_parameters<double>}};
+            BlurOperations::backward_parameters<double>},
+    .bf16 = {BlurOperations::forward<bfloat16>, BlurOperations::backward_data<bfloat16>,
+             BlurOperations::backward_parameters<bfloat16>}};
 template <Window window = Window{.kernel = {3, 1}, .pad = {1, 0}}>
 struct Blur {
   static constexpr Layer layer() { return {.kind = Kind::custom, .window = window, .custom = &blur_layer}; }
@@ -83,15 +86,15 @@ struct TanhOperations {
   template <class T>
   static void forward(const CustomForward<T>& a) {
     BlurOperations::each(a.y, [&](Index i, Index c, Index row, Index column) {
-      a.y(i, c, row, column) = std::tanh(a.x(i, c, row, column));
+      a.y(i, c, row, column) = static_cast<T>(std::tanh(master_t<T>{a.x(i, c, row, column)}));
     });
   }
   template <class T>
   static void backward_data(const CustomBackward<T>& a) {
     BlurOperations::each(a.dx, [&](Index i, Index c, Index row, Index column) {
       const bool reached = a.dy.range().contains({row, row + 1});   // a slab may hold rows that dy does not
-      const T y = reached ? a.y(i, c, row, column) : T{0};
-      a.dx(i, c, row, column) = reached ? a.dy(i, c, row, column) * (1 - y * y) : T{0};
+      const master_t<T> y = reached ? a.y(i, c, row, column) : T(0);
+      a.dx(i, c, row, column) = static_cast<T>(reached ? a.dy(i, c, row, column) * (1 - y * y) : master_t<T>(0));
     });
   }
 };
@@ -101,7 +104,8 @@ inline constexpr CustomLayer tanh_layer{
     .needs_output = true,
     .pointwise = true,
     .f32 = {TanhOperations::forward<float>, TanhOperations::backward_data<float>},
-    .f64 = {TanhOperations::forward<double>, TanhOperations::backward_data<double>}};
+    .f64 = {TanhOperations::forward<double>, TanhOperations::backward_data<double>},
+    .bf16 = {TanhOperations::forward<bfloat16>, TanhOperations::backward_data<bfloat16>}};
 struct Tanh {
   static constexpr Layer layer() { return {.kind = Kind::custom, .custom = &tanh_layer}; }
 };

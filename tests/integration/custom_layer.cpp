@@ -163,7 +163,7 @@ TEST_CASE("custom layers: an element type that is not offered is refused when th
   Reference<double> backend;
   const std::string end =
       "; a custom layer offers its arithmetic for each element type that it is run with; give its CustomLayer the "
-      "function in f32 (float) or f64 (double), or choose a backend of the other type";
+      "function in f32 (float), f64 (double) or bf16 (bfloat16), or choose a backend of another type";
   CHECK_THROWS_WITH_AS(Executor<Reference<double>>(make_plan(table, Plain::value, Reference<double>::target), backend,
                                                    parameters.data(), gradients.data()),
                        ("lrcnn: layer 'float_only1' (float_only) has no function forward for double" + end).c_str(),

@@ -35,9 +35,9 @@ struct Outcome {
   std::vector<T> output, gradients, input_gradient;
   Index peak = 0;
 };
-template <class T>
-std::vector<T> dense_copy(const View<const T>& v) {
-  std::vector<T> out;
+template <class M, class T>
+std::vector<M> dense_copy(const View<const T>& v) {
+  std::vector<M> out;
   for (Index n = 0; n < v.n; ++n)
     for (Index c = 0; c < v.c; ++c)
       for (Index y = v.row0; y < v.row0 + v.rows; ++y)
@@ -45,18 +45,18 @@ std::vector<T> dense_copy(const View<const T>& v) {
   return out;
 }
 /// One training step without an update. The arena is filled with NaN first, so that what is not written shows.
-template <class B, class T = typename B::element>
-Outcome<T> run_once(const Problem<T>& problem, const PolicySpec& policy, B& backend, bool input_gradient = true) {
-  Outcome<T> outcome;
+template <class B, class T = typename B::element, class M = master_t<T>>
+Outcome<M> run_once(const Problem<M>& problem, const PolicySpec& policy, B& backend, bool input_gradient = true) {
+  Outcome<M> outcome;
   outcome.gradients.assign(problem.parameters.size(), std::nan(""));
   Executor<B> executor(make_plan(problem.table, policy, B::target, {.training = true, .input_gradient = input_gradient}), backend,
                        problem.parameters.data(), outcome.gradients.data());
   T* memory = reinterpret_cast<T*>(executor.arena().data());
   std::fill(memory, memory + executor.arena().bytes() / static_cast<Index>(sizeof(T)), static_cast<T>(std::nan("")));
-  const MemorySource<T> source(problem.images.data(), problem.table.input);
+  const MemorySource<M> source(problem.images.data(), problem.table.input);
   outcome.loss = executor.run(source, problem.labels);
-  outcome.output = dense_copy<T>(executor.output());
-  if (input_gradient) outcome.input_gradient = dense_copy<T>(executor.input_gradient());
+  outcome.output = dense_copy<M>(executor.output());
+  if (input_gradient) outcome.input_gradient = dense_copy<M>(executor.input_gradient());
   outcome.peak = executor.plan().peak_bytes();
   return outcome;
 }

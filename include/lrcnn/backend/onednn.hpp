@@ -5,12 +5,16 @@
 // library for a primitive and keeps it under the numbers that describe the problem, so slabs of equal shape share
 // one, as do layers of equal shape; run() binds pointers and executes. All scratch lies in the step's workspace.
 //
+// Tensors are floats, or bfloat16 where the policy says Bf16: then the library's kernels multiply pairs of those and add up
+// in 32 bits, which our loops do too; parameters, their gradients and the optimizer's state are floats still.
+//
 // Lifetimes: what prepare() returns is run by the backend that made it, and may be copied. One thread at a time may
 // use a backend; the threads of its own are those of the library and of our loops (OpenMP).
 #include <lrcnn/backend/host/backend.hpp>
 #include <lrcnn/backend/host/run.hpp>
 #include <lrcnn/backend/onednn/convolution.hpp>
 #include <lrcnn/backend/onednn/linear.hpp>
+#include <lrcnn/policy/policy.hpp>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,56 +27,66 @@ struct OnednnCache {
   Index hits = 0;
   Index misses = 0;
 };
-/// `block`: channels per storage block, which is as many as a vector register of the machine holds.
-template <Index block>
-class BasicOnednn : public HostBackend<float> {
+/// `block`: channels per storage block, which is as many as a vector register of the machine holds as floats.
+/// T: float or bfloat16, what tensors are stored as.
+template <Index block, class T = float>
+class BasicOnednn : public HostBackend<T> {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, bfloat16>,
+                "lrcnn: oneDNN's backend stores float or bfloat16; other elements have no kernels; use Reference for them");
+
  public:
+  static constexpr Precision precision = std::is_same_v<T, float> ? Precision::fp32 : Precision::bf16;
+  /// The backend in another precision: what a policy's part chooses.
+  template <Precision other>
+    requires(other == Precision::fp32 || other == Precision::bf16)
+  using with = BasicOnednn<block, std::conditional_t<other == Precision::fp32, float, bfloat16>>;
   static constexpr Target target{
-      .element_bytes = 4, .channel_block = block, .plain_channels = 4, .alignment = 64, .packs_weights = true, .activates = true};
+      .element_bytes = sizeof(T), .gradient_bytes = sizeof(T) == 4 ? 0 : 4, .channel_block = block, .plain_channels = 4, .alignment = 64,
+      .packs_weights = true, .activates = true};
   static constexpr std::string_view name = "onednn";
   /// A step made ready. Copies share primitives.
   class Prepared {
     friend class BasicOnednn;
-    std::shared_ptr<onednn::Convolution> convolution_;
+    std::shared_ptr<onednn::Convolution<T>> convolution_;
     std::shared_ptr<onednn::PackedFilter> filter_;
-    std::shared_ptr<onednn::Linear> linear_;
+    std::shared_ptr<onednn::Linear<T>> linear_;
   };
   /// `threads`: 0 for as many as OpenMP would use.
-  explicit BasicOnednn(int threads = 0) : HostBackend<float>(threads > 0 ? threads : available()) {}
+  explicit BasicOnednn(int threads = 0) : HostBackend<T>(threads > 0 ? threads : available()) {}
   /// Finds or builds what a step needs. Allocates.
   /// Errors:  BackendError naming the layer and the bytes if the step's workspace is too small; as host::check
-  Prepared prepare(const Operands<float>& o) {
-    const Threads set(threads());
+  Prepared prepare(const Operands<T>& o) {
+    const Threads set(this->threads());
     host::check(o);
     Prepared p;
     if (o.node == nullptr) return p;
     if (o.node->layer.kind == Kind::conv) prepare_convolution(o, p);
     if (o.node->layer.kind == Kind::linear && !packs(o.op)) {
-      p.linear_ = cached(linears_, linear_key(o), [&] { return std::make_shared<onednn::Linear>(library_, o); });
+      p.linear_ = cached(linears_, linear_key(o), [&] { return std::make_shared<onednn::Linear<T>>(library_, o); });
       if (!p.linear_->served()) p.linear_ = nullptr;
     }
     return p;
   }
   /// Carries a step out. Allocates neither tensors nor scratch.
   /// Pre:     `o` has the shapes that `p` was prepared for
-  void run(Prepared& p, const Operands<float>& o) {
-    const Threads set(threads());
+  void run(Prepared& p, const Operands<T>& o) {
+    const Threads set(this->threads());
     if (p.convolution_) {
       p.convolution_->run(library_, o);
-      if (o.activation) host::run(activation_of(o), threads());
+      if (o.activation) host::run(activation_of(o), this->threads());
       return;
     }
-    if (p.linear_) return p.linear_->run(library_, o, threads());
+    if (p.linear_) return p.linear_->run(library_, o, this->threads());
     if (p.filter_) return p.filter_->pack(library_, o.parameters[0], o.packed);
-    host::run(o, threads());
+    host::run(o, this->threads());
   }
   /// What carries a step out, for tests and printing: the library's name of it, or "host". Needs no memory in `o`.
-  std::string implementation(const Operands<float>& o) {
+  std::string implementation(const Operands<T>& o) {
     const Prepared p = prepare(o);
     return p.convolution_ ? p.convolution_->name() : p.linear_ ? p.linear_->name() : p.filter_ ? "reorder" : "host";
   }
   /// Bytes of workspace that a step uses, of those it is offered.
-  Index workspace_bytes(const Operands<float>& o) {
+  Index workspace_bytes(const Operands<T>& o) {
     const Prepared p = prepare(o);
     return p.convolution_ ? p.convolution_->workspace_bytes() : p.linear_ ? p.linear_->workspace_bytes() : 0;
   }
@@ -122,7 +136,7 @@ class BasicOnednn : public HostBackend<float> {
             node.layer.groups, node.layer.bias, w.kernel.h, w.kernel.w, w.stride.h, w.stride.w, w.pad.top,
             w.pad.bottom, w.pad.left, w.pad.right, w.dilation.h, w.dilation.w};
   }
-  void prepare_convolution(const Operands<float>& o, Prepared& p) {
+  void prepare_convolution(const Operands<T>& o, Prepared& p) {
     const Op op = o.op == Op::pack_forward ? Op::forward : o.op == Op::pack_backward ? Op::backward_data : o.op;
     Key key = layer_key(*o.node, op);
     auto filter = filter_of(o, op, key);
@@ -131,45 +145,47 @@ class BasicOnednn : public HostBackend<float> {
       p.filter_ = std::move(filter);
       return;
     }
-    const View<const float> x = op == Op::backward_data ? View<const float>(o.dx) : o.x;
-    const View<const float> y = op == Op::forward ? View<const float>(o.y) : o.dy;
+    const View<const T> x = op == Op::backward_data ? View<const T>(o.dx) : o.x;
+    const View<const T> y = op == Op::forward ? View<const T>(o.y) : o.dy;
     if (!dense(x, o.node->in.c) || !dense(y, o.node->out.c)) return;
     const RowPads pads = pad_rows(row_axis(o.node->layer.window), y.range(), x.range());
     const std::array<Index, slab_numbers> slab{x.n, x.rows, y.rows, pads.top, pads.bottom, o.workspace_bytes,
                                                static_cast<Index>(o.arithmetic), static_cast<Index>(*filter->tag())};
     std::copy(slab.begin(), slab.end(), key.begin() + layer_numbers);
     p.convolution_ = cached(convolutions_, key, [&] {
-      return std::make_shared<onednn::Convolution>(library_, target, o, x, y, std::move(filter));
+      return std::make_shared<onednn::Convolution<T>>(library_, target, o, x, y, std::move(filter));
     });
     if (!p.convolution_->served()) p.convolution_ = nullptr;
   }
   /// The filter's layout. Which arithmetic a data gradient's filter is packed for may depend on the workspace, so the
   /// steps that pack it have the same as those that use it.
-  std::shared_ptr<onednn::PackedFilter> filter_of(const Operands<float>& o, Op op, Key key) {
+  std::shared_ptr<onednn::PackedFilter> filter_of(const Operands<T>& o, Op op, Key key) {
     if (op == Op::backward_data && o.arithmetic != Arithmetic::direct)
       key[layer_numbers] = static_cast<Index>(o.arithmetic), key[layer_numbers + 1] = o.workspace_bytes;
     return cached(filters_, key, [&] {
       return std::make_shared<onednn::PackedFilter>(library_, target, *o.node, op, o.arithmetic, o.workspace_bytes);
     });
   }
-  static bool dense(const View<const float>& v, Index c) {
+  static bool dense(const View<const T>& v, Index c) {
     return v.n > 0 && v.rows > 0 && v.c == c && v.block == target.block(c) && v.dense();
   }
-  static Key linear_key(const Operands<float>& o) {
+  static Key linear_key(const Operands<T>& o) {
     const Index in = o.op == Op::backward_data ? o.dx.stride_n : o.x.stride_n;
-    const View<const float> out = o.op == Op::forward ? View<const float>(o.y) : o.dy;
+    const View<const T> out = o.op == Op::forward ? View<const T>(o.y) : o.dy;
     return {static_cast<Index>(o.op), out.n, o.node->in.c, in, o.node->out.c, out.stride_n, o.node->layer.bias,
             o.accumulate, o.workspace_bytes};
   }
   onednn::Library library_;
   std::map<Key, std::shared_ptr<onednn::PackedFilter>> filters_;
-  std::map<Key, std::shared_ptr<onednn::Convolution>> convolutions_;
-  std::map<Key, std::shared_ptr<onednn::Linear>> linears_;
+  std::map<Key, std::shared_ptr<onednn::Convolution<T>>> convolutions_;
+  std::map<Key, std::shared_ptr<onednn::Linear<T>>> linears_;
   OnednnCache cache_;
 };
 /// For machines with AVX-512. Elsewhere right, but far slower than OnednnAvx2: has_kernels() tells.
 using Onednn = BasicOnednn<16>;
 /// For machines with AVX2.
 using OnednnAvx2 = BasicOnednn<8>;
-static_assert(Backend<Onednn> && Backend<OnednnAvx2>);
+/// Tensors in 16 bits, for machines with AVX512-BF16: half the bytes, half the time (docs/benchmarks.md). Elsewhere right, but slow.
+using OnednnBf16 = BasicOnednn<16, bfloat16>;
+static_assert(Backend<Onednn> && Backend<OnednnAvx2> && Backend<OnednnBf16>);
 }  // namespace lrcnn

@@ -1,5 +1,5 @@
 #pragma once
-// Two-byte floating point: how a device stores tensors for which four bytes would be too many.
+// Two-byte floating point: how tensors are stored for which four bytes would be too many.
 //
 // float16 is IEEE 754's binary16 (11 bits of precision, up to 65504), bfloat16 the upper half of a float (8 bits, a
 // float's range); in memory they are what CUDA calls __half and __nv_bfloat16. Both are for storage: an element turns
@@ -62,7 +62,9 @@ LRCNN_HOST_DEVICE constexpr std::uint16_t bfloat16_bits(float value) {
     return bits;
   }
 #endif
-  return two_byte_bits<7>(static_cast<double>(value));
+  const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, value);
+  const bool is_number = (bits & 0x7fffffffu) <= 0x7f800000u;
+  return static_cast<std::uint16_t>(is_number ? (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16 : 0x7fffu);
 }
 }  // namespace detail
 /// IEEE 754 binary16: 1 bit of sign, 5 of exponent, 10 of fraction.

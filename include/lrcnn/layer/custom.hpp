@@ -3,6 +3,7 @@
 //
 // The arithmetic is written against View, which shows rows by their absolute index in any storage layout, so one
 // function serves every backend on the host, whole maps and slabs alike. See docs/extending.md for a worked example.
+#include <lrcnn/core/half.hpp>
 #include <lrcnn/core/view.hpp>
 #include <lrcnn/layer/layer.hpp>
 #include <span>
@@ -28,6 +29,7 @@ struct ParameterShapes {
 /// Shapes:  x [N,C,rows_x,W], y [N,K,rows_y,Q], rows absolute; in, out: shapes of the whole map
 /// Post:    forward writes every element of y. backward_data writes every element of dx (0 where nothing read it).
 ///          backward_parameters accumulates into d_parameters.
+/// Elements of bfloat16 turn into floats by themselves and are stored by static_cast<T>; parameters are floats then.
 template <class T>
 struct CustomForward {
   const Layer& layer;
@@ -35,7 +37,7 @@ struct CustomForward {
   Shape out;
   View<const T> x;
   View<T> y;
-  std::span<const T* const> parameters;
+  std::span<const master_t<T>* const> parameters;
 };
 template <class T>
 struct CustomBackward {
@@ -46,8 +48,8 @@ struct CustomBackward {
   View<const T> y;    ///< data is nullptr unless CustomLayer::needs_output
   View<const T> dy;
   View<T> dx;         ///< data is nullptr in backward_parameters
-  std::span<const T* const> parameters;
-  std::span<T* const> d_parameters;   ///< empty in backward_data
+  std::span<const master_t<T>* const> parameters;
+  std::span<master_t<T>* const> d_parameters;   ///< empty in backward_data
 };
 /// The functions for one element type. A null pointer means: not offered.
 template <class T>
@@ -69,5 +71,6 @@ struct CustomLayer {
   ParameterShapes (*parameters)(const Layer&, const Shape& in) = no_parameters;
   CustomFunctions<float> f32{};
   CustomFunctions<double> f64{};
+  CustomFunctions<bfloat16> bf16{};
 };
 }  // namespace lrcnn

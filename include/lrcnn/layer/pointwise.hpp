@@ -19,7 +19,8 @@ void pointwise_forward(const CustomForward<T>& a) {
       for (Index y = a.y.row0; y < a.y.row0 + a.y.rows; ++y) {
         const T* x = a.x.row(i, b, y);
         T* to = a.y.row(i, b, y);
-        for (Index e = 0; e < a.y.stride_row(); ++e) to[e] = b * a.y.block + e % a.y.block < a.y.c ? F::value(x[e]) : T{0};
+        for (Index e = 0; e < a.y.stride_row(); ++e)
+          to[e] = b * a.y.block + e % a.y.block < a.y.c ? static_cast<T>(F::value(master_t<T>{x[e]})) : T(0);
       }
 }
 template <class F, class T>
@@ -29,19 +30,20 @@ void pointwise_backward(const CustomBackward<T>& a) {
       for (Index y = a.dx.row0; y < a.dx.row0 + a.dx.rows; ++y) {
         T* dx = a.dx.row(i, b, y);
         if (!a.dy.range().contains({y, y + 1})) {   // a slab may hold rows that dy does not have
-          std::fill_n(dx, a.dx.stride_row(), T{0});
+          std::fill_n(dx, a.dx.stride_row(), T(0));
           continue;
         }
         const T *x = a.x.row(i, b, y), *dy = a.dy.row(i, b, y);
         for (Index e = 0; e < a.dx.stride_row(); ++e)
-          dx[e] = b * a.dx.block + e % a.dx.block < a.dx.c ? dy[e] * F::derivative(x[e]) : T{0};
+          dx[e] = b * a.dx.block + e % a.dx.block < a.dx.c ? static_cast<T>(dy[e] * F::derivative(master_t<T>{x[e]})) : T(0);
       }
 }
 template <class F>
 inline constexpr CustomLayer pointwise_layer{
     .name = F::name, .needs_input = true, .needs_output = false, .cheap = true, .pointwise = true,
     .f32 = {pointwise_forward<F, float>, pointwise_backward<F, float>, nullptr},
-    .f64 = {pointwise_forward<F, double>, pointwise_backward<F, double>, nullptr}};
+    .f64 = {pointwise_forward<F, double>, pointwise_backward<F, double>, nullptr},
+    .bf16 = {pointwise_forward<F, bfloat16>, pointwise_backward<F, bfloat16>, nullptr}};
 }  // namespace detail
 /// y = F::value(x), dx = dy * F::derivative(x), for every element.
 ///

@@ -123,11 +123,12 @@ class Storage {
   /// The buffer of layer l's filter in the backend's layout. Pre: Target::packs(layer).
   constexpr Index filter(const StagePass& c, Filter which, Index l) {
     const bool in_slab = c.packs_in_slab(l);
-    return (in_slab ? c.lane() : 0) + declared(c, packed(which), Role::packed, l, [&] { return filter_bytes(c, l); }, in_slab ? c.lanes() : 1);
+    return (in_slab ? c.lane() : 0) +
+           declared(c, packed(which), Role::packed, l, [&] { return aligned(target_.packed_bytes(node(c, l))); }, in_slab ? c.lanes() : 1);
   }
   /// Room for layer l's filter gradient in that layout.
   constexpr Index filter_gradient(const StagePass& c, Index l) {
-    return c.lane() + declared(c, scratch, Role::scratch, l, [&] { return filter_bytes(c, l); }, c.lanes());
+    return c.lane() + declared(c, scratch, Role::scratch, l, [&] { return aligned(target_.scratch_bytes(node(c, l))); }, c.lanes());
   }
 
   /// Stretches what must outlive a turn over the whole loop of a pass that began at `since`.
@@ -174,9 +175,7 @@ class Storage {
     return aligned(c.layer(l).kind == Kind::activation ? target_.mask_bytes(images, s.c, rows, s.w)
                                                        : target_.index_bytes(images, s.c, rows, s.w));
   }
-  constexpr Index filter_bytes(const StagePass& c, Index l) const {
-    return aligned(target_.packed_bytes(table_.node(c.stage->first + l)));
-  }
+  constexpr const Node& node(const StagePass& c, Index l) const { return table_.node(c.stage->first + l); }
   constexpr Index& use(const StagePass& c, Use which, Index t) {
     return uses_[static_cast<std::size_t>(c.s)][which * static_cast<std::size_t>(c.layers() + 1) + static_cast<std::size_t>(t)];
   }

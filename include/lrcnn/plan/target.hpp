@@ -6,6 +6,7 @@ namespace lrcnn {
 struct Target {
   static constexpr Index all_channels = 0;   ///< a storage block as large as the tensor has channels
   Index element_bytes = 4;
+  Index gradient_bytes = 0;     ///< of an element of filter gradients in the backend's own layout; 0: element_bytes
   Index channel_block = 1;      ///< channels per storage block; 1 is NCHW; all_channels is NHWC
   Index plain_channels = 0;     ///< tensors with at most so many channels are stored as NCHW all the same
   Index alignment = 64;         ///< of every buffer, in bytes
@@ -36,9 +37,14 @@ struct Target {
     if (node.layer.kind == Kind::linear) return node.layer.channels * node.in.c * element_bytes;
     const Index taps = node.layer.window.kernel.h * node.layer.window.kernel.w;
     const Index groups = node.layer.groups;
-    const Index from = channel_block == all_channels || node.in.c <= plain_channels ? 1 : channel_block;
-    const Index to = channel_block == all_channels ? 1 : channel_block;
+    const bool blocked = channel_block != all_channels, plain = node.in.c <= plain_channels;
+    const Index pair = element_bytes == 2 ? 2 : 1;   // blocked layouts of two-byte elements have input channels in pairs
+    const Index from = !blocked ? 1 : plain ? pair : round_up(channel_block, pair), to = blocked ? channel_block : 1;
     return groups * round_up(node.layer.channels / groups, to) * round_up(node.in.c / groups, from) * taps * element_bytes;
+  }
+  /// Likewise of one filter gradient in that layout.
+  constexpr Index scratch_bytes(const Node& node) const {
+    return gradient_bytes > 0 ? packed_bytes(node) / element_bytes * gradient_bytes : packed_bytes(node);
   }
   friend constexpr bool operator==(const Target&, const Target&) = default;
 };

@@ -325,7 +325,7 @@ namespace detail {
 template <class B, Precision p>
 struct InPrecision {
   static_assert(p == Precision::of_backend || p == precision_of<B>(),
-                "lrcnn: a policy's precision is not one of the backend's; this backend has one precision only; leave the part out, or "
+                "lrcnn: a policy's precision is not one of the backend's; this backend does not come in it; leave the part out, or "
                 "choose a backend that has it");
   using type = B;
 };

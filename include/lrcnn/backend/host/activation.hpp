@@ -45,7 +45,7 @@ void apply(const F& f, const T* x, T* y) {
   for (Index l = 0; l < 16; l += W::width) {
     const Value v = load_word<Value>(x + l);
     if constexpr (F::from_sign) store_word(y + l, f.template value<Value>(v));
-    else store_word(y + l, f.template value<Value>(v, WordExp<T>{}));
+    else store_word(y + l, f.template value<Value>(v, WordExp<master_t<T>>{}));
   }
 }
 /// dx = f'(.) * dy for 16 elements, with their signs in a mask.
@@ -66,7 +66,7 @@ void apply_backward(const F& f, const T* values, const T* dy, T* dx) {
   for (Index l = 0; l < 16; l += W::width) {
     const Value v = load_word<Value>(values + l), down = load_word<Value>(dy + l);
     if constexpr (F::from_sign) store_word(dx + l, f.template gradient<Value>(down, v > Value{}));
-    else store_word(dx + l, f.template gradient<Value>(down, v, WordExp<T>{}));
+    else store_word(dx + l, f.template gradient<Value>(down, v, WordExp<master_t<T>>{}));
   }
 }
 /// One row: y = f(x) unless y is null, and mask bits unless they are null.
@@ -112,7 +112,7 @@ void activation_row_backward(const F& f, const std::uint8_t* mask, const T* valu
 template <class T>
 void activation_forward(const Operands<T>& o, int threads) {
   const auto& out = o.y;
-  with_functor<T>(o.node->layer.activation, [&](const auto& f) {
+  with_functor<master_t<T>>(o.node->layer.activation, [&](const auto& f) {
     const auto row_at = [&](Index i, Index b, Index row) {
       detail::activation_row(f, o.x.row(i, b, row), out.data ? out.row(i, b, row) : nullptr,
                              o.saved.data ? o.saved.row(i, b, row) : nullptr, o.x.stride_row());
@@ -126,7 +126,7 @@ void activation_forward(const Operands<T>& o, int threads) {
 /// Post:    writes all rows of dx; rows that dy does not have get 0
 template <class T>
 void activation_backward(const Operands<T>& o, int threads) {
-  with_functor<T>(o.node->layer.activation, [&](const auto& f) {
+  with_functor<master_t<T>>(o.node->layer.activation, [&](const auto& f) {
     const bool masked = f.from_sign && o.saved.data;
     const View<const T> values = o.x.data || !f.from_sign ? o.x : View<const T>(o.y);
     const Range rows = o.dy.range();

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <vector>
 namespace lrcnn {
+/// Of elements of two bytes parameters, gradients and batches are floats.
 template <class T>
 class HostBackend {
  public:
@@ -30,12 +31,14 @@ class HostBackend {
   template <class E>
   void read(std::span<E> to, const E* from) const { std::copy_n(from, to.size(), to.begin()); }
   /// Rows of the source into a slab. Padded channels are part of its storage, and the memory may have held anything.
-  void load(const RowSource<T>& source, Index first_image, const View<T>& y) const {
+  /// Cost:    elements of two bytes pass through a buffer of 256 KiB, or of a row, that is taken once
+  void load(const RowSource<master_t<T>>& source, Index first_image, const View<T>& y) {
     if (y.c % y.block != 0)
       for (Index i = 0; i < y.n; ++i)
         for (Index row = y.row0; row < y.row0 + y.rows; ++row)
           std::memset(y.row(i, y.blocks() - 1, row), 0, static_cast<std::size_t>(y.stride_row()) * sizeof(T));
-    source.read(first_image, y);
+    if constexpr (std::is_same_v<T, master_t<T>>) source.read(first_image, y);
+    else load_rounded(source, first_image, y);
   }
   /// Whether every stored element is finite.
   bool finite(const View<const T>& v) const {
@@ -61,7 +64,8 @@ class HostBackend {
   void finish(LossResult&) const {}
   void cancel() const {}
   template <class Update>
-  void update(const Update& update, T* w, const T* g, T* s0, T* s1, Index count) const {
+  void update(const Update& update, master_t<T>* w, const master_t<T>* g, master_t<T>* s0, master_t<T>* s1,
+              Index count) const {
     host::update_elements(update, w, g, s0, s1, count, threads_);
   }
 
@@ -69,7 +73,26 @@ class HostBackend {
   explicit HostBackend(int threads) : threads_(std::max(threads, 1)) {}
 
  private:
+  /// Some rows of an image at a time.
+  void load_rounded(const RowSource<master_t<T>>& source, Index first_image, const View<T>& y) {
+    const Index blocks = y.blocks(), row = y.stride_row();
+    const Index fit = std::min(std::max<Index>((Index{1} << 16) / (blocks * row), 1), y.rows);
+    rows_.resize(std::max(rows_.size(), static_cast<std::size_t>(blocks * fit * row)));
+    for (Index i = 0; i < y.n; ++i)
+      for (Index first = y.row0; first < y.row0 + y.rows; first += fit) {
+        const Range rows{first, std::min(first + fit, y.row0 + y.rows)};
+        const auto read = dense_view(rows_.data(), 1, y.c, rows, y.w, y.block);
+        source.read(first_image + i, read);
+        for (Index c = 0; c < y.c; ++c)
+          for (Index at = rows.begin; at < rows.end; ++at) {
+            const master_t<T>* from = read.row(0, c / y.block, at) + c % y.block;
+            T* to = y.row(i, c / y.block, at) + c % y.block;
+            for (Index x = 0; x < y.w; ++x) to[x * y.block] = static_cast<T>(from[x * y.block]);
+          }
+      }
+  }
   int threads_;
   Labels labels_{};   ///< of the run
+  std::vector<master_t<T>> rows_{};   ///< of a batch, before they are rounded
 };
 }  // namespace lrcnn

@@ -5,13 +5,13 @@
 // for which the tap lies inside the map, with the bounds found beforehand. Every sum has one order, forward r, s, c,
 // that depends on nothing but the position in the whole map, so slabs give the bits of the whole map.
 #include <lrcnn/backend/host/rows.hpp>
-#include <lrcnn/backend/host/window.hpp>
-#include <lrcnn/backend/host/words.hpp>
+#include <lrcnn/backend/host/sums.hpp>
 namespace lrcnn::host {
 namespace detail {
 /// to[j * to_step] += factor * from[j * from_step]
 template <class T>
-void multiply_add(T* __restrict to, Index to_step, const T* __restrict from, Index from_step, T factor, Index count) {
+void multiply_add(master_t<T>* __restrict to, Index to_step, const T* __restrict from, Index from_step,
+                  master_t<T> factor, Index count) {
   using W = Words<T, 16>;
   using Value = typename W::Value;
   Index j = 0;
@@ -22,8 +22,8 @@ void multiply_add(T* __restrict to, Index to_step, const T* __restrict from, Ind
 }
 /// Sum of a[j * a_step] * b[j * b_step]
 template <class T>
-T dot(const T* a, Index a_step, const T* b, Index b_step, Index count) {
-  T even{}, odd{};
+master_t<T> dot(const T* a, Index a_step, const T* b, Index b_step, Index count) {
+  master_t<T> even{}, odd{};
   Index j = 0;
   for (; j + 1 < count; j += 2) {
     even += a[j * a_step] * b[j * b_step];
@@ -44,6 +44,8 @@ struct ConvLoops {
         c_group(node.in.c / node.layer.groups), k_group(node.out.c / node.layer.groups), k(node.out.c) {}
   constexpr Index taps() const { return rows.kernel * columns.kernel; }
   constexpr Range columns_inside(Index s) const { return outputs_inside(columns, s, w, q); }
+  /// Output columns whose tap s lies within some input columns.
+  constexpr Range columns_within(Index s, Range in) const { return outputs_within(columns, s, in, q); }
   /// Element of the filter [K, C/groups, R, S].
   constexpr Index weight(Index out, Index in, Index r, Index s) const {
     return ((out * c_group + in) * rows.kernel + r) * columns.kernel + s;
@@ -56,31 +58,34 @@ struct ConvLoops {
 /// Post:    writes y; rows computed by slabs equal those of the whole map to the bit
 template <class T>
 void conv_forward(const Operands<T>& o, int threads) {
+  using A = master_t<T>;
   const detail::ConvLoops loops(*o.node);
-  const T* bias = o.node->layer.bias ? o.parameters[1] : nullptr;
+  const A* bias = o.node->layer.bias ? o.parameters[1] : nullptr;
   const Index block = o.y.block, step = loops.columns.stride * o.x.block;
   for_rows(o.y, threads, [&](Index i, Index b, Index row) {
     T* y = o.y.row(i, b, row);
     const Range taps = taps_inside(loops.rows, row, loops.h);
     for (Index lane = 0; lane < block; ++lane) {
       const Index k = b * block + lane;
-      const T start = bias && k < loops.k ? bias[k] : T(0);
-      for (Index q = 0; q < loops.q; ++q) y[q * block + lane] = start;
-      if (k >= loops.k) continue;
-      const Index first = k / loops.k_group * loops.c_group;
-      for (Index r = taps.begin; r < taps.end; ++r) {
-        const Index h = tap_position(loops.rows, row, r);
-        assert(o.x.range().contains({h, h + 1}));
-        for (Index s = 0; s < loops.columns.kernel; ++s) {
-          const Range q = loops.columns_inside(s);
-          if (q.empty()) continue;
-          const Index from = tap_position(loops.columns, q.begin, s) * o.x.block;
-          T* to = y + q.begin * block + lane;
-          for (Index c = 0; c < loops.c_group; ++c)
-            detail::multiply_add(to, block, channel_row(o.x, i, first + c, h) + from, step,
-                                 o.parameters[0][loops.weight(k, c, r, s)], q.size());
+      sum_columns(Lanes<1>{}, y + lane, block, loops.q, [&](A* sums, Index sum_step, Range piece) {
+        const A start = bias && k < loops.k ? bias[k] : A(0);
+        for (Index q = 0; q < piece.size(); ++q) sums[q * sum_step] = start;
+        if (k >= loops.k) return;
+        const Index first = k / loops.k_group * loops.c_group;
+        for (Index r = taps.begin; r < taps.end; ++r) {
+          const Index h = tap_position(loops.rows, row, r);
+          assert(o.x.range().contains({h, h + 1}));
+          for (Index s = 0; s < loops.columns.kernel; ++s) {
+            const Range q = intersect(loops.columns_inside(s), piece);
+            if (q.empty()) continue;
+            const Index from = tap_position(loops.columns, q.begin, s) * o.x.block;
+            A* to = sums + (q.begin - piece.begin) * sum_step;
+            for (Index c = 0; c < loops.c_group; ++c)
+              detail::multiply_add(to, sum_step, channel_row(o.x, i, first + c, h) + from, step,
+                                   o.parameters[0][loops.weight(k, c, r, s)], q.size());
+          }
         }
-      }
+      });
     }
   }, loops.c_group * loops.taps());
 }
@@ -90,25 +95,27 @@ void conv_forward(const Operands<T>& o, int threads) {
 template <class T>
 void conv_backward_data(const Operands<T>& o, int threads) {
   const detail::ConvLoops loops(*o.node);
-  const Index block = o.dx.block, step = loops.columns.stride * block;
+  const Index block = o.dx.block;
   for_rows(o.dx, threads, [&](Index i, Index b, Index h) {
     T* dx = o.dx.row(i, b, h);
     std::fill_n(dx, o.dx.stride_row(), T(0));
-    for (Index r = 0; r < loops.rows.kernel; ++r) {
-      const Index row = output_reading(loops.rows, h, r, o.dy.range());
-      if (row < 0) continue;
-      for (Index s = 0; s < loops.columns.kernel; ++s) {
-        const Range q = loops.columns_inside(s);
-        if (q.empty()) continue;
-        const Index to = tap_position(loops.columns, q.begin, s) * block;
-        for (Index lane = 0; lane < std::min(block, o.dx.c - b * block); ++lane) {
-          const Index c = b * block + lane, group = c / loops.c_group, first = group * loops.k_group;
-          for (Index k = first; k < first + loops.k_group; ++k)
-            detail::multiply_add(dx + to + lane, step, channel_row(o.dy, i, k, row) + q.begin * o.dy.block,
-                                 o.dy.block, o.parameters[0][loops.weight(k, c - group * loops.c_group, r, s)],
-                                 q.size());
+    for (Index lane = 0; lane < std::min(block, o.dx.c - b * block); ++lane) {
+      const Index c = b * block + lane, group = c / loops.c_group, first = group * loops.k_group;
+      sum_columns(Lanes<1>{}, dx + lane, block, loops.w, [&](master_t<T>* sums, Index sum_step, Range piece) {
+        for (Index r = 0; r < loops.rows.kernel; ++r) {
+          const Index row = output_reading(loops.rows, h, r, o.dy.range());
+          if (row < 0) continue;
+          for (Index s = 0; s < loops.columns.kernel; ++s) {
+            const Range q = loops.columns_within(s, piece);
+            if (q.empty()) continue;
+            master_t<T>* to = sums + (tap_position(loops.columns, q.begin, s) - piece.begin) * sum_step;
+            for (Index k = first; k < first + loops.k_group; ++k)
+              detail::multiply_add(to, loops.columns.stride * sum_step,
+                                   channel_row(o.dy, i, k, row) + q.begin * o.dy.block, o.dy.block,
+                                   o.parameters[0][loops.weight(k, c - group * loops.c_group, r, s)], q.size());
+          }
         }
-      }
+      });
     }
   }, loops.k_group * loops.taps());
 }
@@ -121,8 +128,8 @@ void conv_backward_parameters(const Operands<T>& o, int threads) {
   const Index filter = loops.c_group * loops.taps();
   const Index work = loops.k * filter * o.dy.n * o.dy.rows * loops.q;
   parallel_for(loops.k, useful_threads(work, threads), [&](Index k) {
-    T* dw = o.d_parameters[0];
-    if (!o.accumulate) std::fill_n(dw + k * filter, filter, T(0));
+    master_t<T>* dw = o.d_parameters[0];
+    if (!o.accumulate) std::fill_n(dw + k * filter, filter, master_t<T>(0));
     const Index first = k / loops.k_group * loops.c_group;
     for (Index i = 0; i < o.dy.n; ++i)
       for (Index row = o.dy.row0; row < o.dy.row0 + o.dy.rows; ++row) {
@@ -145,7 +152,7 @@ void conv_backward_parameters(const Operands<T>& o, int threads) {
   });
   if (!o.node->layer.bias) return;
   for (Index k = 0; k < loops.k; ++k) {
-    T sum = o.accumulate ? o.d_parameters[1][k] : T(0);
+    auto sum = o.accumulate ? o.d_parameters[1][k] : master_t<T>(0);
     for (Index i = 0; i < o.dy.n; ++i)
       for (Index row = o.dy.row0; row < o.dy.row0 + o.dy.rows; ++row) {
         const T* dy = channel_row(o.dy, i, k, row);

@@ -4,17 +4,19 @@
 #include <string>
 namespace lrcnn::host {
 namespace detail {
-/// The functions that a layer offers for an element type; none for types other than float and double.
+/// The functions that a layer offers for an element type; none for types other than float, double and bfloat16.
 template <class T>
 CustomFunctions<T> custom_functions(const CustomLayer& layer) {
   if constexpr (std::is_same_v<T, float>) return layer.f32;
   else if constexpr (std::is_same_v<T, double>) return layer.f64;
+  else if constexpr (std::is_same_v<T, bfloat16>) return layer.bf16;
   else return {};
 }
 template <class T>
 constexpr std::string_view element_name() {
   if constexpr (std::is_same_v<T, float>) return "float";
   else if constexpr (std::is_same_v<T, double>) return "double";
+  else if constexpr (std::is_same_v<T, bfloat16>) return "bfloat16";
   else return "this element type";
 }
 /// The function for an operation. Errors: BackendError naming the layer if it is not offered.
@@ -25,10 +27,10 @@ F offered(const Operands<T>& o, F function, std::string_view what) {
       "layer '" + std::string(o.node->layer.name.view()) + "' (" + describe(o.node->layer) + ") has no function " +
           std::string(what) + " for " + std::string(element_name<T>()),
       "a custom layer offers its arithmetic for each element type that it is run with",
-      "give its CustomLayer the function in f32 (float) or f64 (double), or choose a backend of the other type"));
+      "give its CustomLayer the function in f32 (float), f64 (double) or bf16 (bfloat16), or choose a backend of another type"));
 }
 template <class T>
-std::span<const T* const> custom_parameters(const Operands<T>& o) {
+std::span<const master_t<T>* const> custom_parameters(const Operands<T>& o) {
   return {o.parameters.data(), static_cast<std::size_t>(parameter_shapes(o.node->layer, o.node->in).count)};
 }
 }  // namespace detail
@@ -62,7 +64,7 @@ void custom_backward_parameters(const Operands<T>& o) {
   const auto shapes = parameter_shapes(o.node->layer, o.node->in);
   const auto count = static_cast<std::size_t>(shapes.count);
   if (!o.accumulate)
-    for (std::size_t p = 0; p < count; ++p) std::fill_n(o.d_parameters[p], shapes.item[p].count(), T(0));
+    for (std::size_t p = 0; p < count; ++p) std::fill_n(o.d_parameters[p], shapes.item[p].count(), master_t<T>(0));
   f({o.node->layer, o.node->in, o.node->out, o.x, o.y, o.dy, View<T>{}, detail::custom_parameters(o),
      {o.d_parameters.data(), count}});
 }

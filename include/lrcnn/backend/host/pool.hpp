@@ -5,8 +5,7 @@
 // every row is written once, by one thread, in a fixed order. Lanes of a storage block are the innermost loop.
 // Dilation can put a window wholly in padding: its maximum is -inf, its mean 0.
 #include <lrcnn/backend/host/rows.hpp>
-#include <lrcnn/backend/host/window.hpp>
-#include <lrcnn/backend/host/words.hpp>
+#include <lrcnn/backend/host/sums.hpp>
 #include <array>
 #include <limits>
 namespace lrcnn::host {
@@ -23,7 +22,7 @@ void max_pool_row(Lanes<L>, Index lane, const Window& window, Range r, Index w, 
     const Range s = taps_inside(axis, q, w);
     std::array<Value, W::count> best;
     std::array<Code, W::count> winner;
-    best.fill(Value{} - std::numeric_limits<T>::infinity());
+    best.fill(Value{} - std::numeric_limits<master_t<T>>::infinity());
     const Index first = r.empty() || s.empty() ? 0 : r.begin * axis.kernel + s.begin;
     winner.fill(Code{} + static_cast<typename W::CodeElement>(first));
     for (Index tap_r = r.begin; tap_r < r.end; ++tap_r) {
@@ -40,7 +39,7 @@ void max_pool_row(Lanes<L>, Index lane, const Window& window, Range r, Index w, 
       }
     }
     const Index at = q * block + lane;
-    if (y != nullptr) store_word(y + at, best);
+    if (y != nullptr) store_words(y + at, best);
     if (index == nullptr) continue;
     const auto codes = load_word<std::array<typename W::CodeElement, L>>(&winner);
     for (std::size_t l = 0; l < L; ++l) index[at + static_cast<Index>(l)] = static_cast<std::uint8_t>(codes[l]);
@@ -48,7 +47,7 @@ void max_pool_row(Lanes<L>, Index lane, const Window& window, Range r, Index w, 
 }
 /// One tap's share of a row of dx: dy where the winner's place is `code`.
 template <class T, Index L>
-void max_pool_tap(Lanes<L>, const std::uint8_t* index, Index code, const T* dy, T* dx) {
+void max_pool_tap(Lanes<L>, const std::uint8_t* index, Index code, const T* dy, master_t<T>* dx) {
   using W = Words<T, L>;
   using Value = typename W::Value;
   std::array<typename W::CodeElement, L> places;
@@ -98,20 +97,22 @@ void max_pool_backward(const Operands<T>& o, int threads) {
   for_rows(o.dx, threads, [&](Index i, Index b, Index h) {
     T* dx = o.dx.row(i, b, h);
     std::fill_n(dx, o.dx.stride_row(), T(0));
-    for (Index r = 0; r < rows.kernel; ++r) {
-      const Index y = output_reading(rows, h, r, o.dy.range());
-      if (y < 0) continue;
-      const T* dy = o.dy.row(i, b, y);
-      const std::uint8_t* index = o.saved.row(i, b, y);
-      for (Index s = 0; s < columns.kernel; ++s) {
-        const Range q = outputs_inside(columns, s, w, o.node->out.w);
-        for_lanes(block, [&](auto lanes, Index lane) {
-          for (Index at = q.begin; at < q.end; ++at)
-            detail::max_pool_tap(lanes, index + at * block + lane, r * columns.kernel + s, dy + at * block + lane,
-                                 dx + tap_position(columns, at, s) * block + lane);
-        });
-      }
-    }
+    for_lanes(block, [&](auto lanes, Index lane) {
+      sum_columns(lanes, dx + lane, block, w, [&](master_t<T>* sums, Index step, Range piece) {
+        for (Index r = 0; r < rows.kernel; ++r) {
+          const Index y = output_reading(rows, h, r, o.dy.range());
+          if (y < 0) continue;
+          const T* dy = o.dy.row(i, b, y) + lane;
+          const std::uint8_t* index = o.saved.row(i, b, y) + lane;
+          for (Index s = 0; s < columns.kernel; ++s) {
+            const Range q = outputs_within(columns, s, piece, o.node->out.w);
+            for (Index at = q.begin; at < q.end; ++at)
+              detail::max_pool_tap(lanes, index + at * block, r * columns.kernel + s, dy + at * block,
+                                   sums + (tap_position(columns, at, s) - piece.begin) * step);
+          }
+        }
+      });
+    });
   });
 }
 /// y = the mean of each window, over its positions inside the map, or all of them if padding counts.
@@ -139,9 +140,9 @@ void avg_pool_forward(const Operands<T>& o, int threads) {
               sum[p] += load_word<Value>(v + static_cast<Index>(p) * W::width);
           }
         }
-        const T count = static_cast<T>(std::max<Index>(1, detail::average_count(layer, r.size(), s.size())));
+        const auto count = static_cast<master_t<T>>(std::max<Index>(1, detail::average_count(layer, r.size(), s.size())));
         for (Value& part : sum) part = part / (Value{} + count);
-        store_word(y + q * block + lane, sum);
+        store_words(y + q * block + lane, sum);
       }
     });
   });
@@ -156,27 +157,29 @@ void avg_pool_backward(const Operands<T>& o, int threads) {
   for_rows(o.dx, threads, [&](Index i, Index b, Index h) {
     T* dx = o.dx.row(i, b, h);
     std::fill_n(dx, o.dx.stride_row(), T(0));
-    for (Index r = 0; r < rows.kernel; ++r) {
-      const Index y = output_reading(rows, h, r, o.dy.range());
-      if (y < 0) continue;
-      const T* dy = o.dy.row(i, b, y);
-      const Index inside = taps_inside(rows, y, o.node->in.h).size();
-      for (Index s = 0; s < columns.kernel; ++s) {
-        const Range q = outputs_inside(columns, s, w, o.node->out.w);
-        for_lanes(block, [&](auto lanes, Index lane) {
-          using W = Words<T, decltype(lanes)::value>;
-          using Value = typename W::Value;
-          for (Index at = q.begin; at < q.end; ++at) {
-            T* to = dx + tap_position(columns, at, s) * block + lane;
-            const T* from = dy + at * block + lane;
-            const Index columns_inside = layer.count_padding ? 0 : taps_inside(columns, at, w).size();
-            const Value count = Value{} + static_cast<T>(detail::average_count(layer, inside, columns_inside));
-            for (Index p = 0; p < W::count * W::width; p += W::width)
-              store_word(to + p, load_word<Value>(to + p) + load_word<Value>(from + p) / count);
+    for_lanes(block, [&](auto lanes, Index lane) {
+      sum_columns(lanes, dx + lane, block, w, [&](master_t<T>* sums, Index step, Range piece) {
+        using W = Words<T, decltype(lanes)::value>;
+        using Value = typename W::Value;
+        for (Index r = 0; r < rows.kernel; ++r) {
+          const Index y = output_reading(rows, h, r, o.dy.range());
+          if (y < 0) continue;
+          const T* dy = o.dy.row(i, b, y) + lane;
+          const Index inside = taps_inside(rows, y, o.node->in.h).size();
+          for (Index s = 0; s < columns.kernel; ++s) {
+            const Range q = outputs_within(columns, s, piece, o.node->out.w);
+            for (Index at = q.begin; at < q.end; ++at) {
+              master_t<T>* to = sums + (tap_position(columns, at, s) - piece.begin) * step;
+              const T* from = dy + at * block;
+              const Index columns_inside = layer.count_padding ? 0 : taps_inside(columns, at, w).size();
+              const Value count = Value{} + static_cast<master_t<T>>(detail::average_count(layer, inside, columns_inside));
+              for (Index p = 0; p < W::count * W::width; p += W::width)
+                store_word(to + p, load_word<Value>(to + p) + load_word<Value>(from + p) / count);
+            }
           }
-        });
-      }
-    }
+        }
+      });
+    });
   });
 }
 }  // namespace lrcnn::host

@@ -5,6 +5,7 @@
 // more rows than the other, or start elsewhere.
 #include <lrcnn/backend/concepts.hpp>
 #include <lrcnn/backend/host/parallel.hpp>
+#include <lrcnn/backend/host/words.hpp>
 #include <algorithm>
 #include <cassert>
 namespace lrcnn::host {
@@ -32,7 +33,15 @@ void add_rows(const Operands<T>& o, int threads) {
     const T* __restrict from = o.x.row(i, b, rows.begin);
     T* __restrict to = o.y.row(i, b, rows.begin);
     const Index count = rows.size() * o.y.stride_row();
-    for (Index e = 0; e < count; ++e) to[e] += from[e];
+    if constexpr (std::is_same_v<T, master_t<T>>) {
+      for (Index e = 0; e < count; ++e) to[e] += from[e];
+    } else {
+      using W = Words<T, 16>;
+      Index e = 0;
+      for (; e + W::width <= count; e += W::width)
+        store_word(to + e, load_word<typename W::Value>(to + e) + load_word<typename W::Value>(from + e));
+      for (; e < count; ++e) to[e] = static_cast<T>(to[e] + from[e]);
+    }
   });
 }
 /// y = 0, padded channels too.

@@ -7,12 +7,16 @@
 #include <cassert>
 #include <type_traits>
 namespace lrcnn::host {
-/// Output positions in [0, out_extent) at which a tap lies inside the map.
-constexpr Range outputs_inside(const Axis& axis, Index tap, Index extent, Index out_extent) {
-  const Index shift = axis.pad_begin - tap * axis.dilation;
-  const Index begin = std::max<Index>(0, axis.stride == 1 ? shift : ceil_div(shift, axis.stride));
-  const Index end = std::min(out_extent, axis.stride == 1 ? extent + shift : ceil_div(extent + shift, axis.stride));
+/// Output positions in [0, out_extent) at which a tap lies within some input positions.
+constexpr Range outputs_within(const Axis& axis, Index tap, Range in, Index out_extent) {
+  const Index shift = axis.pad_begin - tap * axis.dilation, low = in.begin + shift, high = in.end + shift;
+  const Index begin = std::max<Index>(0, axis.stride == 1 ? low : ceil_div(low, axis.stride));
+  const Index end = std::min(out_extent, axis.stride == 1 ? high : ceil_div(high, axis.stride));
   return {begin, std::max(begin, end)};
+}
+/// Likewise inside the map.
+constexpr Range outputs_inside(const Axis& axis, Index tap, Index extent, Index out_extent) {
+  return outputs_within(axis, tap, {0, extent}, out_extent);
 }
 /// Input positions from the first that `taps` of output position `out` read to behind the last.
 constexpr Range positions(const Axis& axis, Index out, Range taps) {

@@ -3,9 +3,11 @@
 //
 // Compilers turn some loops over lanes into vector instructions and others, with selections and mixed widths, not. So
 // the loops that matter are written in words: a few elements side by side, with the operators of one element; a
-// comparison gives what ?: selects by. Where the compiler has no vector types, and for elements other than float and
-// double, a word is one element and the same code runs.
+// comparison gives what ?: selects by. Where the compiler has no vector types, and for elements other than float, double
+// and bfloat16, a word is one element and the same code runs. Elements of two bytes are floats in words: loading widens
+// them, storing rounds.
 #include <lrcnn/backend/functor.hpp>
+#include <lrcnn/core/half.hpp>
 #include <lrcnn/core/types.hpp>
 #include <array>
 #include <cstring>
@@ -25,16 +27,43 @@ template <class T>
 using CodeElement = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
 template <class T>
 inline constexpr Index word_width =
-    word_bytes > 0 && (std::is_same_v<T, float> || std::is_same_v<T, double>) ? word_bytes / Index{sizeof(T)} : 1;
+    word_bytes > 0 && (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, bfloat16>)
+        ? word_bytes / Index{sizeof(master_t<T>)}
+        : 1;
 template <class E, bool several>
 struct Word {
   using type = E;
 };
+template <class W>
+W widened(const bfloat16* from);
+template <class W>
+void store_rounded(bfloat16* to, const W& word);
 #if defined(__GNUC__) && !defined(__CUDACC__)
 template <class E>
 struct Word<E, true> {
   typedef E type __attribute__((vector_size(word_bytes)));
 };
+using HalfCodes = Word<std::uint32_t, true>::type;
+typedef std::uint16_t Halves __attribute__((vector_size(word_bytes / 2)));
+template <class W>
+W widened(const bfloat16* from) {
+  Halves halves;
+  std::memcpy(&halves, from, sizeof(halves));
+  const HalfCodes bits = __builtin_convertvector(halves, HalfCodes) << 16;
+  W word;
+  std::memcpy(&word, &bits, sizeof(word));
+  return word;
+}
+/// As bfloat16's constructor rounds.
+template <class W>
+void store_rounded(bfloat16* to, const W& word) {
+  HalfCodes bits;
+  std::memcpy(&bits, &word, sizeof(bits));
+  const HalfCodes rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+  const HalfCodes stored = (bits & 0x7fffffffu) > 0x7f800000u ? HalfCodes{} + 0x7fffu : rounded;
+  const Halves halves = __builtin_convertvector(stored, Halves);
+  std::memcpy(static_cast<void*>(to), &halves, sizeof(halves));
+}
 #endif
 }  // namespace detail
 /// How L lanes of elements T are cut into words.
@@ -43,19 +72,32 @@ struct Words {
   static constexpr Index width = L % detail::word_width<T> == 0 ? detail::word_width<T> : 1;   ///< elements of a word
   static constexpr Index count = L / width;
   using CodeElement = detail::CodeElement<T>;
-  using Value = typename detail::Word<T, (width > 1)>::type;
+  using Value = typename detail::Word<master_t<T>, (width > 1)>::type;
   using Code = typename detail::Word<CodeElement, (width > 1)>::type;
 };
 /// The word that begins at an element of any alignment.
 template <class W, class E>
 W load_word(const E* from) {
-  W word;
-  std::memcpy(&word, from, sizeof(W));
-  return word;
+  if constexpr (std::is_same_v<E, master_t<E>>) {
+    W word;
+    std::memcpy(&word, from, sizeof(W));
+    return word;
+  } else if constexpr (std::is_same_v<W, master_t<E>>) {
+    return static_cast<W>(*from);
+  } else {
+    return detail::widened<W>(from);
+  }
 }
 template <class W, class E>
 void store_word(E* to, const W& word) {
-  std::memcpy(to, &word, sizeof(W));
+  if constexpr (std::is_same_v<E, master_t<E>>) std::memcpy(to, &word, sizeof(W));
+  else if constexpr (std::is_same_v<W, master_t<E>>) *to = static_cast<E>(word);
+  else detail::store_rounded(to, word);
+}
+/// Words side by side.
+template <class W, std::size_t n, class E>
+void store_words(E* to, const std::array<W, n>& words) {
+  for (std::size_t p = 0; p < n; ++p) store_word(to + p * (sizeof(W) / sizeof(master_t<E>)), words[p]);
 }
 /// The exponential of words. Of float, for arguments from -87 to 88 (others are taken as the nearest of these) within
 /// a relative error of 2e-7; of other elements, the standard library's element by element.

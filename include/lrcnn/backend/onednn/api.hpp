@@ -21,10 +21,9 @@ namespace lrcnn::onednn {
 using MemoryDesc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
-inline MemoryDesc tagged(const Dims& dims, Tag tag) { return {dims, dnnl::memory::data_type::f32, tag}; }
-inline MemoryDesc strided(const Dims& dims, const Dims& strides) {
-  return {dims, dnnl::memory::data_type::f32, strides};
-}
+using Type = dnnl::memory::data_type;
+inline MemoryDesc tagged(const Dims& dims, Tag tag, Type type = Type::f32) { return {dims, type, tag}; }
+inline MemoryDesc strided(const Dims& dims, const Dims& strides) { return {dims, Type::f32, strides}; }
 /// The library's engine and stream. A stream serves one thread at a time.
 struct Library {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
@@ -45,6 +44,7 @@ struct ConvDesc {
   dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
   MemoryDesc x, w, b, y;
   Dims filter;   ///< dimensions of w
+  Type type = Type::f32;   ///< of x, y and filters; filter gradients and biases are f32
   Dims stride, dilation, pad_begin, pad_end;
 };
 namespace api {
@@ -81,7 +81,7 @@ auto forward(const Library& l, const ConvDesc& d, Wanted wanted) {
 /// A backward description wants a forward one as a hint; any algorithm and filter layout will do.
 inline auto hint(const Library& l, ConvDesc d) {
   d.algorithm = dnnl::algorithm::convolution_direct;
-  d.w = tagged(d.filter, Tag::any);
+  d.w = tagged(d.filter, Tag::any, d.type);
   return forward(l, d, [](std::string_view) { return true; });
 }
 inline auto backward_data(const Library& l, const ConvDesc& d) {

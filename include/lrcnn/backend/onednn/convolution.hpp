@@ -2,21 +2,22 @@
 // One pass of a convolution over slabs of one shape, as a primitive of the library.
 #include <lrcnn/backend/onednn/winograd.hpp>
 namespace lrcnn::onednn {
+template <class T>
 class Convolution {
  public:
   /// Shapes:  x (or dx) and y (or dy) of the slab; their memory is not touched
   /// Pre:     `filter` is of the same pass and has a tag
   /// Post:    served() tells whether the library takes slabs like this one
   /// Errors:  BackendError naming layer and bytes if it does but needs more workspace than there is
-  Convolution(const Library& library, const Target& target, const Operands<float>& o, const View<const float>& x,
-              const View<const float>& y, std::shared_ptr<PackedFilter> filter)
-      : op_(o.op), filter_(std::move(filter)), channels_(o.node->out.c) {
-    ConvDesc d = conv_desc(*o.node, target, x.n, x.range(), y.range());
-    d.w = tagged(d.filter, *filter_->tag());
-    const auto found = choose(library, d, o, y.range());
+  Convolution(const Library& library, const Target& target, const Operands<T>& o, const View<const T>& x,
+              const View<const T>& y, std::shared_ptr<PackedFilter> filter)
+      : op_(o.op), filter_(std::move(filter)), channels_(o.node->out.c), images_(x.n) {
+    ConvDesc d = conv_desc(*o.node, target, op_, x.n, x.range(), y.range());
+    const MemoryDesc packed = d.w = tagged(d.filter, *filter_->tag(), filter_type(op_, target));
+    const auto found = choose(library, target, d, o, x.range(), y.range());
     if (!found) return;
     name_ = found->name, bytes_ = repacked_ + found->bytes();
-    if (repacked_ > 0) repack_ = Reorder(library, tagged(d.filter, *filter_->tag()), d.w);
+    if (repacked_ > 0) repack_ = Reorder(library, packed, d.w);
     const Index padded = channels_of(*o.node, target).out;
     if (o.node->layer.bias && (padded != channels_ || op_ == Op::backward_parameters))
       bias_.assign(static_cast<std::size_t>(padded), 0.f);
@@ -31,11 +32,11 @@ class Convolution {
   bool served() const { return !name_.empty(); }
   const std::string& name() const { return name_; }
   Index workspace_bytes() const { return bytes_; }
-  void run(const Library& library, const Operands<float>& o) {
-    const float* packed = o.packed;
+  void run(const Library& library, const Operands<T>& o) {
+    const void* packed = o.packed;
     if (repacked_ > 0) {
       repack_.run(library, o.packed, o.workspace);
-      packed = reinterpret_cast<const float*>(o.workspace);
+      packed = o.workspace;
     }
     const std::byte* scratch = o.workspace + repacked_;
     if (op_ == Op::forward) {
@@ -47,17 +48,20 @@ class Convolution {
       call_.bind_all({o.dx.data, packed, o.dy.data, scratch});
       call_.run(library);
     } else {
-      call_.bind_all({o.x.data, o.scratch, o.dy.data, scratch, bias_.data()});
-      call_.run(library);
-      filter_->unpack(library, o.scratch, o.d_parameters[0], o.accumulate);
-      if (bias_.empty()) return;
-      for (Index k = 0; k < channels_; ++k)
-        o.d_parameters[1][k] = (o.accumulate ? o.d_parameters[1][k] : 0.f) + bias_[static_cast<std::size_t>(k)];
+      for (Index i = 0; i < o.x.n; i += images_) {
+        const bool add = o.accumulate || i > 0;
+        call_.bind_all({o.x.data + i * o.x.stride_n, o.scratch, o.dy.data + i * o.dy.stride_n, scratch, bias_.data()});
+        call_.run(library);
+        filter_->unpack(library, o.scratch, o.d_parameters[0], add);
+        for (Index k = 0; !bias_.empty() && k < channels_; ++k)
+          o.d_parameters[1][k] = (add ? o.d_parameters[1][k] : 0.f) + bias_[static_cast<std::size_t>(k)];
+      }
     }
   }
 
  private:
   static std::optional<Offer> offer_winograd(const Library& library, Op op, ConvDesc d) {
+    if (d.type != Type::f32) return {};
     if (op == Op::backward_data && d.pad_begin[0] != d.pad_end[0]) {
       static const RowPadding padding = winograd_row_padding(library);
       if (padding == RowPadding::unusable) return {};
@@ -68,7 +72,8 @@ class Convolution {
   /// The implementation for this slab, with its filter's layout in d.w. Where a data gradient's filter is packed for
   /// Winograd and this slab's scratch does not fit, direct arithmetic takes a copy of the filter in its own layout,
   /// made in the workspace: smaller than any Winograd scratch, and little work beside a slab that is so large.
-  std::optional<Offer> choose(const Library& library, ConvDesc& d, const Operands<float>& o, Range rows) {
+  std::optional<Offer> choose(const Library& library, const Target& target, ConvDesc& d, const Operands<T>& o, Range in,
+                              Range rows) {
     Index needed = -1;
     for (const bool winograd : {true, false}) {
       if (winograd && o.arithmetic == Arithmetic::direct) continue;
@@ -76,7 +81,7 @@ class Convolution {
       auto found = winograd ? offer_winograd(library, o.op, d)
                             : offer(library, o.op, d, o.arithmetic == Arithmetic::direct);
       if (!found && !winograd && o.op != Op::backward_parameters && o.arithmetic != Arithmetic::direct) {
-        d.w = tagged(d.filter, Tag::any);
+        d.w = tagged(d.filter, Tag::any, d.type);
         if (!(found = offer(library, o.op, d))) continue;
         d.w = found->filter;
         repacked_ = round_up(static_cast<Index>(d.w.get_size()), 64);
@@ -87,6 +92,7 @@ class Convolution {
       if (o.arithmetic != Arithmetic::fastest) break;
     }
     if (needed < 0) return {};
+    if (auto fewer = choose_images(library, target, d, o, in, rows, needed)) return fewer;
     const bool winograd = d.algorithm == dnnl::algorithm::convolution_winograd;
     throw BackendError(error_text(
         "layer '" + std::string(o.node->layer.name.view()) + "', " + std::string(op_name(o.op)) + " of " +
@@ -96,9 +102,26 @@ class Convolution {
         "scratch memory of every layer lies in the plan's workspace",
         "raise the policy's Workspace<...> to " + std::to_string(needed) + " or more, or cut thinner slabs"));
   }
+  /// Filter gradients in bf16 transpose whole images in their scratch, each thread one. Where that does not fit, fewer
+  /// images at a time may, which have all threads at work on one; the least that is needed otherwise is in `needed`.
+  std::optional<Offer> choose_images(const Library& library, const Target& target, ConvDesc& d, const Operands<T>& o,
+                                     Range in, Range rows, Index& needed) {
+    if (d.type == Type::f32 || op_ != Op::backward_parameters) return {};
+    for (Index n = images_ - 1; n > 0; --n) {
+      if (o.x.n % n != 0) continue;
+      ConvDesc part = conv_desc(*o.node, target, op_, n, in, rows);
+      part.w = d.w;
+      const auto found = offer(library, op_, part);
+      if (!found) continue;
+      if (found->bytes() <= o.workspace_bytes) return images_ = n, d = part, found;
+      needed = std::min(needed, found->bytes());
+    }
+    return {};
+  }
   Op op_;
   std::shared_ptr<PackedFilter> filter_;
   Index channels_;
+  Index images_;         ///< at a time
   Call call_;
   Reorder repack_;
   Index repacked_ = 0;   ///< bytes at the start of the workspace that hold the filter in another layout

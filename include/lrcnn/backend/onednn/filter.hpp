@@ -51,17 +51,18 @@ namespace detail {
 /// The layout that an algorithm prefers for a layer's whole map, if we know its name and the plan has room for it.
 inline std::optional<Tag> preferred_filter(const Library& library, const Target& target, const Node& node, Op op,
                                            dnnl::algorithm algorithm) {
-  ConvDesc d = conv_desc(node, target, node.in.n, {0, node.in.h}, {0, node.out.h});
+  ConvDesc d = conv_desc(node, target, op, node.in.n, {0, node.in.h}, {0, node.out.h});
   d.algorithm = algorithm;
   const auto any = offer(library, op, d);
   if (!any) return {};
-  const Index room = target.packed_bytes(node);
+  const Type type = filter_type(op, target);
+  const Index room = op == Op::backward_parameters ? target.scratch_bytes(node) : target.packed_bytes(node);
   const auto fits = [&](const MemoryDesc& m) { return static_cast<Index>(m.get_size()) <= room; };
-  const auto tags = filter_tags(target.channel_block, d.filter.size() == 5);
+  const auto tags = filter_tags(target.channel_block, d.filter.size() == 5, type);
   for (const Tag tag : tags)
-    if (any->filter == tagged(d.filter, tag) && fits(any->filter)) return tag;
+    if (any->filter == tagged(d.filter, tag, type) && fits(any->filter)) return tag;
   for (const Tag tag : tags) {   // it prefers a layout that we do not know; it may take one that we do
-    d.w = tagged(d.filter, tag);
+    d.w = tagged(d.filter, tag, type);
     if (fits(d.w) && offer(library, op, d)) return tag;
   }
   return {};
@@ -70,7 +71,7 @@ inline std::optional<Tag> preferred_filter(const Library& library, const Target&
 inline Index least_winograd_bytes(const Library& library, const Target& target, const Node& node, Op op) {
   const Range out{0, 1}, in = in_rows(row_axis(node.layer.window), out, node.in.h);
   if (in.empty()) return -1;
-  ConvDesc d = conv_desc(node, target, 1, in, out);
+  ConvDesc d = conv_desc(node, target, op, 1, in, out);
   d.algorithm = dnnl::algorithm::convolution_winograd;
   const auto least = offer(library, op, d);
   return least ? least->bytes() : -1;
@@ -78,7 +79,7 @@ inline Index least_winograd_bytes(const Library& library, const Target& target, 
 }  // namespace detail
 /// The layout of a layer's packed filter, or of its filter's gradient, in one pass; nothing if our own loops run.
 /// The data gradient's layouts differ between the two kinds of arithmetic, the others' do not.
-/// Post:    depends on the arguments and the library alone; takes at most target.packed_bytes(node)
+/// Post:    depends on the arguments and the library alone; takes at most target.packed_bytes(node), or scratch_bytes(node)
 inline std::optional<Tag> choose_filter(const Library& library, const Target& target, const Node& node, Op op,
                                         Arithmetic arithmetic, Index workspace_bytes) {
   if (node.layer.kind != Kind::conv || !channels_of(node, target).served) return {};
@@ -110,7 +111,7 @@ class Reorder {
   Call call_;
   std::vector<std::byte> scratch_;
 };
-/// A filter's way between the canonical layout and the packed one of a pass.
+/// A filter's way between the canonical layout, of floats, and the packed one of a pass.
 class PackedFilter {
  public:
   PackedFilter(const Library& library, const Target& target, const Node& node, Op op, Arithmetic arithmetic,
@@ -119,7 +120,7 @@ class PackedFilter {
     if (!tag_) return;
     const Index groups = node.layer.groups;
     const Dims dims = filter_dims(groups, node.in.c, node.out.c, node.layer.window.kernel);
-    const MemoryDesc packed = tagged(dims, *tag_), canonical = tagged(dims, groups > 1 ? Tag::goihw : Tag::oihw);
+    const MemoryDesc packed = tagged(dims, *tag_, filter_type(op, target)), canonical = tagged(dims, groups > 1 ? Tag::goihw : Tag::oihw);
     if (op == Op::backward_parameters) {
       write_ = Reorder(library, packed, canonical);
       add_ = Reorder(library, packed, canonical, true);
@@ -129,9 +130,9 @@ class PackedFilter {
   }
   /// None: the layer is not the library's in this pass.
   const std::optional<Tag>& tag() const { return tag_; }
-  void pack(const Library& library, const float* canonical, float* packed) { pack_.run(library, canonical, packed); }
+  void pack(const Library& library, const float* canonical, void* packed) { pack_.run(library, canonical, packed); }
   /// Writes or adds a gradient.
-  void unpack(const Library& library, const float* packed, float* canonical, bool accumulate) {
+  void unpack(const Library& library, const void* packed, float* canonical, bool accumulate) {
     (accumulate ? add_ : write_).run(library, packed, canonical);
   }
 

@@ -3,19 +3,21 @@
 //
 // The library's blocked matrix product (brgemm) takes its scratch from the caller but wants dense matrices; its other
 // one allocates while it runs. Vectors whose stored length is rounded up to a block are therefore copied into the
-// workspace without their padding, and back; they are small beside the weights, which are never copied.
+// workspace without their padding, and back; they are small beside the weights, which are never copied. Vectors of two-byte
+// elements are widened there: weights are floats in any case, and reading them is what takes the time.
 #include <lrcnn/backend/host/parallel.hpp>
 #include <lrcnn/backend/onednn/convert.hpp>
 #include <algorithm>
 #include <string>
 namespace lrcnn::onednn {
 /// One pass of a linear layer over a number of images.
+template <class T>
 class Linear {
  public:
   /// Shapes:  forward             x [N,F] -> y [N,K];  backward_data dy [N,K] -> dx [N,F]
   ///          backward_parameters x, dy -> dw [K,F], db [K]
   /// Post:    served() tells whether the library takes it and its scratch fits into the workspace
-  Linear(const Library& library, const Operands<float>& o) : op_(o.op) {
+  Linear(const Library& library, const Operands<T>& o) : op_(o.op) {
     const Index in = o.node->in.c, out = o.node->out.c, n = op_ == Op::forward ? o.y.n : o.dy.n;
     const bool forward = op_ == Op::forward, data = op_ == Op::backward_data;
     stage(left_, n, forward ? in : out, forward ? o.x.stride_n : o.dy.stride_n);
@@ -42,7 +44,7 @@ class Linear {
   bool served() const { return !name_.empty(); }
   const std::string& name() const { return name_; }
   Index workspace_bytes() const { return bytes_; }
-  void run(const Library& library, const Operands<float>& o, int threads) {
+  void run(const Library& library, const Operands<T>& o, int threads) {
     const std::byte* scratch = o.workspace + staged_;
     if (op_ == Op::forward) {
       call_.bind_all({gather(left_, o, o.x.data, threads), o.parameters[0], place(right_, o, o.y.data), scratch,
@@ -68,15 +70,14 @@ class Linear {
   };
   void stage(Vectors& v, Index n, Index features, Index stride) {
     v = {n, features, stride, -1};
-    if (stride == features || n == 1) return;
+    if (std::is_same_v<T, float> && (stride == features || n == 1)) return;
     v.offset = staged_;
     staged_ += round_up(n * features * Index(sizeof(float)), 64);
   }
-  template <class T>
-  static T* place(const Vectors& v, const Operands<float>& o, T* stored) {
-    return v.offset < 0 ? stored : reinterpret_cast<T*>(o.workspace + v.offset);
+  static void* place(const Vectors& v, const Operands<T>& o, T* stored) {
+    return v.offset < 0 ? static_cast<void*>(stored) : o.workspace + v.offset;
   }
-  static const float* gather(const Vectors& v, const Operands<float>& o, const float* stored, int threads) {
+  static const void* gather(const Vectors& v, const Operands<T>& o, const T* stored, int threads) {
     if (v.offset < 0) return stored;
     float* dense = reinterpret_cast<float*>(o.workspace + v.offset);
     host::parallel_for(v.n, host::useful_threads(v.n * v.features, threads), [&](Index i) {
@@ -84,14 +85,16 @@ class Linear {
     });
     return dense;
   }
-  static void scatter(const Vectors& v, const Operands<float>& o, float* stored, int threads) {
-    const float* dense = place(v, o, stored);
+  static void scatter(const Vectors& v, const Operands<T>& o, T* stored, int threads) {
+    const float* dense = reinterpret_cast<const float*>(o.workspace + v.offset);
     host::parallel_for(v.n, host::useful_threads(v.n * v.features, threads), [&](Index i) {
-      if (dense != stored) std::copy_n(dense + i * v.features, v.features, stored + i * v.stride);
-      std::fill(stored + i * v.stride + v.features, stored + (i + 1) * v.stride, 0.f);
+      T* to = stored + i * v.stride;
+      if (v.offset >= 0)
+        std::transform(dense + i * v.features, dense + (i + 1) * v.features, to, [](float e) { return static_cast<T>(e); });
+      std::fill(to + v.features, to + v.stride, T(0));
     });
   }
-  static void add_bias(const Operands<float>& o) {
+  static void add_bias(const Operands<T>& o) {
     float* d = o.d_parameters[1];
     if (!o.accumulate) std::fill_n(d, o.dy.c, 0.f);
     for (Index i = 0; i < o.dy.n; ++i)
