@@ -179,7 +179,7 @@ class BasicCudnn {
     const Index image = y.rows * y.stride_row();   // elements
     auto* rows = staging<float>(y.n * image);
     source.read(first_image, dense_view(rows, y.n, y.c, y.range(), y.w, y.block));
-    auto* sent = stored(rows, y.n * image);
+    const std::byte* sent = stored(rows, y.n * image);
     constexpr Index size = sizeof(element);
     cudnn::check(library_->send(y.data, y.stride_n * size, sent, image * size, image * size, y.n), "copying a batch's rows to the device");
   }
@@ -280,15 +280,17 @@ class BasicCudnn {
     cudnn::check(library_->staging(memory, count * Index{sizeof(E)}), "taking pinned memory for a batch's rows");
     return static_cast<E*>(memory);
   }
-  /// Rows as they are stored: those given, or rounded in another piece of pinned memory.
-  element* stored(float* rows, Index count) const {
-    if constexpr (std::is_same_v<element, float>) {
-      return rows;
-    } else {
-      auto* rounded = staging<element>(count);
-      for (Index e = 0; e < count; ++e) rounded[e] = static_cast<element>(rows[e]);
-      return rounded;
-    }
+  /// Rows as they are stored: those given, or rounded in the same memory.
+  static std::byte* stored(float* rows, Index count) {
+    auto* bytes = reinterpret_cast<std::byte*>(rows);
+    if constexpr (!std::is_same_v<element, float>)
+      for (Index e = 0; e < count; ++e) {
+        float value;
+        std::memcpy(&value, bytes + e * Index{sizeof(float)}, sizeof(float));
+        const auto rounded = static_cast<element>(value);
+        std::memcpy(bytes + e * Index{sizeof(element)}, &rounded, sizeof(element));
+      }
+    return bytes;
   }
   /// The weights that a step works on. A linear layer's in 32 bits lie as a 1x1 convolution wants them.
   static void* weights(const Operands<element>& o) {
