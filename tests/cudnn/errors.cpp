@@ -3,6 +3,7 @@
 #include "cudnn/host_library.hpp"
 #include "exec/user_layers.hpp"
 #include "support/run_network.hpp"
+#include "support/error_of.hpp"
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
 using namespace lrcnn;
@@ -20,15 +21,6 @@ struct Noise {
   }
   MemorySource<float> source() const { return {pixels.data(), input}; }
 };
-template <class F>
-std::string text_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 /// A loss that the backend does not know: cross entropy, three times.
 struct Scaled {
@@ -54,10 +46,10 @@ TEST_CASE("each call that fails ends the step with an error that says what faile
       const std::vector<float> before = trainer.read_parameters();
       library->fail_at = library->calls + k;
       library->failure = "CUDA_ERROR_ASSUMED: the device has gone";
-      const std::string text = text_of([&] { trainer.step(batch.source(), batch.labels); });
+      const std::string text = error_of([&] { trainer.step(batch.source(), batch.labels); });
       if (library->calls <= library->fail_at) break;   // no call was the k-th: all have had their turn
       INFO("call ", k, ": ", text);
-      if (text.empty()) {   // what could not be recorded was done step by step
+      if (text == "no error") {   // what could not be recorded was done step by step
         CHECK(contains(trainer.backend().recording_problem(), "CUDA_ERROR_ASSUMED: the device has gone"));
         ++recovered;
       } else {
@@ -82,7 +74,7 @@ TEST_CASE("an error within a recorded part of the step says so") {
   BasicTrainer<Cudnn> trainer(Net::layers, Policy<Column, Workspace<1_MiB>>::value, input, Sgd{}, {}, {}, Cudnn(library));
   for (int i = 0; i < 2; ++i) trainer.step(batch.source(), batch.labels);
   library->fail_at = library->calls + 5;   // wait, labels (2 calls), a batch's rows (2 calls)
-  CHECK(text_of([&] { trainer.step(batch.source(), batch.labels); }) ==
+  CHECK(error_of([&] { trainer.step(batch.source(), batch.labels); }) ==
         "lrcnn: a recorded part of the step failed: the test says no; the device answers every call in order; look at the message; "
         "parameters read before this step are still good");
 }
@@ -96,14 +88,14 @@ TEST_CASE("a step that failed leaves nothing in the next one's loss") {
   const Index begun = library->calls;
   CHECK(one.gradients_of(batch.source(), batch.labels).mean() == want);
   library->fail_at = 2 * library->calls - begun - 2;   // behind the loss
-  CHECK(text_of([&] { one.gradients_of(batch.source(), batch.labels); }) != "");
+  CHECK(error_of([&] { one.gradients_of(batch.source(), batch.labels); }) != "no error");
   CHECK(one.gradients_of(batch.source(), batch.labels).mean() == want);
 }
 TEST_CASE("a plan that the device has no memory for is refused before the first step, with the figures") {
   const auto library = std::make_shared<HostLibrary<>>();
   const Index parameters = 2 * 4 * parameter_count(make_table(Net::layers, {64, 1, 28, 28}));   // and their gradients
   library->capacity = parameters + 3'900'000;
-  const std::string text = text_of([&] {
+  const std::string text = error_of([&] {
     BasicTrainer<Cudnn>(Net::layers, Rows::value, {64, 1, 28, 28}, Sgd{}, {}, {}, Cudnn(library));
   });
   CHECK(contains(text, "lrcnn: the plan of Policy<Share<4>, CheckpointAtPools, RecomputeAll, DirectConv, Workspace<1048576>> on input "
@@ -115,7 +107,7 @@ TEST_CASE("a plan that the device has no memory for is refused before the first 
   CHECK(contains(policy, " needs "));
   CHECK(contains(policy, "CheckpointAtPools, RecomputeAll"));
   library->capacity = parameters + 1'000'000;
-  CHECK(text_of([&] { BasicTrainer<Cudnn>(Net::layers, Rows::value, {64, 1, 28, 28}, Sgd{}, {}, {}, Cudnn(library)); })
+  CHECK(error_of([&] { BasicTrainer<Cudnn>(Net::layers, Rows::value, {64, 1, 28, 28}, Sgd{}, {}, {}, Cudnn(library)); })
             .ends_with("no number of slabs alone makes it fit"));
   CHECK(library->used == 0);
 }
@@ -124,7 +116,7 @@ TEST_CASE("a convolution without an engine is an error that names layer, slab, p
   const auto trainer = [&](const PolicySpec& policy) {
     BasicTrainer<CudnnTf32>(Net::layers, policy, input, Sgd{}, {}, {}, CudnnTf32(library));
   };
-  const std::string text = text_of([&] { trainer(Policy<Overlap<2>, Workspace<0>>::value); });
+  const std::string text = error_of([&] { trainer(Policy<Overlap<2>, Workspace<0>>::value); });
   CHECK(contains(text, "lrcnn: layer 'conv1' (conv to 16 channels, kernel 5x5"));
   CHECK(contains(text, "), rows 0.."));
   CHECK(contains(text, ", forward in Tf32: no engine within 0 bytes of workspace (needs 16 bytes of workspace); every convolution of a plan "
@@ -135,7 +127,7 @@ TEST_CASE("a workspace too small for the sums of a bias gradient is refused befo
   const auto library = std::make_shared<HostLibrary<>>();
   const std::vector<Layer> layers{{.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 64, .bias = true},
                                   {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 3}};
-  const std::string text = text_of([&] {
+  const std::string text = error_of([&] {
     BasicTrainer<Cudnn>(layers, Policy<Workspace<256>>::value, {2, 3, 64, 64}, Sgd{}, {}, {}, Cudnn(library));
   });
   CHECK(contains(text, "lrcnn: layer 'conv1' (conv to 64 channels, kernel 3x3"));
@@ -146,7 +138,7 @@ TEST_CASE("a workspace too small for the sums of a bias gradient is refused befo
 TEST_CASE("a layer of the program's own is refused by name") {
   const std::vector<Layer> layers{Tanh::layer(), {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 3}};
   const auto library = std::make_shared<HostLibrary<>>();
-  const std::string text = text_of([&] { BasicTrainer<Cudnn>(layers, PolicySpec{}, {1, 2, 4, 4}, Sgd{}, {}, {}, Cudnn(library)); });
+  const std::string text = error_of([&] { BasicTrainer<Cudnn>(layers, PolicySpec{}, {1, 2, 4, 4}, Sgd{}, {}, {}, Cudnn(library)); });
   CHECK(contains(text, "is a layer of the program's own, and has no function for a GPU; its functions work on the host's memory; train it "
                        "on a CPU backend"));
 }
@@ -156,7 +148,7 @@ TEST_CASE("a loss that is not finite names the layer, and nothing is updated") {
   BasicTrainer<Cudnn> trainer(Net::layers, Rows::value, input, AdamW{}, {}, {}, Cudnn(library));
   const auto before = trainer.read_parameters();
   batch.pixels[1000] = INFINITY;
-  const std::string text = text_of([&] { trainer.step(batch.source(), batch.labels); });
+  const std::string text = error_of([&] { trainer.step(batch.source(), batch.labels); });
   CHECK(contains(text, "lrcnn: in step 1 the loss is not a number; the first values that are not finite come from the input, images 0..3, rows"));
   CHECK(trainer.read_parameters() == before);
 }
@@ -172,7 +164,7 @@ TEST_CASE("a batch that is on the device already gives the same step, and the ho
   CHECK(trainer.gradients_of(source, batch.labels) == want);
   CHECK(trainer.read_gradients() == gradients);
   BasicTrainer<Reference<float>> host(Net::layers, PolicySpec{}, input, Sgd{});
-  CHECK(text_of([&] { host.step(source, batch.labels); }) ==
+  CHECK(error_of([&] { host.step(source, batch.labels); }) ==
         "lrcnn: a batch in the memory of a device is given to a backend on the host; only the backend of that device reads it; use "
         "MemorySource, or Cudnn");
 }
@@ -204,7 +196,7 @@ TEST_CASE("the policy's precision chooses the backend's type, and a backend that
   static_assert(peak_bytes<Net, Policy<Share<2>, Fp16, Workspace<0>>, Cudnn>({64, 1, 28, 28}) * 3 <
                 peak_bytes<Net, Policy<Share<2>, Fp32, Workspace<0>>, Cudnn>({64, 1, 28, 28}) * 2);
   const auto library = std::make_shared<HostLibrary<>>();
-  CHECK(text_of([&] { BasicTrainer<Cudnn>(Net::layers, Policy<Bf16>::value, input, Sgd{}, {}, {}, Cudnn(library)); }) ==
+  CHECK(error_of([&] { BasicTrainer<Cudnn>(Net::layers, Policy<Bf16>::value, input, Sgd{}, {}, {}, Cudnn(library)); }) ==
         "lrcnn: the policy asks for Bf16, and backend 'cudnn' works in Fp32; the type of the backend says its precision; use Trainer, which "
         "chooses the type, or leave the part out");
 }

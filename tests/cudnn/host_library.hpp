@@ -234,6 +234,13 @@ class HostLibrary final : public cudnn::Library<T> {
     result = all != 0;
     return {};
   }
+  Status sum_of_squares(const float* elements, Index count, double& result) override {
+    if (const Status s = wait(); !s.good()) return s;
+    std::vector<double> sums(static_cast<std::size_t>(loops::squares_bytes) / sizeof(double));
+    loops::sum_of_squares(thrust::cpp::par, on_device(elements, count), count, sums.data());
+    result = sums[0];
+    return {};
+  }
   Status update(const SgdUpdate<float>& f, float* w, const float* g, Index count) override {
     return later([=, this] { update_all(f, on_device(w, count), g, nullptr, nullptr, count); });
   }

@@ -2,6 +2,7 @@
 // that are on the device already. On the pretended device.
 #include "cudnn/host_library.hpp"
 #include "support/run_network.hpp"
+#include "support/error_of.hpp"
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
 using namespace lrcnn;
@@ -23,15 +24,6 @@ struct Noise {
 using Library = HostLibrary<>;
 BasicTrainer<Cudnn> trainer_on(const std::shared_ptr<Library>& library, const PolicySpec& policy = Rows::value) {
   return {Net::layers, policy, input, AdamW{.lr = 0.003}, {.seed = 3}, {}, Cudnn(library)};
-}
-template <class F>
-std::string text_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
 }
 }  // namespace
 TEST_CASE("steps that repeat are recorded the second time and started again after that, with the same bits") {
@@ -123,7 +115,7 @@ TEST_CASE("from a step on whose loss is not finite nothing is updated, although 
     if (i == 2) batch.pixels[1000] = INFINITY;
     ahead.start_step(batch.source(), batch.classes);
   }
-  CHECK(text_of([&] { ahead.wait(); }) ==
+  CHECK(error_of([&] { ahead.wait(); }) ==
         "lrcnn: in step 3 the loss is not finite; nobody waited for this step, so its batch is gone; it and the 2 after it have not "
         "changed the parameters; use step() to learn which layer it comes from, lower the learning rate, or normalise the input");
   CHECK(ahead.read_parameters() == good.read_parameters());
@@ -157,7 +149,7 @@ TEST_CASE("an error in the middle of fit() leaves the trainer where its paramete
   const Loader<float> loader(data, {.batch = 4, .seed = 5});
   const auto library = std::make_shared<Library>();
   BasicTrainer<Cudnn> trainer(Net::layers, Rows::value, loader.input(), Sgd{.lr = 1e30}, {.seed = 3}, {}, Cudnn(library));
-  CHECK(text_of([&] { trainer.fit(loader, nullptr, {.epochs = 1}); }).starts_with("lrcnn: in step "));
+  CHECK(error_of([&] { trainer.fit(loader, nullptr, {.epochs = 1}); }).starts_with("lrcnn: in step "));
   CHECK(trainer.steps_done() == trainer.state().batch);
   CHECK(trainer.state().updates == trainer.state().batch);
   CHECK(trainer.state().batch > 0);
@@ -175,14 +167,44 @@ TEST_CASE("labels may be on the device, and are looked at there") {
   const std::vector<std::int32_t> strange{0, 10, -1, 3};
   trainer.backend().write(there.data(), std::span<const std::int32_t>(strange));
   const auto before = trainer.read_parameters();
-  CHECK(text_of([&] { trainer.step(batch.source(), labels); }) ==
+  CHECK(error_of([&] { trainer.step(batch.source(), labels); }) ==
         "lrcnn: 2 labels on the device are outside the network's classes; labels are 0 .. classes - 1; parameters were not changed by these "
         "steps; correct the labels, or widen the last layer");
   CHECK(trainer.read_parameters() == before);
   CHECK(trainer.gradients_of(batch.source(), batch.classes) == want);
-  CHECK(text_of([&] { trainer.gradients_of(batch.source(), Labels::on_device(there.data(), 3)); }).starts_with("lrcnn: 3 labels are given for 4 images"));
+  CHECK(error_of([&] { trainer.gradients_of(batch.source(), Labels::on_device(there.data(), 3)); }).starts_with("lrcnn: 3 labels are given for 4 images"));
   BasicTrainer<Reference<float>> host(Net::layers, PolicySpec{}, input, Sgd{});
-  CHECK(text_of([&] { host.step(batch.source(), labels); }) ==
+  CHECK(error_of([&] { host.step(batch.source(), labels); }) ==
         "lrcnn: labels in the memory of a device are given to a backend on the host; only the backend of that device reads them; give "
         "labels that the host can read, or use Cudnn");
+}
+TEST_CASE("accumulated batches, clipping and frozen parameters on the device are those of the host") {
+  const Noise one(1), two(2);
+  const TrainerOptions options{.seed = 3, .clip = {.norm = 0.5}, .rules = {{.pattern = "conv1.*", .frozen = true}, {.pattern = "*.bias", .lr_scale = 2}}};
+  BasicTrainer<Cudnn> device(Net::layers, Rows::value, input, AdamW{.lr = 0.003}, options, {}, Cudnn(std::make_shared<Library>()));
+  BasicTrainer<Reference<float>> host(Net::layers, PolicySpec{}, input, AdamW{.lr = 0.003}, options);
+  const auto before = device.read_parameters();
+  for (int i = 0; i < 4; ++i) {
+    for (const Noise* batch : {&one, &two}) device.accumulate(batch->source(), batch->classes), host.accumulate(batch->source(), batch->classes);
+    const StepReport a = device.update(), b = host.update();
+    CHECK(a.images == 8);
+    CHECK(std::abs(a.loss - b.loss) <= 1e-4 * b.loss);
+    CHECK(a.gradient_norm == doctest::Approx(b.gradient_norm).epsilon(1e-3));
+    CHECK(a.gradient_norm > 0.5);
+  }
+  const auto after = device.read_parameters();
+  const Parameter& frozen = *find_parameter(device.layout(), "conv1.weight");
+  Noise broken(3);
+  broken.pixels[50] = INFINITY;
+  const auto sound = device.read_parameters();
+  const Index steps = device.steps_done();
+  device.accumulate(one.source(), one.classes), device.accumulate(broken.source(), broken.classes);
+  CHECK(error_of([&] { device.update(); }).starts_with("lrcnn: in step 5 the loss is not finite"));
+  device.accumulate(broken.source(), broken.classes);
+  CHECK(error_of([&] { device.evaluate(one.source(), one.classes); }).starts_with("lrcnn: in step 5 the loss is not finite"));
+  CHECK(error_of([&] { device.update(); }).starts_with("lrcnn: an update without gradients"));
+  CHECK(device.read_parameters() == sound);
+  CHECK((device.steps_done() == steps && device.state().updates == steps));
+  CHECK(std::equal(before.begin() + frozen.offset, before.begin() + frozen.elements().end, after.begin() + frozen.offset));
+  CHECK(after != before);
 }

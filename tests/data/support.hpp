@@ -1,5 +1,6 @@
 #pragma once
 // What the tests of data share: a folder that goes away, files to fill it with, the text of an error.
+#include "support/error_of.hpp"
 #include <lrcnn/core/error.hpp>
 #include <cstdint>
 #include <cstdlib>
@@ -89,14 +90,8 @@ inline Bytes cifar(const Bytes& labels) {
   }
   return bytes;
 }
-/// The text of the E that a call throws; other exceptions pass.
-template <class E = DataError, class Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no error";
+template <class E = DataError, class F>
+std::string error_of(F f) {
+  return testing::error_of<E>(f);
 }
 }  // namespace lrcnn::test

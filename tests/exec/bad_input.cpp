@@ -1,6 +1,7 @@
 // What cannot work is refused with a text that says who, where and what to change, and leaves everything as it was.
 #include "exec/coverage.hpp"
 #include "support/run_network.hpp"
+#include "support/error_of.hpp"
 #include <lrcnn/layer/activation.hpp>
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/pool.hpp>
@@ -21,15 +22,6 @@ struct Batch {
   Problem<T> problem{Net::layers, input, 4};
   MemorySource<T> source{problem.images.data(), input};
 };
-template <class F>
-std::string text_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 /// A batch that is never read.
 struct Promise final : RowSource<double> {
   Shape extents;
@@ -57,7 +49,7 @@ TEST_CASE("bad input: labels") {
   Trainer<Net, Rows, Reference<double>> trainer(input, Sgd{.lr = 0.1, .momentum = 0.9});
   const auto before = state_of(trainer);
   const auto step = [&](std::vector<std::int32_t> labels) {
-    return text_of([&] { trainer.step(batch.source, labels); });
+    return error_of([&] { trainer.step(batch.source, labels); });
   };
   CHECK(step({0, 3}) ==
         "lrcnn: label 3 of image 1 is outside the network's 3 classes; labels are 0 .. classes - 1; correct the "
@@ -89,7 +81,7 @@ TEST_CASE("bad input: shapes that a trainer cannot take") {
   Trainer<Net, Rows, Reference<double>> trainer(input, Sgd{});
   const auto before = state_of(trainer);
   const auto step = [&](const Shape& s) {
-    return text_of([&] { trainer.step(Promise(s), std::vector<std::int32_t>(static_cast<std::size_t>(s.n), 0)); });
+    return error_of([&] { trainer.step(Promise(s), std::vector<std::int32_t>(static_cast<std::size_t>(s.n), 0)); });
   };
   CHECK(step({0, 1, 8, 6}) ==
         "lrcnn: layer 1 (conv to 3 channels, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1) on input 0x1x8x6: an "
@@ -112,7 +104,7 @@ TEST_CASE("bad input: values that are not finite are traced to where they began,
   const auto law = [](auto policy) {
     Trainer<Net, decltype(policy), Reference<double>> trainer(input, Sgd{.lr = 0.1, .momentum = 0.9});
     Batch batch;
-    const auto text = [&] { return text_of([&] { trainer.step(batch.source, batch.problem.labels); }); };
+    const auto text = [&] { return error_of([&] { trainer.step(batch.source, batch.problem.labels); }); };
     CHECK(text() == "no error");
     const std::string end =
         "; parameters were not changed by this step; lower the learning rate, normalise the input, or go back to an "
@@ -154,14 +146,14 @@ TEST_CASE("bad input: an overflow in float is reported with the layer in which i
   const Batch<float> batch;
   Trainer<Net, Rows, Reference<float>> trainer(input, Sgd{});
   for (float& p : elements_of(*find_parameter(trainer.layout(), "conv2.weight"), trainer.parameters())) p = 3e38f;
-  const std::string text = text_of([&] { trainer.step(batch.source, batch.problem.labels); });
+  const std::string text = error_of([&] { trainer.step(batch.source, batch.problem.labels); });
   CHECK(text.find("first values that are not finite come from layer 'conv2'") != std::string::npos);
   CHECK(trainer.steps_done() == 0);
 }
 TEST_CASE("bad input: a loss of the user's that is not finite") {
   Batch batch;
   Trainer<Net, Plain, Reference<double>, Broken> trainer(input, Sgd{});
-  CHECK(text_of([&] { trainer.step(batch.source, batch.problem.labels); })
+  CHECK(error_of([&] { trainer.step(batch.source, batch.problem.labels); })
             .starts_with("lrcnn: in step 1 the loss is infinite; the first values that are not finite come from the "
                          "loss itself; "));
 }
@@ -174,7 +166,7 @@ TEST_CASE("bad input: an arena for which there is no memory is refused with the 
   CHECK(Arena(1'500'000, "it", 1'500'000).bytes() == 1'500'000);
   CHECK(Arena(0, "nothing", 0).data() == nullptr);
   CHECK(available_memory() > 0);
-  const std::string text = text_of([] {
+  const std::string text = error_of([] {
     Trainer<Net, Rows, Reference<double>> trainer({1, 1, 3'000'000, 1'000'000}, Sgd{});
   });
   CHECK(text.starts_with(
@@ -203,7 +195,7 @@ TEST_CASE("bad input: the process's own limit counts, as a child under such a li
     const rlimit limit{pages * 4096 + 64'000'000, pages * 4096 + 64'000'000};
     std::string text = "no limit";
     if (setrlimit(RLIMIT_AS, &limit) == 0)
-      text = text_of([] { Trainer<Net, Plain, Reference<double>> trainer({1, 1, 2000, 2000}, Sgd{}); });
+      text = error_of([] { Trainer<Net, Plain, Reference<double>> trainer({1, 1, 2000, 2000}, Sgd{}); });
     static_cast<void>(!write(ends[1], text.data(), text.size()));
     _exit(0);
   }
@@ -220,11 +212,11 @@ TEST_CASE("bad input: the process's own limit counts, as a child under such a li
 }
 #endif
 TEST_CASE("bad input: more slabs than rows; the count that the error names can be had, and no higher one") {
-  CHECK(text_of([] { Trainer<Net, Policy<Overlap<9>>, Reference<double>> trainer(input, Sgd{}); }) ==
+  CHECK(error_of([] { Trainer<Net, Policy<Overlap<9>>, Reference<double>> trainer(input, Sgd{}); }) ==
         "lrcnn: no stage can be cut into 9 slabs by Overlap<9> on input 2x1x8x6; every slab owns a row of every "
         "layer's output; the largest feasible count is 8, in stage conv1..global_avg_pool1; ask for at most 8, or "
         "for fewer layers in a stage by more checkpoints");
-  CHECK(text_of([] {
+  CHECK(error_of([] {
           Trainer<Net, Policy<Stages<Share<2>, Share<40>>, CheckpointAt<"relu1">>, Reference<double>> trainer(input,
                                                                                                               Sgd{});
         }) ==
@@ -239,20 +231,20 @@ TEST_CASE("bad input: more slabs than rows; the count that the error names can b
     policy.partitions[0] = {dice.pick({Cut::overlap, Cut::share}), 1000, 1000, 0};
     INFO("seed ", seed, " ", to_string(policy));
     const Table table = make_table(net.layers, net.input);
-    const std::string text = text_of([&] { make_plan(table, policy); });
+    const std::string text = error_of([&] { make_plan(table, policy); });
     const std::string before = "the largest feasible count is ";
     REQUIRE(text.find(before) != std::string::npos);
     const Index most = std::stoll(text.substr(text.find(before) + before.size()));
     policy.partitions[0].forward = policy.partitions[0].backward = most;
-    CHECK(text_of([&] { make_plan(table, policy); }) == "no error");
+    CHECK(error_of([&] { make_plan(table, policy); }) == "no error");
     policy.partitions[0].forward = policy.partitions[0].backward = most + 1;
-    CHECK(text_of([&] { make_plan(table, policy); }) != "no error");
+    CHECK(error_of([&] { make_plan(table, policy); }) != "no error");
     named += most > 1;
   }
   CHECK(named > 100);
 }
 TEST_CASE("bad input: a checkpoint at a layer that is not there") {
-  CHECK(text_of([] { Trainer<Net, Policy<CheckpointAt<"conv9">>, Reference<double>> trainer(input, Sgd{}); }) ==
+  CHECK(error_of([] { Trainer<Net, Policy<CheckpointAt<"conv9">>, Reference<double>> trainer(input, Sgd{}); }) ==
         "lrcnn: checkpoint at layer 'conv9', which the network does not have; CheckpointAt<...> names layers of the "
         "network; use a name that the network's table shows, such as 'conv1'");
 }

@@ -25,7 +25,7 @@ void instantiate(cudaStream_t stream) {
   loops::softmax_cross_entropy(exec, View<const T>(y), nullptr, y, 1.0, nullptr, nullptr);
   loops::all_finite(exec, y, flag);
   loops::all_finite(exec, numbers, 0, flag);
-  Optimizer(Sgd{}).visit_update<A>({}, true, [&](const auto& update) {
+  Optimizer(Sgd{}).visit_update<A>({}, {}, [&](const auto& update) {
     loops::update_elements(exec, update, numbers, numbers, numbers, numbers, 0, flag);
   });
 }

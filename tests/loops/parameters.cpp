@@ -118,7 +118,7 @@ TEST_CASE_TEMPLATE("updates give the host's bits, and leave everything alone whe
       auto v = numbers<A>(count, 4);
       for (A& e : v) e = std::abs(e);
       auto host_w = w, host_m = m, host_v = v, our_w = w, our_m = m, our_v = v;
-      optimizer.visit_update<A>({.number = 3, .gradient_scale = 0.5}, true, [&](const auto& update) {
+      optimizer.visit_update<A>({.number = 3, .gradient_scale = 0.5}, {}, [&](const auto& update) {
         if (allowed != 0)
           host::update_elements(update, host_w.data(), g.data(), host_m.data(), host_v.data(), count, 1);
         loops::update_elements(on_host, update, our_w.data(), g.data(), our_m.data(), our_v.data(), count,

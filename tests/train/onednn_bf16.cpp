@@ -1,10 +1,12 @@
 // Training in bf16 on the CPU: the policy's part chooses it, the curve is that of fp32, half the bytes, and files go on.
+#include "support/error_of.hpp"
 #include <lrcnn/backend/onednn.hpp>
 #include <lrcnn/core/rng.hpp>
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
 #include <cmath>
 using namespace lrcnn;
+using lrcnn::testing::error_of;
 namespace {
 using Net = Sequential<Conv<16>, ReLU, Conv<16>, ReLU, MaxPool<>, Conv<32>, ReLU, Conv<32>, ReLU, GlobalAvgPool, Linear<10>>;
 using Rows = Policy<Share<4>, CheckpointAtPools, RecomputeAll, Workspace<1_MiB>>;
@@ -27,14 +29,6 @@ struct Stripes {
   }
   MemorySource<float> source() const { return {pixels.data(), input}; }
 };
-std::string text_of(auto f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
 }  // namespace
 TEST_CASE("the policy's precision chooses oneDNN's type, which halves the bytes of maps and of their gradients") {
   static_assert(std::is_same_v<Trainer<Net, Half, Onednn>::BackendType, OnednnBf16>);
@@ -49,7 +43,7 @@ TEST_CASE("the policy's precision chooses oneDNN's type, which halves the bytes 
   constexpr Index single = peak_bytes<Vgg16<>, Bare, Onednn>(large), half = peak_bytes<Vgg16<>, BareHalf, Onednn>(large);
   static_assert(half * 2 >= single && half * 20 <= single * 11);   // masks, pool indices and a filter's gradient are not halved
   MESSAGE("VGG-16 at 224, batch 8: ", single, " bytes in fp32, ", half, " in bf16");
-  CHECK(text_of([&] { BasicTrainer<Onednn>(Net::layers, Half::value, input, Sgd{}); }) ==
+  CHECK(error_of([&] { BasicTrainer<Onednn>(Net::layers, Half::value, input, Sgd{}); }) ==
         "lrcnn: the policy asks for Bf16, and backend 'onednn' works in Fp32; the type of the backend says its precision; use Trainer, which "
         "chooses the type, or leave the part out");
 }

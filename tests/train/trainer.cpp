@@ -1,4 +1,5 @@
 // The trainer on the reference backend: steps, epochs, files, errors.
+#include "support/error_of.hpp"
 #include <lrcnn/backend/reference.hpp>
 #include <lrcnn/data/loader.hpp>
 #include <lrcnn/data/shapes.hpp>
@@ -13,6 +14,7 @@
 #include <sstream>
 #include <stdlib.h>
 using namespace lrcnn;
+using lrcnn::testing::error_of;
 namespace {
 using Net = Sequential<Conv<6>, ReLU, MaxPool<>, Conv<8, Window{.kernel = {3, 2}, .pad = 1}>, ReLU, GlobalAvgPool,
                        Linear<10>>;
@@ -59,15 +61,6 @@ std::vector<std::byte> state_of(const BasicTrainer<B>& trainer) {
 template <class B>
 std::vector<typename B::element> copy_of(BasicTrainer<B>& trainer) {
   return {trainer.parameters().begin(), trainer.parameters().end()};
-}
-template <class E = Error, class Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "no error";
 }
 std::size_t count_of(const std::string& text, std::string_view what) {
   std::size_t count = 0;

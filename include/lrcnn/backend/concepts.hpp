@@ -71,6 +71,7 @@ concept Backend = requires(B backend, const Operands<typename B::element>& opera
   { backend.finite(view) } -> std::convertible_to<bool>;
   backend.start(labels);
   backend.finish(result);
+  { backend.sum_of_squares(elements, count) } -> std::convertible_to<double>;
   backend.cancel();   // after an error within a run
   { B::on_host } -> std::convertible_to<bool>;
   { B::target } -> std::convertible_to<Target>;

@@ -229,6 +229,12 @@ class BasicCudnn {
     running_ = false, broken_ = true;
     static_cast<void>(library_->select(0));
   }
+  /// Of parameter gradients, in an order that is always the same. Waits.
+  double sum_of_squares(const float* elements, Index count) const {
+    double result = 0;
+    cudnn::check(library_->sum_of_squares(elements, count, result), "the norm of gradients");
+    return result;
+  }
   template <class Update>
   void update(const Update& functor, float* w, const float* g, float* s0, float* s1, Index count) {
     cudnn::Status status;

@@ -5,23 +5,35 @@
 // host and on a device; a backend brings the loop. train/optimizer.hpp makes them from an optimizer's settings.
 #include <lrcnn/core/host_device.hpp>
 #include <lrcnn/core/types.hpp>
+#include <array>
 #include <cmath>
 namespace lrcnn {
+/// A gradient as updates use it: multiplied by `scale`, then cut off at +-limit (infinite: not at all). NaN stays NaN.
+template <class T>
+struct GradientRule {
+  T scale, limit;
+  LRCNN_HOST_DEVICE T operator()(T g) const {
+    g = scale * g;
+    return g > limit ? limit : g < -limit ? -limit : g;
+  }
+};
 /// One element without momentum.
 template <class T>
 struct SgdUpdate {
   static constexpr int states = 0;
-  T lr, weight_decay, gradient_scale;
-  LRCNN_HOST_DEVICE void operator()(T& w, T g) const { w -= lr * (gradient_scale * g + weight_decay * w); }
+  T lr, weight_decay;
+  GradientRule<T> gradient;
+  LRCNN_HOST_DEVICE void operator()(T& w, T g) const { w -= lr * (gradient(g) + weight_decay * w); }
 };
 /// One element with momentum v.
 template <class T>
 struct MomentumUpdate {
   static constexpr int states = 1;
-  T lr, momentum, weight_decay, gradient_scale;
+  T lr, momentum, weight_decay;
+  GradientRule<T> gradient;
   bool nesterov;
   LRCNN_HOST_DEVICE void operator()(T& w, T g, T& v) const {
-    g = gradient_scale * g + weight_decay * w;
+    g = gradient(g) + weight_decay * w;
     v = momentum * v + g;
     w -= lr * (nesterov ? g + momentum * v : v);
   }
@@ -31,12 +43,13 @@ template <class T>
 struct AdamWUpdate {
   static constexpr int states = 2;
   T keep;            ///< 1 - lr * weight_decay
-  T one_minus_beta1, beta2, one_minus_beta2, epsilon, gradient_scale;
+  T one_minus_beta1, beta2, one_minus_beta2, epsilon;
+  GradientRule<T> gradient;
   T step_size;       ///< lr / (1 - beta1^t)
   T root_scale;      ///< 1 / sqrt(1 - beta2^t)
   LRCNN_HOST_DEVICE void operator()(T& w, T g, T& m, T& v) const {
     using std::sqrt;
-    g = gradient_scale * g;
+    g = gradient(g);
     m += one_minus_beta1 * (g - m);
     v = beta2 * v + one_minus_beta2 * g * g;
     w = keep * w - step_size * (m / (sqrt(v) * root_scale + epsilon));
@@ -56,6 +69,23 @@ void update_elements(const Update& update, T* w, const T* g, T* s0, T* s1, Index
     else if constexpr (Update::states == 1) update(w[i], g[i], s0[i]);
     else update(w[i], g[i], s0[i], s1[i]);
   }
+}
+/// The sum of the squares of `count` elements, in double and in an order that does not depend on threads.
+template <class T>
+double sum_of_squares(const T* elements, Index count, [[maybe_unused]] int threads) {
+  constexpr Index pieces = 64;
+  std::array<double, pieces> sums{};
+#ifdef _OPENMP
+#pragma omp parallel for schedule(static) num_threads(threads > 1 ? threads : 1) if (threads > 1)
+#endif
+  for (Index p = 0; p < pieces; ++p) {
+    double sum = 0;
+    for (Index i = count * p / pieces; i < count * (p + 1) / pieces; ++i) sum += static_cast<double>(elements[i]) * static_cast<double>(elements[i]);
+    sums[static_cast<std::size_t>(p)] = sum;
+  }
+  double all = 0;
+  for (const double sum : sums) all += sum;
+  return all;
 }
 }  // namespace host
 }  // namespace lrcnn

@@ -52,7 +52,7 @@ class Replay {
   Extent* last_extent_ = nullptr;
   std::map<Index, std::pair<Op, Index>> packed_;   // buffer -> direction, layer
   std::vector<std::uint64_t> parameters_;
-  std::vector<char> touched_ = std::vector<char>(parameters_.size(), 0);
+  std::vector<char> touched_ = std::vector<char>(parameters_.size(), plan_.options.accumulate ? 1 : 0);
 
   void problem(const std::string& text) {
     std::string where = "after the last step";

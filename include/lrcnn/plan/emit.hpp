@@ -25,7 +25,7 @@ class Emitter {
     const Index batch = table_.input.n, images = policy_.images > 0 ? std::min(policy_.images, batch) : batch;
     for (const Stage& stage : stages_)
       needs_.push_back(stage_needs(table_, stage, options_.training ? policy_.recompute : Recompute::all));
-    first_contribution_.assign(static_cast<std::size_t>(table_.size()), 1);
+    first_contribution_.assign(static_cast<std::size_t>(table_.size()), options_.accumulate ? 0 : 1);
     const Index stage_count = static_cast<Index>(stages_.size());
     group_ = {0, images};
     Index lanes = 1;

@@ -5,6 +5,7 @@ namespace lrcnn {
 /// What a plan is made for.
 struct PlanOptions {
   bool training = true;         ///< false: forward pass and loss only
+  bool accumulate = false;      ///< parameter gradients are added to what is there, rather than written
   bool input_gradient = false;  ///< the gradient of the network's input too, in full
   friend constexpr bool operator==(const PlanOptions&, const PlanOptions&) = default;
 };

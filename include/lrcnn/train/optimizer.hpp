@@ -9,7 +9,9 @@
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/network/parameters.hpp>
 #include <lrcnn/train/text.hpp>
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <ostream>
 #include <span>
 #include <string>
@@ -63,23 +65,67 @@ struct AdamW {
 struct UpdateStep {
   Index number = 1;           ///< 1 for the first update; AdamW's bias correction needs it
   double lr_scale = 1;        ///< the schedule's multiplier
-  double gradient_scale = 1;  ///< gradients are multiplied by this first: clipping, loss scaling, averaging
+  double gradient_scale = 1;  ///< gradients are multiplied by this first: clipping by norm, loss scaling, averaging
+  double gradient_limit = std::numeric_limits<double>::infinity();   ///< then each is cut off at plus or minus this
   int threads = 1;            ///< at most this many on the host; the result does not depend on it
 };
 /// A stretch of the flat buffer that is updated alike. What is in no stretch stays as it is.
 struct UpdateRange {
   Range elements{};
   bool decay = true;
+  double lr_scale = 1, decay_scale = 1;   ///< of its own, see ParameterRule
   friend constexpr bool operator==(const UpdateRange&, const UpdateRange&) = default;
 };
-/// The stretches that an optimizer updates, neighbours that are treated alike joined. Pre: ordered by offset.
-/// Post: each element of each parameter is in exactly one stretch; elements of gaps may be in one or in none.
-inline std::vector<UpdateRange> update_ranges(std::span<const Parameter> parameters, Decay decay) {
+/// What is different for some parameters: frozen ones stay as they are and count in no norm; the optimizer's learning rate and
+/// weight decay are multiplied for the others.
+struct ParameterRule {
+  std::string pattern{};    ///< of names, '*' for any text: "conv1.*", "*.bias", "linear1.weight"
+  bool frozen = false;
+  double lr_scale = 1;
+  double decay_scale = 1;
+};
+namespace detail {
+inline bool fits_pattern(std::string_view name, std::string_view pattern) {
+  if (pattern.empty()) return name.empty();
+  if (pattern[0] != '*') return !name.empty() && name[0] == pattern[0] && fits_pattern(name.substr(1), pattern.substr(1));
+  return fits_pattern(name, pattern.substr(1)) || (!name.empty() && fits_pattern(name.substr(1), pattern));
+}
+}  // namespace detail
+/// The stretches that an optimizer updates, neighbours that are treated alike joined. Of several rules whose pattern fits a
+/// name the last holds.
+/// Pre:     parameters are ordered by offset
+/// Post:    each element of each parameter that is not frozen is in exactly one stretch, no frozen one is in any; elements of
+///          gaps may be in one or in none
+/// Errors:  Error if a rule fits no parameter, or one of its numbers is negative or not finite
+inline std::vector<UpdateRange> update_ranges(std::span<const Parameter> parameters, Decay decay,
+                                              std::span<const ParameterRule> rules = {}) {
+  for (const ParameterRule& rule : rules) {
+    const auto fits = [&](const Parameter& p) { return detail::fits_pattern(p.name, rule.pattern); };
+    if (std::none_of(parameters.begin(), parameters.end(), fits))
+      throw Error(error_text("the rule for parameters '" + rule.pattern + "' fits none",
+                             parameters.empty() ? "there are no parameters" : "names are like '" + parameters[0].name + "'",
+                             "correct the pattern; '*' stands for any text"));
+    for (const double scale : {rule.lr_scale, rule.decay_scale})
+      if (!(scale >= 0 && std::isfinite(scale)))
+        throw Error(error_text("the rule for parameters '" + rule.pattern + "' multiplies by " + detail::number_text(scale),
+                               "learning rate and weight decay are multiplied by finite numbers that are not negative", "use 1 for no change"));
+  }
   std::vector<UpdateRange> ranges;
+  bool joins = false;   // nothing frozen lies between
   for (const Parameter& p : parameters) {
-    const bool decays = decay == Decay::everything || p.shape.decay;
-    if (!ranges.empty() && ranges.back().decay == decays) ranges.back().elements.end = p.elements().end;
-    else ranges.push_back({p.elements(), decays});
+    ParameterRule rule;
+    for (const ParameterRule& r : rules)
+      if (detail::fits_pattern(p.name, r.pattern)) rule = r;
+    if (rule.frozen) {
+      joins = false;
+      continue;
+    }
+    const UpdateRange own{p.elements(), decay == Decay::everything || p.shape.decay, rule.lr_scale, rule.decay_scale};
+    UpdateRange same = own;
+    if (!ranges.empty()) same.elements = ranges.back().elements;
+    if (joins && same == ranges.back()) ranges.back().elements.end = own.elements.end;
+    else ranges.push_back(own);
+    joins = true;
   }
   return ranges;
 }
@@ -104,20 +150,21 @@ class Optimizer {
   Index state_count() const {
     return std::visit([](const auto& k) { return k.state_count(); }, kind_);
   }
-  /// Calls f(functor) with this update's arithmetic for elements that decay or do not.
+  /// Calls f(functor) with this update's arithmetic for the elements of a stretch.
   template <class T, class F>
-  void visit_update(const UpdateStep& step, bool decays, F&& f) const {
+  void visit_update(const UpdateStep& step, const UpdateRange& range, F&& f) const {
     const auto to = [](double v) { return static_cast<T>(v); };
+    const GradientRule<T> gradient{to(step.gradient_scale), to(step.gradient_limit)};
+    const double lr_scale = step.lr_scale * range.lr_scale, decay_scale = range.decay ? range.decay_scale : 0;
     if (const auto* s = std::get_if<Sgd>(&kind_)) {
-      const T lr = to(s->lr * step.lr_scale), decay = to(decays ? s->weight_decay : 0),
-              scale = to(step.gradient_scale);
-      if (s->momentum == 0) f(SgdUpdate<T>{lr, decay, scale});
-      else f(MomentumUpdate<T>{lr, to(s->momentum), decay, scale, s->nesterov});
+      const T lr = to(s->lr * lr_scale), decay = to(s->weight_decay * decay_scale);
+      if (s->momentum == 0) f(SgdUpdate<T>{lr, decay, gradient});
+      else f(MomentumUpdate<T>{lr, to(s->momentum), decay, gradient, s->nesterov});
     } else {
       const AdamW& a = std::get<AdamW>(kind_);
-      const double lr = a.lr * step.lr_scale, t = static_cast<double>(step.number);
-      f(AdamWUpdate<T>{to(1 - lr * (decays ? a.weight_decay : 0)), to(1 - a.beta1), to(a.beta2), to(1 - a.beta2),
-                       to(a.epsilon), to(step.gradient_scale), to(lr / (1 - std::pow(a.beta1, t))),
+      const double lr = a.lr * lr_scale, t = static_cast<double>(step.number);
+      f(AdamWUpdate<T>{to(1 - lr * (a.weight_decay * decay_scale)), to(1 - a.beta1), to(a.beta2), to(1 - a.beta2),
+                       to(a.epsilon), gradient, to(lr / (1 - std::pow(a.beta1, t))),
                        to(1 / std::sqrt(1 - std::pow(a.beta2, t)))});
     }
   }
@@ -131,7 +178,7 @@ class Optimizer {
       throw Error(error_text("update number " + std::to_string(step.number), "the first update has the number 1",
                              "count updates from 1"));
     for (const UpdateRange& r : ranges)
-      visit_update<T>(step, r.decay, [&](const auto& functor) { apply(functor, r.elements); });
+      visit_update<T>(step, r, [&](const auto& functor) { apply(functor, r.elements); });
   }
   /// The same on the host.
   /// Shapes:  parameters, gradients: the flat buffer; states: state_count() such buffers, one behind the other

@@ -4,6 +4,8 @@
 // A device adds up losses until it is asked, and leaves out every update from the first loss on that is not finite; it
 // stops counting images there. So one sum tells which of several steps count.
 #include <lrcnn/layer/loss.hpp>
+#include <cmath>
+#include <utility>
 #include <vector>
 namespace lrcnn {
 class StartedSteps {

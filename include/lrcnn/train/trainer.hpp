@@ -7,47 +7,18 @@
 // A batch of another shape, the last one of an epoch for instance, gets a plan of its own; all plans share one arena
 // as large as the largest needs. Parameters, gradients and optimizer state are flat buffers of the element type, or of float
 // where elements have two bytes.
-#include <lrcnn/core/checksum.hpp>
 #include <lrcnn/exec/executor.hpp>
 #include <lrcnn/network/sequential.hpp>
+#include <lrcnn/train/fingerprint.hpp>
 #include <lrcnn/train/history.hpp>
-#include <lrcnn/train/initializer.hpp>
 #include <lrcnn/train/loss_scale.hpp>
 #include <lrcnn/train/metrics.hpp>
-#include <lrcnn/train/optimizer.hpp>
-#include <lrcnn/train/progress.hpp>
-#include <lrcnn/train/schedule.hpp>
 #include <lrcnn/train/started_steps.hpp>
+#include <lrcnn/train/trainer_options.hpp>
 #include <lrcnn/train/training_file.hpp>
 #include <chrono>
 #include <sstream>
 namespace lrcnn {
-/// What a trainer can be told beside network, policy, input and optimizer.
-struct TrainerOptions {
-  LrSchedule schedule = ConstantLr{};
-  Initializer initializer = He{};
-  std::uint64_t seed = 0;     ///< of the initial parameters
-  int threads = 0;            ///< of the backend; 0: as many as the machine offers
-  LrClock clock{};            ///< for schedules given in epochs when step() is called by hand; fit() knows it
-};
-/// What a step has done.
-struct StepReport {
-  double loss = 0;            ///< mean over the batch, before the update
-  double accuracy = 0;        ///< in [0, 1]
-  Index images = 0;
-  double lr = 0;              ///< that the update used
-  Index peak_bytes = 0;       ///< of the plan that was run
-  bool skipped = false;       ///< a gradient overflowed in 16 bits (train/loss_scale.hpp): nothing was updated
-};
-/// What fit() does beside training.
-struct FitOptions {
-  Index epochs = 1;                        ///< in all; those already done count
-  std::ostream* progress = nullptr;        ///< where progress is shown
-  ProgressOptions progress_options{};
-  std::filesystem::path history{};         ///< CSV, written after every epoch; empty: none
-  std::filesystem::path training_file{};   ///< saved after every epoch; empty: none
-  Index save_every = 0;                    ///< steps after which it is saved within an epoch, too; 0: not
-};
 /// A labelled batch: a source of rows that knows its labels.
 template <class S, class T>
 concept LabelledSource = std::derived_from<S, RowSource<T>> && requires(const S& s) {
@@ -81,10 +52,11 @@ class BasicTrainer {
     std::vector<M> initial(static_cast<std::size_t>(count_));
     initialize<M>(layout_, options.initializer, options.seed, initial);
     write_parameters(initial);
-    state_.fingerprint = fingerprint(table);
+    state_.fingerprint = fingerprint_of(table);
     state_.optimizer = optimizer;
     state_.seed = options.seed;
-    ranges_ = update_ranges(layout_, optimizer.decay());
+    check(options.clip);
+    ranges_ = update_ranges(layout_, optimizer.decay(), options_.rules);
     input_ = input;
     static_cast<void>(executor(input, true));
   }
@@ -95,13 +67,12 @@ class BasicTrainer {
   /// Errors:  ShapeError, PlanError, DataError as make_plan() and Executor::run(); NumericError if the loss is not
   ///          finite: parameters and optimizer state are untouched then
   StepReport step(const RowSource<M>& source, const Labels& labels) {
+    require_no_round("a step begins");
     gather();
     const LossResult earlier = started_.take();
     StepReport report = start(source, labels);
     gather(&source);
-    const LossResult own = started_.take();
-    started_.note(earlier);
-    report.loss = own.mean(), report.accuracy = own.accuracy(), report.images = own.count;
+    report_losses(report, earlier);
     return report;
   }
   template <LabelledSource<M> S>
@@ -109,25 +80,50 @@ class BasicTrainer {
     return step(batch, batch.labels());
   }
   /// One update on one batch, without waiting for a device; wait() tells the loss. The batch may be gone when this returns.
-  /// Backends that scale the loss (fp16) wait all the same: whether a step counts is decided by its gradients.
+  /// Backends that scale the loss (fp16) and clipping by norm wait all the same: the update depends on the gradients.
   /// Errors:  as step(); a loss that is not finite comes out of wait()
   void start_step(const RowSource<M>& source, const Labels& labels) { static_cast<void>(start(source, labels)); }
   template <LabelledSource<M> S>
   void start_step(const S& batch) {
     start_step(batch, batch.labels());
   }
+  /// Adds a batch's gradients to those of the batches since the last update. Every image weighs the same, so batches that are
+  /// accumulated give what one batch of all their images does, with the memory of one of them.
+  /// Errors:  as step(); after one, nothing is accumulated
+  void accumulate(const RowSource<M>& source, const Labels& labels) {
+    if (round_.batches == 0) gather(), round_.earlier = started_.take();
+    add(source, labels);
+  }
+  template <LabelledSource<M> S>
+  void accumulate(const S& batch) {
+    accumulate(batch, batch.labels());
+  }
+  /// One update by the gradients that were accumulated. The report is that of all their images.
+  /// Errors:  Error if there are none; NumericError as step()
+  StepReport update() {
+    if (round_.batches == 0)
+      throw Error(error_text("an update without gradients", "an update follows at least one batch", "call accumulate() first"));
+    const LossResult earlier = round_.earlier;
+    StepReport report = apply(nullptr);
+    gather();
+    report_losses(report, earlier);
+    return report;
+  }
   /// Waits for the steps that were started, and gives their losses together.
   /// Errors:  NumericError naming the step if its loss is not finite: that step and those after it have changed nothing,
   ///          and do not count
   LossResult wait() {
+    require_no_round("losses are asked for");
     gather();
     return started_.take();
   }
   /// Loss and gradients of one batch, without an update.
   LossResult gradients_of(const RowSource<M>& source, const Labels& labels) {
+    require_no_round("gradients are asked for");
     gather();
     LossResult result;
-    start_run(executor(source.shape(), true), source, labels, result);
+    run_scale_ = gradient_scale();
+    start_run(executor(source.shape(), true), source, labels, result, run_scale_);
     backend_.finish(result);
     if (!std::isfinite(result.sum)) named(state_.step + 1, [&] { executor(source.shape(), true).report_not_finite(source, result.sum); });
     return result;
@@ -160,32 +156,7 @@ class BasicTrainer {
   /// Trains until `options.epochs` epochs are done, from wherever this trainer stands (after load(), in the middle of an
   /// epoch too). Returns the epochs of this call.
   template <class Loader>
-  std::vector<EpochRecord> fit(const Loader& train, const std::type_identity_t<Loader>* test, const FitOptions& options) {
-    std::vector<EpochRecord> history;
-    if (!options.history.empty() && std::filesystem::exists(options.history) && state_.epoch > 0)
-      history = read_history(options.history);
-    std::erase_if(history, [&](const EpochRecord& r) { return r.epoch > state_.epoch; });   // after going back to an older file
-    const std::size_t before = history.size();
-    std::optional<ProgressLine> line;
-    if (options.progress) line.emplace(*options.progress, options.progress_options);
-    options_.clock = {train.batches(), train.batches() * options.epochs};
-    while (state_.epoch < options.epochs) {
-      history.push_back(fit_epoch(train, options, line ? &*line : nullptr));
-      if (line) line->finish();
-      if (test) {
-        const Metrics m = evaluate(*test);
-        history.back().test_loss = m.loss();
-        history.back().test_accuracy = m.accuracy();
-        if (line)
-          *options.progress << "epoch " << state_.epoch << ": test loss " << detail::fixed_text(m.loss(), 4) << ", test accuracy "
-                            << detail::fixed_text(100 * m.accuracy(), 2) << " %\n";
-      }
-      if (!options.history.empty()) write_history(options.history, history);
-      if (!options.training_file.empty()) save(options.training_file);
-    }
-    history.erase(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(before));
-    return history;
-  }
+  std::vector<EpochRecord> fit(const Loader& train, const std::type_identity_t<Loader>* test, const FitOptions& options);
   /// Writes parameters, optimizer state and position atomically.
   /// Errors:  DataError if the file cannot be written; an older one is intact then
   /// Pre:     wait() after the last start_step()
@@ -206,7 +177,7 @@ class BasicTrainer {
     backend_.write(states_.data(), std::span<const M>(states));
     if (const auto note = state_.notes.find("loss_scale"); scales_loss && note != state_.notes.end())
       std::istringstream(note->second) >> loss_scale_.scale >> loss_scale_.good_steps;
-    ranges_ = update_ranges(layout_, state_.optimizer.decay());
+    ranges_ = update_ranges(layout_, state_.optimizer.decay(), options_.rules);
   }
   /// The flat buffers, where their memory is the host's.
   std::span<M> parameters()
@@ -250,6 +221,8 @@ class BasicTrainer {
  private:
   static constexpr bool scales_loss = requires { requires B::scales_loss; };
   static constexpr Index steps_ahead = B::on_host ? 1 : 16;   ///< that fit() lets a device be behind
+  /// Whether an update depends on what its gradients are.
+  bool waits_for_each() const { return scales_loss || options_.clip.norm > 0; }
   double gradient_scale() const { return scales_loss ? loss_scale_.scale : 1; }
   /// Whether the step's gradients may be used; changes the scale of the next step's.
   bool take_gradients() {
@@ -281,29 +254,57 @@ class BasicTrainer {
       throw NumericError("lrcnn: in step " + std::to_string(step) + " " + text.substr(text.find(' ') + 1));
     }
   }
-  void start_run(Executor<B>& run, const RowSource<M>& source, const Labels& labels, LossResult& result) {
-    run_scale_ = gradient_scale();
-    named(state_.step + 1, [&] { run.start(source, labels, result, loss_, NoObserver{}, run_scale_); });
+  void start_run(Executor<B>& run, const RowSource<M>& source, const Labels& labels, LossResult& result, double scale) {
+    named(state_.step + 1, [&] { run.start(source, labels, result, loss_, NoObserver{}, scale); });
   }
   /// Starts a step. The report lacks what only waiting can tell.
   StepReport start(const RowSource<M>& source, const Labels& labels) {
-    const double scale = lr_scale(options_.schedule, state_.step, options_.clock);
-    auto& run = executor(source.shape(), true);
+    require_no_round("a step begins");
+    add(source, labels);
+    return apply(&source);
+  }
+  void require_no_round(const std::string& what) const {
+    if (round_.batches > 0)
+      throw Error(error_text(what + " while gradients of " + std::to_string(round_.batches) + " batches are accumulated",
+                             "they wait for their update", "call update() first"));
+  }
+  /// Starts a batch of the update to come. Gradients are those of the mean over as many images as the first batch has.
+  void add(const RowSource<M>& source, const Labels& labels) {
+    const double images = static_cast<double>(source.shape().n);
     LossResult result;   // stays empty on a device
     try {
-      start_run(run, source, labels, result);
+      auto& run = executor(source.shape(), true, round_.batches > 0);
+      if (round_.batches == 0)
+        round_.first = images, round_.scale = gradient_scale(), round_.lr_scale = lr_scale(options_.schedule, state_.step, options_.clock);
+      start_run(run, source, labels, result, round_.scale * (images / round_.first));
+      round_.peak_bytes = std::max(round_.peak_bytes, run.plan().peak_bytes());
     } catch (...) {
       started_.clear();   // what they came to went with this one
+      round_ = {};
       throw;
     }
     started_.note(result);
-    started_.add(source.shape().n);
+    ++round_.batches;
+    round_.images += source.shape().n;
+    run_scale_ = round_.scale * (static_cast<double>(round_.images) / round_.first);
+  }
+  /// Updates by the gradients of the batches that were added. `last`: the only one, if it is there to be looked at again.
+  StepReport apply(const RowSource<M>* last) {
+    const Round round = std::exchange(round_, {});
+    StepReport report{.lr = state_.optimizer.lr() * round.lr_scale, .peak_bytes = round.peak_bytes};
     ++state_.step;
-    if constexpr (scales_loss) gather(&source);
-    const bool skip = scales_loss && !take_gradients();
-    StepReport report{.lr = state_.optimizer.lr() * scale, .peak_bytes = run.plan().peak_bytes(), .skipped = skip};
-    if (skip) return report;
-    const UpdateStep update{.number = state_.updates + 1, .lr_scale = scale, .gradient_scale = 1 / run_scale_};
+    started_.add(round.images);
+    if (waits_for_each()) gather(last);
+    if (scales_loss && !take_gradients()) {
+      report.skipped = true;
+      return report;
+    }
+    UpdateStep update{.number = state_.updates + 1, .lr_scale = round.lr_scale, .gradient_scale = 1 / run_scale_};
+    if (options_.clip.value > 0) update.gradient_limit = options_.clip.value;
+    if (options_.clip.norm > 0) {
+      report.gradient_norm = gradient_norm();
+      if (report.gradient_norm > options_.clip.norm) update.gradient_scale *= options_.clip.norm / report.gradient_norm;
+    }
     state_.optimizer.template update<M>(update, ranges_, [&](const auto& functor, Range r) {
       const auto state = [&](Index which) { return state_.optimizer.state(states_.data(), count_, r, which); };
       backend_.update(functor, parameters_.data() + r.begin, gradients_.data() + r.begin, state(0), state(1), r.size());
@@ -311,29 +312,46 @@ class BasicTrainer {
     ++state_.updates;
     return report;
   }
+  /// The norm of the mean gradient over all parameters that are updated.
+  double gradient_norm() {
+    double sum = 0;
+    for (const UpdateRange& r : ranges_) sum += backend_.sum_of_squares(gradients_.data() + r.elements.begin, r.elements.size());
+    const double norm = std::sqrt(sum) / run_scale_;
+    if (std::isfinite(norm)) return norm;
+    throw NumericError(error_text("in step " + std::to_string(state_.step--) + " the norm of the gradient is not finite",
+                                  "parameters were not changed by this step", "lower the learning rate, or normalise the input"));
+  }
+  /// Completes a step's report by its own losses; those of steps that were started before are told by wait().
+  void report_losses(StepReport& report, const LossResult& earlier) {
+    const LossResult own = started_.take();
+    started_.note(earlier);
+    report.loss = own.mean(), report.accuracy = own.accuracy(), report.images = own.count;
+  }
   /// Waits for the steps that were started. From one whose loss is not finite the device has left out all updates: these
   /// steps are taken back. `last`: the batch of the last one, if it is there to be looked at again.
   void gather(const RowSource<M>* last = nullptr) {
     LossResult result;
     backend_.finish(result);
     const Index bad = started_.settle(result);
-    if (bad == 0) return;
+    if (std::isfinite(result.sum)) return;
+    round_ = {};   // batches whose update is still to come: it cannot come any more
     state_.step -= bad;
-    if (!scales_loss) state_.updates -= bad;
+    if (!waits_for_each()) state_.updates -= bad;
     if (counts_batches_) state_.batch -= bad - 1;   // the last one was not counted yet
     named(state_.step + 1, [&] {
       if (last && bad == 1) executor(last->shape(), true).report_not_finite(*last, result.sum);
       throw NumericError(error_text("the loss is not finite",
-                                    "nobody waited for this step, so its batch is gone; it and the " + std::to_string(bad - 1) +
+                                    "nobody waited for this step, so its batch is gone; it and the " + std::to_string(std::max<Index>(bad - 1, 0)) +
                                         " after it have not changed the parameters",
                                     "use step() to learn which layer it comes from, lower the learning rate, or normalise the input"));
     });
   }
   /// Plans are kept; a larger one than all before moves the arena, and the others are made again when they are wanted.
-  Executor<B>& executor(const Input& input, bool training) {
+  Executor<B>& executor(const Input& input, bool training, bool accumulate = false) {
+    const PlanOptions options{.training = training, .accumulate = accumulate};
     for (auto& known : executors_)
-      if (known->plan().table.input == input && known->plan().options.training == training) return *known;
-    Plan plan = make_plan(make_table(layers_, input), policy_, B::target, {.training = training});
+      if (known->plan().table.input == input && known->plan().options == options) return *known;
+    Plan plan = make_plan(make_table(layers_, input), policy_, B::target, options);
     check_layout(plan.table);
     if (!arena_ || plan.arena.bytes > arena_->bytes()) {
       executors_.clear();
@@ -354,63 +372,10 @@ class BasicTrainer {
                                     "a network's parameters are fixed by its first input, " + to_string(input_),
                                     "use images of one size, or GlobalAvgPool instead of Flatten"));
   }
-  static std::string fingerprint(const Table& table) {
-    std::string text;
-    for (const Node& node : table.nodes)
-      text += std::string(node.layer.name.view()) + ":" + describe(node.layer) + " " +
-              detail::number_text(node.layer.activation.slope) + (node.layer.count_padding ? ";" : " inside;");
-    return std::to_string(table.size()) + " layers, " + std::to_string(crc32c(std::as_bytes(std::span(text))));
-  }
-  /// Within an epoch, what has been done counts in batches: another loader's batches are other images.
-  /// Errors:  DataError if the epoch was begun with other batches
   template <class Loader>
-  void check_batches(const Loader& train) {
-    const std::string batches = std::to_string(train.batches()) + " batches of " + to_string(train.input());
-    std::string& begun = state_.notes["batches"];
-    if (state_.batch > 0 && begun != batches)
-      throw DataError(error_text("training stands after batch " + std::to_string(state_.batch) + " of epoch " +
-                                     std::to_string(state_.epoch + 1) + ", which has " + begun + ", and is to go on with " + batches,
-                                 "an epoch is finished with the batches it was begun with",
-                                 "use the same batch size and data, or a training file from the end of an epoch"));
-    begun = batches;
-  }
+  void check_batches(const Loader& train);
   template <class Loader>
-  EpochRecord fit_epoch(const Loader& train, const FitOptions& options, ProgressLine* line) {
-    check_batches(train);
-    const auto begun = std::chrono::steady_clock::now();
-    StepReport report;
-    auto epoch = train.epoch(state_.epoch, state_.batch);
-    counts_batches_ = true;
-    struct Off {
-      bool& flag;
-      ~Off() { flag = false; }
-    } const off{counts_batches_};
-    for (auto& batch : epoch) {
-      const bool saves = options.save_every > 0 && (state_.step + 1) % options.save_every == 0 && !options.training_file.empty();
-      report = start(batch, batch.labels());
-      if (saves || started_.size() >= steps_ahead || state_.batch + 1 == train.batches()) {
-        const LossResult result = wait();
-        state_.metrics.add(result.mean(), result.count, result.correct);
-      }
-      ++state_.batch;
-      if (line && started_.empty())
-        line->update({state_.epoch + 1, options.epochs, state_.batch, train.batches(), state_.metrics.images, state_.metrics.loss(),
-                      state_.metrics.accuracy(), arena_bytes()});
-      if (saves) save(options.training_file);
-    }
-    EpochRecord record;
-    record.epoch = state_.epoch + 1;
-    record.steps = state_.step;
-    record.lr = report.lr;
-    record.train_loss = state_.metrics.loss();
-    record.train_accuracy = state_.metrics.accuracy();
-    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-    record.planned_peak_bytes = arena_bytes();
-    ++state_.epoch;
-    state_.batch = 0;
-    state_.metrics = {};
-    return record;
-  }
+  EpochRecord fit_epoch(const Loader& train, const FitOptions& options, ProgressLine* line);
   std::vector<Layer> layers_;
   PolicySpec policy_;
   TrainerOptions options_;
@@ -425,6 +390,14 @@ class BasicTrainer {
   LossScale loss_scale_{};   ///< of backends that ask for it
   double run_scale_ = 1;     ///< of the gradients that the last run has left
   StartedSteps started_;
+  /// Batches whose gradients wait for an update.
+  struct Round {
+    Index batches = 0, images = 0, peak_bytes = 0;
+    double first = 0;        ///< images of the first
+    double scale = 1;        ///< of the loss
+    double lr_scale = 1;     ///< of the update
+    LossResult earlier{};    ///< of steps before it
+  } round_;
   bool counts_batches_ = false;   ///< within fit()
   std::shared_ptr<typename B::Memory> arena_;
   std::vector<std::unique_ptr<Executor<B>>> executors_;
@@ -447,3 +420,4 @@ class Trainer : public BasicTrainer<InPrecision<B, Policy::value.precision>, L> 
       : Trainer(Net::input, optimizer, options, std::move(loss)) {}
 };
 }  // namespace lrcnn
+#include <lrcnn/train/fit.hpp>

@@ -299,6 +299,12 @@ class CudaLibrary final : public Library<T> {
   Status all_finite(const float* elements, Index count, bool& result) override {
     return verdict(result, [&](const auto& exec, int* flag) { loops::all_finite(exec, elements, count, flag); });
   }
+  Status sum_of_squares(const float* elements, Index count, double& result) override {
+    if (const Status s = grow(scratch_, loops::squares_bytes); !s.good()) return s;
+    auto* sums = static_cast<double*>(scratch_.memory);
+    if (const Status s = started([&](const auto& exec) { loops::sum_of_squares(exec, elements, count, sums); }); !s.good()) return s;
+    return read(&result, sums, sizeof(double));
+  }
   Status update(const SgdUpdate<float>& f, float* w, const float* g, Index count) override {
     return started([&](const auto& exec) { loops::update_elements(exec, f, w, g, static_cast<float*>(nullptr), static_cast<float*>(nullptr), count, &sums_->finite); });
   }

@@ -116,6 +116,8 @@ class Device {
   virtual Status fetch(Sums& sums) = 0;
   /// Whether `count` elements in a row are finite; waits.
   virtual Status all_finite(const float* elements, Index count, bool& result) = 0;
+  /// In double, in a fixed order; waits.
+  virtual Status sum_of_squares(const float* elements, Index count, double& result) = 0;
   /// Updates are left out, on the device, if the loss of an image since the last fetch() is not finite.
   virtual Status update(const SgdUpdate<float>& functor, float* w, const float* g, Index count) = 0;
   virtual Status update(const MomentumUpdate<float>& functor, float* w, const float* g, float* v, Index count) = 0;

@@ -68,6 +68,7 @@ class HostBackend {
               Index count) const {
     host::update_elements(update, w, g, s0, s1, count, threads_);
   }
+  double sum_of_squares(const master_t<T>* elements, Index count) const { return host::sum_of_squares(elements, count, threads_); }
 
  protected:
   explicit HostBackend(int threads) : threads_(std::max(threads, 1)) {}

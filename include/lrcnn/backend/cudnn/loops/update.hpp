@@ -35,7 +35,36 @@ struct FiniteLoop {
     if (!finite) *flag = 0;   // whoever writes writes the same
   }
 };
+/// The squares of every pieces-th element, from the piece's number on, added up.
+struct SquaresLoop {
+  const float* x;
+  Index count, pieces;
+  double* sums;
+  LRCNN_HOST_DEVICE void operator()(Index piece) const {
+    double sum = 0;
+    for (Index i = piece; i < count; i += pieces) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+    sums[piece] = sum;
+  }
+};
+/// Adds up every step-th sum from a number on.
+struct AddLoop {
+  double* sums;
+  Index count, step;
+  LRCNN_HOST_DEVICE void operator()(Index first) const {
+    for (Index i = first + step; i < count; i += step) sums[first] += sums[i];
+  }
+};
+inline constexpr Index square_pieces = 16384, piece_groups = 128;
 }  // namespace detail
+/// Bytes of workspace that sum_of_squares() needs.
+inline constexpr Index squares_bytes = detail::square_pieces * static_cast<Index>(sizeof(double));
+/// sums[0] = the sum of the squares of `count` elements, in double. Pre: sums: squares_bytes of the device's memory.
+template <class Exec>
+void sum_of_squares(const Exec& exec, const float* x, Index count, double* sums) {
+  for_units(exec, detail::square_pieces, detail::SquaresLoop{x, count, detail::square_pieces, sums});
+  for_units(exec, detail::piece_groups, detail::AddLoop{sums, detail::square_pieces, detail::piece_groups});
+  for_units(exec, 1, detail::AddLoop{sums, detail::piece_groups, 1});
+}
 /// Applies an element's update to `count` elements of contiguous buffers that do not overlap, as host::update_elements
 /// does; s0 and s1 are the first two states, null where the update has none.
 /// Post:    nothing is touched if `apply` is given and *apply, in the device's memory, is 0 when the loop runs

@@ -1,0 +1,85 @@
+#pragma once
+// BasicTrainer::fit(): epochs, evaluation, history, progress, saving. Included by trainer.hpp.
+#include <lrcnn/train/trainer.hpp>
+namespace lrcnn {
+template <Backend B, Loss<typename B::element> L>
+template <class Loader>
+std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std::type_identity_t<Loader>* test, const FitOptions& options) {
+  std::vector<EpochRecord> history;
+  if (!options.history.empty() && std::filesystem::exists(options.history) && state_.epoch > 0)
+    history = read_history(options.history);
+  std::erase_if(history, [&](const EpochRecord& r) { return r.epoch > state_.epoch; });   // after going back to an older file
+  const std::size_t before = history.size();
+  std::optional<ProgressLine> line;
+  if (options.progress) line.emplace(*options.progress, options.progress_options);
+  options_.clock = {train.batches(), train.batches() * options.epochs};
+  while (state_.epoch < options.epochs) {
+    history.push_back(fit_epoch(train, options, line ? &*line : nullptr));
+    if (line) line->finish();
+    if (test) {
+      const Metrics m = evaluate(*test);
+      history.back().test_loss = m.loss();
+      history.back().test_accuracy = m.accuracy();
+      if (line)
+        *options.progress << "epoch " << state_.epoch << ": test loss " << detail::fixed_text(m.loss(), 4) << ", test accuracy "
+                          << detail::fixed_text(100 * m.accuracy(), 2) << " %\n";
+    }
+    if (!options.history.empty()) write_history(options.history, history);
+    if (!options.training_file.empty()) save(options.training_file);
+  }
+  history.erase(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(before));
+  return history;
+}
+/// Within an epoch, what has been done counts in batches: another loader's batches are other images.
+/// Errors:  DataError if the epoch was begun with other batches
+template <Backend B, Loss<typename B::element> L>
+template <class Loader>
+void BasicTrainer<B, L>::check_batches(const Loader& train) {
+  const std::string batches = std::to_string(train.batches()) + " batches of " + to_string(train.input());
+  std::string& begun = state_.notes["batches"];
+  if (state_.batch > 0 && begun != batches)
+    throw DataError(error_text("training stands after batch " + std::to_string(state_.batch) + " of epoch " +
+                                   std::to_string(state_.epoch + 1) + ", which has " + begun + ", and is to go on with " + batches,
+                               "an epoch is finished with the batches it was begun with",
+                               "use the same batch size and data, or a training file from the end of an epoch"));
+  begun = batches;
+}
+template <Backend B, Loss<typename B::element> L>
+template <class Loader>
+EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions& options, ProgressLine* line) {
+  check_batches(train);
+  const auto begun = std::chrono::steady_clock::now();
+  StepReport report;
+  auto epoch = train.epoch(state_.epoch, state_.batch);
+  counts_batches_ = true;
+  struct Off {
+    bool& flag;
+    ~Off() { flag = false; }
+  } const off{counts_batches_};
+  for (auto& batch : epoch) {
+    const bool saves = options.save_every > 0 && (state_.step + 1) % options.save_every == 0 && !options.training_file.empty();
+    report = start(batch, batch.labels());
+    if (saves || started_.size() >= steps_ahead || state_.batch + 1 == train.batches()) {
+      const LossResult result = wait();
+      state_.metrics.add(result.mean(), result.count, result.correct);
+    }
+    ++state_.batch;
+    if (line && started_.empty())
+      line->update({state_.epoch + 1, options.epochs, state_.batch, train.batches(), state_.metrics.images, state_.metrics.loss(),
+                    state_.metrics.accuracy(), arena_bytes()});
+    if (saves) save(options.training_file);
+  }
+  EpochRecord record;
+  record.epoch = state_.epoch + 1;
+  record.steps = state_.step;
+  record.lr = report.lr;
+  record.train_loss = state_.metrics.loss();
+  record.train_accuracy = state_.metrics.accuracy();
+  record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  record.planned_peak_bytes = arena_bytes();
+  ++state_.epoch;
+  state_.batch = 0;
+  state_.metrics = {};
+  return record;
+}
+}  // namespace lrcnn

@@ -1,0 +1,52 @@
+#pragma once
+// What a trainer is told, and what it reports.
+#include <lrcnn/train/initializer.hpp>
+#include <lrcnn/train/optimizer.hpp>
+#include <lrcnn/train/progress.hpp>
+#include <lrcnn/train/schedule.hpp>
+#include <filesystem>
+#include <vector>
+namespace lrcnn {
+/// Limits on the gradient of an update: on its norm over all parameters that are updated, or on each element. 0: none.
+/// As torch.nn.utils.clip_grad_norm_ and clip_grad_value_, of the mean over the update's images.
+struct GradientClip {
+  double norm = 0;
+  double value = 0;
+};
+/// Errors: Error if a limit is negative, or there are two.
+inline void check(const GradientClip& clip) {
+  if (!(clip.norm >= 0 && clip.value >= 0) || (clip.norm > 0 && clip.value > 0))
+    throw Error(error_text("gradients are to be clipped at norm " + detail::number_text(clip.norm) + " and value " +
+                               detail::number_text(clip.value), "limits are positive, and there is one of them at most; 0 is none",
+                           "choose one of the two"));
+}
+/// What a trainer can be told beside network, policy, input and optimizer.
+struct TrainerOptions {
+  LrSchedule schedule = ConstantLr{};
+  Initializer initializer = He{};
+  std::uint64_t seed = 0;     ///< of the initial parameters
+  int threads = 0;            ///< of the backend; 0: as many as the machine offers
+  GradientClip clip{};
+  std::vector<ParameterRule> rules{};   ///< frozen parameters, learning rates of their own; not kept in a training file
+  LrClock clock{};            ///< for schedules given in epochs when step() is called by hand; fit() knows it
+};
+/// What a step has done.
+struct StepReport {
+  double loss = 0;            ///< mean over the batch, before the update
+  double accuracy = 0;        ///< in [0, 1]
+  Index images = 0;
+  double lr = 0;              ///< that the update used
+  Index peak_bytes = 0;       ///< of the plan that was run
+  double gradient_norm = 0;   ///< before clipping, where gradients are clipped by norm
+  bool skipped = false;       ///< a gradient overflowed in 16 bits (train/loss_scale.hpp): nothing was updated
+};
+/// What fit() does beside training.
+struct FitOptions {
+  Index epochs = 1;                        ///< in all; those already done count
+  std::ostream* progress = nullptr;        ///< where progress is shown
+  ProgressOptions progress_options{};
+  std::filesystem::path history{};         ///< CSV, written after every epoch; empty: none
+  std::filesystem::path training_file{};   ///< saved after every epoch; empty: none
+  Index save_every = 0;                    ///< steps after which it is saved within an epoch, too; 0: not
+};
+}  // namespace lrcnn
