@@ -91,7 +91,8 @@ class ChoiceFile {
     std::string line;
     std::getline(lines, line);
     std::getline(lines, line);
-    if (line != "machine " + machine_) return refused("it is for another machine or other libraries (" + line.substr(std::min<std::size_t>(8, line.size())) + ")");
+    if (line != "machine " + machine_)
+      return refused("it is for another machine or other libraries (" + line.substr(std::min<std::size_t>(8, line.size())) + ")");
     Choices choices;
     while (std::getline(lines, line)) {
       const auto tab = line.find('\t');

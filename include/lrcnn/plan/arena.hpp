@@ -71,7 +71,7 @@ constexpr ArenaSize place(std::vector<Buffer>& buffers) {
     Index at = 0;
     for (Buffer *const *q = placed.data(), *const *end = q + placed.size(); q != end; ++q) {
       const Buffer* p = *q;
-      if (!p->meets(b) || p->offset + p->bytes <= at) continue;
+      if (p->offset + p->bytes <= at || ((p->first >= b.last || b.first >= p->last) && (b.lanes == 1 || !p->meets(b)))) continue;
       if (p->offset >= at + b.bytes) break;
       at = p->offset + p->bytes;
     }

@@ -29,7 +29,7 @@ class Emitter {
     const Index stage_count = static_cast<Index>(stages_.size());
     group_ = {0, images};
     Index lanes = 1;
-    for (Index s = 0; s < stage_count; ++s)
+    for (Index s = 0; policy_.streams > 1 && s < stage_count; ++s)
       for (const Schedule* rows : {&stages_[static_cast<std::size_t>(s)].forward, &stages_[static_cast<std::size_t>(s)].backward})
         lanes = std::max(lanes, stage_pass(s, Pass::forward, *rows).lanes());
     workspace_ = storage_.declare_workspace(policy_.workspace_bytes, lanes);

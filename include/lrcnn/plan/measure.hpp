@@ -36,12 +36,11 @@ struct Measure {
   /// One turn stands for all, so one lane does.
   constexpr void stretch(Index buffer, Index first, Index last) {
     if (buffer < 0) return;
-    const Buffer& any = buffers[static_cast<std::size_t>(buffer)];
-    const Index begin = buffer - any.lane, end = begin + any.lanes;
-    for (Index i = begin; i < end; ++i) {
-      Buffer& b = buffers[static_cast<std::size_t>(i)];
-      b.first = b.first < first ? b.first : first;
-      b.last = b.last > last ? b.last : last;
+    Buffer* b = &buffers[static_cast<std::size_t>(buffer)];
+    b -= b->lane;
+    for (Buffer* const end = b + b->lanes; b != end; ++b) {
+      b->first = b->first < first ? b->first : first;
+      b->last = b->last > last ? b->last : last;
     }
   }
 };

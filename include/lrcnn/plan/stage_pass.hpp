@@ -59,11 +59,11 @@ struct StagePass {
   /// Slabs of rows times slabs of images.
   constexpr Index turns() const { return rows->slabs() * ceil_div(group.size(), stage->partition.images); }
   /// Sets of buffers that slabs take in turn, and the one that this slab has.
-  constexpr Index lanes() const { return std::min(streams, turns()); }
-  constexpr Index lane() const { return turn() % lanes(); }
+  constexpr Index lanes() const { return streams == 1 ? 1 : std::min(streams, turns()); }
+  constexpr Index lane() const { return streams == 1 ? 0 : turn() % lanes(); }
   /// The same for the network's input rows.
   constexpr Index input_lanes() const { return s == 0 && prefetch ? std::max(lanes(), std::min<Index>(2, turns())) : lanes(); }
-  constexpr Index input_lane() const { return turn() % input_lanes(); }
+  constexpr Index input_lane() const { return prefetch ? turn() % input_lanes() : lane(); }
   constexpr bool same_cuts() const { return rows->cuts == stage->backward.cuts; }
   constexpr bool starts_with_conv() const { return layers() > 0 && is_conv(layer(0)); }
   constexpr bool wants_input_gradient() const { return wants_first_gradient_; }

@@ -306,13 +306,13 @@ class CudaLibrary final : public Library<T> {
     return read(&result, sums, sizeof(double));
   }
   Status update(const SgdUpdate<float>& f, float* w, const float* g, Index count) override {
-    return started([&](const auto& exec) { loops::update_elements(exec, f, w, g, static_cast<float*>(nullptr), static_cast<float*>(nullptr), count, &sums_->finite); });
+    return update_all(f, w, g, nullptr, nullptr, count);
   }
   Status update(const MomentumUpdate<float>& f, float* w, const float* g, float* v, Index count) override {
-    return started([&](const auto& exec) { loops::update_elements(exec, f, w, g, v, static_cast<float*>(nullptr), count, &sums_->finite); });
+    return update_all(f, w, g, v, nullptr, count);
   }
   Status update(const AdamWUpdate<float>& f, float* w, const float* g, float* m, float* v, Index count) override {
-    return started([&](const auto& exec) { loops::update_elements(exec, f, w, g, m, v, count, &sums_->finite); });
+    return update_all(f, w, g, m, v, count);
   }
 
  private:
@@ -331,6 +331,10 @@ class CudaLibrary final : public Library<T> {
     const Current current(device_);
     f(thrust::cuda::par_nosync.on(stream_));
     return status_of(cudaPeekAtLastError());
+  }
+  template <class Update>
+  Status update_all(const Update& f, float* w, const float* g, float* s0, float* s1, Index count) {
+    return started([&](const auto& exec) { loops::update_elements(exec, f, w, g, s0, s1, count, &sums_->finite); });
   }
   /// Starts loops that clear a flag, and waits for it.
   template <class F>
