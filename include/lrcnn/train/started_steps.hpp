@@ -13,8 +13,8 @@ class StartedSteps {
   void add(Index images) { images_.push_back(images); }
   bool empty() const { return images_.empty(); }
   Index size() const { return static_cast<Index>(images_.size()); }
-  /// Forgets them, and what they came to.
-  void clear() { images_.clear(), sum_ = {}; }
+  /// Forgets which steps they were.
+  void forget() { images_.clear(); }
   /// Adds losses that are known at once.
   void note(const LossResult& result) { sum_.sum += result.sum, sum_.correct += result.correct, sum_.count += result.count; }
   /// Notes what the steps came to, together. Returns how many of them, the last ones, do not count; then all is forgotten.

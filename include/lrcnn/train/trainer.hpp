@@ -279,7 +279,7 @@ class BasicTrainer {
       start_run(run, source, labels, result, round_.scale * (images / round_.first));
       round_.peak_bytes = std::max(round_.peak_bytes, run.plan().peak_bytes());
     } catch (...) {
-      started_.clear();   // what they came to went with this one
+      started_.forget();   // the backend drops what they came to with what this one has
       round_ = {};
       throw;
     }
