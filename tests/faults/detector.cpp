@@ -38,7 +38,7 @@ void compare(const std::string& finder, const std::string& where, F difference) 
 int main() {
   Reference<double> plain;
   Reference<double, 16, 3> blocked;
-  constexpr Target packing{.element_bytes = 4, .channel_block = 16, .plain_channels = 4, .packs_weights = true};
+  constexpr Target packing{.element_bytes = 4, .channel_block = 16, .plain_channels = 4, .packs_weights = true, .activates = true};
   Index plans = 0, feasible = 0;
   PolicySpec column;
   column.workspace_bytes = 0;
