@@ -111,6 +111,28 @@ TEST_CASE("a plan that the device has no memory for is refused before the first 
             .ends_with("no number of slabs alone makes it fit"));
   CHECK(library->used == 0);
 }
+TEST_CASE("a device that is too old, or has too old a cuDNN, is refused with what it has and what is the least") {
+  const auto fault = [](int capability, Index cudnn) { return cudnn::fault_of({"an old device", capability, 0, 0, cudnn}); };
+  CHECK(fault(70, 91900) == "the device (an old device) has compute capability 7.0, and 7.5 is the least");
+  CHECK(fault(90, 90701) == "cuDNN 9.7.1 is installed, and 9.8.0 is the least");
+  CHECK(fault(75, 90800) == "");
+}
+TEST_CASE("another program that takes the device's memory meanwhile is an error with the figures, and parameters remain readable") {
+  const Noise batch;
+  const auto library = std::make_shared<HostLibrary<>>();
+  BasicTrainer<Cudnn> trainer(Net::layers, Rows::value, input, Sgd{}, {}, {}, Cudnn(library));
+  trainer.step(batch.source(), batch.labels);
+  const auto before = trainer.read_parameters();
+  library->capacity = library->used;   // nothing is left
+  const std::vector<float> pixels(static_cast<std::size_t>(64 * 28 * 28));
+  const MemorySource<float> larger(pixels.data(), {64, 1, 28, 28});
+  const std::string text = error_of([&] { trainer.step(larger, std::vector<std::int32_t>(64, 1)); });
+  CHECK(contains(text, " of the memory of pretended device, where "));
+  CHECK(contains(text, " are free (out of memory)"));
+  CHECK(trainer.read_parameters() == before);
+  library->capacity = 1'000'000'000;
+  CHECK(std::isfinite(trainer.step(batch.source(), batch.labels).loss));
+}
 TEST_CASE("a convolution without an engine is an error that names layer, slab, precision and what to change") {
   const auto library = std::make_shared<HostLibrary<>>();
   const auto trainer = [&](const PolicySpec& policy) {

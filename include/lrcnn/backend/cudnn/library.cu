@@ -10,8 +10,6 @@
 #include <vector>
 namespace lrcnn::cudnn {
 namespace {
-constexpr int least_capability = 75;        // Turing: the oldest that CUDA 13 and cuDNN 9 serve
-constexpr std::size_t least_cudnn = 90800;  // the first that describes devices which are not there
 Status status_of(cudaError_t error) {
   if (error == cudaSuccess) return {};
   return {std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error)};
@@ -19,9 +17,6 @@ Status status_of(cudaError_t error) {
 Status status_of(cudnnStatus_t status) {
   if (status == CUDNN_STATUS_SUCCESS) return {};
   return {cudnnGetErrorString(status)};
-}
-std::string version_text(std::size_t v) {
-  return std::to_string(v / 10000) + "." + std::to_string(v / 100 % 100) + "." + std::to_string(v % 100);
 }
 std::string problem_of_device(int device) {
   int count = 0;
@@ -32,12 +27,7 @@ std::string problem_of_device(int device) {
   if (device < 0 && cudaGetDevice(&device) != cudaSuccess) return "the current CUDA device is not known";
   cudaDeviceProp properties;
   if (const cudaError_t error = cudaGetDeviceProperties(&properties, device); error != cudaSuccess) return status_of(error).text;
-  if (const int capability = 10 * properties.major + properties.minor; capability < least_capability)
-    return "the device (" + std::string(properties.name) + ") has compute capability " + std::to_string(properties.major) + "." +
-           std::to_string(properties.minor) + ", and 7.5 is the least";
-  if (cudnnGetVersion() < least_cudnn)
-    return "cuDNN " + version_text(cudnnGetVersion()) + " is installed, and " + version_text(least_cudnn) + " is the least";
-  return "";
+  return fault_of(DeviceInfo{properties.name, 10 * properties.major + properties.minor, 0, 0, static_cast<Index>(cudnnGetVersion())});
 }
 /// Makes a device current while it lives, as a library must leave the caller's.
 class Current {

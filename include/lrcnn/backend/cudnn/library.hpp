@@ -24,6 +24,17 @@ struct DeviceInfo {
   Index total_bytes = 0;
   Index cudnn_version = 0;         ///< 91900 for 9.19.0
 };
+inline constexpr int least_capability = 75;        ///< Turing: the oldest that CUDA 13 and cuDNN 9 serve
+inline constexpr Index least_cudnn = 90800;        ///< the first that describes devices which are not there
+/// Why a device cannot be used; empty if it can.
+inline std::string fault_of(const DeviceInfo& info) {
+  const auto version = [](Index v) { return std::to_string(v / 10000) + "." + std::to_string(v / 100 % 100) + "." + std::to_string(v % 100); };
+  if (info.compute_capability < least_capability)
+    return "the device (" + info.name + ") has compute capability " + std::to_string(info.compute_capability / 10) + "." +
+           std::to_string(info.compute_capability % 10) + ", and 7.5 is the least";
+  if (info.cudnn_version < least_cudnn) return "cuDNN " + version(info.cudnn_version) + " is installed, and " + version(least_cudnn) + " is the least";
+  return "";
+}
 /// Whether a convolution's engine is chosen by trying several, rather than by the vendor's library alone. Among engines that
 /// give the same bits on every run, unless the policy says FastestConv. Which one wins may differ from run to run, and with it
 /// the last bits, unless the choices are kept in a file.
