@@ -121,60 +121,67 @@ TEST_CASE_TEMPLATE("forward of direct slabs is bit-identical to the rows of the 
     if (c.n > 1) same(*forward(node_of(conv(c.k, c.window, c.groups, c.bias), {1, c.c, c.h, c.w}), {0, node.out.h}));
   }
 }
-TEST_CASE("Winograd agrees with the reference and is used where the library has it") {
+/// Whether our Winograd loops run on this machine.
+bool has_winograd() { return host::winograd::available(); }
+TEST_CASE("Winograd agrees with the reference, whole maps and slabs, and runs wherever it can") {
   Onednn onednn(2);
   Reference<double> reference;
-  const std::vector<Case> some{{2, 16, 12, 14, 32, {.kernel = 3, .pad = 1}},
-                               {1, 64, 21, 14, 64, {.kernel = 3, .pad = 1}},
-                               {2, 128, 12, 12, 64, {.kernel = 3, .pad = 1}, 1, false},
-                               {1, 20, 18, 18, 40, {.kernel = 3, .pad = 1}},
-                               {2, 32, 17, 19, 32, {.kernel = 3, .pad = {1, 0, 0, 1}}},
-                               {2, 32, 17, 6, 32, {.kernel = 3, .pad = {0, 1, 1, 0}}},
-                               {1, 16, 19, 20, 16, {.kernel = 3}},
-                               {2, 3, 16, 16, 16, {.kernel = 3, .pad = 1}},
-                               {2, 32, 16, 16, 16, {.kernel = 5, .stride = 2, .pad = 1}}};
-  Index used = 0;
-  for (const Case& c : some) {
+  struct Suited {
+    Case c;
+    bool suits;
+  };
+  const std::vector<Suited> some{{{2, 16, 12, 14, 32, {.kernel = 3, .pad = 1}}, true},
+                                 {{1, 64, 21, 14, 64, {.kernel = 3, .pad = 1}}, true},
+                                 {{2, 128, 12, 12, 64, {.kernel = 3, .pad = 1}, 1, false}, true},
+                                 {{1, 20, 18, 18, 40, {.kernel = 3, .pad = 1}}, true},
+                                 {{2, 32, 17, 19, 32, {.kernel = 3, .pad = {1, 0, 0, 1}}}, true},
+                                 {{2, 32, 17, 6, 32, {.kernel = 3, .pad = {0, 1, 1, 0}}}, true},
+                                 {{1, 80, 9, 10, 144, {.kernel = 3, .pad = {2, 1, 2, 0}}}, true},
+                                 {{1, 16, 2, 3, 16, {.kernel = 3, .pad = 2}}, true},
+                                 {{1, 16, 19, 20, 16, {.kernel = 3}}, true},
+                                 {{2, 3, 16, 16, 16, {.kernel = 3, .pad = 1}}, false},
+                                 {{2, 16, 16, 16, 16, {.kernel = 3, .stride = 2, .pad = 1}}, false},
+                                 {{2, 16, 16, 16, 16, {.kernel = 3, .pad = 1, .dilation = 2}}, false},
+                                 {{2, 32, 16, 16, 32, {.kernel = 3, .pad = 1}, 2}, false},
+                                 {{2, 32, 16, 16, 16, {.kernel = 5, .stride = 2, .pad = 1}}, false}};
+  for (const auto& [c, suits] : some) {
     const Node node = node_of(conv(c.k, c.window, c.groups, c.bias), {c.n, c.c, c.h, c.w});
     CAPTURE(text(c));
     for (const Arithmetic arithmetic : {Arithmetic::winograd, Arithmetic::fastest})
-      for (const Range out : cuts(node.out.h)) {
-        const Options options{.arithmetic = arithmetic, .workspace_bytes = 64_MiB};
-        Slab<Onednn> slab(node, out, options);
-        for (const Op op : {Op::forward, Op::backward_data, Op::backward_parameters})
-          used += onednn.implementation(slab.operands(op)).find("wino") != std::string::npos;
-        compare(slab.run(onednn), passes(reference, node, out, options), 1e-4);
-      }
+      for (const bool accumulate : {false, true})
+        for (const Range out : cuts(node.out.h)) {
+          const Options options{.arithmetic = arithmetic, .workspace_bytes = 64_MiB, .accumulate = accumulate};
+          Slab<Onednn> slab(node, out, options);
+          if (arithmetic == Arithmetic::winograd && c.window.pad.top < 2)   // else the library's filter may be packed otherwise
+            for (const Op op : {Op::forward, Op::backward_data, Op::backward_parameters})
+              CHECK((onednn.implementation(slab.operands(op)) == "winograd_4x3") == (suits && has_winograd()));
+          compare(slab.run(onednn), passes(reference, node, out, options), 1e-5);
+        }
   }
-  INFO("a machine without AVX-512 has no Winograd");
-  WARN(used > 0);
 }
-TEST_CASE("the data gradient's filter is packed for Winograd or not, and read as it was packed") {
+TEST_CASE("the fastest arithmetic is Winograd's where it fits and does not work on much that is thrown away") {
   Onednn onednn(2);
-  Reference<double> reference;
-  const Node node = node_of(conv(64, {.kernel = 3, .pad = 1}), {2, 64, 28, 28});
-  const onednn::Library library;
-  const Index least = onednn::detail::least_winograd_bytes(library, Onednn::target, node, Op::backward_data);
-  if (least < 0) return;   // a machine without AVX-512 has no Winograd
-  const std::vector<double> want = passes(reference, node, {0, 28}).dx;
-  const auto check = [&](const Options& options, bool winograd) {
-    CAPTURE(options.workspace_bytes);
-    Slab<Onednn> slab(node, {0, 28}, options);
-    const auto pack = slab.operands(Op::pack_backward);
-    auto prepared = onednn.prepare(pack);
-    const auto o = slab.operands(Op::backward_data);
-    auto gradient = onednn.prepare(o);
-    onednn.run(prepared, pack);
-    onednn.run(gradient, o);
-    CHECK((onednn.implementation(o).find("wino") != std::string::npos) == winograd);
-    CHECK(relative(slab.dx.values(), want) <= 1e-5);
+  const auto by = [&](Index rows, Index workspace, Op op) {
+    const Node node = node_of(conv(64, {.kernel = 3, .pad = 1}), {2, 64, 28, 28});
+    Slab<Onednn> slab(node, {0, rows}, {.arithmetic = Arithmetic::fastest, .workspace_bytes = workspace});
+    return onednn.implementation(slab.operands(op)) == "winograd_4x3";
   };
-  const Options enough{.arithmetic = Arithmetic::fastest, .workspace_bytes = 256_MiB};
-  check(enough, true);
-  check({.arithmetic = Arithmetic::fastest, .workspace_bytes = least}, false);   // repacked in the workspace
-  check({.arithmetic = Arithmetic::fastest, .workspace_bytes = least - 1}, false);
-  check({.arithmetic = Arithmetic::fastest, .workspace_bytes = 0}, false);
-  check({.arithmetic = Arithmetic::winograd, .workspace_bytes = 256_MiB}, true);
+  for (const Op op : {Op::forward, Op::backward_data, Op::backward_parameters}) {
+    CHECK(by(28, 8_MiB, op) == has_winograd());
+    CHECK(by(2, 8_MiB, op) == (has_winograd() && op == Op::backward_data));   // dx has three rows
+    CHECK_FALSE(by(1, 8_MiB, op));
+    CHECK_FALSE(by(28, 500'000, op));
+  }
+}
+TEST_CASE("with Winograd too a filter is packed as direct arithmetic reads it") {
+  Onednn onednn(2);
+  const Node node = node_of(conv(64, {.kernel = 3, .pad = 1}), {2, 64, 28, 28});
+  for (const Op op : {Op::pack_forward, Op::pack_backward}) {
+    Slab<Onednn> direct(node, {0, 28}, {}), winograd(node, {0, 28}, {.arithmetic = Arithmetic::winograd, .workspace_bytes = 16_MiB});
+    direct.step(onednn, op);
+    winograd.step(onednn, op);
+    CHECK(std::equal(direct.packed().data(), direct.packed().data() + direct.packed().size(), winograd.packed().data()));
+  }
 }
 TEST_CASE_TEMPLATE("a rerun is bit-identical, with gradients written and added", B, Onednn, OnednnBf16) {
   for (const Arithmetic arithmetic : {Arithmetic::direct, Arithmetic::fastest})
@@ -348,9 +355,13 @@ TEST_CASE("too little workspace is refused with the layer, the bytes and the rem
   CHECK(message(Op::forward, {.workspace_bytes = 0}) == "");
   const Options winograd{.arithmetic = Arithmetic::winograd, .workspace_bytes = 64_MiB};
   Slab<Onednn> slab(node, {0, 28}, winograd);
-  if (onednn.implementation(slab.operands(Op::forward)).find("wino") == std::string::npos) return;
-  const std::string refusal = message(Op::forward, {.arithmetic = Arithmetic::winograd, .workspace_bytes = 0});
-  CHECK(refusal.find("forward of Winograd convolution") != std::string::npos);
+  if (!has_winograd()) return;
+  CHECK(onednn.implementation(slab.operands(Op::forward)) == "winograd_4x3");
+  const auto pass = host::WinogradConvolution::pass(node, Op::forward, slab.x.view, slab.y.view);
+  const Index least = host::winograd::least_bytes(*pass);
+  const std::string refusal = message(Op::forward, {.arithmetic = Arithmetic::winograd, .workspace_bytes = least - 1});
+  CHECK(refusal.find("forward of Winograd convolution to rows 0 to 28, needs " + std::to_string(least) + " bytes of workspace") != std::string::npos);
+  CHECK(message(Op::forward, {.arithmetic = Arithmetic::winograd, .workspace_bytes = least}) == "");
   CHECK(message(Op::forward, {.arithmetic = Arithmetic::fastest, .workspace_bytes = 0}) == "");
   CHECK(onednn.implementation(Slab<Onednn>(node, {0, 28}, {.arithmetic = Arithmetic::fastest, .workspace_bytes = 0})
                                   .operands(Op::forward)).find("wino") == std::string::npos);

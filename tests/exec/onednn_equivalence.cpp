@@ -118,7 +118,7 @@ TEST_CASE("equivalence: the fastest arithmetic that fits takes Winograd for the 
   const bool has_winograd = winograd_gradients(Policy<Column, WinogradConv, Workspace<256_MiB>>::value) > 0;
   CHECK((winograd_gradients(Policy<Column, FastestConv, Workspace<256_MiB>>::value) > 0) == has_winograd);
   CHECK((winograd_gradients(Policy<Share<2>, FastestConv, Workspace<256_MiB>>::value) > 0) == has_winograd);
-  CHECK(winograd_gradients(Policy<Column, FastestConv, Workspace<4_MiB>>::value) == 0);
+  CHECK(winograd_gradients(Policy<Column, FastestConv, Workspace<256_KiB>>::value) == 0);
 }
 TEST_CASE("equivalence: oneDNN in bf16, few channels and blocks of them") {
   Coverage coverage;

@@ -119,22 +119,39 @@ TEST_CASE("the memory map has as many lines as asked for, each of the same width
     }
   CHECK(maps == 10);
 }
-TEST_CASE("a filter packed for a data gradient has the workspace of the step that reads it, where arithmetic is chosen") {
+TEST_CASE("packing a filter takes no workspace, whatever the arithmetic") {
   for (const Arithmetic arithmetic : {Arithmetic::direct, Arithmetic::winograd, Arithmetic::fastest}) {
     PolicySpec policy = Rows::value;
     policy.arithmetic = arithmetic;
     policy.workspace_bytes = 1_MiB;
     const Plan plan = make_plan(table, policy, {.packs_weights = true});
-    Index packed = 0;
+    Index packed = 0, with_workspace = 0;
     for (const Step& s : plan.steps) {
-      if (s.op == Op::pack_forward) CHECK(s.workspace == -1);
-      if (s.op != Op::pack_backward) continue;
-      CHECK((s.workspace >= 0) == (arithmetic != Arithmetic::direct));
-      ++packed;
+      const bool packs = s.op == Op::pack_forward || s.op == Op::pack_backward;
+      packed += packs, with_workspace += s.workspace >= 0;
+      CHECK((!packs || s.workspace == -1));
     }
     CHECK(packed > 0);
+    CHECK(with_workspace > 0);
     CHECK(check_plan(plan).empty());
   }
+}
+TEST_CASE("a stage that keeps carries out its forward steps once, others again") {
+  const auto forwards = [](const PolicySpec& policy) {
+    const Plan plan = make_plan(table, policy);
+    CHECK(check_plan(plan).empty());
+    std::vector<Index> count(16, 0);
+    for (const Step& s : plan.steps) count[static_cast<std::size_t>(s.stage)] += s.op == Op::forward && s.pass == Pass::recompute;
+    return count;
+  };
+  const auto again = forwards(Policy<Overlap<2>, CheckpointAtPools, RecomputeAll>::value);
+  const auto mixed = forwards(Policy<Stages<Overlap<2>, Keep<Overlap<2>>>, CheckpointAtPools, RecomputeAll>::value);
+  CHECK(again[0] > 0);
+  CHECK(again[1] > 0);
+  CHECK(mixed[0] == again[0]);
+  CHECK(mixed[1] == 0);
+  CHECK(forwards(Policy<Stages<Overlap<2>, Keep<Overlap<2>>>, CheckpointAtPools, KeepAll>::value) ==
+        forwards(Policy<Overlap<2>, CheckpointAtPools, KeepAll>::value));
 }
 TEST_CASE("the fewest slabs with which a step fits are found, and one less does not fit") {
   const Table vgg = make_table(Vgg16<10>::layers, {1, 3, 1024, 1024});

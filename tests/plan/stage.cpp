@@ -233,14 +233,13 @@ TEST_CASE(
     }
   };
   for (const Index size : {64, 112, 224})
-    for (const Cut cut : {Cut::overlap, Cut::share})
-      for (const auto arithmetic : {Arithmetic::winograd, Arithmetic::fastest}) {
-        PolicySpec policy;
-        policy.checkpoints.rule = Checkpoints::Rule::pools;
-        policy.partitions[0] = {cut, 5, 3, 0};
-        policy.arithmetic = arithmetic;
-        check(table_of<Vgg16<>>({1, 3, size, size}), policy);
-        check(table_of<SmallNet<>>({1, 3, size, size}), policy);
-      }
-  CHECK(cuts > 1000);
+    for (const Cut cut : {Cut::overlap, Cut::share}) {
+      PolicySpec policy;
+      policy.checkpoints.rule = Checkpoints::Rule::pools;
+      policy.partitions[0] = {cut, 5, 3, 0};
+      policy.arithmetic = Arithmetic::winograd;
+      check(table_of<Vgg16<>>({1, 3, size, size}), policy);
+      check(table_of<SmallNet<>>({1, 3, size, size}), policy);
+    }
+  CHECK(cuts > 500);
 }

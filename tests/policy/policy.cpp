@@ -46,6 +46,10 @@ TEST_CASE("each part sets its own field and nothing else") {
   CHECK(spec<ByImages<2, Share<7>>> == s);
   s.partitions[0] = {Cut::column, 1, 1, 3};
   CHECK(spec<ByImages<3>> == s);
+  s.partitions[0].keep = true;
+  CHECK(spec<Keep<ByImages<3>>> == s);
+  CHECK(spec<ByImages<3, Keep<>>> == s);
+  CHECK(to_string(s.partitions[0]) == "Keep<ByImages<3,Column>>");
   s = {};
   s.images = 5;
   CHECK(spec<Images<5>> == s);

@@ -88,6 +88,7 @@ inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
       part.backward = dice.chance(0.6) ? part.forward : dice.upto(1, 6);
     }
     if (dice.chance(0.3)) part.images = dice.upto(1, 2);
+    part.keep = dice.chance(0.15);
     return part;
   };
   p.partition_count = dice.chance(0.7) ? 1 : dice.upto(2, 4);

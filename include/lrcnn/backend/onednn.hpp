@@ -12,6 +12,7 @@
 // use a backend; the threads of its own are those of the library and of our loops (OpenMP).
 #include <lrcnn/backend/host/backend.hpp>
 #include <lrcnn/backend/host/run.hpp>
+#include <lrcnn/backend/host/winograd_convolution.hpp>
 #include <lrcnn/backend/onednn/convolution.hpp>
 #include <lrcnn/backend/onednn/linear.hpp>
 #include <lrcnn/policy/policy.hpp>
@@ -48,6 +49,7 @@ class BasicOnednn : public HostBackend<T> {
   class Prepared {
     friend class BasicOnednn;
     std::shared_ptr<onednn::Convolution<T>> convolution_;
+    std::shared_ptr<host::WinogradConvolution> winograd_;
     std::shared_ptr<onednn::PackedFilter> filter_;
     std::shared_ptr<onednn::Linear<T>> linear_;
   };
@@ -71,9 +73,12 @@ class BasicOnednn : public HostBackend<T> {
   /// Pre:     `o` has the shapes that `p` was prepared for
   void run(Prepared& p, const Operands<T>& o) {
     const Threads set(this->threads());
-    if (p.convolution_) {
-      p.convolution_->run(library_, o);
-      if (o.activation) host::run(activation_of(o), this->threads());
+    if (p.convolution_ || p.winograd_) {
+      bool activated = false;
+      if constexpr (std::is_same_v<T, float>)
+        if (p.winograd_) p.winograd_->run(o), activated = host::WinogradConvolution::activates(o);
+      if (p.convolution_) p.convolution_->run(library_, o);
+      if (o.activation && !activated) host::run(activation_of(o), this->threads());
       return;
     }
     if (p.linear_) return p.linear_->run(library_, o, this->threads());
@@ -83,11 +88,13 @@ class BasicOnednn : public HostBackend<T> {
   /// What carries a step out, for tests and printing: the library's name of it, or "host". Needs no memory in `o`.
   std::string implementation(const Operands<T>& o) {
     const Prepared p = prepare(o);
+    if (p.winograd_) return "winograd_4x3";
     return p.convolution_ ? p.convolution_->name() : p.linear_ ? p.linear_->name() : p.filter_ ? "reorder" : "host";
   }
   /// Bytes of workspace that a step uses, of those it is offered.
   Index workspace_bytes(const Operands<T>& o) {
     const Prepared p = prepare(o);
+    if (p.winograd_) return p.winograd_->blocking().bytes;
     return p.convolution_ ? p.convolution_->workspace_bytes() : p.linear_ ? p.linear_->workspace_bytes() : 0;
   }
   const OnednnCache& cache() const { return cache_; }
@@ -95,7 +102,7 @@ class BasicOnednn : public HostBackend<T> {
   bool has_kernels() const {
     const std::array layers{Layer{.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = block}};
     const Node node = make_table(layers, {1, block, 8, 8}).nodes[0];
-    return onednn::choose_filter(library_, target, node, Op::forward, Arithmetic::direct, 0).has_value();
+    return onednn::choose_filter(library_, target, node, Op::forward).has_value();
   }
 
  private:
@@ -139,7 +146,7 @@ class BasicOnednn : public HostBackend<T> {
   void prepare_convolution(const Operands<T>& o, Prepared& p) {
     const Op op = o.op == Op::pack_forward ? Op::forward : o.op == Op::pack_backward ? Op::backward_data : o.op;
     Key key = layer_key(*o.node, op);
-    auto filter = filter_of(o, op, key);
+    auto filter = cached(filters_, key, [&] { return std::make_shared<onednn::PackedFilter>(library_, target, *o.node, op); });
     if (!filter->tag()) return;
     if (packs(o.op)) {
       p.filter_ = std::move(filter);
@@ -152,19 +159,29 @@ class BasicOnednn : public HostBackend<T> {
     const std::array<Index, slab_numbers> slab{x.n, x.rows, y.rows, pads.top, pads.bottom, o.workspace_bytes,
                                                static_cast<Index>(o.arithmetic), static_cast<Index>(*filter->tag())};
     std::copy(slab.begin(), slab.end(), key.begin() + layer_numbers);
+    if constexpr (std::is_same_v<T, float>)
+      if (o.arithmetic != Arithmetic::direct && reads_winograd(op, *filter->tag())) {
+        p.winograd_ = cached(winograds_, key, [&] { return make_winograd(o, op, x, y); });
+        if (p.winograd_) return;
+      }
     p.convolution_ = cached(convolutions_, key, [&] {
       return std::make_shared<onednn::Convolution<T>>(library_, target, o, x, y, std::move(filter));
     });
     if (!p.convolution_->served()) p.convolution_ = nullptr;
   }
-  /// The filter's layout. Which arithmetic a data gradient's filter is packed for may depend on the workspace, so the
-  /// steps that pack it have the same as those that use it.
-  std::shared_ptr<onednn::PackedFilter> filter_of(const Operands<T>& o, Op op, Key key) {
-    if (op == Op::backward_data && o.arithmetic != Arithmetic::direct)
-      key[layer_numbers] = static_cast<Index>(o.arithmetic), key[layer_numbers + 1] = o.workspace_bytes;
-    return cached(filters_, key, [&] {
-      return std::make_shared<onednn::PackedFilter>(library_, target, *o.node, op, o.arithmetic, o.workspace_bytes);
-    });
+  /// Whether filters packed for the library's direct kernels are what our own Winograd loops read.
+  static constexpr bool reads_winograd(Op op, onednn::Tag tag) {
+    return op == Op::backward_parameters || tag == (op == Op::forward ? onednn::Tag::OIhw16i16o : onednn::Tag::OIhw16o16i);
+  }
+  /// Null where direct arithmetic is to run.
+  std::shared_ptr<host::WinogradConvolution> make_winograd(const Operands<T>& o, Op op, const View<const T>& x, const View<const T>& y) {
+    const auto pass = host::WinogradConvolution::pass(*o.node, op, x, y);
+    if (!pass) return nullptr;
+    const auto blocking = host::winograd::choose_blocking(*pass, op == Op::backward_parameters, this->threads(), o.workspace_bytes);
+    if (!blocking && o.arithmetic == Arithmetic::winograd)
+      throw onednn::workspace_error(o, y.range(), host::winograd::least_bytes(*pass), "Winograd ");
+    if (!blocking || (o.arithmetic == Arithmetic::fastest && !host::winograd::pays(*pass))) return nullptr;
+    return std::make_shared<host::WinogradConvolution>(*pass, *blocking, this->threads());
   }
   static bool dense(const View<const T>& v, Index c) {
     return v.n > 0 && v.rows > 0 && v.c == c && v.block == target.block(c) && v.dense();
@@ -178,6 +195,7 @@ class BasicOnednn : public HostBackend<T> {
   onednn::Library library_;
   std::map<Key, std::shared_ptr<onednn::PackedFilter>> filters_;
   std::map<Key, std::shared_ptr<onednn::Convolution<T>>> convolutions_;
+  std::map<Key, std::shared_ptr<host::WinogradConvolution>> winograds_;
   std::map<Key, std::shared_ptr<onednn::Linear<T>>> linears_;
   OnednnCache cache_;
 };

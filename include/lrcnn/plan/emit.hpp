@@ -24,7 +24,7 @@ class Emitter {
   constexpr PlanResults run() {
     const Index batch = table_.input.n, images = policy_.images > 0 ? std::min(policy_.images, batch) : batch;
     for (const Stage& stage : stages_)
-      needs_.push_back(stage_needs(table_, stage, options_.training ? policy_.recompute : Recompute::all));
+      needs_.push_back(stage_needs(table_, stage, !options_.training ? Recompute::all : stage.partition.keep ? Recompute::none : policy_.recompute));
     first_contribution_.assign(static_cast<std::size_t>(table_.size()), options_.accumulate ? 0 : 1);
     const Index stage_count = static_cast<Index>(stages_.size());
     group_ = {0, images};
@@ -104,8 +104,7 @@ class Emitter {
   static constexpr Op pack_op(Filter which) { return which == Filter::backward ? Op::pack_backward : Op::pack_forward; }
   constexpr void pack(const StagePass& c, Filter which, Index l) {
     Step step = make(c, pack_op(which), l);
-    // The layout of a data gradient's filter may depend on the room that its step will have.
-    if (which != Filter::backward || step.arithmetic == Arithmetic::direct) step.workspace = -1;
+    step.workspace = -1;
     step.packed = storage_.filter(c, which, l);
     sink_.step(step);
   }

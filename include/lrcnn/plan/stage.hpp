@@ -65,7 +65,7 @@ constexpr std::vector<RowRule> row_rules(const Table& table, const Stage& stage,
     RowRule rule{.in_height = node.in.h, .out_height = node.out.h,
                  .in_row_bytes = target.bytes(1, node.in.c, 1, node.in.w)};
     if (is_windowed(node.layer)) rule.axis = row_axis(node.layer.window);
-    const bool tiled = arithmetic != Arithmetic::direct && node.layer.kind == Kind::conv &&
+    const bool tiled = arithmetic == Arithmetic::winograd && node.layer.kind == Kind::conv &&
                        node.layer.window.kernel == Pair(3) && node.layer.window.stride == Pair(1) &&
                        node.layer.window.dilation == Pair(1) && node.layer.groups == 1;
     if (tiled) rule.grid = 4;   // output rows of a tile of F(4x4, 3x3)

@@ -3,7 +3,7 @@
 //
 // A policy never changes a result, only the order of the arithmetic and what is kept. It has independent parts:
 //   partition    Column, Overlap<N>, Share<N>, each with other counts for forward and backward if wanted, for every
-//                stage alike or stage by stage (Stages<...>); ByImages<n, P> cuts a stage's batch too
+//                stage alike or stage by stage (Stages<...>); ByImages<n, P> cuts a stage's batch too, Keep<P> recomputes nothing
 //   images       Images<n>: the whole step in groups of n images
 //   checkpoints  NoCheckpoints, CheckpointAtPools, CheckpointEvery<k>, CheckpointAt<"name", ...>
 //   recompute    KeepAll, RecomputeAll, RecomputeCheap
@@ -32,6 +32,7 @@ struct Partition {
   Index forward = 1;    ///< slabs along the rows in the forward pass
   Index backward = 1;   ///< and in the backward pass
   Index images = 0;     ///< images per slab
+  bool keep = false;    ///< recomputes nothing, whatever the policy does elsewhere
   friend constexpr bool operator==(const Partition&, const Partition&) = default;
 };
 /// Which tensors are kept in full height from the forward to the backward pass.
@@ -102,7 +103,13 @@ struct Share {
 template <Index n, class P = Column>
 struct ByImages {
   static_assert(n >= 1, "lrcnn: ByImages<n> needs at least one image; counts are positive; use ByImages<1>");
-  static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, n};
+  static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, n, P::partition.keep};
+};
+/// Partition P in a stage that keeps what its backward pass needs, where the policy recomputes in others. Of use in the
+/// deeper stages, whose tensors are small and whose convolutions are not.
+template <class P = Column>
+struct Keep {
+  static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, P::partition.images, true};
 };
 /// A partition for each stage in turn; the last one serves all further stages.
 template <class... Partitions>
@@ -271,7 +278,8 @@ inline std::string to_string(const Partition& p) {
     if (p.backward != p.forward) text += "," + std::to_string(p.backward);
     text += ">";
   }
-  return p.images == 0 ? text : "ByImages<" + std::to_string(p.images) + "," + text + ">";
+  if (p.images > 0) text = "ByImages<" + std::to_string(p.images) + "," + text + ">";
+  return p.keep ? "Keep<" + text + ">" : text;
 }
 inline std::string to_string(const Checkpoints& c) {
   using enum Checkpoints::Rule;

@@ -41,13 +41,13 @@ inline dnnl::primitive_attr attributes(bool add = false) {
 }
 /// A convolution in the library's terms. `b` is a zero descriptor if there is no bias. dilation 0 is dense.
 struct ConvDesc {
-  dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
   MemoryDesc x, w, b, y;
   Dims filter;   ///< dimensions of w
   Type type = Type::f32;   ///< of x, y and filters; filter gradients and biases are f32
   Dims stride, dilation, pad_begin, pad_end;
 };
 namespace api {
+inline constexpr auto direct = dnnl::algorithm::convolution_direct;
 /// What `f` returns, or an empty description if the library knows no such operation.
 template <class F>
 auto or_empty(F f) -> decltype(f()) {
@@ -67,10 +67,10 @@ auto forward(const Library& l, const ConvDesc& d, Wanted wanted) {
   return or_empty([&] {
     const auto attr = attributes();
 #if DNNL_VERSION_MAJOR == 2
-    const Conv::desc op(kind, d.algorithm, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end);
+    const Conv::desc op(kind, direct, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end);
     Conv::primitive_desc pd(op, attr, l.engine, true);   // op and attr must live as long as pd walks on
 #else
-    Conv::primitive_desc pd(l.engine, kind, d.algorithm, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin,
+    Conv::primitive_desc pd(l.engine, kind, direct, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin,
                             d.pad_end, attr, true);
 #endif
     while (pd && !wanted(std::string_view(pd.impl_info_str())))
@@ -78,9 +78,8 @@ auto forward(const Library& l, const ConvDesc& d, Wanted wanted) {
     return pd;
   });
 }
-/// A backward description wants a forward one as a hint; any algorithm and filter layout will do.
+/// A backward description wants a forward one as a hint; any filter layout will do.
 inline auto hint(const Library& l, ConvDesc d) {
-  d.algorithm = dnnl::algorithm::convolution_direct;
   d.w = tagged(d.filter, Tag::any, d.type);
   return forward(l, d, [](std::string_view) { return true; });
 }
@@ -90,10 +89,10 @@ inline auto backward_data(const Library& l, const ConvDesc& d) {
     const auto h = hint(l, d);
     if (!h) return Conv::primitive_desc();
 #if DNNL_VERSION_MAJOR == 2
-    const Conv::desc op(d.algorithm, d.x, d.w, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end);
+    const Conv::desc op(direct, d.x, d.w, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end);
     return Conv::primitive_desc(op, attributes(), l.engine, h, true);
 #else
-    return Conv::primitive_desc(l.engine, d.algorithm, d.x, d.w, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end, h,
+    return Conv::primitive_desc(l.engine, direct, d.x, d.w, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end, h,
                                 attributes(), true);
 #endif
   });
@@ -104,10 +103,10 @@ inline auto backward_parameters(const Library& l, const ConvDesc& d) {
     const auto h = hint(l, d);
     if (!h) return Conv::primitive_desc();
 #if DNNL_VERSION_MAJOR == 2
-    const Conv::desc op(d.algorithm, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end);
+    const Conv::desc op(direct, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end);
     return Conv::primitive_desc(op, attributes(), l.engine, h, true);
 #else
-    return Conv::primitive_desc(l.engine, d.algorithm, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin,
+    return Conv::primitive_desc(l.engine, direct, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin,
                                 d.pad_end, h, attributes(), true);
 #endif
   });

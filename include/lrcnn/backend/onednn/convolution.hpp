@@ -1,7 +1,18 @@
 #pragma once
 // One pass of a convolution over slabs of one shape, as a primitive of the library.
-#include <lrcnn/backend/onednn/winograd.hpp>
+#include <lrcnn/backend/onednn/filter.hpp>
+#include <algorithm>
 namespace lrcnn::onednn {
+/// What to say where a convolution's scratch does not fit into the step's workspace. `kind`: "" or "Winograd ".
+template <class T>
+BackendError workspace_error(const Operands<T>& o, Range rows, Index needed, std::string_view kind = "") {
+  return BackendError(error_text(
+      "layer '" + std::string(o.node->layer.name.view()) + "', " + std::string(op_name(o.op)) + " of " + std::string(kind) +
+          "convolution to rows " + std::to_string(rows.begin) + " to " + std::to_string(rows.end) + ", needs " + std::to_string(needed) +
+          " bytes of workspace and has " + std::to_string(o.workspace_bytes),
+      "scratch memory of every layer lies in the plan's workspace",
+      "raise the policy's Workspace<...> to " + std::to_string(needed) + " or more, or cut thinner slabs"));
+}
 template <class T>
 class Convolution {
  public:
@@ -13,11 +24,10 @@ class Convolution {
               const View<const T>& y, std::shared_ptr<PackedFilter> filter)
       : op_(o.op), filter_(std::move(filter)), channels_(o.node->out.c), images_(x.n) {
     ConvDesc d = conv_desc(*o.node, target, op_, x.n, x.range(), y.range());
-    const MemoryDesc packed = d.w = tagged(d.filter, *filter_->tag(), filter_type(op_, target));
+    d.w = tagged(d.filter, *filter_->tag(), filter_type(op_, target));
     const auto found = choose(library, target, d, o, x.range(), y.range());
     if (!found) return;
-    name_ = found->name, bytes_ = repacked_ + found->bytes();
-    if (repacked_ > 0) repack_ = Reorder(library, packed, d.w);
+    name_ = found->name, bytes_ = found->bytes();
     const Index padded = channels_of(*o.node, target).out;
     if (o.node->layer.bias && (padded != channels_ || op_ == Op::backward_parameters))
       bias_.assign(static_cast<std::size_t>(padded), 0.f);
@@ -33,19 +43,14 @@ class Convolution {
   const std::string& name() const { return name_; }
   Index workspace_bytes() const { return bytes_; }
   void run(const Library& library, const Operands<T>& o) {
-    const void* packed = o.packed;
-    if (repacked_ > 0) {
-      repack_.run(library, o.packed, o.workspace);
-      packed = o.workspace;
-    }
-    const std::byte* scratch = o.workspace + repacked_;
+    const std::byte* scratch = o.workspace;
     if (op_ == Op::forward) {
       const float* bias = o.parameters[1];
       if (!bias_.empty()) bias = bias_.data(), std::copy_n(o.parameters[1], channels_, bias_.data());
-      call_.bind_all({o.x.data, packed, o.y.data, scratch, bias});
+      call_.bind_all({o.x.data, o.packed, o.y.data, scratch, bias});
       call_.run(library);
     } else if (op_ == Op::backward_data) {
-      call_.bind_all({o.dx.data, packed, o.dy.data, scratch});
+      call_.bind_all({o.dx.data, o.packed, o.dy.data, scratch});
       call_.run(library);
     } else {
       for (Index i = 0; i < o.x.n; i += images_) {
@@ -60,47 +65,13 @@ class Convolution {
   }
 
  private:
-  static std::optional<Offer> offer_winograd(const Library& library, Op op, ConvDesc d) {
-    if (d.type != Type::f32) return {};
-    if (op == Op::backward_data && d.pad_begin[0] != d.pad_end[0]) {
-      static const RowPadding padding = winograd_row_padding(library);
-      if (padding == RowPadding::unusable) return {};
-      if (padding == RowPadding::exchanged) std::swap(d.pad_begin[0], d.pad_end[0]);
-    }
-    return offer(library, op, d);
-  }
-  /// The implementation for this slab, with its filter's layout in d.w. Where a data gradient's filter is packed for
-  /// Winograd and this slab's scratch does not fit, direct arithmetic takes a copy of the filter in its own layout,
-  /// made in the workspace: smaller than any Winograd scratch, and little work beside a slab that is so large.
-  std::optional<Offer> choose(const Library& library, const Target& target, ConvDesc& d, const Operands<T>& o, Range in,
-                              Range rows) {
-    Index needed = -1;
-    for (const bool winograd : {true, false}) {
-      if (winograd && o.arithmetic == Arithmetic::direct) continue;
-      d.algorithm = winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
-      auto found = winograd ? offer_winograd(library, o.op, d)
-                            : offer(library, o.op, d, o.arithmetic == Arithmetic::direct);
-      if (!found && !winograd && o.op != Op::backward_parameters && o.arithmetic != Arithmetic::direct) {
-        d.w = tagged(d.filter, Tag::any, d.type);
-        if (!(found = offer(library, o.op, d))) continue;
-        d.w = found->filter;
-        repacked_ = round_up(static_cast<Index>(d.w.get_size()), 64);
-      }
-      if (!found) continue;
-      if (repacked_ + found->bytes() <= o.workspace_bytes) return found;
-      needed = repacked_ + found->bytes();
-      if (o.arithmetic != Arithmetic::fastest) break;
-    }
-    if (needed < 0) return {};
+  /// The implementation for this slab; none if the library takes no such slabs.
+  std::optional<Offer> choose(const Library& library, const Target& target, ConvDesc& d, const Operands<T>& o, Range in, Range rows) {
+    const auto found = offer(library, o.op, d, o.arithmetic == Arithmetic::direct);
+    if (!found || found->bytes() <= o.workspace_bytes) return found;
+    Index needed = found->bytes();
     if (auto fewer = choose_images(library, target, d, o, in, rows, needed)) return fewer;
-    const bool winograd = d.algorithm == dnnl::algorithm::convolution_winograd;
-    throw BackendError(error_text(
-        "layer '" + std::string(o.node->layer.name.view()) + "', " + std::string(op_name(o.op)) + " of " +
-            (winograd ? "Winograd " : "") + "convolution to rows " + std::to_string(rows.begin) + " to " +
-            std::to_string(rows.end) + ", needs " + std::to_string(needed) + " bytes of workspace and has " +
-            std::to_string(o.workspace_bytes),
-        "scratch memory of every layer lies in the plan's workspace",
-        "raise the policy's Workspace<...> to " + std::to_string(needed) + " or more, or cut thinner slabs"));
+    throw workspace_error(o, rows, needed);
   }
   /// Filter gradients in bf16 transpose whole images in their scratch, each thread one. Where that does not fit, fewer
   /// images at a time may, which have all threads at work on one; the least that is needed otherwise is in `needed`.
@@ -123,8 +94,6 @@ class Convolution {
   Index channels_;
   Index images_;         ///< at a time
   Call call_;
-  Reorder repack_;
-  Index repacked_ = 0;   ///< bytes at the start of the workspace that hold the filter in another layout
   std::string name_;
   Index bytes_ = 0;
   std::vector<float> bias_;

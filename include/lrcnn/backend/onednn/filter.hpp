@@ -18,7 +18,6 @@ struct Offer {
   MemoryDesc filter, scratch;
   std::string name;
   Index bytes() const { return static_cast<Index>(scratch.get_size()); }
-  bool winograd() const { return name.find("wino") != name.npos; }
 };
 /// Whether an implementation beats plain loops and allocates nothing while it runs: no reference code, no matrix
 /// products over unfolded images.
@@ -34,8 +33,7 @@ constexpr bool is_slab_exact(std::string_view name) { return name.find("1x1") ==
 inline std::optional<Offer> offer(const Library& library, Op op, const ConvDesc& d, bool exact = false) {
   const auto taken = [&](const dnnl::primitive_desc& pd, const MemoryDesc& filter) -> std::optional<Offer> {
     Offer o{pd, filter, pd.scratchpad_desc(), pd.impl_info_str()};
-    const bool as_asked = o.winograd() == (d.algorithm == dnnl::algorithm::convolution_winograd);
-    return is_good(o.name) && as_asked ? std::optional<Offer>(std::move(o)) : std::nullopt;
+    return is_good(o.name) ? std::optional<Offer>(std::move(o)) : std::nullopt;
   };
   if (op == Op::forward) {
     const auto wanted = [&](std::string_view name) { return !exact || is_slab_exact(name); };
@@ -47,12 +45,12 @@ inline std::optional<Offer> offer(const Library& library, Op op, const ConvDesc&
   }
   return {};
 }
-namespace detail {
-/// The layout that an algorithm prefers for a layer's whole map, if we know its name and the plan has room for it.
-inline std::optional<Tag> preferred_filter(const Library& library, const Target& target, const Node& node, Op op,
-                                           dnnl::algorithm algorithm) {
+/// The layout of a layer's packed filter, or of its filter's gradient, in one pass: what the library prefers for the layer's
+/// whole map, if we know its name and the plan has room for it; nothing if our own loops run.
+/// Post:    depends on the arguments and the library alone; takes at most target.packed_bytes(node), or scratch_bytes(node)
+inline std::optional<Tag> choose_filter(const Library& library, const Target& target, const Node& node, Op op) {
+  if (node.layer.kind != Kind::conv || !channels_of(node, target).served) return {};
   ConvDesc d = conv_desc(node, target, op, node.in.n, {0, node.in.h}, {0, node.out.h});
-  d.algorithm = algorithm;
   const auto any = offer(library, op, d);
   if (!any) return {};
   const Type type = filter_type(op, target);
@@ -66,30 +64,6 @@ inline std::optional<Tag> preferred_filter(const Library& library, const Target&
     if (fits(d.w) && offer(library, op, d)) return tag;
   }
   return {};
-}
-/// Workspace that the thinnest slab needs under Winograd; -1 if the library does not offer it.
-inline Index least_winograd_bytes(const Library& library, const Target& target, const Node& node, Op op) {
-  const Range out{0, 1}, in = in_rows(row_axis(node.layer.window), out, node.in.h);
-  if (in.empty()) return -1;
-  ConvDesc d = conv_desc(node, target, op, 1, in, out);
-  d.algorithm = dnnl::algorithm::convolution_winograd;
-  const auto least = offer(library, op, d);
-  return least ? least->bytes() : -1;
-}
-}  // namespace detail
-/// The layout of a layer's packed filter, or of its filter's gradient, in one pass; nothing if our own loops run.
-/// The data gradient's layouts differ between the two kinds of arithmetic, the others' do not.
-/// Post:    depends on the arguments and the library alone; takes at most target.packed_bytes(node), or scratch_bytes(node)
-inline std::optional<Tag> choose_filter(const Library& library, const Target& target, const Node& node, Op op,
-                                        Arithmetic arithmetic, Index workspace_bytes) {
-  if (node.layer.kind != Kind::conv || !channels_of(node, target).served) return {};
-  if (op == Op::backward_data && arithmetic != Arithmetic::direct) {
-    const Index least = detail::least_winograd_bytes(library, target, node, op);
-    if (least >= 0 && (arithmetic == Arithmetic::winograd || least <= workspace_bytes))
-      if (const auto tag = detail::preferred_filter(library, target, node, op, dnnl::algorithm::convolution_winograd))
-        return tag;
-  }
-  return detail::preferred_filter(library, target, node, op, dnnl::algorithm::convolution_direct);
 }
 /// A change of a filter's layout. The library's own scratch for it, if any, is a few bytes.
 class Reorder {
@@ -114,9 +88,7 @@ class Reorder {
 /// A filter's way between the canonical layout, of floats, and the packed one of a pass.
 class PackedFilter {
  public:
-  PackedFilter(const Library& library, const Target& target, const Node& node, Op op, Arithmetic arithmetic,
-               Index workspace_bytes)
-      : tag_(choose_filter(library, target, node, op, arithmetic, workspace_bytes)) {
+  PackedFilter(const Library& library, const Target& target, const Node& node, Op op) : tag_(choose_filter(library, target, node, op)) {
     if (!tag_) return;
     const Index groups = node.layer.groups;
     const Dims dims = filter_dims(groups, node.in.c, node.out.c, node.layer.window.kernel);
