@@ -11,11 +11,14 @@
 // Lifetimes: what prepare() returns is run by the backend that made it, and may be copied. One thread at a time may
 // use a backend; the threads of its own are those of the library and of our loops (OpenMP).
 #include <lrcnn/backend/host/backend.hpp>
+#include <lrcnn/backend/host/calibration.hpp>
 #include <lrcnn/backend/host/run.hpp>
 #include <lrcnn/backend/host/winograd_convolution.hpp>
 #include <lrcnn/backend/onednn/convolution.hpp>
 #include <lrcnn/backend/onednn/linear.hpp>
+#include <lrcnn/core/machine.hpp>
 #include <lrcnn/policy/policy.hpp>
+#include <lrcnn/version.hpp>
 #include <map>
 #include <memory>
 #include <string>
@@ -53,9 +56,19 @@ class BasicOnednn : public HostBackend<T> {
     std::shared_ptr<onednn::PackedFilter> filter_;
     std::shared_ptr<onednn::Linear<T>> linear_;
   };
-  /// `threads`: 0 for as many as OpenMP would use.
-  explicit BasicOnednn(int threads = 0) : HostBackend<T>(threads > 0 ? threads : available()) {}
-  /// Finds or builds what a step needs. Allocates.
+  /// `threads`: 0 for as many as OpenMP would use. `tuning`: whether FastestConv tries direct and Winograd's arithmetic for each
+  /// convolution and pass; otherwise a rule decides (host/winograd.hpp).
+  explicit BasicOnednn(int threads = 0, const TuningOptions& tuning = {})
+      : HostBackend<T>(threads > 0 ? threads : available()),
+        calibration_(tuning, processor_name() + ", " + std::to_string(this->threads()) + " threads, " + onednn::library_name() + ", lrcnn " +
+                                 std::string(version())) {}
+  /// A run begins; what has been found out is written down first.
+  void start(const Labels& labels) {
+    calibration_.save();
+    HostBackend<T>::start(labels);
+  }
+  const host::Calibration& calibration() const { return calibration_; }
+  /// Finds or builds what a step needs. Allocates. With tuning, runs convolutions in the operands' memory.
   /// Errors:  BackendError naming the layer and the bytes if the step's workspace is too small; as host::check
   Prepared prepare(const Operands<T>& o) {
     const Threads set(this->threads());
@@ -162,25 +175,47 @@ class BasicOnednn : public HostBackend<T> {
     if constexpr (std::is_same_v<T, float>)
       if (o.arithmetic != Arithmetic::direct && reads_winograd(op, *filter->tag())) {
         p.winograd_ = cached(winograds_, key, [&] { return make_winograd(o, op, x, y); });
-        if (p.winograd_) return;
+        if (p.winograd_ && !tries(o) && (o.arithmetic == Arithmetic::winograd || p.winograd_->pays())) return;
+        if (p.winograd_ && !tries(o)) p.winograd_ = nullptr;
       }
     p.convolution_ = cached(convolutions_, key, [&] {
       return std::make_shared<onednn::Convolution<T>>(library_, target, o, x, y, std::move(filter));
     });
     if (!p.convolution_->served()) p.convolution_ = nullptr;
+    if constexpr (std::is_same_v<T, float>)
+      if (p.winograd_ && p.convolution_) try_both(o, key, p);
+  }
+  /// Whether the arithmetic of a step is found by trying.
+  bool tries(const Operands<T>& o) const {
+    return calibration_.on() && o.arithmetic == Arithmetic::fastest && o.workspace != nullptr;
+  }
+  /// Leaves the faster of the two. Parameters' gradients are written to memory of our own meanwhile.
+  void try_both(const Operands<T>& o, const Key& key, Prepared& p) {
+    std::string problem(op_name(o.op));
+    for (const Index number : key) problem += " " + std::to_string(number);
+    const auto shapes = parameter_shapes(o.node->layer, o.node->in);
+    std::array<std::vector<float>, 4> written;
+    Operands<T> mine = o;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(shapes.count); ++i) {
+      if (o.op == Op::backward_parameters) written[i].resize(static_cast<std::size_t>(shapes.item[i].count()));
+      mine.d_parameters[i] = written[i].data();
+    }
+    if (calibration_.first_is_faster(problem, "winograd", [&] { p.winograd_->run(mine); }, "direct", [&] { p.convolution_->run(library_, mine); }))
+      p.convolution_ = nullptr;
+    else p.winograd_ = nullptr;
   }
   /// Whether filters packed for the library's direct kernels are what our own Winograd loops read.
   static constexpr bool reads_winograd(Op op, onednn::Tag tag) {
     return op == Op::backward_parameters || tag == (op == Op::forward ? onednn::Tag::OIhw16i16o : onednn::Tag::OIhw16o16i);
   }
-  /// Null where direct arithmetic is to run.
+  /// Null where the pass is none for Winograd's algorithm, or has no room for it.
   std::shared_ptr<host::WinogradConvolution> make_winograd(const Operands<T>& o, Op op, const View<const T>& x, const View<const T>& y) {
     const auto pass = host::WinogradConvolution::pass(*o.node, op, x, y);
     if (!pass) return nullptr;
     const auto blocking = host::winograd::choose_blocking(*pass, op == Op::backward_parameters, this->threads(), o.workspace_bytes);
     if (!blocking && o.arithmetic == Arithmetic::winograd)
       throw onednn::workspace_error(o, y.range(), host::winograd::least_bytes(*pass), "Winograd ");
-    if (!blocking || (o.arithmetic == Arithmetic::fastest && !host::winograd::pays(*pass))) return nullptr;
+    if (!blocking) return nullptr;
     return std::make_shared<host::WinogradConvolution>(*pass, *blocking, this->threads());
   }
   static bool dense(const View<const T>& v, Index c) {
@@ -198,6 +233,7 @@ class BasicOnednn : public HostBackend<T> {
   std::map<Key, std::shared_ptr<host::WinogradConvolution>> winograds_;
   std::map<Key, std::shared_ptr<onednn::Linear<T>>> linears_;
   OnednnCache cache_;
+  host::Calibration calibration_;
 };
 /// For machines with AVX-512. Elsewhere right, but far slower than OnednnAvx2: has_kernels() tells.
 using Onednn = BasicOnednn<16>;

@@ -106,4 +106,11 @@ class ChoiceFile {
   Choices choices_;
   bool changed_ = false;
 };
+/// Whether a backend chooses between ways of carrying out a convolution by trying them, rather than by rules. Which one wins may
+/// differ from run to run, and with it the last bits, unless the choices are kept in a file.
+struct TuningOptions {
+  bool on = false;
+  std::filesystem::path file{};   ///< where choices are kept, for this machine and this library; empty: nowhere
+  Notice notice{};                ///< hears of a file that is ignored or cannot be written; by default std::clog
+};
 }  // namespace lrcnn

@@ -35,14 +35,8 @@ inline std::string fault_of(const DeviceInfo& info) {
   if (info.cudnn_version < least_cudnn) return "cuDNN " + version(info.cudnn_version) + " is installed, and " + version(least_cudnn) + " is the least";
   return "";
 }
-/// Whether a convolution's engine is chosen by trying several, rather than by the vendor's library alone. Among engines that
-/// give the same bits on every run, unless the policy says FastestConv. Which one wins may differ from run to run, and with it
-/// the last bits, unless the choices are kept in a file.
-struct TuningOptions {
-  bool on = false;
-  std::filesystem::path file{};   ///< where choices are kept, for this device and this cuDNN; empty: nowhere
-  Notice notice{};                ///< hears of a file that is ignored or cannot be written; by default std::clog
-};
+/// Engines are tried among those that give the same bits on every run, unless the policy says FastestConv.
+using lrcnn::TuningOptions;
 /// What a program may bring along. Null or negative: the library's own.
 struct DeviceOptions {
   int device = -1;                 ///< CUDA ordinal; -1: the current device

@@ -24,6 +24,8 @@ class WinogradConvolution {
       : pass_(pass), blocking_(blocking), threads_(threads), bias_(static_cast<std::size_t>(pass.out_c)) {}
   /// Whether run() applies the activation that belongs to a forward step.
   static bool activates(const Operands<float>& o) { return o.activation != nullptr && o.activation->layer.activation.function == Function::relu; }
+  /// Whether it is likely to be faster than direct arithmetic.
+  bool pays() const { return winograd::pays(pass_); }
   const winograd::Blocking& blocking() const { return blocking_; }
   /// Pre:     `o` has the shapes of pass(); packed filters are [k / 16][c / 16][9][16 c][16 k], for data gradients
   ///          [k / 16][c / 16][9][16 k][16 c]

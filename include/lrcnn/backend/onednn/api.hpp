@@ -11,6 +11,7 @@
 #include <lrcnn/core/types.hpp>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -24,6 +25,11 @@ using Tag = dnnl::memory::format_tag;
 using Type = dnnl::memory::data_type;
 inline MemoryDesc tagged(const Dims& dims, Tag tag, Type type = Type::f32) { return {dims, type, tag}; }
 inline MemoryDesc strided(const Dims& dims, const Dims& strides) { return {dims, Type::f32, strides}; }
+/// "oneDNN 2.6.3"
+inline std::string library_name() {
+  const dnnl_version_t* v = dnnl_version();
+  return "oneDNN " + std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
+}
 /// The library's engine and stream. A stream serves one thread at a time.
 struct Library {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
