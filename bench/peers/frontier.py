@@ -86,8 +86,8 @@ def panel(case, rows, top):
         near = (min(max(x, box[0]), box[2]), min(max(y, box[1]), box[3]))
         if math.dist((x, y), near) > 12:
             svg.append(f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{near[0]:.1f}" y2="{near[1]:.1f}" stroke="{COLOURS[r["program"]]}" stroke-opacity="0.5"/>')
-        svg.append(text((box[0] + box[2]) / 2, box[3] - 3.5, r["policy"], "middle", colour=COLOURS[r["program"]],
-                        more=' stroke="#fff" stroke-width="3" paint-order="stroke"'))
+        at = ((box[0] + box[2]) / 2, box[3] - 3.5, r["policy"], "middle", SIZE)
+        svg += [text(*at, "#fff", ' stroke="#fff" stroke-width="3"'), text(*at, COLOURS[r["program"]])]   # white behind it
     return svg + [marker(r["program"], r["arithmetic"], x, y) for r, (x, y) in zip(rows, points)]
 
 
@@ -106,7 +106,7 @@ def draw(results):
     x = LEFT + 5
     for program, arithmetic in (("lrcnn", "fp32"), ("PyTorch", "fp32"), ("lrcnn", "bf16"), ("PyTorch", "bf16")):
         svg += [marker(program, arithmetic, x, 40), text(x + 12, 44, f"{program}, {arithmetic}", size=12)]
-        x += 118
+        x += 121
     svg.append(text(x, 44, "lines: what each can reach in fp32; lower left is better", size=12))
     for i, (case, rows) in enumerate(cases.items()):
         svg += panel(case, rows, TOP + i * (PANEL + GAP))

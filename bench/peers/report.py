@@ -47,7 +47,7 @@ def table(result):
                      f"{megabytes[0]} | {megabytes[1]} | {show(r['memory_ratio'], '{:.3f}')} |\n")
         text += "\n"
     plural = "s" if result["rounds"] != 1 else ""
-    text += (f"{result['date']}, {result['processor']}, {result['threads']} threads, medians of {result['rounds']} round{plural}. "
+    text += (f"{result['date']}, {result['processor']}, {result['threads']} thread{'s' if result['threads'] != 1 else ''}, medians of {result['rounds']} round{plural}. "
              f"lrcnn {result['lrcnn']} with {result['backend']}, compiled by {result['compiler']}; ")
     return text + (f"PyTorch {result['torch']} with oneDNN {result['torch_onednn']}.\n" if result["torch"] else "no PyTorch.\n")
 
