@@ -153,12 +153,10 @@ class Pass:
 
     def pytorch(self, case, mode):
         command = [self.python, HERE / "pytorch_step.py", *extents(case), mode, f"--threads={self.threads}"]
-        if self.rounds == 0:   # memory is the same each time
-            command.append("--memory")
         try:
             figure = json.loads(output_of(command).strip().rsplit("\n", 1)[-1])
             return {mode: {"arithmetic": self.about["modes"][mode]["arithmetic"], "seconds": float(figure["seconds"]),
-                           "measured_bytes": figure.get("measured_bytes")}}
+                           "measured_bytes": figure["measured_bytes"]}}
         except (ValueError, KeyError, TypeError, AttributeError) as e:
             raise Failed(f"its answer cannot be read: {type(e).__name__}: {e}")
 

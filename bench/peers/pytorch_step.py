@@ -1,7 +1,7 @@
 """One training step of PyTorch, forward and backward, as compare.py asks for it. The only program here that needs torch.
 
-    pytorch_step.py --about                                             versions, networks and modes, as JSON
-    pytorch_step.py NETWORK SIZE BATCH MODE --threads=N [--memory]      a step's seconds; with --memory its bytes, too
+    pytorch_step.py --about                                 versions, networks and modes, as JSON
+    pytorch_step.py NETWORK SIZE BATCH MODE --threads=N     seconds and bytes of a step, as JSON
 
 A warm-up step, the timed step, and a third whose memory is measured as lrcnn measures its own
 (include/lrcnn/exec/resident.hpp): what earlier steps left in the allocator is given back, then the greatest growth of the
@@ -54,7 +54,7 @@ def growth(step):
         return None
 
 
-def measure(network, size, batch, mode, threads, memory):
+def measure(network, size, batch, mode, threads):
     channels_last, checkpointed, accumulated, bf16 = MODES[mode]
     torch.set_num_threads(threads)
     torch.manual_seed(1)
@@ -75,10 +75,8 @@ def measure(network, size, batch, mode, threads, memory):
     step()
     start = time.perf_counter()
     step()
-    result = {"seconds": time.perf_counter() - start}
-    if memory:
-        result["measured_bytes"] = growth(step)
-    return result
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "measured_bytes": growth(step)}
 
 
 def main():
@@ -91,7 +89,6 @@ def main():
     parser.add_argument("batch", type=int)
     parser.add_argument("mode", choices=MODES)
     parser.add_argument("--threads", type=int, required=True)
-    parser.add_argument("--memory", action="store_true")
     print(json.dumps(measure(**vars(parser.parse_args()))))
 
 
