@@ -2,7 +2,8 @@
 //
 //   lrcnn_bench [--threads=N] [--rounds=N] [--benchmark_...]
 //
-//   step/<network>/<size>x<batch>/<policy>   one training step, forward and backward. Time is the median of the rounds.
+//   step/<network>/<size>x<batch>/<policy>   one training step, forward and backward. Time is the median of the rounds;
+//                                 the label is the arithmetic.
 //     planned_bytes, arena_bytes    of the plan, and what was allocated for it
 //     rss_growth_bytes              growth of the process's resident set during a step
 //     images_per_second
@@ -21,6 +22,7 @@
 #include <fstream>
 #include <iostream>
 #include <regex>
+#include <thread>
 using namespace bench;
 namespace {
 struct Options {
@@ -37,6 +39,14 @@ bool take_number(std::string_view argument, std::string_view name, int& value) {
                            "write it as in " + std::string(name) + "2"));
   return true;
 }
+/// Threads beyond the processors would only wait for each other.
+void check_threads(int threads) {
+  const unsigned processors = std::thread::hardware_concurrency();   // 0 if unknown
+  if (processors > 0 && threads > static_cast<int>(processors))
+    throw Error(error_text("argument --threads=" + std::to_string(threads),
+                           "this process may use " + std::to_string(processors) + " processors",
+                           "write --threads=" + std::to_string(processors) + " or less"));
+}
 std::string processor() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);)
@@ -51,12 +61,33 @@ std::string backend_version() {
   return "reference";
 #endif
 }
+std::string compiler() {
+#ifdef __clang__
+  return "clang++ " + std::to_string(__clang_major__) + "." + std::to_string(__clang_minor__) + "." + std::to_string(__clang_patchlevel__);
+#elif defined(__GNUC__)
+  return "g++ " + std::to_string(__GNUC__) + "." + std::to_string(__GNUC_MINOR__) + "." + std::to_string(__GNUC_PATCHLEVEL__);
+#else
+  return "unknown";
+#endif
+}
+/// What a policy computes with: "fp32", "bf16", "fp32 Winograd".
+std::string arithmetic(const Case& c, const std::string& policy) {
+  std::string name;
+  for (const NamedPolicy& p : c.policies)
+    if (p.name == policy) {
+      name = p.spec.precision == Precision::bf16 ? "bf16" : "fp32";
+      if (p.spec.arithmetic == Arithmetic::winograd) name += " Winograd";
+      if (p.spec.arithmetic == Arithmetic::fastest) name += " fastest";
+    }
+  return name;
+}
 /// A benchmark that reads its result off a pass.
 void report(benchmark::State& state, NetworkPass& pass, const std::string& policy, const std::vector<std::string>& wanted, const Options& options) {
   pass.run(wanted, options.threads, options.rounds);
   const Measured &m = pass.measured(policy), &column = pass.measured("column");
   const double seconds = median(m.seconds);
   for (auto _ : state) state.SetIterationTime(seconds);
+  state.SetLabel(arithmetic(pass.of(), policy));
   auto& counters = state.counters;
   counters["planned_bytes"] = static_cast<double>(m.planned_bytes);
   counters["arena_bytes"] = static_cast<double>(m.arena_bytes);
@@ -111,6 +142,7 @@ int run(int argc, char** argv) {
     formatted = formatted || a.starts_with("--benchmark_format=");
     if (!list) arguments.push_back(argv[i]);
   }
+  check_threads(options.threads);
   int count = static_cast<int>(arguments.size());
   benchmark::Initialize(&count, arguments.data());
   if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
@@ -148,8 +180,8 @@ int run(int argc, char** argv) {
   benchmark::AddCustomContext("lrcnn", version());
   benchmark::AddCustomContext("processor", processor());
   benchmark::AddCustomContext("backend", backend_version());
+  benchmark::AddCustomContext("compiler", compiler());
   benchmark::AddCustomContext("threads", std::to_string(Cpu(options.threads).threads()));
-  benchmark::AddCustomContext("arithmetic", "direct");
   benchmark::AddCustomContext("rounds", std::to_string(options.rounds));
   std::string spec;
   for (const std::string& name : names) spec += (spec.empty() ? "^(" : "|") + name;

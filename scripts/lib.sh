@@ -107,6 +107,21 @@ fetch_onednn3() { fetch_headers onednn3 onednn-devel ONEDNN3 oneapi/dnnl/dnnl.hp
 # For lrcnn::cudnn; Debian does not have it.
 fetch_cudnn_frontend() { fetch_headers cudnn-frontend nvidia-cudnn-frontend CUDNN_FRONTEND cudnn_frontend.h; }
 
+# fetch_pytorch: what bench/peers/requirements.txt names goes from PyPI to an environment of its own, $deps/peers, unless it
+# is there. What an older list or a cut-off run left is completed. False, with a message, if it cannot be had.
+fetch_pytorch() {
+  local list=bench/peers/requirements.txt folder=$deps/peers
+  if cmp -s "$list" "$folder/installed"; then return 0; fi
+  say "installing PyTorch into $folder, for this comparison only: some 3 GB to download, 5 GB on disk, minutes"
+  if python3 -m venv "$folder" >&2 && "$folder/bin/python" -m pip install --no-cache-dir -r "$list" >&2; then
+    cp "$list" "$folder/installed"
+    return 0
+  fi
+  say "could not install PyTorch (the messages are above); it comes from PyPI, with python3-venv; make it reachable, or name \
+a Python that has it in LRCNN_PEERS_PYTHON"
+  return 1
+}
+
 # copy_debian PACKAGE...: what installed packages have for compilers and for CMake goes to $deps/debian as well, for a machine
 # that cannot install them. Of a package that is not installed, what is there stays.
 copy_debian() (

@@ -15,29 +15,9 @@ import time
 
 import torch
 from torch import nn
-from torch.utils.checkpoint import checkpoint
 
-BLOCKS = [(64, 2), (128, 2), (256, 3), (512, 3), (512, 3)]
-
-
-class Vgg16(nn.Module):
-    def __init__(self, checkpointed):
-        super().__init__()
-        self.checkpointed = checkpointed
-        channels, blocks = 3, []
-        for width, count in BLOCKS:
-            layers = []
-            for _ in range(count):
-                layers += [nn.Conv2d(channels, width, 3, padding=1), nn.ReLU(inplace=True)]
-                channels = width
-            blocks.append(nn.Sequential(*layers, nn.MaxPool2d(2)))
-        self.blocks = nn.ModuleList(blocks)
-        self.linear = nn.Linear(channels, 10)
-
-    def forward(self, x):
-        for block in self.blocks:
-            x = checkpoint(block, x, use_reentrant=False) if self.checkpointed else block(x)
-        return self.linear(x.mean((2, 3)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "peers"))
+from vgg import Vgg
 
 
 def run(batch, side, precision, mode, device, least):
@@ -47,7 +27,7 @@ def run(batch, side, precision, mode, device, least):
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
     torch.manual_seed(1)
     try:
-        net = Vgg16(mode == "checkpoint").to(device=device, memory_format=torch.channels_last)
+        net = Vgg("vgg16", mode == "checkpoint", classes=10).to(device=device, memory_format=torch.channels_last)
         for p in net.parameters():
             p.grad = torch.zeros_like(p)
         x = torch.randn(batch, 3, side, side, device=device).to(memory_format=torch.channels_last)

@@ -57,6 +57,26 @@ output=$(with_deps copy_debian libc6-dev gone) || fail "copying: $output"
 [[ $output == "not installed here, so not copied: gone" ]] || fail "copying: $output"
 [ "$(cd "$folder/deps/debian" && find . -type f)" = ./include/stdio.h ] || fail "copied: $(find "$folder/deps/debian")"
 
+# PyTorch, into an environment of its own: said beforehand; made once; a failure says what to do.
+stand_in python3 'mkdir -p "$3/bin"; cp "$0.venv" "$3/bin/python"'
+stand_in python3.venv 'echo "pip $*"'
+output=$(with_deps fetch_pytorch) || fail "installing PyTorch: $output"
+[[ $output == *"5 GB on disk"*"pip -m pip install "*requirements.txt* ]] || fail "installing PyTorch: $output"
+output=$(with_deps fetch_pytorch) && [ -z "$output" ] || fail "installed PyTorch again: $output"
+rm "$folder/deps/peers/installed"
+stand_in python3.venv 'echo "no network"; exit 1'
+if output=$(with_deps fetch_pytorch); then fail "took a failure for PyTorch: $output"; fi
+[[ $output == *"no network"*"could not install PyTorch"*LRCNN_PEERS_PYTHON* ]] || fail "PyTorch fails: $output"
+[ ! -e "$folder/deps/peers/installed" ] || fail "a failure left PyTorch as installed"
+# Files that cannot be written are refused before anything is built.
+rm "$folder"/python3*
+for bench in "scripts/bench" "scripts/bench --peers"; do
+  for file in "$folder/nowhere/out.json" "$folder/deps"; do
+    if output=$(PATH="$folder:$PATH" $bench --json "$file" 2>&1); then fail "$bench took $file"; fi
+    [[ $output == *"error: cannot write $file; "*"choose another file"* && $output != *building* ]] || fail "$bench $file: $output"
+  done
+done
+
 rm -r "${folder:?}"/*
 output=$(PATH=$folder /bin/bash -c 'dirname() { echo scripts; }; . scripts/lib.sh; id() { echo 1000; }
   install_needed' 2>&1) && fail "built without tools: $output"

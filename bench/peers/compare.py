@@ -1,0 +1,279 @@
+"""Measures lrcnn and PyTorch in turns on one machine, and writes what came of it. Started by scripts/bench --peers.
+
+    compare.py --bench LRCNN_BENCH --python PYTHON [--rounds=N] [--threads=N] [--json FILE] [--write-docs] [REGEX]
+
+In every round each competitor of a case has its turn, as a process of its own: lrcnn_bench with the policies that REGEX
+selects, then PyTorch in each of its modes (pytorch_step.py). So what slows the machine down meets all of them, and medians
+over the rounds are compared. FILE is written anew after every round, whole or not at all. docs/benchmarks.md and
+docs/figures/frontier.svg are written after a whole pass (without REGEX) or with --write-docs, and only if nothing is missing.
+
+PyTorch that is not there, or ends in the middle, costs its own figures and a notice. Status 1: figures of ours are missing.
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+import frontier
+import report
+
+HERE = pathlib.Path(__file__).resolve().parent
+WHOLE = "^step/vgg16/"   # what docs/benchmarks.md shows
+# Bytes PyTorch wants per pixel of a batch of VGG-16 at the most (1411 to 1719 measured, 224 to 2048), and besides.
+PIXEL_BYTES, BASE_BYTES = 1800, 800_000_000
+
+
+class Stop(Exception):
+    """Nothing can be measured; the text says why and what to change."""
+
+
+class Failed(Exception):
+    """A process did not do what it was asked for."""
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def output_of(command):
+    """What a command prints. Failed, with its last words, if it does not end well."""
+    try:
+        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, errors="replace")
+    except OSError as e:
+        raise Failed(f"{command[0]}: {e.strerror}")
+    if done.returncode != 0:
+        status = f"status {done.returncode}"
+        if done.returncode < 0:
+            status = "signal " + signal.Signals(-done.returncode).name
+        last = [line.strip() for line in done.stderr.splitlines() if line.strip()][-1:]
+        raise Failed(": ".join(["it ended with " + status] + last))
+    return done.stdout
+
+
+def processors():
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def available_bytes():
+    """Memory that programs may still take; None where the system does not say."""
+    try:
+        with open("/proc/meminfo") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return None
+
+
+def extents(case):
+    """network, size and batch of "vgg16/224x8"."""
+    network, size, batch = re.fullmatch(r"([^/]+)/(\d+)x(\d+)", case).groups()
+    return network, int(size), int(batch)
+
+
+class Pass:
+    """All rounds of all cases, and their figures: (case, program, policy or mode) -> figure."""
+
+    def __init__(self, bench, python, threads):
+        self.bench, self.python, self.threads = bench, python, threads
+        self.about, self.turns, self.figures, self.notices, self.ours_missing = {}, [], {}, [], False
+        self.rounds = 0
+
+    def notice(self, text):
+        self.notices.append(text)
+        say("notice: " + text)
+
+    def plan(self, regex):
+        """Who takes turns."""
+        command = [self.bench, "--benchmark_filter=" + (regex or WHOLE), "--benchmark_list_tests"]
+        try:
+            names = output_of(command).splitlines()
+        except Failed as e:
+            raise Stop(f"lrcnn_bench cannot say what there is to measure; {e}; mend the expression or the build")
+        cases = {}
+        for name in names:
+            if name.startswith("step/"):
+                case, policy = name[len("step/"):].rsplit("/", 1)
+                cases.setdefault(case, []).append(policy)
+        if not cases:
+            raise Stop(f"no step matches '{regex}'; names are like step/vgg16/224x8/column; "
+                       "list them with scripts/bench --benchmark_list_tests")
+        self.turns = []
+        for case, policies in cases.items():
+            self.turns.append((case, "lrcnn", policies))
+            self.turns += [(case, "PyTorch", [mode]) for mode in self.modes(case, policies)]
+
+    def ask_pytorch(self):
+        """Whether PyTorch is there, and what it can run."""
+        try:
+            self.about = json.loads(output_of([self.python, HERE / "pytorch_step.py", "--about"]))
+        except (Failed, ValueError) as e:
+            self.notice(f"PyTorch cannot be used: {e}; its figures will be missing, ours still come; remove .deps/peers to have "
+                        "it installed anew, or name a Python that has it in LRCNN_PEERS_PYTHON")
+
+    def modes(self, case, policies):
+        """PyTorch's modes on a case: accumulation needs a batch, and bf16 is there to compare ours with."""
+        network, size, batch = extents(case)
+        if network not in self.about.get("networks", []):
+            if self.about:
+                say(f"{case}: PyTorch's counterpart is not written; ours only")
+            return []
+        wanted, there = BASE_BYTES + PIXEL_BYTES * size * size * batch, available_bytes()
+        if there is not None and wanted > there:
+            self.notice(f"PyTorch is left out on {case}: it wants some {wanted / 1e9:.1f} GB, and {there / 1e9:.1f} GB are "
+                        "available; its figures will be missing; end other programs, or take a larger machine")
+            return []
+        bf16 = any("bf16" in policy for policy in policies)
+        return [name for name, mode in self.about["modes"].items()
+                if (batch > 1 or not mode["accumulates"]) and (bf16 or mode["arithmetic"] != "bf16")]
+
+    def lrcnn(self, case, policies):
+        quoted = "|".join(re.sub(r"([].^$*+?(){}|\\[])", r"\\\1", policy) for policy in policies)
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder, "out.json")
+            output_of([self.bench, "--rounds=1", f"--threads={self.threads}", f"--benchmark_filter=^step/{case}/({quoted})$",
+                       f"--benchmark_out={out}", "--benchmark_out_format=json"])
+            try:
+                result = json.loads(out.read_text())
+                unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
+                self.about["lrcnn"] = result["context"]
+                # A growth below 0 says that the system does not tell it.
+                figures = {b["name"].rsplit("/", 1)[1]: {
+                    "seconds": b["real_time"] * unit[b["time_unit"]], "arithmetic": b.get("label", "fp32"),
+                    "planned_bytes": b["planned_bytes"],
+                    "measured_bytes": b["rss_growth_bytes"] if b["rss_growth_bytes"] >= 0 else None}
+                    for b in result["benchmarks"]}
+                return {policy: figures[policy] for policy in policies}
+            except (OSError, ValueError, KeyError) as e:
+                raise Failed(f"its results cannot be read: {type(e).__name__}: {e}")
+
+    def pytorch(self, case, mode):
+        command = [self.python, HERE / "pytorch_step.py", *extents(case), mode, f"--threads={self.threads}"]
+        try:
+            figure = json.loads(output_of(command).strip().rsplit("\n", 1)[-1])
+            return {mode: {"arithmetic": self.about["modes"][mode]["arithmetic"], "seconds": float(figure["seconds"]),
+                           "measured_bytes": figure["measured_bytes"]}}
+        except (ValueError, KeyError, TypeError, AttributeError) as e:
+            raise Failed(f"its answer cannot be read: {type(e).__name__}: {e}")
+
+    def round(self, of):
+        """One turn of everybody. Who fails is left out from now on, with what it had."""
+        for turn in list(self.turns):
+            case, program, names = turn
+            try:
+                new = self.lrcnn(case, names) if program == "lrcnn" else self.pytorch(case, names[0])
+            except Failed as e:
+                self.turns.remove(turn)
+                for name in names:
+                    self.figures.pop((case, program, name), None)
+                self.ours_missing = self.ours_missing or program == "lrcnn"
+                self.notice(f"{program} {', '.join(names)} on {case} is left out: {e}; the others go on; "
+                            "run it alone to see more")
+                continue
+            for name, figure in new.items():
+                kept = self.figures.setdefault((case, program, name), {"arithmetic": figure["arithmetic"], "seconds": []})
+                kept["seconds"].append(figure["seconds"])
+                for key in ("planned_bytes", "measured_bytes"):
+                    if figure.get(key) is not None:
+                        kept.setdefault(key, []).append(figure[key])
+                say(f"round {self.rounds + 1} of {of}: {case} {program} {name} {figure['seconds']:.3f} s")
+        self.rounds += 1
+
+    def result(self):
+        """Everything as plain data, with medians and ratios; see report.py."""
+        ours = self.about.get("lrcnn", {})
+        return {
+            "date": datetime.date.today().isoformat(), "rounds": self.rounds, "threads": self.threads,
+            "processor": ours.get("processor", "unknown"), "lrcnn": ours.get("lrcnn"), "backend": ours.get("backend"),
+            "compiler": ours.get("compiler"), "torch": self.about.get("torch"), "torch_onednn": self.about.get("onednn"),
+            "notices": self.notices, "results": report.rows(self.figures)}
+
+
+def check_writable(path):
+    """Stop if a new file cannot take the name `path`."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(21, "it is a folder")
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name + "."):
+            pass
+    except OSError as e:
+        raise Stop(f"cannot write {path}: {e.strerror}; a new file is made beside it and takes its name, so its folder has to "
+                   "exist and allow writing; choose another file")
+
+
+def write(path, text):
+    """Replaces a file at once, or leaves it."""
+    part = path.with_name(f"{path.name}.part.{os.getpid()}")
+    try:
+        part.write_text(text)
+        os.replace(part, path)
+    except OSError as e:
+        part.unlink(missing_ok=True)
+        raise Stop(f"cannot write {path}: {e.strerror}; what was there is kept; make room, or choose another file")
+
+
+def number(most=None):
+    def take(text):
+        if not text.isdigit() or int(text) < 1 or (most and int(text) > most):
+            raise argparse.ArgumentTypeError(f"it is '{text}'; it takes a number from 1" + (f" to the {most} processors" if most else "")
+                                             + f"; write {most or 3}, for example")
+        return int(text)
+    return take
+
+
+def run(arguments):
+    parser = argparse.ArgumentParser(prog="scripts/bench --peers", allow_abbrev=False)
+    parser.add_argument("regex", nargs="?", help="which steps; with Google Benchmark's expressions")
+    parser.add_argument("--rounds", type=number(), default=3)
+    parser.add_argument("--threads", type=number(processors()), default=processors())
+    parser.add_argument("--json", type=pathlib.Path, help="write all figures to this file")
+    parser.add_argument("--write-docs", action="store_true", help="write the documents with a REGEX, too")
+    parser.add_argument("--check", action="store_true", help="look at the arguments only")
+    parser.add_argument("--bench", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--python", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--docs", type=pathlib.Path, default=HERE.parent.parent / "docs", help=argparse.SUPPRESS)
+    args = parser.parse_args(arguments)
+    page, figure = args.docs / "benchmarks.md", args.docs / "figures" / "frontier.svg"
+    to_docs = args.write_docs or not args.regex
+    for path in ([args.json] if args.json else []) + ([page, figure] if to_docs else []):
+        check_writable(path)
+    if to_docs and report.replaced(page.read_text(), "") is None:
+        raise Stop(f"cannot write the table into {page}; it stands between the lines '{report.BEGIN}' and '{report.END}'; put them back")
+    if args.check:
+        return 0
+    measured = Pass(args.bench, args.python, args.threads)
+    measured.ask_pytorch()
+    measured.plan(args.regex)
+    try:
+        while measured.rounds < args.rounds:
+            measured.round(args.rounds)
+            if args.json:
+                write(args.json, json.dumps(measured.result(), indent=1) + "\n")
+    except KeyboardInterrupt:
+        raise Stop(f"stopped in round {measured.rounds + 1}; "
+                   + (f"the rounds before are in {args.json}" if args.json and measured.rounds else "nothing was written")
+                   + "; start it again")
+    result = measured.result()
+    table = report.table(result)
+    print(table, end="")
+    if to_docs and measured.notices:
+        say(f"{page} and its figure stay as they are, because figures are missing; the notices above say why")
+    elif to_docs:
+        drawing = frontier.draw(result["results"])
+        if drawing:
+            write(figure, drawing)
+        write(page, report.replaced(page.read_text(), report.picture(drawing) + table))
+        say(f"wrote {page}" + (f" and {figure}" if drawing else ""))
+    return 1 if measured.ours_missing else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(run(sys.argv[1:]))
+    except Stop as e:
+        say(f"error: {e}")
+        sys.exit(2)

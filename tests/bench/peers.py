@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""Tests bench/peers with stand-ins for lrcnn_bench and for a Python that has torch.  peers.py FOLDER_OF_COMPARE_PY
+
+Both stand-ins append what they are asked to a log, and take their figures from it: in the n-th turn a step takes its
+usual time plus n mod 3 seconds, so that medians differ from first, last and mean.
+"""
+import io
+import json
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.dom.minidom
+
+SOURCES = pathlib.Path(sys.argv.pop(1)).resolve()
+sys.path.insert(0, str(SOURCES))
+import compare
+import frontier
+import report
+
+BENCH = """#!{python}
+import json, pathlib, re, sys
+log = pathlib.Path(r"{folder}") / "log"
+options = dict(a.lstrip("-").split("=", 1) for a in sys.argv[1:] if "=" in a)
+names = ["step/vgg16/224x8/column", "step/vgg16/224x8/rows+", "step/vgg16/224x8/column-bf16", "step/vgg16/1024x1/column",
+         "step/smallnet/28x128/column", "plan/vgg16/224x8/column"]
+chosen = [n for n in names if re.search(options["benchmark_filter"], n)]
+if not chosen:
+    sys.exit("lrcnn: no benchmark's name matches; names; list them")
+if "--benchmark_list_tests" in sys.argv:
+    print("\\n".join(chosen))
+    sys.exit()
+with log.open("a") as file:
+    file.write("lrcnn " + chosen[0].split("/")[1] + "/" + chosen[0].split("/")[2] + "\\n")
+turn = log.read_text().count("lrcnn " + "/".join(chosen[0].split("/")[1:3]))
+{extra}
+planned = {{"column": 300e6, "rows+": 75e6, "column-bf16": 200e6}}
+results = [{{"name": n, "real_time": 1000 * (3 + turn % 3), "time_unit": "ms", "label": "bf16" if "bf16" in n else "fp32",
+            "planned_bytes": planned[n.split("/")[-1]], "rss_growth_bytes": planned[n.split("/")[-1]] - 1e6}} for n in chosen]
+context = {{"lrcnn": "9.8.7", "backend": "oneDNN 2.6.3", "compiler": "g++ 12.2.0", "processor": "A Processor <&>"}}
+pathlib.Path(options["benchmark_out"]).write_text(json.dumps({{"context": context, "benchmarks": results}}))
+"""
+WORKER = """#!{python}
+import json, pathlib, sys
+log = pathlib.Path(r"{folder}") / "log"
+arguments = sys.argv[2:]   # behind the name of pytorch_step.py
+if arguments == ["--about"]:
+    fp32 = {{"arithmetic": "fp32", "accumulates": False}}
+    modes = {{"eager": fp32, "channels_last": fp32, "accumulated": {{"arithmetic": "fp32", "accumulates": True}},
+             "channels_last-bf16": {{"arithmetic": "bf16", "accumulates": False}}}}
+    print(json.dumps({{"torch": "2.99", "onednn": "3.99", "networks": ["vgg16"], "modes": modes}}))
+    sys.exit()
+network, size, batch, mode = arguments[:4]
+name = mode + " " + network + "/" + size + "x" + batch
+with log.open("a") as file:
+    file.write(name + "\\n")
+turn = log.read_text().count(name)
+{extra}
+figure = {{"seconds": (8 if mode == "eager" else 4) + turn % 3, "measured_bytes": 600e6}}
+print("a warning of torch\\n" + json.dumps(figure))
+"""
+PAGE = f"# Before\n\n{report.BEGIN}\n\nold\n\n{report.END}\n\nAfter\n"
+
+
+class Peers(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        (self.folder / "docs" / "figures").mkdir(parents=True)
+        self.page, self.figure = self.folder / "docs" / "benchmarks.md", self.folder / "docs" / "figures" / "frontier.svg"
+        self.page.write_text(PAGE)
+        self.json = self.folder / "out.json"
+        self.stand_in("bench", BENCH)
+        self.stand_in("python", WORKER)
+
+    def stand_in(self, name, text, extra=""):
+        path = self.folder / name
+        path.write_text(text.format(python=sys.executable, folder=self.folder, extra=extra))
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    def run_it(self, *arguments, status=0):
+        done = subprocess.run([sys.executable, "-B", str(SOURCES / "compare.py"), "--bench", str(self.folder / "bench"), "--python",
+                               str(self.folder / "python"), "--docs", str(self.folder / "docs"), "--threads=1", *map(str, arguments)],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def log(self):
+        path = self.folder / "log"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def results(self):
+        return {(r["case"], r["program"], r["policy"]): r for r in json.loads(self.json.read_text())["results"]}
+
+    def test_competitors_take_turns(self):
+        self.run_it("--rounds=2")
+        small = ["lrcnn vgg16/1024x1", "eager vgg16/1024x1", "channels_last vgg16/1024x1"]
+        batch = ["lrcnn vgg16/224x8"] + [f"{m} vgg16/224x8" for m in ("eager", "channels_last", "accumulated", "channels_last-bf16")]
+        self.assertEqual(self.log(), 2 * (batch + small))
+
+    def test_medians_and_ratios(self):
+        self.run_it("vgg16", "--rounds=3", "--json", self.json)
+        results = self.results()
+        column = results["vgg16/224x8", "lrcnn", "column"]
+        self.assertEqual(column["seconds"], [4, 5, 3])
+        self.assertEqual(column["median_seconds"], 4)
+        self.assertEqual(results["vgg16/224x8", "PyTorch", "eager"]["seconds"], [9, 10, 8])
+        self.assertEqual(results["vgg16/224x8", "PyTorch", "channels_last"]["median_seconds"], 5)
+        self.assertAlmostEqual(column["time_ratio"], 4 / 5)
+        self.assertAlmostEqual(results["vgg16/1024x1", "PyTorch", "eager"]["time_ratio"], 9 / 5)
+        self.assertAlmostEqual(results["vgg16/224x8", "lrcnn", "rows+"]["memory_ratio"], 74 / 600)
+        self.assertEqual(results["vgg16/224x8", "PyTorch", "accumulated"]["planned_bytes"], None)
+        whole = json.loads(self.json.read_text())
+        self.assertEqual((whole["rounds"], whole["torch"], whole["lrcnn"], whole["notices"]), (3, "2.99", "9.8.7", []))
+
+    def test_the_page_and_the_figure_of_a_whole_pass(self):
+        said = self.run_it("--rounds=3")
+        page = self.page.read_text()
+        self.assertIn("| lrcnn | rows+ | fp32 | 4 s | 0.80 | 75.0 MB | 74.0 MB | 0.123 |", page)
+        self.assertIn("| lrcnn | column-bf16 | bf16 | 4 s | 0.80 | 200.0 MB | 199.0 MB | 0.332 |", page)
+        self.assertIn("| PyTorch | channels_last | fp32 | 5 s | 1.00 | - | 600.0 MB | 1.000 |", page)
+        self.assertRegex(page, r"\d{4}-\d\d-\d\d, A Processor <&>, 1 thread, medians of 3 rounds\. lrcnn 9\.8\.7 with oneDNN 2\.6\.3, "
+                               r"compiled by g\+\+ 12\.2\.0; PyTorch 2\.99 with oneDNN 3\.99\.")
+        self.assertIn("**vgg16, 1024 x 1024, batch 1**", page)
+        self.assertNotIn("old", page)
+        self.assertNotIn("smallnet", page)
+        self.assertTrue(page.startswith("# Before") and page.endswith("After\n"))
+        self.assertIn(said.stdout, page)
+        drawing = xml.dom.minidom.parse(str(self.figure))
+        words = [t.firstChild.data for t in drawing.getElementsByTagName("text")]
+        for name in ("rows+", "accumulated", "vgg16, 224 x 224, batch 8"):
+            self.assertIn(name, words)
+        self.assertEqual(sorted(os.listdir(self.folder / "docs")), ["benchmarks.md", "figures"])
+        self.run_it("--rounds=1")   # once more over its own page
+        self.assertEqual(self.page.read_text().count("**vgg16, 224 x 224, batch 8**"), 1)
+
+    def test_a_part_is_printed_only(self):
+        said = self.run_it("vgg16/224x8/rows", "--rounds=1")
+        self.assertIn("| lrcnn | rows+ |", said.stdout)
+        self.assertNotIn("bf16", said.stdout)
+        self.assertEqual(self.page.read_text(), PAGE)
+        self.run_it("vgg16/224x8/rows", "--rounds=1", "--write-docs")
+        self.assertIn("| lrcnn | rows+ |", self.page.read_text())
+
+    def test_a_network_without_counterpart(self):
+        said = self.run_it("smallnet", "--rounds=1")
+        self.assertIn("| lrcnn | column | fp32 | 4 s | - | 300.0 MB | 299.0 MB | - |", said.stdout)
+        self.assertIn("smallnet/28x128: PyTorch's counterpart is not written", said.stderr)
+
+    def test_results_that_cannot_be_written(self):
+        for path, why in ((self.folder / "nowhere" / "out.json", "No such file"), (self.folder / "docs", "it is a folder")):
+            said = self.run_it("--rounds=1", "--json", path, status=2)
+            self.assertIn(f"error: cannot write {path}: {why}", said.stderr)
+            self.assertIn("its folder has to exist and allow writing; choose another file", said.stderr)
+        self.assertEqual(self.log(), [])
+
+    def test_a_page_without_markers(self):
+        self.page.write_text("nothing")
+        said = self.run_it("--rounds=1", status=2)
+        self.assertIn(report.END, said.stderr)
+        self.assertEqual((self.log(), self.page.read_text()), ([], "nothing"))
+
+    def test_arguments(self):
+        for argument in ("--rounds=0", "--rounds=many", "--threads=0", f"--threads={compare.processors() + 1}"):
+            said = self.run_it(argument, status=2)
+            self.assertIn(f"it is '{argument.split('=')[1]}'; it takes a number from 1", said.stderr)
+        self.assertIn(f"to the {compare.processors()} processors", said.stderr)
+        self.assertEqual(self.run_it("--check").stderr, "")
+        self.assertIn("no benchmark's name matches", self.run_it("alexnet", status=2).stderr)
+        self.assertIn("no step matches '^plan'; names are like step/", self.run_it("^plan", status=2).stderr)
+        self.assertEqual(self.log(), [])
+
+    def test_no_pytorch(self):
+        for broken in ("sys.exit('ImportError: libtorch is missing')", "print('not json'); sys.exit()", None):
+            if broken:
+                self.stand_in("python", WORKER.replace('if arguments == ["--about"]:', 'if True:\n    {extra}'), broken)
+            else:
+                (self.folder / "python").unlink()
+            said = self.run_it("--rounds=1", "--json", self.json)
+            self.assertIn("notice: PyTorch cannot be used: ", said.stderr)
+            self.assertIn("remove .deps/peers to have it installed anew, or name a Python that has it in LRCNN_PEERS_PYTHON", said.stderr)
+            self.assertIn("stay as they are", said.stderr)
+            self.assertIn("| lrcnn | column | fp32 |", said.stdout)
+            self.assertIn("no PyTorch.", said.stdout)
+            self.assertEqual({program for _, program, _ in self.results()}, {"lrcnn"})
+            self.assertEqual((self.page.read_text(), self.figure.exists()), (PAGE, False))
+        self.assertIn("No such file", said.stderr)
+
+    def test_a_mode_that_ends_in_the_middle(self):
+        self.stand_in("python", WORKER, 'if mode == "eager" and turn == 2: import os; os.kill(os.getpid(), 9)')
+        said = self.run_it("--rounds=3", "--json", self.json)
+        self.assertIn("notice: PyTorch eager on vgg16/224x8 is left out: it ended with signal SIGKILL", said.stderr)
+        results = self.results()
+        self.assertNotIn(("vgg16/224x8", "PyTorch", "eager"), results)
+        self.assertEqual(len(results["vgg16/224x8", "PyTorch", "accumulated"]["seconds"]), 3)
+        self.assertEqual(len(results["vgg16/224x8", "lrcnn", "column"]["seconds"]), 3)
+        self.assertEqual(sum(line.startswith("eager vgg16/224x8") for line in self.log()), 2)
+        self.assertIn("eager on vgg16/224x8", json.loads(self.json.read_text())["notices"][0])
+        self.assertEqual(self.page.read_text(), PAGE)
+
+    def test_an_answer_that_cannot_be_read(self):
+        self.stand_in("python", WORKER, 'if mode == "accumulated": print("{"); sys.exit()')
+        self.assertIn("PyTorch accumulated on vgg16/224x8 is left out: its answer cannot be read", self.run_it("--rounds=1").stderr)
+
+    def test_ours_that_ends_in_the_middle(self):
+        self.stand_in("bench", BENCH, 'if turn == 2 and "1024" in chosen[0]: sys.exit("lrcnn: too large; rule; remedy")')
+        said = self.run_it("--rounds=2", "--json", self.json, status=1)
+        self.assertIn("notice: lrcnn column on vgg16/1024x1 is left out: it ended with status 1: lrcnn: too large", said.stderr)
+        results = self.results()
+        self.assertIn(("vgg16/1024x1", "PyTorch", "eager"), results)
+        self.assertEqual(len(results["vgg16/224x8", "lrcnn", "column"]["seconds"]), 2)
+        self.assertEqual(self.page.read_text(), PAGE)
+
+    def test_what_was_measured_is_kept_when_it_is_stopped(self):
+        self.stand_in("python", WORKER, 'if mode == "eager" and turn == 2: import os, signal; os.kill(os.getppid(), signal.SIGINT)')
+        said = self.run_it("vgg16/1024x1", "--rounds=3", "--json", self.json, status=2)
+        self.assertIn(f"error: stopped in round 2; the rounds before are in {self.json}", said.stderr)
+        self.assertEqual(self.results()["vgg16/1024x1", "PyTorch", "eager"]["seconds"], [9])
+
+    def test_too_little_memory(self):
+        before = compare.available_bytes
+        self.addCleanup(setattr, compare, "available_bytes", before)
+        compare.available_bytes = lambda: 2_000_000_000
+        self.addCleanup(setattr, sys, "stderr", sys.stderr)
+        sys.stderr = io.StringIO()
+        measured = compare.Pass("bench", "python", 1)
+        measured.about = {"networks": ["vgg16"], "modes": {"eager": {"arithmetic": "fp32", "accumulates": False}}}
+        self.assertEqual(measured.modes("vgg16/2048x1", ["column"]), [])
+        self.assertRegex(measured.notices[0], r"left out on vgg16/2048x1: it wants some 8\.3 GB, and 2\.0 GB are available; .*; end other")
+        self.assertEqual(measured.modes("vgg16/224x1", ["column"]), ["eager"])
+
+    def test_labels_do_not_meet(self):
+        points = [(300 + 7 * (i % 5), 200 + 5 * (i % 4)) for i in range(20)]
+        boxes = frontier.place(points, [f"a-policy-{i}" for i in range(20)], (64, 60, 880, 380))
+        for i, a in enumerate(boxes):
+            self.assertTrue(64 <= a[0] and 60 <= a[1] and a[2] <= 880 and a[3] <= 380)
+            for b in boxes[:i]:
+                self.assertFalse(frontier.overlap(a, b))
+
+
+if __name__ == "__main__":
+    unittest.main()
