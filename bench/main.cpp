@@ -9,12 +9,17 @@
 //     images_per_second
 //     outside_convolutions          share of the time
 //     time_vs_column, bytes_vs_column   against the column run of the same pass: policies take turns
-//     conv_sum, time_vs_conv_sum    of the column in fp32: seconds of the same convolutions alone, in the same pass
+//     conv_sum, time_vs_conv_sum    of column-direct: seconds of the same convolutions alone by oneDNN, in the same pass
+//   slabs/<network>/<size>x<batch>/<cut><n>  the same of policies that differ in the number of slabs alone
 //   plan/<network>/<size>x<batch>/<policy>   making the plan
+//   conv/<c>to<k>/<size>/<pass>/<arithmetic>/<rows>   one pass of a 3x3 convolution over the first rows of eight maps
+//     gflops, share_of_direct_peak  operations as the formula has them; slabs.hpp
 //
 // --benchmark_filter selects among these names. A pass runs those policies of a network that are selected, and the
 // column. Google Benchmark puts how it counts behind the names of benchmarks that take their own time; that is taken off.
 #include "pass.hpp"
+#include "slabs.hpp"
+#include <lrcnn/core/machine.hpp>
 #include <lrcnn/plan/plan.hpp>
 #include <lrcnn/version.hpp>
 #include <benchmark/benchmark.h>
@@ -47,16 +52,9 @@ void check_threads(int threads) {
                            "this process may use " + std::to_string(processors) + " processors",
                            "write --threads=" + std::to_string(processors) + " or less"));
 }
-std::string processor() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  return "unknown";
-}
 std::string backend_version() {
 #ifdef LRCNN_WITH_ONEDNN
-  const dnnl_version_t* v = dnnl_version();
-  return "oneDNN " + std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
+  return onednn::library_name();
 #else
   return "reference";
 #endif
@@ -96,7 +94,7 @@ void report(benchmark::State& state, NetworkPass& pass, const std::string& polic
   counters["outside_convolutions"] = median(m.outside);
   counters["time_vs_column"] = seconds / median(column.seconds);
   counters["bytes_vs_column"] = static_cast<double>(m.planned_bytes) / static_cast<double>(column.planned_bytes);
-  if (policy != "column" || pass.convolutions().empty()) return;
+  if (policy != "column-direct" || pass.convolutions().empty()) return;
   counters["conv_sum"] = median(pass.convolutions());
   counters["time_vs_conv_sum"] = seconds / median(pass.convolutions());
 }
@@ -110,6 +108,15 @@ void plan_time(benchmark::State& state, const Case& c, const PolicySpec& policy)
   }
   state.counters["steps"] = static_cast<double>(steps);
 }
+#ifdef LRCNN_WITH_ONEDNN
+void convolution(benchmark::State& state, const SlabProblem& problem, int threads) {
+  static const double peak = SlabConvolution({}, threads).best_rate();
+  SlabConvolution convolution(problem, threads);
+  for (auto _ : state) convolution.run();
+  state.counters["gflops"] = benchmark::Counter(convolution.operations() / 1e9, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["share_of_direct_peak"] = benchmark::Counter(convolution.operations() / peak, benchmark::Counter::kIsIterationInvariantRate);
+}
+#endif
 /// A reporter that shows a benchmark's own name.
 template <class Reporter>
 class PlainNames : public Reporter {
@@ -159,26 +166,32 @@ int run(int argc, char** argv) {
   for (const Case& c : all) {
     std::vector<std::string> wanted;
     for (const NamedPolicy& p : c.policies)
-      if (take("step/" + c.name() + "/" + p.name, "/iterations:1/manual_time")) wanted.push_back(p.name);
+      if (take(c.family + "/" + c.name() + "/" + p.name, "/iterations:1/manual_time")) wanted.push_back(p.name);
     if (wanted.empty()) continue;
     passes.push_back(std::make_unique<NetworkPass>(c));
     for (const std::string& policy : wanted)
-      benchmark::RegisterBenchmark(("step/" + c.name() + "/" + policy).c_str(), [&pass = *passes.back(), policy, wanted, options](auto& state) {
+      benchmark::RegisterBenchmark((c.family + "/" + c.name() + "/" + policy).c_str(), [&pass = *passes.back(), policy, wanted, options](auto& state) {
         report(state, pass, policy, wanted, options);
       })->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond);
   }
   for (const Case& c : all)
     for (const NamedPolicy& p : c.policies)
-      if (take("plan/" + c.name() + "/" + p.name, ""))
+      if (c.family == "step" && take("plan/" + c.name() + "/" + p.name, ""))
         benchmark::RegisterBenchmark(("plan/" + c.name() + "/" + p.name).c_str(), [&c, &p](auto& state) {
           plan_time(state, c, p.spec);
         })->Unit(benchmark::kMillisecond);
+#ifdef LRCNN_WITH_ONEDNN
+  for (const SlabProblem& p : slab_problems())
+    if (take(p.name(), "/real_time"))
+      benchmark::RegisterBenchmark(p.name().c_str(), [p, options](auto& state) { convolution(state, p, options.threads); })
+          ->UseRealTime()->Unit(benchmark::kMillisecond);
+#endif
   if (names.empty())
     throw Error(error_text("no benchmark's name matches '" + filter + "'", "names are like step/vgg16/224x8/column",
                            "list them with --benchmark_list_tests"));
   if (list) return 0;
   benchmark::AddCustomContext("lrcnn", version());
-  benchmark::AddCustomContext("processor", processor());
+  benchmark::AddCustomContext("processor", processor_name());
   benchmark::AddCustomContext("backend", backend_version());
   benchmark::AddCustomContext("compiler", compiler());
   benchmark::AddCustomContext("threads", std::to_string(Cpu(options.threads).threads()));

@@ -33,7 +33,7 @@ TEST_CASE("every pair of slab counts of a sharing stage makes a sound plan") {
     for (Index f = 1; f <= 6; ++f)
       for (Index b = 1; b <= 6; ++b)
         for (const Cut cut : {Cut::overlap, Cut::share})
-          for (const auto recompute : {Recompute::none, Recompute::all, Recompute::cheap}) {
+          for (const auto recompute : {Recompute::none, Recompute::all, Recompute::cheap, Recompute::light}) {
             PolicySpec policy;
             policy.partitions[0] = {cut, f, b, 0};
             policy.recompute = recompute;

@@ -101,7 +101,7 @@ inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
     p.checkpoints.names[0] = table.node(dice.upto(0, table.size() - 1)).layer.name;
     if (dice.chance(0.5)) p.checkpoints.names[1] = table.node(dice.upto(0, table.size() - 1)).layer.name;
   }
-  p.recompute = dice.pick({Recompute::none, Recompute::all, Recompute::cheap});
+  p.recompute = dice.pick({Recompute::none, Recompute::all, Recompute::cheap, Recompute::light});
   p.arithmetic = dice.pick({Arithmetic::direct, Arithmetic::direct, Arithmetic::winograd});
   p.workspace_bytes = 0;
   if (dice.chance(0.25)) p.streams = dice.upto(2, 3);

@@ -44,7 +44,19 @@ constexpr bool is_sign_activation(const Layer& layer) {
 }
 /// Whether a layer may write its output over its input, as far as the layer itself is concerned.
 constexpr bool can_overwrite(const Layer& layer) { return layer.kind == Kind::activation; }
+/// Multiply-adds for an element of a convolution's output up to which RecomputeLight makes it again: 3x3 filters from 64 channels.
+/// Source:  VGG-16: its first convolution and those from 64 channels are 6.6 % of a forward pass; what they make for conv2 and conv4 to
+///          read is half of all that KeepAll keeps at 224x224
+inline constexpr Index light_products = 9 * 64;
 namespace detail {
+/// Whether tensor t of a stage's chain is a convolution's output, or that of activations behind it, that takes few products to make.
+constexpr bool is_light(const Table& table, const Stage& stage, Index t) {
+  Index l = t - 1;
+  while (l >= 0 && table.node(stage.first + l).layer.kind == Kind::activation) --l;
+  if (l < 0 || !is_conv(table.node(stage.first + l).layer)) return false;
+  const Node& node = table.node(stage.first + l);
+  return node.layer.window.kernel.h * node.layer.window.kernel.w * (node.in.c / node.layer.groups) <= light_products;
+}
 /// RecomputeCheap. What follows a convolution up to the next one is a run of cheap layers; all of it can be made again
 /// from one tensor, the convolution's output or, where its activation may overwrite that, the activation's. Keeping
 /// what the run's backward steps need may take less than that tensor (a pooled map, its indices, mask bits): then that.
@@ -111,12 +123,14 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
     if (!stage.reduces) needs.value[at(count)] = false;   // never kept in slabs: it exists in full height
     if (is_sign_activation(layer(count - 1))) needs.saved_kept[at(count - 1)] = true;   // one bit, instead of a re-run
   }
+  const bool keeps_all = recompute == Recompute::none || recompute == Recompute::light;
   for (Index t = 1; t < slab_tensors; ++t) {
-    const bool keeps = recompute == Recompute::none || (recompute == Recompute::cheap && needs.keeps_needs[at(t)]);
+    const bool keeps_saved = keeps_all || (recompute == Recompute::cheap && needs.keeps_needs[at(t)]);
+    const bool keeps = keeps_saved && !(recompute == Recompute::light && detail::is_light(table, stage, t));
     if (keeps) needs.kept[at(t)] = needs.value[at(t)];
-    if (keeps && t < count && needs.layer[at(t)].saved) needs.saved_kept[at(t)] = 1;
+    if (keeps_saved && t < count && needs.layer[at(t)].saved) needs.saved_kept[at(t)] = 1;
   }
-  if (count > 0 && recompute == Recompute::none && needs.layer[0].saved) needs.saved_kept[0] = 1;
+  if (count > 0 && keeps_all && needs.layer[0].saved) needs.saved_kept[0] = 1;
   for (Index t = 0; t < slab_tensors; ++t)   // the last layer's saved state lies in full height, not in pieces
     needs.any_kept = needs.any_kept || needs.kept[at(t)] || (t + 1 < count && needs.saved_kept[at(t)]);
   Flags at_hand = needs.kept, saved_at_hand = needs.saved_kept;

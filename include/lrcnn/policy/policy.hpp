@@ -6,7 +6,7 @@
 //                stage alike or stage by stage (Stages<...>); ByImages<n, P> cuts a stage's batch too, Keep<P> recomputes nothing
 //   images       Images<n>: the whole step in groups of n images
 //   checkpoints  NoCheckpoints, CheckpointAtPools, CheckpointEvery<k>, CheckpointAt<"name", ...>
-//   recompute    KeepAll, RecomputeAll, RecomputeCheap
+//   recompute    KeepAll, RecomputeAll, RecomputeCheap, RecomputeLight
 //   arithmetic   DirectConv, WinogradConv, FastestConv
 //   workspace    Workspace<bytes>: what a backend may use as scratch within one step
 //   streams      Streams<k>: slabs that a device may work on at once
@@ -49,6 +49,7 @@ enum class Recompute : std::uint8_t {
   none,    ///< keeps them all from the forward pass
   all,     ///< keeps nothing but the stage's input; computes the slab again
   cheap,   ///< keeps what convolutions made; computes activations and pools again
+  light,   ///< keeps all but what convolutions with few multiply-adds make; computes those again
 };
 /// Arithmetic of convolutions; backends that know only one ignore it.
 enum class Arithmetic : std::uint8_t {
@@ -148,6 +149,7 @@ concept ChoiceOf = requires { requires std::same_as<std::remove_const_t<decltype
 struct KeepAll : detail::Chooses<Recompute::none> {};
 struct RecomputeAll : detail::Chooses<Recompute::all> {};
 struct RecomputeCheap : detail::Chooses<Recompute::cheap> {};
+struct RecomputeLight : detail::Chooses<Recompute::light> {};
 struct DirectConv : detail::Chooses<Arithmetic::direct> {};
 struct WinogradConv : detail::Chooses<Arithmetic::winograd> {};
 struct FastestConv : detail::Chooses<Arithmetic::fastest> {};
@@ -292,7 +294,13 @@ inline std::string to_string(const Checkpoints& c) {
   return "CheckpointAt<" + text + ">";
 }
 constexpr std::string_view recompute_name(Recompute r) {
-  return r == Recompute::none ? "KeepAll" : r == Recompute::all ? "RecomputeAll" : "RecomputeCheap";
+  switch (r) {
+    case Recompute::none: return "KeepAll";
+    case Recompute::all: return "RecomputeAll";
+    case Recompute::cheap: return "RecomputeCheap";
+    case Recompute::light: return "RecomputeLight";
+  }
+  return "?";
 }
 constexpr std::string_view arithmetic_name(Arithmetic a) {
   return a == Arithmetic::direct ? "DirectConv" : a == Arithmetic::winograd ? "WinogradConv" : "FastestConv";
