@@ -28,16 +28,20 @@ struct SlabPass {
 struct Blocking {
   Index tiles = 0;      ///< in a chunk
   Index channels = 0;   ///< output channels in a group
-  bool apart = false;   ///< each thread has a chunk of its own
+  bool by_thread = false;   ///< each thread has a chunk of its own
   Index bytes = 0;      ///< of scratch
 };
 namespace detail {
 inline constexpr Index float_bytes = positions * 4;   ///< of an element in all positions
+/// Elements from a matrix of one position to that of the next. An odd number of cache lines, so that what is written to all
+/// positions in turn does not fall into the same few sets of a cache.
+constexpr Index apart(Index rows, Index columns) { return (rows * columns / lanes | 1) * lanes; }
 inline constexpr Index fewest_tiles = 24, most_tiles = 1536;   ///< in a chunk that all threads share
 }  // namespace detail
 /// Scratch of a chunk of so many tiles and a group of so many output channels, where all threads share them.
 constexpr Index pass_bytes(const SlabPass& p, Index tiles, Index channels) {
-  return detail::float_bytes * (tiles * (p.in_c + channels) + p.in_c * channels) + 4 * channels;
+  using detail::apart;
+  return detail::float_bytes * (apart(tiles, p.in_c) + apart(tiles, channels) + apart(p.in_c, channels)) + 4 * channels;
 }
 /// The smallest scratch that a pass can do with.
 constexpr Index least_bytes(const SlabPass& p) {
@@ -46,17 +50,18 @@ constexpr Index least_bytes(const SlabPass& p) {
 /// How a pass is cut so that its scratch fits into `room` bytes; nothing if that is less than least_bytes().
 /// `gradient`: of the filters. Cost: microseconds.
 /// Source:  VGG-16's layers, batch 8, two cores of an AMD EPYC with 1 MiB of L2 each and 32 MiB of L3: with 12 to 24 tiles to each
-///          thread, layers of up to 256 x 256 channels reach 540 to 650 GFLOP/s of a direct convolution's; larger filters do not
-///          fit into the L3 and reach 490 so, 620 to 650 with 192 tiles and more in a chunk shared by the threads
+///          thread, layers of up to 256 x 256 channels reach 550 to 700 GFLOP/s of a direct convolution's; larger filters do not
+///          fit into the L3 and reach 490 so, 650 to 720 with 192 tiles and more in a chunk shared by the threads
 inline std::optional<Blocking> choose_blocking(const SlabPass& p, bool gradient, int threads, Index room) {
   using detail::float_bytes;
   const Index all = p.tiles();
   if (room < least_bytes(p)) return {};
   // Filters whose transform stays in the processor's cache: each thread has a chunk of its own that its core's cache holds.
-  const Index filter_bytes = float_bytes * p.in_c * p.out_c, tile_bytes = float_bytes * (p.in_c + p.out_c);
+  const Index filter_bytes = float_bytes * detail::apart(p.in_c, p.out_c), tile_bytes = float_bytes * (p.in_c + p.out_c);
   if (filter_bytes <= (gradient ? 2560 * 1024 : 10_MiB)) {
     const Index tiles = std::clamp<Index>(448 * 1024 / tile_bytes / 6 * 6, 12, 24);
-    const Index bytes = (gradient ? threads : 1) * filter_bytes + threads * (tiles * tile_bytes + 4 * p.out_c);
+    const Index chunk_bytes = float_bytes * (detail::apart(tiles, p.in_c) + detail::apart(tiles, p.out_c)) + 4 * p.out_c;
+    const Index bytes = (gradient ? threads : 1) * filter_bytes + threads * chunk_bytes;
     if (bytes <= room) return Blocking{tiles, p.out_c, true, bytes};
   }
   std::optional<Blocking> best;
@@ -67,6 +72,7 @@ inline std::optional<Blocking> choose_blocking(const SlabPass& p, bool gradient,
     if (left <= 0) continue;
     Index tiles = std::min({all, left / (float_bytes * (p.in_c + channels)), detail::most_tiles});
     if (tiles < all) tiles = tiles / 6 * 6;
+    while (tiles > 0 && pass_bytes(p, tiles, channels) > room) tiles = (tiles - 1) / 6 * 6;
     if (tiles < std::min(all, detail::fewest_tiles)) continue;
     const Index chunks = ceil_div(all, tiles);
     // Numbers that are written, in place of time: filters again for each chunk, or inputs for each group.
@@ -132,8 +138,8 @@ constexpr Index row_of(Index columns, Index block) { return panel_width(columns,
   for (Index t = tiles.begin; t < tiles.end; ++t, at.next(p), out += width) {
     const Index y = at.y * tile - p.top, x = at.x * tile - p.left;
     const bool inside = y >= 0 && x >= 0 && y + patch <= in.rows && x + patch <= in.w;
-    if (inside) transform_input(in.row(at.image, block, in.row0 + y) + x * lanes, in.stride_row(), out, count * p.in_c);
-    else transform_input(fill(in, at.image, block, y, x, patch, border), patch * lanes, out, count * p.in_c);
+    if (inside) transform_input(in.row(at.image, block, in.row0 + y) + x * lanes, in.stride_row(), out, apart(count, p.in_c));
+    else transform_input(fill(in, at.image, block, y, x, patch, border), patch * lanes, out, apart(count, p.in_c));
   }
 }
 /// A dy A' likewise, for one block of the channels from `first` on.
@@ -146,8 +152,8 @@ constexpr Index row_of(Index columns, Index block) { return panel_width(columns,
   for (Index t = tiles.begin; t < tiles.end; ++t, at.next(p), out += width) {
     const Index y = at.y * tile, x = at.x * tile;
     if (y + tile <= dy.rows && x + tile <= dy.w)
-      transform_gradient(dy.row(at.image, source, dy.row0 + y) + x * lanes, dy.stride_row(), out, count * channels);
-    else transform_gradient(fill(dy, at.image, source, y, x, tile, border), tile * lanes, out, count * channels);
+      transform_gradient(dy.row(at.image, source, dy.row0 + y) + x * lanes, dy.stride_row(), out, apart(count, channels));
+    else transform_gradient(fill(dy, at.image, source, y, x, tile, border), tile * lanes, out, apart(count, channels));
   }
 }
 /// A' m A and what follows it, of tiles, to one block of the channels from `first` on.
@@ -160,7 +166,7 @@ template <bool relu>
   const Floats shift = out.bias ? at(out.bias + target * lanes) : Floats{};
   for (Index t = tiles.begin; t < tiles.end; ++t, place.next(p), from += width) {
     Floats y[16];
-    transform_output(from, count * channels, y);
+    transform_output(from, apart(count, channels), y);
     const Index rows = std::min(tile, out.y.rows - place.y * tile), columns = std::min(tile, out.y.w - place.x * tile);
     for (Index r = 0; r < rows; ++r) {
       const Index row = place.y * tile + r;
@@ -186,7 +192,7 @@ template <bool relu>
   float* out = column(u, p.in_c, block) + in.begin * width;
   for (Index c = in.begin; c < in.end; ++c, out += width)
     transform_filter(f.data + (first / lanes + block) * f.next_out + c / lanes * f.next_in + c % lanes * lanes, lanes * lanes, f.turned, out,
-                     p.in_c * channels);
+                     apart(p.in_c, channels));
 }
 /// G' u G for input channels `in` and a block of the output channels from `first` on, into the filters' own layout.
 [[gnu::target("avx512f")]] inline void taps(const SlabPass& p, const float* u, Index first, Index channels, Index block, Range in, Index outputs,
@@ -195,7 +201,7 @@ template <bool relu>
   const float* from = column(u, p.in_c, block) + in.begin * width;
   for (Index c = in.begin; c < in.end; ++c, from += width) {
     Floats tap[9];
-    transform_taps(from, p.in_c * channels, tap);
+    transform_taps(from, apart(p.in_c, channels), tap);
     for (Index l = 0; l < count; ++l) {
       float* to = dw + ((k + l) * inputs + c) * 9;
       for (Index i = 0; i < 9; ++i) to[i] = (add ? to[i] : 0.f) + tap[i][l];
@@ -239,7 +245,7 @@ inline void product_of_gradients(const SlabPass& p, const float* v, const float*
 inline void add_biases(const float* m, Index count, Index channels, float* total) {
   for (Index k = 0; k < channels; k += panel) {
     const Index width = panel_width(channels, k / panel);
-    const float* row = m + 7 * count * channels + count * k;
+    const float* row = m + 7 * apart(count, channels) + count * k;
     for (Index t = 0; t < count; ++t, row += width)
       for (Index j = 0; j < width; ++j) total[k + j] += row[j];
   }
@@ -267,26 +273,27 @@ inline void run(const SlabPass& p, const Blocking& blocking, int threads, const 
   const auto transform_filters = [&](Index first, Index channels) {
     detail::for_parts(channels / lanes, p.in_c, threads, [&](Index block, Range c) { detail::filters(p, filter, first, channels, block, u, c); });
   };
-  if (blocking.apart) {
+  if (blocking.by_thread) {
     const Index channels = p.out_c, chunks = ceil_div(all, blocking.tiles);
     transform_filters(0, channels);
     parallel_for(threads, threads, [&](Index thread) {
-      float* v = u + positions * (p.in_c * channels + thread * blocking.tiles * (p.in_c + channels));
-      float* m = v + positions * blocking.tiles * p.in_c;
+      const Index of_each = detail::apart(blocking.tiles, p.in_c) + detail::apart(blocking.tiles, channels);
+      float* v = u + positions * (detail::apart(p.in_c, channels) + thread * of_each);
+      float* m = v + positions * detail::apart(blocking.tiles, p.in_c);
       for (Index chunk = chunks * thread / threads; chunk < chunks * (thread + 1) / threads; ++chunk) {
         const Index begin = chunk * blocking.tiles, count = std::min(blocking.tiles, all - begin);
         for (Index block = 0; block < in_blocks; ++block) detail::inputs(p, in, begin, count, block, v, {0, count});
         for (Index q = 0; q < positions; ++q)
           for (Index kp = 0; kp < ceil_div(channels, panel); ++kp)
-            detail::product(p, v + q * count * p.in_c, u + q * p.in_c * channels, count, channels, kp, m + q * count * channels);
+            detail::product(p, v + q * detail::apart(count, p.in_c), u + q * detail::apart(p.in_c, channels), count, channels, kp, m + q * detail::apart(count, channels));
         for (Index block = 0; block < channels / lanes; ++block)
           put(m, begin, count, 0, channels, block, {0, count});
       }
     });
     return;
   }
-  float* v = u + positions * p.in_c * blocking.channels;
-  float* m = v + positions * blocking.tiles * p.in_c;
+  float* v = u + positions * detail::apart(p.in_c, blocking.channels);
+  float* m = v + positions * detail::apart(blocking.tiles, p.in_c);
   const bool grouped = blocking.channels < p.out_c;
   if (!grouped) transform_filters(0, p.out_c);
   for (Index begin = 0; begin < all; begin += blocking.tiles) {
@@ -297,7 +304,7 @@ inline void run(const SlabPass& p, const Blocking& blocking, int threads, const 
       if (grouped) transform_filters(first, channels);
       parallel_for(positions * panels, threads, [&](Index i) {
         const Index q = i / panels;
-        detail::product(p, v + q * count * p.in_c, u + q * p.in_c * channels, count, channels, i % panels, m + q * count * channels);
+        detail::product(p, v + q * detail::apart(count, p.in_c), u + q * detail::apart(p.in_c, channels), count, channels, i % panels, m + q * detail::apart(count, channels));
       });
       detail::for_parts(channels / lanes, count, threads, [&](Index block, Range t) {
         put(m, begin, count, first, channels, block, t);
@@ -315,12 +322,14 @@ inline void run_gradient(const SlabPass& p, const Blocking& blocking, int thread
       detail::taps(p, u, first, channels, block, in, outputs, inputs, add, dw);
     });
   };
-  if (blocking.apart) {
-    const Index channels = p.out_c, filter = positions * p.in_c * channels, chunk = positions * blocking.tiles;
-    const auto of_thread = [&](Index thread) { return scratch + thread * (filter + chunk * (p.in_c + channels)); };
-    const auto sums_of = [&](Index thread) { return scratch + (threads * (filter + chunk * (p.in_c + channels)) + thread * channels); };
+  if (blocking.by_thread) {
+    const Index channels = p.out_c, filter = positions * detail::apart(p.in_c, channels);
+    const Index inputs_of_chunk = positions * detail::apart(blocking.tiles, p.in_c);
+    const Index of_each = filter + inputs_of_chunk + positions * detail::apart(blocking.tiles, channels);
+    const auto of_thread = [&](Index thread) { return scratch + thread * of_each; };
+    const auto sums_of = [&](Index thread) { return scratch + threads * of_each + thread * channels; };
     parallel_for(threads, threads, [&](Index thread) {
-      float *u = of_thread(thread), *v = u + filter, *m = v + chunk * p.in_c;
+      float *u = of_thread(thread), *v = u + filter, *m = v + inputs_of_chunk;
       float* sums = sums_of(thread);
       std::fill_n(sums, channels, 0.f);
       const Index first = all * thread / threads, end = all * (thread + 1) / threads;
@@ -331,15 +340,15 @@ inline void run_gradient(const SlabPass& p, const Blocking& blocking, int thread
         for (Index block = 0; block < channels / lanes; ++block) detail::gradients(p, dy, begin, count, 0, channels, block, m, {0, count});
         for (Index q = 0; q < positions; ++q)
           for (Index kp = 0; kp < ceil_div(channels, panel); ++kp)
-            detail::product_of_gradients(p, v + q * count * p.in_c, m + q * count * channels, count, channels, kp, u + q * p.in_c * channels,
+            detail::product_of_gradients(p, v + q * detail::apart(count, p.in_c), m + q * detail::apart(count, channels), count, channels, kp, u + q * detail::apart(p.in_c, channels),
                                          begin > first);
         detail::add_biases(m, count, channels, sums);
       }
     });
     detail::for_parts(positions, p.in_c * channels, threads, [&](Index q, Range r) {
-      float* to = scratch + q * p.in_c * channels;
+      float* to = scratch + q * detail::apart(p.in_c, channels);
       for (int thread = 1; thread < threads; ++thread) {
-        const float* from = of_thread(thread) + q * p.in_c * channels;
+        const float* from = of_thread(thread) + q * detail::apart(p.in_c, channels);
         for (Index i = r.begin; i < r.end; ++i) to[i] += from[i];
       }
     });
@@ -351,12 +360,12 @@ inline void run_gradient(const SlabPass& p, const Blocking& blocking, int thread
     return write(scratch, 0, channels);
   }
   float* u = scratch;
-  float* v = u + positions * p.in_c * blocking.channels;
-  float* m = v + positions * blocking.tiles * p.in_c;
+  float* v = u + positions * detail::apart(p.in_c, blocking.channels);
+  float* m = v + positions * detail::apart(blocking.tiles, p.in_c);
   for (Index first = 0; first < p.out_c; first += blocking.channels) {
     const Index channels = std::min(blocking.channels, p.out_c - first), panels = ceil_div(channels, panel);
     const bool reads = first == 0 || blocking.tiles < all;   // else the chunk's inputs are still there
-    float* sums = m + positions * blocking.tiles * channels;
+    float* sums = m + positions * detail::apart(blocking.tiles, channels);
     std::fill_n(sums, channels, 0.f);
     for (Index begin = 0; begin < all; begin += blocking.tiles) {
       const Index count = std::min(blocking.tiles, all - begin);
@@ -366,8 +375,8 @@ inline void run_gradient(const SlabPass& p, const Blocking& blocking, int thread
       });
       parallel_for(positions * panels, threads, [&](Index i) {
         const Index q = i / panels;
-        detail::product_of_gradients(p, v + q * count * p.in_c, m + q * count * channels, count, channels, i % panels,
-                                     u + q * p.in_c * channels, begin > 0);
+        detail::product_of_gradients(p, v + q * detail::apart(count, p.in_c), m + q * detail::apart(count, channels), count, channels, i % panels,
+                                     u + q * detail::apart(p.in_c, channels), begin > 0);
       });
       detail::add_biases(m, count, channels, sums);
     }

@@ -1,0 +1,39 @@
+// Every policy that is benchmarked gives the column run's results, in fp64 on narrow networks with the same rows.
+#include "../../bench/cases.hpp"
+#include "support/run_network.hpp"
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+/// The same layers with a fraction of the channels.
+std::vector<Layer> narrowed(std::span<const Layer> layers, Index fraction) {
+  std::vector<Layer> narrow(layers.begin(), layers.end());
+  for (Layer& y : narrow)
+    if (y.kind == Kind::conv) y.channels = std::max<Index>(1, y.channels / fraction);
+    else if (y.kind == Kind::linear) y.channels = 7;
+  return narrow;
+}
+}  // namespace
+TEST_CASE("every policy that is benchmarked gives the column run's results") {
+  Reference<double> backend(2);
+  Index compared = 0;
+  for (const bench::Case& c : bench::cases()) {
+    const std::vector<Layer> layers = narrowed(c.layers, c.input.h > 224 ? 64 : 32);
+    const Problem<double> problem(layers, c.input, 5);
+    PolicySpec column;
+    column.workspace_bytes = 0;
+    const Outcome<double> whole = run_once(problem, column, backend, false);
+    for (const bench::NamedPolicy& p : c.policies) {
+      CAPTURE(c.family + "/" + c.name() + "/" + p.name);
+      PolicySpec policy = p.spec;
+      policy.precision = Precision::of_backend;
+      policy.workspace_bytes = 0;
+      const Outcome<double> rows = run_once(problem, policy, backend, false);
+      CHECK(worst_difference(problem, rows, whole) <= 1e-11);
+      CHECK(rows.loss.correct == whole.loss.correct);
+      ++compared;
+    }
+  }
+  MESSAGE(compared, " policies");
+  CHECK(compared > 40);
+}
