@@ -165,9 +165,12 @@ class Emitter {
   }
 
   // ---- forward -----------------------------------------------------------------------------------------------------
+  /// Up to the first layer of whose output the slab owns no row: it owns none above it either, and the next slab carries in what
+  /// this one would have.
   constexpr void forward_layers(StagePass& c, Index first, Index last) {
     c.top_run = last;
     for (Index l = first; l < last; ++l) {
+      if (Sink::every_turn && c.at(l + 1).own.empty()) return;
       const bool activates = l + 1 < last && activation_joins(c, l);
       forward_layer(c, l, activates);
       if (activates) ++l;
@@ -226,11 +229,12 @@ class Emitter {
     pack_all(c, Filter::forward, 0, c.layers());
     for_slabs(c, false, [&] {
       forward_layers(c, 0, c.layers());
+      if (Sink::every_turn && c.at(c.layers()).own.empty()) return;
       if (stage.reduces) {
         Step step = make(c, Op::forward, c.layers());
         step.x = with_rows(value(c, c.layers()), c.at(c.layers()).own);
         step.y = storage_.stage_value(c, {0, 1});
-        step.accumulate = c.n > 0;
+        step.accumulate = step.x.rows.begin > 0;
         sink_.step(step);
       }
       if (c.stores) store(c, with_rows(value(c, c.layers()), c.at(c.layers()).own));

@@ -47,6 +47,7 @@ struct StagePass {
       for (Index k = 0; k < rows->slabs(); ++k) {
         const SlabRows& r = rows->at(k, t);
         if (r.hold.begin < r.own.begin) carries[static_cast<std::size_t>(t)] = 1;
+        if (rows->at(k, t + 1).own.empty()) continue;   // layer t is left out in this slab
         if (r.need.empty() ? !r.hold.empty() : r.need.begin != r.hold.begin || r.hold.end - r.need.end >= stride)
           need_copy[static_cast<std::size_t>(t)] = 1;
       }
