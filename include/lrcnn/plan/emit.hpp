@@ -43,10 +43,12 @@ class Emitter {
       if (!Sink::every_turn) break;
     }
     const Range all{0, batch};
-    StagePass last = stage_pass(stage_count - 1, Pass::forward, stages_.back().forward);
-    last.images = all;
     PlanResults results;
-    if (!options_.stores_output) results.output = storage_.stage_value(last, {0, table_.shape(table_.size()).h});
+    if (!options_.stores_output) {
+      StagePass last = stage_pass(stage_count - 1, Pass::forward, stages_.back().forward);
+      last.images = all;
+      results.output = storage_.stage_value(last, {0, table_.shape(table_.size()).h});
+    }
     if (options_.training && options_.input_gradient)
       results.input_gradient = storage_.network_input_gradient(all, {0, table_.input.h});
     for (const Index buffer : {results.output.buffer, results.input_gradient.buffer}) {   // the caller reads them at the end

@@ -16,7 +16,7 @@ struct Stage {
   bool vector = false;      ///< it holds flatten or linear: no rows to cut
   Partition partition{};    ///< as carried out: counts are at most what the rows carry, images at least 1
   Schedule forward;         ///< over the chain, without a closing global pooling
-  Schedule backward;
+  Schedule backward;        ///< likewise; empty where slabs need not reach the top, which are those of a forward pass alone
   /// Layers of the chain that rows travel through.
   constexpr Index chain_layers() const { return last - first - (reduces ? 1 : 0); }
   friend constexpr bool operator==(const Stage&, const Stage&) = default;
@@ -134,7 +134,7 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
       if (!alike && wanted > largest) refuse(largest);
       if (count > most) most = count, best_stage = static_cast<Index>(i);
       p.forward = p.backward = count;
-      stage.forward = stage.backward = best_stream_schedule(chain, count);
+      stage.forward = best_stream_schedule(chain, count);
       continue;
     }
     std::vector<Index> finest = choose_cuts(chain, p.cut, wanted);
