@@ -10,6 +10,7 @@ set(LRCNN_MINIMUM_doctest 2.4.9)
 set(LRCNN_MINIMUM_benchmark 1.7.0)
 set(LRCNN_MINIMUM_nlohmann_json 3.10.0)
 set(LRCNN_MINIMUM_CLI11 2.1.0)
+set(LRCNN_MINIMUM_JPEG 62)               # the interface's version, which libjpeg-turbo has; for examples
 set(LRCNN_MINIMUM_CUDAToolkit 12.0)     # the first nvcc with C++20; our tests run 13.0
 set(LRCNN_MINIMUM_CUDNN 9.8)            # the first that checks plans for a device that is not there; our tests run 9.19
 set(LRCNN_MINIMUM_CudnnFrontend 1.23)   # the oldest that was tried
@@ -23,6 +24,7 @@ set(LRCNN_SOURCE_doctest "Debian: apt-get install doctest-dev")
 set(LRCNN_SOURCE_benchmark "Debian: apt-get install libbenchmark-dev")
 set(LRCNN_SOURCE_nlohmann_json "Debian: apt-get install nlohmann-json3-dev")
 set(LRCNN_SOURCE_CLI11 "Debian: apt-get install libcli11-dev")
+set(LRCNN_SOURCE_JPEG "Debian: apt-get install libjpeg62-turbo-dev")
 set(LRCNN_SOURCE_CUDAToolkit "NVIDIA's CUDA toolkit with nvcc")
 set(LRCNN_SOURCE_CUDNN "NVIDIA's packages, or pip install nvidia-cudnn-cu13")
 set(LRCNN_SOURCE_CudnnFrontend

@@ -11,6 +11,7 @@
 // ctest: lenet 8x1x28x28 share --steps
 #include "cpu_backend.hpp"
 #include "device_plan.hpp"
+#include "work.hpp"
 #include <lrcnn/lrcnn.hpp>
 #include <charconv>
 #include <iostream>
@@ -59,20 +60,6 @@ Input parse_input(const std::string& text) {
     at = next + 1;
   }
   return {extents[0], extents[1], extents[2], extents[3]};
-}
-/// Multiply-adds of the convolutions of a plan's steps.
-double work(const Plan& plan) {
-  double sum = 0;
-  for (const Step& step : plan.steps) {
-    if (step.layer < 0 || plan.table.node(step.layer).layer.kind != Kind::conv) continue;
-    const Node& node = plan.table.node(step.layer);
-    const Ref& rows = step.op == Op::forward ? step.y : step.dy;
-    if (step.op == Op::pack_forward || step.op == Op::pack_backward) continue;
-    const Pair kernel = node.layer.window.kernel;
-    sum += static_cast<double>(rows.images.size() * rows.rows.size() * node.out.w * node.out.c) *
-           static_cast<double>(node.in.c / node.layer.groups * kernel.h * kernel.w);
-  }
-  return sum;
 }
 void compare(const Table& table) {
   std::cout << table.size() << " layers, " << parameter_count(table) << " parameters, input " << to_string(table.input) << ", backend "

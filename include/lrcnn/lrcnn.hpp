@@ -5,9 +5,11 @@
 #include <lrcnn/backend/reference.hpp>
 #include <lrcnn/data/dataset.hpp>
 #include <lrcnn/data/loader.hpp>
+#include <lrcnn/data/row_sink.hpp>
 #include <lrcnn/data/row_source.hpp>
 #include <lrcnn/data/shapes.hpp>
 #include <lrcnn/exec/executor.hpp>
+#include <lrcnn/exec/predictor.hpp>
 #include <lrcnn/layer/activation.hpp>
 #include <lrcnn/layer/concepts.hpp>
 #include <lrcnn/layer/conv.hpp>

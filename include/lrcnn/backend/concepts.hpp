@@ -7,6 +7,7 @@
 #include <lrcnn/core/half.hpp>
 #include <lrcnn/core/view.hpp>
 #include <lrcnn/data/labels.hpp>
+#include <lrcnn/data/row_sink.hpp>
 #include <lrcnn/data/row_source.hpp>
 #include <lrcnn/layer/loss.hpp>
 #include <lrcnn/network/table.hpp>
@@ -19,7 +20,7 @@ namespace lrcnn {
 template <class T>
 struct Operands {
   Op op{};
-  const Node* node = nullptr;     ///< null for load, copy, add, zero, loss
+  const Node* node = nullptr;     ///< null for load, store, copy, add, zero, loss
   const Node* activation = nullptr;   ///< of a convolution's forward step that applies it: y and saved are the activation's
   bool accumulate = false;
   Arithmetic arithmetic = Arithmetic::direct;
@@ -59,7 +60,8 @@ constexpr View<std::uint8_t> saved_view(std::uint8_t* data, const Layer& layer, 
 /// the runs since the last finish(). Tensors are of `element`; parameters, gradients and a batch's values of its master_t.
 template <class B>
 concept Backend = requires(B backend, const Operands<typename B::element>& operands, typename B::Prepared& prepared,
-                           const RowSource<master_t<typename B::element>>& source, const View<typename B::element>& view,
+                           const RowSource<master_t<typename B::element>>& source, RowSink<master_t<typename B::element>>& sink,
+                           const View<typename B::element>& view,
                            master_t<typename B::element>* elements, Index count, const std::string& who, LossResult& result, const Labels& labels) {
   typename B::element;
   typename B::Memory;   // data(), bytes(); of an arena
@@ -68,6 +70,7 @@ concept Backend = requires(B backend, const Operands<typename B::element>& opera
   backend.write(elements, std::span<const master_t<typename B::element>>{});
   backend.read(std::span<master_t<typename B::element>>{}, elements);
   backend.load(source, count, view);
+  backend.store(sink, count, view);   // has waited for the rows when it calls the sink
   { backend.finite(view) } -> std::convertible_to<bool>;
   backend.start(labels);
   backend.finish(result);
@@ -77,7 +80,7 @@ concept Backend = requires(B backend, const Operands<typename B::element>& opera
   { B::target } -> std::convertible_to<Target>;
   { B::name } -> std::convertible_to<std::string_view>;
   { backend.threads() } -> std::convertible_to<int>;
-  { backend.prepare(operands) } -> std::same_as<typename B::Prepared>;   // every op but load and loss
+  { backend.prepare(operands) } -> std::same_as<typename B::Prepared>;   // every op but load, store and loss
   backend.run(prepared, operands);
 };
 }  // namespace lrcnn

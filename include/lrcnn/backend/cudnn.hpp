@@ -183,6 +183,15 @@ class BasicCudnn {
     constexpr Index size = sizeof(element);
     cudnn::check(library_->send(y.data, y.stride_n * size, sent, image * size, image * size, y.n), "copying a batch's rows to the device");
   }
+  /// Rows of the network's output are fetched, image by image, and handed over from the host's memory. Waits.
+  void store(RowSink<float>& sink, Index first_image, const View<const element>& x) {
+    const Index image = x.rows * x.stride_row();   // elements
+    fetched_.resize(std::max(fetched_.size(), static_cast<std::size_t>(image)));
+    for (Index i = 0; i < x.n; ++i) {
+      read(std::span<element>(fetched_).first(static_cast<std::size_t>(image)), x.data + i * x.stride_n);
+      sink.write(first_image + i, dense_view(widened(image), 1, x.c, x.range(), x.w, x.block));
+    }
+  }
   bool finite(const View<const element>& view) const {
     bool result = false;
     cudnn::check(library_->finite(view, result), "looking for values that are not finite");
@@ -257,6 +266,16 @@ class BasicCudnn {
     const cudnn::Status status = library_->end_recording(group.recording_);
     if (!problem.empty()) group.recording_ = nullptr;
     return problem.empty() ? status : cudnn::Status{problem};
+  }
+  /// The first elements of what was fetched, as floats.
+  const float* widened(Index count) {
+    if constexpr (std::is_same_v<element, float>) {
+      return fetched_.data();
+    } else {
+      widened_.resize(std::max(widened_.size(), static_cast<std::size_t>(count)));
+      std::transform(fetched_.begin(), fetched_.begin() + count, widened_.begin(), [](element e) { return static_cast<float>(e); });
+      return widened_.data();
+    }
   }
   static std::string who(const Operands<element>& o) {
     return "layer '" + std::string(o.node->layer.name.view()) + "' (" + describe(o.node->layer) + ")";
@@ -348,6 +367,8 @@ class BasicCudnn {
   std::map<cudnn::Request, Prepared> convolutions_;
   bool records_ = true;
   std::string recording_problem_;
+  std::vector<element> fetched_{};   ///< rows of the output
+  std::vector<float> widened_{};     ///< the same, where elements have two bytes
   Labels labels_{};        ///< of the batch at hand
   bool running_ = false;   ///< losses have not been fetched
   bool broken_ = false;    ///< they are of a run that an error ended

@@ -4,7 +4,7 @@
 // When an executor is made, every step's Refs become views into the arena and the backend prepares each step once.
 // A run is then a loop over steps that allocates nothing. The executor knows steps and nothing of policies or layers;
 // what a step means is the backend's business. Memory is the backend's too: the host's, or a device's.
-// Steps between two that need the host (load, loss) make a group, which a backend may record and start as one. Where a plan
+// Steps between two that need the host (load, store, loss) make a group, which a backend may record and start as one. Where a plan
 // has several streams, a group also ends where one has to wait for another.
 #include <lrcnn/exec/operands.hpp>
 #include <lrcnn/core/bytes.hpp>
@@ -73,6 +73,7 @@ class Executor {
       prepared_.push_back(is_own(plan_.steps[i].op) ? std::optional<typename B::Prepared>{}
                                                     : std::optional<typename B::Prepared>{backend_->prepare(operands_[i])});
     make_groups();
+    if (plan_.options.stores_output) unlabelled_.assign(static_cast<std::size_t>(plan_.table.input.n), 0);
   }
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -100,6 +101,39 @@ class Executor {
              double gradient_scale = 1) {
     check_batch(source, labels);
     const double scale = gradient_scale / static_cast<double>(plan_.table.input.n);
+    run_groups(labels, observer, [&](std::size_t i) { start_step(i, source, loss, scale, result); });
+  }
+  /// Runs a plan that hands its output on (PlanOptions::stores_output): rows go to `sink` as they are done, as it says.
+  /// Waits for a device. Values are handed on as they are, also those that are not finite.
+  /// Errors:  PlanError if the plan keeps its output; DataError if the source does not fit; what the source or the sink throws.
+  ///          After an error the executor may run again
+  template <class Observer = NoObserver>
+  void run(const RowSource<M>& source, RowSink<M>& sink, Observer&& observer = Observer{}) {
+    if (!plan_.options.stores_output)
+      throw PlanError(error_text("a sink is given to " + plan_title(plan_) + ", which keeps its output",
+                                 "rows are handed on by plans with stores_output", "plan with the options `predicting`, or read output()"));
+    check_source(source);
+    run_groups(unlabelled_, observer, [&](std::size_t i) {
+      const Step& step = plan_.steps[i];
+      if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
+      else if (step.op == Op::store) backend_->store(sink, step.x.images.begin, operands_[i].x);
+      else static_cast<void>(backend_->run(*prepared_[i], operands_[i]));
+    });
+    LossResult none;
+    backend_->finish(none);
+  }
+  /// Throws the NumericError that run() does, if `sum` was the loss of the batch last run.
+  [[noreturn]] void report_not_finite(const RowSource<M>& source, double sum) { report_not_finite(source, plan_.steps.size(), sum); }
+  /// The network's output for the batch last run: a view into the arena, which may be a device's. [N,K,1,1] or a map; empty if the
+  /// plan hands it on.
+  View<const T> output() const { return view_of<T>(plan_, plan_.results.output, arena_->data()); }
+  /// The gradient of the network's input. Pre: the plan's options asked for it.
+  View<const T> input_gradient() const { return view_of<T>(plan_, plan_.results.input_gradient, arena_->data()); }
+
+ private:
+  /// Goes through all groups; `step` starts step i. Labels that a forward pass has no use for may be zeros.
+  template <class Observer, class F>
+  void run_groups(const Labels& labels, Observer& observer, F step) {
     try {
       backend_->start(labels);
       if constexpr (Streamed<B>)
@@ -110,7 +144,7 @@ class Executor {
         const auto steps = [&] {
           for (std::size_t i = group.begin; i < group.end; ++i) {
             observer.before(plan_, static_cast<Index>(i));
-            start_step(i, source, loss, scale, result);
+            step(i);
             observer.after(plan_, static_cast<Index>(i));
           }
         };
@@ -130,14 +164,6 @@ class Executor {
       throw;
     }
   }
-  /// Throws the NumericError that run() does, if `sum` was the loss of the batch last run.
-  [[noreturn]] void report_not_finite(const RowSource<M>& source, double sum) { report_not_finite(source, plan_.steps.size(), sum); }
-  /// The network's output for the batch last run: a view into the arena, which may be a device's. [N,K,1,1] or a map.
-  View<const T> output() const { return view_of<T>(plan_, plan_.results.output, arena_->data()); }
-  /// The gradient of the network's input. Pre: the plan's options asked for it.
-  View<const T> input_gradient() const { return view_of<T>(plan_, plan_.results.input_gradient, arena_->data()); }
-
- private:
   struct NoGroup {};
   template <class X>
   struct Recorded {
@@ -175,7 +201,7 @@ class Executor {
       if (awaited[i]) groups_.back().mark = mark_of[i] = marks++;
     }
   }
-  static constexpr bool is_own(Op op) { return op == Op::load || op == Op::loss; }
+  static constexpr bool is_own(Op op) { return op == Op::load || op == Op::store || op == Op::loss; }
   template <class L>
   void start_step(std::size_t i, const RowSource<M>& source, const L& loss, double scale, LossResult& result) {
     const Step& step = plan_.steps[i];
@@ -185,11 +211,17 @@ class Executor {
     backend_->loss(loss, step.x.images.begin, o.x, o.dx, scale, result);
     if (!std::isfinite(result.sum)) report_not_finite(source, i, result.sum);
   }
-  void check_batch(const RowSource<M>& source, const Labels& labels) const {
+  void check_source(const RowSource<M>& source) const {
     if (source.shape() != plan_.table.input)
       throw DataError(error_text("a batch of shape " + to_string(source.shape()) + " is given to a plan for " +
                                      to_string(plan_.table.input),
                                  "a plan is made for one shape", "make a plan for this shape, or let a Trainer do it"));
+  }
+  void check_batch(const RowSource<M>& source, const Labels& labels) const {
+    if (plan_.options.stores_output)
+      throw PlanError(error_text(plan_title(plan_) + " is run without a sink for its output",
+                                 "a plan with stores_output has no loss and keeps nothing", "run it with a RowSink, or plan without stores_output"));
+    check_source(source);
     if (labels.size() != plan_.table.input.n)
       throw DataError(error_text(std::to_string(labels.size()) + " labels are given for " +
                                      std::to_string(plan_.table.input.n) + " images",
@@ -210,7 +242,7 @@ class Executor {
       const Step& step = plan_.steps[i];
       if (step.pass != Pass::forward) continue;
       if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
-      else if (step.op != Op::loss) backend_->run(*prepared_[i], operands_[i]);
+      else if (!is_own(step.op)) backend_->run(*prepared_[i], operands_[i]);
       if ((step.op != Op::load && step.op != Op::forward) || operands_[i].y.data == nullptr) continue;
       if (backend_->finite(operands_[i].y)) continue;
       where = step.layer < 0 ? "the input" : "layer '" + std::string(plan_.table.node(step.layer).layer.name.view()) + "'";
@@ -230,5 +262,6 @@ class Executor {
   std::vector<std::optional<typename B::Prepared>> prepared_;
   std::vector<Group> groups_;
   Index streams_ = 1;
+  std::vector<std::int32_t> unlabelled_{};   ///< of a forward pass alone
 };
 }  // namespace lrcnn

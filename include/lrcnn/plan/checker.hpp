@@ -51,6 +51,7 @@ class Replay {
   std::size_t last_step_ = 0;
   Extent* last_extent_ = nullptr;
   std::map<Index, std::pair<Op, Index>> packed_;   // buffer -> direction, layer
+  std::map<Index, Index> stored_;                  // image -> rows of the output handed over so far
   std::vector<std::uint64_t> parameters_;
   std::vector<char> touched_ = std::vector<char>(parameters_.size(), plan_.options.accumulate ? 1 : 0);
 
@@ -192,6 +193,7 @@ class Replay {
     check_apart(s);
     switch (s.op) {
       case Op::load: each(s.y, [&](Index i, Index r) { write(s.y, Holds::value, i, r); }); break;
+      case Op::store: store(s); break;
       case Op::copy: copy(s); break;
       case Op::add: add(s); break;
       case Op::zero: each(s.y, [&](Index i, Index r) { write(s.y, Holds::gradient, i, r); }); break;
@@ -211,6 +213,14 @@ class Replay {
     }
     overwrite(s.workspace);
     overwrite(s.scratch);
+  }
+  void store(const Step& s) {
+    if (s.x.tensor != plan_.table.size()) problem("hands over what is not the network's output");
+    each(s.x, [&](Index i, Index r) {
+      read(s.x, Holds::value, i, r);
+      if (Index& due = stored_[i]; r == due) ++due;
+      else problem("hands over row " + std::to_string(r) + " of image " + std::to_string(i) + ", where row " + std::to_string(due) + " is due");
+    });
   }
   void copy(const Step& s) {
     if (s.x.tensor != s.y.tensor || s.x.rows != s.y.rows || s.x.images != s.y.images) problem("copies between different rows");
@@ -319,6 +329,9 @@ class Replay {
   // ---- the end -----------------------------------------------------------------------------------------------------
   void check_results() {
     each(plan_.results.output, [&](Index i, Index r) { read(plan_.results.output, Holds::value, i, r); });
+    for (Index i = 0; i < plan_.table.input.n; ++i)
+      if (const Index height = plan_.options.stores_output ? plan_.table.shape(plan_.table.size()).h : 0; stored_[i] != height)
+        problem(std::to_string(stored_[i]) + " rows of image " + std::to_string(i) + " are handed over, of " + std::to_string(height));
     if (!plan_.options.training) return;
     const Table& table = plan_.table;
     std::vector<std::uint64_t> expected(parameters_.size(), 0);
@@ -348,6 +361,6 @@ class Replay {
 };
 }  // namespace detail
 /// Problems of a plan, one line each; empty if every step reads only live rows that were produced, every gradient row
-/// reaches its sum exactly once, convolutions get dense slabs, and no two live buffers overlap.
+/// reaches its sum and every output row its sink exactly once and in order, convolutions get dense slabs, and no two live buffers overlap.
 inline std::vector<std::string> check_plan(const Plan& plan) { return detail::Replay(plan).run(); }
 }  // namespace lrcnn

@@ -20,7 +20,7 @@ class Emitter {
                     const std::vector<Stage>& stages, Sink& sink)
       : table_(table), policy_(policy), target_(target), options_(options), stages_(stages), sink_(sink),
         storage_(table, target, stages, sink) {}
-  /// Emits the whole step: forward, loss, backward, for every group of images.
+  /// Emits the whole step: forward, loss, backward, for every group of images; or forward and the output's rows handed on.
   constexpr PlanResults run() {
     const Index batch = table_.input.n, images = policy_.images > 0 ? std::min(policy_.images, batch) : batch;
     for (const Stage& stage : stages_)
@@ -37,16 +37,18 @@ class Emitter {
     for (Index begin = 0; begin < batch; begin += images) {
       group_ = {begin, std::min(begin + images, batch)};
       for (Index s = 0; s < stage_count; ++s) forward_stage(s);
-      loss();
+      if (!options_.stores_output) loss();
       if (options_.training)
         for (Index s = stage_count - 1; s >= 0; --s) backward_stage(s);
       if (!Sink::every_turn) break;
     }
     const Range all{0, batch};
-    StagePass last = stage_pass(stage_count - 1, Pass::forward, stages_.back().forward);
-    last.images = all;
     PlanResults results;
-    results.output = storage_.stage_value(last, {0, table_.shape(table_.size()).h});
+    if (!options_.stores_output) {
+      StagePass last = stage_pass(stage_count - 1, Pass::forward, stages_.back().forward);
+      last.images = all;
+      results.output = storage_.stage_value(last, {0, table_.shape(table_.size()).h});
+    }
     if (options_.training && options_.input_gradient)
       results.input_gradient = storage_.network_input_gradient(all, {0, table_.input.h});
     for (const Index buffer : {results.output.buffer, results.input_gradient.buffer}) {   // the caller reads them at the end
@@ -164,9 +166,12 @@ class Emitter {
   }
 
   // ---- forward -----------------------------------------------------------------------------------------------------
+  /// Up to the first layer of whose output the slab owns no row: it owns none above it either, and the next slab carries in what
+  /// this one would have.
   constexpr void forward_layers(StagePass& c, Index first, Index last) {
     c.top_run = last;
     for (Index l = first; l < last; ++l) {
+      if (Sink::every_turn && c.at(l + 1).own.empty()) return;
       const bool activates = l + 1 < last && activation_joins(c, l);
       forward_layer(c, l, activates);
       if (activates) ++l;
@@ -192,7 +197,7 @@ class Emitter {
       hold = value(c, t);
       own = with_rows(hold, c.at(t).own);
       if (carries) carry_in(c, t, hold);
-      const bool apart = conv && (carries || (t == c.layers() && !c.stage->reduces && c.cut()));
+      const bool apart = conv && (carries || (t == c.layers() && c.top_in_full() && c.cut()));
       step.y = apart ? storage_.own_value(c, t) : own;
     }
     if (saves) step.saved = storage_.saved(c, t - 1);
@@ -225,15 +230,26 @@ class Emitter {
     pack_all(c, Filter::forward, 0, c.layers());
     for_slabs(c, false, [&] {
       forward_layers(c, 0, c.layers());
+      if (Sink::every_turn && c.at(c.layers()).own.empty()) return;
       if (stage.reduces) {
         Step step = make(c, Op::forward, c.layers());
         step.x = with_rows(value(c, c.layers()), c.at(c.layers()).own);
         step.y = storage_.stage_value(c, {0, 1});
-        step.accumulate = c.n > 0;
+        step.accumulate = step.x.rows.begin > 0;
         sink_.step(step);
       }
+      if (c.stores) store(c, with_rows(value(c, c.layers()), c.at(c.layers()).own));
     });
     storage_.outlive_turns(c, since);
+    if (!options_.stores_output || !stage.reduces || stage.last != table_.size()) return;
+    c.images = group_, c.image_slab = c.n = 0;
+    store(c, storage_.stage_value(c, {0, 1}));
+  }
+  /// Rows of the network's output, done, to whoever takes them.
+  constexpr void store(const StagePass& c, const Ref& x) {
+    Step step = make(c, Op::store);
+    step.x = x;
+    sink_.step(step);
   }
   constexpr void loss() {
     StagePass c = stage_pass(static_cast<Index>(stages_.size()) - 1, Pass::forward, stages_.back().forward);

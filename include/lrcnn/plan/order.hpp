@@ -72,8 +72,8 @@ inline std::vector<std::vector<Index>> waits_of(const Plan& plan) {
   std::vector<detail::Accesses> accesses;
   accesses.reserve(steps);
   for (const Step& step : plan.steps) accesses.emplace_back(plan, step);
-  using Progress = std::vector<Index>;   // of each stream, the last step that is known to be done
-  std::vector<Progress> known(streams, Progress(streams, -1)), at(steps);
+  using Reached = std::vector<Index>;   // of each stream, the last step that is known to be done
+  std::vector<Reached> known(streams, Reached(streams, -1)), at(steps);
   std::vector<std::vector<Index>> on(streams);
   for (std::size_t i = 0; i < steps; ++i) {
     const auto own = static_cast<std::size_t>(plan.steps[i].stream);

@@ -60,6 +60,10 @@ struct Measured {
 };
 constexpr Measured measure(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
                            const std::vector<Stage>& stages) {
+  if (options.stores_output && options.training)
+    throw PlanError(error_text("a plan for training is to hand its output over row by row",
+                               "a loss wants the whole output, so it stays until the step is done",
+                               "plan with the options `predicting`, or without stores_output"));
   Measure sink;
   Emitter<Measure>(table, policy, target, options, stages, sink).run();
   Measured result{std::move(sink.buffers), {}};
@@ -71,18 +75,18 @@ constexpr Index group_images(const Table& table, const PolicySpec& policy) {
 }
 }  // namespace detail
 /// Sizes of the arena that a plan will have, without its steps.
-/// Errors: ShapeError, PlanError as make_stages().     Cost: grows with layers, not with slabs.
+/// Errors: ShapeError, PlanError as make_stages(); PlanError if options contradict each other.     Cost: grows with layers, not with slabs.
 constexpr ArenaSize arena_size(const Table& table, const PolicySpec& policy, const Target& target = {},
                                const PlanOptions& options = {}) {
-  const auto stages = make_stages(table, policy, target, detail::group_images(table, policy));
+  const auto stages = make_stages(table, policy, target, detail::group_images(table, policy), options.stores_output);
   return detail::measure(table, policy, target, options, stages).arena;
 }
 /// The plan of one step.
 /// Post:    plan.arena == arena_size(...); check_plan(plan) finds nothing
-/// Errors:  PlanError as make_stages()
+/// Errors:  PlanError as arena_size()
 inline Plan make_plan(Table table, const PolicySpec& policy, const Target& target = {}, const PlanOptions& options = {}) {
   Plan plan{std::move(table), policy, target, options, {}, {}, {}, {}, {}};
-  plan.stages = make_stages(plan.table, policy, target, detail::group_images(plan.table, policy));
+  plan.stages = make_stages(plan.table, policy, target, detail::group_images(plan.table, policy), options.stores_output);
   auto measured = detail::measure(plan.table, policy, target, options, plan.stages);
   plan.buffers = std::move(measured.buffers);
   plan.arena = measured.arena;

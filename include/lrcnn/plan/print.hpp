@@ -38,12 +38,13 @@ inline std::ostream& operator<<(std::ostream& out, const Plan& plan) {
     const Shape& top = plan.table.shape(stage.last);
     out << "  " << detail::padded(detail::stage_name(plan.table, stage), 34) << detail::padded(to_string(stage.partition), 22)
         << to_string(in) << " -> " << to_string(top);
-    if (stage.backward.slabs() > 1) {
+    const Schedule& rows = plan.options.training ? stage.backward : stage.forward;
+    if (rows.slabs() > 1) {
       Index least = in.h, most = 0;
-      for (Index n = 0; n < stage.backward.slabs(); ++n) {
-        const Index rows = stage.backward.at(n, 0).hold.size();
-        least = std::min(least, rows);
-        most = std::max(most, rows);
+      for (Index n = 0; n < rows.slabs(); ++n) {
+        const Index count = rows.at(n, 0).hold.size();
+        least = std::min(least, count);
+        most = std::max(most, count);
       }
       out << ", slabs of " << least << " to " << most << " input rows";
     }

@@ -4,7 +4,7 @@
 // A stage ends where the policy puts a checkpoint and where a barrier demands one: behind a global pooling, and before
 // a flatten, whose map must be whole. Stages form a graph whose edges are full-height tensors; for a chain of layers
 // each stage reads the tensor that the one before it writes.
-#include <lrcnn/plan/slab_schedule.hpp>
+#include <lrcnn/plan/stream_schedule.hpp>
 #include <lrcnn/plan/target.hpp>
 #include <string>
 namespace lrcnn {
@@ -16,7 +16,7 @@ struct Stage {
   bool vector = false;      ///< it holds flatten or linear: no rows to cut
   Partition partition{};    ///< as carried out: counts are at most what the rows carry, images at least 1
   Schedule forward;         ///< over the chain, without a closing global pooling
-  Schedule backward;
+  Schedule backward;        ///< likewise; empty where slabs need not reach the top, which are those of a forward pass alone
   /// Layers of the chain that rows travel through.
   constexpr Index chain_layers() const { return last - first - (reduces ? 1 : 0); }
   friend constexpr bool operator==(const Stage&, const Stage&) = default;
@@ -101,11 +101,16 @@ constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& 
 /// The stages of a network under a policy, with all cuts chosen. `images`: how many the step has at once.
 /// A count given for all stages alike asks the stage that carries most; stages with fewer rows are cut as finely as
 /// they can be. A count given for one stage (Stages<...>) is carried out there or refused.
+/// `streams`: the forward pass alone is planned, so slabs that share rows need not reach the stage's top; forward counts alone
+/// matter, and whichever way of cutting makes the largest slab smaller is taken.
 /// Errors: PlanError naming the stage, the count asked for and the largest feasible count.
-constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& policy, const Target& target, Index images) {
+constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& policy, const Target& target, Index images,
+                                         bool streams = false) {
   std::vector<Stage> stages = split_stages(table, policy);
   const bool alike = policy.partition_count == 1;
   Index most = 1, asked = 1, best_stage = 0;
+  const char* const rule = streams ? "every slab owns a row of its first layer's output; the largest feasible count is "
+                                   : "every slab owns a row of every layer's output; the largest feasible count is ";
   for (std::size_t i = 0; i < stages.size(); ++i) {
     Stage& stage = stages[i];
     stage.partition = policy.partition(static_cast<Index>(i));
@@ -115,18 +120,27 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
     const auto rules = detail::row_rules(table, stage, target, policy.arithmetic);
     const Shape& out = table.shape(stage.first + stage.chain_layers());
     const detail::Chain chain{rules, out.h, target.bytes(1, out.c, 1, out.w)};
-    if (p.cut == Cut::column) p.forward = p.backward = 1;
+    if (p.cut == Cut::column) p.forward = 1;
+    if (p.cut == Cut::column || streams) p.backward = p.forward;
     const Index wanted = std::max(p.forward, p.backward);
     asked = std::max(asked, wanted);
+    const auto refuse = [&](Index largest) {
+      throw PlanError(error_text(detail::stage_name(table, stage) + " cannot be cut into " + std::to_string(wanted) +
+                                     " slabs by " + to_string(policy.partition(static_cast<Index>(i))),
+                                 rule + std::to_string(largest), "ask for at most " + std::to_string(largest) + " in this stage"));
+    };
+    if (streams && p.cut == Cut::share) {
+      const Index largest = max_stream_slabs(chain), count = std::min(wanted, largest);
+      if (!alike && wanted > largest) refuse(largest);
+      if (count > most) most = count, best_stage = static_cast<Index>(i);
+      p.forward = p.backward = count;
+      stage.forward = best_stream_schedule(chain, count);
+      continue;
+    }
     std::vector<Index> finest = choose_cuts(chain, p.cut, wanted);
     if (finest.empty()) {
       const Index largest = max_slabs(chain, p.cut);
-      if (!alike)
-        throw PlanError(error_text(detail::stage_name(table, stage) + " cannot be cut into " + std::to_string(wanted) +
-                                       " slabs by " + to_string(policy.partition(static_cast<Index>(i))),
-                                   "every slab owns a row of every layer's output; the largest feasible count is " +
-                                       std::to_string(largest),
-                                   "ask for at most " + std::to_string(largest) + " in this stage"));
+      if (!alike) refuse(largest);
       if (largest > most) most = largest, best_stage = static_cast<Index>(i);
       p.forward = std::min(p.forward, largest);
       p.backward = std::min(p.backward, largest);
@@ -146,8 +160,7 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
   if (alike && asked > most)
     throw PlanError(error_text("no stage can be cut into " + std::to_string(asked) + " slabs by " +
                                    to_string(policy.partition(0)) + " on input " + to_string(table.input),
-                               "every slab owns a row of every layer's output; the largest feasible count is " +
-                                   std::to_string(most) + ", in " +
+                               rule + std::to_string(most) + ", in " +
                                    detail::stage_name(table, stages[static_cast<std::size_t>(best_stage)]),
                                "ask for at most " + std::to_string(most) + ", or for fewer layers in a stage by more checkpoints"));
   return stages;

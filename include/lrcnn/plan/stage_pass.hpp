@@ -15,6 +15,7 @@ struct StagePass {
   Pass pass{};
   Index s = 0;            ///< number of the stage
   bool training = true;
+  bool stores = false;    ///< the chain's last rows are handed on slab by slab, rather than gathered in full height
   Range group{};          ///< images that go through all stages together
   Flags carries{};        ///< tensor t has carried rows in some slab
   Flags same_rows{};      ///< slabs hold the same rows of tensors t and t + 1, none of them carried
@@ -31,7 +32,8 @@ struct StagePass {
   constexpr StagePass(const Table& whole, const std::vector<Stage>& stages, const std::vector<StageNeeds>& all_needs, Index number,
                       Pass which, const Schedule& schedule, const PlanOptions& options, Range images_together)
       : table(&whole), stage(&stages[static_cast<std::size_t>(number)]), needs(&all_needs[static_cast<std::size_t>(number)]),
-        rows(&schedule), pass(which), s(number), training(options.training), group(images_together),
+        rows(&schedule), pass(which), s(number), training(options.training),
+        stores(options.stores_output && stage->last == whole.size() && !stage->reduces), group(images_together),
         wants_first_gradient_(number > 0 || options.input_gradient) {
     const Index count = layers();
     carries.assign(static_cast<std::size_t>(count + 1), 0);
@@ -45,6 +47,7 @@ struct StagePass {
       for (Index k = 0; k < rows->slabs(); ++k) {
         const SlabRows& r = rows->at(k, t);
         if (r.hold.begin < r.own.begin) carries[static_cast<std::size_t>(t)] = 1;
+        if (rows->at(k, t + 1).own.empty()) continue;   // layer t is left out in this slab
         if (r.need.empty() ? !r.hold.empty() : r.need.begin != r.hold.begin || r.hold.end - r.need.end >= stride)
           need_copy[static_cast<std::size_t>(t)] = 1;
       }
@@ -65,6 +68,8 @@ struct StagePass {
   constexpr Index input_lanes() const { return s == 0 && prefetch ? std::max(lanes(), std::min<Index>(2, turns())) : lanes(); }
   constexpr Index input_lane() const { return prefetch ? turn() % input_lanes() : lane(); }
   constexpr bool same_cuts() const { return rows->cuts == stage->backward.cuts; }
+  /// Whether the chain's last tensor lies in full height, rather than in the slab alone.
+  constexpr bool top_in_full() const { return !stage->reduces && !stores; }
   constexpr bool starts_with_conv() const { return layers() > 0 && is_conv(layer(0)); }
   constexpr bool wants_input_gradient() const { return wants_first_gradient_; }
   /// Whether the last tensor of the run is wanted, rather than the saved state of its last layer alone.
@@ -101,7 +106,7 @@ struct StagePass {
   bool wants_first_gradient_ = false;
   constexpr Index turn() const { return image_slab * rows->slabs() + n; }
   constexpr bool may_overwrite(Index l) const {
-    return can_overwrite(layer(l)) && same_rows[static_cast<std::size_t>(l)] && (l + 1 < layers() || stage->reduces || !cut());
+    return can_overwrite(layer(l)) && same_rows[static_cast<std::size_t>(l)] && (l + 1 < layers() || !top_in_full() || !cut());
   }
 };
 }  // namespace lrcnn

@@ -8,6 +8,7 @@
 namespace lrcnn {
 enum class Op : std::uint8_t {
   load,                 ///< rows of the input source -> y
+  store,                ///< x -> the sink of the network's output, rows
   copy,                 ///< y = x, rows
   add,                  ///< y += x, rows
   zero,                 ///< y = 0
@@ -60,6 +61,7 @@ struct Step {
 constexpr std::string_view op_name(Op op) {
   switch (op) {
     case Op::load: return "load";
+    case Op::store: return "store";
     case Op::copy: return "copy";
     case Op::add: return "add";
     case Op::zero: return "zero";

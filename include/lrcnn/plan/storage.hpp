@@ -37,7 +37,7 @@ class Storage {
       ref.tensor = c.stage->first + t;
       return ref;
     }
-    if (t == c.layers() && !c.stage->reduces) return stage_value(c, c.at(t).own);
+    if (t == c.layers() && c.top_in_full()) return stage_value(c, c.at(t).own);
     if (c.needs->kept[static_cast<std::size_t>(t)] && c.training)
       return piece(c, kept, Role::kept, t, c.at(t).hold, c.rows->slabs(), c.n, [&](Index images, Index k) {
         return piece_bytes(c.shape(t), images, c.rows->at(k, t).hold.size());

@@ -64,6 +64,7 @@ void run(const Exec& exec, const Operands<T>& o) {
     case Op::forward: return detail::run_forward(exec, o);
     case Op::backward_data: return detail::run_backward_data(exec, o);
     case Op::load:
+    case Op::store:
     case Op::pack_forward:
     case Op::pack_backward:
     case Op::backward_parameters:

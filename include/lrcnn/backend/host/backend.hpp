@@ -40,6 +40,11 @@ class HostBackend {
     if constexpr (std::is_same_v<T, master_t<T>>) source.read(first_image, y);
     else load_rounded(source, first_image, y);
   }
+  /// Rows of the network's output to a sink, where they lie; elements of two bytes in the buffer that load() has.
+  void store(RowSink<master_t<T>>& sink, Index first_image, const View<const T>& x) {
+    if constexpr (std::is_same_v<T, master_t<T>>) sink.write(first_image, x);
+    else store_widened(sink, first_image, x);
+  }
   /// Whether every stored element is finite.
   bool finite(const View<const T>& v) const {
     for (Index i = 0; i < v.n; ++i)
@@ -76,9 +81,7 @@ class HostBackend {
  private:
   /// Some rows of an image at a time.
   void load_rounded(const RowSource<master_t<T>>& source, Index first_image, const View<T>& y) {
-    const Index blocks = y.blocks(), row = y.stride_row();
-    const Index fit = std::min(std::max<Index>((Index{1} << 16) / (blocks * row), 1), y.rows);
-    rows_.resize(std::max(rows_.size(), static_cast<std::size_t>(blocks * fit * row)));
+    const Index fit = rows_at_once(y);
     for (Index i = 0; i < y.n; ++i)
       for (Index first = y.row0; first < y.row0 + y.rows; first += fit) {
         const Range rows{first, std::min(first + fit, y.row0 + y.rows)};
@@ -92,8 +95,28 @@ class HostBackend {
           }
       }
   }
+  /// Likewise on the way out.
+  void store_widened(RowSink<master_t<T>>& sink, Index first_image, const View<const T>& x) {
+    const Index fit = rows_at_once(x);
+    for (Index i = 0; i < x.n; ++i)
+      for (Index first = x.row0; first < x.row0 + x.rows; first += fit) {
+        const Range rows{first, std::min(first + fit, x.row0 + x.rows)};
+        const auto wide = dense_view(rows_.data(), 1, x.c, rows, x.w, x.block);
+        for (Index b = 0; b < x.blocks(); ++b)
+          for (Index at = rows.begin; at < rows.end; ++at)
+            std::transform(x.row(i, b, at), x.row(i, b, at) + x.stride_row(), wide.row(0, b, at), [](T e) { return static_cast<master_t<T>>(e); });
+        sink.write(first_image + i, wide);
+      }
+  }
+  /// Rows of an image that the buffer takes, which is made large enough for them.
+  template <class E>
+  Index rows_at_once(const View<E>& v) {
+    const Index row = v.blocks() * v.stride_row(), fit = std::min(std::max<Index>((Index{1} << 16) / row, 1), v.rows);
+    rows_.resize(std::max(rows_.size(), static_cast<std::size_t>(fit * row)));
+    return fit;
+  }
   int threads_;
   Labels labels_{};   ///< of the run
-  std::vector<master_t<T>> rows_{};   ///< of a batch, before they are rounded
+  std::vector<master_t<T>> rows_{};   ///< of a batch, before they are rounded; of the output, as they leave
 };
 }  // namespace lrcnn

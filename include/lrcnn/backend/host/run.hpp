@@ -60,7 +60,7 @@ void check(const Operands<T>& o) {
   if (o.node->layer.kind == Kind::custom) check_custom(o);
 }
 /// Carries out a step on up to `threads` threads (without OpenMP: on one).
-/// Pre:     check(o) has passed; op is neither load nor loss
+/// Pre:     check(o) has passed; op is none of load, store, loss
 /// Post:    as the functions called say; the result does not depend on threads; nothing is allocated
 template <class T>
 void run(const Operands<T>& o, int threads = 1) {
@@ -74,6 +74,7 @@ void run(const Operands<T>& o, int threads = 1) {
     case Op::pack_forward:    // filters are used as they are
     case Op::pack_backward:
     case Op::load:
+    case Op::store:
     case Op::loss: return;
   }
 }

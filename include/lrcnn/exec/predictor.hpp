@@ -1,0 +1,90 @@
+#pragma once
+// A network's forward pass alone, with its output handed on row by row.
+//
+//     Predictor<Net, Rows, Onednn> predictor({.n = 1, .c = 3, .h = 2700, .w = 5400}, parameters);
+//     predictor.run(source, sink);
+//
+// Nothing is kept for a backward pass, and there are no gradients. Where the network's last stage is cut into slabs, neither its
+// output nor anything within the stage exists in full height: rows come from a RowSource, pass through all its layers, and go to a
+// RowSink. Without checkpoints a network of convolutions and pools is one stage, and takes the memory of a slab. Checkpoints still cut it
+// into stages, whose borders exist in full height. Behind a global pooling or a flatten the output is one row.
+//
+// Lifetimes: the predictor has a copy of the parameters in the backend's memory. One thread at a time may use it.
+#include <lrcnn/exec/executor.hpp>
+#include <lrcnn/network/sequential.hpp>
+namespace lrcnn {
+/// The predictor of a list of layers under a policy value. Predictor<Net, Policy, B> gives it types.
+template <Backend B>
+class BasicPredictor {
+ public:
+  using T = typename B::element;
+  using M = master_t<T>;   ///< of parameters, and of rows that come and go
+  /// Plans the forward pass. `parameters`: layout() says where each is; a trainer's read_parameters() are such.
+  /// Errors:  ShapeError, PlanError, BackendError; PlanError if there is too little memory; Error if `parameters` are not as
+  ///          many as the network has
+  BasicPredictor(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, std::span<const M> parameters,
+                 int threads = 0)
+      : BasicPredictor(layers, policy, input, parameters, B(threads)) {}
+  /// The same on a backend that the program has made.
+  BasicPredictor(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, std::span<const M> parameters, B backend)
+      : backend_(std::move(backend)), parameters_(buffer_for(make_table(layers, input), policy, parameters)),
+        executor_(make_plan(make_table(layers, input), policy, B::target, predicting), backend_, parameters_.data(), nullptr) {
+    write_parameters(parameters);
+  }
+  BasicPredictor(const BasicPredictor&) = delete;
+  BasicPredictor& operator=(const BasicPredictor&) = delete;
+  /// One forward pass over a batch.
+  /// Post:    the sink has got every row of every image once, an image's rows from top to bottom
+  /// Errors:  DataError if the source has another shape; what the source or the sink throws. The next run is not affected
+  template <class Observer = NoObserver>
+  void run(const RowSource<M>& source, RowSink<M>& sink, Observer&& observer = Observer{}) {
+    executor_.run(source, sink, std::forward<Observer>(observer));
+  }
+  /// Sets all parameters. Errors: Error if `values` are not as many as the parameters.
+  void write_parameters(std::span<const M> values) {
+    check_count(plan().table, values);
+    backend_.write(parameters_.data(), values);
+  }
+  std::vector<Parameter> layout() const { return parameters_of(plan().table); }
+  const Plan& plan() const { return executor_.plan(); }
+  /// Bytes beyond the parameters, and beyond what source and sink have.
+  Index peak_bytes() const { return plan().peak_bytes(); }
+  /// The arena: what peak_bytes() counts.
+  const typename B::Memory& arena() const { return executor_.arena(); }
+  /// Shape of what the sink gets, all rows together.
+  Shape output_shape() const { return plan().table.shape(plan().table.size()); }
+  B& backend() { return backend_; }
+
+ private:
+  static void check_count(const Table& table, std::span<const M> values) {
+    if (static_cast<Index>(values.size()) != parameter_count(table))
+      throw Error(error_text(std::to_string(values.size()) + " values are given for " + std::to_string(parameter_count(table)) + " parameters",
+                             "all parameters are set at once", "give those of this network, in the order of layout()"));
+  }
+  typename B::template Buffer<M> buffer_for(const Table& table, const PolicySpec& policy, std::span<const M> values) const {
+    if (policy.precision != Precision::of_backend && policy.precision != precision_of<B>())
+      throw PlanError(error_text("the policy asks for " + std::string(precision_name(policy.precision)) + ", and backend '" +
+                                     std::string(B::name) + "' works in " + std::string(precision_name(precision_of<B>())),
+                                 "the type of the backend says its precision", "use Predictor, which chooses the type, or leave the part out"));
+    check_count(table, values);
+    return backend_.template buffer<M>(parameter_count(table));
+  }
+  B backend_;
+  typename B::template Buffer<M> parameters_;
+  Executor<B> executor_;
+};
+/// The predictor of a network type under a policy type on a backend type. Its peak is a constant where the extents are:
+///     static_assert(peak_bytes<Net, Rows, Onednn>(input, predicting) < 80_MiB);
+/// The policy's precision, if it has one, chooses the backend's type for it.
+template <Network Net, class Policy, Backend B>
+class Predictor : public BasicPredictor<InPrecision<B, Policy::value.precision>> {
+ public:
+  using BackendType = InPrecision<B, Policy::value.precision>;
+  using Base = BasicPredictor<BackendType>;
+  Predictor(const Input& input, std::span<const typename Base::M> parameters, int threads = 0)
+      : Base(Net::layers, Policy::value, input, parameters, threads) {}
+  /// On a backend that the program has made.
+  Predictor(const Input& input, std::span<const typename Base::M> parameters, BackendType backend)
+      : Base(Net::layers, Policy::value, input, parameters, std::move(backend)) {}
+};
+}  // namespace lrcnn
