@@ -15,11 +15,16 @@
 //   conv/<c>to<k>/<size>/<pass>/<arithmetic>/<rows>   one pass of a 3x3 convolution over the first rows of eight maps
 //     gflops, share_of_direct_peak  operations as the formula has them; slabs.hpp
 //
+//   loader/<size>x<batch>   a loader's batches, shuffled, cropped and flipped, and their rows as a step reads them, on one thread
+//     images_per_second
+//
 // --benchmark_filter selects among these names. A pass runs those policies of a network that are selected, and the
 // column. Google Benchmark puts how it counts behind the names of benchmarks that take their own time; that is taken off.
 #include "pass.hpp"
 #include "slabs.hpp"
 #include <lrcnn/core/machine.hpp>
+#include <lrcnn/data/loader.hpp>
+#include <lrcnn/data/shapes.hpp>
 #include <lrcnn/plan/plan.hpp>
 #include <lrcnn/version.hpp>
 #include <benchmark/benchmark.h>
@@ -27,7 +32,6 @@
 #include <fstream>
 #include <iostream>
 #include <regex>
-#include <thread>
 using namespace bench;
 namespace {
 struct Options {
@@ -46,8 +50,8 @@ bool take_number(std::string_view argument, std::string_view name, int& value) {
 }
 /// Threads beyond the processors would only wait for each other.
 void check_threads(int threads) {
-  const unsigned processors = std::thread::hardware_concurrency();   // 0 if unknown
-  if (processors > 0 && threads > static_cast<int>(processors))
+  const int processors = processor_count();
+  if (threads > processors)
     throw Error(error_text("argument --threads=" + std::to_string(threads),
                            "this process may use " + std::to_string(processors) + " processors",
                            "write --threads=" + std::to_string(processors) + " or less"));
@@ -107,6 +111,21 @@ void plan_time(benchmark::State& state, const Case& c, const PolicySpec& policy)
     benchmark::DoNotOptimize(plan.arena.bytes);
   }
   state.counters["steps"] = static_cast<double>(steps);
+}
+/// Everything that a batch costs before a step begins, and what the step's load adds; nothing is made ahead.
+void loader(benchmark::State& state, Index size, Index batch_size) {
+  const Dataset data = make_shapes({.count = 4 * batch_size, .channels = 3, .h = size, .w = size});
+  const Loader<float> batches(data, {.batch = batch_size, .normalization = normalization_of(data),
+                                     .augmentation = {.flip = true, .pad = 4, .crop_h = size, .crop_w = size}, .prefetch = 0});
+  std::vector<float> rows(static_cast<std::size_t>(batch_size * 3 * size * size));
+  Index images = 0, epoch = 0;
+  for (auto _ : state)
+    for (auto& batch : batches.epoch(epoch++)) {
+      batch.read(0, dense_view(rows.data(), batch.size(), 3, Range{0, size}, size));
+      benchmark::DoNotOptimize(rows.data());
+      images += batch.size();
+    }
+  state.counters["images_per_second"] = benchmark::Counter(static_cast<double>(images), benchmark::Counter::kIsRate);
 }
 #ifdef LRCNN_WITH_ONEDNN
 void convolution(benchmark::State& state, const SlabProblem& problem, int threads) {
@@ -180,6 +199,10 @@ int run(int argc, char** argv) {
         benchmark::RegisterBenchmark(("plan/" + c.name() + "/" + p.name).c_str(), [&c, &p](auto& state) {
           plan_time(state, c, p.spec);
         })->Unit(benchmark::kMillisecond);
+  for (const auto& [size, batch] : {std::pair<Index, Index>{224, 8}, {28, 128}})
+    if (const std::string name = "loader/" + std::to_string(size) + "x" + std::to_string(batch); take(name, "/real_time"))
+      benchmark::RegisterBenchmark(name.c_str(), [size, batch](auto& state) { loader(state, size, batch); })
+          ->UseRealTime()->Unit(benchmark::kMillisecond);
 #ifdef LRCNN_WITH_ONEDNN
   for (const SlabProblem& p : slab_problems())
     if (take(p.name(), "/real_time"))
