@@ -42,7 +42,7 @@ class NetworkPass {
   void run(const std::vector<std::string>& wanted, int threads, int rounds);
   bool done() const { return !measured_.empty(); }
   const Measured& measured(const std::string& policy) const { return *measured_[index(policy)]; }
-  /// Seconds of the network's convolutions alone, of each round; empty if there is no way to tell.
+  /// Seconds of the network's convolutions alone, of each round, where column-direct is measured.
   const std::vector<double>& convolutions() const { return convolutions_; }
   const Case& of() const { return case_; }
 

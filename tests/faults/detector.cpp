@@ -2,6 +2,7 @@
 // column runs against formulas over whole maps. faults.py compiles it against headers with a fault and expects it to
 // find that. Prints what finds something, and where first; exits with 1 then.
 #include "faults/whole_maps.hpp"
+#include <lrcnn/backend/host/winograd.hpp>
 #include <lrcnn/exec/predictor.hpp>
 #include <lrcnn/layer/conv.hpp>
 #include "support/random_network.hpp"
@@ -71,8 +72,66 @@ Index predict(Dice& dice, const RandomNetwork& net, std::uint64_t seed, const st
   }
   return feasible;
 }
+/// Winograd's forward pass against the formula; the other two against it, since <dy, y> = <dx, x> = <dw, w>.
+void winograd() {
+#if LRCNN_WINOGRAD
+  using namespace host::winograd;
+  constexpr Index n = 2, c = 16, h = 18, w = 23, square = 9 * lanes * lanes;
+  if (!available()) return;
+  const auto numbers = [](Index count, std::uint64_t seed) {
+    const Random random(seed);
+    std::vector<float> list(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < list.size(); ++i) list[i] = static_cast<float>(random.normal(i));
+    return list;
+  };
+  const SlabPass pass{n, c, c, h, w, h, w, 1, 1};
+  std::vector<float> x = numbers(n * c * h * w, 1), dy = numbers(n * c * h * w, 2), filter = numbers(square, 3), turned(filter.size());
+  std::vector<float> y(x.size()), dx(x.size()), dw(filter.size());
+  const auto at = [](Index tap, Index a, Index b) { return static_cast<std::size_t>((tap * c + a) * c + b); };
+  for (Index tap = 0; tap < 9; ++tap)
+    for (Index in = 0; in < c; ++in)
+      for (Index out = 0; out < c; ++out) turned[at(tap, out, in)] = filter[at(tap, in, out)];
+  const auto view = [&](std::vector<float>& values) { return dense_view(values.data(), n, c, Range{0, h}, w, lanes); };
+  const auto dot = [](const std::vector<float>& a, const std::vector<float>& b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    return sum;
+  };
+  for (const Index room : {least_bytes(pass), Index{8_MiB}}) {
+    const auto forward = choose_blocking(pass, false, 2, room), gradient = choose_blocking(pass, true, 2, room);
+    if (!forward || !gradient) return report("Winograd", "no way to cut it");
+    std::vector<float> scratch(static_cast<std::size_t>(std::max(forward->bytes, gradient->bytes)) / sizeof(float));
+    run(pass, *forward, 2, view(x), {filter.data(), square, square, false}, {view(y)}, scratch.data());
+    run(pass, *forward, 2, view(dy), {turned.data(), square, square, true}, {view(dx)}, scratch.data());
+    run_gradient(pass, *gradient, 2, view(x), view(dy), c, c, false, dw.data(), nullptr, scratch.data());
+    double wrong = 0, weights = 0;
+    for (Index i = 0; i < n; ++i)
+      for (Index out = 0; out < c; ++out)
+        for (Index row = 0; row < h; ++row)
+          for (Index column = 0; column < w; ++column) {
+            double sum = 0;
+            for (Index tap = 0; tap < 9; ++tap) {
+              const Index from = row + tap / 3 - 1, beside = column + tap % 3 - 1;
+              if (from < 0 || from >= h || beside < 0 || beside >= w) continue;
+              for (Index in = 0; in < c; ++in)
+                sum += static_cast<double>(view(x)(i, in, from, beside)) * static_cast<double>(filter[at(tap, in, out)]);
+            }
+            wrong = std::max(wrong, std::abs(sum - static_cast<double>(view(y)(i, out, row, column))));
+          }
+    for (Index out = 0; out < c; ++out)
+      for (Index in = 0; in < c; ++in)
+        for (Index tap = 0; tap < 9; ++tap)
+          weights += static_cast<double>(dw[static_cast<std::size_t>((out * c + in) * 9 + tap)]) * static_cast<double>(filter[at(tap, in, out)]);
+    const double product = dot(dy, y);
+    if (!(wrong < 1e-3)) report("Winograd", "forward differs by " + std::to_string(wrong));
+    if (!(std::abs(dot(dx, x) - product) < 1e-1)) report("Winograd", "data gradient");
+    if (!(std::abs(weights - product) < 1e-1)) report("Winograd", "filter gradient");
+  }
+#endif
+}
 }  // namespace
 int main() {
+  winograd();
   Reference<double> plain;
   Reference<double, 16, 3> blocked;
   constexpr Target packing{.element_bytes = 4, .channel_block = 16, .plain_channels = 4, .packs_weights = true, .activates = true};

@@ -84,6 +84,12 @@ FAULTS = [
      "if (!o.accumulate) std::fill_n(y,", "std::fill_n(y,"),
     ("filter gradient written, not added", "backend/host/conv.hpp",
      "if (!o.accumulate) std::fill_n(dw", "std::fill_n(dw"),
+    ("Winograd's filter not turned round", "backend/host/winograd_kernels.hpp",
+     "const float* first = turned ? w + 8 * stride : w;", "const float* first = w; turned = false;"),
+    ("Winograd's chunk written, not added", "backend/host/winograd.hpp",
+     "u + q * detail::apart(p.in_c, channels), begin > 0);", "u + q * detail::apart(p.in_c, channels), false);"),
+    ("Winograd's tiles without their border", "backend/host/winograd.hpp",
+     "const bool inside = y >= 0 && x >= 0 && y + patch <= in.rows && x + patch <= in.w;", "const bool inside = y >= 0 && x >= 0 && y < in.rows && x < in.w;"),
 ]
 
 

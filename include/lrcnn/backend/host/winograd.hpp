@@ -165,7 +165,7 @@ template <bool relu>
   const float* from = column(m, count, block) + tiles.begin * width;
   const Floats shift = out.bias ? at(out.bias + target * lanes) : Floats{};
   for (Index t = tiles.begin; t < tiles.end; ++t, place.next(p), from += width) {
-    Floats y[16];
+    alignas(64) Floats y[16];
     transform_output(from, apart(count, channels), y);
     const Index rows = std::min(tile, out.y.rows - place.y * tile), columns = std::min(tile, out.y.w - place.x * tile);
     for (Index r = 0; r < rows; ++r) {
@@ -200,7 +200,7 @@ template <bool relu>
   const Index width = row_of(channels, block), k = first + block * lanes, count = std::min(lanes, outputs - k);
   const float* from = column(u, p.in_c, block) + in.begin * width;
   for (Index c = in.begin; c < in.end; ++c, from += width) {
-    Floats tap[9];
+    alignas(64) Floats tap[9];
     transform_taps(from, apart(p.in_c, channels), tap);
     for (Index l = 0; l < count; ++l) {
       float* to = dw + ((k + l) * inputs + c) * 9;

@@ -57,7 +57,7 @@ using Floats [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = float;
 }
 /// B' d B of a patch whose rows are `row` floats apart and whose columns are 16; position q of the result goes to out + q * stride.
 [[gnu::target("avx512f")]] inline void transform_input(const float* d, Index row, float* out, Index stride) {
-  Floats half[36];
+  alignas(64) Floats half[36];
   for (Index x = 0; x < 6; ++x) {
     const Floats column[6] = {at(d + x * 16), at(d + row + x * 16), at(d + 2 * row + x * 16),
                               at(d + 3 * row + x * 16), at(d + 4 * row + x * 16), at(d + 5 * row + x * 16)};
@@ -76,7 +76,7 @@ using Floats [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = float;
 }
 /// A' m A: 36 positions, `stride` floats apart, to the 16 outputs of a tile, in row-major order.
 [[gnu::target("avx512f")]] inline void transform_output(const float* m, Index stride, Floats* out) {
-  Floats half[24];
+  alignas(64) Floats half[24];
   for (Index x = 0; x < 6; ++x)
     to_tile(at(m + x * stride), at(m + (6 + x) * stride), at(m + (12 + x) * stride), at(m + (18 + x) * stride),
             at(m + (24 + x) * stride), at(m + (30 + x) * stride), half + x, 6);
@@ -98,7 +98,7 @@ using Floats [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = float;
 }
 /// A dy A' of a tile whose rows are `row` floats apart.
 [[gnu::target("avx512f")]] inline void transform_gradient(const float* dy, Index row, float* out, Index stride) {
-  Floats half[24];
+  alignas(64) Floats half[24];
   for (Index x = 0; x < 4; ++x)
     from_tile(at(dy + x * 16), at(dy + row + x * 16), at(dy + 2 * row + x * 16), at(dy + 3 * row + x * 16),
               reinterpret_cast<float*>(half + x), 64);
@@ -118,7 +118,7 @@ using Floats [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = float;
 [[gnu::target("avx512f")]] inline void transform_filter(const float* w, Index stride, bool turned, float* out, Index out_stride) {
   const float* first = turned ? w + 8 * stride : w;
   const Index tap = turned ? -stride : stride;
-  Floats half[18];
+  alignas(64) Floats half[18];
   for (Index x = 0; x < 3; ++x)
     from_taps(at(first + x * tap), at(first + (3 + x) * tap), at(first + (6 + x) * tap), reinterpret_cast<float*>(half + x), 48);
   for (Index y = 0; y < 6; ++y) from_taps(half[3 * y], half[3 * y + 1], half[3 * y + 2], out + 6 * y * out_stride, out_stride);
@@ -133,7 +133,7 @@ using Floats [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = float;
 }
 /// G' u G: 36 positions to the 9 taps of 16 filters.
 [[gnu::target("avx512f")]] inline void transform_taps(const float* u, Index stride, Floats* out) {
-  Floats half[18];
+  alignas(64) Floats half[18];
   for (Index x = 0; x < 6; ++x)
     to_taps(at(u + x * stride), at(u + (6 + x) * stride), at(u + (12 + x) * stride), at(u + (18 + x) * stride),
             at(u + (24 + x) * stride), at(u + (30 + x) * stride), half + x, 6);
