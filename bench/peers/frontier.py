@@ -64,7 +64,7 @@ def panel(case, rows, top):
     svg = [text(LEFT, top - 12, report.title(case), size=14, colour="#222", more=' font-weight="bold"')]
     for mb in ticks(low, high):
         svg.append(f'<line x1="{across(mb):.1f}" x2="{across(mb):.1f}" y1="{top}" y2="{bottom}" stroke="#eee"/>')
-        svg.append(text(across(mb), bottom + 17, f"{mb:g} MB", "middle", 12, "#555"))
+        svg.append(text(min(across(mb), WIDTH - 30), bottom + 17, f"{mb:g} MB", "middle", 12, "#555"))   # within the drawing
     step = 0.25 if most <= 2 else 0.5 if most <= 4 else 2 ** math.floor(math.log2(most / 4))
     for i in range(int(most / step) + 1):
         peer = i * step == 1
