@@ -17,7 +17,7 @@ inline constexpr std::array features{
 inline constexpr std::array parts{
     "Column", "Overlap", "Overlap F!=B", "Share", "Share F<B", "Share F>B", "one row", "Winograd grid", "ByImages",
     "Images", "Stages", "checkpoints: none", "pools", "every k", "named", "KeepAll", "RecomputeAll",
-    "RecomputeCheap", "batch 1", "batch > 1"};
+    "RecomputeCheap", "RecomputeLight", "Keep", "batch 1", "batch > 1"};
 constexpr std::size_t feature_count = features.size(), part_count = parts.size();
 using FeatureSet = std::array<bool, feature_count>;
 using PartSet = std::array<bool, part_count>;
@@ -63,6 +63,8 @@ inline FeatureSet features_of(const Node& node) {
       has("tanh", y.custom == &tanh_layer);
   return set;
 }
+/// What a stage with this partition does about the values that its backward pass needs.
+inline Recompute recompute_in(const PolicySpec& policy, const Partition& p) { return p.keep ? Recompute::none : policy.recompute; }
 /// Parts that a plan runs `stage` with. Where the stage is a vector's, cuts of any stage of the plan count.
 inline PartSet parts_of(const Plan& plan, const Stage& stage) {
   PartSet set{};
@@ -70,7 +72,7 @@ inline PartSet parts_of(const Plan& plan, const Stage& stage) {
   bool overlap = false, share = false, fewer = false, more = false, one_row = false, grid = false, column = false;
   for (const Stage& s : plan.stages) {
     if (!stage.vector && &s != &stage) continue;
-    const bool keeps = plan.options.training && stage_needs(plan.table, s, plan.policy.recompute).any_kept;
+    const bool keeps = plan.options.training && stage_needs(plan.table, s, recompute_in(plan.policy, s.partition)).any_kept;
     const Index b = s.backward.slabs();
     const Index f = keeps ? b : s.forward.slabs();   // what is kept by slabs fixes the forward cuts
     const bool cut = std::max(f, b) > 1;
@@ -98,16 +100,17 @@ inline PartSet parts_of(const Plan& plan, const Stage& stage) {
   const bool kept = split_stages(plan.table, bare).size() < plan.stages.size();
   has("checkpoints: none", rule == none), has("pools", rule == pools && kept), has("every k", rule == every && kept),
       has("named", rule == named && kept);
-  has("KeepAll", plan.policy.recompute == Recompute::none),
-      has("RecomputeAll", plan.policy.recompute == Recompute::all);
-  has("RecomputeCheap", plan.policy.recompute == Recompute::cheap);
+  const Recompute recompute = recompute_in(plan.policy, stage.partition);
+  has("KeepAll", plan.policy.recompute == Recompute::none), has("RecomputeAll", recompute == Recompute::all);
+  has("RecomputeCheap", recompute == Recompute::cheap), has("RecomputeLight", recompute == Recompute::light);
+  has("Keep", stage.partition.keep && plan.policy.recompute != Recompute::none);
   has("batch 1", plan.table.input.n == 1), has("batch > 1", plan.table.input.n > 1);
   return set;
 }
 /// Cases counted by pair of feature and part, and by partition x checkpoints x recompute.
 struct Coverage {
   std::array<std::array<int, part_count>, feature_count> pairs{};
-  std::array<std::array<std::array<int, 3>, 4>, part_count> triples{};
+  std::array<std::array<std::array<int, 4>, 4>, part_count> triples{};
   int cases = 0, infeasible = 0;
   void add(const Plan& plan) {
     ++cases;
@@ -134,13 +137,15 @@ struct Coverage {
       for (const int count : row) least = std::min(least, count);
     return least;
   }
-  /// Of the parts that say how a plan is cut. What KeepAll keeps by slabs leaves no choice of other forward cuts.
+  /// Of the parts that say how a plan is cut. What KeepAll and RecomputeLight keep by slabs leaves no choice of other forward cuts.
   int least_triple() const {
     int least = cases;
     for (std::size_t p = 0; p <= index_of(parts, "Stages"); ++p)
       for (const auto& rules : triples[p])
-        for (std::size_t r = std::string_view(parts[p]).ends_with("B") ? 1 : 0; r < rules.size(); ++r)
-          least = std::min(least, rules[r]);
+        for (const Recompute r : {Recompute::all, Recompute::cheap, Recompute::none, Recompute::light}) {
+          if (r == Recompute::none && std::string_view(parts[p]).ends_with("B")) break;
+          least = std::min(least, rules[static_cast<std::size_t>(r)]);
+        }
     return least;
   }
   std::string table() const {
@@ -261,9 +266,12 @@ inline PolicySpec policy_with(Dice& dice, std::string_view part, const RandomNet
   if (part == "KeepAll") p.recompute = Recompute::none;
   if (part == "RecomputeAll") p.recompute = Recompute::all;
   if (part == "RecomputeCheap") p.recompute = Recompute::cheap;
+  if (part == "RecomputeLight") p.recompute = Recompute::light;
+  if (part == "Keep") p.recompute = dice.pick({Recompute::all, Recompute::cheap, Recompute::light});
   if (part == "Images") p.images = dice.upto(1, std::max<Index>(1, net.input.n - 1));
   if (part == "Winograd grid") p.arithmetic = Arithmetic::winograd;
   Partition one = p.partitions[0];
+  one.keep = part == "Keep" || (one.keep && !part.starts_with("Recompute") && !part.ends_with("B"));
   if (part == "Column") one.cut = Cut::column, one.forward = one.backward = 1;
   if (part.starts_with("Overlap") || part.starts_with("Share") || part == "one row" || part == "Winograd grid") {
     one.cut = part.starts_with("Overlap") ? Cut::overlap

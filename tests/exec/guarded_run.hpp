@@ -38,7 +38,7 @@ template <class B, class F>
 int for_runs(std::uint64_t first_seed, std::size_t feature_step, F law) {
   int cases = 0;
   for (std::size_t f = 0; f < feature_count; f += feature_step)
-    for (std::size_t p = 0; p <= index_of(parts, "RecomputeCheap"); ++p) {
+    for (std::size_t p = 0; p <= index_of(parts, "Keep"); ++p) {
       const std::uint64_t seed = first_seed + 100 * f + p;
       Dice dice(seed);
       const RandomNetwork net = network_with(dice, features[f], dice.chance(0.3));

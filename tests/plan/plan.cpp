@@ -45,7 +45,7 @@ TEST_CASE("every pair of slab counts of a sharing stage makes a sound plan") {
             CHECK(plan.stages[0].backward.slabs() == b);
             ++plans;
           }
-  CHECK(plans == 3 * 36 * 6);
+  CHECK(plans == 4 * 36 * 6);
 }
 TEST_CASE("a plan without training has no backward steps and reads its results from the output alone") {
   const Plan plan = make_plan(table, Rows::value, {}, {.training = false});
