@@ -18,7 +18,7 @@ using namespace lrcnn;
 namespace {
 using Trunk = VggTrunk<2, 2, 3, 3, 3>;
 // Fourteen megapixels in less than the photograph's first feature map takes for a hundred and fifty rows.
-using Scratch = Workspace<16_MiB>;
+using Scratch = Workspace<4_MiB>;
 static_assert(peak_bytes<Trunk, Policy<Share<84>, Scratch>, Cpu>({1, 3, 2700, 5400}, predicting) < 200'000'000);
 struct Arguments {
   std::string image, map;
