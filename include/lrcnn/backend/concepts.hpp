@@ -23,12 +23,17 @@ struct Operands {
   const Node* node = nullptr;     ///< null for load, store, copy, add, zero, loss
   const Node* activation = nullptr;   ///< of a convolution's forward step that applies it: y and saved are the activation's
   bool accumulate = false;
+  bool accumulate_parameters = false;   ///< backward_sums
+  Index operand = 0;              ///< backward_data of a join: which input dx is of
   Arithmetic arithmetic = Arithmetic::direct;
   View<const T> x{};              ///< may be the same memory as y for an activation (in place)
+  View<const T> other{};          ///< joins: the second input
   View<T> y{};                    ///< read-only in backward_data
   View<const T> dy{};
   View<T> dx{};                   ///< may be the same memory as dy for an activation (in place)
   View<std::uint8_t> saved{};     ///< see saved_view()
+  double* statistics = nullptr;   ///< norms: see Statistics; null where running ones are used, or none
+  double* sums = nullptr;         ///< norms, backward: see Statistics
   std::array<const master_t<T>*, 4> parameters{};   ///< canonical (KCRS, KF, K), null beyond the layer's own
   std::array<master_t<T>*, 4> d_parameters{};       ///< likewise
   T* packed = nullptr;            ///< Target::packed_bytes; null if the backend does not pack

@@ -16,6 +16,8 @@ struct ParameterShape {
   Index fan_out = 0;
   double fill = 0;
   bool decay = true;                 ///< subject to weight decay by default
+  bool running = false;              ///< a norm's running statistics: no gradient and no optimizer; what a step finds for them is left where
+                                     ///< their gradient would be, and the trainer mixes it in
   constexpr Index count() const { return extents[0] * extents[1] * extents[2] * extents[3]; }
   friend constexpr bool operator==(const ParameterShape&, const ParameterShape&) = default;
 };

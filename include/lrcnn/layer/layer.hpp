@@ -17,15 +17,46 @@ enum class Kind : std::uint8_t {
   flatten,          ///< x [N,C,H,W] -> y [N,C*H*W,1,1] in NCHW order; a barrier
   linear,           ///< x [N,F,1,1] * w [K,F] (+ b [K]) -> y [N,K,1,1]
   custom,           ///< a user's own
+  norm,             ///< x -> weight * (x - mean) / sqrt(variance + epsilon) + bias; `norm` says over what
+  sum,              ///< a join: x + other, both of one shape
+  concat,           ///< a join: the channels of x, then those of other
+  upsample,         ///< x [N,C,H,W] -> y [N,C,u*H,v*W]; `upsampling` says how
 };
-enum class Function : std::uint8_t { relu, leaky_relu, silu };
+enum class Function : std::uint8_t { relu, leaky_relu, silu, relu6, gelu, hardswish, sigmoid };
+/// What a norm takes mean and variance of, and whether it keeps running ones.
+struct Normalization {
+  enum class Over : std::uint8_t {
+    batch,      ///< a channel of all images: BatchNorm
+    group,      ///< a group of channels of one image: GroupNorm, and InstanceNorm with groups of one channel
+    channels,   ///< all channels of one pixel: LayerNorm
+  };
+  Over over = Over::batch;
+  bool frozen = false;      ///< batch: running statistics in training, too, and they stay as they are
+  bool affine = true;       ///< weight and bias, one for each channel
+  Index groups = 0;         ///< group: their number; 0: as many as channels
+  double epsilon = 1e-5;
+  double momentum = 0.1;    ///< batch: share of a step's statistics in the running ones
+  double weight = 1;        ///< first value of weight
+  friend constexpr bool operator==(const Normalization&, const Normalization&) = default;
+};
+/// How a map is made larger: u x v pixels for each.
+struct Upsampling {
+  enum class Rule : std::uint8_t {
+    nearest,            ///< y(p, q) = x(p / u, q / v)
+    bilinear,           ///< between pixel centres: y(p) = x((p + 1/2) / u - 1/2), borders repeated
+    bilinear_corners,   ///< corner pixels stay where they are: y(p) = x(p (H - 1) / (uH - 1))
+  };
+  Rule rule = Rule::nearest;
+  Pair factor = 2;
+  friend constexpr bool operator==(const Upsampling&, const Upsampling&) = default;
+};
 /// A pointwise function; `slope` is that of leaky_relu below zero.
 struct Activation {
   Function function = Function::relu;
   double slope = 0;
   friend constexpr bool operator==(const Activation&, const Activation&) = default;
 };
-/// A layer without its position and shapes.
+/// A layer without shapes. Its place in a list of layers says what it reads.
 struct Layer {
   Kind kind = Kind::activation;
   Name name{};                 ///< empty: named after its kind and ordinal ("conv3") by the table
@@ -35,9 +66,20 @@ struct Layer {
   bool bias = false;           ///< conv, linear
   bool count_padding = true;   ///< avg_pool
   Activation activation{};     ///< activation
+  Normalization norm{};        ///< norm
+  Upsampling upsampling{};     ///< upsample
+  Index input = 1;             ///< it reads the output of the layer so many places before it; beyond the first: the network's input
+  Index other = 0;             ///< joins: likewise their second input; 0: none
   const CustomLayer* custom = nullptr;   ///< custom: what it does, never null there
   friend constexpr bool operator==(const Layer&, const Layer&) = default;
 };
+constexpr bool is_join(const Layer& layer) { return layer.kind == Kind::sum || layer.kind == Kind::concat; }
+/// "batch_norm", "group_norm", "instance_norm" or "layer_norm"
+constexpr std::string_view norm_name(const Normalization& norm) {
+  if (norm.over == Normalization::Over::batch) return "batch_norm";
+  if (norm.over == Normalization::Over::channels) return "layer_norm";
+  return norm.groups == 0 ? "instance_norm" : "group_norm";
+}
 constexpr std::string_view kind_name(Kind kind) {
   switch (kind) {
     case Kind::conv: return "conv";
@@ -48,6 +90,10 @@ constexpr std::string_view kind_name(Kind kind) {
     case Kind::flatten: return "flatten";
     case Kind::linear: return "linear";
     case Kind::custom: return "custom";
+    case Kind::norm: return "norm";
+    case Kind::sum: return "sum";
+    case Kind::concat: return "concat";
+    case Kind::upsample: return "upsample";
   }
   return "?";
 }
@@ -56,6 +102,10 @@ constexpr std::string_view function_name(Function f) {
     case Function::relu: return "relu";
     case Function::leaky_relu: return "leaky_relu";
     case Function::silu: return "silu";
+    case Function::relu6: return "relu6";
+    case Function::gelu: return "gelu";
+    case Function::hardswish: return "hardswish";
+    case Function::sigmoid: return "sigmoid";
   }
   return "?";
 }

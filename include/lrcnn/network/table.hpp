@@ -17,8 +17,10 @@ namespace lrcnn {
 /// A layer in its place.
 struct Node {
   Layer layer{};
-  Index input = 0;   ///< tensor that it reads
-  Shape in{};        ///< shape of that tensor
+  Index input = 0;    ///< tensor that it reads
+  Index other = -1;   ///< joins: the second one; -1: none
+  Shape in{};         ///< shape of the first
+  Shape in2{};        ///< joins: of the second
   Shape out{};       ///< shape of the tensor that it writes
   friend constexpr bool operator==(const Node&, const Node&) = default;
 };
@@ -39,6 +41,7 @@ constexpr std::string_view short_kind_name(const Layer& layer) {
     case Kind::max_pool:
     case Kind::avg_pool: return "pool";
     case Kind::custom: return layer.custom->name;
+    case Kind::norm: return norm_name(layer.norm);
     default: return kind_name(layer.kind);
   }
 }
@@ -82,6 +85,17 @@ constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
 constexpr ParameterShapes parameter_shapes(const Layer& layer, const Shape& in) {
   ParameterShapes shapes;
   if (layer.kind == Kind::custom) return layer.custom->parameters(layer, in);
+  if (layer.kind == Kind::norm) {
+    const ParameterShape each{.extents = {in.c, 1, 1, 1}, .decay = false};
+    const auto add = [&](Name name, double fill, bool running) {
+      ParameterShape p = each;
+      p.name = name, p.fill = fill, p.running = running;
+      shapes.add(p);
+    };
+    if (layer.norm.affine) add("weight", layer.norm.weight, false), add("bias", 0, false);
+    if (layer.norm.over == Normalization::Over::batch) add("running_mean", 0, true), add("running_var", 1, true);
+    return shapes;
+  }
   if (layer.kind != Kind::conv && layer.kind != Kind::linear) return shapes;
   const Index per_group = layer.kind == Kind::conv ? in.c / layer.groups : in.c;
   const Index taps = layer.kind == Kind::conv ? layer.window.kernel.h * layer.window.kernel.w : 1;

@@ -17,7 +17,12 @@ enum class Op : std::uint8_t {
   forward,              ///< x -> y, and saved (pool indices, mask bits) where the step names a buffer for it; a pool or
                         ///< an activation whose output is not wanted again has no y and writes saved alone;
                         ///< global pooling: y = x's rows added up (accumulate: onto y), divided at the last row
+  statistics,           ///< norm: x's rows are added to the statistics; with the last ones, those of the batch are written to the
+                        ///< gradients' place of the running ones
+  backward_sums,        ///< norm: dy, x -> sums over dy and dy * normalised x (accumulate: added to those of other rows); with the
+                        ///< last rows, gradients of its parameters (accumulate_parameters: added)
   backward_data,        ///< dy (and x, y, saved where the layer needs them) -> dx, all rows of dx written
+                        ///< of a join: dx of input number `operand`
   backward_parameters,  ///< x, dy -> parameter gradients (accumulate: added, otherwise written)
   loss,                 ///< logits x -> dx, and the loss of images y's range
 };
@@ -42,16 +47,21 @@ struct Step {
   Op op{};
   Pass pass{};
   bool accumulate = false;
+  bool accumulate_parameters = false;   ///< backward_sums
+  Index operand = 0;        ///< backward_data of a join: 0 for x, 1 for other
   bool activates = false;   ///< forward of a convolution: the activation that follows is part of the step; y, saved are its own
   Arithmetic arithmetic = Arithmetic::direct;   ///< of a convolution, and of the filter packed for it
   Index stage = 0;
   Index slab = 0;
   Index layer = -1;       ///< index into the table; -1 for none
   Ref x{};                ///< value read
+  Ref other{};            ///< joins: the second value read
   Ref y{};                ///< value written (forward, load, copy, add, zero) or read (backward)
   Ref dy{};
   Ref dx{};
   Ref saved{};            ///< pool indices or mask bits; Ref::tensor is the layer's output tensor
+  Index statistics = -1;  ///< norms over a batch or groups: buffer of statistics (see Statistics)
+  Index sums = -1;        ///< likewise of the backward pass
   Index packed = -1;      ///< buffer of packed weights
   Index scratch = -1;     ///< buffer in which a filter gradient is made before it is added
   Index workspace = -1;   ///< buffer for the backend's own scratch
@@ -68,6 +78,8 @@ constexpr std::string_view op_name(Op op) {
     case Op::pack_forward: return "pack_forward";
     case Op::pack_backward: return "pack_backward";
     case Op::forward: return "forward";
+    case Op::statistics: return "statistics";
+    case Op::backward_sums: return "backward_sums";
     case Op::backward_data: return "backward_data";
     case Op::backward_parameters: return "backward_parameters";
     case Op::loss: return "loss";

@@ -1,0 +1,43 @@
+#pragma once
+// What norms over a batch or over groups of channels know of their rows, while slabs go by.
+//
+// Forward, a set of statistics grows slab by slab: count, mean and sum of squared deviations of what was seen, merged by
+//     d = mean_b - mean_a;  mean = mean_a + d * n_b / n;  m2 = m2_a + m2_b + d^2 * n_a * n_b / n,   n = n_a + n_b
+// Backward, a set of sums does: over dy, and over dy times normalised x, for each channel. Both are kept in doubles, whatever the
+// tensors are stored as, so that how a map is cut shows in the last bits only.
+//   BatchNorm   one set for the batch, a unit for each channel
+//   GroupNorm   a set for each image: of statistics with a unit for each group, of sums with one for each channel
+// Source: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979, eq. 2.1.
+#include <lrcnn/layer/layer.hpp>
+namespace lrcnn {
+/// Whether a norm's statistics are of more than one row of one image, so that they must be had before anything is normalised.
+/// A frozen or evaluated BatchNorm, and LayerNorm, work on each pixel by itself.
+constexpr bool has_statistics(const Layer& layer, bool training) {
+  if (layer.kind != Kind::norm || layer.norm.over == Normalization::Over::channels) return false;
+  return layer.norm.over == Normalization::Over::group || (training && !layer.norm.frozen);
+}
+/// One set in memory: [count, first of each unit, second of each unit].
+struct Statistics {
+  double* data = nullptr;
+  Index units = 0;
+  double& count() const { return data[0]; }
+  double& mean(Index unit) const { return data[1 + unit]; }                ///< statistics
+  double& deviations(Index unit) const { return data[1 + units + unit]; }  ///< statistics: sum of squares
+  double& sum(Index unit) const { return data[1 + unit]; }                 ///< sums: over dy
+  double& product(Index unit) const { return data[1 + units + unit]; }     ///< sums: over dy * normalised x
+  static constexpr Index doubles(Index units) { return 1 + 2 * units; }
+};
+/// Groups that a norm with statistics divides channels into; a BatchNorm's are single channels.
+constexpr Index statistics_units(const Normalization& norm, Index channels) {
+  return norm.over == Normalization::Over::group && norm.groups > 0 ? norm.groups : channels;
+}
+/// Sets that a step for so many images has.
+constexpr Index statistics_sets(const Normalization& norm, Index images) { return norm.over == Normalization::Over::batch ? 1 : images; }
+/// Bytes of all sets of statistics, and of all sets of sums, for so many images.
+constexpr Index statistics_bytes(const Normalization& norm, Index channels, Index images) {
+  return statistics_sets(norm, images) * Statistics::doubles(statistics_units(norm, channels)) * Index{sizeof(double)};
+}
+constexpr Index sums_bytes(const Normalization& norm, Index channels, Index images) {
+  return statistics_sets(norm, images) * Statistics::doubles(channels) * Index{sizeof(double)};
+}
+}  // namespace lrcnn
