@@ -9,6 +9,7 @@
 #include <lrcnn/layer/layer.hpp>
 #include <lrcnn/network/check.hpp>
 #include <lrcnn/network/parameters.hpp>
+#include <lrcnn/network/references.hpp>
 #include <lrcnn/shape/rows.hpp>
 #include <span>
 #include <string>
@@ -21,7 +22,7 @@ struct Node {
   Index other = -1;   ///< joins: the second one; -1: none
   Shape in{};         ///< shape of the first
   Shape in2{};        ///< joins: of the second
-  Shape out{};       ///< shape of the tensor that it writes
+  Shape out{};        ///< shape of the tensor that it writes
   friend constexpr bool operator==(const Node&, const Node&) = default;
 };
 /// Layers in execution order with all shapes known.
@@ -66,19 +67,46 @@ constexpr void name_layers(std::vector<Node>& nodes) {
     nodes[i].layer.name = detail::numbered(stem, ordinal);
   }
 }
-/// The table of a chain of layers.
-/// Errors: ShapeError naming the layer, its description and its input shape, if a layer cannot take what it is given.
+namespace detail {
+/// Brings the nodes of a graph into the order of execution, and their references with them.
+constexpr void order_nodes(std::vector<Node>& nodes, std::span<const Index> place) {
+  std::vector<Node> ordered(nodes.size());
+  const auto moved = [&](Index tensor) { return tensor > 0 ? place[static_cast<std::size_t>(tensor - 1)] + 1 : tensor; };
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    Node node = nodes[i];
+    node.input = moved(node.input), node.other = moved(node.other);
+    node.layer.input = place[i] + 1 - node.input;
+    if (node.other >= 0) node.layer.other = place[i] + 1 - node.other;
+    ordered[static_cast<std::size_t>(place[i])] = node;
+  }
+  nodes = std::move(ordered);
+}
+}  // namespace detail
+/// The table of a list of layers, each of which reads layers before it (Layer::input, Layer::other). Nodes are in the order of
+/// execution (network/references.hpp), which for a chain is that of the list.
+/// Errors: ShapeError naming the layer by its place in the list, its description and the shapes of its inputs, if a layer cannot
+///         take what it is given, or if no layer reads it.
 constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
   Table table{input, {}};
   table.nodes.reserve(layers.size());
-  bool flat = false;
-  for (const Layer& layer : layers) {
-    const Shape in = table.shape(table.size());
-    if (const Fault fault = fault_of(layer, in, flat); fault != Fault::none) throw_fault(fault, layer, table.size(), in);
-    flat = flat || ends_rows(layer);
-    table.nodes.push_back({layer, table.size(), in, output_shape(layer, in)});
+  std::vector<char> flat(layers.size() + 1, 0);   // tensors that have no rows any more
+  for (Index i = 0; const Layer& layer : layers) {
+    const Reads reads = reads_of(layer, i);
+    const bool join = reads.other >= 0;
+    const Shape in = table.shape(reads.input), other = join ? table.shape(reads.other) : Shape{};
+    const bool after = flat[static_cast<std::size_t>(reads.input)] || (join && flat[static_cast<std::size_t>(reads.other)]);
+    Fault fault = fault_of_reads(layer, i);
+    if (fault == Fault::none) fault = fault_of(layer, in, after, other);
+    if (fault != Fault::none) throw_fault(fault, layer, i, in, join ? &other : nullptr);
+    table.nodes.push_back({layer, reads.input, reads.other, in, other, output_shape(layer, in, other)});
+    flat[static_cast<std::size_t>(++i)] = after || ends_rows(layer);
   }
   name_layers(table.nodes);
+  if (is_chain(layers)) return table;
+  const std::vector<Index> levels = levels_of(layers);
+  for (std::size_t i = 0; i < levels.size(); ++i)
+    if (levels[i] == unread) throw_fault(Fault::unused, layers[i], static_cast<Index>(i), table.nodes[i].in);
+  detail::order_nodes(table.nodes, execution_places(levels));
   return table;
 }
 /// Parameter tensors of a layer, in the order its operations receive them.
