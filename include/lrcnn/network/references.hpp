@@ -62,7 +62,7 @@ constexpr std::vector<Index> execution_places(std::span<const Index> level) {
   if (level.empty()) return {};
   const Index lowest = *std::min_element(level.begin(), level.end());
   const auto bin = [&](Index l) { return static_cast<std::size_t>(l - lowest); };
-  std::vector<Index> next(bin(0) + 2, 0), place(level.size());
+  std::vector<Index> next(bin(0) + 2, 0), place(level.size(), 0);
   for (const Index l : level) ++next[bin(l) + 1];
   for (std::size_t b = 1; b < next.size(); ++b) next[b] += next[b - 1];
   for (std::size_t i = 0; i < level.size(); ++i) place[i] = next[bin(level[i])]++;

@@ -11,6 +11,7 @@
 #include <lrcnn/network/parameters.hpp>
 #include <lrcnn/network/references.hpp>
 #include <lrcnn/shape/rows.hpp>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,7 +36,7 @@ struct Table {
   constexpr const Shape& shape(Index tensor) const { return tensor == 0 ? input : node(tensor - 1).out; }
   friend constexpr bool operator==(const Table&, const Table&) = default;
 };
-/// Name under which a layer appears if it has none of its own: its kind and its ordinal among that kind, from 1.
+/// What an unnamed layer is named after.
 constexpr std::string_view short_kind_name(const Layer& layer) {
   switch (layer.kind) {
     case Kind::activation: return function_name(layer.activation.function);
@@ -57,15 +58,20 @@ constexpr Name numbered(std::string_view stem, Index number) {
   return name;
 }
 }  // namespace detail
+/// Name of layer i of a list: its own, or its kind and its ordinal among that kind, from 1. `layer_of` gives an item's layer.
+template <class Item, class LayerOf = std::identity>
+constexpr Name automatic_name(std::span<const Item> list, std::size_t i, LayerOf layer_of = {}) {
+  const Layer& layer = layer_of(list[i]);
+  if (!layer.name.empty()) return layer.name;
+  const auto stem = short_kind_name(layer);
+  Index ordinal = 1;
+  for (std::size_t j = 0; j < i; ++j) ordinal += short_kind_name(layer_of(list[j])) == stem;
+  return detail::numbered(stem, ordinal);
+}
 /// Gives every unnamed layer its automatic name.
 constexpr void name_layers(std::vector<Node>& nodes) {
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (!nodes[i].layer.name.empty()) continue;
-    const auto stem = short_kind_name(nodes[i].layer);
-    Index ordinal = 1;
-    for (std::size_t j = 0; j < i; ++j) ordinal += short_kind_name(nodes[j].layer) == stem;
-    nodes[i].layer.name = detail::numbered(stem, ordinal);
-  }
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    nodes[i].layer.name = automatic_name(std::span<const Node>(nodes), i, [](const Node& n) -> const Layer& { return n.layer; });
 }
 namespace detail {
 /// Brings the nodes of a graph into the order of execution, and their references with them.
@@ -90,7 +96,9 @@ constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
   Table table{input, {}};
   table.nodes.reserve(layers.size());
   std::vector<char> flat(layers.size() + 1, 0);   // tensors that have no rows any more
-  for (Index i = 0; const Layer& layer : layers) {
+  for (std::size_t at = 0; at < layers.size(); ++at) {
+    const Layer& layer = layers[at];
+    const auto i = static_cast<Index>(at);
     const Reads reads = reads_of(layer, i);
     const bool join = reads.other >= 0;
     const Shape in = table.shape(reads.input), other = join ? table.shape(reads.other) : Shape{};
@@ -99,7 +107,7 @@ constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
     if (fault == Fault::none) fault = fault_of(layer, in, after, other);
     if (fault != Fault::none) throw_fault(fault, layer, i, in, join ? &other : nullptr);
     table.nodes.push_back({layer, reads.input, reads.other, in, other, output_shape(layer, in, other)});
-    flat[static_cast<std::size_t>(++i)] = after || ends_rows(layer);
+    flat[at + 1] = after || ends_rows(layer);
   }
   name_layers(table.nodes);
   if (is_chain(layers)) return table;
