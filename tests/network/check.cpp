@@ -3,6 +3,7 @@
 #include <lrcnn/network/table.hpp>
 #include <doctest/doctest.h>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -10,11 +11,17 @@ using namespace lrcnn;
 namespace {
 constexpr std::array faults{Fault::empty_input,   Fault::bad_window,       Fault::bad_channels, Fault::groups_in,
                             Fault::groups_out,    Fault::window_too_tall,  Fault::pad_too_large,
-                            Fault::window_too_large, Fault::needs_rows,    Fault::needs_vector};
+                            Fault::window_too_large, Fault::needs_rows,    Fault::needs_vector,    Fault::norm_groups,
+                            Fault::bad_norm,      Fault::bad_factor,       Fault::bad_reference,   Fault::needs_other,
+                            Fault::same_inputs,   Fault::sum_channels,     Fault::sum_extents,     Fault::concat_extents,
+                            Fault::unused};
 std::string name_of(Fault f) {
   constexpr std::array names{"none",          "empty_input",      "bad_window", "bad_channels",
                              "groups_in",     "groups_out",       "window_too_tall",
-                             "pad_too_large", "window_too_large", "needs_rows", "needs_vector"};
+                             "pad_too_large", "window_too_large", "needs_rows", "needs_vector",
+                             "norm_groups",   "bad_norm",         "bad_factor", "bad_reference",
+                             "needs_other",   "same_inputs",      "sum_channels", "sum_extents",
+                             "concat_extents", "unused"};
   return names[static_cast<std::size_t>(f)];
 }
 std::string text_of(Fault f) {
@@ -93,6 +100,8 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
   const Layer grouped = conv(6, {.kernel = 3, .pad = 1}, 4);
   Layer named = conv(6, {.kernel = 9});
   named.name = "tall";
+  Layer named_relu{};
+  named_relu.name = "side";
   const std::vector<Case> cases{
       {Fault::empty_input,
        {conv(4)},
@@ -138,7 +147,27 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
       {Fault::needs_vector,
        {conv(4), {.kind = Kind::linear, .channels = 10}},
        usual,
-       "layer 2 (linear to 10 channels) on input 2x4x12x10"}};
+       "layer 2 (linear to 10 channels) on input 2x4x12x10"},
+      {Fault::norm_groups,
+       {conv(6), {.kind = Kind::norm, .norm = {.over = Normalization::Over::group, .groups = 4}}},
+       usual,
+       "layer 2 (group_norm, groups 4) on input 2x6x12x10"},
+      {Fault::bad_norm, {{.kind = Kind::norm, .norm = {.epsilon = 0}}}, usual, "layer 1 (batch_norm) on input 2x6x12x10"},
+      {Fault::bad_factor,
+       {{.kind = Kind::upsample, .upsampling = {.rule = Upsampling::Rule::bilinear, .factor = {2, 0}}}},
+       usual,
+       "layer 1 (upsample by 2x0, bilinear) on input 2x6x12x10"},
+      {Fault::needs_rows, {gap, flatten, {.kind = Kind::upsample}}, usual, "layer 3 (upsample by 2x2, nearest) on input 2x6x1x1"},
+      {Fault::bad_reference, {pool2, {.input = 0}}, usual, "layer 2 (relu) on input 2x6x6x5"},
+      {Fault::bad_reference, {pool2, {.other = 1}}, usual, "layer 2 (relu) on input 2x6x6x5"},
+      {Fault::bad_reference, {pool2, {.kind = Kind::sum, .other = -1}}, usual, "layer 2 (sum) on inputs 2x6x6x5 and 2x6x6x5"},
+      {Fault::needs_other, {conv(4), {.kind = Kind::concat}}, usual, "layer 2 (concat) on input 2x4x12x10"},
+      {Fault::same_inputs, {conv(4), {.kind = Kind::sum, .other = 1}}, usual, "layer 2 (sum) on inputs 2x4x12x10 and 2x4x12x10"},
+      {Fault::same_inputs, {{.kind = Kind::sum, .other = 9}}, usual, "layer 1 (sum) on inputs 2x6x12x10 and 2x6x12x10"},
+      {Fault::sum_channels, {conv(4), {.kind = Kind::sum, .other = 2}}, usual, "layer 2 (sum) on inputs 2x4x12x10 and 2x6x12x10"},
+      {Fault::sum_extents, {pool2, {.kind = Kind::sum, .other = 2}}, usual, "layer 2 (sum) on inputs 2x6x6x5 and 2x6x12x10"},
+      {Fault::concat_extents, {pool2, {.kind = Kind::concat, .other = 2}}, usual, "layer 2 (concat) on inputs 2x6x6x5 and 2x6x12x10"},
+      {Fault::unused, {named_relu, {.input = 2}}, usual, "layer 1 'side' (relu) on input 2x6x12x10"}};
   std::map<Fault, int> seen;
   for (const Case& c : cases) {
     CAPTURE(c.who);
@@ -224,6 +253,35 @@ TEST_CASE("extents that are not known yet raise no fault, those that are do") {
   CHECK(after == Shape{unknown, 4, unknown, 7});
   CHECK(output_shape(flatten, {2, 3, unknown, 4}) == Shape{2, unknown, 1, 1});
   CHECK(output_shape(gap, none) == Shape{unknown, unknown, 1, 1});
+}
+TEST_CASE("what a norm must be") {
+  using Over = Normalization::Over;
+  const auto of = [](const Normalization& norm, Index channels = 6) {
+    return fault_of({.kind = Kind::norm, .norm = norm}, {1, channels, 4, 4});
+  };
+  for (const Over over : {Over::batch, Over::group, Over::channels}) CHECK(of({.over = over}) == Fault::none);
+  for (Index groups = 0; groups <= 7; ++groups)
+    CHECK((of({.over = Over::group, .groups = groups}) == Fault::none) == (groups == 0 || 6 % groups == 0));
+  CHECK(of({.over = Over::group, .groups = 4}, unknown) == Fault::none);
+  CHECK(of({.over = Over::group, .groups = -1}) == Fault::bad_norm);
+  for (const double bad : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) CHECK(of({.epsilon = bad}) == Fault::bad_norm);
+  for (const double bad : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) CHECK(of({.momentum = bad}) == Fault::bad_norm);
+  for (const double good : {0.0, 1.0}) CHECK(of({.momentum = good}) == Fault::none);
+}
+TEST_CASE("joins compare the extents that are known, and know what either branch knows") {
+  const Layer sum{.kind = Kind::sum, .other = 2}, concat{.kind = Kind::concat, .other = 2};
+  const auto faults_of = [&](const Shape& a, const Shape& b) { return std::pair(fault_of(sum, a, false, b), fault_of(concat, a, false, b)); };
+  const std::pair fine{Fault::none, Fault::none};
+  CHECK(faults_of(usual, usual) == fine);
+  CHECK(faults_of(usual, unknown_shape) == fine);
+  CHECK(faults_of(unknown_shape, usual) == fine);
+  CHECK(faults_of(usual, {2, 7, 12, 10}) == std::pair{Fault::sum_channels, Fault::none});
+  for (const Shape& other : {Shape{3, 6, 12, 10}, Shape{2, 6, 11, 10}, Shape{2, 6, 12, 9}, Shape{unknown, unknown, unknown, 9}})
+    CHECK(faults_of(usual, other) == std::pair{Fault::sum_extents, Fault::concat_extents});
+  CHECK(output_shape(sum, {unknown, 4, unknown, 7}, {2, unknown, 5, 7}) == Shape{2, 4, 5, 7});
+  CHECK(output_shape(concat, {unknown, 4, unknown, 7}, {2, 3, 5, 7}) == Shape{2, 7, 5, 7});
+  CHECK(output_shape(concat, {unknown, 4, unknown, 7}, {2, unknown, 5, 7}) == Shape{2, unknown, 5, 7});
+  CHECK(output_shape({.kind = Kind::upsample, .upsampling = {.factor = {2, 3}}}, {1, 5, 4, unknown}) == Shape{1, 5, 8, unknown});
 }
 TEST_CASE("after a layer that ends the rows only layers without rows may come") {
   const Shape vector{2, 6, 1, 1};

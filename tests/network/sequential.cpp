@@ -22,7 +22,7 @@ struct NoNet {
 }  // namespace
 // Nested Sequentials are spliced in: the types differ, the layers do not.
 static_assert(Nested::layers == Plain::layers);
-static_assert(std::is_same_v<Nested::LayerListType, Plain::LayerListType>);
+static_assert(std::is_same_v<detail::DescriptorsOf<Nested>, detail::DescriptorsOf<Plain>>);
 static_assert(Network<Plain> && Network<Nested> && Network<OwnNet> && Network<Fixed<Plain, Input{1, 3, 8, 8}>>);
 static_assert(!Network<NoNet> && !Network<ReLU> && !Network<int>);
 // A table is a constant where its extents are.

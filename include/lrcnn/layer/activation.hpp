@@ -19,4 +19,20 @@ struct LeakyReLU {
 struct SiLU {
   static constexpr Layer layer() { return {.kind = Kind::activation, .activation = {Function::silu, 0}}; }
 };
+/// min(max(x, 0), 6). Its gradient at 0 and at 6 is 0.
+struct ReLU6 {
+  static constexpr Layer layer() { return {.kind = Kind::activation, .activation = {Function::relu6, 0}}; }
+};
+/// x * Phi(x), Phi the normal distribution function (the exact one, with erf).
+struct GELU {
+  static constexpr Layer layer() { return {.kind = Kind::activation, .activation = {Function::gelu, 0}}; }
+};
+/// x * min(max(x + 3, 0), 6) / 6.
+struct Hardswish {
+  static constexpr Layer layer() { return {.kind = Kind::activation, .activation = {Function::hardswish, 0}}; }
+};
+/// 1 / (1 + exp(-x)).
+struct Sigmoid {
+  static constexpr Layer layer() { return {.kind = Kind::activation, .activation = {Function::sigmoid, 0}}; }
+};
 }  // namespace lrcnn

@@ -22,9 +22,20 @@ enum class Fault : std::uint8_t {
   window_too_large,
   needs_rows,
   needs_vector,
+  norm_groups,
+  bad_norm,
+  bad_factor,
+  bad_reference,
+  needs_other,
+  same_inputs,
+  sum_channels,
+  sum_extents,
+  concat_extents,
+  unused,
 };
 /// An extent that is not known yet; checks that need it are left for later.
 inline constexpr Index unknown = std::numeric_limits<Index>::min();
+inline constexpr Shape unknown_shape{unknown, unknown, unknown, unknown};
 struct FaultText {
   std::string_view what, rule, change;
 };
@@ -62,8 +73,44 @@ constexpr FaultText fault_text(Fault fault) {
     case Fault::needs_vector:
       return {"linear is given a map", "linear reads a feature vector [N,F,1,1]",
               "put Flatten or GlobalAvgPool before Linear"};
+    case Fault::norm_groups:
+      return {"channels are not divisible by the groups of a norm", "each group has an equal share of the channels",
+              "change the norm's groups, or the channels of the layer before"};
+    case Fault::bad_norm:
+      return {"a norm has an epsilon that is not above 0, a momentum outside 0 to 1, or negative groups",
+              "epsilon keeps the root's argument above 0, and momentum is a share", "correct the layer's Normalization"};
+    case Fault::bad_factor:
+      return {"an upsampling factor is below 1", "each pixel becomes as many rows and columns as the factors say",
+              "give factors of at least 1"};
+    case Fault::bad_reference:
+      return {"a layer reads what does not come before it, or two inputs without being a join",
+              "input is at least 1 place back, and other is 0 except for sum and concat", "correct the layer's input or other"};
+    case Fault::needs_other:
+      return {"a sum or concat has one input only", "a join reads two tensors, input and other",
+              "say in other how many places before it the second one lies"};
+    case Fault::same_inputs:
+      return {"a sum or concat reads one tensor twice", "the branches of a join end in different tensors",
+              "put a layer into one of the branches"};
+    case Fault::sum_channels:
+      return {"the branches of a sum have different numbers of channels", "a sum adds channel to channel",
+              "give the last layer of one branch the other's channels, or the shortcut a convolution"};
+    case Fault::sum_extents:
+      return {"the branches of a sum have different rows, columns or images", "a sum adds pixel to pixel",
+              "change strides or padding in one branch, or give the shortcut the body's strides"};
+    case Fault::concat_extents:
+      return {"the branches of a concat have different rows, columns or images",
+              "a concat puts channels of the same pixels one behind the other",
+              "change strides, padding or upsampling in one branch, or the input's extents so that pools divide them"};
+    case Fault::unused:
+      return {"a layer's output is not used", "every layer but the last is read by one behind it",
+              "remove the layer, or let another one read it"};
   }
   return {"?", "?", "?"};
+}
+/// "nearest", "bilinear" or "bilinear_corners"
+constexpr std::string_view rule_name(Upsampling::Rule rule) {
+  if (rule == Upsampling::Rule::nearest) return "nearest";
+  return rule == Upsampling::Rule::bilinear ? "bilinear" : "bilinear_corners";
 }
 namespace detail {
 constexpr bool known(Index extent) { return extent != unknown; }
@@ -83,12 +130,33 @@ constexpr bool is_windowed(const Layer& layer) {
 }
 /// True if what follows `layer` is a feature vector, which has no rows any more.
 constexpr bool ends_rows(const Layer& layer) { return layer.kind == Kind::flatten || layer.kind == Kind::linear; }
-/// The first rule that `layer` breaks on an input of shape `in`. Extents may be `unknown`.
-/// `flat`: a layer before it ends the rows.
-constexpr Fault fault_of(const Layer& layer, const Shape& in, bool flat = false) {
+namespace detail {
+constexpr bool differ(Index a, Index b) { return known(a) && known(b) && a != b; }
+constexpr Index either(Index a, Index b) { return known(a) ? a : b; }
+constexpr Fault fault_of_norm(const Normalization& norm, Index channels) {
+  if (!(norm.epsilon > 0) || !(norm.momentum >= 0 && norm.momentum <= 1) || norm.groups < 0) return Fault::bad_norm;
+  const bool grouped = norm.over == Normalization::Over::group && norm.groups > 0;
+  return grouped && known(channels) && channels % norm.groups != 0 ? Fault::norm_groups : Fault::none;
+}
+constexpr Fault fault_of_join(const Layer& layer, const Shape& in, const Shape& other) {
+  const bool sum = layer.kind == Kind::sum;
+  if (sum && differ(in.c, other.c)) return Fault::sum_channels;
+  if (differ(in.n, other.n) || differ(in.h, other.h) || differ(in.w, other.w)) return sum ? Fault::sum_extents : Fault::concat_extents;
+  return Fault::none;
+}
+}  // namespace detail
+/// The first rule that `layer` breaks on an input of shape `in`, joins on that and `other`. Extents may be `unknown`.
+/// `flat`: a layer that they come from ends the rows.
+constexpr Fault fault_of(const Layer& layer, const Shape& in, bool flat = false, const Shape& other = unknown_shape) {
   using detail::known;
   for (const Index extent : {in.n, in.c, in.h, in.w})
     if (known(extent) && extent < 1) return Fault::empty_input;
+  if (layer.kind == Kind::norm) return detail::fault_of_norm(layer.norm, in.c);
+  if (is_join(layer)) return detail::fault_of_join(layer, in, other);
+  if (layer.kind == Kind::upsample) {
+    if (layer.upsampling.factor.h < 1 || layer.upsampling.factor.w < 1) return Fault::bad_factor;
+    return flat ? Fault::needs_rows : Fault::none;
+  }
   if (layer.kind == Kind::linear) {
     if (layer.channels < 1) return Fault::bad_channels;
     return (known(in.h) && in.h != 1) || (known(in.w) && in.w != 1) ? Fault::needs_vector : Fault::none;
@@ -112,11 +180,21 @@ constexpr Fault fault_of(const Layer& layer, const Shape& in, bool flat = false)
     if (known(extent) && extent < 1) return Fault::window_too_tall;
   return Fault::none;
 }
-/// Shape of the layer's output. Pre: fault_of(layer, in) == Fault::none. Unknown extents stay unknown.
-constexpr Shape output_shape(const Layer& layer, const Shape& in) {
+/// Shape of the layer's output. Pre: fault_of(layer, in, flat, other) == Fault::none. Unknown extents stay unknown.
+constexpr Shape output_shape(const Layer& layer, const Shape& in, const Shape& other = unknown_shape) {
+  using detail::either;
   Shape out = in;
   switch (layer.kind) {
-    case Kind::activation: return out;
+    case Kind::activation:
+    case Kind::norm: return out;
+    case Kind::sum: return {either(in.n, other.n), either(in.c, other.c), either(in.h, other.h), either(in.w, other.w)};
+    case Kind::concat:
+      out.c = detail::known(in.c) && detail::known(other.c) ? in.c + other.c : unknown;
+      return {either(in.n, other.n), out.c, either(in.h, other.h), either(in.w, other.w)};
+    case Kind::upsample:
+      if (detail::known(in.h)) out.h = in.h * layer.upsampling.factor.h;
+      if (detail::known(in.w)) out.w = in.w * layer.upsampling.factor.w;
+      return out;
     case Kind::global_avg_pool: out.h = out.w = 1; return out;
     case Kind::flatten:
       out.c = detail::known(in.c) && detail::known(in.h) && detail::known(in.w) ? in.c * in.h * in.w : unknown;
@@ -132,21 +210,29 @@ constexpr Shape output_shape(const Layer& layer, const Shape& in) {
   }
   return out;
 }
-/// "conv 64, kernel 3x3 stride 1x1 ..., groups 1"
+/// "conv to 64 channels, kernel 3x3 stride 1x1 ..., groups 2", "group_norm, groups 8", "upsample by 2x2, nearest"
 inline std::string describe(const Layer& layer) {
   std::string text(layer.kind == Kind::custom && layer.custom ? layer.custom->name : kind_name(layer.kind));
   if (layer.kind == Kind::activation) text = function_name(layer.activation.function);
   if (layer.channels > 0) text += " to " + std::to_string(layer.channels) + " channels";
   if (is_windowed(layer)) text += ", " + to_string(layer.window);
   if (layer.kind == Kind::conv && layer.groups != 1) text += ", groups " + std::to_string(layer.groups);
+  if (layer.kind == Kind::norm) {
+    text = norm_name(layer.norm);
+    if (layer.norm.over == Normalization::Over::group && layer.norm.groups != 0) text += ", groups " + std::to_string(layer.norm.groups);
+  }
+  if (layer.kind == Kind::upsample) {
+    const Pair& factor = layer.upsampling.factor;
+    text += " by " + std::to_string(factor.h) + 'x' + std::to_string(factor.w) + ", " + std::string(rule_name(layer.upsampling.rule));
+  }
   return text;
 }
-[[noreturn]] inline void throw_fault(Fault fault, const Layer& layer, Index position, const Shape& in) {
+/// `position` counts from 0 in the list that the network was made from; `other`: the second input of a join.
+[[noreturn]] inline void throw_fault(Fault fault, const Layer& layer, Index position, const Shape& in, const Shape* other = nullptr) {
   const FaultText text = fault_text(fault);
   std::string who = "layer " + std::to_string(position + 1);
   if (!layer.name.empty()) who += " '" + std::string(layer.name.view()) + "'";
-  throw ShapeError(error_text(who + " (" + describe(layer) + ") on input " + to_string(in) + ": " +
-                                  std::string(text.what),
-                              text.rule, text.change));
+  const std::string given = other ? " on inputs " + to_string(in) + " and " + to_string(*other) : " on input " + to_string(in);
+  throw ShapeError(error_text(who + " (" + describe(layer) + ")" + given + ": " + std::string(text.what), text.rule, text.change));
 }
 }  // namespace lrcnn

@@ -9,7 +9,9 @@
 #include <lrcnn/layer/layer.hpp>
 #include <lrcnn/network/check.hpp>
 #include <lrcnn/network/parameters.hpp>
+#include <lrcnn/network/references.hpp>
 #include <lrcnn/shape/rows.hpp>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,7 +23,7 @@ struct Node {
   Index other = -1;   ///< joins: the second one; -1: none
   Shape in{};         ///< shape of the first
   Shape in2{};        ///< joins: of the second
-  Shape out{};       ///< shape of the tensor that it writes
+  Shape out{};        ///< shape of the tensor that it writes
   friend constexpr bool operator==(const Node&, const Node&) = default;
 };
 /// Layers in execution order with all shapes known.
@@ -42,7 +44,7 @@ constexpr Axis row_axis_of(const Node& node) {
   return node.layer.upsampling.rule == nearest ? nearest_axis(up)
          : node.layer.upsampling.rule == bilinear ? linear_axis(up) : corner_axis(up, node.in.h);
 }
-/// Name under which a layer appears if it has none of its own: its kind and its ordinal among that kind, from 1.
+/// What an unnamed layer is named after.
 constexpr std::string_view short_kind_name(const Layer& layer) {
   switch (layer.kind) {
     case Kind::activation: return function_name(layer.activation.function);
@@ -64,29 +66,63 @@ constexpr Name numbered(std::string_view stem, Index number) {
   return name;
 }
 }  // namespace detail
+/// Name of layer i of a list: its own, or its kind and its ordinal among that kind, from 1. `layer_of` gives an item's layer.
+template <class Item, class LayerOf = std::identity>
+constexpr Name automatic_name(std::span<const Item> list, std::size_t i, LayerOf layer_of = {}) {
+  const Layer& layer = layer_of(list[i]);
+  if (!layer.name.empty()) return layer.name;
+  const auto stem = short_kind_name(layer);
+  Index ordinal = 1;
+  for (std::size_t j = 0; j < i; ++j) ordinal += short_kind_name(layer_of(list[j])) == stem;
+  return detail::numbered(stem, ordinal);
+}
 /// Gives every unnamed layer its automatic name.
 constexpr void name_layers(std::vector<Node>& nodes) {
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (!nodes[i].layer.name.empty()) continue;
-    const auto stem = short_kind_name(nodes[i].layer);
-    Index ordinal = 1;
-    for (std::size_t j = 0; j < i; ++j) ordinal += short_kind_name(nodes[j].layer) == stem;
-    nodes[i].layer.name = detail::numbered(stem, ordinal);
-  }
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    nodes[i].layer.name = automatic_name(std::span<const Node>(nodes), i, [](const Node& n) -> const Layer& { return n.layer; });
 }
-/// The table of a chain of layers.
-/// Errors: ShapeError naming the layer, its description and its input shape, if a layer cannot take what it is given.
+namespace detail {
+/// Brings the nodes of a graph into the order of execution, and their references with them.
+constexpr void order_nodes(std::vector<Node>& nodes, std::span<const Index> place) {
+  std::vector<Node> ordered(nodes.size());
+  const auto moved = [&](Index tensor) { return tensor > 0 ? place[static_cast<std::size_t>(tensor - 1)] + 1 : tensor; };
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    Node node = nodes[i];
+    node.input = moved(node.input), node.other = moved(node.other);
+    node.layer.input = place[i] + 1 - node.input;
+    if (node.other >= 0) node.layer.other = place[i] + 1 - node.other;
+    ordered[static_cast<std::size_t>(place[i])] = node;
+  }
+  nodes = std::move(ordered);
+}
+}  // namespace detail
+/// The table of a list of layers, each of which reads layers before it (Layer::input, Layer::other). Nodes are in the order of
+/// execution (network/references.hpp), which for a chain is that of the list.
+/// Errors: ShapeError naming the layer by its place in the list, its description and the shapes of its inputs, if a layer cannot
+///         take what it is given, or if no layer reads it.
 constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
   Table table{input, {}};
   table.nodes.reserve(layers.size());
-  bool flat = false;
-  for (const Layer& layer : layers) {
-    const Shape in = table.shape(table.size());
-    if (const Fault fault = fault_of(layer, in, flat); fault != Fault::none) throw_fault(fault, layer, table.size(), in);
-    flat = flat || ends_rows(layer);
-    table.nodes.push_back({layer, table.size(), in, output_shape(layer, in)});
+  std::vector<char> flat(layers.size() + 1, 0);   // tensors that have no rows any more
+  for (std::size_t at = 0; at < layers.size(); ++at) {
+    const Layer& layer = layers[at];
+    const auto i = static_cast<Index>(at);
+    const Reads reads = reads_of(layer, i);
+    const bool join = reads.other >= 0;
+    const Shape in = table.shape(reads.input), other = join ? table.shape(reads.other) : Shape{};
+    const bool after = flat[static_cast<std::size_t>(reads.input)] || (join && flat[static_cast<std::size_t>(reads.other)]);
+    Fault fault = fault_of_reads(layer, i);
+    if (fault == Fault::none) fault = fault_of(layer, in, after, other);
+    if (fault != Fault::none) throw_fault(fault, layer, i, in, join ? &other : nullptr);
+    table.nodes.push_back({layer, reads.input, reads.other, in, other, output_shape(layer, in, other)});
+    flat[at + 1] = after || ends_rows(layer);
   }
   name_layers(table.nodes);
+  if (is_chain(layers)) return table;
+  const std::vector<Index> levels = levels_of(layers);
+  for (std::size_t i = 0; i < levels.size(); ++i)
+    if (levels[i] == unread) throw_fault(Fault::unused, layers[i], static_cast<Index>(i), table.nodes[i].in);
+  detail::order_nodes(table.nodes, execution_places(levels));
   return table;
 }
 /// Parameter tensors of a layer, in the order its operations receive them.

@@ -10,6 +10,9 @@ namespace lrcnn {
 /// An extent of -9223372036854775808 is not known yet.
 template <Index Position, class Descriptor, Shape Input>
 struct layer_at {};
+/// A join in its place, with the shapes of both branches.
+template <Index Position, class Descriptor, Shape First, Shape Second>
+struct join_at {};
 namespace rule {
 template <class Where, Fault fault> inline constexpr bool extents_are_positive = fault != Fault::empty_input;
 template <class Where, Fault fault> inline constexpr bool window_is_positive = fault != Fault::bad_window;
@@ -21,6 +24,16 @@ template <class Where, Fault fault> inline constexpr bool padding_is_smaller = f
 template <class Where, Fault fault> inline constexpr bool places_fit_a_byte = fault != Fault::window_too_large;
 template <class Where, Fault fault> inline constexpr bool rows_are_there = fault != Fault::needs_rows;
 template <class Where, Fault fault> inline constexpr bool input_is_vector = fault != Fault::needs_vector;
+template <class Where, Fault fault> inline constexpr bool groups_divide_norm = fault != Fault::norm_groups;
+template <class Where, Fault fault> inline constexpr bool norm_is_sound = fault != Fault::bad_norm;
+template <class Where, Fault fault> inline constexpr bool factor_is_positive = fault != Fault::bad_factor;
+template <class Where, Fault fault> inline constexpr bool references_go_back = fault != Fault::bad_reference;
+template <class Where, Fault fault> inline constexpr bool join_has_two_inputs = fault != Fault::needs_other;
+template <class Where, Fault fault> inline constexpr bool join_inputs_differ = fault != Fault::same_inputs;
+template <class Where, Fault fault> inline constexpr bool sum_channels_agree = fault != Fault::sum_channels;
+template <class Where, Fault fault> inline constexpr bool sum_extents_agree = fault != Fault::sum_extents;
+template <class Where, Fault fault> inline constexpr bool concat_extents_agree = fault != Fault::concat_extents;
+template <class Where, Fault fault> inline constexpr bool output_is_used = fault != Fault::unused;
 }  // namespace rule
 /// Instantiating this checks one layer.
 template <class Where, Fault fault>
@@ -35,6 +48,16 @@ struct Witness {
   static_assert(rule::places_fit_a_byte<Where, fault>, "lrcnn: a max pool's window has more than 256 places; the place of a window's maximum is kept in one byte; use a smaller kernel");
   static_assert(rule::rows_are_there<Where, fault>, "lrcnn: a layer that needs rows comes after flatten or linear; convolution and pooling need a map with rows and columns; put it before Flatten, or remove Flatten");
   static_assert(rule::input_is_vector<Where, fault>, "lrcnn: linear is given a map; linear reads a feature vector [N,F,1,1]; put Flatten or GlobalAvgPool before Linear");
+  static_assert(rule::groups_divide_norm<Where, fault>, "lrcnn: channels are not divisible by the groups of a norm; each group has an equal share of the channels; change the norm's groups, or the channels of the layer before");
+  static_assert(rule::norm_is_sound<Where, fault>, "lrcnn: a norm has an epsilon that is not above 0, a momentum outside 0 to 1, or negative groups; epsilon keeps the root's argument above 0, and momentum is a share; correct the layer's Normalization");
+  static_assert(rule::factor_is_positive<Where, fault>, "lrcnn: an upsampling factor is below 1; each pixel becomes as many rows and columns as the factors say; give factors of at least 1");
+  static_assert(rule::references_go_back<Where, fault>, "lrcnn: a layer reads what does not come before it, or two inputs without being a join; input is at least 1 place back, and other is 0 except for sum and concat; correct the layer's input or other");
+  static_assert(rule::join_has_two_inputs<Where, fault>, "lrcnn: a sum or concat has one input only; a join reads two tensors, input and other; say in other how many places before it the second one lies");
+  static_assert(rule::join_inputs_differ<Where, fault>, "lrcnn: a sum or concat reads one tensor twice; the branches of a join end in different tensors; put a layer into one of the branches");
+  static_assert(rule::sum_channels_agree<Where, fault>, "lrcnn: the branches of a sum have different numbers of channels; a sum adds channel to channel; give the last layer of one branch the other's channels, or the shortcut a convolution");
+  static_assert(rule::sum_extents_agree<Where, fault>, "lrcnn: the branches of a sum have different rows, columns or images; a sum adds pixel to pixel; change strides or padding in one branch, or give the shortcut the body's strides");
+  static_assert(rule::concat_extents_agree<Where, fault>, "lrcnn: the branches of a concat have different rows, columns or images; a concat puts channels of the same pixels one behind the other; change strides, padding or upsampling in one branch, or the input's extents so that pools divide them");
+  static_assert(rule::output_is_used<Where, fault>, "lrcnn: a layer's output is not used; every layer but the last is read by one behind it; remove the layer, or let another one read it");
   static constexpr bool ok = fault == Fault::none;
 };
 }  // namespace lrcnn

@@ -1,0 +1,88 @@
+#pragma once
+// Norms as descriptors: x -> weight * (x - mean) / sqrt(variance + epsilon) + bias, with mean and variance over
+//
+//     BatchNorm     a channel of all images       needs all rows of the batch first: a barrier, in training
+//     GroupNorm     some channels of one image    a barrier
+//     InstanceNorm  one channel of one image      a barrier
+//     LayerNorm     all channels of one pixel     takes rows as they come
+//
+// All are exact however a map is cut (layer/statistics.hpp). Epsilon and Momentum are std::ratios, since clang before 18 takes no
+// floating template arguments.
+#include <lrcnn/layer/layer.hpp>
+#include <ratio>
+namespace lrcnn {
+/// Options that few norms need.
+struct NormOptions {
+  bool affine = true;    ///< weight and bias, one for each channel
+  bool zero = false;     ///< weight begins at 0 rather than 1: the last norm of a residual block, which then begins as the identity
+  bool frozen = false;   ///< batch norms: running statistics in training, too, and they stay as they are
+  friend constexpr bool operator==(const NormOptions&, const NormOptions&) = default;
+};
+namespace detail {
+template <class Ratio>
+inline constexpr double ratio = static_cast<double>(Ratio::num) / static_cast<double>(Ratio::den);
+constexpr Layer norm_layer(Normalization::Over over, const NormOptions& options, double epsilon, double momentum, Index groups) {
+  return {.kind = Kind::norm,
+          .norm = {.over = over,
+                   .frozen = options.frozen,
+                   .affine = options.affine,
+                   .groups = groups,
+                   .epsilon = epsilon,
+                   .momentum = momentum,
+                   .weight = options.zero ? 0.0 : 1.0}};
+}
+}  // namespace detail
+/// Batch normalisation with options; Momentum is the share of a step's statistics in the running ones.
+/// Shapes:  x [N,C,H,W], weight, bias, running_mean, running_var [C] -> y [N,C,H,W]
+/// Errors:  epsilon must be above 0, momentum between 0 and 1
+template <NormOptions options = NormOptions{}, class Epsilon = std::ratio<1, 100000>, class Momentum = std::ratio<1, 10>>
+struct BatchNormWith {
+  static constexpr Layer layer() {
+    return detail::norm_layer(Normalization::Over::batch, options, detail::ratio<Epsilon>, detail::ratio<Momentum>, 0);
+  }
+};
+/// Batch normalisation as usual: epsilon 1e-5, momentum 0.1, weight and bias.
+struct BatchNorm {
+  static constexpr Layer layer() { return BatchNormWith<>::layer(); }
+};
+/// Batch normalisation by its running statistics, which stay as they are: works on each pixel by itself.
+struct FrozenBatchNorm {
+  static constexpr Layer layer() { return BatchNormWith<NormOptions{.frozen = true}>::layer(); }
+};
+/// Batch normalisation whose weight begins at 0.
+struct ZeroBatchNorm {
+  static constexpr Layer layer() { return BatchNormWith<NormOptions{.zero = true}>::layer(); }
+};
+/// Normalisation over groups of channels of each image.
+/// Shapes:  x [N,C,H,W], weight, bias [C] -> y [N,C,H,W]
+/// Errors:  groups must divide C
+template <Index groups, NormOptions options = NormOptions{}, class Epsilon = std::ratio<1, 100000>>
+struct GroupNorm {
+  static_assert(groups > 0, "lrcnn: a GroupNorm has no groups; it has at least one; write GroupNorm<32>, or InstanceNorm");
+  static constexpr Layer layer() {
+    return detail::norm_layer(Normalization::Over::group, options, detail::ratio<Epsilon>, Normalization{}.momentum, groups);
+  }
+};
+/// Normalisation over each channel of each image, with options.
+template <NormOptions options = NormOptions{}, class Epsilon = std::ratio<1, 100000>>
+struct InstanceNormWith {
+  static constexpr Layer layer() {
+    return detail::norm_layer(Normalization::Over::group, options, detail::ratio<Epsilon>, Normalization{}.momentum, 0);
+  }
+};
+/// Normalisation over each channel of each image, with weight and bias.
+struct InstanceNorm {
+  static constexpr Layer layer() { return InstanceNormWith<>::layer(); }
+};
+/// Normalisation over the channels of each pixel, with options.
+template <NormOptions options = NormOptions{}, class Epsilon = std::ratio<1, 100000>>
+struct LayerNormWith {
+  static constexpr Layer layer() {
+    return detail::norm_layer(Normalization::Over::channels, options, detail::ratio<Epsilon>, Normalization{}.momentum, 0);
+  }
+};
+/// Normalisation over the channels of each pixel, with weight and bias.
+struct LayerNorm {
+  static constexpr Layer layer() { return LayerNormWith<>::layer(); }
+};
+}  // namespace lrcnn

@@ -1,0 +1,97 @@
+#pragma once
+// Networks that are graphs, as types: branches that read the same tensor, and joins of their outputs.
+//
+//     Residual<Body>             Body(x) + x
+//     Residual<Body, Shortcut>   Body(x) + Shortcut(x)
+//     Sum<A, B, ...>             A(x) + B(x) + ...
+//     Concat<A, B, ...>          channels of A(x), then those of B(x), ...
+//     Identity                   x: a branch without layers
+//     Scope<"layer1", Part>      Part, its layers named layer1.conv1, ...
+//
+// They nest with Sequential as one likes. A skip over an inner part is a join with Identity; a level of a U-Net is
+//
+//     template <Index c, class Inner>
+//     using Level = Sequential<Double<c>, Concat<Identity, Sequential<MaxPool<>, Inner, Upsample<2>>>, Double<c>>;
+#include <lrcnn/network/sequential.hpp>
+namespace lrcnn {
+/// A branch without layers: its output is its input.
+struct Identity {
+  using Content = detail::Chain<>;
+  static constexpr auto layers = Content::layers;
+};
+namespace detail {
+template <std::size_t branches>
+inline constexpr bool is_joined = branches >= 2;
+template <class Join, class... Parts>
+struct JoinOf {
+  static_assert(is_joined<sizeof...(Parts)>,
+                "lrcnn: a Sum or Concat has fewer than two branches; it joins two or more; add a branch, or Identity for the input itself");
+  using Content = Chain<Parts...>;
+};
+template <class Join, class First, class Second, class... Others>
+struct JoinOf<Join, First, Second, Others...> {
+  using Content = Branches<Join, First, Second, Others...>;
+  static_assert(CheckContent<Content, unknown_shape>::ok,
+                "lrcnn: these branches cannot be joined; the rule is in the message above; change the layer named there");
+};
+}  // namespace detail
+/// The sum of branches that read the same tensor, from left to right.
+/// Shapes:  all branches give [N,C,H,W]
+/// Errors:  branches of different extents
+template <class... Parts>
+struct Sum {
+  using Content = typename detail::JoinOf<detail::SumJoin, Parts...>::Content;
+  static constexpr auto layers = Content::layers;
+};
+/// The channels of branches that read the same tensor, from left to right.
+/// Shapes:  branches give [N,C1,H,W], [N,C2,H,W], ... -> [N,C1+C2+...,H,W]
+/// Errors:  branches of different rows or columns
+template <class... Parts>
+struct Concat {
+  using Content = typename detail::JoinOf<detail::ConcatJoin, Parts...>::Content;
+  static constexpr auto layers = Content::layers;
+};
+/// Body(x) + Shortcut(x).
+template <class Body, class Shortcut = Identity>
+using Residual = Sum<Body, Shortcut>;
+namespace detail {
+/// "prefix.name"; empty if that is too long for a Name.
+constexpr Name scoped(const Name& prefix, const Name& name) {
+  const std::string_view first = prefix.view(), second = name.view();
+  if (first.size() + 1 + second.size() > Name::capacity) return {};
+  Name full = prefix;
+  full.text[first.size()] = '.';
+  for (std::size_t i = 0; i < second.size(); ++i) full.text[first.size() + 1 + i] = second[i];
+  return full;
+}
+/// Layers under a scope; a name that does not fit is left empty.
+template <std::size_t N>
+constexpr std::array<Layer, N> in_scope(const Name& prefix, std::array<Layer, N> layers) {
+  std::array<Name, N> names{};
+  for (std::size_t i = 0; i < N; ++i) names[i] = scoped(prefix, automatic_name(std::span<const Layer>(layers), i));
+  for (std::size_t i = 0; i < N; ++i) layers[i].name = names[i];
+  return layers;
+}
+template <Name prefix, class Part>
+struct Scoped {
+  static constexpr auto layers = in_scope(prefix, ContentOf<Part>::layers);
+  struct Descriptors : ContentOf<Part>::Descriptors {};
+  static constexpr bool fits() {
+    for (const Layer& layer : layers)
+      if (layer.name.empty()) return false;
+    return true;
+  }
+};
+template <Name prefix, class Part>
+inline constexpr bool scope_fits = Scoped<prefix, Part>::fits();
+}  // namespace detail
+/// Part with all its layers named: "prefix." and the name they have, or kind and ordinal within Part ("layer1.relu2").
+/// Errors:  names of more than 47 characters
+template <Name prefix, class Part>
+struct Scope {
+  static_assert(detail::scope_fits<prefix, Part>,
+                "lrcnn: a layer's name with its scope is too long; names have at most 47 characters; shorten the scope or the name");
+  using Content = detail::Scoped<prefix, Part>;
+  static constexpr auto layers = Content::layers;
+};
+}  // namespace lrcnn

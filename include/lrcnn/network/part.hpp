@@ -1,0 +1,148 @@
+#pragma once
+// What parts of networks are made of: their layers as a constant array, and their descriptors for messages.
+//
+// A part is a layer descriptor, a type with `Content` (Sequential, joins, scopes), or any other type with a constant array
+// `layers`. It reads one tensor, and its output is that of its last layer. Layers say how many places before themselves their
+// inputs lie, so that a part is put into a list as it is; only what refers to the part's input depends on where that lies.
+// Descriptors are listed only once something is wrong: most of what a compiler has to do for a large network is saved that way.
+#include <lrcnn/layer/concepts.hpp>
+#include <lrcnn/network/references.hpp>
+#include <lrcnn/network/witness.hpp>
+#include <type_traits>
+#include <utility>
+namespace lrcnn {
+/// A type that is a network: Sequential, Fixed, a join, or anything with a constant array `layers`.
+template <class N>
+concept Network = requires {
+  { std::span<const Layer>(N::layers) };
+};
+namespace detail {
+template <class... D>
+struct DescriptorList {};
+template <class... Lists>
+struct Splice {
+  using type = DescriptorList<>;
+};
+template <class... A>
+struct Splice<DescriptorList<A...>> {
+  using type = DescriptorList<A...>;
+};
+template <class... A, class... B, class... Rest>
+struct Splice<DescriptorList<A...>, DescriptorList<B...>, Rest...> : Splice<DescriptorList<A..., B...>, Rest...> {};
+template <class T>
+inline constexpr bool is_layer = LayerDescriptor<T>;   // a template, so that compilers show T next to the message
+/// Layers and descriptors of a part.
+template <class T>
+struct ContentOf {
+  static_assert(is_layer<T>,
+                "lrcnn: a part of a Sequential is no layer; a layer is a type with `static constexpr Layer layer()`, or a "
+                "Sequential; see docs/extending.md");
+  static constexpr std::array<Layer, 1> layers{T::layer()};
+  struct Descriptors : Splice<DescriptorList<T>> {};
+};
+template <class T>
+  requires requires { typename T::Content; }
+struct ContentOf<T> : T::Content {};
+template <class T>
+  requires(Network<T> && !LayerDescriptor<T> && !requires { typename T::Content; })
+struct ContentOf<T> {
+  static constexpr auto layers = T::layers;
+  template <std::size_t... I>
+  static DescriptorList<std::conditional_t<I == 0, T, T>...> repeated(std::index_sequence<I...>);
+  struct Descriptors : Splice<decltype(repeated(std::make_index_sequence<layers.size()>{}))> {};
+};
+template <class T>
+using DescriptorsOf = typename ContentOf<T>::Descriptors::type;
+/// Puts a part's layers at `at`; its input is the output of the layer `gap` places before that one.
+template <std::size_t N, std::size_t M>
+constexpr void append(std::array<Layer, N>& list, std::size_t& at, const std::array<Layer, M>& part, Index gap) {
+  for (Index i = 0; i < static_cast<Index>(M); ++i) {
+    Layer& layer = list[at++] = part[static_cast<std::size_t>(i)];
+    if (layer.input > i) layer.input = i + gap;
+    if (layer.other > i) layer.other = i + gap;
+  }
+}
+template <class... Parts>
+struct Chain {
+  static constexpr auto layers = [] {
+    std::array<Layer, (std::size_t{0} + ... + ContentOf<Parts>::layers.size())> list{};
+    [[maybe_unused]] std::size_t at = 0;
+    (append(list, at, ContentOf<Parts>::layers, 1), ...);
+    return list;
+  }();
+  struct Descriptors : Splice<DescriptorsOf<Parts>...> {};
+};
+/// Names a join in messages.
+struct SumJoin {
+  static constexpr Kind kind = Kind::sum;
+};
+struct ConcatJoin {
+  static constexpr Kind kind = Kind::concat;
+};
+/// Branches that read the same tensor, and joins of the first with each other one behind it.
+template <class Join, class First, class... Others>
+struct Branches {
+  static constexpr auto layers = [] {
+    std::array<Layer, (ContentOf<First>::layers.size() + ... + (ContentOf<Others>::layers.size() + 1))> list{};
+    std::size_t at = 0;   // the input counts as place -1
+    append(list, at, ContentOf<First>::layers, 1);
+    Index joined = static_cast<Index>(at) - 1;
+    const auto add = [&](const auto& branch) {
+      append(list, at, branch, static_cast<Index>(at) + 1);
+      const auto place = static_cast<Index>(at);
+      list[at++] = Layer{.kind = Join::kind, .input = place - joined, .other = branch.empty() ? place + 1 : 1};
+      joined = place;
+    };
+    (add(ContentOf<Others>::layers), ...);
+    return list;
+  }();
+  struct Descriptors : Splice<DescriptorsOf<First>, typename Splice<DescriptorsOf<Others>, DescriptorList<Join>>::type...> {};
+};
+/// What each layer of a list is given, starting from `input`, and the first fault of each. After a fault all is unknown.
+template <std::size_t N>
+struct Inferred {
+  std::array<Shape, N + 1> shape{};
+  std::array<Fault, N> fault{};
+  bool sound = true;
+};
+template <std::size_t N>
+constexpr Inferred<N> infer(const std::array<Layer, N>& layers, const Shape& input) {
+  Inferred<N> result;
+  result.shape[0] = input;
+  std::array<bool, N + 1> flat{}, read{};
+  for (std::size_t i = 0; i < N; ++i) {
+    const Reads reads = reads_of(layers[i], static_cast<Index>(i));
+    const auto a = static_cast<std::size_t>(reads.input), b = reads.other < 0 ? a : static_cast<std::size_t>(reads.other);
+    read[a] = read[b] = true;
+    Fault& fault = result.fault[i] = fault_of_reads(layers[i], static_cast<Index>(i));
+    if (fault == Fault::none) fault = fault_of(layers[i], result.shape[a], flat[a] || flat[b], result.shape[b]);
+    flat[i + 1] = flat[a] || flat[b] || ends_rows(layers[i]);
+    result.shape[i + 1] = fault == Fault::none ? output_shape(layers[i], result.shape[a], result.shape[b]) : unknown_shape;
+    result.sound = result.sound && fault == Fault::none;
+  }
+  for (std::size_t i = 0; i + 1 < N; ++i)
+    if (!read[i + 1] && result.fault[i] == Fault::none) result.fault[i] = Fault::unused, result.sound = false;
+  return result;
+}
+template <class Content, Shape input>
+struct CheckContent {
+  static constexpr auto inferred = infer(Content::layers, input);
+  template <std::size_t I, class D>
+  static constexpr bool witness() {
+    constexpr Reads reads = reads_of(Content::layers[I], static_cast<Index>(I));
+    constexpr Shape in = inferred.shape[static_cast<std::size_t>(reads.input)];
+    if constexpr (reads.other < 0) return Witness<layer_at<static_cast<Index>(I + 1), D, in>, inferred.fault[I]>::ok;
+    else return Witness<join_at<static_cast<Index>(I + 1), D, in, inferred.shape[static_cast<std::size_t>(reads.other)]>, inferred.fault[I]>::ok;
+  }
+  template <class... D, std::size_t... I>
+  static constexpr bool check(DescriptorList<D...>, std::index_sequence<I...>) {
+    return (witness<I, D>() && ...);
+  }
+  static constexpr bool found() {
+    if constexpr (inferred.sound) return true;
+    else return check(typename Content::Descriptors::type{}, std::make_index_sequence<Content::layers.size()>{});
+  }
+  static constexpr bool ok = found();
+};
+}  // namespace detail
+}  // namespace lrcnn

@@ -1,0 +1,71 @@
+#pragma once
+// Which tensors the layers of a list read, and the order in which a network that is a graph is executed.
+//
+// In a list a layer says how many places before itself its input lies, so that parts of networks can be put together
+// without renumbering. A table numbers tensors: 0 is the network's input, i + 1 the output of node i.
+//
+// Any order in which every layer comes after what it reads computes the same. The planner cuts a table into stages at each norm
+// over a batch or a group, which needs all rows of its input first; what crosses a cut is stored whole. So layers are executed as
+// late as these cuts allow, by levels:
+//     level(last) = 0,  level(v) = min over readers r of (level(r) - (r is such a norm))
+// Levels go up, and within a level layers stay in the order of the list. Thus a shortcut with a convolution and a norm runs beside
+// the last convolution and norm of the body. A chain keeps its order.
+#include <lrcnn/network/check.hpp>
+#include <algorithm>
+#include <span>
+#include <vector>
+namespace lrcnn {
+/// Tensors that a layer reads.
+struct Reads {
+  Index input = 0;
+  Index other = -1;   ///< -1: none
+  friend constexpr bool operator==(const Reads&, const Reads&) = default;
+};
+/// Tensors that the layer at `position` of a list reads: none behind it; beyond the first layer the network's input.
+constexpr Reads reads_of(const Layer& layer, Index position) {
+  const auto tensor = [&](Index back) { return position + 1 - std::clamp<Index>(back, 1, position + 1); };
+  return {tensor(layer.input), is_join(layer) && layer.other != 0 ? tensor(layer.other) : -1};
+}
+/// What is wrong with a layer's references: bad_reference, needs_other, same_inputs or none.
+constexpr Fault fault_of_reads(const Layer& layer, Index position) {
+  if (layer.input < 1 || layer.other < 0 || (layer.other != 0 && !is_join(layer))) return Fault::bad_reference;
+  if (!is_join(layer)) return Fault::none;
+  if (layer.other == 0) return Fault::needs_other;
+  const Reads reads = reads_of(layer, position);
+  return reads.input == reads.other ? Fault::same_inputs : Fault::none;
+}
+/// Whether each layer reads the one before it and nothing else.
+constexpr bool is_chain(std::span<const Layer> layers) {
+  for (const Layer& layer : layers)
+    if (layer.input != 1 || layer.other != 0) return false;
+  return true;
+}
+inline constexpr Index unread = 1;
+/// Level of each layer, at most 0; `unread` for one that no layer reads, unless it is the last.
+constexpr std::vector<Index> levels_of(std::span<const Layer> layers) {
+  std::vector<Index> level(layers.size(), unread);
+  if (!level.empty()) level.back() = 0;
+  for (std::size_t i = layers.size(); i-- > 0;) {
+    const Layer& layer = layers[i];
+    const bool barrier = layer.kind == Kind::norm && layer.norm.over != Normalization::Over::channels;
+    const Reads reads = reads_of(layer, static_cast<Index>(i));
+    for (const Index tensor : {reads.input, reads.other})
+      if (tensor > 0) {
+        Index& source = level[static_cast<std::size_t>(tensor - 1)];
+        source = std::min(source, level[i] - (barrier ? 1 : 0));
+      }
+  }
+  return level;
+}
+/// Place of each layer in the order of execution: by level, then as they come. Pre: none is unread.
+constexpr std::vector<Index> execution_places(std::span<const Index> level) {
+  if (level.empty()) return {};
+  const Index lowest = *std::min_element(level.begin(), level.end());
+  const auto bin = [&](Index l) { return static_cast<std::size_t>(l - lowest); };
+  std::vector<Index> next(bin(0) + 2, 0), place(level.size(), 0);
+  for (const Index l : level) ++next[bin(l) + 1];
+  for (std::size_t b = 1; b < next.size(); ++b) next[b] += next[b - 1];
+  for (std::size_t i = 0; i < level.size(); ++i) place[i] = next[bin(level[i])]++;
+  return place;
+}
+}  // namespace lrcnn
