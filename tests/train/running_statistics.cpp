@@ -67,10 +67,15 @@ std::vector<Layer> watched(double momentum = 0.25) {
   return {layer, Conv<4>::layer(), ReLU::layer(), GlobalAvgPool::layer(), Linear<5>::layer()};
 }
 std::vector<Layer> normed(double momentum = 0.1, bool frozen = false) {
-  return {Conv<4>::layer(), norm_of(momentum, frozen), ReLU::layer(), MaxPool<>::layer(), Conv<3>::layer(), norm_of(0.3, frozen), GlobalAvgPool::layer(), Linear<5>::layer()};
+  return {Conv<4>::layer(), norm_of(momentum, frozen), ReLU::layer(),          MaxPool<>::layer(),
+          Conv<3>::layer(), norm_of(0.3, frozen),      GlobalAvgPool::layer(), Linear<5>::layer()};
 }
-const std::vector<PolicySpec> policies{Policy<>::value, Policy<Share<4>, CheckpointAtPools, RecomputeAll>::value, Policy<Overlap<3>, RecomputeAll>::value,
-                                       Policy<ByImages<2, Share<3>>>::value, Policy<Images<2>>::value, Policy<Share<2>, KeepAll>::value};
+const std::vector<PolicySpec> policies{Policy<>::value,
+                                       Policy<Share<4>, CheckpointAtPools, RecomputeAll>::value,
+                                       Policy<Overlap<3>, RecomputeAll>::value,
+                                       Policy<ByImages<2, Share<3>>>::value,
+                                       Policy<ByImages<3, Overlap<2>>, RecomputeAll>::value,
+                                       Policy<Share<2>, KeepAll>::value};
 struct Photos {
   Input input;
   std::vector<double> pixels;
@@ -93,8 +98,8 @@ struct Photos {
   }
 };
 using Trainee = BasicTrainer<Reference<double>>;
-Trainee trainee(const std::vector<Layer>& layers, const PolicySpec& policy = Policy<>::value, const Optimizer& optimizer = AdamW{.lr = 0.02},
-                TrainerOptions options = {}) {
+Trainee trainee(const std::vector<Layer>& layers, const PolicySpec& policy = Policy<>::value,
+                const Optimizer& optimizer = AdamW{.lr = 0.02}, TrainerOptions options = {}) {
   options.seed = 3;
   return {layers, policy, {4, 2, 12, 10}, optimizer, options};
 }
@@ -149,7 +154,8 @@ std::vector<double> convolved_statistics(const Trainee& trainer, Photos images, 
           for (Index c = 0; c < 2; ++c)
             for (Index t = 0; t < 9; ++t) {
               const Index at = row + t / 3 - 1, from = x + t % 3 - 1;
-              if (at >= 0 && at < 12 && from >= 0 && from < 10) sum += weight[k * 18 + static_cast<std::size_t>(c * 9 + t)] * images.pixel(i, c, at, from);
+              if (at < 0 || at >= 12 || from < 0 || from >= 10) continue;
+              sum += weight[k * 18 + static_cast<std::size_t>(c * 9 + t)] * images.pixel(i, c, at, from);
             }
           y.push_back(sum);
         }
@@ -170,7 +176,9 @@ std::vector<double> first_norm(const Trainee& trainer) {
 struct Scaling : Reference<float> {
   using Reference::Reference;
   static constexpr bool scales_loss = true;
-  bool all_finite(const float* x, Index count) const { return std::all_of(x, x + count, [](float v) { return std::isfinite(v); }); }
+  bool all_finite(const float* x, Index count) const {
+    return std::all_of(x, x + count, [](float v) { return std::isfinite(v); });
+  }
 };
 struct ScaledPhotos {
   std::vector<float> pixels;
@@ -196,7 +204,8 @@ TEST_CASE("mixing is (1 - momentum) * running + momentum * value, in any element
   CHECK(f == doctest::Approx(1e29));
   std::vector<double> running{1, 2, 3, 4, 5}, values{5, 4, 3, 2, 1}, want = running;
   mix(want, values, 0.3);
-  host::update_elements(running_update<double>(0.3), running.data(), values.data(), static_cast<double*>(nullptr), static_cast<double*>(nullptr), 5, 2);
+  double* const none = nullptr;
+  host::update_elements(running_update<double>(0.3), running.data(), values.data(), none, none, 5, 2);
   CHECK(worst(running, want) <= 1e-15);
 }
 TEST_CASE("each norm over a batch has a stretch, unless it is frozen or has no momentum; other norms have none") {
@@ -212,7 +221,8 @@ TEST_CASE("each norm over a batch has a stretch, unless it is frozen or has no m
   CHECK(RunningStatistics(table).ranges() == want);
   CHECK(RunningStatistics(make_table(std::vector<Layer>{Conv<4>::layer(), group}, Input{2, 3, 8, 8})).ranges().empty());
   for (const Range& r : gradient_ranges(list))
-    for (const Parameter& p : list) CHECK((p.shape.running ? intersect(r, p.elements()).empty() : intersect(r, p.elements()).empty() || r.contains(p.elements())));
+    for (const Parameter& p : list)
+      if (!intersect(r, p.elements()).empty()) CHECK((!p.shape.running && r.contains(p.elements())));
   Index gradients = 0, elements = 0;
   for (const Range& r : gradient_ranges(list)) gradients += r.size();
   for (const Parameter& p : list) elements += p.shape.running ? 0 : p.shape.count();
@@ -230,13 +240,15 @@ TEST_CASE("reading and writing back running statistics leaves out what a trainin
   CHECK(flat == std::vector<double>(flat.size(), -1));
   running.write<double>(backend, flat.data(), kept);
   std::vector<double> want(flat.size(), -1);
-  for (const RunningRange& r : running.ranges()) std::copy(before.begin() + r.elements.begin, before.begin() + r.elements.end, want.begin() + r.elements.begin);
+  for (const auto& [r, momentum] : running.ranges()) std::copy(before.begin() + r.begin, before.begin() + r.end, want.begin() + r.begin);
   CHECK(flat == want);
 }
 TEST_CASE("no optimizer updates running statistics, whatever the rules") {
   const auto list = parameters_of(make_table(normed(), Input{2, 2, 8, 8}));
-  const std::vector<ParameterRule> no_rules, rules{{.pattern = "*", .lr_scale = 3}, {.pattern = "batch_norm1.*", .lr_scale = 2, .decay_scale = 2}, {.pattern = "*r*"}};
-  for (const Optimizer& optimizer : {Optimizer(Sgd{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.5}), Optimizer(AdamW{.lr = 0.1, .weight_decay = 0.5})})
+  const std::vector<ParameterRule> no_rules,
+      rules{{.pattern = "*", .lr_scale = 3}, {.pattern = "batch_norm1.*", .lr_scale = 2, .decay_scale = 2}, {.pattern = "*r*"}};
+  const Optimizer optimizers[] = {Sgd{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.5}, AdamW{.lr = 0.1, .weight_decay = 0.5}};
+  for (const Optimizer& optimizer : optimizers)
     for (const auto& given : {no_rules, rules}) {
       const auto ranges = update_ranges(list, Decay::everything, given);
       std::vector<double> parameters(static_cast<std::size_t>(flat_elements(list)), 2.0), gradients(parameters.size(), 1.0);
@@ -248,12 +260,14 @@ TEST_CASE("no optimizer updates running statistics, whatever the rules") {
           CHECK((states[static_cast<std::size_t>(i)] == 0) == p.shape.running);
         }
     }
-  for (const std::string pattern : {"*.running_mean", "batch_norm1.running_*"})
-    CHECK(error_of([&] { update_ranges(list, Decay::marked, std::vector<ParameterRule>{{.pattern = pattern, .frozen = true}}); }) ==
-          "lrcnn: the rule for parameters '" + pattern + "' fits running statistics alone; these come from the batches, and no optimizer updates "
-          "them; leave the rule out; a norm that is frozen keeps them as they are");
+  for (const std::string pattern : {"*.running_mean", "batch_norm1.running_*"}) {
+    const std::vector<ParameterRule> rule{{.pattern = pattern, .frozen = true}};
+    CHECK(error_of([&] { update_ranges(list, Decay::marked, rule); }) ==
+          "lrcnn: the rule for parameters '" + pattern + "' fits running statistics alone; these come from the batches, and no optimizer "
+          "updates them; leave the rule out; a norm that is frozen keeps them as they are");
+  }
 }
-TEST_CASE("running statistics start at 0 and 1, and a norm's weight where its layer says, also under Fill's biases") {
+TEST_CASE("running statistics start at 0 and 1, also under Fill, and a norm's weight where its layer says") {
   auto layers = normed();
   layers[1].norm.weight = 0.75;
   const auto list = parameters_of(make_table(layers, Input{2, 2, 8, 8}));
@@ -269,7 +283,7 @@ TEST_CASE("running statistics start at 0 and 1, and a norm's weight where its la
     all("batch_norm1.weight", fill ? 0.5 : 0.75), all("batch_norm1.bias", fill ? 0.5 : 0);
   }
 }
-TEST_CASE("networks whose norms differ in what they compute have other fingerprints; how running statistics are trained makes no difference") {
+TEST_CASE("what norms compute is in a network's fingerprint; how their running statistics are trained is not") {
   const auto fingerprint = [](const std::vector<Layer>& layers) { return fingerprint_of(make_table(layers, Input{2, 2, 8, 8})); };
   const std::string one = fingerprint(normed());
   CHECK(fingerprint(normed(0.2)) == one);
@@ -287,7 +301,8 @@ TEST_CASE("networks whose norms differ in what they compute have other fingerpri
 TEST_CASE("a step mixes its batch in once; what does not update leaves running statistics alone") {
   const Photos images(6);
   for (const GradientClip clip : {GradientClip{}, GradientClip{.norm = 1e-3}, GradientClip{.value = 1e-4}}) {
-    auto trainer = trainee(watched(), Policy<>::value, AdamW{.lr = 0.02, .weight_decay = 0.3}, {.clip = clip, .rules = {{.pattern = "watch1.*", .lr_scale = 5}}});
+    auto trainer = trainee(watched(), Policy<>::value, AdamW{.lr = 0.02, .weight_decay = 0.3},
+                           {.clip = clip, .rules = {{.pattern = "watch1.*", .lr_scale = 5}}});
     std::vector<double> want{0, 0, 1, 1};
     CHECK(running_of(trainer) == want);
     for (const Range r : {Range{0, 4}, Range{1, 5}, Range{2, 6}, Range{0, 3}}) {
@@ -359,27 +374,30 @@ TEST_CASE("a batch whose loss is not finite leaves running statistics as they we
 }
 TEST_CASE("a step that is refused for the norm of its gradient has mixed nothing in") {
   struct Steep : SoftmaxCrossEntropy {   // a finite loss whose gradient is not
-    void operator()(const View<const double>& logits, std::span<const std::int32_t> labels, const View<double>& dx, double scale, LossResult& result) const {
+    void operator()(const View<const double>& logits, std::span<const std::int32_t> labels, const View<double>& dx, double scale,
+                    LossResult& result) const {
       SoftmaxCrossEntropy::operator()(logits, labels, dx, scale * (result.count < 2 ? 1 : INFINITY), result);
     }
   };
   const Photos images(4);
-  BasicTrainer<Reference<double>, Steep> trainer(watched(), Policy<Images<2>>::value, {4, 2, 12, 10}, Sgd{.lr = 0.1}, {.seed = 3, .clip = {.norm = 1}});
+  BasicTrainer<Reference<double>, Steep> trainer(watched(), Policy<Images<2>>::value, {4, 2, 12, 10}, Sgd{.lr = 0.1},
+                                                 {.seed = 3, .clip = {.norm = 1}});
   const auto before = trainer.read_parameters();
-  CHECK(error_of<NumericError>([&] { trainer.step(images.part({0, 4}), images.labels); }).find("norm of the gradient") != std::string::npos);
+  const std::string error = error_of<NumericError>([&] { trainer.step(images.part({0, 4}), images.labels); });
+  CHECK(error.find("norm of the gradient is not finite") != std::string::npos);
   CHECK(trainer.read_parameters() == before);
   trainer.accumulate(images.part({0, 2}), images.labels_of({0, 2}));
   trainer.accumulate(images.part({0, 4}), images.labels);
-  CHECK(error_of<NumericError>([&] { trainer.update(); }).find("norm of the gradient") != std::string::npos);
+  CHECK(error_of<NumericError>([&] { trainer.update(); }) == error);
   CHECK(trainer.read_parameters() == before);
   CHECK(trainer.steps_done() == 0);
 }
-TEST_CASE("the scale of a loss does not touch statistics; they are no gradients that could overflow, and a step that is skipped has mixed them in") {
+TEST_CASE("a scaled loss leaves statistics alone, they do not count as gradients that overflow, and a skipped step mixes them in") {
   const ScaledPhotos photos(4);
   std::vector<double> want{0, 0, 1, 1};
   const auto values = watched_values(photos.images, {0, 4});
   mix(want, values, 0.25);
-  ScaledTrainee one(1), many(4096), too_many(1e38), strange(4096);
+  ScaledTrainee one(1), many(4096), too_many(1e42), strange(4096);
   one.step(photos.source(), photos.images.labels), many.step(photos.source(), photos.images.labels);
   CHECK(worst(running_of(many), want) <= 1e-6);
   CHECK(running_of(many) == running_of(one));
@@ -443,7 +461,7 @@ TEST_CASE("norms: evaluation uses running statistics and leaves them alone, and 
   const Photos images(4);
   auto trainer = trainee(normed()), frozen = trainee(normed(0.1, true));
   const double fresh = trainer.evaluate(images.part({0, 4}), images.labels).sum;
-  CHECK(fresh == frozen.gradients_of(images.part({0, 4}), images.labels).sum);
+  CHECK(fresh == doctest::Approx(frozen.gradients_of(images.part({0, 4}), images.labels).sum).epsilon(1e-13));
   for (int i = 0; i < 3; ++i) trainer.step(images.part({0, 4}), images.labels);
   const auto before = trainer.read_parameters();
   const double loss = trainer.evaluate(images.part({0, 4}), images.labels).sum;
@@ -481,9 +499,11 @@ TEST_CASE("running statistics are kept in a training file, and training goes on 
     trainer.save(file), resumed.load(file);
     CHECK(resumed.read_parameters() == trainer.read_parameters());
     CHECK(running_of(resumed) != running_of(trainee(layers)));
-    for (const Range r : {Range{4, 8}, Range{2, 6}}) trainer.step(images.part(r), images.labels_of(r)), resumed.step(images.part(r), images.labels_of(r));
+    for (const Range r : {Range{4, 8}, Range{2, 6}})
+      for (Trainee* each : {&trainer, &resumed}) each->step(images.part(r), images.labels_of(r));
     CHECK(resumed.read_parameters() == trainer.read_parameters());
-    CHECK(resumed.evaluate(images.part({0, 4}), images.labels_of({0, 4})) == trainer.evaluate(images.part({0, 4}), images.labels_of({0, 4})));
+    const auto batch = images.part({0, 4});
+    CHECK(resumed.evaluate(batch, images.labels_of({0, 4})) == trainer.evaluate(batch, images.labels_of({0, 4})));
   }
   std::filesystem::remove_all(folder);
 }
