@@ -4,7 +4,7 @@
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
-using Over = Normalization::Over;
+using Over = Norm::Over;
 Layer norm_layer(Over over, Index groups = 0, bool affine = true, double epsilon = 1e-5) {
   Layer layer{.kind = Kind::norm};
   layer.norm = {.over = over, .affine = affine, .groups = groups, .epsilon = epsilon};
@@ -96,7 +96,7 @@ struct NormBench {
   std::vector<std::vector<A>> gradients{};
   explicit NormBench(const Node& node, Index block, int threads = 1) : bench(node, block, block) {
     bench.threads = threads;
-    const Normalization& norm = node.layer.norm;
+    const Norm& norm = node.layer.norm;
     const double nan = std::numeric_limits<double>::quiet_NaN();
     statistics.assign(static_cast<std::size_t>(statistics_bytes(norm, node.in.c, node.in.n)) / sizeof(double), nan);
     sums.assign(static_cast<std::size_t>(sums_bytes(norm, node.in.c, node.in.n)) / sizeof(double), nan);

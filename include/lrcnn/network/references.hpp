@@ -47,7 +47,7 @@ constexpr std::vector<Index> levels_of(std::span<const Layer> layers) {
   if (!level.empty()) level.back() = 0;
   for (std::size_t i = layers.size(); i-- > 0;) {
     const Layer& layer = layers[i];
-    const bool barrier = layer.kind == Kind::norm && layer.norm.over != Normalization::Over::channels;
+    const bool barrier = layer.kind == Kind::norm && layer.norm.over != Norm::Over::channels;
     const Reads reads = reads_of(layer, static_cast<Index>(i));
     for (const Index tensor : {reads.input, reads.other})
       if (tensor > 0) {

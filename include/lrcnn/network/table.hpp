@@ -137,7 +137,7 @@ constexpr ParameterShapes parameter_shapes(const Layer& layer, const Shape& in) 
       shapes.add(p);
     };
     if (layer.norm.affine) add("weight", layer.norm.weight, false), add("bias", 0, false);
-    if (layer.norm.over == Normalization::Over::batch) add("running_mean", 0, true), add("running_var", 1, true);
+    if (layer.norm.over == Norm::Over::batch) add("running_mean", 0, true), add("running_var", 1, true);
     return shapes;
   }
   if (layer.kind != Kind::conv && layer.kind != Kind::linear) return shapes;

@@ -98,7 +98,7 @@ class Replay {
   }
   bool waits(Index layer) const { return lrcnn::detail::waits(node(layer), plan_.options.training); }
   /// The set of statistics that an image belongs to.
-  Index set_of(Index layer, Index image) const { return node(layer).layer.norm.over == Normalization::Over::batch ? 0 : image; }
+  Index set_of(Index layer, Index image) const { return node(layer).layer.norm.over == Norm::Over::batch ? 0 : image; }
 
   // ---- memory ------------------------------------------------------------------------------------------------------
   const Buffer& buffer(Index id) const { return plan_.buffers[static_cast<std::size_t>(id)]; }

@@ -231,7 +231,7 @@ class Emitter {
     step.statistics = storage_.statistics(c, node);
     step.set = is_of_batch(node) ? 0 : c.images.begin - c.group.begin;
   }
-  constexpr bool is_of_batch(Index node) const { return table_.node(node).layer.norm.over == Normalization::Over::batch; }
+  constexpr bool is_of_batch(Index node) const { return table_.node(node).layer.norm.over == Norm::Over::batch; }
   /// Calls `slab` for every slab, images outermost; rows downward or upward.
   template <class F>
   constexpr void for_slabs(StagePass& c, bool upward, F slab) {

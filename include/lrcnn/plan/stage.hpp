@@ -221,7 +221,7 @@ constexpr void check_norms(const Table& table, const PolicySpec& policy, bool tr
   for (const Node& node : table.nodes) {
     if (!waits(node, training)) continue;
     const auto layer = [&] { return "layer '" + std::string(node.layer.name.view()) + "' (" + std::string(norm_name(node.layer.norm)) + ")"; };
-    const bool batch = node.layer.norm.over == Normalization::Over::batch;
+    const bool batch = node.layer.norm.over == Norm::Over::batch;
     const Index units = batch ? 1 : node.in.c / statistics_units(node.layer.norm, node.in.c);
     if (training && (batch ? node.in.n : units) * node.in.h * node.in.w == 1)
       throw PlanError(error_text(layer() + " has one value in each " + (batch ? "channel" : "group") + " of input " + to_string(node.in),

@@ -47,7 +47,7 @@ class BackwardOf {
 /// Pre:     y or saved may be empty; x may be the same memory as y and may hold more rows
 template <class T>
 void norm_forward(const Operands<T>& o, int threads) {
-  if (o.node->layer.norm.over == Normalization::Over::channels) return layer_norm_forward(o, threads);
+  if (o.node->layer.norm.over == Norm::Over::channels) return layer_norm_forward(o, threads);
   using A = master_t<T>;
   const detail::ChannelNorm<T> n(o);
   const Index block = o.x.block, elements = o.x.stride_row();
@@ -77,7 +77,7 @@ void norm_forward(const Operands<T>& o, int threads) {
 /// Post:    writes all rows of dx; rows that dy does not have get 0
 template <class T>
 void norm_backward_data(const Operands<T>& o, int threads) {
-  if (o.node->layer.norm.over == Normalization::Over::channels) return layer_norm_backward_data(o, threads);
+  if (o.node->layer.norm.over == Norm::Over::channels) return layer_norm_backward_data(o, threads);
   const detail::ChannelNorm<T> n(o);
   assert((o.statistics == nullptr) == (o.sums == nullptr));
   const Index block = o.dx.block, elements = o.dx.stride_row();
@@ -117,7 +117,7 @@ void norm_backward_data(const Operands<T>& o, int threads) {
 template <class T>
 void norm_backward_parameters(const Operands<T>& o, int threads) {
   if (!o.node->layer.norm.affine) return;
-  if (o.node->layer.norm.over == Normalization::Over::channels) return layer_norm_backward_parameters(o, threads);
+  if (o.node->layer.norm.over == Norm::Over::channels) return layer_norm_backward_parameters(o, threads);
   detail::add_sums(o, o.accumulate, threads);
 }
 }  // namespace lrcnn::host

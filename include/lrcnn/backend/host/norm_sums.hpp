@@ -23,12 +23,12 @@ inline void merge(double n, double& mean, double& m2, double other_n, double oth
 template <class T>
 struct ChannelNorm {
   const Operands<T>& o;
-  const Normalization& norm = o.node->layer.norm;
+  const Norm& norm = o.node->layer.norm;
   Index channels = o.node->in.c, units = statistics_units(norm, channels), unit_channels = channels / units;
-  bool batch = norm.over == Normalization::Over::batch;
+  bool batch = norm.over == Norm::Over::batch;
   std::size_t running = norm.affine ? 2 : 0;   ///< place of the running mean among the parameters, before the running variance
   explicit ChannelNorm(const Operands<T>& operands) : o(operands) {
-    assert(norm.over != Normalization::Over::channels && (batch || o.statistics != nullptr));
+    assert(norm.over != Norm::Over::channels && (batch || o.statistics != nullptr));
   }
   Index set(Index i) const { return batch ? 0 : i; }
   Statistics statistics(Index i) const { return {o.statistics + set(i) * Statistics::doubles(units), units}; }
