@@ -63,8 +63,6 @@ inline FeatureSet features_of(const Node& node) {
       has("tanh", y.custom == &tanh_layer);
   return set;
 }
-/// What a stage with this partition does about the values that its backward pass needs.
-inline Recompute recompute_in(const PolicySpec& policy, const Partition& p) { return p.keep ? Recompute::none : policy.recompute; }
 /// Parts that a plan runs `stage` with. Where the stage is a vector's, cuts of any stage of the plan count.
 inline PartSet parts_of(const Plan& plan, const Stage& stage) {
   PartSet set{};
@@ -72,7 +70,7 @@ inline PartSet parts_of(const Plan& plan, const Stage& stage) {
   bool overlap = false, share = false, fewer = false, more = false, one_row = false, grid = false, column = false;
   for (const Stage& s : plan.stages) {
     if (!stage.vector && &s != &stage) continue;
-    const bool keeps = plan.options.training && stage_needs(plan.table, s, recompute_in(plan.policy, s.partition)).any_kept;
+    const bool keeps = plan.options.training && stage_needs(plan.table, s, plan.policy.recompute_in(s.partition)).any_kept;
     const Index b = s.backward.slabs();
     const Index f = keeps ? b : s.forward.slabs();   // what is kept by slabs fixes the forward cuts
     const bool cut = std::max(f, b) > 1;
@@ -81,8 +79,8 @@ inline PartSet parts_of(const Plan& plan, const Stage& stage) {
     share = share || (cut && s.partition.cut == Cut::share);
     fewer = fewer || (cut && f < b), more = more || (cut && f > b);
     for (Index n = 0; cut && n < b; ++n)
-      one_row = one_row || s.backward.at(n, s.chain_layers()).own.size() == 1;
-    for (const auto& rule : detail::row_rules(plan.table, s, plan.target, plan.policy.arithmetic))
+      one_row = one_row || s.backward.at(n, s.tensors() - 1).own.size() == 1;
+    for (const auto& rule : detail::row_rules(plan.table, s, plan.target, plan.policy.arithmetic).layer)
       grid = grid || (cut && rule.grid > 1);
   }
   has("Column", column), has("Overlap", overlap), has("Overlap F!=B", overlap && (fewer || more));
@@ -100,7 +98,7 @@ inline PartSet parts_of(const Plan& plan, const Stage& stage) {
   const bool kept = split_stages(plan.table, bare).size() < plan.stages.size();
   has("checkpoints: none", rule == none), has("pools", rule == pools && kept), has("every k", rule == every && kept),
       has("named", rule == named && kept);
-  const Recompute recompute = recompute_in(plan.policy, stage.partition);
+  const Recompute recompute = plan.policy.recompute_in(stage.partition);
   has("KeepAll", plan.policy.recompute == Recompute::none), has("RecomputeAll", recompute == Recompute::all);
   has("RecomputeCheap", recompute == Recompute::cheap), has("RecomputeLight", recompute == Recompute::light);
   has("Keep", stage.partition.keep && plan.policy.recompute != Recompute::none);
@@ -246,9 +244,7 @@ inline Index most_slabs(const Table& table, const PolicySpec& policy, const Targ
   Index most = 1;
   for (const Stage& stage : split_stages(table, policy)) {
     if (stage.vector) continue;
-    const auto rules = detail::row_rules(table, stage, target, policy.arithmetic);
-    const Shape& out = table.shape(stage.first + stage.chain_layers());
-    most = std::max(most, max_slabs({rules, out.h, target.bytes(1, out.c, 1, out.w)}, cut));
+    most = std::max(most, max_slabs(detail::row_rules(table, stage, target, policy.arithmetic).graph(), cut));
   }
   return most;
 }

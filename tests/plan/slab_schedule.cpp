@@ -436,7 +436,7 @@ TEST_CASE("a single slab is the whole maps, rows that nobody reads included") {
     REQUIRE(s.slabs() == 1);
     for (Index t = 0; t < s.tensors; ++t) {
       const Range all{0, c.view().tensor_height(t)};
-      CHECK(s.at(0, t) == SlabRows{all, all, all});
+      CHECK(s.at(0, t) == SlabRows{all, all, all, all});
     }
   }
   CHECK(choose_cuts(c.view(), Cut::column, 5) == std::vector<Index>{c.height});

@@ -57,9 +57,8 @@ TEST_CASE("slabs that climb as far as their rows carry obey the laws of rows") {
     const Table table = make_table(net.layers, net.input);
     for (const Stage& stage : split_stages(table, policy)) {
       if (stage.vector || stage.chain_layers() == 0) continue;
-      const auto rules = detail::row_rules(table, stage, Target{}, policy.arithmetic);
-      const Shape& out = table.shape(stage.first + stage.chain_layers());
-      const detail::RowGraph chain{rules, out.h, Target{}.bytes(1, out.c, 1, out.w)};
+      auto rules = detail::row_rules(table, stage, Target{}, policy.arithmetic);
+      const detail::RowGraph chain = rules.graph();
       for (Index count = 2; count <= std::min<Index>(max_stream_slabs(chain), 40); ++count) {
         const Schedule s = make_stream_schedule(chain, count), best = best_stream_schedule(chain, count);
         if (const auto law = broken_law(chain, s, count); !law.empty() && broken.empty())

@@ -446,7 +446,7 @@ class Emitter {
     const LayerNeeds& needs = c.needs->layer[static_cast<std::size_t>(l)];
     open_gradient(c, t);
     Ref dy = with_rows(storage_.gradient(c, t), c.at(t).own);
-    const bool scattered = dy.held_rows != dy.rows;
+    const bool scattered = storage_.is_given(c, t) ? c.cut() : c.carries[static_cast<std::size_t>(t)] != 0;
     if (is_conv(y) && scattered) {
       const Ref dense = storage_.own_gradient(c, t);
       move(c, Op::copy, dy, dense);

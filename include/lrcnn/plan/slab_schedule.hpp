@@ -77,6 +77,12 @@ struct Schedule {
   friend constexpr bool operator==(const Schedule&, const Schedule&) = default;
 };
 namespace detail {
+/// Where a slab cuts one tensor: c_t before and behind it, and the first row that it computes (overlap) or holds (share).
+struct TensorCut {
+  Index before = 0;
+  Index after = 0;
+  Index first = std::numeric_limits<Index>::max();
+};
 /// A stage's layers and the height of its output.
 struct RowGraph {
   std::span<const RowRule> rules;
@@ -84,6 +90,7 @@ struct RowGraph {
   Index last_row_bytes = 0;     ///< cost of one of its rows
   Index inputs = 1;
   std::span<const TensorRule> rule_of{};   ///< of each tensor; empty for a chain
+  TensorCut* scratch = nullptr;            ///< for one of each tensor, so that none is allocated when cuts are tried; or null
   constexpr bool chain() const { return rule_of.empty(); }
   constexpr Index layers() const { return static_cast<Index>(rules.size()); }
   constexpr Index tensors() const { return inputs + layers(); }
@@ -96,60 +103,75 @@ struct RowGraph {
 constexpr Index snap_up(Index row, Index grid, Index height) {
   return row >= height ? height : std::min(round_up(row, grid), height);
 }
-/// Where a slab cuts one tensor: c_t before and behind it, and the first row that it computes (overlap) or holds (share).
-struct TensorCut {
-  Index before = 0;
-  Index after = 0;
-  Index first = std::numeric_limits<Index>::max();
-};
-/// One step of the walk down: what layer `rule` wants of a tensor that it reads, for what is wanted of its output.
-constexpr void want(TensorCut& in, const TensorCut& out, const Axis& axis, Index height, bool share) {
-  const Index before = known_for(axis, out.before, height), after = known_for(axis, out.after, height);
-  const Index first = first_needed(axis, share ? out.before : out.first);
-  if (before > in.before) in.before = before;
-  if (after > in.after) in.after = after;
-  if (first < in.first) in.first = first;
+/// What layer `rule` wants of its input for what is wanted of its output: known_for() of both cuts and first_needed().
+constexpr TensorCut wanted_by(const RowRule& rule, Index before, Index after, Index first) {
+  const Axis& axis = rule.axis;
+  const Index h = rule.in_height;
+  if (axis.up != 1) return {known_for(axis, before, h), known_for(axis, after, h), first_needed(axis, first)};
+  const Index s = axis.stride, p = axis.pad_begin, more = (axis.kernel - 1) * axis.dilation + 1 - s - p;   // the same in fewer statements
+  const Index b = before <= 0 ? 0 : before * s + more, a = after <= 0 ? 0 : after * s + more, f = first * s - p;
+  return {b < 0 ? 0 : b > h ? h : b, a < 0 ? 0 : a > h ? h : a, f < 0 ? 0 : f};
 }
+constexpr void merge(TensorCut& into, const TensorCut& c) {
+  into = {std::max(into.before, c.before), std::max(into.after, c.after), std::min(into.first, c.first)};
+}
+/// Bytes that a slab holds, and whether it is one: it owns a row of every tensor above the inputs, and so will the next.
+struct SlabCost {
+  Index bytes = 0;
+  bool valid = true;
+};
 /// Cuts of every tensor for the slab between output cuts e0 and e1. Compilers count every statement of a constant expression, and
 /// this is evaluated thousands of times.
-constexpr void cut_tensors(const RowGraph& graph, Cut cut, Index e0, Index e1, TensorCut* cuts) {
-  const bool share = cut == Cut::share, last = e1 == graph.height;
-  const RowRule* rule = graph.rules.data() + graph.layers();
-  const Index top = graph.tensors() - 1;
-  for (Index t = 0; t < top; ++t) cuts[t] = {};
-  cuts[top] = {e0, e1, e0};
-  for (Index t = top; t >= graph.inputs; --t) {
+constexpr SlabCost cut_tensors(const RowGraph& graph, Cut cut, Index e0, Index e1, TensorCut* cuts) {
+  const bool share = cut == Cut::share, last = e1 == graph.height, chain = graph.chain();
+  const RowRule* rule = graph.rules.data() + graph.rules.size();
+  const Index inputs = graph.inputs, top = graph.tensors() - 1;
+  TensorCut* out = cuts + top;
+  for (TensorCut* c = cuts; !chain && c != out; ++c) *c = {};
+  *out = {e0, e1, e0};
+  SlabCost cost{0, e1 > e0};
+  for (Index t = top; t >= inputs; --t, --out) {
     --rule;
-    TensorCut& out = cuts[t];
-    if (!graph.chain() && t < top && !graph.of(t).read) {
+    const bool leaves = !chain && graph.of(t).leaves;
+    if (!chain && t < top && !graph.of(t).read) {
       const Index h = graph.of(t).height;
-      out = {e0 * h / graph.height, e1 * h / graph.height, e0 * h / graph.height};
+      *out = {e0 * h / graph.height, e1 * h / graph.height, e0 * h / graph.height};
     }
-    if (rule->grid > 1 && t < top) {
-      out.before = snap_up(out.before, rule->grid, rule->out_height), out.after = snap_up(out.after, rule->grid, rule->out_height);
-      if (!share && out.first < out.after) out.first = out.first / rule->grid * rule->grid;
+    const Index grid = rule->grid, h = rule->out_height;
+    if (grid > 1 && t < top) {
+      if (!share && out->first < out->after) out->first = out->first / grid * grid;
+      out->before = snap_up(out->before, grid, h), out->after = snap_up(out->after, grid, h);
     }
-    if (last && (share || (!graph.chain() && graph.of(t).leaves))) out.after = rule->out_height;
-    if ((share || (!graph.chain() && graph.of(t).leaves)) && out.before < out.first) out.first = out.before;
-    if (!share && out.after <= out.first) continue;   // computes nothing, so it reads nothing
-    want(cuts[rule->in < 0 ? t - 1 : rule->in], out, rule->axis, rule->in_height, share);
-    if (rule->other >= 0) want(cuts[rule->other], out, {}, rule->out_height, share);
+    if (last && (share || leaves)) out->after = h;
+    if ((share || leaves) && out->before < out->first) out->first = out->before;
+    const Index size = out->after - out->first, bytes = t == top ? graph.last_row_bytes : chain ? rule[1].in_row_bytes : graph.of(t).row_bytes;
+    if (size > 0) cost.bytes += size * bytes;
+    if (out->after <= (share ? out->before : out->first) || (share && !last && t < top && out->after >= h)) cost.valid = false;
+    const TensorCut in = share || size > 0 ? wanted_by(*rule, out->before, out->after, share ? out->before : out->first) : TensorCut{0, 0, 0};
+    if (chain) {
+      out[-1] = in;
+    } else if (share || size > 0) {
+      merge(cuts[rule->in], in);
+      if (rule->other >= 0) merge(cuts[rule->other], {out->before, out->after, share ? out->before : out->first});
+    }
   }
+  for (Index t = 0; t < inputs; ++t) {
+    TensorCut& in = cuts[t];
+    if (share && last) in.after = graph.tensor_height(t);
+    if (share && in.before < in.first) in.first = in.before;
+    if (in.after > in.first) cost.bytes += (in.after - in.first) * graph.row_bytes(t);
+  }
+  return cost;
 }
 /// Rows of every tensor for that slab.
 constexpr void slab_rows(const RowGraph& graph, Cut cut, Index e0, Index e1, TensorCut* cuts, SlabRows* rows) {
   cut_tensors(graph, cut, e0, e1, cuts);
-  const bool share = cut == Cut::share, last = e1 == graph.height;
+  const bool share = cut == Cut::share;
   const Index top = graph.tensors() - 1;
   for (Index t = top; t >= 0; --t) {
     const TensorCut& c = cuts[t];
-    SlabRows& r = rows[t];
-    const bool input = t < graph.inputs;
-    const Index after = input && share && last ? graph.tensor_height(t) : c.after, first = share ? std::min(c.first, c.before) : c.first;
-    r.hold = {first, std::max(first, after)};
-    r.own = share ? Range{c.before, after} : r.hold;
-    r.part = {c.before, after};
-    r.need = r.hold;
+    const Range hold{c.first, c.after < c.first ? c.first : c.after}, part{c.before, c.after};
+    rows[t] = {share ? part : hold, hold, hold, part};
   }
   if (graph.chain())
     for (Index t = top - 1; t >= 0; --t) rows[t].need = in_rows(graph.rule(t).axis, rows[t + 1].own, graph.rule(t).in_height);
@@ -166,26 +188,10 @@ constexpr void slab_rows(const RowGraph& graph, Cut cut, Index e0, Index e1, Ten
     if (!share) r.own = r.need;
   }
 }
-/// Bytes that a slab holds, and whether it is one: it owns a row of every tensor above the inputs, and so will the next.
-struct SlabCost {
-  Index bytes = 0;
-  bool valid = true;
-};
-constexpr SlabCost slab_cost(const RowGraph& graph, Cut cut, Index e0, Index e1, TensorCut* cuts) {
-  cut_tensors(graph, cut, e0, e1, cuts);
-  SlabCost cost{0, e1 > e0};
-  const bool share = cut == Cut::share, last = e1 == graph.height;
-  for (Index t = graph.tensors() - 1; t >= 0; --t) {
-    const TensorCut& c = cuts[t];
-    const Index h = graph.tensor_height(t), after = share && last ? h : c.after, first = share && c.before < c.first ? c.before : c.first;
-    if (after > first) cost.bytes += (after - first) * graph.row_bytes(t);
-    if (t >= graph.inputs && !(after > (share ? c.before : c.first) && (!share || last || after < h))) cost.valid = false;
-  }
-  return cost;
-}
 constexpr SlabCost slab_cost(const RowGraph& graph, Cut cut, Index e0, Index e1) {
+  if (graph.scratch != nullptr) return cut_tensors(graph, cut, e0, e1, graph.scratch);
   std::vector<TensorCut> cuts(static_cast<std::size_t>(graph.tensors()));
-  return slab_cost(graph, cut, e0, e1, cuts.data());
+  return cut_tensors(graph, cut, e0, e1, cuts.data());
 }
 constexpr bool all_valid(const RowGraph& graph, Cut cut, const std::vector<Index>& cuts) {
   Index e0 = 0;

@@ -104,8 +104,9 @@ constexpr void check_names(const Table& table, const PolicySpec& policy) {
 struct RowRules {
   std::vector<RowRule> layer{};
   std::vector<TensorRule> tensor{};   ///< empty for a chain
+  std::vector<TensorCut> scratch{};
   Index height = 1, last_row_bytes = 0, inputs = 1;
-  constexpr RowGraph graph() const { return {layer, height, last_row_bytes, inputs, tensor}; }
+  constexpr RowGraph graph() { return {layer, height, last_row_bytes, inputs, tensor, scratch.data()}; }
 };
 constexpr RowRules row_rules(const Table& table, const Stage& stage, const Target& target, Arithmetic arithmetic) {
   RowRules rules;
@@ -125,6 +126,7 @@ constexpr RowRules row_rules(const Table& table, const Stage& stage, const Targe
   const auto row_bytes = [&](const Shape& s) { return target.bytes(1, s.c, 1, s.w); };
   const Shape& top = table.shape(stage.tensor(stage.tensors() - 1));
   rules.height = top.h, rules.last_row_bytes = row_bytes(top), rules.inputs = stage.input_count();
+  rules.scratch.resize(static_cast<std::size_t>(stage.tensors()));
   for (Index t = 0; !chain && t < stage.tensors(); ++t) {
     const Shape& s = table.shape(stage.tensor(t));
     rules.tensor.push_back({s.h, row_bytes(s), stage.use(t).readers > 0, stage.use(t).leaves});
@@ -278,7 +280,7 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
     Partition& p = stage.partition;
     if (stage.vector) p.cut = Cut::column;
     p.images = p.images == 0 ? images : std::min(p.images, images);
-    const auto rules = detail::row_rules(table, stage, target, policy.arithmetic);
+    auto rules = detail::row_rules(table, stage, target, policy.arithmetic);
     const detail::RowGraph graph = rules.graph();
     if (p.cut == Cut::column) p.forward = 1;
     if (p.cut == Cut::column || streams) p.backward = p.forward;

@@ -41,21 +41,23 @@ struct StagePass {
     carries.assign(static_cast<std::size_t>(tensors()), 0);
     same_rows.assign(static_cast<std::size_t>(layers()), 1);
     need_copy.assign(static_cast<std::size_t>(layers()), 0);
-    for (Index l = 0; l < layers(); ++l) {
-      const Index t = in(l), y = out(l);
-      const Index stride = row_axis(layer(l).window).stride;
-      for (Index k = 0; k < rows->slabs(); ++k) {
-        const SlabRows &r = rows->at(k, t), &o = rows->at(k, y);
-        if (t >= inputs() && r.hold.begin < r.own.begin) carries[static_cast<std::size_t>(t)] = 1;
-        if (r.hold != o.own || o.hold != o.own) same_rows[static_cast<std::size_t>(l)] = 0;
-        if (o.own.empty() || (l == 0 && inputs() == 1 && stage->use(0).readers == 1)) continue;   // left out, or the slab's input is what it reads
-        const Range wants = need(k, l);
-        if (wants.empty() ? !r.hold.empty() : wants.begin != r.hold.begin || r.hold.end - wants.end >= stride)
-          need_copy[static_cast<std::size_t>(l)] = 1;
+    const auto at_index = [](Index i) { return static_cast<std::size_t>(i); };
+    const Index slabs = rows->slabs(), width = rows->tensors;
+    for (Index l = 0; cut() && l < layers(); ++l) {
+      const Index t = in(l), y = out(l), stride = row_axis(layer(l).window).stride;
+      const bool input = t < inputs(), sole = stage->use(t).readers == 1;
+      const SlabRows* all = rows->rows.data();
+      for (Index k = 0; k < slabs; ++k) {
+        const SlabRows *r = all + k * width + t, *o = all + k * width + y;
+        if (!input && r->hold.begin < r->own.begin) carries[at_index(t)] = 1;
+        if (r->hold != o->own || o->hold != o->own) same_rows[at_index(l)] = 0;
+        if ((input && sole) || o->own.empty()) continue;   // an input is what its only reader reads; or the layer is left out
+        const Range wants = sole ? r->need : need(k, l);
+        if (wants.empty() ? !r->hold.empty() : wants.begin != r->hold.begin || r->hold.end - wants.end >= stride) need_copy[at_index(l)] = 1;
       }
       if (const Index u = other(l); u >= inputs())
-        for (Index k = 0; k < rows->slabs(); ++k)
-          if (rows->at(k, u).hold.begin < rows->at(k, u).own.begin) carries[static_cast<std::size_t>(u)] = 1;
+        for (Index k = 0; k < slabs; ++k)
+          if (rows->at(k, u).hold.begin < rows->at(k, u).own.begin) carries[at_index(u)] = 1;
     }
   }
   constexpr const Node& node(Index l) const { return table->node(stage->first + l); }
