@@ -15,10 +15,15 @@
 #include <lrcnn/layer/conv.hpp>
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/loss.hpp>
+#include <lrcnn/layer/norm.hpp>
 #include <lrcnn/layer/pointwise.hpp>
 #include <lrcnn/layer/pool.hpp>
+#include <lrcnn/layer/resample.hpp>
+#include <lrcnn/network/graph.hpp>
 #include <lrcnn/network/lenet.hpp>
+#include <lrcnn/network/resnet.hpp>
 #include <lrcnn/network/sequential.hpp>
+#include <lrcnn/network/unet.hpp>
 #include <lrcnn/network/vgg.hpp>
 #include <lrcnn/plan/checker.hpp>
 #include <lrcnn/plan/peak.hpp>

@@ -111,7 +111,7 @@ bool same_bits(const View<T>& a, const View<T>& b, Range rows) {
 inline Node node_of(Layer layer, Shape in) {
   REQUIRE(fault_of(layer, in) == Fault::none);
   layer.name = "tested";
-  return {layer, 0, in, output_shape(layer, in)};
+  return {.layer = layer, .in = in, .out = output_shape(layer, in)};
 }
 /// A layer's state as a kernel sees it: parameters, blocks, threads.
 template <class T>

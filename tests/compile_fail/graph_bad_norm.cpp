@@ -1,5 +1,5 @@
 // A norm without epsilon.
-// EXPECT: lrcnn: a norm has an epsilon that is not above 0, a momentum outside 0 to 1, or negative groups; epsilon keeps the root's argument above 0, and momentum is a share; correct the layer's Normalization
+// EXPECT: lrcnn: a norm has an epsilon that is not above 0, a momentum outside 0 to 1, or negative groups; epsilon keeps the root's argument above 0, and momentum is a share; correct the layer's Norm
 // EXPECT_WITHIN 3: layer_at<2
 // EXPECT_WITHIN 3: BatchNormWith
 #include <lrcnn/layer/activation.hpp>

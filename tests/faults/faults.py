@@ -18,13 +18,12 @@ import time
 FAULTS = [
     # name, header, text, becomes
     ("window starts by the bottom padding", "shape/rows.hpp",
-     "const Range window{out.begin * axis.stride - axis.pad_begin,",
-     "const Range window{out.begin * axis.stride - axis.pad_end,"),
+     "const Index scaled = out * axis.stride - axis.pad_begin;",
+     "const Index scaled = out * axis.stride - axis.pad_end;"),
     ("rows known are one too few", "shape/rows.hpp",
-     "axis.pad_begin + axis.extent(), 0, height);", "axis.pad_begin + axis.extent() - 1, 0, height);"),
+     "wanted - 1) + axis.extent(), 0, height);", "wanted - 1) + axis.extent() - 1, 0, height);"),
     ("carry one row short", "shape/rows.hpp",
-     "return std::max<Index>(0, next * axis.stride - axis.pad_begin);",
-     "return std::max<Index>(0, next * axis.stride - axis.pad_begin + 1);"),
+     "return std::max<Index>(0, window_begin(axis, next));", "return std::max<Index>(0, window_begin(axis, next) + 1);"),
     ("slabs hold their own rows only", "plan/slab_schedule.hpp",
      "r.hold = {std::min(first_needed(rule.axis, below), before), after};", "r.hold = {before, after};"),
     ("off-by-one cut", "plan/slab_schedule.hpp",

@@ -149,7 +149,7 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
        usual,
        "layer 2 (linear to 10 channels) on input 2x4x12x10"},
       {Fault::norm_groups,
-       {conv(6), {.kind = Kind::norm, .norm = {.over = Normalization::Over::group, .groups = 4}}},
+       {conv(6), {.kind = Kind::norm, .norm = {.over = Norm::Over::group, .groups = 4}}},
        usual,
        "layer 2 (group_norm, groups 4) on input 2x6x12x10"},
       {Fault::bad_norm, {{.kind = Kind::norm, .norm = {.epsilon = 0}}}, usual, "layer 1 (batch_norm) on input 2x6x12x10"},
@@ -255,8 +255,8 @@ TEST_CASE("extents that are not known yet raise no fault, those that are do") {
   CHECK(output_shape(gap, none) == Shape{unknown, unknown, 1, 1});
 }
 TEST_CASE("what a norm must be") {
-  using Over = Normalization::Over;
-  const auto of = [](const Normalization& norm, Index channels = 6) {
+  using Over = Norm::Over;
+  const auto of = [](const Norm& norm, Index channels = 6) {
     return fault_of({.kind = Kind::norm, .norm = norm}, {1, channels, 4, 4});
   };
   for (const Over over : {Over::batch, Over::group, Over::channels}) CHECK(of({.over = over}) == Fault::none);

@@ -5,7 +5,7 @@
 #include <string>
 #include "support/random_network.hpp"
 using namespace lrcnn;
-using lrcnn::detail::Chain;
+using lrcnn::detail::RowGraph;
 using lrcnn::testing::Dice;
 namespace {
 constexpr Axis conv3{.kernel = 3, .pad_begin = 1, .pad_end = 1}, pool2{.kernel = 2, .stride = 2}, point{};
@@ -14,7 +14,7 @@ struct OwnChain {
   std::vector<RowRule> rules;
   Index height = 1;
   Index last_row_bytes = 0;
-  Chain view() const { return {rules, height, last_row_bytes}; }
+  RowGraph view() const { return {rules, height, last_row_bytes}; }
 };
 /// Row bytes by position: all different, so that no two tensors can stand in for each other.
 OwnChain make_chain(std::span<const Axis> axes, Index height, std::span<const Index> grids = {}) {
@@ -86,7 +86,7 @@ Index largest_slab(const OwnChain& c, Cut cut, const std::vector<Index>& cuts) {
 }
 /// The first law of the schedule's head comment that does not hold; empty if all do.
 std::string broken_law(const OwnChain& c, Cut cut, const Schedule& s) {
-  const Chain chain = c.view();
+  const RowGraph chain = c.view();
   const Index top = s.tensors - 1, slabs = s.slabs();
   for (Index t = 0; t <= top; ++t) {
     const Index height = chain.tensor_height(t);
@@ -339,7 +339,7 @@ TEST_CASE("above 12 output rows the largest slab costs at most one cut unit more
     Dice dice(seed);
     const bool grids = seed % 2 == 0;
     const OwnChain c = usual_chain(dice, dice.upto(20, 60), grids);
-    const Chain chain = c.view();
+    const RowGraph chain = c.view();
     const Index unit = detail::cut_unit(chain), middle = c.height / 2 / unit * unit;
     for (const Cut cut : {Cut::overlap, Cut::share}) {
       const Index most = max_slabs(chain, cut);

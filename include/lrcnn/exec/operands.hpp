@@ -46,8 +46,11 @@ Operands<T> operands_of(const Plan& plan, const Step& step, const std::vector<Pa
   Operands<T> o;
   o.op = step.op;
   o.accumulate = step.accumulate;
+  o.accumulate_parameters = step.accumulate_parameters;
+  o.operand = step.operand;
   o.arithmetic = step.arithmetic;
   o.x = view_of<T>(plan, step.x, at.arena);
+  o.other = view_of<T>(plan, step.other, at.arena);
   o.y = view_of<T>(plan, step.y, at.arena);
   o.dy = view_of<T>(plan, step.dy, at.arena);
   o.dx = view_of<T>(plan, step.dx, at.arena);
@@ -60,6 +63,11 @@ Operands<T> operands_of(const Plan& plan, const Step& step, const std::vector<Pa
   }
   if (step.layer < 0) return o;
   o.node = &plan.table.node(step.layer);
+  if (step.statistics >= 0) {
+    const Index channels = o.node->in.c, units = statistics_units(o.node->layer.norm, channels);
+    o.statistics = detail::at_buffer<double>(plan, at.arena, step.statistics) + step.set * Statistics::doubles(units);
+    if (step.sums >= 0) o.sums = detail::at_buffer<double>(plan, at.arena, step.sums) + step.set * Statistics::doubles(channels);
+  }
   if (step.activates) o.activation = &plan.table.node(step.layer + 1);
   std::size_t p = 0;
   for (const Parameter& parameter : list) {

@@ -24,7 +24,7 @@ enum class Kind : std::uint8_t {
 };
 enum class Function : std::uint8_t { relu, leaky_relu, silu, relu6, gelu, hardswish, sigmoid };
 /// What a norm takes mean and variance of, and whether it keeps running ones.
-struct Normalization {
+struct Norm {
   enum class Over : std::uint8_t {
     batch,      ///< a channel of all images: BatchNorm
     group,      ///< a group of channels of one image: GroupNorm, and InstanceNorm with groups of one channel
@@ -37,7 +37,7 @@ struct Normalization {
   double epsilon = 1e-5;
   double momentum = 0.1;    ///< batch: share of a step's statistics in the running ones
   double weight = 1;        ///< first value of weight
-  friend constexpr bool operator==(const Normalization&, const Normalization&) = default;
+  friend constexpr bool operator==(const Norm&, const Norm&) = default;
 };
 /// How a map is made larger: u x v pixels for each.
 struct Upsampling {
@@ -66,7 +66,7 @@ struct Layer {
   bool bias = false;           ///< conv, linear
   bool count_padding = true;   ///< avg_pool
   Activation activation{};     ///< activation
-  Normalization norm{};        ///< norm
+  Norm norm{};        ///< norm
   Upsampling upsampling{};     ///< upsample
   Index input = 1;             ///< it reads the output of the layer so many places before it; beyond the first: the network's input
   Index other = 0;             ///< joins: likewise their second input; 0: none
@@ -75,9 +75,9 @@ struct Layer {
 };
 constexpr bool is_join(const Layer& layer) { return layer.kind == Kind::sum || layer.kind == Kind::concat; }
 /// "batch_norm", "group_norm", "instance_norm" or "layer_norm"
-constexpr std::string_view norm_name(const Normalization& norm) {
-  if (norm.over == Normalization::Over::batch) return "batch_norm";
-  if (norm.over == Normalization::Over::channels) return "layer_norm";
+constexpr std::string_view norm_name(const Norm& norm) {
+  if (norm.over == Norm::Over::batch) return "batch_norm";
+  if (norm.over == Norm::Over::channels) return "layer_norm";
   return norm.groups == 0 ? "instance_norm" : "group_norm";
 }
 constexpr std::string_view kind_name(Kind kind) {

@@ -21,7 +21,7 @@ struct NormOptions {
 namespace detail {
 template <class Ratio>
 inline constexpr double ratio = static_cast<double>(Ratio::num) / static_cast<double>(Ratio::den);
-constexpr Layer norm_layer(Normalization::Over over, const NormOptions& options, double epsilon, double momentum, Index groups) {
+constexpr Layer norm_layer(Norm::Over over, const NormOptions& options, double epsilon, double momentum, Index groups) {
   return {.kind = Kind::norm,
           .norm = {.over = over,
                    .frozen = options.frozen,
@@ -38,7 +38,7 @@ constexpr Layer norm_layer(Normalization::Over over, const NormOptions& options,
 template <NormOptions options = NormOptions{}, class Epsilon = std::ratio<1, 100000>, class Momentum = std::ratio<1, 10>>
 struct BatchNormWith {
   static constexpr Layer layer() {
-    return detail::norm_layer(Normalization::Over::batch, options, detail::ratio<Epsilon>, detail::ratio<Momentum>, 0);
+    return detail::norm_layer(Norm::Over::batch, options, detail::ratio<Epsilon>, detail::ratio<Momentum>, 0);
   }
 };
 /// Batch normalisation as usual: epsilon 1e-5, momentum 0.1, weight and bias.
@@ -60,14 +60,14 @@ template <Index groups, NormOptions options = NormOptions{}, class Epsilon = std
 struct GroupNorm {
   static_assert(groups > 0, "lrcnn: a GroupNorm has no groups; it has at least one; write GroupNorm<32>, or InstanceNorm");
   static constexpr Layer layer() {
-    return detail::norm_layer(Normalization::Over::group, options, detail::ratio<Epsilon>, Normalization{}.momentum, groups);
+    return detail::norm_layer(Norm::Over::group, options, detail::ratio<Epsilon>, Norm{}.momentum, groups);
   }
 };
 /// Normalisation over each channel of each image, with options.
 template <NormOptions options = NormOptions{}, class Epsilon = std::ratio<1, 100000>>
 struct InstanceNormWith {
   static constexpr Layer layer() {
-    return detail::norm_layer(Normalization::Over::group, options, detail::ratio<Epsilon>, Normalization{}.momentum, 0);
+    return detail::norm_layer(Norm::Over::group, options, detail::ratio<Epsilon>, Norm{}.momentum, 0);
   }
 };
 /// Normalisation over each channel of each image, with weight and bias.
@@ -78,7 +78,7 @@ struct InstanceNorm {
 template <NormOptions options = NormOptions{}, class Epsilon = std::ratio<1, 100000>>
 struct LayerNormWith {
   static constexpr Layer layer() {
-    return detail::norm_layer(Normalization::Over::channels, options, detail::ratio<Epsilon>, Normalization{}.momentum, 0);
+    return detail::norm_layer(Norm::Over::channels, options, detail::ratio<Epsilon>, Norm{}.momentum, 0);
   }
 };
 /// Normalisation over the channels of each pixel, with weight and bias.

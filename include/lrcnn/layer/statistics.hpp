@@ -13,8 +13,8 @@ namespace lrcnn {
 /// Whether a norm's statistics are of more than one row of one image, so that they must be had before anything is normalised.
 /// A frozen or evaluated BatchNorm, and LayerNorm, work on each pixel by itself.
 constexpr bool has_statistics(const Layer& layer, bool training) {
-  if (layer.kind != Kind::norm || layer.norm.over == Normalization::Over::channels) return false;
-  return layer.norm.over == Normalization::Over::group || (training && !layer.norm.frozen);
+  if (layer.kind != Kind::norm || layer.norm.over == Norm::Over::channels) return false;
+  return layer.norm.over == Norm::Over::group || (training && !layer.norm.frozen);
 }
 /// One set in memory: [count, first of each unit, second of each unit].
 struct Statistics {
@@ -28,16 +28,16 @@ struct Statistics {
   static constexpr Index doubles(Index units) { return 1 + 2 * units; }
 };
 /// Groups that a norm with statistics divides channels into; a BatchNorm's are single channels.
-constexpr Index statistics_units(const Normalization& norm, Index channels) {
-  return norm.over == Normalization::Over::group && norm.groups > 0 ? norm.groups : channels;
+constexpr Index statistics_units(const Norm& norm, Index channels) {
+  return norm.over == Norm::Over::group && norm.groups > 0 ? norm.groups : channels;
 }
 /// Sets that a step for so many images has.
-constexpr Index statistics_sets(const Normalization& norm, Index images) { return norm.over == Normalization::Over::batch ? 1 : images; }
+constexpr Index statistics_sets(const Norm& norm, Index images) { return norm.over == Norm::Over::batch ? 1 : images; }
 /// Bytes of all sets of statistics, and of all sets of sums, for so many images.
-constexpr Index statistics_bytes(const Normalization& norm, Index channels, Index images) {
+constexpr Index statistics_bytes(const Norm& norm, Index channels, Index images) {
   return statistics_sets(norm, images) * Statistics::doubles(statistics_units(norm, channels)) * Index{sizeof(double)};
 }
-constexpr Index sums_bytes(const Normalization& norm, Index channels, Index images) {
+constexpr Index sums_bytes(const Norm& norm, Index channels, Index images) {
   return statistics_sets(norm, images) * Statistics::doubles(channels) * Index{sizeof(double)};
 }
 }  // namespace lrcnn

@@ -78,7 +78,7 @@ constexpr FaultText fault_text(Fault fault) {
               "change the norm's groups, or the channels of the layer before"};
     case Fault::bad_norm:
       return {"a norm has an epsilon that is not above 0, a momentum outside 0 to 1, or negative groups",
-              "epsilon keeps the root's argument above 0, and momentum is a share", "correct the layer's Normalization"};
+              "epsilon keeps the root's argument above 0, and momentum is a share", "correct the layer's Norm"};
     case Fault::bad_factor:
       return {"an upsampling factor is below 1", "each pixel becomes as many rows and columns as the factors say",
               "give factors of at least 1"};
@@ -133,9 +133,9 @@ constexpr bool ends_rows(const Layer& layer) { return layer.kind == Kind::flatte
 namespace detail {
 constexpr bool differ(Index a, Index b) { return known(a) && known(b) && a != b; }
 constexpr Index either(Index a, Index b) { return known(a) ? a : b; }
-constexpr Fault fault_of_norm(const Normalization& norm, Index channels) {
+constexpr Fault fault_of_norm(const Norm& norm, Index channels) {
   if (!(norm.epsilon > 0) || !(norm.momentum >= 0 && norm.momentum <= 1) || norm.groups < 0) return Fault::bad_norm;
-  const bool grouped = norm.over == Normalization::Over::group && norm.groups > 0;
+  const bool grouped = norm.over == Norm::Over::group && norm.groups > 0;
   return grouped && known(channels) && channels % norm.groups != 0 ? Fault::norm_groups : Fault::none;
 }
 constexpr Fault fault_of_join(const Layer& layer, const Shape& in, const Shape& other) {
@@ -219,7 +219,7 @@ inline std::string describe(const Layer& layer) {
   if (layer.kind == Kind::conv && layer.groups != 1) text += ", groups " + std::to_string(layer.groups);
   if (layer.kind == Kind::norm) {
     text = norm_name(layer.norm);
-    if (layer.norm.over == Normalization::Over::group && layer.norm.groups != 0) text += ", groups " + std::to_string(layer.norm.groups);
+    if (layer.norm.over == Norm::Over::group && layer.norm.groups != 0) text += ", groups " + std::to_string(layer.norm.groups);
   }
   if (layer.kind == Kind::upsample) {
     const Pair& factor = layer.upsampling.factor;

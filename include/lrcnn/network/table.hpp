@@ -36,6 +36,14 @@ struct Table {
   constexpr const Shape& shape(Index tensor) const { return tensor == 0 ? input : node(tensor - 1).out; }
   friend constexpr bool operator==(const Table&, const Table&) = default;
 };
+/// The row rule of a layer that reads some rows for each: a window's, that of upsampling, or the identity.
+constexpr Axis row_axis_of(const Node& node) {
+  if (node.layer.kind != Kind::upsample) return is_windowed(node.layer) ? row_axis(node.layer.window) : Axis{};
+  const Index up = node.layer.upsampling.factor.h;
+  using enum Upsampling::Rule;
+  return node.layer.upsampling.rule == nearest ? nearest_axis(up)
+         : node.layer.upsampling.rule == bilinear ? linear_axis(up) : corner_axis(up, node.in.h);
+}
 /// What an unnamed layer is named after.
 constexpr std::string_view short_kind_name(const Layer& layer) {
   switch (layer.kind) {
@@ -135,7 +143,7 @@ constexpr ParameterShapes parameter_shapes(const Layer& layer, const Shape& in) 
       shapes.add(p);
     };
     if (layer.norm.affine) add("weight", layer.norm.weight, false), add("bias", 0, false);
-    if (layer.norm.over == Normalization::Over::batch) add("running_mean", 0, true), add("running_var", 1, true);
+    if (layer.norm.over == Norm::Over::batch) add("running_mean", 0, true), add("running_var", 1, true);
     return shapes;
   }
   if (layer.kind != Kind::conv && layer.kind != Kind::linear) return shapes;
@@ -148,6 +156,13 @@ constexpr ParameterShapes parameter_shapes(const Layer& layer, const Shape& in) 
   shapes.add(weight);
   if (layer.bias) shapes.add({.name = "bias", .extents = {layer.channels, 1, 1, 1}, .decay = false});
   return shapes;
+}
+/// Whether a layer has parameters that are trained.
+constexpr bool trains(const Layer& layer, const Shape& in) {
+  const ParameterShapes shapes = parameter_shapes(layer, in);
+  for (Index p = 0; p < shapes.count; ++p)
+    if (!shapes.item[static_cast<std::size_t>(p)].running) return true;
+  return false;
 }
 /// Elements of a network's flat parameter buffer.
 constexpr Index parameter_count(const Table& table) {

@@ -23,10 +23,11 @@ enum class Role : std::uint8_t {
   packed,      ///< a filter in the backend's layout
   scratch,     ///< a filter gradient before it is added
   workspace,   ///< the backend's own scratch
+  statistics,  ///< of a norm, or the sums of its backward pass
 };
 constexpr std::string_view role_name(Role role) {
-  constexpr std::array<std::string_view, 12> names{"value", "gradient", "slab",   "own",    "kept",    "saved",
-                                                   "carry", "dslab",    "dcarry", "packed", "scratch", "workspace"};
+  constexpr std::array<std::string_view, 13> names{"value", "gradient", "slab",   "own",    "kept",    "saved",    "carry",
+                                                   "dslab", "dcarry",   "packed", "scratch", "workspace", "statistics"};
   return names[static_cast<std::size_t>(role)];
 }
 struct Buffer {

@@ -51,6 +51,13 @@ class Replay {
   std::size_t last_step_ = 0;
   Extent* last_extent_ = nullptr;
   std::map<Index, std::pair<Op, Index>> packed_;   // buffer -> direction, layer
+  /// What a norm's buffer of statistics or of sums has taken in.
+  struct Taken {
+    Index layer = -1;
+    std::vector<char> rows;                ///< statistics: of each image, which
+    std::map<Index, std::uint64_t> sums;   ///< of each set
+  };
+  std::map<Index, Taken> taken_;                   // by buffer
   std::map<Index, Index> stored_;                  // image -> rows of the output handed over so far
   std::vector<std::uint64_t> parameters_;
   std::vector<char> touched_ = std::vector<char>(parameters_.size(), plan_.options.accumulate ? 1 : 0);
@@ -87,9 +94,11 @@ class Replay {
   Range reads(Index layer, Range out) const {
     const Node& n = node(layer);
     if (n.layer.kind == Kind::flatten || n.layer.kind == Kind::global_avg_pool) return {0, n.in.h};
-    return is_windowed(n.layer) ? in_rows(row_axis(n.layer.window), out, n.in.h) : out;
+    return in_rows(row_axis_of(n), out, n.in.h);
   }
-  bool has_parameters(Index layer) const { return parameter_shapes(node(layer).layer, node(layer).in).count > 0; }
+  bool waits(Index layer) const { return lrcnn::detail::waits(node(layer), plan_.options.training); }
+  /// The set of statistics that an image belongs to.
+  Index set_of(Index layer, Index image) const { return node(layer).layer.norm.over == Norm::Over::batch ? 0 : image; }
 
   // ---- memory ------------------------------------------------------------------------------------------------------
   const Buffer& buffer(Index id) const { return plan_.buffers[static_cast<std::size_t>(id)]; }
@@ -132,6 +141,10 @@ class Replay {
       const Buffer& b = buffer(it->first);
       it = b.offset < end && begin < b.offset + b.bytes ? packed_.erase(it) : std::next(it);
     }
+    for (auto it = taken_.begin(); it != taken_.end();) {
+      const Buffer& b = buffer(it->first);
+      it = b.offset < end && begin < b.offset + b.bytes ? taken_.erase(it) : std::next(it);
+    }
   }
   void overwrite(Index id) {
     if (id >= 0) forget(buffer(id).offset, buffer(id).offset + buffer(id).bytes, nullptr);
@@ -169,25 +182,30 @@ class Replay {
   }
 
   // ---- steps -------------------------------------------------------------------------------------------------------
-  /// What a step writes shares no byte with what else it touches, unless an activation works in place.
+  /// What a step writes shares no byte with what else it touches, unless its layer works in place.
   void check_apart(const Step& s) {
     struct Piece {
       Index begin = 0, end = 0;
       const Ref* ref = nullptr;
+      bool writes = false;
     };
     std::vector<Piece> pieces;
-    for (const Ref* r : {&s.x, &s.y, &s.dy, &s.dx, &s.saved})
-      if (*r) pieces.push_back({buffer(r->buffer).offset + r->offset, buffer(r->buffer).offset + r->offset + bytes(*r, r == &s.saved), r});
-    for (const Index id : {s.packed, s.scratch, s.workspace})
-      if (id >= 0) pieces.push_back({buffer(id).offset, buffer(id).offset + buffer(id).bytes, nullptr});
-    const bool backward = s.op == Op::backward_data || s.op == Op::backward_parameters;
-    for (const Piece& w : pieces) {
-      if (w.ref == &s.x || w.ref == &s.dy || (backward && (w.ref == &s.y || w.ref == &s.saved))) continue;   // read only
+    const bool backward = is_backward(s.op);
+    for (const Ref* r : {&s.x, &s.other, &s.y, &s.dy, &s.dx, &s.saved})
+      if (*r)
+        pieces.push_back({buffer(r->buffer).offset + r->offset, buffer(r->buffer).offset + r->offset + bytes(*r, r == &s.saved), r,
+                          r == &s.dx || (!backward && (r == &s.y || r == &s.saved))});
+    const auto whole = [&](Index id, bool writes) {
+      if (id >= 0) pieces.push_back({buffer(id).offset, buffer(id).offset + buffer(id).bytes, nullptr, writes});
+    };
+    whole(s.packed, true), whole(s.scratch, true), whole(s.workspace, true);
+    whole(s.statistics, s.op == Op::statistics), whole(s.sums, s.op == Op::backward_sums);
+    for (const Piece& w : pieces)
       for (const Piece& o : pieces) {
-        const bool in_place = w.ref && o.ref && w.begin == o.begin && w.end == o.end && s.layer >= 0 && can_overwrite(node(s.layer).layer);
-        if (&o != &w && w.begin < o.end && o.begin < w.end && !in_place) problem("writes over what it reads or uses");
+        const bool may = s.layer >= 0 && (s.op == Op::backward_data ? overwrites_gradient(node(s.layer).layer) : can_overwrite(node(s.layer).layer));
+        const bool in_place = w.ref && o.ref && w.begin == o.begin && w.end == o.end && may;
+        if (w.writes && &o != &w && w.begin < o.end && o.begin < w.end && !in_place) problem("writes over what it reads or uses");
       }
-    }
   }
   void step(const Step& s) {
     check_apart(s);
@@ -203,6 +221,8 @@ class Replay {
         packed_[s.packed] = {s.op, s.layer};
         break;
       case Op::forward: forward(s); break;
+      case Op::statistics: statistics(s); break;
+      case Op::backward_sums: backward_sums(s); break;
       case Op::backward_data: backward_data(s); break;
       case Op::backward_parameters: backward_parameters(s); break;
       case Op::loss:
@@ -244,7 +264,7 @@ class Replay {
       if (ref && ref.rows != ref.held_rows) problem("a convolution works on rows " + show(ref.rows) + " of a piece that holds " +
                                                     show(ref.held_rows) + ", which are not dense");
     if (in.rows.empty()) return;
-    const Axis axis = row_axis(node(s.layer).layer.window);
+    const Axis axis = row_axis_of(node(s.layer));
     const Range wanted = in_rows(axis, out.rows, node(s.layer).in.h);
     if (!wanted.empty() && (in.rows.begin != wanted.begin || in.rows.end - wanted.end >= axis.stride))
       problem("a convolution that reads rows " + show(wanted) + " is given " + show(in.rows));
@@ -254,10 +274,71 @@ class Replay {
     const auto found = packed_.find(s.packed);
     if (found == packed_.end() || found->second != std::pair{direction, s.layer}) problem("its packed filter is not there");
   }
+  // ---- norms -------------------------------------------------------------------------------------------------------
+  Taken& taken(const Step& s, Index id, bool anew) {
+    if (anew && !taken_.contains(id)) forget(buffer(id).offset, buffer(id).offset + buffer(id).bytes, nullptr);
+    Taken& t = taken_[id];
+    if (t.layer != s.layer && !anew) problem("adds to what is not this norm's");
+    t.layer = s.layer;
+    t.rows.resize(static_cast<std::size_t>(plan_.table.input.n * node(s.layer).in.h), 0);
+    return t;
+  }
+  void statistics(const Step& s) {
+    const Index h = node(s.layer).in.h;
+    if (s.x.tensor != node(s.layer).input) problem("takes statistics of another tensor");
+    Taken& t = taken(s, s.statistics, !s.accumulate);
+    for (Index i = 0; i < plan_.table.input.n && !s.accumulate; ++i)
+      if (set_of(s.layer, i) == set_of(s.layer, s.x.images.begin) || s.x.images.contains({i, i + 1}))
+        std::fill_n(t.rows.begin() + i * h, h, char{0});
+    each(s.x, [&](Index i, Index r) {
+      read(s.x, Holds::value, i, r);
+      char& seen = t.rows[static_cast<std::size_t>(i * h + r)];
+      if (seen) problem("counts row " + std::to_string(r) + " of image " + std::to_string(i) + " twice");
+      seen = 1;
+    });
+    if (s.pass != Pass::forward) problem("takes statistics in a pass that is done again");
+  }
+  /// The statistics of the images that a step is about must be whole.
+  void check_statistics(const Step& s, const Ref& rows) {
+    const auto found = taken_.find(s.statistics);
+    if (found == taken_.end() || found->second.layer != s.layer) return problem("its statistics are not there");
+    const Index h = node(s.layer).in.h;
+    for (Index i = 0; i < plan_.table.input.n; ++i) {
+      if (set_of(s.layer, i) != set_of(s.layer, rows.images.begin) && !rows.images.contains({i, i + 1})) continue;
+      for (Index r = 0; r < h; ++r)
+        if (!found->second.rows[static_cast<std::size_t>(i * h + r)])
+          return problem("normalises before row " + std::to_string(r) + " of image " + std::to_string(i) + " was counted");
+    }
+    if (s.set != (set_of(s.layer, 1) == 0 ? 0 : rows.images.begin - group_begin(rows.images.begin))) problem("uses another image's statistics");
+  }
+  Index group_begin(Index image) const {
+    const Index images = lrcnn::detail::group_images(plan_.table, plan_.policy);
+    return image / images * images;
+  }
+  void backward_sums(const Step& s) {
+    if (s.dy.tensor != s.layer + 1 || s.x.tensor != node(s.layer).input) problem("reads another layer's tensors");
+    check_statistics(s, s.dy);
+    Taken& t = taken(s, s.sums, !s.accumulate);
+    if (!s.accumulate)
+      for (Index i = s.dy.images.begin; i < s.dy.images.end; ++i) t.sums[set_of(s.layer, i)] = 0;
+    const auto l = static_cast<std::size_t>(s.layer);
+    if (!s.accumulate_parameters) parameters_[l] = 0;
+    if (static_cast<bool>(touched_[l]) != s.accumulate_parameters) problem("a norm's gradient is written twice, or added to nothing");
+    touched_[l] = 1;
+    each(s.dy, [&](Index i, Index r) {
+      read(s.x, Holds::value, i, r);
+      const Cell* dy = read(s.dy, Holds::gradient, i, r);
+      if (!dy) return;
+      t.sums[set_of(s.layer, i)] += dy->number * weight(4, s.layer, r, i);
+      parameters_[l] += dy->number * weight(3, s.layer, r, i);
+    });
+  }
+
   void read_inputs(const Step& s, const Ref& out) {
     each(out, [&](Index i, Index o) {
       const Range rows = reads(s.layer, {o, o + 1});
       for (Index r = rows.begin; r < rows.end; ++r) read(s.x, Holds::value, i, r);
+      if (s.other) read(s.other, Holds::value, i, o);
     });
   }
   void forward(const Step& s) {
@@ -269,9 +350,12 @@ class Replay {
     }
     const Ref& out = s.y ? s.y : s.saved;
     const Index last = s.activates ? s.layer + 1 : s.layer;
-    if (s.activates && (n.layer.kind != Kind::conv || last >= plan_.table.size() || node(last).layer.kind != Kind::activation))
+    const bool can = n.layer.kind == Kind::conv || n.layer.kind == Kind::norm || n.layer.kind == Kind::sum;
+    if (s.activates && (!can || last >= plan_.table.size() || node(last).layer.kind != Kind::activation))
       problem("applies an activation that is not there");
-    if (s.x.tensor != n.input || out.tensor != last + 1) problem("reads or writes another layer's tensor");
+    if (s.x.tensor != n.input || out.tensor != last + 1 || (n.other >= 0 && s.other.tensor != n.other) || static_cast<bool>(s.other) != (n.other >= 0))
+      problem("reads or writes another layer's tensor");
+    if (waits(s.layer)) check_statistics(s, out);
     check_dense(s, s.x, s.y);
     read_inputs(s, out);
     if (s.y) each(s.y, [&](Index i, Index r) { write(s.y, Holds::value, i, r); });
@@ -293,28 +377,38 @@ class Replay {
     if (s.y) each(s.dy, [&](Index i, Index r) { read(s.y, Holds::value, i, r); });
     if (s.saved) each(s.dy, [&](Index i, Index r) { read(s.saved, Holds::saved, i, r); });
     const Layer& layer = node(s.layer).layer;
+    if (layer.kind == Kind::norm && !s.x) problem("a norm goes backward without its input");
     if (layer.kind == Kind::max_pool && !s.saved) problem("a max pool goes backward without its indices");
     if (layer.kind == Kind::activation && !s.saved && !s.x && !s.y) problem("an activation goes backward without its sign or input");
     if (layer.kind == Kind::custom && ((layer.custom->needs_input && !s.x) || (layer.custom->needs_output && !s.y)))
       problem("a custom layer goes backward without what it needs");
   }
   void backward_data(const Step& s) {
-    if (s.dy.tensor != s.layer + 1 || s.dx.tensor != node(s.layer).input) problem("reads or writes another layer's gradient");
+    const Index input = s.operand == 0 ? node(s.layer).input : node(s.layer).other;
+    if (s.dy.tensor != s.layer + 1 || s.dx.tensor != input) problem("reads or writes another layer's gradient");
     check_packed(s, Op::pack_backward);
     check_dense(s, s.dx, s.dy);
     if (node(s.layer).layer.kind != Kind::global_avg_pool) check_backward_reads(s);
+    const Taken* t = nullptr;
+    if (waits(s.layer)) {
+      check_statistics(s, s.dy);
+      const auto found = taken_.find(s.sums);
+      if (found == taken_.end() || found->second.layer != s.layer) return problem("its sums are not there");
+      t = &found->second;
+    }
     std::map<std::pair<Index, Index>, std::uint64_t> sums;   // all reads before the first write: they may be in place
     each(s.dy, [&](Index i, Index o) {
       const Cell* dy = read(s.dy, Holds::gradient, i, o);
       const Range rows = reads(s.layer, {o, o + 1});
       for (Index r = rows.begin; dy && r < rows.end; ++r)
-        if (s.dx.rows.contains({r, r + 1})) sums[{i, r}] += dy->number * weight(2, s.layer, o, r);
+        if (s.dx.rows.contains({r, r + 1})) sums[{i, r}] += dy->number * weight(2 + 5 * static_cast<int>(s.operand), s.layer, o, r);
+      if (t && dy) sums[{i, o}] += t->sums.at(set_of(s.layer, i)) * weight(5, s.layer, o, 0);
     });
     each(s.dx, [&](Index i, Index r) { write(s.dx, Holds::gradient, i, r, sums[{i, r}]); });
   }
   void backward_parameters(const Step& s) {
     check_dense(s, s.x, s.dy);
-    if (node(s.layer).layer.kind == Kind::custom) check_backward_reads(s);
+    if (node(s.layer).layer.kind == Kind::custom || node(s.layer).layer.kind == Kind::norm) check_backward_reads(s);
     else if (!s.x) problem("a filter gradient without input");
     else read_inputs(s, s.dy);
     const auto l = static_cast<std::size_t>(s.layer);
@@ -334,26 +428,41 @@ class Replay {
         problem(std::to_string(stored_[i]) + " rows of image " + std::to_string(i) + " are handed over, of " + std::to_string(height));
     if (!plan_.options.training) return;
     const Table& table = plan_.table;
+    // An ordinary backward pass over whole maps: the gradient of row r of image i of a tensor at [i * H + r].
     std::vector<std::uint64_t> expected(parameters_.size(), 0);
-    for (Index i = 0; i < table.input.n; ++i) {
-      std::vector<std::uint64_t> dy(static_cast<std::size_t>(table.shape(table.size()).h));
-      for (std::size_t r = 0; r < dy.size(); ++r) dy[r] = seed_gradient(i, static_cast<Index>(r));
-      for (Index l = table.size() - 1; l >= 0; --l) {
-        std::vector<std::uint64_t> dx(static_cast<std::size_t>(node(l).in.h), 0);
-        for (Index o = 0; o < node(l).out.h; ++o) {
-          const std::uint64_t d = dy[static_cast<std::size_t>(o)];
+    const Index images = table.input.n;
+    std::vector<std::vector<std::uint64_t>> gradient(static_cast<std::size_t>(table.tensors()));
+    const auto rows_of = [&](Index tensor) -> std::vector<std::uint64_t>& {
+      auto& g = gradient[static_cast<std::size_t>(tensor)];
+      g.resize(static_cast<std::size_t>(images * table.shape(tensor).h), 0);
+      return g;
+    };
+    const auto place = [](Index image, Index height, Index row) { return static_cast<std::size_t>(image * height + row); };
+    const Index end = table.shape(table.size()).h;
+    for (Index i = 0; i < images; ++i)
+      for (Index r = 0; r < end; ++r) rows_of(table.size())[place(i, end, r)] = seed_gradient(i, r);
+    for (Index l = table.size() - 1; l >= 0; --l) {
+      const Node& n = node(l);
+      const auto dy = rows_of(l + 1);
+      std::map<Index, std::uint64_t> sums;
+      for (Index i = 0; i < images; ++i)
+        for (Index o = 0; o < n.out.h; ++o) {
+          const std::uint64_t d = dy[place(i, n.out.h, o)];
           const Range rows = reads(l, {o, o + 1});
-          for (Index r = rows.begin; r < rows.end; ++r) dx[static_cast<std::size_t>(r)] += d * weight(2, l, o, r);
-          if (has_parameters(l)) expected[static_cast<std::size_t>(l)] += d * weight(3, l, o, i);
+          for (Index r = rows.begin; r < rows.end; ++r) rows_of(n.input)[place(i, n.in.h, r)] += d * weight(2, l, o, r);
+          if (n.other >= 0) rows_of(n.other)[place(i, n.out.h, o)] += d * weight(7, l, o, o);
+          if (trains(n.layer, n.in) || waits(l)) expected[static_cast<std::size_t>(l)] += d * weight(3, l, o, i);
+          if (waits(l)) sums[set_of(l, i)] += d * weight(4, l, o, i);
         }
-        dy = std::move(dx);
-      }
-      if (plan_.results.input_gradient)
+      for (Index i = 0; i < images && waits(l); ++i)
+        for (Index r = 0; r < n.in.h; ++r) rows_of(n.input)[place(i, n.in.h, r)] += sums[set_of(l, i)] * weight(5, l, r, 0);
+    }
+    if (plan_.results.input_gradient)
+      for (Index i = 0; i < images; ++i)
         for (Index r = 0; r < table.input.h; ++r)
           if (const Cell* cell = read(plan_.results.input_gradient, Holds::gradient, i, r))
-            if (cell->number != dy[static_cast<std::size_t>(r)])
+            if (cell->number != rows_of(0)[place(i, table.input.h, r)])
               problem("the input gradient of image " + std::to_string(i) + ", row " + std::to_string(r) + " is not the whole sum");
-    }
     for (Index l = 0; l < table.size(); ++l)
       if (expected[static_cast<std::size_t>(l)] != parameters_[static_cast<std::size_t>(l)])
         problem("the parameter gradient of " + std::string(node(l).layer.name.view()) + " is not the whole sum");

@@ -24,7 +24,7 @@ class Emitter {
   constexpr PlanResults run() {
     const Index batch = table_.input.n, images = policy_.images > 0 ? std::min(policy_.images, batch) : batch;
     for (const Stage& stage : stages_)
-      needs_.push_back(stage_needs(table_, stage, !options_.training ? Recompute::all : stage.partition.keep ? Recompute::none : policy_.recompute));
+      needs_.push_back(stage_needs(table_, stage, options_.training ? policy_.recompute_in(stage.partition) : Recompute::all));
     first_contribution_.assign(static_cast<std::size_t>(table_.size()), options_.accumulate ? 0 : 1);
     const Index stage_count = static_cast<Index>(stages_.size());
     group_ = {0, images};
@@ -36,10 +36,9 @@ class Emitter {
     const Index since = sink_.now;
     for (Index begin = 0; begin < batch; begin += images) {
       group_ = {begin, std::min(begin + images, batch)};
-      for (Index s = 0; s < stage_count; ++s) forward_stage(s);
+      for (Index s = 0; s < stage_count; ++s) forward_stage(s, false);
       if (!options_.stores_output) loss();
-      if (options_.training)
-        for (Index s = stage_count - 1; s >= 0; --s) backward_stage(s);
+      if (options_.training) backward();
       if (!Sink::every_turn) break;
     }
     const Range all{0, batch};
@@ -47,7 +46,7 @@ class Emitter {
     if (!options_.stores_output) {
       StagePass last = stage_pass(stage_count - 1, Pass::forward, stages_.back().forward);
       last.images = all;
-      results.output = storage_.stage_value(last, {0, table_.shape(table_.size()).h});
+      results.output = storage_.full_value(last, last_tensor(last), {0, table_.shape(table_.size()).h});
     }
     if (options_.training && options_.input_gradient)
       results.input_gradient = storage_.network_input_gradient(all, {0, table_.input.h});
@@ -89,6 +88,7 @@ class Emitter {
     step.slab = c.image_slab * c.rows->slabs() + c.n;
     step.layer = l < 0 ? -1 : c.stage->first + l;
     step.stream = op == Op::load && c.prefetch ? policy_.streams : c.lane();
+    if (c.again) step.pass = Pass::recompute;
     if (l < 0 || l >= c.layers()) return step;
     const Layer& y = c.layer(l);
     if (is_conv(y)) step.arithmetic = policy_.arithmetic;
@@ -125,15 +125,16 @@ class Emitter {
   // ---- values ------------------------------------------------------------------------------------------------------
   constexpr Ref value(StagePass& c, Index t) {
     const Ref ref = storage_.value(c, t);
-    if (t > 0 || c.input_ready || !storage_.has_input_slab(c)) return ref;
-    if (c.s == 0) move(c, Op::load, {}, ref);
-    else move(c, Op::copy, storage_.stage_input_value(c, ref.rows), ref);
-    c.input_ready = true;
+    const bool there = c.in_full(t) && (t < c.inputs() || (c.cut() && !c.forward() && !c.ends(t)));
+    if (!there || c.input_ready[static_cast<std::size_t>(t)] || !storage_.has_input_slab(c, t)) return ref;
+    if (c.stage->tensor(t) == 0) move(c, Op::load, {}, ref);
+    else move(c, Op::copy, storage_.full_value(c, t, ref.rows), ref);
+    c.input_ready[static_cast<std::size_t>(t)] = true;
     return ref;
   }
   /// The rows that layer l reads, dense if the layer wants them so.
   constexpr Ref layer_input(StagePass& c, Index l) {
-    const Ref x = value(c, l);
+    const Ref x = value(c, c.in(l));
     if (!is_conv(c.layer(l)) || !c.need_copy[static_cast<std::size_t>(l)]) return x;
     const Ref dense = storage_.needed_value(c, l);
     move(c, Op::copy, with_rows(x, dense.rows), dense);
@@ -166,46 +167,71 @@ class Emitter {
   }
 
   // ---- forward -----------------------------------------------------------------------------------------------------
-  /// Up to the first layer of whose output the slab owns no row: it owns none above it either, and the next slab carries in what
-  /// this one would have.
-  constexpr void forward_layers(StagePass& c, Index first, Index last) {
-    c.top_run = last;
-    for (Index l = first; l < last; ++l) {
-      if (Sink::every_turn && c.at(l + 1).own.empty()) return;
-      const bool activates = l + 1 < last && activation_joins(c, l);
+  /// Those of a run, or all. Where a slab of a chain owns no row of a layer's output it owns none above it either, and the next slab
+  /// carries in what this one would have.
+  constexpr void forward_layers(StagePass& c, const BackwardRun& run) {
+    for (Index l = run.first; l < run.last; ++l) {
+      if (!run.makes(l)) continue;
+      if (Sink::every_turn && c.at(c.out(l)).own.empty()) return;
+      const bool activates = l + 1 < run.last && run.makes(l + 1) && activation_joins(c, l);
       forward_layer(c, l, activates);
       if (activates) ++l;
     }
   }
-  /// Whether layer l + 1 is an activation that the step of convolution l can apply: nobody else wants the convolution's output.
+  /// Whether layer l + 1 is an activation that the step of layer l can apply: nobody else wants that layer's output.
   constexpr bool activation_joins(const StagePass& c, Index l) const {
-    return target_.activates && is_conv(c.layer(l)) && c.layer(l + 1).kind == Kind::activation && c.in_place(l + 1) &&
-           !(c.forward() && c.wants_state(l + 1));
+    const Layer& y = c.layer(l);
+    const bool can = is_conv(y) || y.kind == Kind::norm || y.kind == Kind::sum;
+    return target_.activates && can && c.layer(l + 1).kind == Kind::activation && c.in(l + 1) == c.out(l) && c.in_place(l + 1) &&
+           !(c.forward() && c.wants_state(c.out(l)));
   }
   constexpr void forward_layer(StagePass& c, Index l, bool activates) {
-    const Index t = l + (activates ? 2 : 1);
-    const auto at = static_cast<std::size_t>(t - 1);   // the layer whose output and saved state the step writes
-    const bool makes = t < c.top_run || c.makes_top();
-    const bool carries = t < c.layers() && c.carries[at + 1] && makes;
-    const bool saves = options_.training && c.needs->layer[at].saved && (c.forward() == static_cast<bool>(c.needs->saved_kept[at]));
+    const Index t = c.out(l + (activates ? 1 : 0));
+    const auto at = static_cast<std::size_t>(l + (activates ? 1 : 0));   // the layer whose output and saved state the step writes
+    const bool makes = c.makes(t);
+    const bool carries = !c.ends(t) && c.carries[static_cast<std::size_t>(t)] && makes;
+    const bool saves = c.training && c.needs->layer[at].saved && (c.forward() == static_cast<bool>(c.needs->saved_kept[at]));
     const bool conv = is_conv(c.layer(l));
     Step step = make(c, Op::forward, l);
     step.activates = activates;
     step.x = layer_input(c, l);
+    if (c.other(l) >= 0) step.other = value(c, c.other(l));
+    if (c.norm_waits(l)) use_statistics(c, step, step.layer);
     Ref hold, own;
     if (makes) {
       hold = value(c, t);
       own = with_rows(hold, c.at(t).own);
       if (carries) carry_in(c, t, hold);
-      const bool apart = conv && (carries || (t == c.layers() && c.top_in_full() && c.cut()));
+      const bool apart = conv && (carries || (c.ends(t) && c.cut()));
       step.y = apart ? storage_.own_value(c, t) : own;
     }
-    if (saves) step.saved = storage_.saved(c, t - 1);
+    if (saves) step.saved = storage_.saved(c, static_cast<Index>(at));
     step.packed = packed(c, c.forward() ? Filter::forward : Filter::recompute, l);
     sink_.step(step);
+    if (c.forward()) statistics(c, t, step.y);
     if (makes && step.y.buffer != own.buffer) move(c, Op::copy, step.y, own);
-    if (makes && t < c.layers()) carry_out(c, t, hold);
+    if (makes && c.forward() && c.in_full(t) && !c.ends(t) && c.cut())
+      move(c, Op::copy, with_rows(hold, c.at(t).part), storage_.full_value(c, t, c.at(t).part));
+    if (makes && !c.ends(t)) carry_out(c, t, hold);
   }
+  /// Adds the rows of tensor t that the slab answers for to what norms above know of it: once, in the forward pass proper.
+  constexpr void statistics(const StagePass& c, Index t, const Ref& y) {
+    if (c.again) return;
+    for (const NormAbove& norm : c.stage->norms_above) {
+      if (norm.tensor != t) continue;
+      Step step = make(c, Op::statistics);
+      step.layer = norm.node;
+      step.x = t < c.tensors() ? with_rows(y, c.at(t).part) : y;
+      use_statistics(c, step, norm.node);
+      step.accumulate = c.n > 0 || (is_of_batch(norm.node) && c.image_slab > 0);
+      sink_.step(step);
+    }
+  }
+  constexpr void use_statistics(const StagePass& c, Step& step, Index node) {
+    step.statistics = storage_.statistics(c, node);
+    step.set = is_of_batch(node) ? 0 : c.images.begin - c.group.begin;
+  }
+  constexpr bool is_of_batch(Index node) const { return table_.node(node).layer.norm.over == Norm::Over::batch; }
   /// Calls `slab` for every slab, images outermost; rows downward or upward.
   template <class F>
   constexpr void for_slabs(StagePass& c, bool upward, F slab) {
@@ -213,37 +239,43 @@ class Emitter {
     c.image_slab = 0;
     for (Index begin = group_.begin; begin < group_.end; begin += images, ++c.image_slab) {
       c.images = {begin, std::min(begin + images, group_.end)};
-      c.covered = c.shape(0).h;
+      c.covered.assign(static_cast<std::size_t>(c.tensors()), 0);
+      for (Index t = 0; t < c.tensors(); ++t) c.covered[static_cast<std::size_t>(t)] = c.shape(t).h;
       for (Index k = 0; k < slabs; ++k) {
         c.n = upward ? slabs - 1 - k : k;
-        c.input_ready = false;
+        c.input_ready.assign(static_cast<std::size_t>(c.tensors()), 0);
+        c.contributions.assign(static_cast<std::size_t>(c.tensors()), 0);
         slab();
         if (!Sink::every_turn) return;
       }
     }
   }
-  constexpr void forward_stage(Index s) {
+  /// `again`: the pass of a stage that is remade, before its segment's backward pass.
+  constexpr void forward_stage(Index s, bool again) {
     const Stage& stage = stages_[static_cast<std::size_t>(s)];
-    const bool keeps = options_.training && needs_[static_cast<std::size_t>(s)].any_kept;
-    StagePass c = stage_pass(s, Pass::forward, keeps ? stage.backward : stage.forward);
+    const bool leaves_pieces = options_.training && stage.remade == again;
+    StagePass c = stage_pass(s, Pass::forward, leaves_pieces && needs_[static_cast<std::size_t>(s)].any_kept ? stage.backward : stage.forward);
+    c.training = leaves_pieces;
+    c.second = c.again = again;
     const Index since = sink_.now;
     pack_all(c, Filter::forward, 0, c.layers());
     for_slabs(c, false, [&] {
-      forward_layers(c, 0, c.layers());
-      if (Sink::every_turn && c.at(c.layers()).own.empty()) return;
+      forward_layers(c, {false, 0, c.layers(), {}});
+      if (Sink::every_turn && c.at(c.top()).own.empty()) return;
       if (stage.reduces) {
         Step step = make(c, Op::forward, c.layers());
-        step.x = with_rows(value(c, c.layers()), c.at(c.layers()).own);
-        step.y = storage_.stage_value(c, {0, 1});
+        step.x = with_rows(value(c, c.top()), c.at(c.top()).own);
+        step.y = storage_.full_value(c, c.tensors(), {0, 1});
         step.accumulate = step.x.rows.begin > 0;
         sink_.step(step);
       }
-      if (c.stores) store(c, with_rows(value(c, c.layers()), c.at(c.layers()).own));
+      if (c.stores) store(c, with_rows(value(c, c.top()), c.at(c.top()).own));
     });
     storage_.outlive_turns(c, since);
-    if (!options_.stores_output || !stage.reduces || stage.last != table_.size()) return;
+    if (!stage.reduces) return;
     c.images = group_, c.image_slab = c.n = 0;
-    store(c, storage_.stage_value(c, {0, 1}));
+    if (c.norms_above(c.tensors()) > 0) statistics(c, c.tensors(), storage_.full_value(c, c.tensors(), {0, 1}));
+    if (options_.stores_output && stage.last == table_.size()) store(c, storage_.full_value(c, c.tensors(), {0, 1}));
   }
   /// Rows of the network's output, done, to whoever takes them.
   constexpr void store(const StagePass& c, const Ref& x) {
@@ -251,88 +283,227 @@ class Emitter {
     step.x = x;
     sink_.step(step);
   }
+  /// The stage's number of the network's output. Pre: the last stage's pass.
+  static constexpr Index last_tensor(const StagePass& c) { return c.stage->reduces ? c.tensors() : c.top(); }
   constexpr void loss() {
     StagePass c = stage_pass(static_cast<Index>(stages_.size()) - 1, Pass::forward, stages_.back().forward);
     c.images = group_;
     const Range rows{0, table_.shape(table_.size()).h};
     Step step = make(c, Op::loss);
-    step.x = storage_.stage_value(c, rows);
-    if (options_.training) step.dx = storage_.stage_gradient(c, rows);
+    step.x = storage_.full_value(c, last_tensor(c), rows);
+    if (options_.training) step.dx = storage_.full_gradient(c, last_tensor(c), rows);
     sink_.step(step);
   }
 
   // ---- backward ----------------------------------------------------------------------------------------------------
+  /// Stages down, segment by segment: what of a segment was not kept is made again first.
+  constexpr void backward() {
+    for (Index s = static_cast<Index>(stages_.size()) - 1; s >= 0; --s) {
+      Index first = s;
+      while (first > 0 && stages_[static_cast<std::size_t>(first - 1)].remade) --first;
+      for (Index k = first; k < s; ++k) forward_stage(k, true);
+      for (; s > first; --s) backward_stage(s);
+      backward_stage(s);
+    }
+  }
   constexpr void backward_stage(Index s) {
     const Stage& stage = stages_[static_cast<std::size_t>(s)];
     StagePass c = stage_pass(s, Pass::backward, stage.backward);
     const Index since = sink_.now;
     for (const BackwardRun& run : c.needs->runs)
-      if (run.recompute) pack_all(c, Filter::recompute, run.first, run.last);
-    pack_all(c, Filter::backward, c.wants_input_gradient() ? 0 : 1, c.layers());
+      if (run.recompute)
+        for (Index l = run.first; l < run.last; ++l)
+          if (run.makes(l)) pack_all(c, Filter::recompute, l, l + 1);
+    for (Index l = 0; l < c.layers(); ++l)
+      if (wants_input_gradient(c, l, c.in(l))) pack_all(c, Filter::backward, l, l + 1);
+    if (stage.reduces) pooled_gradient(c);
+    begin_input_gradients(c);
     for_slabs(c, true, [&] {
       if (stage.reduces) backward_reduction(c);
       for (const BackwardRun& run : c.needs->runs) {
         c.pass = run.recompute ? Pass::recompute : Pass::backward;
-        if (run.recompute) forward_layers(c, run.first, run.last);
-        else backward_layer(c, run.first);
+        if (run.recompute) {
+          c.wanted = c.made_by(run);
+          forward_layers(c, run);
+          c.wanted.clear();
+        } else {
+          backward_layer(c, run.first);
+        }
       }
       c.pass = Pass::backward;
     });
     storage_.outlive_turns(c, since);
   }
+  constexpr bool wants_input_gradient(const StagePass& c, Index l, Index t) const {
+    return t >= c.inputs() || (c.wants_gradient(c.stage->tensor(t)) && !c.norm_at_bottom(l));
+  }
+  /// Before slabs go: full-height gradients to which several layers add are zero.
+  constexpr void begin_input_gradients(StagePass& c) {
+    if (!c.cut()) return;
+    for (Index t = 0; t < c.inputs(); ++t) {
+      const TensorUse& use = c.stage->use(t);
+      if (use.plain == 0 || use.given || !c.wants_gradient(c.stage->tensor(t)) || is_sole(c, t)) continue;
+      c.images = group_, c.n = c.image_slab = 0;
+      move(c, Op::zero, {}, storage_.full_gradient(c, t, {0, c.shape(t).h}));
+    }
+  }
+  /// Whether an input's gradient comes from one layer alone.
+  static constexpr bool is_sole(const StagePass& c, Index t) { return c.stage->use(t).plain == 1 && !c.stage->use(t).given; }
+  /// What norms above make of the gradient of a closing global pooling's output.
+  constexpr void pooled_gradient(StagePass& c) {
+    const Index t = c.tensors();
+    c.images = group_, c.n = c.image_slab = 0;
+    bool has = c.stage->use(t).wanted_plain;
+    for (const NormAbove& norm : c.stage->norms_above) {
+      if (norm.tensor != t) continue;
+      const Ref dy = storage_.norm_gradient(c, norm.node, {0, 1});
+      Ref dx = dy;
+      dx.tensor = c.stage->tensor(t);
+      norm_backward(c, norm.node, dy, storage_.full_value(c, t, {0, 1}), dx);
+      move(c, has ? Op::add : Op::copy, dx, storage_.full_gradient(c, t, {0, 1}));
+      has = true;
+    }
+  }
   constexpr void backward_reduction(StagePass& c) {
-    const Index t = c.layers();
-    if (t == 0 && !c.wants_input_gradient()) return;
-    Step step = make(c, Op::backward_data, t);
-    step.dy = storage_.stage_gradient(c, {0, 1});
-    step.dx = t == 0 ? storage_.input_gradient(c, c.at(0).own) : storage_.gradient(c, t);
+    const Index t = c.top();
+    const bool input = t < c.inputs();
+    if (input && !c.wants_gradient(c.stage->tensor(t))) return;
+    Step step = make(c, Op::backward_data, c.layers());
+    step.dy = storage_.full_gradient(c, c.tensors(), {0, 1});
+    if (!input) {
+      contribute(c, step, t, c.at(t).hold);
+      return;
+    }
+    if (c.stage->use(t).given) {
+      step.dx = storage_.another_gradient(c, t);
+      sink_.step(step);
+      move(c, Op::add, with_rows(step.dx, c.at(t).own), storage_.full_gradient(c, t, c.at(t).own));
+      return;
+    }
+    step.dx = storage_.full_gradient(c, t, c.at(t).own);
     sink_.step(step);
   }
+  /// The step of a norm above: dx of what it reads.
+  constexpr void norm_backward(const StagePass& c, Index node, const Ref& dy, const Ref& x, const Ref& dx) {
+    Step step = make(c, Op::backward_data);
+    step.layer = node;
+    step.x = x;
+    step.dy = dy;
+    step.dx = dx;
+    use_statistics(c, step, node);
+    step.sums = storage_.sums(c, node);
+    sink_.step(step);
+  }
+  /// The gradient of tensor t begins with what stages further on have left of it.
+  constexpr void open_gradient(StagePass& c, Index t) {
+    char& count = c.contributions[static_cast<std::size_t>(t)];
+    if (count > 0 || !c.in_full(t)) return;
+    const TensorUse& use = c.stage->use(t);
+    const Range part = c.at(t).part;
+    const Ref dx = storage_.gradient(c, t);
+    const auto begin = [&] {
+      if (dx.rows != part) move(c, Op::zero, {}, dx);
+    };
+    if (use.wanted_plain) {
+      if (!storage_.is_given(c, t)) {
+        begin();
+        move(c, Op::copy, storage_.full_gradient(c, t, part), with_rows(dx, part));
+      }
+      ++count;
+    }
+    for (const NormAbove& norm : c.stage->norms_above) {
+      if (norm.tensor != t) continue;
+      const Ref to = count > 0 ? storage_.another_gradient(c, t) : dx;
+      if (count == 0) begin();
+      norm_backward(c, norm.node, storage_.norm_gradient(c, norm.node, part), storage_.full_value(c, t, part), with_rows(to, part));
+      if (count++ > 0) move(c, Op::add, with_rows(to, part), with_rows(dx, part));
+    }
+  }
+  /// Gives the step its dx, rows `rows` of the gradient of tensor t, and adds that to what others gave.
+  constexpr void contribute(StagePass& c, Step step, Index t, Range rows) {
+    open_gradient(c, t);
+    char& count = c.contributions[static_cast<std::size_t>(t)];
+    const Ref hold = storage_.gradient(c, t);
+    const bool dense = step.layer - c.stage->first < c.layers() && is_conv(c.layer(step.layer - c.stage->first)) &&
+                       c.need_copy[static_cast<std::size_t>(step.layer - c.stage->first)];
+    step.dx = dense ? storage_.needed_gradient(c, step.layer - c.stage->first) : count > 0 ? storage_.another_gradient(c, t) : hold;
+    sink_.step(step);
+    if (dense && count == 0) {
+      move(c, Op::zero, {}, hold);
+      move(c, Op::copy, step.dx, with_rows(hold, rows));
+    } else if (count > 0) {
+      move(c, Op::add, with_rows(step.dx, rows), with_rows(hold, rows));
+    }
+    if (++count == c.stage->use(t).readers + outside(c, t) && t < c.top() && c.carries[static_cast<std::size_t>(t)]) exchange_gradient(c, t, hold);
+  }
+  /// Gradients of tensor t that come from stages further on.
+  static constexpr Index outside(const StagePass& c, Index t) {
+    return c.in_full(t) ? (c.stage->use(t).wanted_plain ? 1 : 0) + c.norms_above(t) : 0;
+  }
   constexpr void backward_layer(StagePass& c, Index l) {
-    const Index t = l + 1;
+    const Index t = c.out(l);
     const Layer& y = c.layer(l);
     const LayerNeeds& needs = c.needs->layer[static_cast<std::size_t>(l)];
-    c.top_run = c.layers();
+    open_gradient(c, t);
     Ref dy = with_rows(storage_.gradient(c, t), c.at(t).own);
-    const bool in_full = t == c.layers() && !c.stage->reduces;
-    if (is_conv(y) && (in_full ? c.cut() : static_cast<bool>(c.carries[static_cast<std::size_t>(t)]))) {
+    const bool scattered = dy.held_rows != dy.rows;
+    if (is_conv(y) && scattered) {
       const Ref dense = storage_.own_gradient(c, t);
       move(c, Op::copy, dy, dense);
       dy = dense;
     }
-    if (parameter_shapes(y, c.shape(l)).count > 0) backward_parameters(c, l, dy);
-    if (l == 0 && !c.wants_input_gradient()) return;
-    Step step = make(c, Op::backward_data, l);
-    step.dy = dy;
-    if (needs.input && y.kind != Kind::conv && y.kind != Kind::linear) step.x = value(c, l);
-    if (needs.output) step.y = with_rows(value(c, t), c.at(t).own);
-    if (needs.saved) step.saved = storage_.saved(c, l);
-    step.packed = packed(c, Filter::backward, l);
-    if (l == 0) {
-      input_gradient_step(c, step);
+    if (c.norm_at_bottom(l)) {
+      norm_sums(c, l, dy);
       return;
     }
-    const Ref hold = storage_.gradient(c, l);
-    const bool apart = is_conv(y) && c.need_copy[static_cast<std::size_t>(l)];
-    step.dx = apart ? storage_.needed_gradient(c, l) : hold;
-    sink_.step(step);
-    if (apart) {
-      move(c, Op::zero, {}, hold);
-      move(c, Op::copy, step.dx, with_rows(hold, c.at(l).need));
+    if (trains(y, c.shape(c.in(l)))) backward_parameters(c, l, dy);
+    for (Index operand = 0; operand < (c.other(l) >= 0 ? 2 : 1); ++operand) {
+      const Index from = operand == 0 ? c.in(l) : c.other(l);
+      if (!wants_input_gradient(c, l, from)) continue;
+      Step step = make(c, Op::backward_data, l);
+      step.operand = operand;
+      step.dy = dy;
+      if (needs.input && y.kind != Kind::conv && y.kind != Kind::linear) step.x = value(c, c.in(l));
+      if (needs.output) step.y = with_rows(value(c, t), c.at(t).own);
+      if (needs.saved) step.saved = storage_.saved(c, l);
+      step.packed = packed(c, Filter::backward, l);
+      if (from < c.inputs()) input_gradient_step(c, step, l, from);
+      else contribute(c, step, from, is_join(y) ? c.at(t).own : is_conv(y) ? c.need(l) : c.at(from).hold);
     }
-    if (c.carries[static_cast<std::size_t>(l)]) exchange_gradient(c, l, hold);
   }
   constexpr void backward_parameters(StagePass& c, Index l, const Ref& dy) {
     Step step = make(c, Op::backward_parameters, l);
     const LayerNeeds& needs = c.needs->layer[static_cast<std::size_t>(l)];
     if (needs.input) step.x = layer_input(c, l);
-    if (needs.output) step.y = with_rows(value(c, l + 1), c.at(l + 1).own);
+    if (needs.output) step.y = with_rows(value(c, c.out(l)), c.at(c.out(l)).own);
     step.dy = dy;
-    char& fresh = first_contribution_[static_cast<std::size_t>(c.stage->first + l)];
-    step.accumulate = !fresh;
-    fresh = 0;
+    step.accumulate = !is_first(c, l);
     if (packs(c, l)) step.scratch = storage_.filter_gradient(c, l);
     sink_.step(step);
+  }
+  /// Whether a layer's parameters get their first gradient of the step.
+  constexpr bool is_first(const StagePass& c, Index l) {
+    char& fresh = first_contribution_[static_cast<std::size_t>(c.stage->first + l)];
+    const bool first = fresh;
+    fresh = 0;
+    return first;
+  }
+  /// A norm at the bottom adds up what its gradient wants to know of all rows, and hands the gradient of its output down as it is: the
+  /// stage that makes its input goes on.
+  constexpr void norm_sums(StagePass& c, Index l, const Ref& dy) {
+    const Index t = c.out(l), node = c.stage->first + l;
+    Step step = make(c, Op::backward_sums, l);
+    step.x = value(c, c.in(l));
+    step.dy = dy;
+    use_statistics(c, step, node);
+    step.sums = storage_.sums(c, node);
+    const bool first_rows = c.n + 1 == c.rows->slabs();   // they go upward
+    step.accumulate = !(first_rows && (!is_of_batch(node) || c.image_slab == 0));
+    step.accumulate_parameters = !is_first(c, l);
+    sink_.step(step);
+    if (!c.wants_gradient(c.stage->tensor(c.in(l)))) return;
+    const Ref full = storage_.norm_gradient(c, node, dy.rows);
+    if (full.buffer != dy.buffer) deliver(c, t, dy, [&](Range rows) { return storage_.norm_gradient(c, node, rows); });
   }
   /// Gradient rows of earlier slabs' rows go down; those that the later slabs sent for these rows are added.
   constexpr void exchange_gradient(StagePass& c, Index t, const Ref& hold) {
@@ -340,32 +511,54 @@ class Emitter {
     move(c, Op::add, in, with_rows(hold, in.rows));
     move(c, Op::copy, with_rows(hold, out.rows), out);
   }
-  /// The first layer's data gradient: straight into the full-height gradient where slabs do not meet, else by way of a
-  /// slab whose rows are added to those that later slabs have written. Rows that nothing read get zeros.
-  constexpr void input_gradient_step(StagePass& c, Step step) {
-    const Range rows = c.at(0).hold;
-    if (!c.cut()) {
-      step.dx = storage_.input_gradient(c, {0, c.shape(0).h});
+  /// The gradient of an input of the stage. From one layer alone: straight into the full-height gradient where slabs do not meet, else by
+  /// way of a slab whose rows are added to those that later slabs have written. From several: added to what is there.
+  constexpr void input_gradient_step(StagePass& c, Step step, Index l, Index t) {
+    char& count = c.contributions[static_cast<std::size_t>(t)];
+    const Range all{0, c.shape(t).h};
+    if (!c.cut() && count == 0 && !c.stage->use(t).given) {
+      ++count;
+      step.dx = storage_.full_gradient(c, t, all);
       sink_.step(step);
       return;
     }
-    const bool apart = is_conv(c.layer(0)) || slabs_meet(*c.rows);
-    step.dx = apart ? storage_.gradient(c, 0) : storage_.input_gradient(c, rows);
-    sink_.step(step);
-    const Index h = c.shape(0).h;
-    const Range seen = rows.empty() ? Range{c.covered, c.covered} : rows;
-    move(c, Op::zero, {}, storage_.input_gradient(c, {std::min(seen.end, c.covered), c.covered}));
-    if (apart) {
-      const Range again = intersect(seen, {c.covered, h}), fresh = intersect(seen, {0, c.covered});
-      move(c, Op::add, with_rows(step.dx, again), storage_.input_gradient(c, again));
-      move(c, Op::copy, with_rows(step.dx, fresh), storage_.input_gradient(c, fresh));
+    if (!is_sole(c, t)) {
+      const bool dense = is_conv(c.layer(l)) && c.need_copy[static_cast<std::size_t>(l)];
+      step.dx = dense ? storage_.needed_gradient(c, l) : storage_.another_gradient(c, t);
+      sink_.step(step);
+      move(c, Op::add, step.dx, storage_.full_gradient(c, t, step.dx.rows));
+      return;
     }
-    c.covered = std::min(c.covered, seen.begin);
-    if (c.n == 0) move(c, Op::zero, {}, storage_.input_gradient(c, {0, c.covered}));
+    const bool apart = is_conv(c.layer(l)) || slabs_meet(*c.rows, t);
+    if (apart) {
+      step.dx = storage_.gradient(c, t);
+      sink_.step(step);
+      deliver(c, t, step.dx, [&](Range rows) { return storage_.full_gradient(c, t, rows); });
+      return;
+    }
+    step.dx = storage_.full_gradient(c, t, c.at(t).hold);
+    sink_.step(step);
+    deliver(c, t, {}, [&](Range rows) { return storage_.full_gradient(c, t, rows); });
   }
-  static constexpr bool slabs_meet(const Schedule& rows) {
+  /// A slab's gradient rows of tensor t (empty: they are there) into full height, where slabs come from the bottom up: rows that later
+  /// slabs have written are added to, and rows that nothing read get zeros.
+  template <class F>
+  constexpr void deliver(StagePass& c, Index t, const Ref& slab, F full) {
+    Index& covered = c.covered[static_cast<std::size_t>(t)];
+    const Range rows = slab ? slab.rows : c.at(t).hold;
+    const Range seen = rows.empty() ? Range{covered, covered} : rows;
+    move(c, Op::zero, {}, full({std::min(seen.end, covered), covered}));
+    if (slab) {
+      const Range again = intersect(seen, {covered, c.shape(t).h}), fresh = intersect(seen, {0, covered});
+      move(c, Op::add, with_rows(slab, again), full(again));
+      move(c, Op::copy, with_rows(slab, fresh), full(fresh));
+    }
+    covered = std::min(covered, seen.begin);
+    if (c.n == 0) move(c, Op::zero, {}, full({0, covered}));
+  }
+  static constexpr bool slabs_meet(const Schedule& rows, Index t) {
     for (Index n = 0; n + 1 < rows.slabs(); ++n)
-      if (!intersect(rows.at(n, 0).hold, rows.at(n + 1, 0).hold).empty()) return true;
+      if (!intersect(rows.at(n, t).hold, rows.at(n + 1, t).hold).empty()) return true;
     return false;
   }
 };

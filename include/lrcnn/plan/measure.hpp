@@ -27,8 +27,8 @@ struct Measure {
     stretch(buffer, since, now);
   }
   constexpr void step(const Step& s) {
-    touch(s.x.buffer), touch(s.y.buffer), touch(s.dy.buffer), touch(s.dx.buffer), touch(s.saved.buffer);
-    touch(s.packed), touch(s.scratch), touch(s.workspace);
+    touch(s.x.buffer), touch(s.other.buffer), touch(s.y.buffer), touch(s.dy.buffer), touch(s.dx.buffer), touch(s.saved.buffer);
+    touch(s.statistics), touch(s.sums), touch(s.packed), touch(s.scratch), touch(s.workspace);
     ++now;
   }
 

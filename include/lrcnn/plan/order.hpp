@@ -20,13 +20,14 @@ struct Access {
   }
 };
 struct Accesses {
-  std::array<Access, 8> list{};
+  std::array<Access, 11> list{};
   std::size_t count = 0;
   Index gradient = -1;   ///< layer whose parameter gradient is written
   Accesses() = default;
   Accesses(const Plan& plan, const Step& step) {
-    const bool backward = step.op == Op::backward_data || step.op == Op::backward_parameters;
+    const bool backward = is_backward(step.op);
     piece(plan, step.x, false, false);
+    piece(plan, step.other, false, false);
     piece(plan, step.y, false, !backward);
     piece(plan, step.dy, false, false);
     piece(plan, step.dx, false, true);
@@ -34,7 +35,9 @@ struct Accesses {
     whole(plan, step.packed, step.op == Op::pack_forward || step.op == Op::pack_backward);
     whole(plan, step.scratch, true);
     whole(plan, step.workspace, true);
-    if (step.op == Op::backward_parameters) gradient = step.layer;
+    whole(plan, step.statistics, step.op == Op::statistics);
+    whole(plan, step.sums, step.op == Op::backward_sums);
+    if (step.op == Op::backward_parameters || step.op == Op::backward_sums) gradient = step.layer;
   }
   bool conflicts(const Accesses& o) const {
     if (gradient >= 0 && gradient == o.gradient) return true;

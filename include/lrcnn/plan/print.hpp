@@ -21,8 +21,8 @@ inline std::string to_string(const Step& step, const Table& table) {
   if (step.activates) layer += "+" + std::string(table.node(step.layer + 1).layer.name.view());
   text += detail::padded(std::move(layer), 18);
   text += "stage " + std::to_string(step.stage) + " slab " + std::to_string(step.slab) + "  ";
-  const std::array<std::pair<const char*, const Ref*>, 5> refs{
-      {{"x", &step.x}, {"y", &step.y}, {"dy", &step.dy}, {"dx", &step.dx}, {"saved", &step.saved}}};
+  const std::array<std::pair<const char*, const Ref*>, 6> refs{
+      {{"x", &step.x}, {"other", &step.other}, {"y", &step.y}, {"dy", &step.dy}, {"dx", &step.dx}, {"saved", &step.saved}}};
   for (const auto& [name, ref] : refs)
     if (*ref) text += std::string(" ") + name + " = " + detail::ref_text(*ref);
   return text;
@@ -34,7 +34,7 @@ inline std::ostream& operator<<(std::ostream& out, const Plan& plan) {
       << " (no placement can need less than " << format_bytes(plan.arena.lower_bound) << "), workspace "
       << format_bytes(plan.policy.workspace_bytes) << "\n";
   for (const Stage& stage : plan.stages) {
-    const Shape& in = plan.table.shape(stage.first);
+    const Shape& in = plan.table.shape(stage.inputs[0]);
     const Shape& top = plan.table.shape(stage.last);
     out << "  " << detail::padded(detail::stage_name(plan.table, stage), 34) << detail::padded(to_string(stage.partition), 22)
         << to_string(in) << " -> " << to_string(top);
@@ -57,7 +57,7 @@ inline std::ostream& operator<<(std::ostream& out, const Plan& plan) {
 inline void print_memory(std::ostream& out, const Plan& plan, Index lines = 24, Index width = 72) {
   Index end = 0;
   for (const Buffer& b : plan.buffers) end = std::max(end, b.last);
-  constexpr std::string_view letters = "VGsoKMcdrpfw";   // one for each Role
+  constexpr std::string_view letters = "VGsoKMcdrpfwS";   // one for each Role
   for (std::size_t r = 0; r < letters.size(); ++r) out << (r ? ", " : "  ") << letters[r] << " " << role_name(static_cast<Role>(r));
   out << "\n";
   for (Index line = 0; line < lines; ++line) {

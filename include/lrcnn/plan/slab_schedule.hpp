@@ -1,13 +1,16 @@
 #pragma once
 // Which rows of every tensor each slab of a stage computes and holds.
 //
-// A stage is a chain of row-local layers 0 .. L-1 between tensors 0 .. L. Both ways of cutting start from cuts
-// 0 = e_0 < e_1 < ... < e_N = H_L of the stage's *output* and walk down the chain:
-//   overlap   own_L(n) = [e_{n-1}, e_n),  own_t(n) = in_rows(own_{t+1}(n))          slabs know nothing of each other
-//   share     c_L(n) = e_n,  c_t(n) = known_for(c_{t+1}(n)),  c_t(N) = H_t
-//             own_t(n)  = [c_t(n-1), c_t(n))                                      every row computed exactly once
-//             hold_t(n) = [min(first_needed(c_{t+1}(n-1)), c_t(n-1)), c_t(n))     own rows and those handed on
-// Cutting at the output loses nothing: a cut of tensor t that lies above known_for(c_{t+1}) only makes slabs taller.
+// A stage is a graph of row-local layers. Tensors 0 .. I-1 are there in full height, layer l writes tensor I + l; for a chain I is 1 and
+// each layer reads the tensor before. Both ways of cutting start from cuts 0 = e_0 < e_1 < ... < e_N = H of the last tensor, the
+// stage's *output*, and walk down. With r over the layers that read tensor t, and o(r) the tensor that r writes,
+//   c_t(n)    = max over r of known_for_r(c_o(r)(n)),  c_t(N) = H_t         how far tensor t must be known for the first n slabs
+//   overlap   own_t(n)  = hull over r of in_rows_r(own_o(r)(n)); of a tensor that leaves the stage also its part
+//   share     own_t(n)  = [c_t(n-1), c_t(n))                                every row computed exactly once
+//             hold_t(n) = [min over r of first_needed_r(c_o(r)(n-1)), c_t(n-1)), c_t(n))     own rows and those handed on
+//   part_t(n) = [c_t(n-1), c_t(n))   rows of a tensor that leaves the stage which this slab answers for: parts tile it
+// A tensor that nobody in the stage reads, other than the last, is cut in proportion to the output.
+// Cutting at the output loses nothing: a cut of tensor t that lies above c_t only makes slabs taller.
 // A cut may be moved up to a grid (Winograd tiles); sharing then carries a few rows more, overlap computes them.
 // tests/plan/slab_schedule.cpp asserts: own rows tile every tensor (share), hold(n) = own(n) + rows of hold(n-1),
 // need lies in hold, every slab owns a row of every tensor above the first, and the golden values of algorithms.md.
@@ -16,19 +19,30 @@
 #include <limits>
 #include <numeric>
 namespace lrcnn {
-/// What the row algebra needs to know of one layer of a chain.
+/// What the row algebra needs to know of one layer.
 struct RowRule {
   Axis axis{};
   Index in_height = 1;
   Index out_height = 1;
   Index in_row_bytes = 0;   ///< cost of one row of the layer's input, for choosing cuts
   Index grid = 1;           ///< cuts of the layer's output lie on multiples of this, or at its end
+  Index in = -1;            ///< tensor that it reads; -1: the one before
+  Index other = -1;         ///< a join's second tensor, of which it reads the rows that it writes; -1: none
 };
-/// Rows of one tensor in one slab. need: what the layer above reads; own: computed here; hold: own and carried.
+/// What it needs to know of a tensor of a stage that is no chain.
+struct TensorRule {
+  Index height = 1;
+  Index row_bytes = 0;
+  bool read = false;     ///< a layer of the stage reads it
+  bool leaves = false;   ///< it is wanted in full height
+};
+/// Rows of one tensor in one slab. need: what the layers above read; own: computed here; hold: own and carried; part: of its own, those
+/// that it answers for outside the stage.
 struct SlabRows {
   Range own{};
   Range hold{};
   Range need{};
+  Range part{};
   friend constexpr bool operator==(const SlabRows&, const SlabRows&) = default;
 };
 /// All slabs of one pass of one stage.
@@ -63,102 +77,145 @@ struct Schedule {
   friend constexpr bool operator==(const Schedule&, const Schedule&) = default;
 };
 namespace detail {
-/// A chain of layers and the height of its output.
-struct Chain {
+/// A stage's layers and the height of its output.
+struct RowGraph {
   std::span<const RowRule> rules;
   Index height = 1;             ///< of the last tensor
   Index last_row_bytes = 0;     ///< cost of one of its rows
+  Index inputs = 1;
+  std::span<const TensorRule> rule_of{};   ///< of each tensor; empty for a chain
+  constexpr bool chain() const { return rule_of.empty(); }
   constexpr Index layers() const { return static_cast<Index>(rules.size()); }
+  constexpr Index tensors() const { return inputs + layers(); }
   constexpr const RowRule& rule(Index l) const { return rules[static_cast<std::size_t>(l)]; }
-  constexpr Index tensor_height(Index t) const { return t == layers() ? height : rule(t).in_height; }
-  constexpr Index grid(Index t) const { return t == 0 ? 1 : rule(t - 1).grid; }
-  constexpr Index row_bytes(Index t) const { return t == layers() ? last_row_bytes : rule(t).in_row_bytes; }
+  constexpr const TensorRule& of(Index t) const { return rule_of[static_cast<std::size_t>(t)]; }
+  constexpr Index tensor_height(Index t) const { return !chain() ? of(t).height : t == layers() ? height : rule(t).in_height; }
+  constexpr Index grid(Index t) const { return t < inputs ? 1 : rule(t - inputs).grid; }
+  constexpr Index row_bytes(Index t) const { return !chain() ? of(t).row_bytes : t == layers() ? last_row_bytes : rule(t).in_row_bytes; }
 };
 constexpr Index snap_up(Index row, Index grid, Index height) {
   return row >= height ? height : std::min(round_up(row, grid), height);
 }
-/// Rows of every tensor for the slab between output cuts e0 and e1.
-constexpr void slab_rows(const Chain& chain, Cut cut, Index e0, Index e1, SlabRows* rows) {
-  const Index top = chain.layers();
-  rows[top].own = rows[top].hold = rows[top].need = {e0, e1};
-  Index below = e0;   // cut of tensor t + 1 before this slab
-  for (Index t = top - 1; t >= 0; --t) {
-    const RowRule& rule = chain.rule(t);
-    const Range out = rows[t + 1].own;
-    SlabRows& r = rows[t];
-    r.need = in_rows(rule.axis, out, rule.in_height);
-    if (cut == Cut::overlap) {
-      r.own = r.need;
-      if (const Index grid = chain.grid(t); grid > 1 && !r.own.empty())
-        r.own = {r.own.begin / grid * grid, snap_up(r.own.end, grid, rule.in_height)};
-      r.hold = r.own;
-      continue;
-    }
-    const Index before = below == 0 ? 0 : snap_up(known_for(rule.axis, below, rule.in_height), chain.grid(t), rule.in_height);
-    const Index after = out.end == rule.out_height
-                            ? rule.in_height
-                            : snap_up(known_for(rule.axis, out.end, rule.in_height), chain.grid(t), rule.in_height);
-    r.own = {before, after};
-    r.hold = {std::min(first_needed(rule.axis, below), before), after};
-    below = before;
-  }
-  rows[0].hold = rows[0].need;   // the stage's input is at hand in full height: read what is needed, no more
-  if (cut == Cut::overlap) rows[0].own = rows[0].need;
+/// Where a slab cuts one tensor: c_t before and behind it, and the first row that it computes (overlap) or holds (share).
+struct TensorCut {
+  Index before = 0;
+  Index after = 0;
+  Index first = std::numeric_limits<Index>::max();
+};
+/// One step of the walk down: what layer `rule` wants of a tensor that it reads, for what is wanted of its output.
+constexpr void want(TensorCut& in, const TensorCut& out, const Axis& axis, Index height, bool share) {
+  const Index before = known_for(axis, out.before, height), after = known_for(axis, out.after, height);
+  const Index first = first_needed(axis, share ? out.before : out.first);
+  if (before > in.before) in.before = before;
+  if (after > in.after) in.after = after;
+  if (first < in.first) in.first = first;
 }
-/// Bytes that a slab holds, and whether it is one: it owns a row of every tensor above the first, and so will the next.
+/// Cuts of every tensor for the slab between output cuts e0 and e1. Compilers count every statement of a constant expression, and
+/// this is evaluated thousands of times.
+constexpr void cut_tensors(const RowGraph& graph, Cut cut, Index e0, Index e1, TensorCut* cuts) {
+  const bool share = cut == Cut::share, last = e1 == graph.height;
+  const RowRule* rule = graph.rules.data() + graph.layers();
+  const Index top = graph.tensors() - 1;
+  for (Index t = 0; t < top; ++t) cuts[t] = {};
+  cuts[top] = {e0, e1, e0};
+  for (Index t = top; t >= graph.inputs; --t) {
+    --rule;
+    TensorCut& out = cuts[t];
+    if (!graph.chain() && t < top && !graph.of(t).read) {
+      const Index h = graph.of(t).height;
+      out = {e0 * h / graph.height, e1 * h / graph.height, e0 * h / graph.height};
+    }
+    if (rule->grid > 1 && t < top) {
+      out.before = snap_up(out.before, rule->grid, rule->out_height), out.after = snap_up(out.after, rule->grid, rule->out_height);
+      if (!share && out.first < out.after) out.first = out.first / rule->grid * rule->grid;
+    }
+    if (last && (share || (!graph.chain() && graph.of(t).leaves))) out.after = rule->out_height;
+    if ((share || (!graph.chain() && graph.of(t).leaves)) && out.before < out.first) out.first = out.before;
+    if (!share && out.after <= out.first) continue;   // computes nothing, so it reads nothing
+    want(cuts[rule->in < 0 ? t - 1 : rule->in], out, rule->axis, rule->in_height, share);
+    if (rule->other >= 0) want(cuts[rule->other], out, {}, rule->out_height, share);
+  }
+}
+/// Rows of every tensor for that slab.
+constexpr void slab_rows(const RowGraph& graph, Cut cut, Index e0, Index e1, TensorCut* cuts, SlabRows* rows) {
+  cut_tensors(graph, cut, e0, e1, cuts);
+  const bool share = cut == Cut::share, last = e1 == graph.height;
+  const Index top = graph.tensors() - 1;
+  for (Index t = top; t >= 0; --t) {
+    const TensorCut& c = cuts[t];
+    SlabRows& r = rows[t];
+    const bool input = t < graph.inputs;
+    const Index after = input && share && last ? graph.tensor_height(t) : c.after, first = share ? std::min(c.first, c.before) : c.first;
+    r.hold = {first, std::max(first, after)};
+    r.own = share ? Range{c.before, after} : r.hold;
+    r.part = {c.before, after};
+    r.need = r.hold;
+  }
+  if (graph.chain())
+    for (Index t = top - 1; t >= 0; --t) rows[t].need = in_rows(graph.rule(t).axis, rows[t + 1].own, graph.rule(t).in_height);
+  // The stage's inputs are at hand in full height: read what is needed, no more.
+  for (Index t = 0; t < graph.inputs; ++t) {
+    SlabRows& r = rows[t];
+    if (!graph.chain()) r.need = {0, 0};
+    for (Index l = 0; !graph.chain() && l < graph.layers(); ++l) {
+      const Range out = rows[graph.inputs + l].own;
+      if (graph.rule(l).in == t) r.need = hull(r.need, in_rows(graph.rule(l).axis, out, graph.rule(l).in_height));
+      if (graph.rule(l).other == t) r.need = hull(r.need, out);
+    }
+    r.hold = r.need;
+    if (!share) r.own = r.need;
+  }
+}
+/// Bytes that a slab holds, and whether it is one: it owns a row of every tensor above the inputs, and so will the next.
 struct SlabCost {
   Index bytes = 0;
   bool valid = true;
 };
-/// The same walk as slab_rows(), for choosing cuts: counts and nothing else. It is evaluated thousands of times, also
-/// by compilers that count every statement of a constant expression, so it is written in few of them.
-constexpr SlabCost slab_cost(const Chain& chain, Cut cut, Index e0, Index e1) {
-  SlabCost cost{(e1 - e0) * chain.last_row_bytes, e1 > e0};
-  const RowRule* rule = chain.rules.data() + chain.layers();
-  const bool share = cut == Cut::share, last = e1 == chain.height;
-  Index a = e0, b = e1;   // own rows of the tensor above: cuts when sharing
-  while (rule != chain.rules.data()) {
-    --rule;
-    const Index s = rule->axis.stride, p = rule->axis.pad_begin, e = rule->axis.extent(), h = rule->in_height;
-    const Index g = rule == chain.rules.data() ? 1 : rule[-1].grid;
-    const Index first = a * s - p < 0 ? 0 : a * s - p, known = (b - 1) * s - p + e < 0 ? 0 : (b - 1) * s - p + e;
-    const Index below = a == 0 ? 0 : (a - 1) * s - p + e < 0 ? 0 : (a - 1) * s - p + e;
-    const Index end = (share && last) || known >= h ? h : (known + g - 1) / g * g < h ? (known + g - 1) / g * g : h;
-    const Index begin = share ? (below + g - 1) / g * g : first / g * g;
-    const Index from = first < begin ? first : begin;
-    cost.bytes += (end > from ? end - from : 0) * rule->in_row_bytes;
-    cost.valid = cost.valid && (rule == chain.rules.data() || (end > (share ? begin : first) && (!share || last || end < h)));
-    a = begin, b = end;
+constexpr SlabCost slab_cost(const RowGraph& graph, Cut cut, Index e0, Index e1, TensorCut* cuts) {
+  cut_tensors(graph, cut, e0, e1, cuts);
+  SlabCost cost{0, e1 > e0};
+  const bool share = cut == Cut::share, last = e1 == graph.height;
+  for (Index t = graph.tensors() - 1; t >= 0; --t) {
+    const TensorCut& c = cuts[t];
+    const Index h = graph.tensor_height(t), after = share && last ? h : c.after, first = share && c.before < c.first ? c.before : c.first;
+    if (after > first) cost.bytes += (after - first) * graph.row_bytes(t);
+    if (t >= graph.inputs && !(after > (share ? c.before : c.first) && (!share || last || after < h))) cost.valid = false;
   }
   return cost;
 }
-constexpr bool all_valid(const Chain& chain, Cut cut, const std::vector<Index>& cuts) {
+constexpr SlabCost slab_cost(const RowGraph& graph, Cut cut, Index e0, Index e1) {
+  std::vector<TensorCut> cuts(static_cast<std::size_t>(graph.tensors()));
+  return slab_cost(graph, cut, e0, e1, cuts.data());
+}
+constexpr bool all_valid(const RowGraph& graph, Cut cut, const std::vector<Index>& cuts) {
   Index e0 = 0;
   for (const Index e1 : cuts) {
-    if (!slab_cost(chain, cut, e0, e1).valid) return false;
+    if (!slab_cost(graph, cut, e0, e1).valid) return false;
     e0 = e1;
   }
-  return e0 == chain.height;
+  return e0 == graph.height;
 }
-constexpr Index nearest_valid_cut(const Chain& chain, Cut cut, Index e0) {
-  for (Index e = e0 + 1; e <= chain.height; ++e)
-    if (slab_cost(chain, cut, e0, e).valid) return e;
+constexpr Index nearest_valid_cut(const RowGraph& graph, Cut cut, Index e0) {
+  for (Index e = e0 + 1; e <= graph.height; ++e)
+    if (slab_cost(graph, cut, e0, e).valid) return e;
   return -1;
 }
-/// Output rows between two cuts for which the cuts of every tensor below lie on their grids without being moved.
-constexpr Index cut_unit(const Chain& chain) {
+/// Output rows between two cuts for which the cuts of every tensor below lie on their grids without being moved; 1 where the
+/// stage is no chain.
+constexpr Index cut_unit(const RowGraph& graph) {
+  if (!graph.chain()) return 1;
   Index unit = 1, rows = 1;   // rows of tensor t for each output row
-  for (Index t = chain.layers(); t > 0; --t) {
-    unit = std::lcm(unit, chain.grid(t) / std::gcd(chain.grid(t), rows));
-    rows *= chain.rule(t - 1).axis.stride;
+  for (Index t = graph.layers(); t > 0; --t) {
+    unit = std::lcm(unit, graph.grid(t) / std::gcd(graph.grid(t), rows));
+    rows *= graph.rule(t - 1).axis.stride;
   }
   return unit;
 }
 /// Away from the borders a slab of d units of output rows costs A*d + B, with one B for the first slab, one for those
 /// within and one for the last. The least M that all slabs fit into is then found among the values A*d + B themselves.
-constexpr std::vector<Index> affine_cuts(const Chain& chain, Cut cut, Index count) {
-  const Index unit = cut_unit(chain), h = ceil_div(chain.height, unit), middle = h / 2;
-  const auto cost = [&](Index a, Index b) { return slab_cost(chain, cut, a * unit, std::min(b * unit, chain.height)).bytes; };
+constexpr std::vector<Index> affine_cuts(const RowGraph& graph, Cut cut, Index count) {
+  const Index unit = cut_unit(graph), h = ceil_div(graph.height, unit), middle = h / 2;
+  const auto cost = [&](Index a, Index b) { return slab_cost(graph, cut, a * unit, std::min(b * unit, graph.height)).bytes; };
   if (middle < 1 || h < count) return {};
   const Index one = cost(middle - 1, middle), slope = cost(middle - 1, middle + 1) - one;
   if (slope <= 0) return {};
@@ -186,19 +243,19 @@ constexpr std::vector<Index> affine_cuts(const Chain& chain, Cut cut, Index coun
     const Index off = std::min(full - 1, ceil_div(spare, count - n));
     spare -= off;
     e += full - off;
-    cuts.push_back(n + 1 == count ? chain.height : e * unit);
+    cuts.push_back(n + 1 == count ? graph.height : e * unit);
   }
   return cuts;
 }
 /// The same exactly, for the few rows of deep maps, where border slabs meet: least[n][e] = the least possible largest
 /// slab when the first n slabs end at row e.
-constexpr std::vector<Index> exact_cuts(const Chain& chain, Cut cut, Index count) {
-  const Index h = chain.height, never = std::numeric_limits<Index>::max();
+constexpr std::vector<Index> exact_cuts(const RowGraph& graph, Cut cut, Index count) {
+  const Index h = graph.height, never = std::numeric_limits<Index>::max();
   const auto at = [h](Index n, Index e) { return static_cast<std::size_t>(n * (h + 1) + e); };
   std::vector<Index> cost(at(h, h) + 1, never), least(at(count, h) + 1, never), from(at(count, h) + 1, 0);
   for (Index e0 = 0; e0 < h; ++e0)
     for (Index e1 = e0 + 1; e1 <= h; ++e1)
-      if (const SlabCost c = slab_cost(chain, cut, e0, e1); c.valid) cost[at(e0, e1)] = c.bytes;
+      if (const SlabCost c = slab_cost(graph, cut, e0, e1); c.valid) cost[at(e0, e1)] = c.bytes;
   least[at(0, 0)] = 0;
   for (Index n = 1; n <= count; ++n)
     for (Index e1 = n; e1 <= h; ++e1)
@@ -212,51 +269,51 @@ constexpr std::vector<Index> exact_cuts(const Chain& chain, Cut cut, Index count
   return cuts;
 }
 /// Moves cuts down where the slab before is too thin, then up where the slab behind is; false if that does not help.
-constexpr bool mend(const Chain& chain, Cut cut, std::vector<Index>& cuts) {
+constexpr bool mend(const RowGraph& graph, Cut cut, std::vector<Index>& cuts) {
   Index e = 0;
   for (std::size_t n = 0; n + 1 < cuts.size(); ++n) {
-    const Index least = nearest_valid_cut(chain, cut, e);
+    const Index least = nearest_valid_cut(graph, cut, e);
     if (least < 0) break;   // too few rows are left for one more: the way back makes room
     e = cuts[n] = std::max(cuts[n], least);
   }
   for (std::size_t n = cuts.size() - 1; n > 0; --n)
-    while (cuts[n - 1] > 0 && (cuts[n - 1] >= cuts[n] || !slab_cost(chain, cut, cuts[n - 1], cuts[n]).valid)) --cuts[n - 1];
-  return all_valid(chain, cut, cuts);
+    while (cuts[n - 1] > 0 && (cuts[n - 1] >= cuts[n] || !slab_cost(graph, cut, cuts[n - 1], cuts[n]).valid)) --cuts[n - 1];
+  return all_valid(graph, cut, cuts);
 }
 /// As many slabs as there are rows for: each as thin as it can be, the last `count` - 1 rows over.
-constexpr std::vector<Index> thinnest_cuts(const Chain& chain, Cut cut, Index count) {
+constexpr std::vector<Index> thinnest_cuts(const RowGraph& graph, Cut cut, Index count) {
   std::vector<Index> cuts;
   for (Index e = 0; static_cast<Index>(cuts.size()) + 1 < count;) {
-    e = nearest_valid_cut(chain, cut, e);
+    e = nearest_valid_cut(graph, cut, e);
     if (e < 0) return {};
     cuts.push_back(e);
   }
-  cuts.push_back(chain.height);
+  cuts.push_back(graph.height);
   return cuts;
 }
 inline constexpr Index exact_rows = 12;   // above this many output rows affine_cuts() is within one unit of the optimum
 }  // namespace detail
 /// The largest number of slabs that a chain can be cut into; at least 1.
-constexpr Index max_slabs(const detail::Chain& chain, Cut cut) {
+constexpr Index max_slabs(const detail::RowGraph& graph, Cut cut) {
   if (cut == Cut::column) return 1;
   Index count = 0;
-  for (Index e = 0; e < chain.height; ++count) {
-    e = detail::nearest_valid_cut(chain, cut, e);
+  for (Index e = 0; e < graph.height; ++count) {
+    e = detail::nearest_valid_cut(graph, cut, e);
     if (e < 0) break;   // the rows left over join the last slab
   }
   return std::max<Index>(1, count);
 }
 /// Cuts of the output into `count` slabs such that the largest slab is smallest; empty if it cannot be cut so finely.
-constexpr std::vector<Index> choose_cuts(const detail::Chain& chain, Cut cut, Index count) {
-  if (count <= 1 || cut == Cut::column) return {chain.height};
-  if (count > chain.height) return {};
-  if (chain.height <= detail::exact_rows) return detail::exact_cuts(chain, cut, count);
-  std::vector<Index> cuts = detail::affine_cuts(chain, cut, count);
+constexpr std::vector<Index> choose_cuts(const detail::RowGraph& graph, Cut cut, Index count) {
+  if (count <= 1 || cut == Cut::column) return {graph.height};
+  if (count > graph.height) return {};
+  if (graph.height <= detail::exact_rows) return detail::exact_cuts(graph, cut, count);
+  std::vector<Index> cuts = detail::affine_cuts(graph, cut, count);
   if (cuts.empty())   // more slabs than units of the grid, or border slabs that meet: even ones
-    for (Index n = 1; n <= count; ++n) cuts.push_back(ceil_div(n * chain.height, count));
-  if (detail::all_valid(chain, cut, cuts) || detail::mend(chain, cut, cuts)) return cuts;
-  cuts = detail::thinnest_cuts(chain, cut, count);
-  if (!cuts.empty() && detail::all_valid(chain, cut, cuts)) return cuts;
+    for (Index n = 1; n <= count; ++n) cuts.push_back(ceil_div(n * graph.height, count));
+  if (detail::all_valid(graph, cut, cuts) || detail::mend(graph, cut, cuts)) return cuts;
+  cuts = detail::thinnest_cuts(graph, cut, count);
+  if (!cuts.empty() && detail::all_valid(graph, cut, cuts)) return cuts;
   return {};
 }
 /// `count` of the given cuts, evenly chosen, the last among them.
@@ -267,21 +324,22 @@ constexpr std::vector<Index> thin_cuts(std::span<const Index> cuts, Index count)
   return some;
 }
 /// Rows of all slabs between the given cuts. A single slab computes whole maps, unread rows included.
-constexpr Schedule make_schedule(const detail::Chain& chain, Cut cut, std::vector<Index> cuts) {
+constexpr Schedule make_schedule(const detail::RowGraph& graph, Cut cut, std::vector<Index> cuts) {
   Schedule s;
-  s.tensors = chain.layers() + 1;
+  s.tensors = graph.tensors();
   s.cuts = std::move(cuts);
   s.rows.assign(static_cast<std::size_t>(s.slabs() * s.tensors), SlabRows{});
   if (s.slabs() == 1) {
     for (Index t = 0; t < s.tensors; ++t) {
-      const Range all{0, chain.tensor_height(t)};
-      s.rows[static_cast<std::size_t>(t)] = {all, all, all};
+      const Range all{0, graph.tensor_height(t)};
+      s.rows[static_cast<std::size_t>(t)] = {all, all, all, all};
     }
     return s;
   }
+  std::vector<detail::TensorCut> scratch(static_cast<std::size_t>(s.tensors));
   for (Index n = 0; n < s.slabs(); ++n)
-    detail::slab_rows(chain, cut, n == 0 ? 0 : s.cuts[static_cast<std::size_t>(n - 1)], s.cuts[static_cast<std::size_t>(n)],
-                      s.rows.data() + n * s.tensors);
+    detail::slab_rows(graph, cut, n == 0 ? 0 : s.cuts[static_cast<std::size_t>(n - 1)], s.cuts[static_cast<std::size_t>(n)],
+                      scratch.data(), s.rows.data() + n * s.tensors);
   return s;
 }
 }  // namespace lrcnn

@@ -1,24 +1,67 @@
 #pragma once
-// Stages: runs of layers between two tensors that exist in full height, and how each is cut.
+// Stages: runs of layers between tensors that exist in full height, and how each is cut.
 //
-// A stage ends where the policy puts a checkpoint and where a barrier demands one: behind a global pooling, and before
-// a flatten, whose map must be whole. Stages form a graph whose edges are full-height tensors; for a chain of layers
-// each stage reads the tensor that the one before it writes.
+// A stage ends where the policy puts a checkpoint and where a barrier demands one: behind a global pooling, before a flatten, whose map
+// must be whole, and before a norm with statistics over rows, which must be complete. Such a norm belongs to two stages: the one that
+// makes its input adds up its statistics and, on the way back, turns the gradient of its output into that of its input; the one
+// that it is the first layer of normalises, and adds up the sums that its gradient wants.
+// Stages form a graph whose edges are full-height tensors. Of a stage whose output is wanted by norms alone the forward pass may
+// be done again before the backward pass needs it (remade), instead of keeping the output: the stages up to the next
+// checkpoint are a segment.
 #include <lrcnn/plan/stream_schedule.hpp>
 #include <lrcnn/plan/target.hpp>
+#include <lrcnn/layer/statistics.hpp>
 #include <string>
 namespace lrcnn {
-/// A run of layers with its cuts.
+/// Who uses a tensor of a stage.
+struct TensorUse {
+  Index readers = 0;          ///< inputs of layers inside that it is
+  Index plain = 0;            ///< of them, those that give it a gradient: all but norms with statistics
+  bool leaves = false;        ///< layers outside read it, or it is the network's output: it exists in full height
+  bool wanted_plain = false;  ///< of them some give it a gradient
+  bool given = false;         ///< an input whose gradient stages further on have begun
+  bool remade = false;        ///< not kept from the forward to the backward pass, but made again
+  friend constexpr bool operator==(const TensorUse&, const TensorUse&) = default;
+};
+/// A norm outside the stage that makes the tensor that it normalises.
+struct NormAbove {
+  Index tensor = 0;   ///< of the stage
+  Index node = 0;     ///< of the table
+  friend constexpr bool operator==(const NormAbove&, const NormAbove&) = default;
+};
+/// A run of layers with its cuts. Its tensors are numbered from its start: inputs first, then what each layer writes.
 struct Stage {
-  Index first = 0;          ///< first layer; also the number of the tensor that the stage reads
+  Index first = 0;          ///< first layer
   Index last = 0;           ///< one past its last layer; also the number of the tensor that it writes
   bool reduces = false;     ///< its last layer is a global pooling, which takes rows as they come
   bool vector = false;      ///< it holds flatten or linear: no rows to cut
+  bool remade = false;      ///< its forward pass is done again before the backward pass of the segment
+  std::vector<Index> inputs{};                  ///< tensors of the table that it reads
+  std::vector<std::array<Index, 2>> reads{};    ///< of each layer of the chain, tensors of the stage; -1: none
+  std::vector<TensorUse> uses{};                ///< of each tensor of the stage, and of what a closing global pooling writes
+  std::vector<NormAbove> norms_above{};
   Partition partition{};    ///< as carried out: counts are at most what the rows carry, images at least 1
-  Schedule forward;         ///< over the chain, without a closing global pooling
-  Schedule backward;        ///< likewise; empty where slabs need not reach the top, which are those of a forward pass alone
-  /// Layers of the chain that rows travel through.
+  Schedule forward{};       ///< over the chain, without a closing global pooling
+  Schedule backward{};      ///< likewise; empty where slabs need not reach the top, which are those of a forward pass alone
+  /// Layers that rows travel through.
   constexpr Index chain_layers() const { return last - first - (reduces ? 1 : 0); }
+  constexpr Index input_count() const { return static_cast<Index>(inputs.size()); }
+  constexpr Index tensors() const { return input_count() + chain_layers(); }
+  /// The table's number of a tensor.
+  constexpr Index tensor(Index t) const {
+    return t < input_count() ? inputs[static_cast<std::size_t>(t)] : first + 1 + t - input_count();
+  }
+  constexpr Index in(Index l) const { return reads[static_cast<std::size_t>(l)][0]; }
+  constexpr Index other(Index l) const { return reads[static_cast<std::size_t>(l)][1]; }
+  constexpr Index out(Index l) const { return input_count() + l; }
+  constexpr const TensorUse& use(Index t) const { return uses[static_cast<std::size_t>(t)]; }
+  /// Whether each layer reads the tensor before it, and nobody outside reads any but the last.
+  constexpr bool is_chain() const {
+    if (input_count() != 1) return false;
+    for (Index l = 0; l < chain_layers(); ++l)
+      if (in(l) != l || other(l) >= 0 || use(l).readers != 1 || (l > 0 && use(l).leaves)) return false;
+    return true;
+  }
   friend constexpr bool operator==(const Stage&, const Stage&) = default;
 };
 namespace detail {
@@ -57,20 +100,34 @@ constexpr void check_names(const Table& table, const PolicySpec& policy) {
                                      std::string(table.node(0).layer.name.view()) + "'"));
   }
 }
-/// Row rules of a stage's chain.
-constexpr std::vector<RowRule> row_rules(const Table& table, const Stage& stage, const Target& target, Arithmetic arithmetic) {
-  std::vector<RowRule> rules;
+/// Row rules of a stage.
+struct RowRules {
+  std::vector<RowRule> layer{};
+  std::vector<TensorRule> tensor{};   ///< empty for a chain
+  Index height = 1, last_row_bytes = 0, inputs = 1;
+  constexpr RowGraph graph() const { return {layer, height, last_row_bytes, inputs, tensor}; }
+};
+constexpr RowRules row_rules(const Table& table, const Stage& stage, const Target& target, Arithmetic arithmetic) {
+  RowRules rules;
+  const bool chain = stage.is_chain();
   for (Index l = stage.first; l < stage.first + stage.chain_layers(); ++l) {
     const Node& node = table.node(l);
-    RowRule rule{.in_height = node.in.h, .out_height = node.out.h,
+    RowRule rule{.axis = row_axis_of(node), .in_height = node.in.h, .out_height = node.out.h,
                  .in_row_bytes = target.bytes(1, node.in.c, 1, node.in.w)};
-    if (is_windowed(node.layer)) rule.axis = row_axis(node.layer.window);
     const bool tiled = arithmetic == Arithmetic::winograd && node.layer.kind == Kind::conv &&
                        node.layer.window.kernel == Pair(3) && node.layer.window.stride == Pair(1) &&
                        node.layer.window.dilation == Pair(1) && node.layer.groups == 1;
     if (tiled) rule.grid = 4;   // output rows of a tile of F(4x4, 3x3)
-    if (node.layer.kind == Kind::activation && !rules.empty()) rule.grid = rules.back().grid;
-    rules.push_back(rule);
+    if (node.layer.kind == Kind::activation && chain && !rules.layer.empty()) rule.grid = rules.layer.back().grid;
+    if (!chain) rule.in = stage.in(l - stage.first), rule.other = stage.other(l - stage.first);
+    rules.layer.push_back(rule);
+  }
+  const auto row_bytes = [&](const Shape& s) { return target.bytes(1, s.c, 1, s.w); };
+  const Shape& top = table.shape(stage.tensor(stage.tensors() - 1));
+  rules.height = top.h, rules.last_row_bytes = row_bytes(top), rules.inputs = stage.input_count();
+  for (Index t = 0; !chain && t < stage.tensors(); ++t) {
+    const Shape& s = table.shape(stage.tensor(t));
+    rules.tensor.push_back({s.h, row_bytes(s), stage.use(t).readers > 0, stage.use(t).leaves});
   }
   return rules;
 }
@@ -79,15 +136,117 @@ inline std::string stage_name(const Table& table, const Stage& stage) {
          std::string(table.node(stage.last - 1).layer.name.view());
 }
 }  // namespace detail
-/// Ranges of layers between full-height tensors, not cut yet.
-constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& policy) {
+namespace detail {
+/// Whether a norm needs its input whole before it begins.
+constexpr bool waits(const Node& node, bool training) { return node.layer.kind == Kind::norm && has_statistics(node.layer, training); }
+/// Tensors that each stage reads, and who reads what it writes.
+constexpr void connect(const Table& table, std::vector<Stage>& stages, bool training) {
+  std::vector<Index> stage_of(static_cast<std::size_t>(table.size()), 0);
+  std::vector<char> given(static_cast<std::size_t>(table.tensors()), 0);   // has a gradient by stages further on
+  for (std::size_t s = stages.size(); s-- > 0;)
+    for (Index n = stages[s].first; n < stages[s].last; ++n) stage_of[static_cast<std::size_t>(n)] = static_cast<Index>(s);
+  for (Stage& stage : stages) {
+    for (Index n = stage.first; n < stage.last; ++n)   // what it reads from outside
+      for (const Index g : {table.node(n).input, table.node(n).other})
+        if (g >= 0 && g <= stage.first && std::find(stage.inputs.begin(), stage.inputs.end(), g) == stage.inputs.end())
+          stage.inputs.push_back(g);
+    stage.uses.assign(static_cast<std::size_t>(stage.tensors() + stage.reduces), TensorUse{});
+    const auto local = [&](Index g) {
+      if (g > stage.first) return stage.input_count() + g - stage.first - 1;
+      for (Index t = 0; t < stage.input_count(); ++t)
+        if (stage.inputs[static_cast<std::size_t>(t)] == g) return t;
+      return Index{-1};
+    };
+    for (Index n = stage.first; n < stage.last; ++n) {
+      const Node& node = table.node(n);
+      const std::array<Index, 2> reads{local(node.input), node.other < 0 ? -1 : local(node.other)};
+      if (n < stage.first + stage.chain_layers()) stage.reads.push_back(reads);
+      const bool closing = n >= stage.first + stage.chain_layers();   // the global pooling is none of the chain
+      for (const Index t : reads) {
+        if (t < 0 || closing) continue;
+        TensorUse& use = stage.uses[static_cast<std::size_t>(t)];
+        ++use.readers;
+        use.plain += !waits(node, training);
+      }
+    }
+  }
+  for (Index n = 0; n < table.size(); ++n) {
+    const Node& node = table.node(n);
+    for (const Index g : {node.input, node.other}) {
+      if (g <= 0) continue;
+      Stage& from = stages[static_cast<std::size_t>(stage_of[static_cast<std::size_t>(g - 1)])];
+      if (n < from.last) continue;
+      const Index t = from.input_count() + g - from.first - 1;
+      TensorUse& use = from.uses[static_cast<std::size_t>(t)];
+      use.leaves = true;
+      if (waits(node, training)) from.norms_above.push_back({t, n});
+      else use.wanted_plain = true;
+    }
+  }
+  stages.back().uses.back().leaves = stages.back().uses.back().wanted_plain = true;   // the loss reads it
+  for (std::size_t s = stages.size(); s-- > 0;) {
+    Stage& stage = stages[s];
+    for (Index t = 0; t < stage.input_count(); ++t) {
+      TensorUse& use = stage.uses[static_cast<std::size_t>(t)];
+      char& has = given[static_cast<std::size_t>(stage.inputs[static_cast<std::size_t>(t)])];
+      use.given = has;
+      if (use.plain > 0 || (stage.reduces && stage.chain_layers() == 0)) has = 1;
+    }
+  }
+}
+/// Which stages' forward passes are done again: those that end because a norm waits, where the policy recomputes all.
+constexpr void choose_remade(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages) {
+  std::vector<char> remade(static_cast<std::size_t>(table.tensors()), 0);
+  std::size_t first = 0;   // of the segment
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    Stage& stage = stages[s];
+    stage.remade = s + 1 < stages.size() && waits(table.node(stage.last), true) && !stage.reduces && !stage.vector &&
+                   !is_checkpoint(table, policy, stage.last - 1) && policy.recompute_in(stage.partition) == Recompute::all;
+    if (stage.remade) continue;
+    for (std::size_t i = first; i < s; ++i)   // their tensors that nobody reads beyond the segment
+      for (Index t = stages[i].input_count(); t < stages[i].tensors(); ++t) {
+        const Index g = stages[i].tensor(t);
+        bool inside = stages[i].use(t).leaves;
+        for (Index n = stage.last; n < table.size() && inside; ++n) inside = table.node(n).input != g && table.node(n).other != g;
+        remade[static_cast<std::size_t>(g)] = stages[i].uses[static_cast<std::size_t>(t)].remade = inside;
+      }
+    for (std::size_t i = first; i <= s; ++i)
+      for (Index t = 0; t < stages[i].input_count(); ++t)
+        stages[i].uses[static_cast<std::size_t>(t)].remade = remade[static_cast<std::size_t>(stages[i].tensor(t))];
+    first = s + 1;
+  }
+}
+/// What a norm that waits cannot work with.
+constexpr void check_norms(const Table& table, const PolicySpec& policy, bool training) {
+  for (const Node& node : table.nodes) {
+    if (!waits(node, training)) continue;
+    const auto layer = [&] { return "layer '" + std::string(node.layer.name.view()) + "' (" + std::string(norm_name(node.layer.norm)) + ")"; };
+    const bool batch = node.layer.norm.over == Norm::Over::batch;
+    const Index units = batch ? 1 : node.in.c / statistics_units(node.layer.norm, node.in.c);
+    if (training && (batch ? node.in.n : units) * node.in.h * node.in.w == 1)
+      throw PlanError(error_text(layer() + " has one value in each " + (batch ? "channel" : "group") + " of input " + to_string(node.in),
+                                 "the variance of one value is zero, and so is every gradient", "use a larger batch or map, or a frozen norm"));
+    if (node.input == 0)
+      throw PlanError(error_text(layer() + " is the first layer of the network", "its statistics need the whole input before its first row "
+                                 "is used, and the input is read row by row", "normalise the data when it is loaded, or put a convolution first"));
+    if (batch && policy.images > 0 && policy.images < table.input.n)
+      throw PlanError(error_text(layer() + " is run by " + to_string(policy), "statistics of a batch need all of its images before the "
+                                 "first is normalised, and Images<n> takes groups of them through the whole network",
+                                 "cut the batch within stages instead: ByImages<" + std::to_string(policy.images) + ", ...>"));
+  }
+}
+}  // namespace detail
+/// Ranges of layers between full-height tensors, not cut yet. `training`: statistics of batches are taken, not running ones.
+constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& policy, bool training = true) {
   detail::check_names(table, policy);
   std::vector<Stage> stages;
   Index first = 0;
   bool vector = false;
   for (Index l = 0; l < table.size(); ++l) {
     vector = vector || ends_rows(table.node(l).layer);
-    if (!detail::is_barrier(table, l) && (vector || !detail::is_checkpoint(table, policy, l))) continue;
+    const bool waited = l + 1 < table.size() && detail::waits(table.node(l + 1), training) && table.node(l + 1).input > first;
+    const bool apart = l + 1 < table.size() && table.node(l + 1).layer.kind == Kind::global_avg_pool && table.node(l + 1).input != l + 1;
+    if (!waited && !apart && !detail::is_barrier(table, l) && (vector || !detail::is_checkpoint(table, policy, l))) continue;
     Stage stage;
     stage.first = first;
     stage.last = l + 1;
@@ -96,6 +255,7 @@ constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& 
     stages.push_back(stage);
     first = l + 1;
   }
+  detail::connect(table, stages, training);
   return stages;
 }
 /// The stages of a network under a policy, with all cuts chosen. `images`: how many the step has at once.
@@ -105,8 +265,9 @@ constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& 
 /// matter, and whichever way of cutting makes the largest slab smaller is taken.
 /// Errors: PlanError naming the stage, the count asked for and the largest feasible count.
 constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& policy, const Target& target, Index images,
-                                         bool streams = false) {
-  std::vector<Stage> stages = split_stages(table, policy);
+                                         bool streams = false, bool training = true) {
+  detail::check_norms(table, policy, training);
+  std::vector<Stage> stages = split_stages(table, policy, training);
   const bool alike = policy.partition_count == 1;
   Index most = 1, asked = 1, best_stage = 0;
   const char* const rule = streams ? "every slab owns a row of its first layer's output; the largest feasible count is "
@@ -118,8 +279,7 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
     if (stage.vector) p.cut = Cut::column;
     p.images = p.images == 0 ? images : std::min(p.images, images);
     const auto rules = detail::row_rules(table, stage, target, policy.arithmetic);
-    const Shape& out = table.shape(stage.first + stage.chain_layers());
-    const detail::Chain chain{rules, out.h, target.bytes(1, out.c, 1, out.w)};
+    const detail::RowGraph graph = rules.graph();
     if (p.cut == Cut::column) p.forward = 1;
     if (p.cut == Cut::column || streams) p.backward = p.forward;
     const Index wanted = std::max(p.forward, p.backward);
@@ -130,21 +290,21 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
                                  rule + std::to_string(largest), "ask for at most " + std::to_string(largest) + " in this stage"));
     };
     if (streams && p.cut == Cut::share) {
-      const Index largest = max_stream_slabs(chain), count = std::min(wanted, largest);
+      const Index largest = max_stream_slabs(graph), count = std::min(wanted, largest);
       if (!alike && wanted > largest) refuse(largest);
       if (count > most) most = count, best_stage = static_cast<Index>(i);
       p.forward = p.backward = count;
-      stage.forward = best_stream_schedule(chain, count);
+      stage.forward = best_stream_schedule(graph, count);
       continue;
     }
-    std::vector<Index> finest = choose_cuts(chain, p.cut, wanted);
+    std::vector<Index> finest = choose_cuts(graph, p.cut, wanted);
     if (finest.empty()) {
-      const Index largest = max_slabs(chain, p.cut);
+      const Index largest = max_slabs(graph, p.cut);
       if (!alike) refuse(largest);
       if (largest > most) most = largest, best_stage = static_cast<Index>(i);
       p.forward = std::min(p.forward, largest);
       p.backward = std::min(p.backward, largest);
-      finest = choose_cuts(chain, p.cut, std::max(p.forward, p.backward));
+      finest = choose_cuts(graph, p.cut, std::max(p.forward, p.backward));
     } else if (wanted > most) {
       most = wanted;
     }
@@ -152,10 +312,10 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
     const auto cuts_for = [&](Index count) {
       if (count == static_cast<Index>(finest.size())) return finest;
       if (p.cut == Cut::share) return thin_cuts(finest, count);
-      return choose_cuts(chain, p.cut, count);
+      return choose_cuts(graph, p.cut, count);
     };
-    stage.forward = make_schedule(chain, p.cut, cuts_for(p.forward));
-    stage.backward = make_schedule(chain, p.cut, cuts_for(p.backward));
+    stage.forward = make_schedule(graph, p.cut, cuts_for(p.forward));
+    stage.backward = make_schedule(graph, p.cut, cuts_for(p.backward));
   }
   if (alike && asked > most)
     throw PlanError(error_text("no stage can be cut into " + std::to_string(asked) + " slabs by " +
@@ -163,6 +323,7 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
                                rule + std::to_string(most) + ", in " +
                                    detail::stage_name(table, stages[static_cast<std::size_t>(best_stage)]),
                                "ask for at most " + std::to_string(most) + ", or for fewer layers in a stage by more checkpoints"));
+  if (training && !streams) detail::choose_remade(table, policy, stages);
   return stages;
 }
 }  // namespace lrcnn

@@ -2,8 +2,8 @@
 // One pass of one stage, and where in it the emitter is: rows of the slab at hand, and every question that can be
 // answered from them without knowing where tensors lie.
 //
-// A stage's tensors and layers are numbered from its start; layer l leads from tensor l to l + 1, and tensor layers() is
-// the chain's last. A slab's rows of tensor t are own, made here, and hold, own and carried (slab_schedule.hpp).
+// Tensors and layers are numbered as the stage numbers them: inputs, then what each layer writes; the last is the top. A slab's rows of
+// tensor t are own, made here, hold, own and carried, and part, those that it answers for outside the stage (slab_schedule.hpp).
 #include <lrcnn/plan/needs.hpp>
 #include <lrcnn/plan/options.hpp>
 namespace lrcnn {
@@ -14,50 +14,74 @@ struct StagePass {
   const Schedule* rows = nullptr;
   Pass pass{};
   Index s = 0;            ///< number of the stage
-  bool training = true;
+  bool training = true;   ///< the pass leaves what its backward pass wants, or reads it
+  bool again = false;     ///< the forward pass of a stage that is remade, the second time
+  bool second = false;    ///< tensors that are remade are those of the second time
   bool stores = false;    ///< the chain's last rows are handed on slab by slab, rather than gathered in full height
   Range group{};          ///< images that go through all stages together
   Flags carries{};        ///< tensor t has carried rows in some slab
-  Flags same_rows{};      ///< slabs hold the same rows of tensors t and t + 1, none of them carried
-  Flags need_copy{};      ///< the rows that layer t reads are not all of the rows held, so a dense copy is made
+  Flags same_rows{};      ///< slabs hold the same rows of the tensors that layer l reads and writes, none of them carried
+  Flags need_copy{};      ///< the rows that layer l reads are not all of the rows held, so a dense copy is made
   // where the emitter is:
   Range images{};         ///< of the slab
   Index n = 0;            ///< the slab
   Index image_slab = 0;
-  Index top_run = 0;      ///< last tensor of the run of layers being computed
-  bool input_ready = false;
+  Flags wanted{};         ///< of the run of layers being computed: tensor t is made; empty: all are
+  Flags input_ready{};    ///< the slab's rows of input t have been brought in
+  Flags contributions{};  ///< that the slab's gradient of tensor t has got
   Index streams = 1;      ///< of the policy
   bool prefetch = false;  ///< likewise
-  Index covered = 0;      ///< rows of the stage's input gradient from here on are written
+  std::vector<Index> covered{};   ///< rows of the full-height gradient of what tensor t stands for from here on are written
   constexpr StagePass(const Table& whole, const std::vector<Stage>& stages, const std::vector<StageNeeds>& all_needs, Index number,
                       Pass which, const Schedule& schedule, const PlanOptions& options, Range images_together)
       : table(&whole), stage(&stages[static_cast<std::size_t>(number)]), needs(&all_needs[static_cast<std::size_t>(number)]),
-        rows(&schedule), pass(which), s(number), training(options.training),
+        rows(&schedule), pass(which), s(number), training(options.training), second(which != Pass::forward),
         stores(options.stores_output && stage->last == whole.size() && !stage->reduces), group(images_together),
-        wants_first_gradient_(number > 0 || options.input_gradient) {
-    const Index count = layers();
-    carries.assign(static_cast<std::size_t>(count + 1), 0);
-    same_rows.assign(static_cast<std::size_t>(count + 1), 1);
-    need_copy.assign(static_cast<std::size_t>(count + 1), 0);
-    for (Index t = 1; t < count; ++t) {
-      for (Index k = 0; k < rows->slabs(); ++k)
-        if (rows->at(k, t).hold != rows->at(k, t + 1).own || rows->at(k, t + 1).hold != rows->at(k, t + 1).own)
-          same_rows[static_cast<std::size_t>(t)] = 0;
-      const Index stride = row_axis(layer(t).window).stride;
+        trains_(options.training), wants_first_gradient_(options.input_gradient) {
+    carries.assign(static_cast<std::size_t>(tensors()), 0);
+    same_rows.assign(static_cast<std::size_t>(layers()), 1);
+    need_copy.assign(static_cast<std::size_t>(layers()), 0);
+    for (Index l = 0; l < layers(); ++l) {
+      const Index t = in(l), y = out(l);
+      const Index stride = row_axis(layer(l).window).stride;
       for (Index k = 0; k < rows->slabs(); ++k) {
-        const SlabRows& r = rows->at(k, t);
-        if (r.hold.begin < r.own.begin) carries[static_cast<std::size_t>(t)] = 1;
-        if (rows->at(k, t + 1).own.empty()) continue;   // layer t is left out in this slab
-        if (r.need.empty() ? !r.hold.empty() : r.need.begin != r.hold.begin || r.hold.end - r.need.end >= stride)
-          need_copy[static_cast<std::size_t>(t)] = 1;
+        const SlabRows &r = rows->at(k, t), &o = rows->at(k, y);
+        if (t >= inputs() && r.hold.begin < r.own.begin) carries[static_cast<std::size_t>(t)] = 1;
+        if (r.hold != o.own || o.hold != o.own) same_rows[static_cast<std::size_t>(l)] = 0;
+        if (o.own.empty() || (l == 0 && inputs() == 1 && stage->use(0).readers == 1)) continue;   // left out, or the slab's input is what it reads
+        const Range wants = need(k, l);
+        if (wants.empty() ? !r.hold.empty() : wants.begin != r.hold.begin || r.hold.end - wants.end >= stride)
+          need_copy[static_cast<std::size_t>(l)] = 1;
       }
+      if (const Index u = other(l); u >= inputs())
+        for (Index k = 0; k < rows->slabs(); ++k)
+          if (rows->at(k, u).hold.begin < rows->at(k, u).own.begin) carries[static_cast<std::size_t>(u)] = 1;
     }
   }
-  constexpr const Layer& layer(Index l) const { return table->node(stage->first + l).layer; }
-  constexpr const Shape& shape(Index t) const { return table->shape(stage->first + t); }
+  constexpr const Node& node(Index l) const { return table->node(stage->first + l); }
+  constexpr const Layer& layer(Index l) const { return node(l).layer; }
+  constexpr const Shape& shape(Index t) const { return table->shape(stage->tensor(t)); }
   constexpr Index layers() const { return stage->chain_layers(); }
+  constexpr Index inputs() const { return stage->input_count(); }
+  constexpr Index tensors() const { return stage->tensors(); }
+  constexpr Index top() const { return tensors() - 1; }
+  constexpr Index in(Index l) const { return stage->in(l); }
+  constexpr Index other(Index l) const { return stage->other(l); }
+  constexpr Index out(Index l) const { return stage->out(l); }
   constexpr bool cut() const { return rows->slabs() > 1; }
   constexpr const SlabRows& at(Index t) const { return rows->at(n, t); }
+  /// Rows of its first input that layer l reads in slab k.
+  constexpr Range need(Index k, Index l) const {
+    if (!cut() || stage->use(in(l)).readers == 1) return rows->at(k, in(l)).need;
+    return in_rows(row_axis_of(node(l)), rows->at(k, out(l)).own, shape(in(l)).h);
+  }
+  constexpr Range need(Index l) const { return need(n, l); }
+  constexpr Index most_needed(Index l) const {
+    Index count = 0;
+    for (Index k = 0; k < rows->slabs(); ++k)
+      if (const Index size = need(k, l).size(); size > count) count = size;
+    return count;
+  }
   constexpr bool forward() const { return pass == Pass::forward; }
   /// Slabs of rows times slabs of images.
   constexpr Index turns() const { return rows->slabs() * ceil_div(group.size(), stage->partition.images); }
@@ -68,45 +92,82 @@ struct StagePass {
   constexpr Index input_lanes() const { return s == 0 && prefetch ? std::max(lanes(), std::min<Index>(2, turns())) : lanes(); }
   constexpr Index input_lane() const { return prefetch ? turn() % input_lanes() : lane(); }
   constexpr bool same_cuts() const { return rows->cuts == stage->backward.cuts; }
-  /// Whether the chain's last tensor lies in full height, rather than in the slab alone.
-  constexpr bool top_in_full() const { return !stage->reduces && !stores; }
-  constexpr bool starts_with_conv() const { return layers() > 0 && is_conv(layer(0)); }
-  constexpr bool wants_input_gradient() const { return wants_first_gradient_; }
-  /// Whether the last tensor of the run is wanted, rather than the saved state of its last layer alone.
-  constexpr bool makes_top() const {
-    const auto top = static_cast<std::size_t>(top_run);
-    return forward() || (needs->value[top] && !needs->kept[top]);
+  /// Whether a tensor lies in full height.
+  constexpr bool in_full(Index t) const { return t < inputs() || (stage->use(t).leaves && !(stores && t == top())); }
+  /// Whether it does and no layer of the stage reads it: its rows are written where they stay.
+  constexpr bool ends(Index t) const { return in_full(t) && stage->use(t).readers == 0; }
+  /// Whether a convolution reads a tensor, and so wants its rows dense.
+  constexpr bool conv_reads(Index t) const {
+    for (Index l = 0; l < layers(); ++l)
+      if (in(l) == t && is_conv(layer(l))) return true;
+    return false;
   }
+  /// Whether the gradient of the table's tensor is wanted by anybody.
+  constexpr bool wants_gradient(Index table_tensor) const { return table_tensor > 0 || wants_first_gradient_; }
+  /// Whether layer l is a norm that waits, at the bottom of the stage.
+  constexpr bool norm_at_bottom(Index l) const { return in(l) < inputs() && detail::waits(node(l), trains_); }
+  constexpr bool norm_waits(Index l) const { return detail::waits(node(l), trains_); }
+  /// Whether tensor t is what such a norm writes.
+  constexpr bool from_norm(Index t) const { return t >= inputs() && norm_at_bottom(t - inputs()); }
+  /// Norms above that normalise tensor t.
+  constexpr Index norms_above(Index t) const {
+    Index count = 0;
+    for (const NormAbove& norm : stage->norms_above) count += norm.tensor == t;
+    return count;
+  }
+  /// Whether tensor t is written in this run, rather than the saved state of its layer alone.
+  constexpr bool makes(Index t) const { return wanted.empty() || wanted[static_cast<std::size_t>(t)] != 0; }
   /// Whether layer l writes its output over its input in this pass.
   constexpr bool in_place(Index l) const {
-    const auto number = static_cast<std::size_t>(l);
-    if (l < 1 || needs->kept[number] || (!forward() && needs->value[number])) return false;
-    return (l + 1 != top_run || makes_top()) && may_overwrite(l);
+    const Index t = in(l);
+    const auto number = static_cast<std::size_t>(t);
+    if (t < inputs() || needs->kept[number] || (!forward() && needs->value[number])) return false;
+    return makes(out(l)) && read_once(t) && may_overwrite(l);
   }
-  /// Whether an activation's gradient overwrites the one it is made of.
-  constexpr bool gradient_in_place(Index l) const { return l >= 1 && may_overwrite(l); }
+  /// Whether the gradient of a layer's input overwrites the one it is made of.
+  constexpr bool gradient_in_place(Index l) const { return in(l) >= inputs() && read_once(in(l)) && may_overwrite(l); }
   /// Whether the backward pass computes tensor t again and so needs the rows carried into each of its slabs.
   constexpr bool wants_state(Index t) const {
-    if (!training) return false;
+    if (!training || t < inputs()) return false;
     const auto number = static_cast<std::size_t>(t);
-    for (const BackwardRun& run : needs->runs)
-      if (run.recompute && run.first < t && (t < run.last || (t == run.last && needs->value[number] && !needs->kept[number])))
+    for (const BackwardRun& run : needs->runs) {
+      if (!run.recompute || t < out(run.first) || t > out(run.last - 1) || !run.makes(t - inputs())) continue;
+      if (reads_in(run, t) || (needs->value[number] && !needs->kept[number] && !stage->use(t).leaves))
         return stage->backward.most_carried(t) > 0;
+    }
     return false;
+  }
+  /// Tensors that a re-run writes.
+  constexpr Flags made_by(const BackwardRun& run) const {
+    Flags flags(static_cast<std::size_t>(tensors()), 0);
+    for (Index l = run.first; l < run.last; ++l) {
+      const Index t = out(l);
+      const auto number = static_cast<std::size_t>(t);
+      flags[number] = run.makes(l) && !in_full_already(t) && (reads_in(run, t) || (needs->value[number] && !needs->kept[number]));
+    }
+    return flags;
   }
   /// Whether a filter is packed where a slab uses it, rather than once before all slabs, which keeps every filter of the
   /// stage in memory. Packing moves 8 bytes per weight; a convolution does 2 operations per weight and pixel: at 8 GB/s
   /// and 230 Gop/s packing costs 115 / pixels of the convolution's time (docs/benchmarks.md), 6 % at this bound.
   constexpr bool packs_in_slab(Index l) const {
     constexpr Index enough_pixels = 2048;
-    return turns() == 1 || shape(l + 1).h / rows->slabs() * shape(l + 1).w * stage->partition.images >= enough_pixels;
+    return turns() == 1 || shape(out(l)).h / rows->slabs() * shape(out(l)).w * stage->partition.images >= enough_pixels;
   }
 
  private:
+  bool trains_ = true;
   bool wants_first_gradient_ = false;
   constexpr Index turn() const { return image_slab * rows->slabs() + n; }
+  constexpr bool read_once(Index t) const { return stage->use(t).readers == 1 && !stage->use(t).leaves; }
+  constexpr bool in_full_already(Index t) const { return stage->use(t).leaves; }
+  constexpr bool reads_in(const BackwardRun& run, Index t) const {
+    for (Index l = run.first; l < run.last; ++l)
+      if (run.makes(l) && (in(l) == t || other(l) == t)) return true;
+    return false;
+  }
   constexpr bool may_overwrite(Index l) const {
-    return can_overwrite(layer(l)) && same_rows[static_cast<std::size_t>(l)] && (l + 1 < layers() || !top_in_full() || !cut());
+    return can_overwrite(layer(l)) && same_rows[static_cast<std::size_t>(l)] && !(ends(out(l)) && cut());
   }
 };
 }  // namespace lrcnn

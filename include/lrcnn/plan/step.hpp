@@ -26,6 +26,8 @@ enum class Op : std::uint8_t {
   backward_parameters,  ///< x, dy -> parameter gradients (accumulate: added, otherwise written)
   loss,                 ///< logits x -> dx, and the loss of images y's range
 };
+/// Whether `y` and `saved` of a step are read, rather than written.
+constexpr bool is_backward(Op op) { return op == Op::backward_data || op == Op::backward_parameters || op == Op::backward_sums; }
 /// Which part of a training step a step belongs to.
 enum class Pass : std::uint8_t { forward, recompute, backward };
 /// A piece of a tensor, or of a tensor's gradient, in a buffer of the arena.
@@ -61,6 +63,7 @@ struct Step {
   Ref dx{};
   Ref saved{};            ///< pool indices or mask bits; Ref::tensor is the layer's output tensor
   Index statistics = -1;  ///< norms over a batch or groups: buffer of statistics (see Statistics)
+  Index set = 0;          ///< the first set of statistics and of sums that the step is about
   Index sums = -1;        ///< likewise of the backward pass
   Index packed = -1;      ///< buffer of packed weights
   Index scratch = -1;     ///< buffer in which a filter gradient is made before it is added

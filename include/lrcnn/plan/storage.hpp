@@ -17,9 +17,9 @@ class Storage {
   enum class Filter { forward, recompute, backward };
   constexpr Storage(const Table& table, const Target& target, const std::vector<Stage>& stages, Sink& sink)
       : table_(table), target_(target), stages_(stages), sink_(sink) {
-    for (const Stage& stage : stages_) uses_.push_back(std::vector<Index>(use_count * static_cast<std::size_t>(stage.chain_layers() + 1), -1));
-    values_.assign(stages_.size(), -1);
-    gradients_.assign(stages_.size(), -1);
+    for (const Stage& stage : stages_) uses_.push_back(std::vector<Index>(use_count * static_cast<std::size_t>(stage.tensors() + 1), -1));
+    const auto tensors = static_cast<std::size_t>(table.tensors());
+    for (auto* ids : {&values_, &values_again_, &gradients_, &norm_gradients_, &statistics_, &sums_}) ids->assign(tensors, -1);
   }
   /// The backend's scratch, one for each of `lanes`; -1 if it wants none.
   constexpr Index declare_workspace(Index bytes, Index lanes) {
@@ -27,58 +27,63 @@ class Storage {
   }
 
   // ---- values ------------------------------------------------------------------------------------------------------
-  /// Where the slab's rows of tensor t are, all that it holds. Of tensor 0: after they have been loaded or gathered.
+  /// Where the slab's rows of tensor t are, all that it holds. Of an input: after they have been loaded or gathered.
   constexpr Ref value(const StagePass& c, Index t) {
-    if (t == 0)
-      return has_input_slab(c) ? local(c, c.forward() ? slab_f : slab_b, Role::slab, 0, &SlabRows::hold)
-                               : stage_input_value(c, c.at(0).hold);
-    if (t < c.layers() && c.in_place(t)) {
-      Ref ref = value(c, t + 1);
-      ref.tensor = c.stage->first + t;
-      return ref;
-    }
-    if (t == c.layers() && c.top_in_full()) return stage_value(c, c.at(t).own);
+    if (t < c.inputs())
+      return has_input_slab(c, t) ? local(c, c.forward() ? slab_f : slab_b, Role::slab, t, &SlabRows::hold) : full_value(c, t, c.at(t).hold);
+    if (t < c.top())
+      if (const Index l = overwriter(c, t); l >= 0 && c.in_place(l)) return with_tensor(c, value(c, c.out(l)), t);
+    if (c.ends(t) || (c.in_full(t) && (!c.cut() || !c.forward())))
+      return c.in_full(t) && c.cut() && !c.forward() && has_input_slab(c, t) ? local(c, slab_b, Role::slab, t, &SlabRows::hold)
+                                                                            : full_value(c, t, c.ends(t) ? c.at(t).own : c.at(t).hold);
     if (c.needs->kept[static_cast<std::size_t>(t)] && c.training)
       return piece(c, kept, Role::kept, t, c.at(t).hold, c.rows->slabs(), c.n, [&](Index images, Index k) {
         return piece_bytes(c.shape(t), images, c.rows->at(k, t).hold.size());
       });
     return local(c, c.forward() ? slab_f : slab_b, Role::slab, t, &SlabRows::hold);
   }
-  /// Whether the stage's input rows are brought into a slab, rather than read where they lie: the network's input always,
-  /// another if a convolution wants rows of it densely.
-  constexpr bool has_input_slab(const StagePass& c) const { return c.s == 0 || (c.cut() && c.starts_with_conv()); }
+  /// Whether rows of a tensor that is there in full height are brought into a slab, rather than read where they lie: the network's
+  /// input always, another if a convolution wants rows of it densely.
+  constexpr bool has_input_slab(const StagePass& c, Index t) const { return c.stage->tensor(t) == 0 || (c.cut() && c.conv_reads(t)); }
   /// Rows that a convolution makes, before they join carried ones.
   constexpr Ref own_value(const StagePass& c, Index t) { return local(c, c.forward() ? own_f : own_b, Role::own, t, &SlabRows::own); }
-  /// Rows that a convolution reads, without others.
-  constexpr Ref needed_value(const StagePass& c, Index t) {
-    return local(c, c.forward() ? need_f : need_b, Role::slab, t, &SlabRows::need);
+  /// Rows that convolution l reads, without others.
+  constexpr Ref needed_value(const StagePass& c, Index l) { return needed(c, c.forward() ? need_f : need_b, Role::slab, l); }
+  /// A tensor in full height: images of the slab, rows `rows`. The network's output is held for the batch. Of t one past the
+  /// top: what the closing global pooling writes.
+  constexpr Ref full_value(const StagePass& c, Index t, Range rows) {
+    const Index g = c.stage->tensor(t);
+    return in_full(c.second && c.stage->use(t).remade ? values_again_ : values_, Role::value, c, g,
+                   g == table_.size() ? Range{0, table_.input.n} : c.group, rows);
   }
-  /// The stage's output: images of the slab, rows `rows`. The network's output is held for the batch.
-  constexpr Ref stage_value(const StagePass& c, Range rows) {
-    return in_full(values_, Role::value, c, c.s, c.stage->last == table_.size() ? Range{0, table_.input.n} : c.group, rows);
+  /// Statistics of a norm of the table, and sums of its backward pass: for the images of the step.
+  constexpr Index statistics(const StagePass& c, Index node) {
+    return by_norm(c, statistics_, node, statistics_bytes(table_.node(node).layer.norm, table_.node(node).in.c, c.group.size()));
   }
-  constexpr Ref stage_input_value(const StagePass& c, Range rows) { return in_full(values_, Role::value, c, c.s - 1, c.group, rows); }
+  constexpr Index sums(const StagePass& c, Index node) {
+    return by_norm(c, sums_, node, sums_bytes(table_.node(node).layer.norm, table_.node(node).in.c, c.group.size()));
+  }
   /// Pool indices or mask bits of layer l.
   constexpr Ref saved(const StagePass& c, Index l) {
-    const Range own = c.at(l + 1).own;
+    const Index t = c.out(l);
+    const Range own = c.at(t).own;
     const bool keeps = c.needs->saved_kept[static_cast<std::size_t>(l)];
     Ref ref;
-    if (keeps && l + 1 == c.layers()) {   // disjoint rows: one full-height piece
-      const Index height = c.shape(l + 1).h;
+    if (keeps && t == c.top()) {   // disjoint rows: one full-height piece
+      const Index height = c.shape(t).h;
       const Index id = declared(c, saved_kept, Role::saved, l, [&] { return saved_bytes(c, l, c.group.size(), height); });
       ref = {id, 0, 0, c.group, {0, height}, c.images, own};
     } else if (keeps) {
       ref = piece(c, saved_kept, Role::saved, l, own, c.rows->slabs(), c.n, [&](Index images, Index k) {
-        return saved_bytes(c, l, images, c.rows->at(k, l + 1).own.size());
+        return saved_bytes(c, l, images, c.rows->at(k, t).own.size());
       });
     } else {
       const Index id = c.lane() + declared(c, saved_b, Role::saved, l, [&] {
-        return saved_bytes(c, l, c.stage->partition.images, c.rows->most(l + 1, &SlabRows::own));
+        return saved_bytes(c, l, c.stage->partition.images, c.rows->most(t, &SlabRows::own));
       }, c.lanes());
       ref = {id, 0, 0, c.images, own, c.images, own};
     }
-    ref.tensor = c.stage->first + l + 1;
-    return ref;
+    return with_tensor(c, ref, t);
   }
   /// Rows of tensor t carried into slab n of the backward pass, kept from the forward pass.
   constexpr Ref state(const StagePass& c, Index t, Index n) {
@@ -91,33 +96,38 @@ class Storage {
   constexpr Ref rolling(const StagePass& c, Index t, Index n) { return carried(c, rolling_rows, Role::carry, t, n); }
 
   // ---- gradients ---------------------------------------------------------------------------------------------------
-  /// Gradient of the slab's rows of tensor t: all held ones.
+  /// Gradient of the slab's rows of tensor t: all held ones. Where slabs of rows are not cut it is one in full height, if there is one.
   constexpr Ref gradient(const StagePass& c, Index t) {
-    if (t > 0 && t < c.layers() && c.gradient_in_place(t)) {
-      Ref ref = gradient(c, t + 1);
-      ref.tensor = c.stage->first + t;
-      return ref;
-    }
-    if (t == c.layers() && !c.stage->reduces) return stage_gradient(c, c.at(t).own);
-    return local(c, dslab, Role::dslab, t, &SlabRows::hold);
+    const Index home = gradient_home(c, t);
+    if (home != t) return with_tensor(c, gradient(c, home), t);
+    const Full full = gradient_in_full(c, t);
+    if (full.ids == nullptr) return local(c, dslab, Role::dslab, t, &SlabRows::hold);
+    return with_tensor(c, in_full(*full.ids, Role::gradient, c, full.tensor, c.group, c.ends(t) ? c.at(t).own : c.at(t).hold), t);
   }
+  /// Whether that is the gradient which stages further on have left.
+  constexpr bool is_given(const StagePass& c, Index t) { return gradient_in_full(c, t).ids == &gradients_; }
+  /// Another gradient of the same rows, to be added to that.
+  constexpr Ref another_gradient(const StagePass& c, Index t) { return local(c, dmore, Role::dslab, t, &SlabRows::hold); }
   /// The gradient of the slab's own rows, without those of earlier slabs.
   constexpr Ref own_gradient(const StagePass& c, Index t) { return local(c, down, Role::dslab, t, &SlabRows::own); }
-  /// The gradient of the rows that layer t reads, without others.
-  constexpr Ref needed_gradient(const StagePass& c, Index t) { return local(c, dneed, Role::dslab, t, &SlabRows::need); }
+  /// The gradient of the rows that convolution l reads, without others.
+  constexpr Ref needed_gradient(const StagePass& c, Index l) { return needed(c, dneed, Role::dslab, l); }
   /// The gradient of the rows of tensor t carried into slab n, on its way to the slab before.
   constexpr Ref carried_gradient(const StagePass& c, Index t, Index n) { return carried(c, dcarry, Role::dcarry, t, n); }
-  constexpr Ref stage_gradient(const StagePass& c, Range rows) { return in_full(gradients_, Role::gradient, c, c.s, c.group, rows); }
-  /// The gradient of the stage's input in full height.
-  constexpr Ref input_gradient(const StagePass& c, Range rows) {
-    return c.s > 0 ? in_full(gradients_, Role::gradient, c, c.s - 1, c.group, rows) : network_input_gradient(c.images, rows);
+  /// The gradient in full height of an input, or of a tensor that leaves the stage, as far as norms that wait do not make it.
+  constexpr Ref full_gradient(const StagePass& c, Index t, Range rows) {
+    const Index g = c.stage->tensor(t);
+    return g == 0 ? network_input_gradient(c.images, rows) : in_full(gradients_, Role::gradient, c, g, c.group, rows);
+  }
+  /// The gradient in full height of what a norm of the table writes, for the stage that makes what it reads.
+  constexpr Ref norm_gradient(const StagePass& c, Index node, Range rows) {
+    return in_full(norm_gradients_, Role::gradient, c, node + 1, c.group, rows);
   }
   constexpr Ref network_input_gradient(Range images, Range rows) {
     const Input& input = table_.input;
     if (input_gradient_ < 0) input_gradient_ = sink_.declare(Role::gradient, 0, 0, piece_bytes(input, input.n, input.h));
     return {input_gradient_, 0, 0, {0, input.n}, {0, input.h}, images, rows};
   }
-  constexpr Index network_input_gradient_buffer() const { return input_gradient_; }
 
   // ---- filters -----------------------------------------------------------------------------------------------------
   /// The buffer of layer l's filter in the backend's layout. Pre: Target::packs(layer).
@@ -135,25 +145,35 @@ class Storage {
   constexpr void outlive_turns(const StagePass& c, Index since) {
     if (c.turns() == 1) return;
     for (const Use which : {kept, saved_kept, rolling_rows, state_rows, dcarry, packed_f, packed_r, packed_b})
-      for (Index t = 0; t <= c.layers(); ++t) {
+      for (Index t = 0; t <= c.tensors(); ++t) {
         const bool stale = !c.forward() && (which == rolling_rows || which == packed_f);
         const bool turn = (which == packed_f || which == packed_r || which == packed_b) && t < c.layers() && c.packs_in_slab(t);
         if (!stale && !turn) sink_.span(use(c, which, t), since);
       }
-    if (c.input_lanes() > c.lanes()) sink_.span(use(c, c.forward() ? slab_f : slab_b, 0), since);   // the next slab's rows come in meanwhile
-    const auto number = static_cast<std::size_t>(c.s);
-    if (c.s > 0) sink_.span(values_[number - 1], since);
-    if (c.forward() || c.needs->output) sink_.span(values_[number], since);
+    for (Index t = 0; t < c.inputs(); ++t) {
+      if (c.input_lanes() > c.lanes() && c.stage->tensor(t) == 0)
+        sink_.span(use(c, c.forward() ? slab_f : slab_b, t), since);   // the next slab's rows come in meanwhile
+      span_full(c, t, since);
+    }
+    for (Index t = c.inputs(); t <= c.tensors(); ++t) {
+      if (t == c.tensors() ? !c.stage->reduces : !c.stage->use(t).leaves) continue;
+      if (c.forward() || (t < c.tensors() && c.needs->value[static_cast<std::size_t>(t)]) || c.norms_above(t) > 0) span_full(c, t, since);
+      if (!c.forward()) sink_.span(gradients_[static_cast<std::size_t>(c.stage->tensor(t))], since);
+    }
+    for (const NormAbove& norm : c.stage->norms_above) span_norm(c, norm.node, since);
+    for (Index l = 0; l < c.layers(); ++l)
+      if (c.norm_at_bottom(l)) span_norm(c, c.stage->first + l, since);
     if (c.forward()) return;
-    sink_.span(gradients_[number], since);
-    sink_.span(c.s > 0 ? gradients_[number - 1] : input_gradient_, since);
+    for (Index t = 0; t < c.inputs(); ++t)
+      if (const Index g = c.stage->tensor(t); c.stage->use(t).plain > 0 || c.layers() == 0)
+        sink_.span(g > 0 ? gradients_[static_cast<std::size_t>(g)] : input_gradient_, since);
   }
 
  private:
   /// What a buffer of one tensor, or of one layer, is for. _f: in the forward pass, _b: in the backward pass.
   enum Use : std::size_t {
     slab_f, slab_b, own_f, own_b, need_f, need_b, kept, saved_b, saved_kept, rolling_rows, state_rows,
-    dslab, dneed, down, dcarry, packed_f, packed_r, packed_b, scratch, use_count,
+    dslab, dmore, dneed, down, dcarry, packed_f, packed_r, packed_b, scratch, use_count,
   };
   static constexpr Use packed(Filter which) {
     return which == Filter::forward ? packed_f : which == Filter::recompute ? packed_r : packed_b;
@@ -163,7 +183,8 @@ class Storage {
   const std::vector<Stage>& stages_;
   Sink& sink_;
   std::vector<std::vector<Index>> uses_{};
-  std::vector<Index> values_{}, gradients_{};   ///< of stages, in full height
+  std::vector<Index> values_{}, values_again_{}, gradients_{}, norm_gradients_{};   ///< of the table's tensors, in full height
+  std::vector<Index> statistics_{}, sums_{};                      ///< of the norms that write them
   Index input_gradient_ = -1;
 
   constexpr Index aligned(Index bytes) const { return round_up(bytes, target_.alignment); }
@@ -171,28 +192,96 @@ class Storage {
     return aligned(target_.bytes(images, s.c, rows, s.w));
   }
   constexpr Index saved_bytes(const StagePass& c, Index l, Index images, Index rows) const {
-    const Shape& s = c.shape(l + 1);
+    const Shape& s = c.shape(c.out(l));
     return aligned(c.layer(l).kind == Kind::activation ? target_.mask_bytes(images, s.c, rows, s.w)
                                                        : target_.index_bytes(images, s.c, rows, s.w));
   }
-  constexpr const Node& node(const StagePass& c, Index l) const { return table_.node(c.stage->first + l); }
+  constexpr const Node& node(const StagePass& c, Index l) const { return c.node(l); }
+  static constexpr Ref with_tensor(const StagePass& c, Ref ref, Index t) {
+    ref.tensor = c.stage->tensor(t);
+    return ref;
+  }
+  /// The layer that may write over tensor t: the one that follows, where it reads it. -1: none.
+  static constexpr Index overwriter(const StagePass& c, Index t) {
+    for (Index l = t - c.inputs() + 1; l < c.layers(); ++l)
+      if (c.in(l) == t) return l;
+    return -1;
+  }
+  /// A buffer in full height.
+  struct Full {
+    std::vector<Index>* ids = nullptr;
+    Index tensor = -1;
+  };
+  /// Where tensor t's gradient is one in full height, rather than the slab's.
+  constexpr Full gradient_in_full(const StagePass& c, Index t) {
+    if (t < c.inputs()) return {};
+    const TensorUse& use = c.stage->use(t);
+    const bool cut = c.cut();
+    if (c.in_full(t) && use.wanted_plain) return (c.ends(t) && c.norms_above(t) == 0) || !cut ? Full{&gradients_, c.stage->tensor(t)} : Full{};
+    if (cut) return {};
+    if (c.in_full(t) && c.norms_above(t) == 1)   // the norm's step turns one into the other in place
+      for (const NormAbove& norm : c.stage->norms_above)
+        if (norm.tensor == t) return {&norm_gradients_, norm.node + 1};
+    if (c.from_norm(t) && c.wants_gradient(c.stage->tensor(c.in(t - c.inputs())))) return {&norm_gradients_, c.stage->tensor(t)};
+    return {};
+  }
+  /// The tensor whose gradient's memory that of tensor t is: activations write their input's over their output's. One in full height
+  /// goes before one of the slab.
+  constexpr Index gradient_home(const StagePass& c, Index t) {
+    Index highest = t;
+    while (highest < c.top()) {
+      const Index l = overwriter(c, highest);
+      if (l < 0 || !c.gradient_in_place(l)) break;
+      highest = c.out(l);
+    }
+    for (Index u = highest; u >= c.inputs(); u = c.in(u - c.inputs())) {
+      if (gradient_in_full(c, u).ids != nullptr) return u;
+      if (!c.gradient_in_place(u - c.inputs())) break;
+    }
+    return highest;
+  }
+  constexpr void span_full(const StagePass& c, Index t, Index since) {
+    const auto g = static_cast<std::size_t>(c.stage->tensor(t));
+    sink_.span(c.second && c.stage->use(t).remade ? values_again_[g] : values_[g], since);
+  }
+  constexpr void span_norm(const StagePass& c, Index node, Index since) {
+    const auto g = static_cast<std::size_t>(node + 1);
+    sink_.span(statistics_[g], since);
+    if (c.forward()) return;
+    sink_.span(sums_[g], since);
+    sink_.span(norm_gradients_[g], since);
+  }
+  constexpr Index by_norm(const StagePass& c, std::vector<Index>& ids, Index node, Index bytes) {
+    Index& id = ids[static_cast<std::size_t>(node + 1)];
+    if (id < 0) id = sink_.declare(Role::statistics, c.s, node + 1, aligned(bytes));
+    return id;
+  }
   constexpr Index& use(const StagePass& c, Use which, Index t) {
-    return uses_[static_cast<std::size_t>(c.s)][which * static_cast<std::size_t>(c.layers() + 1) + static_cast<std::size_t>(t)];
+    return uses_[static_cast<std::size_t>(c.s)][which * static_cast<std::size_t>(c.tensors() + 1) + static_cast<std::size_t>(t)];
   }
   template <class Bytes>
   constexpr Index declared(const StagePass& c, Use which, Role role, Index t, Bytes bytes, Index lanes = 1) {
     Index& id = use(c, which, t);
-    if (id < 0) id = sink_.declare(role, c.s, c.stage->first + t, bytes(), lanes);
+    if (id < 0) id = sink_.declare(role, c.s, t < c.tensors() ? c.stage->tensor(t) : -1, bytes(), lanes);
     return id;
   }
   /// A buffer that is used anew in every slab: room for the largest.
   constexpr Ref local(const StagePass& c, Use which, Role role, Index t, Range SlabRows::* held) {
     const Range hold = c.at(t).*held;
-    const bool input = t == 0 && role == Role::slab && held == &SlabRows::hold;
+    const bool input = t < c.inputs() && c.stage->tensor(t) == 0 && role == Role::slab && held == &SlabRows::hold;
     const Index id = (input ? c.input_lane() : c.lane()) + declared(c, which, role, t, [&] {
       return piece_bytes(c.shape(t), c.stage->partition.images, c.rows->most(t, held));
     }, input ? c.input_lanes() : c.lanes());
-    return {id, 0, c.stage->first + t, c.images, hold, c.images, hold};
+    return {id, 0, c.stage->tensor(t), c.images, hold, c.images, hold};
+  }
+  /// A buffer of the rows that layer l reads, without others.
+  constexpr Ref needed(const StagePass& c, Use which, Role role, Index l) {
+    const Range rows = c.need(l);
+    const Index t = c.in(l);
+    Index& id = use(c, which, l);
+    if (id < 0)
+      id = sink_.declare(role, c.s, c.stage->tensor(t), piece_bytes(c.shape(t), c.stage->partition.images, c.most_needed(l)), c.lanes());
+    return {id + c.lane(), 0, c.stage->tensor(t), c.images, rows, c.images, rows};
   }
   /// A buffer of the rows of tensor t that are carried into slab n.
   constexpr Ref carried(const StagePass& c, Use which, Role role, Index t, Index n) {
@@ -200,7 +289,7 @@ class Storage {
       return piece_bytes(c.shape(t), c.stage->partition.images, c.rows->most_carried(t));
     });
     const Range rows = c.rows->carried(n, t);
-    return {id, 0, c.stage->first + t, c.images, rows, c.images, rows};
+    return {id, 0, c.stage->tensor(t), c.images, rows, c.images, rows};
   }
   /// A buffer with a piece for every slab. `size` gives a piece's bytes for a number of images and a slab.
   template <class Size>
@@ -215,14 +304,13 @@ class Storage {
     };
     const Index id = declared(c, which, role, t, [&] { return sum(count, 0); });
     const Index offset = Sink::every_turn ? sum(c.image_slab, n) : 0;
-    return {id, offset, c.stage->first + t, c.images, hold, c.images, hold};
+    return {id, offset, c.stage->tensor(t), c.images, hold, c.images, hold};
   }
-  /// A stage's output or its gradient, held for the images `held`: images of the slab, rows `rows`.
-  constexpr Ref in_full(std::vector<Index>& ids, Role role, const StagePass& c, Index s, Range held, Range rows) {
-    const Index tensor = stages_[static_cast<std::size_t>(s)].last;
+  /// A tensor of the table or its gradient in full height, held for the images `held`: images of the slab, rows `rows`.
+  constexpr Ref in_full(std::vector<Index>& ids, Role role, const StagePass& c, Index tensor, Range held, Range rows) {
     const Shape& shape = table_.shape(tensor);
-    Index& id = ids[static_cast<std::size_t>(s)];
-    if (id < 0) id = sink_.declare(role, s, tensor, piece_bytes(shape, held.size(), shape.h));
+    Index& id = ids[static_cast<std::size_t>(tensor)];
+    if (id < 0) id = sink_.declare(role, c.s, tensor, piece_bytes(shape, held.size(), shape.h));
     return {id, 0, tensor, held, {0, shape.h}, c.images, rows};
   }
 };

@@ -82,6 +82,8 @@ struct PolicySpec {
   constexpr const Partition& partition(Index stage) const {
     return partitions[static_cast<std::size_t>(std::min(stage, partition_count - 1))];
   }
+  /// What a stage with this partition does about the values that its backward pass needs.
+  constexpr Recompute recompute_in(const Partition& p) const { return p.keep ? Recompute::none : recompute; }
   friend constexpr bool operator==(const PolicySpec&, const PolicySpec&) = default;
 };
 /// No cuts: the stage runs layer by layer.

@@ -8,7 +8,9 @@
 //                                                                              first output row not yet computable
 //     carry(f)          = [max(0, frontier(f)*s - p), f)                       what rows still to come will read
 //     known_for(b)      = end of in_rows([b-1, b)); 0 for b = 0                least f whose frontier reaches b
-// Divisions round toward minus infinity; rows are half-open and absolute. Laws, asserted in tests/shape/rows.cpp:
+// A layer that makes maps larger has `up` output rows for every s input rows, and
+//     in_rows([a,b))    = [floor((a*s - p) / up), floor(((b-1)*s - p) / up) + e)  clipped
+// of which the above is the case up = 1; the others follow. Divisions round toward minus infinity; rows are half-open and absolute. Laws, asserted in tests/shape/rows.cpp:
 //     frontier(known_for(b)) >= b;  b > frontier(f) implies known_for(b) > f
 //     in_rows([frontier(f), H_out)) lies in carry(f) + [f, H)
 // What the clip removes is padding; it occurs at the true borders only (pad_rows).
@@ -19,11 +21,15 @@ namespace lrcnn {
 constexpr Index out_extent(const Axis& axis, Index extent) {
   return floor_div(extent + axis.pad_begin + axis.pad_end - axis.extent(), axis.stride) + 1;
 }
+/// The input position at which the window of output position `out` begins; in padding or inside.
+constexpr Index window_begin(const Axis& axis, Index out) {
+  const Index scaled = out * axis.stride - axis.pad_begin;
+  return axis.up == 1 ? scaled : floor_div(scaled, axis.up);
+}
 /// Input rows that output rows `out` read, of an input with `height` rows. Empty if they lie wholly in padding.
 constexpr Range in_rows(const Axis& axis, Range out, Index height) {
   if (out.empty()) return {0, 0};
-  const Range window{out.begin * axis.stride - axis.pad_begin,
-                     (out.end - 1) * axis.stride - axis.pad_begin + axis.extent()};
+  const Range window{window_begin(axis, out.begin), window_begin(axis, out.end - 1) + axis.extent()};
   return intersect(window, {0, height});
 }
 /// First output row that cannot be computed when input rows [0, known) are known.
@@ -34,7 +40,7 @@ constexpr Index frontier(const Axis& axis, Index known, Index height) {
 }
 /// First input row that output rows from `next` on read; 0 at the least.
 constexpr Index first_needed(const Axis& axis, Index next) {
-  return std::max<Index>(0, next * axis.stride - axis.pad_begin);
+  return std::max<Index>(0, window_begin(axis, next));
 }
 /// Rows of [0, known) that output rows beyond the frontier will read. Empty when the stride jumps over them.
 constexpr Range carry(const Axis& axis, Index known, Index height) {
@@ -44,7 +50,14 @@ constexpr Range carry(const Axis& axis, Index known, Index height) {
 /// The least number of leading input rows from which output rows [0, wanted) can be computed.
 constexpr Index known_for(const Axis& axis, Index wanted, Index height) {
   if (wanted <= 0) return 0;
-  return std::clamp<Index>((wanted - 1) * axis.stride - axis.pad_begin + axis.extent(), 0, height);
+  return std::clamp<Index>(window_begin(axis, wanted - 1) + axis.extent(), 0, height);
+}
+/// The row rule of a layer that makes maps `up` times larger, of an input with so many rows: nearest; linear between pixel centres, or
+/// with corners that stay in place.
+constexpr Axis nearest_axis(Index up) { return {.up = up}; }
+constexpr Axis linear_axis(Index up) { return {.kernel = 2, .stride = 2, .pad_begin = up - 1, .up = 2 * up}; }
+constexpr Axis corner_axis(Index up, Index height) {
+  return height == 1 || up == 1 ? Axis{.up = up} : Axis{.kernel = 2, .stride = height - 1, .up = up * height - 1};
 }
 /// Rows of padding above and below the input rows `in` that output rows `out` read as zeros.
 /// Rows of `in` that the window never reads give no negative padding at the bottom; at the top they are a broken

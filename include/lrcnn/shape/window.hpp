@@ -41,6 +41,7 @@ struct Axis {
   Index pad_begin = 0;
   Index pad_end = 0;
   Index dilation = 1;
+  Index up = 1;   ///< output positions for every `stride` input positions, where a layer makes maps larger
   /// Input positions that one output position spans: (kernel - 1) * dilation + 1.
   constexpr Index extent() const { return (kernel - 1) * dilation + 1; }
   friend constexpr bool operator==(const Axis&, const Axis&) = default;

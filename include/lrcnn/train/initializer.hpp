@@ -36,7 +36,7 @@ struct Xavier {
   double gain = 1;
   friend constexpr bool operator==(const Xavier&, const Xavier&) = default;
 };
-/// The same value everywhere, whatever the fans.
+/// The same value everywhere, whatever the fans, but for running statistics, which start as ParameterShape::fill says.
 struct Fill {
   double value = 0;
   friend constexpr bool operator==(const Fill&, const Fill&) = default;
@@ -62,7 +62,7 @@ inline double initial_deviation(const Initializer& initializer, const ParameterS
 /// Writes one parameter's first values.
 template <class T>
 void initialize(const Parameter& parameter, const Initializer& initializer, std::uint64_t seed, std::span<T> values) {
-  const auto* fill = std::get_if<Fill>(&initializer);
+  const auto* fill = parameter.shape.running ? nullptr : std::get_if<Fill>(&initializer);
   const double deviation = initial_deviation(initializer, parameter.shape);
   if (!std::isfinite(deviation))
     throw Error(error_text("initial values of '" + parameter.name + "' would have the deviation " +

@@ -77,7 +77,7 @@ struct UpdateRange {
   friend constexpr bool operator==(const UpdateRange&, const UpdateRange&) = default;
 };
 /// What is different for some parameters: frozen ones stay as they are and count in no norm; the optimizer's learning rate and
-/// weight decay are multiplied for the others.
+/// weight decay are multiplied for the others. Rules mean nothing to running statistics: no optimizer updates them.
 struct ParameterRule {
   std::string pattern{};    ///< of names, '*' for any text: "conv1.*", "*.bias", "linear1.weight"
   bool frozen = false;
@@ -94,9 +94,9 @@ inline bool fits_pattern(std::string_view name, std::string_view pattern) {
 /// The stretches that an optimizer updates, neighbours that are treated alike joined. Of several rules whose pattern fits a
 /// name the last holds.
 /// Pre:     parameters are ordered by offset
-/// Post:    each element of each parameter that is not frozen is in exactly one stretch, no frozen one is in any; elements of
-///          gaps may be in one or in none
-/// Errors:  Error if a rule fits no parameter, or one of its numbers is negative or not finite
+/// Post:    each element of each parameter that is not frozen is in exactly one stretch, no frozen one is in any, and no running
+///          statistic; elements of gaps may be in one or in none
+/// Errors:  Error if a rule fits no parameter, or running statistics alone, or one of its numbers is negative or not finite
 inline std::vector<UpdateRange> update_ranges(std::span<const Parameter> parameters, Decay decay,
                                               std::span<const ParameterRule> rules = {}) {
   for (const ParameterRule& rule : rules) {
@@ -105,18 +105,22 @@ inline std::vector<UpdateRange> update_ranges(std::span<const Parameter> paramet
       throw Error(error_text("the rule for parameters '" + rule.pattern + "' fits none",
                              parameters.empty() ? "there are no parameters" : "names are like '" + parameters[0].name + "'",
                              "correct the pattern; '*' stands for any text"));
+    if (std::none_of(parameters.begin(), parameters.end(), [&](const Parameter& p) { return fits(p) && !p.shape.running; }))
+      throw Error(error_text("the rule for parameters '" + rule.pattern + "' fits running statistics alone",
+                             "these come from the batches, and no optimizer updates them",
+                             "leave the rule out; a norm that is frozen keeps them as they are"));
     for (const double scale : {rule.lr_scale, rule.decay_scale})
       if (!(scale >= 0 && std::isfinite(scale)))
         throw Error(error_text("the rule for parameters '" + rule.pattern + "' multiplies by " + detail::number_text(scale),
                                "learning rate and weight decay are multiplied by finite numbers that are not negative", "use 1 for no change"));
   }
   std::vector<UpdateRange> ranges;
-  bool joins = false;   // nothing frozen lies between
+  bool joins = false;   // nothing that stays lies between
   for (const Parameter& p : parameters) {
     ParameterRule rule;
     for (const ParameterRule& r : rules)
       if (detail::fits_pattern(p.name, r.pattern)) rule = r;
-    if (rule.frozen) {
+    if (rule.frozen || p.shape.running) {
       joins = false;
       continue;
     }

@@ -6,13 +6,15 @@
 //
 // A batch of another shape, the last one of an epoch for instance, gets a plan of its own; all plans share one arena
 // as large as the largest needs. Parameters, gradients and optimizer state are flat buffers of the element type, or of float
-// where elements have two bytes.
+// where elements have two bytes. A batch's statistics go into the running ones of norms when its step counts, see
+// train/running_statistics.hpp.
 #include <lrcnn/exec/executor.hpp>
 #include <lrcnn/network/sequential.hpp>
 #include <lrcnn/train/fingerprint.hpp>
 #include <lrcnn/train/history.hpp>
 #include <lrcnn/train/loss_scale.hpp>
 #include <lrcnn/train/metrics.hpp>
+#include <lrcnn/train/running_statistics.hpp>
 #include <lrcnn/train/started_steps.hpp>
 #include <lrcnn/train/trainer_options.hpp>
 #include <lrcnn/train/training_file.hpp>
@@ -45,6 +47,7 @@ class BasicTrainer {
                                  "the type of the backend says its precision", "use Trainer, which chooses the type, or leave the part out"));
     const Table table = make_table(layers_, input);
     layout_ = parameters_of(table);
+    running_ = RunningStatistics(table);
     count_ = parameter_count(table);
     parameters_ = backend_.template buffer<M>(count_);
     gradients_ = backend_.template buffer<M>(count_);
@@ -88,10 +91,11 @@ class BasicTrainer {
     start_step(batch, batch.labels());
   }
   /// Adds a batch's gradients to those of the batches since the last update. Every image weighs the same, so batches that are
-  /// accumulated give what one batch of all their images does, with the memory of one of them.
-  /// Errors:  as step(); after one, nothing is accumulated
+  /// accumulated give what one batch of all their images does, with the memory of one of them. Norms over a batch see each of these
+  /// batches by itself, and each goes into their running statistics at once.
+  /// Errors:  as step(); after one, nothing is accumulated, and running statistics are what they were before the first batch
   void accumulate(const RowSource<M>& source, const Labels& labels) {
-    if (round_.batches == 0) gather(), round_.earlier = started_.take();
+    if (round_.batches == 0) gather(), round_.earlier = started_.take(), round_.running = running_.read(backend_, parameters_.data());
     add(source, labels);
   }
   template <LabelledSource<M> S>
@@ -104,10 +108,16 @@ class BasicTrainer {
     if (round_.batches == 0)
       throw Error(error_text("an update without gradients", "an update follows at least one batch", "call accumulate() first"));
     const LossResult earlier = round_.earlier;
-    StepReport report = apply(nullptr);
-    gather();
-    report_losses(report, earlier);
-    return report;
+    const std::vector<M> running = round_.running;
+    try {
+      StepReport report = apply(nullptr);
+      gather();
+      report_losses(report, earlier);
+      return report;
+    } catch (...) {
+      running_.write<M>(backend_, parameters_.data(), running);
+      throw;
+    }
   }
   /// Waits for the steps that were started, and gives their losses together.
   /// Errors:  NumericError naming the step if its loss is not finite: that step and those after it have changed nothing,
@@ -117,7 +127,7 @@ class BasicTrainer {
     gather();
     return started_.take();
   }
-  /// Loss and gradients of one batch, without an update.
+  /// Loss and gradients of one batch, without an update: running statistics stay, too.
   LossResult gradients_of(const RowSource<M>& source, const Labels& labels) {
     require_no_round("gradients are asked for");
     gather();
@@ -178,6 +188,7 @@ class BasicTrainer {
     if (const auto note = state_.notes.find("loss_scale"); scales_loss && note != state_.notes.end())
       std::istringstream(note->second) >> loss_scale_.scale >> loss_scale_.good_steps;
     ranges_ = update_ranges(layout_, state_.optimizer.decay(), options_.rules);
+    if (round_.batches > 0) round_.running = running_.read(backend_, parameters_.data());
   }
   /// The flat buffers, where their memory is the host's.
   std::span<M> parameters()
@@ -190,12 +201,15 @@ class BasicTrainer {
   {
     return gradients_;
   }
-  /// Copies of them, wherever they are. Shapes: layout() says where each parameter is.
+  /// Copies of them, wherever they are. Shapes: layout() says where each parameter is. In the place of a running statistic's gradient
+  /// is what the last batch came to.
   std::vector<M> read_parameters() const { return copy_of(parameters_); }
   std::vector<M> read_gradients() const {
     auto gradients = copy_of(gradients_);
-    if (run_scale_ != 1)
-      for (M& g : gradients) g = static_cast<M>(g / run_scale_);
+    if (run_scale_ == 1) return gradients;
+    for (const Parameter& p : layout_)
+      if (!p.shape.running)
+        for (M& g : elements_of(p, std::span<M>(gradients))) g = static_cast<M>(g / run_scale_);
     return gradients;
   }
   /// Sets all parameters. Errors: Error if `values` are not as many as the parameters.
@@ -204,6 +218,7 @@ class BasicTrainer {
       throw Error(error_text(std::to_string(values.size()) + " values are given for " + std::to_string(count_) + " parameters",
                              "all parameters are set at once", "see layout() for the order and sizes of parameters"));
     backend_.write(parameters_.data(), values);
+    if (round_.batches > 0) round_.running = running_.read(backend_, parameters_.data());
   }
   const std::vector<Parameter>& layout() const { return layout_; }
   const TrainingState& state() const { return state_; }
@@ -227,12 +242,21 @@ class BasicTrainer {
   /// Whether the step's gradients may be used; changes the scale of the next step's.
   bool take_gradients() {
     bool finite = true;
-    if constexpr (scales_loss) finite = backend_.all_finite(gradients_.data(), count_);
+    if constexpr (scales_loss) {
+      const auto all = [&](Range r) { return backend_.all_finite(gradients_.data() + r.begin, r.size()); };
+      finite = all({0, count_}) || std::ranges::all_of(gradient_ranges(layout_), all);   // the latter where a statistic is not
+    }
     if (!finite && loss_scale_.scale == LossScale::least)
       throw NumericError(error_text("in step " + std::to_string(state_.step) + " gradients are not finite, however little they are scaled",
                                     "parameters were not changed by this step", "lower the learning rate, or use Bf16"));
     loss_scale_.note(finite);
     return finite;
+  }
+  void mix_running() { running_.mix(backend_, parameters_.data(), gradients_.data()); }
+  /// Batches whose update cannot come any more leave nothing behind.
+  void drop_round() {
+    const Round round = std::exchange(round_, {});
+    running_.write<M>(backend_, parameters_.data(), round.running);
   }
   std::vector<M> copy_of(const typename B::template Buffer<M>& from) const {
     std::vector<M> copy(static_cast<std::size_t>(from.size()));
@@ -277,10 +301,11 @@ class BasicTrainer {
       if (round_.batches == 0)
         round_.first = images, round_.scale = gradient_scale(), round_.lr_scale = lr_scale(options_.schedule, state_.step, options_.clock);
       start_run(run, source, labels, result, round_.scale * (images / round_.first));
+      if (!round_.running.empty()) mix_running();
       round_.peak_bytes = std::max(round_.peak_bytes, run.plan().peak_bytes());
     } catch (...) {
       started_.forget();   // the backend drops what they came to with what this one has
-      round_ = {};
+      drop_round();
       throw;
     }
     started_.note(result);
@@ -295,16 +320,13 @@ class BasicTrainer {
     ++state_.step;
     started_.add(round.images);
     if (waits_for_each()) gather(last);
-    if (scales_loss && !take_gradients()) {
-      report.skipped = true;
-      return report;
-    }
+    report.skipped = scales_loss && !take_gradients();
+    if (options_.clip.norm > 0 && !report.skipped) report.gradient_norm = gradient_norm();
+    if (round.running.empty()) mix_running();   // now that nothing can be wrong with the step any more
+    if (report.skipped) return report;
     UpdateStep update{.number = state_.updates + 1, .lr_scale = round.lr_scale, .gradient_scale = 1 / run_scale_};
     if (options_.clip.value > 0) update.gradient_limit = options_.clip.value;
-    if (options_.clip.norm > 0) {
-      report.gradient_norm = gradient_norm();
-      if (report.gradient_norm > options_.clip.norm) update.gradient_scale *= options_.clip.norm / report.gradient_norm;
-    }
+    if (options_.clip.norm > 0) update.gradient_scale *= std::min(1.0, options_.clip.norm / report.gradient_norm);
     state_.optimizer.template update<M>(update, ranges_, [&](const auto& functor, Range r) {
       const auto state = [&](Index which) { return state_.optimizer.state(states_.data(), count_, r, which); };
       backend_.update(functor, parameters_.data() + r.begin, gradients_.data() + r.begin, state(0), state(1), r.size());
@@ -334,7 +356,7 @@ class BasicTrainer {
     backend_.finish(result);
     const Index bad = started_.settle(result);
     if (std::isfinite(result.sum)) return;
-    round_ = {};   // batches whose update is still to come: it cannot come any more
+    drop_round();   // of batches whose update is still to come
     state_.step -= bad;
     if (!waits_for_each()) state_.updates -= bad;
     if (counts_batches_) state_.batch -= bad - 1;   // the last one was not counted yet
@@ -384,6 +406,7 @@ class BasicTrainer {
   Input input_{};
   std::vector<Parameter> layout_;
   std::vector<UpdateRange> ranges_;
+  RunningStatistics running_;
   Index count_ = 0;   ///< elements of the parameters
   typename B::template Buffer<M> parameters_{}, gradients_{}, states_{};
   TrainingState state_;
@@ -397,6 +420,7 @@ class BasicTrainer {
     double scale = 1;        ///< of the loss
     double lr_scale = 1;     ///< of the update
     LossResult earlier{};    ///< of steps before it
+    std::vector<M> running{};   ///< running statistics before it; none within a step, whose batch goes into them at its end
   } round_;
   bool counts_batches_ = false;   ///< within fit()
   std::shared_ptr<typename B::Memory> arena_;

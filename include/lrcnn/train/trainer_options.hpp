@@ -38,7 +38,7 @@ struct StepReport {
   double lr = 0;              ///< that the update used
   Index peak_bytes = 0;       ///< of the plan that was run
   double gradient_norm = 0;   ///< before clipping, where gradients are clipped by norm
-  bool skipped = false;       ///< a gradient overflowed in 16 bits (train/loss_scale.hpp): nothing was updated
+  bool skipped = false;       ///< a gradient overflowed in 16 bits (train/loss_scale.hpp): nothing was updated but running statistics
 };
 /// What fit() does beside training.
 struct FitOptions {

@@ -120,6 +120,7 @@ void activation_forward(const Operands<T>& o, int threads) {
     if (out.data) for_rows(out, threads, row_at);
     else for_rows(o.saved, threads, row_at);
   });
+  if (out.data && !keeps_zero(o.node->layer.activation.function)) zero_padded_channels(out);
 }
 /// dx = f'(x) * dy, from saved if there is one, else from x, else from y.
 /// Pre:     a function whose derivative does not follow from a sign is given x; y serves if its sign is that of x

@@ -8,9 +8,12 @@
 #include <lrcnn/backend/host/custom.hpp>
 #include <lrcnn/backend/host/flatten.hpp>
 #include <lrcnn/backend/host/global_pool.hpp>
+#include <lrcnn/backend/host/join.hpp>
 #include <lrcnn/backend/host/linear.hpp>
+#include <lrcnn/backend/host/norm.hpp>
 #include <lrcnn/backend/host/pool.hpp>
 #include <lrcnn/backend/host/rows.hpp>
+#include <lrcnn/backend/host/upsample.hpp>
 namespace lrcnn::host {
 namespace detail {
 template <class T>
@@ -27,6 +30,10 @@ void run_forward(const Operands<T>& o, int threads) {
     case Kind::flatten: return flatten_forward(o, threads);
     case Kind::linear: return linear_forward(o, threads);
     case Kind::custom: return custom_forward(o);
+    case Kind::norm: return norm_forward(o, threads);   // with the activation that the step applies
+    case Kind::sum: return sum_forward(o, threads);     // likewise
+    case Kind::concat: return concat_forward(o, threads);
+    case Kind::upsample: return upsample_forward(o, threads);
   }
 }
 template <class T>
@@ -40,6 +47,10 @@ void run_backward_data(const Operands<T>& o, int threads) {
     case Kind::flatten: return flatten_backward(o, threads);
     case Kind::linear: return linear_backward_data(o, threads);
     case Kind::custom: return custom_backward_data(o);
+    case Kind::norm: return norm_backward_data(o, threads);
+    case Kind::sum: return sum_backward(o, threads);
+    case Kind::concat: return concat_backward(o, threads);
+    case Kind::upsample: return upsample_backward(o, threads);
   }
 }
 template <class T>
@@ -48,6 +59,7 @@ void run_backward_parameters(const Operands<T>& o, int threads) {
     case Kind::conv: return conv_backward_parameters(o, threads);
     case Kind::linear: return linear_backward_parameters(o, threads);
     case Kind::custom: return custom_backward_parameters(o);
+    case Kind::norm: return norm_backward_parameters(o, threads);
     default: return;
   }
 }
@@ -69,6 +81,8 @@ void run(const Operands<T>& o, int threads = 1) {
     case Op::add: return add_rows(o, threads);
     case Op::zero: return zero_rows(o.y, threads);
     case Op::forward: return detail::run_forward(o, threads);
+    case Op::statistics: return norm_statistics(o, threads);
+    case Op::backward_sums: return norm_backward_sums(o, threads);
     case Op::backward_data: return detail::run_backward_data(o, threads);
     case Op::backward_parameters: return detail::run_backward_parameters(o, threads);
     case Op::pack_forward:    // filters are used as they are

@@ -38,6 +38,8 @@ template <class W>
 W widened(const bfloat16* from);
 template <class W>
 void store_rounded(bfloat16* to, const W& word);
+template <class W>
+W doubled(const float* from);
 #if defined(__GNUC__) && !defined(__CUDACC__)
 template <class E>
 struct Word<E, true> {
@@ -63,6 +65,14 @@ void store_rounded(bfloat16* to, const W& word) {
   const HalfCodes stored = (bits & 0x7fffffffu) > 0x7f800000u ? HalfCodes{} + 0x7fffu : rounded;
   const Halves halves = __builtin_convertvector(stored, Halves);
   std::memcpy(static_cast<void*>(to), &halves, sizeof(halves));
+}
+/// A word of doubles from as many floats.
+template <class W>
+W doubled(const float* from) {
+  typedef float Floats __attribute__((vector_size(word_bytes / 2)));
+  Floats floats;
+  std::memcpy(&floats, from, sizeof(floats));
+  return __builtin_convertvector(floats, W);
 }
 #endif
 }  // namespace detail
@@ -99,7 +109,42 @@ template <class W, std::size_t n, class E>
 void store_words(E* to, const std::array<W, n>& words) {
   for (std::size_t p = 0; p < n; ++p) store_word(to + p * (sizeof(W) / sizeof(master_t<E>)), words[p]);
 }
-/// The exponential of words. Of float, for arguments from -87 to 88 (others are taken as the nearest of these) within
+/// 16 elements as doubles.
+using Wide = std::array<Words<double, 16>::Value, static_cast<std::size_t>(Words<double, 16>::count)>;
+template <class T>
+Wide load_wide(const T* from) {
+  using W = Words<double, 16>;
+  Wide wide;
+  if constexpr (std::is_same_v<T, bfloat16> && W::width > 1) {
+    std::array<float, 16> floats;
+    using H = Words<bfloat16, 16>;
+    for (Index l = 0; l < 16; l += H::width) store_word(&floats[static_cast<std::size_t>(l)], load_word<typename H::Value>(from + l));
+    return load_wide(floats.data());
+  } else {
+    for (std::size_t p = 0; p < wide.size(); ++p) {
+      const T* part = from + p * static_cast<std::size_t>(W::width);
+      if constexpr (std::is_same_v<T, double>) wide[p] = load_word<W::Value>(part);
+      else if constexpr (std::is_same_v<T, float> && W::width > 1) wide[p] = detail::doubled<W::Value>(part);
+      else
+        for (std::size_t l = 0; l < static_cast<std::size_t>(W::width); ++l) {
+          const double value = static_cast<double>(part[l]);
+          std::memcpy(reinterpret_cast<std::byte*>(&wide[p]) + l * sizeof(value), &value, sizeof(value));
+        }
+    }
+    return wide;
+  }
+}
+namespace detail {
+/// The standard library's error function, element by element.
+template <class T, class W>
+W erf_of(const W& x) {
+  std::array<T, sizeof(W) / sizeof(T)> elements;
+  std::memcpy(&elements, &x, sizeof(W));
+  for (T& e : elements) e = StandardExp{}.erf(e);
+  return load_word<W>(elements.data());
+}
+}  // namespace detail
+/// The exponential of words, and their error function. Of float, for arguments from -87 to 88 (others are taken as the nearest of these) within
 /// a relative error of 2e-7; of other elements, the standard library's element by element.
 template <class T>
 struct WordExp {
@@ -110,6 +155,8 @@ struct WordExp {
     for (T& e : elements) e = StandardExp{}(e);
     return load_word<W>(elements.data());
   }
+  template <class W>
+  W erf(const W& x) const { return detail::erf_of<T>(x); }
 };
 template <>
 struct WordExp<float> {
@@ -127,5 +174,7 @@ struct WordExp<float> {
     const Code power = (load_word<Code>(&shifted) << 23) + 0x3f800000;   // the bits of 2^n
     return sum * load_word<W>(&power);
   }
+  template <class W>
+  W erf(const W& x) const { return detail::erf_of<float>(x); }
 };
 }  // namespace lrcnn::host

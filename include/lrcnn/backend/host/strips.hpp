@@ -1,0 +1,110 @@
+#pragma once
+// Rows as strips of sixteen elements, for layers whose numbers differ from channel to channel.
+//
+// Where a storage block divides sixteen, every strip of a row holds the same channels in the same places, so a channel's numbers are
+// laid out once as a strip. What is made of a strip may go through an activation on the way, with its mask bits kept: to the bit as the
+// activation's own step would do it.
+#include <lrcnn/backend/host/activation.hpp>
+#include <cmath>
+namespace lrcnn::host::detail {
+/// A number for each element of a strip.
+template <class T>
+using Strip = Sixteen<T>;
+/// Calls f(image, channel block, rows) for pieces of a view's rows, large enough that numbers of channels may be worked out anew.
+/// `elements`: of a row.
+template <class V, class F>
+void for_parts(const V& view, Index elements, int threads, F&& f) {
+  if (view.rows <= 0) return;
+  const Index blocks = view.blocks(), end = view.range().end;
+  const Index size = std::clamp<Index>(16384 / std::max<Index>(1, elements), 1, view.rows), parts = ceil_div(view.rows, size);
+  parallel_for(view.n * blocks * parts, useful_threads(view.n * blocks * view.rows * elements, threads), [&](Index part) {
+    const Index first = view.row0 + part % parts * size;
+    f(part / (blocks * parts), part / parts % blocks, Range{first, std::min(first + size, end)});
+  });
+}
+/// Calls f(strip's first element, size) for strips that cover a row.
+template <class F>
+void for_strips(Index elements, F&& f) {
+  Index at = 0;
+  for (; at + 16 <= elements; at += 16) f(at, Index{16});
+  if (at < elements) f(at, elements - at);
+}
+/// The elements themselves, or a copy filled up with zeros.
+template <class T>
+const T* whole_strip(const T* from, Index size, Strip<T>& copy) {
+  if (size == 16) return from;
+  copy.fill(T(0));
+  std::copy_n(from, size, copy.data());
+  return copy.data();
+}
+/// Numbers of the channels of a strip that begins at element `at` of a row of channel block b: make(c) for channels, zero for padded ones.
+template <class N, class Make>
+void lay_out(Strip<N>& numbers, Index channels, Index block, Index b, Index at, Make make) {
+  for (Index e = 0; e < 16; ++e) {
+    const Index c = b * block + (at + e) % block;
+    auto& number = numbers[static_cast<std::size_t>(e)];
+    if (e >= block && 16 % block == 0) number = numbers[static_cast<std::size_t>(e % block)];
+    else number = c < channels ? make(c) : N{};
+  }
+}
+/// z = x * scale + shift for a strip.
+template <class T>
+void scale_strip(const Strip<master_t<T>>& scale, const Strip<master_t<T>>& shift, const T* x, T* z) {
+  using W = Words<T, 16>;
+  using Value = typename W::Value;
+  for (std::size_t l = 0; l < 16; l += static_cast<std::size_t>(W::width))
+    store_word(z + l, load_word<Value>(x + l) * load_word<Value>(&scale[l]) + load_word<Value>(&shift[l]));
+}
+/// dx = down * dy + across * x + shift for a strip. x may be null: then dx = down * dy.
+template <class T>
+void combine_strip(const std::array<Strip<master_t<T>>, 3>& numbers, const T* dy, const T* x, T* dx) {
+  using W = Words<T, 16>;
+  using Value = typename W::Value;
+  for (std::size_t l = 0; l < 16; l += static_cast<std::size_t>(W::width)) {
+    const Value down = load_word<Value>(dy + l) * load_word<Value>(&numbers[0][l]);
+    if (x == nullptr) store_word(dx + l, down);
+    else store_word(dx + l, load_word<Value>(x + l) * load_word<Value>(&numbers[1][l]) + (load_word<Value>(&numbers[2][l]) + down));
+  }
+}
+/// The function of a step without an activation.
+struct Same {
+  static constexpr bool from_sign = true;
+  template <class T>
+  constexpr T value(const T& x) const { return x; }
+};
+/// Calls f with the functor of the activation that a step applies, or with Same.
+template <class T, class F>
+void with_activation(const Operands<T>& o, F&& f) {
+  if (o.activation) with_functor<master_t<T>>(o.activation->layer.activation, f);
+  else f(Same{});
+}
+/// y = f(strip) unless y is null, and mask bits unless they are null.
+template <class T, class F>
+void put_strip(const F& f, const T* strip, Index size, T* y, std::uint8_t* mask) {
+  if (mask != nullptr) {
+    const unsigned bits = positive_bits(strip) & ((1u << size) - 1);
+    mask[0] = static_cast<std::uint8_t>(bits);
+    if (size > 8) mask[1] = static_cast<std::uint8_t>(bits >> 8);
+  }
+  if (y == nullptr) return;
+  if (size == 16) return apply(f, strip, y);
+  Strip<T> out;
+  apply(f, strip, out.data());
+  std::copy_n(out.data(), size, y);
+}
+/// y = f(what make_row writes), with mask bits. make_row(image, channel block, rows, write) calls write(row, at, strip, size) for all
+/// strips of those rows; elements that are padding it gives as zeros.
+template <class T, class MakeRows>
+void make_activated(const Operands<T>& o, Index w, Index block, int threads, MakeRows make_rows) {
+  with_activation(o, [&](const auto& f) {
+    const auto part = [&](Index i, Index b, Range rows) {
+      make_rows(i, b, rows, [&](Index row, Index at, const T* strip, Index size) {
+        put_strip(f, strip, size, o.y.data ? o.y.row(i, b, row) + at : nullptr, o.saved.data ? o.saved.row(i, b, row) + at / 8 : nullptr);
+      });
+    };
+    if (o.y.data) for_parts(o.y, w * block, threads, part);
+    else for_parts(o.saved, w * block, threads, part);
+  });
+  if (o.y.data && o.activation && !keeps_zero(o.activation->layer.activation.function)) zero_padded_channels(o.y);
+}
+}  // namespace lrcnn::host::detail
