@@ -34,7 +34,7 @@ Layer reading(Layer layer, Index input, Index other = 0) {
   layer.input = input, layer.other = other;
   return layer;
 }
-const Layer sum{.kind = Kind::sum}, concat{.kind = Kind::concat}, relu = ReLU::layer(), norm = BatchNorm::layer();
+const Layer sum{.kind = Kind::sum}, relu = ReLU::layer(), norm = BatchNorm::layer();
 }  // namespace
 TEST_CASE("a residual block adds its input") {
   using Net = Sequential<Conv<4>, Residual<Sequential<Conv<4>, ReLU>>, ReLU>;
