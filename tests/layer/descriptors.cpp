@@ -73,7 +73,8 @@ TEST_CASE("activations carry their function, a leaky one its slope") {
   CHECK(GELU::layer().activation == Activation{Function::gelu, 0});
   CHECK(Hardswish::layer().activation == Activation{Function::hardswish, 0});
   CHECK(Sigmoid::layer().activation == Activation{Function::sigmoid, 0});
-  for (const Layer& y : {ReLU::layer(), LeakyReLU<>::layer(), SiLU::layer(), ReLU6::layer(), GELU::layer(), Hardswish::layer(), Sigmoid::layer()})
+  for (const Layer& y : {ReLU::layer(), LeakyReLU<>::layer(), SiLU::layer(), ReLU6::layer(), GELU::layer(), Hardswish::layer(),
+                         Sigmoid::layer()})
     CHECK(y.kind == Kind::activation);
 }
 TEST_CASE("norms: over what, epsilon 1e-5, momentum 0.1, weight and bias unless they say otherwise") {
@@ -92,7 +93,8 @@ TEST_CASE("norms: over what, epsilon 1e-5, momentum 0.1, weight and bias unless 
   CHECK(LayerNorm::layer() == of({.over = Over::channels}));
   CHECK(LayerNormWith<NormOptions{}, std::ratio<1, 1000000>>::layer() == of({.over = Over::channels, .epsilon = 1e-6}));
   std::set<std::string> names;
-  for (const Layer& y : {BatchNorm::layer(), GroupNorm<2>::layer(), InstanceNorm::layer(), LayerNorm::layer()}) names.insert(std::string(norm_name(y.norm)));
+  for (const Layer& y : {BatchNorm::layer(), GroupNorm<2>::layer(), InstanceNorm::layer(), LayerNorm::layer()})
+    names.insert(std::string(norm_name(y.norm)));
   CHECK(names == std::set<std::string>{"batch_norm", "group_norm", "instance_norm", "layer_norm"});
 }
 TEST_CASE("upsampling doubles both extents by the nearest pixel unless it says otherwise") {
