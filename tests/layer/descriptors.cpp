@@ -3,8 +3,10 @@
 #include <lrcnn/layer/concepts.hpp>
 #include <lrcnn/layer/conv.hpp>
 #include <lrcnn/layer/linear.hpp>
+#include <lrcnn/layer/norm.hpp>
 #include <lrcnn/layer/pointwise.hpp>
 #include <lrcnn/layer/pool.hpp>
+#include <lrcnn/layer/resample.hpp>
 #include <doctest/doctest.h>
 #include <set>
 #include <string>
@@ -67,7 +69,40 @@ TEST_CASE("activations carry their function, a leaky one its slope") {
   CHECK(LeakyReLU<>::layer().activation == Activation{Function::leaky_relu, 0.01});
   CHECK(LeakyReLU<std::ratio<-1, 4>>::layer().activation == Activation{Function::leaky_relu, -0.25});
   CHECK(SiLU::layer().activation == Activation{Function::silu, 0});
-  for (const Layer& y : {ReLU::layer(), LeakyReLU<>::layer(), SiLU::layer()}) CHECK(y.kind == Kind::activation);
+  CHECK(ReLU6::layer().activation == Activation{Function::relu6, 0});
+  CHECK(GELU::layer().activation == Activation{Function::gelu, 0});
+  CHECK(Hardswish::layer().activation == Activation{Function::hardswish, 0});
+  CHECK(Sigmoid::layer().activation == Activation{Function::sigmoid, 0});
+  for (const Layer& y : {ReLU::layer(), LeakyReLU<>::layer(), SiLU::layer(), ReLU6::layer(), GELU::layer(), Hardswish::layer(),
+                         Sigmoid::layer()})
+    CHECK(y.kind == Kind::activation);
+}
+TEST_CASE("norms: over what, epsilon 1e-5, momentum 0.1, weight and bias unless they say otherwise") {
+  using Over = Norm::Over;
+  const auto of = [](const Norm& norm) { return Layer{.kind = Kind::norm, .norm = norm}; };
+  CHECK(BatchNorm::layer() == of({.over = Over::batch, .epsilon = 1e-5, .momentum = 0.1, .weight = 1}));
+  CHECK(FrozenBatchNorm::layer() == of({.frozen = true}));
+  CHECK(ZeroBatchNorm::layer() == of({.weight = 0}));
+  CHECK(BatchNormWith<NormOptions{.affine = false}, std::ratio<1, 1000>, std::ratio<1, 100>>::layer() ==
+        of({.affine = false, .epsilon = 1e-3, .momentum = 0.01}));
+  CHECK(GroupNorm<32>::layer() == of({.over = Over::group, .groups = 32}));
+  CHECK(GroupNorm<2, NormOptions{.affine = false}, std::ratio<1, 8>>::layer() ==
+        of({.over = Over::group, .affine = false, .groups = 2, .epsilon = 0.125}));
+  CHECK(InstanceNorm::layer() == of({.over = Over::group}));
+  CHECK(InstanceNormWith<NormOptions{.affine = false}>::layer() == of({.over = Over::group, .affine = false}));
+  CHECK(LayerNorm::layer() == of({.over = Over::channels}));
+  CHECK(LayerNormWith<NormOptions{}, std::ratio<1, 1000000>>::layer() == of({.over = Over::channels, .epsilon = 1e-6}));
+  std::set<std::string> names;
+  for (const Layer& y : {BatchNorm::layer(), GroupNorm<2>::layer(), InstanceNorm::layer(), LayerNorm::layer()})
+    names.insert(std::string(norm_name(y.norm)));
+  CHECK(names == std::set<std::string>{"batch_norm", "group_norm", "instance_norm", "layer_norm"});
+}
+TEST_CASE("upsampling doubles both extents by the nearest pixel unless it says otherwise") {
+  using enum Upsampling::Rule;
+  CHECK(Upsample<>::layer() == Layer{.kind = Kind::upsample, .upsampling = {.rule = nearest, .factor = {2, 2}}});
+  CHECK(Upsample<3, bilinear>::layer() == Layer{.kind = Kind::upsample, .upsampling = {.rule = bilinear, .factor = {3, 3}}});
+  CHECK(Upsample<Pair{2, 1}, bilinear_corners>::layer() ==
+        Layer{.kind = Kind::upsample, .upsampling = {.rule = bilinear_corners, .factor = {2, 1}}});
 }
 TEST_CASE("layers on vectors") {
   CHECK(Flatten::layer() == Layer{.kind = Kind::flatten});
@@ -83,11 +118,11 @@ TEST_CASE("Named changes the name alone, and the outer name counts") {
 }
 TEST_CASE("kinds and functions have names of their own") {
   std::set<std::string> names;
-  for (int k = 0; k <= static_cast<int>(Kind::custom); ++k)
+  for (int k = 0; k <= static_cast<int>(Kind::upsample); ++k)
     names.insert(std::string(kind_name(static_cast<Kind>(k))));
-  for (int f = 0; f <= static_cast<int>(Function::silu); ++f)
+  for (int f = 0; f <= static_cast<int>(Function::sigmoid); ++f)
     names.insert(std::string(function_name(static_cast<Function>(f))));
-  CHECK(names.size() == 8 + 3);
+  CHECK(names.size() == 12 + 7);
   CHECK(names.count("?") == 0);
 }
 TEST_CASE("a parameter's shape counts its elements; a list of them keeps its order") {

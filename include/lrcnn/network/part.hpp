@@ -130,17 +130,22 @@ struct CheckContent {
   template <std::size_t I, class D>
   static constexpr bool witness() {
     constexpr Reads reads = reads_of(Content::layers[I], static_cast<Index>(I));
+    constexpr Index position = static_cast<Index>(I + 1);
     constexpr Shape in = inferred.shape[static_cast<std::size_t>(reads.input)];
-    if constexpr (reads.other < 0) return Witness<layer_at<static_cast<Index>(I + 1), D, in>, inferred.fault[I]>::ok;
-    else return Witness<join_at<static_cast<Index>(I + 1), D, in, inferred.shape[static_cast<std::size_t>(reads.other)]>, inferred.fault[I]>::ok;
+    if constexpr (reads.other < 0) {
+      return Witness<layer_at<position, D, in>, inferred.fault[I]>::ok;
+    } else {
+      constexpr Shape other = inferred.shape[static_cast<std::size_t>(reads.other)];
+      return Witness<join_at<position, D, in, other>, inferred.fault[I]>::ok;
+    }
   }
   template <class... D, std::size_t... I>
   static constexpr bool check(DescriptorList<D...>, std::index_sequence<I...>) {
     return (witness<I, D>() && ...);
   }
   static constexpr bool found() {
-    if constexpr (inferred.sound) return true;
-    else return check(typename Content::Descriptors::type{}, std::make_index_sequence<Content::layers.size()>{});
+    if constexpr (!inferred.sound) return check(typename Content::Descriptors::type{}, std::make_index_sequence<Content::layers.size()>{});
+    return true;
   }
   static constexpr bool ok = found();
 };

@@ -8,8 +8,8 @@
 // over a batch or a group, which needs all rows of its input first; what crosses a cut is stored whole. So layers are executed as
 // late as these cuts allow, by levels:
 //     level(last) = 0,  level(v) = min over readers r of (level(r) - (r is such a norm))
-// Levels go up, and within a level layers stay in the order of the list. Thus a shortcut with a convolution and a norm runs beside
-// the last convolution and norm of the body. A chain keeps its order.
+// Levels go up; within a level these norms come first, then the other layers, both in the order of the list. Thus a shortcut with a
+// convolution and a norm runs beside the last convolution and norm of the body. A chain keeps its order.
 #include <lrcnn/network/check.hpp>
 #include <algorithm>
 #include <span>
@@ -40,6 +40,11 @@ constexpr bool is_chain(std::span<const Layer> layers) {
     if (layer.input != 1 || layer.other != 0) return false;
   return true;
 }
+/// Whether a layer begins a level: it may come only once all of its input is there.
+constexpr bool parts_levels(const Layer& layer) {
+  return layer.kind == Kind::norm && layer.norm.over != Norm::Over::channels;
+}
+/// In place of a level: no layer reads it.
 inline constexpr Index unread = 1;
 /// Level of each layer, at most 0; `unread` for one that no layer reads, unless it is the last.
 constexpr std::vector<Index> levels_of(std::span<const Layer> layers) {
@@ -47,25 +52,24 @@ constexpr std::vector<Index> levels_of(std::span<const Layer> layers) {
   if (!level.empty()) level.back() = 0;
   for (std::size_t i = layers.size(); i-- > 0;) {
     const Layer& layer = layers[i];
-    const bool barrier = layer.kind == Kind::norm && layer.norm.over != Norm::Over::channels;
     const Reads reads = reads_of(layer, static_cast<Index>(i));
     for (const Index tensor : {reads.input, reads.other})
       if (tensor > 0) {
         Index& source = level[static_cast<std::size_t>(tensor - 1)];
-        source = std::min(source, level[i] - (barrier ? 1 : 0));
+        source = std::min(source, level[i] - (parts_levels(layer) ? 1 : 0));
       }
   }
   return level;
 }
-/// Place of each layer in the order of execution: by level, then as they come. Pre: none is unread.
-constexpr std::vector<Index> execution_places(std::span<const Index> level) {
+/// Place of each layer in the order of execution. Pre: none is unread.
+constexpr std::vector<Index> execution_places(std::span<const Layer> layers, std::span<const Index> level) {
   if (level.empty()) return {};
   const Index lowest = *std::min_element(level.begin(), level.end());
-  const auto bin = [&](Index l) { return static_cast<std::size_t>(l - lowest); };
-  std::vector<Index> next(bin(0) + 2, 0), place(level.size(), 0);
-  for (const Index l : level) ++next[bin(l) + 1];
+  const auto bin = [&](std::size_t i) { return static_cast<std::size_t>(2 * (level[i] - lowest) + (parts_levels(layers[i]) ? 0 : 1)); };
+  std::vector<Index> next(static_cast<std::size_t>(3 - 2 * lowest), 0), place(level.size(), 0);
+  for (std::size_t i = 0; i < level.size(); ++i) ++next[bin(i) + 1];
   for (std::size_t b = 1; b < next.size(); ++b) next[b] += next[b - 1];
-  for (std::size_t i = 0; i < level.size(); ++i) place[i] = next[bin(level[i])]++;
+  for (std::size_t i = 0; i < level.size(); ++i) place[i] = next[bin(i)]++;
   return place;
 }
 }  // namespace lrcnn

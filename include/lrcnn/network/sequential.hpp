@@ -3,9 +3,9 @@
 //
 //     using Net = Sequential<Conv<64>, ReLU, MaxPool<>, Conv<128>, ReLU, GlobalAvgPool, Linear<10>>;
 //
-// Sequentials nest; the inner ones are spliced in. network/graph.hpp has joins of branches. Channels are inferred from the input on. What can be checked
-// without extents is checked when the type is completed; Fixed<Net, Input{...}> checks the rest at compile time, too;
-// with extents that are known only at run time make_table() throws the same words as a ShapeError.
+// Sequentials nest; the inner ones are spliced in. Branches and joins are in network/graph.hpp. Channels are inferred from the
+// input on. What can be checked without extents is checked when the type is completed; Fixed<Net, Input{...}> checks the rest at
+// compile time, too; with extents that are known only at run time make_table() throws the same words as a ShapeError.
 #include <lrcnn/network/part.hpp>
 #include <lrcnn/network/table.hpp>
 namespace lrcnn {

@@ -66,15 +66,22 @@ constexpr Name numbered(std::string_view stem, Index number) {
   return name;
 }
 }  // namespace detail
+/// Whether two layers are counted together: short_kind_name(a) == short_kind_name(b), cheaper in constant expressions.
+constexpr bool counted_together(const Layer& a, const Layer& b) {
+  if (a.kind == Kind::custom || b.kind == Kind::custom) return short_kind_name(a) == short_kind_name(b);
+  const auto pools = [](const Layer& y) { return y.kind == Kind::max_pool || y.kind == Kind::avg_pool; };
+  if (a.kind != b.kind) return pools(a) && pools(b);
+  if (a.kind == Kind::activation) return a.activation.function == b.activation.function;
+  return a.kind != Kind::norm || norm_name(a.norm) == norm_name(b.norm);
+}
 /// Name of layer i of a list: its own, or its kind and its ordinal among that kind, from 1. `layer_of` gives an item's layer.
 template <class Item, class LayerOf = std::identity>
 constexpr Name automatic_name(std::span<const Item> list, std::size_t i, LayerOf layer_of = {}) {
   const Layer& layer = layer_of(list[i]);
   if (!layer.name.empty()) return layer.name;
-  const auto stem = short_kind_name(layer);
   Index ordinal = 1;
-  for (std::size_t j = 0; j < i; ++j) ordinal += short_kind_name(layer_of(list[j])) == stem;
-  return detail::numbered(stem, ordinal);
+  for (std::size_t j = 0; j < i; ++j) ordinal += counted_together(layer_of(list[j]), layer);
+  return detail::numbered(short_kind_name(layer), ordinal);
 }
 /// Gives every unnamed layer its automatic name.
 constexpr void name_layers(std::vector<Node>& nodes) {
@@ -87,11 +94,10 @@ constexpr void order_nodes(std::vector<Node>& nodes, std::span<const Index> plac
   std::vector<Node> ordered(nodes.size());
   const auto moved = [&](Index tensor) { return tensor > 0 ? place[static_cast<std::size_t>(tensor - 1)] + 1 : tensor; };
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    Node node = nodes[i];
+    Node& node = ordered[static_cast<std::size_t>(place[i])] = nodes[i];
     node.input = moved(node.input), node.other = moved(node.other);
     node.layer.input = place[i] + 1 - node.input;
     if (node.other >= 0) node.layer.other = place[i] + 1 - node.other;
-    ordered[static_cast<std::size_t>(place[i])] = node;
   }
   nodes = std::move(ordered);
 }
@@ -122,7 +128,7 @@ constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
   const std::vector<Index> levels = levels_of(layers);
   for (std::size_t i = 0; i < levels.size(); ++i)
     if (levels[i] == unread) throw_fault(Fault::unused, layers[i], static_cast<Index>(i), table.nodes[i].in);
-  detail::order_nodes(table.nodes, execution_places(levels));
+  detail::order_nodes(table.nodes, execution_places(layers, levels));
   return table;
 }
 /// Parameter tensors of a layer, in the order its operations receive them.
