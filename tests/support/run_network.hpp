@@ -21,7 +21,9 @@ struct Problem {
     for (const Parameter& p : layout)   // biases too, so that slabs wholly in padding show
       if (p.shape.fan_in == 0)
         for (Index i = 0; i < p.shape.count(); ++i)
-          parameters[static_cast<std::size_t>(p.offset + i)] = static_cast<T>(0.1 * random.normal(static_cast<std::uint64_t>(p.offset + i)));
+          parameters[static_cast<std::size_t>(p.offset + i)] =
+              static_cast<T>(p.shape.fill + (p.shape.running ? 0.3 * random.uniform(static_cast<std::uint64_t>(p.offset + i))
+                                                             : 0.1 * random.normal(static_cast<std::uint64_t>(p.offset + i))));
     images.resize(static_cast<std::size_t>(input.count()));
     for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<T>(random.normal(1000000 + i));
     const Index classes = table.shape(table.size()).c;
@@ -49,6 +51,8 @@ template <class B, class T = typename B::element, class M = master_t<T>>
 Outcome<M> run_once(const Problem<M>& problem, const PolicySpec& policy, B& backend, bool input_gradient = true) {
   Outcome<M> outcome;
   outcome.gradients.assign(problem.parameters.size(), std::nan(""));
+  for (const Parameter& p : problem.layout)   // a frozen norm's are not written
+    if (p.shape.running) std::ranges::fill(elements_of(p, std::span<M>(outcome.gradients)), M{0});
   Executor<B> executor(make_plan(problem.table, policy, B::target, {.training = true, .input_gradient = input_gradient}), backend,
                        problem.parameters.data(), outcome.gradients.data());
   T* memory = reinterpret_cast<T*>(executor.arena().data());

@@ -254,7 +254,8 @@ class Emitter {
   constexpr void forward_stage(Index s, bool again) {
     const Stage& stage = stages_[static_cast<std::size_t>(s)];
     const bool leaves_pieces = options_.training && stage.remade == again;
-    StagePass c = stage_pass(s, Pass::forward, leaves_pieces && needs_[static_cast<std::size_t>(s)].any_kept ? stage.backward : stage.forward);
+    const bool keeps = options_.training && needs_[static_cast<std::size_t>(s)].any_kept;   // pieces for the backward slabs, now or again
+    StagePass c = stage_pass(s, Pass::forward, keeps ? stage.backward : stage.forward);
     c.training = leaves_pieces;
     c.second = c.again = again;
     const Index since = sink_.now;

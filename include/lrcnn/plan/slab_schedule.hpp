@@ -173,19 +173,18 @@ constexpr void slab_rows(const RowGraph& graph, Cut cut, Index e0, Index e1, Ten
     const Range hold{c.first, c.after < c.first ? c.first : c.after}, part{c.before, c.after};
     rows[t] = {share ? part : hold, hold, hold, part};
   }
-  if (graph.chain())
-    for (Index t = top - 1; t >= 0; --t) rows[t].need = in_rows(graph.rule(t).axis, rows[t + 1].own, graph.rule(t).in_height);
-  // The stage's inputs are at hand in full height: read what is needed, no more.
-  for (Index t = 0; t < graph.inputs; ++t) {
-    SlabRows& r = rows[t];
-    if (!graph.chain()) r.need = {0, 0};
-    for (Index l = 0; !graph.chain() && l < graph.layers(); ++l) {
-      const Range out = rows[graph.inputs + l].own;
-      if (graph.rule(l).in == t) r.need = hull(r.need, in_rows(graph.rule(l).axis, out, graph.rule(l).in_height));
-      if (graph.rule(l).other == t) r.need = hull(r.need, out);
-    }
-    r.hold = r.need;
-    if (!share) r.own = r.need;
+  if (!graph.chain())
+    for (Index t = 0; t < top; ++t) rows[t].need = {0, 0};
+  for (Index l = graph.layers() - 1; l >= 0; --l) {
+    const RowRule& rule = graph.rule(l);
+    const Range out = rows[graph.inputs + l].own, in = in_rows(rule.axis, out, rule.in_height);
+    SlabRows& r = rows[graph.chain() ? l : rule.in];
+    r.need = graph.chain() ? in : hull(r.need, in);
+    if (rule.other >= 0) rows[rule.other].need = hull(rows[rule.other].need, out);
+  }
+  for (Index t = 0; t < graph.inputs; ++t) {   // these are at hand in full height: read what is needed, no more
+    rows[t].hold = rows[t].need;
+    if (!share) rows[t].own = rows[t].need;
   }
 }
 constexpr SlabCost slab_cost(const RowGraph& graph, Cut cut, Index e0, Index e1) {

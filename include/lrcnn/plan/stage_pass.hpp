@@ -139,6 +139,12 @@ struct StagePass {
     }
     return false;
   }
+  /// Whether a re-run of the backward pass reads tensor t.
+  constexpr bool reads_again(Index t) const {
+    for (const BackwardRun& run : needs->runs)
+      if (run.recompute && reads_in(run, t)) return true;
+    return false;
+  }
   /// Tensors that a re-run writes.
   constexpr Flags made_by(const BackwardRun& run) const {
     Flags flags(static_cast<std::size_t>(tensors()), 0);

@@ -157,7 +157,8 @@ class Storage {
     }
     for (Index t = c.inputs(); t <= c.tensors(); ++t) {
       if (t == c.tensors() ? !c.stage->reduces : !c.stage->use(t).leaves) continue;
-      if (c.forward() || (t < c.tensors() && c.needs->value[static_cast<std::size_t>(t)]) || c.norms_above(t) > 0) span_full(c, t, since);
+      if (c.forward() || (t < c.tensors() && (c.needs->value[static_cast<std::size_t>(t)] || c.reads_again(t))) || c.norms_above(t) > 0)
+        span_full(c, t, since);
       if (!c.forward()) sink_.span(gradients_[static_cast<std::size_t>(c.stage->tensor(t))], since);
     }
     for (const NormAbove& norm : c.stage->norms_above) span_norm(c, norm.node, since);
@@ -203,7 +204,7 @@ class Storage {
   }
   /// The layer that may write over tensor t: the one that follows, where it reads it. -1: none.
   static constexpr Index overwriter(const StagePass& c, Index t) {
-    for (Index l = t - c.inputs() + 1; l < c.layers(); ++l)
+    for (Index l = std::max<Index>(0, t - c.inputs() + 1); l < c.layers(); ++l)
       if (c.in(l) == t) return l;
     return -1;
   }
