@@ -297,7 +297,7 @@ TEST_CASE_TEMPLATE("a large mean costs no digits of the variance", T, double, fl
               const double variance = f.variance[static_cast<std::size_t>(s * units + u)];
               CHECK(std::abs(set.deviations(u) / set.count() / variance - 1) < 1e-8);
             }
-          CHECK(b.forward(x, {0, in.h}).difference(f.y) < (sizeof(T) == 8 ? 1e-7 : 1e-4))   // the formula's own mean is no better;
+          CHECK(b.forward(x, {0, in.h}).difference(f.y) < (sizeof(T) == 8 ? 1e-7 : 1e-4));   // the formula's own mean is no better
         }
       }
     }

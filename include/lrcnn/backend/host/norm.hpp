@@ -60,13 +60,12 @@ void norm_forward(const Operands<T>& o, int threads) {
       });
     };
     if (16 % block == 0) lay_out(0);
-    detail::Strip<T> copy, z;
+    detail::Strip<T> copy;
     for (Index row = rows.begin; row < rows.end; ++row) {
       const T* x = o.x.row(i, b, row);
       detail::for_strips(elements, [&](Index at, Index size) {
         if (16 % block != 0) lay_out(at);
-        detail::scale_strip(scale, shift, detail::whole_strip(x + at, size, copy), z.data());
-        write(row, at, z.data(), size);
+        write(row, at, detail::scaled_strip(scale, shift, detail::whole_strip(x + at, size, copy)), size);
       });
     }
   });
