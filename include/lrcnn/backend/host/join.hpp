@@ -28,15 +28,16 @@ template <class T>
 void sum_forward(const Operands<T>& o, int threads) {
   assert(o.x.block == o.other.block);
   const Index elements = o.x.stride_row();
-  detail::make_activated(o, o.x.w, o.x.block, threads, [&](Index i, Index b, Range rows, auto write) {
+  detail::make_activated(o, o.x.w, o.x.block, threads, [&](Index i, Index b, Range rows, auto begin) {
     detail::Strip<T> x_copy, other_copy;
     for (Index row = rows.begin; row < rows.end; ++row) {
       const T *x = o.x.row(i, b, row), *other = o.other.row(i, b, row);
+      const auto write = begin(row);
       detail::for_strips(elements, [&](Index at, Index size) {
         auto sum = detail::load_sixteen(detail::whole_strip(x + at, size, x_copy));
         const auto more = detail::load_sixteen(detail::whole_strip(other + at, size, other_copy));
         for (std::size_t p = 0; p < sum.size(); ++p) sum[p] = sum[p] + more[p];
-        write(row, at, sum, size);
+        write(at, sum, size);
       });
     }
   });

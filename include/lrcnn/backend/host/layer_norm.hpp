@@ -72,14 +72,15 @@ template <class T, class F>
 void for_tile_strips(const Operands<T>& o, const Tile& t, F&& f) {
   Strip<master_t<T>> weight, bias;
   Strip<std::uint8_t> pixels;
+  const bool regular = 16 % t.block == 0;
   const auto lay_out_channels = [&](Index b, Index at) {
     lay_out(weight, t.channels, t.block, b, at, [&](Index c) { return o.node->layer.norm.affine ? o.parameters[0][c] : master_t<T>(1); });
     lay_out(bias, t.channels, t.block, b, at, [&](Index c) { return o.node->layer.norm.affine ? o.parameters[1][c] : master_t<T>(0); });
   };
   for (Index b = 0; b < ceil_div(t.channels, t.block); ++b) {
-    if (16 % t.block == 0) lay_out_channels(b, 0);
+    if (regular) lay_out_channels(b, 0);
     for_strips(t.elements().size(), [&](Index at, Index size) {
-      if (16 % t.block != 0) lay_out_channels(b, at);
+      if (!regular) lay_out_channels(b, at);
       Index pixel = at / t.block, lane = at % t.block;
       pixels.fill(static_cast<std::uint8_t>(pixel));
       for (std::size_t e = 0; t.block != 16 && e < static_cast<std::size_t>(size); ++e) {

@@ -97,14 +97,18 @@ void put_strip(const F& f, SixteenWords<T> strip, Index size, T* y, std::uint8_t
   apply<T>(f, strip, out.data());
   std::copy_n(out.data(), size, y);
 }
-/// y = f(what make_row writes), with mask bits. make_row(image, channel block, rows, write) calls write(row, at, strip, size) for all
-/// strips of those rows; elements that are padding it gives as zeros.
+/// y = f(what make_rows writes), with mask bits. make_rows(image, channel block, rows, begin) calls begin(row) for each of those rows and
+/// what that gives with (at, strip, size) for each of its strips; elements that are padding it gives as zeros.
 template <class T, class MakeRows>
 void make_activated(const Operands<T>& o, Index w, Index block, int threads, MakeRows make_rows) {
   with_activation(o, [&](const auto& f) {
     const auto part = [&](Index i, Index b, Range rows) {
-      make_rows(i, b, rows, [&](Index row, Index at, const SixteenWords<T>& strip, Index size) {
-        put_strip<T>(f, strip, size, o.y.data ? o.y.row(i, b, row) + at : nullptr, o.saved.data ? o.saved.row(i, b, row) + at / 8 : nullptr);
+      make_rows(i, b, rows, [&](Index row) {
+        T* y = o.y.data ? o.y.row(i, b, row) : nullptr;
+        std::uint8_t* mask = o.saved.data ? o.saved.row(i, b, row) : nullptr;
+        return [f, y, mask](Index at, const SixteenWords<T>& strip, Index size) {
+          put_strip<T>(f, strip, size, y ? y + at : nullptr, mask ? mask + at / 8 : nullptr);
+        };
       });
     };
     if (o.y.data) for_parts(o.y, w * block, threads, part);
