@@ -100,7 +100,8 @@ TEST_CASE_TEMPLATE("concatenation puts channels behind each other, in any blocks
                   for (Index q = 0; q < 5; ++q) {
                     const bool first = c < channels, there = cut.out.contains({row, row + 1});
                     y.at(i, c, row, q) = static_cast<double>(T(first ? x.at(i, c, row, q) : other.at(i, c - channels, row, q)));
-                    (first ? dx : d_other).at(i, first ? c : c - channels, row, q) = there ? static_cast<double>(T(dy.at(i, c, row, q))) : 0;
+                    Map& to = first ? dx : d_other;
+                    to.at(i, first ? c : c - channels, row, q) = there ? static_cast<double>(T(dy.at(i, c, row, q))) : 0;
                   }
             const Slab<T> first(x, cut.in, x_block), second(other, cut.in, other_block), to(node.out, cut.out, block);
             Operands<T> o;

@@ -16,7 +16,8 @@ Node upsampling(Rule rule, Pair factor, const Shape& in) {
 double weight(Rule rule, Index factor, Index extent, Index out, Index in) {
   const double p = static_cast<double>(out), u = static_cast<double>(factor), last = static_cast<double>(extent - 1);
   if (rule == Rule::nearest) return out / factor == in ? 1 : 0;
-  double s = rule == Rule::bilinear ? (p + 0.5) / u - 0.5 : u * static_cast<double>(extent) > 1 ? p * last / (u * static_cast<double>(extent) - 1) : 0;
+  const double steps = u * static_cast<double>(extent) - 1;
+  double s = rule == Rule::bilinear ? (p + 0.5) / u - 0.5 : steps > 0 ? p * last / steps : 0;
   s = std::clamp(s, 0.0, last);   // borders repeated
   return std::max(0.0, 1 - std::abs(s - static_cast<double>(in)));
 }
@@ -56,7 +57,8 @@ TEST_CASE("which positions are read, and by whom, follows from the formula, and 
             Range& reader = readers[static_cast<std::size_t>(in)];
             reader = hull(reader, {out, out + 1});
           }
-          if (out > 0) CHECK((upsampled_from(u, true, out - 1, extent).begin <= r.begin && upsampled_from(u, true, out - 1, extent).end <= r.end));
+          const Range before = upsampled_from(u, true, std::max<Index>(0, out - 1), extent);
+          CHECK((before.begin <= r.begin && before.end <= r.end));
           CHECK(upsampled_from(u, true, {0, out + 1}, extent) == Range{0, r.end});
         }
         for (Index in = 0; in < extent; ++in) {
@@ -77,7 +79,9 @@ TEST_CASE_TEMPLATE("upsampling follows its formula forward and backward, whole a
           Bench<T> b(upsampling(rule, factor, in), block, block);
           const Map x = random_map(in, 3), dy = random_map(b.node.out, 4);
           Map y(b.node.out);
-          each_pair(b.node, [&](Index i, Index c, Index p, Index q, Index h, Index w, double share) { y.at(i, c, p, q) += share * x.at(i, c, h, w); });
+          each_pair(b.node, [&](Index i, Index c, Index p, Index q, Index h, Index w, double share) {
+            y.at(i, c, p, q) += share * x.at(i, c, h, w);
+          });
           const auto forward = [&](Range rows, int threads) {
             b.threads = threads;
             const Range reads = upsampled_from(b.node.layer.upsampling, true, rows, in.h);

@@ -39,8 +39,9 @@ unsigned positive_bits(const SixteenWords<T>& x) {
   for (const auto part : parts) all |= part;
   return static_cast<unsigned>(all);
 }
-template <class T>
-SixteenWords<T> load_sixteen(const T* x) {
+/// Loads sixteen elements, of T or of what T is computed in.
+template <class T, class E>
+SixteenWords<T> load_sixteen(const E* x) {
   SixteenWords<T> words;
   for (std::size_t p = 0; p < words.size(); ++p) words[p] = load_word<typename Words<T, 16>::Value>(x + p * Words<T, 16>::width);
   return words;
@@ -85,12 +86,12 @@ void activation_row(const F& f, const T* x, T* y, std::uint8_t* mask, Index coun
     if (size < 16) std::copy_n(x + i, size, rest.data());
     const T* from = size < 16 ? rest.data() : x + i;
     if (mask != nullptr) {
-      const unsigned bits = positive_bits<T>(load_sixteen(from));
+      const unsigned bits = positive_bits<T>(load_sixteen<T>(from));
       mask[i / 8] = static_cast<std::uint8_t>(bits);
       if (size > 8) mask[i / 8 + 1] = static_cast<std::uint8_t>(bits >> 8);
     }
     if (y == nullptr) continue;
-    apply<T>(f, load_sixteen(from), size < 16 ? rest.data() : y + i);
+    apply<T>(f, load_sixteen<T>(from), size < 16 ? rest.data() : y + i);
     if (size < 16) std::copy_n(rest.data(), size, y + i);
   }
 }

@@ -132,7 +132,9 @@ void layer_norm_backward_data(const Operands<T>& o, int threads) {
       return;
     }
     const detail::PixelNorm n = detail::pixel_norm(o, t);
-    const auto g = [&](Index b, Index at, Index c) { return static_cast<double>(o.dy.row(t.image, b, t.row)[at]) * detail::layer_weight(o, c); };
+    const auto g = [&](Index b, Index at, Index c) {
+      return static_cast<double>(o.dy.row(t.image, b, t.row)[at]) * detail::layer_weight(o, c);
+    };
     const auto sum = detail::sum_channels(t, [&](Index b, Index at, Index c, std::size_t) { return g(b, at, c); });
     const auto product = detail::sum_channels(t, [&](Index b, Index at, Index c, std::size_t p) {
       return g(b, at, c) * (static_cast<double>(o.x.row(t.image, b, t.row)[at]) - n.mean[p]);

@@ -50,8 +50,8 @@ void lay_out(Strip<N>& numbers, Index channels, Index block, Index b, Index at, 
 /// x * scale + shift for a strip.
 template <class T>
 SixteenWords<T> scaled_strip(const Strip<master_t<T>>& scale, const Strip<master_t<T>>& shift, const T* x) {
-  SixteenWords<T> z = load_sixteen(x);
-  const auto by = load_sixteen(scale.data()), plus = load_sixteen(shift.data());
+  SixteenWords<T> z = load_sixteen<T>(x);
+  const auto by = load_sixteen<T>(scale.data()), plus = load_sixteen<T>(shift.data());
   for (std::size_t p = 0; p < z.size(); ++p) z[p] = z[p] * by[p] + plus[p];
   return z;
 }
@@ -84,7 +84,7 @@ void put_strip(const F& f, SixteenWords<T> strip, Index size, T* y, std::uint8_t
   if constexpr (!std::is_same_v<T, master_t<T>>) {
     Strip<T> rounded;
     store_words(rounded.data(), strip);
-    strip = load_sixteen(rounded.data());
+    strip = load_sixteen<T>(rounded.data());
   }
   if (mask != nullptr) {
     const unsigned bits = positive_bits<T>(strip) & ((1u << size) - 1);
