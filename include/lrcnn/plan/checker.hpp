@@ -202,7 +202,7 @@ class Replay {
     whole(s.statistics, s.op == Op::statistics), whole(s.sums, s.op == Op::backward_sums);
     for (const Piece& w : pieces)
       for (const Piece& o : pieces) {
-        const bool may = s.layer >= 0 && (s.op == Op::backward_data ? overwrites_gradient(node(s.layer).layer) : can_overwrite(node(s.layer).layer));
+        const bool may = s.layer >= 0 && (s.op == Op::backward_data ? can_overwrite_gradient(node(s.layer).layer) : can_overwrite(node(s.layer).layer));
         const bool in_place = w.ref && o.ref && w.begin == o.begin && w.end == o.end && may;
         if (w.writes && &o != &w && w.begin < o.end && o.begin < w.end && !in_place) problem("writes over what it reads or uses");
       }

@@ -458,7 +458,7 @@ class Emitter {
       return;
     }
     if (trains(y, c.shape(c.in(l)))) backward_parameters(c, l, dy);
-    for (Index operand = 0; operand < (c.other(l) >= 0 ? 2 : 1); ++operand) {
+    for (Index operand = c.other(l) >= 0 ? 1 : 0; operand >= 0; --operand) {   // the first last: it may work in place
       const Index from = operand == 0 ? c.in(l) : c.other(l);
       if (!wants_input_gradient(c, l, from)) continue;
       Step step = make(c, Op::backward_data, l);
@@ -503,6 +503,7 @@ class Emitter {
     step.accumulate_parameters = !is_first(c, l);
     sink_.step(step);
     if (!c.wants_gradient(c.stage->tensor(c.in(l)))) return;
+    storage_.keep_norm_gradient(c, node, dy);
     const Ref full = storage_.norm_gradient(c, node, dy.rows);
     if (full.buffer != dy.buffer) deliver(c, t, dy, [&](Range rows) { return storage_.norm_gradient(c, node, rows); });
   }

@@ -45,8 +45,10 @@ constexpr bool is_sign_activation(const Layer& layer) {
 }
 /// Whether a layer may write its output over its input, as far as the layer itself is concerned.
 constexpr bool can_overwrite(const Layer& layer) { return layer.kind == Kind::activation; }
-/// Likewise the gradient of its input over that of its output.
-constexpr bool overwrites_gradient(const Layer& layer) { return layer.kind == Kind::activation || layer.kind == Kind::norm; }
+/// Likewise the gradient of its first input over that of its output.
+constexpr bool can_overwrite_gradient(const Layer& layer) {
+  return layer.kind == Kind::activation || layer.kind == Kind::norm || layer.kind == Kind::sum;
+}
 /// Multiply-adds for an element of a convolution's output up to which RecomputeLight makes it again: 3x3 filters from 64 channels.
 /// Source:  VGG-16: its first convolution and those from 64 channels are 6.6 % of a forward pass; what they make for conv2 and conv4 to
 ///          read is half of all that KeepAll keeps at 224x224

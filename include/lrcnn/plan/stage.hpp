@@ -36,6 +36,7 @@ struct Stage {
   bool reduces = false;     ///< its last layer is a global pooling, which takes rows as they come
   bool vector = false;      ///< it holds flatten or linear: no rows to cut
   bool remade = false;      ///< its forward pass is done again before the backward pass of the segment
+  Index section = 0;        ///< number of its partition in the policy: stages that a norm alone divides have one
   std::vector<Index> inputs{};                  ///< tensors of the table that it reads
   std::vector<std::array<Index, 2>> reads{};    ///< of each layer of the chain, tensors of the stage; -1: none
   std::vector<TensorUse> uses{};                ///< of each tensor of the stage, and of what a closing global pooling writes
@@ -66,6 +67,15 @@ struct Stage {
 };
 namespace detail {
 constexpr bool is_pool(const Layer& layer) { return layer.kind == Kind::max_pool || layer.kind == Kind::avg_pool; }
+/// Whether layer `l` ends a residual block, and the number of the block, from 1: it is a sum, or the activation behind one. 0: it does not.
+constexpr Index ends_block(const Table& table, Index l) {
+  const auto is_sum = [&](Index n) { return n >= 0 && table.node(n).layer.kind == Kind::sum; };
+  const auto activates = [&](Index n) { return n < table.size() && table.node(n).layer.kind == Kind::activation && table.node(n).input == n; };
+  if (is_sum(l) ? activates(l + 1) : !(activates(l) && is_sum(l - 1))) return 0;
+  Index count = 0;
+  for (Index n = 0; n <= l; ++n) count += is_sum(n);
+  return count;
+}
 /// Whether the policy keeps the output of layer `l`.
 constexpr bool is_checkpoint(const Table& table, const PolicySpec& policy, Index l) {
   using enum Checkpoints::Rule;
@@ -73,6 +83,7 @@ constexpr bool is_checkpoint(const Table& table, const PolicySpec& policy, Index
   switch (policy.checkpoints.rule) {
     case none: return false;
     case pools: return is_pool(layer);
+    case sums: return ends_block(table, l) > 0 && ends_block(table, l) % policy.checkpoints.every == 0;
     case every: return (l + 1) % policy.checkpoints.every == 0;
     case named:
       for (const Name& name : policy.checkpoints.names)
@@ -242,14 +253,17 @@ constexpr void check_norms(const Table& table, const PolicySpec& policy, bool tr
 constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& policy, bool training = true) {
   detail::check_names(table, policy);
   std::vector<Stage> stages;
-  Index first = 0;
+  Index first = 0, section = 0;
   bool vector = false;
   for (Index l = 0; l < table.size(); ++l) {
     vector = vector || ends_rows(table.node(l).layer);
     const bool waited = l + 1 < table.size() && detail::waits(table.node(l + 1), training) && table.node(l + 1).input > first;
     const bool apart = l + 1 < table.size() && table.node(l + 1).layer.kind == Kind::global_avg_pool && table.node(l + 1).input != l + 1;
-    if (!waited && !apart && !detail::is_barrier(table, l) && (vector || !detail::is_checkpoint(table, policy, l))) continue;
+    const bool ends_section = apart || detail::is_barrier(table, l) || (!vector && detail::is_checkpoint(table, policy, l));
+    if (!waited && !ends_section) continue;
     Stage stage;
+    stage.section = section;
+    section += ends_section;
     stage.first = first;
     stage.last = l + 1;
     stage.reduces = table.node(l).layer.kind == Kind::global_avg_pool;
@@ -276,7 +290,7 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
                                    : "every slab owns a row of every layer's output; the largest feasible count is ";
   for (std::size_t i = 0; i < stages.size(); ++i) {
     Stage& stage = stages[i];
-    stage.partition = policy.partition(static_cast<Index>(i));
+    stage.partition = policy.partition(stage.section);
     Partition& p = stage.partition;
     if (stage.vector) p.cut = Cut::column;
     p.images = p.images == 0 ? images : std::min(p.images, images);
@@ -288,7 +302,7 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
     asked = std::max(asked, wanted);
     const auto refuse = [&](Index largest) {
       throw PlanError(error_text(detail::stage_name(table, stage) + " cannot be cut into " + std::to_string(wanted) +
-                                     " slabs by " + to_string(policy.partition(static_cast<Index>(i))),
+                                     " slabs by " + to_string(policy.partition(stage.section)),
                                  rule + std::to_string(largest), "ask for at most " + std::to_string(largest) + " in this stage"));
     };
     if (streams && p.cut == Cut::share) {

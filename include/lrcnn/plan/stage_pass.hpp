@@ -124,10 +124,13 @@ struct StagePass {
     const Index t = in(l);
     const auto number = static_cast<std::size_t>(t);
     if (t < inputs() || needs->kept[number] || (!forward() && needs->value[number])) return false;
-    return makes(out(l)) && read_once(t) && may_overwrite(l);
+    return can_overwrite(layer(l)) && makes(out(l)) && read_once(t) && same_memory(l);
   }
-  /// Whether the gradient of a layer's input overwrites the one it is made of.
-  constexpr bool gradient_in_place(Index l) const { return in(l) >= inputs() && read_once(in(l)) && may_overwrite(l); }
+  /// Whether the gradient of a layer's first input overwrites the one it is made of: nobody needs that any more.
+  constexpr bool gradient_in_place(Index l) const {
+    const Kind kind = layer(l).kind;
+    return (kind == Kind::activation || (kind == Kind::sum && other(l) != in(l))) && in(l) >= inputs() && read_once(in(l)) && same_memory(l);
+  }
   /// Whether the backward pass computes tensor t again and so needs the rows carried into each of its slabs.
   constexpr bool wants_state(Index t) const {
     if (!training || t < inputs()) return false;
@@ -174,8 +177,6 @@ struct StagePass {
       if (run.makes(l) && (in(l) == t || other(l) == t)) return true;
     return false;
   }
-  constexpr bool may_overwrite(Index l) const {
-    return can_overwrite(layer(l)) && same_rows[static_cast<std::size_t>(l)] && !(ends(out(l)) && cut());
-  }
+  constexpr bool same_memory(Index l) const { return same_rows[static_cast<std::size_t>(l)] && !(ends(out(l)) && cut()); }
 };
 }  // namespace lrcnn

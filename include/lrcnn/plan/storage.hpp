@@ -30,7 +30,7 @@ class Storage {
   /// Where the slab's rows of tensor t are, all that it holds. Of an input: after they have been loaded or gathered.
   constexpr Ref value(const StagePass& c, Index t) {
     if (t < c.inputs())
-      return has_input_slab(c, t) ? local(c, c.forward() ? slab_f : slab_b, Role::slab, t, &SlabRows::hold) : full_value(c, t, c.at(t).hold);
+      return has_input_slab(c, t) ? local(c, slab_use(c), Role::slab, t, &SlabRows::hold) : full_value(c, t, c.at(t).hold);
     if (t < c.top())
       if (const Index l = overwriter(c, t); l >= 0 && c.in_place(l)) return with_tensor(c, value(c, c.out(l)), t);
     if (c.ends(t) || (c.in_full(t) && (!c.cut() || !c.forward())))
@@ -40,15 +40,15 @@ class Storage {
       return piece(c, kept, Role::kept, t, c.at(t).hold, c.rows->slabs(), c.n, [&](Index images, Index k) {
         return piece_bytes(c.shape(t), images, c.rows->at(k, t).hold.size());
       });
-    return local(c, c.forward() ? slab_f : slab_b, Role::slab, t, &SlabRows::hold);
+    return local(c, slab_use(c), Role::slab, t, &SlabRows::hold);
   }
   /// Whether rows of a tensor that is there in full height are brought into a slab, rather than read where they lie: the network's
   /// input always, another if a convolution wants rows of it densely.
   constexpr bool has_input_slab(const StagePass& c, Index t) const { return c.stage->tensor(t) == 0 || (c.cut() && c.conv_reads(t)); }
   /// Rows that a convolution makes, before they join carried ones.
-  constexpr Ref own_value(const StagePass& c, Index t) { return local(c, c.forward() ? own_f : own_b, Role::own, t, &SlabRows::own); }
+  constexpr Ref own_value(const StagePass& c, Index t) { return local(c, c.again ? own_a : c.forward() ? own_f : own_b, Role::own, t, &SlabRows::own); }
   /// Rows that convolution l reads, without others.
-  constexpr Ref needed_value(const StagePass& c, Index l) { return needed(c, c.forward() ? need_f : need_b, Role::slab, l); }
+  constexpr Ref needed_value(const StagePass& c, Index l) { return needed(c, c.again ? need_a : c.forward() ? need_f : need_b, Role::slab, l); }
   /// A tensor in full height: images of the slab, rows `rows`. The network's output is held for the batch. Of t one past the
   /// top: what the closing global pooling writes.
   constexpr Ref full_value(const StagePass& c, Index t, Range rows) {
@@ -93,7 +93,7 @@ class Storage {
     });
   }
   /// Rows of tensor t on their way into slab n.
-  constexpr Ref rolling(const StagePass& c, Index t, Index n) { return carried(c, rolling_rows, Role::carry, t, n); }
+  constexpr Ref rolling(const StagePass& c, Index t, Index n) { return carried(c, c.again ? rolling_again : rolling_rows, Role::carry, t, n); }
 
   // ---- gradients ---------------------------------------------------------------------------------------------------
   /// Gradient of the slab's rows of tensor t: all held ones. Where slabs of rows are not cut it is one in full height, if there is one.
@@ -120,6 +120,12 @@ class Storage {
     return g == 0 ? network_input_gradient(c.images, rows) : in_full(gradients_, Role::gradient, c, g, c.group, rows);
   }
   /// The gradient in full height of what a norm of the table writes, for the stage that makes what it reads.
+  /// Where slabs are not cut and `dy`, what the norm's stage has of it, is in full height, it is the same buffer from then on.
+  constexpr void keep_norm_gradient(const StagePass& c, Index node, const Ref& dy) {
+    const Shape& shape = table_.shape(node + 1);
+    Index& id = norm_gradients_[static_cast<std::size_t>(node + 1)];
+    if (id < 0 && !c.cut() && dy.held_images == c.group && dy.held_rows == Range{0, shape.h}) id = dy.buffer;
+  }
   constexpr Ref norm_gradient(const StagePass& c, Index node, Range rows) {
     return in_full(norm_gradients_, Role::gradient, c, node + 1, c.group, rows);
   }
@@ -134,7 +140,7 @@ class Storage {
   constexpr Index filter(const StagePass& c, Filter which, Index l) {
     const bool in_slab = c.packs_in_slab(l);
     return (in_slab ? c.lane() : 0) +
-           declared(c, packed(which), Role::packed, l, [&] { return aligned(target_.packed_bytes(node(c, l))); }, in_slab ? c.lanes() : 1);
+           declared(c, c.again ? packed_a : packed(which), Role::packed, l, [&] { return aligned(target_.packed_bytes(node(c, l))); }, in_slab ? c.lanes() : 1);
   }
   /// Room for layer l's filter gradient in that layout.
   constexpr Index filter_gradient(const StagePass& c, Index l) {
@@ -144,15 +150,16 @@ class Storage {
   /// Stretches what must outlive a turn over the whole loop of a pass that began at `since`.
   constexpr void outlive_turns(const StagePass& c, Index since) {
     if (c.turns() == 1) return;
-    for (const Use which : {kept, saved_kept, rolling_rows, state_rows, dcarry, packed_f, packed_r, packed_b})
+    for (const Use which : {kept, saved_kept, rolling_rows, rolling_again, state_rows, dcarry, packed_f, packed_a, packed_r, packed_b})
       for (Index t = 0; t <= c.tensors(); ++t) {
-        const bool stale = !c.forward() && (which == rolling_rows || which == packed_f);
-        const bool turn = (which == packed_f || which == packed_r || which == packed_b) && t < c.layers() && c.packs_in_slab(t);
+        const bool first = which == rolling_rows || which == packed_f, again = which == rolling_again || which == packed_a;
+        const bool stale = (first && (!c.forward() || c.again)) || (again && !c.again);
+        const bool turn = (which == packed_f || which == packed_a || which == packed_r || which == packed_b) && t < c.layers() && c.packs_in_slab(t);
         if (!stale && !turn) sink_.span(use(c, which, t), since);
       }
     for (Index t = 0; t < c.inputs(); ++t) {
       if (c.input_lanes() > c.lanes() && c.stage->tensor(t) == 0)
-        sink_.span(use(c, c.forward() ? slab_f : slab_b, t), since);   // the next slab's rows come in meanwhile
+        sink_.span(use(c, slab_use(c), t), since);   // the next slab's rows come in meanwhile
       span_full(c, t, since);
     }
     for (Index t = c.inputs(); t <= c.tensors(); ++t) {
@@ -171,11 +178,13 @@ class Storage {
   }
 
  private:
-  /// What a buffer of one tensor, or of one layer, is for. _f: in the forward pass, _b: in the backward pass.
+  /// What a buffer of one tensor, or of one layer, is for. _f: in the forward pass, _a: in that of a stage that is remade, again; _b: in
+  /// the backward pass. What is used in one of them alone lives no longer than that.
   enum Use : std::size_t {
-    slab_f, slab_b, own_f, own_b, need_f, need_b, kept, saved_b, saved_kept, rolling_rows, state_rows,
-    dslab, dmore, dneed, down, dcarry, packed_f, packed_r, packed_b, scratch, use_count,
+    slab_f, slab_a, slab_b, own_f, own_a, own_b, need_f, need_a, need_b, kept, saved_b, saved_kept, rolling_rows, rolling_again, state_rows,
+    dslab, dmore, dneed, down, dcarry, packed_f, packed_a, packed_r, packed_b, scratch, use_count,
   };
+  static constexpr auto slab_use(const StagePass& c) { return c.again ? slab_a : c.forward() ? slab_f : slab_b; }
   static constexpr Use packed(Filter which) {
     return which == Filter::forward ? packed_f : which == Filter::recompute ? packed_r : packed_b;
   }

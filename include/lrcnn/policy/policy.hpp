@@ -5,7 +5,7 @@
 //   partition    Column, Overlap<N>, Share<N>, each with other counts for forward and backward if wanted, for every
 //                stage alike or stage by stage (Stages<...>); ByImages<n, P> cuts a stage's batch too, Keep<P> recomputes nothing
 //   images       Images<n>: the whole step in groups of n images
-//   checkpoints  NoCheckpoints, CheckpointAtPools, CheckpointEvery<k>, CheckpointAt<"name", ...>
+//   checkpoints  NoCheckpoints, CheckpointAtPools, CheckpointAtSums<k>, CheckpointEvery<k>, CheckpointAt<"name", ...>
 //   recompute    KeepAll, RecomputeAll, RecomputeCheap, RecomputeLight
 //   arithmetic   DirectConv, WinogradConv, FastestConv
 //   workspace    Workspace<bytes>: what a backend may use as scratch within one step
@@ -37,10 +37,10 @@ struct Partition {
 };
 /// Which tensors are kept in full height from the forward to the backward pass.
 struct Checkpoints {
-  enum class Rule : std::uint8_t { none, pools, every, named };
+  enum class Rule : std::uint8_t { none, pools, every, named, sums };
   static constexpr std::size_t capacity = 16;
   Rule rule = Rule::none;
-  Index every = 0;                      ///< layers from one checkpoint to the next
+  Index every = 0;                      ///< layers, or sums, from one checkpoint to the next
   std::array<Name, capacity> names{};   ///< layers whose outputs are kept
   friend constexpr bool operator==(const Checkpoints&, const Checkpoints&) = default;
 };
@@ -128,6 +128,11 @@ struct Images {
 struct NoCheckpoints {};
 /// Keeps the output of every pooling layer.
 struct CheckpointAtPools {};
+/// Keeps the output of every k-th residual block: of every k-th sum, or of the activation behind it.
+template <Index k = 1>
+struct CheckpointAtSums {
+  static_assert(k >= 1, "lrcnn: CheckpointAtSums<k> needs k >= 1; checkpoints are k sums apart; use CheckpointAtSums<>");
+};
 /// Keeps the output of every k-th layer.
 template <Index k>
 struct CheckpointEvery {
@@ -198,6 +203,12 @@ constexpr PartKind apply(PolicySpec& s, std::type_identity<NoCheckpoints>) {
 }
 constexpr PartKind apply(PolicySpec& s, std::type_identity<CheckpointAtPools>) {
   s.checkpoints.rule = Checkpoints::Rule::pools;
+  return PartKind::checkpoints;
+}
+template <Index k>
+constexpr PartKind apply(PolicySpec& s, std::type_identity<CheckpointAtSums<k>>) {
+  s.checkpoints.rule = Checkpoints::Rule::sums;
+  s.checkpoints.every = k;
   return PartKind::checkpoints;
 }
 template <Index k>
@@ -288,6 +299,7 @@ inline std::string to_string(const Partition& p) {
 inline std::string to_string(const Checkpoints& c) {
   using enum Checkpoints::Rule;
   if (c.rule == pools) return "CheckpointAtPools";
+  if (c.rule == sums) return "CheckpointAtSums<" + std::to_string(c.every) + ">";
   if (c.rule == every) return "CheckpointEvery<" + std::to_string(c.every) + ">";
   if (c.rule == none) return "NoCheckpoints";
   std::string text;

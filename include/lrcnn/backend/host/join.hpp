@@ -46,6 +46,7 @@ void sum_forward(const Operands<T>& o, int threads) {
 /// Shapes:  dy, dx [N,C,rows,W]. Post: writes all rows of dx; rows that dy does not have get 0.
 template <class T>
 void sum_backward(const Operands<T>& o, int threads) {
+  if (o.dx.data == o.dy.data) return;   // in place: it is there
   for_rows(o.dx, threads, [&](Index i, Index b, Index row) {
     if (o.dy.range().contains({row, row + 1})) std::copy_n(o.dy.row(i, b, row), o.dx.stride_row(), o.dx.row(i, b, row));
     else std::fill_n(o.dx.row(i, b, row), o.dx.stride_row(), T(0));
