@@ -89,6 +89,7 @@ inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
     }
     if (dice.chance(0.3)) part.images = dice.upto(1, 2);
     part.keep = dice.chance(0.15);
+    part.passes = part.cut != Cut::share && dice.chance(0.2);
     return part;
   };
   p.partition_count = dice.chance(0.7) ? 1 : dice.upto(2, 4);

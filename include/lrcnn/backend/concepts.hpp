@@ -34,6 +34,7 @@ struct Operands {
   View<std::uint8_t> saved{};     ///< see saved_view()
   double* statistics = nullptr;   ///< norms: see Statistics; null where running ones are used, or none
   double* sums = nullptr;         ///< norms, backward: see Statistics
+  Range part = everywhere;        ///< backward_data with sums: rows that get what the sums give to each row; others only what dy gives
   std::array<const master_t<T>*, 4> parameters{};   ///< canonical (KCRS, KF, K), null beyond the layer's own
   std::array<master_t<T>*, 4> d_parameters{};       ///< likewise
   T* packed = nullptr;            ///< Target::packed_bytes; null if the backend does not pack

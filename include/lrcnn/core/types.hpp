@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 namespace lrcnn {
 /// Every extent, count and byte size. Signed, so that differences need no care.
@@ -19,6 +20,8 @@ struct Range {
   constexpr bool contains(Range r) const { return r.empty() || (begin <= r.begin && r.end <= end); }
   friend constexpr bool operator==(const Range&, const Range&) = default;
 };
+/// Contains every range.
+inline constexpr Range everywhere{std::numeric_limits<Index>::min(), std::numeric_limits<Index>::max()};
 /// Rows in both; empty if there are none.
 constexpr Range intersect(Range a, Range b) {
   const Range r{std::max(a.begin, b.begin), std::min(a.end, b.end)};

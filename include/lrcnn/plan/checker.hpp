@@ -402,7 +402,7 @@ class Replay {
       const Range rows = reads(s.layer, {o, o + 1});
       for (Index r = rows.begin; dy && r < rows.end; ++r)
         if (s.dx.rows.contains({r, r + 1})) sums[{i, r}] += dy->number * weight(2 + 5 * static_cast<int>(s.operand), s.layer, o, r);
-      if (t && dy) sums[{i, o}] += t->sums.at(set_of(s.layer, i)) * weight(5, s.layer, o, 0);
+      if (t && dy && s.part.contains({o, o + 1})) sums[{i, o}] += t->sums.at(set_of(s.layer, i)) * weight(5, s.layer, o, 0);
     });
     each(s.dx, [&](Index i, Index r) { write(s.dx, Holds::gradient, i, r, sums[{i, r}]); });
   }

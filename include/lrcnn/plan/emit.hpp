@@ -26,10 +26,12 @@ class Emitter {
     for (const Stage& stage : stages_)
       needs_.push_back(stage_needs(table_, stage, options_.training ? policy_.recompute_in(stage.partition) : Recompute::all));
     first_contribution_.assign(static_cast<std::size_t>(table_.size()), options_.accumulate ? 0 : 1);
-    const Index stage_count = static_cast<Index>(stages_.size());
+    const Index all_stages = static_cast<Index>(stages_.size());
+    while (stage_count_ < all_stages && stages_[static_cast<std::size_t>(stage_count_)].passes == 0) ++stage_count_;
+    const Index stage_count = stage_count_;
     group_ = {0, images};
     Index lanes = 1;
-    for (Index s = 0; policy_.streams > 1 && s < stage_count; ++s)
+    for (Index s = 0; policy_.streams > 1 && s < all_stages; ++s)
       for (const Schedule* rows : {&stages_[static_cast<std::size_t>(s)].forward, &stages_[static_cast<std::size_t>(s)].backward})
         lanes = std::max(lanes, stage_pass(s, Pass::forward, *rows).lanes());
     workspace_ = storage_.declare_workspace(policy_.workspace_bytes, lanes);
@@ -44,7 +46,7 @@ class Emitter {
     const Range all{0, batch};
     PlanResults results;
     if (!options_.stores_output) {
-      StagePass last = stage_pass(stage_count - 1, Pass::forward, stages_.back().forward);
+      StagePass last = stage_pass(stage_count - 1, Pass::forward, stages_[static_cast<std::size_t>(stage_count - 1)].forward);
       last.images = all;
       results.output = storage_.full_value(last, last_tensor(last), {0, table_.shape(table_.size()).h});
     }
@@ -71,6 +73,7 @@ class Emitter {
   std::vector<StageNeeds> needs_{};
   Flags first_contribution_{};
   Index workspace_ = -1;
+  Index stage_count_ = 0;   ///< of those that the forward pass has
   Range group_{};
 
   // ---- steps -------------------------------------------------------------------------------------------------------
@@ -253,8 +256,8 @@ class Emitter {
   /// `again`: the pass of a stage that is remade, before its segment's backward pass.
   constexpr void forward_stage(Index s, bool again) {
     const Stage& stage = stages_[static_cast<std::size_t>(s)];
-    const bool leaves_pieces = options_.training && stage.remade == again;
-    const bool keeps = options_.training && needs_[static_cast<std::size_t>(s)].any_kept;   // pieces for the backward slabs, now or again
+    const bool leaves_pieces = options_.training && stage.remade == again && !stage.covered;
+    const bool keeps = options_.training && !stage.covered && needs_[static_cast<std::size_t>(s)].any_kept;   // pieces for the backward slabs, now or again
     StagePass c = stage_pass(s, Pass::forward, keeps ? stage.backward : stage.forward);
     c.training = leaves_pieces;
     c.second = c.again = again;
@@ -287,7 +290,7 @@ class Emitter {
   /// The stage's number of the network's output. Pre: the last stage's pass.
   static constexpr Index last_tensor(const StagePass& c) { return c.stage->reduces ? c.tensors() : c.top(); }
   constexpr void loss() {
-    StagePass c = stage_pass(static_cast<Index>(stages_.size()) - 1, Pass::forward, stages_.back().forward);
+    StagePass c = stage_pass(stage_count_ - 1, Pass::forward, stages_[static_cast<std::size_t>(stage_count_ - 1)].forward);
     c.images = group_;
     const Range rows{0, table_.shape(table_.size()).h};
     Step step = make(c, Op::loss);
@@ -299,8 +302,18 @@ class Emitter {
   // ---- backward ----------------------------------------------------------------------------------------------------
   /// Stages down, segment by segment: what of a segment was not kept is made again first.
   constexpr void backward() {
-    for (Index s = static_cast<Index>(stages_.size()) - 1; s >= 0; --s) {
+    for (Index s = stage_count_ - 1; s >= 0; --s) {
       Index first = s;
+      if (stages_[static_cast<std::size_t>(s)].covered) {
+        Index over = stage_count_;
+        while (stages_[static_cast<std::size_t>(over)].last <= stages_[static_cast<std::size_t>(s)].first ||
+               stages_[static_cast<std::size_t>(over)].first > stages_[static_cast<std::size_t>(s)].first)
+          ++over;
+        backward_stage(over);
+        while (first > 0 && stages_[static_cast<std::size_t>(first - 1)].first >= stages_[static_cast<std::size_t>(over)].first) --first;
+        s = first;
+        continue;
+      }
       while (first > 0 && stages_[static_cast<std::size_t>(first - 1)].remade) --first;
       for (Index k = first; k < s; ++k) forward_stage(k, true);
       for (; s > first; --s) backward_stage(s);
@@ -319,20 +332,31 @@ class Emitter {
       if (wants_input_gradient(c, l, c.in(l))) pack_all(c, Filter::backward, l, l + 1);
     if (stage.reduces) pooled_gradient(c);
     begin_input_gradients(c);
-    for_slabs(c, true, [&] {
-      if (stage.reduces) backward_reduction(c);
-      for (const BackwardRun& run : c.needs->runs) {
-        c.pass = run.recompute ? Pass::recompute : Pass::backward;
-        if (run.recompute) {
-          c.wanted = c.made_by(run);
-          forward_layers(c, run);
-          c.wanted.clear();
-        } else {
-          backward_layer(c, run.first);
+    const auto over = detail::norms_over(table_, stage);
+    for (c.turn_number = 1; c.turn_number <= stage.passes + 1; ++c.turn_number) {
+      const bool last = c.turn_number > stage.passes;
+      Index end = 0;   // of the runs that this pass has
+      for (std::size_t i = 0; i < c.needs->runs.size(); ++i)
+        if (const BackwardRun& run = c.needs->runs[i]; !run.recompute && (last || over[static_cast<std::size_t>(run.first)] < c.turn_number))
+          end = static_cast<Index>(i) + 1;
+      for_slabs(c, true, [&] {
+        if (stage.reduces) backward_reduction(c);
+        for (Index i = 0; i < end; ++i) {
+          const BackwardRun& run = c.needs->runs[static_cast<std::size_t>(i)];
+          c.pass = run.recompute ? Pass::recompute : Pass::backward;
+          if (run.recompute) {
+            c.wanted = c.made_by(run);
+            forward_layers(c, run);
+            c.wanted.clear();
+          } else if (last || over[static_cast<std::size_t>(run.first)] < c.turn_number) {
+            const bool sums = !last && over[static_cast<std::size_t>(run.first)] + 1 == c.turn_number && c.norm_waits(run.first) &&
+                              !c.norm_at_bottom(run.first);
+            backward_layer(c, run.first, last, sums);
+          }
         }
-      }
-      c.pass = Pass::backward;
-    });
+        c.pass = Pass::backward;
+      });
+    }
     storage_.outlive_turns(c, since);
   }
   constexpr bool wants_input_gradient(const StagePass& c, Index l, Index t) const {
@@ -368,7 +392,7 @@ class Emitter {
   constexpr void backward_reduction(StagePass& c) {
     const Index t = c.top();
     const bool input = t < c.inputs();
-    if (input && !c.wants_gradient(c.stage->tensor(t))) return;
+    if (input && !c.wants_gradient(c.stage->tensor(t))) return;   // Pre: a stage with extra passes has layers
     Step step = make(c, Op::backward_data, c.layers());
     step.dy = storage_.full_gradient(c, c.tensors(), {0, 1});
     if (!input) {
@@ -441,7 +465,8 @@ class Emitter {
   static constexpr Index outside(const StagePass& c, Index t) {
     return c.in_full(t) ? (c.stage->use(t).wanted_plain ? 1 : 0) + c.norms_above(t) : 0;
   }
-  constexpr void backward_layer(StagePass& c, Index l) {
+  /// `gives`: to parameters and to inputs of the stage; in passes before the last it does not. `sums`: it is a norm whose sums the pass is for.
+  constexpr void backward_layer(StagePass& c, Index l, bool gives, bool sums) {
     const Index t = c.out(l);
     const Layer& y = c.layer(l);
     const LayerNeeds& needs = c.needs->layer[static_cast<std::size_t>(l)];
@@ -453,16 +478,22 @@ class Emitter {
       move(c, Op::copy, dy, dense);
       dy = dense;
     }
-    if (c.norm_at_bottom(l)) {
-      norm_sums(c, l, dy);
+    if (c.norm_at_bottom(l) || sums) {
+      if (gives || sums) norm_sums(c, l, dy, !sums);
       return;
     }
-    if (trains(y, c.shape(c.in(l)))) backward_parameters(c, l, dy);
+    if (gives && !c.norm_waits(l) && trains(y, c.shape(c.in(l)))) backward_parameters(c, l, dy);
     for (Index operand = c.other(l) >= 0 ? 1 : 0; operand >= 0; --operand) {   // the first last: it may work in place
       const Index from = operand == 0 ? c.in(l) : c.other(l);
-      if (!wants_input_gradient(c, l, from)) continue;
+      if (!wants_input_gradient(c, l, from) || (!gives && from < c.inputs())) continue;
       Step step = make(c, Op::backward_data, l);
       step.operand = operand;
+      if (c.norm_waits(l)) {   // on the way through
+        use_statistics(c, step, step.layer);
+        step.sums = storage_.sums(c, step.layer);
+        step.part = c.at(t).part;
+      }
+
       step.dy = dy;
       if (needs.input && y.kind != Kind::conv && y.kind != Kind::linear) step.x = value(c, c.in(l));
       if (needs.output) step.y = with_rows(value(c, t), c.at(t).own);
@@ -491,7 +522,7 @@ class Emitter {
   }
   /// A norm at the bottom adds up what its gradient wants to know of all rows, and hands the gradient of its output down as it is: the
   /// stage that makes its input goes on.
-  constexpr void norm_sums(StagePass& c, Index l, const Ref& dy) {
+  constexpr void norm_sums(StagePass& c, Index l, const Ref& dy, bool hands_down) {
     const Index t = c.out(l), node = c.stage->first + l;
     Step step = make(c, Op::backward_sums, l);
     step.x = value(c, c.in(l));
@@ -502,7 +533,7 @@ class Emitter {
     step.accumulate = !(first_rows && (!is_of_batch(node) || c.image_slab == 0));
     step.accumulate_parameters = !is_first(c, l);
     sink_.step(step);
-    if (!c.wants_gradient(c.stage->tensor(c.in(l)))) return;
+    if (!hands_down || !c.wants_gradient(c.stage->tensor(c.in(l)))) return;
     storage_.keep_norm_gradient(c, node, dy);
     const Ref full = storage_.norm_gradient(c, node, dy.rows);
     if (full.buffer != dy.buffer) deliver(c, t, dy, [&](Range rows) { return storage_.norm_gradient(c, node, rows); });

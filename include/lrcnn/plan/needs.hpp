@@ -118,7 +118,9 @@ constexpr BackwardRun rerun_for(const Stage& stage, const Flags& at_hand, Index 
   return run;
 }
 }  // namespace detail
+/// A stage with extra passes has no forward pass that could keep anything for it.
 constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompute recompute) {
+  if (stage.passes > 0) recompute = Recompute::all;
   const Index count = stage.chain_layers(), inputs = stage.input_count(), tensors = stage.tensors();
   const auto at = [](Index i) { return static_cast<std::size_t>(i); };
   const auto layer = [&](Index l) -> const Layer& { return table.node(stage.first + l).layer; };
@@ -150,7 +152,7 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
     const bool ends = t + 1 == tensors || (stage.use(t).leaves && stage.use(t).readers == 0);
     const bool from_output = !ends && needs.value[at(t)] && layer(l).activation.slope >= 0;
     (from_output ? needs.layer[at(l)].output : needs.layer[at(l)].saved) = true;
-    if (!from_output && (ends || stage.use(t).leaves)) needs.saved_kept[at(l)] = true;   // one bit, instead of a re-run
+    if (!from_output && stage.passes == 0 && (ends || stage.use(t).leaves)) needs.saved_kept[at(l)] = true;   // one bit, instead of a re-run
   }
   // What leaves the stage exists in full height: it is read there and never kept in slabs.
   const auto in_slabs = [&](Index t) { return t >= inputs && !stage.use(t).leaves; };

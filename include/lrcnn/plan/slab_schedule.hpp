@@ -34,7 +34,7 @@ struct TensorRule {
   Index height = 1;
   Index row_bytes = 0;
   bool read = false;     ///< a layer of the stage reads it
-  bool leaves = false;   ///< it is wanted in full height
+  bool leaves = false;   ///< all of its rows are wanted, by somebody
 };
 /// Rows of one tensor in one slab. need: what the layers above read; own: computed here; hold: own and carried; part: of its own, those
 /// that it answers for outside the stage.

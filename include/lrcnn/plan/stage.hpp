@@ -36,6 +36,8 @@ struct Stage {
   bool reduces = false;     ///< its last layer is a global pooling, which takes rows as they come
   bool vector = false;      ///< it holds flatten or linear: no rows to cut
   bool remade = false;      ///< its forward pass is done again before the backward pass of the segment
+  bool covered = false;     ///< its backward pass is that of a stage that goes through norms
+  Index passes = 0;         ///< such a stage: it stands behind the others, and has so many extra passes backward and none forward
   Index section = 0;        ///< number of its partition in the policy: stages that a norm alone divides have one
   std::vector<Index> inputs{};                  ///< tensors of the table that it reads
   std::vector<std::array<Index, 2>> reads{};    ///< of each layer of the chain, tensors of the stage; -1: none
@@ -111,6 +113,8 @@ constexpr void check_names(const Table& table, const PolicySpec& policy) {
                                      std::string(table.node(0).layer.name.view()) + "'"));
   }
 }
+/// Whether a norm needs its input whole before it begins.
+constexpr bool waits(const Node& node, bool training) { return node.layer.kind == Kind::norm && has_statistics(node.layer, training); }
 /// Row rules of a stage.
 struct RowRules {
   std::vector<RowRule> layer{};
@@ -121,7 +125,7 @@ struct RowRules {
 };
 constexpr RowRules row_rules(const Table& table, const Stage& stage, const Target& target, Arithmetic arithmetic) {
   RowRules rules;
-  const bool chain = stage.is_chain();
+  const bool chain = stage.is_chain() && stage.passes == 0;
   for (Index l = stage.first; l < stage.first + stage.chain_layers(); ++l) {
     const Node& node = table.node(l);
     RowRule rule{.axis = row_axis_of(node), .in_height = node.in.h, .out_height = node.out.h,
@@ -142,6 +146,9 @@ constexpr RowRules row_rules(const Table& table, const Stage& stage, const Targe
     const Shape& s = table.shape(stage.tensor(t));
     rules.tensor.push_back({s.h, row_bytes(s), stage.use(t).readers > 0, stage.use(t).leaves});
   }
+  for (Index l = 0; stage.passes > 0 && l < stage.chain_layers(); ++l)   // each row of such a norm's input has a gradient, read or not
+    if (waits(table.node(stage.first + l), true))
+      for (const Index t : {stage.in(l), stage.out(l)}) rules.tensor[static_cast<std::size_t>(t)].leaves = true;
   return rules;
 }
 inline std::string stage_name(const Table& table, const Stage& stage) {
@@ -150,8 +157,6 @@ inline std::string stage_name(const Table& table, const Stage& stage) {
 }
 }  // namespace detail
 namespace detail {
-/// Whether a norm needs its input whole before it begins.
-constexpr bool waits(const Node& node, bool training) { return node.layer.kind == Kind::norm && has_statistics(node.layer, training); }
 /// Tensors that each stage reads, and who reads what it writes.
 constexpr void connect(const Table& table, std::vector<Stage>& stages, bool training) {
   std::vector<Index> stage_of(static_cast<std::size_t>(table.size()), 0);
@@ -207,13 +212,66 @@ constexpr void connect(const Table& table, std::vector<Stage>& stages, bool trai
     }
   }
 }
+/// Extra passes that the sums of norms within a stage take: of each layer, the number of such norms that its gradient has come through.
+constexpr std::vector<Index> norms_over(const Table& table, const Stage& stage) {
+  std::vector<Index> over(static_cast<std::size_t>(stage.chain_layers()), 0);
+  for (Index l = stage.chain_layers() - 1; l >= 0; --l) {
+    const bool counts = waits(table.node(stage.first + l), true) && stage.in(l) >= stage.input_count();
+    for (const Index t : {stage.in(l), stage.other(l)})
+      if (t >= stage.input_count()) {
+        Index& below = over[static_cast<std::size_t>(t - stage.input_count())];
+        below = std::max(below, over[static_cast<std::size_t>(l)] + counts);
+      }
+  }
+  return over;
+}
+/// Stages that go backward through their norms, one for each section that the policy wants so and that norms divide. They are put behind
+/// the others, which they cover.
+constexpr void add_passes(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages) {
+  std::vector<Stage> merged, backward;
+  for (std::size_t s = 0; s < stages.size();) {
+    std::size_t end = s + 1;
+    while (end < stages.size() && stages[end].section == stages[s].section) ++end;
+    if (policy.partition(stages[s].section).passes && end - s > 1 && !stages[end - 1].vector) {
+      Stage stage = stages[s];
+      stage.last = stages[end - 1].last;
+      stage.reduces = stages[end - 1].reduces;
+      stage.inputs.clear(), stage.reads.clear(), stage.uses.clear(), stage.norms_above.clear();
+      stage.passes = 1;
+      backward.push_back(stage);
+      for (std::size_t i = s; i < end; ++i) stages[i].covered = true;
+    } else {
+      for (std::size_t i = s; i < end; ++i) {
+        backward.push_back(stages[i]);
+        backward.back().inputs.clear(), backward.back().reads.clear(), backward.back().uses.clear(), backward.back().norms_above.clear();
+      }
+    }
+    s = end;
+  }
+  if (backward.size() == stages.size()) return;
+  connect(table, backward, true);   // who gives gradients to whom
+  for (Stage& stage : backward) {
+    if (stage.passes == 0) {
+      for (Stage& same : stages)
+        if (same.first == stage.first) same = stage;
+      continue;
+    }
+    stage.passes = 0;
+    const auto over = norms_over(table, stage);
+    for (std::size_t l = 0; l < over.size(); ++l)
+      if (waits(table.node(stage.first + static_cast<Index>(l)), true) && stage.in(static_cast<Index>(l)) >= stage.input_count())
+        stage.passes = std::max(stage.passes, over[l] + 1);
+    merged.push_back(std::move(stage));
+  }
+  for (Stage& stage : merged) stages.push_back(std::move(stage));
+}
 /// Which stages' forward passes are done again: those that end because a norm waits, where the policy recomputes all.
 constexpr void choose_remade(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages) {
   std::vector<char> remade(static_cast<std::size_t>(table.tensors()), 0);
   std::size_t first = 0;   // of the segment
-  for (std::size_t s = 0; s < stages.size(); ++s) {
+  for (std::size_t s = 0; s < stages.size() && stages[s].passes == 0; ++s) {
     Stage& stage = stages[s];
-    stage.remade = s + 1 < stages.size() && waits(table.node(stage.last), true) && !stage.reduces && !stage.vector &&
+    stage.remade = s + 1 < stages.size() && stages[s + 1].passes == 0 && !stage.covered && waits(table.node(stage.last), true) && !stage.reduces && !stage.vector &&
                    !is_checkpoint(table, policy, stage.last - 1) && policy.recompute_in(stage.partition) == Recompute::all;
     if (stage.remade) continue;
     for (std::size_t i = first; i < s; ++i)   // their tensors that nobody reads beyond the segment
@@ -284,6 +342,7 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
                                          bool streams = false, bool training = true) {
   detail::check_norms(table, policy, training);
   std::vector<Stage> stages = split_stages(table, policy, training);
+  if (training && !streams) detail::add_passes(table, policy, stages);
   const bool alike = policy.partition_count == 1;
   Index most = 1, asked = 1, best_stage = 0;
   const char* const rule = streams ? "every slab owns a row of its first layer's output; the largest feasible count is "
@@ -292,6 +351,9 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
     Stage& stage = stages[i];
     stage.partition = policy.partition(stage.section);
     Partition& p = stage.partition;
+    if (p.passes && p.cut == Cut::share)
+      throw PlanError(error_text(detail::stage_name(table, stage) + " is to be run by " + to_string(p), "slabs of extra passes make all their rows "
+                                 "themselves, and hand none on", "use Overlap there"));
     if (stage.vector) p.cut = Cut::column;
     p.images = p.images == 0 ? images : std::min(p.images, images);
     auto rules = detail::row_rules(table, stage, target, policy.arithmetic);

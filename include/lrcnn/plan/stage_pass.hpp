@@ -26,6 +26,7 @@ struct StagePass {
   Range images{};         ///< of the slab
   Index n = 0;            ///< the slab
   Index image_slab = 0;
+  Index turn_number = 1;    ///< which of the backward passes this is, of a stage that has several
   Flags wanted{};         ///< of the run of layers being computed: tensor t is made; empty: all are
   Flags input_ready{};    ///< the slab's rows of input t have been brought in
   Flags contributions{};  ///< that the slab's gradient of tensor t has got
@@ -129,7 +130,8 @@ struct StagePass {
   /// Whether the gradient of a layer's first input overwrites the one it is made of: nobody needs that any more.
   constexpr bool gradient_in_place(Index l) const {
     const Kind kind = layer(l).kind;
-    return (kind == Kind::activation || (kind == Kind::sum && other(l) != in(l))) && in(l) >= inputs() && read_once(in(l)) && same_memory(l);
+    return (kind == Kind::activation || (kind == Kind::sum && other(l) != in(l))) && in(l) >= inputs() && read_once(in(l)) && same_memory(l) &&
+           !(stage->passes > 0 && ends(out(l)));
   }
   /// Whether the backward pass computes tensor t again and so needs the rows carried into each of its slabs.
   constexpr bool wants_state(Index t) const {

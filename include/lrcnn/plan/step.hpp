@@ -65,6 +65,7 @@ struct Step {
   Index statistics = -1;  ///< norms over a batch or groups: buffer of statistics (see Statistics)
   Index set = 0;          ///< the first set of statistics and of sums that the step is about
   Index sums = -1;        ///< likewise of the backward pass
+  Range part = everywhere;   ///< backward_data with sums: rows of dx that get the sums' share; slabs that overlap give it once
   Index packed = -1;      ///< buffer of packed weights
   Index scratch = -1;     ///< buffer in which a filter gradient is made before it is added
   Index workspace = -1;   ///< buffer for the backend's own scratch

@@ -170,7 +170,7 @@ class Storage {
     }
     for (const NormAbove& norm : c.stage->norms_above) span_norm(c, norm.node, since);
     for (Index l = 0; l < c.layers(); ++l)
-      if (c.norm_at_bottom(l)) span_norm(c, c.stage->first + l, since);
+      if (c.norm_waits(l)) span_norm(c, c.stage->first + l, since);
     if (c.forward()) return;
     for (Index t = 0; t < c.inputs(); ++t)
       if (const Index g = c.stage->tensor(t); c.stage->use(t).plain > 0 || c.layers() == 0)
@@ -226,7 +226,7 @@ class Storage {
   constexpr Full gradient_in_full(const StagePass& c, Index t) {
     if (t < c.inputs()) return {};
     const TensorUse& use = c.stage->use(t);
-    const bool cut = c.cut();
+    const bool cut = c.cut() || c.stage->passes > 0;   // extra passes find the gradients above as they were
     if (c.in_full(t) && use.wanted_plain) return (c.ends(t) && c.norms_above(t) == 0) || !cut ? Full{&gradients_, c.stage->tensor(t)} : Full{};
     if (cut) return {};
     if (c.in_full(t) && c.norms_above(t) == 1)   // the norm's step turns one into the other in place

@@ -3,7 +3,8 @@
 //
 // A policy never changes a result, only the order of the arithmetic and what is kept. It has independent parts:
 //   partition    Column, Overlap<N>, Share<N>, each with other counts for forward and backward if wanted, for every
-//                stage alike or stage by stage (Stages<...>); ByImages<n, P> cuts a stage's batch too, Keep<P> recomputes nothing
+//                stage alike or stage by stage (Stages<...>); ByImages<n, P> cuts a stage's batch too, Keep<P> recomputes nothing,
+//                ExtraPasses<P> goes through norms slab by slab
 //   images       Images<n>: the whole step in groups of n images
 //   checkpoints  NoCheckpoints, CheckpointAtPools, CheckpointAtSums<k>, CheckpointEvery<k>, CheckpointAt<"name", ...>
 //   recompute    KeepAll, RecomputeAll, RecomputeCheap, RecomputeLight
@@ -33,6 +34,7 @@ struct Partition {
   Index backward = 1;   ///< and in the backward pass
   Index images = 0;     ///< images per slab
   bool keep = false;    ///< recomputes nothing, whatever the policy does elsewhere
+  bool passes = false;  ///< extra passes of slabs for the sums of norms, rather than their gradients in full height
   friend constexpr bool operator==(const Partition&, const Partition&) = default;
 };
 /// Which tensors are kept in full height from the forward to the backward pass.
@@ -106,13 +108,22 @@ struct Share {
 template <Index n, class P = Column>
 struct ByImages {
   static_assert(n >= 1, "lrcnn: ByImages<n> needs at least one image; counts are positive; use ByImages<1>");
-  static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, n, P::partition.keep};
+  static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, n, P::partition.keep, P::partition.passes};
 };
 /// Partition P in a stage that keeps what its backward pass needs, where the policy recomputes in others. Of use in the
 /// deeper stages, whose tensors are small and whose convolutions are not.
 template <class P = Column>
 struct Keep {
-  static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, P::partition.images, true};
+  static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, P::partition.images, true, P::partition.passes};
+};
+/// Partition P in a section whose norms' backward sums come from extra passes of slabs, one for each norm that lies above another,
+/// top down; each makes the slab again from the section's input. Neither the norms' inputs nor their gradients exist in full height in the
+/// backward pass. Of use where much memory meets few products: below the first pooling. Slabs must not share rows.
+template <class P = Column>
+struct ExtraPasses {
+  static_assert(P::partition.cut != Cut::share, "lrcnn: ExtraPasses<Share<N>> hands on rows that only its forward pass has; slabs of extra "
+                                                "passes make all their rows themselves; use ExtraPasses<Overlap<N>>");
+  static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, P::partition.images, P::partition.keep, true};
 };
 /// A partition for each stage in turn; the last one serves all further stages.
 template <class... Partitions>
@@ -294,6 +305,7 @@ inline std::string to_string(const Partition& p) {
     text += ">";
   }
   if (p.images > 0) text = "ByImages<" + std::to_string(p.images) + "," + text + ">";
+  if (p.passes) text = "ExtraPasses<" + text + ">";
   return p.keep ? "Keep<" + text + ">" : text;
 }
 inline std::string to_string(const Checkpoints& c) {

@@ -75,7 +75,7 @@ void norm_forward(const Operands<T>& o, int threads) {
 /// dx from dy, and from x and sums where there are statistics.
 /// Shapes:  dy, dx, x [N,C,rows,W]; statistics and sums complete, or null for running statistics
 /// Pre:     dx may be the same memory as dy; x holds dy's rows
-/// Post:    writes all rows of dx; rows that dy does not have get 0
+/// Post:    writes all rows of dx; rows that dy does not have get 0, and those outside o.part nothing of what the sums give to each
 template <class T>
 void norm_backward_data(const Operands<T>& o, int threads) {
   if (o.node->layer.norm.over == Norm::Over::channels) return layer_norm_backward_data(o, threads);
@@ -102,7 +102,7 @@ void norm_backward_data(const Operands<T>& o, int threads) {
         std::fill_n(dx, elements, T(0));
         continue;
       }
-      const T *dy = o.dy.row(i, b, row), *x = o.sums ? o.x.row(i, b, row) : nullptr;
+      const T *dy = o.dy.row(i, b, row), *x = o.sums && o.part.contains({row, row + 1}) ? o.x.row(i, b, row) : nullptr;
       detail::for_strips(elements, [&](Index at, Index size) {
         if (!regular) lay_out(at);
         const T* values = x ? detail::whole_strip(x + at, size, x_copy) : nullptr;
