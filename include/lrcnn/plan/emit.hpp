@@ -341,6 +341,8 @@ class Emitter {
           end = static_cast<Index>(i) + 1;
       for_slabs(c, true, [&] {
         if (stage.reduces) backward_reduction(c);
+        for (const NormAbove& norm : stage.norms_above)   // before anything is made again: what they read may be gone then
+          if (norm.tensor < c.tensors() && c.ends(norm.tensor)) open_gradient(c, norm.tensor);
         for (Index i = 0; i < end; ++i) {
           const BackwardRun& run = c.needs->runs[static_cast<std::size_t>(i)];
           c.pass = run.recompute ? Pass::recompute : Pass::backward;

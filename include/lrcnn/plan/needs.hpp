@@ -146,11 +146,12 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
     if (n.output) needs.value[at(inputs + l)] = true;
   }
   if (recompute == Recompute::cheap) detail::choose_bases(table, stage, needs);
-  for (Index l = 0; l < count; ++l) {   // a sign comes from the output if that is wanted anyway, else from mask bits
+  // A sign comes from the output if that is kept anyway, else from mask bits: what is made again is gone sooner.
+  for (Index l = 0; l < count; ++l) {
     if (!is_sign_activation(layer(l))) continue;
     const Index t = inputs + l;
     const bool ends = t + 1 == tensors || (stage.use(t).leaves && stage.use(t).readers == 0);
-    const bool from_output = !ends && needs.value[at(t)] && layer(l).activation.slope >= 0;
+    const bool from_output = !ends && needs.value[at(t)] && layer(l).activation.slope >= 0 && recompute != Recompute::all;
     (from_output ? needs.layer[at(l)].output : needs.layer[at(l)].saved) = true;
     if (!from_output && stage.passes == 0 && (ends || stage.use(t).leaves)) needs.saved_kept[at(l)] = true;   // one bit, instead of a re-run
   }

@@ -65,7 +65,13 @@ auto or_empty(F f) -> decltype(f()) {
                                   "its status is " + std::to_string(e.status), "report this as a defect"));
   }
 }
-/// The first implementation that is wanted; the library lists the fastest first.
+/// The first implementation that is wanted, by its name and bytes of scratch; the library lists the fastest first.
+template <class Description, class Wanted>
+Description first_wanted(Description pd, Wanted wanted) {
+  while (pd && !wanted(std::string_view(pd.impl_info_str()), static_cast<Index>(pd.scratchpad_desc().get_size())))
+    if (!pd.next_impl()) return Description();
+  return pd;
+}
 template <class Wanted>
 auto forward(const Library& l, const ConvDesc& d, Wanted wanted) {
   using Conv = dnnl::convolution_forward;
@@ -79,42 +85,46 @@ auto forward(const Library& l, const ConvDesc& d, Wanted wanted) {
     Conv::primitive_desc pd(l.engine, kind, direct, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin,
                             d.pad_end, attr, true);
 #endif
-    while (pd && !wanted(std::string_view(pd.impl_info_str())))
-      if (!pd.next_impl()) return Conv::primitive_desc();
-    return pd;
+    return first_wanted(std::move(pd), wanted);
   });
 }
 /// A backward description wants a forward one as a hint; any filter layout will do.
 inline auto hint(const Library& l, ConvDesc d) {
   d.w = tagged(d.filter, Tag::any, d.type);
-  return forward(l, d, [](std::string_view) { return true; });
+  return forward(l, d, [](std::string_view, Index) { return true; });
 }
-inline auto backward_data(const Library& l, const ConvDesc& d) {
+template <class Wanted>
+auto backward_data(const Library& l, const ConvDesc& d, Wanted wanted) {
   using Conv = dnnl::convolution_backward_data;
   return or_empty([&] {
     const auto h = hint(l, d);
     if (!h) return Conv::primitive_desc();
 #if DNNL_VERSION_MAJOR == 2
+    const auto attr = attributes();
     const Conv::desc op(direct, d.x, d.w, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end);
-    return Conv::primitive_desc(op, attributes(), l.engine, h, true);
+    Conv::primitive_desc pd(op, attr, l.engine, h, true);
 #else
-    return Conv::primitive_desc(l.engine, direct, d.x, d.w, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end, h,
-                                attributes(), true);
+    const auto attr = attributes();
+    Conv::primitive_desc pd(l.engine, direct, d.x, d.w, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end, h, attr, true);
 #endif
+    return first_wanted(std::move(pd), wanted);
   });
 }
-inline auto backward_parameters(const Library& l, const ConvDesc& d) {
+template <class Wanted>
+auto backward_parameters(const Library& l, const ConvDesc& d, Wanted wanted) {
   using Conv = dnnl::convolution_backward_weights;
   return or_empty([&] {
     const auto h = hint(l, d);
     if (!h) return Conv::primitive_desc();
 #if DNNL_VERSION_MAJOR == 2
+    const auto attr = attributes();
     const Conv::desc op(direct, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end);
-    return Conv::primitive_desc(op, attributes(), l.engine, h, true);
+    Conv::primitive_desc pd(op, attr, l.engine, h, true);
 #else
-    return Conv::primitive_desc(l.engine, direct, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin,
-                                d.pad_end, h, attributes(), true);
+    const auto attr = attributes();
+    Conv::primitive_desc pd(l.engine, direct, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end, h, attr, true);
 #endif
+    return first_wanted(std::move(pd), wanted);
   });
 }
 /// c = a b (+ bias), or c += a b.

@@ -69,6 +69,8 @@ class Convolution {
   std::optional<Offer> choose(const Library& library, const Target& target, ConvDesc& d, const Operands<T>& o, Range in, Range rows) {
     const auto found = offer(library, o.op, d, o.arithmetic == Arithmetic::direct);
     if (!found || found->bytes() <= o.workspace_bytes) return found;
+    // Kernels for 1x1 filters gather strided pixels in their scratch; the general ones read them where they are.
+    if (auto slower = offer(library, o.op, d, o.arithmetic == Arithmetic::direct, o.workspace_bytes)) return slower;
     Index needed = found->bytes();
     if (auto fewer = choose_images(library, target, d, o, in, rows, needed)) return fewer;
     throw workspace_error(o, rows, needed);

@@ -7,6 +7,7 @@
 // alike.
 #include <lrcnn/backend/onednn/convert.hpp>
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,19 +29,23 @@ constexpr bool is_good(std::string_view name) {
 /// differ from the whole map in the last bits. The general kernels do not; they are 5 to 8 % slower on the 1x1 layers
 /// of ResNet-50 (2.6.3, one core, batch 4).
 constexpr bool is_slab_exact(std::string_view name) { return name.find("1x1") == name.npos; }
-/// The library's implementation of one pass (forward, backward_data, backward_parameters), if it has a good one.
+inline constexpr Index any_bytes = std::numeric_limits<Index>::max();
+/// The library's implementation of one pass (forward, backward_data, backward_parameters), if it has a good one: its first choice, or
+/// with a limit the first whose scratch is no larger.
 /// `exact`: forward gives the same bits for slabs of all heights.
-inline std::optional<Offer> offer(const Library& library, Op op, const ConvDesc& d, bool exact = false) {
+inline std::optional<Offer> offer(const Library& library, Op op, const ConvDesc& d, bool exact = false, Index limit = any_bytes) {
+  const auto wanted = [&](std::string_view name, Index bytes) {
+    return (op != Op::forward || !exact || is_slab_exact(name)) && (limit == any_bytes || (bytes <= limit && is_good(name)));
+  };
   const auto taken = [&](const dnnl::primitive_desc& pd, const MemoryDesc& filter) -> std::optional<Offer> {
     Offer o{pd, filter, pd.scratchpad_desc(), pd.impl_info_str()};
     return is_good(o.name) ? std::optional<Offer>(std::move(o)) : std::nullopt;
   };
   if (op == Op::forward) {
-    const auto wanted = [&](std::string_view name) { return !exact || is_slab_exact(name); };
     if (const auto pd = api::forward(library, d, wanted)) return taken(pd, pd.weights_desc());
   } else if (op == Op::backward_data) {
-    if (const auto pd = api::backward_data(library, d)) return taken(pd, pd.weights_desc());
-  } else if (const auto pd = api::backward_parameters(library, d)) {
+    if (const auto pd = api::backward_data(library, d, wanted)) return taken(pd, pd.weights_desc());
+  } else if (const auto pd = api::backward_parameters(library, d, wanted)) {
     return taken(pd, pd.diff_weights_desc());
   }
   return {};
