@@ -10,11 +10,19 @@ Layer activation(Function function, double slope = 0) {
   return layer;
 }
 double value(const Activation& a, double x) {
-  if (a.function == Function::silu) return x / (1 + std::exp(-x));
-  return x > 0 ? x : a.slope * x;
+  switch (a.function) {
+    case Function::silu: return x / (1 + std::exp(-x));
+    case Function::relu6: return std::min(std::max(x, 0.0), 6.0);
+    case Function::gelu: return x * (0.5 * (1 + std::erf(x * std::sqrt(0.5))));
+    case Function::hardswish: return x * std::min(std::max(x + 3, 0.0), 6.0) / 6;
+    case Function::sigmoid: return 1 / (1 + std::exp(-x));
+    default: return x > 0 ? x : a.slope * x;
+  }
 }
+bool from_sign(const Activation& a) { return a.function == Function::relu || a.function == Function::leaky_relu; }
 double derivative(const Activation& a, double x) {
-  if (a.function != Function::silu) return x > 0 ? 1 : a.slope;
+  if (from_sign(a)) return x > 0 ? 1 : a.slope;
+  if (a.function == Function::relu6 && (x == 0 || x == 6)) return 0;   // where finite differences find something else
   const double e = 1e-6;
   return (value(a, x + e) - value(a, x - e)) / (2 * e);
 }
@@ -32,7 +40,14 @@ Map applied_backward(const Activation& a, const Map& x, const Map& dy, Range row
   return dx;
 }
 const std::vector<Layer> all{activation(Function::relu), activation(Function::leaky_relu, 0.125),
-                             activation(Function::leaky_relu, -0.25), activation(Function::silu)};
+                             activation(Function::leaky_relu, -0.25), activation(Function::silu), activation(Function::relu6),
+                             activation(Function::gelu), activation(Function::hardswish), activation(Function::sigmoid)};
+/// Arguments that reach beyond every function's bends.
+Map wide_map(const Shape& s, std::uint64_t seed, bool ties = false) {
+  Map map = random_map(s, seed, ties);
+  for (double& v : map.value) v *= 4;
+  return map;
+}
 }  // namespace
 TEST_CASE("activations follow their formulas, in every width and block, and keep the bits x > 0") {
   for (const Layer& layer : all)
@@ -43,10 +58,10 @@ TEST_CASE("activations follow their formulas, in every width and block, and keep
         CAPTURE(w);
         const Bench<double> b(node_of(layer, {2, 5, 3, w}), block, block);
         const Activation& a = layer.activation;
-        Map x = random_map(b.node.in, 3, w % 2 == 0);   // zeros among them
+        Map x = wide_map(b.node.in, 3, w % 2 == 0);   // zeros among them
         x.at(0, 0, 1, 0) = -0.0;
         const Map dy = random_map(b.node.out, 4), y = applied(a, x);
-        const bool sign = a.function != Function::silu;
+        const bool sign = from_sign(a);
         for (const Range rows : {Range{0, 3}, Range{1, 2}, Range{2, 2}}) {
           auto memory = b.saved_memory(rows), alone = memory;
           const auto saved = b.saved(memory, rows);
@@ -101,7 +116,7 @@ TEST_CASE("in place, forward and backward give the same") {
       o.op = Op::backward_data;
       o.dy = down.view();
       o.dx = down.view();
-      if (layer.activation.function == Function::silu) o.x = values.view();
+      if (!from_sign(layer.activation)) o.x = values.view();
       else o.saved = b.saved(memory, rows);
       b.run(o);
       CHECK(down.difference(applied_backward(layer.activation, x, dy, rows)) < 1e-9);
@@ -112,10 +127,28 @@ TEST_CASE("what is not a number passes through every activation; large arguments
   CHECK(std::isnan(ReluFunctor{}.value(nan)));
   CHECK(std::isnan(LeakyReluFunctor<double>{0.5}.value(nan)));
   CHECK(std::isnan(SiluFunctor{}.value(nan)));
+  CHECK(std::isnan(Relu6Functor{}.value(nan)));
+  CHECK(std::isnan(GeluFunctor{}.value(nan)));
+  CHECK(std::isnan(HardswishFunctor{}.value(nan)));
+  CHECK(std::isnan(SigmoidFunctor{}.value(nan)));
   for (const float x : {-1e30f, -1000.0f, -90.0f, 90.0f, 1e30f}) {
     CHECK(SiluFunctor{}.value(x) == (x > 0 ? doctest::Approx(x) : doctest::Approx(0.0)));
     CHECK(SiluFunctor{}.gradient(1.0f, x) == doctest::Approx(x > 0 ? 1.0 : 0.0));
+    CHECK(Relu6Functor{}.value(x) == (x > 0 ? 6 : 0));
+    CHECK(GeluFunctor{}.value(x) == (x > 0 ? x : 0));
+    CHECK(GeluFunctor{}.gradient(1.0f, x) == (x > 0 ? 1 : 0));
+    CHECK(HardswishFunctor{}.value(x) == (x > 0 ? x : 0));
+    CHECK(HardswishFunctor{}.gradient(1.0f, x) == (x > 0 ? 1 : 0));
+    CHECK(SigmoidFunctor{}.value(x) == doctest::Approx(x > 0 ? 1.0 : 0.0));
+    CHECK(SigmoidFunctor{}.gradient(1.0f, x) == doctest::Approx(0.0));
   }
+}
+TEST_CASE("derivatives at bends are those of PyTorch") {
+  CHECK(Relu6Functor{}.gradient(1.0, 0.0) == 0);
+  CHECK(Relu6Functor{}.gradient(1.0, 6.0) == 0);
+  CHECK(HardswishFunctor{}.gradient(1.0, -3.0) == 0);
+  CHECK(HardswishFunctor{}.gradient(1.0, 3.0) == 1.5);
+  CHECK(GeluFunctor{}.gradient(1.0, 0.0) == 0.5);
 }
 TEST_CASE("the exponential of words is exact to two in the last place, and saturates") {
   using Value = host::Words<float, 16>::Value;

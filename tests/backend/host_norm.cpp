@@ -192,7 +192,7 @@ TEST_CASE_TEMPLATE("norms with statistics follow their formulas, however a map i
         const Map x = rounded<T>(random_map(in, 3)), dy = rounded<T>(random_map(in, 4));
         NormBench<T> b(node, block);
         const Formula f = formula(node, b.bench.parameters, x, dy);
-        if (in.h * in.w == 1 && layer.norm.over == Over::group && in.c == statistics_units(layer.norm, in.c)) continue;   // all x - mean are 0
+        if (in.h * in.w == 1 && layer.norm.over == Over::group && in.c == statistics_units(layer.norm, in.c)) continue;   // x = mean
         const double scale = largest(f.dx.value), limit = tolerance<T> * (in.h * in.w == 1 && layer.norm.over != Over::batch ? 10 : 1);
         for (const auto& cut : pieces_of(in)) {
           NormBench<T> one(node, block, 1), two(node, block, 2);
@@ -297,7 +297,7 @@ TEST_CASE_TEMPLATE("a large mean costs no digits of the variance", T, double, fl
               const double variance = f.variance[static_cast<std::size_t>(s * units + u)];
               CHECK(std::abs(set.deviations(u) / set.count() / variance - 1) < 1e-8);
             }
-          CHECK(b.forward(x, {0, in.h}).difference(f.y) < (sizeof(T) == 8 ? 1e-7 : 1e-4))   // the formula's own mean is no better;
+          CHECK(b.forward(x, {0, in.h}).difference(f.y) < (sizeof(T) == 8 ? 1e-7 : 1e-4));   // the formula's own mean is no better
         }
       }
     }

@@ -24,28 +24,36 @@ template <class T>
 typename Words<T, 16>::Code bits_at(Index l) {
   return load_word<typename Words<T, 16>::Code>(&bit_of_lane<T>[static_cast<std::size_t>(l)]);
 }
-/// Mask of 16 elements: bit l is set where x[l] > 0.
+/// Sixteen elements as words, in registers.
 template <class T>
-unsigned positive_bits(const T* x) {
+using SixteenWords = std::array<typename Words<T, 16>::Value, static_cast<std::size_t>(Words<T, 16>::count)>;
+/// Mask of 16 elements: bit l is set where element l is positive.
+template <class T>
+unsigned positive_bits(const SixteenWords<T>& x) {
   using W = Words<T, 16>;
-  using Value = typename W::Value;
   using Code = typename W::Code;
   Code bits{};
-  for (Index l = 0; l < 16; l += W::width) bits |= load_word<Value>(x + l) > Value{} ? bits_at<T>(l) : Code{};
+  for (std::size_t p = 0; p < x.size(); ++p) bits |= x[p] > typename W::Value{} ? bits_at<T>(static_cast<Index>(p) * W::width) : Code{};
   const auto parts = load_word<std::array<CodeElement<T>, W::width>>(&bits);
   CodeElement<T> all = 0;
   for (const auto part : parts) all |= part;
   return static_cast<unsigned>(all);
 }
+/// Loads sixteen elements, of T or of what T is computed in.
+template <class T, class E>
+SixteenWords<T> load_sixteen(const E* x) {
+  SixteenWords<T> words;
+  for (std::size_t p = 0; p < words.size(); ++p) words[p] = load_word<typename Words<T, 16>::Value>(x + p * Words<T, 16>::width);
+  return words;
+}
 /// y = f(x) for 16 elements.
 template <class T, class F>
-void apply(const F& f, const T* x, T* y) {
+void apply(const F& f, const SixteenWords<T>& x, T* y) {
   using W = Words<T, 16>;
   using Value = typename W::Value;
-  for (Index l = 0; l < 16; l += W::width) {
-    const Value v = load_word<Value>(x + l);
-    if constexpr (F::from_sign) store_word(y + l, f.template value<Value>(v));
-    else store_word(y + l, f.template value<Value>(v, WordExp<master_t<T>>{}));
+  for (std::size_t p = 0; p < x.size(); ++p) {
+    if constexpr (F::from_sign) store_word(y + p * W::width, f.template value<Value>(x[p]));
+    else store_word(y + p * W::width, f.template value<Value>(x[p], WordExp<master_t<T>>{}));
   }
 }
 /// dx = f'(.) * dy for 16 elements, with their signs in a mask.
@@ -78,12 +86,12 @@ void activation_row(const F& f, const T* x, T* y, std::uint8_t* mask, Index coun
     if (size < 16) std::copy_n(x + i, size, rest.data());
     const T* from = size < 16 ? rest.data() : x + i;
     if (mask != nullptr) {
-      const unsigned bits = positive_bits(from);
+      const unsigned bits = positive_bits<T>(load_sixteen<T>(from));
       mask[i / 8] = static_cast<std::uint8_t>(bits);
       if (size > 8) mask[i / 8 + 1] = static_cast<std::uint8_t>(bits >> 8);
     }
     if (y == nullptr) continue;
-    apply(f, from, size < 16 ? rest.data() : y + i);
+    apply<T>(f, load_sixteen<T>(from), size < 16 ? rest.data() : y + i);
     if (size < 16) std::copy_n(rest.data(), size, y + i);
   }
 }

@@ -28,16 +28,16 @@ template <class T>
 void sum_forward(const Operands<T>& o, int threads) {
   assert(o.x.block == o.other.block);
   const Index elements = o.x.stride_row();
-  detail::make_activated(o, o.x.w, o.x.block, threads, [&](Index i, Index b, Range rows, auto write) {
-    detail::Strip<T> x_copy, other_copy, z;
-    using W = Words<T, 16>;
-    using Value = typename W::Value;
+  detail::make_activated(o, o.x.w, o.x.block, threads, [&](Index i, Index b, Range rows, auto begin) {
+    detail::Strip<T> x_copy, other_copy;
     for (Index row = rows.begin; row < rows.end; ++row) {
       const T *x = o.x.row(i, b, row), *other = o.other.row(i, b, row);
+      const auto write = begin(row);
       detail::for_strips(elements, [&](Index at, Index size) {
-        const T *first = detail::whole_strip(x + at, size, x_copy), *second = detail::whole_strip(other + at, size, other_copy);
-        for (Index l = 0; l < 16; l += W::width) store_word(z.data() + l, load_word<Value>(first + l) + load_word<Value>(second + l));
-        write(row, at, z.data(), size);
+        auto sum = detail::load_sixteen<T>(detail::whole_strip(x + at, size, x_copy));
+        const auto more = detail::load_sixteen<T>(detail::whole_strip(other + at, size, other_copy));
+        for (std::size_t p = 0; p < sum.size(); ++p) sum[p] = sum[p] + more[p];
+        write(at, sum, size);
       });
     }
   });

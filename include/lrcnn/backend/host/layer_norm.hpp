@@ -57,10 +57,6 @@ template <class T>
 double layer_weight(const Operands<T>& o, Index c) {
   return o.node->layer.norm.affine ? static_cast<double>(o.parameters[0][c]) : 1;
 }
-template <class T>
-double layer_bias(const Operands<T>& o, Index c) {
-  return o.node->layer.norm.affine ? static_cast<double>(o.parameters[1][c]) : 0;
-}
 /// Calls f(tile) for all pixels of some rows; tiles of a row in order.
 template <class V, class F>
 void for_tiles(const V& rows, const Shape& shape, Index block, int threads, F&& f) {
@@ -70,21 +66,37 @@ void for_tiles(const V& rows, const Shape& shape, Index block, int threads, F&& 
       f(Tile{r / rows.rows, rows.row0 + r % rows.rows, q, std::min<Index>(16, shape.w - q), block, shape.c});
   });
 }
-/// Calls f(channel block, element of its row, size, numbers) for strips of a tile, with make(channel, pixel) for each element.
-template <class Make, class F>
-void for_tile_strips(const Tile& t, Make make, F&& f) {
+/// Calls f(channel block, element of its row, size, weight, bias, pixels) for strips of a tile: with weight and bias of each element's
+/// channel, and each element's pixel in the tile. In padded channels weight and bias are 0.
+template <class T, class F>
+void for_tile_strips(const Operands<T>& o, const Tile& t, F&& f) {
+  Strip<master_t<T>> weight, bias;
+  Strip<std::uint8_t> pixels;
+  const bool regular = 16 % t.block == 0;
+  const auto lay_out_channels = [&](Index b, Index at) {
+    lay_out(weight, t.channels, t.block, b, at, [&](Index c) { return o.node->layer.norm.affine ? o.parameters[0][c] : master_t<T>(1); });
+    lay_out(bias, t.channels, t.block, b, at, [&](Index c) { return o.node->layer.norm.affine ? o.parameters[1][c] : master_t<T>(0); });
+  };
   for (Index b = 0; b < ceil_div(t.channels, t.block); ++b) {
-    Index lane = 0;
-    std::size_t p = 0;
+    if (regular) lay_out_channels(b, 0);
     for_strips(t.elements().size(), [&](Index at, Index size) {
-      Strip<decltype(make(Index{0}, p))> numbers{};
-      for (std::size_t e = 0; e < static_cast<std::size_t>(size); ++e) {
-        if (b * t.block + lane < t.channels) numbers[e] = make(b * t.block + lane, p);
-        if (++lane == t.block) lane = 0, ++p;
+      if (!regular) lay_out_channels(b, at);
+      Index pixel = at / t.block, lane = at % t.block;
+      pixels.fill(static_cast<std::uint8_t>(pixel));
+      for (std::size_t e = 0; t.block != 16 && e < static_cast<std::size_t>(size); ++e) {
+        pixels[e] = static_cast<std::uint8_t>(pixel);
+        if (++lane == t.block) lane = 0, ++pixel;
       }
-      f(b, t.elements().begin + at, size, numbers);
+      f(b, t.elements().begin + at, size, weight, bias, pixels);
     });
   }
+}
+/// A number of each element's pixel.
+template <class A>
+Strip<A> of_pixels(const Strip<double>& numbers, const Strip<std::uint8_t>& pixels) {
+  Strip<A> each;
+  for (std::size_t e = 0; e < 16; ++e) each[e] = static_cast<A>(numbers[pixels[e]]);
+  return each;
 }
 }  // namespace detail
 /// y = weight * (x - mean) / sqrt(variance + epsilon) + bias of each pixel, and its activation. Shapes, preconditions: as norm_forward.
@@ -94,23 +106,20 @@ void layer_norm_forward(const Operands<T>& o, int threads) {
   detail::with_activation(o, [&](const auto& f) {
     const auto tile_at = [&](const detail::Tile& t) {
       const detail::PixelNorm n = detail::pixel_norm(o, t);
-      const auto numbers_of = [&](Index c, std::size_t p) {
-        const double scale = n.inverse[p] * detail::layer_weight(o, c);
-        return std::array{static_cast<A>(scale), static_cast<A>(detail::layer_bias(o, c) - n.mean[p] * scale)};
-      };
-      detail::for_tile_strips(t, numbers_of, [&](Index b, Index at, Index size, const auto& numbers) {
+      detail::for_tile_strips(o, t, [&](Index b, Index at, Index size, const auto& weight, const auto& bias, const auto& pixels) {
+        const detail::Strip<A> mean = detail::of_pixels<A>(n.mean, pixels), inverse = detail::of_pixels<A>(n.inverse, pixels);
         detail::Strip<A> scale, shift;
-        for (std::size_t e = 0; e < 16; ++e) scale[e] = numbers[e][0], shift[e] = numbers[e][1];
-        detail::Strip<T> copy, z;
-        detail::scale_strip(scale, shift, detail::whole_strip(o.x.row(t.image, b, t.row) + at, size, copy), z.data());
-        detail::put_strip(f, z.data(), size, o.y.data ? o.y.row(t.image, b, t.row) + at : nullptr,
-                          o.saved.data ? o.saved.row(t.image, b, t.row) + at / 8 : nullptr);
+        for (std::size_t e = 0; e < 16; ++e) scale[e] = inverse[e] * weight[e], shift[e] = bias[e] - mean[e] * scale[e];
+        detail::Strip<T> copy;
+        const auto z = detail::scaled_strip(scale, shift, detail::whole_strip(o.x.row(t.image, b, t.row) + at, size, copy));
+        detail::put_strip<T>(f, z, size, o.y.data ? o.y.row(t.image, b, t.row) + at : nullptr,
+                             o.saved.data ? o.saved.row(t.image, b, t.row) + at / 8 : nullptr);
       });
     };
     if (o.y.data) detail::for_tiles(o.y, o.node->in, o.x.block, threads, tile_at);
     else detail::for_tiles(o.saved, o.node->in, o.x.block, threads, tile_at);
   });
-  if (o.y.data && o.activation && !keeps_zero(o.activation->layer.activation.function)) zero_padded_channels(o.y);
+  if (o.y.data) zero_padded_channels(o.y);
 }
 /// dx = (g - mean(g) - n mean(g n)) / sqrt(variance + epsilon), g = weight * dy, n = normalised x, means over channels.
 /// Shapes, pre- and postconditions: as norm_backward_data.
@@ -123,26 +132,32 @@ void layer_norm_backward_data(const Operands<T>& o, int threads) {
       return;
     }
     const detail::PixelNorm n = detail::pixel_norm(o, t);
-    const auto g = [&](Index b, Index at, Index c) { return static_cast<double>(o.dy.row(t.image, b, t.row)[at]) * detail::layer_weight(o, c); };
+    const auto g = [&](Index b, Index at, Index c) {
+      return static_cast<double>(o.dy.row(t.image, b, t.row)[at]) * detail::layer_weight(o, c);
+    };
     const auto sum = detail::sum_channels(t, [&](Index b, Index at, Index c, std::size_t) { return g(b, at, c); });
     const auto product = detail::sum_channels(t, [&](Index b, Index at, Index c, std::size_t p) {
       return g(b, at, c) * (static_cast<double>(o.x.row(t.image, b, t.row)[at]) - n.mean[p]);
     });
     const double channels = static_cast<double>(t.channels);
-    const auto numbers_of = [&](Index c, std::size_t p) {
-      const double inverse = n.inverse[p], across = -inverse * inverse * inverse * product[p] / channels;
-      return std::array{detail::layer_weight(o, c) * inverse, across, -inverse * sum[p] / channels - across * n.mean[p]};
-    };
-    detail::for_tile_strips(t, numbers_of, [&](Index b, Index at, Index size, const auto& each) {
-      std::array<detail::Strip<master_t<T>>, 3> numbers;
-      for (std::size_t e = 0; e < 16; ++e)
-        for (std::size_t k = 0; k < 3; ++k) numbers[k][e] = static_cast<master_t<T>>(each[e][k]);
+    detail::Strip<double> across, shift;
+    for (std::size_t p = 0; p < 16; ++p) {
+      const double inverse = n.inverse[p];
+      across[p] = -inverse * inverse * inverse * product[p] / channels;
+      shift[p] = -inverse * sum[p] / channels - across[p] * n.mean[p];
+    }
+    detail::for_tile_strips(o, t, [&](Index b, Index at, Index size, const auto& weight, const auto&, const auto& pixels) {
+      using A = master_t<T>;
+      std::array<detail::Strip<A>, 3> numbers{detail::of_pixels<A>(n.inverse, pixels), detail::of_pixels<A>(across, pixels),
+                                              detail::of_pixels<A>(shift, pixels)};
+      for (std::size_t e = 0; e < 16; ++e) numbers[0][e] *= weight[e];
       detail::Strip<T> dy_copy, x_copy, dx;
       detail::combine_strip(numbers, detail::whole_strip(o.dy.row(t.image, b, t.row) + at, size, dy_copy),
                             detail::whole_strip(o.x.row(t.image, b, t.row) + at, size, x_copy), dx.data());
       std::copy_n(dx.data(), size, o.dx.row(t.image, b, t.row) + at);
     });
   });
+  zero_padded_channels(o.dx);
 }
 /// Gradients of weight and bias. Shapes, pre- and postconditions: as norm_backward_parameters.
 /// Cost:    numbers of 1024 pixels at a time are kept on the stack, and added up channel by channel

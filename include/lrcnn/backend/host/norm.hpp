@@ -51,7 +51,7 @@ void norm_forward(const Operands<T>& o, int threads) {
   using A = master_t<T>;
   const detail::ChannelNorm<T> n(o);
   const Index block = o.x.block, elements = o.x.stride_row();
-  detail::make_activated(o, o.x.w, block, threads, [&](Index i, Index b, Range rows, auto write) {
+  detail::make_activated(o, o.x.w, block, threads, [&](Index i, Index b, Range rows, auto begin) {
     detail::Strip<A> scale{}, shift{};
     const auto lay_out = [&](Index at) {
       detail::lay_out(scale, n.channels, block, b, at, [&](Index c) { return static_cast<A>(n.weight(c) * n.inverse(i, c)); });
@@ -59,14 +59,15 @@ void norm_forward(const Operands<T>& o, int threads) {
         return static_cast<A>(n.bias(c) - n.mean(i, c) * n.weight(c) * n.inverse(i, c));
       });
     };
-    if (16 % block == 0) lay_out(0);
-    detail::Strip<T> copy, z;
+    const bool regular = 16 % block == 0;
+    if (regular) lay_out(0);
+    detail::Strip<T> copy;
     for (Index row = rows.begin; row < rows.end; ++row) {
       const T* x = o.x.row(i, b, row);
+      const auto write = begin(row);
       detail::for_strips(elements, [&](Index at, Index size) {
-        if (16 % block != 0) lay_out(at);
-        detail::scale_strip(scale, shift, detail::whole_strip(x + at, size, copy), z.data());
-        write(row, at, z.data(), size);
+        if (!regular) lay_out(at);
+        write(at, detail::scaled_strip(scale, shift, detail::whole_strip(x + at, size, copy)), size);
       });
     }
   });
@@ -92,7 +93,8 @@ void norm_backward_data(const Operands<T>& o, int threads) {
         numbers[2][e] = static_cast<master_t<T>>(of_place[e].shift);
       }
     };
-    if (16 % block == 0) lay_out(0);
+    const bool regular = 16 % block == 0;
+    if (regular) lay_out(0);
     detail::Strip<T> dy_copy, x_copy;
     for (Index row = rows.begin; row < rows.end; ++row) {
       T* dx = o.dx.row(i, b, row);
@@ -102,7 +104,7 @@ void norm_backward_data(const Operands<T>& o, int threads) {
       }
       const T *dy = o.dy.row(i, b, row), *x = o.sums ? o.x.row(i, b, row) : nullptr;
       detail::for_strips(elements, [&](Index at, Index size) {
-        if (16 % block != 0) lay_out(at);
+        if (!regular) lay_out(at);
         const T* values = x ? detail::whole_strip(x + at, size, x_copy) : nullptr;
         const T* down = detail::whole_strip(dy + at, size, dy_copy);
         if (size == 16) return detail::combine_strip(numbers, down, values, dx + at);

@@ -275,7 +275,8 @@ void norm_statistics(const Operands<T>& o, int threads) {
                     all.second[static_cast<std::size_t>(l)]);
     }
   });
-  for (Index s = 0; s < sets; ++s) n.statistics(s).count() += static_cast<double>((n.batch ? o.x.n : 1) * o.x.rows * o.x.w * n.unit_channels);
+  const Index pixels = (n.batch ? o.x.n : 1) * o.x.rows * o.x.w;
+  for (Index s = 0; s < sets; ++s) n.statistics(s).count() += static_cast<double>(pixels * n.unit_channels);
   if (n.batch) detail::put_batch_statistics(n);
 }
 /// Adds, for each channel, dy and dy * normalised x of dy's rows to the sums of their images, and to the gradients of bias and weight.

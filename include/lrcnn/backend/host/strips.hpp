@@ -47,13 +47,13 @@ void lay_out(Strip<N>& numbers, Index channels, Index block, Index b, Index at, 
     else number = c < channels ? make(c) : N{};
   }
 }
-/// z = x * scale + shift for a strip.
+/// x * scale + shift for a strip.
 template <class T>
-void scale_strip(const Strip<master_t<T>>& scale, const Strip<master_t<T>>& shift, const T* x, T* z) {
-  using W = Words<T, 16>;
-  using Value = typename W::Value;
-  for (std::size_t l = 0; l < 16; l += static_cast<std::size_t>(W::width))
-    store_word(z + l, load_word<Value>(x + l) * load_word<Value>(&scale[l]) + load_word<Value>(&shift[l]));
+SixteenWords<T> scaled_strip(const Strip<master_t<T>>& scale, const Strip<master_t<T>>& shift, const T* x) {
+  SixteenWords<T> z = load_sixteen<T>(x);
+  const auto by = load_sixteen<T>(scale.data()), plus = load_sixteen<T>(shift.data());
+  for (std::size_t p = 0; p < z.size(); ++p) z[p] = z[p] * by[p] + plus[p];
+  return z;
 }
 /// dx = down * dy + across * x + shift for a strip. x may be null: then dx = down * dy.
 template <class T>
@@ -78,28 +78,37 @@ void with_activation(const Operands<T>& o, F&& f) {
   if (o.activation) with_functor<master_t<T>>(o.activation->layer.activation, f);
   else f(Same{});
 }
-/// y = f(strip) unless y is null, and mask bits unless they are null.
+/// y = f(strip) unless y is null, and mask bits unless they are null; the strip is rounded to elements first.
 template <class T, class F>
-void put_strip(const F& f, const T* strip, Index size, T* y, std::uint8_t* mask) {
+void put_strip(const F& f, SixteenWords<T> strip, Index size, T* y, std::uint8_t* mask) {
+  if constexpr (!std::is_same_v<T, master_t<T>>) {
+    Strip<T> rounded;
+    store_words(rounded.data(), strip);
+    strip = load_sixteen<T>(rounded.data());
+  }
   if (mask != nullptr) {
-    const unsigned bits = positive_bits(strip) & ((1u << size) - 1);
+    const unsigned bits = positive_bits<T>(strip) & ((1u << size) - 1);
     mask[0] = static_cast<std::uint8_t>(bits);
     if (size > 8) mask[1] = static_cast<std::uint8_t>(bits >> 8);
   }
   if (y == nullptr) return;
-  if (size == 16) return apply(f, strip, y);
+  if (size == 16) return apply<T>(f, strip, y);
   Strip<T> out;
-  apply(f, strip, out.data());
+  apply<T>(f, strip, out.data());
   std::copy_n(out.data(), size, y);
 }
-/// y = f(what make_row writes), with mask bits. make_row(image, channel block, rows, write) calls write(row, at, strip, size) for all
-/// strips of those rows; elements that are padding it gives as zeros.
+/// y = f(what make_rows writes), with mask bits. make_rows(image, channel block, rows, begin) calls begin(row) for each of those rows and
+/// what that gives with (at, strip, size) for each of its strips; elements that are padding it gives as zeros.
 template <class T, class MakeRows>
 void make_activated(const Operands<T>& o, Index w, Index block, int threads, MakeRows make_rows) {
   with_activation(o, [&](const auto& f) {
     const auto part = [&](Index i, Index b, Range rows) {
-      make_rows(i, b, rows, [&](Index row, Index at, const T* strip, Index size) {
-        put_strip(f, strip, size, o.y.data ? o.y.row(i, b, row) + at : nullptr, o.saved.data ? o.saved.row(i, b, row) + at / 8 : nullptr);
+      make_rows(i, b, rows, [&](Index row) {
+        T* y = o.y.data ? o.y.row(i, b, row) : nullptr;
+        std::uint8_t* mask = o.saved.data ? o.saved.row(i, b, row) : nullptr;
+        return [f, y, mask](Index at, const SixteenWords<T>& strip, Index size) {
+          put_strip<T>(f, strip, size, y ? y + at : nullptr, mask ? mask + at / 8 : nullptr);
+        };
       });
     };
     if (o.y.data) for_parts(o.y, w * block, threads, part);

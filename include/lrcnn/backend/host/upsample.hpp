@@ -11,7 +11,8 @@ namespace detail {
 using Columns = std::array<Interpolation, 128>;
 /// One row between two rows of the input; L lanes from `lane` on.
 template <class T, Index L>
-void interpolate_row(Lanes<L>, Index lane, const Columns& columns, Range q, Index block, const T* top, const T* bottom, double weight, T* y) {
+void interpolate_row(Lanes<L>, Index lane, const Columns& columns, Range q, Index block, const T* top, const T* bottom, double weight,
+                     T* y) {
   using W = Words<T, L>;
   using Value = typename W::Value;
   using A = master_t<T>;
@@ -75,7 +76,9 @@ void upsample_forward(const Operands<T>& o, int threads) {
         assert(o.x.range().contains({r.first, r.second + 1}));
         const T *top = o.x.row(i, b, r.first), *bottom = o.x.row(i, b, r.second);
         T* y = o.y.row(i, b, row);
-        for_lanes(block, [&](auto lanes, Index lane) { detail::interpolate_row(lanes, lane, columns, q, block, top, bottom, r.weight, y); });
+        for_lanes(block, [&](auto lanes, Index lane) {
+          detail::interpolate_row(lanes, lane, columns, q, block, top, bottom, r.weight, y);
+        });
       }
     }
   });
