@@ -37,7 +37,7 @@ class BasicCudnn {
   static constexpr bool on_host = false;
   static constexpr Target target{
       .element_bytes = static_cast<Index>(sizeof(element)), .channel_block = Target::all_channels, .alignment = 256,
-      .packs_weights = true, .activates = true, .packs_linear = !cudnn::is_single(precision)};
+      .packs_weights = true, .activates = true, .norms_use_workspace = true, .packs_linear = !cudnn::is_single(precision)};
   static constexpr std::string_view name = "cudnn";
   /// Whether gradients are to be made larger on their way down, because small ones would vanish (train/loss_scale.hpp).
   static constexpr bool scales_loss = precision == Precision::fp16;
