@@ -38,10 +38,27 @@ struct Declared {
     const Buffer& b = plan.buffers[static_cast<std::size_t>(id)];
     mark(b.offset, b.offset + b.bytes, writes);
   }
+  /// A norm's statistics or sums of the images that a step is about.
+  void mark_sets(const Plan& plan, const Step& step, Index id, bool sums, bool writes) {
+    if (id < 0) return;
+    const auto [begin, end] = set_bytes(plan, step, sums);
+    const Index start = plan.buffers[static_cast<std::size_t>(id)].offset;
+    mark(start + begin, start + end, writes);
+  }
+  /// The bytes of those sets within their buffer.
+  static Range set_bytes(const Plan& plan, const Step& step, bool sums) {
+    const Node& node = plan.table.node(step.layer);
+    const Index units = sums ? node.in.c : statistics_units(node.layer.norm, node.in.c);
+    const Index each = Statistics::doubles(units) * Index{sizeof(double)}, images = (step.dy ? step.dy : step.x).images.size();
+    return {step.set * each, (step.set + statistics_sets(node.layer.norm, images)) * each};
+  }
   /// Everything that a step names.
   void mark_step(const Plan& plan, const Step& step) {
-    const bool backward = step.op == Op::backward_data || step.op == Op::backward_parameters;
+    const bool backward = is_backward(step.op);
     mark_rows(plan, step.x, false);
+    mark_rows(plan, step.other, false);
+    mark_sets(plan, step, step.statistics, false, step.op == Op::statistics);
+    mark_sets(plan, step, step.sums, true, step.op == Op::backward_sums);
     mark_rows(plan, step.y, !backward);
     mark_rows(plan, step.dy, false);
     mark_rows(plan, step.dx, true);

@@ -1,6 +1,6 @@
 #pragma once
 // Runs of drawn networks under drawn policies whose memory a test can look into.
-#include "exec/equivalence.hpp"
+#include "exec/graph_equivalence.hpp"
 #include <cstring>
 #include <memory>
 namespace lrcnn::testing {
@@ -33,18 +33,18 @@ struct Run {
     return o;
   }
 };
-/// Calls law(run) for networks with each feature under policies with each part.
-template <class B, class F>
-int for_runs(std::uint64_t first_seed, std::size_t feature_step, F law) {
+/// Calls law(run) for networks with each feature of a list under policies with each part. `draw` makes a network with one.
+template <class B, class Features, class Draw, class F>
+int for_runs_of(const Features& list, std::uint64_t first_seed, std::size_t feature_step, Draw draw, F law) {
   int cases = 0;
-  for (std::size_t f = 0; f < feature_count; f += feature_step)
+  for (std::size_t f = 0; f < list.size(); f += feature_step)
     for (std::size_t p = 0; p <= index_of(parts, "Keep"); ++p) {
       const std::uint64_t seed = first_seed + 100 * f + p;
       Dice dice(seed);
-      const RandomNetwork net = network_with(dice, features[f], dice.chance(0.3));
+      const RandomNetwork net = draw(dice, list[f]);
       const PolicySpec policy = policy_with(dice, parts[p], net, B::target);
-      INFO("seed ", seed, ", feature ", std::string(features[f]), ", part ", std::string(parts[p]), "\n",
-           to_string(policy), "\n", network_text(net));
+      INFO("seed ", seed, ", feature ", std::string(list[f]), ", part ", std::string(parts[p]), "\n", to_string(policy), "\n",
+           graph_text(net));
       std::unique_ptr<Run<B>> run;
       try {
         run = std::make_unique<Run<B>>(net, policy, seed);
@@ -55,5 +55,15 @@ int for_runs(std::uint64_t first_seed, std::size_t feature_step, F law) {
       law(*run);
     }
   return cases;
+}
+/// For networks that are chains.
+template <class B, class F>
+int for_runs(std::uint64_t first_seed, std::size_t feature_step, F law) {
+  return for_runs_of<B>(features, first_seed, feature_step, [](Dice& d, const char* f) { return network_with(d, f, d.chance(0.3)); }, law);
+}
+/// For networks that branch.
+template <class B, class F>
+int for_graph_runs(std::uint64_t first_seed, std::size_t feature_step, F law) {
+  return for_runs_of<B>(graph_features, first_seed, feature_step, [](Dice& d, const char* f) { return graph_with(d, f); }, law);
 }
 }  // namespace lrcnn::testing

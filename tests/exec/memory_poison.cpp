@@ -64,9 +64,10 @@ TEST_CASE("memory: no step loads or stores a byte that it does not declare") {
     Poison poison(run.executor.plan(), run.executor.arena());
     CHECK(run.go(0, poison).loss.count == run.problem.table.input.n);
   };
-  const int cases = for_runs<Reference<double>>(90000, 2, law) + for_runs<Reference<double, 16, 3>>(95000, 5, law);
+  const int cases = for_runs<Reference<double>>(90000, 2, law) + for_runs<Reference<double, 16, 3>>(95000, 5, law) +
+                    for_graph_runs<Reference<double>>(97500, 2, law) + for_graph_runs<Reference<double, 16, 3>>(99500, 5, law);
   MESSAGE(cases, " plans");
-  CHECK(cases > 250);
+  CHECK(cases > 450);
 }
 TEST_CASE("memory: the sanitizer ends a step that goes where it does not declare to go") {
   const RandomNetwork net{{1, 2, 12, 4},

@@ -146,7 +146,7 @@ inline RandomNetwork random_graph(Dice& dice, Index max_parts = 6) {
     net.input = {dice.upto(1, 3), dice.upto(1, 4), 2 * dice.upto(4, 18), 2 * dice.upto(1, 4)};
     GraphBuilder build(dice, net.input);
     if (!build.add(build.conv(dice.upto(1, 4), true))) continue;
-    for (Index parts = dice.upto(1, max_parts); parts > 0; --parts) build.any();
+    for (Index count = dice.upto(1, max_parts); count > 0; --count) build.any();
     const bool pooled = dice.chance(0.7) || build.shape().count() > 600 * build.shape().n;
     if (build.size() < 3 || !build.add({.kind = pooled ? Kind::global_avg_pool : Kind::flatten})) continue;
     if (dice.chance(0.2)) build.add({.kind = Kind::linear, .channels = dice.upto(2, 5), .bias = true}), build.add(build.activation());

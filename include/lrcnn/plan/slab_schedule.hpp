@@ -133,15 +133,14 @@ constexpr SlabCost cut_tensors(const RowGraph& graph, Cut cut, Index e0, Index e
   for (Index t = top; t >= inputs; --t, --out) {
     --rule;
     const bool leaves = !chain && graph.of(t).leaves;
-    if (!chain && t < top && !graph.of(t).read) {
-      const Index h = graph.of(t).height;
-      *out = {e0 * h / graph.height, e1 * h / graph.height, e0 * h / graph.height};
-    }
+    const bool unread = !chain && t < top && !graph.of(t).read;
+    if (unread) *out = {e0 * rule->out_height / graph.height, e1 * rule->out_height / graph.height, 0};
     const Index grid = rule->grid, h = rule->out_height;
     if (grid > 1 && t < top) {
       if (!share && out->first < out->after) out->first = out->first / grid * grid;
       out->before = snap_up(out->before, grid, h), out->after = snap_up(out->after, grid, h);
     }
+    if (unread) out->first = out->before;   // slabs hold what they answer for, each row once
     if (last && (share || leaves)) out->after = h;
     if ((share || leaves) && out->before < out->first) out->first = out->before;
     const Index size = out->after - out->first, bytes = t == top ? graph.last_row_bytes : chain ? rule[1].in_row_bytes : graph.of(t).row_bytes;
