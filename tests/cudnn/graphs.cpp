@@ -3,6 +3,7 @@
 #include "cudnn/device_run.hpp"
 #include "cudnn/host_library.hpp"
 #include "exec/declared.hpp"
+#include "exec/graph_equivalence.hpp"
 #include "support/error_of.hpp"
 #include "support/random_graph.hpp"
 #include <lrcnn/lrcnn.hpp>
@@ -13,10 +14,11 @@ namespace {
 const std::vector<PolicySpec> policies{
     Policy<Share<3>, CheckpointAtPools, RecomputeAll>::value, Policy<Share<2>, CheckpointEvery<4>>::value,
     Policy<Overlap<2>, CheckpointEvery<3>, RecomputeAll>::value, Policy<Share<4>, RecomputeCheap>::value, Policy<Column, KeepAll>::value};
-/// Whether a network is one that can be compared: with its values far from those where rounding decides.
+/// Differences beyond the tolerance are those of ill-conditioned networks: at most ten times what noise in the last place of parameters and
+/// images makes.
 template <class B>
-void law(std::uint64_t first, Index cases, double rows_tolerance, double reference_tolerance) {
-  Index compared = 0, norms = 0, joins = 0;
+void law(std::uint64_t first, Index cases, double tolerance) {
+  Index compared = 0, norms = 0, joins = 0, conditioned = 0;
   double against_rows = 0, against_reference = 0;
   for (std::uint64_t seed = first; compared < cases; ++seed) {
     Dice dice(seed);
@@ -35,18 +37,23 @@ void law(std::uint64_t first, Index cases, double rows_tolerance, double referen
       continue;
     }
     Reference<float, Target::all_channels> reference;
-    against_reference = std::max(against_reference, worst_difference(problem, *whole, run_once(problem, column, reference)));
+    const Outcome<float> wanted = run_once(problem, column, reference);
+    double noise = -1;
+    const auto check = [&](double difference, double& most) {
+      if (difference <= tolerance) return most = std::max(most, difference), void();
+      if (noise < 0) noise = noise_of(problem, wanted, column, reference, 6);
+      CHECK(difference <= 10 * noise);
+      ++conditioned;
+    };
+    check(worst_graph_difference(problem, *whole, wanted), against_reference);
     PolicySpec policy = policies[seed % policies.size()];
     policy.workspace_bytes = 100'000;
     if (seed % 4 == 1) policy.streams = 2;
     INFO(to_string(policy));
     try {
       DeviceRun<B> run(problem, policy, backend);
-      for (int turn = 0; turn < 3; ++turn) {   // step by step, recorded, started again
-        const double difference = worst_difference(problem, run(), *whole);
-        CHECK(difference <= rows_tolerance);
-        against_rows = std::max(against_rows, difference);
-      }
+      for (int turn = 0; turn < 3; ++turn)   // step by step, recorded, started again
+        check(worst_graph_difference(problem, run(), *whole), against_rows);
     } catch (const PlanError&) {
       continue;
     }
@@ -54,13 +61,13 @@ void law(std::uint64_t first, Index cases, double rows_tolerance, double referen
     ++compared;
   }
   MESSAGE(compared, " cases, ", norms, " norms, ", joins, " joins; worst difference of rows to column ", against_rows, ", to the reference ",
-          against_reference);
-  CHECK(against_reference <= reference_tolerance);
+          against_reference, "; ill-conditioned runs ", conditioned);
+  CHECK(conditioned * 4 < compared);
   CHECK(norms > compared);
   CHECK(joins * 2 > compared);
 }
 }  // namespace
-TEST_CASE("networks that branch give what the reference gives, row by row and layer by layer") { law<Cudnn>(100, 120, 1e-4, 1e-4); }
+TEST_CASE("networks that branch give what the reference gives, row by row and layer by layer") { law<Cudnn>(100, 120, 1e-5); }
 TEST_CASE("no step of a network that branches goes where it has not declared to go") {
   Index cases = 0;
   for (std::uint64_t seed = 4000; cases < 15; ++seed) {

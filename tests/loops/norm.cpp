@@ -66,8 +66,8 @@ struct NormRun {
     o.workspace = reinterpret_cast<std::byte*>(workspace.data());
     REQUIRE(loops::covers(o));
     loops::run(on_host, o);
-    for (std::size_t e = static_cast<std::size_t>(o.workspace_bytes); e < workspace.size() * sizeof(double); ++e)
-      REQUIRE(o.workspace[e] == std::byte{0xff});
+    const std::byte* const end = reinterpret_cast<const std::byte*>(workspace.data() + workspace.size());
+    CHECK(std::all_of(o.workspace + o.workspace_bytes, const_cast<std::byte*>(end), [](std::byte b) { return b == std::byte{0xff}; }));
   }
   /// Whether a piece is the first of its images' sets.
   bool first(const std::vector<Piece>& cut, std::size_t k) const {
@@ -145,8 +145,15 @@ double apart(const Slab<T>& a, const Slab<T>& b) {
   const View<T> p = a.view(), q = b.view();
   for (Index i = 0; i < p.n; ++i)
     for (Index y = p.row0; y < p.row0 + p.rows; ++y)
-      for (Index e = 0; e < p.stride_row(); ++e) u.push_back(static_cast<double>(p.row(i, 0, y)[e])), v.push_back(static_cast<double>(q.row(i, 0, y)[e]));
+      for (Index e = 0; e < p.stride_row(); ++e)
+        u.push_back(static_cast<double>(p.row(i, 0, y)[e])), v.push_back(static_cast<double>(q.row(i, 0, y)[e]));
   return apart(u, v);
+}
+template <class T>
+double gradients_apart(const NormRun<T>& a, const NormRun<T>& b) {
+  double most = 0;
+  for (std::size_t p = 0; p < a.gradients.size(); ++p) most = std::max(most, apart(a.gradients[p], b.gradients[p]));
+  return most;
 }
 template <class T>
 constexpr double tolerance = sizeof(T) == 8 ? 1e-12 : sizeof(T) == 4 ? 2e-6 : 1e-2;
@@ -172,7 +179,7 @@ TEST_CASE_TEMPLATE("norms with statistics give what the host's loops give, howev
         d.find_sums(x, dy, cut), again.find_sums(x, dy, cut);
         CHECK(d.sums == again.sums);
         CHECK(apart(h.sums, d.sums) <= 1e-11);
-        for (std::size_t p = 0; p < d.gradients.size(); ++p) CHECK(apart(h.gradients[p], d.gradients[p]) <= (sizeof(T) == 8 ? 1e-12 : 1e-6));
+        CHECK(gradients_apart(h, d) <= (sizeof(T) == 8 ? 1e-12 : 1e-6));
         if (layer.norm.affine) {
           again.find_sums(x, dy, cut, true);
           for (auto& g : h.gradients[0]) g *= 2;
@@ -191,10 +198,12 @@ TEST_CASE_TEMPLATE("norms with statistics give what the host's loops give, howev
               const Slab<T> part = d.backward(x, dy, r, {0, in.h}, true, hidden);
               CHECK(part.intact());
               CHECK(same_bits(down.view(), part.view(), r));
+              bool zeros = true;
               for (Index i = 0; i < in.n; ++i)
                 for (Index row = 0; row < in.h; ++row)
                   for (Index e = 0; e < part.view().stride_row() && !r.contains({row, row + 1}); ++e)
-                    REQUIRE(static_cast<double>(part.view().row(i, 0, row)[e]) == 0);
+                    zeros = zeros && static_cast<double>(part.view().row(i, 0, row)[e]) == 0;
+              CHECK(zeros);
             }
       }
     }
@@ -220,7 +229,7 @@ TEST_CASE_TEMPLATE("with running statistics, and over channels, likewise", T, do
             CHECK(same_bits(dx.view(), d.backward(x, dy, r, {0, in.h}, false, 0).view(), r));
             h.parameter_gradients(x, dy, r, !(r == cut[0])), d.parameter_gradients(x, dy, r, !(r == cut[0]));
           }
-          for (std::size_t p = 0; p < d.gradients.size(); ++p) CHECK(apart(h.gradients[p], d.gradients[p]) <= (sizeof(T) == 8 ? 1e-12 : 1e-6));
+          CHECK(gradients_apart(h, d) <= (sizeof(T) == 8 ? 1e-12 : 1e-6));
         }
       }
 }

@@ -19,7 +19,7 @@ struct ScaleLoop {
     Index c = unit;
     const Index set = channels.split(c);
     const double scale = norm.weight(c) * norm.inverse(set, c);
-    numbers[unit] = {static_cast<A>(scale), static_cast<A>(norm.bias(c) - norm.mean(set, c) * norm.weight(c) * norm.inverse(set, c))};
+    numbers[unit] = {static_cast<A>(scale), static_cast<A>(norm.bias(c) - norm.mean(set, c) * scale)};
   }
 };
 /// dx = down * dy + across * x + shift.
@@ -37,18 +37,19 @@ struct DownLoop {
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     Index u = unit;
     const Index set = units.split(u), size = norm.unit_channels.value(), first = u * size;
+    const double inverse = norm.inverse(set, first);
     double sum = 0, product = 0, across = 0, shift = 0;
     if (norm.sums_data != nullptr) {
       for (Index c = first; c < first + size; ++c) {
         sum += norm.weight(c) * norm.sums(set).sum(c);
         product += norm.weight(c) * norm.sums(set).product(c);
       }
-      const double inverse = norm.inverse(set, first), count = norm.statistics(set).count();
+      const double count = norm.statistics(set).count();
       across = -inverse * inverse * product / count;
       shift = -inverse * sum / count - across * norm.mean(set, first);
     }
     for (Index c = first; c < first + size; ++c)
-      numbers[set * norm.channels + c] = {static_cast<A>(norm.weight(c) * norm.inverse(set, c)), static_cast<A>(across), static_cast<A>(shift)};
+      numbers[set * norm.channels + c] = {static_cast<A>(norm.weight(c) * inverse), static_cast<A>(across), static_cast<A>(shift)};
   }
 };
 /// Where the numbers of a line's channels begin: those of its image's set.
@@ -97,7 +98,9 @@ struct NormBackwardLoop {
     load(dy.at(p), p.count, lines.packs(), down);
     if (x.data != nullptr) {
       load(x.at(p), p.count, lines.packs(), value);
-      places.each(p, [&](int v, Index at) { down[v] = value[v] * numbers[at].across + (numbers[at].shift + down[v] * numbers[at].down); });
+      places.each(p, [&](int v, Index at) {
+        down[v] = value[v] * numbers[at].across + (numbers[at].shift + down[v] * numbers[at].down);
+      });
     } else {
       places.each(p, [&](int v, Index at) { down[v] *= numbers[at].down; });
     }
