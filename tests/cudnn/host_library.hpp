@@ -150,10 +150,13 @@ class HostLibrary final : public cudnn::Library<T> {
   }
   Status run(const Operands<T>& o) override {
     return later([o, this] {
-      for (const View<const T>& v : {o.x, View<const T>(o.y), o.dy, View<const T>(o.dx)}) check_view(v);
+      for (const View<const T>& v : {o.x, o.other, View<const T>(o.y), o.dy, View<const T>(o.dx)}) check_view(v);
+      if (o.node && o.node->layer.kind == Kind::norm && o.workspace_bytes > 0)
+        std::memset(on_device(o.workspace, o.workspace_bytes), 0xff, static_cast<std::size_t>(o.workspace_bytes));
       loops::run(thrust::cpp::par, o);
     });
   }
+  Index norm_workspace_bytes(const Operands<T>& o) const override { return loops::norm_workspace_bytes(o); }
   Status activate(const View<const T>& x, const float* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {
     return later([=, this, copy = f ? *f : Activation{}] {
       check_view(x), check_view(View<const T>(y));

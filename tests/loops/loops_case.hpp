@@ -92,6 +92,6 @@ inline std::optional<Node> random_pool(Kind kind, const Random& random, std::uin
   const Shape in{1 + pick(3), channels, 1 + pick(9), 1 + pick(9)};
   layer.name = "tested";
   if (fault_of(layer, in) != Fault::none) return std::nullopt;
-  return Node{layer, 0, in, output_shape(layer, in)};
+  return Node{.layer = layer, .in = in, .out = output_shape(layer, in)};
 }
 }  // namespace lrcnn::testing

@@ -37,7 +37,7 @@ class BasicCudnn {
   static constexpr bool on_host = false;
   static constexpr Target target{
       .element_bytes = static_cast<Index>(sizeof(element)), .channel_block = Target::all_channels, .alignment = 256,
-      .packs_weights = true, .activates = true, .packs_linear = !cudnn::is_single(precision)};
+      .packs_weights = true, .activates = true, .norms_use_workspace = true, .packs_linear = !cudnn::is_single(precision)};
   static constexpr std::string_view name = "cudnn";
   /// Whether gradients are to be made larger on their way down, because small ones would vanish (train/loss_scale.hpp).
   static constexpr bool scales_loss = precision == Precision::fp16;
@@ -72,6 +72,11 @@ class BasicCudnn {
     if (o.node && o.node->layer.kind == Kind::custom)
       throw BackendError(error_text(who(o) + " is a layer of the program's own, and has no function for a GPU",
                                     "its functions work on the host's memory", "train it on a CPU backend"));
+    if (is_norm(o))
+      if (const Index bytes = library_->norm_workspace_bytes(o); bytes > o.workspace_bytes)
+        throw BackendError(error_text(who(o) + ": what is known of its channels or pixels takes " + std::to_string(bytes) +
+                                          " bytes of workspace, and there are " + std::to_string(o.workspace_bytes),
+                                      "all scratch lies in the plan's workspace", "give the policy a larger Workspace, or other slabs"));
     if (!cudnn::is_convolution(o)) return p;
     if (const Index bytes = partial_sum_bytes(o); bytes > o.workspace_bytes)
       throw BackendError(error_text(who(o) + ": the sums of its bias gradient take " + std::to_string(bytes) + " bytes of workspace, and there are " +
@@ -280,6 +285,7 @@ class BasicCudnn {
   static std::string who(const Operands<element>& o) {
     return "layer '" + std::string(o.node->layer.name.view()) + "' (" + describe(o.node->layer) + ")";
   }
+  static bool is_norm(const Operands<element>& o) { return o.node && o.node->layer.kind == Kind::norm; }
   Index partial_sum_bytes(const Operands<element>& o) const {
     return o.op == Op::backward_parameters && o.node->layer.bias ? library_->bias_gradient_bytes(o.dy) : 0;
   }

@@ -1,5 +1,6 @@
 #pragma once
 // The words everything else is said in: sizes, half-open ranges, short names.
+#include <lrcnn/core/host_device.hpp>
 #include <algorithm>
 #include <array>
 #include <compare>
@@ -34,9 +35,9 @@ constexpr Range hull(Range a, Range b) {
   return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
 }
 /// Quotient rounded toward minus infinity. Pre: b > 0.
-constexpr Index floor_div(Index a, Index b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+LRCNN_HOST_DEVICE constexpr Index floor_div(Index a, Index b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 /// Quotient rounded toward plus infinity. Pre: b > 0.
-constexpr Index ceil_div(Index a, Index b) { return -floor_div(-a, b); }
+LRCNN_HOST_DEVICE constexpr Index ceil_div(Index a, Index b) { return -floor_div(-a, b); }
 /// Smallest multiple of b that is at least a. Pre: b > 0.
 constexpr Index round_up(Index a, Index b) { return ceil_div(a, b) * b; }
 /// A short string that can be a template argument and a member of a constant.

@@ -8,6 +8,7 @@
 //   BatchNorm   one set for the batch, a unit for each channel
 //   GroupNorm   a set for each image: of statistics with a unit for each group, of sums with one for each channel
 // Source: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979, eq. 2.1.
+#include <lrcnn/core/host_device.hpp>
 #include <lrcnn/layer/layer.hpp>
 namespace lrcnn {
 /// Whether a norm's statistics are of more than one row of one image, so that they must be had before anything is normalised.
@@ -20,12 +21,12 @@ constexpr bool has_statistics(const Layer& layer, bool training) {
 struct Statistics {
   double* data = nullptr;
   Index units = 0;
-  double& count() const { return data[0]; }
-  double& mean(Index unit) const { return data[1 + unit]; }                ///< statistics
-  double& deviations(Index unit) const { return data[1 + units + unit]; }  ///< statistics: sum of squares
-  double& sum(Index unit) const { return data[1 + unit]; }                 ///< sums: over dy
-  double& product(Index unit) const { return data[1 + units + unit]; }     ///< sums: over dy * normalised x
-  static constexpr Index doubles(Index units) { return 1 + 2 * units; }
+  LRCNN_HOST_DEVICE double& count() const { return data[0]; }
+  LRCNN_HOST_DEVICE double& mean(Index unit) const { return data[1 + unit]; }                ///< statistics
+  LRCNN_HOST_DEVICE double& deviations(Index unit) const { return data[1 + units + unit]; }  ///< statistics: sum of squares
+  LRCNN_HOST_DEVICE double& sum(Index unit) const { return data[1 + unit]; }                 ///< sums: over dy
+  LRCNN_HOST_DEVICE double& product(Index unit) const { return data[1 + units + unit]; }     ///< sums: over dy * normalised x
+  LRCNN_HOST_DEVICE static constexpr Index doubles(Index units) { return 1 + 2 * units; }
 };
 /// Groups that a norm with statistics divides channels into; a BatchNorm's are single channels.
 constexpr Index statistics_units(const Norm& norm, Index channels) {

@@ -95,8 +95,12 @@ class Emitter {
     if (l < 0 || l >= c.layers()) return step;
     const Layer& y = c.layer(l);
     if (is_conv(y)) step.arithmetic = policy_.arithmetic;
-    if ((is_conv(y) || y.kind == Kind::linear) && workspace_ >= 0) step.workspace = workspace_ + c.lane();
+    use_workspace(c, step, y);
     return step;
+  }
+  constexpr void use_workspace(const StagePass& c, Step& step, const Layer& y) const {
+    const bool uses = is_conv(y) || y.kind == Kind::linear || (y.kind == Kind::norm && target_.norms_use_workspace);
+    if (uses && workspace_ >= 0) step.workspace = workspace_ + c.lane();
   }
   /// copy, add, zero, load: x may be empty.
   constexpr void move(const StagePass& c, Op op, const Ref& x, const Ref& y) {
@@ -226,6 +230,7 @@ class Emitter {
       step.layer = norm.node;
       step.x = t < c.tensors() ? with_rows(y, c.at(t).part) : y;
       use_statistics(c, step, norm.node);
+      use_workspace(c, step, table_.node(norm.node).layer);
       step.accumulate = c.n > 0 || (is_of_batch(norm.node) && c.image_slab > 0);
       sink_.step(step);
     }
@@ -418,6 +423,7 @@ class Emitter {
     step.dy = dy;
     step.dx = dx;
     use_statistics(c, step, node);
+    use_workspace(c, step, table_.node(node).layer);
     step.sums = storage_.sums(c, node);
     sink_.step(step);
   }

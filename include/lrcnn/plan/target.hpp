@@ -13,6 +13,7 @@ struct Target {
   bool uses_workspace = true;   ///< steps get the workspace that the policy bounds
   bool packs_weights = false;   ///< convolutions want their filters in a layout of the backend's own
   bool activates = false;       ///< a convolution's step can apply the activation behind it
+  bool norms_use_workspace = false;   ///< steps of norms get the workspace, too
   bool packs_linear = false;    ///< linear layers want their weights so too: as elements, where parameters are something else
   /// Storage block of a tensor with c channels.
   constexpr Index block(Index c) const {

@@ -8,6 +8,7 @@
 // and reads floor(s), and the position behind it where s is between the two; beyond the last one, the last one alone. All of it is
 // worked out in integers, so that planner, checker and loops agree. As PyTorch's interpolate with a whole scale_factor does it, with
 // align_corners false or true.
+#include <lrcnn/core/host_device.hpp>
 #include <lrcnn/layer/layer.hpp>
 namespace lrcnn {
 /// y = (1 - weight) * x[first] + weight * x[second]; where there is no second, weight is 0 and second is first.
@@ -18,16 +19,17 @@ struct Interpolation {
   friend constexpr bool operator==(const Interpolation&, const Interpolation&) = default;
 };
 /// Factor along the height (`rows`) or along the width.
-constexpr Index upsampling_factor(const Upsampling& u, bool rows) { return rows ? u.factor.h : u.factor.w; }
+LRCNN_HOST_DEVICE constexpr Index upsampling_factor(const Upsampling& u, bool rows) { return rows ? u.factor.h : u.factor.w; }
 /// What output position `out` is made of. Pre: 0 <= out < factor * extent.
-constexpr Interpolation upsampled_at(const Upsampling& u, bool rows, Index out, Index extent) {
+LRCNN_HOST_DEVICE constexpr Interpolation upsampled_at(const Upsampling& u, bool rows, Index out, Index extent) {
   const Index factor = upsampling_factor(u, rows);
   if (u.rule == Upsampling::Rule::nearest || extent == 1) return {out / factor, out / factor, 0};
   const bool corners = u.rule == Upsampling::Rule::bilinear_corners;
-  const Index above = corners ? out * (extent - 1) : std::max<Index>(0, 2 * out + 1 - factor);
+  const Index centre = 2 * out + 1 - factor, above = corners ? out * (extent - 1) : centre < 0 ? 0 : centre;
   const Index below = corners ? factor * extent - 1 : 2 * factor;
   const Index first = above / below, rest = above % below;
-  if (first >= extent - 1 || rest == 0) return {std::min(first, extent - 1), std::min(first, extent - 1), 0};
+  if (first >= extent - 1) return {extent - 1, extent - 1, 0};
+  if (rest == 0) return {first, first, 0};
   return {first, first + 1, static_cast<double>(rest) / static_cast<double>(below)};
 }
 /// Input positions that output position `out` reads: one, or two.
@@ -41,7 +43,7 @@ constexpr Range upsampled_from(const Upsampling& u, bool rows, Range out, Index 
   return {upsampled_from(u, rows, out.begin, extent).begin, upsampled_from(u, rows, out.end - 1, extent).end};
 }
 /// Output positions that read input position `in`.
-constexpr Range upsampled_to(const Upsampling& u, bool rows, Index in, Index extent) {
+LRCNN_HOST_DEVICE constexpr Range upsampled_to(const Upsampling& u, bool rows, Index in, Index extent) {
   const Index factor = upsampling_factor(u, rows), all = factor * extent;
   if (u.rule == Upsampling::Rule::nearest || extent == 1) return {in * factor, (in + 1) * factor};
   const bool first = in == 0, last = in == extent - 1;

@@ -228,6 +228,7 @@ class CudaLibrary final : public Library<T> {
   Status run(const Operands<T>& o) override {
     return started([&](const auto& exec) { loops::run(exec, o); });
   }
+  Index norm_workspace_bytes(const Operands<T>& o) const override { return loops::norm_workspace_bytes(o); }
   Status activate(const View<const T>& x, const float* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {
     return started([&](const auto& exec) { loops::activate<std::remove_cvref_t<decltype(exec)>, T>(exec, x, bias, f, y, saved); });
   }

@@ -134,8 +134,10 @@ class Library : public Device {
  public:
   /// Rows of a batch, as elements. Shapes: the same; channels last.
   virtual Status convert(const View<const float>& from, const View<T>& to) = 0;
-  /// A step that is not a convolution. Pre: custom layers excepted.
+  /// A step that is not a convolution. Pre: custom layers excepted; norms have norm_workspace_bytes() of workspace
   virtual Status run(const Operands<T>& operands) = 0;
+  /// Bytes of workspace that a norm's step needs at least; with more, fewer and larger loops do.
+  virtual Index norm_workspace_bytes(const Operands<T>& operands) const = 0;
   /// y = f(x + bias), by channels, and the bits x + bias > 0. Null: no bias, no function; y or saved may be empty, y may be x.
   virtual Status activate(const View<const T>& x, const float* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) = 0;
   /// Bytes of workspace that bias_gradient() wants.

@@ -10,18 +10,25 @@
 #include <lrcnn/backend/cudnn/loops/filter.hpp>
 #include <lrcnn/backend/cudnn/loops/flatten.hpp>
 #include <lrcnn/backend/cudnn/loops/global_pool.hpp>
+#include <lrcnn/backend/cudnn/loops/join.hpp>
 #include <lrcnn/backend/cudnn/loops/loss.hpp>
 #include <lrcnn/backend/cudnn/loops/max_pool.hpp>
+#include <lrcnn/backend/cudnn/loops/norm.hpp>
 #include <lrcnn/backend/cudnn/loops/rows.hpp>
 #include <lrcnn/backend/cudnn/loops/update.hpp>
+#include <lrcnn/backend/cudnn/loops/upsample.hpp>
 namespace lrcnn::loops {
+constexpr bool is_norm_op(Op op) {
+  return op == Op::statistics || op == Op::forward || op == Op::backward_sums || op == Op::backward_data || op == Op::backward_parameters;
+}
 /// Whether run() carries out a step.
 template <class T>
 constexpr bool covers(const Operands<T>& o) {
   if (o.op == Op::copy || o.op == Op::add || o.op == Op::zero) return true;
-  if ((o.op != Op::forward && o.op != Op::backward_data) || o.node == nullptr) return false;
+  if (o.node == nullptr) return false;
   const Kind kind = o.node->layer.kind;
-  return kind != Kind::conv && kind != Kind::linear && kind != Kind::custom;
+  if (kind == Kind::norm) return is_norm_op(o.op);
+  return (o.op == Op::forward || o.op == Op::backward_data) && kind != Kind::conv && kind != Kind::linear && kind != Kind::custom;
 }
 namespace detail {
 template <class Exec, class T>
@@ -32,6 +39,10 @@ void run_forward(const Exec& exec, const Operands<T>& o) {
     case Kind::avg_pool: return avg_pool_forward(exec, o);
     case Kind::global_avg_pool: return global_pool_forward(exec, o);
     case Kind::flatten: return flatten_forward(exec, o);
+    case Kind::norm: return norm_forward(exec, o);
+    case Kind::sum: return sum_forward(exec, o);
+    case Kind::concat: return concat_forward(exec, o);
+    case Kind::upsample: return upsample_forward(exec, o);
     case Kind::conv:
     case Kind::linear:
     case Kind::custom: return;
@@ -45,6 +56,10 @@ void run_backward_data(const Exec& exec, const Operands<T>& o) {
     case Kind::avg_pool: return avg_pool_backward(exec, o);
     case Kind::global_avg_pool: return global_pool_backward(exec, o);
     case Kind::flatten: return flatten_backward(exec, o);
+    case Kind::norm: return norm_backward_data(exec, o);
+    case Kind::sum: return sum_backward(exec, o);
+    case Kind::concat: return concat_backward(exec, o);
+    case Kind::upsample: return upsample_backward(exec, o);
     case Kind::conv:
     case Kind::linear:
     case Kind::custom: return;
@@ -63,11 +78,13 @@ void run(const Exec& exec, const Operands<T>& o) {
     case Op::zero: return zero_rows(exec, o.y);
     case Op::forward: return detail::run_forward(exec, o);
     case Op::backward_data: return detail::run_backward_data(exec, o);
+    case Op::statistics: return norm_statistics(exec, o);
+    case Op::backward_sums: return norm_backward_sums(exec, o);
+    case Op::backward_parameters: return norm_backward_parameters(exec, o);
     case Op::load:
     case Op::store:
     case Op::pack_forward:
     case Op::pack_backward:
-    case Op::backward_parameters:
     case Op::loss: return;
   }
 }

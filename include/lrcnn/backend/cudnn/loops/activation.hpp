@@ -23,22 +23,15 @@ LRCNN_HOST_DEVICE void add_bias(const A* bias, const Divisor& channels, Index fi
     if (++first == channels.value()) first = 0;
   }
 }
-/// y = f(x + bias), and the bits x + bias > 0.
+/// What a pointwise step ends with: y = f(value), and the bits value > 0, of values rounded to elements. Either may be empty.
 template <class T, class F>
-struct ActivationLoop {
+struct Activated {
   using A = master_t<T>;
-  Lines lines;
-  Line<const T> x;
   Line<T> y;
   Line<std::uint8_t> mask;
-  const A* bias;
-  Divisor channels;
   F f;
-  LRCNN_HOST_DEVICE void operator()(Index unit) const {
-    const Piece p = lines.piece(unit);
-    A value[Lines::width];
-    load(x.at(p), p.count, lines.packs(), value);
-    if (bias != nullptr) add_bias<T>(bias, channels, p.first, value);
+  LRCNN_HOST_DEVICE void put(const Lines& lines, const Piece& p, A (&value)[Lines::width]) const {
+    for (int v = 0; v < Lines::width; ++v) value[v] = static_cast<A>(static_cast<T>(value[v]));
     if (mask.data != nullptr) {
       unsigned bits = 0;
       for (int v = 0; v < Lines::width; ++v) bits |= (v < p.count && value[v] > A(0) ? 1u : 0u) << v;
@@ -47,6 +40,23 @@ struct ActivationLoop {
     if (y.data == nullptr) return;
     for (int v = 0; v < Lines::width; ++v) value[v] = f.template value<A>(value[v]);
     store(y.at(p), p.count, lines.packs(), value);
+  }
+};
+/// y = f(x + bias), and the bits x + bias > 0.
+template <class T, class F>
+struct ActivationLoop {
+  using A = master_t<T>;
+  Lines lines;
+  Line<const T> x;
+  Activated<T, F> result;
+  const A* bias;
+  Divisor channels;
+  LRCNN_HOST_DEVICE void operator()(Index unit) const {
+    const Piece p = lines.piece(unit);
+    A value[Lines::width];
+    load(x.at(p), p.count, lines.packs(), value);
+    if (bias != nullptr) add_bias<T>(bias, channels, p.first, value);
+    result.put(lines, p, value);
   }
 };
 /// dx = f'(.) * dy, from mask bits, or from values if there are none.
@@ -84,7 +94,23 @@ void activation(const Exec& exec, const F& f, const View<const T>& x, const mast
   if (empty(x)) return;
   assert(channels_last(x) && channels_last(y));
   const Lines lines(saved, x, y);
-  for_units(exec, lines.count(), ActivationLoop<T, F>{lines, x, y, saved, bias, Divisor(x.c), f});
+  for_units(exec, lines.count(), ActivationLoop<T, F>{lines, x, {y, saved, f}, bias, Divisor(x.c)});
+}
+/// Calls f with the functor of the activation that a step applies, or with Identity.
+template <class T, class F>
+void with_activation(const Operands<T>& o, F&& f) {
+  if (o.activation) with_functor<master_t<T>>(o.activation->layer.activation, f);
+  else f(Identity{});
+}
+/// Rows that a step makes: those of y, or of saved if there is no y.
+template <class T>
+Range made_rows(const Operands<T>& o) {
+  return o.y.data != nullptr ? o.y.range() : o.saved.range();
+}
+/// Saved state of the rows that a step makes.
+template <class T>
+View<std::uint8_t> made_saved(const Operands<T>& o) {
+  return o.saved.data != nullptr ? o.saved.slice(made_rows(o)) : View<std::uint8_t>{};
 }
 }  // namespace detail
 /// y = f(x + bias), saved = the bits x + bias > 0.
@@ -111,18 +137,14 @@ void activate(const Exec& exec, const ReadView<T>& x, const master_t<T>* bias, c
 /// As host::activation_forward: the rows of y, or of saved if there is no y; x may hold more.
 template <class Exec, class T>
 void activation_forward(const Exec& exec, const Operands<T>& o) {
-  const Range rows = o.y.data != nullptr ? o.y.range() : o.saved.range();
-  const View<std::uint8_t> saved = o.saved.data != nullptr ? o.saved.slice(rows) : View<std::uint8_t>{};
-  bias_activation(exec, o.node->layer.activation, o.x.slice(rows), nullptr, o.y, saved);
+  bias_activation(exec, o.node->layer.activation, o.x.slice(detail::made_rows(o)), nullptr, o.y, detail::made_saved(o));
 }
 /// As host::activation_backward: dx = f'(x) * dy, from saved if there is one, else from x, else from y.
 /// Post:    writes all rows of dx; rows that dy does not have get 0
 template <class Exec, class T>
 void activation_backward(const Exec& exec, const Operands<T>& o) {
-  const Range all = o.dx.range(), both = intersect(all, o.dy.range());
-  if (both.empty() || empty(o.dx)) return zero_rows(exec, o.dx);
-  zero_rows(exec, o.dx.slice({all.begin, both.begin}));
-  zero_rows(exec, o.dx.slice({both.end, all.end}));
+  const Range both = detail::zero_others(exec, o);
+  if (both.empty() || empty(o.dx)) return;
   with_functor<master_t<T>>(o.node->layer.activation, [&](const auto& f) {
     const bool masked = f.from_sign && o.saved.data != nullptr;
     const View<const T> source = o.x.data != nullptr || !f.from_sign ? o.x : View<const T>(o.y);

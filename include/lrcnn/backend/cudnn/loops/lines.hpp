@@ -15,12 +15,15 @@ struct Piece {
 class Lines {
  public:
   static constexpr int width = 8;
+  enum class Images { together, apart };   ///< whether a line may go on from one image to the next
   /// The lines of views of one shape. An empty view fits any; the first is not empty.
   template <class V, class... More>
-  explicit Lines(const View<std::uint8_t>& mask, const V& view, const More&... more) {
+  explicit Lines(const View<std::uint8_t>& mask, const V& view, const More&... more) : Lines(Images::together, mask, view, more...) {}
+  template <class V, class... More>
+  Lines(Images images_are, const View<std::uint8_t>& mask, const V& view, const More&... more) {
     const Index row = view.stride_row();
     const bool by_rows = mask.data != nullptr && row % width != 0;
-    const bool joined = view.n == 1 || (!by_rows && whole(mask) && whole(view) && (whole(more) && ...));
+    const bool joined = view.n == 1 || (images_are == Images::together && !by_rows && whole(mask) && whole(view) && (whole(more) && ...));
     const Index images = joined ? 1 : view.n, rows = by_rows ? view.rows : 1;
     length_ = view.n * view.rows * row / (images * rows);
     rows_ = Divisor(rows), units_ = Divisor(ceil_div(length_, width));

@@ -3,6 +3,7 @@
 //
 // As on the host, views are matched by the absolute index of their rows.
 #include <lrcnn/backend/cudnn/loops/lines.hpp>
+#include <lrcnn/backend/concepts.hpp>
 namespace lrcnn::loops {
 namespace detail {
 /// y = x, or y += x.
@@ -103,4 +104,15 @@ void convert_rows(const Exec& exec, const View<S>& from, const View<T>& to, doub
             Loop{detail::Strided<S>(from.slice(to.range())), detail::Strided<T>(to), Divisor(to.rows), Divisor(to.w),
                  Divisor(to.c), to.block == 1, static_cast<typename Loop::A>(scale)});
 }
+namespace detail {
+/// dx's rows that dy has not become 0; returns those that it has.
+template <class Exec, class T>
+Range zero_others(const Exec& exec, const Operands<T>& o) {
+  const Range all = o.dx.range(), both = intersect(all, o.dy.range());
+  if (both.empty()) return zero_rows(exec, o.dx), both;
+  zero_rows(exec, o.dx.slice({all.begin, both.begin}));
+  zero_rows(exec, o.dx.slice({both.end, all.end}));
+  return both;
+}
+}  // namespace detail
 }  // namespace lrcnn::loops

@@ -1,0 +1,166 @@
+#pragma once
+// Norms over a batch or over groups of channels: numbers of channels are worked out first, into the step's workspace; then one pass over
+// memory uses them. Formulas are in backend/host/norm.hpp.
+#include <lrcnn/backend/cudnn/loops/layer_norm.hpp>
+namespace lrcnn::loops {
+namespace detail {
+/// y = scale * x + shift.
+template <class A>
+struct ChannelScale {
+  A scale, shift;
+};
+template <class T>
+struct ScaleLoop {
+  using A = master_t<T>;
+  ChannelNorm<T> norm;
+  Divisor channels;
+  ChannelScale<A>* numbers;
+  LRCNN_HOST_DEVICE void operator()(Index unit) const {
+    Index c = unit;
+    const Index set = channels.split(c);
+    const double scale = norm.weight(c) * norm.inverse(set, c);
+    numbers[unit] = {static_cast<A>(scale), static_cast<A>(norm.bias(c) - norm.mean(set, c) * scale)};
+  }
+};
+/// dx = down * dy + across * x + shift.
+template <class A>
+struct ChannelDown {
+  A down, across, shift;
+};
+/// The numbers of all channels of a unit.
+template <class T>
+struct DownLoop {
+  using A = master_t<T>;
+  ChannelNorm<T> norm;
+  Divisor units;
+  ChannelDown<A>* numbers;
+  LRCNN_HOST_DEVICE void operator()(Index unit) const {
+    Index u = unit;
+    const Index set = units.split(u), size = norm.unit_channels.value(), first = u * size;
+    const double inverse = norm.inverse(set, first);
+    double sum = 0, product = 0, across = 0, shift = 0;
+    if (norm.sums_data != nullptr) {
+      for (Index c = first; c < first + size; ++c) {
+        sum += norm.weight(c) * norm.sums(set).sum(c);
+        product += norm.weight(c) * norm.sums(set).product(c);
+      }
+      const double count = norm.statistics(set).count();
+      across = -inverse * inverse * product / count;
+      shift = -inverse * sum / count - across * norm.mean(set, first);
+    }
+    for (Index c = first; c < first + size; ++c)
+      numbers[set * norm.channels + c] = {static_cast<A>(norm.weight(c) * inverse), static_cast<A>(across), static_cast<A>(shift)};
+  }
+};
+/// Where the numbers of a line's channels begin: those of its image's set.
+struct ChannelLines {
+  Divisor channels;
+  bool batch;
+  /// Calls f(element of the piece, place of its channel's numbers).
+  template <class F>
+  LRCNN_HOST_DEVICE void each(const Piece& p, F f) const {
+    Index c = p.first;
+    channels.split(c);
+    const Index set = batch ? 0 : p.image * channels.value();
+    for (int v = 0; v < p.count; ++v) {
+      f(v, set + c);
+      if (++c == channels.value()) c = 0;
+    }
+  }
+};
+template <class T, class F>
+struct NormLoop {
+  using A = master_t<T>;
+  Lines lines;
+  ChannelLines places;
+  Line<const T> x;
+  Activated<T, F> result;
+  const ChannelScale<A>* numbers;
+  LRCNN_HOST_DEVICE void operator()(Index unit) const {
+    const Piece p = lines.piece(unit);
+    A value[Lines::width];
+    load(x.at(p), p.count, lines.packs(), value);
+    places.each(p, [&](int v, Index at) { value[v] = value[v] * numbers[at].scale + numbers[at].shift; });
+    result.put(lines, p, value);
+  }
+};
+template <class T>
+struct NormBackwardLoop {
+  using A = master_t<T>;
+  Lines lines;
+  ChannelLines places;
+  Line<const T> x, dy;   ///< x: empty where running statistics were used
+  Line<T> dx;
+  const ChannelDown<A>* numbers;
+  LRCNN_HOST_DEVICE void operator()(Index unit) const {
+    const Piece p = lines.piece(unit);
+    A value[Lines::width], down[Lines::width];
+    load(dy.at(p), p.count, lines.packs(), down);
+    if (x.data != nullptr) {
+      load(x.at(p), p.count, lines.packs(), value);
+      places.each(p, [&](int v, Index at) {
+        down[v] = value[v] * numbers[at].across + (numbers[at].shift + down[v] * numbers[at].down);
+      });
+    } else {
+      places.each(p, [&](int v, Index at) { down[v] *= numbers[at].down; });
+    }
+    store(dx.at(p), p.count, lines.packs(), down);
+  }
+};
+constexpr Lines::Images images_of(bool batch) { return batch ? Lines::Images::together : Lines::Images::apart; }
+}  // namespace detail
+/// Bytes of workspace that a norm's step needs at least.
+template <class T>
+constexpr Index norm_workspace_bytes(const Operands<T>& o) {
+  using A = master_t<T>;
+  const Norm& norm = o.node->layer.norm;
+  const Index channels = o.node->in.c, w = o.node->in.w, images = std::max({o.x.n, o.dy.n, o.dx.n, o.saved.n});
+  if (norm.over == Norm::Over::channels) return detail::layer_norm_bytes<T>(o.op, images * w, channels);
+  const bool batch = norm.over == Norm::Over::batch;
+  const Index sets = statistics_sets(norm, images);
+  if (o.op == Op::forward) return sets * channels * static_cast<Index>(sizeof(detail::ChannelScale<A>));
+  if (o.op == Op::backward_data) return sets * channels * static_cast<Index>(sizeof(detail::ChannelDown<A>));
+  return detail::part_bytes(sets, o.op == Op::statistics ? detail::set_positions(o.x, batch) : detail::set_positions(o.dy, batch), channels);
+}
+/// As host::norm_forward, for the rows of y, or of saved if there is no y.
+/// Pre:     a workspace of norm_workspace_bytes()
+template <class Exec, class T>
+void norm_forward(const Exec& exec, const Operands<T>& o) {
+  if (o.node->layer.norm.over == Norm::Over::channels) return layer_norm_forward(exec, o);
+  const View<const T> x = o.x.slice(detail::made_rows(o));
+  if (empty(x)) return;
+  assert(channels_last(x) && channels_last(o.y) && o.workspace_bytes >= norm_workspace_bytes(o));
+  const detail::ChannelNorm<T> norm(o);
+  const Divisor channels(norm.channels);
+  auto* numbers = reinterpret_cast<detail::ChannelScale<master_t<T>>*>(o.workspace);
+  for_units(exec, norm.sets(x.n) * norm.channels, detail::ScaleLoop<T>{norm, channels, numbers});
+  const View<std::uint8_t> saved = detail::made_saved(o);
+  const Lines lines(detail::images_of(norm.batch), saved, x, o.y);
+  detail::with_activation(o, [&](const auto& f) {
+    for_units(exec, lines.count(),
+              detail::NormLoop<T, std::remove_cvref_t<decltype(f)>>{lines, {channels, norm.batch}, x, {o.y, saved, f}, numbers});
+  });
+}
+/// As host::norm_backward_data. Pre: a workspace of norm_workspace_bytes()
+template <class Exec, class T>
+void norm_backward_data(const Exec& exec, const Operands<T>& o) {
+  if (o.node->layer.norm.over == Norm::Over::channels) return layer_norm_backward_data(exec, o);
+  const Range both = detail::zero_others(exec, o);
+  if (both.empty() || empty(o.dx)) return;
+  assert(channels_last(o.x) && channels_last(o.dy) && channels_last(o.dx) && o.workspace_bytes >= norm_workspace_bytes(o));
+  const detail::ChannelNorm<T> norm(o);
+  const View<const T> x = o.sums != nullptr ? o.x.slice(both) : View<const T>{}, dy = o.dy.slice(both);
+  const View<T> dx = o.dx.slice(both);
+  auto* numbers = reinterpret_cast<detail::ChannelDown<master_t<T>>*>(o.workspace);
+  for_units(exec, norm.sets(dx.n) * norm.units, detail::DownLoop<T>{norm, Divisor(norm.units), numbers});
+  const Lines lines(detail::images_of(norm.batch), {}, dx, dy, x);
+  for_units(exec, lines.count(), detail::NormBackwardLoop<T>{lines, {Divisor(norm.channels), norm.batch}, x, dy, dx, numbers});
+}
+/// As host::norm_backward_parameters: gradients of a norm without statistics. Pre: a workspace of norm_workspace_bytes()
+template <class Exec, class T>
+void norm_backward_parameters(const Exec& exec, const Operands<T>& o) {
+  if (!o.node->layer.norm.affine) return;
+  if (o.node->layer.norm.over == Norm::Over::channels) return layer_norm_backward_parameters(exec, o);
+  detail::add_sums(exec, o, o.accumulate);
+}
+}  // namespace lrcnn::loops
