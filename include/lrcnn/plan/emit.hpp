@@ -464,7 +464,7 @@ class Emitter {
       Step step = make(c, Op::backward_data, l);
       step.operand = operand;
       step.dy = dy;
-      if (needs.input && y.kind != Kind::conv && y.kind != Kind::linear) step.x = value(c, c.in(l));
+      if (needs.input && !reads_for_parameters(y)) step.x = value(c, c.in(l));
       if (needs.output) step.y = with_rows(value(c, t), c.at(t).own);
       if (needs.saved) step.saved = storage_.saved(c, l);
       step.packed = packed(c, Filter::backward, l);
