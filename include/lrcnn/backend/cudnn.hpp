@@ -13,6 +13,7 @@
 //
 // This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/library.cu).
 // Lifetimes: memory of the device keeps the library open. One thread at a time may use a backend.
+#include <lrcnn/backend/cudnn/served.hpp>
 #include <lrcnn/backend/cudnn/source.hpp>
 #include <lrcnn/backend/cudnn/tuner.hpp>
 #include <cstring>
@@ -72,6 +73,8 @@ class BasicCudnn {
     if (o.node && o.node->layer.kind == Kind::custom)
       throw BackendError(error_text(who(o) + " is a layer of the program's own, and has no function for a GPU",
                                     "its functions work on the host's memory", "train it on a CPU backend"));
+    if (const std::string_view why = o.node ? cudnn::refusal(o.node->layer) : std::string_view{}; !why.empty())
+      throw BackendError(error_text(who(o) + " cannot be had on a GPU", why, "train it on a CPU backend"));
     if (!cudnn::is_convolution(o)) return p;
     if (const Index bytes = partial_sum_bytes(o); bytes > o.workspace_bytes)
       throw BackendError(error_text(who(o) + ": the sums of its bias gradient take " + std::to_string(bytes) + " bytes of workspace, and there are " +

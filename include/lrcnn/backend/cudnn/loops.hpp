@@ -33,6 +33,11 @@ void run_forward(const Exec& exec, const Operands<T>& o) {
     case Kind::global_avg_pool: return global_pool_forward(exec, o);
     case Kind::flatten: return flatten_forward(exec, o);
     case Kind::conv:
+    case Kind::conv_transpose:   // these are refused (served.hpp)
+    case Kind::pad:
+    case Kind::layer_scale:
+    case Kind::channel_shuffle:
+    case Kind::adaptive_avg_pool:
     case Kind::linear:
     case Kind::custom: return;
   }
@@ -46,6 +51,11 @@ void run_backward_data(const Exec& exec, const Operands<T>& o) {
     case Kind::global_avg_pool: return global_pool_backward(exec, o);
     case Kind::flatten: return flatten_backward(exec, o);
     case Kind::conv:
+    case Kind::conv_transpose:   // these are refused (served.hpp)
+    case Kind::pad:
+    case Kind::layer_scale:
+    case Kind::channel_shuffle:
+    case Kind::adaptive_avg_pool:
     case Kind::linear:
     case Kind::custom: return;
   }
