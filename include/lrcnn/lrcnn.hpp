@@ -11,11 +11,13 @@
 #include <lrcnn/exec/executor.hpp>
 #include <lrcnn/exec/predictor.hpp>
 #include <lrcnn/layer/activation.hpp>
+#include <lrcnn/layer/channels.hpp>
 #include <lrcnn/layer/concepts.hpp>
 #include <lrcnn/layer/conv.hpp>
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/loss.hpp>
 #include <lrcnn/layer/norm.hpp>
+#include <lrcnn/layer/pad.hpp>
 #include <lrcnn/layer/pointwise.hpp>
 #include <lrcnn/layer/pool.hpp>
 #include <lrcnn/layer/resample.hpp>

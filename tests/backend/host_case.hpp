@@ -131,7 +131,7 @@ struct Bench {
   /// Input rows inside the map that output rows read.
   Range reads(Range out) const {
     if (node.layer.kind == Kind::flatten || node.layer.kind == Kind::global_avg_pool) return {0, node.in.h};
-    return is_windowed(node.layer) ? in_rows(row_axis(node.layer.window), out, node.in.h) : out;
+    return in_rows(row_axis_of(node), out, node.in.h);
   }
   Range all_out() const { return {0, node.out.h}; }
   /// Saved state for rows of the output, poisoned.

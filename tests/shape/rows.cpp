@@ -68,6 +68,82 @@ TEST_CASE("the number of output rows is the number of windows that fit") {
   CHECK(out_extent({.kernel = 5, .stride = 4}, 1) == 0);   // floor(-4 / 4) + 1
   CHECK(out_extent({.kernel = 7, .stride = 4}, 1) == -1);  // floor(-6 / 4) + 1: rounds toward minus infinity
 }
+TEST_CASE("rounded up, the number of output rows is PyTorch's ceil_mode: the last window begins in the map or before it") {
+  Laws law;
+  each_axis([&](Axis a) {
+    a.ceil = true;
+    for (Index h = 1; h <= 14; ++h) {
+      if (h + a.pad_begin + a.pad_end < a.extent()) continue;
+      Index count = (h + a.pad_begin + a.pad_end - a.extent() + a.stride - 1) / a.stride + 1;
+      if ((count - 1) * a.stride >= h + a.pad_begin) --count;
+      const auto where = [&] { return show(a, h); };
+      law(out_extent(a, h) == count, "out_extent", where);
+      if (2 * a.pad_begin > a.kernel || 2 * a.pad_end > a.kernel) continue;   // PyTorch has no such
+      law(first_tap(a, count - 1) < h, "begins in the map or before it", where);
+      law(first_tap(a, count) >= h || last_tap(a, count - 1) + 1 >= h + a.pad_end, "one more would not", where);
+    }
+  });
+  CHECK(law.broken == "");
+  CHECK(law.held > 50000);
+  const auto of = [](Index h, Index k, Index s, Index p) { return out_extent({.kernel = k, .stride = s, .pad_begin = p, .pad_end = p, .ceil = true}, h); };
+  CHECK(of(111, 3, 2, 0) == 55);   // SqueezeNet's pools at 224
+  CHECK(of(55, 3, 2, 0) == 27);
+  CHECK(of(54, 3, 2, 0) == 27);
+  CHECK(of(6, 3, 2, 0) == 3);
+  CHECK(of(7, 2, 2, 1) == 4);   // rounded up it would be 5, whose window begins behind the map
+}
+TEST_CASE("axes of layers that make maps larger or fold them hold what each output row reads, and the frontier follows") {
+  Laws law;
+  const auto check = [&](const Axis& axis, Index h, Index outs, auto reads, Index slack) {
+    const auto where = [&] { return show(axis, h) + " up " + std::to_string(axis.up); };
+    for (Index o = 0; o < outs; ++o) {
+      const Range rows = in_rows(axis, {o, o + 1}, h), wanted = reads(o);
+      law(rows.contains(wanted), "reads lie within", where);
+      if (slack >= 0 && !wanted.empty()) law(rows.size() <= wanted.size() + slack, "no more than that", where);
+    }
+    for (Index b = 0; b <= outs; ++b) {
+      const Index known = known_for(axis, b, h);
+      law(frontier(axis, known, h, outs) >= b, "frontier(known_for(b)) >= b", where);
+      for (Index f = 0; f <= h; ++f)
+        if (b > frontier(axis, f, h, outs)) law(known > f, "b > frontier(f) implies known_for(b) > f", where);
+    }
+  };
+  for (Index h = 1; h <= 9; ++h) {
+    for (Index k = 1; k <= 4; ++k)
+      for (Index s = 1; s <= 4; ++s)
+        for (Index d = 1; d <= 2; ++d)
+          for (Index p = 0; p <= 3; ++p) {
+            const Axis window{.kernel = k, .stride = s, .pad_begin = p, .pad_end = p / 2, .dilation = d};
+            const Index outs = transposed_extent(window, h);
+            if (outs < 1) continue;
+            check(transposed_axis(window), h, outs, [&](Index o) {
+              Range rows{};
+              for (Index i = 0; i < h; ++i)
+                for (Index r = 0; r < k; ++r)
+                  if (tap_position(window, i, r) == o) rows = hull(rows, {i, i + 1});
+              return rows;
+            }, d == 1 ? s : -1);
+          }
+    for (Index p = 0; p < h; ++p)
+      for (Index q = 0; q < h; ++q) {
+        const Axis window{.pad_begin = p, .pad_end = q};
+        check(reflected_axis(window), h, h + p + q, [&](Index o) {
+          const Index at = reflected_position(o, p, h);
+          law(0 <= at && at < h && (at == o - p || at == p - o || at == 2 * (h - 1) - (o - p)), "reflected", [&] { return show(window, h); });
+          return Range{at, at + 1};
+        }, -1);
+      }
+    for (Index outs = 1; outs <= 12; ++outs)
+      check(adaptive_axis(outs, h), h, outs, [&](Index o) {
+        const Range rows = adaptive_window(o, outs, h);
+        for (Index i = 0; i < h; ++i)
+          law(rows.contains({i, i + 1}) == adaptive_readers(i, outs, h).contains({o, o + 1}), "readers", [&] { return std::to_string(h); });
+        return rows;
+      }, 1);
+  }
+  CHECK(law.broken == "");
+  CHECK(transposed_axis({.kernel = 2, .stride = 2}) == nearest_axis(2));   // no row twice
+}
 TEST_CASE("output rows read what their windows span, clipped at the true borders") {
   Laws law;
   each_axis([&](const Axis& a) {

@@ -52,14 +52,20 @@ class GraphBuilder {
   }
   /// A layer that keeps rows and columns.
   void same() {
-    const Index what = dice_.upto(0, 5);
-    if (what <= 1) add(conv(dice_.chance(0.5) ? shape().c : dice_.upto(1, 5), true));
+    const Index what = dice_.upto(0, 7);
+    if (what == 6) add({.kind = Kind::layer_scale, .scale = 0.5});
+    else if (what == 7) add({.kind = Kind::channel_shuffle, .groups = dice_.upto(1, 3)});
+    else if (what <= 1) add(conv(dice_.chance(0.5) ? shape().c : dice_.upto(1, 5), true));
     else if (what <= 3) add(norm());
     else add(activation());
   }
   void any() {
-    const Index what = dice_.upto(0, 11);
-    if (what <= 2) same();
+    const Index what = dice_.upto(0, 15);
+    if (what == 12) transposed();
+    else if (what == 13) pad(false);
+    else if (what == 14) pad(true);
+    else if (what == 15) add({.kind = Kind::adaptive_avg_pool, .pooled = {dice_.upto(1, 2 * shape().h), dice_.upto(1, 6)}});
+    else if (what <= 2) same();
     else if (what == 3) add(conv(dice_.upto(1, 5), false));
     else if (what == 4) pool();
     else if (what == 5) upsample();
@@ -71,7 +77,24 @@ class GraphBuilder {
   void pool() {
     Layer y{.kind = dice_.chance(0.6) ? Kind::max_pool : Kind::avg_pool};
     const Index k = dice_.upto(2, 3);
-    y.window = {.kernel = {k, 2}, .stride = {dice_.upto(1, 2), dice_.upto(1, 2)}, .pad = {dice_.upto(0, 1), dice_.upto(0, 1), 0, 0}};
+    y.window = {.kernel = {k, 2}, .stride = {dice_.upto(1, 3), dice_.upto(1, 2)}, .pad = {dice_.upto(0, 1), dice_.upto(0, 1), 0, 0}};
+    y.window.ceil = dice_.chance(0.4);
+    y.count_padding = dice_.chance(0.5);
+    add(y);
+  }
+  void transposed() {
+    Layer y{.kind = Kind::conv_transpose, .channels = dice_.upto(1, 4), .bias = dice_.chance(0.5)};
+    const Index k = dice_.upto(1, 4);
+    y.window = {.kernel = {k, dice_.upto(1, 3)}, .stride = {dice_.upto(1, 3), dice_.upto(1, 2)},
+                .pad = {dice_.upto(0, k - 1), dice_.upto(0, k - 1), dice_.upto(0, 1), dice_.upto(0, 1)},
+                .dilation = {dice_.chance(0.7) ? 1 : 2, dice_.chance(0.7) ? 1 : 2}};
+    if (shape().c % 2 == 0 && y.channels % 2 == 0 && dice_.chance(0.4)) y.groups = 2;
+    add(y);
+  }
+  void pad(bool reflect) {
+    const auto some = [&] { return reflect ? dice_.upto(0, 3) : dice_.upto(-2, 3); };
+    Layer y{.kind = Kind::pad, .reflect = reflect};
+    y.window.pad = {some(), some(), some(), some()};
     add(y);
   }
   void upsample() {

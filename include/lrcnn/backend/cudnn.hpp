@@ -13,6 +13,7 @@
 //
 // This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/library.cu).
 // Lifetimes: memory of the device keeps the library open. One thread at a time may use a backend.
+#include <lrcnn/backend/cudnn/served.hpp>
 #include <lrcnn/backend/cudnn/source.hpp>
 #include <lrcnn/backend/cudnn/tuner.hpp>
 #include <cstring>
@@ -77,6 +78,8 @@ class BasicCudnn {
         throw BackendError(error_text(who(o) + ": what is known of its channels or pixels takes " + std::to_string(bytes) +
                                           " bytes of workspace, and there are " + std::to_string(o.workspace_bytes),
                                       "all scratch lies in the plan's workspace", "give the policy a larger Workspace, or other slabs"));
+    if (const std::string_view why = o.node ? cudnn::refusal(o.node->layer) : std::string_view{}; !why.empty())
+      throw BackendError(error_text(who(o) + " cannot be had on a GPU", why, "train it on a CPU backend"));
     if (!cudnn::is_convolution(o)) return p;
     if (const Index bytes = partial_sum_bytes(o); bytes > o.workspace_bytes)
       throw BackendError(error_text(who(o) + ": the sums of its bias gradient take " + std::to_string(bytes) + " bytes of workspace, and there are " +

@@ -21,6 +21,11 @@ enum class Kind : std::uint8_t {
   sum,              ///< a join: x + other, both of one shape
   concat,           ///< a join: the channels of x, then those of other
   upsample,         ///< x [N,C,H,W] -> y [N,C,u*H,v*W]; `upsampling` says how
+  conv_transpose,   ///< x [N,C,H,W], w [C,K/groups,R,S] (+ b [K]) -> y [N,K,P,Q]: what a convolution with w sends back
+  pad,              ///< rows and columns added around a map, zeros or reflected ones, or taken away
+  layer_scale,      ///< x -> weight * x, a weight for each channel
+  channel_shuffle,  ///< channel i * C / groups + j becomes channel j * groups + i
+  adaptive_avg_pool,  ///< x [N,C,H,W] -> y [N,C,P,Q], P and Q given: means of windows of about H / P x W / Q
 };
 enum class Function : std::uint8_t { relu, leaky_relu, silu, relu6, gelu, hardswish, sigmoid };
 /// What a norm takes mean and variance of, and whether it keeps running ones.
@@ -60,14 +65,17 @@ struct Activation {
 struct Layer {
   Kind kind = Kind::activation;
   Name name{};                 ///< empty: named after its kind and ordinal ("conv3") by the table
-  Window window{1};            ///< conv, pools, custom; others: 1x1
+  Window window{1};            ///< conv, conv_transpose, pools, custom; pad: its padding; others: 1x1
   Index channels = 0;          ///< output channels; 0: as many as the input has
-  Index groups = 1;            ///< conv
-  bool bias = false;           ///< conv, linear
+  Index groups = 1;            ///< conv, conv_transpose, channel_shuffle
+  bool bias = false;           ///< conv, conv_transpose, linear
   bool count_padding = true;   ///< avg_pool
   Activation activation{};     ///< activation
-  Norm norm{};        ///< norm
+  Norm norm{};                 ///< norm
   Upsampling upsampling{};     ///< upsample
+  bool reflect = false;        ///< pad: with the rows and columns inside, in reverse, rather than with zeros
+  Pair pooled = 1;             ///< adaptive_avg_pool: rows and columns of its output
+  double scale = 1;            ///< layer_scale: first value of its weights
   Index input = 1;             ///< it reads the output of the layer so many places before it; beyond the first: the network's input
   Index other = 0;             ///< joins: likewise their second input; 0: none
   const CustomLayer* custom = nullptr;   ///< custom: what it does, never null there
@@ -94,6 +102,11 @@ constexpr std::string_view kind_name(Kind kind) {
     case Kind::sum: return "sum";
     case Kind::concat: return "concat";
     case Kind::upsample: return "upsample";
+    case Kind::conv_transpose: return "conv_transpose";
+    case Kind::pad: return "pad";
+    case Kind::layer_scale: return "layer_scale";
+    case Kind::channel_shuffle: return "channel_shuffle";
+    case Kind::adaptive_avg_pool: return "adaptive_avg_pool";
   }
   return "?";
 }

@@ -25,6 +25,10 @@ enum class Fault : std::uint8_t {
   norm_groups,
   bad_norm,
   bad_factor,
+  ceil_window,
+  nothing_left,
+  bad_reflection,
+  bad_pooled,
   bad_reference,
   needs_other,
   same_inputs,
@@ -82,6 +86,17 @@ constexpr FaultText fault_text(Fault fault) {
     case Fault::bad_factor:
       return {"an upsampling factor is below 1", "each pixel becomes as many rows and columns as the factors say",
               "give factors of at least 1"};
+    case Fault::ceil_window:
+      return {"the extent of a convolution is rounded up", "only the windows of pools may end beyond the padding",
+              "leave ceil out of the layer's Window, or give it padding"};
+    case Fault::nothing_left:
+      return {"nothing is left of the map", "cropping, or the padding of a transposed convolution, leaves at least a row and a column",
+              "crop less, use less padding, or a larger input"};
+    case Fault::bad_reflection:
+      return {"reflected padding is negative, or not smaller than the map",
+              "a border shows the rows or columns next to the map's first or last, in reverse", "use less padding, Crop, or a larger input"};
+    case Fault::bad_pooled:
+      return {"an adaptive pool has no rows or no columns", "the extents of its output are at least 1", "give positive extents"};
     case Fault::bad_reference:
       return {"a layer reads what does not come before it, or two inputs without being a join",
               "input is at least 1 place back, and other is 0 except for sum and concat", "correct the layer's input or other"};
@@ -124,8 +139,9 @@ constexpr bool misses_input(const Axis& axis, Index extent) {
 }
 constexpr Index windowed(const Axis& axis, Index extent) { return known(extent) ? out_extent(axis, extent) : unknown; }
 }  // namespace detail
+/// Whether a layer's rows go by out_extent() of its window.
 constexpr bool is_windowed(const Layer& layer) {
-  return layer.kind == Kind::conv || layer.kind == Kind::max_pool || layer.kind == Kind::avg_pool ||
+  return layer.kind == Kind::conv || layer.kind == Kind::max_pool || layer.kind == Kind::avg_pool || layer.kind == Kind::pad ||
          (layer.kind == Kind::custom && !layer.custom->pointwise);
 }
 /// True if what follows `layer` is a feature vector, which has no rows any more.
@@ -138,6 +154,21 @@ constexpr Fault fault_of_norm(const Norm& norm, Index channels) {
   const bool grouped = norm.over == Norm::Over::group && norm.groups > 0;
   return grouped && known(channels) && channels % norm.groups != 0 ? Fault::norm_groups : Fault::none;
 }
+constexpr bool reflects_too_far(const Axis& axis, Index extent) {
+  return axis.pad_begin < 0 || axis.pad_end < 0 || (known(extent) && std::max(axis.pad_begin, axis.pad_end) >= extent);
+}
+constexpr Fault fault_of_pad(const Layer& layer, const Shape& in) {
+  const Axis rows = row_axis(layer.window), columns = column_axis(layer.window);
+  if (layer.window.kernel != Pair(1) || layer.window.stride != Pair(1) || layer.window.ceil) return Fault::bad_window;
+  if (layer.reflect) return reflects_too_far(rows, in.h) || reflects_too_far(columns, in.w) ? Fault::bad_reflection : Fault::none;
+  const auto empty = [](Index extent) { return known(extent) && extent < 1; };
+  return empty(windowed(rows, in.h)) || empty(windowed(columns, in.w)) ? Fault::nothing_left : Fault::none;
+}
+constexpr Fault fault_of_groups(const Layer& layer, Index channels) {
+  if (layer.groups < 1) return Fault::bad_channels;
+  return known(channels) && channels % layer.groups != 0 ? Fault::groups_in : Fault::none;
+}
+constexpr Index transposed(const Axis& axis, Index extent) { return known(extent) ? transposed_extent(axis, extent) : unknown; }
 constexpr Fault fault_of_join(const Layer& layer, const Shape& in, const Shape& other) {
   const bool sum = layer.kind == Kind::sum;
   if (sum && differ(in.c, other.c)) return Fault::sum_channels;
@@ -161,16 +192,26 @@ constexpr Fault fault_of(const Layer& layer, const Shape& in, bool flat = false,
     if (layer.channels < 1) return Fault::bad_channels;
     return (known(in.h) && in.h != 1) || (known(in.w) && in.w != 1) ? Fault::needs_vector : Fault::none;
   }
-  if (flat && (is_windowed(layer) || layer.kind == Kind::global_avg_pool)) return Fault::needs_rows;
-  if (!is_windowed(layer)) return Fault::none;
+  const bool transposed = layer.kind == Kind::conv_transpose, adaptive = layer.kind == Kind::adaptive_avg_pool;
+  if (flat && (is_windowed(layer) || transposed || adaptive || layer.kind == Kind::global_avg_pool)) return Fault::needs_rows;
+  if (adaptive) return layer.pooled.h < 1 || layer.pooled.w < 1 ? Fault::bad_pooled : Fault::none;
+  if (layer.kind == Kind::channel_shuffle) return detail::fault_of_groups(layer, in.c);
+  if (layer.kind == Kind::pad) return detail::fault_of_pad(layer, in);
+  if (!is_windowed(layer) && !transposed) return Fault::none;
   const Window& w = layer.window;
   for (const Axis& axis : {row_axis(w), column_axis(w)})
     if (axis.kernel < 1 || axis.stride < 1 || axis.dilation < 1 || axis.pad_begin < 0 || axis.pad_end < 0)
       return Fault::bad_window;
-  if (layer.kind == Kind::conv) {
-    if (layer.channels < 1 || layer.groups < 1) return Fault::bad_channels;
-    if (known(in.c) && in.c % layer.groups != 0) return Fault::groups_in;
+  if (layer.kind == Kind::conv || transposed) {
+    if (w.ceil) return Fault::ceil_window;
+    if (layer.channels < 1) return Fault::bad_channels;
+    if (const Fault fault = detail::fault_of_groups(layer, in.c); fault != Fault::none) return fault;
     if (layer.channels % layer.groups != 0) return Fault::groups_out;
+  }
+  if (transposed) {
+    for (const Index extent : {detail::transposed(row_axis(w), in.h), detail::transposed(column_axis(w), in.w)})
+      if (known(extent) && extent < 1) return Fault::nothing_left;
+    return Fault::none;
   }
   if ((layer.kind == Kind::max_pool || layer.kind == Kind::avg_pool) &&
       (detail::misses_input(row_axis(w), in.h) || detail::misses_input(column_axis(w), in.w)))
@@ -186,7 +227,12 @@ constexpr Shape output_shape(const Layer& layer, const Shape& in, const Shape& o
   Shape out = in;
   switch (layer.kind) {
     case Kind::activation:
+    case Kind::layer_scale:
+    case Kind::channel_shuffle:
     case Kind::norm: return out;
+    case Kind::adaptive_avg_pool: out.h = layer.pooled.h, out.w = layer.pooled.w; return out;
+    case Kind::conv_transpose:
+      return {in.n, layer.channels, detail::transposed(row_axis(layer.window), in.h), detail::transposed(column_axis(layer.window), in.w)};
     case Kind::sum: return {either(in.n, other.n), either(in.c, other.c), either(in.h, other.h), either(in.w, other.w)};
     case Kind::concat:
       out.c = detail::known(in.c) && detail::known(other.c) ? in.c + other.c : unknown;
@@ -201,7 +247,11 @@ constexpr Shape output_shape(const Layer& layer, const Shape& in, const Shape& o
       out.h = out.w = 1;
       return out;
     case Kind::linear: out.c = layer.channels; return out;
-    default: break;
+    case Kind::conv:
+    case Kind::max_pool:
+    case Kind::avg_pool:
+    case Kind::pad:
+    case Kind::custom: break;
   }
   if (layer.channels > 0) out.c = layer.channels;
   if (is_windowed(layer)) {
@@ -215,8 +265,14 @@ inline std::string describe(const Layer& layer) {
   std::string text(layer.kind == Kind::custom && layer.custom ? layer.custom->name : kind_name(layer.kind));
   if (layer.kind == Kind::activation) text = function_name(layer.activation.function);
   if (layer.channels > 0) text += " to " + std::to_string(layer.channels) + " channels";
-  if (is_windowed(layer)) text += ", " + to_string(layer.window);
-  if (layer.kind == Kind::conv && layer.groups != 1) text += ", groups " + std::to_string(layer.groups);
+  const bool transposed = layer.kind == Kind::conv_transpose;
+  if ((is_windowed(layer) && layer.kind != Kind::pad) || transposed) text += ", " + to_string(layer.window);
+  if ((layer.kind == Kind::conv || transposed) && layer.groups != 1) text += ", groups " + std::to_string(layer.groups);
+  if (layer.kind == Kind::channel_shuffle) text += ", groups " + std::to_string(layer.groups);
+  if (layer.kind == Kind::adaptive_avg_pool) text += " to " + std::to_string(layer.pooled.h) + 'x' + std::to_string(layer.pooled.w);
+  if (const Pad& p = layer.window.pad; layer.kind == Kind::pad)
+    text += " by " + std::to_string(p.top) + ',' + std::to_string(p.bottom) + ',' + std::to_string(p.left) + ',' + std::to_string(p.right) +
+            (layer.reflect ? ", reflected" : ", zeros");
   if (layer.kind == Kind::norm) {
     text = norm_name(layer.norm);
     if (layer.norm.over == Norm::Over::group && layer.norm.groups != 0) text += ", groups " + std::to_string(layer.norm.groups);

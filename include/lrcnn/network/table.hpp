@@ -36,9 +36,13 @@ struct Table {
   constexpr const Shape& shape(Index tensor) const { return tensor == 0 ? input : node(tensor - 1).out; }
   friend constexpr bool operator==(const Table&, const Table&) = default;
 };
-/// The row rule of a layer that reads some rows for each: a window's, that of upsampling, or the identity.
+/// The row rule of a layer that reads some rows for each: a window's, that of one of the layers with rules of their own, or the identity.
 constexpr Axis row_axis_of(const Node& node) {
-  if (node.layer.kind != Kind::upsample) return is_windowed(node.layer) ? row_axis(node.layer.window) : Axis{};
+  const Layer& layer = node.layer;
+  if (layer.kind == Kind::conv_transpose) return transposed_axis(row_axis(layer.window));
+  if (layer.kind == Kind::adaptive_avg_pool) return adaptive_axis(layer.pooled.h, node.in.h);
+  if (layer.kind == Kind::pad && layer.reflect) return reflected_axis(row_axis(layer.window));
+  if (layer.kind != Kind::upsample) return is_windowed(layer) ? row_axis(layer.window) : Axis{};
   const Index up = node.layer.upsampling.factor.h;
   using enum Upsampling::Rule;
   return node.layer.upsampling.rule == nearest ? nearest_axis(up)
@@ -145,6 +149,13 @@ constexpr ParameterShapes parameter_shapes(const Layer& layer, const Shape& in) 
     if (layer.norm.affine) add("weight", layer.norm.weight, false), add("bias", 0, false);
     if (layer.norm.over == Norm::Over::batch) add("running_mean", 0, true), add("running_var", 1, true);
     return shapes;
+  }
+  if (layer.kind == Kind::layer_scale) shapes.add({.name = "layer_scale", .extents = {in.c, 1, 1, 1}, .fill = layer.scale, .decay = false});
+  const bool transposed = layer.kind == Kind::conv_transpose;
+  if (transposed) {   // a convolution's filter the other way round, and its fans too
+    const Index to = layer.channels / layer.groups, from = in.c / layer.groups, taps = layer.window.kernel.h * layer.window.kernel.w;
+    shapes.add({.name = "weight", .extents = {in.c, to, layer.window.kernel.h, layer.window.kernel.w}, .fan_in = to * taps, .fan_out = from * taps});
+    if (layer.bias) shapes.add({.name = "bias", .extents = {layer.channels, 1, 1, 1}, .decay = false});
   }
   if (layer.kind != Kind::conv && layer.kind != Kind::linear) return shapes;
   const Index per_group = layer.kind == Kind::conv ? in.c / layer.groups : in.c;

@@ -27,6 +27,10 @@ template <class Where, Fault fault> inline constexpr bool input_is_vector = faul
 template <class Where, Fault fault> inline constexpr bool groups_divide_norm = fault != Fault::norm_groups;
 template <class Where, Fault fault> inline constexpr bool norm_is_sound = fault != Fault::bad_norm;
 template <class Where, Fault fault> inline constexpr bool factor_is_positive = fault != Fault::bad_factor;
+template <class Where, Fault fault> inline constexpr bool extents_are_rounded_down = fault != Fault::ceil_window;
+template <class Where, Fault fault> inline constexpr bool something_is_left = fault != Fault::nothing_left;
+template <class Where, Fault fault> inline constexpr bool reflection_is_smaller = fault != Fault::bad_reflection;
+template <class Where, Fault fault> inline constexpr bool pooled_is_positive = fault != Fault::bad_pooled;
 template <class Where, Fault fault> inline constexpr bool references_go_back = fault != Fault::bad_reference;
 template <class Where, Fault fault> inline constexpr bool join_has_two_inputs = fault != Fault::needs_other;
 template <class Where, Fault fault> inline constexpr bool join_inputs_differ = fault != Fault::same_inputs;
@@ -51,6 +55,10 @@ struct Witness {
   static_assert(rule::groups_divide_norm<Where, fault>, "lrcnn: channels are not divisible by the groups of a norm; each group has an equal share of the channels; change the norm's groups, or the channels of the layer before");
   static_assert(rule::norm_is_sound<Where, fault>, "lrcnn: a norm has an epsilon that is not above 0, a momentum outside 0 to 1, or negative groups; epsilon keeps the root's argument above 0, and momentum is a share; correct the layer's Norm");
   static_assert(rule::factor_is_positive<Where, fault>, "lrcnn: an upsampling factor is below 1; each pixel becomes as many rows and columns as the factors say; give factors of at least 1");
+  static_assert(rule::extents_are_rounded_down<Where, fault>, "lrcnn: the extent of a convolution is rounded up; only the windows of pools may end beyond the padding; leave ceil out of the layer's Window, or give it padding");
+  static_assert(rule::something_is_left<Where, fault>, "lrcnn: nothing is left of the map; cropping, or the padding of a transposed convolution, leaves at least a row and a column; crop less, use less padding, or a larger input");
+  static_assert(rule::reflection_is_smaller<Where, fault>, "lrcnn: reflected padding is negative, or not smaller than the map; a border shows the rows or columns next to the map's first or last, in reverse; use less padding, Crop, or a larger input");
+  static_assert(rule::pooled_is_positive<Where, fault>, "lrcnn: an adaptive pool has no rows or no columns; the extents of its output are at least 1; give positive extents");
   static_assert(rule::references_go_back<Where, fault>, "lrcnn: a layer reads what does not come before it, or two inputs without being a join; input is at least 1 place back, and other is 0 except for sum and concat; correct the layer's input or other");
   static_assert(rule::join_has_two_inputs<Where, fault>, "lrcnn: a sum or concat has one input only; a join reads two tensors, input and other; say in other how many places before it the second one lies");
   static_assert(rule::join_inputs_differ<Where, fault>, "lrcnn: a sum or concat reads one tensor twice; the branches of a join end in different tensors; put a layer into one of the branches");

@@ -503,7 +503,7 @@ class Emitter {
       }
 
       step.dy = dy;
-      if (needs.input && y.kind != Kind::conv && y.kind != Kind::linear) step.x = value(c, c.in(l));
+      if (needs.input && !reads_for_parameters(y)) step.x = value(c, c.in(l));
       if (needs.output) step.y = with_rows(value(c, t), c.at(t).own);
       if (needs.saved) step.saved = storage_.saved(c, l);
       step.packed = packed(c, Filter::backward, l);

@@ -36,7 +36,11 @@ struct StageNeeds {
 constexpr bool is_conv(const Layer& layer) { return layer.kind == Kind::conv; }
 /// Whether a layer's output can be had from its input in little more than a memory pass.
 constexpr bool is_cheap(const Layer& layer) {
-  return layer.kind == Kind::custom ? layer.custom->cheap : layer.kind != Kind::conv && layer.kind != Kind::linear;
+  return layer.kind == Kind::custom ? layer.custom->cheap : layer.kind != Kind::conv && layer.kind != Kind::conv_transpose && layer.kind != Kind::linear;
+}
+/// Whether a layer that reads its input in the backward pass does so for the gradients of its parameters alone.
+constexpr bool reads_for_parameters(const Layer& layer) {
+  return layer.kind == Kind::conv || layer.kind == Kind::conv_transpose || layer.kind == Kind::linear || layer.kind == Kind::layer_scale;
 }
 /// Whether the sign of an activation's output tells the sign of its input, so that backward can do without the input.
 constexpr bool is_sign_activation(const Layer& layer) {
@@ -135,12 +139,22 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
     const Layer& y = layer(l);
     switch (y.kind) {
       case Kind::conv:
+      case Kind::conv_transpose:
       case Kind::norm:
+      case Kind::layer_scale:
       case Kind::linear: n.input = true; break;
       case Kind::activation: n.input = !is_sign_activation(y); break;
       case Kind::max_pool: n.saved = true; break;
       case Kind::custom: n.input = y.custom->needs_input, n.output = y.custom->needs_output; break;
-      default: break;
+      case Kind::avg_pool:
+      case Kind::global_avg_pool:
+      case Kind::adaptive_avg_pool:
+      case Kind::flatten:
+      case Kind::sum:
+      case Kind::concat:
+      case Kind::upsample:
+      case Kind::pad:
+      case Kind::channel_shuffle: break;
     }
     if (n.input) needs.value[at(stage.in(l))] = true;
     if (n.output) needs.value[at(inputs + l)] = true;

@@ -39,7 +39,7 @@ constexpr Schedule make_stream_schedule(const detail::RowGraph& graph, Index cou
     const RowRule* rule = graph.rules.data();
     for (Index t = 0; t < top; ++t, ++r, ++rule, ++below) {
       const Index before = *below, above = below[1];
-      if (t > 0) next = cut == before ? above : frontier(rule->axis, cut, rule->in_height);
+      if (t > 0) next = cut == before ? above : frontier(rule->axis, cut, rule->in_height, rule->out_height);
       if (t > 0 && next < rule->out_height) next = next / rule->grid * rule->grid;
       r->own = {before, cut};
       r->hold = {std::min(first_needed(rule->axis, above), before), cut};

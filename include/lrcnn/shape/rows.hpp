@@ -2,15 +2,17 @@
 // The row algebra: which rows need which, stated once.
 //
 // A windowed layer with kernel k, stride s, dilation d, padding p (top) and q (bottom) has e = (k-1)d + 1 and
-//     out_extent(H)     = floor((H + p + q - e) / s) + 1
+//     out_extent(H)     = floor((H + p + q - e) / s) + 1, or rounded up, less a last window that begins at H + p or behind (ceil)
 //     in_rows([a,b))    = [a*s - p, (b-1)*s - p + e)  clipped to [0, H)        what output rows [a,b) read
-//     frontier(f)       = out_extent(H) if f == H, else max(0, floor((f + p - e) / s) + 1)
+//     frontier(f)       = H_out if f == H, else max(0, floor((f + p - e) / s) + 1)
 //                                                                              first output row not yet computable
 //     carry(f)          = [max(0, frontier(f)*s - p), f)                       what rows still to come will read
 //     known_for(b)      = end of in_rows([b-1, b)); 0 for b = 0                least f whose frontier reaches b
 // A layer that makes maps larger has `up` output rows for every s input rows, and
 //     in_rows([a,b))    = [floor((a*s - p) / up), floor(((b-1)*s - p) / up) + e)  clipped
-// of which the above is the case up = 1; the others follow. Divisions round toward minus infinity; rows are half-open and absolute. Laws, asserted in tests/shape/rows.cpp:
+//     frontier(f)       = H_out if f == H, else max(0, floor(((f - e + 1) * up - 1 + p) / s) + 1)
+// of which the above is the case up = 1; the others follow. An axis may say of a layer that it reads more rows than it does.
+// Divisions round toward minus infinity; rows are half-open and absolute. Laws, asserted in tests/shape/rows.cpp:
 //     frontier(known_for(b)) >= b;  b > frontier(f) implies known_for(b) > f
 //     in_rows([frontier(f), H_out)) lies in carry(f) + [f, H)
 // What the clip removes is padding; it occurs at the true borders only (pad_rows).
@@ -19,7 +21,10 @@
 namespace lrcnn {
 /// Output extent along one axis; zero or negative if the window does not fit. Pre: stride, kernel, dilation >= 1.
 constexpr Index out_extent(const Axis& axis, Index extent) {
-  return floor_div(extent + axis.pad_begin + axis.pad_end - axis.extent(), axis.stride) + 1;
+  const Index room = extent + axis.pad_begin + axis.pad_end - axis.extent();
+  if (!axis.ceil || room < 0) return floor_div(room, axis.stride) + 1;
+  const Index last = ceil_div(room, axis.stride);
+  return last * axis.stride < extent + axis.pad_begin ? last + 1 : last;
 }
 /// The input position at which the window of output position `out` begins; in padding or inside.
 constexpr Index window_begin(const Axis& axis, Index out) {
@@ -32,12 +37,13 @@ constexpr Range in_rows(const Axis& axis, Range out, Index height) {
   const Range window{window_begin(axis, out.begin), window_begin(axis, out.end - 1) + axis.extent()};
   return intersect(window, {0, height});
 }
-/// First output row that cannot be computed when input rows [0, known) are known.
-constexpr Index frontier(const Axis& axis, Index known, Index height) {
-  const Index all = out_extent(axis, height);
+/// First output row that cannot be computed when input rows [0, known) are known, of `all` there are.
+constexpr Index frontier(const Axis& axis, Index known, Index height, Index all) {
   if (known >= height) return all;
-  return std::clamp<Index>(floor_div(known + axis.pad_begin - axis.extent(), axis.stride) + 1, 0, all);
+  return std::clamp<Index>(floor_div((known - axis.extent() + 1) * axis.up - 1 + axis.pad_begin, axis.stride) + 1, 0, all);
 }
+/// Likewise of a window, of which there are out_extent().
+constexpr Index frontier(const Axis& axis, Index known, Index height) { return frontier(axis, known, height, out_extent(axis, height)); }
 /// First input row that output rows from `next` on read; 0 at the least.
 constexpr Index first_needed(const Axis& axis, Index next) {
   return std::max<Index>(0, window_begin(axis, next));
@@ -58,6 +64,34 @@ constexpr Axis nearest_axis(Index up) { return {.up = up}; }
 constexpr Axis linear_axis(Index up) { return {.kernel = 2, .stride = 2, .pad_begin = up - 1, .up = 2 * up}; }
 constexpr Axis corner_axis(Index up, Index height) {
   return height == 1 || up == 1 ? Axis{.up = up} : Axis{.kernel = 2, .stride = height - 1, .up = up * height - 1};
+}
+/// That of a transposed convolution with this window: output row o reads the rows i for which o = i * stride - pad + tap * dilation.
+constexpr Axis transposed_axis(const Axis& window) {
+  const Index span = window.extent() - 1, s = window.stride;
+  return {.kernel = 1 + span / s, .pad_begin = span - window.pad_begin - (s - 1), .up = s};
+}
+constexpr Index transposed_extent(const Axis& window, Index extent) {
+  return (extent - 1) * window.stride + window.extent() - window.pad_begin - window.pad_end;
+}
+/// That of padding with reflected rows, which lie as far below the first row as the padding lies above it.
+constexpr Axis reflected_axis(const Axis& window) {
+  const Index p = window.pad_begin, q = window.pad_end;
+  return {.kernel = 2 * (p + q) + 1, .pad_begin = p + 2 * q, .pad_end = q + 2 * p};
+}
+/// Rows that output row `out` of an adaptive pool with `all` rows takes the mean of: they begin at floor(out * H / all), and end at
+/// ceil((out + 1) * H / all).
+constexpr Range adaptive_window(Index out, Index all, Index height) { return {out * height / all, ceil_div((out + 1) * height, all)}; }
+/// Output rows whose windows hold row `in`.
+constexpr Range adaptive_readers(Index in, Index all, Index height) { return {in * all / height, ceil_div((in + 1) * all, height)}; }
+constexpr Axis adaptive_axis(Index all, Index height) {
+  Index most = 1;
+  for (Index out = 0; out < all; ++out) most = std::max(most, adaptive_window(out, all, height).size());
+  return {.kernel = most, .stride = height, .up = all};
+}
+/// Input position that position `out` of a map with reflected padding shows. Pre: padding is smaller than the extent.
+constexpr Index reflected_position(Index out, Index pad_begin, Index extent) {
+  const Index at = out < pad_begin ? pad_begin - out : out - pad_begin;
+  return at < extent ? at : 2 * (extent - 1) - at;
 }
 /// Rows of padding above and below the input rows `in` that output rows `out` read as zeros.
 /// Rows of `in` that the window never reads give no negative padding at the bottom; at the top they are a broken

@@ -32,6 +32,7 @@ struct Window {
   Pair stride = 1;
   Pad pad = 0;
   Pair dilation = 1;
+  bool ceil = false;   ///< pools: the extent is rounded up; the last window begins in the map or before it, and may end beyond the padding
   friend constexpr bool operator==(const Window&, const Window&) = default;
 };
 /// One axis of a window: everything that the row algebra needs to know of it.
@@ -42,21 +43,22 @@ struct Axis {
   Index pad_end = 0;
   Index dilation = 1;
   Index up = 1;   ///< output positions for every `stride` input positions, where a layer makes maps larger
+  bool ceil = false;
   /// Input positions that one output position spans: (kernel - 1) * dilation + 1.
   constexpr Index extent() const { return (kernel - 1) * dilation + 1; }
   friend constexpr bool operator==(const Axis&, const Axis&) = default;
 };
 constexpr Axis row_axis(const Window& w) {
-  return {w.kernel.h, w.stride.h, w.pad.top, w.pad.bottom, w.dilation.h};
+  return {w.kernel.h, w.stride.h, w.pad.top, w.pad.bottom, w.dilation.h, 1, w.ceil};
 }
 constexpr Axis column_axis(const Window& w) {
-  return {w.kernel.w, w.stride.w, w.pad.left, w.pad.right, w.dilation.w};
+  return {w.kernel.w, w.stride.w, w.pad.left, w.pad.right, w.dilation.w, 1, w.ceil};
 }
-/// "kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1" (pads: top, bottom, left, right)
+/// "kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1" (pads: top, bottom, left, right), and "ceil" where that is set
 inline std::string to_string(const Window& w) {
   const auto pair = [](const Pair& p) { return std::to_string(p.h) + 'x' + std::to_string(p.w); };
   return "kernel " + pair(w.kernel) + " stride " + pair(w.stride) + " pad " + std::to_string(w.pad.top) + ',' +
          std::to_string(w.pad.bottom) + ',' + std::to_string(w.pad.left) + ',' + std::to_string(w.pad.right) +
-         " dilation " + pair(w.dilation);
+         " dilation " + pair(w.dilation) + (w.ceil ? " ceil" : "");
 }
 }  // namespace lrcnn

@@ -44,6 +44,11 @@ void run_forward(const Exec& exec, const Operands<T>& o) {
     case Kind::concat: return concat_forward(exec, o);
     case Kind::upsample: return upsample_forward(exec, o);
     case Kind::conv:
+    case Kind::conv_transpose:   // these are refused (served.hpp)
+    case Kind::pad:
+    case Kind::layer_scale:
+    case Kind::channel_shuffle:
+    case Kind::adaptive_avg_pool:
     case Kind::linear:
     case Kind::custom: return;
   }
@@ -61,6 +66,11 @@ void run_backward_data(const Exec& exec, const Operands<T>& o) {
     case Kind::concat: return concat_backward(exec, o);
     case Kind::upsample: return upsample_backward(exec, o);
     case Kind::conv:
+    case Kind::conv_transpose:   // these are refused (served.hpp)
+    case Kind::pad:
+    case Kind::layer_scale:
+    case Kind::channel_shuffle:
+    case Kind::adaptive_avg_pool:
     case Kind::linear:
     case Kind::custom: return;
   }

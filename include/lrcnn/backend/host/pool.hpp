@@ -59,9 +59,11 @@ void max_pool_tap(Lanes<L>, const std::uint8_t* index, Index code, const T* dy, 
     store_word(dx + at, load_word<Value>(dx + at) + (wins ? load_word<Value>(dy + at) : Value{}));
   }
 }
-/// Input positions that average pooling divides by, at one output position.
-constexpr Index average_count(const Layer& layer, Index rows_inside, Index columns_inside) {
-  return layer.count_padding ? layer.window.kernel.h * layer.window.kernel.w : rows_inside * columns_inside;
+/// Positions that average pooling counts along one axis, at one output position: those inside the map, or also those in the padding.
+constexpr Index average_count(const Axis& axis, Index out, Index extent, bool count_padding) {
+  if (!count_padding) return taps_inside(axis, out, extent).size();
+  if (!axis.ceil) return axis.kernel;
+  return taps_inside({.kernel = axis.kernel, .stride = axis.stride, .dilation = axis.dilation}, out, extent + axis.pad_begin + axis.pad_end).size();
 }
 }  // namespace detail
 /// y = the largest value in each window, saved = its place in the window (row-major), one byte.
@@ -125,6 +127,7 @@ void avg_pool_forward(const Operands<T>& o, int threads) {
   for_rows(o.y, threads, [&](Index i, Index b, Index row) {
     const Range r = taps_inside(rows, row, o.node->in.h);
     assert(o.x.range().contains(positions(rows, row, r)));
+    const Index row_count = detail::average_count(rows, row, o.node->in.h, layer.count_padding);
     T* y = o.y.row(i, b, row);
     for_lanes(block, [&](auto lanes, Index lane) {
       using W = Words<T, decltype(lanes)::value>;
@@ -140,7 +143,8 @@ void avg_pool_forward(const Operands<T>& o, int threads) {
               sum[p] += load_word<Value>(v + static_cast<Index>(p) * W::width);
           }
         }
-        const auto count = static_cast<master_t<T>>(std::max<Index>(1, detail::average_count(layer, r.size(), s.size())));
+        const Index column_count = detail::average_count(columns, q, w, layer.count_padding);
+        const auto count = static_cast<master_t<T>>(std::max<Index>(1, row_count * column_count));
         for (Value& part : sum) part = part / (Value{} + count);
         store_words(y + q * block + lane, sum);
       }
@@ -165,14 +169,14 @@ void avg_pool_backward(const Operands<T>& o, int threads) {
           const Index y = output_reading(rows, h, r, o.dy.range());
           if (y < 0) continue;
           const T* dy = o.dy.row(i, b, y) + lane;
-          const Index inside = taps_inside(rows, y, o.node->in.h).size();
+          const Index row_count = detail::average_count(rows, y, o.node->in.h, layer.count_padding);
           for (Index s = 0; s < columns.kernel; ++s) {
             const Range q = outputs_within(columns, s, piece, o.node->out.w);
             for (Index at = q.begin; at < q.end; ++at) {
               master_t<T>* to = sums + (tap_position(columns, at, s) - piece.begin) * step;
               const T* from = dy + at * block;
-              const Index columns_inside = layer.count_padding ? 0 : taps_inside(columns, at, w).size();
-              const Value count = Value{} + static_cast<master_t<T>>(detail::average_count(layer, inside, columns_inside));
+              const Index column_count = detail::average_count(columns, at, w, layer.count_padding);
+              const Value count = Value{} + static_cast<master_t<T>>(row_count * column_count);
               for (Index p = 0; p < W::count * W::width; p += W::width)
                 store_word(to + p, load_word<Value>(to + p) + load_word<Value>(from + p) / count);
             }

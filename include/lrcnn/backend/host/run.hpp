@@ -4,13 +4,17 @@
 // These loops are the whole of the reference backend, and the part of the CPU backend that a vendor's library would
 // not do faster. They work on any storage block, write padded channels as zeros, and allocate nothing.
 #include <lrcnn/backend/host/activation.hpp>
+#include <lrcnn/backend/host/adaptive_pool.hpp>
+#include <lrcnn/backend/host/channels.hpp>
 #include <lrcnn/backend/host/conv.hpp>
+#include <lrcnn/backend/host/conv_transpose.hpp>
 #include <lrcnn/backend/host/custom.hpp>
 #include <lrcnn/backend/host/flatten.hpp>
 #include <lrcnn/backend/host/global_pool.hpp>
 #include <lrcnn/backend/host/join.hpp>
 #include <lrcnn/backend/host/linear.hpp>
 #include <lrcnn/backend/host/norm.hpp>
+#include <lrcnn/backend/host/pad.hpp>
 #include <lrcnn/backend/host/pool.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/upsample.hpp>
@@ -34,6 +38,11 @@ void run_forward(const Operands<T>& o, int threads) {
     case Kind::sum: return sum_forward(o, threads);     // likewise
     case Kind::concat: return concat_forward(o, threads);
     case Kind::upsample: return upsample_forward(o, threads);
+    case Kind::conv_transpose: return conv_transpose_forward(o, threads);
+    case Kind::pad: return pad_forward(o, threads);
+    case Kind::layer_scale: return layer_scale_forward(o, threads);
+    case Kind::channel_shuffle: return channel_shuffle_forward(o, threads);
+    case Kind::adaptive_avg_pool: return adaptive_pool_forward(o, threads);
   }
 }
 template <class T>
@@ -51,12 +60,19 @@ void run_backward_data(const Operands<T>& o, int threads) {
     case Kind::sum: return sum_backward(o, threads);
     case Kind::concat: return concat_backward(o, threads);
     case Kind::upsample: return upsample_backward(o, threads);
+    case Kind::conv_transpose: return conv_transpose_backward_data(o, threads);
+    case Kind::pad: return pad_backward(o, threads);
+    case Kind::layer_scale: return layer_scale_backward_data(o, threads);
+    case Kind::channel_shuffle: return channel_shuffle_backward(o, threads);
+    case Kind::adaptive_avg_pool: return adaptive_pool_backward(o, threads);
   }
 }
 template <class T>
 void run_backward_parameters(const Operands<T>& o, int threads) {
   switch (o.node->layer.kind) {
     case Kind::conv: return conv_backward_parameters(o, threads);
+    case Kind::conv_transpose: return conv_transpose_backward_parameters(o, threads);
+    case Kind::layer_scale: return layer_scale_backward_parameters(o, threads);
     case Kind::linear: return linear_backward_parameters(o, threads);
     case Kind::custom: return custom_backward_parameters(o);
     case Kind::norm: return norm_backward_parameters(o, threads);
