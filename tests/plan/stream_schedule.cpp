@@ -87,15 +87,15 @@ TEST_CASE("a forward pass alone can be cut more finely than a training step") {
   CHECK(error_of<PlanError>([&] { make_stages(table, policy, Target{}, 1); }) ==
         "lrcnn: no stage can be cut into 16 slabs by Share<16,1> on input 1x2x16x8; every slab owns a row of every layer's output; the "
         "largest feasible count is 7, in stage conv1..conv2; ask for at most 7, or for fewer layers in a stage by more checkpoints");
-  const auto stages = make_stages(table, policy, Target{}, 1, true);
+  const auto stages = make_stages(table, policy, Target{}, 1, predicting);
   CHECK(stages[0].forward.slabs() == 16);
   CHECK(stages[0].backward.slabs() == 0);
   policy.partitions[0].forward = 17;
-  CHECK(error_of<PlanError>([&] { make_stages(table, policy, Target{}, 1, true); }) ==
+  CHECK(error_of<PlanError>([&] { make_stages(table, policy, Target{}, 1, predicting); }) ==
         "lrcnn: no stage can be cut into 17 slabs by Share<17,1> on input 1x2x16x8; every slab owns a row of its first layer's output; the "
         "largest feasible count is 16, in stage conv1..conv2; ask for at most 16, or for fewer layers in a stage by more checkpoints");
   policy.partition_count = 2;
-  CHECK(error_of<PlanError>([&] { make_stages(table, policy, Target{}, 1, true); }) ==
+  CHECK(error_of<PlanError>([&] { make_stages(table, policy, Target{}, 1, predicting); }) ==
         "lrcnn: stage conv1..conv2 cannot be cut into 17 slabs by Share<17,1>; every slab owns a row of its first layer's output; the largest "
         "feasible count is 16; ask for at most 16 in this stage");
 }

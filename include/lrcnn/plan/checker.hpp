@@ -58,6 +58,7 @@ class Replay {
     std::map<Index, std::uint64_t> sums;   ///< of each set
   };
   std::map<Index, Taken> taken_;                   // by buffer
+  std::map<std::pair<Index, Index>, int> lost_;    // image, row -> times that the loss has counted it
   std::map<Index, Index> stored_;                  // image -> rows of the output handed over so far
   std::vector<std::uint64_t> parameters_;
   std::vector<char> touched_ = std::vector<char>(parameters_.size(), plan_.options.accumulate ? 1 : 0);
@@ -229,6 +230,7 @@ class Replay {
         each(s.x, [&](Index i, Index r) { read(s.x, Holds::value, i, r); });
         if (s.dx && (s.x.images != s.dx.images || s.x.rows != s.dx.rows)) problem("the loss of one piece makes the gradient of another");
         if (s.dx) each(s.dx, [&](Index i, Index r) { write(s.dx, Holds::gradient, i, r, seed_gradient(i, r)); });
+        if (s.pass != Pass::recompute) each(s.x, [&](Index i, Index r) { ++lost_[{i, r}]; });
         break;
     }
     overwrite(s.workspace);
@@ -426,8 +428,12 @@ class Replay {
     for (Index i = 0; i < plan_.table.input.n; ++i)
       if (const Index height = plan_.options.stores_output ? plan_.table.shape(plan_.table.size()).h : 0; stored_[i] != height)
         problem(std::to_string(stored_[i]) + " rows of image " + std::to_string(i) + " are handed over, of " + std::to_string(height));
-    if (!plan_.options.training) return;
     const Table& table = plan_.table;
+    for (Index i = 0; i < table.input.n && !plan_.options.stores_output; ++i)
+      for (Index r = 0; r < table.shape(table.size()).h; ++r)
+        if (const int times = lost_[{i, r}]; times != 1)
+          problem("row " + std::to_string(r) + " of image " + std::to_string(i) + " counts " + std::to_string(times) + " times in the loss");
+    if (!plan_.options.training) return;
     // An ordinary backward pass over whole maps: the gradient of row r of image i of a tensor at [i * H + r].
     std::vector<std::uint64_t> expected(parameters_.size(), 0);
     const Index images = table.input.n;

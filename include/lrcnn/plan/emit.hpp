@@ -24,7 +24,8 @@ class Emitter {
   constexpr PlanResults run() {
     const Index batch = table_.input.n, images = policy_.images > 0 ? std::min(policy_.images, batch) : batch;
     for (const Stage& stage : stages_)
-      needs_.push_back(stage_needs(table_, stage, options_.training ? policy_.recompute_in(stage.partition) : Recompute::all));
+      needs_.push_back(stage_needs(table_, stage, options_.training ? policy_.recompute_in(stage.partition) : Recompute::all,
+                                   options_.training && stage.loses_rows(table_, options_)));
     first_contribution_.assign(static_cast<std::size_t>(table_.size()), options_.accumulate ? 0 : 1);
     const Index all_stages = static_cast<Index>(stages_.size());
     while (stage_count_ < all_stages && stages_[static_cast<std::size_t>(stage_count_)].passes == 0) ++stage_count_;
@@ -38,14 +39,15 @@ class Emitter {
     const Index since = sink_.now;
     for (Index begin = 0; begin < batch; begin += images) {
       group_ = {begin, std::min(begin + images, batch)};
-      for (Index s = 0; s < stage_count; ++s) forward_stage(s, false);
-      if (!options_.stores_output) loss();
+      const bool rows = stages_[static_cast<std::size_t>(stage_count - 1)].loses_rows(table_, options_);
+      for (Index s = 0; s < stage_count - (rows && options_.training); ++s) forward_stage(s, false);
+      if (!options_.stores_output && !rows) loss();
       if (options_.training) backward();
       if (!Sink::every_turn) break;
     }
     const Range all{0, batch};
     PlanResults results;
-    if (!options_.stores_output) {
+    if (!options_.stores_output && !stages_[static_cast<std::size_t>(stage_count - 1)].loses_rows(table_, options_)) {
       StagePass last = stage_pass(stage_count - 1, Pass::forward, stages_[static_cast<std::size_t>(stage_count - 1)].forward);
       last.images = all;
       results.output = storage_.full_value(last, last_tensor(last), {0, table_.shape(table_.size()).h});
@@ -279,6 +281,7 @@ class Emitter {
         sink_.step(step);
       }
       if (c.stores) store(c, with_rows(value(c, c.top()), c.at(c.top()).own));
+      if (c.loses_rows) rows_loss(c, true);
     });
     storage_.outlive_turns(c, since);
     if (!stage.reduces) return;
@@ -301,6 +304,15 @@ class Emitter {
     Step step = make(c, Op::loss);
     step.x = storage_.full_value(c, last_tensor(c), rows);
     if (options_.training) step.dx = storage_.full_gradient(c, last_tensor(c), rows);
+    sink_.step(step);
+  }
+
+  /// The loss of the slab's rows, and their gradient. `counts`: it is added to the step's; in extra passes it was, or will be.
+  constexpr void rows_loss(StagePass& c, bool counts) {
+    Step step = make(c, Op::loss);
+    step.pass = counts ? Pass::forward : Pass::recompute;
+    step.x = with_rows(value(c, c.top()), c.at(c.top()).own);
+    if (options_.training) step.dx = with_rows(storage_.gradient(c, c.top()), c.at(c.top()).own);
     sink_.step(step);
   }
 
@@ -355,6 +367,7 @@ class Emitter {
             c.wanted = c.made_by(run);
             forward_layers(c, run);
             c.wanted.clear();
+            if (c.loses_rows && i == 0) rows_loss(c, last);
           } else if (last || over[static_cast<std::size_t>(run.first)] < c.turn_number) {
             const bool sums = !last && over[static_cast<std::size_t>(run.first)] + 1 == c.turn_number && c.norm_waits(run.first) &&
                               !c.norm_at_bottom(run.first);

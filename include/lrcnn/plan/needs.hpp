@@ -101,12 +101,13 @@ constexpr void choose_bases(const Table& table, const Stage& stage, StageNeeds& 
     if (overwrites) needs.value[at(base)] = 1;   // the sign is read from it
   }
 }
-/// The re-run that makes what layer l's backward step lacks, from the nearest tensors below that are at hand.
-constexpr BackwardRun rerun_for(const Stage& stage, const Flags& at_hand, Index l, bool its_own, bool its_input) {
+/// The re-run that makes what is lacked above layer l, from the nearest tensors below that are at hand: l's own saved state or output, and a
+/// tensor (-1: none).
+constexpr BackwardRun rerun_for(const Stage& stage, const Flags& at_hand, Index l, bool its_own, Index tensor) {
   const auto at = [](Index i) { return static_cast<std::size_t>(i); };
   BackwardRun run{true, l, its_own ? l + 1 : l, {}};
   Flags wanted(at(stage.tensors()), 0), made(at(l + 1), 0);
-  if (its_input) wanted[at(stage.in(l))] = 1;
+  if (tensor >= 0) wanted[at(tensor)] = 1;
   for (Index k = its_own ? l : l - 1; k >= 0; --k) {
     const Index t = stage.out(k);
     if (!(its_own && k == l) && !(wanted[at(t)] && !at_hand[at(t)])) continue;
@@ -122,9 +123,11 @@ constexpr BackwardRun rerun_for(const Stage& stage, const Flags& at_hand, Index 
   return run;
 }
 }  // namespace detail
-/// A stage with extra passes has no forward pass that could keep anything for it.
-constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompute recompute) {
-  if (stage.passes > 0) recompute = Recompute::all;
+/// A stage with extra passes has no forward pass that could keep anything for it, nor has one whose rows end in the loss (`loses_rows`):
+/// its first run makes them.
+constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompute recompute, bool loses_rows = false) {
+  const bool no_forward = stage.passes > 0 || loses_rows;
+  if (no_forward) recompute = Recompute::all;
   const Index count = stage.chain_layers(), inputs = stage.input_count(), tensors = stage.tensors();
   const auto at = [](Index i) { return static_cast<std::size_t>(i); };
   const auto layer = [&](Index l) -> const Layer& { return table.node(stage.first + l).layer; };
@@ -167,10 +170,10 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
     const bool ends = t + 1 == tensors || (stage.use(t).leaves && stage.use(t).readers == 0);
     const bool from_output = !ends && needs.value[at(t)] && layer(l).activation.slope >= 0 && recompute != Recompute::all;
     (from_output ? needs.layer[at(l)].output : needs.layer[at(l)].saved) = true;
-    if (!from_output && stage.passes == 0 && (ends || stage.use(t).leaves)) needs.saved_kept[at(l)] = true;   // one bit, instead of a re-run
+    if (!from_output && !no_forward && (ends || stage.use(t).leaves)) needs.saved_kept[at(l)] = true;   // one bit, instead of a re-run
   }
   // What leaves the stage exists in full height: it is read there and never kept in slabs.
-  const auto in_slabs = [&](Index t) { return t >= inputs && !stage.use(t).leaves; };
+  const auto in_slabs = [&](Index t) { return t >= inputs && (!stage.use(t).leaves || (loses_rows && t + 1 == tensors)); };
   const bool keeps_all = recompute == Recompute::none || recompute == Recompute::light;
   for (Index t = inputs; t < tensors; ++t) {
     const Index l = t - inputs;
@@ -184,19 +187,23 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
   Flags at_hand = needs.kept, saved_at_hand = needs.saved_kept;
   for (Index t = 0; t < tensors; ++t)
     if (!in_slabs(t)) at_hand[at(t)] = true;
+  const auto add = [&](BackwardRun run) {
+    for (Index k = run.first; k < run.last; ++k) {
+      if (!run.makes(k)) continue;
+      at_hand[at(inputs + k)] = at_hand[at(inputs + k)] || needs.value[at(inputs + k)];
+      saved_at_hand[at(k)] = true;
+    }
+    needs.runs.push_back(std::move(run));
+  };
+  if (loses_rows && tensors > inputs) {
+    needs.value[at(tensors - 1)] = 1;
+    add(detail::rerun_for(stage, at_hand, count, false, tensors - 1));
+  }
   for (Index l = count - 1; l >= 0; --l) {
     const LayerNeeds& n = needs.layer[at(l)];
     const bool lacks_top = (n.saved && !saved_at_hand[at(l)]) || (n.output && !at_hand[at(inputs + l)]);
     const bool lacks_input = n.input && !at_hand[at(stage.in(l))];
-    if (lacks_top || lacks_input) {
-      BackwardRun run = detail::rerun_for(stage, at_hand, l, lacks_top, lacks_input);
-      for (Index k = run.first; k < run.last; ++k) {
-        if (!run.makes(k)) continue;
-        at_hand[at(inputs + k)] = at_hand[at(inputs + k)] || needs.value[at(inputs + k)];
-        saved_at_hand[at(k)] = true;
-      }
-      needs.runs.push_back(std::move(run));
-    }
+    if (lacks_top || lacks_input) add(detail::rerun_for(stage, at_hand, l, lacks_top, lacks_input ? stage.in(l) : -1));
     needs.runs.push_back({false, l, l + 1, {}});
   }
   return needs;

@@ -78,7 +78,7 @@ constexpr Index group_images(const Table& table, const PolicySpec& policy) {
 /// Errors: ShapeError, PlanError as make_stages(); PlanError if options contradict each other.     Cost: grows with layers, not with slabs.
 constexpr ArenaSize arena_size(const Table& table, const PolicySpec& policy, const Target& target = {},
                                const PlanOptions& options = {}) {
-  const auto stages = make_stages(table, policy, target, detail::group_images(table, policy), options.stores_output, options.training);
+  const auto stages = make_stages(table, policy, target, detail::group_images(table, policy), options);
   return detail::measure(table, policy, target, options, stages).arena;
 }
 /// The plan of one step.
@@ -86,7 +86,7 @@ constexpr ArenaSize arena_size(const Table& table, const PolicySpec& policy, con
 /// Errors:  PlanError as arena_size()
 inline Plan make_plan(Table table, const PolicySpec& policy, const Target& target = {}, const PlanOptions& options = {}) {
   Plan plan{std::move(table), policy, target, options, {}, {}, {}, {}, {}};
-  plan.stages = make_stages(plan.table, policy, target, detail::group_images(plan.table, policy), options.stores_output, options.training);
+  plan.stages = make_stages(plan.table, policy, target, detail::group_images(plan.table, policy), options);
   auto measured = detail::measure(plan.table, policy, target, options, plan.stages);
   plan.buffers = std::move(measured.buffers);
   plan.arena = measured.arena;

@@ -8,6 +8,7 @@
 // Stages form a graph whose edges are full-height tensors. Of a stage whose output is wanted by norms alone the forward pass may
 // be done again before the backward pass needs it (remade), instead of keeping the output: the stages up to the next
 // checkpoint are a segment.
+#include <lrcnn/plan/options.hpp>
 #include <lrcnn/plan/stream_schedule.hpp>
 #include <lrcnn/plan/target.hpp>
 #include <lrcnn/layer/statistics.hpp>
@@ -58,6 +59,10 @@ struct Stage {
   constexpr Index other(Index l) const { return reads[static_cast<std::size_t>(l)][1]; }
   constexpr Index out(Index l) const { return input_count() + l; }
   constexpr const TensorUse& use(Index t) const { return uses[static_cast<std::size_t>(t)]; }
+  /// Whether its last rows go through a loss that is local to rows, slab by slab, and are kept nowhere.
+  constexpr bool loses_rows(const Table& table, const PlanOptions& options) const {
+    return options.rows_loss && last == table.size() && !reduces && !vector;
+  }
   /// Whether each layer reads the tensor before it, and nobody outside reads any but the last.
   constexpr bool is_chain() const {
     if (input_count() != 1) return false;
@@ -335,11 +340,12 @@ constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& 
 /// The stages of a network under a policy, with all cuts chosen. `images`: how many the step has at once.
 /// A count given for all stages alike asks the stage that carries most; stages with fewer rows are cut as finely as
 /// they can be. A count given for one stage (Stages<...>) is carried out there or refused.
-/// `streams`: the forward pass alone is planned, so slabs that share rows need not reach the stage's top; forward counts alone
+/// Where the output is handed on, the forward pass alone is planned, so slabs that share rows need not reach the stage's top; forward counts alone
 /// matter, and whichever way of cutting makes the largest slab smaller is taken.
 /// Errors: PlanError naming the stage, the count asked for and the largest feasible count.
 constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& policy, const Target& target, Index images,
-                                         bool streams = false, bool training = true) {
+                                         const PlanOptions& options = {}) {
+  const bool streams = options.stores_output, training = options.training;
   detail::check_norms(table, policy, training);
   std::vector<Stage> stages = split_stages(table, policy, training);
   if (training && !streams) detail::add_passes(table, policy, stages);
@@ -355,6 +361,7 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
       throw PlanError(error_text(detail::stage_name(table, stage) + " is to be run by " + to_string(p), "slabs of extra passes make all their rows "
                                  "themselves, and hand none on", "use Overlap there"));
     if (stage.vector) p.cut = Cut::column;
+    if (training && p.cut == Cut::share && stage.loses_rows(table, options)) p.cut = Cut::overlap;   // no forward pass hands rows on
     p.images = p.images == 0 ? images : std::min(p.images, images);
     auto rules = detail::row_rules(table, stage, target, policy.arithmetic);
     const detail::RowGraph graph = rules.graph();

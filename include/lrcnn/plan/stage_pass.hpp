@@ -17,6 +17,7 @@ struct StagePass {
   bool training = true;   ///< the pass leaves what its backward pass wants, or reads it
   bool again = false;     ///< the forward pass of a stage that is remade, the second time
   bool second = false;    ///< tensors that are remade are those of the second time
+  bool loses_rows = false;   ///< they go through the loss slab by slab
   bool stores = false;    ///< the chain's last rows are handed on slab by slab, rather than gathered in full height
   Range group{};          ///< images that go through all stages together
   Flags carries{};        ///< tensor t has carried rows in some slab
@@ -37,7 +38,7 @@ struct StagePass {
                       Pass which, const Schedule& schedule, const PlanOptions& options, Range images_together)
       : table(&whole), stage(&stages[static_cast<std::size_t>(number)]), needs(&all_needs[static_cast<std::size_t>(number)]),
         rows(&schedule), pass(which), s(number), training(options.training), second(which != Pass::forward),
-        stores(options.stores_output && stage->last == whole.size() && !stage->reduces), group(images_together),
+        loses_rows(stage->loses_rows(whole, options)), stores(options.stores_output && stage->last == whole.size() && !stage->reduces), group(images_together),
         trains_(options.training), wants_first_gradient_(options.input_gradient) {
     carries.assign(static_cast<std::size_t>(tensors()), 0);
     same_rows.assign(static_cast<std::size_t>(layers()), 1);
@@ -96,7 +97,7 @@ struct StagePass {
   constexpr Index input_lane() const { return prefetch ? turn() % input_lanes() : lane(); }
   constexpr bool same_cuts() const { return rows->cuts == stage->backward.cuts; }
   /// Whether a tensor lies in full height.
-  constexpr bool in_full(Index t) const { return t < inputs() || (stage->use(t).leaves && !(stores && t == top())); }
+  constexpr bool in_full(Index t) const { return t < inputs() || (stage->use(t).leaves && !((stores || loses_rows) && t == top())); }
   /// Whether it does and no layer of the stage reads it: its rows are written where they stay.
   constexpr bool ends(Index t) const { return in_full(t) && stage->use(t).readers == 0; }
   /// Whether a convolution reads a tensor, and so wants its rows dense.
@@ -139,7 +140,7 @@ struct StagePass {
     const auto number = static_cast<std::size_t>(t);
     for (const BackwardRun& run : needs->runs) {
       if (!run.recompute || t < out(run.first) || t > out(run.last - 1) || !run.makes(t - inputs())) continue;
-      if (reads_in(run, t) || (needs->value[number] && !needs->kept[number] && !stage->use(t).leaves))
+      if (reads_in(run, t) || (needs->value[number] && !needs->kept[number] && !in_full(t)))
         return stage->backward.most_carried(t) > 0;
     }
     return false;
@@ -156,7 +157,7 @@ struct StagePass {
     for (Index l = run.first; l < run.last; ++l) {
       const Index t = out(l);
       const auto number = static_cast<std::size_t>(t);
-      flags[number] = run.makes(l) && !in_full_already(t) && (reads_in(run, t) || (needs->value[number] && !needs->kept[number]));
+      flags[number] = run.makes(l) && !in_full(t) && (reads_in(run, t) || (needs->value[number] && !needs->kept[number]));
     }
     return flags;
   }
@@ -173,7 +174,6 @@ struct StagePass {
   bool wants_first_gradient_ = false;
   constexpr Index turn() const { return image_slab * rows->slabs() + n; }
   constexpr bool read_once(Index t) const { return stage->use(t).readers == 1 && !stage->use(t).leaves; }
-  constexpr bool in_full_already(Index t) const { return stage->use(t).leaves; }
   constexpr bool reads_in(const BackwardRun& run, Index t) const {
     for (Index l = run.first; l < run.last; ++l)
       if (run.makes(l) && (in(l) == t || other(l) == t)) return true;
