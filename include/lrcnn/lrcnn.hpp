@@ -21,10 +21,14 @@
 #include <lrcnn/layer/pointwise.hpp>
 #include <lrcnn/layer/pool.hpp>
 #include <lrcnn/layer/resample.hpp>
+#include <lrcnn/network/convnext.hpp>
+#include <lrcnn/network/densenet.hpp>
 #include <lrcnn/network/graph.hpp>
 #include <lrcnn/network/lenet.hpp>
+#include <lrcnn/network/mobilenet.hpp>
 #include <lrcnn/network/resnet.hpp>
 #include <lrcnn/network/sequential.hpp>
+#include <lrcnn/network/squeezenet.hpp>
 #include <lrcnn/network/unet.hpp>
 #include <lrcnn/network/vgg.hpp>
 #include <lrcnn/plan/checker.hpp>
