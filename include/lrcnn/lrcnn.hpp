@@ -16,6 +16,7 @@
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/loss.hpp>
 #include <lrcnn/layer/norm.hpp>
+#include <lrcnn/layer/pixel_loss.hpp>
 #include <lrcnn/layer/pointwise.hpp>
 #include <lrcnn/layer/pool.hpp>
 #include <lrcnn/layer/resample.hpp>
