@@ -18,6 +18,7 @@
 #include <lrcnn/layer/loss.hpp>
 #include <lrcnn/layer/norm.hpp>
 #include <lrcnn/layer/pad.hpp>
+#include <lrcnn/layer/pixel_loss.hpp>
 #include <lrcnn/layer/pointwise.hpp>
 #include <lrcnn/layer/pool.hpp>
 #include <lrcnn/layer/resample.hpp>
