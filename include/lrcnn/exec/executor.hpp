@@ -251,7 +251,8 @@ class Executor {
     const Operands<T>& o = operands_[i];
     if (step.op == Op::load) return backend_->load(source, step.y.images.begin, o.y);
     if (step.op != Op::loss) return static_cast<void>(backend_->run(*prepared_[i], o));
-    backend_->loss(loss, step.x.images.begin, o.x, o.dx, scale, result);
+    LossResult counted_elsewhere;   // of a pass before the last
+    backend_->loss(loss, step.x.images.begin, o.x, o.dx, scale, step.pass == Pass::recompute ? counted_elsewhere : result);
     if (!std::isfinite(result.sum)) report_not_finite(source, i, result.sum);
   }
   void check_source(const RowSource<M>& source) const {
@@ -283,7 +284,7 @@ class Executor {
     std::string where = "the loss itself";
     for (std::size_t i = 0; i < until; ++i) {
       const Step& step = plan_.steps[i];
-      if (step.pass != Pass::forward) continue;
+      if (step.pass == Pass::backward || (step.pass == Pass::recompute && !plan_.options.rows_loss)) continue;
       if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
       else if (!is_own(step.op)) backend_->run(*prepared_[i], operands_[i]);
       if ((step.op != Op::load && step.op != Op::forward) || operands_[i].y.data == nullptr) continue;
