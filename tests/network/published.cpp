@@ -24,10 +24,10 @@ template <class Net>
 void check_names(const Expected& expected) {
   const Table table = table_of<Net>(imagenet);
   const auto parameters = parameters_of(table);
-  for (const auto& [name, extents] : expected) {
-    CAPTURE(name);
-    const Parameter* p = find_parameter(parameters, name);
-    CHECK((p ? extents_text(p->shape) : "none") == extents);
+  for (const auto& each : expected) {
+    CAPTURE(each.first);
+    const Parameter* p = find_parameter(parameters, each.first);
+    CHECK((p ? extents_text(p->shape) : "none") == each.second);
   }
   std::set<std::string> names;
   for (const Node& node : table.nodes) names.insert(std::string(node.layer.name.view()));
