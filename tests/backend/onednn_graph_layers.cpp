@@ -10,7 +10,7 @@ TEST_CASE("steps that the library has no part in run as on the host, with their 
   after.activation = {Function::leaky_relu, 0.5};   // applied twice, it would show
   const Node activation{.layer = after, .in = in, .out = in};
   Layer norm{.kind = Kind::norm};
-  norm.norm.over = Normalization::Over::channels;
+  norm.norm.over = Norm::Over::channels;
   Shape wide = in, large = in;
   wide.c *= 2, large.h *= 2, large.w *= 2;
   const std::vector<Node> nodes{{.layer = norm, .in = in, .out = in},

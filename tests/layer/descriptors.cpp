@@ -1,9 +1,11 @@
 // Descriptors as constants: what each type says about its layer.
 #include <lrcnn/layer/activation.hpp>
+#include <lrcnn/layer/channels.hpp>
 #include <lrcnn/layer/concepts.hpp>
 #include <lrcnn/layer/conv.hpp>
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/norm.hpp>
+#include <lrcnn/layer/pad.hpp>
 #include <lrcnn/layer/pointwise.hpp>
 #include <lrcnn/layer/pool.hpp>
 #include <lrcnn/layer/resample.hpp>
@@ -104,6 +106,26 @@ TEST_CASE("upsampling doubles both extents by the nearest pixel unless it says o
   CHECK(Upsample<Pair{2, 1}, bilinear_corners>::layer() ==
         Layer{.kind = Kind::upsample, .upsampling = {.rule = bilinear_corners, .factor = {2, 1}}});
 }
+TEST_CASE("a transposed convolution doubles both extents unless it says otherwise") {
+  CHECK(ConvTranspose<5>::layer() ==
+        Layer{.kind = Kind::conv_transpose, .window = {.kernel = 2, .stride = 2}, .channels = 5, .groups = 1, .bias = true});
+  constexpr Window w{.kernel = 4, .stride = 2, .pad = 1};
+  CHECK(ConvTranspose<8, w, ConvOptions{.groups = 4, .bias = false}>::layer() ==
+        Layer{.kind = Kind::conv_transpose, .window = w, .channels = 8, .groups = 4, .bias = false});
+}
+TEST_CASE("padding with zeros and with reflected rows, and cropping, which is padding with negative numbers") {
+  CHECK(ZeroPad<1>::layer() == Layer{.kind = Kind::pad, .window = {.kernel = 1, .pad = {1, 1, 1, 1}}});
+  CHECK(ZeroPad<Pad{1, 2, 3, 4}>::layer() == Layer{.kind = Kind::pad, .window = {.kernel = 1, .pad = {1, 2, 3, 4}}});
+  CHECK(Crop<Pad{1, 2, 3, 4}>::layer() == Layer{.kind = Kind::pad, .window = {.kernel = 1, .pad = {-1, -2, -3, -4}}});
+  CHECK(ReflectPad<3>::layer() == Layer{.kind = Kind::pad, .window = {.kernel = 1, .pad = 3}, .reflect = true});
+}
+TEST_CASE("layers on channels alone, and adaptive pooling") {
+  CHECK(LayerScale<>::layer() == Layer{.kind = Kind::layer_scale, .scale = 1e-6});
+  CHECK(LayerScale<std::ratio<1, 2>>::layer().scale == 0.5);
+  CHECK(ChannelShuffle<3>::layer() == Layer{.kind = Kind::channel_shuffle, .groups = 3});
+  CHECK(AdaptiveAvgPool<7>::layer() == Layer{.kind = Kind::adaptive_avg_pool, .pooled = {7, 7}});
+  CHECK(AdaptiveAvgPool<3, 5>::layer() == Layer{.kind = Kind::adaptive_avg_pool, .pooled = {3, 5}});
+}
 TEST_CASE("layers on vectors") {
   CHECK(Flatten::layer() == Layer{.kind = Kind::flatten});
   CHECK(Linear<10>::layer() == Layer{.kind = Kind::linear, .channels = 10, .bias = true});
@@ -118,11 +140,11 @@ TEST_CASE("Named changes the name alone, and the outer name counts") {
 }
 TEST_CASE("kinds and functions have names of their own") {
   std::set<std::string> names;
-  for (int k = 0; k <= static_cast<int>(Kind::upsample); ++k)
+  for (int k = 0; k <= static_cast<int>(Kind::adaptive_avg_pool); ++k)
     names.insert(std::string(kind_name(static_cast<Kind>(k))));
   for (int f = 0; f <= static_cast<int>(Function::sigmoid); ++f)
     names.insert(std::string(function_name(static_cast<Function>(f))));
-  CHECK(names.size() == 12 + 7);
+  CHECK(names.size() == 17 + 7);
   CHECK(names.count("?") == 0);
 }
 TEST_CASE("a parameter's shape counts its elements; a list of them keeps its order") {

@@ -12,14 +12,16 @@ namespace {
 constexpr std::array faults{Fault::empty_input,   Fault::bad_window,       Fault::bad_channels, Fault::groups_in,
                             Fault::groups_out,    Fault::window_too_tall,  Fault::pad_too_large,
                             Fault::window_too_large, Fault::needs_rows,    Fault::needs_vector,    Fault::norm_groups,
-                            Fault::bad_norm,      Fault::bad_factor,       Fault::bad_reference,   Fault::needs_other,
+                            Fault::bad_norm,      Fault::bad_factor,       Fault::ceil_window,   Fault::nothing_left,
+                            Fault::bad_reflection, Fault::bad_pooled,      Fault::bad_reference,   Fault::needs_other,
                             Fault::same_inputs,   Fault::sum_channels,     Fault::sum_extents,     Fault::concat_extents,
                             Fault::unused};
 std::string name_of(Fault f) {
   constexpr std::array names{"none",          "empty_input",      "bad_window", "bad_channels",
                              "groups_in",     "groups_out",       "window_too_tall",
                              "pad_too_large", "window_too_large", "needs_rows", "needs_vector",
-                             "norm_groups",   "bad_norm",         "bad_factor", "bad_reference",
+                             "norm_groups",   "bad_norm",         "bad_factor", "ceil_window", "nothing_left",
+                             "bad_reflection", "bad_pooled",     "bad_reference",
                              "needs_other",   "same_inputs",      "sum_channels", "sum_extents",
                              "concat_extents", "unused"};
   return names[static_cast<std::size_t>(f)];
@@ -158,6 +160,19 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
        usual,
        "layer 1 (upsample by 2x0, bilinear) on input 2x6x12x10"},
       {Fault::needs_rows, {gap, flatten, {.kind = Kind::upsample}}, usual, "layer 3 (upsample by 2x2, nearest) on input 2x6x1x1"},
+      {Fault::ceil_window,
+       {conv(4, {.kernel = 2, .stride = 2, .ceil = true})},
+       usual,
+       "layer 1 (conv to 4 channels, kernel 2x2 stride 2x2 pad 0,0,0,0 dilation 1x1 ceil) on input 2x6x12x10"},
+      {Fault::nothing_left,
+       {{.kind = Kind::pad, .window = {.kernel = 1, .pad = {-6, -6, 0, 0}}}},
+       usual,
+       "layer 1 (pad by -6,-6,0,0, zeros) on input 2x6x12x10"},
+      {Fault::bad_reflection,
+       {{.kind = Kind::pad, .window = {.kernel = 1, .pad = {0, 0, 10, 0}}, .reflect = true}},
+       usual,
+       "layer 1 (pad by 0,0,10,0, reflected) on input 2x6x12x10"},
+      {Fault::bad_pooled, {{.kind = Kind::adaptive_avg_pool, .pooled = {0, 7}}}, usual, "layer 1 (adaptive_avg_pool to 0x7) on input 2x6x12x10"},
       {Fault::bad_reference, {pool2, {.input = 0}}, usual, "layer 2 (relu) on input 2x6x6x5"},
       {Fault::bad_reference, {pool2, {.other = 1}}, usual, "layer 2 (relu) on input 2x6x6x5"},
       {Fault::bad_reference, {pool2, {.kind = Kind::sum, .other = -1}}, usual, "layer 2 (sum) on inputs 2x6x6x5 and 2x6x6x5"},
@@ -282,6 +297,52 @@ TEST_CASE("joins compare the extents that are known, and know what either branch
   CHECK(output_shape(concat, {unknown, 4, unknown, 7}, {2, 3, 5, 7}) == Shape{2, 7, 5, 7});
   CHECK(output_shape(concat, {unknown, 4, unknown, 7}, {2, unknown, 5, 7}) == Shape{2, unknown, 5, 7});
   CHECK(output_shape({.kind = Kind::upsample, .upsampling = {.factor = {2, 3}}}, {1, 5, 4, unknown}) == Shape{1, 5, 8, unknown});
+}
+TEST_CASE("what padding, cropping and reflection leave") {
+  const auto of = [](const Pad& pad, bool reflect, const Shape& in = usual) {
+    return fault_of({.kind = Kind::pad, .window = {.kernel = 1, .pad = pad}, .reflect = reflect}, in);
+  };
+  CHECK(of({-6, -5, -4, -5}, false) == Fault::none);
+  CHECK(of({-12, 1, 0, 0}, false) == Fault::none);   // rows of padding alone
+  CHECK(of({-6, -6, 0, 0}, false) == Fault::nothing_left);
+  CHECK(of({0, 0, -10, 0}, false) == Fault::nothing_left);
+  CHECK(of({-99, -99, 0, 0}, false, unknown_shape) == Fault::none);
+  CHECK(of({11, 11, 9, 9}, true) == Fault::none);
+  for (const Pad& pad : {Pad{12, 0, 0, 0}, Pad{0, 12, 0, 0}, Pad{0, 0, 10, 0}, Pad{0, 0, 0, 10}, Pad{-1, 0, 0, 0}})
+    CHECK(of(pad, true) == Fault::bad_reflection);
+  CHECK(of({99, 0, 0, 0}, true, unknown_shape) == Fault::none);
+  CHECK(of({-1, 0, 0, 0}, true, unknown_shape) == Fault::bad_reflection);
+  CHECK(fault_of({.kind = Kind::pad, .window = {.kernel = 3}}, usual) == Fault::bad_window);
+  CHECK(output_shape({.kind = Kind::pad, .window = {.kernel = 1, .pad = {-1, 2, 3, -4}}}, {1, 5, 4, unknown}) == Shape{1, 5, 5, unknown});
+}
+TEST_CASE("a transposed convolution goes from a convolution's output to its input") {
+  const auto transposed = [](Index channels, const Window& w, Index groups = 1) {
+    return Layer{.kind = Kind::conv_transpose, .window = w, .channels = channels, .groups = groups};
+  };
+  for (Index k = 1; k <= 4; ++k)
+    for (Index s = 1; s <= 3; ++s)
+      for (Index pad = 0; pad < k; ++pad) {
+        const Window w{.kernel = k, .stride = s, .pad = pad};
+        const Shape large{1, 3, 4 * s + k - 2 * pad, 5 * s + k - 2 * pad};
+        if (fault_of(conv(2, w), large) != Fault::none) continue;
+        const Shape small = output_shape(conv(2, w), large);
+        CHECK(output_shape(transposed(3, w), small) == large);
+      }
+  CHECK(fault_of(transposed(4, {.kernel = 2, .pad = 1}), {1, 6, 1, 4}) == Fault::nothing_left);
+  CHECK(fault_of(transposed(4, {.kernel = 2, .pad = 1}), unknown_shape) == Fault::none);
+  CHECK(fault_of(transposed(4, {.kernel = 2}, 4), usual) == Fault::groups_in);
+  CHECK(fault_of(transposed(4, {.kernel = 2}, 3), usual) == Fault::groups_out);
+  CHECK(fault_of(transposed(0, {.kernel = 2}), usual) == Fault::bad_channels);
+  CHECK(fault_of(transposed(2, {.stride = 0}), usual) == Fault::bad_window);
+  CHECK(fault_of(transposed(2, {.stride = 2, .ceil = true}), usual) == Fault::ceil_window);
+  CHECK(fault_of(transposed(2, {.kernel = 2}), usual, true) == Fault::needs_rows);
+  CHECK(output_shape(transposed(3, {.kernel = 2, .stride = 2}), {unknown, 7, 5, unknown}) == Shape{unknown, 3, 10, unknown});
+}
+TEST_CASE("a shuffle's groups divide the channels") {
+  const auto of = [](Index groups, Index channels) { return fault_of({.kind = Kind::channel_shuffle, .groups = groups}, {1, channels, 2, 2}); };
+  for (Index g = 1; g <= 7; ++g) CHECK(of(g, 6) == (6 % g == 0 ? Fault::none : Fault::groups_in));
+  CHECK(of(0, 6) == Fault::bad_channels);
+  CHECK(of(4, unknown) == Fault::none);
 }
 TEST_CASE("after a layer that ends the rows only layers without rows may come") {
   const Shape vector{2, 6, 1, 1};

@@ -53,6 +53,12 @@ TEST_CASE("a confusion matrix counts") {
   CHECK(m.recall(0) == 10.0 / 12);
   CHECK(m.precision(1) == 0.5);
   CHECK(m.precision(2) == 0);
+  CHECK(m.iou(0) == 10.0 / 12);
+  CHECK(m.iou(1) == 0.5);
+  CHECK(m.iou(2) == 0);
+  CHECK(m.mean_iou() == (10.0 / 12 + 0.5) / 3);
+  CHECK(std::isnan(ConfusionMatrix(2).iou(1)));
+  CHECK(std::isnan(ConfusionMatrix(2).mean_iou()));
   std::ostringstream out;
   out << m;
   CHECK(out.str() ==

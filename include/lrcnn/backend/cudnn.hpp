@@ -16,6 +16,7 @@
 #include <lrcnn/backend/cudnn/served.hpp>
 #include <lrcnn/backend/cudnn/source.hpp>
 #include <lrcnn/backend/cudnn/tuner.hpp>
+#include <lrcnn/layer/pixel_loss.hpp>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -169,6 +170,7 @@ class BasicCudnn {
 
   // ---- the ends of a run -------------------------------------------------------------------------------------------
   void start(const Labels& labels) {
+    if (labels.kind() != LabelKind::images) refuse_pixels();
     cudnn::Sums rest;
     tuner_.save();
     if (std::exchange(broken_, false)) {
@@ -211,11 +213,13 @@ class BasicCudnn {
     cudnn::check(library_->all_finite(elements, count, result), "looking for gradients that are not finite");
     return result;
   }
-  /// Cross entropy on the device. Any other loss runs on the host, on a copy of the logits.
+  /// Cross entropy on the device. Any other loss over images runs on the host, on a copy of the logits.
   template <class L>
   void loss(const L& loss, Index first, const View<const element>& logits, const View<element>& dx, double scale, LossResult& result) {
     if constexpr (std::is_same_v<L, SoftmaxCrossEntropy>) {
       cudnn::check(library_->cross_entropy(logits, first, dx, scale), "the loss");
+    } else if constexpr (PixelLoss<L, element>) {
+      refuse_pixels();   // and start() has
     } else {
       const std::vector<std::int32_t> labels = host_labels(first, logits.n, logits.c);
       std::vector<element> host(static_cast<std::size_t>(logits.n * logits.stride_n)), gradient(dx.data ? host.size() : 0);
@@ -262,6 +266,10 @@ class BasicCudnn {
   }
 
  private:
+  [[noreturn]] static void refuse_pixels() {
+    throw BackendError(error_text("labels of pixels are given to backend 'cudnn'", "it has losses over images alone",
+                                  "train with a loss over pixels on a CPU backend"));
+  }
   template <class F>
   cudnn::Status record(Group& group, F steps) {
     if (cudnn::Status status = library_->begin_recording(); !status.good()) return status;

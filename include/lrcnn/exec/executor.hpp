@@ -8,7 +8,7 @@
 // has several streams, a group also ends where one has to wait for another.
 #include <lrcnn/exec/operands.hpp>
 #include <lrcnn/core/bytes.hpp>
-#include <lrcnn/layer/loss.hpp>
+#include <lrcnn/layer/pixel_loss.hpp>
 #include <lrcnn/plan/fewest_slabs.hpp>
 #include <lrcnn/plan/order.hpp>
 #include <cmath>
@@ -73,7 +73,7 @@ class Executor {
       prepared_.push_back(is_own(plan_.steps[i].op) ? std::optional<typename B::Prepared>{}
                                                     : std::optional<typename B::Prepared>{backend_->prepare(operands_[i])});
     make_groups();
-    if (plan_.options.stores_output) unlabelled_.assign(static_cast<std::size_t>(plan_.table.input.n), 0);
+    unlabelled_.assign(static_cast<std::size_t>(plan_.table.input.n), 0);
   }
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -82,10 +82,11 @@ class Executor {
   /// Operands of step i, as the backend sees them.
   const Operands<T>& operands(Index i) const { return operands_[static_cast<std::size_t>(i)]; }
   /// Runs the plan on one batch.
-  /// Post:    a training plan has written every parameter gradient (of gradient_scale times the mean loss over the batch)
+  /// Post:    a training plan has written every parameter gradient (of gradient_scale times the mean loss over the batch, or over its
+  ///          pixels: result.total is what divides their sum then)
   /// Errors:  DataError if source or labels do not fit; NumericError, naming the first layer whose output is not
   ///          finite, if the loss is not. Parameters are never written.
-  template <Loss<T> L = SoftmaxCrossEntropy, class Observer = NoObserver>
+  template <TrainingLoss<T> L = SoftmaxCrossEntropy, class Observer = NoObserver>
   LossResult run(const RowSource<M>& source, const Labels& labels, const L& loss = {}, Observer&& observer = Observer{},
                  double gradient_scale = 1) {
     LossResult result;
@@ -96,12 +97,54 @@ class Executor {
   }
   /// The same, without waiting for a device: backend.finish() does, and adds what comes of the run to its result. On the
   /// host all is done, and added to `result`, when this returns.
-  template <Loss<T> L = SoftmaxCrossEntropy, class Observer = NoObserver>
+  template <TrainingLoss<T> L = SoftmaxCrossEntropy, class Observer = NoObserver>
   void start(const RowSource<M>& source, const Labels& labels, LossResult& result, const L& loss = {}, Observer&& observer = Observer{},
              double gradient_scale = 1) {
-    check_batch(source, labels);
-    const double scale = gradient_scale / static_cast<double>(plan_.table.input.n);
+    const double weight = weigh(source, labels, loss), scale = gradient_scale / weight;
     run_groups(labels, observer, [&](std::size_t i) { start_step(i, source, loss, scale, result); });
+    if constexpr (PixelLoss<L, T>) result.total += weight;
+  }
+  /// What the sum of a batch's losses is divided by for the mean: its images, or the weight of its pixels. Runs nothing.
+  /// Errors:  PlanError if the plan has no loss; DataError if source or labels do not fit
+  template <TrainingLoss<T> L>
+  double weigh(const RowSource<M>& source, const Labels& labels, const L& loss) const {
+    if (plan_.options.stores_output)
+      throw PlanError(error_text(plan_title(plan_) + " is run without a sink for its output",
+                                 "a plan with stores_output has no loss and keeps nothing",
+                                 "run it with a RowSink, or plan without stores_output"));
+    if (plan_.options.rows_loss && !PixelLoss<L, T>)
+      throw PlanError(error_text("the loss '" + std::string(L::name) + "' over images is given to " + plan_title(plan_),
+                                 "with rows_loss the output goes through the loss slab by slab", "plan without rows_loss"));
+    check_source(source);
+    if constexpr (PixelLoss<L, T>) {
+      const Shape& output = plan_.table.shape(plan_.table.size());
+      check_pixel_labels(L::name, labels, output);
+      const double total = loss.total(labels, output);
+      if (total > 0) return total;
+      throw DataError(error_text("no pixel of the batch counts for the loss '" + std::string(L::name) + "'",
+                                 "the mean is over pixels that are not ignored and have a weight",
+                                 "leave the batch out, or correct the mask"));
+    } else {
+      check_labels(labels, L::name);
+      return static_cast<double>(plan_.table.input.n);
+    }
+  }
+  /// The forward pass alone, whatever the loss: output() has what it came to, also values that are not finite.
+  /// Errors:  PlanError if the plan does not keep its output; DataError if the source does not fit
+  void forward(const RowSource<M>& source) {
+    if (plan_.options.stores_output || plan_.options.rows_loss)
+      throw PlanError(error_text(plan_title(plan_) + " is run for an output that it does not keep",
+                                 "with stores_output or rows_loss rows of the output are gone when the step is done",
+                                 "plan without them, or run it with a RowSink"));
+    check_source(source);
+    NoObserver observer;
+    run_groups(unlabelled_, observer, [&](std::size_t i) {
+      const Step& step = plan_.steps[i];
+      if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
+      else if (step.op != Op::loss) static_cast<void>(backend_->run(*prepared_[i], operands_[i]));
+    });
+    LossResult none;
+    backend_->finish(none);
   }
   /// Runs a plan that hands its output on (PlanOptions::stores_output): rows go to `sink` as they are done, as it says.
   /// Waits for a device. Values are handed on as they are, also those that are not finite.
@@ -125,7 +168,7 @@ class Executor {
   /// Throws the NumericError that run() does, if `sum` was the loss of the batch last run.
   [[noreturn]] void report_not_finite(const RowSource<M>& source, double sum) { report_not_finite(source, plan_.steps.size(), sum); }
   /// The network's output for the batch last run: a view into the arena, which may be a device's. [N,K,1,1] or a map; empty if the
-  /// plan hands it on.
+  /// plan hands it on, or takes it through the loss slab by slab.
   View<const T> output() const { return view_of<T>(plan_, plan_.results.output, arena_->data()); }
   /// The gradient of the network's input. Pre: the plan's options asked for it.
   View<const T> input_gradient() const { return view_of<T>(plan_, plan_.results.input_gradient, arena_->data()); }
@@ -208,7 +251,8 @@ class Executor {
     const Operands<T>& o = operands_[i];
     if (step.op == Op::load) return backend_->load(source, step.y.images.begin, o.y);
     if (step.op != Op::loss) return static_cast<void>(backend_->run(*prepared_[i], o));
-    backend_->loss(loss, step.x.images.begin, o.x, o.dx, scale, result);
+    LossResult counted_elsewhere;   // of a pass before the last
+    backend_->loss(loss, step.x.images.begin, o.x, o.dx, scale, step.pass == Pass::recompute ? counted_elsewhere : result);
     if (!std::isfinite(result.sum)) report_not_finite(source, i, result.sum);
   }
   void check_source(const RowSource<M>& source) const {
@@ -217,11 +261,11 @@ class Executor {
                                      to_string(plan_.table.input),
                                  "a plan is made for one shape", "make a plan for this shape, or let a Trainer do it"));
   }
-  void check_batch(const RowSource<M>& source, const Labels& labels) const {
-    if (plan_.options.stores_output)
-      throw PlanError(error_text(plan_title(plan_) + " is run without a sink for its output",
-                                 "a plan with stores_output has no loss and keeps nothing", "run it with a RowSink, or plan without stores_output"));
-    check_source(source);
+  void check_labels(const Labels& labels, std::string_view loss) const {
+    if (labels.kind() != LabelKind::images)
+      throw DataError(error_text(std::string(labels.kind() == LabelKind::pixels ? "masks" : "targets") + " are given to the loss '" +
+                                     std::string(loss) + "'",
+                                 "it wants one label for each image", "give a label for each image, or train with a loss over pixels"));
     if (labels.size() != plan_.table.input.n)
       throw DataError(error_text(std::to_string(labels.size()) + " labels are given for " +
                                      std::to_string(plan_.table.input.n) + " images",
@@ -240,7 +284,7 @@ class Executor {
     std::string where = "the loss itself";
     for (std::size_t i = 0; i < until; ++i) {
       const Step& step = plan_.steps[i];
-      if (step.pass != Pass::forward) continue;
+      if (step.pass == Pass::backward || (step.pass == Pass::recompute && !plan_.options.rows_loss)) continue;
       if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
       else if (!is_own(step.op)) backend_->run(*prepared_[i], operands_[i]);
       if ((step.op != Op::load && step.op != Op::forward) || operands_[i].y.data == nullptr) continue;

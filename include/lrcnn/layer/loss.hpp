@@ -10,13 +10,19 @@
 #include <span>
 #include <string_view>
 namespace lrcnn {
-/// Sum of losses and hits over the images seen so far.
+/// Sum of losses and hits over the images seen so far. Of a loss over pixels (layer/pixel_loss.hpp) the counts are of pixels.
 struct LossResult {
   double sum = 0;       ///< of the losses of all images so far
   Index correct = 0;    ///< images whose largest logit is the label's; the first of equals counts as largest
   Index count = 0;
-  double mean() const { return count > 0 ? sum / static_cast<double>(count) : 0; }
+  double total = 0;     ///< what the sum is divided by for the mean, if not by the count: the weight of all pixels that count
+  double mean() const { return total > 0 ? sum / total : count > 0 ? sum / static_cast<double>(count) : 0; }
   double accuracy() const { return count > 0 ? static_cast<double>(correct) / static_cast<double>(count) : 0; }
+  /// Adds what other images, or other rows, came to.
+  LossResult& operator+=(const LossResult& other) {
+    sum += other.sum, correct += other.correct, count += other.count, total += other.total;
+    return *this;
+  }
   friend bool operator==(const LossResult&, const LossResult&) = default;
 };
 /// A type that a Trainer can minimise.

@@ -6,16 +6,12 @@
 // layer1.0.conv1, layer1.0.bn1, layer2.0.downsample.0, layer2.0.downsample.1, fc. (The parameters of a network lie in the order
 // in which its layers are executed, so that those of a downsample come before the last norm of their block's body.)
 #include <lrcnn/layer/activation.hpp>
-#include <lrcnn/layer/conv.hpp>
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/norm.hpp>
 #include <lrcnn/layer/pool.hpp>
-#include <lrcnn/network/graph.hpp>
+#include <lrcnn/network/units.hpp>
 namespace lrcnn {
 namespace detail {
-/// A convolution that keeps the extents but for its stride, without bias, since a norm follows.
-template <Index K, Index kernel, Index stride = 1>
-using PlainConv = Conv<K, Window{.kernel = kernel, .stride = stride, .pad = (kernel - 1) / 2}, ConvOptions{.bias = false}>;
 /// Two 3x3 convolutions.
 struct BasicBlock {
   static constexpr Index expansion = 1;
@@ -33,8 +29,6 @@ struct Bottleneck {
 };
 template <Index channels, Index stride, class Norm>
 using Projection = Scope<"downsample", Sequential<Named<"0", PlainConv<channels, 1, stride>>, Named<"1", Norm>>>;
-/// "0", "1", ...
-constexpr Name ordinal_name(std::size_t i) { return i == 0 ? Name("0") : numbered("", static_cast<Index>(i)); }
 /// `count` blocks, the first of which may have strides and a projection.
 template <class Block, Index width, Index stride, bool projects, class Norm, class LastNorm, class Indices>
 struct ResNetStage;

@@ -1,5 +1,5 @@
 #pragma once
-// VGG trunks with a global-average-pool head.
+// VGG trunks with a global-average-pool head, or with their own.
 //
 // The convolutional trunks of Simonyan and Zisserman, "Very deep convolutional networks for large-scale image
 // recognition" (arXiv 1409.1556), configurations A, B, D and E, closed by global average pooling and one linear layer.
@@ -25,6 +25,12 @@ template <std::size_t a, std::size_t b, std::size_t c, std::size_t d, std::size_
 using VggTrunk = Sequential<typename detail::VggBlock<64, a>::type, typename detail::VggBlock<128, b>::type,
                             typename detail::VggBlock<256, c>::type, typename detail::VggBlock<512, d>::type,
                             typename detail::VggBlock<512, e>::type>;
+/// The head that the networks were published with, behind a pool to 7 x 7: Sequential<VggTrunk<2, 2, 3, 3, 3>, VggHead<>> is VGG-16 with
+/// its 138357544 parameters. Linear layers are called classifier.0, classifier.3 and classifier.6, as torchvision's.
+/// Dropout, which torchvision has behind the first two ReLUs in training, is left out.
+template <Index classes = 1000>
+using VggHead = Sequential<AdaptiveAvgPool<7>, Flatten, Named<"classifier.0", Linear<4096>>, ReLU, Named<"classifier.3", Linear<4096>>, ReLU,
+                           Named<"classifier.6", Linear<classes>>>;
 template <Index classes = 1000>
 using Vgg11 = Sequential<VggTrunk<1, 1, 2, 2, 2>, GlobalAvgPool, Linear<classes>>;
 template <Index classes = 1000>

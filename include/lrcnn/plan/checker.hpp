@@ -56,6 +56,7 @@ class Replay {
     Index layer = -1;
     std::vector<char> rows;                ///< statistics: of each image, which
     std::map<Index, std::uint64_t> sums;   ///< of each set
+    std::map<Index, Index> begun;          ///< set in memory -> the set that was begun there
   };
   std::map<Index, Taken> taken_;                   // by buffer
   std::map<std::pair<Index, Index>, int> lost_;    // image, row -> times that the loss has counted it
@@ -283,6 +284,13 @@ class Replay {
     if (t.layer != s.layer && !anew) problem("adds to what is not this norm's");
     t.layer = s.layer;
     t.rows.resize(static_cast<std::size_t>(plan_.table.input.n * node(s.layer).in.h), 0);
+    const Range images = (s.dy ? s.dy : s.x).images;
+    for (Index i = images.begin; i < images.end; ++i) {
+      const Index set = set_of(s.layer, i), place = s.set + set - set_of(s.layer, images.begin);
+      if (anew) t.begun[place] = set;
+      else if (const auto found = t.begun.find(place); found == t.begun.end() || found->second != set)
+        problem("adds to what was not begun for image " + std::to_string(i));
+    }
     return t;
   }
   void statistics(const Step& s) {
@@ -404,7 +412,10 @@ class Replay {
       const Range rows = reads(s.layer, {o, o + 1});
       for (Index r = rows.begin; dy && r < rows.end; ++r)
         if (s.dx.rows.contains({r, r + 1})) sums[{i, r}] += dy->number * weight(2 + 5 * static_cast<int>(s.operand), s.layer, o, r);
-      if (t && dy && s.part.contains({o, o + 1})) sums[{i, o}] += t->sums.at(set_of(s.layer, i)) * weight(5, s.layer, o, 0);
+      if (!t || !dy || !s.part.contains({o, o + 1})) return;
+      const auto sum = t->sums.find(set_of(s.layer, i));
+      if (sum == t->sums.end()) return problem("its sums are not there");
+      sums[{i, o}] += sum->second * weight(5, s.layer, o, 0);
     });
     each(s.dx, [&](Index i, Index r) { write(s.dx, Holds::gradient, i, r, sums[{i, r}]); });
   }

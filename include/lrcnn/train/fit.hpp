@@ -2,7 +2,7 @@
 // BasicTrainer::fit(): epochs, evaluation, history, progress, saving. Included by trainer.hpp.
 #include <lrcnn/train/trainer.hpp>
 namespace lrcnn {
-template <Backend B, Loss<typename B::element> L>
+template <Backend B, TrainingLoss<typename B::element> L>
 template <class Loader>
 std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std::type_identity_t<Loader>* test, const FitOptions& options) {
   std::vector<EpochRecord> history;
@@ -32,7 +32,7 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
 }
 /// Within an epoch, what has been done counts in batches: another loader's batches are other images.
 /// Errors:  DataError if the epoch was begun with other batches
-template <Backend B, Loss<typename B::element> L>
+template <Backend B, TrainingLoss<typename B::element> L>
 template <class Loader>
 void BasicTrainer<B, L>::check_batches(const Loader& train) {
   const std::string batches = std::to_string(train.batches()) + " batches of " + to_string(train.input());
@@ -44,7 +44,7 @@ void BasicTrainer<B, L>::check_batches(const Loader& train) {
                                "use the same batch size and data, or a training file from the end of an epoch"));
   begun = batches;
 }
-template <Backend B, Loss<typename B::element> L>
+template <Backend B, TrainingLoss<typename B::element> L>
 template <class Loader>
 EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions& options, ProgressLine* line) {
   check_batches(train);

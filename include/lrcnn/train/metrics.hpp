@@ -13,7 +13,8 @@
 #include <string>
 #include <vector>
 namespace lrcnn {
-/// Mean loss and top-1 accuracy of the images seen so far. Regular.
+/// Mean loss and top-1 accuracy of the images seen so far. Regular. Of a loss over pixels the counts are of pixels, and a batch's mean
+/// weighs as many as it has.
 struct Metrics {
   double loss_sum = 0;  ///< over images
   Index images = 0;
@@ -83,6 +84,19 @@ class ConfusionMatrix {
   /// Share of the images taken for a class that belong to it; NaN if there were none.
   double precision(Index label) const {
     return ratio((*this)(label, label), sum([&](Index, Index p) { return p == label; }));
+  }
+  /// Intersection over union: images, or pixels, of the class that were taken for it, among those that either are of it or were taken
+  /// for it; NaN if there were none.
+  double iou(Index label) const {
+    return ratio((*this)(label, label), sum([&](Index l, Index p) { return l == label || p == label; }));
+  }
+  /// The mean over classes that there were; NaN without any.
+  double mean_iou() const {
+    double sum = 0;
+    Index seen = 0;
+    for (Index l = 0; l < classes_; ++l)
+      if (const double each = iou(l); each == each) sum += each, ++seen;
+    return seen == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(seen);
   }
   friend bool operator==(const ConfusionMatrix&, const ConfusionMatrix&) = default;
  private:

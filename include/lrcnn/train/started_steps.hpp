@@ -16,7 +16,7 @@ class StartedSteps {
   /// Forgets which steps they were.
   void forget() { images_.clear(); }
   /// Adds losses that are known at once.
-  void note(const LossResult& result) { sum_.sum += result.sum, sum_.correct += result.correct, sum_.count += result.count; }
+  void note(const LossResult& result) { sum_ += result; }
   /// Notes what the steps came to, together. Returns how many of them, the last ones, do not count; then all is forgotten.
   Index settle(const LossResult& result) {
     Index bad = 0;

@@ -27,7 +27,7 @@ concept LabelledSource = std::derived_from<S, RowSource<T>> && requires(const S&
   { s.labels() } -> std::convertible_to<Labels>;
 };
 /// The trainer of a list of layers under a policy value. Trainer<Net, Policy, B> gives it types.
-template <Backend B, Loss<typename B::element> L = SoftmaxCrossEntropy>
+template <Backend B, TrainingLoss<typename B::element> L = SoftmaxCrossEntropy>
 class BasicTrainer {
  public:
   using T = typename B::element;
@@ -90,9 +90,9 @@ class BasicTrainer {
   void start_step(const S& batch) {
     start_step(batch, batch.labels());
   }
-  /// Adds a batch's gradients to those of the batches since the last update. Every image weighs the same, so batches that are
-  /// accumulated give what one batch of all their images does, with the memory of one of them. Norms over a batch see each of these
-  /// batches by itself, and each goes into their running statistics at once.
+  /// Adds a batch's gradients to those of the batches since the last update. Every image weighs the same, or every pixel what it does in
+  /// total() of the loss, so batches that are accumulated give what one batch of all their images does, with the memory of one of them.
+  /// Norms over a batch see each of these batches by itself, and each goes into their running statistics at once.
   /// Errors:  as step(); after one, nothing is accumulated, and running statistics are what they were before the first batch
   void accumulate(const RowSource<M>& source, const Labels& labels) {
     if (round_.batches == 0) gather(), round_.earlier = started_.take(), round_.running = running_.read(backend_, parameters_.data());
@@ -146,9 +146,10 @@ class BasicTrainer {
   /// The network's output for a batch, forward only: a view that is valid until the next run.
   View<const T> predict(const RowSource<M>& source) {
     gather();
-    auto& run = executor(source.shape(), false);
+    auto& run = executor(source.shape(), false, false, true);
     const std::vector<std::int32_t> none(static_cast<std::size_t>(source.shape().n), 0);
-    static_cast<void>(run.run(source, none, loss_));
+    if constexpr (PixelLoss<L, T>) run.forward(source);
+    else static_cast<void>(run.run(source, none, loss_));
     return run.output();
   }
   /// Loss and accuracy over one epoch of a loader, forward only.
@@ -292,15 +293,16 @@ class BasicTrainer {
       throw Error(error_text(what + " while gradients of " + std::to_string(round_.batches) + " batches are accumulated",
                              "they wait for their update", "call update() first"));
   }
-  /// Starts a batch of the update to come. Gradients are those of the mean over as many images as the first batch has.
+  /// Starts a batch of the update to come. Gradients are those of the sum over the first one's images, or weight.
   void add(const RowSource<M>& source, const Labels& labels) {
-    const double images = static_cast<double>(source.shape().n);
+    double weight = 0;
     LossResult result;   // stays empty on a device
     try {
       auto& run = executor(source.shape(), true, round_.batches > 0);
+      weight = run.weigh(source, labels, loss_);
       if (round_.batches == 0)
-        round_.first = images, round_.scale = gradient_scale(), round_.lr_scale = lr_scale(options_.schedule, state_.step, options_.clock);
-      start_run(run, source, labels, result, round_.scale * (images / round_.first));
+        round_.first = weight, round_.scale = gradient_scale(), round_.lr_scale = lr_scale(options_.schedule, state_.step, options_.clock);
+      start_run(run, source, labels, result, round_.scale * (weight / round_.first));
       if (!round_.running.empty()) mix_running();
       round_.peak_bytes = std::max(round_.peak_bytes, run.plan().peak_bytes());
     } catch (...) {
@@ -310,13 +312,13 @@ class BasicTrainer {
     }
     started_.note(result);
     ++round_.batches;
-    round_.images += source.shape().n;
-    run_scale_ = round_.scale * (static_cast<double>(round_.images) / round_.first);
+    round_.images += source.shape().n, round_.weight += weight;
+    run_scale_ = round_.scale * (round_.weight / round_.first);
   }
   /// Updates by the gradients of the batches that were added. `last`: the only one, if it is there to be looked at again.
   StepReport apply(const RowSource<M>* last) {
     const Round round = std::exchange(round_, {});
-    StepReport report{.lr = state_.optimizer.lr() * round.lr_scale, .peak_bytes = round.peak_bytes};
+    StepReport report{.images = round.images, .lr = state_.optimizer.lr() * round.lr_scale, .peak_bytes = round.peak_bytes};
     ++state_.step;
     started_.add(round.images);
     if (waits_for_each()) gather(last);
@@ -347,7 +349,7 @@ class BasicTrainer {
   void report_losses(StepReport& report, const LossResult& earlier) {
     const LossResult own = started_.take();
     started_.note(earlier);
-    report.loss = own.mean(), report.accuracy = own.accuracy(), report.images = own.count;
+    report.loss = own.mean(), report.accuracy = own.accuracy();
   }
   /// Waits for the steps that were started. From one whose loss is not finite the device has left out all updates: these
   /// steps are taken back. `last`: the batch of the last one, if it is there to be looked at again.
@@ -369,8 +371,8 @@ class BasicTrainer {
     });
   }
   /// Plans are kept; a larger one than all before moves the arena, and the others are made again when they are wanted.
-  Executor<B>& executor(const Input& input, bool training, bool accumulate = false) {
-    const PlanOptions options{.training = training, .accumulate = accumulate};
+  Executor<B>& executor(const Input& input, bool training, bool accumulate = false, bool keeps_output = false) {
+    const PlanOptions options{.training = training, .accumulate = accumulate, .rows_loss = PixelLoss<L, T> && !keeps_output};
     for (auto& known : executors_)
       if (known->plan().table.input == input && known->plan().options == options) return *known;
     Plan plan = make_plan(make_table(layers_, input), policy_, B::target, options);
@@ -416,7 +418,7 @@ class BasicTrainer {
   /// Batches whose gradients wait for an update.
   struct Round {
     Index batches = 0, images = 0, peak_bytes = 0;
-    double first = 0;        ///< images of the first
+    double first = 0, weight = 0;   ///< of the losses of the first, and of all: images, or what pixels weigh
     double scale = 1;        ///< of the loss
     double lr_scale = 1;     ///< of the update
     LossResult earlier{};    ///< of steps before it

@@ -33,7 +33,7 @@ struct TrainerOptions {
 /// What a step has done.
 struct StepReport {
   double loss = 0;            ///< mean over the batch, before the update
-  double accuracy = 0;        ///< in [0, 1]
+  double accuracy = 0;        ///< in [0, 1]; of pixels, if the loss is over them
   Index images = 0;
   double lr = 0;              ///< that the update used
   Index peak_bytes = 0;       ///< of the plan that was run

@@ -4,8 +4,10 @@
 // It answers everything that the executor and the trainer ask of a backend beside steps: memory, the rows of a batch,
 // the loss, the update. A device's backend answers the same questions in its own memory.
 #include <lrcnn/backend/concepts.hpp>
+#include <lrcnn/backend/host/parallel.hpp>
 #include <lrcnn/backend/update.hpp>
 #include <lrcnn/core/memory.hpp>
+#include <lrcnn/layer/pixel_loss.hpp>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -61,10 +63,11 @@ class HostBackend {
                                  "only the backend of that device reads them", "give labels that the host can read, or use Cudnn"));
     labels_ = labels;
   }
-  /// The loss of images [first, first + logits.n) of the run.
+  /// The loss of images [first, first + logits.n) of the run; of the rows that are given, if it is one over pixels.
   template <class L>
-  void loss(const L& loss, Index first, const View<const T>& logits, const View<T>& dx, double scale, LossResult& result) const {
-    loss(logits, labels_.on_host().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(logits.n)), dx, scale, result);
+  void loss(const L& loss, Index first, const View<const T>& logits, const View<T>& dx, double scale, LossResult& result) {
+    if constexpr (PixelLoss<L, T>) return loss_of_rows(loss, first, logits, dx, scale, result);
+    else loss(logits, labels_.on_host().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(logits.n)), dx, scale, result);
   }
   void finish(LossResult&) const {}
   void cancel() const {}
@@ -79,6 +82,23 @@ class HostBackend {
   explicit HostBackend(int threads) : threads_(std::max(threads, 1)) {}
 
  private:
+  /// Row by row on all threads; what rows come to is added in their order, however many threads there are.
+  template <class L>
+  void loss_of_rows(const L& loss, Index first, const View<const T>& logits, const View<T>& dx, double scale, LossResult& result) {
+    const Index count = logits.n * logits.rows, exponentials = 16;   // work for an element, in elements that are only copied
+    row_results_.assign(static_cast<std::size_t>(count), LossResult{});   // the memory stays
+    const auto row_of = [&](auto view, Index i, Index row) {
+      view.data += i * view.stride_n, view.n = 1;
+      return view.slice({row, row + 1});
+    };
+    const Index work = count * logits.blocks() * logits.stride_row() * exponentials;
+    host::parallel_for(count, host::useful_threads(work, threads_), [&](Index piece) {
+      const Index i = piece / logits.rows, row = logits.row0 + piece % logits.rows;
+      loss(row_of(logits, i, row), labels_, first + i, dx.data ? row_of(dx, i, row) : View<T>{}, scale,
+           row_results_[static_cast<std::size_t>(piece)]);
+    });
+    for (Index piece = 0; piece < count; ++piece) result += row_results_[static_cast<std::size_t>(piece)];
+  }
   /// Some rows of an image at a time.
   void load_rounded(const RowSource<master_t<T>>& source, Index first_image, const View<T>& y) {
     const Index fit = rows_at_once(y);
@@ -117,6 +137,7 @@ class HostBackend {
   }
   int threads_;
   Labels labels_{};   ///< of the run
+  std::vector<LossResult> row_results_{};   ///< of a loss over pixels
   std::vector<master_t<T>> rows_{};   ///< of a batch, before they are rounded; of the output, as they leave
 };
 }  // namespace lrcnn

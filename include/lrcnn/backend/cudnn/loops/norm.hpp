@@ -149,12 +149,20 @@ void norm_backward_data(const Exec& exec, const Operands<T>& o) {
   if (both.empty() || empty(o.dx)) return;
   assert(channels_last(o.x) && channels_last(o.dy) && channels_last(o.dx) && o.workspace_bytes >= norm_workspace_bytes(o));
   const detail::ChannelNorm<T> norm(o);
-  const View<const T> x = o.sums != nullptr ? o.x.slice(both) : View<const T>{}, dy = o.dy.slice(both);
-  const View<T> dx = o.dx.slice(both);
   auto* numbers = reinterpret_cast<detail::ChannelDown<master_t<T>>*>(o.workspace);
-  for_units(exec, norm.sets(dx.n) * norm.units, detail::DownLoop<T>{norm, Divisor(norm.units), numbers});
-  const Lines lines(detail::images_of(norm.batch), {}, dx, dy, x);
-  for_units(exec, lines.count(), detail::NormBackwardLoop<T>{lines, {Divisor(norm.channels), norm.batch}, x, dy, dx, numbers});
+  for_units(exec, norm.sets(o.dx.n) * norm.units, detail::DownLoop<T>{norm, Divisor(norm.units), numbers});
+  const auto go = [&](Range rows, bool sums) {
+    if (rows.empty()) return;
+    const View<const T> x = sums ? o.x.slice(rows) : View<const T>{}, dy = o.dy.slice(rows);
+    const View<T> dx = o.dx.slice(rows);
+    const Lines lines(detail::images_of(norm.batch), {}, dx, dy, x);
+    for_units(exec, lines.count(), detail::NormBackwardLoop<T>{lines, {Divisor(norm.channels), norm.batch}, x, dy, dx, numbers});
+  };
+  if (o.sums == nullptr) return go(both, false);
+  const Range part = intersect(both, o.part);   // rows outside it get nothing of what the sums give
+  go({both.begin, part.empty() ? both.end : part.begin}, false);
+  go(part, true);
+  if (!part.empty()) go({part.end, both.end}, false);
 }
 /// As host::norm_backward_parameters: gradients of a norm without statistics. Pre: a workspace of norm_workspace_bytes()
 template <class Exec, class T>

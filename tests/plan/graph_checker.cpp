@@ -1,0 +1,70 @@
+// The checker passes the plans of thousands of random networks that branch, under random policies, targets and options.
+// That it reports corrupted ones is tested in alone_graph_checker_sensitivity.cpp.
+#include <lrcnn/plan/checker.hpp>
+#include <doctest/doctest.h>
+#include <string>
+#include "support/random_graph.hpp"
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+Target any_target(Dice& dice) {
+  return {.element_bytes = dice.pick({4, 8, 2}),
+          .channel_block = dice.pick({1, 8, 16}),
+          .plain_channels = dice.pick({0, 3}),
+          .alignment = dice.pick({64, 64, 4096}),
+          .packs_weights = dice.chance(0.5),
+          .activates = dice.chance(0.5),
+          .packs_linear = dice.chance(0.3)};
+}
+}  // namespace
+TEST_CASE("plans of random networks that branch, policies, targets and options have no problems") {
+  Index plans = 0, networks = 0, infeasible = 0, packing = 0, activating = 0, blocked = 0, streaming = 0, steps = 0, sliced = 0;
+  Index statistics = 0, joins = 0, predictions = 0, again = 0;
+  for (std::uint64_t seed = 1; networks < 2000; ++seed) {
+    Dice dice(seed + 300000);
+    const RandomNetwork net = random_graph(dice);
+    const Table table = make_table(net.layers, net.input);
+    ++networks;
+    for (int round = 0; round < 3; ++round) {
+      PolicySpec policy = random_policy(dice, net);
+      if (dice.chance(0.8)) policy.images = 0;   // a batch norm refuses groups
+      policy.workspace_bytes = dice.pick({0, 1, 64, 5000});
+      const Target target = any_target(dice);
+      const PlanOptions options{.training = dice.chance(0.85), .input_gradient = dice.chance(0.5)};
+      INFO("seed ", seed, ", round ", round, ", ", to_string(policy));
+      try {
+        const Plan plan = make_plan(table, policy, target, options);
+        const auto problems = check_plan(plan);
+        const bool whole = arena_size(table, policy, target, options) == plan.arena;
+        bool aligned = true;
+        for (const Buffer& b : plan.buffers) aligned = aligned && b.offset % target.alignment == 0 && b.bytes % target.alignment == 0;
+        if (!problems.empty() || !whole || !aligned) {
+          CHECK((problems.empty() ? "" : problems[0]) == "");
+          CHECK(whole);
+          CHECK(aligned);
+        }
+        ++plans, packing += target.packs_weights, activating += target.activates, blocked += target.channel_block == 16;
+        streaming += policy.streams > 1, predictions += !options.training, steps += static_cast<Index>(plan.steps.size());
+        for (const Stage& s : plan.stages) sliced += s.forward.slabs() > 1, again += s.remade;
+        for (const Step& s : plan.steps) statistics += s.op == Op::statistics, joins += static_cast<bool>(s.other);
+      } catch (const PlanError& e) {
+        const std::string text = e.what();
+        const bool known = text.find("feasible count") != std::string::npos || text.find("cannot be cut into") != std::string::npos ||
+                           text.find("statistics of a batch need all of its images") != std::string::npos ||
+                           text.find("has one value in each") != std::string::npos;
+        if (!known) CHECK(text == "");
+        ++infeasible;
+      }
+    }
+  }
+  MESSAGE(networks << " networks, " << plans << " plans of " << steps << " steps, " << sliced << " stages cut, " << again
+                   << " made again, " << statistics << " steps of statistics, " << joins << " of joins; " << packing << " plans pack filters, "
+                   << activating << " join activations, " << blocked << " have blocks of 16 channels, " << streaming << " streams, "
+                   << predictions << " predict; " << infeasible << " requests refused");
+  CHECK(plans > 5000);
+  CHECK(packing > 2000);
+  CHECK(activating > 2000);
+  CHECK(blocked > 1000);
+  CHECK(streaming > 800);
+  CHECK(again > 500);
+}

@@ -1,0 +1,212 @@
+// Training with losses over pixels: maps of classes and of numbers, under policies that cut rows and images.
+#include "support/error_of.hpp"
+#include <lrcnn/backend/reference.hpp>
+#include <lrcnn/core/rng.hpp>
+#include <lrcnn/data/row_source.hpp>
+#include <lrcnn/layer/activation.hpp>
+#include <lrcnn/layer/conv.hpp>
+#include <lrcnn/layer/pool.hpp>
+#include <lrcnn/policy/policy.hpp>
+#include <lrcnn/train/trainer.hpp>
+#include <doctest/doctest.h>
+#include <algorithm>
+using namespace lrcnn;
+using lrcnn::testing::error_of;
+namespace {
+using Net = Sequential<Conv<6>, ReLU, Conv<6>, ReLU, Conv<3, Window{.kernel = 1}>>;
+using OneMap = Sequential<Conv<4>, ReLU, Conv<1>>;
+using Halved = Sequential<Conv<4>, ReLU, MaxPool<>, Conv<3>>;
+template <class L = PixelCrossEntropy>
+using Trainee = BasicTrainer<Reference<double>, L>;
+constexpr Index images = 6, height = 12, width = 10;
+constexpr Input input_of(Index n) { return {n, 1, height, width}; }
+const std::vector<PolicySpec> policies{Policy<Column>::value, Policy<Overlap<3>, RecomputeAll>::value, Policy<Share<4>, Images<4>>::value,
+                                       Policy<ByImages<2, Overlap<2>>>::value};
+/// Noise in which a rectangle is light and another one dark; the mask says where, and `numbers` is the image without noise.
+struct Scenes {
+  std::vector<double> pixels;
+  std::vector<std::int32_t> mask;
+  std::vector<float> numbers;
+  Scenes() {
+    const Random random(3);
+    std::uint64_t at = 0;
+    for (Index i = 0; i < images; ++i)
+      for (Index row = 0; row < height; ++row)
+        for (Index x = 0; x < width; ++x) {
+          const bool light = row >= i && row < i + 5 && x >= 1 && x < 5, dark = row >= 6 - i && row < 11 - i && x >= 6;
+          mask.push_back(light ? 1 : dark ? 2 : 0);
+          numbers.push_back(light ? 1.0f : dark ? -1.0f : 0.0f);
+          pixels.push_back(static_cast<double>(numbers.back()) + 0.2 * random.normal(at++));
+        }
+  }
+  MemorySource<double> part(Range r) const { return {pixels.data() + r.begin * height * width, input_of(r.size())}; }
+  Labels classes(Range r) const {
+    return Labels::of_pixels(std::span(mask).subspan(static_cast<std::size_t>(r.begin * height * width), static_cast<std::size_t>(r.size() * height * width)),
+                             height, width);
+  }
+  Labels targets() const { return Labels::of_targets(numbers, 1, height, width); }
+};
+constexpr Range all{0, images};
+double worst(const std::vector<double>& a, const std::vector<double>& b) {
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+  return most;
+}
+/// Classes are of unequal weight, and class 2 is left out.
+const PixelCrossEntropy uneven{.weights = {0.5, 3, 1}, .ignore = 2};
+}  // namespace
+TEST_CASE("pixel losses: a network learns where things are, under every policy alike") {
+  const Scenes scenes;
+  std::vector<double> expected;
+  for (const PolicySpec& policy : policies) {
+    INFO(to_string(policy));
+    Trainee<> trainer(Net::layers, policy, input_of(images), AdamW{.lr = 0.02}, {.seed = 1});
+    CHECK(trainer.plan().options.rows_loss);
+    const double first = trainer.evaluate(scenes.part(all), scenes.classes(all)).mean();
+    StepReport report;
+    for (int i = 0; i < 40; ++i) report = trainer.step(scenes.part(all), scenes.classes(all));
+    CHECK(report.loss < first / 4);
+    CHECK(report.images == images);
+    const LossResult after = trainer.evaluate(scenes.part(all), scenes.classes(all));
+    CHECK(after.count == images * height * width);
+    CHECK(after.accuracy() > 0.95);
+    const View<const double> logits = trainer.predict(scenes.part(all));
+    REQUIRE((logits.n == images && logits.c == 3 && logits.rows == height && logits.w == width));
+    ConfusionMatrix matrix(3);
+    for (Index i = 0; i < images; ++i)
+      for (Index row = 0; row < height; ++row)
+        for (Index x = 0; x < width; ++x) {
+          const std::vector<double> scores{logits(i, 0, row, x), logits(i, 1, row, x), logits(i, 2, row, x)};
+          matrix.add(scenes.mask[static_cast<std::size_t>((i * height + row) * width + x)], predicted_class<double>(scores));
+        }
+    CHECK(matrix.accuracy() == after.accuracy());
+    CHECK(matrix.mean_iou() > 0.85);
+    if (expected.empty()) expected = trainer.read_parameters();
+    CHECK(worst(trainer.read_parameters(), expected) <= 1e-9);
+  }
+}
+TEST_CASE("pixel losses: gradients are those of the weighted mean, under every policy") {
+  const Scenes scenes;
+  for (const PolicySpec& policy : policies) {
+    INFO(to_string(policy));
+    Trainee<> trainer(Halved::layers, policy, input_of(images), Sgd{}, {.seed = 2}, uneven);
+    std::vector<std::int32_t> mask;
+    for (Index k = 0; k < images * (height / 2) * (width / 2); ++k) mask.push_back(static_cast<std::int32_t>(k * 5 % 7 % 3));
+    const Labels labels = Labels::of_pixels(mask, height / 2, width / 2);
+    const LossResult result = trainer.gradients_of(scenes.part(all), labels);
+    CHECK(result.total == 0.5 * static_cast<double>(std::count(mask.begin(), mask.end(), 0)) + 3.0 * static_cast<double>(std::count(mask.begin(), mask.end(), 1)));
+    CHECK(result.mean() == result.sum / result.total);
+    CHECK(trainer.evaluate(scenes.part(all), labels).mean() == doctest::Approx(result.mean()).epsilon(1e-12));
+    const auto gradients = trainer.read_gradients(), parameters = trainer.read_parameters();
+    for (std::size_t e = 0; e < parameters.size(); e += 7) {
+      auto moved = parameters;
+      const auto at = [&](double value) {
+        moved[e] = value;
+        trainer.write_parameters(moved);
+        return trainer.evaluate(scenes.part(all), labels).mean();
+      };
+      const double step = 1e-6, slope = (at(parameters[e] + step) - at(parameters[e] - step)) / (2 * step);
+      CHECK(std::abs(gradients[e] - slope) <= 1e-6 * std::max(1.0, std::abs(slope)));
+    }
+  }
+}
+TEST_CASE("pixel losses: batches that are accumulated weigh what their pixels do") {
+  const Scenes scenes;
+  for (const PolicySpec& policy : policies) {
+    INFO(to_string(policy));
+    Trainee<> whole(Net::layers, policy, input_of(images), Sgd{.lr = 0.1}, {.seed = 2}, uneven),
+        parts(Net::layers, policy, input_of(images), Sgd{.lr = 0.1}, {.seed = 2}, uneven);
+    for (int round = 0; round < 2; ++round) {
+      const StepReport want = whole.step(scenes.part(all), scenes.classes(all));
+      for (const Range r : {Range{0, 2}, Range{2, 3}, Range{3, 6}}) parts.accumulate(scenes.part(r), scenes.classes(r));
+      const StepReport got = parts.update();
+      CHECK(got.images == images);
+      CHECK(got.loss == doctest::Approx(want.loss).epsilon(1e-12));
+      CHECK(got.accuracy == want.accuracy);
+      CHECK(worst(parts.read_gradients(), whole.read_gradients()) <= 1e-13);
+    }
+  }
+}
+TEST_CASE("pixel losses: threads change no bit") {
+  const Scenes scenes;
+  const auto trained = [&](int threads) {
+    Trainee<> trainer(Net::layers, policies[1], input_of(images), AdamW{.lr = 0.02}, {.seed = 1, .threads = threads}, uneven);
+    double loss = 0;
+    for (int i = 0; i < 3; ++i) loss = trainer.step(scenes.part(all), scenes.classes(all)).loss;
+    auto state = trainer.read_parameters();
+    state.push_back(loss);
+    return state;
+  };
+  const auto once = trained(1);
+  CHECK(trained(2) == once);
+  CHECK(trained(3) == once);
+}
+TEST_CASE("pixel losses: numbers are learnt, too") {
+  const Scenes scenes;
+  Trainee<MeanSquaredError> trainer(OneMap::layers, policies[1], input_of(images), AdamW{.lr = 0.02}, {.seed = 1});
+  const double first = trainer.step(scenes.part(all), scenes.targets()).loss;
+  StepReport report;
+  for (int i = 0; i < 30; ++i) report = trainer.step(scenes.part(all), scenes.targets());
+  CHECK(report.loss < first / 4);
+  CHECK(report.loss < 0.05);
+}
+TEST_CASE("pixel losses: labels that do not fit are refused, and change nothing") {
+  const Scenes scenes;
+  Trainee<> trainer(Net::layers, policies[1], input_of(images), AdamW{.lr = 0.02}, {.seed = 1}, {.ignore = 9});
+  const auto before = trainer.read_parameters();
+  const auto step = [&](const Labels& labels) { return error_of<DataError>([&] { trainer.step(scenes.part(all), labels); }); };
+  std::vector<std::int32_t> mask = scenes.mask;
+  CHECK(step(Labels::of_pixels(mask, width, height)) ==
+        "lrcnn: masks of 10x12 are given for the network's output of 12x10; every pixel of the output has one label; make the masks as "
+        "large as the output");
+  CHECK(step(scenes.classes({0, 5})) ==
+        "lrcnn: masks of 5 images are given for 6 images; every image has its own; give as many masks as images");
+  CHECK(step(std::vector<std::int32_t>(6)) ==
+        "lrcnn: one label for each image is given to the loss 'pixel_cross_entropy'; it wants one for each pixel of the network's output, "
+        "12x10; give Labels::of_pixels or Labels::of_targets, or train with a loss over images");
+  mask[2 * 120 + 3 * 10 + 4] = 3;
+  CHECK(step(Labels::of_pixels(mask, height, width)) ==
+        "lrcnn: label 3 of image 2, row 3, column 4 is outside the 3 classes; labels are 0 .. classes - 1, or the one to ignore; correct "
+        "the mask, or widen the last layer");
+  std::fill(mask.begin(), mask.end(), 9);
+  CHECK(step(Labels::of_pixels(mask, height, width)) ==
+        "lrcnn: no pixel of the batch counts for the loss 'pixel_cross_entropy'; the mean is over pixels that are not ignored and have a "
+        "weight; leave the batch out, or correct the mask");
+  CHECK(step(Labels::of_targets(scenes.numbers, 1, height, width)) ==
+        "lrcnn: targets of 1x12x10 are given for the network's output of 3x12x10; every element of the output has one label; make the "
+        "targets as large as the output");
+  CHECK(trainer.read_parameters() == before);
+  CHECK(trainer.steps_done() == 0);
+  BasicTrainer<Reference<double>> of_images(Net::layers, policies[0], input_of(images), Sgd{});
+  CHECK(!of_images.plan().options.rows_loss);
+  CHECK(error_of<DataError>([&] { of_images.step(scenes.part(all), scenes.classes(all)); }) ==
+        "lrcnn: masks are given to the loss 'softmax_cross_entropy'; it wants one label for each image; give a label for each image, or "
+        "train with a loss over pixels");
+}
+TEST_CASE("pixel losses: values that are not finite are found") {
+  Scenes scenes;
+  for (const PolicySpec& policy : policies) {
+    INFO(to_string(policy));
+    Trainee<> trainer(Net::layers, policy, input_of(images), AdamW{.lr = 0.02}, {.seed = 1});
+    const auto before = trainer.read_parameters();
+    scenes.pixels[3 * 120 + 7 * 10] = NAN;
+    const std::string text = error_of<NumericError>([&] { trainer.step(scenes.part(all), scenes.classes(all)); });
+    CHECK(text.starts_with("lrcnn: in step 1 the loss is not a number; the first values that are not finite come from the input, images "));
+    CHECK(trainer.read_parameters() == before);
+    scenes.pixels[3 * 120 + 7 * 10] = 0;
+    CHECK(trainer.step(scenes.part(all), scenes.classes(all)).loss > 0);
+  }
+}
+TEST_CASE("pixel losses: a plan whose output goes through the loss in slabs has no output, and takes no other loss") {
+  const Scenes scenes;
+  Reference<double> backend(1);
+  const Table table = make_table(Net::layers, input_of(images));
+  std::vector<double> parameters(static_cast<std::size_t>(parameter_count(table)), 0.1), gradients(parameters.size());
+  Executor<Reference<double>> run(make_plan(table, policies[0], Reference<double>::target, {.rows_loss = true}), backend, parameters.data(),
+                                  gradients.data());
+  CHECK(error_of<PlanError>([&] { run.run(scenes.part(all), std::vector<std::int32_t>(6)); })
+            .starts_with("lrcnn: the loss 'softmax_cross_entropy' over images is given to the plan of "));
+  CHECK(error_of<PlanError>([&] { run.forward(scenes.part(all)); }).find(" is run for an output that it does not keep; ") != std::string::npos);
+  CHECK(run.weigh(scenes.part(all), scenes.classes(all), PixelCrossEntropy{}) == 720);
+  CHECK(run.run(scenes.part(all), scenes.classes(all), PixelCrossEntropy{}).count == 720);
+}
