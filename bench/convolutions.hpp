@@ -70,13 +70,13 @@ class Convolutions {
   void add(const Node& node, Op op) {
     const auto d = onednn::conv_desc(node, Cpu::target, op, node.in.n, {0, node.in.h}, {0, node.out.h});
     if (op == Op::forward) {
-      const auto pd = onednn::api::forward(library_, d, [](std::string_view) { return true; });
+      const auto pd = onednn::api::forward(library_, d, onednn::api::any);
       add(op, pd, DNNL_ARG_SRC, d.x, DNNL_ARG_WEIGHTS, pd.weights_desc(), DNNL_ARG_DST, d.y, DNNL_ARG_BIAS, d.b);
     } else if (op == Op::backward_data) {
-      const auto pd = onednn::api::backward_data(library_, d);
+      const auto pd = onednn::api::backward_data(library_, d, onednn::api::any);
       add(op, pd, DNNL_ARG_DIFF_DST, d.y, DNNL_ARG_WEIGHTS, pd.weights_desc(), DNNL_ARG_DIFF_SRC, d.x, DNNL_ARG_BIAS, {});
     } else {
-      const auto pd = onednn::api::backward_parameters(library_, d);
+      const auto pd = onednn::api::backward_parameters(library_, d, onednn::api::any);
       add(op, pd, DNNL_ARG_SRC, d.x, DNNL_ARG_DIFF_DST, d.y, DNNL_ARG_DIFF_WEIGHTS, pd.diff_weights_desc(), DNNL_ARG_DIFF_BIAS, d.b);
     }
   }

@@ -72,6 +72,8 @@ Description first_wanted(Description pd, Wanted wanted) {
     if (!pd.next_impl()) return Description();
   return pd;
 }
+/// The library's own choice.
+inline constexpr auto any = [](std::string_view, Index) { return true; };
 template <class Wanted>
 auto forward(const Library& l, const ConvDesc& d, Wanted wanted) {
   using Conv = dnnl::convolution_forward;
@@ -91,7 +93,7 @@ auto forward(const Library& l, const ConvDesc& d, Wanted wanted) {
 /// A backward description wants a forward one as a hint; any filter layout will do.
 inline auto hint(const Library& l, ConvDesc d) {
   d.w = tagged(d.filter, Tag::any, d.type);
-  return forward(l, d, [](std::string_view, Index) { return true; });
+  return forward(l, d, any);
 }
 template <class Wanted>
 auto backward_data(const Library& l, const ConvDesc& d, Wanted wanted) {
