@@ -25,8 +25,9 @@ template <std::size_t number, Index growth, std::size_t layers, class Norm>
 using DenseBlockOf = Scope<ordinal_name(number, "denseblock"), typename DenseBlock<growth, Norm, std::make_index_sequence<layers>>::type>;
 /// Half as many channels, on maps of half the extents.
 template <std::size_t number, Index channels, class Norm>
-using DenseTransition = Scope<ordinal_name(number, "transition"), Sequential<Named<"norm", Norm>, Named<"relu", ReLU>,
-                                                                             Named<"conv", PlainConv<channels, 1>>, Named<"pool", AvgPool<>>>>;
+using DenseTransition =
+    Scope<ordinal_name(number, "transition"),
+          Sequential<Named<"norm", Norm>, Named<"relu", ReLU>, Named<"conv", PlainConv<channels, 1>>, Named<"pool", AvgPool<>>>>;
 template <Index first, Index growth, std::size_t a, std::size_t b, std::size_t c, std::size_t d, class Norm>
 struct DenseNetTrunk {
   static constexpr Index grown(Index channels, std::size_t layers) { return (channels + growth * static_cast<Index>(layers)) / 2; }
@@ -39,7 +40,8 @@ struct DenseNetTrunk {
                                 Named<"norm5", Norm>, ReLU>>;
 };
 template <Index first, Index growth, std::size_t a, std::size_t b, std::size_t c, std::size_t d, Index classes, class Norm>
-using DenseNetOf = Sequential<typename DenseNetTrunk<first, growth, a, b, c, d, Norm>::type, GlobalAvgPool, Named<"classifier", Linear<classes>>>;
+using DenseNetOf =
+    Sequential<typename DenseNetTrunk<first, growth, a, b, c, d, Norm>::type, GlobalAvgPool, Named<"classifier", Linear<classes>>>;
 }  // namespace detail
 /// Shapes:  x [N,C,H,W] -> y [N,classes,1,1]. Norm: that of all layers, a descriptor.
 template <Index classes = 1000, class Norm = BatchNorm>

@@ -154,7 +154,8 @@ constexpr ParameterShapes parameter_shapes(const Layer& layer, const Shape& in) 
   const bool transposed = layer.kind == Kind::conv_transpose;
   if (transposed) {   // a convolution's filter the other way round, and its fans too
     const Index to = layer.channels / layer.groups, from = in.c / layer.groups, taps = layer.window.kernel.h * layer.window.kernel.w;
-    shapes.add({.name = "weight", .extents = {in.c, to, layer.window.kernel.h, layer.window.kernel.w}, .fan_in = to * taps, .fan_out = from * taps});
+    const std::array<Index, 4> extents{in.c, to, layer.window.kernel.h, layer.window.kernel.w};
+    shapes.add({.name = "weight", .extents = extents, .fan_in = to * taps, .fan_out = from * taps});
     if (layer.bias) shapes.add({.name = "bias", .extents = {layer.channels, 1, 1, 1}, .decay = false});
   }
   if (layer.kind != Kind::conv && layer.kind != Kind::linear) return shapes;

@@ -36,7 +36,8 @@ struct StageNeeds {
 constexpr bool is_conv(const Layer& layer) { return layer.kind == Kind::conv; }
 /// Whether a layer's output can be had from its input in little more than a memory pass.
 constexpr bool is_cheap(const Layer& layer) {
-  return layer.kind == Kind::custom ? layer.custom->cheap : layer.kind != Kind::conv && layer.kind != Kind::conv_transpose && layer.kind != Kind::linear;
+  if (layer.kind == Kind::custom) return layer.custom->cheap;
+  return layer.kind != Kind::conv && layer.kind != Kind::conv_transpose && layer.kind != Kind::linear;
 }
 /// Whether a layer that reads its input in the backward pass does so for the gradients of its parameters alone.
 constexpr bool reads_for_parameters(const Layer& layer) {

@@ -11,7 +11,8 @@ constexpr std::string_view refusal(const Layer& layer) {
     case Kind::channel_shuffle:
     case Kind::adaptive_avg_pool: return "this layer has no loops for a GPU yet";
     case Kind::avg_pool:
-      return layer.window.ceil && layer.count_padding ? "its extents are rounded up while its padding counts, which its loops do not know" : "";
+      if (!layer.window.ceil || !layer.count_padding) return "";
+      return "its extents are rounded up while its padding counts, which its loops do not know";
     case Kind::conv:
     case Kind::activation:
     case Kind::max_pool:

@@ -54,7 +54,8 @@ void adaptive_pool_backward(const Operands<T>& o, int threads) {
           for (Index s = q.begin; s < q.end; ++s) {
             const Index size = adaptive_window(r, out.h, in.h).size() * adaptive_window(s, out.w, in.w).size();
             const Value count = Value{} + static_cast<master_t<T>>(size);
-            for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += load_word<Value>(dy + s * block + static_cast<Index>(k) * W::width) / count;
+            const T* from = dy + s * block;
+            for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += load_word<Value>(from + static_cast<Index>(k) * W::width) / count;
           }
         }
         store_words(dx + column * block + lane, sum);

@@ -71,9 +71,12 @@ void gather_columns(const View<const T>& from, Index image, Range channels, Inde
 template <class T, Index L>
 void gather_row(const View<const T>& from, Index image, Range channels, Index row, Index column, Index step, const master_t<T>* filter,
                 master_t<T>* sums, Index to_step, Index count) {
+  const auto columns = [&](auto n, Index j) {
+    gather_columns<decltype(n)::value, T, L>(from, image, channels, row, column + j * step, step, filter, sums + j * to_step, to_step);
+  };
   Index j = 0;
-  for (; j + 4 <= count; j += 4) gather_columns<4, T, L>(from, image, channels, row, column + j * step, step, filter, sums + j * to_step, to_step);
-  for (; j < count; ++j) gather_columns<1, T, L>(from, image, channels, row, column + j * step, step, filter, sums + j * to_step, to_step);
+  for (; j + 4 <= count; j += 4) columns(Lanes<4>{}, j);
+  for (; j < count; ++j) columns(Lanes<1>{}, j);
 }
 /// Calls make(tile, image, first channel, lanes) for tiles that cover a view, and stores what it leaves in their sums; padded channels as
 /// zeros. `work`: multiplications for each element.

@@ -63,7 +63,8 @@ void max_pool_tap(Lanes<L>, const std::uint8_t* index, Index code, const T* dy, 
 constexpr Index average_count(const Axis& axis, Index out, Index extent, bool count_padding) {
   if (!count_padding) return taps_inside(axis, out, extent).size();
   if (!axis.ceil) return axis.kernel;
-  return taps_inside({.kernel = axis.kernel, .stride = axis.stride, .dilation = axis.dilation}, out, extent + axis.pad_begin + axis.pad_end).size();
+  const Axis padded{.kernel = axis.kernel, .stride = axis.stride, .dilation = axis.dilation};
+  return taps_inside(padded, out, extent + axis.pad_begin + axis.pad_end).size();
 }
 }  // namespace detail
 /// y = the largest value in each window, saved = its place in the window (row-major), one byte.
