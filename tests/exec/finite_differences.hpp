@@ -13,9 +13,13 @@ Differences differences_of(Problem<double> problem, const L& loss = {}) {
   Reference<double> backend(1);
   PolicySpec column;
   column.workspace_bytes = 0;
+  const bool trains = std::any_of(problem.table.nodes.begin(), problem.table.nodes.end(), [](const Node& n) {
+    return has_statistics(n.layer, true);   // a batch's statistics are taken in training only
+  });
+  std::vector<double> gradients(problem.parameters.size());
   Executor<Reference<double>> executor(
-      make_plan(problem.table, column, Reference<double>::target, {.training = false}), backend,
-      problem.parameters.data(), nullptr);
+      make_plan(problem.table, column, Reference<double>::target, {.training = trains}), backend, problem.parameters.data(),
+      trains ? gradients.data() : nullptr);
   const MemorySource<double> source(problem.images.data(), problem.table.input);
   const auto value = [&] { return executor.run(source, problem.labels, loss).mean(); };
   const auto slope = [&](double& x, double h) {
@@ -36,6 +40,8 @@ Differences differences_of(Problem<double> problem, const L& loss = {}) {
     }
   };
   all(problem.parameters, d.gradients, d.kink);
+  for (const Parameter& p : problem.layout)   // of a frozen norm's the loss depends, but they are not trained
+    if (p.shape.running) std::ranges::fill(elements_of(p, std::span<double>(d.gradients)), 0.0), std::ranges::fill(elements_of(p, std::span<char>(d.kink)), char{0});
   all(problem.images, d.input_gradient, d.input_kink);
   return d;
 }

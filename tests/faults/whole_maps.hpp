@@ -3,6 +3,8 @@
 // slabs, no steps, no storage layouts. An oracle that shares nothing with the library but its layer table.
 #include "exec/user_layers.hpp"
 #include "support/run_network.hpp"
+#include <map>
+#include <tuple>
 namespace lrcnn::testing {
 /// Values of one tensor, or their gradient, [N,C,H,W].
 struct Map {
@@ -29,8 +31,73 @@ void each_tap(const Window& w, Index p, Index q, F f) {
     for (Index s = 0; s < w.kernel.w; ++s)
       f(r, s, p * w.stride.h - w.pad.top + r * w.dilation.h, q * w.stride.w - w.pad.left + s * w.dilation.w);
 }
-/// Forward if dx is null, else backward: one layer's formulas. weights, dw: the layer's own, bias last.
-inline void apply(const Node& node, Map& x, Map& y, Map* dx, Map* dy, const double* weights, double* dw) {
+/// An activation's value and slope.
+inline std::pair<double, double> activated(const Activation& a, double v) {
+  const double sigmoid = 1 / (1 + std::exp(-v)), normal = std::exp(-v * v / 2) / std::sqrt(2 * std::acos(-1.0));
+  const double below = std::erfc(-v / std::sqrt(2.0)) / 2;   // of a normal distribution
+  switch (a.function) {
+    case Function::relu: return {v > 0 ? v : 0, v > 0};
+    case Function::leaky_relu: return {v > 0 ? v : a.slope * v, v > 0 ? 1 : a.slope};
+    case Function::silu: return {v * sigmoid, sigmoid * (1 + v * (1 - sigmoid))};
+    case Function::relu6: return {std::clamp(v, 0.0, 6.0), v > 0 && v < 6};
+    case Function::gelu: return {v * below, below + v * normal};
+    case Function::hardswish: return {v * std::clamp(v / 6 + 0.5, 0.0, 1.0), v <= -3 ? 0 : v >= 3 ? 1 : v / 3 + 0.5};
+    case Function::sigmoid: return {sigmoid, sigmoid * (1 - sigmoid)};
+  }
+  return {};
+}
+/// A norm's formulas: mean and variance of all elements that have one key.
+inline void apply_norm(const Node& node, Map& x, Map& y, Map* dx, Map* dy, const double* weights, double* dw) {
+  const Norm& norm = node.layer.norm;
+  const Index channels = node.in.c, running = norm.affine ? 2 * channels : 0;
+  struct Unit {
+    double count = 0, mean = 0, squares = 0, sum = 0, product = 0;
+  };
+  std::map<Index, Unit> units;
+  const auto unit = [&](Index n, Index c, Index h, Index w) -> Unit& {
+    if (norm.over == Norm::Over::batch) return units[c];
+    const Index groups = norm.groups > 0 ? norm.groups : channels;
+    return units[norm.over == Norm::Over::group ? n * groups + c / (channels / groups) : (n * node.in.h + h) * node.in.w + w];
+  };
+  each(node.in, [&](Index n, Index c, Index h, Index w) { Unit& u = unit(n, c, h, w); u.mean += x.at(n, c, h, w), ++u.count; });
+  for (auto& [key, u] : units) u.mean /= u.count;
+  each(node.in, [&](Index n, Index c, Index h, Index w) { Unit& u = unit(n, c, h, w); u.squares += std::pow(x.at(n, c, h, w) - u.mean, 2); });
+  if (dw && norm.over == Norm::Over::batch && !norm.frozen)
+    for (Index c = 0; c < channels; ++c) dw[running + c] = units[c].mean, dw[running + channels + c] = units[c].squares / (units[c].count - 1);
+  for (auto& [key, u] : units) {
+    if (norm.frozen) u.mean = weights[running + key];
+    u.squares = 1 / std::sqrt((norm.frozen ? weights[running + channels + key] : u.squares / u.count) + norm.epsilon);
+  }
+  const auto weight = [&](Index c) { return norm.affine ? weights[c] : 1; };
+  const auto normal = [&](Index n, Index c, Index h, Index w) { return (x.at(n, c, h, w) - unit(n, c, h, w).mean) * unit(n, c, h, w).squares; };
+  each(node.in, [&](Index n, Index c, Index h, Index w) {
+    y.at(n, c, h, w) = weight(c) * normal(n, c, h, w) + (norm.affine ? weights[channels + c] : 0);
+    if (!dx) return;
+    const double g = dy->at(n, c, h, w);
+    unit(n, c, h, w).sum += g * weight(c), unit(n, c, h, w).product += g * weight(c) * normal(n, c, h, w);
+    if (norm.affine) dw[c] += g * normal(n, c, h, w), dw[channels + c] += g;
+  });
+  each(node.in, [&](Index n, Index c, Index h, Index w) {
+    if (!dx) return;
+    const Unit& u = unit(n, c, h, w);
+    const double all = norm.frozen ? 0 : (u.sum + normal(n, c, h, w) * u.product) / u.count;
+    dx->at(n, c, h, w) += u.squares * (dy->at(n, c, h, w) * weight(c) - all);
+  });
+}
+/// The input positions of an output position along an axis, and the share of the second.
+inline std::tuple<Index, Index, double> between(const Upsampling& u, Index factor, Index out, Index extent) {
+  if (u.rule == Upsampling::Rule::nearest) return {out / factor, out / factor, 0};
+  const double at = u.rule == Upsampling::Rule::bilinear
+                        ? (static_cast<double>(out) + 0.5) / static_cast<double>(factor) - 0.5
+                        : (extent * factor > 1 ? static_cast<double>(out * (extent - 1)) / static_cast<double>(extent * factor - 1) : 0.0);
+  const double inside = std::clamp(at, 0.0, static_cast<double>(extent - 1));
+  const auto first = static_cast<Index>(inside);
+  return {first, std::min(first + 1, extent - 1), inside - static_cast<double>(first)};
+}
+/// Forward if dx is null, else backward: one layer's formulas. weights, dw: the layer's own, bias last. x2, dx2: a join's second input.
+inline void apply(const Node& node, Map& x, Map& y, Map* dx, Map* dy, const double* weights, double* dw, Map* x2 = nullptr,
+                  Map* dx2 = nullptr) {
+  if (node.layer.kind == Kind::norm) return apply_norm(node, x, y, dx, dy, weights, dw);
   const Layer& l = node.layer;
   const Index per_group = l.kind == Kind::conv ? node.in.c / l.groups : node.in.c;
   const Index taps = l.window.kernel.h * l.window.kernel.w, bias = node.out.c * per_group * taps;
@@ -51,11 +118,26 @@ inline void apply(const Node& node, Map& x, Map& y, Map* dx, Map* dy, const doub
         });
       y.at(n, k, p, q) = sum;
     } else if (l.kind == Kind::activation) {
-      const double v = x.at(n, k, p, q), sigmoid = 1 / (1 + std::exp(-v));
-      const double below = l.activation.function == Function::relu ? 0 : l.activation.slope;
-      const bool silu = l.activation.function == Function::silu;
-      y.at(n, k, p, q) = silu ? v * sigmoid : v > 0 ? v : below * v;
-      if (dx) dx->at(n, k, p, q) += g * (silu ? sigmoid * (1 + v * (1 - sigmoid)) : v > 0 ? 1 : below);
+      const auto [value, slope] = activated(l.activation, x.at(n, k, p, q));
+      y.at(n, k, p, q) = value;
+      if (dx) dx->at(n, k, p, q) += g * slope;
+    } else if (l.kind == Kind::sum) {
+      y.at(n, k, p, q) = x.at(n, k, p, q) + x2->at(n, k, p, q);
+      if (dx) dx->at(n, k, p, q) += g, dx2->at(n, k, p, q) += g;
+    } else if (l.kind == Kind::concat) {
+      const bool second = k >= node.in.c;
+      const Index c = second ? k - node.in.c : k;
+      y.at(n, k, p, q) = (second ? x2 : &x)->at(n, c, p, q);
+      if (dx) (second ? dx2 : dx)->at(n, c, p, q) += g;
+    } else if (l.kind == Kind::upsample) {
+      const auto [top, bottom, low] = between(l.upsampling, l.upsampling.factor.h, p, node.in.h);
+      const auto [left, right, far] = between(l.upsampling, l.upsampling.factor.w, q, node.in.w);
+      y.at(n, k, p, q) = 0;
+      for (const auto& [h, row] : {std::pair{top, 1 - low}, std::pair{bottom, low}})
+        for (const auto& [w, column] : {std::pair{left, 1 - far}, std::pair{right, far}}) {
+          y.at(n, k, p, q) += row * column * x.at(n, k, h, w);
+          if (dx) dx->at(n, k, h, w) += row * column * g;
+        }
     } else if (l.kind == Kind::max_pool) {
       double best = -INFINITY;
       Index row = -1, column = -1;
@@ -87,7 +169,7 @@ inline void apply(const Node& node, Map& x, Map& y, Map* dx, Map* dy, const doub
     } else {   // flatten
       const auto from = static_cast<std::size_t>(n * node.out.c + k);
       y.values[from] = x.values[from];
-      if (dx) dx->values[from] = g;
+      if (dx) dx->values[from] += g;
     }
   });
 }
@@ -101,10 +183,12 @@ inline Outcome<double> whole_maps(const Problem<double>& problem) {
       if (p.layer == l) return p.offset;
     return Index{0};
   };
+  values.reserve(static_cast<std::size_t>(table.tensors()));
   for (Index l = 0; l < table.size(); ++l) {
     values.emplace_back(table.node(l).out);
-    apply(table.node(l), values[static_cast<std::size_t>(l)], values.back(), nullptr, nullptr,
-          problem.parameters.data() + weights(l), nullptr);
+    const Node& node = table.node(l);
+    const auto value = [&](Index t) { return t < 0 ? nullptr : &values[static_cast<std::size_t>(t)]; };
+    apply(node, *value(node.input), values.back(), nullptr, nullptr, problem.parameters.data() + weights(l), nullptr, value(node.other));
   }
   for (Index t = 0; t < table.tensors(); ++t) gradients.emplace_back(table.shape(t));
   Outcome<double> outcome;
@@ -121,9 +205,11 @@ inline Outcome<double> whole_maps(const Problem<double>& problem) {
   }
   outcome.gradients.assign(problem.parameters.size(), 0.0);
   for (Index l = table.size() - 1; l >= 0; --l) {
-    const auto at = static_cast<std::size_t>(l);
-    apply(table.node(l), values[at], values[at + 1], &gradients[at], &gradients[at + 1],
-          problem.parameters.data() + weights(l), outcome.gradients.data() + weights(l));
+    const Node& node = table.node(l);
+    const auto in = static_cast<std::size_t>(node.input), out = static_cast<std::size_t>(l) + 1, other = static_cast<std::size_t>(node.other);
+    const bool join = node.other >= 0;
+    apply(node, values[in], values[out], &gradients[in], &gradients[out], problem.parameters.data() + weights(l),
+          outcome.gradients.data() + weights(l), join ? &values[other] : nullptr, join ? &gradients[other] : nullptr);
   }
   outcome.input_gradient = gradients[0].values;
   return outcome;
