@@ -1,0 +1,109 @@
+// Stages of networks with norms and joins: where they end, which are done again, what goes through norms; what is refused; and that
+// memory falls as the policies say.
+#include <lrcnn/network/graph.hpp>
+#include <lrcnn/network/resnet.hpp>
+#include <lrcnn/network/unet.hpp>
+#include <lrcnn/layer/norm.hpp>
+#include <lrcnn/plan/checker.hpp>
+#include <lrcnn/plan/peak.hpp>
+#include "support/error_of.hpp"
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using lrcnn::testing::error_of;
+namespace {
+using Body = Sequential<Conv<8>, BatchNorm, ReLU, Conv<8>, BatchNorm>;
+using Shortcut = Sequential<Conv<8, Window{.kernel = 1}>, BatchNorm>;
+using Net = Sequential<Conv<8>, BatchNorm, ReLU, Residual<Body>, ReLU, Residual<Body, Shortcut>, ReLU, GlobalAvgPool, Linear<4>>;
+constexpr Input input{2, 3, 32, 16};
+std::string layers_of(const Table& table, const Stage& s) {
+  std::string text;
+  for (Index l = s.first; l < s.last; ++l) text += (l > s.first ? " " : "") + std::string(table.node(l).layer.name.view());
+  return text;
+}
+template <class N, class... Parts>
+std::vector<std::string> stages_of(const Input& in, bool training = true) {
+  const Table table = table_of<N>(in);
+  std::vector<std::string> list;
+  for (const Stage& s : make_stages(table, Policy<Parts...>::value, Target{}, in.n, {.training = training}))
+    list.push_back(layers_of(table, s) + (s.remade ? " again" : "") + (s.covered ? " covered" : "") +
+                   (s.passes > 0 ? " passes " + std::to_string(s.passes) : ""));
+  return list;
+}
+template <class N, class... Parts>
+std::string refusal(const Input& in, const PlanOptions& options = {}) {
+  return error_of<PlanError>([&] { make_plan(table_of<N>(in), Policy<Parts...>::value, Target{}, options); });
+}
+}  // namespace
+TEST_CASE("a stage ends where a norm waits for its input, and a projection is in the stage of the body's last convolution") {
+  using Strings = std::vector<std::string>;
+  CHECK(stages_of<Net>(input) ==
+        Strings{"conv1", "batch_norm1 relu1 conv2", "batch_norm2 relu2 conv3", "batch_norm3 sum1 relu3 conv4",
+                "batch_norm4 relu4 conv5 conv6", "batch_norm5 batch_norm6 sum2 relu5 global_avg_pool1", "linear1"});
+  CHECK(stages_of<Net>(input, false).size() == 2);   // running statistics are there from the beginning
+  CHECK(stages_of<Sequential<Conv<8>, FrozenBatchNorm, ReLU, Conv<8>, LayerNorm, GlobalAvgPool>>(input).size() == 1);
+  CHECK(stages_of<Sequential<Conv<8>, GroupNorm<2>, ReLU, GlobalAvgPool>>(input, false) == Strings{"conv1", "group_norm1 relu1 global_avg_pool1"});
+}
+TEST_CASE("with RecomputeAll the stages between checkpoints are done again, all but the last of them") {
+  using Strings = std::vector<std::string>;
+  CHECK(stages_of<Net, CheckpointAtSums<>, RecomputeAll>(input) ==
+        Strings{"conv1 again", "batch_norm1 relu1 conv2 again", "batch_norm2 relu2 conv3 again", "batch_norm3 sum1 relu3", "conv4 again",
+                "batch_norm4 relu4 conv5 conv6 again", "batch_norm5 batch_norm6 sum2 relu5", "global_avg_pool1", "linear1"});
+  CHECK(stages_of<Net, Stages<Keep<>, Column>, CheckpointAtSums<>, RecomputeAll>(input)[0] == "conv1");   // kept in the first section
+}
+TEST_CASE("a stage with extra passes covers its section, with a pass for each norm above another") {
+  using Strings = std::vector<std::string>;
+  CHECK(stages_of<Net, Stages<Column, ExtraPasses<Overlap<2>>, Column>, CheckpointAtSums<>, RecomputeAll>(input) ==
+        Strings{"conv1 again", "batch_norm1 relu1 conv2 again", "batch_norm2 relu2 conv3 again", "batch_norm3 sum1 relu3", "conv4 covered",
+                "batch_norm4 relu4 conv5 conv6 covered", "batch_norm5 batch_norm6 sum2 relu5 covered", "global_avg_pool1", "linear1",
+                "conv4 batch_norm4 relu4 conv5 conv6 batch_norm5 batch_norm6 sum2 relu5 passes 2"});
+}
+TEST_CASE("statistics are taken once, in the forward pass, whatever is done again") {
+  for (const PolicySpec& policy :
+       {Policy<>::value, Policy<Overlap<4>, CheckpointAtSums<>, RecomputeAll>::value, Policy<Share<4>, RecomputeAll>::value,
+        Policy<ByImages<1, Overlap<2>>, RecomputeAll>::value, Policy<ExtraPasses<Overlap<4>>, RecomputeAll>::value}) {
+    CAPTURE(to_string(policy));
+    const Plan plan = make_plan(table_of<Net>(input), policy);
+    CHECK(check_plan(plan).empty());
+    std::vector<Index> rows(static_cast<std::size_t>(plan.table.size()), 0);
+    for (const Step& s : plan.steps) {
+      if (s.op != Op::statistics) continue;
+      CHECK(s.pass == Pass::forward);
+      rows[static_cast<std::size_t>(s.layer)] += s.x.rows.size() * s.x.images.size();
+    }
+    for (Index l = 0; l < plan.table.size(); ++l)
+      CHECK(rows[static_cast<std::size_t>(l)] == (plan.table.node(l).layer.kind == Kind::norm ? input.n * input.h : 0));
+  }
+}
+TEST_CASE("residual networks: half the memory with checkpoints, and less with the norm below the first pooling passed through") {
+  constexpr Input large{1, 3, 512, 512};
+  const Index kept = peak_bytes<ResNet18<>, Policy<>>(large);
+  const Index blocks = peak_bytes<ResNet18<>, Policy<CheckpointAtSums<>, RecomputeAll>>(large);
+  const Index stem = peak_bytes<ResNet18<>, Policy<Stages<ExtraPasses<Overlap<8>>, Column>,
+                                                   CheckpointAt<"pool1", "layer1.0.relu2", "layer1.1.relu2", "layer2.0.relu2">, RecomputeAll>>(large);
+  CHECK(blocks < kept * 6 / 10);
+  CHECK(stem < blocks * 8 / 10);
+  MESSAGE(kept, " bytes kept, ", blocks, " with checkpoints at sums, ", stem, " with extra passes below the first pooling");
+}
+TEST_CASE("what norms cannot work with is refused, and says what to change") {
+  CHECK(refusal<Sequential<BatchNorm, Conv<4>, GlobalAvgPool, Linear<2>>>(input) ==
+        "lrcnn: layer 'batch_norm1' (batch_norm) is the first layer of the network; its statistics need the whole input before its first row "
+        "is used, and the input is read row by row; normalise the data when it is loaded, or put a convolution first");
+  CHECK(refusal<Sequential<Conv<4>, GlobalAvgPool, BatchNorm, Linear<2>>>({1, 3, 8, 8}) ==
+        "lrcnn: layer 'batch_norm1' (batch_norm) has one value in each channel of input 1x4x1x1; the variance of one value is zero, and so is "
+        "every gradient; use a larger batch or map, or a frozen norm");
+  CHECK(refusal<Sequential<Conv<4>, GlobalAvgPool, BatchNorm, Linear<2>>>({2, 3, 8, 8}) == "no error");
+  CHECK(refusal<Sequential<Conv<4>, GlobalAvgPool, BatchNorm, Linear<2>>>({1, 3, 8, 8}, {.training = false}) == "no error");
+  CHECK(refusal<Net, Images<1>>(input) ==
+        "lrcnn: layer 'batch_norm1' (batch_norm) is run by Policy<Column, Images<1>, NoCheckpoints, KeepAll, DirectConv, Workspace<4194304>>; "
+        "statistics of a batch need all of its images before the first is normalised, and Images<n> takes groups of them through the whole "
+        "network; cut the batch within stages instead: ByImages<1, ...>");
+  CHECK(refusal<Net, Images<1>>(input, {.training = false}) == "no error");
+  CHECK(refusal<Sequential<Conv<4>, GroupNorm<2>, GlobalAvgPool, Linear<2>>, Images<1>>(input) == "no error");
+}
+TEST_CASE("a norm behind a global pooling has statistics of the batch") {
+  using Pooled = Sequential<Conv<4>, BatchNorm, ReLU, GlobalAvgPool, BatchNorm, ReLU, Linear<8>, BatchNorm, ReLU, Linear<2>>;
+  for (const PolicySpec& policy : {Policy<>::value, Policy<ByImages<1, Overlap<2>>, RecomputeAll>::value}) {
+    const auto problems = check_plan(make_plan(table_of<Pooled>({3, 2, 8, 8}), policy, {}, {.input_gradient = true}));
+    CHECK((problems.empty() ? "" : problems[0]) == "");
+  }
+}
