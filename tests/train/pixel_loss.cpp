@@ -41,8 +41,8 @@ struct Scenes {
   }
   MemorySource<double> part(Range r) const { return {pixels.data() + r.begin * height * width, input_of(r.size())}; }
   Labels classes(Range r) const {
-    return Labels::of_pixels(std::span(mask).subspan(static_cast<std::size_t>(r.begin * height * width), static_cast<std::size_t>(r.size() * height * width)),
-                             height, width);
+    const auto first = static_cast<std::size_t>(r.begin * height * width), count = static_cast<std::size_t>(r.size() * height * width);
+    return Labels::of_pixels(std::span(mask).subspan(first, count), height, width);
   }
   Labels targets() const { return Labels::of_targets(numbers, 1, height, width); }
 };
@@ -94,7 +94,8 @@ TEST_CASE("pixel losses: gradients are those of the weighted mean, under every p
     for (Index k = 0; k < images * (height / 2) * (width / 2); ++k) mask.push_back(static_cast<std::int32_t>(k * 5 % 7 % 3));
     const Labels labels = Labels::of_pixels(mask, height / 2, width / 2);
     const LossResult result = trainer.gradients_of(scenes.part(all), labels);
-    CHECK(result.total == 0.5 * static_cast<double>(std::count(mask.begin(), mask.end(), 0)) + 3.0 * static_cast<double>(std::count(mask.begin(), mask.end(), 1)));
+    const auto zeros = std::count(mask.begin(), mask.end(), 0), ones = std::count(mask.begin(), mask.end(), 1);
+    CHECK(result.total == 0.5 * static_cast<double>(zeros) + 3.0 * static_cast<double>(ones));
     CHECK(result.mean() == result.sum / result.total);
     CHECK(trainer.evaluate(scenes.part(all), labels).mean() == doctest::Approx(result.mean()).epsilon(1e-12));
     const auto gradients = trainer.read_gradients(), parameters = trainer.read_parameters();
@@ -206,7 +207,8 @@ TEST_CASE("pixel losses: a plan whose output goes through the loss in slabs has 
                                   gradients.data());
   CHECK(error_of<PlanError>([&] { run.run(scenes.part(all), std::vector<std::int32_t>(6)); })
             .starts_with("lrcnn: the loss 'softmax_cross_entropy' over images is given to the plan of "));
-  CHECK(error_of<PlanError>([&] { run.forward(scenes.part(all)); }).find(" is run for an output that it does not keep; ") != std::string::npos);
+  CHECK(error_of<PlanError>([&] { run.forward(scenes.part(all)); }).find(" is run for an output that it does not keep; ") !=
+        std::string::npos);
   CHECK(run.weigh(scenes.part(all), scenes.classes(all), PixelCrossEntropy{}) == 720);
   CHECK(run.run(scenes.part(all), scenes.classes(all), PixelCrossEntropy{}).count == 720);
 }
