@@ -42,12 +42,12 @@ constexpr double upsampling_share(const Upsampling& u, bool rows, Index out, Ind
 class Shares {
  public:
   Shares(const Upsampling& u, bool rows, Index in, Index extent, Range out) : u_(&u), rows_(rows), in_(in), extent_(extent), out_(out) {
-    for (Index k = 0; k < std::min<Index>(64, out.size()); ++k) shares_[static_cast<std::size_t>(k)] = share(out.begin + k);
+    for (Index k = 0; k < std::min(first, out.size()); ++k) shares_[k] = share(out.begin + k);
   }
   Range out() const { return out_; }
   double operator()(Index out) const {
     const Index k = out - out_.begin;
-    return k < 64 ? shares_[static_cast<std::size_t>(k)] : share(out);
+    return k < first ? shares_[k] : share(out);
   }
 
  private:
@@ -56,7 +56,8 @@ class Shares {
   bool rows_;
   Index in_, extent_;
   Range out_;
-  std::array<double, 64> shares_;
+  static constexpr Index first = 64;
+  double shares_[first] = {};   // no std::array: what nvcc 13 makes of its count does not compile here
 };
 }  // namespace detail
 /// y = x upsampled, as shape/upsampling.hpp says.
