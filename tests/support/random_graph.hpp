@@ -5,7 +5,8 @@ namespace lrcnn::testing {
 /// Builds a list of layers, keeping the shape of every output.
 class GraphBuilder {
  public:
-  GraphBuilder(Dice& dice, const Input& input) : dice_(dice), shapes_{input} {}
+  /// `on_device`: only layers that a GPU has loops for.
+  GraphBuilder(Dice& dice, const Input& input, bool on_device = false) : dice_(dice), on_device_(on_device), shapes_{input} {}
   const Shape& shape() const { return shapes_.back(); }
   Index size() const { return static_cast<Index>(layers.size()); }
   /// Appends a layer that reads the output before list position `from`, and, a join, that before `other` too. False if it does not fit.
@@ -52,7 +53,7 @@ class GraphBuilder {
   }
   /// A layer that keeps rows and columns.
   void same() {
-    const Index what = dice_.upto(0, 7);
+    const Index what = dice_.upto(0, on_device_ ? 5 : 7);
     if (what == 6) add({.kind = Kind::layer_scale, .scale = 0.5});
     else if (what == 7) add({.kind = Kind::channel_shuffle, .groups = dice_.upto(1, 3)});
     else if (what <= 1) add(conv(dice_.chance(0.5) ? shape().c : dice_.upto(1, 5), true));
@@ -60,7 +61,7 @@ class GraphBuilder {
     else add(activation());
   }
   void any() {
-    const Index what = dice_.upto(0, 15);
+    const Index what = dice_.upto(0, on_device_ ? 11 : 15);
     if (what == 12) transposed();
     else if (what == 13) pad(false);
     else if (what == 14) pad(true);
@@ -160,14 +161,15 @@ class GraphBuilder {
 
  private:
   Dice& dice_;
+  bool on_device_;
   std::vector<Shape> shapes_;   ///< of what lies before each list position
 };
 /// A network with branches, closed by global pooling and a linear layer, or by flatten and one.
-inline RandomNetwork random_graph(Dice& dice, Index max_parts = 6) {
+inline RandomNetwork random_graph(Dice& dice, Index max_parts = 6, bool on_device = false) {
   for (;;) {
     RandomNetwork net;
     net.input = {dice.upto(1, 3), dice.upto(1, 4), 2 * dice.upto(4, 18), 2 * dice.upto(1, 4)};
-    GraphBuilder build(dice, net.input);
+    GraphBuilder build(dice, net.input, on_device);
     if (!build.add(build.conv(dice.upto(1, 4), true))) continue;
     for (Index count = dice.upto(1, max_parts); count > 0; --count) build.any();
     const bool pooled = dice.chance(0.7) || build.shape().count() > 600 * build.shape().n;

@@ -80,6 +80,7 @@ inline RandomNetwork random_network(Dice& dice, Index max_layers = 9, const Extr
 /// Any combination of the policies' parts. Counts may be more than the rows carry: then make_plan() throws.
 inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
   PolicySpec p;
+  const bool norms = std::any_of(net.layers.begin(), net.layers.end(), [](const Layer& y) { return y.kind == Kind::norm; });
   const auto partition = [&] {
     Partition part;
     part.cut = dice.pick({Cut::column, Cut::overlap, Cut::share, Cut::overlap, Cut::share});
@@ -89,7 +90,7 @@ inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
     }
     if (dice.chance(0.3)) part.images = dice.upto(1, 2);
     part.keep = dice.chance(0.15);
-    part.passes = part.cut != Cut::share && dice.chance(0.2);
+    part.passes = norms && part.cut != Cut::share && dice.chance(0.2);
     return part;
   };
   p.partition_count = dice.chance(0.7) ? 1 : dice.upto(2, 4);
