@@ -432,14 +432,23 @@ TEST_CASE("a norm's running statistics follow the batches by the formula, those 
 }
 TEST_CASE("any policy trains the same running statistics as the column does") {
   const Photos images(8);
-  auto column = trainee(normed());
-  for (const Range r : {Range{0, 4}, Range{4, 8}, Range{2, 6}}) column.step(images.part(r), images.labels_of(r));
+  const auto train = [&](Trainee& trainer) {
+    for (const Range r : {Range{0, 4}, Range{4, 8}, Range{2, 6}}) trainer.step(images.part(r), images.labels_of(r));
+    return running_of(trainer);
+  };
+  auto column = trainee(normed()), noisy = trainee(normed());
+  // Three steps blow rounding up: by as much as they do that with noise in the last place of the first parameters.
+  auto values = noisy.read_parameters();
+  for (double& v : values) v = std::nextafter(v, 2 * v + 1);
+  noisy.write_parameters(values);
+  const auto want = train(column);
+  const double noise = worst(train(noisy), want);
   for (const PolicySpec& policy : policies) {
-    INFO(to_string(policy));
+    INFO(to_string(policy), ", noise ", noise);
     auto rows = trainee(normed(), policy);
-    for (const Range r : {Range{0, 4}, Range{4, 8}, Range{2, 6}}) rows.step(images.part(r), images.labels_of(r));
-    CHECK(worst(running_of(rows), running_of(column)) <= 1e-12);
+    CHECK(worst(train(rows), want) <= std::max(1e-12, 10 * noise));
   }
+  CHECK(noise < 1e-8);
 }
 TEST_CASE("norms: two batches that are accumulated are mixed in one after the other") {
   const Photos images(8);
