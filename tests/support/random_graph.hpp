@@ -79,7 +79,7 @@ class GraphBuilder {
     Layer y{.kind = dice_.chance(0.6) ? Kind::max_pool : Kind::avg_pool};
     const Index k = dice_.upto(2, 3);
     y.window = {.kernel = {k, 2}, .stride = {dice_.upto(1, 3), dice_.upto(1, 2)}, .pad = {dice_.upto(0, 1), dice_.upto(0, 1), 0, 0}};
-    y.window.ceil = dice_.chance(0.4);
+    y.window.ceil = !on_device_ && dice_.chance(0.4);
     y.count_padding = dice_.chance(0.5);
     add(y);
   }

@@ -19,11 +19,11 @@ struct Problem {
     initialize<T>(layout, He{}, seed, parameters);
     const Random random(seed, 77);
     for (const Parameter& p : layout)   // biases too, so that slabs wholly in padding show
-      if (p.shape.fan_in == 0)
-        for (Index i = 0; i < p.shape.count(); ++i)
-          parameters[static_cast<std::size_t>(p.offset + i)] =
-              static_cast<T>(p.shape.fill + (p.shape.running ? 0.3 * random.uniform(static_cast<std::uint64_t>(p.offset + i))
-                                                             : 0.1 * random.normal(static_cast<std::uint64_t>(p.offset + i))));
+      for (Index i = 0; p.shape.fan_in == 0 && i < p.shape.count(); ++i) {
+        const auto place = static_cast<std::uint64_t>(p.offset + i);
+        const double first = table.node(p.layer).layer.kind == Kind::norm ? p.shape.fill : 0;
+        parameters[static_cast<std::size_t>(place)] = static_cast<T>(first + (p.shape.running ? 0.3 * random.uniform(place) : 0.1 * random.normal(place)));
+      }
     images.resize(static_cast<std::size_t>(input.count()));
     for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<T>(random.normal(1000000 + i));
     const Index classes = table.shape(table.size()).c;
