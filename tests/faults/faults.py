@@ -93,7 +93,7 @@ FAULTS = [
      "across = -inverse * inverse * product_ / count;", "across = 0;"),
     ("residual adds its input twice", "backend/host/join.hpp",
      "sum[p] = sum[p] + more[p];", "sum[p] = sum[p] + sum[p];"),
-    ("upsampling one row off", "shape/rows.hpp", ".pad_begin = up - 1, .up = 2 * up}", ".pad_begin = up, .up = 2 * up}"),
+    ("upsampling one row off", "shape/rows.hpp", ".pad_begin = up - 1, .up = 2 * up}", ".pad_begin = up + 1, .up = 2 * up}"),
     ("second operand's gradient is the first's", "plan/emit.hpp", "step.operand = operand;", ""),
     ("wrong border padding", "shape/rows.hpp",
      "return out * axis.stride - axis.pad_begin + tap * axis.dilation;",
