@@ -350,11 +350,11 @@ class Emitter {
     if (stage.reduces) pooled_gradient(c);
     begin_input_gradients(c);
     const auto over = detail::norms_over(table_, stage);
-    for (c.turn_number = 1; c.turn_number <= stage.passes + 1; ++c.turn_number) {
-      const bool last = c.turn_number > stage.passes;
+    for (Index number = 1; number <= stage.passes + 1; ++number) {
+      const bool last = number > stage.passes;
       Index end = 0;   // of the runs that this pass has
       for (std::size_t i = 0; i < c.needs->runs.size(); ++i)
-        if (const BackwardRun& run = c.needs->runs[i]; !run.recompute && (last || over[static_cast<std::size_t>(run.first)] < c.turn_number))
+        if (const BackwardRun& run = c.needs->runs[i]; !run.recompute && (last || over[static_cast<std::size_t>(run.first)] < number))
           end = static_cast<Index>(i) + 1;
       for_slabs(c, true, [&] {
         if (stage.reduces) backward_reduction(c);
@@ -368,8 +368,8 @@ class Emitter {
             forward_layers(c, run);
             c.wanted.clear();
             if (c.loses_rows && i == 0) rows_loss(c, last);
-          } else if (last || over[static_cast<std::size_t>(run.first)] < c.turn_number) {
-            const bool sums = !last && over[static_cast<std::size_t>(run.first)] + 1 == c.turn_number && c.norm_waits(run.first) &&
+          } else if (last || over[static_cast<std::size_t>(run.first)] < number) {
+            const bool sums = !last && over[static_cast<std::size_t>(run.first)] + 1 == number && c.norm_waits(run.first) &&
                               !c.norm_at_bottom(run.first);
             backward_layer(c, run.first, last, sums);
           }

@@ -169,6 +169,7 @@ constexpr void connect(const Table& table, std::vector<Stage>& stages, bool trai
   for (std::size_t s = stages.size(); s-- > 0;)
     for (Index n = stages[s].first; n < stages[s].last; ++n) stage_of[static_cast<std::size_t>(n)] = static_cast<Index>(s);
   for (Stage& stage : stages) {
+    stage.inputs.clear(), stage.reads.clear(), stage.norms_above.clear();   // of stages that were otherwise before
     for (Index n = stage.first; n < stage.last; ++n)   // what it reads from outside
       for (const Index g : {table.node(n).input, table.node(n).other})
         if (g >= 0 && g <= stage.first && std::find(stage.inputs.begin(), stage.inputs.end(), g) == stage.inputs.end())
@@ -241,15 +242,11 @@ constexpr void add_passes(const Table& table, const PolicySpec& policy, std::vec
       Stage stage = stages[s];
       stage.last = stages[end - 1].last;
       stage.reduces = stages[end - 1].reduces;
-      stage.inputs.clear(), stage.reads.clear(), stage.uses.clear(), stage.norms_above.clear();
       stage.passes = 1;
       backward.push_back(stage);
       for (std::size_t i = s; i < end; ++i) stages[i].covered = true;
     } else {
-      for (std::size_t i = s; i < end; ++i) {
-        backward.push_back(stages[i]);
-        backward.back().inputs.clear(), backward.back().reads.clear(), backward.back().uses.clear(), backward.back().norms_above.clear();
-      }
+      backward.insert(backward.end(), stages.begin() + static_cast<Index>(s), stages.begin() + static_cast<Index>(end));
     }
     s = end;
   }

@@ -27,7 +27,6 @@ struct StagePass {
   Range images{};         ///< of the slab
   Index n = 0;            ///< the slab
   Index image_slab = 0;
-  Index turn_number = 1;    ///< which of the backward passes this is, of a stage that has several
   Flags wanted{};         ///< of the run of layers being computed: tensor t is made; empty: all are
   Flags input_ready{};    ///< the slab's rows of input t have been brought in
   Flags contributions{};  ///< that the slab's gradient of tensor t has got
