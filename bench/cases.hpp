@@ -4,7 +4,11 @@
 // Policies without `images` in the name cut rows only; those with `direct` compute convolutions as the formula says, the others
 // by Winograd's algorithm where that is faster. docs/benchmarks.md tells what they give.
 #include <lrcnn/network/lenet.hpp>
+#include <lrcnn/network/resnet.hpp>
+#include <lrcnn/network/unet.hpp>
 #include <lrcnn/network/vgg.hpp>
+#include <lrcnn/policy/resnet.hpp>
+#include <lrcnn/policy/unet.hpp>
 #include <lrcnn/policy/vgg.hpp>
 #include <string>
 #include <vector>
@@ -67,6 +71,13 @@ inline std::vector<Case> cases() {
         {"pools-direct", LargePools::value}}},
       {"vgg16", Vgg16<>::layers, {1, 3, 2048, 2048}, {{"column", Fast::value}, {"small", vgg::LargeSmall::value}}},
       {"vgg11", Vgg11<>::layers, {8, 3, 224, 224}, {{"column", Fast::value}, {"small", vgg::Small::value}}},
+      {"resnet50", ResNet50<>::layers, {8, 3, 224, 224}, {{"column", resnet::Fast::value}, {"small", resnet::Small::value}}},
+      {"resnet50", ResNet50<>::layers, {1, 3, 1024, 1024},
+       {{"column", resnet::Fast::value}, {"large", resnet::Large50::value}, {"large-small", resnet::LargeSmall50::value}}},
+      {"resnet18", ResNet18<>::layers, {1, 3, 2048, 2048},
+       {{"column", resnet::Fast::value}, {"large", resnet::Large18::value}, {"large-small", resnet::LargeSmall18::value}}},
+      {"unet", UNet<2>::layers, {1, 3, 1024, 1024}, {{"column", unet::Fast::value}, {"small", unet::Small::value}}},
+      {"unet", UNet<2>::layers, {1, 3, 512, 512}, {{"column", unet::Fast::value}, {"small", unet::Small::value}}},
       {"smallnet", SmallNet<>::layers, {128, 1, 28, 28},
        {{"column", Fast::value},
         {"rows7", Policy<Overlap<7>, CheckpointAtPools, RecomputeAll, FastestConv, W>::value},

@@ -20,12 +20,12 @@ struct Watch {
     if (convolves(plan, i)) convolutions += std::chrono::duration<double>(Clock::now() - since).count();
   }
 };
-Images drawn(const Input& input, Index classes) {
+Images drawn(const Input& input, const Shape& output) {
   Images images{{}, {}, "normally distributed numbers"};
   const Random random(1, 1);
   images.values.resize(static_cast<std::size_t>(input.count()));
   for (std::size_t i = 0; i < images.values.size(); ++i) images.values[i] = static_cast<float>(random.normal(i));
-  for (Index n = 0; n < input.n; ++n) images.labels.push_back(static_cast<std::int32_t>(n % classes));
+  for (Index n = 0; n < output.n * output.h * output.w; ++n) images.labels.push_back(static_cast<std::int32_t>(n % output.c));
   return images;
 }
 /// Images of a data set, enlarged by repeating pixels.
@@ -45,6 +45,7 @@ Images enlarged(const Dataset& data, const Input& input) {
   }
   return images;
 }
+bool is_map(const Shape& output) { return output.h * output.w > 1; }
 /// One policy's executor on a backend of its precision.
 struct Run {
   virtual ~Run() = default;
@@ -55,10 +56,14 @@ template <class B>
 class RunOn final : public Run {
  public:
   RunOn(const Table& table, const PolicySpec& policy, B& backend, const std::vector<float>& parameters, std::vector<float>& gradients)
-      : executor_(make_plan(table, policy, B::target), backend, parameters.data(), gradients.data()) {}
+      : executor_(make_plan(table, policy, B::target, {.training = true, .rows_loss = is_map(table.shape(table.size()))}), backend,
+                  parameters.data(), gradients.data()) {}
   void step(const Images& images, Watch& watch) override {
-    const MemorySource<float> source(images.values.data(), executor_.plan().table.input);
-    executor_.run(source, images.labels, SoftmaxCrossEntropy{}, watch);
+    const Table& table = executor_.plan().table;
+    const MemorySource<float> source(images.values.data(), table.input);
+    const Shape& output = table.shape(table.size());
+    if (is_map(output)) executor_.run(source, Labels::of_pixels(images.labels, output.h, output.w), PixelCrossEntropy{}, watch);
+    else executor_.run(source, images.labels, SoftmaxCrossEntropy{}, watch);
   }
   void measure(const Images& images, Measured& m) override {
     Watch watch;
@@ -72,16 +77,16 @@ class RunOn final : public Run {
 };
 }  // namespace
 
-Images make_images(const Input& input, Index classes) {
+Images make_images(const Input& input, const Shape& output) {
   const char* const root = std::getenv("LRCNN_DATA");
-  if (root == nullptr) return drawn(input, classes);
+  if (root == nullptr || is_map(output)) return drawn(input, output);
   const std::filesystem::path folder = std::filesystem::path(root) / (input.c == 1 ? "fashion-mnist" : "cifar-10");
   return enlarged(load_dataset(folder, Split::train), input);
 }
 
 void NetworkPass::run(const std::vector<std::string>& wanted, int threads, int rounds) {
   if (done()) return;
-  const Images images = make_images(case_.input, table_.shape(table_.size()).c);
+  const Images images = make_images(case_.input, table_.shape(table_.size()));
   std::vector<float> parameters(static_cast<std::size_t>(parameter_count(table_))), gradients(parameters.size());
   initialize<float>(parameters_of(table_), He{}, 1, parameters);
   Cpu backend(threads);

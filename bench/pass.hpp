@@ -23,10 +23,10 @@ inline double median(std::vector<double> values) {
 /// Images for a network's input, and where they come from.
 struct Images {
   std::vector<float> values;
-  std::vector<std::int32_t> labels;
+  std::vector<std::int32_t> labels;   ///< of images, or of the pixels of a network's output that is a map
   std::string source;
 };
-Images make_images(const Input& input, Index classes);
+Images make_images(const Input& input, const Shape& output);
 /// What a policy has come to.
 struct Measured {
   Index planned_bytes = 0;

@@ -100,15 +100,19 @@ TEST_CASE("U-Net: maps, channels, and parameters counted by hand") {
   CHECK(node_of(t, "down1.conv2").out == Shape{2, 64, 64, 96});
   CHECK(node_of(t, "down4.relu2").out == Shape{2, 512, 8, 12});
   CHECK(node_of(t, "bottom.conv1").out == Shape{2, 1024, 4, 6});
-  CHECK(node_of(t, "up4.conv1").in == Shape{2, 1024, 8, 12});
+  CHECK(node_of(t, "up4.conv1").in == Shape{2, 1024, 4, 6});
   CHECK(node_of(t, "up4.conv1").out == Shape{2, 512, 8, 12});
   CHECK(node_of(t, "merge4.conv1").in == Shape{2, 1024, 8, 12});
   CHECK(t.shape(t.size()) == Shape{2, 3, 64, 96});
   const auto unit = [](Index in, Index out) { return 9 * in * out + 2 * out; };
   Index count = 64 * 3 + 3, in = 1;
   for (Index c = 64; c <= 1024; in = c, c *= 2) count += unit(in, c) + unit(c, c);
-  for (Index c = 512; c >= 64; c /= 2) count += unit(2 * c, c) + unit(2 * c, c) + unit(c, c);
-  CHECK(learned(t) == count);
-  CHECK(table_of<UNet<2, 8, Upsampling::Rule::bilinear>>({1, 3, 16, 16}).shape(1).c == 8);
+  for (Index c = 512; c >= 64; c /= 2) count += unit(2 * c, c) + unit(c, c);
+  Index transposed = 0, convolved = 0;
+  for (Index c = 512; c >= 64; c /= 2) transposed += 4 * 2 * c * c + c, convolved += unit(2 * c, c);
+  CHECK(learned(t) == count + transposed);
+  CHECK(learned(table_of<UNet<3, 64, UpsampleConv<>>>({2, 1, 64, 96})) == count + convolved);
+  CHECK(learned(table_of<UNet<2>>({1, 3, 16, 16})) == 31'037'698);   // as the widely used PyTorch implementation has it
+  CHECK(table_of<UNet<2, 8, UpsampleConv<Upsampling::Rule::bilinear>>>({1, 3, 16, 16}).shape(1).c == 8);
   CHECK_THROWS_AS(table_of<UNet<2>>({1, 3, 24, 32}), ShapeError);
 }
