@@ -19,7 +19,7 @@ Target any_target(Dice& dice) {
 }  // namespace
 TEST_CASE("plans of random networks that branch, policies, targets and options have no problems") {
   Index plans = 0, networks = 0, infeasible = 0, packing = 0, activating = 0, blocked = 0, streaming = 0, steps = 0, sliced = 0;
-  Index statistics = 0, joins = 0, predictions = 0, again = 0;
+  Index in_place = 0, both_ways = 0, statistics = 0, joins = 0, predictions = 0, again = 0;
   for (std::uint64_t seed = 1; networks < 2000; ++seed) {
     Dice dice(seed + 300000);
     const RandomNetwork net = random_graph(dice);
@@ -45,6 +45,8 @@ TEST_CASE("plans of random networks that branch, policies, targets and options h
         }
         ++plans, packing += target.packs_weights, activating += target.activates, blocked += target.channel_block == 16;
         streaming += policy.streams > 1, predictions += !options.training, steps += static_cast<Index>(plan.steps.size());
+        in_place += std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& s) { return s.y && s.y.held_rows.begin < 0; });
+        both_ways += std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& s) { return s.passes > 0 && s.partition.forward_passes; });
         for (const Stage& s : plan.stages) sliced += s.forward.slabs() > 1, again += s.remade;
         for (const Step& s : plan.steps) statistics += s.op == Op::statistics, joins += static_cast<bool>(s.other);
       } catch (const PlanError& e) {
@@ -60,11 +62,13 @@ TEST_CASE("plans of random networks that branch, policies, targets and options h
   MESSAGE(networks << " networks, " << plans << " plans of " << steps << " steps, " << sliced << " stages cut, " << again
                    << " made again, " << statistics << " steps of statistics, " << joins << " of joins; " << packing << " plans pack filters, "
                    << activating << " join activations, " << blocked << " have blocks of 16 channels, " << streaming << " streams, "
-                   << predictions << " predict; " << infeasible << " requests refused");
+                   << predictions << " predict, " << in_place << " have gradients in place, " << both_ways << " go through norms both ways; " << infeasible << " requests refused");
   CHECK(plans > 5000);
   CHECK(packing > 2000);
   CHECK(activating > 2000);
   CHECK(blocked > 1000);
   CHECK(streaming > 800);
   CHECK(again > 500);
+  CHECK(in_place > 100);
+  CHECK(both_ways > 100);
 }

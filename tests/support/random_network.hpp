@@ -91,6 +91,7 @@ inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
     if (dice.chance(0.3)) part.images = dice.upto(1, 2);
     part.keep = dice.chance(0.15);
     part.passes = norms && part.cut != Cut::share && dice.chance(0.2);
+    part.forward_passes = part.passes && dice.chance(0.5);
     return part;
   };
   p.partition_count = dice.chance(0.7) ? 1 : dice.upto(2, 4);
@@ -108,6 +109,7 @@ inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
   p.workspace_bytes = 0;
   if (dice.chance(0.25)) p.streams = dice.upto(2, 3);
   p.prefetch = dice.chance(0.15);
+  p.gradients_in_place = dice.chance(0.3);
   return p;
 }
 }  // namespace lrcnn::testing

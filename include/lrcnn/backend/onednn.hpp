@@ -90,7 +90,7 @@ class BasicOnednn : public HostBackend<T> {
       bool activated = false;
       if constexpr (std::is_same_v<T, float>)
         if (p.winograd_) p.winograd_->run(o), activated = host::WinogradConvolution::activates(o);
-      if (p.convolution_) p.convolution_->run(library_, o);
+      if (p.convolution_) p.convolution_->run(library_, o, this->threads());
       if (o.activation && !activated) host::run(activation_of(o), this->threads());
       return;
     }
@@ -200,7 +200,7 @@ class BasicOnednn : public HostBackend<T> {
       if (o.op == Op::backward_parameters) written[i].resize(static_cast<std::size_t>(shapes.item[i].count()));
       mine.d_parameters[i] = written[i].data();
     }
-    if (calibration_.first_is_faster(problem, "winograd", [&] { p.winograd_->run(mine); }, "direct", [&] { p.convolution_->run(library_, mine); }))
+    if (calibration_.first_is_faster(problem, "winograd", [&] { p.winograd_->run(mine); }, "direct", [&] { p.convolution_->run(library_, mine, this->threads()); }))
       p.convolution_ = nullptr;
     else p.winograd_ = nullptr;
   }

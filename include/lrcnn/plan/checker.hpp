@@ -50,6 +50,7 @@ class Replay {
   Key last_key_{};                 // the piece written last, in step last_step_
   std::size_t last_step_ = 0;
   Extent* last_extent_ = nullptr;
+  std::vector<Extent*> beside_last_;   // pieces in the same places, whose rows are numbered otherwise
   std::map<Index, std::pair<Op, Index>> packed_;   // buffer -> direction, layer
   /// What a norm's buffer of statistics or of sums has taken in.
   struct Taken {
@@ -126,19 +127,28 @@ class Replay {
               show(ref.held_images) + " " + show(ref.held_rows));
       return nullptr;
     }
-    forget(begin, end, &key);
+    forget(begin, end, &key, &ref);
     Extent& e = memory_[key];
     if (e.cells.empty()) {
       e = {begin, end, ref.held_images, ref.held_rows, {}};
       e.cells.resize(static_cast<std::size_t>(ref.held_images.size() * ref.held_rows.size()));
     }
     last_step_ = at_, last_key_ = key, last_extent_ = &e;
+    beside_last_.clear();
+    for (auto& [other_key, other] : memory_)
+      if (&other != &e && other.begin == begin && other.end == end) beside_last_.push_back(&other);
     return &e;
   }
-  void forget(Index begin, Index end, const Key* but) {
+  /// What lies in some bytes; but not a piece itself, nor one whose rows take the same places: of that, rows are forgotten as they are
+  /// written over.
+  void forget(Index begin, Index end, const Key* but, const Ref* beside = nullptr) {
     last_extent_ = nullptr;
+    const auto stays = [&](const Key& key, const Extent& e) {
+      return (but && key == *but) || (beside && e.begin == begin && e.end == end && e.images == beside->held_images &&
+                                      e.rows.size() == beside->held_rows.size() && key[0] == beside->buffer);
+    };
     for (auto it = memory_.begin(); it != memory_.end();)
-      it = (!but || it->first != *but) && it->second.begin < end && begin < it->second.end ? memory_.erase(it) : std::next(it);
+      it = !stays(it->first, it->second) && it->second.begin < end && begin < it->second.end ? memory_.erase(it) : std::next(it);
     for (auto it = packed_.begin(); it != packed_.end();) {
       const Buffer& b = buffer(it->first);
       it = b.offset < end && begin < b.offset + b.bytes ? packed_.erase(it) : std::next(it);
@@ -166,7 +176,10 @@ class Replay {
     if (!inside(ref, image, row))
       problem("writes image " + std::to_string(image) + ", row " + std::to_string(row) +
               " of a piece of images " + show(ref.images) + " rows " + show(ref.rows));
-    else if (Extent* e = extent(ref, holds == Holds::saved, true)) e->cell(image, row) = {holds, ref.tensor, number};
+    else if (Extent* e = extent(ref, holds == Holds::saved, true)) {
+      e->cell(image, row) = {holds, ref.tensor, number};
+      for (Extent* other : beside_last_) other->cell(image, row - e->rows.begin + other->rows.begin) = {};
+    }
   }
   template <class F>
   static void each(const Ref& ref, F f) {
@@ -205,8 +218,11 @@ class Replay {
     for (const Piece& w : pieces)
       for (const Piece& o : pieces) {
         const bool may = s.layer >= 0 && (s.op == Op::backward_data ? can_overwrite_gradient(node(s.layer).layer) : can_overwrite(node(s.layer).layer));
+        const auto places = [](const Ref& r) { return Range{r.rows.begin - r.held_rows.begin, r.rows.end - r.held_rows.begin}; };
+        const bool beside = w.ref && o.ref && w.ref->buffer == o.ref->buffer && w.begin == o.begin && w.end == o.end &&
+                            w.ref->held_rows != o.ref->held_rows && intersect(places(*w.ref), places(*o.ref)).empty();
         const bool in_place = w.ref && o.ref && w.begin == o.begin && w.end == o.end && may;
-        if (w.writes && &o != &w && w.begin < o.end && o.begin < w.end && !in_place) problem("writes over what it reads or uses");
+        if (w.writes && &o != &w && w.begin < o.end && o.begin < w.end && !in_place && !beside) problem("writes over what it reads or uses");
       }
   }
   void step(const Step& s) {

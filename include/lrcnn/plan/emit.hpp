@@ -10,6 +10,7 @@
 // found for the measured turn hold for all of them. The checker (plan/checker.hpp) proves that, plan by plan.
 //
 // Names are those of a pass: plan/stage_pass.hpp.
+#include <lrcnn/plan/in_place.hpp>
 #include <lrcnn/plan/measure.hpp>
 #include <lrcnn/plan/storage.hpp>
 namespace lrcnn {
@@ -25,11 +26,13 @@ class Emitter {
     const Index batch = table_.input.n, images = policy_.images > 0 ? std::min(policy_.images, batch) : batch;
     for (const Stage& stage : stages_)
       needs_.push_back(stage_needs(table_, stage, options_.training ? policy_.recompute_in(stage.partition) : Recompute::all,
-                                   options_.training && stage.loses_rows(table_, options_)));
+                                   options_.training && stage.loses_rows(table_, options_),
+                                   policy_.gradients_in_place && stage.partition.cut != Cut::share && stage.backward.slabs() > 1));
     first_contribution_.assign(static_cast<std::size_t>(table_.size()), options_.accumulate ? 0 : 1);
     const Index all_stages = static_cast<Index>(stages_.size());
     while (stage_count_ < all_stages && stages_[static_cast<std::size_t>(stage_count_)].passes == 0) ++stage_count_;
     const Index stage_count = stage_count_;
+    if (policy_.gradients_in_place && options_.training) storage_.put_gradients_in_place(gradient_lags(table_, stages_, needs_, stage_count));
     group_ = {0, images};
     Index lanes = 1;
     for (Index s = 0; policy_.streams > 1 && s < all_stages; ++s)
@@ -40,7 +43,14 @@ class Emitter {
     for (Index begin = 0; begin < batch; begin += images) {
       group_ = {begin, std::min(begin + images, batch)};
       const bool rows = stages_[static_cast<std::size_t>(stage_count - 1)].loses_rows(table_, options_);
-      for (Index s = 0; s < stage_count - (rows && options_.training); ++s) forward_stage(s, false);
+      for (Index s = 0; s < stage_count; ++s) {
+        const Index over = stages_[static_cast<std::size_t>(s)].covered ? covering(s) : -1;
+        if (over >= 0 && stages_[static_cast<std::size_t>(over)].partition.forward_passes) {
+          if (stages_[static_cast<std::size_t>(over)].first == stages_[static_cast<std::size_t>(s)].first) forward_stage(over, false);
+        } else if (s + 1 < stage_count || !rows || !options_.training) {
+          forward_stage(s, false);
+        }
+      }
       if (!options_.stores_output && !rows) loss();
       if (options_.training) backward();
       if (!Sink::every_turn) break;
@@ -134,7 +144,7 @@ class Emitter {
   // ---- values ------------------------------------------------------------------------------------------------------
   constexpr Ref value(StagePass& c, Index t) {
     const Ref ref = storage_.value(c, t);
-    const bool there = c.in_full(t) && (t < c.inputs() || (c.cut() && !c.forward() && !c.ends(t)));
+    const bool there = c.reads_in_full(t) && (t < c.inputs() || (c.cut() && !c.forward() && !c.ends(t)));
     if (!there || c.input_ready[static_cast<std::size_t>(t)] || !storage_.has_input_slab(c, t)) return ref;
     if (c.stage->tensor(t) == 0) move(c, Op::load, {}, ref);
     else move(c, Op::copy, storage_.full_value(c, t, ref.rows), ref);
@@ -226,16 +236,21 @@ class Emitter {
   /// Adds the rows of tensor t that the slab answers for to what norms above know of it: once, in the forward pass proper.
   constexpr void statistics(const StagePass& c, Index t, const Ref& y) {
     if (c.again) return;
-    for (const NormAbove& norm : c.stage->norms_above) {
-      if (norm.tensor != t) continue;
+    const auto add = [&](Index node) {
       Step step = make(c, Op::statistics);
-      step.layer = norm.node;
+      step.layer = node;
       step.x = t < c.tensors() ? with_rows(y, c.at(t).part) : y;
-      use_statistics(c, step, norm.node);
-      use_workspace(c, step, table_.node(norm.node).layer);
-      step.accumulate = c.n > 0 || (is_of_batch(norm.node) && c.image_slab > 0);
+      use_statistics(c, step, node);
+      use_workspace(c, step, table_.node(node).layer);
+      step.accumulate = c.n > 0 || (is_of_batch(node) && c.image_slab > 0);
       sink_.step(step);
-    }
+    };
+    for (const NormAbove& norm : c.stage->norms_above)
+      if (norm.tensor == t && c.round == 0) add(norm.node);
+    if (c.round == 0) return;
+    const auto under = detail::norms_under(table_, *c.stage);
+    for (Index l = 0; l < c.layers(); ++l)
+      if (c.norm_waits(l) && c.in(l) == t && t >= c.inputs() && under[static_cast<std::size_t>(l)] == c.round) add(c.stage->first + l);
   }
   constexpr void use_statistics(const StagePass& c, Step& step, Index node) {
     step.statistics = storage_.statistics(c, node);
@@ -260,17 +275,40 @@ class Emitter {
       }
     }
   }
+  /// Before what a stage writes: a pass of slabs for the statistics of those of its norms whose inputs have come through no other, one for
+  /// those above one of these, and so on.
+  constexpr void statistics_passes(StagePass& c) {
+    const auto under = detail::norms_under(table_, *c.stage);
+    const auto counts = [&](Index l) { return c.norm_waits(l) && !c.norm_at_bottom(l) && under[static_cast<std::size_t>(l)] == c.round; };
+    Index rounds = 0;
+    for (const Index norms : under) rounds = std::max(rounds, norms);
+    for (c.round = 1; c.round <= rounds; ++c.round) {
+      BackwardRun run{false, 0, 0, Flags(static_cast<std::size_t>(c.layers()), 0)};   // what those norms read
+      Flags wanted(static_cast<std::size_t>(c.tensors()), 0);
+      for (Index l = c.layers() - 1; l >= 0; --l) {
+        const bool makes = wanted[static_cast<std::size_t>(c.out(l))] != 0;
+        run.made[static_cast<std::size_t>(l)] = makes;
+        if (makes && run.last == 0) run.last = l + 1;
+        for (const Index t : {c.in(l), c.other(l)})
+          if (t >= 0 && (makes || (counts(l) && t == c.in(l)))) wanted[static_cast<std::size_t>(t)] = 1;
+      }
+      for_slabs(c, false, [&] { forward_layers(c, run); });
+    }
+    c.round = 0;
+  }
   /// `again`: the pass of a stage that is remade, before its segment's backward pass.
   constexpr void forward_stage(Index s, bool again) {
     const Stage& stage = stages_[static_cast<std::size_t>(s)];
-    const bool leaves_pieces = options_.training && stage.remade == again && !stage.covered;
+    const bool leaves_pieces = options_.training && stage.remade == again && !stage.covered && stage.passes == 0;
     const bool keeps = options_.training && !stage.covered && needs_[static_cast<std::size_t>(s)].any_kept;   // pieces for the backward slabs, now or again
     StagePass c = stage_pass(s, Pass::forward, keeps ? stage.backward : stage.forward);
     c.training = leaves_pieces;
     c.second = c.again = again;
     const Index since = sink_.now;
     pack_all(c, Filter::forward, 0, c.layers());
-    for_slabs(c, false, [&] {
+    if (stage.passes > 0) statistics_passes(c);
+    const bool at_loss = stage.passes > 0 && c.loses_rows;   // its backward pass makes the rest
+    if (!at_loss) for_slabs(c, false, [&] {
       forward_layers(c, {false, 0, c.layers(), {}});
       if (Sink::every_turn && c.at(c.top()).own.empty()) return;
       if (stage.reduces) {
@@ -317,15 +355,20 @@ class Emitter {
   }
 
   // ---- backward ----------------------------------------------------------------------------------------------------
+  /// The stage with extra passes that covers stage s.
+  constexpr Index covering(Index s) const {
+    Index over = stage_count_;
+    while (stages_[static_cast<std::size_t>(over)].last <= stages_[static_cast<std::size_t>(s)].first ||
+           stages_[static_cast<std::size_t>(over)].first > stages_[static_cast<std::size_t>(s)].first)
+      ++over;
+    return over;
+  }
   /// Stages down, segment by segment: what of a segment was not kept is made again first.
   constexpr void backward() {
     for (Index s = stage_count_ - 1; s >= 0; --s) {
       Index first = s;
       if (stages_[static_cast<std::size_t>(s)].covered) {
-        Index over = stage_count_;
-        while (stages_[static_cast<std::size_t>(over)].last <= stages_[static_cast<std::size_t>(s)].first ||
-               stages_[static_cast<std::size_t>(over)].first > stages_[static_cast<std::size_t>(s)].first)
-          ++over;
+        const Index over = covering(s);
         backward_stage(over);
         while (first > 0 && stages_[static_cast<std::size_t>(first - 1)].first >= stages_[static_cast<std::size_t>(over)].first) --first;
         s = first;

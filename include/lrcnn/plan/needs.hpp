@@ -29,6 +29,7 @@ struct StageNeeds {
   Flags value;        ///< tensor t is read by a backward step
   Flags kept;         ///< tensor t is kept from the forward pass, slab by slab
   Flags keeps_needs;  ///< RecomputeCheap: what the layers around tensor t need is kept, rather than made again
+  Flags remade;       ///< tensor t lies in full height, and yet the backward pass makes it again in its slabs rather than read it there
   Flags saved_kept;   ///< saved state of layer l is kept from the forward pass
   std::vector<BackwardRun> runs;  ///< in execution order
   bool any_kept = false;          ///< the forward pass leaves pieces for the backward slabs: both use the same cuts
@@ -125,8 +126,8 @@ constexpr BackwardRun rerun_for(const Stage& stage, const Flags& at_hand, Index 
 }
 }  // namespace detail
 /// A stage with extra passes has no forward pass that could keep anything for it, nor has one whose rows end in the loss (`loses_rows`):
-/// its first run makes them.
-constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompute recompute, bool loses_rows = false) {
+/// its first run makes them. `frees`: what the stage writes in full height is not to be read there by its own backward pass, if that is cheap.
+constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompute recompute, bool loses_rows = false, bool frees = false) {
   const bool no_forward = stage.passes > 0 || loses_rows;
   if (no_forward) recompute = Recompute::all;
   const Index count = stage.chain_layers(), inputs = stage.input_count(), tensors = stage.tensors();
@@ -137,6 +138,9 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
   needs.value.assign(at(tensors), 0);
   needs.kept.assign(at(tensors), 0);
   needs.keeps_needs.assign(at(tensors), 0);
+  needs.remade.assign(at(tensors), 0);
+  for (Index t = inputs; frees && recompute == Recompute::all && t < tensors; ++t)
+    needs.remade[at(t)] = stage.use(t).leaves && stage.use(t).readers > 0 && is_cheap(layer(t - inputs));
   needs.saved_kept.assign(at(count), 0);
   for (Index l = 0; l < count; ++l) {
     LayerNeeds& n = needs.layer[at(l)];
@@ -174,7 +178,7 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
     if (!from_output && !no_forward && (ends || stage.use(t).leaves)) needs.saved_kept[at(l)] = true;   // one bit, instead of a re-run
   }
   // What leaves the stage exists in full height: it is read there and never kept in slabs.
-  const auto in_slabs = [&](Index t) { return t >= inputs && (!stage.use(t).leaves || (loses_rows && t + 1 == tensors)); };
+  const auto in_slabs = [&](Index t) { return t >= inputs && (!stage.use(t).leaves || needs.remade[at(t)] || (loses_rows && t + 1 == tensors)); };
   const bool keeps_all = recompute == Recompute::none || recompute == Recompute::light;
   for (Index t = inputs; t < tensors; ++t) {
     const Index l = t - inputs;

@@ -231,6 +231,17 @@ constexpr std::vector<Index> norms_over(const Table& table, const Stage& stage) 
   }
   return over;
 }
+/// Likewise upward: of each layer, the number of such norms that what it writes has come through.
+constexpr std::vector<Index> norms_under(const Table& table, const Stage& stage) {
+  std::vector<Index> under(static_cast<std::size_t>(stage.chain_layers()), 0);
+  for (Index l = 0; l < stage.chain_layers(); ++l) {
+    Index& mine = under[static_cast<std::size_t>(l)];
+    for (const Index t : {stage.in(l), stage.other(l)})
+      if (t >= stage.input_count()) mine = std::max(mine, under[static_cast<std::size_t>(t - stage.input_count())]);
+    mine += waits(table.node(stage.first + l), true) && stage.in(l) >= stage.input_count();
+  }
+  return under;
+}
 /// Stages that go backward through their norms, one for each section that the policy wants so and that norms divide. They are put behind
 /// the others, which they cover.
 constexpr void add_passes(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages) {

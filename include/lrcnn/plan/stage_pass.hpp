@@ -27,6 +27,7 @@ struct StagePass {
   Range images{};         ///< of the slab
   Index n = 0;            ///< the slab
   Index image_slab = 0;
+  Index round = 0;        ///< of the forward passes for statistics alone, from 1; 0: it is none
   Flags wanted{};         ///< of the run of layers being computed: tensor t is made; empty: all are
   Flags input_ready{};    ///< the slab's rows of input t have been brought in
   Flags contributions{};  ///< that the slab's gradient of tensor t has got
@@ -97,6 +98,8 @@ struct StagePass {
   constexpr bool same_cuts() const { return rows->cuts == stage->backward.cuts; }
   /// Whether a tensor lies in full height.
   constexpr bool in_full(Index t) const { return t < inputs() || (stage->use(t).leaves && !((stores || loses_rows) && t == top())); }
+  /// Whether this pass finds the values of a tensor there, rather than making them again.
+  constexpr bool reads_in_full(Index t) const { return in_full(t) && (forward() || !needs->remade[static_cast<std::size_t>(t)]); }
   /// Whether it does and no layer of the stage reads it: its rows are written where they stay.
   constexpr bool ends(Index t) const { return in_full(t) && stage->use(t).readers == 0; }
   /// Whether a convolution reads a tensor, and so wants its rows dense.
@@ -156,7 +159,7 @@ struct StagePass {
     for (Index l = run.first; l < run.last; ++l) {
       const Index t = out(l);
       const auto number = static_cast<std::size_t>(t);
-      flags[number] = run.makes(l) && !in_full(t) && (reads_in(run, t) || (needs->value[number] && !needs->kept[number]));
+      flags[number] = run.makes(l) && !reads_in_full(t) && (reads_in(run, t) || (needs->value[number] && !needs->kept[number]));
     }
     return flags;
   }

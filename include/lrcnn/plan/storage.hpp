@@ -21,6 +21,8 @@ class Storage {
     const auto tensors = static_cast<std::size_t>(table.tensors());
     for (auto* ids : {&values_, &values_again_, &gradients_, &norm_gradients_, &statistics_, &sums_}) ids->assign(tensors, -1);
   }
+  /// Has gradients in full height take their values' places: of each tensor of the table, how many rows behind (in_place.hpp).
+  constexpr void put_gradients_in_place(std::vector<Index> lags) { lags_ = std::move(lags); }
   /// The backend's scratch, one for each of `lanes`; -1 if it wants none.
   constexpr Index declare_workspace(Index bytes, Index lanes) {
     return bytes > 0 && target_.uses_workspace ? sink_.declare(Role::workspace, -1, -1, aligned(bytes), lanes) : -1;
@@ -33,7 +35,7 @@ class Storage {
       return has_input_slab(c, t) ? local(c, slab_use(c), Role::slab, t, &SlabRows::hold) : full_value(c, t, c.at(t).hold);
     if (t < c.top())
       if (const Index l = overwriter(c, t); l >= 0 && c.in_place(l)) return with_tensor(c, value(c, c.out(l)), t);
-    if (c.ends(t) || (c.in_full(t) && (!c.cut() || !c.forward())))
+    if (c.ends(t) || (c.reads_in_full(t) && (!c.cut() || !c.forward())))
       return c.in_full(t) && c.cut() && !c.forward() && has_input_slab(c, t) ? local(c, slab_b, Role::slab, t, &SlabRows::hold)
                                                                             : full_value(c, t, c.ends(t) ? c.at(t).own : c.at(t).hold);
     if (c.needs->kept[static_cast<std::size_t>(t)] && c.training)
@@ -164,7 +166,7 @@ class Storage {
     }
     for (Index t = c.inputs(); t <= c.tensors(); ++t) {
       if (t == c.tensors() ? !c.stage->reduces : !c.stage->use(t).leaves) continue;
-      if (c.forward() || (t < c.tensors() && (c.needs->value[static_cast<std::size_t>(t)] || c.reads_again(t))) || c.norms_above(t) > 0)
+      if (c.forward() || (t < c.tensors() && (c.needs->value[static_cast<std::size_t>(t)] || c.reads_again(t)) && c.reads_in_full(t)) || c.norms_above(t) > 0)
         span_full(c, t, since);
       if (!c.forward()) sink_.span(gradients_[static_cast<std::size_t>(c.stage->tensor(t))], since);
     }
@@ -195,6 +197,7 @@ class Storage {
   std::vector<std::vector<Index>> uses_{};
   std::vector<Index> values_{}, values_again_{}, gradients_{}, norm_gradients_{};   ///< of the table's tensors, in full height
   std::vector<Index> statistics_{}, sums_{};                      ///< of the norms that write them
+  std::vector<Index> lags_{};   ///< empty: gradients have places of their own
   Index input_gradient_ = -1;
 
   constexpr Index aligned(Index bytes) const { return round_up(bytes, target_.alignment); }
@@ -320,6 +323,11 @@ class Storage {
   constexpr Ref in_full(std::vector<Index>& ids, Role role, const StagePass& c, Index tensor, Range held, Range rows) {
     const Shape& shape = table_.shape(tensor);
     Index& id = ids[static_cast<std::size_t>(tensor)];
+    const Index lag = lags_.empty() ? 0 : lags_[static_cast<std::size_t>(tensor)];
+    if (lag > 0 && (&ids == &values_ || &ids == &gradients_)) {
+      if (id < 0) id = &ids == &gradients_ ? values_[static_cast<std::size_t>(tensor)] : sink_.declare(role, c.s, tensor, piece_bytes(shape, held.size(), shape.h + lag));
+      return {id, 0, tensor, held, &ids == &gradients_ ? Range{-lag, shape.h} : Range{0, shape.h + lag}, c.images, rows};
+    }
     if (id < 0) id = sink_.declare(role, c.s, tensor, piece_bytes(shape, held.size(), shape.h));
     return {id, 0, tensor, held, {0, shape.h}, c.images, rows};
   }

@@ -35,6 +35,7 @@ struct Partition {
   Index images = 0;     ///< images per slab
   bool keep = false;    ///< recomputes nothing, whatever the policy does elsewhere
   bool passes = false;  ///< extra passes of slabs for the sums of norms, rather than their gradients in full height
+  bool forward_passes = false;   ///< with `passes`: for their statistics too, rather than their inputs in full height
   friend constexpr bool operator==(const Partition&, const Partition&) = default;
 };
 /// Which tensors are kept in full height from the forward to the backward pass.
@@ -81,6 +82,7 @@ struct PolicySpec {
   Index streams = 1;                              ///< slabs that a device may work on at once
   bool prefetch = false;                          ///< the network's input rows are brought in while another slab is worked on
   Precision precision = Precision::of_backend;
+  bool gradients_in_place = false;                ///< gradients in full height take their values' places, row by row
   constexpr const Partition& partition(Index stage) const {
     return partitions[static_cast<std::size_t>(std::min(stage, partition_count - 1))];
   }
@@ -108,13 +110,13 @@ struct Share {
 template <Index n, class P = Column>
 struct ByImages {
   static_assert(n >= 1, "lrcnn: ByImages<n> needs at least one image; counts are positive; use ByImages<1>");
-  static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, n, P::partition.keep, P::partition.passes};
+  static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, n, P::partition.keep, P::partition.passes, P::partition.forward_passes};
 };
 /// Partition P in a stage that keeps what its backward pass needs, where the policy recomputes in others. Of use in the
 /// deeper stages, whose tensors are small and whose convolutions are not.
 template <class P = Column>
 struct Keep {
-  static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, P::partition.images, true, P::partition.passes};
+  static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, P::partition.images, true, P::partition.passes, P::partition.forward_passes};
 };
 /// Partition P in a section whose norms' backward sums come from extra passes of slabs, one for each norm that lies above another,
 /// top down; each makes the slab again from the section's input. Neither the norms' inputs nor their gradients exist in full height in the
@@ -124,6 +126,17 @@ struct ExtraPasses {
   static_assert(P::partition.cut != Cut::share, "lrcnn: ExtraPasses<Share<N>> hands on rows that only its forward pass has; slabs of extra "
                                                 "passes make all their rows themselves; use ExtraPasses<Overlap<N>>");
   static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, P::partition.images, P::partition.keep, true};
+};
+/// ExtraPasses<P> whose forward pass goes through the section slab by slab too, once for the statistics of each norm that lies above
+/// another and once for what the section writes (not for a loss that is local to rows, which the backward pass has): nothing within
+/// it exists in full height at any time.
+template <class P = Column>
+struct ExtraPassesBothWays {
+  static constexpr Partition partition = [] {
+    Partition p = ExtraPasses<P>::partition;
+    p.forward_passes = true;
+    return p;
+  }();
 };
 /// A partition for each stage in turn; the last one serves all further stages.
 template <class... Partitions>
@@ -184,12 +197,15 @@ struct Streams {
 };
 /// The network's input rows have two buffers: a device is sent the next slab's while it works on this one's.
 struct Prefetch {};
+/// Where a tensor in full height is read for the last time by slabs that make its gradient, the gradient takes its place, row by row; with it
+/// lie as many rows as a slab reads. What a stage writes and reads itself is made again in its slabs, rather than read there, where that is cheap.
+struct GradientsInPlace {};
 struct Fp32 : detail::Chooses<Precision::fp32> {};
 struct Tf32 : detail::Chooses<Precision::tf32> {};
 struct Fp16 : detail::Chooses<Precision::fp16> {};
 struct Bf16 : detail::Chooses<Precision::bf16> {};
 namespace detail {
-enum class PartKind { partition, images, checkpoints, recompute, arithmetic, workspace, streams, prefetch, precision };
+enum class PartKind { partition, images, checkpoints, recompute, arithmetic, workspace, streams, prefetch, precision, gradients };
 template <class P>
   requires requires { { P::partition } -> std::convertible_to<Partition>; }
 constexpr PartKind apply(PolicySpec& s, std::type_identity<P>) {
@@ -264,19 +280,23 @@ constexpr PartKind apply(PolicySpec& s, std::type_identity<Prefetch>) {
   s.prefetch = true;
   return PartKind::prefetch;
 }
+constexpr PartKind apply(PolicySpec& s, std::type_identity<GradientsInPlace>) {
+  s.gradients_in_place = true;
+  return PartKind::gradients;
+}
 template <class P>
 inline constexpr bool is_part = requires(PolicySpec& s) { apply(s, std::type_identity<P>{}); };
 template <class P>
 struct CheckedPart {
   static_assert(is_part<P>, "lrcnn: a part of a Policy is none; parts are partitions, Images, checkpoints, recomputation, arithmetic, "
-                            "Workspace, Streams, Prefetch and precision; see the head of lrcnn/policy/policy.hpp");
+                            "Workspace, Streams, Prefetch, GradientsInPlace and precision; see the head of lrcnn/policy/policy.hpp");
   static constexpr bool ok = is_part<P>;
 };
 template <class... Parts>
   requires(CheckedPart<Parts>::ok && ...)
 constexpr bool distinct_parts() {
   PolicySpec s;
-  std::array<int, 9> seen{};
+  std::array<int, 10> seen{};
   ((++seen[static_cast<std::size_t>(apply(s, std::type_identity<Parts>{}))]), ...);
   for (const int count : seen)
     if (count > 1) return false;
@@ -305,7 +325,7 @@ inline std::string to_string(const Partition& p) {
     text += ">";
   }
   if (p.images > 0) text = "ByImages<" + std::to_string(p.images) + "," + text + ">";
-  if (p.passes) text = "ExtraPasses<" + text + ">";
+  if (p.passes) text = (p.forward_passes ? "ExtraPassesBothWays<" : "ExtraPasses<") + text + ">";
   return p.keep ? "Keep<" + text + ">" : text;
 }
 inline std::string to_string(const Checkpoints& c) {
@@ -354,7 +374,7 @@ inline std::string to_string(const PolicySpec& s) {
   if (s.images > 0) text += ", Images<" + std::to_string(s.images) + ">";
   return text + ", " + to_string(s.checkpoints) + ", " + std::string(recompute_name(s.recompute)) + ", " +
          std::string(arithmetic_name(s.arithmetic)) + ", Workspace<" + std::to_string(s.workspace_bytes) + ">" +
-         (s.streams == 1 ? "" : ", Streams<" + std::to_string(s.streams) + ">") + (s.prefetch ? ", Prefetch" : "") +
+         (s.streams == 1 ? "" : ", Streams<" + std::to_string(s.streams) + ">") + (s.prefetch ? ", Prefetch" : "") + (s.gradients_in_place ? ", GradientsInPlace" : "") +
          (s.precision == Precision::of_backend ? "" : ", " + std::string(precision_name(s.precision))) + ">";
 }
 /// The precision of a backend's type: what it says, or 32 bits.

@@ -1,5 +1,6 @@
 #pragma once
 // One pass of a convolution over slabs of one shape, as a primitive of the library.
+#include <lrcnn/backend/host/spread.hpp>
 #include <lrcnn/backend/onednn/filter.hpp>
 #include <algorithm>
 namespace lrcnn::onednn {
@@ -23,9 +24,19 @@ class Convolution {
   Convolution(const Library& library, const Target& target, const Operands<T>& o, const View<const T>& x,
               const View<const T>& y, std::shared_ptr<PackedFilter> filter)
       : op_(o.op), filter_(std::move(filter)), channels_(o.node->out.c), images_(x.n) {
-    ConvDesc d = conv_desc(*o.node, target, op_, x.n, x.range(), y.range());
-    d.w = tagged(d.filter, *filter_->tag(), filter_type(op_, target));
-    const auto found = choose(library, target, d, o, x.range(), y.range());
+    const auto describe = [&](const Node& node, Range in) {
+      ConvDesc d = conv_desc(node, target, op_, x.n, in, y.range());
+      d.w = tagged(d.filter, *filter_->tag(), filter_type(op_, target));
+      return d;
+    };
+    std::optional<Offer> found;
+    ConvDesc d;
+    if (reads_single_pixels(o.node->layer.window) && op_ == Op::backward_data) {
+      d = describe(without_stride(*o.node), y.range());
+      found = offer(library, op_, d, false, o.workspace_bytes);
+      spreads_ = found.has_value();
+    }
+    if (!spreads_) d = describe(*o.node, x.range()), found = choose(library, target, d, o, x.range(), y.range());
     if (!found) return;
     name_ = found->name, bytes_ = found->bytes();
     const Index padded = channels_of(*o.node, target).out;
@@ -42,7 +53,7 @@ class Convolution {
   bool served() const { return !name_.empty(); }
   const std::string& name() const { return name_; }
   Index workspace_bytes() const { return bytes_; }
-  void run(const Library& library, const Operands<T>& o) {
+  void run(const Library& library, const Operands<T>& o, int threads) {
     const std::byte* scratch = o.workspace;
     if (op_ == Op::forward) {
       const float* bias = o.parameters[1];
@@ -52,6 +63,8 @@ class Convolution {
     } else if (op_ == Op::backward_data) {
       call_.bind_all({o.dx.data, o.packed, o.dy.data, scratch});
       call_.run(library);
+      const Pair stride = o.node->layer.window.stride;
+      if (spreads_) host::spread_pixels(o.dx, o.dy.rows, o.dy.w, o.dy.row0 * stride.h - o.dx.row0, stride, threads);
     } else {
       for (Index i = 0; i < o.x.n; i += images_) {
         const bool add = o.accumulate || i > 0;
@@ -65,6 +78,14 @@ class Convolution {
   }
 
  private:
+  /// Whether a window has one pixel, and strides, but no padding. The library's kernels for such gather pixels in scratch as large as
+  /// the smaller map for each thread.
+  static bool reads_single_pixels(const Window& w) { return w.kernel == Pair(1) && w.stride != Pair(1) && w.pad == Pad(0); }
+  static Node without_stride(Node node) {
+    node.layer.window.stride = 1;
+    node.in.h = node.out.h, node.in.w = node.out.w;
+    return node;
+  }
   /// The implementation for this slab; none if the library takes no such slabs.
   std::optional<Offer> choose(const Library& library, const Target& target, ConvDesc& d, const Operands<T>& o, Range in, Range rows) {
     const auto found = offer(library, o.op, d, o.arithmetic == Arithmetic::direct);
@@ -95,6 +116,7 @@ class Convolution {
   std::shared_ptr<PackedFilter> filter_;
   Index channels_;
   Index images_;         ///< at a time
+  bool spreads_ = false;   ///< data gradients are made densely and moved apart
   Call call_;
   std::string name_;
   Index bytes_ = 0;
