@@ -182,7 +182,7 @@ class Slab {
   }
   Passes run(B& backend) {
     for (const Op op : {Op::pack_forward, Op::forward, Op::pack_backward, Op::backward_data, Op::backward_parameters})
-      step(backend, op);
+      if (packed_.size() > 0 || (op != Op::pack_forward && op != Op::pack_backward)) step(backend, op);
     Passes p{y.values(), dx.values(), gradient(0), gradient(1), std::max(y.padding(), dx.padding())};
     for (const Rows<T>* r : {&x, &dx, &y, &dy}) p.intact = p.intact && r->storage.intact();
     for (const Storage<T>* s : {&packed_, &scratch_, &workspace_}) p.intact = p.intact && s->intact();
@@ -194,8 +194,8 @@ class Slab {
   }
   Storage<T>& packed() { return packed_; }
   static Range input_rows(const Node& n, Range out, const Options& options) {
-    if (!is_windowed(n.layer)) return {0, 1};
-    Range in = in_rows(row_axis(n.layer.window), out, n.in.h);
+    if (!is_windowed(n.layer) && n.layer.kind != Kind::conv_transpose) return {0, 1};
+    Range in = in_rows(row_axis_of(n), out, n.in.h);
     if (!in.empty()) in.end = std::min(in.end + options.extra_rows, n.in.h);
     return in;
   }

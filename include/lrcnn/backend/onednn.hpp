@@ -16,6 +16,7 @@
 #include <lrcnn/backend/host/winograd_convolution.hpp>
 #include <lrcnn/backend/onednn/convolution.hpp>
 #include <lrcnn/backend/onednn/linear.hpp>
+#include <lrcnn/backend/onednn/transposed.hpp>
 #include <lrcnn/core/machine.hpp>
 #include <lrcnn/policy/policy.hpp>
 #include <lrcnn/version.hpp>
@@ -55,6 +56,7 @@ class BasicOnednn : public HostBackend<T> {
     std::shared_ptr<host::WinogradConvolution> winograd_;
     std::shared_ptr<onednn::PackedFilter> filter_;
     std::shared_ptr<onednn::Linear<T>> linear_;
+    std::shared_ptr<onednn::Transposed<T>> transposed_;
   };
   /// `threads`: 0 for as many as OpenMP would use. `tuning`: whether FastestConv tries direct and Winograd's arithmetic for each
   /// convolution and pass; otherwise a rule decides (host/winograd.hpp).
@@ -76,6 +78,7 @@ class BasicOnednn : public HostBackend<T> {
     Prepared p;
     if (o.node == nullptr) return p;
     if (o.node->layer.kind == Kind::conv) prepare_convolution(o, p);
+    if (o.node->layer.kind == Kind::conv_transpose && onednn::Transposed<T>::tiles(o.node->layer.window)) prepare_transposed(o, p);
     if (o.node->layer.kind == Kind::linear && !packs(o.op)) {
       p.linear_ = cached(linears_, linear_key(o), [&] { return std::make_shared<onednn::Linear<T>>(library_, o); });
       if (!p.linear_->served()) p.linear_ = nullptr;
@@ -95,6 +98,7 @@ class BasicOnednn : public HostBackend<T> {
       return;
     }
     if (p.linear_) return p.linear_->run(library_, o, this->threads());
+    if (p.transposed_) return p.transposed_->run(library_, o, this->threads());
     if (p.filter_) return p.filter_->pack(library_, o.parameters[0], o.packed);
     host::run(o, this->threads());
   }
@@ -102,6 +106,7 @@ class BasicOnednn : public HostBackend<T> {
   std::string implementation(const Operands<T>& o) {
     const Prepared p = prepare(o);
     if (p.winograd_) return "winograd_4x3";
+    if (p.transposed_) return p.transposed_->name();
     return p.convolution_ ? p.convolution_->name() : p.linear_ ? p.linear_->name() : p.filter_ ? "reorder" : "host";
   }
   /// Bytes of workspace that a step uses, of those it is offered.
@@ -184,6 +189,21 @@ class BasicOnednn : public HostBackend<T> {
     if (!p.convolution_->served()) p.convolution_ = nullptr;
     if constexpr (std::is_same_v<T, float>)
       if (p.winograd_ && p.convolution_) try_both(o, key, p);
+  }
+  void prepare_transposed(const Operands<T>& o, Prepared& p) {
+    using Transposed = onednn::Transposed<T>;
+    const Node mirror = Transposed::mirror(*o.node);
+    const Op op = Transposed::mirror(o.op);
+    Key key = layer_key(mirror, op);
+    auto filter = cached(filters_, key, [&] { return std::make_shared<onednn::PackedFilter>(library_, target, mirror, op); });
+    p.transposed_ = std::make_shared<Transposed>(target, o, filter, [&](const Operands<T>& piece, const auto& packed) {
+      const View<const T> x = op == Op::backward_data ? View<const T>(piece.dx) : piece.x;
+      const View<const T> y = op == Op::forward ? View<const T>(piece.y) : piece.dy;
+      const std::array<Index, slab_numbers> slab{x.n, x.rows, y.rows, 0, 0, piece.workspace_bytes, 0, static_cast<Index>(*packed->tag())};
+      std::copy(slab.begin(), slab.end(), key.begin() + layer_numbers);
+      return cached(convolutions_, key, [&] { return std::make_shared<onednn::Convolution<T>>(library_, target, piece, x, y, packed); });
+    });
+    if (!p.transposed_->served()) p.transposed_ = nullptr;
   }
   /// Whether the arithmetic of a step is found by trying.
   bool tries(const Operands<T>& o) const {
