@@ -71,7 +71,7 @@ inline std::vector<Case> cases() {
         {"pools-direct", LargePools::value}}},
       {"vgg16", Vgg16<>::layers, {1, 3, 2048, 2048}, {{"column", Fast::value}, {"small", vgg::LargeSmall::value}}},
       {"vgg11", Vgg11<>::layers, {8, 3, 224, 224}, {{"column", Fast::value}, {"small", vgg::Small::value}}},
-      {"resnet50", ResNet50<>::layers, {8, 3, 224, 224}, {{"column", resnet::Fast::value}, {"small", resnet::Small::value}}},
+      {"resnet50", ResNet50<>::layers, {8, 3, 224, 224}, {{"column", resnet::Fast::value}, {"small", resnet::Small50::value}, {"sums", resnet::Small::value}}},
       {"resnet50", ResNet50<>::layers, {1, 3, 1024, 1024},
        {{"column", resnet::Fast::value}, {"large", resnet::Large50::value}, {"large-small", resnet::LargeSmall50::value}}},
       {"resnet18", ResNet18<>::layers, {1, 3, 2048, 2048},

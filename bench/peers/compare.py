@@ -25,8 +25,8 @@ import report
 
 HERE = pathlib.Path(__file__).resolve().parent
 WHOLE = "^step/vgg16/"   # what docs/benchmarks.md shows
-# Bytes PyTorch wants per pixel of a batch of VGG-16 at the most (1411 to 1719 measured, 224 to 2048), and besides.
-PIXEL_BYTES, BASE_BYTES = 1800, 800_000_000
+# Bytes PyTorch wants per pixel of a batch at the most, and besides: 1411 to 1719 measured for VGG-16, 1800 for ResNet-50, 5600 for the U-Net.
+PIXEL_BYTES, BASE_BYTES = {"unet": 6400}, 800_000_000
 
 
 class Stop(Exception):
@@ -122,14 +122,15 @@ class Pass:
             if self.about:
                 say(f"{case}: PyTorch's counterpart is not written; ours only")
             return []
-        wanted, there = BASE_BYTES + PIXEL_BYTES * size * size * batch, available_bytes()
+        wanted, there = BASE_BYTES + PIXEL_BYTES.get(network, 1800) * size * size * batch, available_bytes()
         if there is not None and wanted > there:
             self.notice(f"PyTorch is left out on {case}: it wants some {wanted / 1e9:.1f} GB, and {there / 1e9:.1f} GB are "
                         "available; its figures will be missing; end other programs, or take a larger machine")
             return []
+        may_accumulate = batch > 1 and network in self.about.get("accumulating", [network])
         bf16 = any("bf16" in policy for policy in policies)
         return [name for name, mode in self.about["modes"].items()
-                if (batch > 1 or not mode["accumulates"]) and (bf16 or mode["arithmetic"] != "bf16")]
+                if (may_accumulate or not mode["accumulates"]) and (bf16 or mode["arithmetic"] != "bf16")]
 
     def lrcnn(self, case, policies):
         quoted = "|".join(re.sub(r"([].^$*+?(){}|\\[])", r"\\\1", policy) for policy in policies)

@@ -15,9 +15,9 @@ import sys
 import time
 
 import torch
-from vgg import VGG, Vgg
+import networks
 
-# Name: channels_last, checkpoint per pool block, gradients accumulated over single images, bf16 by autocast.
+# Name: channels_last, checkpoint per block, gradients accumulated over single images, bf16 by autocast.
 MODES = {
     "eager": (False, False, False, False),
     "channels_last": (True, False, False, False),
@@ -31,7 +31,8 @@ MODES = {
 
 def about():
     onednn = re.search(r"MKL-DNN v([0-9.]+)", torch.__config__.show())
-    return {"torch": torch.__version__, "onednn": onednn.group(1) if onednn else "unknown", "networks": list(VGG),
+    return {"torch": torch.__version__, "onednn": onednn.group(1) if onednn else "unknown", "networks": networks.NAMES,
+            "accumulating": networks.ACCUMULATING,
             "modes": {name: {"arithmetic": "bf16" if bf16 else "fp32", "accumulates": accumulated}
                       for name, (_, _, accumulated, bf16) in MODES.items()}}
 
@@ -59,18 +60,18 @@ def measure(network, size, batch, mode, threads):
     torch.set_num_threads(threads)
     torch.manual_seed(1)
     layout = torch.channels_last if channels_last else torch.contiguous_format
-    net = Vgg(network, checkpointed).to(memory_format=layout)
+    net = networks.make(network, checkpointed).to(memory_format=layout)
     for p in net.parameters():
         p.grad = torch.zeros_like(p)
     images = torch.randn(batch, 3, size, size).to(memory_format=layout)
-    labels = torch.arange(batch) % 10
+    labels = networks.labels(network, batch, size)
     pieces = batch if accumulated else 1
 
     def step():
         for x, y in zip(images.chunk(pieces), labels.chunk(pieces)):
             with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
                 scores = net(x)
-            (torch.nn.functional.cross_entropy(scores.float(), y, reduction="sum") / batch).backward()
+            (torch.nn.functional.cross_entropy(scores.float(), y, reduction="sum") / labels.numel()).backward()
 
     step()
     start = time.perf_counter()
@@ -84,7 +85,7 @@ def main():
         print(json.dumps(about()))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("network", choices=VGG)
+    parser.add_argument("network", choices=networks.NAMES)
     parser.add_argument("size", type=int)
     parser.add_argument("batch", type=int)
     parser.add_argument("mode", choices=MODES)
