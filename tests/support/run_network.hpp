@@ -2,6 +2,7 @@
 // Runs a layer table once under a policy and keeps everything that can be compared.
 #include <lrcnn/backend/reference.hpp>
 #include <lrcnn/exec/executor.hpp>
+#include <lrcnn/layer/pixel_loss.hpp>
 #include <lrcnn/plan/checker.hpp>
 #include <lrcnn/train/initializer.hpp>
 #include <cmath>
@@ -31,6 +32,13 @@ struct Problem {
       labels.push_back(static_cast<std::int32_t>(random.below(2000000 + static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(classes))));
   }
 };
+/// A problem's labels, as a loss of type L wants them.
+template <class L, class T>
+Labels labels_for(const Problem<T>& problem) {
+  const Shape& output = problem.table.shape(problem.table.size());
+  if constexpr (PixelLoss<L, T>) return Labels::of_pixels(problem.labels, output.h, output.w);
+  else return problem.labels;
+}
 template <class T>
 struct Outcome {
   LossResult loss;
@@ -46,20 +54,21 @@ std::vector<M> dense_copy(const View<const T>& v) {
         for (Index x = 0; x < v.w; ++x) out.push_back(v(n, c, y, x));
   return out;
 }
-/// One training step without an update. The arena is filled with NaN first, so that what is not written shows.
-template <class B, class T = typename B::element, class M = master_t<T>>
-Outcome<M> run_once(const Problem<M>& problem, const PolicySpec& policy, B& backend, bool input_gradient = true) {
+/// One training step without an update. The arena is filled with NaN first, so that what is not written shows. With a loss over pixels,
+/// which the problem has a label for each of, the output goes through it slab by slab and is not kept.
+template <class B, class L = SoftmaxCrossEntropy, class T = typename B::element, class M = master_t<T>>
+Outcome<M> run_once(const Problem<M>& problem, const PolicySpec& policy, B& backend, bool input_gradient = true, const L& loss = {}) {
   Outcome<M> outcome;
   outcome.gradients.assign(problem.parameters.size(), std::nan(""));
   for (const Parameter& p : problem.layout)   // a frozen norm's are not written
     if (p.shape.running) std::ranges::fill(elements_of(p, std::span<M>(outcome.gradients)), M{0});
-  Executor<B> executor(make_plan(problem.table, policy, B::target, {.training = true, .input_gradient = input_gradient}), backend,
-                       problem.parameters.data(), outcome.gradients.data());
+  const PlanOptions options{.training = true, .input_gradient = input_gradient, .rows_loss = PixelLoss<L, T>};
+  Executor<B> executor(make_plan(problem.table, policy, B::target, options), backend, problem.parameters.data(), outcome.gradients.data());
   T* memory = reinterpret_cast<T*>(executor.arena().data());
   std::fill(memory, memory + executor.arena().bytes() / static_cast<Index>(sizeof(T)), static_cast<T>(std::nan("")));
   const MemorySource<M> source(problem.images.data(), problem.table.input);
-  outcome.loss = executor.run(source, problem.labels);
-  outcome.output = dense_copy<M>(executor.output());
+  outcome.loss = executor.run(source, labels_for<L>(problem), loss);
+  if (!options.rows_loss) outcome.output = dense_copy<M>(executor.output());
   if (input_gradient) outcome.input_gradient = dense_copy<M>(executor.input_gradient());
   outcome.peak = executor.plan().peak_bytes();
   return outcome;
