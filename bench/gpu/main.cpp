@@ -1,5 +1,5 @@
-// What a step costs on a GPU, and what it takes of its memory: VGG-16, forward + backward without an update, under column
-// and row policies, in fp32, tf32 and bf16. bench/gpu/peers.py measures PyTorch's on the same shapes; scripts/gpu bench runs both.
+// What a step costs on a GPU, and what it takes of its memory: VGG-16 and ResNet-50, forward + backward without an update, under
+// column and row policies, in fp32, tf32 and bf16. bench/gpu/peers.py measures PyTorch's on the same shapes; scripts/gpu bench runs both.
 //
 //   lrcnn_gpu_bench [--out FILE.json] [--quick]
 //
@@ -10,6 +10,7 @@
 #include <lrcnn/backend/cudnn.hpp>
 #include <lrcnn/core/atomic_file.hpp>
 #include <lrcnn/lrcnn.hpp>
+#include <lrcnn/policy/resnet.hpp>
 #include <nlohmann/json.hpp>
 #include <chrono>
 #include <cmath>
@@ -17,7 +18,6 @@
 #include <optional>
 using namespace lrcnn;
 namespace {
-using Net = Vgg16<10>;
 using W = Workspace<256_MiB>;
 struct NamedPolicy {
   std::string name;
@@ -34,6 +34,21 @@ const std::vector<NamedPolicy> policies{
     {"pools-overlap8-2streams", Policy<Stages<Overlap<8>, Overlap<8>, Overlap<4>, Column>, CheckpointAtPools, RecomputeAll, W, Streams<2>>::value},
     {"images1", Policy<Images<1>, W>::value},
 };
+struct Network {
+  std::string name;
+  std::span<const Layer> layers;
+};
+const Network vgg16{"vgg16", Vgg16<>::layers}, resnet50{"resnet50", ResNet50<>::layers};
+/// A ready-made policy with the workspace that a GPU can spare.
+constexpr PolicySpec with_workspace(PolicySpec spec) {
+  spec.workspace_bytes = 256_MiB;
+  return spec;
+}
+/// Of networks with batch norms: what is computed again lies between residual blocks; rows are cut where maps are large.
+const std::vector<NamedPolicy> norm_policies{{"column", Policy<Column, W>::value},
+                                             {"sums", with_workspace(resnet::Small::value)},
+                                             {"large", with_workspace(resnet::Large50::value)},
+                                             {"large-small", with_workspace(resnet::LargeSmall50::value)}};
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -46,15 +61,15 @@ template <class B>
 class Measurement {
  public:
   explicit Measurement(std::string precision) : precision_(std::move(precision)) {
-    step({1, 3, 64, 64}, policies[0].spec, 0, false);   // loads the kernels
+    step(vgg16, {1, 3, 64, 64}, policies[0].spec, 0, false);   // loads the kernels
   }
   /// One case as a line of results. Errors are results too.
-  nlohmann::json operator()(const Input& input, const NamedPolicy& policy, int least_steps, bool largest = false) {
-    nlohmann::json result{{"network", "vgg16"},         {"size", input.h},        {"batch", input.n},
+  nlohmann::json operator()(const Network& network, const Input& input, const NamedPolicy& policy, int least_steps, bool largest = false) {
+    nlohmann::json result{{"network", network.name},    {"size", input.h},        {"batch", input.n},
                           {"precision", precision_},    {"policy", policy.name},  {"program", "lrcnn"}};
     try {
       const bool few_problems = policy.name == "column" && input.count() <= 8'000'000;   // trying engines takes many steps' time
-      result.update(step(input, policy.spec, least_steps, few_problems));
+      result.update(step(network, input, policy.spec, least_steps, few_problems));
     } catch (const Error& e) {
       result["error"] = e.what();
     }
@@ -65,9 +80,9 @@ class Measurement {
   }
 
  private:
-  nlohmann::json step(const Input& input, const PolicySpec& policy, int least_steps, bool tuned) {
+  nlohmann::json step(const Network& network, const Input& input, const PolicySpec& policy, int least_steps, bool tuned) {
     B backend(library_, {.on = tuned});
-    const Table table = make_table(Net::layers, input);
+    const Table table = make_table(network.layers, input);
     const Plan plan = make_plan(table, policy, B::target);
     const auto layout = parameters_of(table);
     const Index count = parameter_count(table);
@@ -112,7 +127,7 @@ Index largest_side(const PolicySpec& policy, Index free) {
     const Input input{1, 3, side, side};
     bool good = false;
     try {
-      good = arena_size(make_table(Net::layers, input), policy, B::target).bytes + input.count() * 4 < free - 1_GiB;
+      good = arena_size(make_table(vgg16.layers, input), policy, B::target).bytes + input.count() * 4 < free - 1_GiB;
     } catch (const PlanError&) {
     }
     if (good) fits = side, low = middle + 1;
@@ -146,18 +161,26 @@ int main(int argc, char** argv) {
     for (const Input& input : inputs)
       for (const NamedPolicy& policy : policies) {
         if (policy.name == "images1" && input.n == 1) continue;
-        results.push_back(tf32(input, policy, 3));
-        results.push_back(bf16(input, policy, 3));
-        results.push_back(fp32(input, policy, 3));
+        results.push_back(tf32(vgg16, input, policy, 3));
+        results.push_back(bf16(vgg16, input, policy, 3));
+        results.push_back(fp32(vgg16, input, policy, 3));
+      }
+    inputs = {{32, 3, 224, 224}, {1, 3, 1024, 1024}, {1, 3, 4096, 4096}};
+    if (quick) inputs = {{4, 3, 224, 224}};
+    for (const Input& input : inputs)
+      for (const NamedPolicy& policy : norm_policies) {
+        if (policy.name.starts_with("large") && input.n > 1) continue;   // for large images
+        results.push_back(tf32(resnet50, input, policy, 3));
+        results.push_back(bf16(resnet50, input, policy, 3));
       }
     if (!quick) {
       cudnn::DeviceInfo info;
       cudnn::check(cudnn::open_library<float>()->info(info), "asking for free memory");
       for (const NamedPolicy& policy : {policies[0], policies[5]}) {
         const Index side = largest_side<CudnnTf32>(policy.spec, info.free_bytes);
-        results.push_back(tf32({1, 3, side, side}, policy, 0, true));
+        results.push_back(tf32(vgg16, {1, 3, side, side}, policy, 0, true));
         const Index half_side = largest_side<CudnnBf16>(policy.spec, info.free_bytes);
-        results.push_back(bf16({1, 3, half_side, half_side}, policy, 0, true));
+        results.push_back(bf16(vgg16, {1, 3, half_side, half_side}, policy, 0, true));
       }
     }
     if (!out.empty()) {

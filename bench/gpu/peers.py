@@ -17,17 +17,17 @@ import torch
 from torch import nn
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "peers"))
-from vgg import Vgg
+import networks
 
 
-def run(batch, side, precision, mode, device, least):
+def run(network, batch, side, precision, mode, device, least):
     """One case as a dictionary; running out of memory is a result too."""
-    result = {"network": "vgg16", "size": side, "batch": batch, "precision": precision, "policy": mode, "program": "pytorch"}
+    result = {"network": network, "size": side, "batch": batch, "precision": precision, "policy": mode, "program": "pytorch"}
     cuda = device == "cuda"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
     torch.manual_seed(1)
     try:
-        net = Vgg("vgg16", mode == "checkpoint", classes=10).to(device=device, memory_format=torch.channels_last)
+        net = networks.make(network, mode == "checkpoint").to(device=device, memory_format=torch.channels_last)
         for p in net.parameters():
             p.grad = torch.zeros_like(p)
         x = torch.randn(batch, 3, side, side, device=device).to(memory_format=torch.channels_last)
@@ -60,6 +60,8 @@ def run(batch, side, precision, mode, device, least):
         result["seconds"] = statistics.median(seconds)
     except torch.OutOfMemoryError as e:
         result["error"] = "out of memory: " + str(e).split("\n")[0]
+    except ImportError as e:   # torchvision, which has the ResNets, may be missing
+        result["error"] = str(e)
     finally:
         net = x = labels = None
         if cuda:
@@ -73,7 +75,7 @@ def largest(device, precision):
     fits, fails = 1024, None
     while fails is None or fails - fits > 256:
         side = fits * 2 if fails is None else (fits + fails) // 2 // 256 * 256
-        if "error" in run(1, side, precision, "eager", device, 1):
+        if "error" in run("vgg16", 1, side, precision, "eager", device, 1):
             fails = side
         else:
             fits = side
@@ -95,7 +97,11 @@ def main():
     for batch, side in shapes:
         for precision in ("tf32", "fp32", "bf16"):
             for mode in ("eager", "checkpoint") + (("images1",) if batch > 1 and precision == "tf32" else ()):
-                results.append(run(batch, side, precision, mode, args.device, 3))
+                results.append(run("vgg16", batch, side, precision, mode, args.device, 3))
+    for batch, side in [(2, 64)] if args.quick else [(32, 224), (1, 1024), (1, 4096)]:
+        for precision in ("tf32", "bf16"):
+            for mode in ("eager", "checkpoint"):
+                results.append(run("resnet50", batch, side, precision, mode, args.device, 3))
     if not args.quick:
         results.append({"network": "vgg16", "largest": True, "size": largest(args.device, "tf32"), "precision": "tf32",
                         "policy": "eager", "program": "pytorch"})

@@ -19,13 +19,13 @@ def main():
     cases = {}
     for r in results:
         if not r.get("largest"):
-            cases.setdefault((r["size"], r["batch"], r["precision"]), []).append(r)
-    print("| input | precision | program | policy | time | of PyTorch's | peak | of PyTorch's |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for (size, batch, precision), rows in cases.items():
+            cases.setdefault((r["network"], r["size"], r["batch"], r["precision"]), []).append(r)
+    print("| network | input | precision | program | policy | time | of PyTorch's | peak | of PyTorch's |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    for (network, size, batch, precision), rows in cases.items():
         peer = next((r for r in rows if r["program"] == "pytorch" and r["policy"] == "eager"), {})
         for r in rows:
-            name = f"| {size}² × {batch} | {precision} | {r['program']} | {r['policy']} "
+            name = f"| {network} | {size}² × {batch} | {precision} | {r['program']} | {r['policy']} "
             if "error" in r:
                 print(name + f"| {r['error']} | | | |")
                 continue
