@@ -11,7 +11,9 @@ struct Watch {
   Clock::time_point since{};
   static bool convolves(const Plan& plan, Index i) {
     const Step& s = plan.steps[static_cast<std::size_t>(i)];
-    return s.layer >= 0 && plan.table.node(s.layer).layer.kind == Kind::conv && s.op != Op::pack_forward && s.op != Op::pack_backward;
+    if (s.layer < 0 || s.op == Op::pack_forward || s.op == Op::pack_backward) return false;
+    const Kind kind = plan.table.node(s.layer).layer.kind;
+    return kind == Kind::conv || kind == Kind::conv_transpose;
   }
   void before(const Plan& plan, Index i) {
     if (convolves(plan, i)) since = Clock::now();
