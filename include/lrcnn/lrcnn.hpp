@@ -14,6 +14,8 @@
 #include <lrcnn/layer/channels.hpp>
 #include <lrcnn/layer/concepts.hpp>
 #include <lrcnn/layer/conv.hpp>
+#include <lrcnn/layer/dice.hpp>
+#include <lrcnn/layer/dropout.hpp>
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/loss.hpp>
 #include <lrcnn/layer/norm.hpp>
@@ -29,6 +31,7 @@
 #include <lrcnn/network/mobilenet.hpp>
 #include <lrcnn/network/resnet.hpp>
 #include <lrcnn/network/sequential.hpp>
+#include <lrcnn/network/squeeze_excitation.hpp>
 #include <lrcnn/network/squeezenet.hpp>
 #include <lrcnn/network/unet.hpp>
 #include <lrcnn/network/vgg.hpp>

@@ -1,5 +1,5 @@
 // A layer that reads itself.
-// EXPECT: lrcnn: a layer reads what does not come before it, or two inputs without being a join; input is at least 1 place back, and other is 0 except for sum and concat; correct the layer's input or other
+// EXPECT: lrcnn: a layer reads what does not come before it, or two inputs without being a join; input is at least 1 place back, and other is 0 except for sum, concat and scale; correct the layer's input or other
 // EXPECT_WITHIN 3: layer_at<3
 // EXPECT_WITHIN 3: Own
 #include <lrcnn/layer/activation.hpp>

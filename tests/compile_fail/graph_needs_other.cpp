@@ -1,5 +1,5 @@
 // A join of one input.
-// EXPECT: lrcnn: a sum or concat has one input only; a join reads two tensors, input and other; say in other how many places before it the second one lies
+// EXPECT: lrcnn: a sum, concat or scale has one input only; a join reads two tensors, input and other; say in other how many places before it the second one lies
 // EXPECT_WITHIN 3: layer_at<3
 // EXPECT_WITHIN 3: Own
 #include <lrcnn/layer/activation.hpp>

@@ -1,5 +1,5 @@
 // A sum of a tensor with itself.
-// EXPECT: lrcnn: a sum or concat reads one tensor twice; the branches of a join end in different tensors; put a layer into one of the branches
+// EXPECT: lrcnn: a sum, concat or scale reads one tensor twice; the branches of a join end in different tensors; put a layer into one of the branches
 // EXPECT_WITHIN 3: join_at<1
 // EXPECT_WITHIN 3: SumJoin
 #include <lrcnn/layer/activation.hpp>

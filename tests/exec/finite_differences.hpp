@@ -14,7 +14,7 @@ Differences differences_of(Problem<double> problem, const L& loss = {}) {
   PolicySpec column;
   column.workspace_bytes = 0;
   const bool trains = std::any_of(problem.table.nodes.begin(), problem.table.nodes.end(), [](const Node& n) {
-    return has_statistics(n.layer, true);   // a batch's statistics are taken in training only
+    return has_statistics(n.layer, true) || n.layer.kind == Kind::dropout;   // which are in training only
   });
   std::vector<double> gradients(problem.parameters.size());
   Executor<Reference<double>> executor(

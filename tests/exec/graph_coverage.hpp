@@ -6,7 +6,7 @@ namespace lrcnn::testing {
 inline constexpr std::array graph_features{
     "batch norm", "frozen batch norm", "group norm", "instance norm", "layer norm", "norm without affine", "norm and relu", "sum",
     "sum of three", "residual with shortcut", "concat", "long skip", "nearest", "bilinear", "corners", "relu6", "gelu", "hardswish",
-    "sigmoid", "norm of vectors"};
+    "sigmoid", "norm of vectors", "dropout", "spatial dropout", "stochastic depth", "scale"};
 constexpr std::size_t graph_feature_count = graph_features.size();
 using GraphFeatureSet = std::array<bool, graph_feature_count>;
 /// Whether tensor `above` is made from tensor `below`, directly or not.
@@ -42,6 +42,11 @@ inline GraphFeatureSet graph_features_of(const Table& table, Index l) {
   if (y.kind == Kind::concat) {
     has("concat", true);
     has("long skip", kind_of(table, node.input) == Kind::upsample || kind_of(table, node.other) == Kind::upsample);
+  }
+  has("scale", y.kind == Kind::scale);
+  if (y.kind == Kind::dropout) {
+    using enum Drop::Each;
+    has("dropout", y.drop.each == element), has("spatial dropout", y.drop.each == channel), has("stochastic depth", y.drop.each == image);
   }
   if (y.kind == Kind::upsample) {
     using enum Upsampling::Rule;

@@ -82,7 +82,7 @@ Index graphs() {
   column.workspace_bytes = 0;
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Dice dice(seed + 5000);
-    const RandomNetwork net = random_graph(dice, 4, true);
+    const RandomNetwork net = random_graph(dice, 4, Drawn::with_formulas);
     const Problem<double> problem(net.layers, net.input, seed);
     Outcome<double> whole;
     const std::string network = "graph " + std::to_string(seed);

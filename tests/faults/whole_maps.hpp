@@ -95,7 +95,7 @@ inline std::tuple<Index, Index, double> between(const Upsampling& u, Index facto
   return {first, std::min(first + 1, extent - 1), inside - static_cast<double>(first)};
 }
 /// Forward if dx is null, else backward: one layer's formulas. weights, dw: the layer's own, bias last. x2, dx2: a join's second input.
-inline void apply(const Node& node, Map& x, Map& y, Map* dx, Map* dy, const double* weights, double* dw, Map* x2 = nullptr,
+inline void apply(const Node& node, Index layer, Map& x, Map& y, Map* dx, Map* dy, const double* weights, double* dw, Map* x2 = nullptr,
                   Map* dx2 = nullptr) {
   if (node.layer.kind == Kind::norm) return apply_norm(node, x, y, dx, dy, weights, dw);
   const Layer& l = node.layer;
@@ -129,6 +129,17 @@ inline void apply(const Node& node, Map& x, Map& y, Map* dx, Map* dy, const doub
       const Index c = second ? k - node.in.c : k;
       y.at(n, k, p, q) = (second ? x2 : &x)->at(n, c, p, q);
       if (dx) (second ? dx2 : dx)->at(n, c, p, q) += g;
+    } else if (l.kind == Kind::scale) {
+      y.at(n, k, p, q) = x.at(n, k, p, q) * x2->at(n, k, 0, 0);
+      if (dx) dx->at(n, k, p, q) += g * x2->at(n, k, 0, 0), dx2->at(n, k, 0, 0) += g * x.at(n, k, p, q);
+    } else if (l.kind == Kind::dropout) {   // of seed 0 and step 0
+      const auto key = philox({0, 0, static_cast<std::uint32_t>(layer), 0x64726f70}, {0, 0});
+      const bool element = l.drop.each == Drop::Each::element, image = l.drop.each == Drop::Each::image;
+      const auto number = [](bool counts, Index v) { return counts ? static_cast<std::uint32_t>(v) : 0u; };
+      const auto words = philox({number(element, q / 4), number(element, p), number(!image, k), number(true, n)}, {key[0], key[1]});
+      const bool kept = words[element ? static_cast<std::size_t>(q % 4) : 0] * 0x1.0p-32 >= l.drop.probability;
+      y.at(n, k, p, q) = kept ? x.at(n, k, p, q) / (1 - l.drop.probability) : 0;
+      if (dx) dx->at(n, k, p, q) += kept ? g / (1 - l.drop.probability) : 0;
     } else if (l.kind == Kind::upsample) {
       const auto [top, bottom, low] = between(l.upsampling, l.upsampling.factor.h, p, node.in.h);
       const auto [left, right, far] = between(l.upsampling, l.upsampling.factor.w, q, node.in.w);
@@ -188,7 +199,7 @@ inline Outcome<double> whole_maps(const Problem<double>& problem) {
     values.emplace_back(table.node(l).out);
     const Node& node = table.node(l);
     const auto value = [&](Index t) { return t < 0 ? nullptr : &values[static_cast<std::size_t>(t)]; };
-    apply(node, *value(node.input), values.back(), nullptr, nullptr, problem.parameters.data() + weights(l), nullptr, value(node.other));
+    apply(node, l, *value(node.input), values.back(), nullptr, nullptr, problem.parameters.data() + weights(l), nullptr, value(node.other));
   }
   for (Index t = 0; t < table.tensors(); ++t) gradients.emplace_back(table.shape(t));
   Outcome<double> outcome;
@@ -208,7 +219,7 @@ inline Outcome<double> whole_maps(const Problem<double>& problem) {
     const Node& node = table.node(l);
     const auto in = static_cast<std::size_t>(node.input), out = static_cast<std::size_t>(l) + 1, other = static_cast<std::size_t>(node.other);
     const bool join = node.other >= 0;
-    apply(node, values[in], values[out], &gradients[in], &gradients[out], problem.parameters.data() + weights(l),
+    apply(node, l, values[in], values[out], &gradients[in], &gradients[out], problem.parameters.data() + weights(l),
           outcome.gradients.data() + weights(l), join ? &values[other] : nullptr, join ? &gradients[other] : nullptr);
   }
   outcome.input_gradient = gradients[0].values;

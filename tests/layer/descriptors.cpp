@@ -3,6 +3,7 @@
 #include <lrcnn/layer/channels.hpp>
 #include <lrcnn/layer/concepts.hpp>
 #include <lrcnn/layer/conv.hpp>
+#include <lrcnn/layer/dropout.hpp>
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/norm.hpp>
 #include <lrcnn/layer/pad.hpp>
@@ -126,6 +127,17 @@ TEST_CASE("layers on channels alone, and adaptive pooling") {
   CHECK(AdaptiveAvgPool<7>::layer() == Layer{.kind = Kind::adaptive_avg_pool, .pooled = {7, 7}});
   CHECK(AdaptiveAvgPool<3, 5>::layer() == Layer{.kind = Kind::adaptive_avg_pool, .pooled = {3, 5}});
 }
+TEST_CASE("dropouts carry what they draw for and how often, one half unless they say otherwise") {
+  using enum Drop::Each;
+  CHECK(Dropout<>::layer() == Layer{.kind = Kind::dropout, .drop = {element, 0.5}});
+  CHECK(Dropout<std::ratio<1, 5>>::layer() == Layer{.kind = Kind::dropout, .drop = {element, 0.2}});
+  CHECK(SpatialDropout<>::layer() == Layer{.kind = Kind::dropout, .drop = {channel, 0.5}});
+  CHECK(StochasticDepth<std::ratio<1, 10>>::layer() == Layer{.kind = Kind::dropout, .drop = {image, 0.1}});
+  std::set<std::string> names;
+  for (const Layer& y : {Dropout<>::layer(), SpatialDropout<>::layer(), StochasticDepth<std::ratio<0>>::layer()})
+    names.insert(std::string(drop_name(y.drop)));
+  CHECK(names == std::set<std::string>{"dropout", "spatial_dropout", "stochastic_depth"});
+}
 TEST_CASE("layers on vectors") {
   CHECK(Flatten::layer() == Layer{.kind = Kind::flatten});
   CHECK(Linear<10>::layer() == Layer{.kind = Kind::linear, .channels = 10, .bias = true});
@@ -140,11 +152,11 @@ TEST_CASE("Named changes the name alone, and the outer name counts") {
 }
 TEST_CASE("kinds and functions have names of their own") {
   std::set<std::string> names;
-  for (int k = 0; k <= static_cast<int>(Kind::adaptive_avg_pool); ++k)
+  for (int k = 0; k <= static_cast<int>(Kind::dropout); ++k)
     names.insert(std::string(kind_name(static_cast<Kind>(k))));
   for (int f = 0; f <= static_cast<int>(Function::sigmoid); ++f)
     names.insert(std::string(function_name(static_cast<Function>(f))));
-  CHECK(names.size() == 17 + 7);
+  CHECK(names.size() == 19 + 7);
   CHECK(names.count("?") == 0);
 }
 TEST_CASE("a parameter's shape counts its elements; a list of them keeps its order") {

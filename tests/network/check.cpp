@@ -2,6 +2,7 @@
 // network/witness.hpp are the same words (tests/compile_fail shows that compilers print them).
 #include <lrcnn/network/table.hpp>
 #include <doctest/doctest.h>
+#include <cmath>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -13,17 +14,17 @@ constexpr std::array faults{Fault::empty_input,   Fault::bad_window,       Fault
                             Fault::groups_out,    Fault::window_too_tall,  Fault::pad_too_large,
                             Fault::window_too_large, Fault::needs_rows,    Fault::needs_vector,    Fault::norm_groups,
                             Fault::bad_norm,      Fault::bad_factor,       Fault::ceil_window,   Fault::nothing_left,
-                            Fault::bad_reflection, Fault::bad_pooled,      Fault::bad_reference,   Fault::needs_other,
+                            Fault::bad_reflection, Fault::bad_pooled,      Fault::bad_probability, Fault::bad_reference, Fault::needs_other,
                             Fault::same_inputs,   Fault::sum_channels,     Fault::sum_extents,     Fault::concat_extents,
-                            Fault::unused};
+                            Fault::scale_factors, Fault::unused};
 std::string name_of(Fault f) {
   constexpr std::array names{"none",          "empty_input",      "bad_window", "bad_channels",
                              "groups_in",     "groups_out",       "window_too_tall",
                              "pad_too_large", "window_too_large", "needs_rows", "needs_vector",
                              "norm_groups",   "bad_norm",         "bad_factor", "ceil_window", "nothing_left",
-                             "bad_reflection", "bad_pooled",     "bad_reference",
+                             "bad_reflection", "bad_pooled",     "bad_probability", "bad_reference",
                              "needs_other",   "same_inputs",      "sum_channels", "sum_extents",
-                             "concat_extents", "unused"};
+                             "concat_extents", "scale_factors", "unused"};
   return names[static_cast<std::size_t>(f)];
 }
 std::string text_of(Fault f) {
@@ -173,6 +174,18 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
        usual,
        "layer 1 (pad by 0,0,10,0, reflected) on input 2x6x12x10"},
       {Fault::bad_pooled, {{.kind = Kind::adaptive_avg_pool, .pooled = {0, 7}}}, usual, "layer 1 (adaptive_avg_pool to 0x7) on input 2x6x12x10"},
+      {Fault::bad_probability,
+       {{.kind = Kind::dropout, .drop = {Drop::Each::channel, 1}}},
+       usual,
+       "layer 1 (spatial_dropout of 1.0) on input 2x6x12x10"},
+      {Fault::bad_probability,
+       {conv(4), {.kind = Kind::dropout, .drop = {Drop::Each::element, -0.25}}},
+       usual,
+       "layer 2 (dropout of -0.25) on input 2x4x12x10"},
+      {Fault::bad_probability,
+       {{.kind = Kind::dropout, .drop = {Drop::Each::image, std::nan("")}}},
+       usual,
+       "layer 1 (stochastic_depth of nan) on input 2x6x12x10"},
       {Fault::bad_reference, {pool2, {.input = 0}}, usual, "layer 2 (relu) on input 2x6x6x5"},
       {Fault::bad_reference, {pool2, {.other = 1}}, usual, "layer 2 (relu) on input 2x6x6x5"},
       {Fault::bad_reference, {pool2, {.kind = Kind::sum, .other = -1}}, usual, "layer 2 (sum) on inputs 2x6x6x5 and 2x6x6x5"},
@@ -182,6 +195,8 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
       {Fault::sum_channels, {conv(4), {.kind = Kind::sum, .other = 2}}, usual, "layer 2 (sum) on inputs 2x4x12x10 and 2x6x12x10"},
       {Fault::sum_extents, {pool2, {.kind = Kind::sum, .other = 2}}, usual, "layer 2 (sum) on inputs 2x6x6x5 and 2x6x12x10"},
       {Fault::concat_extents, {pool2, {.kind = Kind::concat, .other = 2}}, usual, "layer 2 (concat) on inputs 2x6x6x5 and 2x6x12x10"},
+      {Fault::scale_factors, {gap, conv(4), {.kind = Kind::scale, .input = 3, .other = 1}}, usual, "layer 3 (scale) on inputs 2x6x12x10 and 2x4x1x1"},
+      {Fault::scale_factors, {pool2, {.kind = Kind::scale, .input = 2, .other = 1}}, usual, "layer 2 (scale) on inputs 2x6x12x10 and 2x6x6x5"},
       {Fault::unused, {named_relu, {.input = 2}}, usual, "layer 1 'side' (relu) on input 2x6x12x10"}};
   std::map<Fault, int> seen;
   for (const Case& c : cases) {

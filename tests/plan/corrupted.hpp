@@ -73,10 +73,12 @@ struct Corruption {
 };
 inline Range moved(Range r, Index by) { return {r.begin + by, r.end + by}; }
 // ---- what a corruption does ---------------------------------------------------------------------------------------
-/// Whether every Ref stays within its buffer, its map and the batch, and joins have both operands.
+/// Whether every Ref stays within its buffer, its map and the batch, and joins have the operands that they read.
 inline bool in_bounds(const Plan& plan) {
   for (Step s : plan.steps) {
     if (s.op == Op::forward && is_join(plan.table.node(s.layer).layer) && !s.other) return false;
+    const bool scales = s.op == Op::backward_data && plan.table.node(s.layer).layer.kind == Kind::scale;
+    if (scales && !(s.operand == 0 ? s.other : s.x)) return false;
     for (const Ref* r : refs_of(s)) {
       const Shape& shape = plan.table.shape(r->tensor);
       const Index bytes =

@@ -2,11 +2,12 @@
 // Seeded random networks that branch: residuals, concatenations, long skips, norms and upsampling, as run-time lists of layers.
 #include "support/random_network.hpp"
 namespace lrcnn::testing {
+/// Which layers are drawn: those that have formulas in faults/whole_maps.hpp, or loops for a GPU.
+enum class Drawn { all, with_formulas, on_device };
 /// Builds a list of layers, keeping the shape of every output.
 class GraphBuilder {
  public:
-  /// `on_device`: only layers that a GPU has loops for.
-  GraphBuilder(Dice& dice, const Input& input, bool on_device = false) : dice_(dice), on_device_(on_device), shapes_{input} {}
+  GraphBuilder(Dice& dice, const Input& input, Drawn drawn = Drawn::all) : dice_(dice), drawn_(drawn), shapes_{input} {}
   const Shape& shape() const { return shapes_.back(); }
   Index size() const { return static_cast<Index>(layers.size()); }
   /// Appends a layer that reads the output before list position `from`, and, a join, that before `other` too. False if it does not fit.
@@ -51,21 +52,27 @@ class GraphBuilder {
     if (y.norm.over == Over::group && shape().c % 2 == 0 && dice_.chance(0.6)) y.norm.groups = dice_.chance(0.5) ? 2 : 1;
     return y;
   }
+  Layer dropout() {
+    using enum Drop::Each;
+    return {.kind = Kind::dropout, .drop = {dice_.pick({element, channel, image}), dice_.pick({0.25, 0.5})}};
+  }
   /// A layer that keeps rows and columns.
   void same() {
-    const Index what = dice_.upto(0, on_device_ ? 5 : 7);
-    if (what == 6) add({.kind = Kind::layer_scale, .scale = 0.5});
-    else if (what == 7) add({.kind = Kind::channel_shuffle, .groups = dice_.upto(1, 3)});
+    const Index what = dice_.upto(0, drawn_ == Drawn::on_device ? 5 : drawn_ == Drawn::with_formulas ? 6 : 8);
+    if (what == 6) add(dropout());
+    else if (what == 7) add({.kind = Kind::layer_scale, .scale = 0.5});
+    else if (what == 8) add({.kind = Kind::channel_shuffle, .groups = dice_.upto(1, 3)});
     else if (what <= 1) add(conv(dice_.chance(0.5) ? shape().c : dice_.upto(1, 5), true));
     else if (what <= 3) add(norm());
     else add(activation());
   }
   void any() {
-    const Index what = dice_.upto(0, on_device_ ? 11 : 15);
-    if (what == 12) transposed();
-    else if (what == 13) pad(false);
-    else if (what == 14) pad(true);
-    else if (what == 15) add({.kind = Kind::adaptive_avg_pool, .pooled = {dice_.upto(1, 2 * shape().h), dice_.upto(1, 6)}});
+    const Index what = dice_.upto(0, drawn_ == Drawn::on_device ? 11 : drawn_ == Drawn::with_formulas ? 12 : 16);
+    if (what == 12) squeeze();
+    else if (what == 13) transposed();
+    else if (what == 14) pad(false);
+    else if (what == 15) pad(true);
+    else if (what == 16) add({.kind = Kind::adaptive_avg_pool, .pooled = {dice_.upto(1, 2 * shape().h), dice_.upto(1, 6)}});
     else if (what <= 2) same();
     else if (what == 3) add(conv(dice_.upto(1, 5), false));
     else if (what == 4) pool();
@@ -79,7 +86,7 @@ class GraphBuilder {
     Layer y{.kind = dice_.chance(0.6) ? Kind::max_pool : Kind::avg_pool};
     const Index k = dice_.upto(2, 3);
     y.window = {.kernel = {k, 2}, .stride = {dice_.upto(1, 3), dice_.upto(1, 2)}, .pad = {dice_.upto(0, 1), dice_.upto(0, 1), 0, 0}};
-    y.window.ceil = !on_device_ && dice_.chance(0.4);
+    y.window.ceil = drawn_ == Drawn::all && dice_.chance(0.4);
     y.count_padding = dice_.chance(0.5);
     add(y);
   }
@@ -129,6 +136,28 @@ class GraphBuilder {
     if (!fits) return drop_to(start);
     if (dice_.chance(0.6)) add(activation());
   }
+  /// A map times factors that its means give.
+  void squeeze() {
+    const Index start = size(), channels = shape().c;
+    if (!add({.kind = Kind::global_avg_pool})) return;
+    const bool linear = dice_.chance(0.2);
+    const auto dense = [&](Index to) {
+      return Layer{.kind = linear ? Kind::linear : Kind::conv, .window = {1}, .channels = to, .bias = dice_.chance(0.7)};
+    };
+    if (dice_.chance(0.8) && !add(dense(dice_.upto(1, 3)))) return drop_to(start);
+    if (size() > start + 1) add(activation());
+    Layer y = norm();
+    y.norm.over = shape().n > 1 && y.norm.over != Norm::Over::channels ? Norm::Over::batch : Norm::Over::channels;   // more than one value
+    y.norm.groups = 0, y.norm.frozen = false;
+    if (dice_.chance(0.2) && (shape().c > 1 || y.norm.over == Norm::Over::batch)) add(y);
+    if (shape().c != channels && !add(dense(channels))) return drop_to(start);
+    if (dice_.chance(0.8)) add({.kind = Kind::activation, .activation = {Function::sigmoid, 0}});
+    const Index factors = size();
+    Index map = start;
+    if (dice_.chance(0.3) && add(conv(channels, true), start)) map = size();   // a layer beside them
+    if (!add({.kind = Kind::scale}, map, factors)) return drop_to(start);
+    if (dice_.chance(0.3) && add(conv(channels, true))) add({.kind = Kind::scale}, size(), factors);   // the same factors again
+  }
   /// The channels of two or three branches.
   void branches() {
     const Index start = size(), count = dice_.upto(2, 3);
@@ -161,15 +190,15 @@ class GraphBuilder {
 
  private:
   Dice& dice_;
-  bool on_device_;
+  Drawn drawn_;
   std::vector<Shape> shapes_;   ///< of what lies before each list position
 };
 /// A network with branches, closed by global pooling and a linear layer, or by flatten and one.
-inline RandomNetwork random_graph(Dice& dice, Index max_parts = 6, bool on_device = false) {
+inline RandomNetwork random_graph(Dice& dice, Index max_parts = 6, Drawn drawn = Drawn::all) {
   for (;;) {
     RandomNetwork net;
     net.input = {dice.upto(1, 3), dice.upto(1, 4), 2 * dice.upto(4, 18), 2 * dice.upto(1, 4)};
-    GraphBuilder build(dice, net.input, on_device);
+    GraphBuilder build(dice, net.input, drawn);
     if (!build.add(build.conv(dice.upto(1, 4), true))) continue;
     for (Index count = dice.upto(1, max_parts); count > 0; --count) build.any();
     const bool pooled = dice.chance(0.7) || build.shape().count() > 600 * build.shape().n;

@@ -9,6 +9,7 @@
 #include <lrcnn/data/labels.hpp>
 #include <lrcnn/data/row_sink.hpp>
 #include <lrcnn/data/row_source.hpp>
+#include <lrcnn/layer/drop_mask.hpp>
 #include <lrcnn/layer/loss.hpp>
 #include <lrcnn/network/table.hpp>
 #include <lrcnn/plan/step.hpp>
@@ -25,6 +26,9 @@ struct Operands {
   bool accumulate = false;
   bool accumulate_parameters = false;   ///< backward_sums
   Index operand = 0;              ///< backward_data of a join: which input dx is of
+  Index layer = -1;               ///< dropouts: number of the layer in the table
+  Index first_image = 0;          ///< likewise: number in the batch of the views' first image
+  const RunKey* run = nullptr;    ///< likewise: of the run at hand; null where nothing is dropped
   Arithmetic arithmetic = Arithmetic::direct;
   View<const T> x{};              ///< may be the same memory as y for an activation (in place)
   View<const T> other{};          ///< joins: the second input

@@ -74,13 +74,13 @@ class BasicCudnn {
     if (o.node && o.node->layer.kind == Kind::custom)
       throw BackendError(error_text(who(o) + " is a layer of the program's own, and has no function for a GPU",
                                     "its functions work on the host's memory", "train it on a CPU backend"));
+    if (const std::string_view why = o.node ? cudnn::refusal(o.node->layer) : std::string_view{}; !why.empty())
+      throw BackendError(error_text(who(o) + " cannot be had on a GPU", why, "train it on a CPU backend"));
     if (is_norm(o))
       if (const Index bytes = library_->norm_workspace_bytes(o); bytes > o.workspace_bytes)
         throw BackendError(error_text(who(o) + ": what is known of its channels or pixels takes " + std::to_string(bytes) +
                                           " bytes of workspace, and there are " + std::to_string(o.workspace_bytes),
                                       "all scratch lies in the plan's workspace", "give the policy a larger Workspace, or other slabs"));
-    if (const std::string_view why = o.node ? cudnn::refusal(o.node->layer) : std::string_view{}; !why.empty())
-      throw BackendError(error_text(who(o) + " cannot be had on a GPU", why, "train it on a CPU backend"));
     if (!cudnn::is_convolution(o)) return p;
     if (const Index bytes = partial_sum_bytes(o); bytes > o.workspace_bytes)
       throw BackendError(error_text(who(o) + ": the sums of its bias gradient take " + std::to_string(bytes) + " bytes of workspace, and there are " +
@@ -218,7 +218,7 @@ class BasicCudnn {
   void loss(const L& loss, Index first, const View<const element>& logits, const View<element>& dx, double scale, LossResult& result) {
     if constexpr (std::is_same_v<L, SoftmaxCrossEntropy>) {
       cudnn::check(library_->cross_entropy(logits, first, dx, scale), "the loss");
-    } else if constexpr (PixelLoss<L, element>) {
+    } else if constexpr (LossOverPixels<L, element>) {
       refuse_pixels();   // and start() has
     } else {
       const std::vector<std::int32_t> labels = host_labels(first, logits.n, logits.c);

@@ -67,7 +67,8 @@ class Executor {
       : plan_(std::move(plan)), backend_(&backend), arena_(std::move(arena)) {
     const auto list = parameters_of(plan_.table);
     operands_.reserve(plan_.steps.size());
-    for (const Step& step : plan_.steps) operands_.push_back(operands_of<T>(plan_, step, list, {arena_->data(), parameters, gradients}));
+    const Bases<T> at{arena_->data(), parameters, gradients, &key_};
+    for (const Step& step : plan_.steps) operands_.push_back(operands_of<T>(plan_, step, list, at));
     prepared_.reserve(plan_.steps.size());
     for (std::size_t i = 0; i < operands_.size(); ++i)
       prepared_.push_back(is_own(plan_.steps[i].op) ? std::optional<typename B::Prepared>{}
@@ -81,16 +82,16 @@ class Executor {
   const Memory& arena() const { return *arena_; }
   /// Operands of step i, as the backend sees them.
   const Operands<T>& operands(Index i) const { return operands_[static_cast<std::size_t>(i)]; }
-  /// Runs the plan on one batch.
+  /// Runs the plan on one batch. In training, dropouts draw their masks from `key`; otherwise they drop nothing.
   /// Post:    a training plan has written every parameter gradient (of gradient_scale times the mean loss over the batch, or over its
   ///          pixels: result.total is what divides their sum then)
   /// Errors:  DataError if source or labels do not fit; NumericError, naming the first layer whose output is not
   ///          finite, if the loss is not. Parameters are never written.
   template <TrainingLoss<T> L = SoftmaxCrossEntropy, class Observer = NoObserver>
   LossResult run(const RowSource<M>& source, const Labels& labels, const L& loss = {}, Observer&& observer = Observer{},
-                 double gradient_scale = 1) {
+                 double gradient_scale = 1, const RunKey& key = {}) {
     LossResult result;
-    start(source, labels, result, loss, std::forward<Observer>(observer), gradient_scale);
+    start(source, labels, result, loss, std::forward<Observer>(observer), gradient_scale, key);
     backend_->finish(result);
     if (!std::isfinite(result.sum)) report_not_finite(source, result.sum);
     return result;
@@ -99,10 +100,11 @@ class Executor {
   /// host all is done, and added to `result`, when this returns.
   template <TrainingLoss<T> L = SoftmaxCrossEntropy, class Observer = NoObserver>
   void start(const RowSource<M>& source, const Labels& labels, LossResult& result, const L& loss = {}, Observer&& observer = Observer{},
-             double gradient_scale = 1) {
+             double gradient_scale = 1, const RunKey& key = {}) {
+    key_ = key;
     const double weight = weigh(source, labels, loss), scale = gradient_scale / weight;
     run_groups(labels, observer, [&](std::size_t i) { start_step(i, source, loss, scale, result); });
-    if constexpr (PixelLoss<L, T>) result.total += weight;
+    if constexpr (LossOverPixels<L, T>) result.total += weight;
   }
   /// What the sum of a batch's losses is divided by for the mean: its images, or the weight of its pixels. Runs nothing.
   /// Errors:  PlanError if the plan has no loss; DataError if source or labels do not fit
@@ -113,10 +115,11 @@ class Executor {
                                  "a plan with stores_output has no loss and keeps nothing",
                                  "run it with a RowSink, or plan without stores_output"));
     if (plan_.options.rows_loss && !PixelLoss<L, T>)
-      throw PlanError(error_text("the loss '" + std::string(L::name) + "' over images is given to " + plan_title(plan_),
+      throw PlanError(error_text("the loss '" + std::string(L::name) + "' over " + (MapLoss<L, T> ? "whole maps" : "images") + " is given to " +
+                                     plan_title(plan_),
                                  "with rows_loss the output goes through the loss slab by slab", "plan without rows_loss"));
     check_source(source);
-    if constexpr (PixelLoss<L, T>) {
+    if constexpr (LossOverPixels<L, T>) {
       const Shape& output = plan_.table.shape(plan_.table.size());
       check_pixel_labels(L::name, labels, output);
       const double total = loss.total(labels, output);
@@ -307,5 +310,6 @@ class Executor {
   std::vector<Group> groups_;
   Index streams_ = 1;
   std::vector<std::int32_t> unlabelled_{};   ///< of a forward pass alone
+  RunKey key_{};   ///< of the run at hand; operands point to it
 };
 }  // namespace lrcnn

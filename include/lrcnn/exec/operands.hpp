@@ -12,6 +12,7 @@ struct Bases {
   std::byte* arena = nullptr;
   const master_t<T>* parameters = nullptr;   ///< the flat buffer (network/parameters.hpp)
   master_t<T>* gradients = nullptr;          ///< likewise; null without training
+  const RunKey* run = nullptr;               ///< what the masks of dropouts are drawn from, now and whenever a step is run
 };
 namespace detail {
 template <class E>
@@ -64,6 +65,9 @@ Operands<T> operands_of(const Plan& plan, const Step& step, const std::vector<Pa
   }
   if (step.layer < 0) return o;
   o.node = &plan.table.node(step.layer);
+  o.layer = step.layer;
+  o.first_image = (step.dx ? step.dx : step.x).images.begin;
+  if (plan.options.training) o.run = at.run;
   if (step.statistics >= 0) {
     const Index channels = o.node->in.c, units = statistics_units(o.node->layer.norm, channels);
     o.statistics = detail::at_buffer<double>(plan, at.arena, step.statistics) + step.set * Statistics::doubles(units);

@@ -26,6 +26,8 @@ enum class Kind : std::uint8_t {
   layer_scale,      ///< x -> weight * x, a weight for each channel
   channel_shuffle,  ///< channel i * C / groups + j becomes channel j * groups + i
   adaptive_avg_pool,  ///< x [N,C,H,W] -> y [N,C,P,Q], P and Q given: means of windows of about H / P x W / Q
+  scale,            ///< a join: x [N,C,H,W] * other [N,C,1,1], a factor for each channel of each image
+  dropout,          ///< x -> x / (1 - probability) or 0 in training, x otherwise; `drop` says of what each is drawn
 };
 enum class Function : std::uint8_t { relu, leaky_relu, silu, relu6, gelu, hardswish, sigmoid };
 /// What a norm takes mean and variance of, and whether it keeps running ones.
@@ -34,6 +36,7 @@ struct Norm {
     batch,      ///< a channel of all images: BatchNorm
     group,      ///< a group of channels of one image: GroupNorm, and InstanceNorm with groups of one channel
     channels,   ///< all channels of one pixel: LayerNorm
+    slab,       ///< a channel of the rows and images that are computed together: SlabBatchNorm
   };
   Over over = Over::batch;
   bool frozen = false;      ///< batch: running statistics in training, too, and they stay as they are
@@ -54,6 +57,17 @@ struct Upsampling {
   Rule rule = Rule::nearest;
   Pair factor = 2;
   friend constexpr bool operator==(const Upsampling&, const Upsampling&) = default;
+};
+/// What a dropout draws for, and how often it drops it (layer/drop_mask.hpp).
+struct Drop {
+  enum class Each : std::uint8_t {
+    element,   ///< Dropout
+    channel,   ///< a channel of an image: SpatialDropout
+    image,     ///< StochasticDepth
+  };
+  Each each = Each::element;
+  double probability = 0;   ///< from 0 up to, and without, 1
+  friend constexpr bool operator==(const Drop&, const Drop&) = default;
 };
 /// A pointwise function; `slope` is that of leaky_relu below zero.
 struct Activation {
@@ -76,17 +90,26 @@ struct Layer {
   bool reflect = false;        ///< pad: with the rows and columns inside, in reverse, rather than with zeros
   Pair pooled = 1;             ///< adaptive_avg_pool: rows and columns of its output
   double scale = 1;            ///< layer_scale: first value of its weights
+  Drop drop{};                 ///< dropout
   Index input = 1;             ///< it reads the output of the layer so many places before it; beyond the first: the network's input
   Index other = 0;             ///< joins: likewise their second input; 0: none
   const CustomLayer* custom = nullptr;   ///< custom: what it does, never null there
   friend constexpr bool operator==(const Layer&, const Layer&) = default;
 };
-constexpr bool is_join(const Layer& layer) { return layer.kind == Kind::sum || layer.kind == Kind::concat; }
-/// "batch_norm", "group_norm", "instance_norm" or "layer_norm"
+constexpr bool is_join(const Layer& layer) {
+  return layer.kind == Kind::sum || layer.kind == Kind::concat || layer.kind == Kind::scale;
+}
+/// "batch_norm", "group_norm", "instance_norm", "layer_norm" or "slab_batch_norm"
 constexpr std::string_view norm_name(const Norm& norm) {
   if (norm.over == Norm::Over::batch) return "batch_norm";
   if (norm.over == Norm::Over::channels) return "layer_norm";
+  if (norm.over == Norm::Over::slab) return "slab_batch_norm";
   return norm.groups == 0 ? "instance_norm" : "group_norm";
+}
+/// "dropout", "spatial_dropout" or "stochastic_depth"
+constexpr std::string_view drop_name(const Drop& drop) {
+  if (drop.each == Drop::Each::element) return "dropout";
+  return drop.each == Drop::Each::channel ? "spatial_dropout" : "stochastic_depth";
 }
 constexpr std::string_view kind_name(Kind kind) {
   switch (kind) {
@@ -107,6 +130,8 @@ constexpr std::string_view kind_name(Kind kind) {
     case Kind::layer_scale: return "layer_scale";
     case Kind::channel_shuffle: return "channel_shuffle";
     case Kind::adaptive_avg_pool: return "adaptive_avg_pool";
+    case Kind::scale: return "scale";
+    case Kind::dropout: return "dropout";
   }
   return "?";
 }

@@ -6,8 +6,8 @@
 //     InstanceNorm  one channel of one image      a barrier
 //     LayerNorm     all channels of one pixel     takes rows as they come
 //
-// All are exact however a map is cut (layer/statistics.hpp). Epsilon and Momentum are std::ratios, since clang before 18 takes no
-// floating template arguments.
+// All of these are exact however a map is cut (layer/statistics.hpp). SlabBatchNorm is not: it is there to be compared with.
+// Epsilon and Momentum are std::ratios, since clang before 18 takes no floating template arguments.
 #include <lrcnn/layer/layer.hpp>
 #include <ratio>
 namespace lrcnn {
@@ -73,6 +73,28 @@ struct InstanceNormWith {
 /// Normalisation over each channel of each image, with weight and bias.
 struct InstanceNorm {
   static constexpr Layer layer() { return InstanceNormWith<>::layer(); }
+};
+/// Batch normalisation by the statistics of each slab alone: of the rows and images that are computed together, those that overlapping
+/// slabs both compute included. Its backward pass is as local: statistics are taken again from the slab.
+///
+/// WARNING: how a map is cut changes what the network computes. Slabs of other counts, another way of cutting, or forward slabs that are
+/// not the backward ones, are another model; with one slab it is BatchNorm's training step. Row-centric training as published normalises
+/// so; this is for comparing with it. For anything else use BatchNorm, which is exact however the map is cut.
+/// It keeps no running statistics: evaluation, too, normalises each slab by its own, as PyTorch's without track_running_stats.
+/// Shapes:  x [N,C,H,W], weight, bias [C] -> y [N,C,H,W]
+/// Errors:  epsilon must be above 0
+/// Source:  Wang et al., "LR-CNN", arXiv 2401.11471, whose program calls an ordinary BatchNorm for each slab
+template <NormOptions options = NormOptions{}, class Epsilon = std::ratio<1, 100000>>
+struct SlabBatchNormWith {
+  static_assert(!options.frozen,
+                "lrcnn: a SlabBatchNorm is frozen; it keeps no running statistics that could be used instead; use FrozenBatchNorm");
+  static constexpr Layer layer() {
+    return detail::norm_layer(Norm::Over::slab, options, detail::ratio<Epsilon>, Norm{}.momentum, 0);
+  }
+};
+/// The same with weight and bias.
+struct SlabBatchNorm {
+  static constexpr Layer layer() { return SlabBatchNormWith<>::layer(); }
 };
 /// Normalisation over the channels of each pixel, with options.
 template <NormOptions options = NormOptions{}, class Epsilon = std::ratio<1, 100000>>

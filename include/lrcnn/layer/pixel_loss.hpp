@@ -20,15 +20,22 @@ namespace lrcnn {
 /// loss(logits, labels, first, dx, scale, result) takes any rows of some images, `first` is the number of the first one; dx may be
 /// empty. Several threads call it at once, each for rows of its own.
 template <class L, class T>
-concept PixelLoss = requires(const L& loss, const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx,
+concept LossOverPixels = requires(const L& loss, const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx,
                              double scale, LossResult& result, const Shape& output) {
   { L::name } -> std::convertible_to<std::string_view>;
   { loss.total(labels, output) } -> std::convertible_to<double>;
   loss(logits, labels, first, dx, scale, result);
 };
+/// One that must see all pixels of an image before it knows the gradient of any: it says so by `whole_maps`. The call operator is given
+/// whole maps, so the network's output and its gradient are kept in full height.
+template <class L, class T>
+concept MapLoss = LossOverPixels<L, T> && requires { requires L::whole_maps; };
+/// One that treats each row by itself: it may be given rows as they come, and the output need not exist in full.
+template <class L, class T>
+concept PixelLoss = LossOverPixels<L, T> && !MapLoss<L, T>;
 /// What a trainer minimises: over images, or over pixels.
 template <class L, class T>
-concept TrainingLoss = Loss<L, T> || PixelLoss<L, T>;
+concept TrainingLoss = Loss<L, T> || LossOverPixels<L, T>;
 /// Errors:  DataError if labels are not of the pixels of an output of that shape
 inline void check_pixel_labels(std::string_view loss, const Labels& labels, const Shape& output) {
   const auto extents = [&](Index channels, Index height, Index width) {

@@ -12,10 +12,10 @@
 #include <lrcnn/layer/layer.hpp>
 namespace lrcnn {
 /// Whether a norm's statistics are of more than one row of one image, so that they must be had before anything is normalised.
-/// A frozen or evaluated BatchNorm, and LayerNorm, work on each pixel by itself.
+/// A frozen or evaluated BatchNorm, and LayerNorm, work on each pixel by itself; SlabBatchNorm on the rows that it is given.
 constexpr bool has_statistics(const Layer& layer, bool training) {
-  if (layer.kind != Kind::norm || layer.norm.over == Norm::Over::channels) return false;
-  return layer.norm.over == Norm::Over::group || (training && !layer.norm.frozen);
+  if (layer.kind != Kind::norm) return false;
+  return layer.norm.over == Norm::Over::group || (layer.norm.over == Norm::Over::batch && training && !layer.norm.frozen);
 }
 /// One set in memory: [count, first of each unit, second of each unit].
 struct Statistics {

@@ -29,12 +29,14 @@ enum class Fault : std::uint8_t {
   nothing_left,
   bad_reflection,
   bad_pooled,
+  bad_probability,
   bad_reference,
   needs_other,
   same_inputs,
   sum_channels,
   sum_extents,
   concat_extents,
+  scale_factors,
   unused,
 };
 /// An extent that is not known yet; checks that need it are left for later.
@@ -97,14 +99,17 @@ constexpr FaultText fault_text(Fault fault) {
               "a border shows the rows or columns next to the map's first or last, in reverse", "use less padding, Crop, or a larger input"};
     case Fault::bad_pooled:
       return {"an adaptive pool has no rows or no columns", "the extents of its output are at least 1", "give positive extents"};
+    case Fault::bad_probability:
+      return {"a dropout's probability is below 0, or not below 1", "what is kept is divided by 1 - probability",
+              "give a probability from 0 up to, and without, 1"};
     case Fault::bad_reference:
       return {"a layer reads what does not come before it, or two inputs without being a join",
-              "input is at least 1 place back, and other is 0 except for sum and concat", "correct the layer's input or other"};
+              "input is at least 1 place back, and other is 0 except for sum, concat and scale", "correct the layer's input or other"};
     case Fault::needs_other:
-      return {"a sum or concat has one input only", "a join reads two tensors, input and other",
+      return {"a sum, concat or scale has one input only", "a join reads two tensors, input and other",
               "say in other how many places before it the second one lies"};
     case Fault::same_inputs:
-      return {"a sum or concat reads one tensor twice", "the branches of a join end in different tensors",
+      return {"a sum, concat or scale reads one tensor twice", "the branches of a join end in different tensors",
               "put a layer into one of the branches"};
     case Fault::sum_channels:
       return {"the branches of a sum have different numbers of channels", "a sum adds channel to channel",
@@ -116,6 +121,10 @@ constexpr FaultText fault_text(Fault fault) {
       return {"the branches of a concat have different rows, columns or images",
               "a concat puts channels of the same pixels one behind the other",
               "change strides, padding or upsampling in one branch, or the input's extents so that pools divide them"};
+    case Fault::scale_factors:
+      return {"the factors of a scale are no vector of the map's channels",
+              "a map [N,C,H,W] is multiplied by a vector [N,C,1,1]",
+              "let the second branch begin with GlobalAvgPool, and end in as many channels as the map has"};
     case Fault::unused:
       return {"a layer's output is not used", "every layer but the last is read by one behind it",
               "remove the layer, or let another one read it"};
@@ -146,6 +155,10 @@ constexpr bool is_windowed(const Layer& layer) {
 }
 /// True if what follows `layer` is a feature vector, which has no rows any more.
 constexpr bool ends_rows(const Layer& layer) { return layer.kind == Kind::flatten || layer.kind == Kind::linear; }
+/// Whether what follows a layer has no rows any more, given that for its inputs: a scale's has those of its map.
+constexpr bool is_flat(const Layer& layer, bool in, bool other) {
+  return in || (other && layer.kind != Kind::scale) || ends_rows(layer);
+}
 namespace detail {
 constexpr bool differ(Index a, Index b) { return known(a) && known(b) && a != b; }
 constexpr Index either(Index a, Index b) { return known(a) ? a : b; }
@@ -170,6 +183,10 @@ constexpr Fault fault_of_groups(const Layer& layer, Index channels) {
 }
 constexpr Index transposed(const Axis& axis, Index extent) { return known(extent) ? transposed_extent(axis, extent) : unknown; }
 constexpr Fault fault_of_join(const Layer& layer, const Shape& in, const Shape& other) {
+  if (layer.kind == Kind::scale) {
+    const bool fits = !differ(in.n, other.n) && !differ(in.c, other.c) && !differ(other.h, 1) && !differ(other.w, 1);
+    return fits ? Fault::none : Fault::scale_factors;
+  }
   const bool sum = layer.kind == Kind::sum;
   if (sum && differ(in.c, other.c)) return Fault::sum_channels;
   if (differ(in.n, other.n) || differ(in.h, other.h) || differ(in.w, other.w)) return sum ? Fault::sum_extents : Fault::concat_extents;
@@ -183,6 +200,7 @@ constexpr Fault fault_of(const Layer& layer, const Shape& in, bool flat = false,
   for (const Index extent : {in.n, in.c, in.h, in.w})
     if (known(extent) && extent < 1) return Fault::empty_input;
   if (layer.kind == Kind::norm) return detail::fault_of_norm(layer.norm, in.c);
+  if (layer.kind == Kind::dropout) return layer.drop.probability >= 0 && layer.drop.probability < 1 ? Fault::none : Fault::bad_probability;
   if (is_join(layer)) return detail::fault_of_join(layer, in, other);
   if (layer.kind == Kind::upsample) {
     if (layer.upsampling.factor.h < 1 || layer.upsampling.factor.w < 1) return Fault::bad_factor;
@@ -229,11 +247,13 @@ constexpr Shape output_shape(const Layer& layer, const Shape& in, const Shape& o
     case Kind::activation:
     case Kind::layer_scale:
     case Kind::channel_shuffle:
+    case Kind::dropout:
     case Kind::norm: return out;
     case Kind::adaptive_avg_pool: out.h = layer.pooled.h, out.w = layer.pooled.w; return out;
     case Kind::conv_transpose:
       return {in.n, layer.channels, detail::transposed(row_axis(layer.window), in.h), detail::transposed(column_axis(layer.window), in.w)};
     case Kind::sum: return {either(in.n, other.n), either(in.c, other.c), either(in.h, other.h), either(in.w, other.w)};
+    case Kind::scale: return {either(in.n, other.n), either(in.c, other.c), in.h, in.w};
     case Kind::concat:
       out.c = detail::known(in.c) && detail::known(other.c) ? in.c + other.c : unknown;
       return {either(in.n, other.n), out.c, either(in.h, other.h), either(in.w, other.w)};
@@ -276,6 +296,11 @@ inline std::string describe(const Layer& layer) {
   if (layer.kind == Kind::norm) {
     text = norm_name(layer.norm);
     if (layer.norm.over == Norm::Over::group && layer.norm.groups != 0) text += ", groups " + std::to_string(layer.norm.groups);
+  }
+  if (layer.kind == Kind::dropout) {
+    std::string probability = std::to_string(layer.drop.probability);
+    while (probability.back() == '0' && probability[probability.size() - 2] != '.') probability.pop_back();
+    text = std::string(drop_name(layer.drop)) + " of " + probability;
   }
   if (layer.kind == Kind::upsample) {
     const Pair& factor = layer.upsampling.factor;

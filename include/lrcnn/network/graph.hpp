@@ -5,6 +5,7 @@
 //     Residual<Body, Shortcut>   Body(x) + Shortcut(x)
 //     Sum<A, B, ...>             A(x) + B(x) + ...
 //     Concat<A, B, ...>          channels of A(x), then those of B(x), ...
+//     Scale<Map, Factors>        Map(x) times Factors(x), a factor for each channel of each image
 //     Identity                   x: a branch without layers
 //     Scope<"layer1", Part>      Part, its layers named layer1.conv1, ...
 //
@@ -49,6 +50,14 @@ struct Sum {
 template <class... Parts>
 struct Concat {
   using Content = typename detail::JoinOf<detail::ConcatJoin, Parts...>::Content;
+  static constexpr auto layers = Content::layers;
+};
+/// Map(x), each channel of each image times a factor that Factors(x) gives.
+/// Shapes:  Map gives [N,C,H,W], Factors [N,C,1,1] -> [N,C,H,W]
+/// Errors:  factors of other channels, or with rows or columns
+template <class Map, class Factors>
+struct Scale {
+  using Content = typename detail::JoinOf<detail::ScaleJoin, Map, Factors>::Content;
   static constexpr auto layers = Content::layers;
 };
 /// Body(x) + Shortcut(x).

@@ -79,6 +79,9 @@ struct SumJoin {
 struct ConcatJoin {
   static constexpr Kind kind = Kind::concat;
 };
+struct ScaleJoin {
+  static constexpr Kind kind = Kind::scale;
+};
 /// Branches that read the same tensor, and joins of the first with each other one behind it.
 template <class Join, class First, class... Others>
 struct Branches {
@@ -116,7 +119,7 @@ constexpr Inferred<N> infer(const std::array<Layer, N>& layers, const Shape& inp
     read[a] = read[b] = true;
     Fault& fault = result.fault[i] = fault_of_reads(layers[i], static_cast<Index>(i));
     if (fault == Fault::none) fault = fault_of(layers[i], result.shape[a], flat[a] || flat[b], result.shape[b]);
-    flat[i + 1] = flat[a] || flat[b] || ends_rows(layers[i]);
+    flat[i + 1] = is_flat(layers[i], flat[a], flat[b]);
     result.shape[i + 1] = fault == Fault::none ? output_shape(layers[i], result.shape[a], result.shape[b]) : unknown_shape;
     result.sound = result.sound && fault == Fault::none;
   }

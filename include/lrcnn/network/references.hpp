@@ -42,7 +42,7 @@ constexpr bool is_chain(std::span<const Layer> layers) {
 }
 /// Whether a layer begins a level: it may come only once all of its input is there.
 constexpr bool parts_levels(const Layer& layer) {
-  return layer.kind == Kind::norm && layer.norm.over != Norm::Over::channels;
+  return layer.kind == Kind::norm && (layer.norm.over == Norm::Over::batch || layer.norm.over == Norm::Over::group);
 }
 /// In place of a level: no layer reads it.
 inline constexpr Index unread = 1;

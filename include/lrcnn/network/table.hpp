@@ -56,6 +56,7 @@ constexpr std::string_view short_kind_name(const Layer& layer) {
     case Kind::avg_pool: return "pool";
     case Kind::custom: return layer.custom->name;
     case Kind::norm: return norm_name(layer.norm);
+    case Kind::dropout: return drop_name(layer.drop);
     default: return kind_name(layer.kind);
   }
 }
@@ -76,6 +77,7 @@ constexpr bool counted_together(const Layer& a, const Layer& b) {
   const auto pools = [](const Layer& y) { return y.kind == Kind::max_pool || y.kind == Kind::avg_pool; };
   if (a.kind != b.kind) return pools(a) && pools(b);
   if (a.kind == Kind::activation) return a.activation.function == b.activation.function;
+  if (a.kind == Kind::dropout) return a.drop.each == b.drop.each;
   return a.kind != Kind::norm || norm_name(a.norm) == norm_name(b.norm);
 }
 /// Name of layer i of a list: its own, or its kind and its ordinal among that kind, from 1. `layer_of` gives an item's layer.
@@ -120,12 +122,12 @@ constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
     const Reads reads = reads_of(layer, i);
     const bool join = reads.other >= 0;
     const Shape in = table.shape(reads.input), other = join ? table.shape(reads.other) : Shape{};
-    const bool after = flat[static_cast<std::size_t>(reads.input)] || (join && flat[static_cast<std::size_t>(reads.other)]);
+    const bool flat_in = flat[static_cast<std::size_t>(reads.input)], flat_other = join && flat[static_cast<std::size_t>(reads.other)];
     Fault fault = fault_of_reads(layer, i);
-    if (fault == Fault::none) fault = fault_of(layer, in, after, other);
+    if (fault == Fault::none) fault = fault_of(layer, in, flat_in || flat_other, other);
     if (fault != Fault::none) throw_fault(fault, layer, i, in, join ? &other : nullptr);
     table.nodes.push_back({layer, reads.input, reads.other, in, other, output_shape(layer, in, other)});
-    flat[at + 1] = after || ends_rows(layer);
+    flat[at + 1] = is_flat(layer, flat_in, flat_other);
   }
   name_layers(table.nodes);
   if (is_chain(layers)) return table;

@@ -5,6 +5,7 @@
 // recognition" (arXiv 1409.1556), configurations A, B, D and E, closed by global average pooling and one linear layer.
 #include <lrcnn/layer/activation.hpp>
 #include <lrcnn/layer/conv.hpp>
+#include <lrcnn/layer/dropout.hpp>
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/pool.hpp>
 #include <lrcnn/network/sequential.hpp>
@@ -27,10 +28,12 @@ using VggTrunk = Sequential<typename detail::VggBlock<64, a>::type, typename det
                             typename detail::VggBlock<512, e>::type>;
 /// The head that the networks were published with, behind a pool to 7 x 7: Sequential<VggTrunk<2, 2, 3, 3, 3>, VggHead<>> is VGG-16 with
 /// its 138357544 parameters. Linear layers are called classifier.0, classifier.3 and classifier.6, as torchvision's.
-/// Dropout, which torchvision has behind the first two ReLUs in training, is left out. width: outputs of the hidden linear layers.
-template <Index classes = 1000, Index width = 4096>
-using VggHead = Sequential<AdaptiveAvgPool<7>, Flatten, Named<"classifier.0", Linear<width>>, ReLU,
-                           Named<"classifier.3", Linear<width>>, ReLU, Named<"classifier.6", Linear<classes>>>;
+/// The first two ReLUs are followed by dropout, as torchvision's; `VggHead<10, 4096, std::ratio<0>>` drops nothing. width: outputs of the
+/// hidden linear layers.
+template <Index classes = 1000, Index width = 4096, class P = std::ratio<1, 2>>
+using VggHead = Sequential<AdaptiveAvgPool<7>, Flatten, Named<"classifier.0", Linear<width>>, ReLU, Named<"classifier.2", Dropout<P>>,
+                           Named<"classifier.3", Linear<width>>, ReLU, Named<"classifier.5", Dropout<P>>,
+                           Named<"classifier.6", Linear<classes>>>;
 template <Index classes = 1000>
 using Vgg11 = Sequential<VggTrunk<1, 1, 2, 2, 2>, GlobalAvgPool, Linear<classes>>;
 template <Index classes = 1000>

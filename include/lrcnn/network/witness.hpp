@@ -31,12 +31,14 @@ template <class Where, Fault fault> inline constexpr bool extents_are_rounded_do
 template <class Where, Fault fault> inline constexpr bool something_is_left = fault != Fault::nothing_left;
 template <class Where, Fault fault> inline constexpr bool reflection_is_smaller = fault != Fault::bad_reflection;
 template <class Where, Fault fault> inline constexpr bool pooled_is_positive = fault != Fault::bad_pooled;
+template <class Where, Fault fault> inline constexpr bool probability_is_below_one = fault != Fault::bad_probability;
 template <class Where, Fault fault> inline constexpr bool references_go_back = fault != Fault::bad_reference;
 template <class Where, Fault fault> inline constexpr bool join_has_two_inputs = fault != Fault::needs_other;
 template <class Where, Fault fault> inline constexpr bool join_inputs_differ = fault != Fault::same_inputs;
 template <class Where, Fault fault> inline constexpr bool sum_channels_agree = fault != Fault::sum_channels;
 template <class Where, Fault fault> inline constexpr bool sum_extents_agree = fault != Fault::sum_extents;
 template <class Where, Fault fault> inline constexpr bool concat_extents_agree = fault != Fault::concat_extents;
+template <class Where, Fault fault> inline constexpr bool factors_are_a_vector = fault != Fault::scale_factors;
 template <class Where, Fault fault> inline constexpr bool output_is_used = fault != Fault::unused;
 }  // namespace rule
 /// Instantiating this checks one layer.
@@ -59,12 +61,14 @@ struct Witness {
   static_assert(rule::something_is_left<Where, fault>, "lrcnn: nothing is left of the map; cropping, or the padding of a transposed convolution, leaves at least a row and a column; crop less, use less padding, or a larger input");
   static_assert(rule::reflection_is_smaller<Where, fault>, "lrcnn: reflected padding is negative, or not smaller than the map; a border shows the rows or columns next to the map's first or last, in reverse; use less padding, Crop, or a larger input");
   static_assert(rule::pooled_is_positive<Where, fault>, "lrcnn: an adaptive pool has no rows or no columns; the extents of its output are at least 1; give positive extents");
-  static_assert(rule::references_go_back<Where, fault>, "lrcnn: a layer reads what does not come before it, or two inputs without being a join; input is at least 1 place back, and other is 0 except for sum and concat; correct the layer's input or other");
-  static_assert(rule::join_has_two_inputs<Where, fault>, "lrcnn: a sum or concat has one input only; a join reads two tensors, input and other; say in other how many places before it the second one lies");
-  static_assert(rule::join_inputs_differ<Where, fault>, "lrcnn: a sum or concat reads one tensor twice; the branches of a join end in different tensors; put a layer into one of the branches");
+  static_assert(rule::probability_is_below_one<Where, fault>, "lrcnn: a dropout's probability is below 0, or not below 1; what is kept is divided by 1 - probability; give a probability from 0 up to, and without, 1");
+  static_assert(rule::references_go_back<Where, fault>, "lrcnn: a layer reads what does not come before it, or two inputs without being a join; input is at least 1 place back, and other is 0 except for sum, concat and scale; correct the layer's input or other");
+  static_assert(rule::join_has_two_inputs<Where, fault>, "lrcnn: a sum, concat or scale has one input only; a join reads two tensors, input and other; say in other how many places before it the second one lies");
+  static_assert(rule::join_inputs_differ<Where, fault>, "lrcnn: a sum, concat or scale reads one tensor twice; the branches of a join end in different tensors; put a layer into one of the branches");
   static_assert(rule::sum_channels_agree<Where, fault>, "lrcnn: the branches of a sum have different numbers of channels; a sum adds channel to channel; give the last layer of one branch the other's channels, or the shortcut a convolution");
   static_assert(rule::sum_extents_agree<Where, fault>, "lrcnn: the branches of a sum have different rows, columns or images; a sum adds pixel to pixel; change strides or padding in one branch, or give the shortcut the body's strides");
   static_assert(rule::concat_extents_agree<Where, fault>, "lrcnn: the branches of a concat have different rows, columns or images; a concat puts channels of the same pixels one behind the other; change strides, padding or upsampling in one branch, or the input's extents so that pools divide them");
+  static_assert(rule::factors_are_a_vector<Where, fault>, "lrcnn: the factors of a scale are no vector of the map's channels; a map [N,C,H,W] is multiplied by a vector [N,C,1,1]; let the second branch begin with GlobalAvgPool, and end in as many channels as the map has");
   static_assert(rule::output_is_used<Where, fault>, "lrcnn: a layer's output is not used; every layer but the last is read by one behind it; remove the layer, or let another one read it");
   static constexpr bool ok = fault == Fault::none;
 };

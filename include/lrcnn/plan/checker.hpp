@@ -99,6 +99,8 @@ class Replay {
     if (n.layer.kind == Kind::flatten || n.layer.kind == Kind::global_avg_pool) return {0, n.in.h};
     return in_rows(row_axis_of(n), out, n.in.h);
   }
+  /// The row of its second input that output row `out` of a join reads.
+  Index other_row(Index layer, Index out) const { return node(layer).layer.kind == Kind::scale ? 0 : out; }
   bool waits(Index layer) const { return lrcnn::detail::waits(node(layer), plan_.options.training); }
   /// The set of statistics that an image belongs to.
   Index set_of(Index layer, Index image) const { return node(layer).layer.norm.over == Norm::Over::batch ? 0 : image; }
@@ -364,7 +366,7 @@ class Replay {
     each(out, [&](Index i, Index o) {
       const Range rows = reads(s.layer, {o, o + 1});
       for (Index r = rows.begin; r < rows.end; ++r) read(s.x, Holds::value, i, r);
-      if (s.other) read(s.other, Holds::value, i, o);
+      if (s.other) read(s.other, Holds::value, i, other_row(s.layer, o));
     });
   }
   void forward(const Step& s) {
@@ -400,10 +402,12 @@ class Replay {
   }
   void check_backward_reads(const Step& s) {
     if (s.x) read_inputs(s, s.dy);
+    else if (s.other) each(s.dy, [&](Index i, Index r) { read(s.other, Holds::value, i, other_row(s.layer, r)); });
     if (s.y) each(s.dy, [&](Index i, Index r) { read(s.y, Holds::value, i, r); });
     if (s.saved) each(s.dy, [&](Index i, Index r) { read(s.saved, Holds::saved, i, r); });
     const Layer& layer = node(s.layer).layer;
     if (layer.kind == Kind::norm && !s.x) problem("a norm goes backward without its input");
+    if (layer.kind == Kind::scale && !(s.operand == 0 ? s.other : s.x)) problem("a scale goes backward without its factors or its map");
     if (layer.kind == Kind::max_pool && !s.saved) problem("a max pool goes backward without its indices");
     if (layer.kind == Kind::activation && !s.saved && !s.x && !s.y) problem("an activation goes backward without its sign or input");
     if (layer.kind == Kind::custom && ((layer.custom->needs_input && !s.x) || (layer.custom->needs_output && !s.y)))
@@ -425,7 +429,8 @@ class Replay {
     std::map<std::pair<Index, Index>, std::uint64_t> sums;   // all reads before the first write: they may be in place
     each(s.dy, [&](Index i, Index o) {
       const Cell* dy = read(s.dy, Holds::gradient, i, o);
-      const Range rows = reads(s.layer, {o, o + 1});
+      const Index to = other_row(s.layer, o);
+      const Range rows = s.operand == 0 ? reads(s.layer, {o, o + 1}) : Range{to, to + 1};
       for (Index r = rows.begin; dy && r < rows.end; ++r)
         if (s.dx.rows.contains({r, r + 1})) sums[{i, r}] += dy->number * weight(2 + 5 * static_cast<int>(s.operand), s.layer, o, r);
       if (!t || !dy || !s.part.contains({o, o + 1})) return;
@@ -483,7 +488,7 @@ class Replay {
           const std::uint64_t d = dy[place(i, n.out.h, o)];
           const Range rows = reads(l, {o, o + 1});
           for (Index r = rows.begin; r < rows.end; ++r) rows_of(n.input)[place(i, n.in.h, r)] += d * weight(2, l, o, r);
-          if (n.other >= 0) rows_of(n.other)[place(i, n.out.h, o)] += d * weight(7, l, o, o);
+          if (n.other >= 0) rows_of(n.other)[place(i, n.in2.h, other_row(l, o))] += d * weight(7, l, o, other_row(l, o));
           if (trains(n.layer, n.in) || waits(l)) expected[static_cast<std::size_t>(l)] += d * weight(3, l, o, i);
           if (waits(l)) sums[set_of(l, i)] += d * weight(4, l, o, i);
         }

@@ -557,9 +557,9 @@ class Emitter {
         step.sums = storage_.sums(c, step.layer);
         step.part = c.at(t).part;
       }
-
       step.dy = dy;
-      if (needs.input && !reads_for_parameters(y)) step.x = value(c, c.in(l));
+      if (y.kind == Kind::scale && operand == 0) step.other = value(c, c.other(l));
+      else if (needs.input && !reads_for_parameters(y)) step.x = value(c, c.in(l));
       if (needs.output) step.y = with_rows(value(c, t), c.at(t).own);
       if (needs.saved) step.saved = storage_.saved(c, l);
       step.packed = packed(c, Filter::backward, l);

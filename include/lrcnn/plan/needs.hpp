@@ -50,10 +50,10 @@ constexpr bool is_sign_activation(const Layer& layer) {
          (layer.activation.function == Function::relu || layer.activation.function == Function::leaky_relu);
 }
 /// Whether a layer may write its output over its input, as far as the layer itself is concerned.
-constexpr bool can_overwrite(const Layer& layer) { return layer.kind == Kind::activation; }
+constexpr bool can_overwrite(const Layer& layer) { return layer.kind == Kind::activation || layer.kind == Kind::dropout; }
 /// Likewise the gradient of its first input over that of its output.
 constexpr bool can_overwrite_gradient(const Layer& layer) {
-  return layer.kind == Kind::activation || layer.kind == Kind::norm || layer.kind == Kind::sum;
+  return layer.kind == Kind::activation || layer.kind == Kind::dropout || layer.kind == Kind::norm || layer.kind == Kind::sum;
 }
 /// Multiply-adds for an element of a convolution's output up to which RecomputeLight makes it again: 3x3 filters from 64 channels.
 /// Source:  VGG-16: its first convolution and those from 64 channels are 6.6 % of a forward pass; what they make for conv2 and conv4 to
@@ -151,6 +151,7 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
       case Kind::norm:
       case Kind::layer_scale:
       case Kind::linear: n.input = true; break;
+      case Kind::scale: n.input = true, needs.value[at(stage.other(l))] = true; break;   // factors are an input, and at hand
       case Kind::activation: n.input = !is_sign_activation(y); break;
       case Kind::max_pool: n.saved = true; break;
       case Kind::custom: n.input = y.custom->needs_input, n.output = y.custom->needs_output; break;
@@ -162,6 +163,7 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
       case Kind::concat:
       case Kind::upsample:
       case Kind::pad:
+      case Kind::dropout:
       case Kind::channel_shuffle: break;
     }
     if (n.input) needs.value[at(stage.in(l))] = true;

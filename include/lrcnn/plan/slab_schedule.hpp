@@ -28,6 +28,7 @@ struct RowRule {
   Index grid = 1;           ///< cuts of the layer's output lie on multiples of this, or at its end
   Index in = -1;            ///< tensor that it reads; -1: the one before
   Index other = -1;         ///< a join's second tensor, of which it reads the rows that it writes; -1: none
+  bool other_whole = false; ///< that one is an input of the stage, of one row, which each slab reads: factors of a scale
 };
 /// What it needs to know of a tensor of a stage that is no chain.
 struct TensorRule {
@@ -151,7 +152,9 @@ constexpr SlabCost cut_tensors(const RowGraph& graph, Cut cut, Index e0, Index e
       out[-1] = in;
     } else if (share || size > 0) {
       merge(cuts[rule->in], in);
-      if (rule->other >= 0) merge(cuts[rule->other], {out->before, out->after, share ? out->before : out->first});
+      if (rule->other >= 0)
+        merge(cuts[rule->other], rule->other_whole ? TensorCut{0, 1, 0}
+                                                   : TensorCut{out->before, out->after, share ? out->before : out->first});
     }
   }
   for (Index t = 0; t < inputs; ++t) {
@@ -179,7 +182,7 @@ constexpr void slab_rows(const RowGraph& graph, Cut cut, Index e0, Index e1, Ten
     const Range out = rows[graph.inputs + l].own, in = in_rows(rule.axis, out, rule.in_height);
     SlabRows& r = rows[graph.chain() ? l : rule.in];
     r.need = graph.chain() ? in : hull(r.need, in);
-    if (rule.other >= 0) rows[rule.other].need = hull(rows[rule.other].need, out);
+    if (rule.other >= 0) rows[rule.other].need = hull(rows[rule.other].need, rule.other_whole ? Range{0, 1} : out);
   }
   for (Index t = 0; t < graph.inputs; ++t) {   // these are at hand in full height: read what is needed, no more
     rows[t].hold = rows[t].need;

@@ -2,9 +2,9 @@
 // Stages: runs of layers between tensors that exist in full height, and how each is cut.
 //
 // A stage ends where the policy puts a checkpoint and where a barrier demands one: behind a global pooling, before a flatten, whose map
-// must be whole, and before a norm with statistics over rows, which must be complete. Such a norm belongs to two stages: the one that
-// makes its input adds up its statistics and, on the way back, turns the gradient of its output into that of its input; the one
-// that it is the first layer of normalises, and adds up the sums that its gradient wants.
+// must be whole, before a scale, whose factors must be there, and before a norm with statistics over rows, which must be complete.
+// Such a norm belongs to two stages: the one that makes its input adds up its statistics and, on the way back, turns the gradient of
+// its output into that of its input; the one that it is the first layer of normalises, and adds up the sums that its gradient wants.
 // Stages form a graph whose edges are full-height tensors. Of a stage whose output is wanted by norms alone the forward pass may
 // be done again before the backward pass needs it (remade), instead of keeping the output: the stages up to the next
 // checkpoint are a segment.
@@ -105,6 +105,8 @@ constexpr bool is_barrier(const Table& table, Index l) {
   return table.node(l + 1).layer.kind == Kind::flatten || (ends_rows(table.node(l + 1).layer) && !ends_rows(table.node(l).layer) &&
                                                            table.node(l).layer.kind != Kind::activation);
 }
+/// Whether a layer multiplies a map by a vector, so that there are rows again.
+constexpr bool scales_map(const Node& node) { return node.layer.kind == Kind::scale && node.in.h * node.in.w > 1; }
 /// Names in a policy that no layer bears would silently keep nothing.
 constexpr void check_names(const Table& table, const PolicySpec& policy) {
   if (policy.checkpoints.rule != Checkpoints::Rule::named) return;
@@ -141,6 +143,7 @@ constexpr RowRules row_rules(const Table& table, const Stage& stage, const Targe
     if (tiled) rule.grid = 4;   // output rows of a tile of F(4x4, 3x3)
     if (node.layer.kind == Kind::activation && chain && !rules.layer.empty()) rule.grid = rules.layer.back().grid;
     if (!chain) rule.in = stage.in(l - stage.first), rule.other = stage.other(l - stage.first);
+    rule.other_whole = node.layer.kind == Kind::scale;
     rules.layer.push_back(rule);
   }
   const auto row_bytes = [&](const Shape& s) { return target.bytes(1, s.c, 1, s.w); };
@@ -324,17 +327,19 @@ constexpr void check_norms(const Table& table, const PolicySpec& policy, bool tr
 constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& policy, bool training = true) {
   detail::check_names(table, policy);
   std::vector<Stage> stages;
-  Index first = 0, section = 0;
+  Index first = 0, section = 0, section_first = 0;
   bool vector = false;
   for (Index l = 0; l < table.size(); ++l) {
-    vector = vector || ends_rows(table.node(l).layer);
+    vector = (vector && !detail::scales_map(table.node(l))) || ends_rows(table.node(l).layer);
+    const bool scaled = l + 1 < table.size() && table.node(l + 1).layer.kind == Kind::scale && table.node(l + 1).other > section_first;
     const bool waited = l + 1 < table.size() && detail::waits(table.node(l + 1), training) && table.node(l + 1).input > first;
     const bool apart = l + 1 < table.size() && table.node(l + 1).layer.kind == Kind::global_avg_pool && table.node(l + 1).input != l + 1;
-    const bool ends_section = apart || detail::is_barrier(table, l) || (!vector && detail::is_checkpoint(table, policy, l));
+    const bool ends_section = apart || scaled || detail::is_barrier(table, l) || (!vector && detail::is_checkpoint(table, policy, l));
     if (!waited && !ends_section) continue;
     Stage stage;
     stage.section = section;
     section += ends_section;
+    if (ends_section) section_first = l + 1;
     stage.first = first;
     stage.last = l + 1;
     stage.reduces = table.node(l).layer.kind == Kind::global_avg_pool;

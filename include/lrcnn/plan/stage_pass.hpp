@@ -133,7 +133,7 @@ struct StagePass {
   /// Whether the gradient of a layer's first input overwrites the one it is made of: nobody needs that any more.
   constexpr bool gradient_in_place(Index l) const {
     const Kind kind = layer(l).kind;
-    return (kind == Kind::activation || (kind == Kind::sum && other(l) != in(l))) && in(l) >= inputs() && read_once(in(l)) && same_memory(l) &&
+    return (kind == Kind::activation || kind == Kind::dropout || (kind == Kind::sum && other(l) != in(l))) && in(l) >= inputs() && read_once(in(l)) && same_memory(l) &&
            !(stage->passes > 0 && ends(out(l)));
   }
   /// Whether the backward pass computes tensor t again and so needs the rows carried into each of its slabs.

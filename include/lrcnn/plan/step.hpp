@@ -22,7 +22,8 @@ enum class Op : std::uint8_t {
   backward_sums,        ///< norm: dy, x -> sums over dy and dy * normalised x (accumulate: added to those of other rows); with the
                         ///< last rows, gradients of its parameters (accumulate_parameters: added)
   backward_data,        ///< dy (and x, y, saved where the layer needs them) -> dx, all rows of dx written
-                        ///< of a join: dx of input number `operand`
+                        ///< of a join: dx of input number `operand`; of a scale: the first from other, the second, added up
+                        ///< over dy's rows, from x
   backward_parameters,  ///< x, dy -> parameter gradients (accumulate: added, otherwise written)
   loss,                 ///< logits x -> dx, and the loss of images y's range
 };

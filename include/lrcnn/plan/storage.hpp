@@ -230,7 +230,8 @@ class Storage {
     if (t < c.inputs()) return {};
     const TensorUse& use = c.stage->use(t);
     const bool cut = c.cut() || c.stage->passes > 0;   // extra passes find the gradients above as they were
-    if (c.in_full(t) && use.wanted_plain) return (c.ends(t) && c.norms_above(t) == 0) || !cut ? Full{&gradients_, c.stage->tensor(t)} : Full{};
+    const bool pooled = c.stage->passes > 0 && c.stage->reduces && t == c.top();   // each pass adds what the closing pooling sends
+    if (c.in_full(t) && use.wanted_plain) return (c.ends(t) && c.norms_above(t) == 0 && !pooled) || !cut ? Full{&gradients_, c.stage->tensor(t)} : Full{};
     if (cut) return {};
     if (c.in_full(t) && c.norms_above(t) == 1)   // the norm's step turns one into the other in place
       for (const NormAbove& norm : c.stage->norms_above)

@@ -148,7 +148,7 @@ class BasicTrainer {
     gather();
     auto& run = executor(source.shape(), false, false, true);
     const std::vector<std::int32_t> none(static_cast<std::size_t>(source.shape().n), 0);
-    if constexpr (PixelLoss<L, T>) run.forward(source);
+    if constexpr (LossOverPixels<L, T>) run.forward(source);
     else static_cast<void>(run.run(source, none, loss_));
     return run.output();
   }
@@ -279,8 +279,10 @@ class BasicTrainer {
       throw NumericError("lrcnn: in step " + std::to_string(step) + " " + text.substr(text.find(' ') + 1));
     }
   }
+  /// Of the masks of the batch that comes next: the same in a training that was saved and goes on.
+  RunKey key() const { return {state_.seed, static_cast<std::uint64_t>(state_.step), round_.images}; }
   void start_run(Executor<B>& run, const RowSource<M>& source, const Labels& labels, LossResult& result, double scale) {
-    named(state_.step + 1, [&] { run.start(source, labels, result, loss_, NoObserver{}, scale); });
+    named(state_.step + 1, [&] { run.start(source, labels, result, loss_, NoObserver{}, scale, key()); });
   }
   /// Starts a step. The report lacks what only waiting can tell.
   StepReport start(const RowSource<M>& source, const Labels& labels) {

@@ -47,8 +47,10 @@ void run_forward(const Exec& exec, const Operands<T>& o) {
     case Kind::conv_transpose:   // these are refused (served.hpp)
     case Kind::pad:
     case Kind::layer_scale:
+    case Kind::scale:
     case Kind::channel_shuffle:
     case Kind::adaptive_avg_pool:
+    case Kind::dropout:
     case Kind::linear:
     case Kind::custom: return;
   }
@@ -69,8 +71,10 @@ void run_backward_data(const Exec& exec, const Operands<T>& o) {
     case Kind::conv_transpose:   // these are refused (served.hpp)
     case Kind::pad:
     case Kind::layer_scale:
+    case Kind::scale:
     case Kind::channel_shuffle:
     case Kind::adaptive_avg_pool:
+    case Kind::dropout:
     case Kind::linear:
     case Kind::custom: return;
   }

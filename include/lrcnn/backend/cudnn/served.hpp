@@ -8,11 +8,14 @@ constexpr std::string_view refusal(const Layer& layer) {
     case Kind::conv_transpose:
     case Kind::pad:
     case Kind::layer_scale:
+    case Kind::scale:
     case Kind::channel_shuffle:
     case Kind::adaptive_avg_pool: return "this layer has no loops for a GPU yet";
+    case Kind::dropout: return "steps are recorded on a GPU with their numbers, and its mask changes from step to step";
     case Kind::avg_pool:
       if (!layer.window.ceil || !layer.count_padding) return "";
       return "its extents are rounded up while its padding counts, which its loops do not know";
+    case Kind::norm: return layer.norm.over == Norm::Over::slab ? "this layer has no loops for a GPU yet" : "";
     case Kind::conv:
     case Kind::activation:
     case Kind::max_pool:
@@ -20,7 +23,6 @@ constexpr std::string_view refusal(const Layer& layer) {
     case Kind::flatten:
     case Kind::linear:
     case Kind::custom:
-    case Kind::norm:
     case Kind::sum:
     case Kind::concat:
     case Kind::upsample: return "";

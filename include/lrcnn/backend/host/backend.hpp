@@ -67,6 +67,7 @@ class HostBackend {
   template <class L>
   void loss(const L& loss, Index first, const View<const T>& logits, const View<T>& dx, double scale, LossResult& result) {
     if constexpr (PixelLoss<L, T>) return loss_of_rows(loss, first, logits, dx, scale, result);
+    else if constexpr (MapLoss<L, T>) return loss_of_maps(loss, first, logits, dx, scale, result);
     else loss(logits, labels_.on_host().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(logits.n)), dx, scale, result);
   }
   void finish(LossResult&) const {}
@@ -98,6 +99,20 @@ class HostBackend {
            row_results_[static_cast<std::size_t>(piece)]);
     });
     for (Index piece = 0; piece < count; ++piece) result += row_results_[static_cast<std::size_t>(piece)];
+  }
+  /// Image by image on all threads; what they come to is added in their order.
+  template <class L>
+  void loss_of_maps(const L& loss, Index first, const View<const T>& logits, const View<T>& dx, double scale, LossResult& result) {
+    row_results_.assign(static_cast<std::size_t>(logits.n), LossResult{});
+    const auto image_of = [](auto view, Index i) {
+      view.data += i * view.stride_n, view.n = 1;
+      return view;
+    };
+    host::parallel_for(logits.n, threads_, [&](Index i) {
+      const View<T> down = dx.data ? image_of(dx, i) : View<T>{};
+      loss(image_of(logits, i), labels_, first + i, down, scale, row_results_[static_cast<std::size_t>(i)]);
+    });
+    for (const LossResult& own : row_results_) result += own;
   }
   /// Some rows of an image at a time.
   void load_rounded(const RowSource<master_t<T>>& source, Index first_image, const View<T>& y) {
@@ -137,7 +152,7 @@ class HostBackend {
   }
   int threads_;
   Labels labels_{};   ///< of the run
-  std::vector<LossResult> row_results_{};   ///< of a loss over pixels
+  std::vector<LossResult> row_results_{};   ///< of a loss over pixels, of rows or of images
   std::vector<master_t<T>> rows_{};   ///< of a batch, before they are rounded; of the output, as they leave
 };
 }  // namespace lrcnn

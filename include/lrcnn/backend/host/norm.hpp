@@ -5,10 +5,11 @@
 // over memory, through the activation that follows where a step has one, and so is backward:
 //     dx = weight / s * (dy - S1 / M - (x - mean) / s * S2 / M),   s = sqrt(variance + epsilon),  S1 = sum dy,  S2 = sum dy (x - mean) / s
 // for a batch; for a group with weight * dy for dy and the weight left out. M: elements of a unit. Running statistics depend on nothing:
-// S1 = S2 = 0. LayerNorm is in layer_norm.hpp.
+// S1 = S2 = 0. LayerNorm is in layer_norm.hpp, SlabBatchNorm in slab_norm.hpp.
 // Source: Ioffe and Szegedy, "Batch Normalization", arXiv 1502.03167, section 3; Wu and He, "Group Normalization", arXiv 1803.08494.
 #include <lrcnn/backend/host/layer_norm.hpp>
 #include <lrcnn/backend/host/norm_sums.hpp>
+#include <lrcnn/backend/host/slab_norm.hpp>
 namespace lrcnn::host {
 namespace detail {
 /// The three numbers of a channel in dx = down * dy + across * x + shift.
@@ -48,6 +49,7 @@ class BackwardOf {
 template <class T>
 void norm_forward(const Operands<T>& o, int threads) {
   if (o.node->layer.norm.over == Norm::Over::channels) return layer_norm_forward(o, threads);
+  if (o.node->layer.norm.over == Norm::Over::slab) return slab_norm_forward(o, threads);
   using A = master_t<T>;
   const detail::ChannelNorm<T> n(o);
   const Index block = o.x.block, elements = o.x.stride_row();
@@ -79,6 +81,7 @@ void norm_forward(const Operands<T>& o, int threads) {
 template <class T>
 void norm_backward_data(const Operands<T>& o, int threads) {
   if (o.node->layer.norm.over == Norm::Over::channels) return layer_norm_backward_data(o, threads);
+  if (o.node->layer.norm.over == Norm::Over::slab) return slab_norm_backward_data(o, threads);
   const detail::ChannelNorm<T> n(o);
   assert((o.statistics == nullptr) == (o.sums == nullptr));
   const Index block = o.dx.block, elements = o.dx.stride_row();
@@ -120,6 +123,7 @@ template <class T>
 void norm_backward_parameters(const Operands<T>& o, int threads) {
   if (!o.node->layer.norm.affine) return;
   if (o.node->layer.norm.over == Norm::Over::channels) return layer_norm_backward_parameters(o, threads);
+  if (o.node->layer.norm.over == Norm::Over::slab) return slab_norm_backward_parameters(o, threads);
   detail::add_sums(o, o.accumulate, threads);
 }
 }  // namespace lrcnn::host

@@ -9,6 +9,7 @@
 #include <lrcnn/backend/host/conv.hpp>
 #include <lrcnn/backend/host/conv_transpose.hpp>
 #include <lrcnn/backend/host/custom.hpp>
+#include <lrcnn/backend/host/dropout.hpp>
 #include <lrcnn/backend/host/flatten.hpp>
 #include <lrcnn/backend/host/global_pool.hpp>
 #include <lrcnn/backend/host/join.hpp>
@@ -17,6 +18,7 @@
 #include <lrcnn/backend/host/pad.hpp>
 #include <lrcnn/backend/host/pool.hpp>
 #include <lrcnn/backend/host/rows.hpp>
+#include <lrcnn/backend/host/scale.hpp>
 #include <lrcnn/backend/host/upsample.hpp>
 namespace lrcnn::host {
 namespace detail {
@@ -43,6 +45,8 @@ void run_forward(const Operands<T>& o, int threads) {
     case Kind::layer_scale: return layer_scale_forward(o, threads);
     case Kind::channel_shuffle: return channel_shuffle_forward(o, threads);
     case Kind::adaptive_avg_pool: return adaptive_pool_forward(o, threads);
+    case Kind::scale: return scale_forward(o, threads);
+    case Kind::dropout: return dropout_forward(o, threads);
   }
 }
 template <class T>
@@ -65,6 +69,8 @@ void run_backward_data(const Operands<T>& o, int threads) {
     case Kind::layer_scale: return layer_scale_backward_data(o, threads);
     case Kind::channel_shuffle: return channel_shuffle_backward(o, threads);
     case Kind::adaptive_avg_pool: return adaptive_pool_backward(o, threads);
+    case Kind::scale: return scale_backward(o, threads);
+    case Kind::dropout: return dropout_backward(o, threads);
   }
 }
 template <class T>

@@ -1,0 +1,95 @@
+// Dice loss in training: the same under every policy, in groups of images and in accumulated batches; plans keep the output in full.
+#include "support/error_of.hpp"
+#include <lrcnn/backend/reference.hpp>
+#include <lrcnn/layer/activation.hpp>
+#include <lrcnn/layer/conv.hpp>
+#include <lrcnn/layer/dice.hpp>
+#include <lrcnn/layer/norm.hpp>
+#include <lrcnn/plan/checker.hpp>
+#include <lrcnn/policy/policy.hpp>
+#include <lrcnn/train/trainer.hpp>
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using lrcnn::testing::error_of;
+namespace {
+using Net = Sequential<Conv<6>, ReLU, Conv<6>, GroupNorm<2>, ReLU, Conv<3, Window{.kernel = 1}>>;
+using Trainee = BasicTrainer<Reference<double>, Dice>;
+constexpr Index images = 6, height = 12, width = 10;
+constexpr Input input_of(Index n) { return {n, 1, height, width}; }
+/// Noise in which a rectangle is light and another one dark.
+struct Scenes {
+  std::vector<double> pixels;
+  std::vector<std::int32_t> mask;
+  Scenes() {
+    const Random random(3);
+    std::uint64_t at = 0;
+    for (Index i = 0; i < images; ++i)
+      for (Index row = 0; row < height; ++row)
+        for (Index x = 0; x < width; ++x) {
+          const bool light = row >= i && row < i + 5 && x >= 1 && x < 5, dark = row >= 6 - i && row < 11 - i && x >= 6;
+          mask.push_back(light ? 1 : dark ? 2 : 0);
+          pixels.push_back((light ? 1.0 : dark ? -1.0 : 0.0) + 0.2 * random.normal(at++));
+        }
+  }
+  MemorySource<double> part(Range r) const { return {pixels.data() + r.begin * height * width, input_of(r.size())}; }
+  Labels classes(Range r) const {
+    const auto first = static_cast<std::size_t>(r.begin * height * width), count = static_cast<std::size_t>(r.size() * height * width);
+    return Labels::of_pixels(std::span(mask).subspan(first, count), height, width);
+  }
+};
+constexpr Range all{0, images};
+double worst(const std::vector<double>& a, const std::vector<double>& b) {
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+  return most;
+}
+}  // namespace
+TEST_CASE("dice: a network learns where things are, under every policy alike") {
+  const Scenes scenes;
+  std::vector<double> expected;
+  for (const PolicySpec& policy : {Policy<Column>::value, Policy<Overlap<3>, RecomputeAll>::value, Policy<Share<4>, Images<4>>::value,
+                                   Policy<ByImages<2, Overlap<2>>, RecomputeCheap>::value, Policy<ExtraPasses<Overlap<3>>, RecomputeAll>::value}) {
+    CAPTURE(to_string(policy));
+    Trainee trainer(Net::layers, policy, input_of(images), Sgd{.lr = 0.5, .momentum = 0.9}, {.seed = 3});
+    CHECK(check_plan(trainer.plan()).empty());
+    CHECK_FALSE(trainer.plan().options.rows_loss);
+    const double first = trainer.step(scenes.part(all), scenes.classes(all)).loss;
+    for (int i = 0; i < 5; ++i) trainer.step(scenes.part(all), scenes.classes(all));
+    const auto here = trainer.read_parameters();
+    if (expected.empty()) expected = here;
+    CHECK(worst(here, expected) < 1e-11);
+    for (int i = 0; i < 30; ++i) trainer.step(scenes.part(all), scenes.classes(all));
+    const LossResult last = trainer.evaluate(scenes.part(all), scenes.classes(all));
+    CHECK(last.mean() < 0.4 * first);
+    CHECK(last.count == images * height * width);
+    CHECK(trainer.predict(scenes.part(all)).c == 3);
+  }
+}
+TEST_CASE("dice: batches that are accumulated are one batch, and threads change no bit") {
+  const Scenes scenes;
+  const auto of = [&](std::vector<Range> batches, int threads) {
+    Trainee trainer(Net::layers, Policy<Overlap<2>>::value, input_of(batches[0].size()), Sgd{.lr = 0.5}, {.seed = 3, .threads = threads});
+    for (int step = 0; step < 3; ++step) {
+      for (const Range r : batches) trainer.accumulate(scenes.part(r), scenes.classes(r));
+      trainer.update();
+    }
+    return trainer.read_parameters();
+  };
+  const auto whole = of({all}, 1);
+  CHECK(worst(of({{0, 2}, {2, 6}}, 1), whole) < 1e-13);
+  CHECK(of({all}, 4) == whole);
+}
+TEST_CASE("dice: a plan that takes its output through the loss slab by slab is refused, and so is a batch without a pixel that counts") {
+  const Scenes scenes;
+  const Table table = make_table(Net::layers, input_of(images));
+  Reference<double> backend(1);
+  std::vector<double> parameters(static_cast<std::size_t>(parameter_count(table))), gradients(parameters.size());
+  Executor<Reference<double>> run(make_plan(table, Policy<Overlap<2>>::value, backend.target, {.rows_loss = true}), backend, parameters.data(), gradients.data());
+  const std::string text = error_of([&] { run.run(scenes.part(all), scenes.classes(all), Dice{}); });
+  CHECK(text.starts_with("lrcnn: the loss 'dice' over whole maps is given to the plan of "));
+  CHECK(text.ends_with("; with rows_loss the output goes through the loss slab by slab; plan without rows_loss"));
+  Trainee trainer(Net::layers, Policy<>::value, input_of(images), Sgd{}, {}, Dice{.ignore = 0});
+  const std::vector<std::int32_t> none(static_cast<std::size_t>(images * height * width), 0);
+  CHECK(error_of([&] { trainer.step(scenes.part(all), Labels::of_pixels(none, height, width)); })
+            .starts_with("lrcnn: no pixel of the batch counts for the loss 'dice'"));
+}
