@@ -14,7 +14,7 @@
 #include <vector>
 using namespace lrcnn;
 using lrcnn::testing::error_of;
-static_assert(MapLoss<Dice, float> && MapLoss<Dice, bfloat16> && !PixelLoss<Dice, float> && TrainingLoss<Dice, double>);
+static_assert(MapLoss<DiceLoss, float> && MapLoss<DiceLoss, bfloat16> && !PixelLoss<DiceLoss, float> && TrainingLoss<DiceLoss, double>);
 static_assert(!MapLoss<PixelCrossEntropy, float> && !MapLoss<SoftmaxCrossEntropy, float>);
 namespace {
 /// Logits in a storage block, and their mask.
@@ -34,7 +34,7 @@ struct Bench {
   }
   View<double> view(std::vector<double>& values) const { return dense_view(values.data(), shape.n, shape.c, Range{0, shape.h}, shape.w, block); }
   Labels labels() const { return Labels::of_pixels(mask, shape.h, shape.w); }
-  LossResult run(const Dice& loss, double scale = 1, bool gradient = true) {
+  LossResult run(const DiceLoss& loss, double scale = 1, bool gradient = true) {
     LossResult result;
     loss(View<const double>(view(x)), labels(), 0, gradient ? view(dx) : View<double>{}, scale, result);
     return result;
@@ -84,7 +84,7 @@ TEST_CASE("dice: PyTorch's loss and gradient") {
 }
 TEST_CASE("dice: gradients are differences of the loss") {
   for (const Index channels : {1, 2, 5})
-    for (const Dice& loss : {Dice{}, Dice{.smooth = 0}, Dice{.smooth = 0.1, .ignore = 1}}) {
+    for (const DiceLoss& loss : {DiceLoss{}, DiceLoss{.smooth = 0}, DiceLoss{.smooth = 0.1, .ignore = 1}}) {
       Bench b({2, channels, 3, 3}, 1);
       b.run(loss);
       for (std::size_t i = 0; i < b.x.size(); ++i) {

@@ -13,7 +13,7 @@ using namespace lrcnn;
 using lrcnn::testing::error_of;
 namespace {
 using Net = Sequential<Conv<6>, ReLU, Conv<6>, GroupNorm<2>, ReLU, Conv<3, Window{.kernel = 1}>>;
-using Trainee = BasicTrainer<Reference<double>, Dice>;
+using Trainee = BasicTrainer<Reference<double>, DiceLoss>;
 constexpr Index images = 6, height = 12, width = 10;
 constexpr Input input_of(Index n) { return {n, 1, height, width}; }
 /// Noise in which a rectangle is light and another one dark.
@@ -85,10 +85,10 @@ TEST_CASE("dice: a plan that takes its output through the loss slab by slab is r
   Reference<double> backend(1);
   std::vector<double> parameters(static_cast<std::size_t>(parameter_count(table))), gradients(parameters.size());
   Executor<Reference<double>> run(make_plan(table, Policy<Overlap<2>>::value, backend.target, {.rows_loss = true}), backend, parameters.data(), gradients.data());
-  const std::string text = error_of([&] { run.run(scenes.part(all), scenes.classes(all), Dice{}); });
+  const std::string text = error_of([&] { run.run(scenes.part(all), scenes.classes(all), DiceLoss{}); });
   CHECK(text.starts_with("lrcnn: the loss 'dice' over whole maps is given to the plan of "));
   CHECK(text.ends_with("; with rows_loss the output goes through the loss slab by slab; plan without rows_loss"));
-  Trainee trainer(Net::layers, Policy<>::value, input_of(images), Sgd{}, {}, Dice{.ignore = 0});
+  Trainee trainer(Net::layers, Policy<>::value, input_of(images), Sgd{}, {}, DiceLoss{.ignore = 0});
   const std::vector<std::int32_t> none(static_cast<std::size_t>(images * height * width), 0);
   CHECK(error_of([&] { trainer.step(scenes.part(all), Labels::of_pixels(none, height, width)); })
             .starts_with("lrcnn: no pixel of the batch counts for the loss 'dice'"));

@@ -14,7 +14,7 @@ namespace lrcnn {
 /// of images nor batches that are accumulated change it.
 /// Labels: a mask. Counts are of pixels that are not ignored; one is correct as for PixelCrossEntropy, or PixelBinaryCrossEntropy.
 /// Source:  Milletari, Navab and Ahmadi, "V-Net", arXiv 1606.04797, with denominators that are not squared
-struct Dice {
+struct DiceLoss {
   static constexpr std::string_view name = "dice";
   static constexpr bool whole_maps = true;
   static constexpr Index most_classes = 256;   ///< their sums are kept on the stack
