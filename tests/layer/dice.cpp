@@ -52,7 +52,7 @@ struct Bench {
 };
 struct Golden {
   Index channels;
-  Dice loss;
+  DiceLoss loss;
   double value;
   std::vector<double> gradient;   ///< of elements 0, 5, 11, 13, 22 and the last
   double norm;
@@ -119,7 +119,7 @@ TEST_CASE("dice: a perfect map has no loss, a wrong one all of it; pixels are co
   CHECK(b.run({.smooth = 1}).sum == 0);
 }
 TEST_CASE("dice: an image all of whose pixels are ignored counts for nothing") {
-  const Dice loss{.smooth = 0, .ignore = 2};
+  const DiceLoss loss{.smooth = 0, .ignore = 2};
   Bench b({2, 3, 2, 3}, 1);
   std::fill(b.mask.begin(), b.mask.begin() + 6, 2);
   b.mask[6] = 0;
@@ -132,7 +132,7 @@ TEST_CASE("dice: an image all of whose pixels are ignored counts for nothing") {
   CHECK(loss.total(b.labels(), b.shape) == 0);
 }
 TEST_CASE("dice: labels and outputs that it cannot use are refused") {
-  const Dice loss;
+  const DiceLoss loss;
   std::vector<std::int32_t> mask{0, 1, 2, 3};
   const std::vector<float> targets(12, 0);
   const auto of = [&](Index channels) { return error_of([&] { static_cast<void>(loss.total(Labels::of_pixels(mask, 2, 2), {1, channels, 2, 2})); }); };
