@@ -325,9 +325,13 @@ class Storage {
     const Shape& shape = table_.shape(tensor);
     Index& id = ids[static_cast<std::size_t>(tensor)];
     const Index lag = lags_.empty() ? 0 : lags_[static_cast<std::size_t>(tensor)];
-    if (lag > 0 && (&ids == &values_ || &ids == &gradients_)) {
-      if (id < 0) id = &ids == &gradients_ ? values_[static_cast<std::size_t>(tensor)] : sink_.declare(role, c.s, tensor, piece_bytes(shape, held.size(), shape.h + lag));
-      return {id, 0, tensor, held, &ids == &gradients_ ? Range{-lag, shape.h} : Range{0, shape.h + lag}, c.images, rows};
+    const bool gradient = &ids == &gradients_;
+    if (lag > 0 && (gradient || &ids == &values_)) {
+      if (id < 0 && gradient) id = values_[static_cast<std::size_t>(tensor)];
+      if (id < 0) id = sink_.declare(role, c.s, tensor, piece_bytes(shape, held.size(), shape.h + lag));
+      Range held_rows{0, shape.h + lag};
+      if (gradient) held_rows = {-lag, shape.h};
+      return {id, 0, tensor, held, held_rows, c.images, rows};
     }
     if (id < 0) id = sink_.declare(role, c.s, tensor, piece_bytes(shape, held.size(), shape.h));
     return {id, 0, tensor, held, {0, shape.h}, c.images, rows};
