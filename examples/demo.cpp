@@ -11,6 +11,7 @@
 // ctest: --epochs 2 --images 1200 --batch 32 --summary @SCRATCH@/summary.json
 // ctest: --epochs 1 --images 200 --batch 16 --policy column --threads 1
 #include "cpu_backend.hpp"
+#include "image_data.hpp"
 #include "step_figures.hpp"
 #include <lrcnn/data/detect.hpp>
 #include <lrcnn/lrcnn.hpp>
@@ -33,35 +34,10 @@ struct Arguments {
   Index epochs = 6, batch = 128, images = 0;
   int threads = 0;
 };
-struct Data {
-  Dataset train, test;
-};
-
-Data load(const Arguments& arguments) {
-  Data data;
-  if (arguments.folder.empty()) {
-    const Index count = arguments.images > 0 ? arguments.images : 12000;
-    data.train = make_shapes({.count = count});
-    data.test = make_shapes({.count = std::max<Index>(count / 6, 10), .split = Split::test});
-    return data;
-  }
-  data.train = load_dataset(arguments.folder, Split::train);
-  data.test = load_dataset(arguments.folder, Split::test);
-  const Shape &train = data.train.shape, &test = data.test.shape;
-  if (train.c != test.c || train.h != test.h || train.w != test.w)
-    throw DataError(error_text("folder '" + arguments.folder + "' has training images " + to_string(train) +
-                                   " and test images " + to_string(test),
-                               "both parts have images of one size", "use files that belong together"));
-  if (data.train.classes > 10)
-    throw DataError(error_text("folder '" + arguments.folder + "' has " + std::to_string(data.train.classes) + " classes",
-                               "the demo's network has 10 outputs", "use a data set of at most 10 classes"));
-  if (arguments.images > 0) data.train = subset(data.train, {0, std::min(arguments.images, data.train.size())});
-  return data;
-}
-
 void run(const Arguments& arguments) {
   if (!arguments.summary.empty()) check_writable(arguments.summary);
-  const Data data = load(arguments);
+  const Index drawn = arguments.images > 0 ? arguments.images : 12000;
+  const TrainAndTest data = load_or_draw(arguments.folder, arguments.images, {.count = drawn});
   const auto normalization = normalization_of(data.train);
   const Loader<float> train(data.train, {.batch = arguments.batch, .seed = 1, .normalization = normalization,
                                          .augmentation = {.flip = true}});

@@ -94,8 +94,8 @@ inline GreyPicture read_png_grey(const std::string& path, const std::string& wha
     }
   } const file{std::fopen(path.c_str(), "rb")};
   if (!file.file)
-    throw DataError(error_text(what + " '" + path + "' cannot be opened: " + std::strerror(errno), "a " + what + " is a file that can be read",
-                               "give the path of a PNG file"));
+    throw DataError(error_text(what + " '" + path + "' cannot be opened: " + std::strerror(errno),
+                               "a " + what + " is a file that can be read", "give the path of a PNG file"));
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   GreyPicture picture;

@@ -31,7 +31,8 @@ namespace {
 using Net = UNet<2, 16>;   // a quarter of the usual channels: one photograph has less to teach than a data set
 // Checkpoints where maps are small: behind the first pools, and where the way up has not yet come to the largest maps. What lies
 // between two of them is computed again, in slabs.
-using Rows = Policy<Overlap<8>, CheckpointAt<"pool1", "pool2", "merge3.relu2", "merge2.relu2">, RecomputeAll, FastestConv, Workspace<4_MiB>>;
+using Checkpoints = CheckpointAt<"pool1", "pool2", "merge3.relu2", "merge2.relu2">;
+using Rows = Policy<Overlap<8>, Checkpoints, RecomputeAll, FastestConv, Workspace<4_MiB>>;
 using Whole = Policy<Column, FastestConv, Workspace<4_MiB>>;
 struct Arguments {
   std::string image, mask, found = "found.png", overlay = "overlay.png", held_out;
@@ -41,15 +42,29 @@ struct Arguments {
   int threads = 0;
   double at_least = 0;
 };
+/// Both pictures can be written, and neither takes the place of the other or of what is read.
+void check_files(const Arguments& arguments) {
+  check_writable(arguments.found), check_writable(arguments.overlay);
+  const auto fault = [](const std::string& file, const std::string& how) {
+    throw Error(error_text("file '" + file + "' is to be written" + how, "each picture has a file of its own", "choose another name"));
+  };
+  const auto path = [](const std::string& file) { return std::filesystem::weakly_canonical(file); };
+  if (path(arguments.found) == path(arguments.overlay)) fault(arguments.found, " twice");
+  for (const std::string& file : {arguments.found, arguments.overlay}) {
+    if (!arguments.image.empty() && path(file) == path(arguments.image)) fault(file, ", and is the photograph");
+    if (!arguments.mask.empty() && path(file) == path(arguments.mask)) fault(file, ", and is the mask");
+  }
+}
 MaskedPicture load(const Arguments& arguments) {
   if (arguments.image.empty()) return draw_leaves(300, 392, 1);
   JpegReader reader(arguments.image);
   const GreyPicture mask = read_png_grey(arguments.mask, "mask");
   const auto extents = [](Index h, Index w) { return std::to_string(h) + "x" + std::to_string(w) + " pixels"; };
   if (mask.height != reader.height() || mask.width != reader.width())
-    throw DataError(error_text("mask '" + arguments.mask + "' has " + extents(mask.height, mask.width) + " and photograph '" + arguments.image + "' has " +
-                                   extents(reader.height(), reader.width()),
-                               "each pixel of the photograph has one of the mask", "give the mask that belongs to the photograph, in its size"));
+    throw DataError(error_text("mask '" + arguments.mask + "' has " + extents(mask.height, mask.width) + " and photograph '" +
+                                   arguments.image + "' has " + extents(reader.height(), reader.width()),
+                               "each pixel of the photograph has one of the mask",
+                               "give the mask that belongs to the photograph, in its size"));
   MaskedPicture picture{"photograph '" + arguments.image + "'", mask.height, mask.width, {}, mask.pixels};
   for (std::uint8_t& m : picture.mask) m = m >= 128;
   picture.pixels = std::move(read_photograph(reader, mask.height, mask.width).contents().pixels);
@@ -68,9 +83,10 @@ Region held_out_region(const std::string& text, const MaskedPicture& picture) {
       n[i] = number.value_or(0);
       rest = end == rest.npos ? std::string_view() : rest.substr(end + 1);
     }
-    good = good && n[0] > 0 && n[1] > 0 && n[2] >= 0 && n[3] >= 0 && n[0] <= picture.height - n[2] && n[1] <= picture.width - n[3];
-    if (!good)
-      throw Error(error_text("no region '" + text + "' of a picture of " + std::to_string(picture.height) + "x" + std::to_string(picture.width),
+    good = good && n[0] > 0 && n[1] > 0 && n[2] >= 0 && n[3] >= 0;
+    if (!good || n[0] > picture.height - n[2] || n[1] > picture.width - n[3])
+      throw Error(error_text("no region '" + text + "' of a picture of " + std::to_string(picture.height) + "x" +
+                                 std::to_string(picture.width),
                              "a region lies within the picture and is written as ROWSxCOLUMNS+TOP+LEFT", "write it as in 64x96+0+32"));
     region = {{n[2], n[2] + n[0]}, {n[3], n[3] + n[1]}};
   }
@@ -84,7 +100,8 @@ class Judge final : public RowSink<float> {
  public:
   Judge(const MaskedPicture& picture, const Region& held_out, const Arguments& arguments)
       : picture_(picture), held_out_(held_out), found_(arguments.found, picture.height, picture.width, 1),
-        overlay_(arguments.overlay, picture.height, picture.width, 3), row_(static_cast<std::size_t>(picture.width)), colours_(3 * row_.size()) {}
+        overlay_(arguments.overlay, picture.height, picture.width, 3), row_(static_cast<std::size_t>(picture.width)),
+        colours_(3 * row_.size()) {}
   void write(Index, const View<const float>& src) override {
     for (Index y = src.row0; y < src.row0 + src.rows; ++y) {
       for (Index x = 0; x < src.w; ++x) {
@@ -105,9 +122,9 @@ class Judge final : public RowSink<float> {
  private:
   void paint(Index y, Index x, bool is, bool taken) {
     static constexpr std::array<std::array<int, 3>, 3> tints{{{0, 90, 255}, {255, 0, 0}, {255, 215, 0}}};   // found, missed, wrong
-    const Region& r = held_out_;
-    const bool near_rows = y >= r.rows.begin - 4 && y < r.rows.end + 4, near_columns = x >= r.columns.begin - 4 && x < r.columns.end + 4;
-    const bool frame = near_rows && near_columns && !r.contains(y, x);
+    const auto [top, bottom] = held_out_.rows;
+    const auto [left, right] = held_out_.columns;
+    const bool frame = Region{{top - 4, bottom + 4}, {left - 4, right + 4}}.contains(y, x) && !held_out_.contains(y, x);
     for (Index c = 0; c < 3; ++c) {
       int value = picture_.colour(c, y, x);
       if (is || taken) {
@@ -137,21 +154,26 @@ void report(const char* where, const ConfusionMatrix& m) {
 }
 int run(const Arguments& arguments) {
   const bool drawn = arguments.image.empty();
-  check_writable(arguments.found), check_writable(arguments.overlay);
-  MaskedPicture picture = load(arguments);
+  check_files(arguments);
+  const MaskedPicture picture = load(arguments);
   const Region held_out = held_out_region(arguments.held_out, picture);
   const Index steps = arguments.steps.value_or(drawn ? 150 : 300), size = arguments.crop.value_or(drawn ? 64 : 256);
+  if (size % 16 != 0)
+    throw Error(error_text("no crops of " + std::to_string(size) + "x" + std::to_string(size),
+                           "the network halves a map four times, so crops are multiples of 16",
+                           "take " + std::to_string(round_up(size, 16))));
   const MaskedCrops crops(picture, held_out, arguments.batch, size, photograph_normalization, arguments.seed);
   const auto [inside, outside] = object_pixels(picture, held_out);
+  const LrSchedule schedule = CosineLr{.over = lrcnn::steps(steps), .warm_up = lrcnn::steps(std::min<Index>(20, steps / 4))};
   Trainer<Net, Rows, Cpu, PixelCrossEntropy> trainer(crops.input(), AdamW{.lr = 0.004, .weight_decay = 0.01, .decay = Decay::marked},
-                                                     {.schedule = CosineLr{.over = ::lrcnn::steps(steps), .warm_up = ::lrcnn::steps(std::min<Index>(20, steps / 4))},
-                                                      .seed = arguments.seed, .threads = arguments.threads});
+                                                     {.schedule = schedule, .seed = arguments.seed, .threads = arguments.threads});
   std::cout << "lrcnn " << version() << ", backend " << Cpu::name << ", " << trainer.backend().threads() << " threads\n";
   if (!cpu_is_fast) std::cout << "This build has no oneDNN, so plain loops do the work, slowly.\n";
   if (drawn) std::cout << "No photograph was given, so this is a drawn picture, not real data.\n";
-  std::cout << "Picture: " << picture.description << ", " << picture.height << " rows of " << picture.width << " pixels\nHeld out: " << to_string(held_out)
-            << ", with " << inside << " of the object's " << inside + outside << " pixels\nTraining by rows on " << steps << " batches of " << arguments.batch
-            << " crops of " << size << "x" << size << ", " << parameter_elements(trainer.layout()) << " parameters\n" << std::flush;
+  std::cout << "Picture: " << picture.description << ", " << picture.height << " rows of " << picture.width << " pixels\nHeld out: "
+            << to_string(held_out) << ", with " << inside << " of the object's " << inside + outside << " pixels\nTraining by rows on "
+            << steps << " batches of " << arguments.batch << " crops of " << size << "x" << size << ", "
+            << parameter_elements(trainer.layout()) << " parameters\n" << std::flush;
   ProgressLine line(std::cout, terminal_options(STDOUT_FILENO));
   Metrics recent;   // loss and accuracy that follow the last steps
   const auto begun = std::chrono::steady_clock::now();
@@ -162,7 +184,8 @@ int run(const Arguments& arguments) {
     line.update({1, 1, step + 1, steps, (step + 1) * arguments.batch, recent.loss(), recent.accuracy(), r.peak_bytes});
   }
   line.finish();
-  std::cout << "Trained in " << detail::fixed_text(std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count(), 1) << " s\n" << std::flush;
+  const double trained = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  std::cout << "Trained in " << detail::fixed_text(trained, 1) << " s\n" << std::flush;
   {
     const MaskedBatch batch = crops.batch(steps);
     Candidate<PixelCrossEntropy> column(Net::layers, Whole::value, batch, batch.labels(), trainer.parameters(), trainer.backend());
@@ -188,11 +211,13 @@ int run(const Arguments& arguments) {
     seconds = progress.seconds();
   });
   judge.finish();
-  std::cout << "Output handed over in " << judge.writes << " parts, " << detail::fixed_text(seconds, 1) << " s. Planned peak " << format_bytes(predictor.peak_bytes())
-            << " (layer by layer " << format_bytes(column_bytes) << "), measured " << measured_text(measured) << ".\n";
+  std::cout << "Output handed over in " << judge.writes << " parts, " << detail::fixed_text(seconds, 1) << " s. Planned peak "
+            << format_bytes(predictor.peak_bytes()) << " (layer by layer " << format_bytes(column_bytes) << "), measured "
+            << measured_text(measured) << ".\n";
   report("Where it was trained", judge.outside);
   report("Held-out region", judge.inside);
-  std::cout << "Mask: " << arguments.found << "\nOverlay: " << arguments.overlay << " (blue found, red missed, yellow wrong; the frame is the region held out)\n";
+  std::cout << "Mask: " << arguments.found << "\nOverlay: " << arguments.overlay
+            << " (blue found, red missed, yellow wrong; the frame is the region held out)\n";
   if (judge.inside.iou(1) >= arguments.at_least) return 0;
   std::cout << "That is below " << detail::fixed_text(arguments.at_least, 4) << ", which --at-least asks for.\n";
   return 1;
@@ -210,9 +235,11 @@ int main(int argc, char** argv) {
   app.add_option("--held-out", arguments.held_out, "region not to train on, ROWSxCOLUMNS+TOP+LEFT; the object's upper part if not given");
   app.add_option("--steps", arguments.steps, "updates; 300 if not given (150 on the drawn picture)")->check(CLI::Range(1, 1000000));
   app.add_option("--batch", arguments.batch, "crops in a step")->check(CLI::Range(1, 4096))->capture_default_str();
-  app.add_option("--crop", arguments.crop, "rows and columns of a crop, a multiple of 16; 256 if not given (64 on the drawn picture)")->check(CLI::Range(32, 65536));
+  app.add_option("--crop", arguments.crop, "rows and columns of a crop, a multiple of 16; 256 if not given (64 on the drawn picture)")
+      ->check(CLI::Range(32, 65536));
   app.add_option("--seed", arguments.seed, "of crops and first parameters")->capture_default_str();
-  app.add_option("--slabs", arguments.slabs, "slabs of the pass over the whole picture; one for each 32 rows if not given")->check(CLI::Range(1, 100000));
+  app.add_option("--slabs", arguments.slabs, "slabs of the pass over the whole picture; one for each 32 rows if not given")
+      ->check(CLI::Range(1, 100000));
   app.add_option("--threads", arguments.threads, "threads of the backend; all processors if not given")->check(CLI::Range(1, 1024));
   app.add_option("--at-least", arguments.at_least, "status 1 if the held-out region's IoU is below this")->check(CLI::Range(0.0, 1.0));
   try {

@@ -11,11 +11,11 @@ template <class L = lrcnn::SoftmaxCrossEntropy>
 class Candidate {
  public:
   /// Runs one step, and measures its memory. Batch, labels and parameters outlive the candidate.
-  Candidate(std::span<const lrcnn::Layer> layers, const lrcnn::PolicySpec& policy, const lrcnn::RowSource<float>& batch, const lrcnn::Labels& labels,
-            std::span<const float> parameters, Cpu& backend, L loss = {})
+  Candidate(std::span<const lrcnn::Layer> layers, const lrcnn::PolicySpec& policy, const lrcnn::RowSource<float>& batch,
+            const lrcnn::Labels& labels, std::span<const float> parameters, Cpu& backend, L loss = {})
       : batch_(batch), labels_(labels), loss_(std::move(loss)), gradients_(parameters.size()),
-        executor_(make_plan(lrcnn::make_table(layers, batch.shape()), policy, Cpu::target, {.rows_loss = lrcnn::PixelLoss<L, float>}), backend,
-                  parameters.data(), gradients_.data()) {
+        executor_(make_plan(lrcnn::make_table(layers, batch.shape()), policy, Cpu::target, {.rows_loss = lrcnn::PixelLoss<L, float>}),
+                  backend, parameters.data(), gradients_.data()) {
     measured_peak_ = lrcnn::resident_growth(executor_.arena(), [this] { mean_ = run(); });
   }
   void time() {
@@ -78,8 +78,8 @@ void print_table(const std::string& images, const Candidate<L>& column, const Ca
              ratio(static_cast<double>(row.planned_peak()), static_cast<double>(column.planned_peak())));
   print_line("measured peak", bytes(column.measured_peak()), bytes(row.measured_peak()),
              ratio(static_cast<double>(row.measured_peak()), static_cast<double>(column.measured_peak())));
-  print_line("time", lrcnn::detail::fixed_text(1000 * column.seconds(), 1) + " ms", lrcnn::detail::fixed_text(1000 * row.seconds(), 1) + " ms",
-             ratio(row.seconds(), column.seconds()));
+  const auto time = [](double seconds) { return lrcnn::detail::fixed_text(1000 * seconds, 1) + " ms"; };
+  print_line("time", time(column.seconds()), time(row.seconds()), ratio(row.seconds(), column.seconds()));
   std::printf("  largest gradient difference: %.2g of its norm, in %s\n", worst.relative, worst.tensor.c_str());
   std::printf("Measured peak: growth of the process's resident set during the step. Time: median of 7 interleaved runs.\n");
 }
