@@ -29,7 +29,7 @@ using Rows = Policy<Overlap<4>, CheckpointAtSums<>, RecomputeAll>;
 using Whole = Policy<Column>;
 struct Arguments {
   std::string folder, policy = "row", curve;
-  Index seeds = 1, epochs = 8, batch = 64, images = 0;
+  Index seeds = 1, epochs = 20, batch = 128, images = 0;
   std::uint64_t seed = 1;
   int threads = 0;
   double at_least = 0;
@@ -100,7 +100,7 @@ int run(const Arguments& arguments) {
     const Augmentation augmentation{.flip = true, .pad = 4, .crop_h = data.train.shape.h, .crop_w = data.train.shape.w};
     const Loader<float> images(data.train, {.batch = arguments.batch, .drop_last = true, .seed = seed, .normalization = normalization,
                                             .augmentation = augmentation});
-    const double lr = 0.05 * static_cast<double>(arguments.batch) / 64;
+    const double lr = 0.1 * static_cast<double>(arguments.batch) / 128;
     trainer = std::make_unique<BasicTrainer<Cpu>>(
         Net::layers, by_rows ? Rows::value : Whole::value, images.input(),
         Sgd{.lr = lr, .momentum = 0.9, .nesterov = true, .weight_decay = 5e-4, .decay = Decay::marked},

@@ -126,7 +126,8 @@ class MaskedCrops {
     }
     throw lrcnn::DataError(lrcnn::error_text("crops of " + extents() + " find no place in " + picture_.description +
                                                  " beside what is held out, " + to_string(held_out_),
-                                             "what is held out is not seen in training", "take smaller crops, or hold a smaller region out"));
+                                             "what is held out is not seen in training",
+                                             "take smaller crops, or hold a smaller region out"));
   }
   void cut(Index image, const lrcnn::Random& random, std::vector<std::uint8_t>& pixels, std::vector<std::int32_t>& classes) const {
     const lrcnn::Pair from = corner(image, random);

@@ -15,7 +15,7 @@
 // Intersection over union (IoU) is told for that region and for the rest. --at-least is the least for the region: below it the status is 1.
 // Bad input ends the program with status 2 before any training, and files are written whole or not at all.
 //
-// ctest: --steps 60 --found @SCRATCH@/found.png --overlay @SCRATCH@/overlay.png --at-least 0.8
+// ctest: --steps 40 --found @SCRATCH@/found.png --overlay @SCRATCH@/overlay.png --at-least 0.8
 #include "cpu_backend.hpp"
 #include "jpeg_rows.hpp"
 #include "masked_crops.hpp"
@@ -36,8 +36,8 @@ using Rows = Policy<Overlap<8>, Checkpoints, RecomputeAll, FastestConv, Workspac
 using Whole = Policy<Column, FastestConv, Workspace<4_MiB>>;
 struct Arguments {
   std::string image, mask, found = "found.png", overlay = "overlay.png", held_out;
-  std::optional<Index> crop, steps;
-  Index batch = 4, slabs = 0;
+  std::optional<Index> crop;
+  Index steps = 150, batch = 4, slabs = 0;
   std::uint64_t seed = 1;
   int threads = 0;
   double at_least = 0;
@@ -92,7 +92,8 @@ Region held_out_region(const std::string& text, const MaskedPicture& picture) {
   }
   if (object_pixels(picture, region)[0] == 0)
     throw DataError(error_text("the region that is held out, " + to_string(region) + ", has nothing of the object",
-                               "intersection over union is told for what of the object is there", "hold out a region that shows some of it"));
+                               "intersection over union is told for what of the object is there",
+                               "hold out a region that shows some of it"));
   return region;
 }
 /// Takes the network's output: compares it with the mask, and writes both pictures row by row.
@@ -157,7 +158,7 @@ int run(const Arguments& arguments) {
   check_files(arguments);
   const MaskedPicture picture = load(arguments);
   const Region held_out = held_out_region(arguments.held_out, picture);
-  const Index steps = arguments.steps.value_or(drawn ? 150 : 300), size = arguments.crop.value_or(drawn ? 64 : 256);
+  const Index steps = arguments.steps, size = arguments.crop.value_or(drawn ? 64 : 256);
   if (size % 16 != 0)
     throw Error(error_text("no crops of " + std::to_string(size) + "x" + std::to_string(size),
                            "the network halves a map four times, so crops are multiples of 16",
@@ -233,7 +234,7 @@ int main(int argc, char** argv) {
   app.add_option("--found", arguments.found, "file to write the mask to that was found, PNG")->capture_default_str();
   app.add_option("--overlay", arguments.overlay, "file to write the picture to that shows it, PNG")->capture_default_str();
   app.add_option("--held-out", arguments.held_out, "region not to train on, ROWSxCOLUMNS+TOP+LEFT; the object's upper part if not given");
-  app.add_option("--steps", arguments.steps, "updates; 300 if not given (150 on the drawn picture)")->check(CLI::Range(1, 1000000));
+  app.add_option("--steps", arguments.steps, "updates")->check(CLI::Range(1, 1000000))->capture_default_str();
   app.add_option("--batch", arguments.batch, "crops in a step")->check(CLI::Range(1, 4096))->capture_default_str();
   app.add_option("--crop", arguments.crop, "rows and columns of a crop, a multiple of 16; 256 if not given (64 on the drawn picture)")
       ->check(CLI::Range(32, 65536));

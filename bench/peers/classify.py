@@ -62,7 +62,7 @@ def train(train_set, test_set, seed, args, curve):
     parameters = list(net.parameters())
     optimizer = torch.optim.SGD([{"params": [p for p in parameters if p.dim() > 1], "weight_decay": 5e-4},
                                  {"params": [p for p in parameters if p.dim() == 1], "weight_decay": 0}],
-                                lr=0.05 * args.batch / 64, momentum=0.9, nesterov=True)
+                                lr=0.1 * args.batch / 128, momentum=0.9, nesterov=True)
     batches = len(images) // args.batch
     steps = batches * args.epochs
     scale = lambda t: (t + 1) / batches if t < batches else (1 + math.cos(math.pi * (t - batches) / (steps - batches))) / 2
@@ -96,8 +96,8 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--epochs", type=int, default=8)
-    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--curve", type=pathlib.Path)
     args = parser.parse_args()

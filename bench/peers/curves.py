@@ -10,6 +10,8 @@ import math
 import pathlib
 import sys
 
+from xml.sax.saxutils import escape
+
 from frontier import text
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, GAP = 900, 360, 56, 16, 74, 40, 64
@@ -59,15 +61,17 @@ def main(out, title, *files):
     names, runs = zip(*((name, read(path)) for name, path in (f.split("=", 1) for f in files)))
     middle = (LEFT + WIDTH - RIGHT) / 2
     svg = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
-           'font-family="DejaVu Sans, Verdana, sans-serif">', f"<title>{title}</title>",
+           'font-family="DejaVu Sans, Verdana, sans-serif">', f"<title>{escape(title)}</title>",
            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>', text(LEFT, 20, title, size=13, colour="#222")]
     at = LEFT
     for name, (colour, width) in zip(names, STYLES):
-        svg += [f'<line x1="{at}" x2="{at + 26}" y1="38" y2="38" stroke="{colour}" stroke-width="{width}"/>', text(at + 33, 42, name, size=12)]
+        svg.append(f'<line x1="{at}" x2="{at + 26}" y1="38" y2="38" stroke="{colour}" stroke-width="{width}"/>')
+        svg.append(text(at + 33, 42, name, size=12))
         at += 60 + 7.2 * len(name)
-    svg += panel(LEFT, middle - GAP / 2, f"training loss, mean of {MEAN} steps", list(zip(names, (r[0] for r in runs))), 3)
-    best = max(v for r in runs for _, v in r[1])
-    svg += panel(middle + GAP / 2, WIDTH - RIGHT, "accuracy on test images, %", list(zip(names, (r[1] for r in runs))), 10 * math.ceil(best / 10))
+    losses, tests = ([(name, run[i]) for name, run in zip(names, runs)] for i in (0, 1))
+    best = max(v for _, points in tests for _, v in points)
+    svg += panel(LEFT, middle - GAP / 2, f"training loss, mean of {MEAN} steps", losses, 3)
+    svg += panel(middle + GAP / 2, WIDTH - RIGHT, "accuracy on test images, %", tests, 10 * math.ceil(best / 10))
     pathlib.Path(out).write_text("\n".join(svg + ["</svg>"]) + "\n", encoding="utf-8")
 
 
