@@ -100,7 +100,7 @@ int run(const Arguments& arguments) {
     const Augmentation augmentation{.flip = true, .pad = 4, .crop_h = data.train.shape.h, .crop_w = data.train.shape.w};
     const Loader<float> images(data.train, {.batch = arguments.batch, .drop_last = true, .seed = seed, .normalization = normalization,
                                             .augmentation = augmentation});
-    const double lr = 0.1 * static_cast<double>(arguments.batch) / 128;
+    const double lr = 0.02 * static_cast<double>(arguments.batch) / 128;
     trainer = std::make_unique<BasicTrainer<Cpu>>(
         Net::layers, by_rows ? Rows::value : Whole::value, images.input(),
         Sgd{.lr = lr, .momentum = 0.9, .nesterov = true, .weight_decay = 5e-4, .decay = Decay::marked},

@@ -164,6 +164,13 @@ int run(const Arguments& arguments) {
                            "the network halves a map four times, so crops are multiples of 16",
                            "take " + std::to_string(round_up(size, 16))));
   const MaskedCrops crops(picture, held_out, arguments.batch, size, photograph_normalization, arguments.seed);
+  const Input input{1, 3, picture.height, picture.width};
+  const std::vector<Layer> layers = padded(Net::layers, picture.height, picture.width);
+  PolicySpec policy = Policy<FastestConv, Workspace<4_MiB>>::value;
+  const Index column_bytes = make_plan(make_table(layers, input), policy, Cpu::target, predicting).peak_bytes();
+  const Index slabs = arguments.slabs > 0 ? arguments.slabs : std::max<Index>(picture.height / 32, 1);
+  policy.partitions[0] = {Cut::share, slabs, slabs, 0};
+  static_cast<void>(make_plan(make_table(layers, input), policy, Cpu::target, predicting));   // if it cannot be, that shows here
   const auto [inside, outside] = object_pixels(picture, held_out);
   const LrSchedule schedule = CosineLr{.over = lrcnn::steps(steps), .warm_up = lrcnn::steps(std::min<Index>(20, steps / 4))};
   Trainer<Net, Rows, Cpu, PixelCrossEntropy> trainer(crops.input(), AdamW{.lr = 0.004, .weight_decay = 0.01, .decay = Decay::marked},
@@ -194,12 +201,6 @@ int run(const Arguments& arguments) {
     for (int round = 0; round < 7; ++round) column.time(), row.time();
     print_table("on " + std::to_string(arguments.batch) + " crops", column, row, worst_difference(column, row));
   }
-  const Input input{1, 3, picture.height, picture.width};
-  const std::vector<Layer> layers = padded(Net::layers, picture.height, picture.width);
-  PolicySpec policy = Policy<FastestConv, Workspace<4_MiB>>::value;
-  const Index column_bytes = make_plan(make_table(layers, input), policy, Cpu::target, predicting).peak_bytes();
-  const Index slabs = arguments.slabs > 0 ? arguments.slabs : std::max<Index>(picture.height / 32, 1);
-  policy.partitions[0] = {Cut::share, slabs, slabs, 0};
   BasicPredictor<Cpu> predictor(layers, policy, input, trainer.read_parameters(), arguments.threads);
   const Batch<float> whole(std::make_shared<const std::vector<float>>(normalization_table<float>(photograph_normalization, 3)),
                            {.shape = input, .pixels = picture.pixels, .labels = {0}, .indices = {0}});

@@ -62,7 +62,7 @@ def train(train_set, test_set, seed, args, curve):
     parameters = list(net.parameters())
     optimizer = torch.optim.SGD([{"params": [p for p in parameters if p.dim() > 1], "weight_decay": 5e-4},
                                  {"params": [p for p in parameters if p.dim() == 1], "weight_decay": 0}],
-                                lr=0.1 * args.batch / 128, momentum=0.9, nesterov=True)
+                                lr=0.02 * args.batch / 128, momentum=0.9, nesterov=True)
     batches = len(images) // args.batch
     steps = batches * args.epochs
     scale = lambda t: (t + 1) / batches if t < batches else (1 + math.cos(math.pi * (t - batches) / (steps - batches))) / 2

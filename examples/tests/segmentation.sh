@@ -46,9 +46,9 @@ for region in lots 10x10 10x10+0 0x10+0+0 10x10+0+383 301x10+0+0 10x10+-1+0 10x1
 done
 refuses 'the whole object of .* is held out' "$segment" "${small[@]}" "${to[@]}" --held-out 300x392+0+0
 refuses 'find no place .* beside what is held out' "$segment" "${small[@]}" "${to[@]}" --held-out 290x392+0+0
-refuses 'crops of 304x304 from a drawn picture' "$segment" "${small[@]}" "${to[@]}" --crop 304
-refuses 'no crops of 40x40; the network halves a map four times' "$segment" "${small[@]}" "${to[@]}" --crop 40
-refuses 'crop 16' "$segment" "${small[@]}" "${to[@]}" --crop 16
+refuses 'crops of 304x304 from a drawn picture' "$segment" "${to[@]}" --crop 304
+refuses 'no crops of 40x40; the network halves a map four times' "$segment" "${to[@]}" --crop 40
+refuses '--crop' "$segment" "${to[@]}" --crop 16
 refuses '--steps' "$segment" "${to[@]}" --steps 0
 refuses '--at-least' "$segment" "${to[@]}" --at-least 2
 refuses 'cannot be cut into 1000 slabs' "$segment" "${small[@]}" "${to[@]}" --slabs 1000
