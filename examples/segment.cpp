@@ -30,9 +30,9 @@ using namespace lrcnn;
 namespace {
 using Net = UNet<2, 16>;   // a quarter of the usual channels: one photograph has less to teach than a data set
 // Checkpoints where maps are small: behind the first pools, and where the way up has not yet come to the largest maps. What lies
-// between two of them is computed again, in slabs.
+// between two of them is computed again, in slabs. (unet::Small, in lrcnn/policy/unet.hpp, is for crops of 512 rows and more.)
 using Checkpoints = CheckpointAt<"pool1", "pool2", "merge3.relu2", "merge2.relu2">;
-using Rows = Policy<Overlap<8>, Checkpoints, RecomputeAll, FastestConv, Workspace<4_MiB>>;
+using Rows = Policy<Overlap<4>, Checkpoints, RecomputeAll, GradientsInPlace, FastestConv, Workspace<4_MiB>>;
 using Whole = Policy<Column, FastestConv, Workspace<4_MiB>>;
 struct Arguments {
   std::string image, mask, found = "found.png", overlay = "overlay.png", held_out;
