@@ -69,9 +69,9 @@ def main(out, title, *files):
         svg.append(text(at + 33, 42, name, size=12))
         at += 60 + 7.2 * len(name)
     losses, tests = ([(name, run[i]) for name, run in zip(names, runs)] for i in (0, 1))
-    best = max(v for _, points in tests for _, v in points)
-    svg += panel(LEFT, middle - GAP / 2, f"training loss, mean of {MEAN} steps", losses, 3)
-    svg += panel(middle + GAP / 2, WIDTH - RIGHT, "accuracy on test images, %", tests, 10 * math.ceil(best / 10))
+    most = lambda curves, unit: unit * math.ceil(max(v for _, points in curves for _, v in points) / unit)
+    svg += panel(LEFT, middle - GAP / 2, f"training loss, mean of {MEAN} steps", losses, most(losses, 1))
+    svg += panel(middle + GAP / 2, WIDTH - RIGHT, "accuracy on test images, %", tests, most(tests, 10))
     pathlib.Path(out).write_text("\n".join(svg + ["</svg>"]) + "\n", encoding="utf-8")
 
 
