@@ -11,6 +11,7 @@ set(LRCNN_MINIMUM_benchmark 1.7.0)
 set(LRCNN_MINIMUM_nlohmann_json 3.10.0)
 set(LRCNN_MINIMUM_CLI11 2.1.0)
 set(LRCNN_MINIMUM_JPEG 62)               # the interface's version, which libjpeg-turbo has; for examples
+set(LRCNN_MINIMUM_PNG 1.6)               # the first with functions that read a whole picture; for examples
 set(LRCNN_MINIMUM_CUDAToolkit 12.0)     # the first nvcc with C++20; our tests run 13.0
 set(LRCNN_MINIMUM_CUDNN 9.8)            # the first that checks plans for a device that is not there; our tests run 9.19
 set(LRCNN_MINIMUM_CudnnFrontend 1.23)   # the oldest that was tried
@@ -25,6 +26,7 @@ set(LRCNN_SOURCE_benchmark "Debian: apt-get install libbenchmark-dev")
 set(LRCNN_SOURCE_nlohmann_json "Debian: apt-get install nlohmann-json3-dev")
 set(LRCNN_SOURCE_CLI11 "Debian: apt-get install libcli11-dev")
 set(LRCNN_SOURCE_JPEG "Debian: apt-get install libjpeg62-turbo-dev")
+set(LRCNN_SOURCE_PNG "Debian: apt-get install libpng-dev")
 set(LRCNN_SOURCE_CUDAToolkit "NVIDIA's CUDA toolkit with nvcc")
 set(LRCNN_SOURCE_CUDNN "NVIDIA's packages, or pip install nvidia-cudnn-cu13")
 set(LRCNN_SOURCE_CudnnFrontend
@@ -46,7 +48,7 @@ macro(lrcnn_find package)
   set(lrcnn_${package}_FOUND FALSE)
   find_package(${package} QUIET GLOBAL)
   if("${${package}_VERSION}" STREQUAL "")
-    set(${package}_VERSION "${${package}_VERSION_STRING}")  # FindZLIB before CMake 3.26
+    set(${package}_VERSION "${${package}_VERSION_STRING}")  # FindZLIB before CMake 3.26, FindPNG
   endif()
   if(NOT ${package}_FOUND)
     set(lrcnn_${package}_REASON "${package} was not found${${package}_NOTE}; lrcnn needs version ${LRCNN_MINIMUM_${package}} or later; \

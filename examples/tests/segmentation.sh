@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# segmentation.sh SEGMENT WRITE_JPEG: the program on pictures that it writes itself; what it says to input it cannot use, the exit
+# status, and that nothing is left behind.
+set -u
+segment=$1 write=$2
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+failures=0
+# ends STATUS TEXT COMMAND...: the command ends with STATUS and says TEXT.
+ends() {
+  local status=$1 text=$2 said got=0
+  shift 2
+  said=$("$@" 2>&1) || got=$?
+  if [ "$got" -ne "$status" ] || ! grep -qE -- "$text" <<<"$said"; then
+    printf 'FAILED: %s\n  status %s, wanted %s\n  wanted: %s\n  said: %s\n' "$*" "$got" "$status" "$text" "$said"
+    failures=$((failures + 1))
+  fi
+}
+refuses() { ends 2 "$@"; }
+small=(--crop 32 --batch 2 --steps 2 --threads 2)
+ends 1 'No photograph was given.*|That is below 0\.9990' "$segment" "${small[@]}" --found mask.png --overlay overlay.png --at-least 0.999
+[ "$(head -c 4 mask.png | tail -c 3)" = PNG ] && [ -s overlay.png ] || { echo "FAILED: no pictures"; failures=$((failures + 1)); }
+ends 0 'Held out: rows 0 to 63, columns 32 to 127' "$segment" "${small[@]}" --found mask2.png --overlay overlay2.png --held-out 64x96+0+32
+"$write" photo.jpg 300 392 3 && "$write" other.jpg 300 400 3 && "$write" grey.jpg 300 392 1 || exit 1
+head -c 200 mask2.png >cut.png
+mkdir folder
+
+before=$(ls)
+to=(--found none.png --overlay none2.png)
+refuses "mask 'mask2.png' has 300x392 pixels and photograph 'other.jpg' has 300x400 pixels; .*give the mask that belongs" \
+  "$segment" other.jpg mask2.png "${small[@]}" "${to[@]}"
+refuses "mask 'nowhere.png' cannot be opened: No such file" "$segment" photo.jpg nowhere.png "${small[@]}" "${to[@]}"
+refuses "mask 'photo.jpg' cannot be decoded: Not a PNG" "$segment" photo.jpg photo.jpg "${small[@]}" "${to[@]}"
+refuses "mask 'cut.png' cannot be decoded" "$segment" photo.jpg cut.png "${small[@]}" "${to[@]}"
+refuses "photograph 'nowhere.jpg' cannot be opened" "$segment" nowhere.jpg mask2.png "${small[@]}" "${to[@]}"
+refuses "photograph 'grey.jpg' has 1 channel" "$segment" grey.jpg mask2.png "${small[@]}" "${to[@]}"
+refuses 'IMAGE requires MASK' "$segment" photo.jpg "${small[@]}" "${to[@]}"
+refuses "file 'missing/none.png' cannot be written" "$segment" "${small[@]}" --found missing/none.png --overlay none2.png
+refuses "file 'folder' cannot be written" "$segment" "${small[@]}" --found none.png --overlay folder
+refuses "file 'mask2.png' is to be written, and is the mask" "$segment" photo.jpg mask2.png "${small[@]}" --found mask2.png \
+  --overlay none2.png
+refuses "file 'none.png' is to be written twice" "$segment" "${small[@]}" --found none.png --overlay none.png
+for region in lots 10x10 10x10+0 0x10+0+0 10x10+0+383 301x10+0+0 10x10+-1+0 10x10+0+0+0 1000000000000000000000x1+0+0; do
+  refuses "no region '${region//+/\\+}' of a picture of 300x392" "$segment" "${small[@]}" "${to[@]}" --held-out "$region"
+done
+refuses 'the whole object of .* is held out' "$segment" "${small[@]}" "${to[@]}" --held-out 300x392+0+0
+refuses 'find no place .* beside what is held out' "$segment" "${small[@]}" "${to[@]}" --held-out 290x392+0+0
+refuses 'crops of 304x304 from a drawn picture' "$segment" "${to[@]}" --crop 304
+refuses 'no crops of 40x40; the network halves a map four times' "$segment" "${to[@]}" --crop 40
+refuses '--crop' "$segment" "${to[@]}" --crop 16
+refuses '--steps' "$segment" "${to[@]}" --steps 0
+refuses '--at-least' "$segment" "${to[@]}" --at-least 2
+refuses 'cannot be cut into 1000 slabs' "$segment" "${small[@]}" "${to[@]}" --slabs 1000
+[ "$(ls)" = "$before" ] || { echo "FAILED: left behind: $(ls)"; failures=$((failures + 1)); }
+
+# A real photograph with its mask, where LRCNN_DATA names a folder that has them.
+real=${LRCNN_DATA:-}/large/plant-2454x2056
+if [ -n "${LRCNN_DATA:-}" ] && [ -e "$real.jpg" ]; then
+  ends 0 'Held-out region: IoU 0' "$segment" "$real.jpg" "$real-mask.png" --crop 128 --steps 80 --at-least 0.7 "${to[@]}"
+else
+  echo "skipped: set LRCNN_DATA to a folder that has large/plant-2454x2056.jpg and its mask"
+fi
+[ "$failures" -eq 0 ] && echo "every picture was taken or refused as it should be"
+exit "$((failures > 0))"
