@@ -13,7 +13,7 @@
 // At the end one batch goes through the trained network twice, layer by layer (column) and by rows: loss and gradients agree,
 // memory does not. --at-least is the least mean accuracy: below it the status is 1. Bad input ends the program with status 2.
 //
-// ctest: --epochs 5 --images 1200 --batch 32 --at-least 0.15 --curve @SCRATCH@/curve.csv
+// ctest: --epochs 8 --images 1600 --batch 16 --at-least 0.15 --curve @SCRATCH@/curve.csv
 #include "cpu_backend.hpp"
 #include "image_data.hpp"
 #include "step_figures.hpp"
