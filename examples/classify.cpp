@@ -16,6 +16,7 @@
 // ctest: --epochs 8 --images 1600 --batch 16 --at-least 0.15 --curve @SCRATCH@/curve.csv
 #include "cpu_backend.hpp"
 #include "image_data.hpp"
+#include "program.hpp"
 #include "step_figures.hpp"
 #include <lrcnn/data/detect.hpp>
 #include <lrcnn/lrcnn.hpp>
@@ -144,16 +145,5 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"row", "column"}))->capture_default_str();
   app.add_option("--curve", arguments.curve, "file to write the first run's losses and accuracies to, as CSV");
   app.add_option("--at-least", arguments.at_least, "status 1 if the mean accuracy is below this")->check(CLI::Range(0.0, 1.0));
-  try {
-    app.parse(argc, argv);
-    return run(arguments);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  } catch (const NumericError& e) {
-    std::cerr << e.what() << "\n";
-    return 1;
-  } catch (const Error& e) {
-    std::cerr << e.what() << "\n";
-    return 2;
-  }
+  return run_program(app, argc, argv, [&] { return run(arguments); });
 }

@@ -12,6 +12,7 @@
 // ctest: --epochs 1 --images 200 --batch 16 --policy column --threads 1
 #include "cpu_backend.hpp"
 #include "image_data.hpp"
+#include "program.hpp"
 #include "step_figures.hpp"
 #include <lrcnn/data/detect.hpp>
 #include <lrcnn/lrcnn.hpp>
@@ -87,17 +88,8 @@ int main(int argc, char** argv) {
   app.add_option("--images", arguments.images, "train on the first so many images only")->check(CLI::PositiveNumber);
   app.add_option("--threads", arguments.threads, "threads of the backend; all processors if not given")->check(CLI::Range(1, 1024));
   app.add_option("--policy", arguments.policy, "how to train: row or column")->check(CLI::IsMember({"row", "column"}))->capture_default_str();
-  try {
-    app.parse(argc, argv);
+  return run_program(app, argc, argv, [&] {
     run(arguments);
     return 0;
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  } catch (const NumericError& e) {
-    std::cerr << e.what() << "\n";
-    return 1;
-  } catch (const Error& e) {
-    std::cerr << e.what() << "\n";
-    return 2;
-  }
+  });
 }

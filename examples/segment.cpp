@@ -21,6 +21,7 @@
 #include "masked_crops.hpp"
 #include "photograph.hpp"
 #include "png_rows.hpp"
+#include "program.hpp"
 #include "step_figures.hpp"
 #include <lrcnn/lrcnn.hpp>
 #include <CLI/CLI.hpp>
@@ -244,16 +245,5 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 100000));
   app.add_option("--threads", arguments.threads, "threads of the backend; all processors if not given")->check(CLI::Range(1, 1024));
   app.add_option("--at-least", arguments.at_least, "status 1 if the held-out region's IoU is below this")->check(CLI::Range(0.0, 1.0));
-  try {
-    app.parse(argc, argv);
-    return run(arguments);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  } catch (const NumericError& e) {
-    std::cerr << e.what() << "\n";
-    return 1;
-  } catch (const Error& e) {
-    std::cerr << e.what() << "\n";
-    return 2;
-  }
+  return run_program(app, argc, argv, [&] { return run(arguments); });
 }
