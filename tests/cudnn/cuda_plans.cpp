@@ -68,6 +68,38 @@ TEST_CASE("every convolution of the shipped networks' slabs has an engine on an 
   check.operator()<Precision::bf16>();
   CHECK(all >= 2000);
 }
+TEST_CASE("likewise of networks that branch, with transposed, grouped and strided convolutions") {
+  const auto device = h200();
+  const std::vector<Shipped> networks{{"unet", UNet<2>::layers, {1, 3, 512, 512}},
+                                      {"resnet50", ResNet50<>::layers, {2, 3, 224, 224}},
+                                      {"mobilenet_v2", MobileNetV2<>::layers, {2, 3, 224, 224}},
+                                      {"transposed", Sequential<Conv<16>, ConvTranspose<12, Window{.kernel = 4, .stride = 2, .pad = 1}>, ReLU,
+                                                                ConvTranspose<8, Window{.kernel = 3, .dilation = 2}, ConvOptions{.groups = 4}>>::layers,
+                                       {3, 3, 96, 64}}};
+  const std::vector<PolicySpec> policies{Policy<Column, W>::value, Policy<Overlap<4>, CheckpointAtPools, RecomputeAll, W>::value,
+                                         Policy<Share<3>, W>::value};
+  const auto check = [&]<Precision precision>() {
+    for (const Shipped& network : networks) {
+      std::set<Request> requests;
+      Index transposed = 0;
+      const Table table = make_table(network.layers, network.input);
+      for (const PolicySpec& policy : policies) {
+        const Plan plan = make_plan(table, policy, BasicCudnn<precision>::target);
+        requests.merge(requests_of<precision>(plan));
+        for (const Step& step : plan.steps)
+          transposed += step.layer >= 0 && step.op == Op::forward && plan.table.node(step.layer).layer.kind == Kind::conv_transpose;
+      }
+      const PlanCheck result = check_requests(requests, *device, 2);
+      MESSAGE(precision_name(precision), " ", network.name, ": ", result.convolutions, " distinct convolutions, ", transposed,
+              " steps forward of transposed ones; the largest workspace ", format_bytes(result.workspace_bytes));
+      CHECK((result.faults.empty() ? "" : result.faults[0]) == "");
+      CHECK(result.workspace_bytes <= 64_MiB);
+      CHECK((transposed > 0) == (network.name == "unet" || network.name == "transposed"));
+    }
+  };
+  check.operator()<Precision::fp32>();
+  check.operator()<Precision::bf16>();
+}
 TEST_CASE("the fastest arithmetic is the one that need not be deterministic") {
   const Table table = make_table(LeNet<>::layers, {4, 1, 28, 28});
   for (const bool fastest : {false, true}) {

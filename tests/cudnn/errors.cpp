@@ -157,20 +157,6 @@ TEST_CASE("a workspace too small for the sums of a bias gradient is refused befo
   CHECK(contains(text, " bytes of workspace, and there are 256; all scratch lies in the plan's workspace; give the policy a larger Workspace, "
                        "or other slabs"));
 }
-TEST_CASE("layers that only hosts have are refused by name") {
-  const auto library = std::make_shared<HostLibrary<>>();
-  const auto refused = [&](const Layer& y) {
-    const std::vector<Layer> layers{y, {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 3}};
-    return error_of([&] { BasicTrainer<Cudnn>(layers, PolicySpec{}, {1, 2, 5, 5}, Sgd{}, {}, {}, Cudnn(library)); });
-  };
-  for (const Layer& y : {ConvTranspose<2>::layer(), ZeroPad<1>::layer(), LayerScale<>::layer(), ChannelShuffle<2>::layer(), AdaptiveAvgPool<2>::layer(),
-                         SlabBatchNorm::layer()})
-    CHECK(contains(refused(y), " cannot be had on a GPU; this layer has no loops for a GPU yet; train it on a CPU backend"));
-  CHECK(contains(refused(AvgPool<Window{.kernel = 2, .stride = 2, .ceil = true}>::layer()), "its extents are rounded up while its padding counts"));
-  CHECK(refused(AvgPool<Window{.kernel = 2, .stride = 2, .ceil = true}, false>::layer()) == "no error");
-  CHECK(contains(refused(Dropout<>::layer()), "layer 'dropout1' (dropout of 0.5) cannot be had on a GPU; steps are recorded on a GPU with their "
-                                              "numbers, and its mask changes from step to step; train it on a CPU backend"));
-}
 TEST_CASE("a layer of the program's own is refused by name") {
   const std::vector<Layer> layers{Tanh::layer(), {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 3}};
   const auto library = std::make_shared<HostLibrary<>>();

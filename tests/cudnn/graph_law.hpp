@@ -20,7 +20,7 @@ void graph_law(std::uint64_t first, Index cases, double tolerance, Make make) {
   double against_rows = 0, against_reference = 0;
   for (std::uint64_t seed = first; compared < cases; ++seed) {
     Dice dice(seed);
-    const RandomNetwork net = random_graph(dice, 6, Drawn::on_device);
+    const RandomNetwork net = random_graph(dice, 6);
     const Problem<float> problem(net.layers, net.input, seed);
     B backend = make(seed);
     INFO("seed ", seed);

@@ -64,7 +64,7 @@ TEST_CASE("no step of a network that branches goes where it has not declared to 
   Index cases = 0;
   for (std::uint64_t seed = 4000; cases < 15; ++seed) {
     Dice dice(seed);
-    const RandomNetwork net = random_graph(dice, 4, Drawn::on_device);
+    const RandomNetwork net = random_graph(dice, 4);
     const Problem<float> problem(net.layers, net.input, seed);
     PolicySpec policy = graph_policies[seed % 3];
     policy.workspace_bytes = graph_workspace;

@@ -151,12 +151,14 @@ class HostLibrary final : public cudnn::Library<T> {
   Status run(const Operands<T>& o) override {
     return later([o, this] {
       for (const View<const T>& v : {o.x, o.other, View<const T>(o.y), o.dy, View<const T>(o.dx)}) check_view(v);
-      if (o.node && o.node->layer.kind == Kind::norm && o.workspace_bytes > 0)
+      if (loops::workspace_bytes(o) > 0)
         std::memset(on_device(o.workspace, o.workspace_bytes), 0xff, static_cast<std::size_t>(o.workspace_bytes));
-      loops::run(thrust::cpp::par, o);
+      Operands<T> there = o;
+      if (o.run) there.run = &key_;
+      loops::run(thrust::cpp::par, there);
     });
   }
-  Index norm_workspace_bytes(const Operands<T>& o) const override { return loops::norm_workspace_bytes(o); }
+  Index workspace_bytes(const Operands<T>& o) const override { return loops::workspace_bytes(o); }
   Status activate(const View<const T>& x, const float* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {
     return later([=, this, copy = f ? *f : Activation{}] {
       check_view(x), check_view(View<const T>(y));
@@ -207,8 +209,26 @@ class HostLibrary final : public cudnn::Library<T> {
       device_labels_ = on_device(labels.data(), labels.size());
       return called();
     }
-    const std::vector<std::int32_t> copy(on_host(labels.data()), labels.data() + labels.size());   // the caller's may be gone soon
-    return later([=, this] { labels_ = copy, device_labels_ = labels_.data(); });
+    const auto size = static_cast<std::size_t>(labels.elements());   // of the caller's, which may be gone soon
+    std::vector<std::int32_t> classes;
+    std::vector<float> values;
+    if (labels.kind() == LabelKind::targets) values.assign(on_host(labels.values(0, 0, 0)), labels.values(0, 0, 0) + size);
+    else classes.assign(on_host(labels.data()), labels.data() + size);
+    return later([=, this] {
+      labels_ = classes, targets_ = values, device_labels_ = labels_.data();
+      pixel_labels_ = {classes.empty() ? nullptr : labels_.data(), values.empty() ? nullptr : targets_.data(), labels.channels(),
+                       labels.height(), labels.width()};
+    });
+  }
+  Status draw_from(const RunKey& key) override {
+    return later([=, this] { key_ = key; });
+  }
+  Status pixel_loss(const cudnn::DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale) override {
+    return later([=, this] {
+      check_view(logits), check_view(View<const T>(dx));
+      std::vector<std::byte> workspace(static_cast<std::size_t>(loops::pixel_loss_bytes), std::byte{0xff});
+      loops::pixel_loss(thrust::cpp::par, loss, logits, pixel_labels_, first, dx, scale, &sums_, workspace.data());
+    });
   }
   Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) override {
     return later([=, this] {
@@ -219,7 +239,7 @@ class HostLibrary final : public cudnn::Library<T> {
   }
   Status fetch(cudnn::Sums& sums) override {
     if (const Status s = wait(); !s.good()) return s;
-    sums = {loops::result_of(sums_), sums_.strange_labels};
+    sums = {loops::result_of(sums_), loops::whole_images(sums_), sums_.strange_labels};
     loops::reset_sums(thrust::cpp::par, &sums_);
     return {};
   }
@@ -388,7 +408,10 @@ class HostLibrary final : public cudnn::Library<T> {
   std::string last_engine_;
   bool records_ = false;
   std::vector<std::int32_t> labels_;   ///< the device's copy
+  std::vector<float> targets_;         ///< likewise
   const std::int32_t* device_labels_ = nullptr;
+  loops::PixelLabels pixel_labels_;
+  RunKey key_;
   loops::LossSums sums_;
 };
 }  // namespace lrcnn::testing

@@ -11,10 +11,19 @@ struct LoopBench {
   Bench<T> host;
   explicit LoopBench(const Node& node) : host(node, node.in.c, node.out.c) {}
   const Node& node() const { return host.node; }
-  void run(Operands<T> o) const {
+  /// With this layer's parameters, and a workspace of the size asked for and not a byte more.
+  void run(Operands<T> o, std::vector<std::vector<master_t<T>>>* gradients = nullptr) const {
     o.node = &host.node;
     REQUIRE(loops::covers(o));
+    std::vector<std::vector<master_t<T>>> values;
+    for (const auto& p : host.parameters) values.emplace_back(p.begin(), p.end());
+    for (std::size_t p = 0; p < values.size(); ++p) o.parameters[p] = values[p].data();
+    for (std::size_t p = 0; gradients && p < gradients->size(); ++p) o.d_parameters[p] = (*gradients)[p].data();
+    o.workspace_bytes = loops::workspace_bytes(o);
+    std::vector<std::byte> workspace(static_cast<std::size_t>(o.workspace_bytes) + 64, std::byte{0xff});
+    o.workspace = workspace.data();
     loops::run(on_host, o);
+    CHECK(std::all_of(workspace.end() - 64, workspace.end(), [](std::byte b) { return b == std::byte{0xff}; }));
   }
   Slab<T> forward(const Map& x, Range out, View<std::uint8_t> saved = {}, Index hidden = 1) const {
     const Slab<T> from(x, host.reads(out), host.x_block, hidden);
@@ -53,6 +62,20 @@ struct LoopBench {
     run(o);
     return dx;
   }
+  /// As Bench::backward_parameters().
+  std::vector<std::vector<master_t<T>>> backward_parameters(const Map& x, const Map& dy, Range out,
+                                                            const std::vector<std::vector<master_t<T>>>* before = nullptr) const {
+    const Slab<T> from(x, host.reads(out), host.x_block), down(dy, out, host.y_block);
+    std::vector<std::vector<master_t<T>>> gradients;
+    for (const auto& p : host.parameters) gradients.emplace_back(p.size(), std::numeric_limits<master_t<T>>::quiet_NaN());
+    if (before) gradients = *before;
+    Operands<T> o;
+    o.op = Op::backward_parameters;
+    o.accumulate = before != nullptr;
+    o.x = from.view(), o.dy = down.view();
+    run(o, &gradients);
+    return gradients;
+  }
 };
 /// True if two slabs of the same rows hold the same bits and nothing around them has been written.
 template <class T>
@@ -83,6 +106,7 @@ inline std::optional<Node> random_pool(Kind kind, const Random& random, std::uin
   };
   Layer layer{.kind = kind};
   layer.count_padding = pick(2) == 0;
+  layer.window.ceil = pick(3) == 0;
   layer.window.kernel = {1 + pick(4), 1 + pick(4)};
   layer.window.stride = {1 + pick(4), 1 + pick(4)};
   layer.window.dilation = {1 + pick(2) * pick(3), 1 + pick(2) * pick(3)};

@@ -23,6 +23,7 @@ void instantiate(cudaStream_t stream) {
   loops::unpack_filter(exec, {}, numbers, numbers, true);
   loops::unpack_filter(exec, {}, y.data, numbers, false);
   loops::softmax_cross_entropy(exec, View<const T>(y), nullptr, y, 1.0, nullptr, nullptr);
+  loops::pixel_loss(exec, cudnn::DeviceLoss{}, View<const T>(y), {}, 0, y, 1.0, nullptr, nullptr);
   loops::all_finite(exec, y, flag);
   loops::all_finite(exec, numbers, 0, flag);
   Optimizer(Sgd{}).visit_update<A>({}, {}, [&](const auto& update) {

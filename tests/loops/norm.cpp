@@ -60,7 +60,7 @@ struct NormRun {
     o.node = &node;
     for (std::size_t p = 0; p < parameters.size(); ++p) o.parameters[p] = parameters[p].data(), o.d_parameters[p] = gradients[p].data();
     if (!device) return host::run(o);
-    o.workspace_bytes = loops::norm_workspace_bytes(o) + spare;
+    o.workspace_bytes = loops::workspace_bytes(o) + spare;
     std::vector<double> workspace(static_cast<std::size_t>(o.workspace_bytes) / sizeof(double) + 9, std::nan(""));
     std::memset(workspace.data(), 0xff, workspace.size() * sizeof(double));
     o.workspace = reinterpret_cast<std::byte*>(workspace.data());
@@ -232,6 +232,31 @@ TEST_CASE_TEMPLATE("with running statistics, and over channels, likewise", T, do
           CHECK(gradients_apart(h, d) <= (sizeof(T) == 8 ? 1e-12 : 1e-6));
         }
       }
+}
+TEST_CASE_TEMPLATE("SlabBatchNorm takes the statistics of its rows, as the host's does", T, double, float, bfloat16, float16) {
+  for (const Layer& layer : {norm_layer(Over::slab), norm_layer(Over::slab, 0, false, 1e-3)})
+    for (const Shape& in : shapes) {
+      if (in.h == 1) continue;
+      CAPTURE(to_string(in));
+      const Map x = as<T>(random_map(in, 3)), dy = as<T>(random_map(in, 4));
+      NormRun<T> h(layer, in, false), d(layer, in, true);
+      for (const auto& cut : cuts_of(in.h))
+        for (const Range r : cut)
+          for (const Index hidden : {0, 1}) {
+            if (r.size() * in.n * in.w < 2) continue;
+            const Slab<T> y = d.forward(x, r, false, hidden), dx = d.backward(x, dy, r, {0, in.h}, false, hidden);
+            CHECK(apart(h.forward(x, r, false), y) <= 2 * tolerance<T>);
+            CHECK(apart(h.backward(x, dy, r, {0, in.h}, false), dx) <= 2 * tolerance<T>);
+            CHECK(same(y, d.forward(x, r, false, hidden, true)));
+            if (!layer.norm.affine) continue;
+            for (NormRun<T>* n : {&h, &d}) n->parameter_gradients(x, dy, r, !(r == cut[0]) || hidden == 1);
+            CHECK(gradients_apart(h, d) <= (sizeof(T) == 8 ? 1e-12 : 2e-6));
+          }
+    }
+  NormRun<double> none(norm_layer(Over::slab), {2, 3, 4, 5}, true);
+  const Map x = random_map(none.node.in, 3), dy = random_map(none.node.in, 4);
+  none.parameter_gradients(x, dy, {1, 1}, false);
+  CHECK(none.gradients[0] == Vector{0, 0, 0});
 }
 TEST_CASE_TEMPLATE("a large mean costs no digits of the variance", T, double, float) {
   const double mean = sizeof(T) == 8 ? 1e4 : 100, deviation = sizeof(T) == 8 ? 1e-2 : 1;

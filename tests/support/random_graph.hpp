@@ -2,8 +2,8 @@
 // Seeded random networks that branch: residuals, concatenations, long skips, norms and upsampling, as run-time lists of layers.
 #include "support/random_network.hpp"
 namespace lrcnn::testing {
-/// Which layers are drawn: those that have formulas in faults/whole_maps.hpp, or loops for a GPU.
-enum class Drawn { all, with_formulas, on_device };
+/// Which layers are drawn: all, or those that have formulas in faults/whole_maps.hpp.
+enum class Drawn { all, with_formulas };
 /// Builds a list of layers, keeping the shape of every output.
 class GraphBuilder {
  public:
@@ -58,7 +58,7 @@ class GraphBuilder {
   }
   /// A layer that keeps rows and columns.
   void same() {
-    const Index what = dice_.upto(0, drawn_ == Drawn::on_device ? 5 : drawn_ == Drawn::with_formulas ? 6 : 8);
+    const Index what = dice_.upto(0, drawn_ == Drawn::with_formulas ? 6 : 8);
     if (what == 6) add(dropout());
     else if (what == 7) add({.kind = Kind::layer_scale, .scale = 0.5});
     else if (what == 8) add({.kind = Kind::channel_shuffle, .groups = dice_.upto(1, 3)});
@@ -67,7 +67,7 @@ class GraphBuilder {
     else add(activation());
   }
   void any() {
-    const Index what = dice_.upto(0, drawn_ == Drawn::on_device ? 11 : drawn_ == Drawn::with_formulas ? 12 : 16);
+    const Index what = dice_.upto(0, drawn_ == Drawn::with_formulas ? 12 : 16);
     if (what == 12) squeeze();
     else if (what == 13) transposed();
     else if (what == 14) pad(false);

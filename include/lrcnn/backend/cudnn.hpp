@@ -13,7 +13,6 @@
 //
 // This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/library.cu).
 // Lifetimes: memory of the device keeps the library open. One thread at a time may use a backend.
-#include <lrcnn/backend/cudnn/served.hpp>
 #include <lrcnn/backend/cudnn/source.hpp>
 #include <lrcnn/backend/cudnn/tuner.hpp>
 #include <lrcnn/layer/pixel_loss.hpp>
@@ -39,7 +38,8 @@ class BasicCudnn {
   static constexpr bool on_host = false;
   static constexpr Target target{
       .element_bytes = static_cast<Index>(sizeof(element)), .channel_block = Target::all_channels, .alignment = 256,
-      .packs_weights = true, .activates = true, .norms_use_workspace = true, .packs_linear = !cudnn::is_single(precision)};
+      .packs_weights = true, .activates = true, .sums_use_workspace = true, .packs_transposed = true,
+      .packs_linear = !cudnn::is_single(precision)};
   static constexpr std::string_view name = "cudnn";
   /// Whether gradients are to be made larger on their way down, because small ones would vanish (train/loss_scale.hpp).
   static constexpr bool scales_loss = precision == Precision::fp16;
@@ -74,14 +74,13 @@ class BasicCudnn {
     if (o.node && o.node->layer.kind == Kind::custom)
       throw BackendError(error_text(who(o) + " is a layer of the program's own, and has no function for a GPU",
                                     "its functions work on the host's memory", "train it on a CPU backend"));
-    if (const std::string_view why = o.node ? cudnn::refusal(o.node->layer) : std::string_view{}; !why.empty())
-      throw BackendError(error_text(who(o) + " cannot be had on a GPU", why, "train it on a CPU backend"));
-    if (is_norm(o))
-      if (const Index bytes = library_->norm_workspace_bytes(o); bytes > o.workspace_bytes)
+    if (!cudnn::is_convolution(o)) {
+      if (const Index bytes = library_->workspace_bytes(o); bytes > o.workspace_bytes)
         throw BackendError(error_text(who(o) + ": what is known of its channels or pixels takes " + std::to_string(bytes) +
                                           " bytes of workspace, and there are " + std::to_string(o.workspace_bytes),
                                       "all scratch lies in the plan's workspace", "give the policy a larger Workspace, or other slabs"));
-    if (!cudnn::is_convolution(o)) return p;
+      return p;
+    }
     if (const Index bytes = partial_sum_bytes(o); bytes > o.workspace_bytes)
       throw BackendError(error_text(who(o) + ": the sums of its bias gradient take " + std::to_string(bytes) + " bytes of workspace, and there are " +
                                         std::to_string(o.workspace_bytes), "all scratch lies in the plan's workspace",
@@ -169,8 +168,9 @@ class BasicCudnn {
   }
 
   // ---- the ends of a run -------------------------------------------------------------------------------------------
+  /// Of the run that comes next; for networks with dropouts.
+  void draw_from(const RunKey& key) { cudnn::check(library_->draw_from(key), "copying a run's number to the device"); }
   void start(const Labels& labels) {
-    if (labels.kind() != LabelKind::images) refuse_pixels();
     cudnn::Sums rest;
     tuner_.save();
     if (std::exchange(broken_, false)) {
@@ -213,23 +213,19 @@ class BasicCudnn {
     cudnn::check(library_->all_finite(elements, count, result), "looking for gradients that are not finite");
     return result;
   }
-  /// Cross entropy on the device. Any other loss over images runs on the host, on a copy of the logits.
+  /// Cross entropy, of images and of pixels, and the other losses that cudnn::device_loss() knows, on the device. Any other runs on the
+  /// host, on a copy of the logits, and is waited for.
   template <class L>
   void loss(const L& loss, Index first, const View<const element>& logits, const View<element>& dx, double scale, LossResult& result) {
     if constexpr (std::is_same_v<L, SoftmaxCrossEntropy>) {
       cudnn::check(library_->cross_entropy(logits, first, dx, scale), "the loss");
     } else if constexpr (LossOverPixels<L, element>) {
-      refuse_pixels();   // and start() has
+      if (const auto known = cudnn::device_loss(loss))
+        return cudnn::check(library_->pixel_loss(*known, logits, first, dx, scale), "the loss");
+      loss_on_host(logits, dx, [&](const auto& x, const auto& d) { loss(x, labels_, first, d, scale, result); });
     } else {
       const std::vector<std::int32_t> labels = host_labels(first, logits.n, logits.c);
-      std::vector<element> host(static_cast<std::size_t>(logits.n * logits.stride_n)), gradient(dx.data ? host.size() : 0);
-      read(std::span<element>(host), logits.data);
-      View<const element> x = logits;
-      x.data = host.data();
-      View<element> d = dx;
-      if (d.data) d.data = gradient.data();
-      loss(x, labels, d, scale, result);
-      if (d.data) write(dx.data, gradient);
+      loss_on_host(logits, dx, [&](const auto& x, const auto& d) { loss(x, std::span<const std::int32_t>(labels), d, scale, result); });
     }
   }
   /// Errors:  DataError if labels on the device were no classes
@@ -243,7 +239,8 @@ class BasicCudnn {
       throw DataError(error_text(std::to_string(sums.strange_labels) + " labels on the device are outside the network's classes",
                                  "labels are 0 .. classes - 1; parameters were not changed by these steps",
                                  "correct the labels, or widen the last layer"));
-    result.sum += sums.loss.sum, result.correct += sums.loss.correct, result.count += sums.loss.count;
+    result.sum += sums.loss.sum, result.correct += sums.loss.correct;
+    result.count += std::isfinite(sums.loss.sum) ? sums.loss.count : sums.images;   // the latter tells which steps count
   }
   /// After an error within a run: what it has added to the losses goes.
   void cancel() {
@@ -266,9 +263,20 @@ class BasicCudnn {
   }
 
  private:
-  [[noreturn]] static void refuse_pixels() {
-    throw BackendError(error_text("labels of pixels are given to backend 'cudnn'", "it has losses over images alone",
-                                  "train with a loss over pixels on a CPU backend"));
+  /// Calls f with a copy of the logits, and memory for their gradient, which is sent back.
+  template <class F>
+  void loss_on_host(const View<const element>& logits, const View<element>& dx, F f) {
+    const Index image = logits.rows * logits.stride_row();
+    std::vector<element> host(static_cast<std::size_t>(logits.n * image)), gradient(dx.data ? host.size() : 0);
+    const auto piece = [&](std::vector<element>& all, Index i) {
+      return std::span<element>(all).subspan(static_cast<std::size_t>(i * image), static_cast<std::size_t>(image));
+    };
+    const auto over = [&](std::vector<element>& all) {
+      return dense_view(all.data(), logits.n, logits.c, logits.range(), logits.w, logits.block);
+    };
+    for (Index i = 0; i < logits.n; ++i) read(piece(host, i), logits.data + i * logits.stride_n);
+    f(View<const element>(over(host)), dx.data ? over(gradient) : View<element>{});
+    for (Index i = 0; dx.data && i < dx.n; ++i) write(dx.data + i * dx.stride_n, std::span<const element>(piece(gradient, i)));
   }
   template <class F>
   cudnn::Status record(Group& group, F steps) {
@@ -296,14 +304,14 @@ class BasicCudnn {
   static std::string who(const Operands<element>& o) {
     return "layer '" + std::string(o.node->layer.name.view()) + "' (" + describe(o.node->layer) + ")";
   }
-  static bool is_norm(const Operands<element>& o) { return o.node && o.node->layer.kind == Kind::norm; }
   Index partial_sum_bytes(const Operands<element>& o) const {
     return o.op == Op::backward_parameters && o.node->layer.bias ? library_->bias_gradient_bytes(o.dy) : 0;
   }
   cudnn::Status start_step(const Prepared& p, const Operands<element>& o) {
     if (o.op == Op::pack_forward || o.op == Op::pack_backward) return library_->pack_filter(o.parameters[0], o.packed, *o.node);
     if (!cudnn::is_convolution(o)) return library_->run(o);
-    return o.op == Op::forward ? forward(p, o) : o.op == Op::backward_data ? backward_data(p, o) : backward_parameters(p, o);
+    if (o.op == Op::backward_parameters) return backward_parameters(p, o);
+    return o.op == Op::forward ? forward(p, o) : backward_data(p, o);
   }
   /// Labels of the batch as the host sees them. Errors: DataError if one is no class.
   std::vector<std::int32_t> host_labels(Index first, Index count, Index classes) const {
@@ -342,16 +350,37 @@ class BasicCudnn {
   static void* made_gradient(const Operands<element>& o) {
     return o.scratch ? static_cast<void*>(o.scratch) : cudnn::reserved_bytes(o) > 0 ? static_cast<void*>(o.workspace) : o.d_parameters[0];
   }
-  /// Starts the library's part of a step.
+  /// Starts the library's part of a step: of all images at once, or of one after the other. `after` is done behind each, and told whether it
+  /// is the first.
+  template <class F>
+  static cudnn::Status convolve(cudnn::Convolution& c, const Prepared& p, const Operands<element>& o, F after) {
+    const cudnn::Sides<element> sides = cudnn::sides_of(o);
+    const auto image = [](const View<const element>& v, Index i) { return const_cast<element*>(v.data) + i * v.stride_n; };
+    const bool filter = o.op == Op::backward_parameters;
+    void* const w = filter ? made_gradient(o) : weights(o);
+    cudnn::Status status;
+    for (Index i = 0, turns = sides.dense() ? 1 : sides.x.n; i < turns && status.good(); ++i) {
+      status = c.run(image(sides.x, i), image(sides.y, i), w, p.adds_bias_ ? o.parameters[1] : nullptr,
+                     o.workspace + (filter ? cudnn::reserved_bytes(o) : 0));
+      if (status.good()) status = after(i == 0);
+    }
+    return status;
+  }
   static cudnn::Status convolve(cudnn::Convolution& c, const Prepared& p, const Operands<element>& o) {
-    auto *x = const_cast<element*>(o.x.data), *dy = const_cast<element*>(o.dy.data);
-    if (o.op == Op::backward_data) return c.run(o.dx.data, dy, weights(o), nullptr, o.workspace);
-    if (o.op == Op::backward_parameters) return c.run(x, dy, made_gradient(o), nullptr, o.workspace + cudnn::reserved_bytes(o));
-    return c.run(x, o.y.data, weights(o), p.adds_bias_ ? o.parameters[1] : nullptr, o.workspace);
+    return convolve(c, p, o, [](bool) { return cudnn::Status{}; });
+  }
+  /// Writes an output, or an input's gradient: zeros where no window reaches.
+  cudnn::Status write_rows(const Prepared& p, const Operands<element>& o, const View<element>& to) {
+    const cudnn::Sides<element> sides = cudnn::sides_of(o);
+    const Range made = p.convolution_ ? sides.written().range() : Range{to.row0, to.row0}, all = to.range();
+    cudnn::Status status;
+    for (const Range rest : {Range{all.begin, made.begin}, Range{made.end, all.end}})
+      if (status.good() && !rest.empty()) status = clear(to.slice(rest));
+    return status.good() && p.convolution_ ? convolve(*p.convolution_, p, o) : status;
   }
   cudnn::Status forward(const Prepared& p, const Operands<element>& o) {
     if (o.y.rows == 0) return {};
-    const cudnn::Status status = p.convolution_ ? convolve(*p.convolution_, p, o) : clear(o.y);
+    const cudnn::Status status = write_rows(p, o, o.y);
     const float* bias = o.node->layer.bias && !p.adds_bias_ ? o.parameters[1] : nullptr;
     const Activation* f = o.activation ? &o.activation->layer.activation : nullptr;
     const bool writes = bias || (f && !p.activates_);   // else the sign is all that is still wanted
@@ -359,17 +388,18 @@ class BasicCudnn {
     return library_->activate(o.y, bias, f, writes ? o.y : View<element>{}, o.saved);
   }
   cudnn::Status backward_data(const Prepared& p, const Operands<element>& o) {
-    if (p.convolution_) return convolve(*p.convolution_, p, o);
-    return o.dx.rows > 0 ? clear(o.dx) : cudnn::Status{};
+    return o.dx.rows > 0 ? write_rows(p, o, o.dx) : cudnn::Status{};
   }
   cudnn::Status backward_parameters(const Prepared& p, const Operands<element>& o) {
     float* dw = o.d_parameters[0];
     void* made = made_gradient(o);
     cudnn::Status status;
-    if (p.convolution_) status = convolve(*p.convolution_, p, o);
+    if (p.convolution_)
+      status = convolve(*p.convolution_, p, o, [&](bool first) {
+        if (made == dw) return cudnn::Status{};
+        return library_->unpack_filter(static_cast<const element*>(made), dw, *o.node, o.accumulate || !first);
+      });
     else if (!o.accumulate) status = library_->zero(dw, cudnn::filter_elements(*o.node) * Index{sizeof(float)});
-    if (status.good() && p.convolution_ && made != dw)
-      status = library_->unpack_filter(static_cast<const element*>(made), dw, *o.node, o.accumulate);
     if (!status.good() || !o.node->layer.bias) return status;
     return library_->bias_gradient(o.dy, o.d_parameters[1], o.accumulate, o.workspace);
   }

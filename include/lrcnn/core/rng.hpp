@@ -5,6 +5,7 @@
 // slabbing, on any number of threads, in a re-run and after a resume.
 // Source: Philox4x32-10, Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11; the known-answer
 // vectors of that paper's library are asserted in tests/core/rng.cpp.
+#include <lrcnn/core/host_device.hpp>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -13,16 +14,22 @@
 #include <utility>
 #include <vector>
 namespace lrcnn {
-/// Ten rounds of Philox4x32 on a 128-bit counter with a 64-bit key.
-constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
+/// Ten rounds of Philox4x32 on a 128-bit counter, in its place, with a 64-bit key.
+LRCNN_HOST_DEVICE constexpr void philox_rounds(std::uint32_t (&counter)[4], std::uint32_t key_low, std::uint32_t key_high) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t a = 0xD2511F53ull * counter[0];
     const std::uint64_t b = 0xCD9E8D57ull * counter[2];
-    counter = {static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(b),
-               static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(a)};
-    key = {key[0] + 0x9E3779B9u, key[1] + 0xBB67AE85u};
+    counter[0] = static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key_low;
+    counter[1] = static_cast<std::uint32_t>(b);
+    counter[2] = static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key_high;
+    counter[3] = static_cast<std::uint32_t>(a);
+    key_low += 0x9E3779B9u, key_high += 0xBB67AE85u;
   }
-  return counter;
+}
+constexpr std::array<std::uint32_t, 4> philox(const std::array<std::uint32_t, 4>& counter, const std::array<std::uint32_t, 2>& key) {
+  std::uint32_t words[4] = {counter[0], counter[1], counter[2], counter[3]};
+  philox_rounds(words, key[0], key[1]);
+  return {words[0], words[1], words[2], words[3]};
 }
 /// A family of independent streams under one seed. Regular and cheap to copy.
 class Random {

@@ -48,6 +48,7 @@ class Labels {
   Index channels() const { return channels_; }   ///< 1 but for targets
   Index height() const { return height_; }       ///< 1 for images; so is the width
   Index width() const { return width_; }
+  Index elements() const { return count_ * channels_ * height_ * width_; }
   bool on_device() const { return on_device_; }
   /// Pre: !on_device(), kind() is images.
   std::span<const std::int32_t> on_host() const { return {data_, static_cast<std::size_t>(count_)}; }

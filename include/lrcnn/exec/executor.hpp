@@ -73,6 +73,7 @@ class Executor {
     for (std::size_t i = 0; i < operands_.size(); ++i)
       prepared_.push_back(is_own(plan_.steps[i].op) ? std::optional<typename B::Prepared>{}
                                                     : std::optional<typename B::Prepared>{backend_->prepare(operands_[i])});
+    for (const Operands<T>& o : operands_) drops_ = drops_ || (o.run && o.node && o.node->layer.kind == Kind::dropout);
     make_groups();
     unlabelled_.assign(static_cast<std::size_t>(plan_.table.input.n), 0);
   }
@@ -102,6 +103,8 @@ class Executor {
   void start(const RowSource<M>& source, const Labels& labels, LossResult& result, const L& loss = {}, Observer&& observer = Observer{},
              double gradient_scale = 1, const RunKey& key = {}) {
     key_ = key;
+    if constexpr (requires { backend_->draw_from(key); })
+      if (drops_) backend_->draw_from(key);
     const double weight = weigh(source, labels, loss), scale = gradient_scale / weight;
     run_groups(labels, observer, [&](std::size_t i) { start_step(i, source, loss, scale, result); });
     if constexpr (LossOverPixels<L, T>) result.total += weight;
@@ -311,5 +314,6 @@ class Executor {
   Index streams_ = 1;
   std::vector<std::int32_t> unlabelled_{};   ///< of a forward pass alone
   RunKey key_{};   ///< of the run at hand; operands point to it
+  bool drops_ = false;   ///< some step draws from it
 };
 }  // namespace lrcnn

@@ -73,12 +73,12 @@ struct ElementLoss {
   double loss, derivative;
   bool correct;
 };
-inline double softplus(double z) { return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z))); }
-inline double sigmoid(double z) { return z >= 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z)); }
-/// Adds up f(logit, target), an ElementLoss, over all elements of the logits.
-template <class T, class F>
-void each_element(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale, LossResult& result,
-                  F f) {
+LRCNN_HOST_DEVICE inline double softplus(double z) { return (z > 0 ? z : 0) + std::log1p(std::exp(z > 0 ? -z : z)); }
+LRCNN_HOST_DEVICE inline double sigmoid(double z) { return z >= 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z)); }
+/// Adds up loss.element(logit, target), an ElementLoss, over all elements of the logits.
+template <class L, class T>
+void each_element(const L& loss, const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale,
+                  LossResult& result) {
   for (Index i = 0; i < logits.n; ++i)
     for (Index row = logits.row0; row < logits.row0 + logits.rows; ++row) {
       LossResult own;
@@ -87,7 +87,7 @@ void each_element(const View<const T>& logits, const Labels& labels, Index first
         const std::int32_t* classes = values ? nullptr : labels.classes(first + i, row);
         for (Index x = 0; x < logits.w; ++x) {
           const double target = values ? static_cast<double>(values[x]) : static_cast<double>(classes[x]);
-          const ElementLoss e = f(static_cast<double>(logits(i, k, row, x)), target);
+          const ElementLoss e = loss.element(static_cast<double>(logits(i, k, row, x)), target);
           own.sum += e.loss, own.correct += e.correct, ++own.count;
           if (dx.data != nullptr) dx(i, k, row, x) = static_cast<T>(scale * e.derivative);
         }
@@ -207,11 +207,13 @@ struct PixelBinaryCrossEntropy {
   template <class T>
   void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale,
                   LossResult& result) const {
-    detail::each_element(logits, labels, first, dx, scale, result, [&](double z, double t) {
-      const double yes = positive_weight * t, no = 1 - t;
-      return detail::ElementLoss{yes * detail::softplus(-z) + no * detail::softplus(z),
-                                 no * detail::sigmoid(z) - yes * detail::sigmoid(-z), (z > 0) == (t > 0.5)};
-    });
+    detail::each_element(*this, logits, labels, first, dx, scale, result);
+  }
+  /// Of a logit z and its target t.
+  LRCNN_HOST_DEVICE detail::ElementLoss element(double z, double t) const {
+    const double yes = positive_weight * t, no = 1 - t;
+    return {yes * detail::softplus(-z) + no * detail::softplus(z), no * detail::sigmoid(z) - yes * detail::sigmoid(-z),
+            (z > 0) == (t > 0.5)};
   }
 };
 /// Binary cross entropy with less weight on elements that are right already, as torchvision's sigmoid_focal_loss: with p = sigmoid(z)
@@ -225,13 +227,15 @@ struct PixelFocal {
   template <class T>
   void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale,
                   LossResult& result) const {
-    detail::each_element(logits, labels, first, dx, scale, result, [&](double z, double t) {
-      const double p = detail::sigmoid(z), not_p = detail::sigmoid(-z), q = t * not_p + (1 - t) * p;
-      const double entropy = t * detail::softplus(-z) + (1 - t) * detail::softplus(z);
-      const double slope = t == 0 ? not_p : t == 1 ? -p : p * not_p * (1 - 2 * t) / q;   // dq/dz / q, also where q vanishes
-      const double weight = (alpha < 0 ? 1 : alpha * t + (1 - alpha) * (1 - t)) * std::pow(q, gamma);
-      return detail::ElementLoss{weight * entropy, weight * ((1 - t) * p - t * not_p + gamma * entropy * slope), (z > 0) == (t > 0.5)};
-    });
+    detail::each_element(*this, logits, labels, first, dx, scale, result);
+  }
+  /// Of a logit z and its target t.
+  LRCNN_HOST_DEVICE detail::ElementLoss element(double z, double t) const {
+    const double p = detail::sigmoid(z), not_p = detail::sigmoid(-z), q = t * not_p + (1 - t) * p;
+    const double entropy = t * detail::softplus(-z) + (1 - t) * detail::softplus(z);
+    const double slope = t == 0 ? not_p : t == 1 ? -p : p * not_p * (1 - 2 * t) / q;   // dq/dz / q, also where q vanishes
+    const double weight = (alpha < 0 ? 1 : alpha * t + (1 - alpha) * (1 - t)) * std::pow(q, gamma);
+    return {weight * entropy, weight * ((1 - t) * p - t * not_p + gamma * entropy * slope), (z > 0) == (t > 0.5)};
   }
 };
 /// The mean over elements of (z - t)^2. Labels: targets. Counts are of elements; none is correct.
@@ -241,10 +245,10 @@ struct MeanSquaredError {
   template <class T>
   void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale,
                   LossResult& result) const {
-    detail::each_element(logits, labels, first, dx, scale, result, [](double z, double t) {
-      return detail::ElementLoss{(z - t) * (z - t), 2 * (z - t), false};
-    });
+    detail::each_element(*this, logits, labels, first, dx, scale, result);
   }
+  /// Of an output z and its target t.
+  LRCNN_HOST_DEVICE detail::ElementLoss element(double z, double t) const { return {(z - t) * (z - t), 2 * (z - t), false}; }
 };
 /// The mean over elements of (z - t)^2 / 2 where |z - t| < delta, and of delta (|z - t| - delta / 2) beyond, as torch's huber_loss.
 /// Labels, counts: as MeanSquaredError.
@@ -255,11 +259,13 @@ struct Huber {
   template <class T>
   void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale,
                   LossResult& result) const {
-    detail::each_element(logits, labels, first, dx, scale, result, [&](double z, double t) {
-      const double d = z - t, size = std::abs(d);
-      if (size < delta || std::isnan(d)) return detail::ElementLoss{d * d / 2, d, false};
-      return detail::ElementLoss{delta * (size - delta / 2), std::copysign(delta, d), false};
-    });
+    detail::each_element(*this, logits, labels, first, dx, scale, result);
+  }
+  /// Of an output z and its target t.
+  LRCNN_HOST_DEVICE detail::ElementLoss element(double z, double t) const {
+    const double d = z - t, size = d < 0 ? -d : d;
+    if (!(size >= delta)) return {d * d / 2, d, false};   // also what is no number
+    return {delta * (size - delta / 2), d < 0 ? -delta : delta, false};
   }
 };
 }  // namespace lrcnn

@@ -32,8 +32,10 @@ struct Statistics {
 constexpr Index statistics_units(const Norm& norm, Index channels) {
   return norm.over == Norm::Over::group && norm.groups > 0 ? norm.groups : channels;
 }
+/// Whether all images of a step share one set; a SlabBatchNorm's step makes its own.
+constexpr bool shares_statistics(const Norm& norm) { return norm.over == Norm::Over::batch || norm.over == Norm::Over::slab; }
 /// Sets that a step for so many images has.
-constexpr Index statistics_sets(const Norm& norm, Index images) { return norm.over == Norm::Over::batch ? 1 : images; }
+constexpr Index statistics_sets(const Norm& norm, Index images) { return shares_statistics(norm) ? 1 : images; }
 /// Bytes of all sets of statistics, and of all sets of sums, for so many images.
 constexpr Index statistics_bytes(const Norm& norm, Index channels, Index images) {
   return statistics_sets(norm, images) * Statistics::doubles(statistics_units(norm, channels)) * Index{sizeof(double)};

@@ -111,7 +111,7 @@ class Emitter {
     return step;
   }
   constexpr void use_workspace(const StagePass& c, Step& step, const Layer& y) const {
-    const bool uses = is_conv(y) || y.kind == Kind::linear || y.kind == Kind::conv_transpose || (y.kind == Kind::norm && target_.norms_use_workspace);
+    const bool uses = is_conv(y) || y.kind == Kind::linear || y.kind == Kind::conv_transpose || (adds_up_channels(y) && target_.sums_use_workspace);
     if (uses && workspace_ >= 0) step.workspace = workspace_ + c.lane();
   }
   /// copy, add, zero, load: x may be empty.

@@ -34,6 +34,10 @@ struct StageNeeds {
   std::vector<BackwardRun> runs;  ///< in execution order
   bool any_kept = false;          ///< the forward pass leaves pieces for the backward slabs: both use the same cuts
 };
+/// Whether a step of the layer adds up over rows what belongs to a channel.
+constexpr bool adds_up_channels(const Layer& layer) {
+  return layer.kind == Kind::norm || layer.kind == Kind::layer_scale || layer.kind == Kind::scale;
+}
 constexpr bool is_conv(const Layer& layer) { return layer.kind == Kind::conv; }
 /// Whether a layer's output can be had from its input in little more than a memory pass.
 constexpr bool is_cheap(const Layer& layer) {

@@ -3,7 +3,7 @@
 //
 // Within a stream steps are done in their order. A step that touches bytes which an earlier step of another stream writes,
 // or that writes bytes which an earlier one touches, waits for it; so results are those of one stream, to the bit. The
-// gradient of a layer's parameters counts as one such place.
+// gradient of a layer's parameters counts as one such place, and so does the loss.
 #include <lrcnn/plan/plan.hpp>
 namespace lrcnn {
 namespace detail {
@@ -23,6 +23,7 @@ struct Accesses {
   std::array<Access, 11> list{};
   std::size_t count = 0;
   Index gradient = -1;   ///< layer whose parameter gradient is written
+  bool loss = false;     ///< is added to the step's
   Accesses() = default;
   Accesses(const Plan& plan, const Step& step) {
     const bool backward = is_backward(step.op);
@@ -38,9 +39,10 @@ struct Accesses {
     whole(plan, step.statistics, step.op == Op::statistics);
     whole(plan, step.sums, step.op == Op::backward_sums);
     if (step.op == Op::backward_parameters || step.op == Op::backward_sums) gradient = step.layer;
+    loss = step.op == Op::loss;
   }
   bool conflicts(const Accesses& o) const {
-    if (gradient >= 0 && gradient == o.gradient) return true;
+    if ((gradient >= 0 && gradient == o.gradient) || (loss && o.loss)) return true;
     for (std::size_t i = 0; i < count; ++i)
       for (std::size_t k = 0; k < o.count; ++k)
         if (list[i](o.list[k])) return true;

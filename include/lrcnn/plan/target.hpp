@@ -13,7 +13,8 @@ struct Target {
   bool uses_workspace = true;   ///< steps get the workspace that the policy bounds
   bool packs_weights = false;   ///< convolutions want their filters in a layout of the backend's own
   bool activates = false;       ///< a convolution's step can apply the activation behind it
-  bool norms_use_workspace = false;   ///< steps of norms get the workspace, too
+  bool sums_use_workspace = false;   ///< steps of norms, and of factors of channels, get the workspace, too
+  bool packs_transposed = false;   ///< transposed convolutions want their filters so too
   bool packs_linear = false;    ///< linear layers want their weights so too: as elements, where parameters are something else
   /// Storage block of a tensor with c channels.
   constexpr Index block(Index c) const {
@@ -30,7 +31,8 @@ struct Target {
   }
   /// Whether steps of a layer work on a packed copy of its weights.
   constexpr bool packs(const Layer& layer) const {
-    return (packs_weights && layer.kind == Kind::conv) || (packs_linear && layer.kind == Kind::linear);
+    return (packs_weights && layer.kind == Kind::conv) || (packs_transposed && layer.kind == Kind::conv_transpose) ||
+           (packs_linear && layer.kind == Kind::linear);
   }
   /// Bytes of one packed filter, or of packed weights: an upper bound over the layouts that the backend may choose.
   constexpr Index packed_bytes(const Node& node) const {
@@ -38,6 +40,7 @@ struct Target {
     if (node.layer.kind == Kind::linear) return node.layer.channels * node.in.c * element_bytes;
     const Index taps = node.layer.window.kernel.h * node.layer.window.kernel.w;
     const Index groups = node.layer.groups;
+    if (node.layer.kind == Kind::conv_transpose) return node.in.c * (node.layer.channels / groups) * taps * element_bytes;
     const bool blocked = channel_block != all_channels, plain = node.in.c <= plain_channels;
     const Index pair = element_bytes == 2 ? 2 : 1;   // blocked layouts of two-byte elements have input channels in pairs
     const Index from = !blocked ? 1 : plain ? pair : round_up(channel_block, pair), to = blocked ? channel_block : 1;

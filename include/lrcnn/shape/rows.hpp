@@ -80,19 +80,36 @@ constexpr Axis reflected_axis(const Axis& window) {
 }
 /// Rows that output row `out` of an adaptive pool with `all` rows takes the mean of: they begin at floor(out * H / all), and end at
 /// ceil((out + 1) * H / all).
-constexpr Range adaptive_window(Index out, Index all, Index height) { return {out * height / all, ceil_div((out + 1) * height, all)}; }
+LRCNN_HOST_DEVICE constexpr Range adaptive_window(Index out, Index all, Index height) { return {out * height / all, ceil_div((out + 1) * height, all)}; }
 /// Output rows whose windows hold row `in`.
-constexpr Range adaptive_readers(Index in, Index all, Index height) { return {in * all / height, ceil_div((in + 1) * all, height)}; }
+LRCNN_HOST_DEVICE constexpr Range adaptive_readers(Index in, Index all, Index height) { return {in * all / height, ceil_div((in + 1) * all, height)}; }
 constexpr Axis adaptive_axis(Index all, Index height) {
   Index most = 1;
   for (Index out = 0; out < all; ++out) most = std::max(most, adaptive_window(out, all, height).size());
   return {.kernel = most, .stride = height, .up = all};
 }
 /// Input position that position `out` of a map with reflected padding shows. Pre: padding is smaller than the extent.
-constexpr Index reflected_position(Index out, Index pad_begin, Index extent) {
+LRCNN_HOST_DEVICE constexpr Index reflected_position(Index out, Index pad_begin, Index extent) {
   const Index at = out < pad_begin ? pad_begin - out : out - pad_begin;
   return at < extent ? at : 2 * (extent - 1) - at;
 }
+/// Output positions, at most three, that show input position `in` of a map with reflected padding, in ascending order.
+struct Reflections {
+  Index at[3] = {};
+  int count = 0;
+  /// `out`: those that count.
+  LRCNN_HOST_DEVICE constexpr Reflections(Index pad_begin, Index pad_end, Index in, Index extent, Range out) {
+    const Index last = extent - 1;
+    if (1 <= in && in <= pad_begin) add(pad_begin - in, out);
+    add(pad_begin + in, out);
+    if (last - pad_end <= in && in < last) add(pad_begin + 2 * last - in, out);
+  }
+
+ private:
+  LRCNN_HOST_DEVICE constexpr void add(Index position, Range out) {
+    if (out.begin <= position && position < out.end) at[count++] = position;
+  }
+};
 /// Rows of padding above and below the input rows `in` that output rows `out` read as zeros.
 /// Rows of `in` that the window never reads give no negative padding at the bottom; at the top they are a broken
 /// precondition. Pre: in.begin <= in_rows(out).begin, and in ends where in_rows(out) ends or below.

@@ -89,6 +89,10 @@ class CudaLibrary final : public Library<T> {
     if (status.good()) status = allocate(sums, sizeof(loops::LossSums));
     sums_ = static_cast<loops::LossSums*>(sums);
     if (status.good()) status = started([&](const auto& exec) { loops::reset_sums(exec, sums_); });
+    void* key = nullptr;
+    if (status.good()) status = allocate(key, sizeof(RunKey));
+    key_ = static_cast<RunKey*>(key);
+    if (status.good()) status = draw_from(RunKey{});
     if (!status.good()) {
       close();
       throw BackendError(error_text("opening CUDA device " + std::to_string(device_) + " failed: " + status.text,
@@ -226,9 +230,11 @@ class CudaLibrary final : public Library<T> {
     return started([&](const auto& exec) { loops::convert_rows(exec, from, to); });
   }
   Status run(const Operands<T>& o) override {
-    return started([&](const auto& exec) { loops::run(exec, o); });
+    Operands<T> there = o;
+    if (o.run) there.run = key_;
+    return started([&](const auto& exec) { loops::run(exec, there); });
   }
-  Index norm_workspace_bytes(const Operands<T>& o) const override { return loops::norm_workspace_bytes(o); }
+  Index workspace_bytes(const Operands<T>& o) const override { return loops::workspace_bytes(o); }
   Status activate(const View<const T>& x, const float* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {
     return started([&](const auto& exec) { loops::activate<std::remove_cvref_t<decltype(exec)>, T>(exec, x, bias, f, y, saved); });
   }
@@ -260,28 +266,35 @@ class CudaLibrary final : public Library<T> {
     return s;
   }
   Status labels(const Labels& labels) override {
-    const Index bytes = labels.size() * Index{sizeof(std::int32_t)};
     if (labels.on_device()) {
       device_labels_ = labels.data();
       return {};
     }
+    const Index bytes = labels.elements() * Index{sizeof(std::int32_t)};
     if (const Status s = grow(labels_, bytes); !s.good()) return s;
     device_labels_ = static_cast<const std::int32_t*>(labels_.memory);
-    void* host = nullptr;
-    if (const Status s = staging(host, bytes); !s.good()) return s;
-    std::memcpy(host, labels.data(), static_cast<std::size_t>(bytes));
-    return send(labels_.memory, bytes, host, bytes, bytes, 1);
+    const bool targets = labels.kind() == LabelKind::targets;
+    pixel_labels_ = {targets ? nullptr : device_labels_, targets ? static_cast<const float*>(labels_.memory) : nullptr, labels.channels(),
+                     labels.height(), labels.width()};
+    return send_staged(labels_.memory, targets ? static_cast<const void*>(labels.values(0, 0, 0)) : labels.data(), bytes);
   }
+  Status draw_from(const RunKey& key) override { return send_staged(key_, &key, sizeof(RunKey)); }
   Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) override {
     if (const Status s = grow(scratch_, loops::loss_bytes(logits.n, logits.c)); !s.good()) return s;
     return started([&](const auto& exec) {
       loops::softmax_cross_entropy(exec, logits, device_labels_ + first, dx, scale, sums_, static_cast<std::byte*>(scratch_.memory));
     });
   }
+  Status pixel_loss(const DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale) override {
+    if (const Status s = grow(scratch_, loops::pixel_loss_bytes); !s.good()) return s;
+    return started([&](const auto& exec) {
+      loops::pixel_loss(exec, loss, logits, pixel_labels_, first, dx, scale, sums_, static_cast<std::byte*>(scratch_.memory));
+    });
+  }
   Status fetch(Sums& sums) override {
     loops::LossSums read_sums;
     if (const Status s = read(&read_sums, sums_, sizeof(loops::LossSums)); !s.good()) return s;
-    sums = {loops::result_of(read_sums), read_sums.strange_labels};
+    sums = {loops::result_of(read_sums), loops::whole_images(read_sums), read_sums.strange_labels};
     return started([&](const auto& exec) { loops::reset_sums(exec, sums_); });
   }
   Status finite(const View<const T>& view, bool& result) override {
@@ -351,6 +364,13 @@ class CudaLibrary final : public Library<T> {
     if (const Status s = status_of(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), kind, stream_)); !s.good()) return s;
     return status_of(cudaStreamSynchronize(stream_));
   }
+  /// Starts a copy through pinned memory; what is copied may be gone when this returns.
+  Status send_staged(void* to, const void* from, Index bytes) {
+    void* host = nullptr;
+    if (const Status s = staging(host, bytes); !s.good()) return s;
+    std::memcpy(host, from, static_cast<std::size_t>(bytes));
+    return send(to, bytes, host, bytes, bytes, 1);
+  }
   Status grow(Piece& piece, Index bytes) {
     if (piece.bytes >= bytes) return {};
     if (piece.memory) release(piece.memory);
@@ -363,6 +383,7 @@ class CudaLibrary final : public Library<T> {
     const Current current(device_);
     for (const cudaStream_t stream : streams_) cudaStreamSynchronize(stream);
     if (sums_) release(sums_);
+    if (key_) release(key_);
     if (labels_.memory) release(labels_.memory);
     if (scratch_.memory) release(scratch_.memory);
     for (Staging& piece : staging_) {
@@ -389,7 +410,9 @@ class CudaLibrary final : public Library<T> {
   Piece labels_{};    ///< of a batch that came from the host
   Piece scratch_{};   ///< what the loss keeps for each image; a verdict
   const std::int32_t* device_labels_ = nullptr;
+  loops::PixelLabels pixel_labels_{};
   loops::LossSums* sums_ = nullptr;
+  RunKey* key_ = nullptr;
 };
 }  // namespace
 template <class T>

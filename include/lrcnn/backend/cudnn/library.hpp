@@ -4,6 +4,7 @@
 // Plain C++, no vendor's header, so that a program's own files compile fast and with any compiler. Two source files
 // implement it for CUDA (library.cu and graphs.cpp, which the target lrcnn::cudnn compiles once for a project); tests implement it in
 // the host's memory, and make it fail on purpose. Work goes to the stream selected last, in order; only what says so waits.
+#include <lrcnn/backend/cudnn/device_loss.hpp>
 #include <lrcnn/backend/cudnn/problem.hpp>
 #include <lrcnn/backend/update.hpp>
 #include <lrcnn/core/choice_file.hpp>
@@ -67,6 +68,7 @@ class Recording {
 /// What the steps since the last fetch() have come to.
 struct Sums {
   LossResult loss{};
+  Index images = 0;           ///< whose losses, and those of all before, are finite
   Index strange_labels = 0;   ///< that are no class; their images' losses are not numbers
 };
 /// What does not depend on the type of elements: the device, its memory, convolutions, updates.
@@ -115,8 +117,10 @@ class Device {
   virtual Status begin_recording() = 0;
   /// Errors:  if some of the work cannot be recorded; the device is as before begin_recording() then
   virtual Status end_recording(std::unique_ptr<Recording>& made) = 0;
-  /// The labels of the batch that comes next.
+  /// The labels of the batch that comes next. Masks and targets are copied whole: 4 bytes for each of their elements.
   virtual Status labels(const Labels& labels) = 0;
+  /// What the masks of dropouts are drawn from in the run that comes next; to begin with, RunKey{}.
+  virtual Status draw_from(const RunKey& key) = 0;
   /// The loss of the images since the last call; waits. From the first that is not finite on, images are not counted.
   virtual Status fetch(Sums& sums) = 0;
   /// Whether `count` elements in a row are finite; waits.
@@ -134,10 +138,11 @@ class Library : public Device {
  public:
   /// Rows of a batch, as elements. Shapes: the same; channels last.
   virtual Status convert(const View<const float>& from, const View<T>& to) = 0;
-  /// A step that is not a convolution. Pre: custom layers excepted; norms have norm_workspace_bytes() of workspace
+  /// A step that is not a convolution. Pre: custom layers excepted; it has workspace_bytes() of workspace
+  /// Post:    a dropout draws from draw_from()'s key, if operands.run is not null, whatever that points to
   virtual Status run(const Operands<T>& operands) = 0;
-  /// Bytes of workspace that a norm's step needs at least; with more, fewer and larger loops do.
-  virtual Index norm_workspace_bytes(const Operands<T>& operands) const = 0;
+  /// Bytes of workspace that such a step needs.
+  virtual Index workspace_bytes(const Operands<T>& operands) const = 0;
   /// y = f(x + bias), by channels, and the bits x + bias > 0. Null: no bias, no function; y or saved may be empty, y may be x.
   virtual Status activate(const View<const T>& x, const float* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) = 0;
   /// Bytes of workspace that bias_gradient() wants.
@@ -149,6 +154,8 @@ class Library : public Device {
   virtual Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) = 0;
   /// Softmax cross entropy of the batch's images from `first` on: adds to the sums, writes dx if it has memory.
   virtual Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) = 0;
+  /// A loss over pixels, of some rows of the batch's images from `first` on. Pre: its total() has found the labels good
+  virtual Status pixel_loss(const DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale) = 0;
   virtual Status finite(const View<const T>& view, bool& result) = 0;
 };
 /// The library on a CUDA device, for T = float, float16, bfloat16.

@@ -1,6 +1,7 @@
 #pragma once
 // A convolution of one slab as numbers: what a cuDNN graph is built from, cached under and reported by.
 //
+// A transposed convolution's steps are those of the convolution that it is the gradient of.
 // Linear layers are convolutions too: a 1x1 kernel on a map of one row and one column. Tensors are dense NHWC, filters
 // [K][R][S][C / groups]. Top and bottom padding are the slab's own, left and right the layer's.
 #include <lrcnn/backend/concepts.hpp>
@@ -47,8 +48,36 @@ inline std::string to_string(const Problem& p) {
 /// Whether a step is one that the library carries out.
 template <class T>
 bool is_convolution(const Operands<T>& o) {
-  if (o.node == nullptr || (o.node->layer.kind != Kind::conv && o.node->layer.kind != Kind::linear)) return false;
+  if (o.node == nullptr) return false;
+  const Kind kind = o.node->layer.kind;
+  if (kind != Kind::conv && kind != Kind::conv_transpose && kind != Kind::linear) return false;
   return o.op == Op::forward || o.op == Op::backward_data || o.op == Op::backward_parameters;
+}
+/// What a step is to the library: a convolution from x to y, or one of its gradients. A transposed convolution is what a convolution from
+/// its output to its input sends back, so forward and backward_data, and input and output, change places.
+/// Rows of x that no window of y's rows holds, and rows of y whose windows hold none of x, are left out: what the step writes there is 0.
+template <class T>
+struct Sides {
+  Op op = Op::forward;
+  View<const T> x{}, y{};   ///< dense but for the step from image to image
+  /// The one that the operation writes; empty for filter gradients.
+  View<const T> written() const { return op == Op::forward ? y : op == Op::backward_data ? x : View<const T>{}; }
+  bool empty() const { return x.rows <= 0 || y.rows <= 0; }
+  /// Whether images lie one behind the other.
+  bool dense() const { return x.n == 1 || (x.stride_n == x.rows * x.stride_row() && y.stride_n == y.rows * y.stride_row()); }
+};
+/// Pre: is_convolution(o)
+template <class T>
+Sides<T> sides_of(const Operands<T>& o) {
+  const View<const T> in = o.op == Op::backward_data ? View<const T>(o.dx) : o.x, out = o.op == Op::forward ? View<const T>(o.y) : o.dy;
+  if (o.node->layer.kind != Kind::conv_transpose) return {o.op, in, out};
+  const Axis axis = row_axis(o.node->layer.window);
+  const Range rows = out.range();
+  const Index first = ceil_div(rows.begin - axis.extent() + 1 + axis.pad_begin, axis.stride);   // whose windows reach into them
+  const Range held = intersect(in.range(), {first, floor_div(rows.end - 1 + axis.pad_begin, axis.stride) + 1});
+  const Range windows = held.empty() ? held : Range{window_begin(axis, held.begin), window_begin(axis, held.end - 1) + axis.extent()};
+  return {o.op == Op::forward ? Op::backward_data : o.op == Op::backward_data ? Op::forward : o.op,
+          out.slice(intersect(windows, rows)), in.slice(held)};
 }
 /// The largest power of two up to 16 of which all addresses are multiples; null counts as aligned.
 template <class... Pointers>
@@ -57,25 +86,28 @@ Index common_alignment(const Pointers*... pointers) {
   ((bits |= reinterpret_cast<std::uintptr_t>(pointers)), ...);
   return static_cast<Index>(bits & (~bits + 1));
 }
-/// The problem of a step. Pre: is_convolution(o).
-/// Post:   x or y may have no rows (a slab that lies wholly in padding): then no library is asked
+/// The problem of a step; of one image, if images do not lie one behind the other. Pre: is_convolution(o).
+/// Post:    x or y may have no rows (a slab that lies wholly in padding): then no library is asked
 template <class T>
 Problem problem_of(const Operands<T>& o, Precision precision) {
-  const View<const T> x = o.op == Op::backward_data ? View<const T>(o.dx) : o.x;
-  const View<const T> y = o.op == Op::forward ? View<const T>(o.y) : o.dy;
+  const Sides<T> sides = sides_of(o);
+  const View<const T>&x = sides.x, &y = sides.y;
   const Layer& layer = o.node->layer;
+  const bool transposed = layer.kind == Kind::conv_transpose;
   Problem p;
-  p.op = o.op;
+  p.op = sides.op;
   p.precision = precision;
   p.deterministic = o.arithmetic != Arithmetic::fastest;
-  p.bias = layer.bias && o.op == Op::forward;
+  p.bias = layer.bias && o.op == Op::forward && !transposed;
   p.relu = o.activation && o.activation->layer.activation.function == Function::relu;
-  p.n = x.n, p.c = x.c, p.h = x.rows, p.w = x.w;
+  p.n = sides.dense() ? x.n : 1, p.c = x.c, p.h = x.rows, p.w = x.w;
   p.k = y.c, p.p = y.rows, p.q = y.w;
-  if (o.op == Op::backward_parameters) p.alignment = common_alignment(x.data, y.data, o.scratch, o.scratch ? nullptr : o.d_parameters[0]);
-  else p.alignment = common_alignment(x.data, y.data, o.packed, o.packed ? nullptr : o.parameters[0]);
+  const auto second = [&](const View<const T>& v) { return p.n < v.n ? v.data + v.stride_n : nullptr; };   // of an image on its own
+  if (o.op == Op::backward_parameters)
+    p.alignment = common_alignment(x.data, y.data, second(x), second(y), o.scratch, o.scratch ? nullptr : o.d_parameters[0]);
+  else p.alignment = common_alignment(x.data, y.data, second(x), second(y), o.packed, o.packed ? nullptr : o.parameters[0]);
   if (p.bias) p.bias_alignment = common_alignment(o.parameters[1]);
-  if (layer.kind == Kind::linear) return p;
+  if (layer.kind == Kind::linear || sides.empty()) return p;
   const Window& window = layer.window;
   const RowPads pads = pad_rows(row_axis(window), y.range(), x.range());
   p.groups = layer.groups;

@@ -29,13 +29,13 @@ void drop_rows(const Operands<T>& o, const View<const T>& from, const View<T>& t
     }
     for (Index lane = 0; lane < block; ++lane) {
       const Index c = b * block + lane;
-      std::array<bool, 4> keeps{};
+      DropMask::Kept keeps{};
       if (c < to.c && !mask.of_elements()) keeps = mask.keeps(o.first_image + i, c, row, 0);
       for (Index quad = 0; 4 * quad < to.w; ++quad) {
         if (c < to.c && mask.of_elements()) keeps = mask.keeps(o.first_image + i, c, row, quad);
         for (Index q = 4 * quad; q < std::min(4 * quad + 4, to.w); ++q) {
           const Index at = q * block + lane;
-          y[at] = keeps[static_cast<std::size_t>(q % 4)] ? static_cast<T>(static_cast<A>(x[at]) * factor) : T(0);
+          y[at] = keeps[q % 4] ? static_cast<T>(static_cast<A>(x[at]) * factor) : T(0);
         }
       }
     }

@@ -21,21 +21,6 @@ void shift_rows(const View<const T>& from, const View<T>& to, Index top, Index l
     std::fill_n(y + inside.end * block, (to.w - inside.end) * block, T(0));
   });
 }
-/// Output positions, at most three, that show an input position of a map with reflected padding, in ascending order.
-struct Reflections {
-  std::array<Index, 3> at{};
-  std::size_t count = 0;
-  /// `out`: those that count.
-  constexpr Reflections(const Axis& axis, Index in, Index extent, Range out) {
-    const Index p = axis.pad_begin, q = axis.pad_end, last = extent - 1;
-    const auto add = [&](Index position) {
-      if (out.begin <= position && position < out.end) at[count++] = position;
-    };
-    if (1 <= in && in <= p) add(p - in);
-    add(p + in);
-    if (last - q <= in && in < last) add(p + 2 * last - in);
-  }
-};
 }  // namespace detail
 /// y = x with rows and columns around it, or without some of its own.
 /// Shapes:  x [N,C,rows,W] -> y [N,C,rows,W+left+right]
@@ -62,19 +47,18 @@ template <class T>
 void pad_backward(const Operands<T>& o, int threads) {
   const Pad& pad = o.node->layer.window.pad;
   if (!o.node->layer.reflect) return detail::shift_rows(View<const T>(o.dy), o.dx, -pad.top, -pad.left, threads);
-  const Axis rows = row_axis(o.node->layer.window), columns = column_axis(o.node->layer.window);
   const Index block = o.dx.block, w = o.node->in.w;
   for_rows(o.dx, threads, [&](Index i, Index b, Index row) {
-    const detail::Reflections down(rows, row, o.node->in.h, o.dy.range());
+    const Reflections down(pad.top, pad.bottom, row, o.node->in.h, o.dy.range());
     T* dx = o.dx.row(i, b, row);
     for (Index column = 0; column < w; ++column) {
-      const detail::Reflections across(columns, column, w, {0, o.node->out.w});
+      const Reflections across(pad.left, pad.right, column, w, {0, o.node->out.w});
       for_lanes(block, [&](auto lanes, Index lane) {
         using W = Words<T, decltype(lanes)::value>;
         using Value = typename W::Value;
         std::array<Value, W::count> sum{};
-        for (std::size_t p = 0; p < down.count; ++p)
-          for (std::size_t q = 0; q < across.count; ++q) {
+        for (int p = 0; p < down.count; ++p)
+          for (int q = 0; q < across.count; ++q) {
             const T* dy = o.dy.row(i, b, down.at[p]) + across.at[q] * block + lane;
             for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += load_word<Value>(dy + static_cast<Index>(k) * W::width);
           }

@@ -29,7 +29,7 @@ struct AvgPoolLoop : PoolLoop<T> {
         ++inside;
       }
     }
-    const int count = count_padding ? rows.kernel() * columns.kernel() : inside > 0 ? inside : 1;
+    const int count = count_padding ? rows.taps_counted(at.y, true) * columns.taps_counted(at.x, true) : inside > 0 ? inside : 1;
     for (int v = 0; v < V; ++v) sum[v] /= static_cast<A>(count);
     store(y.at(at.image, at.y, at.x, at.channel), at.count, packs, sum);
   }
@@ -51,10 +51,10 @@ struct AvgPoolBackwardLoop : PoolLoop<T> {
     A sum[V] = {};
     for (auto r = rows.first_reader(at.y); r.tap < rows.kernel(); rows.next(r)) {
       if (!dy.holds(r.out)) continue;
-      const int row_count = count_padding ? rows.kernel() : rows.taps_inside(r.out);
+      const int row_count = rows.taps_counted(r.out, count_padding);
       for (auto s = columns.first_reader(at.x); s.tap < columns.kernel(); columns.next(s)) {
         if (s.out < 0 || s.out >= outputs) continue;
-        const int column_count = count_padding ? columns.kernel() : columns.taps_inside(s.out);
+        const int column_count = columns.taps_counted(s.out, count_padding);
         A down[V];
         load(dy.at(at.image, r.out, s.out, at.channel), at.count, packs, down);
         for (int v = 0; v < V; ++v) sum[v] += down[v] / static_cast<A>(row_count * column_count);

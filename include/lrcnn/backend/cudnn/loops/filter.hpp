@@ -14,11 +14,13 @@ struct FilterExtents {
   constexpr Index count() const { return outputs * channels * taps; }
   friend constexpr bool operator==(const FilterExtents&, const FilterExtents&) = default;
 };
-/// Extents of the filter of a convolution or of a fully connected layer.
+/// Extents of the filter of a convolution, a transposed one, whose inputs are a convolution's outputs, or a fully connected layer.
 constexpr FilterExtents filter_extents(const Node& node) {
   const Window& window = node.layer.window;
-  if (node.layer.kind != Kind::conv) return {node.out.c, node.in.c, 1};
-  return {node.out.c, node.in.c / node.layer.groups, window.kernel.h * window.kernel.w};
+  const Index taps = window.kernel.h * window.kernel.w, groups = node.layer.groups;
+  if (node.layer.kind == Kind::linear) return {node.out.c, node.in.c, 1};
+  if (node.layer.kind == Kind::conv_transpose) return {node.in.c, node.out.c / groups, taps};
+  return {node.out.c, node.in.c / groups, taps};
 }
 namespace detail {
 /// One element, numbered as it is packed.

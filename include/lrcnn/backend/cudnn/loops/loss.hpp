@@ -1,5 +1,5 @@
 #pragma once
-// Softmax cross entropy without leaving the device.
+// Softmax cross entropy of images without leaving the device; losses over pixels are in pixel_loss.hpp.
 //
 // As SoftmaxCrossEntropy in layer/loss.hpp, in double whatever the elements are. An image's logits are dealt out in
 // turn to a few threads, first for their maxima, then for their sums of exponentials; the losses of images are added up
@@ -11,10 +11,13 @@ namespace lrcnn::loops {
 struct LossSums {
   double sum = 0;
   long long correct = 0;
-  long long count = 0;            ///< images before the first whose loss is not finite
+  long long count = 0;            ///< images, or pixels, before the first whose loss is not finite
+  double images = 0;              ///< likewise; of a loss over pixels each row is a part of one
   long long strange_labels = 0;   ///< that are no class
   int finite = 1;
 };
+/// Images before the first whose loss is not finite.
+inline Index whole_images(const LossSums& sums) { return static_cast<Index>(sums.images + 1e-6); }   // rows add up to almost one
 inline LossResult result_of(const LossSums& sums) { return {sums.sum, sums.correct, sums.count}; }
 namespace detail {
 /// What is known of one part of an image's logits; part 0 also keeps what is known of the whole image.
@@ -103,7 +106,7 @@ struct TotalLoop {
       s.correct += part[i * parts].image_largest == labels[i] ? 1 : 0;
       s.strange_labels += labels[i] < 0 || labels[i] >= outputs ? 1 : 0;
       if (s.sum - s.sum != 0) s.finite = 0;
-      s.count += s.finite;
+      s.count += s.finite, s.images += s.finite;
     }
     *sums = s;
   }

@@ -116,7 +116,7 @@ constexpr Index norm_workspace_bytes(const Operands<T>& o) {
   const Norm& norm = o.node->layer.norm;
   const Index channels = o.node->in.c, w = o.node->in.w, images = std::max({o.x.n, o.dy.n, o.dx.n, o.saved.n});
   if (norm.over == Norm::Over::channels) return detail::layer_norm_bytes<T>(o.op, images * w, channels);
-  const bool batch = norm.over == Norm::Over::batch;
+  const bool batch = shares_statistics(norm);
   const Index sets = statistics_sets(norm, images);
   if (o.op == Op::forward) return sets * channels * static_cast<Index>(sizeof(detail::ChannelScale<A>));
   if (o.op == Op::backward_data) return sets * channels * static_cast<Index>(sizeof(detail::ChannelDown<A>));

@@ -20,7 +20,7 @@ struct ChannelNorm {
   bool batch;
   explicit ChannelNorm(const Operands<T>& o)
       : statistics_data(o.statistics), sums_data(o.sums), channels(o.node->in.c), units(statistics_units(o.node->layer.norm, channels)),
-        unit_channels(channels / units), epsilon(o.node->layer.norm.epsilon), batch(o.node->layer.norm.over == Norm::Over::batch) {
+        unit_channels(channels / units), epsilon(o.node->layer.norm.epsilon), batch(shares_statistics(o.node->layer.norm)) {
     const bool affine = o.node->layer.norm.affine, running = batch && !o.statistics;
     weights = affine ? o.parameters[0] : nullptr, biases = affine ? o.parameters[1] : nullptr;
     means = running ? o.parameters[affine ? 2 : 0] : nullptr, variances = running ? o.parameters[affine ? 3 : 1] : nullptr;

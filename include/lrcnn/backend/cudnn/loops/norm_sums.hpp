@@ -37,6 +37,11 @@ template <class T>
 struct ChannelMeans {
   static constexpr bool of_pixels = false;
   ChannelNorm<T> norm;
+  LRCNN_HOST_DEVICE double mean(Index set, Index c) const { return norm.mean(set, c); }
+};
+struct NoMeans {
+  static constexpr bool of_pixels = false;
+  LRCNN_HOST_DEVICE double mean(Index, Index) const { return 0; }
 };
 struct PixelNorm {
   double mean, inverse;
@@ -62,7 +67,7 @@ struct ProductsLoop : PartLoop<T> {
     const auto place = this->place(unit);
     double mean[V] = {}, sum[V] = {}, product[V] = {};
     if constexpr (!Means::of_pixels)
-      for (int v = 0; v < place.count; ++v) mean[v] = means.norm.mean(place.set, place.channel + v);
+      for (int v = 0; v < place.count; ++v) mean[v] = means.mean(place.set, place.channel + v);
     this->each(place, [&](Index image, Index from, Index position) {
       master_t<T> down[V], value[V];
       load(dy + image * stride_n + from, place.count, packs, down);

@@ -12,7 +12,7 @@ class WindowAxis {
   WindowAxis(const Axis& axis, Index extent)
       : kernel_(static_cast<int>(axis.kernel)), stride_(static_cast<int>(axis.stride)),
         pad_(static_cast<int>(axis.pad_begin)), dilation_(static_cast<int>(axis.dilation)),
-        extent_(static_cast<int>(extent)), by_stride_(axis.stride) {
+        extent_(static_cast<int>(extent)), limit_(static_cast<int>(extent + axis.pad_end)), by_stride_(axis.stride) {
     assert(extent + axis.pad_begin + axis.pad_end + axis.extent() < (Index{1} << 31));
     const int common = std::gcd(stride_, dilation_);
     tap_step_ = stride_ / common, output_step_ = dilation_ / common;
@@ -25,6 +25,13 @@ class WindowAxis {
   LRCNN_HOST_DEVICE int taps_inside(int out) const {
     int count = 0;
     for (int tap = 0; tap < kernel_; ++tap) count += inside(position(out, tap)) ? 1 : 0;
+    return count;
+  }
+  /// Number of taps that average pooling counts: those, or also those in the padding.
+  LRCNN_HOST_DEVICE int taps_counted(int out, bool padding) const {
+    if (!padding) return taps_inside(out);
+    int count = kernel_;
+    while (count > 1 && position(out, count - 1) >= limit_) --count;   // beyond the padding, where extents were rounded up
     return count;
   }
   /// An output that reads an input position, and the tap with which it does.
@@ -51,7 +58,7 @@ class WindowAxis {
   }
 
  private:
-  int kernel_, stride_, pad_, dilation_, extent_;
+  int kernel_, stride_, pad_, dilation_, extent_, limit_;   // limit: end of the padding
   int tap_step_ = 1, output_step_ = 1;   // between the taps that read one position, and between their outputs
   Divisor by_stride_;
 };

@@ -1,0 +1,150 @@
+#pragma once
+// What works on channels: a factor for each, the layer's own or a vector of each image, and another order.
+#include <lrcnn/backend/cudnn/loops/norm_sums.hpp>
+#include <lrcnn/backend/cudnn/loops/positions.hpp>
+namespace lrcnn::loops {
+namespace detail {
+/// to = from * the channel's factor.
+template <class T, class S>
+struct FactorLoop {
+  using A = master_t<T>;
+  static constexpr int V = lanes<T>;
+  Positions positions;
+  Image<const T> from;
+  Image<T> to;
+  const S* factors;
+  Index stride_n;   ///< of the factors; 0: all images have the same
+  bool packs, factor_packs;
+  LRCNN_HOST_DEVICE void operator()(Index unit) const {
+    const auto at = positions.place(unit);
+    A value[V], factor[V];
+    load(from.at(at.image, at.y, at.x, at.channel), at.count, packs, value);
+    load(factors + at.image * stride_n + at.channel, at.count, factor_packs, factor);
+    for (int v = 0; v < V; ++v) value[v] *= factor[v];
+    store(to.at(at.image, at.y, at.x, at.channel), at.count, packs, value);
+  }
+};
+/// Rows of `to`, all of which `from` has.
+template <class Exec, class T, class S>
+void multiply(const Exec& exec, const View<const T>& from, const View<T>& to, const S* factors, Index stride_n) {
+  if (empty(to)) return;
+  assert(channels_last(from) && channels_last(to) && from.range().contains(to.range()));
+  constexpr int V = lanes<T>;
+  const Positions positions(to, V);
+  for_units(exec, positions.count(),
+            FactorLoop<T, S>{positions, from, to, factors, stride_n, position_packs<V>(from) && position_packs<V>(to),
+                             takes_packs<V>(factors, stride_n, to.c)});
+}
+/// dx = dy * factors for the rows that both have; 0 in dx's others.
+template <class Exec, class T, class S>
+void multiply_down(const Exec& exec, const Operands<T>& o, const S* factors, Index stride_n) {
+  const Range both = zero_others(exec, o);
+  if (!both.empty()) multiply(exec, o.dy, o.dx.slice(both), factors, stride_n);
+}
+/// What one round of sums of dy * x comes to.
+template <class A, class T>
+struct ProductLoop {
+  Parts parts;
+  Divisor channels;
+  bool accumulate;
+  T* to;
+  Index stride_n;
+  LRCNN_HOST_DEVICE void operator()(Index unit) const {
+    Index c = unit;
+    const Index set = channels.split(c);
+    T& result = to[set * stride_n + c];
+    result = static_cast<T>(static_cast<A>((accumulate ? static_cast<double>(result) : 0) + parts.get(set, 0, c).second));
+  }
+};
+/// to[set][channel] (+)= the sum over dy's rows of dy * x, in doubles: of all images, or of each.
+template <class Exec, class T, class S>
+void sum_products(const Exec& exec, const Operands<T>& o, Lines::Images together, bool accumulate, S* to, Index stride_n) {
+  const bool all = together == Lines::Images::together;
+  const Index sets = all ? 1 : o.dy.n, positions = set_positions(o.dy, all);
+  const PartRound round = first_part_round(sets, positions, o.dy.c);
+  auto* memory = reinterpret_cast<double*>(o.workspace);
+  assert(channels_last(o.dy) && channels_last(o.x) && o.workspace_bytes >= part_bytes(sets, positions, o.dy.c));
+  const View<const T> x = o.dy.rows > 0 ? o.x.slice(o.dy.range()) : o.x;
+  const ProductsLoop<T, NoMeans> loop(o.dy, x, round, {memory, o.dy.c, round.parts()}, {});
+  for_units(exec, loop.units(), loop);
+  const Parts parts = merge_parts<false>(exec, round, o.dy.c, memory);
+  for_units(exec, sets * o.dy.c, ProductLoop<master_t<T>, S>{parts, Divisor(o.dy.c), accumulate, to, stride_n});
+}
+/// y's channel c is x's channel source(c), where groups lie `each` apart.
+template <class T>
+struct ShuffleLoop {
+  static constexpr int V = lanes<T>;
+  Positions positions;
+  Image<const T> from;
+  Image<T> to;
+  Divisor inner;   ///< channel c comes from c % inner * step + c / inner
+  Index step;
+  bool packs;
+  LRCNN_HOST_DEVICE void operator()(Index unit) const {
+    const auto at = positions.place(unit);
+    const T* x = from.at(at.image, at.y, at.x, 0);
+    master_t<T> value[V] = {};
+    for (int v = 0; v < at.count; ++v) {
+      Index rest = at.channel + v;
+      const Index whole = inner.split(rest);
+      value[v] = static_cast<master_t<T>>(x[rest * step + whole]);
+    }
+    store(to.at(at.image, at.y, at.x, at.channel), at.count, packs, value);
+  }
+};
+template <class Exec, class T>
+void shuffle(const Exec& exec, const View<const T>& from, const View<T>& to, Index inner, Index step) {
+  if (empty(to)) return;
+  assert(channels_last(from) && channels_last(to) && from.range().contains(to.range()));
+  constexpr int V = lanes<T>;
+  const Positions positions(to, V);
+  for_units(exec, positions.count(), ShuffleLoop<T>{positions, from, to, Divisor(inner), step, position_packs<V>(to)});
+}
+}  // namespace detail
+/// As host::layer_scale_forward.
+template <class Exec, class T>
+void layer_scale_forward(const Exec& exec, const Operands<T>& o) {
+  detail::multiply(exec, o.x, o.y, o.parameters[0], 0);
+}
+/// As host::layer_scale_backward_data.
+template <class Exec, class T>
+void layer_scale_backward_data(const Exec& exec, const Operands<T>& o) {
+  detail::multiply_down(exec, o, o.parameters[0], 0);
+}
+/// As host::layer_scale_backward_parameters. Pre: a workspace of products_workspace_bytes()
+template <class Exec, class T>
+void layer_scale_backward_parameters(const Exec& exec, const Operands<T>& o) {
+  detail::sum_products(exec, o, Lines::Images::together, o.accumulate, o.d_parameters[0], 0);
+}
+/// As host::scale_forward.
+template <class Exec, class T>
+void scale_forward(const Exec& exec, const Operands<T>& o) {
+  detail::multiply(exec, o.x, o.y, o.other.data, o.other.stride_n);
+}
+/// As host::scale_backward. Pre: operand 1 has a workspace of products_workspace_bytes()
+template <class Exec, class T>
+void scale_backward(const Exec& exec, const Operands<T>& o) {
+  if (o.operand == 0) return detail::multiply_down(exec, o, o.other.data, o.other.stride_n);
+  detail::sum_products(exec, o, Lines::Images::apart, false, o.dx.data, o.dx.stride_n);
+}
+/// Bytes of workspace that the gradient of a LayerScale, or of the factors of a Scale, needs; 0 for their other steps.
+template <class T>
+constexpr Index products_workspace_bytes(const Operands<T>& o) {
+  const bool own = o.op == Op::backward_parameters;
+  if (!own && (o.op != Op::backward_data || o.node->layer.kind != Kind::scale || o.operand == 0)) return 0;
+  return detail::part_bytes(own ? 1 : o.dy.n, detail::set_positions(o.dy, own), o.dy.c);
+}
+/// As host::channel_shuffle_forward.
+template <class Exec, class T>
+void channel_shuffle_forward(const Exec& exec, const Operands<T>& o) {
+  const Index groups = o.node->layer.groups;
+  detail::shuffle(exec, o.x, o.y, groups, o.node->in.c / groups);
+}
+/// As host::channel_shuffle_backward. Post: writes all rows of dx; rows that dy does not have get 0
+template <class Exec, class T>
+void channel_shuffle_backward(const Exec& exec, const Operands<T>& o) {
+  const Index groups = o.node->layer.groups;
+  const Range both = detail::zero_others(exec, o);
+  if (!both.empty()) detail::shuffle(exec, o.dy, o.dx.slice(both), o.node->in.c / groups, groups);
+}
+}  // namespace lrcnn::loops

@@ -1,0 +1,145 @@
+#pragma once
+// Losses over pixels without leaving the device: those of layer/pixel_loss.hpp that are local to rows.
+//
+// A row is dealt out in turn to some threads, column by column; what they come to is added up in their order, then rows in theirs, in
+// double whatever the elements are. So the gradient is the host's, and the sum differs from the host's in its last bits only. Rows are
+// taken so many at a time that the parts fit into a workspace of a fixed size.
+#include <lrcnn/backend/cudnn/device_loss.hpp>
+#include <lrcnn/backend/cudnn/loops/loss.hpp>
+namespace lrcnn::loops {
+using cudnn::DeviceLoss, cudnn::PixelClassLoss;
+/// Labels of a batch in memory that loops reach, laid out as Labels are.
+struct PixelLabels {
+  const std::int32_t* classes = nullptr;   ///< [N,H,W]
+  const float* values = nullptr;           ///< [N,channels,H,W], if they are targets
+  Index channels = 1, height = 0, width = 0;
+};
+namespace detail {
+/// What some pixels come to.
+struct PixelPart {
+  double sum;
+  long long correct, count;
+};
+template <class T>
+struct PixelLogits {
+  const T* x;
+  T* dx;   ///< null if not wanted
+  Index x_stride_n, x_stride_row, dx_stride_n, dx_stride_row, row0;
+  int channels, width;
+  PixelLabels labels;
+  double scale;
+  /// Labels of a row: of channel k, if they are targets.
+  LRCNN_HOST_DEVICE Index row_of_labels(Index image, Index k, Index row) const {
+    return ((image * labels.channels + (labels.values != nullptr ? k : 0)) * labels.height + row0 + row) * labels.width;
+  }
+};
+/// One pixel of a loss over elements.
+template <class T, class L>
+struct PixelRule {
+  L loss;
+  LRCNN_HOST_DEVICE void operator()(const PixelLogits<T>& all, const T* x, T* dx, Index image, Index row, Index column, PixelPart& part) const {
+    for (int k = 0; k < all.channels; ++k) {
+      const Index at = all.row_of_labels(image, k, row) + column;
+      const double target = all.labels.values != nullptr ? static_cast<double>(all.labels.values[at]) : static_cast<double>(all.labels.classes[at]);
+      const auto e = loss.element(static_cast<double>(x[k]), target);
+      part.sum += e.loss, part.correct += e.correct ? 1 : 0, ++part.count;
+      if (dx != nullptr) dx[k] = static_cast<T>(all.scale * e.derivative);
+    }
+  }
+};
+template <class T>
+struct PixelRule<T, PixelClassLoss> {
+  PixelClassLoss loss;
+  LRCNN_HOST_DEVICE void operator()(const PixelLogits<T>& all, const T* x, T* dx, Index image, Index row, Index column, PixelPart& part) const {
+    const std::int32_t label = all.labels.classes[all.row_of_labels(image, 0, row) + column];
+    if (loss.ignores && label == loss.ignored) {
+      for (int k = 0; dx != nullptr && k < all.channels; ++k) dx[k] = static_cast<T>(0.0f);
+      return;
+    }
+    int largest = 0;
+    for (int k = 1; k < all.channels; ++k)
+      if (static_cast<double>(x[k]) > static_cast<double>(x[largest])) largest = k;
+    const double top = static_cast<double>(x[largest]), weight = loss.weight(label);
+    double sum = 0;
+    for (int k = 0; k < all.channels; ++k) sum += std::exp(static_cast<double>(x[k]) - top);
+    part.sum += weight * (std::log(sum) + (top - static_cast<double>(x[label])));
+    part.correct += largest == label ? 1 : 0, ++part.count;
+    for (int k = 0; dx != nullptr && k < all.channels; ++k)
+      dx[k] = static_cast<T>(all.scale * weight * (std::exp(static_cast<double>(x[k]) - top) / sum - (k == label ? 1.0 : 0.0)));
+  }
+};
+template <class T, class L>
+struct PixelLossLoop {
+  PixelLogits<T> all;
+  PixelRule<T, L> rule;
+  Divisor parts, rows;
+  Index first_row, first_image;   ///< of this strip among the view's rows; of the view among the batch's images
+  PixelPart* to;
+  LRCNN_HOST_DEVICE void operator()(Index unit) const {
+    Index column = unit;
+    Index row = first_row + parts.split(column);
+    const Index image = rows.split(row);
+    const T* x = all.x + image * all.x_stride_n + row * all.x_stride_row;
+    T* dx = all.dx != nullptr ? all.dx + image * all.dx_stride_n + row * all.dx_stride_row : nullptr;
+    PixelPart part{0, 0, 0};
+    for (; column < all.width; column += parts.value())
+      rule(all, x + column * all.channels, dx != nullptr ? dx + column * all.channels : nullptr, first_image + image, row, column, part);
+    to[unit] = part;
+  }
+};
+/// What a row comes to, in the place of its first part.
+struct PixelRowLoop {
+  PixelPart* part;
+  Index parts;
+  LRCNN_HOST_DEVICE void operator()(Index row) const {
+    PixelPart* own = part + row * parts;
+    for (Index p = 1; p < parts; ++p) own->sum += own[p].sum, own->correct += own[p].correct, own->count += own[p].count;
+  }
+};
+/// Adds rows to the sums. One thread.
+struct PixelTotalLoop {
+  const PixelPart* part;
+  Index parts, rows;
+  double share;   ///< of an image, that a row is
+  LossSums* sums;
+  LRCNN_HOST_DEVICE void operator()(Index) const {
+    LossSums s = *sums;
+    for (Index row = 0; row < rows; ++row) {
+      const PixelPart& own = part[row * parts];
+      s.sum += own.sum, s.correct += own.correct;
+      if (s.sum - s.sum != 0) s.finite = 0;
+      s.count += s.finite != 0 ? own.count : 0;
+      s.images += s.finite != 0 ? share : 0;
+    }
+    *sums = s;
+  }
+};
+constexpr Index pixel_parts = Index{1} << 16;   ///< that exist at once
+/// Threads for the pixels of a row.
+constexpr Index parts_of_row(Index width) { return std::clamp<Index>(ceil_div(width, Index{4}), 1, 256); }
+}  // namespace detail
+/// Bytes of workspace that pixel_loss() needs, whatever it is given.
+inline constexpr Index pixel_loss_bytes = detail::pixel_parts * static_cast<Index>(sizeof(detail::PixelPart));
+/// The loss of some rows of some images, the first of which is image `first` of the batch.
+/// Shapes:  logits [N,K,rows,W], dx like logits or empty; labels as the loss wants them, of the whole batch
+/// Pre:     the loss has found the labels good; workspace: pixel_loss_bytes, aligned to 8
+/// Post:    *sums grows by these rows, in their order; dx = the gradient of scale times their sum. A row of H counts as 1 / H of an image
+template <class Exec, class T>
+void pixel_loss(const Exec& exec, const DeviceLoss& loss, const View<const T>& logits, const PixelLabels& labels, Index first,
+                const View<std::type_identity_t<T>>& dx, double scale, LossSums* sums, std::byte* workspace) {
+  if (empty(logits)) return;
+  assert(channels_last(logits) && channels_last(dx));
+  const detail::PixelLogits<T> all{logits.data, dx.data, logits.stride_n, logits.stride_row(), dx.stride_n, dx.data ? dx.stride_row() : 0,
+                                   logits.row0, static_cast<int>(logits.c), static_cast<int>(logits.w), labels, scale};
+  auto* part = reinterpret_cast<detail::PixelPart*>(workspace);
+  const Index parts = detail::parts_of_row(logits.w), rows = logits.n * logits.rows, strip = std::max<Index>(1, detail::pixel_parts / parts);
+  for (Index row = 0; row < rows; row += strip) {
+    const Index count = std::min(strip, rows - row);
+    std::visit([&]<class L>(const L& rule) {
+      for_units(exec, count * parts, detail::PixelLossLoop<T, L>{all, {rule}, Divisor(parts), Divisor(logits.rows), row, first, part});
+    }, loss);
+    for_units(exec, count, detail::PixelRowLoop{part, parts});
+    for_units(exec, 1, detail::PixelTotalLoop{part, parts, count, 1 / static_cast<double>(labels.height), sums});
+  }
+}
+}  // namespace lrcnn::loops
