@@ -223,11 +223,12 @@ class HostLibrary final : public cudnn::Library<T> {
   Status draw_from(const RunKey& key) override {
     return later([=, this] { key_ = key; });
   }
-  Status pixel_loss(const cudnn::DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale) override {
+  Status pixel_loss(const cudnn::DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale,
+                    bool counts) override {
     return later([=, this] {
       check_view(logits), check_view(View<const T>(dx));
       std::vector<std::byte> workspace(static_cast<std::size_t>(loops::pixel_loss_bytes), std::byte{0xff});
-      loops::pixel_loss(thrust::cpp::par, loss, logits, pixel_labels_, first, dx, scale, &sums_, workspace.data());
+      loops::pixel_loss(thrust::cpp::par, loss, logits, pixel_labels_, first, dx, scale, counts ? &sums_ : nullptr, workspace.data());
     });
   }
   Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) override {

@@ -36,7 +36,8 @@ struct Halves {
   }
 };
 inline const std::vector<PolicySpec> pixel_policies{Policy<Column>::value, Policy<Overlap<3>, RecomputeAll>::value, Policy<Share<2>, CheckpointAtPools>::value,
-                                       Policy<ByImages<2, Overlap<2>>>::value};
+                                       Policy<ByImages<2, Overlap<2>>>::value,
+                                             Policy<ExtraPasses<Overlap<3>>, RecomputeAll>::value};
 inline PolicySpec with_workspace(PolicySpec policy) {
   policy.workspace_bytes = 1_MiB;
   return policy;

@@ -214,14 +214,15 @@ class BasicCudnn {
     return result;
   }
   /// Cross entropy, of images and of pixels, and the other losses that cudnn::device_loss() knows, on the device. Any other runs on the
-  /// host, on a copy of the logits, and is waited for.
+  /// host, on a copy of the logits, and is waited for. `counts`: it is added to the run's.
   template <class L>
-  void loss(const L& loss, Index first, const View<const element>& logits, const View<element>& dx, double scale, LossResult& result) {
+  void loss(const L& loss, Index first, const View<const element>& logits, const View<element>& dx, double scale, LossResult& result,
+            bool counts = true) {
     if constexpr (std::is_same_v<L, SoftmaxCrossEntropy>) {
       cudnn::check(library_->cross_entropy(logits, first, dx, scale), "the loss");
     } else if constexpr (LossOverPixels<L, element>) {
       if (const auto known = cudnn::device_loss(loss))
-        return cudnn::check(library_->pixel_loss(*known, logits, first, dx, scale), "the loss");
+        return cudnn::check(library_->pixel_loss(*known, logits, first, dx, scale, counts), "the loss");
       loss_on_host(logits, dx, [&](const auto& x, const auto& d) { loss(x, labels_, first, d, scale, result); });
     } else {
       const std::vector<std::int32_t> labels = host_labels(first, logits.n, logits.c);

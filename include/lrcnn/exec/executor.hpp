@@ -257,8 +257,9 @@ class Executor {
     const Operands<T>& o = operands_[i];
     if (step.op == Op::load) return backend_->load(source, step.y.images.begin, o.y);
     if (step.op != Op::loss) return static_cast<void>(backend_->run(*prepared_[i], o));
-    LossResult counted_elsewhere;   // of a pass before the last
-    backend_->loss(loss, step.x.images.begin, o.x, o.dx, scale, step.pass == Pass::recompute ? counted_elsewhere : result);
+    LossResult elsewhere;
+    const bool counts = step.pass != Pass::recompute;   // not in passes before the last, where gradients alone are wanted
+    backend_->loss(loss, step.x.images.begin, o.x, o.dx, scale, counts ? result : elsewhere, counts);
     if (!std::isfinite(result.sum)) report_not_finite(source, i, result.sum);
   }
   void check_source(const RowSource<M>& source) const {

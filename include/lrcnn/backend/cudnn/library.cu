@@ -285,10 +285,12 @@ class CudaLibrary final : public Library<T> {
       loops::softmax_cross_entropy(exec, logits, device_labels_ + first, dx, scale, sums_, static_cast<std::byte*>(scratch_.memory));
     });
   }
-  Status pixel_loss(const DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale) override {
+  Status pixel_loss(const DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale,
+                    bool counts) override {
     if (const Status s = grow(scratch_, loops::pixel_loss_bytes); !s.good()) return s;
     return started([&](const auto& exec) {
-      loops::pixel_loss(exec, loss, logits, pixel_labels_, first, dx, scale, sums_, static_cast<std::byte*>(scratch_.memory));
+      auto* workspace = static_cast<std::byte*>(scratch_.memory);
+      loops::pixel_loss(exec, loss, logits, pixel_labels_, first, dx, scale, counts ? sums_ : nullptr, workspace);
     });
   }
   Status fetch(Sums& sums) override {

@@ -154,8 +154,10 @@ class Library : public Device {
   virtual Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) = 0;
   /// Softmax cross entropy of the batch's images from `first` on: adds to the sums, writes dx if it has memory.
   virtual Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) = 0;
-  /// A loss over pixels, of some rows of the batch's images from `first` on. Pre: its total() has found the labels good
-  virtual Status pixel_loss(const DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale) = 0;
+  /// A loss over pixels, of some rows of the batch's images from `first` on: adds to the sums if it counts, writes dx if it has memory.
+  /// Pre: the loss's total() has found the labels good
+  virtual Status pixel_loss(const DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale,
+                            bool counts) = 0;
   virtual Status finite(const View<const T>& view, bool& result) = 0;
 };
 /// The library on a CUDA device, for T = float, float16, bfloat16.

@@ -63,9 +63,10 @@ class HostBackend {
                                  "only the backend of that device reads them", "give labels that the host can read, or use Cudnn"));
     labels_ = labels;
   }
-  /// The loss of images [first, first + logits.n) of the run; of the rows that are given, if it is one over pixels.
+  /// The loss of images [first, first + logits.n) of the run; of the rows that are given, if it is one over pixels. What does not count for
+  /// the run has a result of its own.
   template <class L>
-  void loss(const L& loss, Index first, const View<const T>& logits, const View<T>& dx, double scale, LossResult& result) {
+  void loss(const L& loss, Index first, const View<const T>& logits, const View<T>& dx, double scale, LossResult& result, bool = true) {
     if constexpr (PixelLoss<L, T>) return loss_of_rows(loss, first, logits, dx, scale, result);
     else if constexpr (MapLoss<L, T>) return loss_of_maps(loss, first, logits, dx, scale, result);
     else loss(logits, labels_.on_host().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(logits.n)), dx, scale, result);

@@ -123,7 +123,7 @@ inline constexpr Index pixel_loss_bytes = detail::pixel_parts * static_cast<Inde
 /// The loss of some rows of some images, the first of which is image `first` of the batch.
 /// Shapes:  logits [N,K,rows,W], dx like logits or empty; labels as the loss wants them, of the whole batch
 /// Pre:     the loss has found the labels good; workspace: pixel_loss_bytes, aligned to 8
-/// Post:    *sums grows by these rows, in their order; dx = the gradient of scale times their sum. A row of H counts as 1 / H of an image
+/// Post:    *sums, if there are some, grows by these rows, in their order; dx = the gradient of scale times their sum. A row of H counts as 1 / H of an image
 template <class Exec, class T>
 void pixel_loss(const Exec& exec, const DeviceLoss& loss, const View<const T>& logits, const PixelLabels& labels, Index first,
                 const View<std::type_identity_t<T>>& dx, double scale, LossSums* sums, std::byte* workspace) {
@@ -138,6 +138,7 @@ void pixel_loss(const Exec& exec, const DeviceLoss& loss, const View<const T>& l
     std::visit([&]<class L>(const L& rule) {
       for_units(exec, count * parts, detail::PixelLossLoop<T, L>{all, {rule}, Divisor(parts), Divisor(logits.rows), row, first, part});
     }, loss);
+    if (sums == nullptr) continue;
     for_units(exec, count, detail::PixelRowLoop{part, parts});
     for_units(exec, 1, detail::PixelTotalLoop{part, parts, count, 1 / static_cast<double>(labels.height), sums});
   }
