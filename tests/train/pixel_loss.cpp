@@ -178,7 +178,7 @@ TEST_CASE("pixel losses: labels that do not fit are refused, and change nothing"
         "targets as large as the output");
   CHECK(trainer.read_parameters() == before);
   CHECK(trainer.steps_done() == 0);
-  BasicTrainer<Reference<double>> of_images(Net::layers, policies[0], input_of(images), Sgd{});
+  BasicTrainer<Reference<double>> of_images(Sequential<Net, GlobalAvgPool>::layers, policies[0], input_of(images), Sgd{});
   CHECK(!of_images.plan().options.rows_loss);
   CHECK(error_of<DataError>([&] { of_images.step(scenes.part(all), scenes.classes(all)); }) ==
         "lrcnn: masks are given to the loss 'softmax_cross_entropy'; it wants one label for each image; give a label for each image, or "

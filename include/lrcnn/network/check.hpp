@@ -38,6 +38,7 @@ enum class Fault : std::uint8_t {
   concat_extents,
   scale_factors,
   unused,
+  map_given,    ///< this one and those behind it: in training, so fault_of() does not find them
 };
 /// An extent that is not known yet; checks that need it are left for later.
 inline constexpr Index unknown = std::numeric_limits<Index>::min();
@@ -128,6 +129,9 @@ constexpr FaultText fault_text(Fault fault) {
     case Fault::unused:
       return {"a layer's output is not used", "every layer but the last is read by one behind it",
               "remove the layer, or let another one read it"};
+    case Fault::map_given:
+      return {"a loss over images is given a map", "it reads a score for each class of an image, [N,K,1,1]",
+              "train with a loss over pixels, such as PixelCrossEntropy, or end the network in GlobalAvgPool, or Flatten, and Linear"};
   }
   return {"?", "?", "?"};
 }

@@ -152,5 +152,27 @@ struct CheckContent {
   }
   static constexpr bool ok = found();
 };
+/// What can be wrong in training alone. `image_loss`: the loss is one over images.
+template <class Content, Shape input, bool image_loss>
+struct CheckTraining {
+  static constexpr auto& shape = CheckContent<Content, input>::inferred.shape;
+  static constexpr Shape output = shape.back();
+  static constexpr bool maps = image_loss && (output.h != 1 || output.w != 1);
+  template <std::size_t I, class D>
+  static constexpr bool witness() {
+    constexpr auto place = static_cast<Index>(I + 1);
+    if constexpr (maps && I + 1 == Content::layers.size()) return Witness<output_of<place, D, output>, Fault::map_given>::ok;
+    return true;
+  }
+  template <class... D, std::size_t... I>
+  static constexpr bool check(DescriptorList<D...>, std::index_sequence<I...>) {
+    return (witness<I, D>() && ...);
+  }
+  static constexpr bool found() {
+    if constexpr (maps) return check(typename Content::Descriptors::type{}, std::make_index_sequence<Content::layers.size()>{});
+    return true;
+  }
+  static constexpr bool ok = found();
+};
 }  // namespace detail
 }  // namespace lrcnn
