@@ -32,6 +32,12 @@ struct Statistics {
 constexpr Index statistics_units(const Norm& norm, Index channels) {
   return norm.over == Norm::Over::group && norm.groups > 0 ? norm.groups : channels;
 }
+/// Whether in training a norm with statistics would take some of a single value, on an input of this shape.
+constexpr bool has_one_value(const Layer& layer, const Shape& in) {
+  if (!has_statistics(layer, true)) return false;
+  const Index across = layer.norm.over == Norm::Over::batch ? in.n : in.c / statistics_units(layer.norm, in.c);
+  return across * in.h * in.w == 1;
+}
 /// Sets that a step for so many images has.
 constexpr Index statistics_sets(const Norm& norm, Index images) { return norm.over == Norm::Over::batch ? 1 : images; }
 /// Bytes of all sets of statistics, and of all sets of sums, for so many images.
