@@ -91,5 +91,5 @@ TEST_CASE("dice: a plan that takes its output through the loss slab by slab is r
   Trainee trainer(Net::layers, Policy<>::value, input_of(images), Sgd{}, {}, DiceLoss{.ignore = 0});
   const std::vector<std::int32_t> none(static_cast<std::size_t>(images * height * width), 0);
   CHECK(error_of([&] { trainer.step(scenes.part(all), Labels::of_pixels(none, height, width)); })
-            .starts_with("lrcnn: no pixel of the batch counts for the loss 'dice'"));
+            .starts_with("lrcnn: none of the 12x10 pixels of 6 images counts for the loss 'dice'"));
 }

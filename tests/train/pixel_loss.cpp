@@ -168,16 +168,23 @@ TEST_CASE("pixel losses: labels that do not fit are refused, and change nothing"
   mask[2 * 120 + 3 * 10 + 4] = 3;
   CHECK(step(Labels::of_pixels(mask, height, width)) ==
         "lrcnn: label 3 of image 2, row 3, column 4 is outside the 3 classes; labels are 0 .. classes - 1, or the one to ignore; correct "
-        "the mask, or widen the last layer");
+        "the mask, set the loss's `ignore`, or widen the last layer");
   std::fill(mask.begin(), mask.end(), 9);
   CHECK(step(Labels::of_pixels(mask, height, width)) ==
-        "lrcnn: no pixel of the batch counts for the loss 'pixel_cross_entropy'; the mean is over pixels that are not ignored and have a "
-        "weight; leave the batch out, or correct the mask");
+        "lrcnn: none of the 12x10 pixels of 6 images counts for the loss 'pixel_cross_entropy'; the mean is over pixels that are not ignored "
+        "and have a weight; correct the masks, or the loss's `ignore` or weights, or leave the batch out");
   CHECK(step(Labels::of_targets(scenes.numbers, 1, height, width)) ==
         "lrcnn: targets of 1x12x10 are given for the network's output of 3x12x10; every element of the output has one label; make the "
         "targets as large as the output");
   CHECK(trainer.read_parameters() == before);
   CHECK(trainer.steps_done() == 0);
+  mask[719] = 2;   // one pixel that counts is enough
+  CHECK(step(Labels::of_pixels(mask, height, width)) == "no error");
+  CHECK(step(scenes.classes(all)) == "no error");
+  Trainee<> weightless(Net::layers, policies[0], input_of(images), Sgd{}, {}, {.weights = {1, 0, 1}});
+  std::fill(mask.begin(), mask.end(), 1);
+  CHECK(error_of<DataError>([&] { weightless.step(scenes.part(all), Labels::of_pixels(mask, height, width)); })
+            .starts_with("lrcnn: none of the 12x10 pixels of 6 images counts for the loss "));
   BasicTrainer<Reference<double>> of_images(Sequential<Net, GlobalAvgPool>::layers, policies[0], input_of(images), Sgd{});
   CHECK(!of_images.plan().options.rows_loss);
   CHECK(error_of<DataError>([&] { of_images.step(scenes.part(all), scenes.classes(all)); }) ==

@@ -144,9 +144,10 @@ class Executor {
       check_pixel_labels(L::name, labels, output);
       const double total = loss.total(labels, output);
       if (total > 0) return total;
-      throw DataError(error_text("no pixel of the batch counts for the loss '" + std::string(L::name) + "'",
+      throw DataError(error_text("none of the " + std::to_string(output.h) + 'x' + std::to_string(output.w) + " pixels of " +
+                                     std::to_string(output.n) + " images counts for the loss '" + std::string(L::name) + "'",
                                  "the mean is over pixels that are not ignored and have a weight",
-                                 "leave the batch out, or correct the mask"));
+                                 "correct the masks, or the loss's `ignore` or weights, or leave the batch out"));
     } else {
       check_labels(labels, L::name);
       return static_cast<double>(plan_.table.input.n);
