@@ -7,8 +7,8 @@
 using namespace lrcnn;
 using Net = Fixed<Sequential<Conv<4>, ReLU, MaxPool<>, Conv<5, Window{.kernel = 1}>>, Input{2, 3, 24, 20}>;
 #ifdef LRCNN_FAIL
-using Loss = SoftmaxCrossEntropy;
+using Compared = SoftmaxCrossEntropy;
 #else
-using Loss = PixelCrossEntropy;
+using Compared = PixelCrossEntropy;
 #endif
-void train() { Trainer<Net, Policy<Share<2>>, Reference<float>, Loss> trainer(Sgd{.lr = 0.1}); }
+void train() { Trainer<Net, Policy<Share<2>>, Reference<float>, Compared> trainer(Sgd{.lr = 0.1}); }

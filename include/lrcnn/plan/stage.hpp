@@ -159,10 +159,10 @@ constexpr RowRules row_rules(const Table& table, const Stage& stage, const Targe
       for (const Index t : {stage.in(l), stage.out(l)}) rules.tensor[static_cast<std::size_t>(t)].leaves = true;
   return rules;
 }
-inline std::string stage_name(const Table& table, const Stage& stage) {
-  return "stage " + std::string(table.node(stage.first).layer.name.view()) + ".." +
-         std::string(table.node(stage.last - 1).layer.name.view());
+inline std::string layers_name(const Table& table, Index first, Index last) {
+  return std::string(table.node(first).layer.name.view()) + ".." + std::string(table.node(last - 1).layer.name.view());
 }
+inline std::string stage_name(const Table& table, const Stage& stage) { return "stage " + layers_name(table, stage.first, stage.last); }
 }  // namespace detail
 namespace detail {
 /// Tensors that each stage reads, and who reads what it writes.
@@ -316,9 +316,7 @@ inline std::string fewer_slabs(const Table& table, const PolicySpec& policy, con
   }
   const std::string most = "ask for at most " + std::to_string(largest);
   if (first == stage.first && last == stage.last) return most + " in this stage";
-  Stage section;
-  section.first = first, section.last = last;
-  return most + " in " + stage_name(table, section) + ", which norms divide, or part it by a checkpoint";
+  return most + " in " + layers_name(table, first, last) + ", which norms divide, or part it by a checkpoint";
 }
 /// What a norm that waits cannot work with.
 constexpr void check_norms(const Table& table, const PolicySpec& policy, bool training) {
