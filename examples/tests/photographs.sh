@@ -2,21 +2,10 @@
 # photographs.sh LARGE_IMAGE PREDICT_IMAGE WRITE_JPEG: the programs on small photographs; what they say to input they cannot use,
 # the exit status, and that nothing is left behind.
 set -u
+. "$(dirname "${BASH_SOURCE[0]}")/ends.sh"
 large=$1 predict=$2 write=$3
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-failures=0
-# ends STATUS TEXT COMMAND...: the command ends with STATUS and says TEXT.
-ends() {
-  local status=$1 text=$2 said got=0
-  shift 2
-  said=$("$@" 2>&1) || got=$?
-  if [ "$got" -ne "$status" ] || ! grep -qE -- "$text" <<<"$said"; then
-    printf 'FAILED: %s\n  status %s, wanted %s\n  wanted: %s\n  said: %s\n' "$*" "$got" "$status" "$text" "$said"
-    failures=$((failures + 1))
-  fi
-}
-refuses() { ends 2 "$@"; }
 photo=$scratch/photo.jpg map=$scratch/map.pgm
 "$write" "$photo" 160 128 3 || exit 1
 "$write" "$scratch/grey.jpg" 64 64 1 || exit 1

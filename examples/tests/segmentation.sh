@@ -2,22 +2,11 @@
 # segmentation.sh SEGMENT WRITE_JPEG: the program on pictures that it writes itself; what it says to input it cannot use, the exit
 # status, and that nothing is left behind.
 set -u
+. "$(dirname "${BASH_SOURCE[0]}")/ends.sh"
 segment=$1 write=$2
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
-failures=0
-# ends STATUS TEXT COMMAND...: the command ends with STATUS and says TEXT.
-ends() {
-  local status=$1 text=$2 said got=0
-  shift 2
-  said=$("$@" 2>&1) || got=$?
-  if [ "$got" -ne "$status" ] || ! grep -qE -- "$text" <<<"$said"; then
-    printf 'FAILED: %s\n  status %s, wanted %s\n  wanted: %s\n  said: %s\n' "$*" "$got" "$status" "$text" "$said"
-    failures=$((failures + 1))
-  fi
-}
-refuses() { ends 2 "$@"; }
 small=(--crop 32 --batch 2 --steps 2 --threads 2)
 ends 1 'No photograph was given.*|That is below 0\.9990' "$segment" "${small[@]}" --found mask.png --overlay overlay.png --at-least 0.999
 [ "$(head -c 4 mask.png | tail -c 3)" = PNG ] && [ -s overlay.png ] || { echo "FAILED: no pictures"; failures=$((failures + 1)); }

@@ -2,7 +2,9 @@
 // EXPECT: lrcnn: the branches of a sum have different numbers of channels; a sum adds channel to channel; give the last layer of one branch the other's channels, or the shortcut a convolution
 // EXPECT_WITHIN 3: join_at<4
 // EXPECT_WITHIN 3: SumJoin
+// EXPECT_WITHIN 3: branch_from<3
 // EXPECT_WITHIN 3: 24, 
+// EXPECT_WITHIN 3: branch_from<1
 // EXPECT_WITHIN 3: 12, 
 #include <lrcnn/layer/activation.hpp>
 #include <lrcnn/layer/conv.hpp>

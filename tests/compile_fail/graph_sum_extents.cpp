@@ -1,7 +1,9 @@
 // A residual block with strides whose shortcut has none.
 // EXPECT: lrcnn: the branches of a sum have different rows, columns or images; a sum adds pixel to pixel; change strides or padding in one branch, or give the shortcut the body's strides
 // EXPECT_WITHIN 3: join_at<3
+// EXPECT_WITHIN 3: branch_from<1
 // EXPECT_WITHIN 3: 2, 8, 7, 9
+// EXPECT_WITHIN 3: branch_from<2
 // EXPECT_WITHIN 3: 2, 8, 14, 18
 #include <lrcnn/layer/activation.hpp>
 #include <lrcnn/layer/conv.hpp>

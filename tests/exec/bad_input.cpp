@@ -3,8 +3,10 @@
 #include "support/run_network.hpp"
 #include "support/error_of.hpp"
 #include <lrcnn/layer/activation.hpp>
+#include <lrcnn/layer/dice.hpp>
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/pool.hpp>
+#include <lrcnn/network/unet.hpp>
 #include <lrcnn/train/trainer.hpp>
 #include <doctest/doctest.h>
 #include <sys/resource.h>
@@ -63,6 +65,46 @@ TEST_CASE("bad input: labels") {
   CHECK(state_of(trainer) == before);
   CHECK(step({0, 2}) == "no error");
   CHECK(trainer.steps_done() == 1);
+}
+TEST_CASE("bad input: a loss over images on a map, of which it would read one pixel") {
+  using Map = Sequential<Conv<4>, ReLU, MaxPool<>, Named<"scores", Conv<3>>>;
+  const std::string rule = "; it reads a score for each class of an image, [N,K,1,1]; train with a loss over pixels, such as "
+                           "PixelCrossEntropy, or end the network in GlobalAvgPool, or Flatten, and Linear";
+  CHECK(error_of<ShapeError>([] { Trainer<Map, Rows, Reference<double>> trainer(input, Sgd{}); }) ==
+        "lrcnn: the loss 'softmax_cross_entropy' over images is given the map 2x3x4x3 of layer 'scores'" + rule);
+  CHECK(error_of<ShapeError>([] { Trainer<Map, Plain, Reference<double>, Broken> trainer(input, Sgd{}); }) ==
+        "lrcnn: the loss 'broken' over images is given the map 2x3x4x3 of layer 'scores'" + rule);
+  CHECK(error_of<ShapeError>([] { Trainer<UNet<2, 2>, Plain, Reference<double>> trainer({1, 1, 16, 16}, Sgd{}); }) ==
+        "lrcnn: the loss 'softmax_cross_entropy' over images is given the map 1x2x16x16 of layer 'head'" + rule);
+  CHECK(error_of([] { Trainer<UNet<2, 2>, Plain, Reference<double>, PixelCrossEntropy> trainer({1, 1, 16, 32}, Sgd{}); }) == "no error");
+  CHECK(error_of([] { Trainer<UNet<2, 2>, Plain, Reference<double>, DiceLoss> trainer({1, 1, 16, 32}, Sgd{}); }) == "no error");
+  const Problem<double> problem(Map::layers, input, 4);
+  std::vector<double> gradients(problem.parameters.size());
+  Reference<double> backend;
+  const auto run = [&](const Table& table) {
+    Executor<Reference<double>> executor(make_plan(table, Plain::value, Reference<double>::target), backend, problem.parameters.data(),
+                                         gradients.data());
+    const MemorySource<double> source(problem.images.data(), input);
+    return error_of<ShapeError>([&] { executor.run(source, std::vector<std::int32_t>{0, 2}); });
+  };
+  CHECK(run(problem.table) == "lrcnn: the loss 'softmax_cross_entropy' over images is given the map 2x3x4x3 of layer 'scores'" + rule);
+  CHECK(run(table_of<Sequential<Map, GlobalAvgPool>>(input)) == "no error");
+}
+TEST_CASE("bad input: a network without a pooling in its head takes larger images, but no labels of them") {
+  using Convs = Sequential<Conv<4, Window{.kernel = 3, .stride = 2}>, ReLU, Conv<3, Window{.kernel = {3, 2}}>>;
+  Trainer<Convs, Plain, Reference<double>> trainer(input, Sgd{});
+  const Input larger{1, 1, 12, 8};
+  const Problem<double> problem(Convs::layers, input, 4), other(Convs::layers, larger, 5);
+  const MemorySource<double> source(problem.images.data(), input), map(other.images.data(), larger);
+  CHECK(error_of([&] { trainer.step(source, problem.labels); }) == "no error");
+  CHECK(trainer.predict(source).rows == 1);
+  const auto before = state_of(trainer);
+  const std::vector<std::int32_t> label{0};
+  for (const std::string& text :
+       {error_of<ShapeError>([&] { trainer.step(map, label); }), error_of<ShapeError>([&] { trainer.evaluate(map, label); })})
+    CHECK(text.starts_with("lrcnn: the loss 'softmax_cross_entropy' over images is given the map 1x3x3x2 of layer 'conv2'; "));
+  CHECK(state_of(trainer) == before);
+  CHECK(trainer.predict(map).rows == 3);
 }
 TEST_CASE("bad input: a batch of another shape than the plan's") {
   Batch batch;

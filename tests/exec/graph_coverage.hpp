@@ -100,11 +100,7 @@ struct GraphCoverage {
 };
 /// Whether a norm has one value only, which is refused.
 inline bool has_lone_value(const Table& table) {
-  return std::any_of(table.nodes.begin(), table.nodes.end(), [](const Node& n) {
-    const Index units = statistics_units(n.layer.norm, n.in.c);
-    const Index values = n.layer.norm.over == Norm::Over::batch ? n.in.n : n.in.c / units;
-    return has_statistics(n.layer, true) && values * n.in.h * n.in.w == 1;
-  });
+  return std::any_of(table.nodes.begin(), table.nodes.end(), [](const Node& n) { return has_one_value(n.layer, n.in); });
 }
 /// A small network with branches that has a layer with the feature.
 inline RandomNetwork graph_with(Dice& dice, std::string_view feature) {

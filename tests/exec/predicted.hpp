@@ -44,11 +44,6 @@ inline PolicySpec forward_policy(Dice& dice, std::string_view part, const Random
   policy.prefetch = dice.chance(0.2);
   return policy;
 }
-struct NoLoss {
-  static constexpr std::string_view name = "none";
-  template <class T>
-  void operator()(const View<const T>&, std::span<const std::int32_t>, const View<T>&, double, LossResult&) const {}
-};
 /// The output of a forward pass layer by layer that keeps it: what a predictor's rows must be.
 template <class B>
 std::vector<master_t<typename B::element>> whole_output(const Problem<master_t<typename B::element>>& problem, B& backend, Index workspace = 0) {
@@ -56,7 +51,7 @@ std::vector<master_t<typename B::element>> whole_output(const Problem<master_t<t
   PolicySpec column;
   column.workspace_bytes = workspace;
   Executor<B> executor(make_plan(problem.table, column, B::target, {.training = false}), backend, problem.parameters.data(), nullptr);
-  executor.run(MemorySource<M>(problem.images.data(), problem.table.input), problem.labels, NoLoss{});
+  executor.forward(MemorySource<M>(problem.images.data(), problem.table.input));
   return dense_copy<M>(executor.output());
 }
 struct PredictedCases {

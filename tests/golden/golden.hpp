@@ -103,18 +103,19 @@ inline GoldenFile read_golden(const std::string& name) {
   }
   return file;
 }
-/// The mean over the images of <y, g>, whose gradient is g / N. Works on maps; images come in order.
+/// The mean over the images of <y, g>, whose gradient is g / N. Looks at no label.
 struct WeightedSum {
   static constexpr std::string_view name = "weighted_sum";
+  static constexpr bool whole_maps = true;
   GoldenNumbers g{};
+  double total(const Labels&, const Shape& output) const { return static_cast<double>(output.n); }
   template <class T>
-  void operator()(const View<const T>& y, std::span<const std::int32_t>, const View<T>& dx, double scale,
-                  LossResult& result) const {
+  void operator()(const View<const T>& y, const Labels&, Index first, const View<T>& dx, double scale, LossResult& result) const {
     for (Index n = 0; n < y.n; ++n, ++result.count)
       for (Index c = 0; c < y.c; ++c)
         for (Index h = 0; h < y.rows; ++h)
           for (Index w = 0; w < y.w; ++w) {
-            const double weight = g(((result.count * y.c + c) * y.rows + h) * y.w + w);
+            const double weight = g((((first + n) * y.c + c) * y.rows + h) * y.w + w);
             result.sum += weight * static_cast<double>(y(n, c, h, w));
             if (dx.data != nullptr) dx(n, c, h, w) = static_cast<T>(scale * weight);
           }
@@ -136,7 +137,8 @@ Problem<T> golden_problem(const GoldenCase& c) {
     problem.images[i] = static_cast<T>(c.levels > 0 ? std::floor(v * c.levels) / c.levels : v);
   }
   problem.labels = c.labels;
-  if (c.labels.empty()) problem.labels.assign(static_cast<std::size_t>(c.input.n), 0);
+  const Shape& output = problem.table.shape(problem.table.size());
+  if (c.labels.empty()) problem.labels.assign(static_cast<std::size_t>(output.n * output.h * output.w), 0);
   return problem;
 }
 /// Loss, output and gradients of a case under a policy.
@@ -149,7 +151,8 @@ Outcome<T> run_golden(const GoldenCase& c, const Problem<T>& problem, const Poli
   T* memory = reinterpret_cast<T*>(executor.arena().data());
   std::fill(memory, memory + executor.arena().bytes() / static_cast<Index>(sizeof(T)), static_cast<T>(std::nan("")));
   const MemorySource<T> source(problem.images.data(), problem.table.input);
-  outcome.loss = c.labels.empty() ? executor.run(source, problem.labels, WeightedSum{c.g})
+  const Shape& output = problem.table.shape(problem.table.size());
+  outcome.loss = c.labels.empty() ? executor.run(source, Labels::of_pixels(problem.labels, output.h, output.w), WeightedSum{c.g})
                                   : executor.run(source, problem.labels);
   outcome.output = dense_copy<T>(executor.output());
   outcome.input_gradient = dense_copy<T>(executor.input_gradient());

@@ -138,8 +138,8 @@ TEST_CASE("dice: labels and outputs that it cannot use are refused") {
   const auto of = [&](Index channels) { return error_of([&] { static_cast<void>(loss.total(Labels::of_pixels(mask, 2, 2), {1, channels, 2, 2})); }); };
   CHECK(of(4) == "no error");
   CHECK(of(3) == "lrcnn: label 3 of image 0, row 1, column 1 is outside the 3 classes; labels are 0 .. classes - 1, or the one to ignore; "
-                 "correct the mask, or widen the last layer");
-  CHECK(of(1).starts_with("lrcnn: label 2 of image 0, row 1, column 0 is outside the 2 classes"));
+                 "correct the mask, set the loss's `ignore`, or widen the last layer");
+  CHECK(of(1).starts_with("lrcnn: label 2 of image 0, row 1, column 0 is outside the 2 classes; the one channel of the output is the logit of class 1, "));
   CHECK(of(257) == "lrcnn: an output of 257 classes is given to the loss 'dice'; it has sums for at most 256; use PixelCrossEntropy, or fewer classes");
   CHECK(error_of([&] { static_cast<void>(loss.total(Labels::of_targets(targets, 3, 2, 2), {1, 3, 2, 2})); }) ==
         "lrcnn: targets are given to the loss 'dice'; it compares classes, one for each pixel; give Labels::of_pixels");

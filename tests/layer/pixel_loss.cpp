@@ -290,7 +290,7 @@ TEST_CASE("pixel losses: labels that do not fit are refused") {
   b.mask[33] = 3;
   CHECK(total(PixelCrossEntropy{}, b.classes()) ==
         "lrcnn: label 3 of image 1, row 2, column 3 is outside the 3 classes; labels are 0 .. classes - 1, or the one to ignore; correct "
-        "the mask, or widen the last layer");
+        "the mask, set the loss's `ignore`, or widen the last layer");
   b.mask[33] = -1;
   CHECK(total(PixelCrossEntropy{}, b.classes()).starts_with("lrcnn: label -1 of image 1, row 2, column 3 is outside "));
   CHECK(total(PixelCrossEntropy{.weights = {1, 2}}, b.classes()) ==
@@ -315,8 +315,11 @@ TEST_CASE("pixel losses: labels that do not fit are refused") {
   CHECK(total(PixelCrossEntropy{}, Labels::of_pixels(b.mask, 5, 4)) ==
         "lrcnn: masks of 5x4 are given for the network's output of 4x5; every pixel of the output has one label; make the masks as large "
         "as the output");
-  CHECK(error_of<DataError>([&] { one.run(PixelFocal{}, one.binary()); })
-            .starts_with("lrcnn: label 2 of image 0, row 1, column 1 is outside the 2 classes; "));
+  CHECK(error_of<DataError>([&] { one.run(PixelFocal{}, one.binary()); }) ==
+        "lrcnn: label 2 of image 0, row 1, column 1 is outside the 2 classes; the one channel of the output is the logit of class 1, so labels "
+        "are 0 and 1; correct the mask, or end the network in a channel for each class and train with PixelCrossEntropy");
+  one.yes[3] = 1;
+  CHECK(error_of<DataError>([&] { one.run(PixelFocal{}, one.binary()); }) == "no error");
   CHECK(error_of<DataError>([&] { Labels::of_pixels(b.mask, 4, 6); }) ==
         "lrcnn: 40 labels are given as images of 1x4x6; every pixel of every image has its own; give channels, height and width of the "
         "labels themselves");

@@ -17,6 +17,12 @@ constexpr std::array faults{Fault::empty_input,   Fault::bad_window,       Fault
                             Fault::bad_reflection, Fault::bad_pooled,      Fault::bad_probability, Fault::bad_reference, Fault::needs_other,
                             Fault::same_inputs,   Fault::sum_channels,     Fault::sum_extents,     Fault::concat_extents,
                             Fault::scale_factors, Fault::unused};
+constexpr std::array training_faults{Fault::one_value, Fault::map_given};   // which fault_of() does not find
+constexpr auto all_faults = [] {
+  std::array<Fault, faults.size() + training_faults.size()> all{};
+  std::copy(training_faults.begin(), training_faults.end(), std::copy(faults.begin(), faults.end(), all.begin()));
+  return all;
+}();
 std::string name_of(Fault f) {
   constexpr std::array names{"none",          "empty_input",      "bad_window", "bad_channels",
                              "groups_in",     "groups_out",       "window_too_tall",
@@ -24,7 +30,7 @@ std::string name_of(Fault f) {
                              "norm_groups",   "bad_norm",         "bad_factor", "ceil_window", "nothing_left",
                              "bad_reflection", "bad_pooled",     "bad_probability", "bad_reference",
                              "needs_other",   "same_inputs",      "sum_channels", "sum_extents",
-                             "concat_extents", "scale_factors", "unused"};
+                             "concat_extents", "scale_factors", "unused", "one_value", "map_given"};
   return names[static_cast<std::size_t>(f)];
 }
 std::string text_of(Fault f) {
@@ -70,9 +76,9 @@ const Layer flatten{.kind = Kind::flatten}, pool2{.kind = Kind::max_pool, .windo
 }  // namespace
 TEST_CASE("the compile-time text of each fault is its run-time text") {
   const Witnesses w = read_witnesses();
-  CHECK(w.fault.size() == faults.size());
-  CHECK(w.text.size() == faults.size());
-  for (const Fault f : faults) {
+  CHECK(w.fault.size() == all_faults.size());
+  CHECK(w.text.size() == all_faults.size());
+  for (const Fault f : all_faults) {
     Index found = 0;
     for (const auto& [rule, fault] : w.fault)
       if (fault == name_of(f)) {
@@ -84,13 +90,13 @@ TEST_CASE("the compile-time text of each fault is its run-time text") {
   }
 }
 TEST_CASE("each text has three parts in one line: what, rule, what to change") {
-  for (const Fault f : faults) {
+  for (const Fault f : all_faults) {
     const FaultText t = fault_text(f);
     for (const std::string_view part : {t.what, t.rule, t.change}) {
       CHECK(part.size() > 10);
       CHECK(part.find_first_of(";\n") == std::string_view::npos);
     }
-    for (const Fault g : faults) CHECK((f == g || fault_text(g).what != t.what));
+    for (const Fault g : all_faults) CHECK((f == g || fault_text(g).what != t.what));
   }
 }
 TEST_CASE("each fault is found where it is, and thrown with layer, description, input and text") {
@@ -173,7 +179,8 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
        {{.kind = Kind::pad, .window = {.kernel = 1, .pad = {0, 0, 10, 0}}, .reflect = true}},
        usual,
        "layer 1 (pad by 0,0,10,0, reflected) on input 2x6x12x10"},
-      {Fault::bad_pooled, {{.kind = Kind::adaptive_avg_pool, .pooled = {0, 7}}}, usual, "layer 1 (adaptive_avg_pool to 0x7) on input 2x6x12x10"},
+      {Fault::bad_pooled, {{.kind = Kind::adaptive_avg_pool, .pooled = {0, 7}}}, usual,
+       "layer 1 (adaptive_avg_pool to 0x7) on input 2x6x12x10"},
       {Fault::bad_probability,
        {{.kind = Kind::dropout, .drop = {Drop::Each::channel, 1}}},
        usual,
@@ -188,15 +195,23 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
        "layer 1 (stochastic_depth of nan) on input 2x6x12x10"},
       {Fault::bad_reference, {pool2, {.input = 0}}, usual, "layer 2 (relu) on input 2x6x6x5"},
       {Fault::bad_reference, {pool2, {.other = 1}}, usual, "layer 2 (relu) on input 2x6x6x5"},
-      {Fault::bad_reference, {pool2, {.kind = Kind::sum, .other = -1}}, usual, "layer 2 (sum) on inputs 2x6x6x5 and 2x6x6x5"},
+      {Fault::bad_reference, {pool2, {.kind = Kind::sum, .other = -1}}, usual,
+       "layer 2 (sum) on inputs 2x6x6x5 of layer 1 (pool) and 2x6x6x5 of layer 1 (pool)"},
       {Fault::needs_other, {conv(4), {.kind = Kind::concat}}, usual, "layer 2 (concat) on input 2x4x12x10"},
-      {Fault::same_inputs, {conv(4), {.kind = Kind::sum, .other = 1}}, usual, "layer 2 (sum) on inputs 2x4x12x10 and 2x4x12x10"},
-      {Fault::same_inputs, {{.kind = Kind::sum, .other = 9}}, usual, "layer 1 (sum) on inputs 2x6x12x10 and 2x6x12x10"},
-      {Fault::sum_channels, {conv(4), {.kind = Kind::sum, .other = 2}}, usual, "layer 2 (sum) on inputs 2x4x12x10 and 2x6x12x10"},
-      {Fault::sum_extents, {pool2, {.kind = Kind::sum, .other = 2}}, usual, "layer 2 (sum) on inputs 2x6x6x5 and 2x6x12x10"},
-      {Fault::concat_extents, {pool2, {.kind = Kind::concat, .other = 2}}, usual, "layer 2 (concat) on inputs 2x6x6x5 and 2x6x12x10"},
-      {Fault::scale_factors, {gap, conv(4), {.kind = Kind::scale, .input = 3, .other = 1}}, usual, "layer 3 (scale) on inputs 2x6x12x10 and 2x4x1x1"},
-      {Fault::scale_factors, {pool2, {.kind = Kind::scale, .input = 2, .other = 1}}, usual, "layer 2 (scale) on inputs 2x6x12x10 and 2x6x6x5"},
+      {Fault::same_inputs, {conv(4), {.kind = Kind::sum, .other = 1}}, usual,
+       "layer 2 (sum) on inputs 2x4x12x10 of layer 1 (conv) and 2x4x12x10 of layer 1 (conv)"},
+      {Fault::same_inputs, {{.kind = Kind::sum, .other = 9}}, usual,
+       "layer 1 (sum) on inputs 2x6x12x10 of the input and 2x6x12x10 of the input"},
+      {Fault::sum_channels, {conv(4), {.kind = Kind::sum, .other = 2}}, usual,
+       "layer 2 (sum) on inputs 2x4x12x10 of layer 1 (conv) and 2x6x12x10 of the input"},
+      {Fault::sum_extents, {pool2, {.kind = Kind::sum, .other = 2}}, usual,
+       "layer 2 (sum) on inputs 2x6x6x5 of layer 1 (pool) and 2x6x12x10 of the input"},
+      {Fault::concat_extents, {pool2, {.kind = Kind::concat, .other = 2}}, usual,
+       "layer 2 (concat) on inputs 2x6x6x5 of layer 1 (pool) and 2x6x12x10 of the input"},
+      {Fault::scale_factors, {gap, conv(4), {.kind = Kind::scale, .input = 3, .other = 1}}, usual,
+       "layer 3 (scale) on inputs 2x6x12x10 of the input and 2x4x1x1 of layer 2 (conv)"},
+      {Fault::scale_factors, {pool2, {.kind = Kind::scale, .input = 2, .other = 1}}, usual,
+       "layer 2 (scale) on inputs 2x6x12x10 of the input and 2x6x6x5 of layer 1 (pool)"},
       {Fault::unused, {named_relu, {.input = 2}}, usual, "layer 1 'side' (relu) on input 2x6x12x10"}};
   std::map<Fault, int> seen;
   for (const Case& c : cases) {

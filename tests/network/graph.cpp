@@ -101,8 +101,8 @@ TEST_CASE("a U-Net is levels in levels") {
   const auto levels = levels_of(Net::layers);
   CHECK(std::is_sorted(levels.begin(), levels.end()));   // the type's order is that of execution
   CHECK_THROWS_WITH_AS(table_of<Net>({1, 3, 12, 18}),
-                       "lrcnn: layer 22 (concat) on inputs 1x8x6x9 and 1x16x6x8: the branches of a concat have different rows, columns "
-                       "or images; a concat puts channels of the same pixels one behind the other; change strides, padding or "
+                       "lrcnn: layer 22 (concat) on inputs 1x8x6x9 of layer 13 (relu) and 1x16x6x8 of layer 21 (upsample): the branches of "
+                       "a concat have different rows, columns or images; a concat puts channels of the same pixels one behind the other; change strides, padding or "
                        "upsampling in one branch, or the input's extents so that pools divide them",
                        ShapeError);
 }

@@ -19,6 +19,7 @@ Index learned() {
     if (!p.shape.running) count += p.shape.count();
   return count;
 }
+using Dropouts = std::vector<std::pair<std::string, double>>;
 using Expected = std::vector<std::pair<std::string, std::string>>;
 template <class Net>
 void check_names(const Expected& expected) {
@@ -38,6 +39,32 @@ const Node& node_of(const Table& table, std::string_view name) {
     if (node.layer.name.view() == name) return node;
   FAIL("no layer ", std::string(name));
   return table.nodes.front();
+}
+/// "what it reads > its name" of each dropout, and its probability.
+Dropouts dropouts_of(const Table& table) {
+  Dropouts list;
+  for (const Node& node : table.nodes)
+    if (const Layer& y = node.layer; y.kind == Kind::dropout)
+      list.push_back({std::string(table.node(node.input - 1).layer.name.view()) + " > " + std::string(y.name.view()), y.drop.probability});
+  return list;
+}
+/// Whether a network without its dropouts is the one that is made without.
+template <class Net, class Without>
+bool drops_beside(const Input& input) {
+  const Table with = table_of<Net>(input), without = table_of<Without>(input);
+  const auto named = [](const Table& table) {
+    const auto past = [&](Index t) {   // a layer that is no dropout, or the input
+      while (t > 0 && table.node(t - 1).layer.kind == Kind::dropout) t = table.node(t - 1).input;
+      return t <= 0 ? std::string(t == 0 ? "input" : "-") : std::string(table.node(t - 1).layer.name.view());
+    };
+    std::vector<std::string> list;
+    for (const Node& n : table.nodes)
+      if (n.layer.kind != Kind::dropout)
+        list.push_back(std::string(n.layer.name.view()) + " " + describe(n.layer) + " " + past(n.input) + " " + past(n.other) + " " +
+                       to_string(n.out));
+    return list;
+  };
+  return named(with) == named(without) && dropouts_of(without).empty() && parameters_of(with).size() == parameters_of(without).size();
 }
 /// Whether a network can be trained by rows.
 template <class Net>
@@ -68,6 +95,8 @@ TEST_CASE("MobileNetV2 is torchvision's") {
   Index sums = 0;
   for (const Node& node : t.nodes) sums += node.layer.kind == Kind::sum;
   CHECK(sums == 10);
+  CHECK(dropouts_of(t) == Dropouts{{"global_avg_pool1 > classifier.0", 0.2}});
+  CHECK(drops_beside<MobileNetV2<>, MobileNetV2<1000, BatchNorm, std::ratio<0>>>(imagenet));
 }
 TEST_CASE("SqueezeNet 1.1 is torchvision's") {
   CHECK(learned<SqueezeNet11<>>() == 1235496);
@@ -82,6 +111,8 @@ TEST_CASE("SqueezeNet 1.1 is torchvision's") {
   CHECK(node_of(t, "features.6.squeeze").in == Shape{2, 128, 27, 27});
   CHECK(node_of(t, "features.9.squeeze").in == Shape{2, 256, 13, 13});
   CHECK(t.shape(t.size()) == Shape{2, 1000, 1, 1});
+  CHECK(dropouts_of(t) == Dropouts{{"features.12.concat1 > classifier.0", 0.5}});
+  CHECK(drops_beside<SqueezeNet11<>, SqueezeNet11<1000, std::ratio<0>>>(imagenet));
 }
 TEST_CASE("DenseNets are torchvision's") {
   CHECK(learned<DenseNet121<>>() == 7978856);
@@ -119,6 +150,23 @@ TEST_CASE("ConvNeXts are torchvision's") {
     if (node.layer.kind == Kind::norm) CHECK(node.layer.norm.epsilon == 1e-6);
     if (node.layer.kind == Kind::layer_scale) CHECK(node.layer.scale == 1e-6);
   }
+  CHECK(drops_beside<ConvNeXtTiny<>, ConvNeXtTiny<1000, std::ratio<0>>>(imagenet));
+  const auto depths = [](const Table& table, double last, std::size_t blocks) {   // rises linearly, from none in the first block
+    const auto list = dropouts_of(table);
+    REQUIRE(list.size() == blocks - 1);
+    for (std::size_t i = 1; i < blocks; ++i)
+      CHECK(list[i - 1].second == doctest::Approx(last * static_cast<double>(i) / static_cast<double>(blocks - 1)).epsilon(1e-15));
+    return list;
+  };
+  const auto tiny = depths(t, 0.1, 18);
+  CHECK(tiny[0].first == "features.1.1 > features.1.1.stochastic_depth");
+  CHECK(tiny[2].first == "features.3.0 > features.3.0.stochastic_depth");
+  CHECK(tiny[16].first == "features.7.2 > features.7.2.stochastic_depth");
+  depths(table_of<ConvNeXtSmall<>>(imagenet), 0.4, 36);
+  depths(table_of<ConvNeXtBase<>>(imagenet), 0.5, 36);
+  depths(table_of<ConvNeXtLarge<>>(imagenet), 0.5, 36);
+  for (const Node& node : t.nodes)
+    if (node.layer.kind == Kind::dropout) CHECK(node.layer.drop.each == Drop::Each::image);
 }
 TEST_CASE("VGG-16 with the head it was published with is torchvision's, on images of any extent") {
   using Net = Sequential<VggTrunk<2, 2, 3, 3, 3>, VggHead<>>;

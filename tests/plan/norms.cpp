@@ -91,6 +91,12 @@ TEST_CASE("what norms cannot work with is refused, and says what to change") {
   CHECK(refusal<Sequential<Conv<4>, GlobalAvgPool, BatchNorm, Linear<2>>>({1, 3, 8, 8}) ==
         "lrcnn: layer 'batch_norm1' (batch_norm) has one value in each channel of input 1x4x1x1; the variance of one value is zero, and so is "
         "every gradient; use a larger batch or map, or a frozen norm");
+  CHECK(refusal<Sequential<Conv<4>, InstanceNorm, GlobalAvgPool, Linear<2>>>({2, 3, 1, 1}) ==
+        "lrcnn: layer 'instance_norm1' (instance_norm) has one value in each group of input 2x4x1x1; the variance of one value is zero, and "
+        "so is every gradient; use a larger batch or map, or a frozen norm");
+  CHECK(refusal<Sequential<Conv<4>, InstanceNorm, GlobalAvgPool, Linear<2>>>({2, 3, 1, 2}) == "no error");
+  CHECK(refusal<UNet<2, 2>>({1, 3, 16, 16}).find("in each channel of input 1x32x1x1; ") != std::string::npos);   // at the bottom
+  CHECK(refusal<UNet<2, 2>>({1, 3, 16, 32}) == "no error");
   CHECK(refusal<Sequential<Conv<4>, GlobalAvgPool, BatchNorm, Linear<2>>>({2, 3, 8, 8}) == "no error");
   CHECK(refusal<Sequential<Conv<4>, GlobalAvgPool, BatchNorm, Linear<2>>>({1, 3, 8, 8}, {.training = false}) == "no error");
   CHECK(refusal<Net, Images<1>>(input) ==
@@ -99,6 +105,29 @@ TEST_CASE("what norms cannot work with is refused, and says what to change") {
         "network; cut the batch within stages instead: ByImages<1, ...>");
   CHECK(refusal<Net, Images<1>>(input, {.training = false}) == "no error");
   CHECK(refusal<Sequential<Conv<4>, GroupNorm<2>, GlobalAvgPool, Linear<2>>, Images<1>>(input) == "no error");
+}
+TEST_CASE("a slab count that a stage between norms cannot carry is refused with one that all stages of its section can") {
+  using Halved = Sequential<Conv<8>, BatchNorm, ReLU, Conv<8, Window{.stride = 2, .pad = 1}>, BatchNorm, ReLU, MaxPool<>, BatchNorm, ReLU,
+                            GlobalAvgPool, Linear<4>>;
+  const std::string cannot = " slabs by Overlap<12>; every slab owns a row of every layer's output; the largest feasible count is ";
+  CHECK(refusal<Halved, Stages<Overlap<12>, Column>>({2, 3, 16, 8}) ==
+        "lrcnn: stage batch_norm1..conv2 cannot be cut into 12" + cannot +
+            "8; ask for at most 4 in conv1..global_avg_pool1, which norms divide, or part it by a checkpoint");
+  CHECK(refusal<Halved, Stages<Overlap<4>, Column>>({2, 3, 16, 8}) == "no error");
+  CHECK(refusal<Halved, Stages<Overlap<5>, Column>>({2, 3, 16, 8}).find(" cannot be cut into 5 slabs by Overlap<5>; ") != std::string::npos);
+  CHECK(refusal<Halved, Stages<Overlap<12>, Overlap<8>, Overlap<4>, Column>, CheckpointAt<"conv1", "conv2">>({2, 3, 16, 8}) == "no error");
+  CHECK(refusal<Halved, Stages<Overlap<12>, Overlap<12>, Column>, CheckpointAt<"conv1", "conv2">>({2, 3, 16, 8}) ==
+        "lrcnn: stage batch_norm1..conv2 cannot be cut into 12" + cannot + "8; ask for at most 8 in this stage");
+  CHECK(refusal<Halved, Stages<Overlap<17>, Column>, CheckpointAt<"conv1">>({2, 3, 16, 8}).ends_with("; ask for at most 16 in this stage"));
+  for (PolicySpec policy : {Policy<Stages<Share<16>, Column>>::value, Policy<Stages<ExtraPasses<Overlap<9>>, Column>>::value}) {
+    const std::string before = "; ask for at most ", text = error_of([&] { make_plan(table_of<Halved>({2, 3, 16, 8}), policy); });
+    REQUIRE(text.find(before) != std::string::npos);
+    const Index most = std::stoll(text.substr(text.find(before) + before.size()));
+    for (const Index count : {most, most + 1}) {
+      policy.partitions[0].forward = policy.partitions[0].backward = count;
+      CHECK((error_of([&] { make_plan(table_of<Halved>({2, 3, 16, 8}), policy); }) == "no error") == (count == most));
+    }
+  }
 }
 TEST_CASE("a norm behind a global pooling has statistics of the batch") {
   using Pooled = Sequential<Conv<4>, BatchNorm, ReLU, GlobalAvgPool, BatchNorm, ReLU, Linear<8>, BatchNorm, ReLU, Linear<2>>;

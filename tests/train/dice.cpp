@@ -1,5 +1,6 @@
 // Dice loss in training: the same under every policy, in groups of images and in accumulated batches; plans keep the output in full.
 #include "support/error_of.hpp"
+#include "train/scenes.hpp"
 #include <lrcnn/backend/reference.hpp>
 #include <lrcnn/layer/activation.hpp>
 #include <lrcnn/layer/conv.hpp>
@@ -10,39 +11,11 @@
 #include <lrcnn/train/trainer.hpp>
 #include <doctest/doctest.h>
 using namespace lrcnn;
+using namespace lrcnn::testing::scenes;
 using lrcnn::testing::error_of;
 namespace {
 using Net = Sequential<Conv<6>, ReLU, Conv<6>, GroupNorm<2>, ReLU, Conv<3, Window{.kernel = 1}>>;
 using Trainee = BasicTrainer<Reference<double>, DiceLoss>;
-constexpr Index images = 6, height = 12, width = 10;
-constexpr Input input_of(Index n) { return {n, 1, height, width}; }
-/// Noise in which a rectangle is light and another one dark.
-struct Scenes {
-  std::vector<double> pixels;
-  std::vector<std::int32_t> mask;
-  Scenes() {
-    const Random random(3);
-    std::uint64_t at = 0;
-    for (Index i = 0; i < images; ++i)
-      for (Index row = 0; row < height; ++row)
-        for (Index x = 0; x < width; ++x) {
-          const bool light = row >= i && row < i + 5 && x >= 1 && x < 5, dark = row >= 6 - i && row < 11 - i && x >= 6;
-          mask.push_back(light ? 1 : dark ? 2 : 0);
-          pixels.push_back((light ? 1.0 : dark ? -1.0 : 0.0) + 0.2 * random.normal(at++));
-        }
-  }
-  MemorySource<double> part(Range r) const { return {pixels.data() + r.begin * height * width, input_of(r.size())}; }
-  Labels classes(Range r) const {
-    const auto first = static_cast<std::size_t>(r.begin * height * width), count = static_cast<std::size_t>(r.size() * height * width);
-    return Labels::of_pixels(std::span(mask).subspan(first, count), height, width);
-  }
-};
-constexpr Range all{0, images};
-double worst(const std::vector<double>& a, const std::vector<double>& b) {
-  double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
-  return most;
-}
 }  // namespace
 TEST_CASE("dice: a network learns where things are, under every policy alike") {
   const Scenes scenes;
@@ -91,5 +64,5 @@ TEST_CASE("dice: a plan that takes its output through the loss slab by slab is r
   Trainee trainer(Net::layers, Policy<>::value, input_of(images), Sgd{}, {}, DiceLoss{.ignore = 0});
   const std::vector<std::int32_t> none(static_cast<std::size_t>(images * height * width), 0);
   CHECK(error_of([&] { trainer.step(scenes.part(all), Labels::of_pixels(none, height, width)); })
-            .starts_with("lrcnn: no pixel of the batch counts for the loss 'dice'"));
+            .starts_with("lrcnn: none of the 12x10 pixels of 6 images counts for the loss 'dice'"));
 }

@@ -8,7 +8,9 @@
 #include <lrcnn/layer/dropout.hpp>
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/pool.hpp>
-#include <lrcnn/network/graph.hpp>
+#include <lrcnn/network/convnext.hpp>
+#include <lrcnn/network/mobilenet.hpp>
+#include <lrcnn/network/squeezenet.hpp>
 #include <lrcnn/policy/policy.hpp>
 #include <lrcnn/train/trainer.hpp>
 #include <doctest/doctest.h>
@@ -87,6 +89,34 @@ TEST_CASE("dropout: batches that are accumulated draw what one batch of all thei
   }
   const auto a = one.read_parameters(), b = two.read_parameters();
   CHECK(difference(a, b) < 1e-13);
+}
+namespace {
+/// A network that was published with dropout: in training it drops, the same by rows, and otherwise it is the one without.
+template <class Dropping, class Without>
+void check_published(const Input& input) {
+  std::vector<double> pixels(static_cast<std::size_t>(input.count()));
+  for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = Random(4).normal(i);
+  const MemorySource<double> source(pixels.data(), input);
+  const std::vector<std::int32_t> labels{1, 7};
+  Trainee column(Dropping::layers, Policy<>::value, input, Sgd{}, {.seed = 8});
+  Trainee rows(Dropping::layers, Policy<Overlap<2>, RecomputeAll>::value, input, Sgd{}, {.seed = 8});
+  Trainee other(Dropping::layers, Policy<>::value, input, Sgd{}, {.seed = 9}), plain(Without::layers, Policy<>::value, input, Sgd{});
+  for (const Parameter& p : column.layout())   // so that what bodies give counts
+    if (p.name.ends_with(".layer_scale")) std::ranges::fill(elements_of(p, column.parameters()), 1.0);
+  for (Trainee* t : {&rows, &other, &plain}) t->write_parameters(column.parameters());
+  CHECK(column.evaluate(source, labels) == plain.evaluate(source, labels));
+  const double loss = column.gradients_of(source, labels).mean();
+  CHECK(std::abs(rows.gradients_of(source, labels).mean() - loss) < 1e-10);
+  CHECK(difference(rows.read_gradients(), column.read_gradients()) < 1e-9);
+  CHECK(std::abs(other.gradients_of(source, labels).mean() - loss) > 1e-9);
+  CHECK(std::abs(plain.gradients_of(source, labels).mean() - loss) > 1e-9);
+}
+}  // namespace
+TEST_CASE("dropout: networks that were published with it") {
+  check_published<MobileNetV2<10>, MobileNetV2<10, BatchNorm, std::ratio<0>>>({2, 3, 64, 64});
+  check_published<SqueezeNet11<10>, SqueezeNet11<10, std::ratio<0>>>({2, 3, 66, 50});
+  using Narrow = detail::ConvNeXtOf<8, 9, 10, std::ratio<1, 2>>;
+  check_published<Narrow, detail::ConvNeXtOf<8, 9, 10, std::ratio<0>>>({2, 3, 64, 64});
 }
 TEST_CASE("dropout: evaluation drops nothing") {
   Trainee trainer(Net::layers, Rows::value, input_of(8), Sgd{}), plain(Plain::layers, Policy<>::value, input_of(8), Sgd{});

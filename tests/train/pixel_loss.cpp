@@ -1,16 +1,16 @@
 // Training with losses over pixels: maps of classes and of numbers, under policies that cut rows and images.
 #include "support/error_of.hpp"
+#include "train/scenes.hpp"
 #include <lrcnn/backend/reference.hpp>
-#include <lrcnn/core/rng.hpp>
-#include <lrcnn/data/row_source.hpp>
 #include <lrcnn/layer/activation.hpp>
 #include <lrcnn/layer/conv.hpp>
 #include <lrcnn/layer/pool.hpp>
 #include <lrcnn/policy/policy.hpp>
 #include <lrcnn/train/trainer.hpp>
 #include <doctest/doctest.h>
-#include <algorithm>
+#include <sstream>
 using namespace lrcnn;
+using namespace lrcnn::testing::scenes;
 using lrcnn::testing::error_of;
 namespace {
 using Net = Sequential<Conv<6>, ReLU, Conv<6>, ReLU, Conv<3, Window{.kernel = 1}>>;
@@ -18,40 +18,8 @@ using OneMap = Sequential<Conv<4>, ReLU, Conv<1>>;
 using Halved = Sequential<Conv<4>, ReLU, MaxPool<>, Conv<3>>;
 template <class L = PixelCrossEntropy>
 using Trainee = BasicTrainer<Reference<double>, L>;
-constexpr Index images = 6, height = 12, width = 10;
-constexpr Input input_of(Index n) { return {n, 1, height, width}; }
 const std::vector<PolicySpec> policies{Policy<Column>::value, Policy<Overlap<3>, RecomputeAll>::value, Policy<Share<4>, Images<4>>::value,
                                        Policy<ByImages<2, Overlap<2>>>::value};
-/// Noise in which a rectangle is light and another one dark; the mask says where, and `numbers` is the image without noise.
-struct Scenes {
-  std::vector<double> pixels;
-  std::vector<std::int32_t> mask;
-  std::vector<float> numbers;
-  Scenes() {
-    const Random random(3);
-    std::uint64_t at = 0;
-    for (Index i = 0; i < images; ++i)
-      for (Index row = 0; row < height; ++row)
-        for (Index x = 0; x < width; ++x) {
-          const bool light = row >= i && row < i + 5 && x >= 1 && x < 5, dark = row >= 6 - i && row < 11 - i && x >= 6;
-          mask.push_back(light ? 1 : dark ? 2 : 0);
-          numbers.push_back(light ? 1.0f : dark ? -1.0f : 0.0f);
-          pixels.push_back(static_cast<double>(numbers.back()) + 0.2 * random.normal(at++));
-        }
-  }
-  MemorySource<double> part(Range r) const { return {pixels.data() + r.begin * height * width, input_of(r.size())}; }
-  Labels classes(Range r) const {
-    const auto first = static_cast<std::size_t>(r.begin * height * width), count = static_cast<std::size_t>(r.size() * height * width);
-    return Labels::of_pixels(std::span(mask).subspan(first, count), height, width);
-  }
-  Labels targets() const { return Labels::of_targets(numbers, 1, height, width); }
-};
-constexpr Range all{0, images};
-double worst(const std::vector<double>& a, const std::vector<double>& b) {
-  double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
-  return most;
-}
 /// Classes are of unequal weight, and class 2 is left out.
 const PixelCrossEntropy uneven{.weights = {0.5, 3, 1}, .ignore = 2};
 }  // namespace
@@ -128,6 +96,42 @@ TEST_CASE("pixel losses: batches that are accumulated weigh what their pixels do
     }
   }
 }
+namespace {
+/// Scenes two by two, as fit() wants batches.
+struct Pairs {
+  struct Pair : RowSource<double> {
+    MemorySource<double> pixels;
+    Labels mask;
+    Pair(const Scenes& scenes, Range r) : pixels(scenes.part(r)), mask(scenes.classes(r)) {}
+    Shape shape() const override { return pixels.shape(); }
+    void read(Index first, const View<double>& to) const override { pixels.read(first, to); }
+    Labels labels() const { return mask; }
+  };
+  const Scenes& scenes;
+  Index batches() const { return images / 2; }
+  Input input() const { return input_of(2); }
+  std::vector<Pair> epoch(Index, Index first = 0) const {
+    std::vector<Pair> list;
+    for (Index i = first; i < batches(); ++i) list.emplace_back(scenes, Range{2 * i, 2 * i + 2});
+    return list;
+  }
+};
+}  // namespace
+TEST_CASE("pixel losses: fit() counts images where it shows progress, and pixels in its metrics") {
+  const Scenes scenes;
+  const Pairs pairs{scenes};
+  double now = 0;
+  const ProgressOptions options{.line_seconds = 0, .clock = [&] { return now += 0.5; }};   // a step of two images takes half a second
+  std::ostringstream out;
+  Trainee<> trainer(Net::layers, policies[1], input_of(2), AdamW{.lr = 0.02}, {.seed = 1});
+  trainer.fit(pairs, &pairs, {.epochs = 2, .progress = &out, .progress_options = options});
+  const std::string text = out.str();
+  CHECK(text.find("step 2/3: loss ") != std::string::npos);
+  CHECK(text.find(", 4.00 images/s") != std::string::npos);
+  for (std::size_t at = text.find(" images/s"); at != std::string::npos; at = text.find(" images/s", at + 1))
+    CHECK(text.substr(text.rfind(' ', at - 1), at - text.rfind(' ', at - 1)) == " 4.00");
+  CHECK(trainer.evaluate(pairs).images == images * height * width);
+}
 TEST_CASE("pixel losses: threads change no bit") {
   const Scenes scenes;
   const auto trained = [&](int threads) {
@@ -168,17 +172,24 @@ TEST_CASE("pixel losses: labels that do not fit are refused, and change nothing"
   mask[2 * 120 + 3 * 10 + 4] = 3;
   CHECK(step(Labels::of_pixels(mask, height, width)) ==
         "lrcnn: label 3 of image 2, row 3, column 4 is outside the 3 classes; labels are 0 .. classes - 1, or the one to ignore; correct "
-        "the mask, or widen the last layer");
+        "the mask, set the loss's `ignore`, or widen the last layer");
   std::fill(mask.begin(), mask.end(), 9);
   CHECK(step(Labels::of_pixels(mask, height, width)) ==
-        "lrcnn: no pixel of the batch counts for the loss 'pixel_cross_entropy'; the mean is over pixels that are not ignored and have a "
-        "weight; leave the batch out, or correct the mask");
+        "lrcnn: none of the 12x10 pixels of 6 images counts for the loss 'pixel_cross_entropy'; the mean is over pixels that are not ignored "
+        "and have a weight; correct the masks, or the loss's `ignore` or weights, or leave the batch out");
   CHECK(step(Labels::of_targets(scenes.numbers, 1, height, width)) ==
         "lrcnn: targets of 1x12x10 are given for the network's output of 3x12x10; every element of the output has one label; make the "
         "targets as large as the output");
   CHECK(trainer.read_parameters() == before);
   CHECK(trainer.steps_done() == 0);
-  BasicTrainer<Reference<double>> of_images(Net::layers, policies[0], input_of(images), Sgd{});
+  mask[719] = 2;   // one pixel that counts is enough
+  CHECK(step(Labels::of_pixels(mask, height, width)) == "no error");
+  CHECK(step(scenes.classes(all)) == "no error");
+  Trainee<> weightless(Net::layers, policies[0], input_of(images), Sgd{}, {}, {.weights = {1, 0, 1}});
+  std::fill(mask.begin(), mask.end(), 1);
+  CHECK(error_of<DataError>([&] { weightless.step(scenes.part(all), Labels::of_pixels(mask, height, width)); })
+            .starts_with("lrcnn: none of the 12x10 pixels of 6 images counts for the loss "));
+  BasicTrainer<Reference<double>> of_images(Sequential<Net, GlobalAvgPool>::layers, policies[0], input_of(images), Sgd{});
   CHECK(!of_images.plan().options.rows_loss);
   CHECK(error_of<DataError>([&] { of_images.step(scenes.part(all), scenes.classes(all)); }) ==
         "lrcnn: masks are given to the loss 'softmax_cross_entropy'; it wants one label for each image; give a label for each image, or "

@@ -34,6 +34,24 @@ concept Streamed = Backend<B> && requires(B backend, Index number, std::span<con
 inline std::string plan_title(const Plan& plan) {
   return "the plan of " + to_string(plan.policy) + " on input " + to_string(plan.table.input);
 }
+/// Errors:  PlanError if a policy asks for another precision than a backend has; `chooser`: what chooses the backend's type by itself
+template <class B>
+void check_precision(const PolicySpec& policy, std::string_view chooser) {
+  if (policy.precision == Precision::of_backend || policy.precision == precision_of<B>()) return;
+  throw PlanError(error_text("the policy asks for " + std::string(precision_name(policy.precision)) + ", and backend '" +
+                                 std::string(B::name) + "' works in " + std::string(precision_name(precision_of<B>())),
+                             "the type of the backend says its precision",
+                             "use " + std::string(chooser) + ", which chooses the type, or leave the part out"));
+}
+/// Errors:  ShapeError if a loss over images, of that name, would be given a map: it would read one pixel of it
+inline void check_image_loss(std::string_view loss, const Table& table) {
+  const Shape& output = table.shape(table.size());
+  if (output.h == 1 && output.w == 1) return;
+  const FaultText text = fault_text(Fault::map_given);
+  const std::string from = table.size() > 0 ? "layer '" + std::string(table.nodes.back().layer.name.view()) + "'" : "the input";
+  throw ShapeError(error_text("the loss '" + std::string(loss) + "' over images is given the map " + to_string(output) + " of " + from,
+                              text.rule, text.change));
+}
 /// Memory for a plan's arena.
 /// Errors:  PlanError if there is not enough; where the backend knows how much there is, with a policy that would fit
 template <Backend B>
@@ -86,8 +104,8 @@ class Executor {
   /// Runs the plan on one batch. In training, dropouts draw their masks from `key`; otherwise they drop nothing.
   /// Post:    a training plan has written every parameter gradient (of gradient_scale times the mean loss over the batch, or over its
   ///          pixels: result.total is what divides their sum then)
-  /// Errors:  DataError if source or labels do not fit; NumericError, naming the first layer whose output is not
-  ///          finite, if the loss is not. Parameters are never written.
+  /// Errors:  as weigh(); NumericError, naming the first layer whose output is not finite, if the loss is not. Parameters are never
+  ///          written.
   template <TrainingLoss<T> L = SoftmaxCrossEntropy, class Observer = NoObserver>
   LossResult run(const RowSource<M>& source, const Labels& labels, const L& loss = {}, Observer&& observer = Observer{},
                  double gradient_scale = 1, const RunKey& key = {}) {
@@ -110,7 +128,8 @@ class Executor {
     if constexpr (LossOverPixels<L, T>) result.total += weight;
   }
   /// What the sum of a batch's losses is divided by for the mean: its images, or the weight of its pixels. Runs nothing.
-  /// Errors:  PlanError if the plan has no loss; DataError if source or labels do not fit
+  /// Errors:  PlanError if the plan has no loss; ShapeError if its output is a map and the loss one over images; DataError if source or
+  ///          labels do not fit
   template <TrainingLoss<T> L>
   double weigh(const RowSource<M>& source, const Labels& labels, const L& loss) const {
     if (plan_.options.stores_output)
@@ -121,15 +140,17 @@ class Executor {
       throw PlanError(error_text("the loss '" + std::string(L::name) + "' over " + (MapLoss<L, T> ? "whole maps" : "images") + " is given to " +
                                      plan_title(plan_),
                                  "with rows_loss the output goes through the loss slab by slab", "plan without rows_loss"));
+    if constexpr (!LossOverPixels<L, T>) check_image_loss(L::name, plan_.table);
     check_source(source);
     if constexpr (LossOverPixels<L, T>) {
       const Shape& output = plan_.table.shape(plan_.table.size());
       check_pixel_labels(L::name, labels, output);
       const double total = loss.total(labels, output);
       if (total > 0) return total;
-      throw DataError(error_text("no pixel of the batch counts for the loss '" + std::string(L::name) + "'",
+      throw DataError(error_text("none of the " + std::to_string(output.h) + 'x' + std::to_string(output.w) + " pixels of " +
+                                     std::to_string(output.n) + " images counts for the loss '" + std::string(L::name) + "'",
                                  "the mean is over pixels that are not ignored and have a weight",
-                                 "leave the batch out, or correct the mask"));
+                                 "correct the masks, or the loss's `ignore` or weights, or leave the batch out"));
     } else {
       check_labels(labels, L::name);
       return static_cast<double>(plan_.table.input.n);

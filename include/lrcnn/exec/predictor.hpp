@@ -62,10 +62,7 @@ class BasicPredictor {
                              "all parameters are set at once", "give those of this network, in the order of layout()"));
   }
   typename B::template Buffer<M> buffer_for(const Table& table, const PolicySpec& policy, std::span<const M> values) const {
-    if (policy.precision != Precision::of_backend && policy.precision != precision_of<B>())
-      throw PlanError(error_text("the policy asks for " + std::string(precision_name(policy.precision)) + ", and backend '" +
-                                     std::string(B::name) + "' works in " + std::string(precision_name(precision_of<B>())),
-                                 "the type of the backend says its precision", "use Predictor, which chooses the type, or leave the part out"));
+    check_precision<B>(policy, "Predictor");
     check_count(table, values);
     return backend_.template buffer<M>(parameter_count(table));
   }

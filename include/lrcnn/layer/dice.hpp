@@ -36,7 +36,7 @@ struct DiceLoss {
         for (Index x = 0; x < output.w; ++x) {
           const std::int32_t label = labels.classes(i, row)[x];
           if (ignore && label == *ignore) continue;
-          detail::check_class(label, std::max<Index>(2, output.c), i, row, x);
+          detail::check_class(label, output.c, i, row, x);
           counts = true;
         }
       images += counts;

@@ -10,6 +10,7 @@
 #include <lrcnn/data/labels.hpp>
 #include <lrcnn/layer/loss.hpp>
 #include <lrcnn/shape/shape.hpp>
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -61,12 +62,17 @@ namespace detail {
 inline std::string pixel_place(Index image, Index row, Index column) {
   return " of image " + std::to_string(image) + ", row " + std::to_string(row) + ", column " + std::to_string(column);
 }
-/// Errors:  DataError unless `value` is from 0 to classes - 1, or ignored
-inline void check_class(std::int32_t value, Index classes, Index image, Index row, Index column) {
-  if (value < 0 || value >= classes)
-    throw DataError(error_text("label " + std::to_string(value) + pixel_place(image, row, column) + " is outside the " +
-                                   std::to_string(classes) + " classes",
-                               "labels are 0 .. classes - 1, or the one to ignore", "correct the mask, or widen the last layer"));
+/// Errors:  DataError unless `value`, which is not ignored, is from 0 to channels - 1, of one channel 0 or 1
+inline void check_class(std::int32_t value, Index channels, Index image, Index row, Index column) {
+  const Index classes = std::max<Index>(2, channels);
+  if (value >= 0 && value < classes) return;
+  const std::string what = "label " + std::to_string(value) + pixel_place(image, row, column) + " is outside the " + std::to_string(classes) +
+                           " classes";
+  if (channels == 1)
+    throw DataError(error_text(what, "the one channel of the output is the logit of class 1, so labels are 0 and 1",
+                               "correct the mask, or end the network in a channel for each class and train with PixelCrossEntropy"));
+  throw DataError(error_text(what, "labels are 0 .. classes - 1, or the one to ignore",
+                             "correct the mask, set the loss's `ignore`, or widen the last layer"));
 }
 /// What one element comes to.
 struct ElementLoss {
@@ -125,7 +131,7 @@ inline double count_binary(std::string_view loss, const Labels& labels, const Sh
                                "give Labels::of_targets, or use PixelCrossEntropy"));
   for (Index i = 0; i < output.n; ++i)
     for (Index row = 0; row < output.h; ++row)
-      for (Index x = 0; x < output.w; ++x) check_class(labels.classes(i, row)[x], 2, i, row, x);
+      for (Index x = 0; x < output.w; ++x) check_class(labels.classes(i, row)[x], 1, i, row, x);
   return static_cast<double>(output.count());
 }
 inline double count_numbers(std::string_view loss, const Labels& labels, const Shape& output) {

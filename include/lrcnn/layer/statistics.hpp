@@ -34,6 +34,12 @@ constexpr Index statistics_units(const Norm& norm, Index channels) {
 }
 /// Whether all images of a step share one set; a SlabBatchNorm's step makes its own.
 constexpr bool shares_statistics(const Norm& norm) { return norm.over == Norm::Over::batch || norm.over == Norm::Over::slab; }
+/// Whether in training a norm with statistics would take some of a single value, on an input of this shape.
+constexpr bool has_one_value(const Layer& layer, const Shape& in) {
+  if (!has_statistics(layer, true)) return false;
+  const Index across = layer.norm.over == Norm::Over::batch ? in.n : in.c / statistics_units(layer.norm, in.c);
+  return across * in.h * in.w == 1;
+}
 /// Sets that a step for so many images has.
 constexpr Index statistics_sets(const Norm& norm, Index images) { return shares_statistics(norm) ? 1 : images; }
 /// Bytes of all sets of statistics, and of all sets of sums, for so many images.

@@ -38,6 +38,8 @@ enum class Fault : std::uint8_t {
   concat_extents,
   scale_factors,
   unused,
+  one_value,    ///< this one and the next: in training alone, fault_of() does not look for them
+  map_given,
 };
 /// An extent that is not known yet; checks that need it are left for later.
 inline constexpr Index unknown = std::numeric_limits<Index>::min();
@@ -128,6 +130,12 @@ constexpr FaultText fault_text(Fault fault) {
     case Fault::unused:
       return {"a layer's output is not used", "every layer but the last is read by one behind it",
               "remove the layer, or let another one read it"};
+    case Fault::one_value:
+      return {"a norm has one value in each channel or group", "the variance of one value is zero, and so is every gradient",
+              "use a larger batch or map, or a frozen norm"};
+    case Fault::map_given:
+      return {"a loss over images is given a map", "it reads a score for each class of an image, [N,K,1,1]",
+              "train with a loss over pixels, such as PixelCrossEntropy, or end the network in GlobalAvgPool, or Flatten, and Linear"};
   }
   return {"?", "?", "?"};
 }
@@ -307,13 +315,5 @@ inline std::string describe(const Layer& layer) {
     text += " by " + std::to_string(factor.h) + 'x' + std::to_string(factor.w) + ", " + std::string(rule_name(layer.upsampling.rule));
   }
   return text;
-}
-/// `position` counts from 0 in the list that the network was made from; `other`: the second input of a join.
-[[noreturn]] inline void throw_fault(Fault fault, const Layer& layer, Index position, const Shape& in, const Shape* other = nullptr) {
-  const FaultText text = fault_text(fault);
-  std::string who = "layer " + std::to_string(position + 1);
-  if (!layer.name.empty()) who += " '" + std::string(layer.name.view()) + "'";
-  const std::string given = other ? " on inputs " + to_string(in) + " and " + to_string(*other) : " on input " + to_string(in);
-  throw ShapeError(error_text(who + " (" + describe(layer) + ")" + given + ": " + std::string(text.what), text.rule, text.change));
 }
 }  // namespace lrcnn

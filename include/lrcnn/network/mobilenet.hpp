@@ -2,7 +2,7 @@
 // MobileNetV2.
 //
 // Sandler et al., "MobileNetV2: Inverted residuals and linear bottlenecks" (arXiv 1801.04381), as torchvision has it, parameter for
-// parameter and name for name: features.0.0, features.0.1, features.1.conv.0.0, ..., features.18.1, classifier.1.
+// parameter and name for name: features.0.0, features.0.1, features.1.conv.0.0, ..., features.18.1, classifier.0 (a dropout), classifier.1.
 #include <lrcnn/layer/activation.hpp>
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/norm.hpp>
@@ -48,7 +48,8 @@ using MobileNetV2Trunk = Scope<"features", Sequential<Scope<"0", ConvNormReLU6<3
                                                       Scope<"18", ConvNormReLU6<1280, 1, 1, 1, Norm>>>>;
 }  // namespace detail
 /// Shapes:  x [N,3,H,W] -> y [N,classes,1,1]
-/// Dropout, which torchvision has before the last layer in training, is left out.
-template <Index classes = 1000, class Norm = BatchNorm>
-using MobileNetV2 = Sequential<detail::MobileNetV2Trunk<Norm>, GlobalAvgPool, Named<"classifier.1", Linear<classes>>>;
+/// Norm: that of all layers, a descriptor. P: probability of the dropout before the last layer; with std::ratio<0> there is none.
+template <Index classes = 1000, class Norm = BatchNorm, class P = std::ratio<1, 5>>
+using MobileNetV2 = Sequential<detail::MobileNetV2Trunk<Norm>, GlobalAvgPool, detail::UnlessZero<P, Named<"classifier.0", Dropout<P>>>,
+                               Named<"classifier.1", Linear<classes>>>;
 }  // namespace lrcnn

@@ -6,6 +6,7 @@
 // inputs lie, so that a part is put into a list as it is; only what refers to the part's input depends on where that lies.
 // Descriptors are listed only once something is wrong: most of what a compiler has to do for a large network is saved that way.
 #include <lrcnn/layer/concepts.hpp>
+#include <lrcnn/layer/statistics.hpp>
 #include <lrcnn/network/references.hpp>
 #include <lrcnn/network/witness.hpp>
 #include <type_traits>
@@ -139,7 +140,7 @@ struct CheckContent {
       return Witness<layer_at<position, D, in>, inferred.fault[I]>::ok;
     } else {
       constexpr Shape other = inferred.shape[static_cast<std::size_t>(reads.other)];
-      return Witness<join_at<position, D, in, other>, inferred.fault[I]>::ok;
+      return Witness<join_at<position, D, branch_from<reads.input, in>, branch_from<reads.other, other>>, inferred.fault[I]>::ok;
     }
   }
   template <class... D, std::size_t... I>
@@ -148,6 +149,37 @@ struct CheckContent {
   }
   static constexpr bool found() {
     if constexpr (!inferred.sound) return check(typename Content::Descriptors::type{}, std::make_index_sequence<Content::layers.size()>{});
+    return true;
+  }
+  static constexpr bool ok = found();
+};
+/// What can be wrong in training alone. `image_loss`: the loss is one over images.
+template <class Content, Shape input, bool image_loss>
+struct CheckTraining {
+  static constexpr auto& shape = CheckContent<Content, input>::inferred.shape;
+  static constexpr Shape output = shape.back();
+  static constexpr bool maps = image_loss && (output.h != 1 || output.w != 1);
+  static constexpr Shape in(std::size_t i) {
+    return shape[static_cast<std::size_t>(reads_of(Content::layers[i], static_cast<Index>(i)).input)];
+  }
+  static constexpr bool lone = [] {
+    for (std::size_t i = 0; i < Content::layers.size(); ++i)
+      if (has_one_value(Content::layers[i], in(i))) return true;
+    return false;
+  }();
+  template <std::size_t I, class D>
+  static constexpr bool witness() {
+    constexpr auto place = static_cast<Index>(I + 1);
+    if constexpr (has_one_value(Content::layers[I], in(I))) return Witness<layer_at<place, D, in(I)>, Fault::one_value>::ok;
+    else if constexpr (maps && I + 1 == Content::layers.size()) return Witness<output_of<place, D, output>, Fault::map_given>::ok;
+    else return true;
+  }
+  template <class... D, std::size_t... I>
+  static constexpr bool check(DescriptorList<D...>, std::index_sequence<I...>) {
+    return (witness<I, D>() && ...);
+  }
+  static constexpr bool found() {
+    if constexpr (maps || lone) return check(typename Content::Descriptors::type{}, std::make_index_sequence<Content::layers.size()>{});
     return true;
   }
   static constexpr bool ok = found();

@@ -2,7 +2,8 @@
 // SqueezeNet 1.1.
 //
 // Iandola et al., "SqueezeNet" (arXiv 1602.07360), in the later version with 2.4 times less computation, as torchvision has it, parameter
-// for parameter and name for name: features.0, features.3.squeeze, features.3.expand1x1, features.3.expand3x3, ..., classifier.1.
+// for parameter and name for name: features.0, features.3.squeeze, features.3.expand1x1, features.3.expand3x3, ..., classifier.0 (a
+// dropout), classifier.1.
 #include <lrcnn/layer/activation.hpp>
 #include <lrcnn/layer/pool.hpp>
 #include <lrcnn/network/units.hpp>
@@ -21,7 +22,8 @@ using SqueezeNetTrunk =
                      Scope<"9", Fire<48, 192>>, Scope<"10", Fire<48, 192>>, Scope<"11", Fire<64, 256>>, Scope<"12", Fire<64, 256>>>>;
 }  // namespace detail
 /// Shapes:  x [N,3,H,W] -> y [N,classes,1,1]
-/// Dropout, which torchvision has before the last convolution in training, is left out.
-template <Index classes = 1000>
-using SqueezeNet11 = Sequential<detail::SqueezeNetTrunk, Named<"classifier.1", Conv<classes, Window{.kernel = 1}>>, ReLU, GlobalAvgPool>;
+/// P: probability of the dropout before the last convolution; with std::ratio<0> there is none.
+template <Index classes = 1000, class P = std::ratio<1, 2>>
+using SqueezeNet11 = Sequential<detail::SqueezeNetTrunk, detail::UnlessZero<P, Named<"classifier.0", Dropout<P>>>,
+                                Named<"classifier.1", Conv<classes, Window{.kernel = 1}>>, ReLU, GlobalAvgPool>;
 }  // namespace lrcnn

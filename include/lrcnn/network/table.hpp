@@ -108,10 +108,30 @@ constexpr void order_nodes(std::vector<Node>& nodes, std::span<const Index> plac
   nodes = std::move(ordered);
 }
 }  // namespace detail
+namespace detail {
+/// "layer 3 (relu)", "layer 3 'stem'", "the input": what gives a tensor of a list.
+inline std::string giver_of(std::span<const Layer> layers, Index tensor) {
+  if (tensor == 0) return "the input";
+  const Layer& layer = layers[static_cast<std::size_t>(tensor - 1)];
+  const std::string text(layer.name.empty() ? short_kind_name(layer) : layer.name.view());
+  return "layer " + std::to_string(tensor) + (layer.name.empty() ? " (" + text + ")" : " '" + text + "'");
+}
+/// What layer `i` of a list cannot take. `other`: the second input of a join, or null.
+[[noreturn]] inline void throw_fault(Fault fault, std::span<const Layer> layers, Index i, const Shape& in, const Shape* other) {
+  const FaultText text = fault_text(fault);
+  const Layer& layer = layers[static_cast<std::size_t>(i)];
+  std::string who = "layer " + std::to_string(i + 1);
+  if (!layer.name.empty()) who += " '" + std::string(layer.name.view()) + "'";
+  who += " (" + describe(layer) + ") on input" + (other ? "s " : " ") + to_string(in);
+  if (const Reads reads = reads_of(layer, i); other)
+    who += " of " + giver_of(layers, reads.input) + " and " + to_string(*other) + " of " + giver_of(layers, reads.other);
+  throw ShapeError(error_text(who + ": " + std::string(text.what), text.rule, text.change));
+}
+}  // namespace detail
 /// The table of a list of layers, each of which reads layers before it (Layer::input, Layer::other). Nodes are in the order of
 /// execution (network/references.hpp), which for a chain is that of the list.
-/// Errors: ShapeError naming the layer by its place in the list, its description and the shapes of its inputs, if a layer cannot
-///         take what it is given, or if no layer reads it.
+/// Errors: ShapeError naming the layer by its place in the list, its description and the shapes of its inputs (of a join also the layers
+///         that they come from), if a layer cannot take what it is given, or if no layer reads it.
 constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
   Table table{input, {}};
   table.nodes.reserve(layers.size());
@@ -125,7 +145,7 @@ constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
     const bool flat_in = flat[static_cast<std::size_t>(reads.input)], flat_other = join && flat[static_cast<std::size_t>(reads.other)];
     Fault fault = fault_of_reads(layer, i);
     if (fault == Fault::none) fault = fault_of(layer, in, flat_in || flat_other, other);
-    if (fault != Fault::none) throw_fault(fault, layer, i, in, join ? &other : nullptr);
+    if (fault != Fault::none) detail::throw_fault(fault, layers, i, in, join ? &other : nullptr);
     table.nodes.push_back({layer, reads.input, reads.other, in, other, output_shape(layer, in, other)});
     flat[at + 1] = is_flat(layer, flat_in, flat_other);
   }
@@ -133,7 +153,7 @@ constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
   if (is_chain(layers)) return table;
   const std::vector<Index> levels = levels_of(layers);
   for (std::size_t i = 0; i < levels.size(); ++i)
-    if (levels[i] == unread) throw_fault(Fault::unused, layers[i], static_cast<Index>(i), table.nodes[i].in);
+    if (levels[i] == unread) detail::throw_fault(Fault::unused, layers, static_cast<Index>(i), table.nodes[i].in, nullptr);
   detail::order_nodes(table.nodes, execution_places(layers, levels));
   return table;
 }

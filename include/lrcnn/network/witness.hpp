@@ -10,9 +10,15 @@ namespace lrcnn {
 /// An extent of -9223372036854775808 is not known yet.
 template <Index Position, class Descriptor, Shape Input>
 struct layer_at {};
-/// A join in its place, with the shapes of both branches.
-template <Index Position, class Descriptor, Shape First, Shape Second>
+/// What comes out of a branch: the place of its last layer (0: the input itself), and the shape that it gives.
+template <Index Position, Shape Output>
+struct branch_from {};
+/// A join in its place, with both branches.
+template <Index Position, class Descriptor, class First, class Second>
 struct join_at {};
+/// The network's output: the place of the last layer, its descriptor, and the shape that it gives.
+template <Index Position, class Descriptor, Shape Output>
+struct output_of {};
 namespace rule {
 template <class Where, Fault fault> inline constexpr bool extents_are_positive = fault != Fault::empty_input;
 template <class Where, Fault fault> inline constexpr bool window_is_positive = fault != Fault::bad_window;
@@ -40,6 +46,8 @@ template <class Where, Fault fault> inline constexpr bool sum_extents_agree = fa
 template <class Where, Fault fault> inline constexpr bool concat_extents_agree = fault != Fault::concat_extents;
 template <class Where, Fault fault> inline constexpr bool factors_are_a_vector = fault != Fault::scale_factors;
 template <class Where, Fault fault> inline constexpr bool output_is_used = fault != Fault::unused;
+template <class Where, Fault fault> inline constexpr bool norm_has_values = fault != Fault::one_value;
+template <class Where, Fault fault> inline constexpr bool output_is_vector = fault != Fault::map_given;
 }  // namespace rule
 /// Instantiating this checks one layer.
 template <class Where, Fault fault>
@@ -70,6 +78,8 @@ struct Witness {
   static_assert(rule::concat_extents_agree<Where, fault>, "lrcnn: the branches of a concat have different rows, columns or images; a concat puts channels of the same pixels one behind the other; change strides, padding or upsampling in one branch, or the input's extents so that pools divide them");
   static_assert(rule::factors_are_a_vector<Where, fault>, "lrcnn: the factors of a scale are no vector of the map's channels; a map [N,C,H,W] is multiplied by a vector [N,C,1,1]; let the second branch begin with GlobalAvgPool, and end in as many channels as the map has");
   static_assert(rule::output_is_used<Where, fault>, "lrcnn: a layer's output is not used; every layer but the last is read by one behind it; remove the layer, or let another one read it");
+  static_assert(rule::norm_has_values<Where, fault>, "lrcnn: a norm has one value in each channel or group; the variance of one value is zero, and so is every gradient; use a larger batch or map, or a frozen norm");
+  static_assert(rule::output_is_vector<Where, fault>, "lrcnn: a loss over images is given a map; it reads a score for each class of an image, [N,K,1,1]; train with a loss over pixels, such as PixelCrossEntropy, or end the network in GlobalAvgPool, or Flatten, and Linear");
   static constexpr bool ok = fault == Fault::none;
 };
 }  // namespace lrcnn

@@ -159,10 +159,10 @@ constexpr RowRules row_rules(const Table& table, const Stage& stage, const Targe
       for (const Index t : {stage.in(l), stage.out(l)}) rules.tensor[static_cast<std::size_t>(t)].leaves = true;
   return rules;
 }
-inline std::string stage_name(const Table& table, const Stage& stage) {
-  return "stage " + std::string(table.node(stage.first).layer.name.view()) + ".." +
-         std::string(table.node(stage.last - 1).layer.name.view());
+inline std::string layers_name(const Table& table, Index first, Index last) {
+  return std::string(table.node(first).layer.name.view()) + ".." + std::string(table.node(last - 1).layer.name.view());
 }
+inline std::string stage_name(const Table& table, const Stage& stage) { return "stage " + layers_name(table, stage.first, stage.last); }
 }  // namespace detail
 namespace detail {
 /// Tensors that each stage reads, and who reads what it writes.
@@ -303,16 +303,32 @@ constexpr void choose_remade(const Table& table, const PolicySpec& policy, std::
     first = s + 1;
   }
 }
+/// What to ask for where a stage carries `largest` slabs: what all stages of its section do, since these have one count.
+inline std::string fewer_slabs(const Table& table, const PolicySpec& policy, const Target& target, const std::vector<Stage>& stages,
+                               const Stage& stage, Index largest, bool streams) {
+  Index first = stage.first, last = stage.last;
+  for (const Stage& other : stages) {
+    if (other.section != stage.section || other.vector) continue;
+    first = std::min(first, other.first), last = std::max(last, other.last);
+    RowRules rules = row_rules(table, other, target, policy.arithmetic);
+    const Cut cut = policy.partition(stage.section).cut;
+    largest = std::min(largest, streams && cut == Cut::share ? max_stream_slabs(rules.graph()) : max_slabs(rules.graph(), cut));
+  }
+  const std::string most = "ask for at most " + std::to_string(largest);
+  if (first == stage.first && last == stage.last) return most + " in this stage";
+  return most + " in " + layers_name(table, first, last) + ", which norms divide, or part it by a checkpoint";
+}
 /// What a norm that waits cannot work with.
 constexpr void check_norms(const Table& table, const PolicySpec& policy, bool training) {
   for (const Node& node : table.nodes) {
     if (!waits(node, training)) continue;
     const auto layer = [&] { return "layer '" + std::string(node.layer.name.view()) + "' (" + std::string(norm_name(node.layer.norm)) + ")"; };
     const bool batch = node.layer.norm.over == Norm::Over::batch;
-    const Index units = batch ? 1 : node.in.c / statistics_units(node.layer.norm, node.in.c);
-    if (training && (batch ? node.in.n : units) * node.in.h * node.in.w == 1)
+    if (training && has_one_value(node.layer, node.in)) {
+      const FaultText text = fault_text(Fault::one_value);
       throw PlanError(error_text(layer() + " has one value in each " + (batch ? "channel" : "group") + " of input " + to_string(node.in),
-                                 "the variance of one value is zero, and so is every gradient", "use a larger batch or map, or a frozen norm"));
+                                 text.rule, text.change));
+    }
     if (node.input == 0)
       throw PlanError(error_text(layer() + " is the first layer of the network", "its statistics need the whole input before its first row "
                                  "is used, and the input is read row by row", "normalise the data when it is loaded, or put a convolution first"));
@@ -385,7 +401,7 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
     const auto refuse = [&](Index largest) {
       throw PlanError(error_text(detail::stage_name(table, stage) + " cannot be cut into " + std::to_string(wanted) +
                                      " slabs by " + to_string(policy.partition(stage.section)),
-                                 rule + std::to_string(largest), "ask for at most " + std::to_string(largest) + " in this stage"));
+                                 rule + std::to_string(largest), detail::fewer_slabs(table, policy, target, stages, stage, largest, streams)));
     };
     if (streams && p.cut == Cut::share) {
       const Index largest = max_stream_slabs(graph), count = std::min(wanted, largest);

@@ -50,6 +50,7 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
   check_batches(train);
   const auto begun = std::chrono::steady_clock::now();
   StepReport report;
+  Index images = state_.batch * train.input().n;   // of the epoch: metrics may count pixels
   auto epoch = train.epoch(state_.epoch, state_.batch);
   counts_batches_ = true;
   struct Off {
@@ -59,14 +60,15 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
   for (auto& batch : epoch) {
     const bool saves = options.save_every > 0 && (state_.step + 1) % options.save_every == 0 && !options.training_file.empty();
     report = start(batch, batch.labels());
+    images += report.images;
     if (saves || started_.size() >= steps_ahead || state_.batch + 1 == train.batches()) {
       const LossResult result = wait();
       state_.metrics.add(result.mean(), result.count, result.correct);
     }
     ++state_.batch;
     if (line && started_.empty())
-      line->update({state_.epoch + 1, options.epochs, state_.batch, train.batches(), state_.metrics.images, state_.metrics.loss(),
-                    state_.metrics.accuracy(), arena_bytes()});
+      line->update({state_.epoch + 1, options.epochs, state_.batch, train.batches(), images, state_.metrics.loss(), state_.metrics.accuracy(),
+                    arena_bytes()});
     if (saves) save(options.training_file);
   }
   EpochRecord record;

@@ -33,7 +33,7 @@ class BasicTrainer {
   using T = typename B::element;
   using M = master_t<T>;   ///< of parameters, gradients, optimizer state and the batch
   /// Plans the training step of a full batch at once.
-  /// Errors:  ShapeError, PlanError, BackendError; PlanError if the machine has too little memory
+  /// Errors:  ShapeError, also if a loss over images is given a map; PlanError, also if the machine has too little memory; BackendError
   BasicTrainer(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, const Optimizer& optimizer,
                const TrainerOptions& options = {}, L loss = {})
       : BasicTrainer(layers, policy, input, optimizer, options, std::move(loss), B(options.threads)) {}
@@ -41,11 +41,9 @@ class BasicTrainer {
   BasicTrainer(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, const Optimizer& optimizer,
                const TrainerOptions& options, L loss, B backend)
       : layers_(layers.begin(), layers.end()), policy_(policy), options_(options), loss_(std::move(loss)), backend_(std::move(backend)) {
-    if (policy.precision != Precision::of_backend && policy.precision != precision_of<B>())
-      throw PlanError(error_text("the policy asks for " + std::string(precision_name(policy.precision)) + ", and backend '" +
-                                     std::string(B::name) + "' works in " + std::string(precision_name(precision_of<B>())),
-                                 "the type of the backend says its precision", "use Trainer, which chooses the type, or leave the part out"));
+    check_precision<B>(policy, "Trainer");
     const Table table = make_table(layers_, input);
+    if constexpr (!LossOverPixels<L, T>) check_image_loss(L::name, table);
     layout_ = parameters_of(table);
     running_ = RunningStatistics(table);
     count_ = parameter_count(table);
@@ -147,8 +145,10 @@ class BasicTrainer {
   View<const T> predict(const RowSource<M>& source) {
     gather();
     auto& run = executor(source.shape(), false, false, true);
+    const Shape& output = run.plan().table.shape(run.plan().table.size());   // a map, where an image is larger than those of the training
     const std::vector<std::int32_t> none(static_cast<std::size_t>(source.shape().n), 0);
     if constexpr (LossOverPixels<L, T>) run.forward(source);
+    else if (output.h * output.w > 1) run.forward(source);
     else static_cast<void>(run.run(source, none, loss_));
     return run.output();
   }
@@ -378,7 +378,7 @@ class BasicTrainer {
     for (auto& known : executors_)
       if (known->plan().table.input == input && known->plan().options == options) return *known;
     Plan plan = make_plan(make_table(layers_, input), policy_, B::target, options);
-    check_layout(plan.table);
+    check_layout(layout_, input_, parameters_of(plan.table), input);
     if (!arena_ || plan.arena.bytes > arena_->bytes()) {
       executors_.clear();
       arena_.reset();
@@ -387,16 +387,6 @@ class BasicTrainer {
     if (executors_.size() >= 8) executors_.erase(executors_.begin());
     executors_.push_back(std::make_unique<Executor<B>>(std::move(plan), backend_, parameters_.data(), gradients_.data(), arena_));
     return *executors_.back();
-  }
-  /// Other extents must leave the parameters as they are (a Flatten fixes them).
-  void check_layout(const Table& table) const {
-    const auto other = parameters_of(table);
-    for (std::size_t i = 0; i < layout_.size(); ++i)
-      if (!(other[i].shape == layout_[i].shape))
-        throw ShapeError(error_text("a batch of shape " + to_string(table.input) + " would change the shape of parameter '" +
-                                        layout_[i].name + "'",
-                                    "a network's parameters are fixed by its first input, " + to_string(input_),
-                                    "use images of one size, or GlobalAvgPool instead of Flatten"));
   }
   template <class Loader>
   void check_batches(const Loader& train);
@@ -442,10 +432,15 @@ class Trainer : public BasicTrainer<InPrecision<B, Policy::value.precision>, L> 
   /// On a backend that the program has made.
   Trainer(const Input& input, const Optimizer& optimizer, const TrainerOptions& options, L loss, BackendType backend)
       : Base(Net::layers, Policy::value, input, optimizer, options, std::move(loss), std::move(backend)) {}
-  /// For networks with fixed extents.
+  /// For networks with fixed extents. What can be wrong with the training of such a network is an error at compile time.
   explicit Trainer(const Optimizer& optimizer, const TrainerOptions& options = {}, L loss = {})
     requires requires { Net::input; }
-      : Trainer(Net::input, optimizer, options, std::move(loss)) {}
+      : Trainer(Net::input, optimizer, options, std::move(loss)) {
+    if constexpr (requires { typename Net::Content; })
+      static_assert(detail::CheckTraining<typename Net::Content, Net::input, !LossOverPixels<L, typename Base::T>>::ok,
+                    "lrcnn: this network cannot be trained on this input with this loss; the rule is in the message above; change the layer "
+                    "named there, the input or the loss");
+  }
 };
 }  // namespace lrcnn
 #include <lrcnn/train/fit.hpp>
