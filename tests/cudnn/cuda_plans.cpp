@@ -72,7 +72,12 @@ TEST_CASE("likewise of networks that branch, with transposed, grouped and stride
   const auto device = h200();
   const std::vector<Shipped> networks{{"unet", UNet<2>::layers, {1, 3, 512, 512}},
                                       {"resnet50", ResNet50<>::layers, {2, 3, 224, 224}},
+                                      {"resnet18", ResNet18<>::layers, {1, 3, 512, 512}},
                                       {"mobilenet_v2", MobileNetV2<>::layers, {2, 3, 224, 224}},
+                                      {"convnext_tiny", ConvNeXtTiny<>::layers, {2, 3, 224, 224}},
+                                      {"densenet121", DenseNet121<>::layers, {2, 3, 224, 224}},
+                                      {"squeezenet1_1", SqueezeNet11<>::layers, {2, 3, 224, 224}},
+                                      {"unet 2015", UNet2015<2>::layers, {1, 1, 572, 572}},
                                       {"transposed", Sequential<Conv<16>, ConvTranspose<12, Window{.kernel = 4, .stride = 2, .pad = 1}>, ReLU,
                                                                 ConvTranspose<8, Window{.kernel = 3, .dilation = 2}, ConvOptions{.groups = 4}>>::layers,
                                        {3, 3, 96, 64}}};
@@ -84,17 +89,24 @@ TEST_CASE("likewise of networks that branch, with transposed, grouped and stride
       Index transposed = 0;
       const Table table = make_table(network.layers, network.input);
       for (const PolicySpec& policy : policies) {
-        const Plan plan = make_plan(table, policy, BasicCudnn<precision>::target);
-        requests.merge(requests_of<precision>(plan));
-        for (const Step& step : plan.steps)
-          transposed += step.layer >= 0 && step.op == Op::forward && plan.table.node(step.layer).layer.kind == Kind::conv_transpose;
+        INFO(network.name, ", ", to_string(policy));
+        std::optional<Plan> plan;
+        try {
+          plan = make_plan(table, policy, BasicCudnn<precision>::target);
+        } catch (const PlanError&) {   // the last maps have fewer rows than the policy wants slabs
+          CHECK((policy == policies.back() && network.input.h == 224));
+          continue;
+        }
+        requests.merge(requests_of<precision>(*plan));
+        for (const Step& step : plan->steps)
+          transposed += step.layer >= 0 && step.op == Op::forward && table.node(step.layer).layer.kind == Kind::conv_transpose;
       }
       const PlanCheck result = check_requests(requests, *device, 2);
       MESSAGE(precision_name(precision), " ", network.name, ": ", result.convolutions, " distinct convolutions, ", transposed,
               " steps forward of transposed ones; the largest workspace ", format_bytes(result.workspace_bytes));
       CHECK((result.faults.empty() ? "" : result.faults[0]) == "");
       CHECK(result.workspace_bytes <= 64_MiB);
-      CHECK((transposed > 0) == (network.name == "unet" || network.name == "transposed"));
+      CHECK((transposed > 0) == (network.name.starts_with("unet") || network.name == "transposed"));
     }
   };
   check.operator()<Precision::fp32>();
