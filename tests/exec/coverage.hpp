@@ -283,6 +283,7 @@ inline PolicySpec policy_with(Dice& dice, std::string_view part, const RandomNet
     if (part.ends_with("F!=B") && dice.chance(0.5)) std::swap(one.forward, one.backward);
   }
   if (part == "ByImages") one.images = 1;
+  if (one.cut == Cut::share) one.passes = one.forward_passes = false;   // slabs of extra passes hand no rows on
   p.partitions[0] = one;
   if (part == "Stages") {
     if (p.checkpoints.rule == none && dice.chance(0.4)) p.checkpoints = {.rule = every, .every = dice.upto(1, 3)};
