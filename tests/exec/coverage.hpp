@@ -107,6 +107,8 @@ inline PartSet parts_of(const Plan& plan, const Stage& stage) {
 }
 /// Cases counted by pair of feature and part, and by partition x checkpoints x recompute.
 struct Coverage {
+  static constexpr int wanted = 20;
+  bool direct = false;   ///< all convolutions are, so that there is no Winograd grid
   std::array<std::array<int, part_count>, feature_count> pairs{};
   std::array<std::array<std::array<int, 4>, 4>, part_count> triples{};
   int cases = 0, infeasible = 0;
@@ -129,10 +131,14 @@ struct Coverage {
       triples[p][static_cast<std::size_t>(plan.policy.checkpoints.rule)]
              [static_cast<std::size_t>(plan.policy.recompute)] += all[p];
   }
+  bool is_possible(std::size_t part) const { return !direct || part != index_of(parts, "Winograd grid"); }
+  /// Cases that a pair lacks.
+  int lacks(std::size_t f, std::size_t p) const { return is_possible(p) ? std::max(0, wanted - pairs[f][p]) : 0; }
   int least_pair() const {
     int least = cases;
     for (const auto& row : pairs)
-      for (const int count : row) least = std::min(least, count);
+      for (std::size_t p = 0; p < part_count; ++p)
+        if (is_possible(p)) least = std::min(least, row[p]);
     return least;
   }
   /// Of the parts that say how a plan is cut. What KeepAll and RecomputeLight keep by slabs leaves no choice of other forward cuts.
@@ -283,6 +289,7 @@ inline PolicySpec policy_with(Dice& dice, std::string_view part, const RandomNet
     if (part.ends_with("F!=B") && dice.chance(0.5)) std::swap(one.forward, one.backward);
   }
   if (part == "ByImages") one.images = 1;
+  if (one.cut == Cut::share) one.passes = one.forward_passes = false;   // slabs of extra passes hand no rows on
   p.partitions[0] = one;
   if (part == "Stages") {
     if (p.checkpoints.rule == none && dice.chance(0.4)) p.checkpoints = {.rule = every, .every = dice.upto(1, 3)};

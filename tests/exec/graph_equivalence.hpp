@@ -8,11 +8,12 @@ struct GraphOptions {
   double tolerance = 1e-12;
   Index workspace = 0;
   bool direct = false;    ///< never Winograd
-  Index count = 12;       ///< of policies for each network
+  Index count = 9;        ///< of policies for each network
   int noises = 3;         ///< draws of noise that an ill-conditioned case is measured with
 };
 struct GraphWorst {
-  Index networks = 0, conditioned = 0;   ///< cases within the tolerance; of the others, runs that noise excuses
+  Index networks = 0, conditioned = 0;   ///< all of them; runs beyond the tolerance that noise excuses
+  Index until_covered = 0;               ///< networks after which no pair lacked cases
   Index bits = 0, statistics_bits = 0, statistics = 0;   ///< outputs equal to the bit: that had to be; with statistics of slabs, of so many
   double difference = 0, excused = 0, over_noise = 0;
   std::string where{};
@@ -73,31 +74,39 @@ double noise_of(const Problem<T>& problem, const Outcome<T>& whole, const Policy
 inline bool merges_statistics(const Plan& plan) {
   return std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& s) { return s.op == Op::statistics && s.accumulate; });
 }
-/// Compares row-centric runs with the column run of the same backend; counts what they cover.
+/// Compares row-centric runs of `networks` networks with the column run of the same backend; counts what they cover. Every other network has
+/// the feature, and its policies the parts, whose pairs are the rarest so far.
 template <class B>
-void compare_graphs(std::uint64_t round, GraphCoverage& coverage, GraphWorst& worst, const GraphOptions& options) {
+void compare_graphs(std::uint64_t first_seed, std::size_t networks, GraphCoverage& coverage, GraphWorst& worst, const GraphOptions& options) {
   using T = master_t<typename B::element>;
   B backend(1);
-  for (std::size_t f = 0; f < graph_feature_count; ++f) {
-    const std::uint64_t seed = round * 1000 + f;
+  coverage.direct = options.direct;
+  for (std::size_t n = 0; n < networks; ++n) {
+    const std::size_t in_turn = n / 2 % graph_feature_count;
+    const auto [f, rare] = n % 2 == 0 ? std::pair{in_turn, std::size_t{0}} : coverage.rarest_pair(in_turn);
+    const std::uint64_t seed = first_seed + n;
     Dice dice(seed);
-    RandomNetwork net = graph_with(dice, graph_features[f]);
-    if (round % 2 == 0 && f > 0)   // so that groups of images can go through the whole network
-      for (Layer& y : net.layers) y.norm.frozen = y.kind == Kind::norm && y.norm.over == Norm::Over::batch;
+    RandomNetwork net;
+    do {
+      net = graph_with(dice, graph_features[f]);
+      if (f > 0 && dice.chance(0.5))   // so that groups of images can go through the whole network
+        for (Layer& y : net.layers) y.norm.frozen = y.kind == Kind::norm && y.norm.over == Norm::Over::batch;
+    } while (!has_use_for(make_table(net.layers, net.input), graph_parts[rare], options.direct));
     const Problem<T> problem(net.layers, net.input, seed);
     PolicySpec column;
     column.workspace_bytes = options.workspace;
     const Outcome<T> whole = run_once(problem, column, backend);
     ++worst.networks;
+    if (coverage.least_pair() < GraphCoverage::wanted) worst.until_covered = worst.networks;
     double noise = -1;
-    for (std::size_t k = 0; k < static_cast<std::size_t>(options.count); ++k) {
-      const std::size_t part = (round * static_cast<std::size_t>(options.count) + k + f) % part_count;
-      PolicySpec policy = policy_with(dice, parts[part], net, B::target);
+    for (const std::size_t p : coverage.rarest_parts(problem.table, static_cast<std::size_t>(options.count), n * 5)) {
+      const std::string_view part = graph_parts[p];
+      PolicySpec policy = graph_policy_with(dice, part, net, B::target);
       policy.workspace_bytes = options.workspace;
       if (options.direct) policy.arithmetic = Arithmetic::direct;
-      if (std::string_view(parts[part]) != "Images" && dice.chance(0.9)) policy.images = 0;   // a batch norm refuses it
-      INFO("seed ", seed, ", feature ", std::string(graph_features[f]), ", part ", std::string(parts[part]), "\n", to_string(policy),
-           "\n", graph_text(net));
+      if (part != "Images" && dice.chance(0.9)) policy.images = 0;   // a batch norm refuses it
+      INFO("seed ", seed, ", feature ", std::string(graph_features[f]), ", part ", std::string(part), "\n", to_string(policy), "\n",
+           graph_text(net));
       bool merges = false;
       try {
         const Plan plan = make_plan(problem.table, policy, B::target, {.input_gradient = true});
@@ -127,7 +136,8 @@ void compare_graphs(std::uint64_t round, GraphCoverage& coverage, GraphWorst& wo
 }
 inline std::string text_of(const GraphWorst& worst, const GraphCoverage& coverage) {
   return std::to_string(worst.networks) + " networks, " + std::to_string(coverage.cases) + " cases, " + std::to_string(coverage.infeasible) +
-         " infeasible; least pair " + std::to_string(coverage.least_pair()) + "; worst difference " + std::to_string(worst.difference * 1e15) +
+         " infeasible; least pair " + std::to_string(coverage.least_pair()) + ", enough after " + std::to_string(worst.until_covered) +
+         " networks; worst difference " + std::to_string(worst.difference * 1e15) +
          "e-15; " + std::to_string(worst.conditioned) + " beyond it, at most " + std::to_string(worst.excused) + " and " +
          std::to_string(worst.over_noise) + " times the noise (" + worst.where + "); outputs equal to the bit: " + std::to_string(worst.bits) +
          " where no statistics are merged, " + std::to_string(worst.statistics_bits) + " of " + std::to_string(worst.statistics) + " where they are";
