@@ -28,6 +28,7 @@ struct StagePass {
   Index n = 0;            ///< the slab
   Index image_slab = 0;
   Index round = 0;        ///< of the forward passes for statistics alone, from 1; 0: it is none
+  std::vector<Index> norms_under{};   ///< in those passes: see detail::norms_under()
   Flags wanted{};         ///< of the run of layers being computed: tensor t is made; empty: all are
   Flags input_ready{};    ///< the slab's rows of input t have been brought in
   Flags contributions{};  ///< that the slab's gradient of tensor t has got
@@ -113,7 +114,11 @@ struct StagePass {
   /// Whether layer l is a norm that waits, at the bottom of the stage.
   constexpr bool norm_at_bottom(Index l) const { return in(l) < inputs() && detail::waits(node(l), trains_); }
   constexpr bool norm_waits(Index l) const { return detail::waits(node(l), trains_); }
-  /// Whether tensor t is what such a norm writes.
+  /// Whether layer l is such a norm within the stage, whose statistics the forward pass at hand is for.
+  constexpr bool norm_in_round(Index l) const {
+    return norm_waits(l) && !norm_at_bottom(l) && norms_under[static_cast<std::size_t>(l)] == round;
+  }
+  /// Whether tensor t is what a norm at the bottom writes.
   constexpr bool from_norm(Index t) const { return t >= inputs() && norm_at_bottom(t - inputs()); }
   /// Norms above that normalise tensor t.
   constexpr Index norms_above(Index t) const {
