@@ -8,8 +8,8 @@
 // as large as the largest needs. Parameters, gradients and optimizer state are flat buffers of the element type, or of float
 // where elements have two bytes. A batch's statistics go into the running ones of norms when its step counts, see
 // train/running_statistics.hpp.
-#include <lrcnn/exec/executor.hpp>
 #include <lrcnn/network/sequential.hpp>
+#include <lrcnn/train/executors.hpp>
 #include <lrcnn/train/fingerprint.hpp>
 #include <lrcnn/train/history.hpp>
 #include <lrcnn/train/loss_scale.hpp>
@@ -40,9 +40,9 @@ class BasicTrainer {
   /// The same on a backend that the program has made: on a certain device, say, or a stream of its own.
   BasicTrainer(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, const Optimizer& optimizer,
                const TrainerOptions& options, L loss, B backend)
-      : layers_(layers.begin(), layers.end()), policy_(policy), options_(options), loss_(std::move(loss)), backend_(std::move(backend)) {
+      : options_(options), loss_(std::move(loss)), backend_(std::move(backend)), executors_(layers, policy) {
     check_precision<B>(policy, "Trainer");
-    const Table table = make_table(layers_, input);
+    const Table table = make_table(layers, input);
     if constexpr (!LossOverPixels<L, T>) check_image_loss(L::name, table);
     layout_ = parameters_of(table);
     running_ = RunningStatistics(table);
@@ -232,7 +232,7 @@ class BasicTrainer {
   const LossScale& loss_scale() const { return loss_scale_; }
   void set_loss_scale(const LossScale& scale) { loss_scale_ = scale; }
   /// Bytes of the arena that all plans so far share.
-  Index arena_bytes() const { return arena_ ? arena_->bytes() : 0; }
+  Index arena_bytes() const { return executors_.arena_bytes(); }
 
  private:
   static constexpr bool scales_loss = requires { requires B::scales_loss; };
@@ -372,28 +372,14 @@ class BasicTrainer {
                                     "use step() to learn which layer it comes from, lower the learning rate, or normalise the input"));
     });
   }
-  /// Plans are kept; a larger one than all before moves the arena, and the others are made again when they are wanted.
   Executor<B>& executor(const Input& input, bool training, bool accumulate = false, bool keeps_output = false) {
     const PlanOptions options{.training = training, .accumulate = accumulate, .rows_loss = PixelLoss<L, T> && !keeps_output};
-    for (auto& known : executors_)
-      if (known->plan().table.input == input && known->plan().options == options) return *known;
-    Plan plan = make_plan(make_table(layers_, input), policy_, B::target, options);
-    check_layout(layout_, input_, parameters_of(plan.table), input);
-    if (!arena_ || plan.arena.bytes > arena_->bytes()) {
-      executors_.clear();
-      arena_.reset();
-      arena_ = std::make_shared<typename B::Memory>(allocate_arena(backend_, plan));
-    }
-    if (executors_.size() >= 8) executors_.erase(executors_.begin());
-    executors_.push_back(std::make_unique<Executor<B>>(std::move(plan), backend_, parameters_.data(), gradients_.data(), arena_));
-    return *executors_.back();
+    return executors_.get(input, options, backend_, parameters_.data(), gradients_.data());
   }
   template <class Loader>
   void check_batches(const Loader& train);
   template <class Loader>
   EpochRecord fit_epoch(const Loader& train, const FitOptions& options, ProgressLine* line);
-  std::vector<Layer> layers_;
-  PolicySpec policy_;
   TrainerOptions options_;
   L loss_;
   B backend_;
@@ -417,8 +403,7 @@ class BasicTrainer {
     std::vector<M> running{};   ///< running statistics before it; none within a step, whose batch goes into them at its end
   } round_;
   bool counts_batches_ = false;   ///< within fit()
-  std::shared_ptr<typename B::Memory> arena_;
-  std::vector<std::unique_ptr<Executor<B>>> executors_;
+  Executors<B> executors_;
 };
 /// The trainer of a network type under a policy type on a backend type.
 /// The policy's precision, if it has one, chooses the backend's type for it.

@@ -1,0 +1,40 @@
+#pragma once
+// Executors of one network for batches of several shapes, training or forward only.
+//
+// Plans are kept, and share one arena as large as the largest needs. A larger one than all before moves the arena, and the others are
+// made again when they are wanted.
+#include <lrcnn/exec/executor.hpp>
+namespace lrcnn {
+template <Backend B>
+class Executors {
+ public:
+  using M = master_t<typename B::element>;
+  Executors(std::span<const Layer> layers, const PolicySpec& policy) : layers_(layers.begin(), layers.end()), policy_(policy) {}
+  /// The executor for a batch's shape. Pre: backend, parameters and gradients are the same each time.
+  /// Errors:  ShapeError, PlanError as make_table(), make_plan(); ShapeError if parameters are others than with the first shape;
+  ///          PlanError if the machine has too little memory
+  Executor<B>& get(const Input& input, const PlanOptions& options, B& backend, const M* parameters, M* gradients) {
+    for (auto& known : executors_)
+      if (known->plan().table.input == input && known->plan().options == options) return *known;
+    Plan plan = make_plan(make_table(layers_, input), policy_, B::target, options);
+    if (first_.nodes.empty()) first_ = plan.table;
+    check_layout(parameters_of(first_), first_.input, parameters_of(plan.table), input);
+    if (!arena_ || plan.arena.bytes > arena_->bytes()) {
+      executors_.clear();
+      arena_.reset();
+      arena_ = std::make_shared<typename B::Memory>(allocate_arena(backend, plan));
+    }
+    if (executors_.size() >= 8) executors_.erase(executors_.begin());
+    executors_.push_back(std::make_unique<Executor<B>>(std::move(plan), backend, parameters, gradients, arena_));
+    return *executors_.back();
+  }
+  Index arena_bytes() const { return arena_ ? arena_->bytes() : 0; }
+
+ private:
+  std::vector<Layer> layers_;
+  PolicySpec policy_;
+  Table first_{};   ///< with the first shape
+  std::shared_ptr<typename B::Memory> arena_;
+  std::vector<std::unique_ptr<Executor<B>>> executors_;
+};
+}  // namespace lrcnn
