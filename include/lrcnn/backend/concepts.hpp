@@ -68,7 +68,8 @@ constexpr View<std::uint8_t> saved_view(std::uint8_t* data, const Layer& layer, 
 /// the update. HostBackend does so for memory of the host, and is what a backend there derives from.
 /// A run begins with start(), which is told the labels. loss() adds to its result at once, or finish() does, which waits for
 /// the runs since the last finish(). Losses of passes that do not count come with counts = false, and a result of their own. A backend
-/// whose steps cannot read Operands::run where it lies has draw_from(key), which is told before a run with dropouts. Tensors are of `element`; parameters, gradients and a batch's values of its master_t.
+/// whose steps cannot read Operands::run where it lies has draw_from(key), which is told before a run with dropouts. Tensors are of
+/// `element`; parameters, gradients and a batch's values of its master_t.
 template <class B>
 concept Backend = requires(B backend, const Operands<typename B::element>& operands, typename B::Prepared& prepared,
                            const RowSource<master_t<typename B::element>>& source, RowSink<master_t<typename B::element>>& sink,
