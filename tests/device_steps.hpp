@@ -1,0 +1,11 @@
+#pragma once
+// As host_steps.hpp, for tests that run the device's loops on the host.
+#include <lrcnn/backend/cudnn/loops.hpp>
+#include <thrust/system/cpp/execution_policy.h>
+namespace lrcnn::loops {
+using HostSystem = std::remove_cvref_t<decltype(thrust::cpp::par)>;
+extern template void run<HostSystem, double>(const HostSystem&, const Operands<double>&);
+extern template void run<HostSystem, float>(const HostSystem&, const Operands<float>&);
+extern template void run<HostSystem, bfloat16>(const HostSystem&, const Operands<bfloat16>&);
+extern template void run<HostSystem, float16>(const HostSystem&, const Operands<float16>&);
+}  // namespace lrcnn::loops
