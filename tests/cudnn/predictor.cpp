@@ -16,7 +16,7 @@ std::vector<float> kept_output(const Problem<float>& problem, const std::shared_
   auto parameters = backend.template buffer<float>(static_cast<Index>(problem.parameters.size()));
   backend.write(parameters.data(), problem.parameters);
   Executor<B> executor(make_plan(problem.table, column, B::target, {.training = false}), backend, parameters.data(), nullptr);
-  executor.run(MemorySource<float>(problem.images.data(), problem.table.input), problem.labels, NoLoss{});
+  executor.forward(MemorySource<float>(problem.images.data(), problem.table.input));
   return fetched(backend, executor.output());
 }
 template <class B>
