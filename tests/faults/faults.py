@@ -128,7 +128,27 @@ FAULTS = [
 ]
 
 
-def build_and_run(args, number, fault):
+FLAGS = ["-std=c++20", "-O1", "-DNDEBUG", "-w"]
+
+
+def host_steps(args):
+    """The host's loops, compiled once: (arguments for the compiler, the headers that they are made of)."""
+    folder = args.scratch / "steps"
+    folder.mkdir(parents=True, exist_ok=True)
+    source, made = folder / "steps.cpp", folder / "steps.o"
+    source.write_text('#include "host_steps.hpp"\ntemplate void lrcnn::host::run<double>(const Operands<double>&, int);\n')
+    include, tests = args.source / "include", args.source / "tests"
+    run = subprocess.run([args.compiler, *FLAGS, f"-I{include}", f"-I{tests}", "-MMD", "-MF", str(folder / "headers"), "-c", str(source),
+                          "-o", str(made)], capture_output=True, text=True)
+    if run.returncode != 0:
+        return [], None   # the whole detector will say why
+    words = (folder / "headers").read_text().replace("\\\n", " ").split()
+    root = (include / "lrcnn").resolve()
+    headers = {str(pathlib.Path(w).resolve().relative_to(root)) for w in words if root in pathlib.Path(w).resolve().parents}
+    return ["-include", "host_steps.hpp", str(made)], headers
+
+
+def build_and_run(args, number, fault, steps=((), None)):
     """Returns (seconds, exit code, what was printed); the exit code is None if it does not compile."""
     folder = args.scratch / f"fault{number}"
     shutil.rmtree(folder, ignore_errors=True)
@@ -143,10 +163,13 @@ def build_and_run(args, number, fault):
         target.write_text(source.replace(text, becomes))
     start = time.monotonic()
     program = folder / "detector"
+    arguments, headers = steps
+    apart = fault and headers and fault[1] not in headers   # the loops do not know of it: they need not be compiled again
+    own, loops = (arguments[:2], arguments[2:]) if apart else ([], [])
     tests = args.source / "tests"
     compiled = subprocess.run(
-        [args.compiler, "-std=c++20", "-O1", "-DNDEBUG", "-w", f"-I{folder}", f"-I{args.source / 'include'}",
-         f"-I{tests}", str(tests / "faults/detector.cpp"), "-o", str(program)], capture_output=True, text=True)
+        [args.compiler, *FLAGS, f"-I{folder}", f"-I{args.source / 'include'}", f"-I{tests}", *own, str(tests / "faults/detector.cpp"),
+         *loops, "-o", str(program)], capture_output=True, text=True)
     if compiled.returncode != 0:
         return time.monotonic() - start, None, "does not compile: " + compiled.stderr[:500]
     try:
@@ -172,8 +195,9 @@ def main():
     print("the headers as they are:", text.strip())
     faults = [f for f in FAULTS if args.k in f[0]]
     missed = 0
+    steps = host_steps(args)
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-        runs = [pool.submit(build_and_run, args, i + 1, fault) for i, fault in enumerate(faults)]
+        runs = [pool.submit(build_and_run, args, i + 1, fault, steps) for i, fault in enumerate(faults)]
         for fault, run in zip(faults, runs):
             seconds, code, text = run.result()
             if code is None:
