@@ -4,7 +4,7 @@
 
 In every round each competitor of a case has its turn, as a process of its own: lrcnn_bench with the policies that REGEX
 selects, then PyTorch in each of its modes (pytorch_step.py). So what slows the machine down meets all of them, and medians
-over the rounds are compared. FILE is written anew after every round, whole or not at all. docs/benchmarks.md and
+over the rounds are compared: of each case with the fastest of PyTorch's modes in fp32 that keep everything. FILE is written anew after every round, whole or not at all. docs/benchmarks.md and
 docs/figures/frontier.svg are written after a whole pass (without REGEX) or with --write-docs, and only if nothing is missing.
 
 PyTorch that is not there, or ends in the middle, costs its own figures and a notice. Status 1: figures of ours are missing.
@@ -156,8 +156,7 @@ class Pass:
         command = [self.python, HERE / "pytorch_step.py", *extents(case), mode, f"--threads={self.threads}"]
         try:
             figure = json.loads(output_of(command).strip().rsplit("\n", 1)[-1])
-            return {mode: {"arithmetic": self.about["modes"][mode]["arithmetic"], "seconds": float(figure["seconds"]),
-                           "measured_bytes": figure["measured_bytes"]}}
+            return {mode: {**self.about["modes"][mode], "seconds": float(figure["seconds"]), "measured_bytes": figure["measured_bytes"]}}
         except (ValueError, KeyError, TypeError, AttributeError) as e:
             raise Failed(f"its answer cannot be read: {type(e).__name__}: {e}")
 
@@ -176,7 +175,8 @@ class Pass:
                             "run it alone to see more")
                 continue
             for name, figure in new.items():
-                kept = self.figures.setdefault((case, program, name), {"arithmetic": figure["arithmetic"], "seconds": []})
+                kept = self.figures.setdefault((case, program, name), {
+                    "arithmetic": figure["arithmetic"], "keeps_everything": figure.get("keeps_everything"), "seconds": []})
                 kept["seconds"].append(figure["seconds"])
                 for key in ("planned_bytes", "measured_bytes"):
                     if figure.get(key) is not None:

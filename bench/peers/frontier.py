@@ -61,7 +61,8 @@ def panel(case, rows, top):
     most = math.ceil(4 * max(r["time_ratio"] for r in rows) + 0.8) / 4
     across = lambda mb: LEFT + (math.log(mb) - math.log(low)) / (math.log(high) - math.log(low)) * (right - LEFT)
     down = lambda ratio: bottom - ratio / most * PANEL
-    svg = [text(LEFT, top - 12, report.title(case), size=14, colour="#222", more=' font-weight="bold"')]
+    svg = [text(LEFT, top - 12, report.title(case), size=14, colour="#222", more=' font-weight="bold"'),
+           text(right, top - 12, f"1 is PyTorch's {rows[0]['peer']}", "end", 12, "#555")]
     for mb in ticks(low, high):
         svg.append(f'<line x1="{across(mb):.1f}" x2="{across(mb):.1f}" y1="{top}" y2="{bottom}" stroke="#eee"/>')
         svg.append(text(min(across(mb), WIDTH - 30), bottom + 17, f"{mb:g} MB", "middle", 12, "#555"))   # within the drawing
@@ -102,7 +103,7 @@ def draw(results):
            'font-family="DejaVu Sans, Verdana, sans-serif">',
            "<title>Time of a training step against its memory: policies of lrcnn and modes of PyTorch</title>",
            f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
-           text(LEFT, 22, "Time of a training step, in units of PyTorch's (eager, channels_last, fp32), against the memory it takes", size=13, colour="#222")]
+           text(LEFT, 22, "Time of a training step, in units of PyTorch's fastest in fp32 that keeps everything, against the memory it takes", size=13, colour="#222")]
     x = LEFT + 5
     for program, arithmetic in (("lrcnn", "fp32"), ("PyTorch", "fp32"), ("lrcnn", "bf16"), ("PyTorch", "bf16")):
         svg += [marker(program, arithmetic, x, 40), text(x + 12, 44, f"{program}, {arithmetic}", size=12)]

@@ -33,8 +33,9 @@ def about():
     onednn = re.search(r"MKL-DNN v([0-9.]+)", torch.__config__.show())
     return {"torch": torch.__version__, "onednn": onednn.group(1) if onednn else "unknown", "networks": networks.NAMES,
             "accumulating": networks.ACCUMULATING,
-            "modes": {name: {"arithmetic": "bf16" if bf16 else "fp32", "accumulates": accumulated}
-                      for name, (_, _, accumulated, bf16) in MODES.items()}}
+            "modes": {name: {"arithmetic": "bf16" if bf16 else "fp32", "accumulates": accumulated,
+                             "keeps_everything": not checkpointed and not accumulated}
+                      for name, (_, checkpointed, accumulated, bf16) in MODES.items()}}
 
 
 def status_bytes(key):

@@ -3,18 +3,26 @@ import statistics
 
 BEGIN = "<!-- peers: begin; written by scripts/bench --peers -->"
 END = "<!-- peers: end -->"
-PEER = ("PyTorch", "channels_last")   # what ratios are to
+
+
+def peers(rows):
+    """PyTorch's modes in fp32 that keep everything, the fastest first: what ratios are to."""
+    return sorted((r for r in rows if r["program"] == "PyTorch" and r["arithmetic"] == "fp32" and r["keeps_everything"]),
+                  key=lambda r: r["median_seconds"])
 
 
 def rows(figures):
-    """A dictionary per competitor. Ratios are of medians, to PyTorch's channels_last in fp32; None where that is missing."""
+    """A dictionary per competitor. Ratios are of medians, to the mode of the same case that `peer` names; None without one."""
     made = []
     for (case, program, policy), f in figures.items():
         taken = {key: statistics.median(f[key]) if f.get(key) else None for key in ("planned_bytes", "measured_bytes")}
         made.append({"case": case, "program": program, "policy": policy, "arithmetic": f["arithmetic"],
-                     "seconds": f["seconds"], "median_seconds": statistics.median(f["seconds"]), **taken})
+                     "keeps_everything": f["keeps_everything"], "seconds": f["seconds"],
+                     "median_seconds": statistics.median(f["seconds"]), **taken})
+    first = {case: next(iter(peers(of_case)), {}) for case, of_case in by_case(made).items()}
     for row in made:
-        peer = next((r for r in made if (r["case"], r["program"], r["policy"]) == (row["case"], *PEER)), {})
+        peer = first[row["case"]]
+        row["peer"] = peer.get("policy")
         for ratio, key in (("time_ratio", "median_seconds"), ("memory_ratio", "measured_bytes")):
             row[ratio] = row[key] / peer[key] if row[key] is not None and peer.get(key) else None
     return made
@@ -39,7 +47,10 @@ def table(result):
     show = lambda value, pattern: "-" if value is None else pattern.format(value)
     text = ""
     for case, results in by_case(result["results"]).items():
-        text += f"**{title(case)}**\n\n| program | policy or mode | arithmetic | time | of PyTorch's | planned | measured | of PyTorch's |\n"
+        modes = [r["policy"] for r in peers(results)]
+        text += f"**{title(case)}**" + (f"; ratios are to PyTorch's {modes[0]}" if modes else "")
+        text += (f", which is faster than {' and '.join(modes[1:])}" if modes[1:] else "") + "\n\n"
+        text += "| program | policy or mode | arithmetic | time | of PyTorch's | planned | measured | of PyTorch's |\n"
         text += "| --- | --- | --- | --- | --- | --- | --- | --- |\n"
         for r in results:
             megabytes = [show(r[key] and r[key] / 1e6, "{:.1f} MB") for key in ("planned_bytes", "measured_bytes")]
