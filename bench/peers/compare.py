@@ -1,15 +1,21 @@
 """Measures lrcnn and PyTorch in turns on one machine, and writes what came of it. Started by scripts/bench --peers.
 
-    compare.py --bench LRCNN_BENCH --python PYTHON [--rounds=N] [--threads=N] [--json FILE] [--write-docs] [REGEX]
+    compare.py --bench LRCNN_BENCH --python PYTHON [--rounds=N] [--threads=N] [--cpu=WORD] [--busy=N] [--json FILE] [--write-docs]
+               [REGEX]
 
 In every round each competitor of a case has its turn, as a process of its own: lrcnn_bench with the policies that REGEX
 selects, then PyTorch in each of its modes (pytorch_step.py). So what slows the machine down meets all of them, and medians
 over the rounds are compared: of each case with the fastest of PyTorch's modes in fp32 that keep everything. FILE is written anew after every round, whole or not at all. docs/benchmarks.md and
-docs/figures/frontier.svg are written after a whole pass (without REGEX) or with --write-docs, and only if nothing is missing.
+docs/figures/frontier.svg are written after a whole pass (without REGEX, --cpu and --busy) or with --write-docs, and only if
+nothing is missing.
+
+--cpu avx2, avx512 or plain holds both sides to instructions that a processor of that kind has. --busy N has N processes, endless
+loops, beside each turn, so that both sides are measured on a machine that is shared.
 
 PyTorch that is not there, or ends in the middle, costs its own figures and a notice. Status 1: figures of ours are missing.
 """
 import argparse
+import contextlib
 import datetime
 import json
 import os
@@ -27,6 +33,17 @@ HERE = pathlib.Path(__file__).resolve().parent
 WHOLE = "^step/vgg16/"   # what docs/benchmarks.md shows
 # Bytes PyTorch wants per pixel of a batch at the most, and besides: 1411 to 1719 measured for VGG-16, 1800 for ResNet-50, 5600 for the U-Net.
 PIXEL_BYTES, BASE_BYTES = {"unet": 6400}, 800_000_000
+# What --cpu takes: how it is called, and the environment of every turn. Both sides have a oneDNN, of different versions; PyTorch has
+# loops of its own (ATen) and MKL besides. In fp32 nobody goes beyond AVX-512, so there only lrcnn is told.
+HELD = {
+    "avx2": ("AVX2", {"LRCNN_CPU": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2",
+                      "MKL_ENABLE_INSTRUCTIONS": "AVX2"}),
+    "avx512": ("AVX-512", {"LRCNN_CPU": "avx512"}),
+    "plain": ("plain instructions", {"LRCNN_CPU": "plain", "ONEDNN_MAX_CPU_ISA": "SSE41", "DNNL_MAX_CPU_ISA": "SSE41",
+                                     "ATEN_CPU_CAPABILITY": "default", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2"}),
+}
+# A busy process. It ends with its parent, even if that is killed.
+LOOP = "import os, sys\nwhile os.getppid() == int(sys.argv[1]):\n    for _ in range(10 ** 6): pass"
 
 
 class Stop(Exception):
@@ -41,10 +58,10 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def output_of(command):
+def output_of(command, environment=None):
     """What a command prints. Failed, with its last words, if it does not end well."""
     try:
-        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, errors="replace")
+        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, errors="replace", env=environment)
     except OSError as e:
         raise Failed(f"{command[0]}: {e.strerror}")
     if done.returncode != 0:
@@ -54,6 +71,33 @@ def output_of(command):
         last = [line.strip() for line in done.stderr.splitlines() if line.strip()][-1:]
         raise Failed(": ".join(["it ended with " + status] + last))
     return done.stdout
+
+
+@contextlib.contextmanager
+def busy(count):
+    """So many endless loops, as processes; always ended."""
+    started = []
+    try:
+        try:
+            for _ in range(count):
+                started.append(subprocess.Popen([sys.executable, "-I", "-S", "-c", LOOP, str(os.getpid())], stdin=subprocess.DEVNULL,
+                                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        except OSError as e:
+            raise Stop(f"cannot start {count} busy processes: {e.strerror}; the system limits how many there may be; take a smaller --busy")
+        yield
+        if any(process.poll() is not None for process in started):
+            raise Stop("a busy process ended during a turn; --busy keeps them running beside the whole of it; find out what ends "
+                       "processes here, and start it again")
+    finally:
+        for process in started:
+            process.kill()
+        for process in started:
+            process.wait()
+
+
+def environment(cpu):
+    """The environment of a turn. Only --cpu holds anybody to anything, so that tables say it."""
+    return {**{name: value for name, value in os.environ.items() if name not in HELD["avx2"][1]}, **(HELD[cpu][1] if cpu else {})}
 
 
 def processors():
@@ -78,8 +122,9 @@ def extents(case):
 class Pass:
     """All rounds of all cases, and their figures: (case, program, policy or mode) -> figure."""
 
-    def __init__(self, bench, python, threads):
-        self.bench, self.python, self.threads = bench, python, threads
+    def __init__(self, bench, python, threads, cpu=None, busy=0):
+        self.bench, self.python, self.threads, self.busy = bench, python, threads, busy
+        self.held_to, self.environment = HELD[cpu][0] if cpu else None, environment(cpu)
         self.about, self.turns, self.figures, self.notices, self.ours_missing = {}, [], {}, [], False
         self.rounds = 0
 
@@ -137,7 +182,7 @@ class Pass:
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder, "out.json")
             output_of([self.bench, "--rounds=1", f"--threads={self.threads}", f"--benchmark_filter=^step/{case}/({quoted})$",
-                       f"--benchmark_out={out}", "--benchmark_out_format=json"])
+                       f"--benchmark_out={out}", "--benchmark_out_format=json"], self.environment)
             try:
                 result = json.loads(out.read_text())
                 unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
@@ -155,7 +200,7 @@ class Pass:
     def pytorch(self, case, mode):
         command = [self.python, HERE / "pytorch_step.py", *extents(case), mode, f"--threads={self.threads}"]
         try:
-            figure = json.loads(output_of(command).strip().rsplit("\n", 1)[-1])
+            figure = json.loads(output_of(command, self.environment).strip().rsplit("\n", 1)[-1])
             return {mode: {**self.about["modes"][mode], "seconds": float(figure["seconds"]), "measured_bytes": figure["measured_bytes"]}}
         except (ValueError, KeyError, TypeError, AttributeError) as e:
             raise Failed(f"its answer cannot be read: {type(e).__name__}: {e}")
@@ -165,7 +210,8 @@ class Pass:
         for turn in list(self.turns):
             case, program, names = turn
             try:
-                new = self.lrcnn(case, names) if program == "lrcnn" else self.pytorch(case, names[0])
+                with busy(self.busy):
+                    new = self.lrcnn(case, names) if program == "lrcnn" else self.pytorch(case, names[0])
             except Failed as e:
                 self.turns.remove(turn)
                 for name in names:
@@ -189,6 +235,7 @@ class Pass:
         ours = self.about.get("lrcnn", {})
         return {
             "date": datetime.date.today().isoformat(), "rounds": self.rounds, "threads": self.threads,
+            "held_to": self.held_to, "busy": self.busy,
             "processor": ours.get("processor", "unknown"), "lrcnn": ours.get("lrcnn"), "backend": ours.get("backend"),
             "compiler": ours.get("compiler"), "torch": self.about.get("torch"), "torch_onednn": self.about.get("onednn"),
             "notices": self.notices, "results": report.rows(self.figures)}
@@ -217,36 +264,43 @@ def write(path, text):
         raise Stop(f"cannot write {path}: {e.strerror}; what was there is kept; make room, or choose another file")
 
 
-def number(most=None):
+def number(most=None, words=""):
     def take(text):
-        if not text.isdigit() or int(text) < 1 or (most and int(text) > most):
-            raise argparse.ArgumentTypeError(f"it is '{text}'; it takes a number from 1" + (f" to the {most} processors" if most else "")
-                                             + f"; write {most or 3}, for example")
+        if not text.isdecimal() or int(text) < 1 or (most and int(text) > most):
+            raise argparse.ArgumentTypeError(f"it is '{text}'; it takes a number from 1{words}; write {min(most or 3, 3)}, for example")
         return int(text)
     return take
+
+
+def word(text):
+    if text not in HELD:
+        raise argparse.ArgumentTypeError(f"it is '{text}'; it takes one of {', '.join(HELD)}; write avx2, for example")
+    return text
 
 
 def run(arguments):
     parser = argparse.ArgumentParser(prog="scripts/bench --peers", allow_abbrev=False)
     parser.add_argument("regex", nargs="?", help="which steps; with Google Benchmark's expressions")
     parser.add_argument("--rounds", type=number(), default=3)
-    parser.add_argument("--threads", type=number(processors()), default=processors())
+    parser.add_argument("--threads", type=number(processors(), f" to the {processors()} processors"), default=processors())
+    parser.add_argument("--cpu", type=word, metavar="WORD", help=f"hold both sides to this kind of processor: {', '.join(HELD)}")
+    parser.add_argument("--busy", type=number(256, " to 256"), metavar="N", default=0, help="endless loops beside each turn")
     parser.add_argument("--json", type=pathlib.Path, help="write all figures to this file")
-    parser.add_argument("--write-docs", action="store_true", help="write the documents with a REGEX, too")
+    parser.add_argument("--write-docs", action="store_true", help="write the documents with REGEX, --cpu or --busy, too")
     parser.add_argument("--check", action="store_true", help="look at the arguments only")
     parser.add_argument("--bench", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--python", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--docs", type=pathlib.Path, default=HERE.parent.parent / "docs", help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
     page, figure = args.docs / "benchmarks.md", args.docs / "figures" / "frontier.svg"
-    to_docs = args.write_docs or not args.regex
+    to_docs = args.write_docs or not (args.regex or args.cpu or args.busy)
     for path in ([args.json] if args.json else []) + ([page, figure] if to_docs else []):
         check_writable(path)
     if to_docs and report.replaced(page.read_text(), "") is None:
         raise Stop(f"cannot write the table into {page}; it stands between the lines '{report.BEGIN}' and '{report.END}'; put them back")
     if args.check:
         return 0
-    measured = Pass(args.bench, args.python, args.threads)
+    measured = Pass(args.bench, args.python, args.threads, args.cpu, args.busy)
     measured.ask_pytorch()
     measured.plan(args.regex)
     try:

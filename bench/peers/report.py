@@ -42,10 +42,24 @@ def title(case):
     return f"{network}, {size} x {size}, batch {batch}"
 
 
+def where(result):
+    """What a table is of: the processor, and what else both sides met."""
+    name = result["processor"] + (f", held to {result['held_to']}" if result["held_to"] else "")
+    return name + (f", beside {count(result['busy'], 'busy process', 'es')}" if result["busy"] else "")
+
+
+def count(number, thing, plural="s"):
+    return f"{number} {thing}{plural if number != 1 else ''}"
+
+
 def table(result):
     """One table a case, and where the figures come from."""
     show = lambda value, pattern: "-" if value is None else pattern.format(value)
     text = ""
+    if result["held_to"]:
+        text += f"Both sides are held to {result['held_to']}.\n\n"
+    if result["busy"]:
+        text += f"Both sides share the machine: beside each turn {count(result['busy'], 'busy process', 'es')} ran.\n\n"
     for case, results in by_case(result["results"]).items():
         modes = [r["policy"] for r in peers(results)]
         text += f"**{title(case)}**" + (f"; ratios are to PyTorch's {modes[0]}" if modes else "")
@@ -57,8 +71,7 @@ def table(result):
             text += (f"| {r['program']} | {r['policy']} | {r['arithmetic']} | {r['median_seconds']:.3g} s | {show(r['time_ratio'], '{:.2f}')} | "
                      f"{megabytes[0]} | {megabytes[1]} | {show(r['memory_ratio'], '{:.3f}')} |\n")
         text += "\n"
-    plural = "s" if result["rounds"] != 1 else ""
-    text += (f"{result['date']}, {result['processor']}, {result['threads']} thread{'s' if result['threads'] != 1 else ''}, medians of {result['rounds']} round{plural}. "
+    text += (f"{result['date']}, {where(result)}, {count(result['threads'], 'thread')}, medians of {count(result['rounds'], 'round')}. "
              f"lrcnn {result['lrcnn']} with {result['backend']}, compiled by {result['compiler']}; ")
     return text + (f"PyTorch {result['torch']} with oneDNN {result['torch_onednn']}.\n" if result["torch"] else "no PyTorch.\n")
 

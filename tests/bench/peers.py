@@ -13,6 +13,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import xml.dom.minidom
 
@@ -85,10 +86,10 @@ class Peers(unittest.TestCase):
         path.write_text(text.format(python=sys.executable, folder=self.folder, extra=extra))
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
-    def run_it(self, *arguments, status=0):
+    def run_it(self, *arguments, status=0, **environment):
         done = subprocess.run([sys.executable, "-B", str(SOURCES / "compare.py"), "--bench", str(self.folder / "bench"), "--python",
                                str(self.folder / "python"), "--docs", str(self.folder / "docs"), "--threads=1", *map(str, arguments)],
-                              capture_output=True, text=True)
+                              capture_output=True, text=True, env={**os.environ, **environment})
         self.assertEqual(done.returncode, status, done.stderr)
         return done
 
@@ -188,7 +189,12 @@ class Peers(unittest.TestCase):
             said = self.run_it(argument, status=2)
             self.assertIn(f"it is '{argument.split('=')[1]}'; it takes a number from 1", said.stderr)
         self.assertIn(f"to the {compare.processors()} processors", said.stderr)
-        self.assertEqual(self.run_it("--check").stderr, "")
+        for text in ("0", "-1", "many", "257", "²", ""):
+            self.assertIn(f"argument --busy: it is '{text}'; it takes a number from 1 to 256; write 3, for example",
+                          self.run_it(f"--busy={text}", status=2).stderr)
+        self.assertIn("argument --cpu: it is 'sse'; it takes one of avx2, avx512, plain; write avx2, for example",
+                      self.run_it("--cpu=sse", status=2).stderr)
+        self.assertEqual(self.run_it("--check", "--busy=256", "--cpu", "plain").stderr, "")
         self.assertIn("no benchmark's name matches", self.run_it("alexnet", status=2).stderr)
         self.assertIn("no step matches '^plan'; names are like step/", self.run_it("^plan", status=2).stderr)
         self.assertEqual(self.log(), [])
@@ -251,6 +257,82 @@ class Peers(unittest.TestCase):
         self.assertEqual(measured.modes("vgg16/2048x1", ["column"]), [])
         self.assertRegex(measured.notices[0], r"left out on vgg16/2048x1: it wants some 8\.3 GB, and 2\.0 GB are available; .*; end other")
         self.assertEqual(measured.modes("vgg16/224x1", ["column"]), ["eager"])
+
+    HELD = ("LRCNN_CPU", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS")
+
+    def test_held_to_a_processor(self):
+        note = f'import os; (pathlib.Path(r"{self.folder}") / "held").open("a").write(" ".join(os.environ.get(n, "-") for n in {self.HELD}) + "\\n")'
+        self.stand_in("bench", BENCH, note)
+        self.stand_in("python", WORKER, note)
+        for word, name, environment in (("avx2", "AVX2", "avx2 AVX2 AVX2 avx2 AVX2"), ("avx512", "AVX-512", "avx512 - - - -"),
+                                        ("plain", "plain instructions", "plain SSE41 SSE41 default SSE4_2"), (None, None, "- - - - -")):
+            held = [f"--cpu={word}"] if word else []
+            said = self.run_it("1024", "--rounds=1", "--json", self.json, *held, LRCNN_CPU="avx2", ATEN_CPU_CAPABILITY="default")
+            self.assertEqual((self.folder / "held").read_text().splitlines(), 3 * [environment])
+            (self.folder / "held").unlink()
+            self.assertEqual(json.loads(self.json.read_text())["held_to"], name)
+            self.assertEqual((f"Both sides are held to {name}.\n\n**vgg16" in said.stdout, f"A Processor <&>, held to {name}, 1 thread" in said.stdout),
+                             (bool(word), bool(word)))
+
+    def test_a_pass_that_is_held_or_shared_does_not_write_the_page(self):
+        for argument in ("--cpu=avx2", "--busy=1"):
+            self.run_it("--rounds=1", argument)
+            self.assertEqual((self.page.read_text(), self.figure.exists()), (PAGE, False))
+
+    NOTE_BUSY = """
+import os
+for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+    try:
+        if stat.read_text().rsplit(")", 1)[1].split()[1] == str(os.getppid()) and stat.parent.name != str(os.getpid()):
+            with (log.parent / "busy").open("a") as file:
+                file.write(stat.parent.name + "\\n")
+    except OSError:
+        pass
+"""
+
+    def busy(self):
+        """The busy processes that the stand-ins saw, as "pid"; none may be running when this returns."""
+        pids = (self.folder / "busy").read_text().splitlines()
+        (self.folder / "busy").unlink()
+        for pid in pids:
+            for _ in range(100):   # who was not ended notices by itself
+                try:
+                    if pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in "ZX":
+                        break
+                except OSError:
+                    break
+                time.sleep(0.1)
+            else:
+                self.fail(f"the busy process {pid} is still running")
+        return pids
+
+    @unittest.skipUnless(pathlib.Path("/proc/self/stat").exists(), "needs /proc to see processes")
+    def test_busy_processes(self):
+        self.stand_in("bench", BENCH, self.NOTE_BUSY)
+        self.stand_in("python", WORKER, self.NOTE_BUSY)
+        said = self.run_it("1024", "--rounds=2", "--busy=2", "--json", self.json)
+        pids = self.busy()
+        self.assertEqual((len(pids), len(set(pids))), (12, 12))   # two of their own for each of six turns
+        self.assertEqual(json.loads(self.json.read_text())["busy"], 2)
+        self.assertIn("Both sides share the machine: beside each turn 2 busy processes ran.\n\n**vgg16", said.stdout)
+        self.assertIn("A Processor <&>, beside 2 busy processes, 1 thread", said.stdout)
+        self.assertIn("A Processor <&>, held to AVX2, beside 1 busy process, 1", self.run_it("1024", "--rounds=1", "--busy=1", "--cpu=avx2").stdout)
+        self.run_it("1024", "--rounds=1", "--json", self.json)
+        self.assertEqual((len(self.busy()), json.loads(self.json.read_text())["busy"]), (3, 0))
+
+    @unittest.skipUnless(pathlib.Path("/proc/self/stat").exists(), "needs /proc to see processes")
+    def test_busy_processes_always_end(self):
+        for way, status, text in (('sys.exit("out of memory")', 0, "PyTorch eager on vgg16/1024x1 is left out"),
+                                  ("os.kill(os.getppid(), signal.SIGINT); time.sleep(5)", 2, "error: stopped in round 1"),
+                                  ("os.kill(os.getppid(), signal.SIGTERM)", -15, ""), ("os.kill(os.getppid(), signal.SIGKILL)", -9, "")):
+            self.stand_in("python", WORKER, self.NOTE_BUSY + f'if mode == "eager": import signal, time; {way}')
+            self.assertIn(text, self.run_it("1024", "--rounds=1", "--busy=3", status=status).stderr)
+            self.assertEqual(len(self.busy()), 6 if status == 0 else 3)
+        kill = "import signal; os.kill(int((log.parent / 'busy').read_text().split()[0]), signal.SIGKILL); import time; time.sleep(1)"
+        self.stand_in("python", WORKER, self.NOTE_BUSY + kill)
+        said = self.run_it("1024", "--rounds=1", "--busy=2", status=2)
+        self.assertIn("error: a busy process ended during a turn; --busy keeps them running beside the whole of it; find out", said.stderr)
+        self.busy()
 
     def test_labels_do_not_meet(self):
         points = [(300 + 7 * (i % 5), 200 + 5 * (i % 4)) for i in range(20)]

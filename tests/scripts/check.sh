@@ -75,6 +75,8 @@ for bench in "scripts/bench" "scripts/bench --peers"; do
     if output=$(PATH="$folder:$PATH" $bench --json "$file" 2>&1); then fail "$bench took $file"; fi
     [[ $output == *"error: cannot write $file; "*"choose another file"* && $output != *building* ]] || fail "$bench $file: $output"
   done
+  if output=$(PATH="$folder:$PATH" $bench --busy 2>&1); then fail "$bench took no number"; fi
+  [[ $output == "error: --busy needs a value; write it as in --busy=VALUE" ]] || fail "$bench --busy: $output"
 done
 
 rm -r "${folder:?}"/*
