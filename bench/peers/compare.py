@@ -327,6 +327,7 @@ def run(arguments):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)   # ends the process whose turn it is, as Ctrl-C does
     try:
         sys.exit(run(sys.argv[1:]))
     except Stop as e:
