@@ -5,9 +5,10 @@
 
 In every round each competitor of a case has its turn, as a process of its own: lrcnn_bench with the policies that REGEX
 selects, then PyTorch in each of its modes (pytorch_step.py). So what slows the machine down meets all of them, and medians
-over the rounds are compared: of each case with the fastest of PyTorch's modes in fp32 that keep everything. FILE is written anew after every round, whole or not at all. docs/benchmarks.md and
-docs/figures/frontier.svg are written after a whole pass (without REGEX, --cpu and --busy) or with --write-docs, and only if
-nothing is missing.
+over the rounds are compared: of each case with the fastest of PyTorch's modes in fp32 that keep everything. FILE is written anew
+after every round, whole or not at all. docs/benchmarks.md and a drawing in docs/figures are written after a whole pass (without
+REGEX, --cpu and --busy) or with --write-docs, and only if nothing is missing. The page has a table for each processor and for what
+--cpu and --busy say; a pass replaces its own, or adds it.
 
 --cpu avx2, avx512 or plain holds both sides to instructions that a processor of that kind has. --busy N has N processes, endless
 loops, beside each turn, so that both sides are measured on a machine that is shared.
@@ -292,12 +293,13 @@ def run(arguments):
     parser.add_argument("--python", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--docs", type=pathlib.Path, default=HERE.parent.parent / "docs", help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
-    page, figure = args.docs / "benchmarks.md", args.docs / "figures" / "frontier.svg"
+    page, figures = args.docs / "benchmarks.md", args.docs / "figures"
     to_docs = args.write_docs or not (args.regex or args.cpu or args.busy)
-    for path in ([args.json] if args.json else []) + ([page, figure] if to_docs else []):
+    for path in ([args.json] if args.json else []) + ([page, figures / "frontier.svg"] if to_docs else []):
         check_writable(path)
-    if to_docs and report.replaced(page.read_text(), "") is None:
-        raise Stop(f"cannot write the table into {page}; it stands between the lines '{report.BEGIN}' and '{report.END}'; put them back")
+    if to_docs and report.replaced(page.read_text(), "", "") is None:
+        raise Stop(f"cannot write the table into {page}; each table there stands between the lines '{report.BEGIN.format('NAME')}' and "
+                   f"'{report.END}', and there is one at least; put them back")
     if args.check:
         return 0
     measured = Pass(args.bench, args.python, args.threads, args.cpu, args.busy)
@@ -318,10 +320,12 @@ def run(arguments):
     if to_docs and measured.notices:
         say(f"{page} and its figure stay as they are, because figures are missing; the notices above say why")
     elif to_docs:
-        drawing = frontier.draw(result["results"])
+        text, name, drawing = page.read_text(), report.where(result), frontier.draw(result["results"])
+        figure = figures / report.drawing(text, name)
+        picture = f"![Time against memory, lrcnn and PyTorch](figures/{figure.name})\n\n" if drawing else ""
         if drawing:
             write(figure, drawing)
-        write(page, report.replaced(page.read_text(), report.picture(drawing) + table))
+        write(page, report.replaced(text, name, f"### {name}\n\n{picture}{table}"))
         say(f"wrote {page}" + (f" and {figure}" if drawing else ""))
     return 1 if measured.ours_missing else 0
 

@@ -1,7 +1,9 @@
 """Figures as rows with medians and ratios, and rows as the tables of docs/benchmarks.md."""
+import re
 import statistics
 
-BEGIN = "<!-- peers: begin; written by scripts/bench --peers -->"
+# What stands around a table on the page; with the name that where() gives it.
+BEGIN = "<!-- peers: begin {}; written by scripts/bench --peers -->"
 END = "<!-- peers: end -->"
 
 
@@ -76,14 +78,20 @@ def table(result):
     return text + (f"PyTorch {result['torch']} with oneDNN {result['torch_onednn']}.\n" if result["torch"] else "no PyTorch.\n")
 
 
-def picture(drawing):
-    """The line that shows the figure, if there is one."""
-    return "![Time against memory, lrcnn and PyTorch](figures/frontier.svg)\n\n" if drawing else ""
+def drawing(page, name):
+    """The file of the drawing that table `name` shows, or will show."""
+    shown = re.search(r"\(figures/([\w.-]+\.svg)\)", page.partition(BEGIN.format(name))[2].partition(END)[0])
+    return shown.group(1) if shown else "frontier-" + re.sub("[^a-z0-9]+", "-", name.lower()).strip("-") + ".svg"
 
 
-def replaced(page, text):
-    """`page` with `text` between the two markers; None if it has not got both."""
-    begin, end = page.find(BEGIN), page.find(END)
-    if begin < 0 or end < begin:
+def replaced(page, name, text):
+    """`page` with `text` between the two markers of table `name`, which comes behind the others if it is new; None if markers are missing."""
+    marks = re.findall("<!-- peers: (begin|end -->)", page)
+    if not marks or marks != ["begin", "end -->"] * (len(marks) // 2):
         return None
-    return page[:begin + len(BEGIN)] + "\n\n" + text + "\n" + page[end:]
+    begin = BEGIN.format(name)
+    if begin not in page:
+        at = page.rindex(END) + len(END)
+        page = page[:at] + f"\n\n{begin}\n\n{END}" + page[at:]
+    at = page.index(begin) + len(begin)
+    return page[:at] + "\n\n" + text + "\n" + page[page.index(END, at):]

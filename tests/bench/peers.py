@@ -67,7 +67,8 @@ if size == "1024":
 figure = {{"seconds": usual + turn % 3, "measured_bytes": 800e6 if mode == "eager" else 600e6}}
 print("a warning of torch\\n" + json.dumps(figure))
 """
-PAGE = f"# Before\n\n{report.BEGIN}\n\nold\n\n{report.END}\n\nAfter\n"
+OTHER = f"{report.BEGIN.format('Another')}\n\n![of](figures/frontier.svg)\n\nits table\n\n{report.END}"
+PAGE = f"# Before\n\n{OTHER}\n\nAfter\n"
 
 
 class Peers(unittest.TestCase):
@@ -75,7 +76,7 @@ class Peers(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.folder)
         (self.folder / "docs" / "figures").mkdir(parents=True)
-        self.page, self.figure = self.folder / "docs" / "benchmarks.md", self.folder / "docs" / "figures" / "frontier.svg"
+        self.page, self.figure = self.folder / "docs" / "benchmarks.md", self.folder / "docs" / "figures" / "frontier-a-processor.svg"
         self.page.write_text(PAGE)
         self.json = self.folder / "out.json"
         self.stand_in("bench", BENCH)
@@ -130,9 +131,8 @@ class Peers(unittest.TestCase):
         self.assertRegex(page, r"\d{4}-\d\d-\d\d, A Processor <&>, 1 thread, medians of 3 rounds\. lrcnn 9\.8\.7 with oneDNN 2\.6\.3, "
                                r"compiled by g\+\+ 12\.2\.0; PyTorch 2\.99 with oneDNN 3\.99\.")
         self.assertIn("**vgg16, 1024 x 1024, batch 1**", page)
-        self.assertNotIn("old", page)
         self.assertNotIn("smallnet", page)
-        self.assertTrue(page.startswith("# Before") and page.endswith("After\n"))
+        self.assertIn("### A Processor <&>\n\n![Time against memory, lrcnn and PyTorch](figures/frontier-a-processor.svg)\n\n**vgg16", page)
         self.assertIn(said.stdout, page)
         drawing = xml.dom.minidom.parse(str(self.figure))
         words = [t.firstChild.data for t in drawing.getElementsByTagName("text")]
@@ -171,6 +171,27 @@ class Peers(unittest.TestCase):
         self.assertIn("| lrcnn | column | fp32 | 4 s | - | 300.0 MB | 299.0 MB | - |", said.stdout)
         self.assertIn("smallnet/28x128: PyTorch's counterpart is not written", said.stderr)
 
+    def test_every_processor_has_a_table(self):
+        begin = report.BEGIN.format
+        self.run_it("--rounds=1")
+        first = self.page.read_text()
+        own = f"\n\n{begin('A Processor <&>')}\n\n### A Processor <&>\n\n"
+        self.assertTrue(first.startswith(f"# Before\n\n{OTHER}{own}") and first.endswith(f"\n\n{report.END}\n\nAfter\n"))
+        self.run_it("vgg16/224x8/rows", "--rounds=1", "--cpu=avx2", "--write-docs")
+        second = self.page.read_text()
+        held = second[len(first) - len("\n\nAfter\n"):]
+        self.assertEqual(second[:-len(held)] + "\n\nAfter\n", first)   # nothing else has changed
+        self.assertTrue(held.startswith(f"\n\n{begin('A Processor <&>, held to AVX2')}\n\n### A Processor <&>, held to AVX2\n\n"
+                                        "![Time against memory, lrcnn and PyTorch](figures/frontier-a-processor-held-to-avx2.svg)\n\n"
+                                        "Both sides are held to AVX2.\n\n**vgg16"))
+        self.page.write_text(second.replace("frontier-a-processor.svg", "mine.svg").replace("| fp32 | 4 s |", "| fp32 | 40 s |"))
+        self.run_it("--rounds=3")   # replaces its own, and keeps the name of its drawing
+        page = self.page.read_text()
+        self.assertTrue(page.startswith(f"# Before\n\n{OTHER}{own}![Time against memory, lrcnn and PyTorch](figures/mine.svg)"))
+        own, held = page.split(begin("A Processor <&>, held to AVX2"))
+        self.assertEqual((own.count("40 s"), held.count("40 s"), page.count("<!-- peers: begin")), (0, 1, 3))
+        self.assertEqual(sorted(os.listdir(self.figure.parent)), ["frontier-a-processor-held-to-avx2.svg", "frontier-a-processor.svg", "mine.svg"])
+
     def test_results_that_cannot_be_written(self):
         for path, why in ((self.folder / "nowhere" / "out.json", "No such file"), (self.folder / "docs", "it is a folder")):
             said = self.run_it("--rounds=1", "--json", path, status=2)
@@ -179,10 +200,13 @@ class Peers(unittest.TestCase):
         self.assertEqual(self.log(), [])
 
     def test_a_page_without_markers(self):
-        self.page.write_text("nothing")
-        said = self.run_it("--rounds=1", status=2)
-        self.assertIn(report.END, said.stderr)
-        self.assertEqual((self.log(), self.page.read_text()), ([], "nothing"))
+        begin, end = report.BEGIN.format("A"), report.END
+        for text in ("nothing", begin, end, f"{end} {begin}", f"{begin} {begin} {end}", f"{begin} {end} {begin}"):
+            self.page.write_text(text)
+            said = self.run_it("--rounds=1", status=2)
+            self.assertIn(f"error: cannot write the table into {self.page}; each table there stands between the lines '{report.BEGIN.format('NAME')}' "
+                          f"and '{end}', and there is one at least; put them back", said.stderr)
+            self.assertEqual((self.log(), self.page.read_text()), ([], text))
 
     def test_arguments(self):
         for argument in ("--rounds=0", "--rounds=many", "--threads=0", f"--threads={compare.processors() + 1}"):
