@@ -1,7 +1,7 @@
 """Measures lrcnn and PyTorch in turns on one machine, and writes what came of it. Started by scripts/bench --peers.
 
-    compare.py --bench LRCNN_BENCH --python PYTHON [--rounds=N] [--threads=N] [--cpu=WORD] [--busy=N] [--json FILE] [--write-docs]
-               [REGEX]
+    compare.py --bench LRCNN_BENCH --python PYTHON [--rounds=N] [--threads=N] [--cpu=WORD] [--busy=N] [--json FILE [--resume]]
+               [--write-docs] [REGEX]
 
 In every round each competitor of a case has its turn, as a process of its own: lrcnn_bench with the policies that REGEX
 selects, then PyTorch in each of its modes (pytorch_step.py). So what slows the machine down meets all of them, and medians
@@ -11,7 +11,8 @@ REGEX, --cpu and --busy) or with --write-docs, and only if nothing is missing. T
 --cpu and --busy say; a pass replaces its own, or adds it.
 
 --cpu avx2, avx512 or plain holds both sides to instructions that a processor of that kind has. --busy N has N processes, endless
-loops, beside each turn, so that both sides are measured on a machine that is shared.
+loops, beside each turn, so that both sides are measured on a machine that is shared. --resume keeps the rounds that are in FILE and does
+those that are missing, if FILE is of the same pass.
 
 PyTorch that is not there, or ends in the middle, costs its own figures and a notice. Status 1: figures of ours are missing.
 """
@@ -43,6 +44,11 @@ HELD = {
     "plain": ("plain instructions", {"LRCNN_CPU": "plain", "ONEDNN_MAX_CPU_ISA": "SSE41", "DNNL_MAX_CPU_ISA": "SSE41",
                                      "ATEN_CPU_CAPABILITY": "default", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2"}),
 }
+# What has to be the same in all rounds of a pass, in words; the last four are what lrcnn_bench says of itself.
+SAME = {"threads": "number of threads", "busy": "number of busy processes", "held_to": "processor that both sides are held to",
+        "torch": "PyTorch", "torch_onednn": "PyTorch's oneDNN", "processor": "processor", "lrcnn": "lrcnn", "backend": "backend",
+        "compiler": "compiler"}
+OURS = ("processor", "lrcnn", "backend", "compiler")
 # A busy process. It ends with its parent, even if that is killed.
 LOOP = "import os, sys\nwhile os.getppid() == int(sys.argv[1]):\n    for _ in range(10 ** 6): pass"
 
@@ -77,12 +83,11 @@ def output_of(command, environment=None):
 @contextlib.contextmanager
 def busy(count):
     """So many endless loops, as processes; always ended."""
-    started = []
+    command, nowhere, started = [sys.executable, "-I", "-S", "-c", LOOP, str(os.getpid())], subprocess.DEVNULL, []
     try:
         try:
             for _ in range(count):
-                started.append(subprocess.Popen([sys.executable, "-I", "-S", "-c", LOOP, str(os.getpid())], stdin=subprocess.DEVNULL,
-                                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+                started.append(subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere))
         except OSError as e:
             raise Stop(f"cannot start {count} busy processes: {e.strerror}; the system limits how many there may be; take a smaller --busy")
         yield
@@ -127,11 +132,39 @@ class Pass:
         self.bench, self.python, self.threads, self.busy = bench, python, threads, busy
         self.held_to, self.environment = HELD[cpu][0] if cpu else None, environment(cpu)
         self.about, self.turns, self.figures, self.notices, self.ours_missing = {}, [], {}, [], False
-        self.rounds = 0
+        self.rounds, self.steps, self.ours = 0, [], {}
+        self.file, self.earlier = None, None   # what it continues
 
     def notice(self, text):
-        self.notices.append(text)
+        if text not in self.notices:   # as it may be where a pass is continued
+            self.notices.append(text)
         say("notice: " + text)
+
+    def resume(self, path):
+        """Begins with the rounds that are in a file, if there is one."""
+        try:
+            self.earlier = json.loads(path.read_text())
+            for r in self.earlier["results"]:
+                figure = {"arithmetic": r["arithmetic"], "keeps_everything": r["keeps_everything"], "seconds": [float(s) for s in r["seconds"]]}
+                self.figures[r["case"], r["program"], r["policy"]] = {**figure, **r["bytes_of_rounds"]}
+                if len(figure["seconds"]) != self.earlier["rounds"]:
+                    raise ValueError(f"{r['policy']} has not the seconds of {self.earlier['rounds']} rounds")
+            self.file, self.rounds, self.notices = path, self.earlier["rounds"], list(self.earlier["notices"])
+            self.steps, self.ours = self.earlier["steps"], {key: self.earlier[key] for key in OURS}
+            self.check_same(threads=self.threads, busy=self.busy, held_to=self.held_to)
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
+            raise Stop(f"cannot continue {path}: {type(e).__name__}: {e}; it has to be what --json wrote in this version; name such a "
+                       "file, or leave --resume out")
+
+    def check_same(self, **now):
+        """Stop if the rounds before were made otherwise."""
+        for key, value in now.items():
+            if self.earlier and self.earlier[key] != value:
+                was, is_ = ("none" if v is None else v for v in (self.earlier[key], value))
+                raise Stop(f"cannot continue {self.file}: its {SAME[key]} is {was}, here it is {is_}; rounds of one pass have to be alike; "
+                           "start it as it was started, or leave --resume out")
 
     def plan(self, regex):
         """Who takes turns."""
@@ -152,6 +185,18 @@ class Pass:
         for case, policies in cases.items():
             self.turns.append((case, "lrcnn", policies))
             self.turns += [(case, "PyTorch", [mode]) for mode in self.modes(case, policies)]
+        steps = [f"{case}/{policy}" for case, policies in cases.items() for policy in policies]
+        if self.earlier:
+            self.check_same(torch=self.about.get("torch"), torch_onednn=self.about.get("onednn"))
+            for step in sorted(set(steps) ^ set(self.steps)):
+                raise Stop(f"cannot continue {self.file}: step/{step} is {'not in it' if step in steps else 'in it, but not selected here'}; "
+                           "rounds of one pass have the same steps; give the same expression, or leave --resume out")
+            # Who was left out before stays out, with its notice.
+            self.turns = [(case, program, names) for case, program, names in self.turns if all((case, program, n) in self.figures for n in names)]
+            going_on = {(case, program, name) for case, program, names in self.turns for name in names}
+            self.figures = {key: figure for key, figure in self.figures.items() if key in going_on}
+            self.ours_missing = {case for case, program, _ in self.turns if program == "lrcnn"} != set(cases)
+        self.steps = steps
 
     def ask_pytorch(self):
         """Whether PyTorch is there, and what it can run."""
@@ -187,7 +232,9 @@ class Pass:
             try:
                 result = json.loads(out.read_text())
                 unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
-                self.about["lrcnn"] = result["context"]
+                ours = {key: result["context"].get(key) for key in OURS}
+                self.check_same(**ours)
+                self.ours = ours
                 # A growth below 0 says that the system does not tell it.
                 figures = {b["name"].rsplit("/", 1)[1]: {
                     "seconds": b["real_time"] * unit[b["time_unit"]], "arithmetic": b.get("label", "fp32"),
@@ -233,13 +280,11 @@ class Pass:
 
     def result(self):
         """Everything as plain data, with medians and ratios; see report.py."""
-        ours = self.about.get("lrcnn", {})
         return {
             "date": datetime.date.today().isoformat(), "rounds": self.rounds, "threads": self.threads,
             "held_to": self.held_to, "busy": self.busy,
-            "processor": ours.get("processor", "unknown"), "lrcnn": ours.get("lrcnn"), "backend": ours.get("backend"),
-            "compiler": ours.get("compiler"), "torch": self.about.get("torch"), "torch_onednn": self.about.get("onednn"),
-            "notices": self.notices, "results": report.rows(self.figures)}
+            "steps": self.steps, **{key: self.ours.get(key) for key in OURS}, "processor": self.ours.get("processor") or "unknown",
+            "torch": self.about.get("torch"), "torch_onednn": self.about.get("onednn"), "notices": self.notices, "results": report.rows(self.figures)}
 
 
 def check_writable(path):
@@ -287,6 +332,7 @@ def run(arguments):
     parser.add_argument("--cpu", type=word, metavar="WORD", help=f"hold both sides to this kind of processor: {', '.join(HELD)}")
     parser.add_argument("--busy", type=number(256, " to 256"), metavar="N", default=0, help="endless loops beside each turn")
     parser.add_argument("--json", type=pathlib.Path, help="write all figures to this file")
+    parser.add_argument("--resume", action="store_true", help="keep the rounds in that file, and do those that are missing")
     parser.add_argument("--write-docs", action="store_true", help="write the documents with REGEX, --cpu or --busy, too")
     parser.add_argument("--check", action="store_true", help="look at the arguments only")
     parser.add_argument("--bench", required=True, help=argparse.SUPPRESS)
@@ -300,9 +346,15 @@ def run(arguments):
     if to_docs and report.replaced(page.read_text(), "", "") is None:
         raise Stop(f"cannot write the table into {page}; each table there stands between the lines '{report.BEGIN.format('NAME')}' and "
                    f"'{report.END}', and there is one at least; put them back")
+    measured = Pass(args.bench, args.python, args.threads, args.cpu, args.busy)
+    if args.resume and not args.json:
+        raise Stop("--resume is without --json FILE; it goes on with the rounds in that file; name it")
+    if args.resume:
+        measured.resume(args.json)
     if args.check:
         return 0
-    measured = Pass(args.bench, args.python, args.threads, args.cpu, args.busy)
+    if args.resume and not measured.earlier:
+        say(f"{args.json} is not there yet; all rounds are to be done")
     measured.ask_pytorch()
     measured.plan(args.regex)
     try:
@@ -311,9 +363,9 @@ def run(arguments):
             if args.json:
                 write(args.json, json.dumps(measured.result(), indent=1) + "\n")
     except KeyboardInterrupt:
-        raise Stop(f"stopped in round {measured.rounds + 1}; "
-                   + (f"the rounds before are in {args.json}" if args.json and measured.rounds else "nothing was written")
-                   + "; start it again")
+        raise Stop(f"stopped in round {measured.rounds + 1}; " + (
+            f"the rounds before are in {args.json}; start it again with --resume" if args.json and measured.rounds
+            else "nothing was written; start it again"))
     result = measured.result()
     table = report.table(result)
     print(table, end="")

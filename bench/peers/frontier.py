@@ -103,7 +103,8 @@ def draw(results):
            'font-family="DejaVu Sans, Verdana, sans-serif">',
            "<title>Time of a training step against its memory: policies of lrcnn and modes of PyTorch</title>",
            f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
-           text(LEFT, 22, "Time of a training step, in units of PyTorch's fastest in fp32 that keeps everything, against the memory it takes", size=13, colour="#222")]
+           text(LEFT, 22, "Time of a training step, in units of PyTorch's fastest in fp32 that keeps everything, against the memory it takes",
+                size=13, colour="#222")]
     x = LEFT + 5
     for program, arithmetic in (("lrcnn", "fp32"), ("PyTorch", "fp32"), ("lrcnn", "bf16"), ("PyTorch", "bf16")):
         svg += [marker(program, arithmetic, x, 40), text(x + 12, 44, f"{program}, {arithmetic}", size=12)]

@@ -20,7 +20,8 @@ def rows(figures):
         taken = {key: statistics.median(f[key]) if f.get(key) else None for key in ("planned_bytes", "measured_bytes")}
         made.append({"case": case, "program": program, "policy": policy, "arithmetic": f["arithmetic"],
                      "keeps_everything": f["keeps_everything"], "seconds": f["seconds"],
-                     "median_seconds": statistics.median(f["seconds"]), **taken})
+                     "median_seconds": statistics.median(f["seconds"]), **taken,
+                     "bytes_of_rounds": {key: f.get(key, []) for key in taken}})
     first = {case: next(iter(peers(of_case)), {}) for case, of_case in by_case(made).items()}
     for row in made:
         peer = first[row["case"]]

@@ -204,8 +204,8 @@ class Peers(unittest.TestCase):
         for text in ("nothing", begin, end, f"{end} {begin}", f"{begin} {begin} {end}", f"{begin} {end} {begin}"):
             self.page.write_text(text)
             said = self.run_it("--rounds=1", status=2)
-            self.assertIn(f"error: cannot write the table into {self.page}; each table there stands between the lines '{report.BEGIN.format('NAME')}' "
-                          f"and '{end}', and there is one at least; put them back", said.stderr)
+            self.assertIn(f"error: cannot write the table into {self.page}; each table there stands between the lines "
+                          f"'{report.BEGIN.format('NAME')}' and '{end}', and there is one at least; put them back", said.stderr)
             self.assertEqual((self.log(), self.page.read_text()), ([], text))
 
     def test_arguments(self):
@@ -267,8 +267,69 @@ class Peers(unittest.TestCase):
     def test_what_was_measured_is_kept_when_it_is_stopped(self):
         self.stand_in("python", WORKER, 'if mode == "eager" and turn == 2: import os, signal; os.kill(os.getppid(), signal.SIGINT)')
         said = self.run_it("vgg16/1024x1", "--rounds=3", "--json", self.json, status=2)
-        self.assertIn(f"error: stopped in round 2; the rounds before are in {self.json}", said.stderr)
+        self.assertIn(f"error: stopped in round 2; the rounds before are in {self.json}; start it again with --resume", said.stderr)
         self.assertEqual(self.results()["vgg16/1024x1", "PyTorch", "eager"]["seconds"], [7])
+
+    def test_a_pass_is_continued(self):
+        whole = self.folder / "whole.json"
+        self.run_it("vgg16", "--rounds=3", "--json", whole)
+        (self.folder / "log").unlink()
+        said = self.run_it("vgg16", "--rounds=1", "--json", self.json, "--resume")
+        self.assertIn(f"{self.json} is not there yet; all rounds are to be done", said.stderr)
+        turns = len(self.log())
+        said = self.run_it("vgg16", "--rounds=3", "--json", self.json, "--resume")
+        self.assertEqual(len(self.log()), 3 * turns)   # two more rounds
+        self.assertIn("round 2 of 3: vgg16/224x8 lrcnn column", said.stderr)
+        self.assertNotIn("round 1 of 3", said.stderr)
+        self.assertEqual(json.loads(self.json.read_text()), json.loads(whole.read_text()))
+        again = self.run_it("vgg16", "--rounds=3", "--json", self.json, "--resume")   # nothing is missing
+        self.assertEqual((again.stdout, len(self.log())), (said.stdout, 3 * turns))
+
+    def test_who_was_left_out_stays_out_when_a_pass_is_continued(self):
+        self.stand_in("python", WORKER, 'if mode == "eager": sys.exit("killed")')
+        self.stand_in("bench", BENCH, 'if "1024" in chosen[0]: sys.exit("lrcnn: too large")')
+        self.run_it("--rounds=1", "--json", self.json, status=1)
+        self.stand_in("python", WORKER)
+        self.stand_in("bench", BENCH)
+        said = self.run_it("--rounds=2", "--json", self.json, "--resume", status=1)
+        self.assertIn("stay as they are", said.stderr)
+        self.assertEqual({(case, mode) for case, _, mode in self.results() if "1024" in case or mode == "eager"}, {("vgg16/1024x1", "channels_last")})
+        self.assertEqual({len(r["seconds"]) for r in self.results().values()}, {2})
+        self.assertEqual(len(json.loads(self.json.read_text())["notices"]), 3)
+
+    def test_what_cannot_be_continued(self):
+        self.assertIn("error: --resume is without --json FILE; it goes on with the rounds in that file; name it",
+                      self.run_it("--resume", "--check", status=2).stderr)
+        self.run_it("1024", "--rounds=1", "--json", self.json)
+        kept = self.json.read_text()
+        before = self.log()
+
+        def refused(text, *arguments, check=True):
+            said = self.run_it(*(arguments or ("1024",)), "--rounds=2", "--resume", "--json", self.json, *["--check"] * check, status=2)
+            self.assertIn(f"error: cannot continue {self.json}: {text}", said.stderr)
+
+        alike = "; rounds of one pass have to be alike; start it as it was started, or leave --resume out"
+        refused("its number of busy processes is 0, here it is 1" + alike, "1024", "--busy=1")
+        refused("its processor that both sides are held to is none, here it is AVX2" + alike, "1024", "--cpu=avx2")
+        refused("step/vgg16/224x8/column is not in it; rounds of one pass have the same steps; give the same expression", "vgg16", check=False)
+        refused("step/vgg16/1024x1/column is in it, but not selected here; rounds", "vgg16/224x8/rows", check=False)
+        self.stand_in("python", WORKER.replace("2.99", "3.0"))
+        refused("its PyTorch is 2.99, here it is 3.0" + alike, check=False)
+        self.stand_in("python", WORKER)
+        self.assertEqual(self.log(), before)   # all that before anything is measured
+        for was, now, text in (("A Processor <&>", "B", "its processor is A Processor <&>, here it is B"),
+                               ("9.8.7", "9.9", "its lrcnn is 9.8.7, here it is 9.9")):
+            self.stand_in("bench", BENCH.replace(was, now))
+            refused(text + alike, check=False)
+        self.assertEqual(self.json.read_text(), kept)
+        for text, why in (("{", "JSONDecodeError: "), ("[]", "TypeError: "), ("{}", "KeyError: 'results'"),
+                          (kept.replace('"rounds": 1', '"rounds": 2'), "ValueError: column has not the seconds of 2 rounds"),
+                          (kept.replace('"threads": 1', '"threads": 7'), "its number of threads is 7, here it is 1" + alike)):
+            self.json.write_text(text)
+            refused(why)
+            self.assertEqual(self.json.read_text(), text)
+        self.json.write_text("{}")
+        refused("KeyError: 'results'; it has to be what --json wrote in this version; name such a file, or leave --resume out")
 
     def test_too_little_memory(self):
         before = compare.available_bytes
@@ -295,8 +356,8 @@ class Peers(unittest.TestCase):
             self.assertEqual((self.folder / "held").read_text().splitlines(), 3 * [environment])
             (self.folder / "held").unlink()
             self.assertEqual(json.loads(self.json.read_text())["held_to"], name)
-            self.assertEqual((f"Both sides are held to {name}.\n\n**vgg16" in said.stdout, f"A Processor <&>, held to {name}, 1 thread" in said.stdout),
-                             (bool(word), bool(word)))
+            self.assertEqual(f"Both sides are held to {name}.\n\n**vgg16" in said.stdout, bool(word))
+            self.assertEqual(f"A Processor <&>, held to {name}, 1 thread" in said.stdout, bool(word))
 
     def test_a_pass_that_is_held_or_shared_does_not_write_the_page(self):
         for argument in ("--cpu=avx2", "--busy=1"):
@@ -348,7 +409,8 @@ for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
     def test_busy_processes_always_end(self):
         for way, status, text in (('sys.exit("out of memory")', 0, "PyTorch eager on vgg16/1024x1 is left out"),
                                   ("os.kill(os.getppid(), signal.SIGINT); time.sleep(5)", 2, "error: stopped in round 1"),
-                                  ("os.kill(os.getppid(), signal.SIGTERM); time.sleep(5)", 2, "error: stopped in round 1"), ("os.kill(os.getppid(), signal.SIGKILL)", -9, "")):
+                                  ("os.kill(os.getppid(), signal.SIGTERM); time.sleep(5)", 2, "error: stopped in round 1"),
+                                  ("os.kill(os.getppid(), signal.SIGKILL)", -9, "")):
             self.stand_in("python", WORKER, self.NOTE_BUSY + f'if mode == "eager": import signal, time; {way}')
             self.assertIn(text, self.run_it("1024", "--rounds=1", "--busy=3", status=status).stderr)
             self.assertEqual(len(self.busy()), 6 if status == 0 else 3)
