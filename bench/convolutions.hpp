@@ -14,7 +14,7 @@ using namespace lrcnn;
 #ifdef LRCNN_WITH_ONEDNN
 class Convolutions {
  public:
-  Convolutions(const Table& table, int threads) : threads_(threads) {
+  Convolutions(const Table& table, int threads) : threads_(threads), layout_(Cpu(threads).layout()) {
     use_threads();
     for (const Node& node : table.nodes) {
       if (node.layer.kind != Kind::conv) continue;
@@ -68,7 +68,7 @@ class Convolutions {
                                         {bias_name, bias}})});
   }
   void add(const Node& node, Op op) {
-    const auto d = onednn::conv_desc(node, Cpu::target, op, node.in.n, {0, node.in.h}, {0, node.out.h});
+    const auto d = onednn::conv_desc(node, layout_, op, node.in.n, {0, node.in.h}, {0, node.out.h});
     if (op == Op::forward) {
       const auto pd = onednn::api::forward(library_, d, onednn::api::any);
       add(op, pd, DNNL_ARG_SRC, d.x, DNNL_ARG_WEIGHTS, pd.weights_desc(), DNNL_ARG_DST, d.y, DNNL_ARG_BIAS, d.b);
@@ -81,6 +81,7 @@ class Convolutions {
     }
   }
   int threads_;   // 0: as many as there are
+  Target layout_;
   onednn::Library library_;
   std::vector<Bound> calls_;
   std::vector<float> x_, w_, dy_, out_, bias_, scratch_;

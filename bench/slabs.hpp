@@ -30,7 +30,7 @@ class SlabConvolution {
     node_ = make_table(layers, {images, p.c, p.size, p.size}).nodes[0];
     const Range out{0, p.rows}, in = in_rows(row_axis(node_.layer.window), out, p.size);
     const auto map = [&](const Shape& s, Range rows) {
-      const Index block = Onednn::target.block(s.c);
+      const Index block = backend_.layout().block(s.c);
       return dense_view(numbers(stored_elements(s.n, s.c, rows.size(), s.w, block)), s.n, s.c, rows, s.w, block);
     };
     const View<float> x = map(node_.in, in), y = map(node_.out, out);

@@ -4,7 +4,17 @@
 using namespace lrcnn;
 using namespace lrcnn::testing;
 using namespace lrcnn::host::winograd;
+#if defined(__x86_64__)
+#define EVERY_KIND Avx512, Avx2, Plain
+#else
+#define EVERY_KIND Plain
+#endif
 namespace {
+/// Whether this machine has the vectors of a kind of kernels.
+template <class K>
+bool runs() {
+  return K::vectors <= machine_vectors();
+}
 /// Scratch of so many bytes, full of not-a-number, and a guard behind it.
 class Scratch {
  public:
@@ -26,8 +36,8 @@ struct Problem {
   Map x, dy, y, dx, dw;
   std::vector<double> w, bias, db;
   SlabPass forward{}, data{};
-  std::vector<float> packed, turned;   ///< [k / 16][c / 16][9][16][16], and with the channels in the data gradient's order
-  Problem(Shape shape, Index k, const Window& window, Range rows)
+  std::vector<float> packed, turned;   ///< [k / lanes][c / lanes][9][lanes][lanes], and with the channels in the data gradient's order
+  Problem(Index lanes, Shape shape, Index k, const Window& window, Range rows)
       : node(node_of({.kind = Kind::conv, .window = window, .channels = k}, shape)), out(rows),
         in(in_rows(row_axis(window), rows, shape.h)), x(random_map(node.in, 1)), dy(random_map(node.out, 2)), y(node.out), dx(node.in),
         dw({k, shape.c, 3, 3}), w(random_vector(k * shape.c * 9, 3)), bias(random_vector(k, 4)), db(static_cast<std::size_t>(k)) {
@@ -39,9 +49,9 @@ struct Problem {
       for (Index i = 0; i < c; ++i)
         for (Index tap = 0; tap < 9; ++tap) {
           const auto value = static_cast<float>(w[static_cast<std::size_t>((o * c + i) * 9 + tap)]);
-          const Index block = ((o / 16) * (c / 16) + i / 16) * 9 + tap;
-          packed[static_cast<std::size_t>(block * 256 + i % 16 * 16 + o % 16)] = value;
-          turned[static_cast<std::size_t>(block * 256 + o % 16 * 16 + i % 16)] = value;
+          const Index block = ((o / lanes) * (c / lanes) + i / lanes) * 9 + tap;
+          packed[static_cast<std::size_t>((block * lanes + i % lanes) * lanes + o % lanes)] = value;
+          turned[static_cast<std::size_t>((block * lanes + o % lanes) * lanes + i % lanes)] = value;
         }
     for (Index i = 0; i < shape.n; ++i)
       for (Index o = 0; o < k; ++o)
@@ -64,39 +74,41 @@ struct Results {
   std::vector<float> dw, db;
 };
 /// The three passes, each cut by its blocking.
+template <class K>
 Results run_all(const Problem& p, const Blocking& forward, const Blocking& data, const Blocking& gradient, int threads, bool add = false) {
-  Results r{Slab<float>(p.node.out, p.out, 16), Slab<float>(p.node.in, p.in, 16), std::vector<float>(p.w.size(), add ? 1.f : NAN),
+  Results r{Slab<float>(p.node.out, p.out, K::lanes), Slab<float>(p.node.in, p.in, K::lanes), std::vector<float>(p.w.size(), add ? 1.f : NAN),
             std::vector<float>(p.db.size(), add ? 2.f : NAN)};
-  const Slab<float> x(p.x, p.in, 16), dy(p.dy, p.out, 16);
+  const Slab<float> x(p.x, p.in, K::lanes), dy(p.dy, p.out, K::lanes);
   const std::vector<float> bias(p.bias.begin(), p.bias.end());
-  const Index square = 9 * 256, c = p.node.in.c, k = p.node.out.c;
+  const Index square = 9 * K::lanes * K::lanes, c = p.node.in.c, k = p.node.out.c;
   Scratch a(forward.bytes), b(data.bytes), g(gradient.bytes);
-  run(p.forward, forward, threads, x.view(), {p.packed.data(), c / 16 * square, square, false}, {r.y.view(), bias.data()}, a.data());
-  run(p.data, data, threads, dy.view(), {p.turned.data(), square, c / 16 * square, true}, {r.dx.view()}, b.data());
-  run_gradient(p.forward, gradient, threads, x.view(), dy.view(), k, c, add, r.dw.data(), r.db.data(), g.data());
+  run<K>(p.forward, forward, threads, x.view(), {p.packed.data(), c / K::lanes * square, square, false}, {r.y.view(), bias.data()}, a.data());
+  run<K>(p.data, data, threads, dy.view(), {p.turned.data(), square, c / K::lanes * square, true}, {r.dx.view()}, b.data());
+  run_gradient<K>(p.forward, gradient, threads, x.view(), dy.view(), k, c, add, r.dw.data(), r.db.data(), g.data());
   CHECK(a.intact());
   CHECK(b.intact());
   CHECK(g.intact());
   return r;
 }
+template <class K>
 std::vector<Problem> problems() {
   std::vector<Problem> all;
   const Window same{.kernel = 3, .pad = 1};
   for (const Range rows : {Range{0, 13}, Range{0, 4}, Range{4, 13}, Range{8, 12}, Range{5, 6}, Range{12, 13}})
-    all.emplace_back(Shape{2, 16, 13, 11}, 32, same, rows);
-  all.emplace_back(Shape{1, 80, 9, 10}, 144, same, Range{0, 9});
-  all.emplace_back(Shape{1, 144, 9, 6}, 80, same, Range{3, 9});
-  all.emplace_back(Shape{3, 16, 7, 5}, 16, Window{.kernel = 3, .pad = {2, 0, 1, 2}}, Range{0, 7});
-  all.emplace_back(Shape{1, 32, 8, 9}, 16, Window{.kernel = 3}, Range{0, 6});
-  all.emplace_back(Shape{1, 16, 1, 1}, 16, same, Range{0, 1});
-  all.emplace_back(Shape{1, 16, 41, 40}, 16, same, Range{0, 41});
+    all.emplace_back(K::lanes, Shape{2, 16, 13, 11}, 32, same, rows);
+  all.emplace_back(K::lanes, Shape{1, 80, 9, 10}, 144, same, Range{0, 9});
+  all.emplace_back(K::lanes, Shape{1, 144, 9, 6}, 80, same, Range{3, 9});
+  all.emplace_back(K::lanes, Shape{3, 16, 7, 5}, 16, Window{.kernel = 3, .pad = {2, 0, 1, 2}}, Range{0, 7});
+  all.emplace_back(K::lanes, Shape{1, 32, 8, 9}, 16, Window{.kernel = 3}, Range{0, 6});
+  all.emplace_back(K::lanes, Shape{1, 16, 1, 1}, 16, same, Range{0, 1});
+  all.emplace_back(K::lanes, Shape{1, 16, 41, 40}, 16, same, Range{0, 41});
   return all;
 }
 bool equal(const std::vector<float>& a, const std::vector<float>& b) { return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0; }
 }  // namespace
-TEST_CASE("Winograd agrees with the formula however tiles and channels are cut, and stays within its memory") {
-  if (!available()) return;   // a machine without AVX-512
-  for (const Problem& p : problems()) {
+TEST_CASE_TEMPLATE("Winograd agrees with the formula however tiles and channels are cut, and stays within its memory", K, EVERY_KIND) {
+  if (!runs<K>()) return;
+  for (const Problem& p : problems<K>()) {
     CAPTURE(to_string(p.node.in));
     CAPTURE(to_string(p.node.out));
     CAPTURE(p.out.begin);
@@ -114,24 +126,24 @@ TEST_CASE("Winograd agrees with the formula however tiles and channels are cut, 
                    g = choose_blocking(p.forward, true, threads, room);
         if (!f || !d || !g) continue;
         ++cut;
-        const Results r = run_all(p, *f, *d, *g, threads);
+        const Results r = run_all<K>(p, *f, *d, *g, threads);
         CHECK(r.y.difference(p.y) < 2e-6 * taps);
         CHECK(r.dx.difference(p.dx) < 2e-6 * 9 * static_cast<double>(p.node.out.c));
         CHECK(worst(p.dw.value, {r.dw.begin(), r.dw.end()}) < 1e-5 * std::max(4.0, std::sqrt(sums) * 4));
         CHECK(worst(p.db, {r.db.begin(), r.db.end()}) < 1e-5 * std::max(4.0, std::sqrt(sums) * 4));
-        if (!first) first.emplace(run_all(p, *f, *d, *g, threads));
+        if (!first) first.emplace(run_all<K>(p, *f, *d, *g, threads));
         CHECK(same_bits(r.y.view(), first->y.view(), p.out));
         CHECK(same_bits(r.dx.view(), first->dx.view(), p.in));
       }
     CHECK(cut >= 9);
   }
 }
-TEST_CASE("Winograd's chunks and groups, as small as they come, give the same bits") {
-  if (!available()) return;
-  const Problem p({2, 80, 21, 19}, 144, {.kernel = 3, .pad = 1}, {0, 21});
+TEST_CASE_TEMPLATE("Winograd's chunks and groups, as small as they come, give the same bits", K, EVERY_KIND) {
+  if (!runs<K>()) return;
+  const Problem p(K::lanes, {2, 80, 21, 19}, 144, {.kernel = 3, .pad = 1}, {0, 21});
   const auto cut = [](const SlabPass& pass, Index tiles, Index channels) { return Blocking{tiles, channels, false, pass_bytes(pass, tiles, channels)}; };
   const auto at = [&](Index tiles, Index channels, int threads) {
-    return run_all(p, cut(p.forward, tiles, channels), cut(p.data, tiles, std::min<Index>(channels, 80)), cut(p.forward, tiles, channels), threads);
+    return run_all<K>(p, cut(p.forward, tiles, channels), cut(p.data, tiles, std::min<Index>(channels, 80)), cut(p.forward, tiles, channels), threads);
   };
   const Results whole = at(p.forward.tiles(), 144, 1);
   for (const Index tiles : {Index{1}, Index{5}, Index{6}, Index{13}, p.forward.tiles()})
@@ -146,52 +158,53 @@ TEST_CASE("Winograd's chunks and groups, as small as they come, give the same bi
         CHECK(equal(r.db, whole.db));
       }
 }
-TEST_CASE("Winograd's parameter gradients are added where that is asked for") {
-  if (!available()) return;
-  const Problem p({2, 16, 13, 11}, 32, {.kernel = 3, .pad = 1}, {0, 13});
+TEST_CASE_TEMPLATE("Winograd's parameter gradients are added where that is asked for", K, EVERY_KIND) {
+  if (!runs<K>()) return;
+  const Problem p(K::lanes, {2, 16, 13, 11}, 32, {.kernel = 3, .pad = 1}, {0, 13});
   const auto f = *choose_blocking(p.forward, false, 2, 8_MiB), d = *choose_blocking(p.data, false, 2, 8_MiB);
   for (const bool apart : {false, true}) {
     auto g = *choose_blocking(p.forward, true, 2, apart ? 8_MiB : least_bytes(p.forward));
     CHECK(g.by_thread == apart);
-    const Results written = run_all(p, f, d, g, 2), added = run_all(p, f, d, g, 2, true);
+    const Results written = run_all<K>(p, f, d, g, 2), added = run_all<K>(p, f, d, g, 2, true);
     for (std::size_t i = 0; i < written.dw.size(); ++i) CHECK(added.dw[i] == doctest::Approx(written.dw[i] + 1.f).epsilon(1e-5));
     for (std::size_t i = 0; i < written.db.size(); ++i) CHECK(added.db[i] == doctest::Approx(written.db[i] + 2.f).epsilon(1e-5));
   }
 }
-TEST_CASE("rows of a slab that begins on a multiple of four are bit-identical to the map's under Winograd") {
-  if (!available()) return;
+TEST_CASE_TEMPLATE("rows of a slab that begins on a multiple of four are bit-identical to the map's under Winograd", K, EVERY_KIND) {
+  if (!runs<K>()) return;
   const Window same{.kernel = 3, .pad = 1};
   const Shape shape{2, 32, 23, 10};
   const auto forward = [&](Range rows) {
-    const Problem p(shape, 48, same, rows);
+    const Problem p(K::lanes, shape, 48, same, rows);
     const auto b = *choose_blocking(p.forward, false, 2, 8_MiB);
-    return run_all(p, b, *choose_blocking(p.data, false, 2, 8_MiB), *choose_blocking(p.forward, true, 2, 8_MiB), 2);
+    return run_all<K>(p, b, *choose_blocking(p.data, false, 2, 8_MiB), *choose_blocking(p.forward, true, 2, 8_MiB), 2);
   };
   const Results whole = forward({0, 23});
   for (const Range rows : {Range{0, 4}, Range{4, 16}, Range{8, 23}, Range{20, 23}}) CHECK(same_bits(forward(rows).y.view(), whole.y.view(), rows));
 }
-TEST_CASE("with ReLU outputs are clipped, their signs kept, and not-a-number stays") {
-  if (!available()) return;
-  const Problem p({1, 16, 9, 7}, 32, {.kernel = 3, .pad = 1}, {0, 9});
+TEST_CASE_TEMPLATE("with ReLU outputs are clipped, their signs kept, and not-a-number stays", K, EVERY_KIND) {
+  if (!runs<K>()) return;
+  const Problem p(K::lanes, {1, 16, 9, 7}, 32, {.kernel = 3, .pad = 1}, {0, 9});
   Map broken = p.x;
   broken.at(0, 3, 2, 6) = NAN;
-  const Slab<float> x(broken, p.in, 16);
+  const Slab<float> x(broken, p.in, K::lanes);
   const auto b = *choose_blocking(p.forward, false, 1, 8_MiB);
-  const Filter filter{p.packed.data(), 9 * 256, 9 * 256, false};
-  Slab<float> plain(p.node.out, p.out, 16), clipped(p.node.out, p.out, 16), alone(p.node.out, p.out, 16);
+  const Index square = 9 * K::lanes * K::lanes;
+  const Filter filter{p.packed.data(), p.node.in.c / K::lanes * square, square, false};
+  Slab<float> plain(p.node.out, p.out, K::lanes), clipped(p.node.out, p.out, K::lanes), alone(p.node.out, p.out, K::lanes);
   Scratch scratch(b.bytes);
-  const Bench<float> relu(node_of({.kind = Kind::activation}, p.node.out), 16, 16);
+  const Bench<float> relu(node_of({.kind = Kind::activation}, p.node.out), K::lanes, K::lanes);
   std::vector<std::uint8_t> signs = relu.saved_memory(p.out);
-  run(p.forward, b, 1, x.view(), filter, {plain.view()}, scratch.data());
-  run(p.forward, b, 1, x.view(), filter, {clipped.view(), nullptr, true, relu.saved(signs, p.out)}, scratch.data());
-  run(p.forward, b, 1, x.view(), filter, {alone.view(), nullptr, true}, scratch.data());
+  run<K>(p.forward, b, 1, x.view(), filter, {plain.view()}, scratch.data());
+  run<K>(p.forward, b, 1, x.view(), filter, {clipped.view(), nullptr, true, relu.saved(signs, p.out)}, scratch.data());
+  run<K>(p.forward, b, 1, x.view(), filter, {alone.view(), nullptr, true}, scratch.data());
   Index clips = 0, lost = 0;
   for (Index k = 0; k < 32; ++k)
     for (Index y = 0; y < 9; ++y)
       for (Index q = 0; q < 7; ++q) {
         const float value = plain.view()(0, k, y, q), got = clipped.view()(0, k, y, q);
-        const Index bit = q * 16 + k % 16;
-        const bool positive = relu.saved(signs, p.out).row(0, k / 16, y)[bit / 8] >> (bit % 8) & 1;
+        const Index bit = q * K::lanes + k % K::lanes;
+        const bool positive = relu.saved(signs, p.out).row(0, k / K::lanes, y)[bit / 8] >> (bit % 8) & 1;
         CHECK(positive == (value > 0));
         CHECK((std::isnan(value) ? std::isnan(got) : got == std::max(value, 0.f)));
         clips += value < 0, lost += std::isnan(value);

@@ -13,7 +13,7 @@ const std::vector<Case> cases{{1, 1, 1},       {2, 3, 5},       {4, 16, 4},     
 const std::vector<Op> passes_of_linear{Op::forward, Op::backward_data, Op::backward_parameters};
 }  // namespace
 TEST_CASE_TEMPLATE("onednn linear layers agree with the reference", B, Onednn, OnednnBf16) {
-  B onednn(2);
+  B onednn = backend<B>();
   Reference<double> reference;
   for (const Case& c : cases)
     for (const bool accumulate : {false, true})
@@ -33,7 +33,7 @@ TEST_CASE_TEMPLATE("onednn linear layers agree with the reference", B, Onednn, O
       }
 }
 TEST_CASE_TEMPLATE("an image's outputs do not depend on how many images there are", B, Onednn, OnednnBf16) {
-  B onednn(2);
+  B onednn = backend<B>();
   for (const auto& [in, out] : {std::pair<Index, Index>{1024, 256}, {333, 333}, {400, 120}, {512, 10}}) {
     std::vector<float> first;
     for (const Index n : {17, 1, 2, 8, 40}) {
@@ -48,7 +48,7 @@ TEST_CASE_TEMPLATE("an image's outputs do not depend on how many images there ar
 }
 TEST_CASE_TEMPLATE("a linear layer's rerun is bit-identical", B, Onednn, OnednnBf16) {
   const Node node = node_of(linear(530), {9, 1030, 1, 1});
-  B first(2), second(2);
+  B first = backend<B>(), second = backend<B>();
   const Passes a = passes(first, node, {0, 1}), b = passes(first, node, {0, 1}), c = passes(second, node, {0, 1});
   for (const Passes* p : {&b, &c}) {
     CHECK(a.y == p->y);

@@ -131,6 +131,21 @@ inline Layer linear(Index channels, bool bias = true) {
   layer.bias = bias;
   return layer;
 }
+/// A backend that runs on every machine, whether its processor has kernels for bf16 or not.
+template <class B>
+B backend(int threads = 2) {
+  return B(threads, {}, {.slow_bf16 = true, .report_slow = false});
+}
+/// How tensors lie on this machine.
+template <class B>
+const Target& layout_of() {
+  if constexpr (requires(const B& b) { b.layout(); }) {
+    static const Target layout = backend<B>(1).layout();
+    return layout;
+  } else {
+    return B::target;
+  }
+}
 /// A layer's memory around one slab, for as long as steps run on it.
 template <class B>
 class Slab {
@@ -138,8 +153,8 @@ class Slab {
   using T = typename B::element;
   using M = master_t<T>;
   Slab(const Node& n, Range out, const Options& options)
-      : node(n), options_(options), in_(input_rows(n, out, options)), x(B::target, n.in, in_),
-        dx(B::target, n.in, in_), y(B::target, n.out, out), dy(B::target, n.out, out),
+      : node(n), options_(options), in_(input_rows(n, out, options)), x(layout_of<B>(), n.in, in_),
+        dx(layout_of<B>(), n.in, in_), y(layout_of<B>(), n.out, out), dy(layout_of<B>(), n.out, out),
         packed_(B::target.packed_bytes(n) / Index(sizeof(T))), scratch_(B::target.scratch_bytes(n) / Index(sizeof(T))),
         workspace_(options.workspace_bytes / Index(sizeof(T)), false) {
     x.fill(n.in, 1);

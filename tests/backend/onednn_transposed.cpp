@@ -35,8 +35,8 @@ void compare(const Passes& a, const Passes& b) {
 }
 }  // namespace
 TEST_CASE_TEMPLATE("transposed convolutions agree with the reference, whole maps and slabs, in one piece and in many", B, Onednn,
-                   OnednnAvx2, OnednnBf16) {
-  B onednn(2);
+                   OnednnBf16) {
+  B onednn = backend<B>();
   Reference<double> reference;
   for (const Case& c : cases) {
     const Node node = transposed(c.c, c.k, c.window, c.bias, {2, 1, 7, 6}, c.groups);
@@ -55,7 +55,8 @@ TEST_CASE_TEMPLATE("transposed convolutions agree with the reference, whole maps
     for (const Op op : {Op::forward, Op::backward_data, Op::backward_parameters}) {
       const bool by_library = onednn.implementation(slab.operands(op)) != "host";
       if (!c.library) CHECK(!by_library);
-      else if (std::is_same_v<B, Onednn> && onednn.has_kernels()) CHECK(by_library);
+      else if (std::is_same_v<B, Onednn> && onednn.has_kernels() && (onednn.layout().lanes() == 16 || c.window.kernel.h == c.window.kernel.w))
+        CHECK(by_library);
     }
   }
 }

@@ -1,8 +1,8 @@
 #pragma once
 // The backend for CPUs: oneDNN's convolutions and matrix products, our own loops for the rest.
 //
-// Slabs are dense in the blocked layout nChw16c; the first layer's few channels are plain NCHW. prepare() asks the
-// library for a primitive and keeps it under the numbers that describe the problem, so slabs of equal shape share
+// Slabs are dense in blocks of channels, 16 where the processor has AVX-512 and 8 elsewhere, which is found out when the backend is
+// made; plans are the same on both. The first layer's few channels are plain NCHW. prepare() asks the library for a primitive and keeps it under the numbers that describe the problem, so slabs of equal shape share
 // one, as do layers of equal shape; run() binds pointers and executes. All scratch lies in the step's workspace.
 //
 // Tensors are floats, or bfloat16 where the policy says Bf16: then the library's kernels multiply pairs of those and add up
@@ -17,11 +17,15 @@
 #include <lrcnn/backend/onednn/convolution.hpp>
 #include <lrcnn/backend/onednn/linear.hpp>
 #include <lrcnn/backend/onednn/transposed.hpp>
+#include <lrcnn/backend/onednn/vectors.hpp>
 #include <lrcnn/core/machine.hpp>
 #include <lrcnn/policy/policy.hpp>
 #include <lrcnn/version.hpp>
+#include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #ifdef _OPENMP
 #include <omp.h>
@@ -32,9 +36,15 @@ struct OnednnCache {
   Index hits = 0;
   Index misses = 0;
 };
-/// `block`: channels per storage block, which is as many as a vector register of the machine holds as floats.
+/// What a backend on oneDNN may be told beside its threads.
+struct OnednnOptions {
+  std::optional<Vectors> vectors{};   ///< for this backend's storage and loops; by default what LRCNN_CPU says, else all there is
+  bool slow_bf16 = false;       ///< OnednnBf16 on a processor without kernels for it: in plain loops, instead of an error
+  bool report_slow = true;      ///< a convolution for which there is no kernel is reported, once for each layer
+  Notice notice{};              ///< where to; by default a line on std::clog
+};
 /// T: float or bfloat16, what tensors are stored as.
-template <Index block, class T = float>
+template <class T>
 class BasicOnednn : public HostBackend<T> {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, bfloat16>,
                 "lrcnn: oneDNN's backend stores float or bfloat16; other elements have no kernels; use Reference for them");
@@ -44,9 +54,10 @@ class BasicOnednn : public HostBackend<T> {
   /// The backend in another precision: what a policy's part chooses.
   template <Precision other>
     requires(other == Precision::fp32 || other == Precision::bf16)
-  using with = BasicOnednn<block, std::conditional_t<other == Precision::fp32, float, bfloat16>>;
+  using with = BasicOnednn<std::conditional_t<other == Precision::fp32, float, bfloat16>>;
+  /// The same on every machine; layout() says more.
   static constexpr Target target{
-      .element_bytes = sizeof(T), .gradient_bytes = sizeof(T) == 4 ? 0 : 4, .channel_block = block, .plain_channels = 4, .alignment = 64,
+      .element_bytes = sizeof(T), .gradient_bytes = sizeof(T) == 4 ? 0 : 4, .channel_block = 16, .plain_channels = 4, .alignment = 64,
       .packs_weights = true, .activates = true};
   static constexpr std::string_view name = "onednn";
   /// A step made ready. Copies share primitives.
@@ -59,11 +70,24 @@ class BasicOnednn : public HostBackend<T> {
     std::shared_ptr<onednn::Transposed<T>> transposed_;
   };
   /// `threads`: 0 for as many as OpenMP would use. `tuning`: whether FastestConv tries direct and Winograd's arithmetic for each
-  /// convolution and pass; otherwise a rule decides (host/winograd.hpp).
-  explicit BasicOnednn(int threads = 0, const TuningOptions& tuning = {})
-      : HostBackend<T>(threads > 0 ? threads : available()),
-        calibration_(tuning, processor_name() + ", " + std::to_string(this->threads()) + " threads, " + onednn::library_name() + ", lrcnn " +
-                                 std::string(version())) {}
+  /// convolution and pass; otherwise a rule decides (host/winograd_blocking.hpp).
+  /// Errors:  BackendError if options or LRCNN_CPU ask for vectors that there are not, or the processor has no kernels for bf16
+  explicit BasicOnednn(int threads = 0, const TuningOptions& tuning = {}, const OnednnOptions& options = {})
+      : HostBackend<T>(threads > 0 ? threads : available()), vectors_(onednn::choose_vectors(options.vectors)),
+        layout_(layout_with(vectors_)), report_slow_(options.report_slow), notice_(options.notice), calibration_(tuning, describe() + ", lrcnn " + std::string(version())) {
+    if (precision == Precision::bf16 && !options.slow_bf16 && !has_kernels())
+      throw BackendError(error_text("OnednnBf16 has no kernels on this machine: " + describe(),
+                                    "products of bfloat16 want AVX-512, and without it they would take some 20 times as long as in float",
+                                    "use Onednn, which stores floats, or leave Bf16 out of the policy; OnednnOptions::slow_bf16 runs it all the same"));
+  }
+  /// What runs, in a line: processor, vectors, library, threads.
+  std::string describe() const {
+    return processor_name() + ", " + std::string(vectors_name(vectors_)) + " (blocks of " + std::to_string(layout_.lanes()) + " channels), " +
+           onednn::library_name() + ", " + std::to_string(this->threads()) + (this->threads() == 1 ? " thread" : " threads");
+  }
+  Vectors vectors() const { return vectors_; }
+  /// How tensors lie on this machine: `target` with the channels that lie side by side.
+  const Target& layout() const { return layout_; }
   /// A run begins; what has been found out is written down first.
   void start(const Labels& labels) {
     calibration_.save();
@@ -77,7 +101,10 @@ class BasicOnednn : public HostBackend<T> {
     host::check(o);
     Prepared p;
     if (o.node == nullptr) return p;
-    if (o.node->layer.kind == Kind::conv) prepare_convolution(o, p);
+    if (o.node->layer.kind == Kind::conv) {
+      prepare_convolution(o, p);
+      if (report_slow_ && !p.convolution_ && !p.winograd_ && !packs(o.op)) report_slow(o);
+    }
     if (o.node->layer.kind == Kind::conv_transpose && onednn::Transposed<T>::tiles(o.node->layer.window)) prepare_transposed(o, p);
     if (o.node->layer.kind == Kind::linear && !packs(o.op)) {
       p.linear_ = cached(linears_, linear_key(o), [&] { return std::make_shared<onednn::Linear<T>>(library_, o); });
@@ -116,11 +143,12 @@ class BasicOnednn : public HostBackend<T> {
     return p.convolution_ ? p.convolution_->workspace_bytes() : p.linear_ ? p.linear_->workspace_bytes() : 0;
   }
   const OnednnCache& cache() const { return cache_; }
-  /// Whether the library has kernels for this layout on this machine; otherwise convolutions run in plain loops.
+  /// Whether the library has kernels for this layout on this machine, in all passes; otherwise convolutions run in plain loops.
   bool has_kernels() const {
-    const std::array layers{Layer{.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = block}};
-    const Node node = make_table(layers, {1, block, 8, 8}).nodes[0];
-    return onednn::choose_filter(library_, target, node, Op::forward).has_value();
+    const std::array layers{Layer{.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 16}};
+    const Node node = make_table(layers, {1, 16, 8, 8}).nodes[0];
+    const auto served = [&](Op op) { return onednn::choose_filter(library_, layout_, node, op).has_value(); };
+    return served(Op::forward) && served(Op::backward_data) && served(Op::backward_parameters);
   }
 
  private:
@@ -164,7 +192,7 @@ class BasicOnednn : public HostBackend<T> {
   void prepare_convolution(const Operands<T>& o, Prepared& p) {
     const Op op = o.op == Op::pack_forward ? Op::forward : o.op == Op::pack_backward ? Op::backward_data : o.op;
     Key key = layer_key(*o.node, op);
-    auto filter = cached(filters_, key, [&] { return std::make_shared<onednn::PackedFilter>(library_, target, *o.node, op); });
+    auto filter = cached(filters_, key, [&] { return std::make_shared<onednn::PackedFilter>(library_, layout_, *o.node, op); });
     if (!filter->tag()) return;
     if (packs(o.op)) {
       p.filter_ = std::move(filter);
@@ -184,7 +212,7 @@ class BasicOnednn : public HostBackend<T> {
         if (p.winograd_ && !tries(o)) p.winograd_ = nullptr;
       }
     p.convolution_ = cached(convolutions_, key, [&] {
-      return std::make_shared<onednn::Convolution<T>>(library_, target, o, x, y, std::move(filter));
+      return std::make_shared<onednn::Convolution<T>>(library_, layout_, o, x, y, std::move(filter));
     });
     if (!p.convolution_->served()) p.convolution_ = nullptr;
     if constexpr (std::is_same_v<T, float>)
@@ -195,13 +223,13 @@ class BasicOnednn : public HostBackend<T> {
     const Node mirror = Transposed::mirror(*o.node);
     const Op op = Transposed::mirror(o.op);
     Key key = layer_key(mirror, op);
-    auto filter = cached(filters_, key, [&] { return std::make_shared<onednn::PackedFilter>(library_, target, mirror, op); });
-    p.transposed_ = std::make_shared<Transposed>(target, o, filter, [&](const Operands<T>& piece, const auto& packed) {
+    auto filter = cached(filters_, key, [&] { return std::make_shared<onednn::PackedFilter>(library_, layout_, mirror, op); });
+    p.transposed_ = std::make_shared<Transposed>(layout_, o, filter, [&](const Operands<T>& piece, const auto& packed) {
       const View<const T> x = op == Op::backward_data ? View<const T>(piece.dx) : piece.x;
       const View<const T> y = op == Op::forward ? View<const T>(piece.y) : piece.dy;
       const std::array<Index, slab_numbers> slab{x.n, x.rows, y.rows, 0, 0, piece.workspace_bytes, 0, static_cast<Index>(*packed->tag())};
       std::copy(slab.begin(), slab.end(), key.begin() + layer_numbers);
-      return cached(convolutions_, key, [&] { return std::make_shared<onednn::Convolution<T>>(library_, target, piece, x, y, packed); });
+      return cached(convolutions_, key, [&] { return std::make_shared<onednn::Convolution<T>>(library_, layout_, piece, x, y, packed); });
     });
     if (!p.transposed_->served()) p.transposed_ = nullptr;
   }
@@ -225,21 +253,43 @@ class BasicOnednn : public HostBackend<T> {
     else p.winograd_ = nullptr;
   }
   /// Whether filters packed for the library's direct kernels are what our own Winograd loops read.
-  static constexpr bool reads_winograd(Op op, onednn::Tag tag) {
-    return op == Op::backward_parameters || tag == (op == Op::forward ? onednn::Tag::OIhw16i16o : onednn::Tag::OIhw16o16i);
+  bool reads_winograd(Op op, onednn::Tag tag) const {
+    return op == Op::backward_parameters || tag == onednn::winograd_filter(layout_, op);
   }
   /// Null where the pass is none for Winograd's algorithm, or has no room for it.
   std::shared_ptr<host::WinogradConvolution> make_winograd(const Operands<T>& o, Op op, const View<const T>& x, const View<const T>& y) {
-    const auto pass = host::WinogradConvolution::pass(*o.node, op, x, y);
+    const auto pass = host::WinogradConvolution::pass(*o.node, op, x, y, vectors_);
     if (!pass) return nullptr;
     const auto blocking = host::winograd::choose_blocking(*pass, op == Op::backward_parameters, this->threads(), o.workspace_bytes);
     if (!blocking && o.arithmetic == Arithmetic::winograd)
       throw onednn::workspace_error(o, y.range(), host::winograd::least_bytes(*pass), "Winograd ");
     if (!blocking) return nullptr;
-    return std::make_shared<host::WinogradConvolution>(*pass, *blocking, this->threads());
+    return std::make_shared<host::WinogradConvolution>(*pass, *blocking, this->threads(), vectors_);
   }
-  static bool dense(const View<const T>& v, Index c) {
-    return v.n > 0 && v.rows > 0 && v.c == c && v.block == target.block(c) && v.dense();
+  bool dense(const View<const T>& v, Index c) const {
+    return v.n > 0 && v.rows > 0 && v.c == c && v.block == layout_.block(c) && v.dense();
+  }
+  static constexpr Target layout_with(Vectors vectors) {
+    Target layout = target;
+    layout.vector_block = vector_block(vectors);
+    return layout;
+  }
+  /// Says that plain loops carry a convolution out, if that is much work.
+  /// Source:  ResNet-18 and the demo with storage that the library has no kernels for: 18 to 28 times (EPYC 7003, 2 threads)
+  void report_slow(const Operands<T>& o) {
+    const Node& node = *o.node;
+    const Index taps = node.layer.window.kernel.h * node.layer.window.kernel.w * node.in.c / node.layer.groups;
+    if (taps * node.out.c * node.out.h * node.out.w < 10'000'000) return;
+    const std::string layer = "layer '" + std::string(node.layer.name.view()) + "', " + std::string(op_name(o.op)) + " of convolution from " +
+                              to_string(node.in) + " to " + to_string(node.out);
+    if (!reported_.insert(layer).second) return;
+    const std::string line = error_text(layer + ", runs in plain loops, which take some 20 times as long as the library's kernels",
+                                        onednn::library_name() + " has none for its channels, groups, windows or rows on this processor (" +
+                                            std::string(vectors_name(vectors_)) + ")",
+                                        "make channels in each group a multiple of " + std::to_string(layout_.lanes()) +
+                                            ", or slabs thicker, if you can; OnednnOptions::report_slow = false silences this");
+    if (notice_) notice_(line);
+    else std::clog << line << std::endl;
   }
   static Key linear_key(const Operands<T>& o) {
     const Index in = o.op == Op::backward_data ? o.dx.stride_n : o.x.stride_n;
@@ -247,6 +297,11 @@ class BasicOnednn : public HostBackend<T> {
     return {static_cast<Index>(o.op), out.n, o.node->in.c, in, o.node->out.c, out.stride_n, o.node->layer.bias,
             o.accumulate, o.workspace_bytes};
   }
+  Vectors vectors_;
+  Target layout_;
+  bool report_slow_;
+  Notice notice_;
+  std::set<std::string> reported_;   ///< layers and passes
   onednn::Library library_;
   std::map<Key, std::shared_ptr<onednn::PackedFilter>> filters_;
   std::map<Key, std::shared_ptr<onednn::Convolution<T>>> convolutions_;
@@ -255,11 +310,10 @@ class BasicOnednn : public HostBackend<T> {
   OnednnCache cache_;
   host::Calibration calibration_;
 };
-/// For machines with AVX-512. Elsewhere right, but far slower than OnednnAvx2: has_kernels() tells.
-using Onednn = BasicOnednn<16>;
-/// For machines with AVX2.
-using OnednnAvx2 = BasicOnednn<8>;
-/// Tensors in 16 bits, for machines with AVX512-BF16: half the bytes, half the time (docs/benchmarks.md). Elsewhere right, but slow.
-using OnednnBf16 = BasicOnednn<16, bfloat16>;
-static_assert(Backend<Onednn> && Backend<OnednnAvx2> && Backend<OnednnBf16>);
+/// For every processor; fast where there is AVX2 or AVX-512.
+using Onednn = BasicOnednn<float>;
+/// Tensors in 16 bits, for processors with AVX512-BF16: half the bytes, half the time (docs/benchmarks.md). With AVX-512 alone the library
+/// converts and is slower than in float; with less there are no kernels, which is an error.
+using OnednnBf16 = BasicOnednn<bfloat16>;
+static_assert(Backend<Onednn> && Backend<OnednnBf16>);
 }  // namespace lrcnn

@@ -83,6 +83,7 @@ class Executor {
   /// The same in memory that several executors use in turn. Pre: arena->bytes() >= plan.arena.bytes.
   Executor(Plan plan, B& backend, const M* parameters, M* gradients, std::shared_ptr<const Memory> arena)
       : plan_(std::move(plan)), backend_(&backend), arena_(std::move(arena)) {
+    if constexpr (requires { backend.layout(); }) plan_.target.vector_block = backend.layout().vector_block;
     const auto list = parameters_of(plan_.table);
     operands_.reserve(plan_.steps.size());
     const Bases<T> at{arena_->data(), parameters, gradients, &key_};

@@ -2,12 +2,13 @@
 // What the planner must know of the backend a plan is for: sizes only, as a plain constant.
 #include <lrcnn/network/table.hpp>
 namespace lrcnn {
-/// Storage rules of a backend. Two plans for targets that compare equal have equal arenas.
+/// Storage rules of a backend. Two plans for targets that compare equal have equal arenas; so have two that differ in vector_block
+/// alone, where tensors take the first bytes of the same buffers.
 struct Target {
   static constexpr Index all_channels = 0;   ///< a storage block as large as the tensor has channels
   Index element_bytes = 4;
   Index gradient_bytes = 0;     ///< of an element of filter gradients in the backend's own layout; 0: element_bytes
-  Index channel_block = 1;      ///< channels per storage block; 1 is NCHW; all_channels is NHWC
+  Index channel_block = 1;      ///< storage has room for a multiple of so many channels; 1 is NCHW; all_channels is NHWC
   Index plain_channels = 0;     ///< tensors with at most so many channels are stored as NCHW all the same
   Index alignment = 64;         ///< of every buffer, in bytes
   bool uses_workspace = true;   ///< steps get the workspace that the policy bounds
@@ -16,18 +17,26 @@ struct Target {
   bool sums_use_workspace = false;   ///< steps of norms, and of factors of channels, get the workspace, too
   bool packs_transposed = false;   ///< transposed convolutions want their filters so too
   bool packs_linear = false;    ///< linear layers want their weights so too: as elements, where parameters are something else
-  /// Storage block of a tensor with c channels.
+  Index vector_block = 0;       ///< channels that lie side by side on the machine at hand; divides channel_block; 0: channel_block
+  /// Channels that lie side by side in tensors that are stored in blocks.
+  constexpr Index lanes() const { return vector_block > 0 ? vector_block : channel_block; }
+  /// Channels of a tensor with c channels that lie side by side.
   constexpr Index block(Index c) const {
-    return c <= plain_channels ? 1 : channel_block == all_channels ? c : channel_block;
+    return c <= plain_channels ? 1 : channel_block == all_channels ? c : lanes();
+  }
+  /// Channels that storage has room for.
+  constexpr Index stored(Index c) const {
+    return c <= plain_channels || channel_block == all_channels ? c : round_up(c, channel_block);
   }
   /// Bytes of `rows` rows of images `n` of a tensor.
   constexpr Index bytes(Index n, Index c, Index rows, Index w) const {
-    return n * round_up(c, block(c)) * rows * w * element_bytes;
+    return n * stored(c) * rows * w * element_bytes;
   }
   /// Bytes of saved state for rows of a layer's output: one byte per element for pool indices, one bit for masks.
-  constexpr Index index_bytes(Index n, Index c, Index rows, Index w) const { return n * round_up(c, block(c)) * rows * w; }
+  constexpr Index index_bytes(Index n, Index c, Index rows, Index w) const { return n * stored(c) * rows * w; }
   constexpr Index mask_bytes(Index n, Index c, Index rows, Index w) const {
-    return n * ceil_div(c, block(c)) * rows * ceil_div(w * block(c), 8);
+    const Index unit = c <= plain_channels ? 1 : channel_block == all_channels ? c : channel_block;
+    return n * (stored(c) / unit) * rows * ceil_div(w * unit, 8);
   }
   /// Whether steps of a layer work on a packed copy of its weights.
   constexpr bool packs(const Layer& layer) const {

@@ -15,7 +15,7 @@ struct Channels {
   Index groups = 1, in = 1, out = 1;
 };
 constexpr Channels channels_of(const Node& node, const Target& target) {
-  const Index groups = node.layer.groups, in = node.in.c, out = node.out.c, block = target.channel_block;
+  const Index groups = node.layer.groups, in = node.in.c, out = node.out.c, block = target.lanes();
   if (target.block(out) == 1 || (groups > 1 && target.block(in) == 1)) return {};
   if (groups == 1) return {true, 1, round_up(in, target.block(in)), round_up(out, block)};
   if (in == groups && out == groups) return {true, round_up(in, block), round_up(in, block), round_up(in, block)};

@@ -61,7 +61,7 @@ inline std::optional<Tag> choose_filter(const Library& library, const Target& ta
   const Type type = filter_type(op, target);
   const Index room = op == Op::backward_parameters ? target.scratch_bytes(node) : target.packed_bytes(node);
   const auto fits = [&](const MemoryDesc& m) { return static_cast<Index>(m.get_size()) <= room; };
-  const auto tags = filter_tags(target.channel_block, d.filter.size() == 5, type);
+  const auto tags = filter_tags(target.lanes(), d.filter.size() == 5, type);
   for (const Tag tag : tags)
     if (any->filter == tagged(d.filter, tag, type) && fits(any->filter)) return tag;
   for (const Tag tag : tags) {   // it prefers a layout that we do not know; it may take one that we do
@@ -69,6 +69,18 @@ inline std::optional<Tag> choose_filter(const Library& library, const Target& ta
     if (fits(d.w) && offer(library, op, d)) return tag;
   }
   return {};
+}
+/// The layout that Winograd's loops read (host/winograd_convolution.hpp); for filter gradients they need none.
+constexpr Tag winograd_filter(const Target& target, Op op) {
+  if (target.lanes() == 16) return op == Op::backward_data ? Tag::OIhw16o16i : Tag::OIhw16i16o;
+  return op == Op::backward_data ? Tag::OIhw8o8i : Tag::OIhw8i8o;
+}
+/// choose_filter(), or what Winograd's loops read where the library has nothing for a layer that is one for them.
+inline std::optional<Tag> filter_layout(const Library& library, const Target& target, const Node& node, Op op) {
+  const auto chosen = choose_filter(library, target, node, op);
+  const bool winograd = node.layer.kind == Kind::conv && node.layer.window.kernel == Pair(3) && node.layer.groups == 1 &&
+                        element_type(target) == Type::f32 && target.block(node.in.c) > 1 && target.block(node.out.c) > 1;
+  return !chosen && winograd ? winograd_filter(target, op) : chosen;
 }
 /// A change of a filter's layout. The library's own scratch for it, if any, is a few bytes.
 class Reorder {
@@ -93,7 +105,7 @@ class Reorder {
 /// A filter's way between the canonical layout, of floats, and the packed one of a pass.
 class PackedFilter {
  public:
-  PackedFilter(const Library& library, const Target& target, const Node& node, Op op) : tag_(choose_filter(library, target, node, op)) {
+  PackedFilter(const Library& library, const Target& target, const Node& node, Op op) : tag_(filter_layout(library, target, node, op)) {
     if (!tag_) return;
     const Index groups = node.layer.groups;
     const Dims dims = filter_dims(groups, node.in.c, node.out.c, node.layer.window.kernel);
@@ -105,7 +117,7 @@ class PackedFilter {
       pack_ = Reorder(library, canonical, packed);
     }
   }
-  /// None: the layer is not the library's in this pass.
+  /// None: plain loops carry this pass out.
   const std::optional<Tag>& tag() const { return tag_; }
   void pack(const Library& library, const float* canonical, void* packed) { pack_.run(library, canonical, packed); }
   /// Writes or adds a gradient.

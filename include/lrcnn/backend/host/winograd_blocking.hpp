@@ -1,0 +1,91 @@
+#pragma once
+// How a 3x3 convolution by Winograd's algorithm is cut, so that its scratch fits into the memory that a plan gives it.
+//
+// Tiles are taken in chunks and output channels in groups: a chunk's inputs, a group's filters and their products are in
+// memory at a time. Nothing here depends on the kind of vectors but the number of lanes, to which channels are rounded up.
+#include <lrcnn/core/types.hpp>
+#include <algorithm>
+#include <limits>
+#include <optional>
+namespace lrcnn::host::winograd {
+/// A tile of outputs is `tile` wide and high and needs a patch of inputs; both become numbers at 36 positions.
+/// Matrices are cut into panels of 64 columns, of which the last one may be narrower.
+inline constexpr Index positions = 36, panel = 64, tile = 4, patch = 6;
+/// Columns of a panel of a matrix.
+constexpr Index panel_width(Index columns, Index p) { return std::min(panel, columns - panel * p); }
+/// out(y, x) = sum over taps r, s of in(y + r - top, x + s - left) w(r, s), rows and columns counted from the slab's first.
+/// A data gradient is the same with the filter turned round, from dy to dx.
+struct SlabPass {
+  Index n = 0, in_c = 0, out_c = 0;   ///< channels with their padding: multiples of the lanes
+  Index in_rows = 0, in_w = 0, out_rows = 0, out_w = 0;
+  Index top = 0, left = 0;
+  constexpr Index across() const { return ceil_div(out_w, tile); }
+  constexpr Index down() const { return ceil_div(out_rows, tile); }
+  constexpr Index tiles() const { return n * across() * down(); }
+};
+/// What is in memory at a time.
+struct Blocking {
+  Index tiles = 0;      ///< in a chunk
+  Index channels = 0;   ///< output channels in a group
+  bool by_thread = false;   ///< each thread has a chunk of its own
+  Index bytes = 0;      ///< of scratch
+};
+namespace detail {
+inline constexpr Index float_bytes = positions * 4;   ///< of an element in all positions
+/// Elements from a matrix of one position to that of the next. An odd number of cache lines, so that what is written to all
+/// positions in turn does not fall into the same few sets of a cache.
+constexpr Index apart(Index rows, Index columns) {
+  constexpr Index line = 16;   // floats
+  return (ceil_div(rows * columns, line) | 1) * line;
+}
+inline constexpr Index fewest_tiles = 24, most_tiles = 1536;   ///< in a chunk that all threads share
+}  // namespace detail
+/// Scratch of a chunk of so many tiles and a group of so many output channels, where all threads share them.
+constexpr Index pass_bytes(const SlabPass& p, Index tiles, Index channels) {
+  using detail::apart;
+  return detail::float_bytes * (apart(tiles, p.in_c) + apart(tiles, channels) + apart(p.in_c, channels)) + 4 * channels;
+}
+/// The smallest scratch that a pass can do with.
+constexpr Index least_bytes(const SlabPass& p) {
+  return pass_bytes(p, std::min(p.tiles(), detail::fewest_tiles), std::min(p.out_c, panel));
+}
+/// How a pass is cut so that its scratch fits into `room` bytes; nothing if that is less than least_bytes().
+/// `gradient`: of the filters. Cost: microseconds.
+/// Source:  VGG-16's layers, batch 8, two cores of an AMD EPYC with 1 MiB of L2 each and 32 MiB of L3: with 12 to 24 tiles to each
+///          thread, layers of up to 256 x 256 channels reach 550 to 700 GFLOP/s of a direct convolution's; larger filters do not
+///          fit into the L3 and reach 490 so, 650 to 720 with 192 tiles and more in a chunk shared by the threads
+inline std::optional<Blocking> choose_blocking(const SlabPass& p, bool gradient, int threads, Index room) {
+  using detail::float_bytes;
+  const Index all = p.tiles();
+  if (room < least_bytes(p)) return {};
+  // Filters whose transform stays in the processor's cache: each thread has a chunk of its own that its core's cache holds.
+  const Index filter_bytes = float_bytes * detail::apart(p.in_c, p.out_c), tile_bytes = float_bytes * (p.in_c + p.out_c);
+  if (filter_bytes <= (gradient ? 2560 * 1024 : 10_MiB)) {
+    const Index tiles = std::clamp<Index>(448 * 1024 / tile_bytes / 6 * 6, 12, 24);
+    const Index chunk_bytes = float_bytes * (detail::apart(tiles, p.in_c) + detail::apart(tiles, p.out_c)) + 4 * p.out_c;
+    const Index bytes = (gradient ? threads : 1) * filter_bytes + threads * chunk_bytes;
+    if (bytes <= room) return Blocking{tiles, p.out_c, true, bytes};
+  }
+  std::optional<Blocking> best;
+  Index least = std::numeric_limits<Index>::max();
+  for (Index panels = ceil_div(p.out_c, panel); panels > 0; panels = panels == 1 ? 0 : ceil_div(panels, 2)) {
+    const Index channels = std::min(panels * panel, p.out_c), groups = ceil_div(p.out_c, channels);
+    const Index left = room - pass_bytes(p, 0, channels);
+    if (left <= 0) continue;
+    Index tiles = std::min({all, left / (float_bytes * (p.in_c + channels)), detail::most_tiles});
+    if (tiles < all) tiles = tiles / 6 * 6;
+    while (tiles > 0 && pass_bytes(p, tiles, channels) > room) tiles = (tiles - 1) / 6 * 6;
+    if (tiles < std::min(all, detail::fewest_tiles)) continue;
+    const Index chunks = ceil_div(all, tiles);
+    // Numbers that are written, in place of time: filters again for each chunk, or inputs for each group.
+    const Index filters = p.in_c * p.out_c, inputs = all * p.in_c;
+    Index work = gradient ? filters + (chunks > 1 ? groups : 1) * inputs + chunks * filters
+                          : inputs + (groups > 1 ? chunks : 1) * filters;
+    work += chunks * groups * 4096;   // the threads wait for each other
+    if (work < least) least = work, best = Blocking{tiles, channels, false, pass_bytes(p, tiles, channels)};
+  }
+  return best;
+}
+/// Whether a pass is likely to be faster than direct arithmetic: tiles at the borders do work that is thrown away.
+constexpr bool pays(const SlabPass& p) { return positions * p.tiles() * 5 <= 9 * p.n * p.out_rows * p.out_w * 2; }
+}  // namespace lrcnn::host::winograd
