@@ -279,7 +279,7 @@ class BasicOnednn : public HostBackend<T> {
   void report_slow(const Operands<T>& o) {
     const Node& node = *o.node;
     const Index taps = node.layer.window.kernel.h * node.layer.window.kernel.w * node.in.c / node.layer.groups;
-    if (taps * node.out.c * node.out.h * node.out.w < 10'000'000) return;
+    if (node.in.c <= target.plain_channels || node.out.c <= target.plain_channels || taps * node.out.c * node.out.h * node.out.w < 10'000'000) return;
     const std::string layer = "layer '" + std::string(node.layer.name.view()) + "', " + std::string(op_name(o.op)) + " of convolution from " +
                               to_string(node.in) + " to " + to_string(node.out);
     if (!reported_.insert(layer).second) return;
