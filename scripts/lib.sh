@@ -109,6 +109,28 @@ fetch_onednn3() { fetch_headers onednn3 onednn-devel ONEDNN3 oneapi/dnnl/dnnl.hp
 # For lrcnn::cudnn; Debian does not have it.
 fetch_cudnn_frontend() { fetch_headers cudnn-frontend nvidia-cudnn-frontend CUDNN_FRONTEND cudnn_frontend.h; }
 
+# fetch_aarch64: Debian's oneDNN and OpenMP for that processor go to $deps/aarch64, for the tests that an emulator runs. Nothing is
+# installed, and the system's own lists of packages stay as they are. False, with a message, if they cannot be had.
+fetch_aarch64() (
+  if [ -e "$deps/aarch64/include/oneapi/dnnl/dnnl.hpp" ]; then return 0; fi
+  command -v apt-get >/dev/null 2>&1 || return 1
+  mkdir -p "$deps"
+  folder=$(realpath "$(mktemp -d "$deps/fetch.XXXXXX")")
+  trap 'rm -rf "$folder"' EXIT
+  mkdir -p "$folder/lists/partial" "$folder/whole"
+  apt=(apt-get -q -oAPT::Architecture=arm64 -oAPT::Architectures=arm64 -oDir::State::Lists="$folder/lists"
+    -oAPT::Sandbox::User="$(id -un)" -oDir::Cache="$folder" -oDebug::NoLocking=1)
+  if (cd "$folder" && "${apt[@]}" update && "${apt[@]}" download libdnnl-dev libdnnl2 libgomp1) >"$folder/log" 2>&1 &&
+    for package in "$folder"/*.deb; do dpkg -x "$package" "$folder/whole" || exit 1; done; then
+    rm -rf "$deps/aarch64"
+    mv "$folder/whole/usr" "$deps/aarch64"
+    return 0
+  fi
+  say "could not fetch oneDNN for aarch64; its test will be missing:"
+  sed 's/^/    /' "$folder/log" >&2 2>/dev/null || true
+  return 1
+)
+
 # fetch_pytorch: what bench/peers/requirements.txt names goes from PyPI to an environment of its own, $deps/peers, unless it
 # is there. What an older list or a cut-off run left is completed. False, with a message, if it cannot be had.
 fetch_pytorch() {
