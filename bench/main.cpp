@@ -19,7 +19,7 @@
 //     images_per_second
 //
 // --benchmark_filter selects among these names. A pass runs those policies of a network that are selected, and the
-// column. Google Benchmark puts how it counts behind the names of benchmarks that take their own time; that is taken off.
+// column. Those in bf16 are left out where the processor has no kernels for it. Google Benchmark puts how it counts behind the names of benchmarks that take their own time; that is taken off.
 #include "pass.hpp"
 #include "slabs.hpp"
 #include <lrcnn/core/machine.hpp>
@@ -55,13 +55,6 @@ void check_threads(int threads) {
     throw Error(error_text("argument --threads=" + std::to_string(threads),
                            "this process may use " + std::to_string(processors) + " processors",
                            "write --threads=" + std::to_string(processors) + " or less"));
-}
-std::string backend_version() {
-#ifdef LRCNN_WITH_ONEDNN
-  return onednn::library_name();
-#else
-  return "reference";
-#endif
 }
 std::string compiler() {
 #ifdef __clang__
@@ -182,10 +175,13 @@ int run(int argc, char** argv) {
     names.push_back(name + suffix);
     return true;
   };
+  const bool has_bf16 = cpu_has_bf16();
+  bool left_out = false;
   for (const Case& c : all) {
     std::vector<std::string> wanted;
     for (const NamedPolicy& p : c.policies)
-      if (take(c.family + "/" + c.name() + "/" + p.name, "/iterations:1/manual_time")) wanted.push_back(p.name);
+      if (!has_bf16 && p.spec.precision == Precision::bf16) left_out = left_out || selected(filter, c.family + "/" + c.name() + "/" + p.name);
+      else if (take(c.family + "/" + c.name() + "/" + p.name, "/iterations:1/manual_time")) wanted.push_back(p.name);
     if (wanted.empty()) continue;
     passes.push_back(std::make_unique<NetworkPass>(c));
     for (const std::string& policy : wanted)
@@ -209,13 +205,15 @@ int run(int argc, char** argv) {
       benchmark::RegisterBenchmark(p.name().c_str(), [p, options](auto& state) { convolution(state, p, options.threads); })
           ->UseRealTime()->Unit(benchmark::kMillisecond);
 #endif
+  if (left_out && !list) std::cerr << "lrcnn: benchmarks in bf16 are left out; this processor has no kernels for them\n";
+  if (names.empty() && left_out) static_cast<void>(CpuBf16(options.threads));   // says more
   if (names.empty())
     throw Error(error_text("no benchmark's name matches '" + filter + "'", "names are like step/vgg16/224x8/column",
                            "list them with --benchmark_list_tests"));
   if (list) return 0;
   benchmark::AddCustomContext("lrcnn", version());
   benchmark::AddCustomContext("processor", processor_name());
-  benchmark::AddCustomContext("backend", backend_version());
+  benchmark::AddCustomContext("backend", Cpu(options.threads).describe());
   benchmark::AddCustomContext("compiler", compiler());
   benchmark::AddCustomContext("threads", std::to_string(Cpu(options.threads).threads()));
   benchmark::AddCustomContext("rounds", std::to_string(options.rounds));

@@ -92,15 +92,16 @@ void NetworkPass::run(const std::vector<std::string>& wanted, int threads, int r
   std::vector<float> parameters(static_cast<std::size_t>(parameter_count(table_))), gradients(parameters.size());
   initialize<float>(parameters_of(table_), He{}, 1, parameters);
   Cpu backend(threads);
-  CpuBf16 bf16(threads);
+  std::optional<CpuBf16> bf16;   // not every processor has kernels for it
   std::vector<std::unique_ptr<Run>> runs(case_.policies.size());
   measured_.resize(case_.policies.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const NamedPolicy& policy = case_.policies[i];
     if (i > 0 && std::find(wanted.begin(), wanted.end(), policy.name) == wanted.end()) continue;
-    if (policy.spec.precision == Precision::bf16)
-      runs[i] = std::make_unique<RunOn<CpuBf16>>(table_, policy.spec, bf16, parameters, gradients);
-    else runs[i] = std::make_unique<RunOn<Cpu>>(table_, policy.spec, backend, parameters, gradients);
+    if (policy.spec.precision == Precision::bf16) {
+      if (!bf16) bf16.emplace(threads);
+      runs[i] = std::make_unique<RunOn<CpuBf16>>(table_, policy.spec, *bf16, parameters, gradients);
+    } else runs[i] = std::make_unique<RunOn<Cpu>>(table_, policy.spec, backend, parameters, gradients);
     runs[i]->measure(images, measured_[i].emplace());
   }
 #ifdef LRCNN_WITH_ONEDNN

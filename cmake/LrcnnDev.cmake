@@ -109,6 +109,36 @@ function(lrcnn_program_libraries result)
   set(${result}_MISSING "${missing}" PARENT_SCOPE)
 endfunction()
 
+# What LRCNN_CPU can hold programs to that use less than this machine has, from the most to the least: tests of what depends on
+# vectors run with each of them, too (core/vectors.hpp).
+set(LRCNN_LESSER_VECTORS)
+if(EXISTS /proc/cpuinfo AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  file(STRINGS /proc/cpuinfo flags REGEX "^flags" LIMIT_COUNT 1)
+  if(flags MATCHES " avx2 " AND flags MATCHES " fma ")
+    set(LRCNN_LESSER_VECTORS plain)
+    if(flags MATCHES " avx512f " AND flags MATCHES " avx512bw " AND flags MATCHES " avx512dq " AND flags MATCHES " avx512vl ")
+      set(LRCNN_LESSER_VECTORS avx2 plain)
+    endif()
+  endif()
+endif()
+# Most tests run with AVX2's blocks only: plain has the same blocks, and is slow.
+set(LRCNN_OTHER_BLOCK ${LRCNN_LESSER_VECTORS})
+list(FILTER LRCNN_OTHER_BLOCK INCLUDE REGEX avx2)
+
+# lrcnn_add_runs(<list> <name> VECTORS <word>... COMMAND <program> <argument>...): the test <name>, and for each word <name>.<word>, the
+# same with LRCNN_CPU set to it. Their names are appended to <list>.
+function(lrcnn_add_runs list name)
+  cmake_parse_arguments(PARSE_ARGV 2 run "" "" "VECTORS;COMMAND")
+  add_test(NAME ${name} COMMAND ${run_COMMAND})
+  list(APPEND ${list} ${name})
+  foreach(word IN LISTS run_VECTORS)
+    add_test(NAME ${name}.${word} COMMAND ${run_COMMAND})
+    set_tests_properties(${name}.${word} PROPERTIES ENVIRONMENT "LRCNN_CPU=${word}")
+    list(APPEND ${list} ${name}.${word})
+  endforeach()
+  set(${list} "${${list}}" PARENT_SCOPE)
+endfunction()
+
 # lrcnn_absent_test(<name> <reason> [NEEDED]): stands in for a test that cannot be built here. Shows as skipped, so that
 # nobody takes it for passed; with NEEDED it fails where the environment says CI=true, because CI has to have it.
 function(lrcnn_absent_test name reason)

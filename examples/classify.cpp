@@ -109,7 +109,7 @@ int run(const Arguments& arguments) {
                        .clock = {images.batches(), images.batches() * arguments.epochs}});
     std::cout << "\nSeed " << seed << ": training " << (by_rows ? "by rows" : "layer by layer") << ", "
               << parameter_elements(trainer->layout()) << " parameters, planned peak " << format_bytes(trainer->plan().peak_bytes())
-              << ", " << trainer->backend().threads() << " threads\n" << std::flush;
+              << ", " << trainer->backend().describe() << "\n" << std::flush;
     Curve curve;
     accuracies.push_back(train(*trainer, images, test, arguments, curve));
     if (i == 0 && !arguments.curve.empty()) write_file_atomically(arguments.curve, std::as_bytes(std::span(curve.text())));

@@ -5,9 +5,12 @@
 using Cpu = lrcnn::Onednn;
 using CpuBf16 = lrcnn::OnednnBf16;
 inline constexpr bool cpu_is_fast = true;
+/// Whether this machine has kernels for CpuBf16, which refuses to be made otherwise.
+inline bool cpu_has_bf16() { return CpuBf16(1, {}, {.slow_bf16 = true}).has_kernels(); }
 #else
 #include <lrcnn/backend/reference.hpp>
 using Cpu = lrcnn::Reference<float>;
 using CpuBf16 = lrcnn::Reference<lrcnn::bfloat16>;
 inline constexpr bool cpu_is_fast = false;
+inline bool cpu_has_bf16() { return true; }
 #endif

@@ -48,7 +48,7 @@ void run(const Arguments& arguments) {
   BasicTrainer<Cpu> trainer(Net::layers, by_rows ? Rows::value : Whole::value, train.input(),
                             Sgd{.lr = lr, .momentum = 0.9, .nesterov = true, .weight_decay = 5e-4, .decay = Decay::marked},
                             {.schedule = CosineLr{.warm_up = epochs(1)}, .seed = 1, .threads = arguments.threads});
-  std::cout << "lrcnn " << version() << ", backend " << Cpu::name << ", " << trainer.backend().threads() << " threads\n";
+  std::cout << "lrcnn " << version() << "\n";   // fit() says on what
   if (!cpu_is_fast) std::cout << "This build has no oneDNN, so plain loops do the work, slowly.\n";
   std::cout << to_string(data.train) << "\n" << to_string(data.test) << "\n";
   if (arguments.folder.empty()) std::cout << "No folder was given, so these are drawn shapes, not a real data set.\n";

@@ -2,6 +2,7 @@
 //
 //   plan [NETWORK] [NxCxHxW]                        the peaks of some policies, side by side
 //   plan [NETWORK] [NxCxHxW] POLICY [--steps]       the plan of one: stages, and memory (columns) over time (lines)
+//   plan NETWORK NxCxHxW POLICY --kernels           what would carry its steps out on this machine
 //   plan NETWORK NxCxHxW POLICY --device FILE       the same for a GPU, described by FILE, that need not be there
 //
 // NETWORK: vgg11 vgg13 vgg16 vgg19 smallnet lenet. POLICY: a name from the first form's table.
@@ -11,6 +12,7 @@
 // ctest: lenet 8x1x28x28 share --steps
 #include "cpu_backend.hpp"
 #include "device_plan.hpp"
+#include "kernel_list.hpp"
 #include "work.hpp"
 #include <lrcnn/lrcnn.hpp>
 #include <charconv>
@@ -81,15 +83,15 @@ void compare(const Table& table) {
 
 int main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
-  const bool steps = std::erase(arguments, "--steps") > 0;
+  const bool steps = std::erase(arguments, "--steps") > 0, kernels = std::erase(arguments, "--kernels") > 0;
   std::string device;
   if (arguments.size() >= 5 && arguments[3] == "--device") {
     device = arguments[4];
     arguments.erase(arguments.begin() + 3, arguments.begin() + 5);
   }
   try {
-    if (arguments.size() > 3 || (!arguments.empty() && arguments[0].starts_with('-')))
-      throw Error(error_text("arguments not understood", "usage: plan [NETWORK] [NxCxHxW] [POLICY] [--steps] [--device FILE]",
+    if (arguments.size() > 3 || (!arguments.empty() && arguments[0].starts_with('-')) || (kernels && arguments.size() < 3))
+      throw Error(error_text("arguments not understood", "usage: plan [NETWORK] [NxCxHxW] [POLICY] [--steps] [--kernels] [--device FILE]",
                              "try: plan vgg16 8x3x224x224 share"));
     const auto network = find(networks, "network", arguments.size() > 0 ? arguments[0] : "vgg16");
     const Input input = parse_input(arguments.size() > 1 ? arguments[1] : "8x3x224x224");
@@ -102,6 +104,10 @@ int main(int argc, char** argv) {
     if (!device.empty()) {
       policy.workspace_bytes = 64_MiB;
       print_device_plan(std::cout, table, policy, device);
+      return 0;
+    }
+    if (kernels) {
+      print_kernels(std::cout, table, policy);
       return 0;
     }
     const Plan plan = make_plan(table, policy, Cpu::target);

@@ -176,7 +176,7 @@ int run(const Arguments& arguments) {
   const LrSchedule schedule = CosineLr{.over = lrcnn::steps(steps), .warm_up = lrcnn::steps(std::min<Index>(20, steps / 4))};
   Trainer<Net, Rows, Cpu, PixelCrossEntropy> trainer(crops.input(), AdamW{.lr = 0.004, .weight_decay = 0.01, .decay = Decay::marked},
                                                      {.schedule = schedule, .seed = arguments.seed, .threads = arguments.threads});
-  std::cout << "lrcnn " << version() << ", backend " << Cpu::name << ", " << trainer.backend().threads() << " threads\n";
+  std::cout << "lrcnn " << version() << ", " << trainer.backend().describe() << "\n";
   if (!cpu_is_fast) std::cout << "This build has no oneDNN, so plain loops do the work, slowly.\n";
   if (drawn) std::cout << "No photograph was given, so this is a drawn picture, not real data.\n";
   std::cout << "Picture: " << picture.description << ", " << picture.height << " rows of " << picture.width << " pixels\nHeld out: "

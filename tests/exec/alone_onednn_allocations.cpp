@@ -1,12 +1,13 @@
 // A step of the oneDNN backend allocates no tensor and no scratch: what the library allocates for itself stays below
 // 4 kB a call, and is printed. In a program of its own, because it replaces malloc, its family and mmap.
 #include "exec/allocation_cases.hpp"
+#include "support/backend_for_tests.hpp"
 #include <lrcnn/backend/onednn.hpp>
 using namespace lrcnn;
 using namespace lrcnn::testing;
 TEST_CASE_TEMPLATE("allocations: a step of the oneDNN backend allocates nothing of 4 kB or more", B, Onednn, OnednnBf16) {
   for (const int threads : {1, 2}) {
-    B backend(threads);
+    auto backend = backend_for_tests<B>(threads);
     Allocations most;
     for_steps(backend, [&](const std::string& title, auto step) {
       INFO(title, ", ", threads, " threads");

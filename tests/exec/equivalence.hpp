@@ -1,6 +1,7 @@
 #pragma once
 // One round of the equivalence tests: a network for every feature, each under a policy for every part.
 #include "exec/coverage.hpp"
+#include "support/backend_for_tests.hpp"
 #include "support/run_network.hpp"
 #include <doctest/doctest.h>
 #include <cstring>
@@ -46,7 +47,7 @@ template <class B>
 void compare_network(std::uint64_t seed, std::size_t f, const std::vector<std::size_t>& which, Coverage& coverage, Worst& worst,
                      const RoundOptions& options) {
   using T = master_t<typename B::element>;
-  B backend(1);
+  auto backend = backend_for_tests<B>(1);
   Dice dice(seed);
   RandomNetwork net = network_with(dice, features[f], dice.chance(0.4));
   if (options.wide) widen(net);

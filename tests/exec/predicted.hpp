@@ -69,7 +69,7 @@ void compare_predicted(std::uint64_t seed, PredictedCases& counts, Index workspa
     RandomNetwork net = network_or_trunk(dice, features[f]);
     change(net);
     const Problem<M> problem(net.layers, net.input, net_seed);
-    B backend(1);
+    auto backend = backend_for_tests<B>(1);
     const auto whole = whole_output(problem, backend, workspace);
     const bool pooled = std::any_of(net.layers.begin(), net.layers.end(), [](const Layer& y) { return y.kind == Kind::global_avg_pool; });
     for (std::size_t p = 0; p < part_count; ++p) {
@@ -78,7 +78,7 @@ void compare_predicted(std::uint64_t seed, PredictedCases& counts, Index workspa
       if (direct) policy.arithmetic = Arithmetic::direct;
       INFO("seed ", net_seed, ", feature ", std::string(features[f]), ", part ", std::string(parts[p]), "\n", to_string(policy));
       try {
-        BasicPredictor<B> predictor(net.layers, policy, net.input, problem.parameters, 1);
+        BasicPredictor<B> predictor(net.layers, policy, net.input, problem.parameters, backend_for_tests<B>(1));
         T* memory = reinterpret_cast<T*>(predictor.arena().data());
         std::fill(memory, memory + predictor.arena().bytes() / static_cast<Index>(sizeof(T)), static_cast<T>(std::nan("")));
         Gather<M> sink(predictor.output_shape());

@@ -539,12 +539,14 @@ TEST_CASE("fit shows progress on a terminal and elsewhere") {
   options.terminal = true;
   trainer.fit(loader(), &loader(), {.epochs = 2, .progress = &terminal, .progress_options = options});
   std::string text = terminal.str();
-  CHECK(text.find("\r[=====                         ] epoch 1/2  1/6  loss ") == 0);
+  const std::string backend = trainer.backend().describe() + "\n";
+  CHECK(backend == processor_name() + ", plain loops in double, 1 thread\n");
+  CHECK(text.find(backend + "\r[=====                         ] epoch 1/2  1/6  loss ") == 0);
   CHECK(text.find("\r[==============================] epoch 2/2  6/6  loss ") != std::string::npos);
   CHECK(text.find("  8.00 img/s, ETA 0:10  mem " + memory_text(trainer.arena_bytes()) + "\x1b[K") !=
         std::string::npos);
   CHECK(count_of(text, "\r") == 12);
-  CHECK(count_of(text, "\n") == 4);  // after each epoch and its test
+  CHECK(count_of(text, "\n") == 5);  // what runs, and after each epoch and its test
   const Metrics test = trainer.evaluate(loader());
   CHECK(text.ends_with("epoch 2: test loss " + detail::fixed_text(test.loss(), 4) + ", test accuracy " +
                        detail::fixed_text(100 * test.accuracy(), 2) + " %\n"));
@@ -553,11 +555,11 @@ TEST_CASE("fit shows progress on a terminal and elsewhere") {
   const auto history =
       trainer.fit(loader(), &loader(), {.epochs = 3, .progress = &plain, .progress_options = options});
   text = plain.str();
-  CHECK(text.find("epoch 3/3, step 1/6: loss ") == 0);
+  CHECK(text.find(backend + "epoch 3/3, step 1/6: loss ") == 0);
   CHECK(text.find("\nepoch 3/3, step 5/6: loss ") != std::string::npos);
   CHECK(text.find("\nepoch 3/3, step 6/6: loss " + detail::fixed_text(history[0].train_loss, 4) + ", accuracy " +
                   detail::fixed_text(100 * history[0].train_accuracy, 2) + " %, ") != std::string::npos);
-  CHECK(count_of(text, "\n") == 4);
+  CHECK(count_of(text, "\n") == 5);
   CHECK(text.find('\r') == std::string::npos);
   CHECK(text.find('\x1b') == std::string::npos);
 }

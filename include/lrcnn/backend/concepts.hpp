@@ -15,6 +15,7 @@
 #include <lrcnn/plan/step.hpp>
 #include <lrcnn/plan/target.hpp>
 #include <concepts>
+#include <string>
 namespace lrcnn {
 /// A step with its operands resolved to memory. Views that a step does not have are empty (data == nullptr).
 /// For convolutions x, y, dy and dx are dense, rows of x beyond what the window reads are fewer than its stride.
@@ -92,6 +93,7 @@ concept Backend = requires(B backend, const Operands<typename B::element>& opera
   { B::target } -> std::convertible_to<Target>;
   { B::name } -> std::convertible_to<std::string_view>;
   { backend.threads() } -> std::convertible_to<int>;
+  { backend.describe() } -> std::convertible_to<std::string>;   // what runs, in a line for people: processor or device, library, threads
   { backend.prepare(operands) } -> std::same_as<typename B::Prepared>;   // every op but load, store and loss
   backend.run(prepared, operands);
 };

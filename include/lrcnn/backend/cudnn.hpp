@@ -64,6 +64,12 @@ class BasicCudnn {
   explicit BasicCudnn(std::shared_ptr<Library> library, const cudnn::TuningOptions& tuning = {})
       : library_(std::move(library)), tuner_(*library_, tuning) {}
   int threads() const { return 1; }
+  /// What runs, in a line: device, library.
+  std::string describe() const {
+    cudnn::DeviceInfo info;
+    if (const cudnn::Status status = library_->info(info); !status.good()) return "a device that does not answer (" + status.text + ")";
+    return info.name + ", " + cudnn::library_name(info.cudnn_version);
+  }
   Library& library() const { return *library_; }
   /// Engines that were found by trying; empty unless the options asked for that.
   const cudnn::Tuner& tuner() const { return tuner_; }

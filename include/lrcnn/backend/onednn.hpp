@@ -274,16 +274,18 @@ class BasicOnednn : public HostBackend<T> {
     layout.vector_block = vector_block(vectors);
     return layout;
   }
-  /// Says that plain loops carry a convolution out, if that is much work.
+  /// Says that plain loops carry a convolution out, if that is much work; once for each layer, whichever pass comes first.
   /// Source:  ResNet-18 and the demo with storage that the library has no kernels for: 18 to 28 times (EPYC 7003, 2 threads)
   void report_slow(const Operands<T>& o) {
     const Node& node = *o.node;
     const Index taps = node.layer.window.kernel.h * node.layer.window.kernel.w * node.in.c / node.layer.groups;
-    if (node.in.c <= target.plain_channels || node.out.c <= target.plain_channels || taps * node.out.c * node.out.h * node.out.w < 10'000'000) return;
-    const std::string layer = "layer '" + std::string(node.layer.name.view()) + "', " + std::string(op_name(o.op)) + " of convolution from " +
-                              to_string(node.in) + " to " + to_string(node.out);
-    if (!reported_.insert(layer).second) return;
-    const std::string line = error_text(layer + ", runs in plain loops, which take some 20 times as long as the library's kernels",
+    if (node.in.c <= target.plain_channels || node.out.c <= target.plain_channels ||
+        taps * node.out.c * node.out.h * node.out.w < 10'000'000) return;   // few channels lose little in plain loops
+    Shape in = node.in, out = node.out;
+    in.n = out.n = 1;   // a smaller batch is not worth another line
+    const std::string layer = "layer '" + std::string(node.layer.name.view()) + "'", shapes = " from " + to_string(in) + " to " + to_string(out);
+    if (!reported_.insert(layer + shapes).second) return;
+    const std::string line = error_text(layer + ", " + std::string(op_name(o.op)) + " of convolution" + shapes + ", runs in plain loops, which take some 20 times as long as the library's kernels",
                                         onednn::library_name() + " has none for its channels, groups, windows or rows on this processor (" +
                                             std::string(vectors_name(vectors_)) + ")",
                                         "make channels in each group a multiple of " + std::to_string(layout_.lanes()) +
@@ -301,7 +303,7 @@ class BasicOnednn : public HostBackend<T> {
   Target layout_;
   bool report_slow_;
   Notice notice_;
-  std::set<std::string> reported_;   ///< layers and passes
+  std::set<std::string> reported_;   ///< layers and their shapes
   onednn::Library library_;
   std::map<Key, std::shared_ptr<onednn::PackedFilter>> filters_;
   std::map<Key, std::shared_ptr<onednn::Convolution<T>>> convolutions_;

@@ -11,7 +11,10 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
   std::erase_if(history, [&](const EpochRecord& r) { return r.epoch > state_.epoch; });   // after going back to an older file
   const std::size_t before = history.size();
   std::optional<ProgressLine> line;
-  if (options.progress) line.emplace(*options.progress, options.progress_options);
+  if (options.progress) {
+    line.emplace(*options.progress, options.progress_options);
+    if (state_.epoch < options.epochs) line->note(backend_.describe());
+  }
   options_.clock = {train.batches(), train.batches() * options.epochs};
   while (state_.epoch < options.epochs) {
     history.push_back(fit_epoch(train, options, line ? &*line : nullptr));

@@ -43,7 +43,7 @@ struct StepReport {
 /// What fit() does beside training.
 struct FitOptions {
   Index epochs = 1;                        ///< in all; those already done count
-  std::ostream* progress = nullptr;        ///< where progress is shown
+  std::ostream* progress = nullptr;        ///< where progress is shown; its first line is the backend's describe()
   ProgressOptions progress_options{};
   std::filesystem::path history{};         ///< CSV, written after every epoch; empty: none
   std::filesystem::path training_file{};   ///< saved after every epoch; empty: none

@@ -6,6 +6,7 @@
 #include <lrcnn/backend/concepts.hpp>
 #include <lrcnn/backend/host/parallel.hpp>
 #include <lrcnn/backend/update.hpp>
+#include <lrcnn/core/machine.hpp>
 #include <lrcnn/core/memory.hpp>
 #include <lrcnn/layer/pixel_loss.hpp>
 #include <cmath>
@@ -23,6 +24,10 @@ class HostBackend {
   static constexpr bool on_host = true;
   /// Threads that the backend may use, at least one.
   int threads() const { return threads_; }
+  /// What runs, in a line. A backend with more than plain loops says so in a function of its own.
+  std::string describe() const {
+    return processor_name() + ", plain loops in " + element_name() + ", " + std::to_string(threads_) + (threads_ == 1 ? " thread" : " threads");
+  }
   /// Memory for a plan's arena. Errors: PlanError naming `who` if there is not enough.
   Memory allocate(Index bytes, const std::string& who) const { return Arena(bytes, who); }
   /// Elements that are zero.
@@ -84,6 +89,12 @@ class HostBackend {
   explicit HostBackend(int threads) : threads_(std::max(threads, 1)) {}
 
  private:
+  static std::string element_name() {
+    if constexpr (std::is_same_v<T, float>) return "float";
+    else if constexpr (std::is_same_v<T, double>) return "double";
+    else if constexpr (std::is_same_v<T, bfloat16>) return "bfloat16";
+    else return "elements of " + std::to_string(sizeof(T)) + " bytes";
+  }
   /// Row by row on all threads; what rows come to is added in their order, however many threads there are.
   template <class L>
   void loss_of_rows(const L& loss, Index first, const View<const T>& logits, const View<T>& dx, double scale, LossResult& result) {

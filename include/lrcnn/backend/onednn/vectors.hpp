@@ -24,7 +24,7 @@ inline void limit_library(Vectors vectors) {
   if (has_own || vectors == Vectors::avx512) return;
   static_cast<void>(dnnl_set_max_cpu_isa(vectors == Vectors::avx2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_sse41));
 }
-/// `wanted`, or what LRCNN_CPU says, or all that processor and library have.
+/// `wanted`, or what LRCNN_CPU says, or all that processor and library have. LRCNN_CPU holds `wanted`, too.
 /// Errors:  BackendError if there is less than that
 inline Vectors choose_vectors(std::optional<Vectors> wanted) {
   const auto limited = [](std::string_view who, Vectors vectors, Vectors most) {
@@ -33,15 +33,22 @@ inline Vectors choose_vectors(std::optional<Vectors> wanted) {
                                    "its variable ONEDNN_MAX_CPU_ISA, or the program, has set its limit",
                                    "unset that variable, or ask for " + std::string(vectors_name(most)) + " or less"));
   };
+  const auto environment = vectors_of_environment();
+  if (environment) limit_library(*environment);
   if (wanted) {
     const Vectors vectors = vectors_named(vectors_name(*wanted), "OnednnOptions::vectors");
+    if (environment && vectors > *environment) {
+      const std::string word(vectors_name(*environment));
+      throw BackendError(error_text("OnednnOptions::vectors asks for " + std::string(vectors_name(vectors)) +
+                                        ", and the variable LRCNN_CPU holds this program to " + word,
+                                    "the variable is for all backends of a program", "unset it, or ask for " + word + " or less"));
+    }
     if (vectors > library_vectors()) throw limited("OnednnOptions::vectors", vectors, library_vectors());
     return vectors;
   }
-  if (const auto vectors = vectors_of_environment()) {
-    limit_library(*vectors);
-    if (*vectors > library_vectors()) throw limited("the variable LRCNN_CPU", *vectors, library_vectors());
-    return *vectors;
+  if (environment) {
+    if (*environment > library_vectors()) throw limited("the variable LRCNN_CPU", *environment, library_vectors());
+    return *environment;
   }
   return std::min(machine_vectors(), library_vectors());
 }
