@@ -117,6 +117,9 @@ TEST_CASE("a device that is too old, or has too old a cuDNN, is refused with wha
   CHECK(fault(90, 90701) == "cuDNN 9.7.1 is installed, and 9.8.0 is the least");
   CHECK(fault(75, 90800) == "");
 }
+TEST_CASE("the backend says in a line which device and library run") {
+  CHECK(Cudnn(std::make_shared<HostLibrary<>>()).describe() == "pretended device, cuDNN 9.19.0");
+}
 TEST_CASE("another program that takes the device's memory meanwhile is an error with the figures, and parameters remain readable") {
   const Noise batch;
   const auto library = std::make_shared<HostLibrary<>>();

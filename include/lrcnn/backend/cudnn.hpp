@@ -309,7 +309,7 @@ class BasicCudnn {
     }
   }
   static std::string who(const Operands<element>& o) {
-    return "layer '" + std::string(o.node->layer.name.view()) + "' (" + describe(o.node->layer) + ")";
+    return "layer '" + std::string(o.node->layer.name.view()) + "' (" + lrcnn::describe(o.node->layer) + ")";
   }
   Index partial_sum_bytes(const Operands<element>& o) const {
     return o.op == Op::backward_parameters && o.node->layer.bias ? library_->bias_gradient_bytes(o.dy) : 0;
