@@ -338,7 +338,11 @@ TEST_CASE("too little workspace is refused with the layer, the bytes and the rem
     return std::string();
   };
   Slab<Onednn> enough(node, {0, 28}, {});
-  const Index needed = onednn.workspace_bytes(enough.operands(Op::backward_parameters));
+  Index needed = onednn.workspace_bytes(enough.operands(Op::backward_parameters));
+  while (needed > 0 && message(Op::backward_parameters, {.workspace_bytes = needed - 1}).empty()) {   // it makes do with less
+    Slab<Onednn> less(node, {0, 28}, {.workspace_bytes = needed - 1});
+    needed = onednn.workspace_bytes(less.operands(Op::backward_parameters));
+  }
   if (needed == 0) return;   // other kernels, on another machine
   const std::string bytes = std::to_string(needed);
   CHECK(message(Op::backward_parameters, {.workspace_bytes = needed - 1}) ==

@@ -6,9 +6,13 @@
 #include <lrcnn/exec/predictor.hpp>
 #include <lrcnn/layer/conv.hpp>
 #include "support/random_graph.hpp"
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <thread>
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
@@ -203,8 +207,25 @@ class Narrow : public Reference<double, 16, 3> {
     return narrow;
   }();
 };
+/// A piece of a loop that another thread has begun is done when the loop ends.
+void loops() {
+  static std::array<std::atomic<int>, 2> done{};   // outlives a piece that comes too late
+  static std::atomic<bool> begun = false;
+  const auto caller = std::this_thread::get_id();
+  host::parallel_for(2, 2, [caller](Index i) {
+    if (std::this_thread::get_id() == caller) {
+      while (!begun) std::this_thread::yield();
+    } else {
+      begun = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    done[static_cast<std::size_t>(i)] = 1;
+  });
+  if (done[0] + done[1] != 2) report("loops", "a piece is missing");
+}
 }  // namespace
 int main() {
+  loops();
   if (has_flag("avx2") && has_flag("fma") && vector_block(machine_vectors()) != (has_flag("avx512f") && has_flag("avx512bw") && has_flag("avx512dq") && has_flag("avx512vl") ? 16 : 8))
     report("vectors", "this processor has others than " + std::string(vectors_name(machine_vectors())));
 #if LRCNN_WINOGRAD

@@ -86,6 +86,8 @@ FAULTS = [
     ("a norm's gradient without the other slabs' rows", "plan/emit_backward.hpp",
      "if (full.buffer != dy.buffer) deliver(", "if (full.buffer != dy.buffer && c.n == 0) deliver("),
     ("rows that slabs share delivered once", "plan/emit_backward.hpp", "move(c, Op::add, with_rows(slab, again), full(again));", ""),
+    ("a loop does not wait for pieces that others have begun", "backend/host/thread_pool.hpp",
+     "left_.load(std::memory_order_acquire) > 0; ++spins", "false; ++spins"),
     ("running variance biased", "backend/host/norm_sums.hpp",
      "set.deviations(c) / (set.count() - 1)", "set.deviations(c) / set.count()"),
     ("statistics merged without the distance of means", "backend/host/norm_sums.hpp",

@@ -13,6 +13,7 @@
 #include <lrcnn/backend/host/backend.hpp>
 #include <lrcnn/backend/host/calibration.hpp>
 #include <lrcnn/backend/host/run.hpp>
+#include <lrcnn/backend/host/threads.hpp>
 #include <lrcnn/backend/host/winograd_convolution.hpp>
 #include <lrcnn/backend/onednn/convolution.hpp>
 #include <lrcnn/backend/onednn/linear.hpp>
@@ -69,11 +70,12 @@ class BasicOnednn : public HostBackend<T> {
     std::shared_ptr<onednn::Linear<T>> linear_;
     std::shared_ptr<onednn::Transposed<T>> transposed_;
   };
-  /// `threads`: 0 for as many as OpenMP would use. `tuning`: whether FastestConv tries direct and Winograd's arithmetic for each
-  /// convolution and pass; otherwise a rule decides (host/winograd_blocking.hpp).
-  /// Errors:  BackendError if options or LRCNN_CPU ask for vectors that there are not, or the processor has no kernels for bf16
+  /// `threads`: 0 for as many as OpenMP would use, and no more than the process has processors for (host/threads.hpp). `tuning`:
+  /// whether FastestConv tries direct and Winograd's arithmetic for each convolution and pass; otherwise a rule decides
+  /// (host/winograd_blocking.hpp).
+  /// Errors:  BackendError if the number of threads is absurd, options or LRCNN_CPU ask for vectors that there are not, or the processor has no kernels for bf16
   explicit BasicOnednn(int threads = 0, const TuningOptions& tuning = {}, const OnednnOptions& options = {})
-      : HostBackend<T>(threads > 0 ? threads : available()), vectors_(onednn::choose_vectors(options.vectors)),
+      : HostBackend<T>(host::thread_count(threads)), vectors_(onednn::choose_vectors(options.vectors)),
         layout_(layout_with(vectors_)), report_slow_(options.report_slow), notice_(options.notice), calibration_(tuning, describe() + ", lrcnn " + std::string(version())) {
     if (precision == Precision::bf16 && !options.slow_bf16 && !has_kernels())
       throw BackendError(error_text("OnednnBf16 has no kernels on this machine: " + describe(),
@@ -169,13 +171,6 @@ class BasicOnednn : public HostBackend<T> {
     explicit Threads(int) {}
 #endif
   };
-  static int available() {
-#ifdef _OPENMP
-    return omp_get_max_threads();
-#else
-    return 1;
-#endif
-  }
   template <class Map, class Make>
   auto cached(Map& map, const Key& key, Make make) {
     if (const auto found = map.find(key); found != map.end()) return ++cache_.hits, found->second;

@@ -3,6 +3,7 @@
 //
 // Each functor updates one element of the parameters from its gradient and its states, for any element type, on the
 // host and on a device; a backend brings the loop. train/optimizer.hpp makes them from an optimizer's settings.
+#include <lrcnn/backend/host/parallel.hpp>
 #include <lrcnn/core/host_device.hpp>
 #include <lrcnn/core/types.hpp>
 #include <array>
@@ -59,30 +60,30 @@ namespace host {
 /// Applies an element's update to `count` elements of contiguous buffers that do not overlap.
 /// s0 and s1 are the first two states; null where the update has none. Elements are independent of each other.
 template <class Update, class T>
-void update_elements(const Update& update, T* w, const T* g, T* s0, T* s1, Index count,
-                     [[maybe_unused]] int threads) {
+void update_elements(const Update& update, T* w, const T* g, T* s0, T* s1, Index count, int threads) {
+  const Index piece = 16384;
+  parallel_for(ceil_div(count, piece), threads, [&](Index p) {
+    const Index end = std::min(count, (p + 1) * piece);
 #ifdef _OPENMP
-#pragma omp parallel for simd schedule(static) num_threads(threads > 1 ? threads : 1) if (threads > 1)
+#pragma omp simd
 #endif
-  for (Index i = 0; i < count; ++i) {
-    if constexpr (Update::states == 0) update(w[i], g[i]);
-    else if constexpr (Update::states == 1) update(w[i], g[i], s0[i]);
-    else update(w[i], g[i], s0[i], s1[i]);
-  }
+    for (Index i = p * piece; i < end; ++i) {
+      if constexpr (Update::states == 0) update(w[i], g[i]);
+      else if constexpr (Update::states == 1) update(w[i], g[i], s0[i]);
+      else update(w[i], g[i], s0[i], s1[i]);
+    }
+  });
 }
 /// The sum of the squares of `count` elements, in double and in an order that does not depend on threads.
 template <class T>
-double sum_of_squares(const T* elements, Index count, [[maybe_unused]] int threads) {
+double sum_of_squares(const T* elements, Index count, int threads) {
   constexpr Index pieces = 64;
   std::array<double, pieces> sums{};
-#ifdef _OPENMP
-#pragma omp parallel for schedule(static) num_threads(threads > 1 ? threads : 1) if (threads > 1)
-#endif
-  for (Index p = 0; p < pieces; ++p) {
+  parallel_for(pieces, useful_threads(count, threads), [&](Index p) {
     double sum = 0;
     for (Index i = count * p / pieces; i < count * (p + 1) / pieces; ++i) sum += static_cast<double>(elements[i]) * static_cast<double>(elements[i]);
     sums[static_cast<std::size_t>(p)] = sum;
-  }
+  });
   double all = 0;
   for (const double sum : sums) all += sum;
   return all;

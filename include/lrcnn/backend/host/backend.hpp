@@ -86,7 +86,7 @@ class HostBackend {
   double sum_of_squares(const master_t<T>* elements, Index count) const { return host::sum_of_squares(elements, count, threads_); }
 
  protected:
-  explicit HostBackend(int threads) : threads_(std::max(threads, 1)) {}
+  explicit HostBackend(int threads) : threads_(std::max(threads, 1)) { host::start_threads(threads_); }
 
  private:
   static std::string element_name() {
@@ -95,10 +95,11 @@ class HostBackend {
     else if constexpr (std::is_same_v<T, bfloat16>) return "bfloat16";
     else return "elements of " + std::to_string(sizeof(T)) + " bytes";
   }
+  static constexpr Index exponentials = 16;   ///< work for an element of a loss, in elements that are only copied
   /// Row by row on all threads; what rows come to is added in their order, however many threads there are.
   template <class L>
   void loss_of_rows(const L& loss, Index first, const View<const T>& logits, const View<T>& dx, double scale, LossResult& result) {
-    const Index count = logits.n * logits.rows, exponentials = 16;   // work for an element, in elements that are only copied
+    const Index count = logits.n * logits.rows;
     row_results_.assign(static_cast<std::size_t>(count), LossResult{});   // the memory stays
     const auto row_of = [&](auto view, Index i, Index row) {
       view.data += i * view.stride_n, view.n = 1;
@@ -120,7 +121,8 @@ class HostBackend {
       view.data += i * view.stride_n, view.n = 1;
       return view;
     };
-    host::parallel_for(logits.n, threads_, [&](Index i) {
+    const Index work = logits.n * logits.blocks() * logits.rows * logits.stride_row() * exponentials;
+    host::parallel_for(logits.n, host::useful_threads(work, threads_), [&](Index i) {
       const View<T> down = dx.data ? image_of(dx, i) : View<T>{};
       loss(image_of(logits, i), labels_, first + i, down, scale, row_results_[static_cast<std::size_t>(i)]);
     });

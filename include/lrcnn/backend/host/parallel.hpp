@@ -1,23 +1,38 @@
 #pragma once
-// Loops over independent pieces of work, on several threads where OpenMP is switched on.
+// Loops over independent pieces of work, on several threads.
 //
 // Every piece writes memory of its own and is computed in the same way whoever computes it, so results do not depend
-// on the number of threads. The schedule is static: the same thread gets the same rows in every call.
+// on the number of threads, nor on which thread takes which piece. Threads are those of host/thread_pool.hpp.
+#include <lrcnn/backend/host/thread_pool.hpp>
 #include <lrcnn/core/view.hpp>
 #include <algorithm>
 namespace lrcnn::host {
+/// Whether OpenMP's threads are awake, because a vendor's library has just used them: then loops use them too.
+inline std::atomic<bool>& use_library_threads() {
+  static std::atomic<bool> use = false;
+  return use;
+}
+/// Starts the threads for loops on so many; otherwise the first loop does.
+inline void start_threads(int threads) {
+  if (threads > 1)
+    if (ThreadPool* const pool = ThreadPool::get()) pool->start(threads);
+}
 /// Calls f(0) ... f(count - 1), in any order if threads > 1. f does not throw.
 template <class F>
 void parallel_for(Index count, int threads, F&& f) {
-#if defined(_OPENMP)
-  if (threads > 1 && count > 1) {
+  auto some = [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) f(i);
+  };
+#ifdef _OPENMP
+  if (threads > 1 && count > 1 && use_library_threads().load(std::memory_order_relaxed)) {
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (Index i = 0; i < count; ++i) f(i);
     return;
   }
 #endif
-  static_cast<void>(threads);
-  for (Index i = 0; i < count; ++i) f(i);
+  if (threads > 1 && count > 1)
+    if (ThreadPool* const pool = ThreadPool::get(); pool != nullptr && pool->run(count, threads, some)) return;
+  some(0, count);
 }
 /// Threads that are worth waking for this much work, in elements of a memory-bound loop.
 /// Source:  two threads overtake one between 8192 and 16384 elements of a ReLU with mask bits in float (3 us; two

@@ -6,6 +6,7 @@
 // A layer that the library would only serve by its reference code is left to our own loops, slabs and whole map
 // alike.
 #include <lrcnn/backend/onednn/convert.hpp>
+#include <lrcnn/backend/onednn/parts.hpp>
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -82,25 +83,48 @@ inline std::optional<Tag> filter_layout(const Library& library, const Target& ta
                         element_type(target) == Type::f32 && target.block(node.in.c) > 1 && target.block(node.out.c) > 1;
   return !chosen && winograd ? winograd_filter(target, op) : chosen;
 }
-/// A change of a filter's layout. The library's own scratch for it, if any, is a few bytes.
+/// A change of a filter's layout, in parts. The library's own scratch for it, if any, is a few bytes.
 class Reorder {
  public:
   Reorder() = default;
-  Reorder(const Library& library, const MemoryDesc& from, const MemoryDesc& to, bool add = false) {
-    const dnnl::reorder::primitive_desc pd(library.engine, from, library.engine, to, attributes(add));
-    const MemoryDesc scratch = pd.scratchpad_desc();
-    scratch_.resize(scratch.get_size());
-    call_ = Call(library, dnnl::reorder(pd),
-                 {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {DNNL_ARG_SCRATCHPAD, scratch}});
+  /// Pre:     in both layouts the blocks of the first dimension follow each other
+  Reorder(const Library& library, const Dims& dims, Tag from, Type from_type, Tag to, Type to_type, bool add = false) {
+    const Index threads = library_threads(), block = 32;
+    Index all = 1;
+    for (const auto d : dims) all *= d;
+    const Index width = round_up(ceil_div(Index{dims[0]}, Index{host::useful_threads(all, static_cast<int>(threads))}), block);
+    Part part;
+    const OneThread one;
+    for (Index first = 0; first < dims[0]; first += width) {
+      Dims some = dims;
+      some[0] = std::min<Index>(width, dims[0] - first);
+      const MemoryDesc a = tagged(some, from, from_type), b = tagged(some, to, to_type);
+      part.library = with_own_stream(library);
+      const dnnl::reorder::primitive_desc pd(library.engine, a, library.engine, b, attributes(add));
+      const MemoryDesc scratch = pd.scratchpad_desc();
+      part.scratch.resize(scratch.get_size());
+      part.call = Call(library, dnnl::reorder(pd), {{DNNL_ARG_FROM, a}, {DNNL_ARG_TO, b}, {DNNL_ARG_SCRATCHPAD, scratch}});
+      parts_.push_back(part);
+      part.from += a.get_size(), part.to += b.get_size();
+    }
   }
-  void run(const Library& library, const void* from, void* to) {
-    call_.bind_all({from, to, scratch_.data()});
-    call_.run(library);
+  void run(const void* from, void* to) {
+    const Index parts = static_cast<Index>(parts_.size());
+    for_parts(parts, static_cast<int>(parts), [&](Index p) {
+      Part& part = parts_[static_cast<std::size_t>(p)];
+      part.call.bind_all({static_cast<const std::byte*>(from) + part.from, static_cast<std::byte*>(to) + part.to, part.scratch.data()});
+      part.call.run(part.library);
+    });
   }
 
  private:
-  Call call_;
-  std::vector<std::byte> scratch_;
+  struct Part {
+    Library library;
+    Call call;
+    std::size_t from = 0, to = 0;   ///< bytes before it
+    std::vector<std::byte> scratch;
+  };
+  std::vector<Part> parts_;
 };
 /// A filter's way between the canonical layout, of floats, and the packed one of a pass.
 class PackedFilter {
@@ -109,20 +133,21 @@ class PackedFilter {
     if (!tag_) return;
     const Index groups = node.layer.groups;
     const Dims dims = filter_dims(groups, node.in.c, node.out.c, node.layer.window.kernel);
-    const MemoryDesc packed = tagged(dims, *tag_, filter_type(op, target)), canonical = tagged(dims, groups > 1 ? Tag::goihw : Tag::oihw);
+    const Tag canonical = groups > 1 ? Tag::goihw : Tag::oihw;
+    const Type type = filter_type(op, target);
     if (op == Op::backward_parameters) {
-      write_ = Reorder(library, packed, canonical);
-      add_ = Reorder(library, packed, canonical, true);
+      write_ = Reorder(library, dims, *tag_, type, canonical, Type::f32);
+      add_ = Reorder(library, dims, *tag_, type, canonical, Type::f32, true);
     } else {
-      pack_ = Reorder(library, canonical, packed);
+      pack_ = Reorder(library, dims, canonical, Type::f32, *tag_, type);
     }
   }
   /// None: plain loops carry this pass out.
   const std::optional<Tag>& tag() const { return tag_; }
-  void pack(const Library& library, const float* canonical, void* packed) { pack_.run(library, canonical, packed); }
+  void pack(const Library&, const float* canonical, void* packed) { pack_.run(canonical, packed); }
   /// Writes or adds a gradient.
-  void unpack(const Library& library, const void* packed, float* canonical, bool accumulate) {
-    (accumulate ? add_ : write_).run(library, packed, canonical);
+  void unpack(const Library&, const void* packed, float* canonical, bool accumulate) {
+    (accumulate ? add_ : write_).run(packed, canonical);
   }
 
  private:

@@ -7,8 +7,10 @@
 // elements are widened there: weights are floats in any case, and reading them is what takes the time.
 #include <lrcnn/backend/host/parallel.hpp>
 #include <lrcnn/backend/onednn/convert.hpp>
+#include <lrcnn/backend/onednn/parts.hpp>
 #include <algorithm>
 #include <string>
+#include <vector>
 namespace lrcnn::onednn {
 /// One pass of a linear layer over a number of images.
 template <class T>
@@ -20,50 +22,70 @@ class Linear {
   Linear(const Library& library, const Operands<T>& o) : op_(o.op) {
     const Index in = o.node->in.c, out = o.node->out.c, n = op_ == Op::forward ? o.y.n : o.dy.n;
     const bool forward = op_ == Op::forward, data = op_ == Op::backward_data;
+    std::string name;
     stage(left_, n, forward ? in : out, forward ? o.x.stride_n : o.dy.stride_n);
     stage(right_, n, data ? in : forward ? out : in, data ? o.dx.stride_n : forward ? o.y.stride_n : o.x.stride_n);
-    MemoryDesc a, b, c, bias;
-    if (forward) {
-      a = strided({n, in}, {in, 1}), b = strided({in, out}, {1, in}), c = strided({n, out}, {out, 1});
-      if (o.node->layer.bias) bias = strided({1, out}, {out, 1});
-    } else if (data) {
-      a = strided({n, out}, {out, 1}), b = strided({out, in}, {in, 1}), c = strided({n, in}, {in, 1});
-    } else {
-      a = strided({out, n}, {1, out}), b = strided({n, in}, {in, 1}), c = strided({out, in}, {in, 1});
+    rows_ = forward || data ? n : out;
+    deep_ = forward ? in : data ? out : n;
+    columns_ = forward ? out : in;
+    // Columns are cut for threads: each element is summed up by one of them.
+    const Index width = round_up(ceil_div(columns_, Index{library_threads()}), 16);
+    Index bytes = 0;
+    const OneThread one;
+    for (Index first = 0; first < columns_; first += width) {
+      const Index count = std::min(width, columns_ - first);
+      const MemoryDesc a = op_ == Op::backward_parameters ? strided({rows_, deep_}, {1, rows_}) : strided({rows_, deep_}, {deep_, 1});
+      const MemoryDesc b = forward ? strided({deep_, count}, {1, deep_}) : strided({deep_, count}, {columns_, 1});
+      const MemoryDesc c = strided({rows_, count}, {columns_, 1});
+      const MemoryDesc bias = forward && o.node->layer.bias ? strided({1, count}, {count, 1}) : MemoryDesc();
+      const auto pd = api::matmul(library, a, b, bias, c, o.op == Op::backward_parameters && o.accumulate);
+      if (!pd || std::string_view(pd.impl_info_str()).find("brg") == std::string_view::npos) return;
+      const MemoryDesc scratch = pd.scratchpad_desc();
+      const Library own = with_own_stream(library);
+      parts_.push_back({own, Call(own, dnnl::matmul(pd), {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c},
+                                                          {DNNL_ARG_SCRATCHPAD, scratch}, {DNNL_ARG_BIAS, bias}}), first, bytes});
+      bytes += round_up(static_cast<Index>(scratch.get_size()), 64);
+      name = pd.impl_info_str();
     }
-    const auto pd = api::matmul(library, a, b, bias, c, o.op == Op::backward_parameters && o.accumulate);
-    if (!pd || std::string_view(pd.impl_info_str()).find("brg") == std::string_view::npos) return;
-    const MemoryDesc scratch = pd.scratchpad_desc();
-    const Index bytes = staged_ + static_cast<Index>(scratch.get_size());
-    if (bytes > o.workspace_bytes) return;
-    name_ = pd.impl_info_str();
-    bytes_ = bytes;
-    call_ = Call(library, dnnl::matmul(pd), {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c},
-                                             {DNNL_ARG_SCRATCHPAD, scratch}, {DNNL_ARG_BIAS, bias}});
+    if (staged_ + bytes > o.workspace_bytes) return;
+    name_ = name;
+    bytes_ = staged_ + bytes;
   }
   bool served() const { return !name_.empty(); }
   const std::string& name() const { return name_; }
   Index workspace_bytes() const { return bytes_; }
-  void run(const Library& library, const Operands<T>& o, int threads) {
-    const std::byte* scratch = o.workspace + staged_;
+  void run(const Library&, const Operands<T>& o, int threads) {
     if (op_ == Op::forward) {
-      call_.bind_all({gather(left_, o, o.x.data, threads), o.parameters[0], place(right_, o, o.y.data), scratch,
-                      o.parameters[1]});
-      call_.run(library);
+      multiply(o, gather(left_, o, o.x.data, threads), o.parameters[0], place(right_, o, o.y.data), threads);
       scatter(right_, o, o.y.data, threads);
     } else if (op_ == Op::backward_data) {
-      call_.bind_all({gather(left_, o, o.dy.data, threads), o.parameters[0], place(right_, o, o.dx.data), scratch});
-      call_.run(library);
+      multiply(o, gather(left_, o, o.dy.data, threads), o.parameters[0], place(right_, o, o.dx.data), threads);
       scatter(right_, o, o.dx.data, threads);
     } else {
-      call_.bind_all({gather(left_, o, o.dy.data, threads), gather(right_, o, o.x.data, threads), o.d_parameters[0],
-                      scratch});
-      call_.run(library);
+      const void* const dy = gather(left_, o, o.dy.data, threads);
+      multiply(o, dy, gather(right_, o, o.x.data, threads), o.d_parameters[0], threads);
       if (o.node->layer.bias) add_bias(o);
     }
   }
 
  private:
+  /// The product's columns from `first` on.
+  struct Part {
+    Library library;
+    Call call;
+    Index first, scratch;
+  };
+  /// c = a b, of all columns.
+  void multiply(const Operands<T>& o, const void* a, const void* b, void* c, int threads) {
+    for_parts(static_cast<Index>(parts_.size()), threads, [&](Index p) {
+      Part& part = parts_[static_cast<std::size_t>(p)];
+      const Index b_step = op_ == Op::forward ? deep_ : 1;
+      const float* const bias = op_ == Op::forward ? o.parameters[1] : nullptr;
+      part.call.bind_all({a, static_cast<const float*>(b) + part.first * b_step, static_cast<float*>(c) + part.first,
+                          o.workspace + staged_ + part.scratch, bias ? bias + part.first : nullptr});
+      part.call.run(part.library);
+    });
+  }
   /// Vectors as they are stored, and where in the workspace they lie without padding; offset -1: used where they are.
   struct Vectors {
     Index n = 0, features = 0, stride = 0, offset = -1;
@@ -103,7 +125,8 @@ class Linear {
   Op op_;
   Vectors left_, right_;
   Index staged_ = 0;   ///< bytes of the workspace before the library's scratch
-  Call call_;
+  Index rows_ = 0, deep_ = 0, columns_ = 0;   ///< of the product: [rows][deep] [deep][columns]
+  std::vector<Part> parts_;
   std::string name_;
   Index bytes_ = 0;
 };

@@ -130,7 +130,7 @@ class Transposed {
     });
   }
   void bias_gradient(const Operands<T>& o, int threads) const {
-    host::parallel_for(o.dy.blocks(), threads, [&](Index b) {
+    host::parallel_for(o.dy.blocks(), host::useful_threads(o.dy.n * o.dy.blocks() * o.dy.rows * o.dy.stride_row(), threads), [&](Index b) {
       const Index block = o.dy.block;
       std::array<double, 64> sums{};
       for (Index i = 0; i < o.dy.n; ++i)

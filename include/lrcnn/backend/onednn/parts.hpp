@@ -1,0 +1,69 @@
+#pragma once
+// A primitive of the library cut into parts, which the threads of our own loops carry out.
+//
+// The library starts OpenMP's threads for each primitive and waits at a barrier for all of them; beside a busy neighbour
+// it waits for threads that are not running. So, where a problem can be cut, we make primitives for one thread and hand
+// them to host::parallel_for. Which thread takes a part does not matter; how many parts there are depends on the problem
+// and the number of threads alone, so results are the same bit by bit for a given number of threads.
+//
+// What cannot be cut (fewer images than threads, too little workspace) goes to OpenMP's threads as before. They spin for a
+// while after it, so the loops that follow use them too, until a primitive in parts comes: LibraryThreads says so.
+#include <lrcnn/backend/host/parallel.hpp>
+#include <lrcnn/backend/onednn/api.hpp>
+#include <atomic>
+#include <exception>
+#include <vector>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+namespace lrcnn::onednn {
+/// The number of threads that the library uses for what this thread asks of it.
+inline int library_threads() {
+#ifdef _OPENMP
+  return omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+/// While it lives, the library starts no threads for what this thread asks of it.
+class OneThread {
+ public:
+#ifdef _OPENMP
+  OneThread() : before_(omp_get_max_threads()) {
+    if (before_ != 1) omp_set_num_threads(1);
+  }
+  ~OneThread() {
+    if (before_ != 1) omp_set_num_threads(before_);
+  }
+#else
+  OneThread() = default;
+#endif
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+#ifdef _OPENMP
+ private:
+  int before_;
+#endif
+};
+/// A copy with a stream of its own: a stream serves one thread at a time.
+inline Library with_own_stream(const Library& library) {
+  Library own = library;
+  own.stream = dnnl::stream(own.engine);
+  return own;
+}
+/// Calls f(part) for all parts, on threads. What parts throw is thrown when all are done, once.
+template <class F>
+void for_parts(Index parts, int threads, F f) {
+  std::atomic<bool> failed = false;
+  std::exception_ptr error;
+  host::parallel_for(parts, threads, [&](Index part) {
+    const OneThread one;
+    try {
+      f(part);
+    } catch (...) {
+      if (!failed.exchange(true)) error = std::current_exception();
+    }
+  });
+  if (failed) std::rethrow_exception(error);
+}
+}  // namespace lrcnn::onednn
