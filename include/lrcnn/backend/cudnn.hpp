@@ -68,7 +68,7 @@ class BasicCudnn {
   std::string describe() const {
     cudnn::DeviceInfo info;
     if (const cudnn::Status status = library_->info(info); !status.good()) return "a device that does not answer (" + status.text + ")";
-    return info.name + ", " + cudnn::library_name(info.cudnn_version);
+    return info.name + ", cuDNN " + cudnn::version_text(info.cudnn_version);
   }
   Library& library() const { return *library_; }
   /// Engines that were found by trying; empty unless the options asked for that.

@@ -27,16 +27,16 @@ struct DeviceInfo {
 };
 inline constexpr int least_capability = 75;        ///< Turing: the oldest that CUDA 13 and cuDNN 9 serve
 inline constexpr Index least_cudnn = 90800;        ///< the first that describes devices which are not there
-/// "cuDNN 9.19.0"
-inline std::string library_name(Index v) {
-  return "cuDNN " + std::to_string(v / 10000) + "." + std::to_string(v / 100 % 100) + "." + std::to_string(v % 100);
+/// "9.19.0"
+inline std::string version_text(Index v) {
+  return std::to_string(v / 10000) + "." + std::to_string(v / 100 % 100) + "." + std::to_string(v % 100);
 }
 /// Why a device cannot be used; empty if it can.
 inline std::string fault_of(const DeviceInfo& info) {
   if (info.compute_capability < least_capability)
     return "the device (" + info.name + ") has compute capability " + std::to_string(info.compute_capability / 10) + "." +
            std::to_string(info.compute_capability % 10) + ", and 7.5 is the least";
-  if (info.cudnn_version < least_cudnn) return library_name(info.cudnn_version) + " is installed, and " + library_name(least_cudnn) + " is the least";
+  if (info.cudnn_version < least_cudnn) return "cuDNN " + version_text(info.cudnn_version) + " is installed, and " + version_text(least_cudnn) + " is the least";
   return "";
 }
 /// Engines are tried among those that give the same bits on every run, unless the policy says FastestConv.
