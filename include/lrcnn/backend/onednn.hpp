@@ -2,14 +2,15 @@
 // The backend for CPUs: oneDNN's convolutions and matrix products, our own loops for the rest.
 //
 // Slabs are dense in blocks of channels, 16 where the processor has AVX-512 and 8 elsewhere, which is found out when the backend is
-// made; plans are the same on both. The first layer's few channels are plain NCHW. prepare() asks the library for a primitive and keeps it under the numbers that describe the problem, so slabs of equal shape share
-// one, as do layers of equal shape; run() binds pointers and executes. All scratch lies in the step's workspace.
+// made; plans are the same on both. The first layer's few channels are plain NCHW. prepare() asks the library for a
+// primitive and keeps it under the numbers that describe the problem, so slabs of equal shape share one, as do layers
+// of equal shape; run() binds pointers and executes. All scratch lies in the step's workspace.
 //
 // Tensors are floats, or bfloat16 where the policy says Bf16: then the library's kernels multiply pairs of those and add up
 // in 32 bits, which our loops do too; parameters, their gradients and the optimizer's state are floats still.
 //
 // Lifetimes: what prepare() returns is run by the backend that made it, and may be copied. One thread at a time may
-// use a backend; the threads of its own are those of the library and of our loops (OpenMP).
+// use a backend; the threads of its own are those of the library (OpenMP) and of our loops (host/thread_pool.hpp).
 #include <lrcnn/backend/host/backend.hpp>
 #include <lrcnn/backend/host/calibration.hpp>
 #include <lrcnn/backend/host/run.hpp>
@@ -73,7 +74,8 @@ class BasicOnednn : public HostBackend<T> {
   /// `threads`: 0 for as many as OpenMP would use, and no more than the process has processors for (host/threads.hpp). `tuning`:
   /// whether FastestConv tries direct and Winograd's arithmetic for each convolution and pass; otherwise a rule decides
   /// (host/winograd_blocking.hpp).
-  /// Errors:  BackendError if the number of threads is absurd, options or LRCNN_CPU ask for vectors that there are not, or the processor has no kernels for bf16
+  /// Errors:  BackendError if the number of threads is absurd, options or LRCNN_CPU ask for vectors that there are not, or the
+  ///          processor has no kernels for bf16
   explicit BasicOnednn(int threads = 0, const TuningOptions& tuning = {}, const OnednnOptions& options = {})
       : HostBackend<T>(host::thread_count(threads)), vectors_(onednn::choose_vectors(options.vectors)),
         layout_(layout_with(vectors_)), report_slow_(options.report_slow), notice_(options.notice), calibration_(tuning, describe() + ", lrcnn " + std::string(version())) {

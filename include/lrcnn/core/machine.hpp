@@ -103,11 +103,14 @@ struct Caches {
 };
 /// The caches of the machine; those of a common one where the system does not say. Source: glibc, sysconf
 inline Caches processor_caches() {
-  Caches caches;
+  static const Caches found = [] {   // asked once: a virtual machine answers slowly
+    Caches caches;
 #if defined(_SC_LEVEL2_CACHE_SIZE) && defined(_SC_LEVEL3_CACHE_SIZE)
-  if (const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) caches.level2 = bytes;
-  if (const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE); bytes > 0) caches.level3 = bytes;
+    if (const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) caches.level2 = bytes;
+    if (const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE); bytes > 0) caches.level3 = bytes;
 #endif
-  return caches;
+    return caches;
+  }();
+  return found;
 }
 }  // namespace lrcnn

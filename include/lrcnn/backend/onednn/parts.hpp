@@ -26,7 +26,7 @@ inline int library_threads() {
 #endif
 }
 /// While it lives, the library starts no threads for what this thread asks of it.
-class OneThread {
+class [[maybe_unused]] OneThread {
  public:
 #ifdef _OPENMP
   OneThread() : before_(omp_get_max_threads()) {
