@@ -124,6 +124,39 @@ TEST_CASE("groups, depthwise and blocks of any size") {
       check_conv(Bench<double>(node_of(layer, {2, c.in, 5, 4}), xb, yb), 11);
     }
 }
+TEST_CASE("pointwise convolutions from blocks to a few plain channels have loops of their own") {
+  for (const Index block : {8, 16})
+    for (const Index in : {5, 16, 40})
+      for (const Index out : {1, 2, 3, 4}) {
+        Layer layer{.kind = Kind::conv, .channels = out, .bias = out % 2 == 0};
+        const Bench<double> b(node_of(layer, {2, in, 7, 70}), block, 1);   // more columns than go through registers at a time
+        Operands<double> o;
+        o.op = Op::backward_data;
+        o.node = &b.node;
+        o.dx.block = block;
+        CHECK(host::is_pointwise(o));
+        check_conv(b, 17);
+      }
+  Layer strided{.kind = Kind::conv, .channels = 2};
+  strided.window = {.kernel = 1, .stride = 2};
+  check_conv(Bench<double>(node_of(strided, {1, 20, 5, 6}), 16, 1), 18);
+}
+TEST_CASE_TEMPLATE("pointwise loops give the same bits for any slab and any number of threads", T, float, double) {
+  Layer layer{.kind = Kind::conv, .channels = 2, .bias = true};
+  Bench<T> b(node_of(layer, {2, 40, 13, 300}), 16, 1);
+  const Map x = random_map(b.node.in, 5), dy = random_map(b.node.out, 6);
+  const auto whole = b.forward(x, b.all_out());
+  const auto dx = b.backward_data(dy, b.all_out(), {0, 13});
+  const auto g = b.backward_parameters(x, dy, b.all_out());
+  for (const auto& cuts : cuts_of(13))
+    for (const Range out : cuts) CHECK(same_bits(b.forward(x, out).view(), whole.view(), out));
+  for (const int threads : {2, 3, 8}) {
+    b.threads = threads;
+    CHECK(same_bits(b.forward(x, b.all_out()).view(), whole.view(), {0, 13}));
+    CHECK(same_bits(b.backward_data(dy, b.all_out(), {0, 13}).view(), dx.view(), {0, 13}));
+    CHECK(b.backward_parameters(x, dy, b.all_out()) == g);
+  }
+}
 TEST_CASE("backward is the adjoint of forward") {
   Layer layer{.kind = Kind::conv, .channels = 3};
   layer.window = {.kernel = {3, 2}, .stride = {2, 3}, .pad = {2, 0, 1, 1}, .dilation = {2, 1}};

@@ -8,6 +8,9 @@
 #include <limits>
 #include <memory>
 #include <string>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 #if defined(__unix__)
 #include <sys/resource.h>
 #endif
@@ -29,6 +32,21 @@ inline Index available_memory() {
 #endif
   return available;
 }
+namespace detail {
+/// Memory in pages of 2 MiB where the system has such and `bytes` fill them, of 4 kB otherwise; null if there is none. Large pages are read
+/// and written up to half again as fast, since what a processor fetches ahead ends with a page. std::free() frees it.
+inline void* allocate_pages(Index bytes) {
+  const Index small = 4096, large = 2_MiB;
+  const auto allocate = [&](Index page) { return std::aligned_alloc(static_cast<std::size_t>(page), static_cast<std::size_t>(round_up(bytes, page))); };
+  void* memory = bytes < large ? nullptr : allocate(large);
+  if (memory == nullptr) return allocate(small);
+#if defined(__linux__)
+  // What is behind the last whole page stays in small ones, so that no more is resident than was asked for.
+  madvise(memory, static_cast<std::size_t>(bytes / large * large), MADV_HUGEPAGE);
+#endif
+  return memory;
+}
+}  // namespace detail
 /// Memory of a plan's arena. Owned, aligned to 4 kB, not touched before the plan touches it.
 class Arena {
  public:
@@ -36,7 +54,7 @@ class Arena {
   /// Errors: PlanError naming `who`, the bytes asked for and those available.
   Arena(Index bytes, const std::string& who, Index available = available_memory()) : bytes_(bytes) {
     if (bytes == 0) return;
-    if (bytes <= available) memory_.reset(std::aligned_alloc(4096, static_cast<std::size_t>(round_up(bytes, 4096))));
+    if (bytes <= available) memory_.reset(detail::allocate_pages(bytes));
     if (!memory_)
       throw PlanError(error_text(who + " needs an arena of " + format_bytes(bytes) + " (" + std::to_string(bytes) +
                                      " bytes), and " + format_bytes(available) + " are available",

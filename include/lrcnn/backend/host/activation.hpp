@@ -82,6 +82,7 @@ template <class T, class F>
 void activation_row(const F& f, const T* x, T* y, std::uint8_t* mask, Index count) {
   for (Index i = 0; i < count; i += 16) {
     const Index size = std::min<Index>(16, count - i);
+    read_ahead(x + i);
     Sixteen<T> rest{};
     if (size < 16) std::copy_n(x + i, size, rest.data());
     const T* from = size < 16 ? rest.data() : x + i;
@@ -91,6 +92,7 @@ void activation_row(const F& f, const T* x, T* y, std::uint8_t* mask, Index coun
       if (size > 8) mask[i / 8 + 1] = static_cast<std::uint8_t>(bits >> 8);
     }
     if (y == nullptr) continue;
+    write_ahead(y + i);
     apply<T>(f, load_sixteen<T>(from), size < 16 ? rest.data() : y + i);
     if (size < 16) std::copy_n(rest.data(), size, y + i);
   }
@@ -100,6 +102,9 @@ template <class T, class F>
 void activation_row_backward(const F& f, const std::uint8_t* mask, const T* values, const T* dy, T* dx, Index count) {
   for (Index i = 0; i < count; i += 16) {
     const Index size = std::min<Index>(16, count - i);
+    read_ahead(dy + i);
+    write_ahead(dx + i);
+    if (values != nullptr) read_ahead(values + i);
     Sixteen<T> down{}, value{};
     if (size < 16) std::copy_n(dy + i, size, down.data());
     if (size < 16 && values != nullptr) std::copy_n(values + i, size, value.data());

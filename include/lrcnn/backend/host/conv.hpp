@@ -51,6 +51,20 @@ struct ConvLoops {
     return ((out * c_group + in) * rows.kernel + r) * columns.kernel + s;
   }
 };
+/// db = the sum of dy, of a layer that has a bias.
+template <class T>
+void conv_bias_gradient(const Operands<T>& o) {
+  if (!o.node->layer.bias) return;
+  for (Index k = 0; k < o.node->out.c; ++k) {
+    auto sum = o.accumulate ? o.d_parameters[1][k] : master_t<T>(0);
+    for (Index i = 0; i < o.dy.n; ++i)
+      for (Index row = o.dy.row0; row < o.dy.row0 + o.dy.rows; ++row) {
+        const T* dy = channel_row(o.dy, i, k, row);
+        for (Index q = 0; q < o.dy.w; ++q) sum += dy[q * o.dy.block];
+      }
+    o.d_parameters[1][k] = sum;
+  }
+}
 }  // namespace detail
 /// y = w * x + b.
 /// Shapes:  x [N,C,rows,W], parameters w [K,C/groups,R,S] and, if the layer has one, b [K] -> y [N,K,rows,Q]
@@ -150,15 +164,6 @@ void conv_backward_parameters(const Operands<T>& o, int threads) {
         }
       }
   });
-  if (!o.node->layer.bias) return;
-  for (Index k = 0; k < loops.k; ++k) {
-    auto sum = o.accumulate ? o.d_parameters[1][k] : master_t<T>(0);
-    for (Index i = 0; i < o.dy.n; ++i)
-      for (Index row = o.dy.row0; row < o.dy.row0 + o.dy.rows; ++row) {
-        const T* dy = channel_row(o.dy, i, k, row);
-        for (Index q = 0; q < loops.q; ++q) sum += dy[q * o.dy.block];
-      }
-    o.d_parameters[1][k] = sum;
-  }
+  detail::conv_bias_gradient(o);
 }
 }  // namespace lrcnn::host

@@ -34,6 +34,8 @@ void sum_forward(const Operands<T>& o, int threads) {
       const T *x = o.x.row(i, b, row), *other = o.other.row(i, b, row);
       const auto write = begin(row);
       detail::for_strips(elements, [&](Index at, Index size) {
+        read_ahead(x + at);
+        read_ahead(other + at);
         auto sum = detail::load_sixteen<T>(detail::whole_strip(x + at, size, x_copy));
         const auto more = detail::load_sixteen<T>(detail::whole_strip(other + at, size, other_copy));
         for (std::size_t p = 0; p < sum.size(); ++p) sum[p] = sum[p] + more[p];

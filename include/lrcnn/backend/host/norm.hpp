@@ -69,6 +69,7 @@ void norm_forward(const Operands<T>& o, int threads) {
       const auto write = begin(row);
       detail::for_strips(elements, [&](Index at, Index size) {
         if (!regular) lay_out(at);
+        read_ahead(x + at);
         write(at, detail::scaled_strip(scale, shift, detail::whole_strip(x + at, size, copy)), size);
       });
     }
@@ -108,6 +109,9 @@ void norm_backward_data(const Operands<T>& o, int threads) {
       const T *dy = o.dy.row(i, b, row), *x = o.sums && o.part.contains({row, row + 1}) ? o.x.row(i, b, row) : nullptr;
       detail::for_strips(elements, [&](Index at, Index size) {
         if (!regular) lay_out(at);
+        read_ahead(dy + at);
+        write_ahead(dx + at);
+        if (x) read_ahead(x + at);
         const T* values = x ? detail::whole_strip(x + at, size, x_copy) : nullptr;
         const T* down = detail::whole_strip(dy + at, size, dy_copy);
         if (size == 16) return detail::combine_strip(numbers, down, values, dx + at);

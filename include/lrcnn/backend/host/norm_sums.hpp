@@ -70,8 +70,8 @@ struct Pieces {
   /// Channels of a group that are not padding.
   Index channels(Index group, Index all) const { return std::clamp<Index>(all - channel(group), 0, lanes(group)); }
 };
-/// Calls f(row, at, size) for strips of a task's rows: of the channels of its group, of all columns. `row` is what row_of(image, channel
-/// block, row) gives. next_row() is called behind each row.
+/// Calls f(row, at, size) for pieces of a task's rows: of the channels of its group, a whole row where strips of sixteen hold the same
+/// channels, else one column. `row` is what row_of(image, channel block, row) gives. next_row() is called behind each row.
 template <class V, class RowOf, class F, class Next>
 void for_task(const Pieces& cut, const V& x, Index task, RowOf row_of, F f, Next next_row) {
   const Index group = cut.group(task), b = group / cut.lane_groups, lane = group % cut.lane_groups * 16;
@@ -79,7 +79,7 @@ void for_task(const Pieces& cut, const V& x, Index task, RowOf row_of, F f, Next
   for (Index r = rows.begin; r < rows.end; ++r) {
     const auto row = row_of(cut.set(task) * (cut.rows / x.rows) + r / x.rows, b, x.row0 + r % x.rows);
     if (16 % cut.block == 0) {
-      for_strips(x.stride_row(), [&](Index at, Index size) { f(row, at, size); });
+      f(row, Index{0}, x.stride_row());
     } else {
       for (Index q = 0; q < x.w; ++q) f(row, q * cut.block + lane, cut.lanes(group));
     }
@@ -97,20 +97,28 @@ void in_order(const Pieces& cut, int threads, Compute compute, Take take) {
     for (Index t = 0; t < count; ++t) take(first + t, results[static_cast<std::size_t>(t)]);
   }
 }
-/// Running mean and deviations of sixteen places, fed with strips.
+/// Running mean and deviations of sixteen places.
 template <class T>
 class RunningMoments {
  public:
+  /// Takes elements whose places are 0, 1, ... 15, 0, 1, ...
   void add(const T* x, Index size) {
-    if (strips_ == 0) begin(x, size);
-    ++strips_;
-    if (size < 16) return add_partly(x, size);
-    const Wide v = load_wide(x);
-    for (std::size_t p = 0; p < v.size(); ++p) {
-      const auto d = v[p] - pivot_[p];
-      sum_[p] += d;
-      squares_[p] += d * d;
+    if (strips_ == 0) begin(x, std::min<Index>(size, 16));
+    const Index whole = size / 16 * 16;
+    Wide sum = sum_, squares = squares_;   // in registers
+    const Wide pivot = pivot_;
+    for (Index at = 0; at < whole; at += 16) {
+      read_ahead(x + at);
+      const Wide v = load_wide(x + at);
+      for (std::size_t p = 0; p < v.size(); ++p) {
+        const auto d = v[p] - pivot[p];
+        sum[p] += d;
+        squares[p] += d * d;
+      }
     }
+    sum_ = sum, squares_ = squares;
+    strips_ += ceil_div(size, 16);
+    if (whole < size) add_partly(x + whole, size - whole);
   }
   /// Takes what was added since the last time into count, mean and deviations; after at most so many strips that the pivot is near.
   void settle(Index at_least) {
@@ -182,11 +190,17 @@ Moments task_sums(const Pieces& cut, const Operands<T>& o, Index task, const Str
   Index columns = 0;
   for_task(cut, o.dy, task, [&](Index i, Index b, Index row) { return Rows{o.dy.row(i, b, row), o.x.row(i, b, row)}; },
            [&](const Rows& rows, Index at, Index size) {
-             const Wide dy = load_wide(whole_strip(rows.dy + at, size, dy_copy)), x = load_wide(whole_strip(rows.x + at, size, x_copy));
-             for (std::size_t p = 0; p < dy.size(); ++p) {
-               sum[p] += dy[p];
-               product[p] += dy[p] * (x[p] - mean[p]);
-             }
+             Wide sums = sum, products = product;   // in registers
+             for_strips(size, [&](Index e, Index some) {
+               read_ahead(rows.dy + at + e);
+               read_ahead(rows.x + at + e);
+               const Wide dy = load_wide(whole_strip(rows.dy + at + e, some, dy_copy)), x = load_wide(whole_strip(rows.x + at + e, some, x_copy));
+               for (std::size_t p = 0; p < dy.size(); ++p) {
+                 sums[p] += dy[p];
+                 products[p] += dy[p] * (x[p] - mean[p]);
+               }
+             });
+             sum = sums, product = products;
            },
            [&] { columns += o.dy.w; });
   Strip<double> sums, products;

@@ -29,6 +29,7 @@ void max_pool_row(Lanes<L>, Index lane, const Window& window, Range r, Index w, 
       const T* from = x_row(tap_r) + lane;
       for (Index tap_s = s.begin; tap_s < s.end; ++tap_s) {
         const T* x = from + tap_position(axis, q, tap_s) * block;
+        read_ahead(x);
         const Code code = Code{} + static_cast<typename W::CodeElement>(tap_r * axis.kernel + tap_s);
         for (std::size_t p = 0; p < best.size(); ++p) {
           const Value v = load_word<Value>(x + static_cast<Index>(p) * W::width);
@@ -39,24 +40,51 @@ void max_pool_row(Lanes<L>, Index lane, const Window& window, Range r, Index w, 
       }
     }
     const Index at = q * block + lane;
-    if (y != nullptr) store_words(y + at, best);
+    if (y != nullptr) write_ahead(y + at), store_words(y + at, best);
     if (index == nullptr) continue;
     const auto codes = load_word<std::array<typename W::CodeElement, L>>(&winner);
     for (std::size_t l = 0; l < L; ++l) index[at + static_cast<Index>(l)] = static_cast<std::uint8_t>(codes[l]);
   }
 }
-/// One tap's share of a row of dx: dy where the winner's place is `code`.
-template <class T, Index L>
-void max_pool_tap(Lanes<L>, const std::uint8_t* index, Index code, const T* dy, master_t<T>* dx) {
+/// An output row whose windows hold a row of dx, as their tap row `tap`.
+template <class T>
+struct PoolRow {
+  Index tap;
+  const T* dy;
+  const std::uint8_t* index;
+};
+/// dy where the winner's place is `code`, added to sums.
+template <class T, Index L, class Sums>
+void add_where_won(Lanes<L>, const PoolRow<T>& from, Index at, Index code, Sums& sums) {
   using W = Words<T, L>;
   using Value = typename W::Value;
-  std::array<typename W::CodeElement, L> places;
-  for (std::size_t l = 0; l < L; ++l) places[l] = index[l];
-  const auto codes = load_word<std::array<typename W::Code, W::count>>(&places);
-  for (std::size_t p = 0; p < codes.size(); ++p) {
-    const Index at = static_cast<Index>(p) * W::width;
-    const auto wins = codes[p] == typename W::Code{} + static_cast<typename W::CodeElement>(code);
-    store_word(dx + at, load_word<Value>(dx + at) + (wins ? load_word<Value>(dy + at) : Value{}));
+  const auto wanted = typename W::Code{} + static_cast<typename W::CodeElement>(code);
+  for (std::size_t p = 0; p < sums.size(); ++p) {
+    const Index first = at + static_cast<Index>(p) * W::width;
+    sums[p] += load_codes<typename W::Code, W::width>(from.index + first) == wanted ? load_word<Value>(from.dy + first) : Value{};
+  }
+}
+/// A row of dx: each element is the sum of dy over the windows that it won, in the order of their taps.
+template <class T, Index L>
+void max_pool_row_backward(Lanes<L> lanes, const Axis& columns, Index w, Index q_count, Index block, const PoolRow<T>* rows, Index row_count, T* dx) {
+  using W = Words<T, L>;
+  Index first = columns.pad_begin / columns.stride, first_tap = columns.pad_begin % columns.stride;   // the last window that begins at or before x
+  for (Index x = 0; x < w; ++x) {
+    std::array<typename W::Value, W::count> sums{};
+    for (Index r = 0; r < row_count; ++r) {
+      if (x < q_count) read_ahead(rows[r].dy + x * block);
+      if (columns.dilation == 1) {
+        for (Index s = first_tap, q = first; s < columns.kernel && q >= 0; s += columns.stride, --q)
+          if (q < q_count) add_where_won(lanes, rows[r], q * block, rows[r].tap * columns.kernel + s, sums);
+      } else {
+        for (Index s = 0; s < columns.kernel; ++s)
+          if (const Index q = output_reading(columns, x, s, {0, q_count}); q >= 0)
+            add_where_won(lanes, rows[r], q * block, rows[r].tap * columns.kernel + s, sums);
+      }
+    }
+    write_ahead(dx + x * block);
+    store_words(dx + x * block, sums);
+    if (++first_tap == columns.stride) first_tap = 0, ++first;
   }
 }
 /// Positions that average pooling counts along one axis, at one output position: those inside the map, or also those in the padding.
@@ -97,24 +125,15 @@ template <class T>
 void max_pool_backward(const Operands<T>& o, int threads) {
   const Axis rows = row_axis(o.node->layer.window), columns = column_axis(o.node->layer.window);
   const Index w = o.node->in.w, block = o.dx.block;
+  assert(rows.kernel <= 256);   // a winner's place is a byte
   for_rows(o.dx, threads, [&](Index i, Index b, Index h) {
-    T* dx = o.dx.row(i, b, h);
-    std::fill_n(dx, o.dx.stride_row(), T(0));
     for_lanes(block, [&](auto lanes, Index lane) {
-      sum_columns(lanes, dx + lane, block, w, [&](master_t<T>* sums, Index step, Range piece) {
-        for (Index r = 0; r < rows.kernel; ++r) {
-          const Index y = output_reading(rows, h, r, o.dy.range());
-          if (y < 0) continue;
-          const T* dy = o.dy.row(i, b, y) + lane;
-          const std::uint8_t* index = o.saved.row(i, b, y) + lane;
-          for (Index s = 0; s < columns.kernel; ++s) {
-            const Range q = outputs_within(columns, s, piece, o.node->out.w);
-            for (Index at = q.begin; at < q.end; ++at)
-              detail::max_pool_tap(lanes, index + at * block, r * columns.kernel + s, dy + at * block,
-                                   sums + (tap_position(columns, at, s) - piece.begin) * step);
-          }
-        }
-      });
+      std::array<detail::PoolRow<T>, 256> from;
+      Index count = 0;
+      for (Index r = 0; r < rows.kernel; ++r)
+        if (const Index y = output_reading(rows, h, r, o.dy.range()); y >= 0)
+          from[static_cast<std::size_t>(count++)] = {r, o.dy.row(i, b, y) + lane, o.saved.row(i, b, y) + lane};
+      detail::max_pool_row_backward(lanes, columns, w, o.node->out.w, block, from.data(), count, o.dx.row(i, b, h) + lane);
     });
   });
 }

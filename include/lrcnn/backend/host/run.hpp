@@ -16,6 +16,7 @@
 #include <lrcnn/backend/host/linear.hpp>
 #include <lrcnn/backend/host/norm.hpp>
 #include <lrcnn/backend/host/pad.hpp>
+#include <lrcnn/backend/host/pointwise.hpp>
 #include <lrcnn/backend/host/pool.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/scale.hpp>
@@ -26,7 +27,8 @@ template <class T>
 void run_forward(const Operands<T>& o, int threads) {
   switch (o.node->layer.kind) {
     case Kind::conv:
-      conv_forward(o, threads);
+      if (is_pointwise(o)) pointwise_forward(o, threads);
+      else conv_forward(o, threads);
       if (o.activation) activation_forward(activation_of(o), threads);
       return;
     case Kind::activation: return activation_forward(o, threads);
@@ -52,7 +54,7 @@ void run_forward(const Operands<T>& o, int threads) {
 template <class T>
 void run_backward_data(const Operands<T>& o, int threads) {
   switch (o.node->layer.kind) {
-    case Kind::conv: return conv_backward_data(o, threads);
+    case Kind::conv: return is_pointwise(o) ? pointwise_backward_data(o, threads) : conv_backward_data(o, threads);
     case Kind::activation: return activation_backward(o, threads);
     case Kind::max_pool: return max_pool_backward(o, threads);
     case Kind::avg_pool: return avg_pool_backward(o, threads);
@@ -76,7 +78,7 @@ void run_backward_data(const Operands<T>& o, int threads) {
 template <class T>
 void run_backward_parameters(const Operands<T>& o, int threads) {
   switch (o.node->layer.kind) {
-    case Kind::conv: return conv_backward_parameters(o, threads);
+    case Kind::conv: return is_pointwise(o) ? pointwise_backward_parameters(o, threads) : conv_backward_parameters(o, threads);
     case Kind::conv_transpose: return conv_transpose_backward_parameters(o, threads);
     case Kind::layer_scale: return layer_scale_backward_parameters(o, threads);
     case Kind::linear: return linear_backward_parameters(o, threads);

@@ -92,6 +92,7 @@ void put_strip(const F& f, SixteenWords<T> strip, Index size, T* y, std::uint8_t
     if (size > 8) mask[1] = static_cast<std::uint8_t>(bits >> 8);
   }
   if (y == nullptr) return;
+  write_ahead(y);
   if (size == 16) return apply<T>(f, strip, y);
   Strip<T> out;
   apply<T>(f, strip, out.data());

@@ -10,6 +10,7 @@
 #include <lrcnn/core/half.hpp>
 #include <lrcnn/core/types.hpp>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <type_traits>
 namespace lrcnn::host {
@@ -40,6 +41,8 @@ template <class W>
 void store_rounded(bfloat16* to, const W& word);
 template <class W>
 W doubled(const float* from);
+template <class W, Index width>
+W unpacked(const std::uint8_t* from);
 #if defined(__GNUC__) && !defined(__CUDACC__)
 template <class E>
 struct Word<E, true> {
@@ -74,8 +77,31 @@ W doubled(const float* from) {
   std::memcpy(&floats, from, sizeof(floats));
   return __builtin_convertvector(floats, W);
 }
+/// A word of integers from as many bytes.
+template <class W, Index width>
+W unpacked(const std::uint8_t* from) {
+  typedef std::uint8_t Bytes __attribute__((vector_size(width)));
+  Bytes bytes;
+  std::memcpy(&bytes, from, sizeof(bytes));
+  return __builtin_convertvector(bytes, W);
+}
 #endif
 }  // namespace detail
+/// Asks for what a loop over memory will read soon, 2 kB ahead. Call it for each 64 bytes or less; memory need not be there.
+/// Source:  statistics and sums of norms over 67 MB read at 12 GB/s without it and at 30 to 33 with it, 34 to 41 in pages of 2 MB (two
+///          cores of an Intel Xeon, 2 MiB of L2 each, AVX-512); 1 kB is 5 to 30 % slower, 4 and 8 kB are the same within 10 %
+inline void read_ahead([[maybe_unused]] const void* x) {
+#if defined(__GNUC__)
+  __builtin_prefetch(static_cast<const std::byte*>(x) + 2048);
+#endif
+}
+/// Likewise for memory that will be written, 1 kB ahead.
+/// Source:  there, a ReLU backward over 67 MB takes 4.8 ms in place of 7.1, a norm forward 3.7 of 4.8; 512 B to 4 kB are the same
+inline void write_ahead([[maybe_unused]] const void* x) {
+#if defined(__GNUC__)
+  __builtin_prefetch(static_cast<const std::byte*>(x) + 1024, 1);
+#endif
+}
 /// How L lanes of elements T are cut into words.
 template <class T, Index L>
 struct Words {
@@ -133,6 +159,12 @@ Wide load_wide(const T* from) {
     }
     return wide;
   }
+}
+/// Bytes as a word of integers.
+template <class W, Index width>
+W load_codes(const std::uint8_t* from) {
+  if constexpr (width > 1) return detail::unpacked<W, width>(from);
+  else return static_cast<W>(*from);
 }
 namespace detail {
 /// The standard library's error function, element by element.
