@@ -2,6 +2,7 @@
 // column runs against formulas over whole maps. faults.py compiles it against headers with a fault and expects it to
 // find that. Prints what finds something, and where first; exits with 1 then.
 #include "faults/whole_maps.hpp"
+#include <lrcnn/backend/host/tiled_transpose.hpp>
 #include <lrcnn/backend/host/winograd.hpp>
 #include <lrcnn/exec/predictor.hpp>
 #include <lrcnn/layer/conv.hpp>
@@ -106,6 +107,43 @@ Index graphs() {
   return feasible;
 }
 #if LRCNN_WINOGRAD
+/// Transposed convolutions as products against plain loops, on rows that begin and end within a window.
+void transposed() {
+  for (const Vectors vectors : {Vectors::avx512, Vectors::avx2, Vectors::plain}) {
+    if (vectors > machine_vectors()) continue;
+    const Index lanes = vector_block(vectors), n = 2, c = 4 * lanes, k = 3 * lanes, h = 5, w = 7;
+    const std::array layers{Layer{.kind = Kind::conv_transpose, .window = {.kernel = 2, .stride = 2}, .channels = k, .bias = true}};
+    const Node node = make_table(layers, {n, c, h, w}).nodes[0];
+    const Range out{1, 2 * h - 1};
+    const auto numbers = [](Index count, std::uint64_t seed) {
+      std::vector<float> list(static_cast<std::size_t>(count));
+      for (std::size_t i = 0; i < list.size(); ++i) list[i] = static_cast<float>(Random(seed).normal(i));
+      return list;
+    };
+    const std::vector<float> x = numbers(n * c * h * w, 1), dy = numbers(n * k * out.size() * 2 * w, 2), filter = numbers(c * k * 4, 3), bias = numbers(k, 4);
+    std::array<std::vector<float>, 2> y, dx, dw, db;
+    std::vector<float> scratch(static_cast<std::size_t>(host::TiledTranspose::workspace_bytes(node, lanes)) / sizeof(float));
+    for (std::size_t by = 0; by < 2; ++by) {
+      y[by].resize(dy.size()), dx[by].resize(x.size()), dw[by].resize(filter.size()), db[by].resize(bias.size());
+      for (const Op op : {Op::forward, Op::backward_data, Op::backward_parameters}) {
+        Operands<float> o;
+        o.op = op, o.node = &node;
+        o.parameters[0] = filter.data(), o.parameters[1] = bias.data(), o.d_parameters[0] = dw[by].data(), o.d_parameters[1] = db[by].data();
+        o.workspace = reinterpret_cast<std::byte*>(scratch.data()), o.workspace_bytes = static_cast<Index>(scratch.size() * sizeof(float));
+        o.x = dense_view(x.data(), n, c, Range{0, h}, w, lanes), o.dx = dense_view(dx[by].data(), n, c, Range{0, h}, w, lanes);
+        o.y = dense_view(y[by].data(), n, k, out, 2 * w, lanes), o.dy = dense_view(dy.data(), n, k, out, 2 * w, lanes);
+        if (by == 0) host::run(o, 1);
+        else host::TiledTranspose::run(o, vectors, 2);
+      }
+    }
+    const auto far = [](const std::array<std::vector<float>, 2>& lists) {
+      for (std::size_t i = 0; i < lists[0].size(); ++i)
+        if (!(std::abs(lists[0][i] - lists[1][i]) < 1e-3f)) return true;
+      return false;
+    };
+    if (far(y) || far(dx) || far(dw) || far(db)) report("transposed convolution", "differs on " + std::string(vectors_name(vectors)));
+  }
+}
 /// Winograd's forward pass against the formula, with its kernels K; the other two against it, since <dy, y> = <dx, x> = <dw, w>.
 template <class K>
 void winograd() {
@@ -229,6 +267,7 @@ int main() {
   if (has_flag("avx2") && has_flag("fma") && vector_block(machine_vectors()) != (has_flag("avx512f") && has_flag("avx512bw") && has_flag("avx512dq") && has_flag("avx512vl") ? 16 : 8))
     report("vectors", "this processor has others than " + std::string(vectors_name(machine_vectors())));
 #if LRCNN_WINOGRAD
+  transposed();
 #if defined(__x86_64__)
   winograd<host::winograd::Avx512>();
   winograd<host::winograd::Avx2>();

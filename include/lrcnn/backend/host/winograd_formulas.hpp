@@ -110,34 +110,43 @@ struct LRCNN_KERNELS {
       to_taps(h[0], h[1], h[2], h[3], h[4], h[5], out + 3 * y, 1);
     }
   }
-  /// A piece of a matrix product: c[i][j] (+)= sum over p of a(i, p) b[p][j] for i < R, j < lanes B. Sums run through p in order.
-  /// `a`: a(i, p) lies at a + i * row + p * step, for p < depth; further depths lie `next_a` and `next_b` on, `pieces` in all.
-  template <int R, int B>
-  LRCNN_TARGET [[gnu::noinline]] static void multiply(const float* a, Index row, Index step, Index next_a, const float* b, Index width,
-                                                         Index next_b, Index depth, Index pieces, float* c, Index c_row, bool add) {
-    Floats sum[R][B];
+  /// Rows i to i + R and vectors j to j + B of a product. Sums run through its depth in order. `dense`: vectors lie side by side in b and in c.
+  template <int R, int B, bool dense>
+  LRCNN_TARGET [[gnu::noinline]] static void multiply(const Product& m, Index i, Index j) {
+    const Index depth = m.depth, row = m.a_row, step = m.a_step, b_step = m.b_step, vector = dense ? lanes : m.b_vector;
+    const float *a = m.a + i * row, *b = m.b + j * vector;
+    float* const c = m.c + i * m.c_row + j * m.c_vector;
+    const Index c_row = m.c_row, c_vector = dense ? lanes : m.c_vector;
+    Floats sum[R][B]{};
+    if (m.add) {
 #pragma GCC unroll 8
-    for (int i = 0; i < R; ++i)
+      for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-      for (int j = 0; j < B; ++j) sum[i][j] = add ? at(c + i * c_row + lanes * j) : Floats{};
-    for (Index q = 0; q < pieces; ++q, a += next_a, b += next_b) {
+        for (int v = 0; v < B; ++v) sum[r][v] = at(c + r * c_row + v * c_vector);
+    } else if (m.start != nullptr) {
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+        for (int v = 0; v < B; ++v) sum[r][v] = at(m.start + (j + v) * lanes);
+    }
+    for (Index q = 0; q < m.pieces; ++q, a += m.a_next, b += m.b_next) {
       const float *from = a, *right = b;
-      for (Index p = 0; p < depth; ++p, from += step, right += width) {
+      for (Index p = 0; p < depth; ++p, from += step, right += b_step) {
         Floats column[B];
 #pragma GCC unroll 8
-        for (int j = 0; j < B; ++j) column[j] = at(right + lanes * j);
+        for (int v = 0; v < B; ++v) column[v] = at(right + vector * v);
 #pragma GCC unroll 8
-        for (int i = 0; i < R; ++i) {
-          const Floats x = from[i * row] - Floats{};   // exact for every number, and no instruction
+        for (int r = 0; r < R; ++r) {
+          const Floats x = from[r * row] - Floats{};   // exact for every number, and no instruction
 #pragma GCC unroll 8
-          for (int j = 0; j < B; ++j) sum[i][j] += x * column[j];
+          for (int v = 0; v < B; ++v) sum[r][v] += x * column[v];
         }
       }
     }
 #pragma GCC unroll 8
-    for (int i = 0; i < R; ++i)
+    for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-      for (int j = 0; j < B; ++j) at(c + i * c_row + lanes * j) = sum[i][j];
+      for (int v = 0; v < B; ++v) at(c + r * c_row + v * c_vector) = sum[r][v];
   }
   /// Copies the rows and columns of a patch that exist; the rest are zeros.
   static const float* fill(const View<const float>& v, Index image, Index block, Index y, Index x, Index size, float* out) {
@@ -235,37 +244,41 @@ struct LRCNN_KERNELS {
       }
     }
   }
-  template <int B>
-  static void multiply_rows(Index rows, const float* a, Index row, Index step, Index next_a, const float* b, Index width, Index next_b, Index depth,
-                     Index pieces, float* c, Index c_row, bool add) {
-    Index i = 0;
-    for (; i + 6 <= rows; i += 6) multiply<6, B>(a + i * row, row, step, next_a, b, width, next_b, depth, pieces, c + i * c_row, c_row, add);
-    for (; i + 4 <= rows; i += 4) multiply<4, B>(a + i * row, row, step, next_a, b, width, next_b, depth, pieces, c + i * c_row, c_row, add);
-    for (; i < rows; ++i) multiply<1, B>(a + i * row, row, step, next_a, b, width, next_b, depth, pieces, c + i * c_row, c_row, add);
+  template <bool dense, int B = LRCNN_COLUMNS>
+  static void multiply_from(const Product& m, Index rows, Index vectors, Index j) {
+    for (; j + B <= vectors; j += B) {
+      Index i = 0;
+      for (; i + 6 <= rows; i += 6) multiply<6, B, dense>(m, i, j);
+      for (; i + 4 <= rows; i += 4) multiply<4, B, dense>(m, i, j);
+      for (; i < rows; ++i) multiply<1, B, dense>(m, i, j);
+    }
+    if constexpr (B > 1) multiply_from<dense, B / 2>(m, rows, vectors, j);
   }
-  /// A product's columns of one panel from the j-th on, `width` wide in b and in c.
-  template <int B = LRCNN_COLUMNS>
-  static void multiply_panel(Index rows, const float* a, Index row, Index step, Index next_a, const float* b, Index width, Index next_b,
-                             Index depth, Index pieces, float* c, bool add, Index j = 0) {
-    for (; j + B * lanes <= width; j += B * lanes)
-      multiply_rows<B>(rows, a, row, step, next_a, b + j, width, next_b, depth, pieces, c + j, width, add);
-    if constexpr (B > 1) multiply_panel<B / 2>(rows, a, row, step, next_a, b, width, next_b, depth, pieces, c, add, j);
+  /// A product of so many rows and vectors.
+  static void multiply_all(const Product& m, Index rows, Index vectors) {
+    if (m.b_vector == lanes && m.c_vector == lanes) multiply_from<true>(m, rows, vectors, 0);
+    else multiply_from<false>(m, rows, vectors, 0);
   }
   /// m = v u at one position, for one panel of output channels.
   static void product(const SlabPass& p, const float* v, const float* u, Index count, Index channels, Index kp, float* m) {
     const Index width = panel_width(channels, kp), whole = p.in_c / panel, rest = p.in_c % panel;
     const float* b = u + p.in_c * panel * kp;
     float* c = m + count * panel * kp;
-    if (whole > 0) multiply_panel(count, v, panel, 1, panel * count, b, width, panel * width, panel, whole, c, false);
-    if (rest > 0) multiply_panel(count, v + whole * panel * count, rest, 1, 0, b + whole * panel * width, width, 0, rest, 1, c, whole > 0);
+    if (whole > 0)
+      multiply_all({.a = v, .a_row = panel, .a_step = 1, .a_next = panel * count, .b = b, .b_step = width, .b_vector = lanes, .b_next = panel * width,
+                    .depth = panel, .pieces = whole, .c = c, .c_row = width, .c_vector = lanes}, count, width / lanes);
+    if (rest > 0)
+      multiply_all({.a = v + whole * panel * count, .a_row = rest, .a_step = 1, .b = b + whole * panel * width, .b_step = width, .b_vector = lanes,
+                    .depth = rest, .c = c, .c_row = width, .c_vector = lanes, .add = whole > 0}, count, width / lanes);
   }
   /// u (+)= v' m at one position, for one panel of output channels.
   static void product_of_gradients(const SlabPass& p, const float* v, const float* m, Index count, Index channels, Index kp, float* u, bool add) {
     const Index width = panel_width(channels, kp);
     for (Index cp = 0; cp < ceil_div(p.in_c, panel); ++cp) {
       const Index rows = panel_width(p.in_c, cp);
-      multiply_panel(rows, v + cp * panel * count, 1, rows, 0, m + count * panel * kp, width, 0, count, 1,
-                     u + p.in_c * panel * kp + cp * panel * width, add);
+      multiply_all({.a = v + cp * panel * count, .a_row = 1, .a_step = rows, .b = m + count * panel * kp, .b_step = width, .b_vector = lanes,
+                    .depth = count, .c = u + p.in_c * panel * kp + cp * panel * width, .c_row = width, .c_vector = lanes, .add = add},
+                   rows, width / lanes);
     }
   }
   /// Sums of a group's gradients over all tiles, which are the bias's: the position of the points 1 and 1 adds a tile's up.

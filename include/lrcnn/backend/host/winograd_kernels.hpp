@@ -42,6 +42,18 @@ struct Output {
   bool relu = false;
   View<std::uint8_t> signs{};         ///< with ReLU: where a bit tells of each number whether it is positive (saved_view); empty: nowhere
 };
+/// A product of matrices, c(i, j) (+)= sum over p of a(i, p) b(p, j), wherever their elements lie: columns j in vectors, the depth in pieces.
+struct Product {
+  const float* a = nullptr;
+  Index a_row = 0, a_step = 0, a_next = 0;      ///< from row to row, along the depth, and to the next piece of it
+  const float* b = nullptr;
+  Index b_step = 0, b_vector = 0, b_next = 0;   ///< along the depth, from vector to vector, and to the next piece
+  Index depth = 0, pieces = 1;                  ///< of a piece; how many
+  float* c = nullptr;
+  Index c_row = 0, c_vector = 0;
+  bool add = false;                             ///< to what c has
+  const float* start = nullptr;                 ///< otherwise every row begins with this, a vector behind the other; null: zeros
+};
 namespace detail {
 /// Where a tile lies.
 struct Place {

@@ -6,6 +6,7 @@
 // and views may not be dense, so pieces are gathered in the workspace and what comes out is handed on from there, with the bias. The filter
 // is packed into the workspace in each step: it is small beside the maps.
 #include <lrcnn/backend/host/parallel.hpp>
+#include <lrcnn/backend/host/tiled_transpose.hpp>
 #include <lrcnn/backend/onednn/convolution.hpp>
 #include <vector>
 namespace lrcnn::onednn {
@@ -24,10 +25,8 @@ class Transposed {
   static Op mirror(Op op) {
     return op == Op::forward ? Op::backward_data : op == Op::backward_data ? Op::forward : Op::backward_parameters;
   }
-  /// Whether windows lie side by side, so that an output row comes from one input row.
-  static bool tiles(const Window& w) { return w.kernel == w.stride && w.pad == Pad(0) && w.dilation == Pair(1); }
   /// `convolution` finds or makes the convolution of a mirrored piece's operands with a filter: std::shared_ptr<Convolution<T>>, or null.
-  /// Pre:     tiles(the layer's window); `filter` is of the mirrored layer and pass
+  /// Pre:     host::TiledTranspose::tiles(the layer's window); `filter` is of the mirrored layer and pass
   /// Post:    served() tells whether the library takes it and pieces fit into the workspace
   template <class Make>
   Transposed(const Target& target, const Operands<T>& o, std::shared_ptr<PackedFilter> filter, Make convolution)
@@ -89,7 +88,7 @@ class Transposed {
       if (op_ == Op::forward) hand_on(o, py, threads);
       if (op_ == Op::backward_data && !direct_) gather(px, o.dx.slice(in), threads);
     }
-    if (op_ == Op::backward_parameters && o.node->layer.bias) bias_gradient(o, threads);
+    if (op_ == Op::backward_parameters) host::blocked_bias_gradient(o, threads);
   }
 
  private:
@@ -127,24 +126,6 @@ class Transposed {
         bias[static_cast<std::size_t>(c)] = o.parameters[1][b * block + c];
       for (Index w = 0; w < o.y.w; ++w, from += block, to += block)
         for (Index c = 0; c < block; ++c) to[c] = static_cast<T>(static_cast<float>(from[c]) + bias[static_cast<std::size_t>(c)]);
-    });
-  }
-  void bias_gradient(const Operands<T>& o, int threads) const {
-    host::parallel_for(o.dy.blocks(), host::useful_threads(o.dy.n * o.dy.blocks() * o.dy.rows * o.dy.stride_row(), threads), [&](Index b) {
-      const Index block = o.dy.block;
-      std::array<double, 64> sums{};
-      for (Index i = 0; i < o.dy.n; ++i)
-        for (Index row = o.dy.row0; row < o.dy.row0 + o.dy.rows; ++row) {
-          std::array<float, 64> line{};
-          const T* dy = o.dy.row(i, b, row);
-          for (Index w = 0; w < o.dy.w; ++w, dy += block)
-            for (Index c = 0; c < block; ++c) line[static_cast<std::size_t>(c)] += static_cast<float>(dy[c]);
-          for (std::size_t c = 0; c < line.size(); ++c) sums[c] += static_cast<double>(line[c]);
-        }
-      for (Index c = 0; c < block && b * block + c < o.dy.c; ++c) {
-        float& db = o.d_parameters[1][b * block + c];
-        db = (o.accumulate ? db : 0.f) + static_cast<float>(sums[static_cast<std::size_t>(c)]);
-      }
     });
   }
   Op op_;
