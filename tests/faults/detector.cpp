@@ -2,6 +2,7 @@
 // column runs against formulas over whole maps. faults.py compiles it against headers with a fault and expects it to
 // find that. Prints what finds something, and where first; exits with 1 then.
 #include "faults/whole_maps.hpp"
+#include <lrcnn/backend/host/conv_transpose.hpp>
 #include <lrcnn/backend/host/tiled_transpose.hpp>
 #include <lrcnn/backend/host/winograd.hpp>
 #include <lrcnn/exec/predictor.hpp>
@@ -132,8 +133,10 @@ void transposed() {
         o.workspace = reinterpret_cast<std::byte*>(scratch.data()), o.workspace_bytes = static_cast<Index>(scratch.size() * sizeof(float));
         o.x = dense_view(x.data(), n, c, Range{0, h}, w, lanes), o.dx = dense_view(dx[by].data(), n, c, Range{0, h}, w, lanes);
         o.y = dense_view(y[by].data(), n, k, out, 2 * w, lanes), o.dy = dense_view(dy.data(), n, k, out, 2 * w, lanes);
-        if (by == 0) host::run(o, 1);
-        else host::TiledTranspose::run(o, vectors, 2);
+        if (by == 1) host::TiledTranspose::run(o, vectors, 2);
+        else if (op == Op::forward) host::conv_transpose_forward(o, 1);
+        else if (op == Op::backward_data) host::conv_transpose_backward_data(o, 1);
+        else host::conv_transpose_backward_parameters(o, 1);
       }
     }
     const auto far = [](const std::array<std::vector<float>, 2>& lists) {
