@@ -51,18 +51,20 @@ struct ConvLoops {
     return ((out * c_group + in) * rows.kernel + r) * columns.kernel + s;
   }
 };
-/// db = the sum of dy, of a layer that has a bias.
+/// db = the sum of dy, of a layer that has a bias: of each row in T's own precision, of rows in doubles.
 template <class T>
 void conv_bias_gradient(const Operands<T>& o) {
   if (!o.node->layer.bias) return;
   for (Index k = 0; k < o.node->out.c; ++k) {
-    auto sum = o.accumulate ? o.d_parameters[1][k] : master_t<T>(0);
+    double sum = o.accumulate ? static_cast<double>(o.d_parameters[1][k]) : 0;
     for (Index i = 0; i < o.dy.n; ++i)
       for (Index row = o.dy.row0; row < o.dy.row0 + o.dy.rows; ++row) {
         const T* dy = channel_row(o.dy, i, k, row);
-        for (Index q = 0; q < o.dy.w; ++q) sum += dy[q * o.dy.block];
+        master_t<T> line{};
+        for (Index q = 0; q < o.dy.w; ++q) line += dy[q * o.dy.block];
+        sum += static_cast<double>(line);
       }
-    o.d_parameters[1][k] = sum;
+    o.d_parameters[1][k] = static_cast<master_t<T>>(sum);
   }
 }
 }  // namespace detail
