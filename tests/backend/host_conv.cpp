@@ -157,6 +157,27 @@ TEST_CASE_TEMPLATE("pointwise loops give the same bits for any slab and any numb
     CHECK(b.backward_parameters(x, dy, b.all_out()) == g);
   }
 }
+TEST_CASE("a bias's gradient over many pixels is as exact as one over few") {
+  // One accumulator of floats stops growing at 2^24 times what is added.
+  for (const Index block : {1, 16}) {
+    Layer layer{.kind = Kind::conv, .channels = block, .bias = true};
+    const Node node = node_of(layer, {1, 1, 1, 1});
+    const Index rows = 5000, columns = block == 1 ? 5000 : 1000;
+    const std::vector<float> dy(static_cast<std::size_t>(rows * columns * block), 0.1f);
+    std::vector<float> db(static_cast<std::size_t>(block), 1.f);
+    Operands<float> o;
+    o.node = &node;
+    o.op = Op::backward_parameters;
+    o.dy = dense_view(dy.data(), 1, block, Range{0, rows}, columns, block);
+    o.d_parameters[1] = db.data();
+    for (const bool add : {false, true}) {
+      o.accumulate = add;
+      host::bias_gradient(o, 1);
+      const double expected = (add ? 2 : 1) * static_cast<double>(0.1f) * static_cast<double>(rows * columns);
+      for (const float gradient : db) CHECK(gradient == doctest::Approx(expected).epsilon(1e-5));
+    }
+  }
+}
 TEST_CASE("backward is the adjoint of forward") {
   Layer layer{.kind = Kind::conv, .channels = 3};
   layer.window = {.kernel = {3, 2}, .stride = {2, 3}, .pad = {2, 0, 1, 1}, .dilation = {2, 1}};

@@ -4,6 +4,7 @@
 // A tap of the window turns a row of the input into a contribution to a row of the output: a loop over the columns
 // for which the tap lies inside the map, with the bounds found beforehand. Every sum has one order, forward r, s, c,
 // that depends on nothing but the position in the whole map, so slabs give the bits of the whole map.
+#include <lrcnn/backend/host/bias.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/sums.hpp>
 namespace lrcnn::host {
@@ -51,22 +52,6 @@ struct ConvLoops {
     return ((out * c_group + in) * rows.kernel + r) * columns.kernel + s;
   }
 };
-/// db = the sum of dy, of a layer that has a bias: of each row in T's own precision, of rows in doubles.
-template <class T>
-void conv_bias_gradient(const Operands<T>& o) {
-  if (!o.node->layer.bias) return;
-  for (Index k = 0; k < o.node->out.c; ++k) {
-    double sum = o.accumulate ? static_cast<double>(o.d_parameters[1][k]) : 0;
-    for (Index i = 0; i < o.dy.n; ++i)
-      for (Index row = o.dy.row0; row < o.dy.row0 + o.dy.rows; ++row) {
-        const T* dy = channel_row(o.dy, i, k, row);
-        master_t<T> line{};
-        for (Index q = 0; q < o.dy.w; ++q) line += dy[q * o.dy.block];
-        sum += static_cast<double>(line);
-      }
-    o.d_parameters[1][k] = static_cast<master_t<T>>(sum);
-  }
-}
 }  // namespace detail
 /// y = w * x + b.
 /// Shapes:  x [N,C,rows,W], parameters w [K,C/groups,R,S] and, if the layer has one, b [K] -> y [N,K,rows,Q]
@@ -166,6 +151,6 @@ void conv_backward_parameters(const Operands<T>& o, int threads) {
         }
       }
   });
-  detail::conv_bias_gradient(o);
+  bias_gradient(o, threads);
 }
 }  // namespace lrcnn::host

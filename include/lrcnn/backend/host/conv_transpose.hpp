@@ -5,6 +5,7 @@
 // on the stack in the arithmetic of parameters and rounded once. For each tap and 64 of the other side's channels at a time, the filter's
 // numbers are laid out as lanes, and four columns at a time are multiplied with them in registers. Every sum has one order, taps, then
 // channels, whatever the tiles, so slabs give the bits of the whole map, and so does any number of threads.
+#include <lrcnn/backend/host/bias.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/window.hpp>
 #include <array>
@@ -248,15 +249,6 @@ void conv_transpose_backward_parameters(const Operands<T>& o, int threads) {
     for (; lane + 8 <= block; lane += 8) lanes_at(Lanes<8>{}, lane);
     for (; lane < block; ++lane) lanes_at(Lanes<1>{}, lane);
   });
-  if (!o.node->layer.bias) return;
-  for (Index k = 0; k < loops.out.c; ++k) {
-    auto sum = o.accumulate ? o.d_parameters[1][k] : master_t<T>(0);
-    for (Index i = 0; i < o.dy.n; ++i)
-      for (Index row = o.dy.row0; row < o.dy.row0 + o.dy.rows; ++row) {
-        const T* dy = channel_row(o.dy, i, k, row);
-        for (Index q = 0; q < loops.out.w; ++q) sum += dy[q * o.dy.block];
-      }
-    o.d_parameters[1][k] = sum;
-  }
+  bias_gradient(o, threads);
 }
 }  // namespace lrcnn::host

@@ -164,6 +164,6 @@ void pointwise_backward_parameters(const Operands<T>& o, int threads) {
         put(o.d_parameters[0][k * in_c + b * block + l], sum);
       }
   }
-  detail::conv_bias_gradient(o);
+  bias_gradient(o, threads);
 }
 }  // namespace lrcnn::host

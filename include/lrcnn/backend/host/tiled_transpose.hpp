@@ -7,32 +7,11 @@
 // lie in views; only the filters are packed, into the workspace, or their gradients added up there. Rows of slabs have the bits of the
 // map's, and nothing depends on the number of threads.
 #include <lrcnn/backend/concepts.hpp>
+#include <lrcnn/backend/host/bias.hpp>
 #include <lrcnn/backend/host/parallel.hpp>
 #include <lrcnn/backend/host/winograd_kernels.hpp>
 #include <algorithm>
-#include <array>
 namespace lrcnn::host {
-/// The gradient of the bias of a layer with blocked outputs: the sum of dy, added to what is there if accumulate, else written.
-template <class T>
-void blocked_bias_gradient(const Operands<T>& o, int threads) {
-  if (!o.node->layer.bias) return;
-  parallel_for(o.dy.blocks(), useful_threads(o.dy.n * o.dy.blocks() * o.dy.rows * o.dy.stride_row(), threads), [&](Index b) {
-    const Index block = o.dy.block;
-    std::array<double, 64> sums{};
-    for (Index i = 0; i < o.dy.n; ++i)
-      for (Index row = o.dy.row0; row < o.dy.row0 + o.dy.rows; ++row) {
-        std::array<float, 64> line{};
-        const T* dy = o.dy.row(i, b, row);
-        for (Index w = 0; w < o.dy.w; ++w, dy += block)
-          for (Index c = 0; c < block; ++c) line[static_cast<std::size_t>(c)] += static_cast<float>(dy[c]);
-        for (std::size_t c = 0; c < line.size(); ++c) sums[c] += static_cast<double>(line[c]);
-      }
-    for (Index c = 0; c < block && b * block + c < o.dy.c; ++c) {
-      float& db = o.d_parameters[1][b * block + c];
-      db = (o.accumulate ? db : 0.f) + static_cast<float>(sums[static_cast<std::size_t>(c)]);
-    }
-  });
-}
 class TiledTranspose {
  public:
   /// Whether windows lie side by side, so that an output row comes from one input row.
@@ -81,7 +60,7 @@ class TiledTranspose {
     if (o.op == Op::forward) return forward<K>(o, threads, scratch);
     if (o.op == Op::backward_data) return backward_data<K>(o, threads, scratch);
     backward_parameters<K>(o, threads, scratch);
-    blocked_bias_gradient(o, threads);
+    bias_gradient(o, threads);
   }
   /// Matrices of all taps, one behind the other, each with `rows` rows and a column for each of `columns` channels, in panels.
   /// value(row, column, tap), which is asked for rows and columns that are there

@@ -88,7 +88,7 @@ class Transposed {
       if (op_ == Op::forward) hand_on(o, py, threads);
       if (op_ == Op::backward_data && !direct_) gather(px, o.dx.slice(in), threads);
     }
-    if (op_ == Op::backward_parameters) host::blocked_bias_gradient(o, threads);
+    if (op_ == Op::backward_parameters) host::bias_gradient(o, threads);
   }
 
  private:
