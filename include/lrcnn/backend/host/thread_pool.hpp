@@ -78,6 +78,8 @@ class ThreadPool {
   static constexpr std::uint64_t closed = 0xffffffff;
   struct alignas(64) Part {
     std::atomic<std::uint64_t> word{closed};   ///< number of the loop << 32 | next chunk of the part
+    std::atomic<std::uint32_t> wake{0};        ///< changes when its worker is wanted, or shall end
+    std::atomic<bool> asleep{false};           ///< its worker waits for that
   };
   ThreadPool() {
     workers_ = std::make_unique<std::vector<std::thread>>();
@@ -93,8 +95,7 @@ class ThreadPool {
     }
     while (busy_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();   // a loop of another thread
     stop_.store(true);
-    number_of_wake_.fetch_add(1);
-    number_of_wake_.notify_all();
+    for (std::size_t w = 0; w < workers_->size(); ++w) wake(static_cast<Index>(w) + 1);
     for (std::thread& worker : *workers_) worker.join();
   }
   /// Whether this thread is carrying out a loop.
@@ -118,8 +119,12 @@ class ThreadPool {
     left_.store(parts * of_part, std::memory_order_relaxed);
     ++number_;
     for (Index p = 0; p < parts; ++p) part(p).word.store(std::uint64_t(number_) << 32, std::memory_order_release);
-    number_of_wake_.fetch_add(1);
-    for (Index sleepers = std::min<Index>(asleep_.load(), parts - 1); sleepers > 0; --sleepers) number_of_wake_.notify_one();
+    for (Index p = 1; p < parts; ++p) wake(p);   // those that have a part, and no others
+  }
+  void wake(Index worker) {
+    Part& mine = part(worker);
+    mine.wake.fetch_add(1);
+    if (mine.asleep.load()) mine.wake.notify_one();
   }
   Part& part(Index p) { return part_[static_cast<std::size_t>(p)]; }
   /// Takes chunks of part `first`, then of the others, until none is left of the loop. False if there was none.
@@ -176,9 +181,10 @@ class ThreadPool {
 #endif
     running_.store(true);
     running_.notify_one();
+    Part& mine = part(own);
     std::uint32_t seen = 0;
     for (int spins = 0; !stop_.load(std::memory_order_relaxed);) {
-      const std::uint32_t now = number_of_wake_.load();
+      const std::uint32_t now = mine.wake.load();
       if (now != seen) {
         seen = now;
         const Index parts = parts_.load(std::memory_order_acquire);
@@ -189,9 +195,9 @@ class ThreadPool {
       if (++spins < worker_spins) {
         spin_pause();
       } else {
-        asleep_.fetch_add(1);
-        number_of_wake_.wait(seen);
-        asleep_.fetch_sub(1);
+        mine.asleep.store(true);
+        mine.wake.wait(seen);
+        mine.asleep.store(false);
         spins = 0;
       }
     }
@@ -209,8 +215,6 @@ class ThreadPool {
   std::atomic<void*> closure_{nullptr};
   alignas(64) std::atomic<Index> left_{0};   ///< chunks that are not finished
   std::atomic<int> waiting_{0};              ///< 1: the caller sleeps until left_ is 0
-  alignas(64) std::atomic<std::uint32_t> number_of_wake_{0};
-  std::atomic<int> asleep_{0};
   std::unique_ptr<std::vector<std::thread>> workers_;
 };
 }  // namespace lrcnn::host
