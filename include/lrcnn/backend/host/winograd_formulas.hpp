@@ -245,19 +245,19 @@ struct LRCNN_KERNELS {
     }
   }
   template <bool dense, int B = LRCNN_COLUMNS>
-  static void multiply_from(const Product& m, Index rows, Index vectors, Index j) {
-    for (; j + B <= vectors; j += B) {
+  static void multiply_from(const Product& m, Index rows, Index count, Index j) {
+    for (; j + B <= count; j += B) {
       Index i = 0;
       for (; i + 6 <= rows; i += 6) multiply<6, B, dense>(m, i, j);
       for (; i + 4 <= rows; i += 4) multiply<4, B, dense>(m, i, j);
       for (; i < rows; ++i) multiply<1, B, dense>(m, i, j);
     }
-    if constexpr (B > 1) multiply_from<dense, B / 2>(m, rows, vectors, j);
+    if constexpr (B > 1) multiply_from<dense, B / 2>(m, rows, count, j);
   }
-  /// A product of so many rows and vectors.
-  static void multiply_all(const Product& m, Index rows, Index vectors) {
-    if (m.b_vector == lanes && m.c_vector == lanes) multiply_from<true>(m, rows, vectors, 0);
-    else multiply_from<false>(m, rows, vectors, 0);
+  /// A product of so many rows, and of so many vectors of columns.
+  static void multiply_all(const Product& m, Index rows, Index count) {
+    if (m.b_vector == lanes && m.c_vector == lanes) multiply_from<true>(m, rows, count, 0);
+    else multiply_from<false>(m, rows, count, 0);
   }
   /// m = v u at one position, for one panel of output channels.
   static void product(const SlabPass& p, const float* v, const float* u, Index count, Index channels, Index kp, float* m) {
