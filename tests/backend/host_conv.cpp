@@ -71,6 +71,23 @@ void check_conv(const Bench<double>& b, std::uint64_t seed) {
     if (b.node.layer.bias) CHECK(worst(all.db, sums[1]) < 1e-12);
   }
 }
+/// Forward gives slabs the bits of the whole map; forward and backward give any number of threads the bits of one.
+template <class T>
+void check_bits(Bench<T> b) {
+  const Range rows = b.all_out();   // of the input, too
+  const Map x = random_map(b.node.in, 5), dy = random_map(b.node.out, 6);
+  const auto whole = b.forward(x, rows);
+  const auto dx = b.backward_data(dy, rows, rows);
+  const auto g = b.backward_parameters(x, dy, rows);
+  for (const auto& cuts : cuts_of(rows.end))
+    for (const Range out : cuts) CHECK(same_bits(b.forward(x, out).view(), whole.view(), out));
+  for (const int threads : {2, 3, 8}) {
+    b.threads = threads;
+    CHECK(same_bits(b.forward(x, rows).view(), whole.view(), rows));
+    CHECK(same_bits(b.backward_data(dy, rows, rows).view(), dx.view(), rows));
+    CHECK(b.backward_parameters(x, dy, rows) == g);
+  }
+}
 }  // namespace
 TEST_CASE("a convolution follows its formula for every small window, forward and backward, whole and in slabs") {
   std::uint64_t seed = 0;
@@ -143,19 +160,7 @@ TEST_CASE("pointwise convolutions from blocks to a few plain channels have loops
 }
 TEST_CASE_TEMPLATE("pointwise loops give the same bits for any slab and any number of threads", T, float, double) {
   Layer layer{.kind = Kind::conv, .channels = 2, .bias = true};
-  Bench<T> b(node_of(layer, {2, 40, 13, 300}), 16, 1);
-  const Map x = random_map(b.node.in, 5), dy = random_map(b.node.out, 6);
-  const auto whole = b.forward(x, b.all_out());
-  const auto dx = b.backward_data(dy, b.all_out(), {0, 13});
-  const auto g = b.backward_parameters(x, dy, b.all_out());
-  for (const auto& cuts : cuts_of(13))
-    for (const Range out : cuts) CHECK(same_bits(b.forward(x, out).view(), whole.view(), out));
-  for (const int threads : {2, 3, 8}) {
-    b.threads = threads;
-    CHECK(same_bits(b.forward(x, b.all_out()).view(), whole.view(), {0, 13}));
-    CHECK(same_bits(b.backward_data(dy, b.all_out(), {0, 13}).view(), dx.view(), {0, 13}));
-    CHECK(b.backward_parameters(x, dy, b.all_out()) == g);
-  }
+  check_bits(Bench<T>(node_of(layer, {2, 40, 13, 300}), 16, 1));
 }
 TEST_CASE("a bias's gradient over many pixels is as exact as one over few") {
   // One accumulator of floats stops growing at 2^24 times what is added.
@@ -216,19 +221,5 @@ TEST_CASE("a slab wholly in padding is the bias, and its gradients are zero") {
 TEST_CASE_TEMPLATE("slabs give the bits of the whole map, and so does any number of threads", T, float, double) {
   Layer layer{.kind = Kind::conv, .channels = 20, .bias = true};
   layer.window = {.kernel = 3, .pad = 1};
-  for (const Index block : {1, 16}) {
-    Bench<T> b(node_of(layer, {2, 19, 13, 37}), block, block);
-    const Map x = random_map(b.node.in, 5), dy = random_map(b.node.out, 6);
-    const auto whole = b.forward(x, b.all_out());
-    const auto dx = b.backward_data(dy, b.all_out(), {0, 13});
-    const auto g = b.backward_parameters(x, dy, b.all_out());
-    for (const auto& cuts : cuts_of(13))
-      for (const Range out : cuts) CHECK(same_bits(b.forward(x, out).view(), whole.view(), out));
-    for (const int threads : {2, 3, 8}) {
-      b.threads = threads;
-      CHECK(same_bits(b.forward(x, b.all_out()).view(), whole.view(), {0, 13}));
-      CHECK(same_bits(b.backward_data(dy, b.all_out(), {0, 13}).view(), dx.view(), {0, 13}));
-      CHECK(b.backward_parameters(x, dy, b.all_out()) == g);
-    }
-  }
+  for (const Index block : {1, 16}) check_bits(Bench<T>(node_of(layer, {2, 19, 13, 37}), block, block));
 }

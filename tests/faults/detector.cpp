@@ -108,6 +108,13 @@ Index graphs() {
   return feasible;
 }
 #if LRCNN_WINOGRAD
+/// Normally distributed numbers.
+std::vector<float> numbers(Index count, std::uint64_t seed) {
+  const Random random(seed);
+  std::vector<float> list(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < list.size(); ++i) list[i] = static_cast<float>(random.normal(i));
+  return list;
+}
 /// Transposed convolutions as products against plain loops, on rows that begin and end within a window.
 void transposed() {
   for (const Vectors vectors : {Vectors::avx512, Vectors::avx2, Vectors::plain}) {
@@ -116,11 +123,6 @@ void transposed() {
     const std::array layers{Layer{.kind = Kind::conv_transpose, .window = {.kernel = 2, .stride = 2}, .channels = k, .bias = true}};
     const Node node = make_table(layers, {n, c, h, w}).nodes[0];
     const Range out{1, 2 * h - 1};
-    const auto numbers = [](Index count, std::uint64_t seed) {
-      std::vector<float> list(static_cast<std::size_t>(count));
-      for (std::size_t i = 0; i < list.size(); ++i) list[i] = static_cast<float>(Random(seed).normal(i));
-      return list;
-    };
     const std::vector<float> x = numbers(n * c * h * w, 1), dy = numbers(n * k * out.size() * 2 * w, 2), filter = numbers(c * k * 4, 3), bias = numbers(k, 4);
     std::array<std::vector<float>, 2> y, dx, dw, db;
     std::vector<float> scratch(static_cast<std::size_t>(host::TiledTranspose::workspace_bytes(node, lanes)) / sizeof(float));
@@ -154,12 +156,6 @@ void winograd() {
   constexpr Index lanes = K::lanes, n = 2, c = 3 * lanes, h = 18, w = 23, square = 9 * lanes * lanes;
   if (K::vectors > machine_vectors()) return;
   const std::string who = "Winograd " + std::string(vectors_name(K::vectors));
-  const auto numbers = [](Index count, std::uint64_t seed) {
-    const Random random(seed);
-    std::vector<float> list(static_cast<std::size_t>(count));
-    for (std::size_t i = 0; i < list.size(); ++i) list[i] = static_cast<float>(random.normal(i));
-    return list;
-  };
   const SlabPass pass{n, c, c, h, w, h, w, 1, 1};
   std::vector<float> x = numbers(n * c * h * w, 1), dy = numbers(n * c * h * w, 2), filter = numbers(9 * c * c, 3), packed(filter.size()), turned(filter.size());
   std::vector<float> y(x.size()), dx(x.size()), dw(filter.size()), clipped(x.size());

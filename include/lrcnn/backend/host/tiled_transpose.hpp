@@ -9,7 +9,7 @@
 #include <lrcnn/backend/concepts.hpp>
 #include <lrcnn/backend/host/bias.hpp>
 #include <lrcnn/backend/host/parallel.hpp>
-#include <lrcnn/backend/host/winograd_kernels.hpp>
+#include <lrcnn/backend/host/winograd.hpp>
 #include <algorithm>
 namespace lrcnn::host {
 class TiledTranspose {
@@ -31,12 +31,7 @@ class TiledTranspose {
   }
   static void run(const Operands<float>& o, Vectors vectors, int threads) {
 #if LRCNN_WINOGRAD
-#if defined(__x86_64__)
-    if (vectors == Vectors::avx512) return run_on<winograd::Avx512>(o, threads);
-    if (vectors == Vectors::avx2) return run_on<winograd::Avx2>(o, threads);
-#endif
-    static_cast<void>(vectors);
-    run_on<winograd::Plain>(o, threads);
+    winograd::with_kernels(vectors, [&](auto kernels) { run_on<decltype(kernels)>(o, threads); });
 #else
     static_cast<void>(o), static_cast<void>(vectors), static_cast<void>(threads);
 #endif
@@ -78,10 +73,8 @@ class TiledTranspose {
   /// Calls f(panel, row) for panels of channels and rows [0, rows); a thread has some rows of a panel one after the other.
   template <class F>
   static void for_panels(Index columns, Index rows, Index work, int threads, F f) {
-    const Index panels = ceil_div(columns, winograd::panel), cuts = std::clamp<Index>(ceil_div(4 * threads, panels), 1, std::max<Index>(rows, 1));
-    parallel_for(panels * cuts, useful_threads(work, threads), [&](Index task) {
-      const Index panel = task / cuts, cut = task % cuts;
-      for (Index row = rows * cut / cuts; row < rows * (cut + 1) / cuts; ++row) f(panel, row);
+    winograd::detail::for_parts(ceil_div(columns, winograd::panel), rows, useful_threads(work, threads), [&](Index panel, Range part) {
+      for (Index row = part.begin; row < part.end; ++row) f(panel, row);
     });
   }
   template <class K>

@@ -33,11 +33,7 @@ class WinogradConvolution {
   ///          [k / l][c / l][9][l k][l c]
   void run(const Operands<float>& o) {
 #if LRCNN_WINOGRAD
-#if defined(__x86_64__)
-    if (vectors_ == Vectors::avx512) return run_on<winograd::Avx512>(o);
-    if (vectors_ == Vectors::avx2) return run_on<winograd::Avx2>(o);
-#endif
-    run_on<winograd::Plain>(o);
+    winograd::with_kernels(vectors_, [&](auto kernels) { run_on<decltype(kernels)>(o); });
 #else
     static_cast<void>(o);
 #endif

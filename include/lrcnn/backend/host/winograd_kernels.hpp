@@ -104,5 +104,14 @@ unsigned bits_of(const Truths& truths) {
 #define LRCNN_TARGET
 #define LRCNN_POSITIVE(x) detail::bits_of((x) > 0.f)
 #include <lrcnn/backend/host/winograd_formulas.hpp>
+/// Calls f with the kernels for a kind of vectors. Pre: the processor has them.
+template <class F>
+void with_kernels([[maybe_unused]] Vectors vectors, F&& f) {
+#if defined(__x86_64__)
+  if (vectors == Vectors::avx512) return f(Avx512{});
+  if (vectors == Vectors::avx2) return f(Avx2{});
+#endif
+  f(Plain{});
+}
 #endif
 }  // namespace lrcnn::host::winograd
