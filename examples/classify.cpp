@@ -84,7 +84,7 @@ double train(BasicTrainer<Cpu>& trainer, const Loader<float>& images, const Load
   return accuracy;
 }
 int run(const Arguments& arguments) {
-  if (!arguments.curve.empty()) check_writable(arguments.curve);
+  check_written({arguments.curve}, {arguments.folder});
   const TrainAndTest data = load_or_draw(arguments.folder, arguments.images,
                                          {.count = arguments.images > 0 ? arguments.images : 4000, .channels = 3, .h = 32, .w = 32});
   const bool by_rows = arguments.policy == "row";

@@ -36,7 +36,7 @@ struct Arguments {
   int threads = 0;
 };
 void run(const Arguments& arguments) {
-  if (!arguments.summary.empty()) check_writable(arguments.summary);
+  check_written({arguments.summary}, {arguments.folder});
   const Index drawn = arguments.images > 0 ? arguments.images : 12000;
   const TrainAndTest data = load_or_draw(arguments.folder, arguments.images, {.count = drawn});
   const auto normalization = normalization_of(data.train);

@@ -16,6 +16,7 @@
 #include "jpeg_rows.hpp"
 #include "memory_limit.hpp"
 #include "photograph.hpp"
+#include "program.hpp"
 #include <lrcnn/lrcnn.hpp>
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -189,16 +190,5 @@ int main(int argc, char** argv) {
   app.add_option("--threads", arguments.threads, "threads of the backend; all processors if not given")->check(CLI::Range(1, 1024));
   app.add_option("--part", arguments.part, "rows x columns of the photograph's middle, to take only those");
   app.add_option("--crop", arguments.crop, "rows and columns of the part on which both ways are compared")->check(CLI::Range(32, 4096))->capture_default_str();
-  try {
-    app.parse(argc, argv);
-    return run(arguments);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  } catch (const Error& e) {
-    std::cerr << e.what() << "\n";
-    return 2;
-  } catch (const std::bad_alloc&) {
-    std::cerr << error_text("there is no memory left", "parameters, gradients and the photograph are taken beside the limit", "free memory, or take a --part") << "\n";
-    return 2;
-  }
+  return run_program(app, argc, argv, [&] { return run(arguments); });
 }

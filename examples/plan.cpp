@@ -13,8 +13,10 @@
 #include "cpu_backend.hpp"
 #include "device_plan.hpp"
 #include "kernel_list.hpp"
+#include "program.hpp"
 #include "work.hpp"
 #include <lrcnn/lrcnn.hpp>
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <iostream>
 using namespace lrcnn;
@@ -82,25 +84,28 @@ void compare(const Table& table) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<std::string> arguments(argv + 1, argv + argc);
-  const bool steps = std::erase(arguments, "--steps") > 0, kernels = std::erase(arguments, "--kernels") > 0;
-  std::string device;
-  if (arguments.size() >= 5 && arguments[3] == "--device") {
-    device = arguments[4];
-    arguments.erase(arguments.begin() + 3, arguments.begin() + 5);
-  }
-  try {
-    if (arguments.size() > 3 || (!arguments.empty() && arguments[0].starts_with('-')) || (kernels && arguments.size() < 3))
-      throw Error(error_text("arguments not understood", "usage: plan [NETWORK] [NxCxHxW] [POLICY] [--steps] [--kernels] [--device FILE]",
-                             "try: plan vgg16 8x3x224x224 share"));
-    const auto network = find(networks, "network", arguments.size() > 0 ? arguments[0] : "vgg16");
-    const Input input = parse_input(arguments.size() > 1 ? arguments[1] : "8x3x224x224");
-    const Table table = make_table(network.layers, input);
-    if (arguments.size() < 3) {
+  std::string network_name = "vgg16", extents = "8x3x224x224", policy_name, device;
+  bool steps = false, kernels = false;
+  CLI::App app("Prints how a network would be run, and what it would need, without running it.");
+  std::string names = "Networks:";
+  for (const NamedNetwork& n : networks) names += " " + std::string(n.name);
+  names += "\nPolicies:\n";
+  for (const NamedPolicy& p : policies) names += "  " + detail::padded(std::string(p.name), 9) + std::string(p.what) + "\n";
+  app.footer(names);
+  app.add_option("NETWORK", network_name, "one of those below")->capture_default_str();
+  app.add_option("EXTENTS", extents, "of a batch: images x channels x rows x columns")->capture_default_str();
+  auto* const policy_option = app.add_option("POLICY", policy_name, "one of those below: its plan in detail; without it, the peaks of all of them, in bytes");
+  app.add_flag("--steps", steps, "every step, one a line")->needs(policy_option);
+  app.add_flag("--kernels", kernels, "what would carry the steps out on this machine")->needs(policy_option);
+  app.add_option("--device", device, "description of a GPU, as a file: what would carry the steps out there")->needs(policy_option);
+  return run_program(app, argc, argv, [&] {
+    const auto network = find(networks, "network", network_name);
+    const Table table = make_table(network.layers, parse_input(extents));
+    if (policy_name.empty()) {
       compare(table);
       return 0;
     }
-    PolicySpec policy = find(policies, "policy", arguments[2]).spec;
+    PolicySpec policy = find(policies, "policy", policy_name).spec;
     if (!device.empty()) {
       policy.workspace_bytes = 64_MiB;
       print_device_plan(std::cout, table, policy, device);
@@ -115,8 +120,5 @@ int main(int argc, char** argv) {
     print_memory(std::cout, plan);
     if (steps) print_steps(std::cout, plan);
     return 0;
-  } catch (const Error& e) {
-    std::cerr << e.what() << "\n";
-    return 2;
-  }
+  });
 }

@@ -10,6 +10,7 @@
 #include "cpu_backend.hpp"
 #include "jpeg_rows.hpp"
 #include "photograph.hpp"
+#include "program.hpp"
 #include <lrcnn/lrcnn.hpp>
 #include <lrcnn/core/atomic_file.hpp>
 #include <CLI/CLI.hpp>
@@ -52,7 +53,7 @@ class Averages final : public RowSink<float> {
   Index writes_ = 0, width_ = 0;
 };
 void run(const Arguments& arguments) {
-  check_writable(arguments.map);
+  check_written({arguments.map}, {arguments.image});
   JpegReader reader(arguments.image);
   const Input input{1, 3, reader.height(), reader.width()};
   const Table table = table_of<Trunk>(input);
@@ -96,14 +97,8 @@ int main(int argc, char** argv) {
   app.add_option("MAP", arguments.map, "picture to write, a PGM file: averages of the last feature map's channels")->required();
   app.add_option("--slabs", arguments.slabs, "slabs that the photograph is cut into; one for each 32 rows if not given")->check(CLI::Range(1, 100000));
   app.add_option("--threads", arguments.threads, "threads of the backend; all processors if not given")->check(CLI::Range(1, 1024));
-  try {
-    app.parse(argc, argv);
+  return run_program(app, argc, argv, [&] {
     run(arguments);
     return 0;
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  } catch (const Error& e) {
-    std::cerr << e.what() << "\n";
-    return 2;
-  }
+  });
 }

@@ -43,19 +43,6 @@ struct Arguments {
   int threads = 0;
   double at_least = 0;
 };
-/// Both pictures can be written, and neither takes the place of the other or of what is read.
-void check_files(const Arguments& arguments) {
-  check_writable(arguments.found), check_writable(arguments.overlay);
-  const auto fault = [](const std::string& file, const std::string& how) {
-    throw Error(error_text("file '" + file + "' is to be written" + how, "each picture has a file of its own", "choose another name"));
-  };
-  const auto path = [](const std::string& file) { return std::filesystem::weakly_canonical(file); };
-  if (path(arguments.found) == path(arguments.overlay)) fault(arguments.found, " twice");
-  for (const std::string& file : {arguments.found, arguments.overlay}) {
-    if (!arguments.image.empty() && path(file) == path(arguments.image)) fault(file, ", and is the photograph");
-    if (!arguments.mask.empty() && path(file) == path(arguments.mask)) fault(file, ", and is the mask");
-  }
-}
 MaskedPicture load(const Arguments& arguments) {
   if (arguments.image.empty()) return draw_leaves(300, 392, 1);
   JpegReader reader(arguments.image);
@@ -156,7 +143,7 @@ void report(const char* where, const ConfusionMatrix& m) {
 }
 int run(const Arguments& arguments) {
   const bool drawn = arguments.image.empty();
-  check_files(arguments);
+  check_written({arguments.found, arguments.overlay}, {arguments.image, arguments.mask});
   const MaskedPicture picture = load(arguments);
   const Region held_out = held_out_region(arguments.held_out, picture);
   const Index steps = arguments.steps, size = arguments.crop.value_or(drawn ? 64 : 256);

@@ -14,6 +14,25 @@ printf 'not a data file' >"$scratch/cut/train-images-idx3-ubyte"
 printf 'not a data file' >"$scratch/cut/train-labels-idx1-ubyte"
 refuses "an IDX file of labels begins with 2049" "$demo" "$scratch/cut"
 refuses "$scratch/missing/summary.json" "$demo" "${small[@]}" --summary "$scratch/missing/summary.json"
+# What a program reads stays as it is, whatever it is called.
+before=$(cat "$scratch/cut/"* | cksum)
+ln -s cut/train-labels-idx1-ubyte "$scratch/link"
+ln "$scratch/cut/train-labels-idx1-ubyte" "$scratch/other-name"
+for file in cut/train-labels-idx1-ubyte cut/../cut/train-images-idx3-ubyte link other-name; do
+  refuses "is to be written, and is in folder '.*cut', which is read" "$demo" "$scratch/cut" "${small[@]}" --summary "$scratch/$file"
+done
+[ "$(cat "$scratch/cut/"* | cksum)" = "$before" ] || { echo "FAILED: a data file was overwritten"; failures=$((failures + 1)); }
+rm "$scratch/link" "$scratch/other-name"
+refuses "too little memory" "$demo" --epochs 1 --images 2000000000000
+refuses "--threads" "$demo" "${small[@]}" --threads -1
+refuses "a number of threads is 0 to" "$demo" "${small[@]}" --threads 1000
+for program in "$demo ${small[*]}" "$plan"; do
+  ends 2 "standard output cannot be written" bash -c "$program >/dev/full"
+done
+ends 0 "the peaks of all of them, in bytes" "$plan" --help
+refuses "--steps requires POLICY" "$plan" vgg16 --steps
+refuses "lrcnn: layer 1 .*too large" "$plan" vgg16 4294967296x3x65536x65536
+refuses "lrcnn: layer 1 .*too large" "$plan" vgg16 1x3x2147483648x32
 refuses "--epochs" "$demo" --epochs 0
 refuses "--batch" "$demo" --batch 0
 refuses "--policy" "$demo" --policy sideways

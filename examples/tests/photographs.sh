@@ -37,6 +37,14 @@ refuses '--slabs' "$predict" "$photo" "$map" --slabs 0
 refuses '--threads' "$predict" "$photo" "$map" --threads 0
 refuses "file '$scratch/missing/map.pgm' cannot be written" "$predict" "$photo" "$scratch/missing/map.pgm"
 
+# What a program reads stays as it is, whatever it is called.
+ln "$photo" "$scratch/other-name.jpg"
+cp "$photo" "$scratch/kept.jpg"
+for file in "$photo" "$scratch/folder/../photo.jpg" "$scratch/other-name.jpg"; do
+  refuses "is to be written, and is read as well" "$predict" "$photo" "$file" --slabs 1
+done
+cmp "$photo" "$scratch/kept.jpg" || { echo "FAILED: the photograph was overwritten"; failures=$((failures + 1)); }
+
 before=$(ls "$scratch")
 for program in "$large" "$predict"; do
   more=()

@@ -27,7 +27,7 @@ refuses "photograph 'grey.jpg' has 1 channel" "$segment" grey.jpg mask2.png "${s
 refuses 'IMAGE requires MASK' "$segment" photo.jpg "${small[@]}" "${to[@]}"
 refuses "file 'missing/none.png' cannot be written" "$segment" "${small[@]}" --found missing/none.png --overlay none2.png
 refuses "file 'folder' cannot be written" "$segment" "${small[@]}" --found none.png --overlay folder
-refuses "file 'mask2.png' is to be written, and is the mask" "$segment" photo.jpg mask2.png "${small[@]}" --found mask2.png \
+refuses "file 'mask2.png' is to be written, and is read as well" "$segment" photo.jpg mask2.png "${small[@]}" --found mask2.png \
   --overlay none2.png
 refuses "file 'none.png' is to be written twice" "$segment" "${small[@]}" --found none.png --overlay none.png
 for region in lots 10x10 10x10+0 0x10+0+0 10x10+0+383 301x10+0+0 10x10+-1+0 10x10+0+0+0 1000000000000000000000x1+0+0; do

@@ -99,7 +99,7 @@ struct NormBench {
     const Norm& norm = node.layer.norm;
     const double nan = std::numeric_limits<double>::quiet_NaN();
     statistics.assign(static_cast<std::size_t>(statistics_bytes(norm, node.in.c, node.in.n)) / sizeof(double), nan);
-    sums.assign(static_cast<std::size_t>(sums_bytes(norm, node.in.c, node.in.n)) / sizeof(double), nan);
+    sums.assign(static_cast<std::size_t>(sums_bytes(node.layer, node.in.c, node.in.n)) / sizeof(double), nan);
     for (auto& p : bench.parameters) gradients.emplace_back(p.size(), std::numeric_limits<A>::quiet_NaN());
     if (norm.over == Over::batch)
       for (double& v : bench.parameters.back()) v = 1.25 + v;

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 #if defined(__unix__)
@@ -45,6 +47,26 @@ TEST_CASE("a loop within a loop runs on the thread that calls it") {
   CHECK(seen == std::vector<int>(seen.size(), 1));
   CHECK(elsewhere == 0);
   CHECK(complete(40, 3));
+}
+TEST_CASE("an error in a piece comes out when the loop ends, on any number of threads, and the next loop is whole") {
+  for (const int threads : {1, 2, 5})
+    for (const Index bad : {0, 7, 99}) {
+      std::atomic<Index> done = 0;
+      std::string text;
+      try {
+        host::parallel_for_any(100, threads, [&](Index i) {
+          if (i == bad) throw std::runtime_error("piece " + std::to_string(i));
+          ++done;
+        });
+      } catch (const std::runtime_error& e) {
+        text = e.what();
+      }
+      CHECK(text == "piece " + std::to_string(bad));
+      CHECK(done < 100);
+      done = 0;
+      host::parallel_for_any(100, threads, [&](Index) { ++done; });
+      CHECK(done == 100);
+    }
 }
 TEST_CASE("two threads may run loops at the same time") {
   std::atomic<int> good = 0;

@@ -31,6 +31,8 @@ TEST_CASE_TEMPLATE("a scale multiplies channels, and sends its gradient to map a
           const Slab<T> map(x, {0, 5}, block), factors(s, {0, 1}, block, 0);
           for (const auto& cut : cuts_of(5)) {
             Map sums(vector);
+            std::vector<double> kept(static_cast<std::size_t>(2 * channels), std::nan(""));
+            const Slab<T> so_far(vector, {0, 1}, block, 0);
             for (const Range rows : cut) {
               const Slab<T> to(in, rows, block), down(dy, rows, block), to_map(in, {0, 5}, block), to_factors(vector, {0, 1}, block, 0);
               Operands<T> o;
@@ -56,7 +58,13 @@ TEST_CASE_TEMPLATE("a scale multiplies channels, and sends its gradient to map a
               o.operand = 1, o.other = {}, o.x = map.view(), o.dx = to_factors.view();
               b.run(o);
               CHECK(to_factors.difference(part) <= exact);
+              o.sums = kept.data(), o.accumulate = rows.begin > 0, o.dx = so_far.view();   // and with what slabs before have sent
+              b.run(o);
+              CHECK(worst(sums.value, kept) < 1e-13);
             }
+            for (Index i = 0; i < 2; ++i)
+              for (Index c = 0; c < channels; ++c)
+                CHECK(so_far.view()(i, c, 0, 0) == static_cast<T>(static_cast<A>(kept[static_cast<std::size_t>(i * channels + c)])));
             Map whole(vector);
             for (Index i = 0; i < 2; ++i)
               for (Index c = 0; c < channels; ++c)
@@ -65,4 +73,20 @@ TEST_CASE_TEMPLATE("a scale multiplies channels, and sends its gradient to map a
             CHECK(worst(whole.value, sums.value) < 1e-13);
           }
         }
+}
+TEST_CASE("factors' gradients over many slabs in bfloat16 are as exact as over one") {
+  // Each slab sends 1/64; a sum that is rounded to eight bits at each would stop at 4.
+  const Shape in{1, 16, 1000, 8}, vector{1, 16, 1, 1};
+  const Node node{.layer = {.kind = Kind::scale}, .other = 1, .in = in, .in2 = vector, .out = in};
+  const std::vector<bfloat16> ones(static_cast<std::size_t>(in.count()), bfloat16(1.0f)), small(ones.size(), bfloat16(1.0f / 512));
+  const Slab<bfloat16> dx(vector, {0, 1}, 16, 0);
+  std::vector<double> sums(16);
+  for (Index row = 0; row < in.h; ++row) {
+    Operands<bfloat16> o;
+    o.op = Op::backward_data, o.node = &node, o.operand = 1, o.accumulate = row > 0, o.sums = sums.data();
+    o.x = dense_view(ones.data(), 1, 16, {0, in.h}, in.w, 16), o.dx = dx.view();
+    o.dy = dense_view(small.data(), 1, 16, {0, in.h}, in.w, 16).slice({row, row + 1});
+    host::run(o);
+  }
+  CHECK(static_cast<double>(dx.view()(0, 3, 0, 0)) == static_cast<double>(bfloat16(1000.0f / 64)));
 }

@@ -323,6 +323,26 @@ TEST_CASE("primitives are shared by slabs of equal shape") {
   prepare(unbiased, Op::forward);
   CHECK(onednn.cache().misses == 8);
 }
+TEST_CASE("of primitives for hundreds of extents some are kept, and all that are in use") {
+  Onednn onednn(2);
+  if (!onednn.has_kernels()) return;   // a processor without kernels
+  const auto node = [](Index height) { return node_of(conv(16, {.kernel = 3, .pad = 1}), {1, 16, height, 4}); };
+  const Index extents = 600;
+  const Node first = node(3);
+  Slab<Onednn> slab(first, {0, 3}, {});
+  const auto used = onednn.prepare(slab.operands(Op::forward));
+  for (Index height = 4; height < 4 + extents; ++height) {
+    const Node next = node(height);
+    Slab<Onednn> other(next, {0, height}, {});
+    static_cast<void>(onednn.prepare(other.operands(Op::forward)));
+  }
+  const OnednnCache cache = onednn.cache();
+  CHECK(cache.misses == 2 * (extents + 1));   // a filter and a primitive
+  CHECK(cache.kept <= 3 * 257);   // primitives, the filters that they use, and as many others
+  CHECK(cache.kept >= 2 * 128);
+  static_cast<void>(onednn.prepare(slab.operands(Op::forward)));
+  CHECK(onednn.cache().misses <= cache.misses + 1);   // nobody may have used the filter
+}
 TEST_CASE("too little workspace is refused with the layer, the bytes and the remedy") {
   Onednn onednn(2);
   Layer layer = conv(64, {.kernel = 3, .pad = 1});

@@ -53,7 +53,13 @@ TEST_CASE_TEMPLATE("transposed convolutions agree with the reference, whole maps
         }
     Slab<B> slab(node, {0, h}, {});
     for (const Op op : {Op::forward, Op::backward_data, Op::backward_parameters}) {
-      const bool by_library = onednn.implementation(slab.operands(op)) != "host";
+      const std::string name = onednn.implementation(slab.operands(op));
+      const bool by_library = name != "host";
+      const Index bytes = onednn.workspace_bytes(slab.operands(op));
+      CHECK((bytes > 0) == by_library);
+      Slab<B> tight(node, {0, h}, {.workspace_bytes = bytes});
+      CHECK(onednn.implementation(tight.operands(op)) == name);
+      if (by_library) CHECK(onednn.workspace_bytes(tight.operands(op)) == bytes);
       if (!c.library) CHECK(!by_library);
       else if (std::is_same_v<B, Onednn> && onednn.has_kernels() && (onednn.layout().lanes() == 16 || c.window.kernel.h == c.window.kernel.w))
         CHECK(by_library);

@@ -2,6 +2,8 @@
 #include <lrcnn/core/choice_file.hpp>
 #include <doctest/doctest.h>
 #include <fstream>
+#include <thread>
+#include <vector>
 using namespace lrcnn;
 namespace {
 struct Folder {
@@ -103,6 +105,20 @@ TEST_CASE("a file that cannot be read or written is a notice, once, and the choi
   const ChoiceFile directory(folder.path, "A", heard.notice());
   REQUIRE(heard.texts.size() == 2);
   CHECK(heard.texts[1].find("is a directory") != std::string::npos);
+}
+TEST_CASE("what several programs write at the same time is all kept") {
+  const Folder folder;
+  std::vector<std::thread> programs;
+  for (int p = 0; p < 4; ++p)
+    programs.emplace_back([&folder, p] {
+      ChoiceFile mine(folder.file(), "A");
+      for (int i = 0; i < 25; ++i) {
+        mine.note("conv " + std::to_string(p) + " " + std::to_string(i), "engine 1");
+        mine.save();
+      }
+    });
+  for (std::thread& program : programs) program.join();
+  CHECK(ChoiceFile(folder.file(), "A").size() == 100);
 }
 TEST_CASE("without a path choices are kept in memory") {
   ChoiceFile memory;

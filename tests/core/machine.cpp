@@ -1,5 +1,6 @@
-// How many processors a process may use, with a folder that stands for /.
+// How many processors and how much memory a process may use, with a folder that stands for /.
 #include <lrcnn/core/machine.hpp>
+#include <lrcnn/core/memory.hpp>
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
@@ -25,6 +26,7 @@ class Root {
   }
   std::optional<double> quota() const { return processor_quota(path_.string()); }
   int count() const { return processor_count(path_.string()); }
+  Index memory() const { return available_memory(path_.string()); }
 
  private:
   std::filesystem::path path_;
@@ -95,4 +97,32 @@ TEST_CASE("what is not understood sets no limit") {
   Root root("1:cpu:/a\n");
   CHECK(root.put("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "100000").quota() == std::nullopt);   // no period
   CHECK(Root("0::/a/../..//\n").put("sys/fs/cgroup/cpu.max", "100000 100000").quota() == 1.0);
+}
+TEST_CASE("memory: the least of what is free and of what the group, and those above it, leave") {
+  Root root("0::/job.slice/step.scope\n");
+  CHECK(root.memory() == std::numeric_limits<Index>::max());
+  root.put("proc/meminfo", "MemTotal: 4000000 kB\nMemFree: 1 kB\nMemAvailable: 1000000 kB\n");
+  CHECK(root.memory() == 1'024'000'000);
+  const std::string step = "sys/fs/cgroup/job.slice/step.scope/", job = "sys/fs/cgroup/job.slice/";
+  root.put(step + "memory.max", "max\n").put(step + "memory.current", "700000000\n");
+  CHECK(root.memory() == 1'024'000'000);
+  root.put(job + "memory.max", "900000000\n").put(job + "memory.current", "700000000\n");
+  CHECK(root.memory() == 200'000'000);
+  root.put(job + "memory.stat", "anon 500000000\nfile 200000000\nshmem 50000000\ninactive_file 100000000\nactive_file 50000000\n");
+  CHECK(root.memory() == 350'000'000);   // shared memory cannot be given back
+  root.put(step + "memory.max", "800000000\n");
+  CHECK(root.memory() == 100'000'000);
+  root.put(step + "memory.current", "800001000\n");
+  CHECK(root.memory() == 0);
+}
+TEST_CASE("memory: version 1, also where a container shows its own folder as the root") {
+  Root root("12:pids:/docker/abc\n7:memory:/docker/abc\n0::/docker/abc\n");
+  root.put("proc/meminfo", "MemAvailable: 1000000 kB\n");
+  const std::string folder = "sys/fs/cgroup/memory/";
+  root.put(folder + "memory.limit_in_bytes", "9223372036854771712\n").put(folder + "memory.usage_in_bytes", "1000\n");
+  CHECK(root.memory() == 1'024'000'000);
+  root.put(folder + "memory.limit_in_bytes", "600000000\n").put(folder + "memory.usage_in_bytes", "300000000\n");
+  root.put(folder + "memory.stat", "cache 9\ninactive_file 7\ntotal_inactive_file 20000000\ntotal_active_file 5000000\n");
+  CHECK(root.memory() == 325'000'000);
+  CHECK(root.quota() == std::nullopt);
 }

@@ -40,6 +40,22 @@ TEST_CASE("atomic file: keeps access rights, follows a symbolic link") {
         (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
   CHECK(folder.count() == 2);
 }
+TEST_CASE("atomic file: a symbolic link to what is not there yet is followed, also through others, and a circle of them is refused") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "elsewhere");
+  std::filesystem::create_symlink("second", folder / "first");
+  std::filesystem::create_symlink((folder / "elsewhere") / "state", folder / "second");
+  for (const std::string text : {"new", "newer"}) {
+    write(folder / "first", text);
+    CHECK(std::filesystem::is_symlink(folder / "first"));
+    CHECK(std::filesystem::is_symlink(folder / "second"));
+    CHECK(read((folder / "elsewhere") / "state") == text);
+  }
+  std::filesystem::create_symlink("b", folder / "a");
+  std::filesystem::create_symlink("a", folder / "b");
+  CHECK(error_of<DataError>([&] { write(folder / "a", "never"); }).find("cannot be written: Too many levels of symbolic links") != std::string::npos);
+  CHECK(std::filesystem::is_symlink(folder / "a"));
+}
 TEST_CASE("atomic file: a name without a folder is in the current one") {
   const TemporaryFolder folder;
   const auto before = std::filesystem::current_path();

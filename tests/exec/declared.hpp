@@ -38,7 +38,7 @@ struct Declared {
     const Buffer& b = plan.buffers[static_cast<std::size_t>(id)];
     mark(b.offset, b.offset + b.bytes, writes);
   }
-  /// A norm's statistics or sums of the images that a step is about.
+  /// A layer's statistics or sums of the images that a step is about.
   void mark_sets(const Plan& plan, const Step& step, Index id, bool sums, bool writes) {
     if (id < 0) return;
     const auto [begin, end] = set_bytes(plan, step, sums);
@@ -48,9 +48,9 @@ struct Declared {
   /// The bytes of those sets within their buffer.
   static Range set_bytes(const Plan& plan, const Step& step, bool sums) {
     const Node& node = plan.table.node(step.layer);
-    const Index units = sums ? node.in.c : statistics_units(node.layer.norm, node.in.c);
-    const Index each = Statistics::doubles(units) * Index{sizeof(double)}, images = (step.dy ? step.dy : step.x).images.size();
-    return {step.set * each, (step.set + statistics_sets(node.layer.norm, images)) * each};
+    const Index doubles = sums ? sums_doubles(node.layer, node.in.c) : Statistics::doubles(statistics_units(node.layer.norm, node.in.c));
+    const Index each = doubles * Index{sizeof(double)}, images = (step.dy ? step.dy : step.x).images.size();
+    return {step.set * each, (step.set + sums_sets(node.layer, images)) * each};
   }
   /// Everything that a step names.
   void mark_step(const Plan& plan, const Step& step) {
@@ -58,7 +58,7 @@ struct Declared {
     mark_rows(plan, step.x, false);
     mark_rows(plan, step.other, false);
     mark_sets(plan, step, step.statistics, false, step.op == Op::statistics);
-    mark_sets(plan, step, step.sums, true, step.op == Op::backward_sums);
+    mark_sets(plan, step, step.sums, true, writes_sums(step));
     mark_rows(plan, step.y, !backward);
     mark_rows(plan, step.dy, false);
     mark_rows(plan, step.dx, true);

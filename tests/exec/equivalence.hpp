@@ -11,10 +11,9 @@ struct RoundOptions {
   Index workspace = 0;
   bool direct = false;   ///< never Winograd
   bool wide = false;     ///< sixteen times the channels
-  double pooled = 0;     ///< tolerance of networks with a global pooling, where one that is fed by slabs rounds at each
 };
 struct Worst {
-  double difference = 0, pooled = 0, unpooled = 0;   ///< of all; of networks whose global pooling rounds, and of others
+  double difference = 0;
   std::string where;
 };
 inline std::string network_text(const RandomNetwork& net) {
@@ -37,9 +36,6 @@ inline void widen(RandomNetwork& net) {
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-}
-inline bool has_global_pool(const RandomNetwork& net) {
-  return std::any_of(net.layers.begin(), net.layers.end(), [](const Layer& y) { return y.kind == Kind::global_avg_pool; });
 }
 /// Compares row-centric runs of a network that has feature f, under policies with some parts, with the column run of the same backend;
 /// counts what they cover. One run in five goes without the input's gradient, as training does.
@@ -70,13 +66,9 @@ void compare_network(std::uint64_t seed, std::size_t f, const std::vector<std::s
     }
     const Outcome<T> rows = run_once(problem, policy, backend, dice.chance(0.8));
     const double difference = worst_difference(problem, rows, whole);
-    const bool rounds = options.pooled > 0 && has_global_pool(net);
-    CHECK(difference <= (rounds ? options.pooled : options.tolerance));
-    if (!rounds) {
-      CHECK(same_bits(rows.output, whole.output));
-      CHECK(rows.loss == whole.loss);
-    }
-    if (double& most = rounds ? worst.pooled : worst.unpooled; difference > most) most = difference;
+    CHECK(difference <= options.tolerance);
+    CHECK(same_bits(rows.output, whole.output));
+    CHECK(rows.loss == whole.loss);
     if (difference > worst.difference)
       worst.difference = difference, worst.where = "seed " + std::to_string(seed) + ", " + to_string(policy);
   }

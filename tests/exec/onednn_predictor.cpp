@@ -5,12 +5,12 @@ using namespace lrcnn;
 using namespace lrcnn::testing;
 TEST_CASE("oneDNN: a predictor hands over the column run's output") {
   PredictedCases counts;
-  for (std::uint64_t round = 0; round < 2; ++round) compare_predicted<Onednn>(7400 + round, counts, 4_MiB, true, true, [](RandomNetwork& net) { widen(net); });
+  for (std::uint64_t round = 0; round < 2; ++round) compare_predicted<Onednn>(7400 + round, counts, 4_MiB, true, [](RandomNetwork& net) { widen(net); });
   MESSAGE(counts.cases, " cases, ", counts.parts, " handed over in parts");
   CHECK(counts.parts > 200);
 }
 TEST_CASE("oneDNN: likewise in bf16") {
   PredictedCases counts;
-  compare_predicted<OnednnBf16>(7500, counts, 4_MiB, true, true, [](RandomNetwork& net) { widen(net); });
+  compare_predicted<OnednnBf16>(7500, counts, 4_MiB, true, [](RandomNetwork& net) { widen(net); });
   CHECK(counts.parts > 100);
 }

@@ -107,3 +107,13 @@ TEST_CASE("squeeze-and-excitation: by rows as by columns, on residual blocks wit
   law(Reference<double>(1));
   law(Reference<double, 16, 3>(1));
 }
+TEST_CASE("the stage of the factors is not cut, and Stages<...> does not count it") {
+  using Net = Sequential<Conv<8>, ReLU, Conv<8>, SqueezeExcitation<8, 4>, Conv<8>, GlobalAvgPool, Linear<3>>;
+  const Table table = table_of<Net>({2, 3, 16, 8});
+  using Cuts = Policy<Stages<Column, Overlap<2>, Overlap<4>>, CheckpointAt<"relu1">, RecomputeAll>;
+  const Plan plan = make_plan(table, Cuts::value);
+  CHECK(check_plan(plan).empty());
+  std::vector<Index> slabs;
+  for (const Stage& stage : plan.stages) slabs.push_back(stage.backward.slabs());
+  CHECK(slabs == std::vector<Index>{1, 2, 1, 4, 1});   // up to relu1, up to the means, the factors, from the product on, the classifier
+}

@@ -2,11 +2,15 @@
 // column runs against formulas over whole maps. faults.py compiles it against headers with a fault and expects it to
 // find that. Prints what finds something, and where first; exits with 1 then.
 #include "faults/whole_maps.hpp"
+#include <lrcnn/backend/host/bias.hpp>
 #include <lrcnn/backend/host/conv_transpose.hpp>
+#include <lrcnn/backend/host/global_pool.hpp>
 #include <lrcnn/backend/host/tiled_transpose.hpp>
 #include <lrcnn/backend/host/winograd.hpp>
+#include <lrcnn/core/bounded_cache.hpp>
 #include <lrcnn/exec/predictor.hpp>
 #include <lrcnn/layer/conv.hpp>
+#include <lrcnn/network/squeeze_excitation.hpp>
 #include "support/random_graph.hpp"
 #include <array>
 #include <atomic>
@@ -14,6 +18,8 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <memory>
+#include <set>
 #include <thread>
 using namespace lrcnn;
 using namespace lrcnn::testing;
@@ -66,11 +72,28 @@ Index predict(Dice& dice, const RandomNetwork& net, std::uint64_t seed, const st
     ++feasible;
     compare("rows", where, [&] {
       BasicPredictor<Reference<double>> predictor(net.layers, policy, net.input, problem.parameters);
+      std::fill_n(reinterpret_cast<double*>(predictor.arena().data()), predictor.arena().bytes() / Index{sizeof(double)}, std::nan(""));
       std::vector<double> rows(whole.size(), std::nan(""));
       MemorySink<double> sink(rows.data(), predictor.output_shape().h);
       predictor.run(MemorySource<double>(problem.images.data(), net.input), sink);
       return distance<double>(rows, whole) / std::max(1.0, norm<double>(whole));
     });
+  }
+  return feasible;
+}
+/// Plans alone, of networks that branch, for a forward pass that hands its output on.
+Index predicted_graphs() {
+  Index feasible = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    Dice dice(seed + 7000);
+    const RandomNetwork net = without_head(random_graph(dice));
+    const Table table = make_table(net.layers, net.input);
+    for (int k = 0; k < 3; ++k) {
+      PolicySpec policy = random_policy(dice, net);
+      policy.images = 0;
+      if (k > 0) policy.partition_count = 1, policy.partitions[0] = {Cut::share, dice.upto(2, net.input.h), 1, 0};
+      feasible += check(table, policy, Reference<double>::target, "graph " + std::to_string(seed) + ", forward, " + to_string(policy), predicting);
+    }
   }
   return feasible;
 }
@@ -217,6 +240,42 @@ void winograd() {
   }
 }
 #endif
+/// Sums over more equal values than one accumulator of floats can add.
+void sums() {
+  const Index w = Index{1} << 25;
+  const std::vector<float> values(static_cast<std::size_t>(w), 0.1f);
+  const auto map = dense_view(values.data(), 1, 1, {0, 1}, w, 1);
+  const auto near = [](double got, double want) { return std::abs(got / want - 1) < 1e-5; };
+  const std::array layers{Layer{.kind = Kind::conv, .window = {.kernel = 1}, .channels = 1, .bias = true}, Layer{.kind = Kind::global_avg_pool}};
+  const Table table = make_table(layers, {1, 1, 1, w});
+  float bias = 0, mean = 0;
+  Operands<float> o;
+  o.node = &table.nodes[0], o.dy = map, o.d_parameters[1] = &bias;
+  host::bias_gradient(o, 1);
+  if (!near(static_cast<double>(bias), 0.1 * static_cast<double>(w))) report("sums", "a bias's gradient");
+  o = {};
+  o.node = &table.nodes[1], o.x = map, o.y = dense_view(&mean, 1, 1, {0, 1}, 1, 1);
+  host::global_pool_forward(o, 1);
+  if (!near(static_cast<double>(mean), 0.1)) report("sums", "a mean");
+}
+/// No two layers have one name.
+void names() {
+  using Net = Sequential<SqueezeExcitation<4, 2>, SqueezeExcitation<4, 2>, Named<"conv4", Conv<4>>, Conv<4>, Named<"conv6", ReLU>, Conv<4>>;
+  std::set<std::string> seen;
+  try {
+    for (const Node& node : table_of<Net>({1, 4, 8, 8}).nodes)
+      if (!seen.insert(std::string(node.layer.name.view())).second) report("names", "two layers are called " + std::string(node.layer.name.view()));
+  } catch (const Error& e) {
+    report("names", e.what());
+  }
+}
+void caches() {
+  BoundedCache<int, std::shared_ptr<int>> cache(4);
+  const auto used = cache.add(-1, std::make_shared<int>(0));
+  for (int key = 0; key < 100; ++key) cache.add(key, std::make_shared<int>(key));
+  if (cache.size() > 9) report("caches", std::to_string(cache.size()) + " values are kept");
+  if (!cache.find(-1)) report("caches", "a value in use is dropped");
+}
 /// What the system tells of the processor.
 bool has_flag(const std::string& flag) {
   static const std::string flags = [] {
@@ -263,6 +322,9 @@ void loops() {
 }  // namespace
 int main() {
   loops();
+  sums();
+  names();
+  caches();
   if (has_flag("avx2") && has_flag("fma") && vector_block(machine_vectors()) != (has_flag("avx512f") && has_flag("avx512bw") && has_flag("avx512dq") && has_flag("avx512vl") ? 16 : 8))
     report("vectors", "this processor has others than " + std::string(vectors_name(machine_vectors())));
 #if LRCNN_WINOGRAD
@@ -279,6 +341,8 @@ int main() {
   constexpr Target packing{.element_bytes = 4, .channel_block = 16, .plain_channels = 4, .packs_weights = true, .activates = true};
   const Index branching = graphs();
   if (branching < 250) report("planner", "only " + std::to_string(branching) + " plans of graphs are feasible");
+  if (const Index handed_on = predicted_graphs(); handed_on < 100)
+    report("planner", "only " + std::to_string(handed_on) + " plans of graphs that hand their output on are feasible");
   Index plans = 0, feasible = 0, forward = 0;
   PolicySpec column;
   column.workspace_bytes = 0;
@@ -314,9 +378,15 @@ int main() {
     }
     Dice forward_dice(seed + 1000);
     forward += predict(forward_dice, net, seed, network);
-    net.layers.erase(std::find_if(net.layers.begin(), net.layers.end(), [](const Layer& y) { return y.kind == Kind::global_avg_pool || y.kind == Kind::flatten; }),
-                     net.layers.end());
-    forward += predict(forward_dice, net, seed, network + " without its head");
+    forward += predict(forward_dice, without_head(net), seed, network + " without its head");
+  }
+  // Norms behind convolutions that leave the first slabs without a row.
+  const Layer wide{.kind = Kind::conv, .window = {.kernel = 5}, .channels = 3};
+  const RandomNetwork late{{2, 2, 36, 5}, {wide, {.kind = Kind::conv, .window = {.kernel = {5, 1}}, .channels = 4},
+                                           {.kind = Kind::norm, .norm = {.over = Norm::Over::group}}, {}, {.kind = Kind::conv, .window = {.kernel = 1}, .channels = 2}}};
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    Dice dice(seed);
+    predict(dice, late, seed, "norms behind slabs without rows");
   }
   if (forward < 200) report("planner", "only " + std::to_string(forward) + " plans of a forward pass alone are feasible");
   if (feasible * 2 < plans)

@@ -11,6 +11,7 @@
 #include <lrcnn/layer/pool.hpp>
 #include <lrcnn/layer/resample.hpp>
 #include <doctest/doctest.h>
+#include "support/error_of.hpp"
 #include <set>
 #include <string>
 #include <vector>
@@ -206,4 +207,11 @@ TEST_CASE("a pointwise layer applies value and derivative to each element, on sl
             CHECK(vdx(i, k, r, q) == (!written ? -1 : real ? vdy(i, k, r, q) * 2 * at : 0));
           }
   }
+}
+TEST_CASE("a fifth parameter of a layer is refused") {
+  ParameterShapes shapes;
+  for (const char* name : {"a", "b", "c", "d"}) shapes.add({.name = name, .extents = {1, 1, 1, 1}});
+  CHECK(testing::error_of<ShapeError>([&] { shapes.add({.name = "e", .extents = {1, 1, 1, 1}}); }) ==
+        "lrcnn: a layer adds a fifth parameter, 'e'; a layer has at most four; put several into one, or make two layers");
+  CHECK(shapes.count == 4);
 }

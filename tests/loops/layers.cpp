@@ -44,6 +44,7 @@ TEST_CASE_TEMPLATE("adaptive pooling gives the host's bits", T, double, float) {
   for (const Index c : channel_counts)
     for (const Pair& to : {Pair{1, 1}, Pair{3, 2}, Pair{5, 7}, Pair{9, 4}, Pair{7, 7}})
       for (const Index h : {1, 5, 7}) on_both<T>({.kind = Kind::adaptive_avg_pool, .pooled = to}, {2, c, h, 6});
+  on_both<T>({.kind = Kind::adaptive_avg_pool, .pooled = {2, 1}}, {1, 3, 9, 600});   // windows that are summed up in pieces
 }
 TEST_CASE_TEMPLATE("likewise of two bytes, where they are those of float, rounded once", T, float16, bfloat16) {
   for (const Pair& to : {Pair{3, 2}, Pair{9, 4}}) {
@@ -82,7 +83,8 @@ TEST_CASE_TEMPLATE("a map times a vector gives the host's bits, and the vector's
       const LoopBench<T> b(node);
       const Map x = as<T>(random_map(in, 3)), s = as<T>(random_map(vector, 4)), dy = as<T>(random_map(in, 5));
       const Slab<T> map(x, {0, 5}, c), factors(s, {0, 1}, c, 0);
-      for (const auto& cut : cuts_of(5))
+      for (const auto& cut : cuts_of(5)) {
+        std::vector<double> kept(static_cast<std::size_t>(3 * c), std::nan("")), kept_wanted = kept;
         for (const Range rows : cut) {
           const Slab<T> to(in, rows, c), wanted(in, rows, c), down(dy, rows, c), dx(in, {0, 5}, c), dx_wanted(in, {0, 5}, c);
           const Slab<T> sums(vector, {0, 1}, c, 0), sums_wanted(vector, {0, 1}, c, 0);
@@ -107,7 +109,14 @@ TEST_CASE_TEMPLATE("a map times a vector gives the host's bits, and the vector's
           for (Index i = 0; i < 3; ++i)
             for (Index k = 0; k < c; ++k)
               CHECK(std::abs(static_cast<double>(sums.view()(i, k, 0, 0)) - static_cast<double>(sums_wanted.view()(i, k, 0, 0))) <= place<T> * 30);
+          o.accumulate = rows.begin > 0, o.sums = kept.data();   // and what slabs before have sent
+          b.run(o);
+          o.dx = sums_wanted.view(), o.sums = kept_wanted.data();
+          b.host.run(o);
+          CHECK(worst(kept_wanted, kept) <= 1e-12);
         }
+        CHECK(kept_wanted.size() == kept.size());
+      }
     }
 }
 TEST_CASE_TEMPLATE("a dropout drops what the host's drops, from the key that is there when it runs", T, double, float, bfloat16, float16) {

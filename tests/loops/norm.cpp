@@ -43,7 +43,7 @@ struct NormRun {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const Norm& norm = layer.norm;
     statistics.assign(static_cast<std::size_t>(statistics_bytes(norm, in.c, in.n)) / sizeof(double), nan);
-    sums.assign(static_cast<std::size_t>(sums_bytes(norm, in.c, in.n)) / sizeof(double), nan);
+    sums.assign(static_cast<std::size_t>(sums_bytes(layer, in.c, in.n)) / sizeof(double), nan);
     const Index count = (norm.affine ? 2 : 0) + (norm.over == Over::batch ? 2 : 0);
     for (Index p = 0; p < count; ++p) {
       const Vector values = random_vector(in.c, 7 + static_cast<std::uint64_t>(p));

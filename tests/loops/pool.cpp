@@ -97,19 +97,21 @@ TEST_CASE_TEMPLATE("max pooling passes on what is not a number, and -inf, as the
     CHECK(memory == ours);
   });
 }
-TEST_CASE_TEMPLATE("global pooling gives the host's bits however rows are cut, and backward", T, float, double) {
+TEST_CASE_TEMPLATE("global pooling gives the host's bits however rows are cut, and backward", T, float, double, float16, bfloat16) {
   for (const Shape in : {Shape{2, 5, 7, 3}, Shape{1, 20, 9, 29}, Shape{3, 16, 1, 1}, Shape{1, 1, 4, 8},
-                         Shape{2, 8, 5, 11}, Shape{3, 4, 6, 17}}) {
+                         Shape{2, 8, 5, 11}, Shape{3, 4, 6, 17}, Shape{1, 3, 3, 600}}) {
     const LoopBench<T> b(node_of({.kind = Kind::global_avg_pool}, in));
-    const Map x = random_map(in, 9), dy = random_map(b.node().out, 4);
+    const Map x = as<T>(random_map(in, 9)), dy = as<T>(random_map(b.node().out, 4));
     const Slab<T> wanted = b.host.forward(x, {0, 1});
     for (const auto& cuts : cuts_of(in.h)) {
       const Slab<T> y(b.node().out, {0, 1}, in.c);
+      std::vector<double> sums(static_cast<std::size_t>(in.n * in.c), std::nan(""));
       for (const Range rows : cuts) {
         const Slab<T> from(x, rows, in.c, rows.begin % 2);
         Operands<T> o;
         o.op = Op::forward;
         o.accumulate = rows.begin > 0;
+        o.sums = sums.data();
         o.x = from.view();
         o.y = y.view();
         b.run(o);
@@ -119,39 +121,6 @@ TEST_CASE_TEMPLATE("global pooling gives the host's bits however rows are cut, a
       }
       CHECK(same(y, wanted));
     }
-  }
-}
-TEST_CASE_TEMPLATE("global pooling of two-byte elements errs by half a last place of the mean per slab", T, float16,
-                   bfloat16) {
-  for (const Shape in : {Shape{2, 5, 7, 3}, Shape{1, 20, 9, 29}, Shape{1, 8, 40, 40}}) {
-    const LoopBench<T> b(node_of({.kind = Kind::global_avg_pool}, in));
-    Map x = random_map(in, 9);
-    for (double& e : x.value) e = static_cast<double>(T(1000 * (1.5 + 0.5 * e)));   // their sum is no float16
-    const Map dy = as<T>(random_map(b.node().out, 4));
-    const LoopBench<float> f(b.node());
-    for (const auto& cuts : cuts_of(in.h)) {
-      const Slab<T> y(b.node().out, {0, 1}, in.c);
-      for (const Range rows : cuts) {
-        const Slab<T> from(x, rows, in.c);
-        Operands<T> o;
-        o.op = Op::forward;
-        o.accumulate = rows.begin > 0;
-        o.x = from.view();
-        o.y = y.view();
-        b.run(o);
-      }
-      REQUIRE(y.intact());
-      const double half_place = 2000 * static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
-      for (Index i = 0; i < in.n; ++i)
-        for (Index c = 0; c < in.c; ++c) {
-          double mean = 0;
-          for (Index e = 0; e < in.h * in.w; ++e) mean += x.at(i, c, e / in.w, e % in.w);
-          mean /= static_cast<double>(in.h * in.w);
-          CHECK(std::abs(static_cast<double>(y.view()(i, c, 0, 0)) - mean) <
-                half_place * (static_cast<double>(cuts.size()) + 0.01));
-        }
-    }
-    CHECK(rounded(b.backward_data(dy, {0, 1}, {0, in.h}), f.backward_data(dy, {0, 1}, {0, in.h})));
   }
 }
 TEST_CASE_TEMPLATE("flattening puts features in NCHW order, and back", T, float, double, float16, bfloat16) {

@@ -10,7 +10,7 @@
 #include <vector>
 using namespace lrcnn;
 namespace {
-constexpr std::array faults{Fault::empty_input,   Fault::bad_window,       Fault::bad_channels, Fault::groups_in,
+constexpr std::array faults{Fault::empty_input,   Fault::too_large,        Fault::bad_window,       Fault::bad_channels, Fault::groups_in,
                             Fault::groups_out,    Fault::window_too_tall,  Fault::pad_too_large,
                             Fault::window_too_large, Fault::needs_rows,    Fault::needs_vector,    Fault::norm_groups,
                             Fault::bad_norm,      Fault::bad_factor,       Fault::ceil_window,   Fault::nothing_left,
@@ -24,7 +24,7 @@ constexpr auto all_faults = [] {
   return all;
 }();
 std::string name_of(Fault f) {
-  constexpr std::array names{"none",          "empty_input",      "bad_window", "bad_channels",
+  constexpr std::array names{"none",          "empty_input",      "too_large",  "bad_window", "bad_channels",
                              "groups_in",     "groups_out",       "window_too_tall",
                              "pad_too_large", "window_too_large", "needs_rows", "needs_vector",
                              "norm_groups",   "bad_norm",         "bad_factor", "ceil_window", "nothing_left",
@@ -120,6 +120,22 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
        {pool2},
        {1, 3, -8, 8},
        "layer 1 (max_pool, kernel 2x2 stride 2x2 pad 0,0,0,0 dilation 1x1) on input 1x3x-8x8"},
+      {Fault::too_large, {Layer{}}, {Index{1} << 32, 1, 65536, 65536}, "layer 1 (relu) on input 4294967296x1x65536x65536"},
+      {Fault::too_large, {Layer{}}, {1, 1, Index{1} << 31, 1}, "layer 1 (relu) on input 1x1x2147483648x1"},
+      {Fault::too_large, {Layer{}}, {1024, 1024, 4096, 4097}, "layer 1 (relu) on input 1024x1024x4096x4097"},
+      {Fault::too_large,   // its output
+       {conv(1'000'000)},
+       {1, 1, 8192, 8192},
+       "layer 1 (conv to 1000000 channels, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1) on input 1x1x8192x8192"},
+      {Fault::too_large,   // its filter
+       {conv(2'000'000'000)},
+       {1, 10'000, 1, 1},
+       "layer 1 (conv to 2000000000 channels, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1) on input 1x10000x1x1"},
+      {Fault::too_large,
+       {conv(4, {.kernel = 3, .pad = Index{1} << 40})},
+       usual,
+       "layer 1 (conv to 4 channels, kernel 3x3 stride 1x1 pad 1099511627776,1099511627776,1099511627776,1099511627776 dilation 1x1) on input "
+       "2x6x12x10"},
       {Fault::bad_window,
        {conv(4), conv(4, {.kernel = 3, .stride = 0})},
        usual,
@@ -221,6 +237,14 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
     ++seen[c.fault];
   }
   CHECK(seen.size() == faults.size());
+}
+TEST_CASE("sizes up to the limits are no fault") {
+  CHECK(fault_of({}, {1024, 1024, 4096, 4096}) == Fault::none);
+  CHECK(fault_of({}, {1, 1, extent_limit - 1, 1}) == Fault::none);
+  CHECK(fault_of({}, {unknown, 1024, 1 << 20, 1 << 14}) == Fault::none);
+  CHECK(fault_of({}, {unknown, 1024, 1 << 20, 1 << 15}) == Fault::too_large);
+  CHECK(fault_of({.kind = Kind::flatten}, {1, 1, 65536, 65536}) == Fault::too_large);   // a vector of 2^32 features
+  static_assert(fault_of({}, {1, 1, Index{1} << 62, Index{1} << 62}) == Fault::too_large);
 }
 TEST_CASE("what a window must be") {
   using enum Fault;

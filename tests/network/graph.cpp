@@ -6,11 +6,15 @@
 #include <lrcnn/layer/pool.hpp>
 #include <lrcnn/layer/resample.hpp>
 #include <lrcnn/network/graph.hpp>
+#include <lrcnn/network/squeeze_excitation.hpp>
+#include <lrcnn/train/initializer.hpp>
+#include "support/error_of.hpp"
 #include <doctest/doctest.h>
 #include <random>
 #include <string>
 #include <vector>
 using namespace lrcnn;
+using lrcnn::testing::error_of;
 namespace {
 template <Index K, Index stride = 1, Index kernel = 3>
 using Plain = Conv<K, Window{.kernel = kernel, .stride = stride, .pad = kernel / 2}, ConvOptions{.bias = false}>;
@@ -191,6 +195,46 @@ TEST_CASE("scopes prefix names, and number what has none within them") {
   CHECK(parameters_of(t)[2].name == "a.first.weight");
   using Longest = Scope<"a_scope_of_exactly_forty_one_characters_x", Named<"conv1", Conv<4>>>;
   CHECK(Longest::layers[0].name.view().size() == Name::capacity);
+}
+TEST_CASE("names that come again get numbers, and no two layers have one") {
+  const auto names = [](const Table& t) {
+    std::string list;
+    for (const Node& node : t.nodes) list += std::string(node.layer.name.view()) + " ";
+    return list;
+  };
+  const Input input{1, 4, 4, 4};
+  using Se = SqueezeExcitation<4, 2>;
+  CHECK(names(table_of<Sequential<Se, Se, Se>>(input)) ==
+        "global_avg_pool1 fc1 relu1 fc2 sigmoid1 scale1 global_avg_pool2 fc1_2 relu2 fc2_2 sigmoid2 scale2 global_avg_pool3 fc1_3 relu3 fc2_3 "
+        "sigmoid3 scale3 ");
+  using Block = Scope<"block", Sequential<Conv<4>, Scope<"se", Sequential<Named<"a", Conv<4>>, ReLU>>>>;
+  CHECK(names(table_of<Sequential<Block, Residual<Block>, Block>>(input)) ==
+        "block.conv1 block.se.a block.se.relu1 block_2.conv1 block_2.se.a block_2.se.relu1 sum1 block_3.conv1 block_3.se.a block_3.se.relu1 ");
+  // Within a scope the inner name is the repeated one; a scope that two parts share without sharing names is one scope.
+  using Twice = Scope<"stage", Sequential<Named<"a", Conv<4>>, Named<"a", Conv<4>>, Named<"b.x", ReLU>, Named<"b.y", ReLU>>>;
+  CHECK(names(table_of<Twice>(input)) == "stage.a stage.a_2 stage.b.x stage.b.y ");
+  CHECK(names(table_of<Sum<Named<"a", Conv<4>>, Named<"a", Conv<4>>, Scope<"a_2", Conv<4>>>>(input)) == "a a_3 sum1 a_2.conv1 sum2 ");
+  // Names of the user's own are kept, and automatic ones go around them.
+  CHECK(names(table_of<Sequential<Named<"conv2", Conv<4>>, Conv<4>, Conv<4>, Named<"conv5", ReLU>, Conv<4>>>(input)) ==
+        "conv2 conv3 conv4 conv5 conv6 ");
+  CHECK(names(table_of<Scope<"s", Sequential<Named<"conv2", Conv<4>>, Conv<4>>>>(input)) == "s.conv2 s.conv3 ");
+  const Table two = table_of<Sequential<Se, Se>>(input);
+  std::vector<double> values(static_cast<std::size_t>(parameter_count(two)));
+  const auto list = parameters_of(two);
+  initialize<double>(list, He{}, 1, values);
+  CHECK(list[0].shape == list[4].shape);
+  CHECK(values[static_cast<std::size_t>(list[0].offset)] != values[static_cast<std::size_t>(list[4].offset)]);
+}
+TEST_CASE("two layers of one name in a list are refused, also in a scope or where the names are too long to be numbered") {
+  std::vector<Layer> layers{Named<"stem", Conv<4>>::layer(), relu, Named<"stem", Conv<4>>::layer()};
+  const Input input{1, 3, 8, 8};
+  CHECK(error_of<ShapeError>([&] { make_table(layers, input); }) ==
+        "lrcnn: layers 1 and 3 are both called 'stem'; parameters, their first values, rules and checkpoints go by names, so each layer has "
+        "its own; name one of them otherwise, or leave its name empty");
+  layers[2].name = "relu1";   // what the second would be called
+  CHECK(make_table(layers, input).node(1).layer.name == Name("relu2"));
+  using Long = Named<"a_name_of_exactly_forty_six_characters_as_here", Conv<4>>;
+  CHECK(error_of<ShapeError>([&] { table_of<Sequential<Long, Long>>(input); }).starts_with("lrcnn: layers 1 and 2 are both called 'a_name_of"));
 }
 TEST_CASE("parameters of norms: names, shapes, first values, and which of them are running statistics") {
   using Net = Sequential<Conv<6>, BatchNorm, ZeroBatchNorm, GroupNorm<3>, BatchNormWith<NormOptions{.affine = false}>, LayerNorm>;

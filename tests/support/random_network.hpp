@@ -77,6 +77,13 @@ inline RandomNetwork random_network(Dice& dice, Index max_layers = 9, const Extr
     return net;
   }
 }
+/// A network without its last layers, from the global pooling or flatten on that closes it: its output is a map.
+inline RandomNetwork without_head(RandomNetwork net) {
+  const auto closes = [](const Layer& y) { return y.kind == Kind::global_avg_pool || y.kind == Kind::flatten; };
+  const auto head = std::find_if(net.layers.rbegin(), net.layers.rend(), closes);
+  if (head != net.layers.rend()) net.layers.erase(head.base() - 1, net.layers.end());
+  return net;
+}
 /// Any combination of the policies' parts. Counts may be more than the rows carry: then make_plan() throws.
 inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
   PolicySpec p;

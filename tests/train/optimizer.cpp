@@ -163,7 +163,8 @@ TEST_CASE("settings that make no sense are refused") {
   CHECK_THROWS_WITH_AS(Optimizer(Sgd{.lr = nan}),
                        "lrcnn: Sgd with .lr = nan; a learning rate is finite and not negative; try 0.05", Error);
   CHECK_THROWS_WITH_AS(Optimizer(Sgd{.momentum = -1}),
-                       "lrcnn: Sgd with .momentum = -1; momentum is finite and not negative; try 0.9 or 0", Error);
+                       "lrcnn: Sgd with .momentum = -1; momentum lies in [0, 1); try 0.9 or 0", Error);
+  CHECK_THROWS_WITH_AS(Optimizer(Sgd{.momentum = 1}), "lrcnn: Sgd with .momentum = 1; momentum lies in [0, 1); try 0.9 or 0", Error);
   CHECK_THROWS_WITH_AS(Optimizer(Sgd{.nesterov = true}),
                        "lrcnn: Sgd with .momentum = 0; Nesterov's step needs momentum; set .momentum or leave out "
                        ".nesterov", Error);

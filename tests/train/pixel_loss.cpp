@@ -22,6 +22,16 @@ const std::vector<PolicySpec> policies{Policy<Column>::value, Policy<Overlap<3>,
                                        Policy<ByImages<2, Overlap<2>>>::value};
 /// Classes are of unequal weight, and class 2 is left out.
 const PixelCrossEntropy uneven{.weights = {0.5, 3, 1}, .ignore = 2};
+/// A loss of a user's own that throws at a row, on whichever thread.
+struct Refuses : PixelCrossEntropy {
+  static constexpr std::string_view name = "refuses";
+  Index row = -1;
+  template <class T>
+  void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale, LossResult& result) const {
+    if (logits.range().contains({row, row + 1})) throw DataError("no such row");
+    PixelCrossEntropy::operator()(logits, labels, first, dx, scale, result);
+  }
+};
 }  // namespace
 TEST_CASE("pixel losses: a network learns where things are, under every policy alike") {
   const Scenes scenes;
@@ -145,6 +155,18 @@ TEST_CASE("pixel losses: threads change no bit") {
   const auto once = trained(1);
   CHECK(trained(2) == once);
   CHECK(trained(3) == once);
+}
+TEST_CASE("pixel losses: what a loss throws comes out of the step, on any number of threads, and nothing has changed") {
+  Scenes scenes;
+  for (const int threads : {1, 2, 4}) {
+    Refuses loss;
+    loss.row = 5;
+    BasicTrainer<Reference<double>, Refuses> trainer(Net::layers, policies[1], input_of(images), Sgd{.lr = 0.1}, {.seed = 1, .threads = threads}, loss);
+    const auto before = trainer.read_parameters();
+    CHECK(error_of([&] { trainer.step(scenes.part(all), scenes.classes(all)); }) == "no such row");
+    CHECK(trainer.read_parameters() == before);
+    CHECK(trainer.steps_done() == 0);
+  }
 }
 TEST_CASE("pixel losses: numbers are learnt, too") {
   const Scenes scenes;

@@ -2,7 +2,9 @@
 #include "support/error_of.hpp"
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
+#include <filesystem>
 #include <stdlib.h>
+#include <unistd.h>
 using namespace lrcnn;
 using lrcnn::testing::error_of;
 namespace {
@@ -371,6 +373,30 @@ TEST_CASE("a batch whose loss is not finite leaves running statistics as they we
   same.write_parameters(before);
   trainer.step(images.part({0, 4}), images.labels), same.step(images.part({0, 4}), images.labels);
   CHECK(running_of(trainer) == running_of(same));
+}
+TEST_CASE("a training file that is saved within a round is without it, and one that is loaded within a round ends it") {
+  const Photos images(6);
+  const auto file = std::filesystem::temp_directory_path() / ("lrcnn-round-" + std::to_string(::getpid()));
+  auto trainer = trainee(watched());
+  trainer.step(images.part({0, 4}), images.labels_of({0, 4}));
+  const auto before = trainer.read_parameters();
+  trainer.accumulate(images.part({0, 2}), images.labels_of({0, 2}));
+  trainer.accumulate(images.part({2, 6}), images.labels_of({2, 6}));
+  const auto within = trainer.read_parameters();
+  CHECK(within != before);
+  trainer.save(file);
+  CHECK(trainer.read_parameters() == within);
+  auto other = trainee(watched());
+  other.load(file);
+  CHECK(other.read_parameters() == before);
+  trainer.load(file);
+  CHECK(trainer.read_parameters() == before);
+  CHECK(error_of([&] { trainer.update(); }).starts_with("lrcnn: an update without gradients"));
+  CHECK(trainer.wait().count == 0);
+  trainer.step(images.part({0, 4}), images.labels_of({0, 4}));
+  other.step(images.part({0, 4}), images.labels_of({0, 4}));
+  CHECK(trainer.read_parameters() == other.read_parameters());
+  std::filesystem::remove(file);
 }
 TEST_CASE("a step that is refused for the norm of its gradient has mixed nothing in") {
   struct Steep : SoftmaxCrossEntropy {   // a finite loss whose gradient is not

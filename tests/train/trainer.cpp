@@ -7,6 +7,7 @@
 #include <lrcnn/layer/conv.hpp>
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/pool.hpp>
+#include <lrcnn/plan/checker.hpp>
 #include <lrcnn/policy/policy.hpp>
 #include <lrcnn/train/trainer.hpp>
 #include <doctest/doctest.h>
@@ -393,6 +394,54 @@ TEST_CASE("a file that cannot be written is an error; an older one stays") {
   trainer.load(path);
   CHECK(copy_of(trainer) != now);
   CHECK(state_of(trainer) == old);
+}
+TEST_CASE("a training that goes on after the last batch of an epoch records the rate of its last step") {
+  const Folder folder;
+  const Optimizer optimizer = Sgd{.lr = 0.1};
+  const TrainerOptions options{.schedule = CosineLr{}};
+  Trainee<> whole(Net::layers, Rows::value, input_of(8), optimizer, options);
+  const auto want = whole.fit(loader(), nullptr, {.epochs = 2});
+  Trainee<> first(Net::layers, Rows::value, input_of(8), optimizer, options), second(Net::layers, Rows::value, input_of(8), optimizer, options);
+  CHECK(error_of([&] {
+          first.fit(loader(), nullptr, {.epochs = 2, .history = folder / "no-folder" / "h.csv", .training_file = folder / "state", .save_every = 6});
+        }) != "no error");
+  CHECK(first.steps_done() == 0);   // both paths are looked at before the first epoch
+  CHECK(std::filesystem::is_empty(folder.path));
+  const auto stop = loader_of(8, interrupted_after(0));   // as a test set it ends the training before the epoch's own file
+  CHECK(error_of<std::exception>([&] { first.fit(loader(), &stop, {.epochs = 2, .training_file = folder / "state", .save_every = 6}); }) != "no error");
+  second.load(folder / "state");
+  const auto got = second.fit(loader(), nullptr, {.epochs = 2});
+  REQUIRE(!got.empty());
+  CHECK(got.back().lr == want[1].lr);
+  CHECK(got[0].lr > 0);
+  CHECK(copy_of(second) == copy_of(whole));
+}
+TEST_CASE("an epoch whose history cannot be written is in the training file") {
+  const Folder folder;
+  const auto history = folder / "history.csv", state = folder / "state";
+  Trainee<> trainer(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.1}), other(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.1});
+  std::ostringstream out;
+  struct Blocks : std::streambuf {   // puts a folder in the history's place while the epoch is running
+    std::filesystem::path path;
+    int overflow(int c) override { return std::filesystem::create_directory(path), c; }
+  } blocks;
+  blocks.path = history;
+  std::ostream progress(&blocks);
+  CHECK(error_of<DataError>([&] { trainer.fit(loader(), nullptr, {.epochs = 1, .progress = &progress, .history = history, .training_file = state}); })
+            .find("Is a directory") != std::string::npos);
+  other.load(state);
+  CHECK(other.state().epoch == 1);
+}
+TEST_CASE("a plan that was asked for stays where it is when a larger batch comes") {
+  Trainee<> trainer(Net::layers, Rows::value, input_of(4), Sgd{.lr = 0.1});
+  const Plan& small = trainer.plan();
+  const Index peak = small.peak_bytes();
+  const Plan& large = trainer.plan(input_of(32));
+  CHECK(large.peak_bytes() > peak);
+  for (Index n = 5; n < 16; ++n) trainer.plan(input_of(n));
+  CHECK(small.peak_bytes() == peak);
+  CHECK(&trainer.plan() == &small);
+  CHECK(check_plan(small).empty());
 }
 TEST_CASE("a file that cannot be used leaves the trainer as it was") {
   const Folder folder;

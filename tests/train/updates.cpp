@@ -185,6 +185,35 @@ TEST_CASE("a batch whose loss is not finite ends the round, and nothing is updat
   CHECK(error_of([&] { trainer.update(); }).starts_with("lrcnn: an update without gradients"));
   CHECK(trainer.steps_done() == 0);
 }
+TEST_CASE("losses are those of the steps that count, whatever fails in between") {
+  Photos images(4), broken(4);
+  broken.pixels[3] = NAN;
+  const auto batch = images.part({0, 4});
+  const auto bad = broken.part({0, 4});
+  auto trainer = trainee(policies[0], Sgd{.lr = 0.1});
+  const auto loss_of = [&] { return trainer.evaluate(batch, images.labels).sum; };
+  const auto fails = [&](auto f) { CHECK(error_of(f) != "no error"); };
+  double want = loss_of();
+  trainer.start_step(batch, images.labels);
+  fails([&] { trainer.step(bad, images.labels); });
+  CHECK(trainer.wait().sum == want);
+  want = loss_of();
+  trainer.start_step(batch, images.labels);
+  trainer.accumulate(batch, images.labels);
+  fails([&] { trainer.accumulate(bad, images.labels); });
+  LossResult told = trainer.wait();
+  CHECK(told.sum == want);
+  CHECK(told.count == 4);
+  CHECK(trainer.wait().count == 0);
+  want = loss_of();
+  trainer.start_step(batch, images.labels);
+  fails([&] { trainer.start_step(bad, images.labels); });
+  fails([&] { trainer.gradients_of(bad, images.labels); });
+  told = trainer.wait();
+  CHECK(told.sum == want);
+  CHECK(told.count == 4);
+  CHECK(trainer.steps_done() == 3);
+}
 TEST_CASE("patterns of names") {
   using detail::fits_pattern;
   CHECK(fits_pattern("conv1.weight", "conv1.weight"));

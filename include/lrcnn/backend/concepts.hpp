@@ -38,7 +38,8 @@ struct Operands {
   View<T> dx{};                   ///< may be the same memory as dy for an activation (in place)
   View<std::uint8_t> saved{};     ///< see saved_view()
   double* statistics = nullptr;   ///< norms: see Statistics; null where running ones are used, or none
-  double* sums = nullptr;         ///< norms, backward: see Statistics
+  double* sums = nullptr;         ///< norms, backward: see Statistics; a global pooling forward and a scale's factors backward, of a map
+                                  ///< in slabs: [images][channels], what slabs have added up; null: the step has all rows
   Range part = everywhere;        ///< backward_data with sums: rows that get what the sums give to each row; others only what dy gives
   std::array<const master_t<T>*, 4> parameters{};   ///< canonical (KCRS, KF, K), null beyond the layer's own
   std::array<master_t<T>*, 4> d_parameters{};       ///< likewise

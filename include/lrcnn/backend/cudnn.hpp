@@ -15,9 +15,9 @@
 // Lifetimes: memory of the device keeps the library open. One thread at a time may use a backend.
 #include <lrcnn/backend/cudnn/source.hpp>
 #include <lrcnn/backend/cudnn/tuner.hpp>
+#include <lrcnn/core/bounded_cache.hpp>
 #include <lrcnn/layer/pixel_loss.hpp>
 #include <cstring>
-#include <map>
 #include <utility>
 #include <vector>
 namespace lrcnn {
@@ -46,6 +46,9 @@ class BasicCudnn {
   /// A step made ready. Copies share the graph.
   class Prepared {
     friend class BasicCudnn;
+    struct InUse {
+      bool operator()(const Prepared& p) const { return p.convolution_.use_count() > 1; }
+    };
     std::shared_ptr<cudnn::Convolution> convolution_;
     bool adds_bias_ = false, activates_ = false;   ///< within the convolution
   };
@@ -93,8 +96,7 @@ class BasicCudnn {
                                     "give the policy a larger Workspace, or other slabs"));
     const cudnn::Request request = cudnn::request_of(o, precision);
     if (!request.served()) return p;
-    const auto known = convolutions_.find(request);
-    if (known != convolutions_.end()) return known->second;
+    if (const Prepared* known = convolutions_.find(request)) return *known;
     std::unique_ptr<cudnn::Convolution> made;
     cudnn::Status status{std::to_string(cudnn::reserved_bytes(o)) + " bytes are needed for gradients"};
     for (const cudnn::Request& attempt : cudnn::attempts(request)) {
@@ -113,8 +115,7 @@ class BasicCudnn {
                                     "give the policy a larger Workspace, or other slabs"));
     }
     p.convolution_ = std::move(made);
-    convolutions_.emplace(request, p);
-    return p;
+    return convolutions_.add(request, std::move(p));
   }
   /// Starts a step.
   void run(const Prepared& p, const Operands<element>& o) {
@@ -146,7 +147,7 @@ class BasicCudnn {
   void join(Index streams) { cudnn::check(library_->join(streams), "bringing streams together"); }
   /// Why some steps are started one by one, although they repeat; empty if all are recorded.
   const std::string& recording_problem() const { return recording_problem_; }
-  /// Graphs built so far.
+  /// Graphs that are kept: those in use, and some others.
   Index convolutions() const { return static_cast<Index>(convolutions_.size()); }
 
   // ---- memory ------------------------------------------------------------------------------------------------------
@@ -418,7 +419,7 @@ class BasicCudnn {
   }
   std::shared_ptr<Library> library_;
   cudnn::Tuner tuner_;
-  std::map<cudnn::Request, Prepared> convolutions_;
+  BoundedCache<cudnn::Request, Prepared, typename Prepared::InUse> convolutions_;
   bool records_ = true;
   std::string recording_problem_;
   std::vector<element> fetched_{};   ///< rows of the output

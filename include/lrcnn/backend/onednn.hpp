@@ -4,7 +4,8 @@
 // Slabs are dense in blocks of channels, 16 where the processor has AVX-512 and 8 elsewhere, which is found out when the backend is
 // made; plans are the same on both. The first layer's few channels are plain NCHW. prepare() asks the library for a
 // primitive and keeps it under the numbers that describe the problem, so slabs of equal shape share one, as do layers
-// of equal shape; run() binds pointers and executes. All scratch lies in the step's workspace.
+// of equal shape; of those that no executor uses any more some hundreds stay. run() binds pointers and executes. All scratch lies in the
+// step's workspace.
 //
 // Tensors are floats, or bfloat16 where the policy says Bf16: then the library's kernels multiply pairs of those and add up
 // in 32 bits, which our loops do too; parameters, their gradients and the optimizer's state are floats still.
@@ -21,11 +22,11 @@
 #include <lrcnn/backend/onednn/linear.hpp>
 #include <lrcnn/backend/onednn/transposed.hpp>
 #include <lrcnn/backend/onednn/vectors.hpp>
+#include <lrcnn/core/bounded_cache.hpp>
 #include <lrcnn/core/machine.hpp>
 #include <lrcnn/policy/policy.hpp>
 #include <lrcnn/version.hpp>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -34,10 +35,11 @@
 #include <omp.h>
 #endif
 namespace lrcnn {
-/// How often a primitive was wanted and how often one had to be built.
+/// How often a primitive was wanted, how often one had to be built, and how many are kept.
 struct OnednnCache {
   Index hits = 0;
   Index misses = 0;
+  Index kept = 0;
 };
 /// What a backend on oneDNN may be told beside its threads.
 struct OnednnOptions {
@@ -155,9 +157,14 @@ class BasicOnednn : public HostBackend<T> {
     const Prepared p = prepare(o);
     if (p.winograd_) return p.winograd_->blocking().bytes;
     if (p.products_) return host::TiledTranspose::workspace_bytes(*o.node, layout_.lanes());
+    if (p.transposed_) return p.transposed_->workspace_bytes();
     return p.convolution_ ? p.convolution_->workspace_bytes() : p.linear_ ? p.linear_->workspace_bytes() : 0;
   }
-  const OnednnCache& cache() const { return cache_; }
+  OnednnCache cache() const {
+    OnednnCache told = cache_;
+    told.kept = static_cast<Index>(filters_.size() + convolutions_.size() + winograds_.size() + linears_.size());
+    return told;
+  }
   /// Whether the library has kernels for this layout on this machine, in all passes; otherwise convolutions run in plain loops.
   bool has_kernels() const {
     const std::array layers{Layer{.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 16}};
@@ -184,11 +191,13 @@ class BasicOnednn : public HostBackend<T> {
     explicit Threads(int) {}
 #endif
   };
-  template <class Map, class Make>
-  auto cached(Map& map, const Key& key, Make make) {
-    if (const auto found = map.find(key); found != map.end()) return ++cache_.hits, found->second;
+  template <class V>
+  using Cache = BoundedCache<Key, std::shared_ptr<V>>;
+  template <class V, class Make>
+  std::shared_ptr<V> cached(Cache<V>& cache, const Key& key, Make make) {
+    if (const auto* found = cache.find(key)) return ++cache_.hits, *found;
     auto made = make();
-    return ++cache_.misses, map.emplace(key, std::move(made)).first->second;
+    return ++cache_.misses, cache.add(key, std::move(made));
   }
   static constexpr bool packs(Op op) { return op == Op::pack_forward || op == Op::pack_backward; }
   static Key layer_key(const Node& node, Op op) {
@@ -294,9 +303,9 @@ class BasicOnednn : public HostBackend<T> {
     if (node.in.c <= target.plain_channels || node.out.c <= target.plain_channels ||
         taps * node.out.c * node.out.h * node.out.w < 10'000'000) return;   // few channels lose little in plain loops
     Shape in = node.in, out = node.out;
-    in.n = out.n = 1;   // a smaller batch is not worth another line
+    in.n = out.n = 1;
     const std::string layer = "layer '" + std::string(node.layer.name.view()) + "'", shapes = " from " + to_string(in) + " to " + to_string(out);
-    if (!reported_.insert(layer + shapes).second) return;
+    if (!reported_.insert(layer + " " + std::to_string(in.c) + " " + std::to_string(out.c)).second) return;   // other extents are not worth another line
     const std::string line = error_text(layer + ", " + std::string(op_name(o.op)) + " of convolution" + shapes + ", runs in plain loops, which take some 20 times as long as the library's kernels",
                                         onednn::library_name() + " has none for its channels, groups, windows or rows on this processor (" +
                                             std::string(vectors_name(vectors_)) + ")",
@@ -315,12 +324,12 @@ class BasicOnednn : public HostBackend<T> {
   Target layout_;
   bool report_slow_;
   Notice notice_;
-  std::set<std::string> reported_;   ///< layers and their shapes
+  std::set<std::string> reported_;   ///< layers and their channels
   onednn::Library library_;
-  std::map<Key, std::shared_ptr<onednn::PackedFilter>> filters_;
-  std::map<Key, std::shared_ptr<onednn::Convolution<T>>> convolutions_;
-  std::map<Key, std::shared_ptr<host::WinogradConvolution>> winograds_;
-  std::map<Key, std::shared_ptr<onednn::Linear<T>>> linears_;
+  Cache<onednn::PackedFilter> filters_;
+  Cache<onednn::Convolution<T>> convolutions_;
+  Cache<host::WinogradConvolution> winograds_;
+  Cache<onednn::Linear<T>> linears_;
   OnednnCache cache_;
   host::Calibration calibration_;
 };

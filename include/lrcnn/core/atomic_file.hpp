@@ -15,6 +15,7 @@
 #include <string_view>
 #include <system_error>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 namespace lrcnn {
@@ -82,6 +83,23 @@ class TemporaryFile {
   bool created_ = false;
   bool renamed_ = false;
 };
+/// Keeps other programs that use one, too, from changing a folder's files meanwhile. Without effect where the file system has no locks.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::filesystem::path& folder)
+      : descriptor_(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ >= 0)
+      while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {}
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  ~FolderLock() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+ private:
+  int descriptor_;
+};
 /// Makes a rename last through a power cut, where the file system can.
 inline void flush_folder(const std::filesystem::path& folder) {
   const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -89,13 +107,15 @@ inline void flush_folder(const std::filesystem::path& folder) {
   static_cast<void>(::fsync(descriptor));
   ::close(descriptor);
 }
-/// The file that writing to a path replaces: what a symbolic link points to. Throws if it is none that may be replaced.
+/// The file that writing to a path replaces: what a symbolic link points to, be it there or not. Throws if it is none that may be replaced.
 inline std::filesystem::path write_target(const std::filesystem::path& path) {
   std::error_code error;
   std::filesystem::path target = path;
-  if (std::filesystem::is_symlink(path, error)) {
-    target = std::filesystem::weakly_canonical(path, error);
+  for (int links = 0; std::filesystem::is_symlink(target, error); ++links) {
+    if (links == 40) throw cannot_write(path, ELOOP);   // as many as Linux follows
+    const auto next = std::filesystem::read_symlink(target, error);
     if (error) throw cannot_write(path, error.value());
+    target = target.parent_path() / next;   // an absolute one takes the place of all
   }
   const auto status = std::filesystem::status(target, error);
   if (std::filesystem::is_directory(status) || !target.has_filename()) throw cannot_write(path, EISDIR);

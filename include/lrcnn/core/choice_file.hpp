@@ -42,6 +42,7 @@ class ChoiceFile {
   void save() {
     if (path_.empty() || !std::exchange(changed_, false)) return;
     std::error_code error;
+    const detail::FolderLock lock(path_.parent_path());   // nobody writes between reading and writing
     if (std::filesystem::exists(path_, error)) {
       auto theirs = read(false);
       theirs.swap(choices_);

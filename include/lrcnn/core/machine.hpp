@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <thread>
@@ -39,40 +40,58 @@ inline std::optional<double> quota_v1(const std::string& folder) {
   const auto quota = number_in(folder + "/cpu.cfs_quota_us"), period = number_in(folder + "/cpu.cfs_period_us");
   return quota && period && *quota > 0 && *period > 0 ? std::optional(*quota / *period) : std::nullopt;   // -1: no limit
 }
-/// The least limit of a group and all above it.
-template <class Quota>
-std::optional<double> least_quota(const std::string& mount, std::string group, Quota quota) {
-  std::optional<double> least;
-  for (;;) {
-    while (group.ends_with('/')) group.pop_back();
-    if (const auto own = quota(mount + group)) least = least ? std::min(*least, *own) : *own;
-    if (group.empty()) return least;
-    group.erase(std::min(group.rfind('/'), group.size()));
-  }
+/// Bytes that one group leaves: its limit without what it holds. Pages of files do not count as held, since they make room.
+inline std::optional<double> memory_left(const std::string& folder, const char* limit, const char* held, const std::string& stem) {
+  const auto most = number_in(folder + limit), now = number_in(folder + held);
+  if (!most || !now) return std::nullopt;   // "max" is no number
+  double files = 0, value = 0;
+  std::ifstream statistics(folder + "/memory.stat");
+  for (std::string name; statistics >> name >> value;)
+    if (name == stem + "inactive_file" || name == stem + "active_file") files += value;
+  return std::max(0.0, *most - std::max(0.0, *now - files));
 }
-}  // namespace detail
-/// Processors' time for each second of the clock that the control groups of this process leave it; nothing if they set no limit.
-/// `root`: what stands for /. Files that are not there or not understood set none.
-/// Source:  Linux, /proc/self/cgroup: lines "id:controllers:path", version 2's without controllers
-inline std::optional<double> processor_quota(const std::string& root = {}) {
+inline std::optional<double> memory_left_v2(const std::string& folder) { return memory_left(folder, "/memory.max", "/memory.current", ""); }
+inline std::optional<double> memory_left_v1(const std::string& folder) {
+  return memory_left(folder, "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_");
+}
+/// The least of what the control groups of this process say, and all groups above them; nothing if none says anything.
+/// `controller`: what version 1 calls it, and where it is mounted; `version_2`, `version_1`: read what a group's folder says.
+/// `root`: what stands for /. Files that are not there or not understood say nothing.
+/// Source:  Linux, /proc/self/cgroup: lines "id:controllers:path", version 2's without controllers. In a container that path may be the
+///          host's; the mount is the container's own then, and found on the way up
+template <class Version2, class Version1>
+std::optional<double> least_of_groups(const std::string& root, const std::string& controller, std::initializer_list<const char*> mounts_1,
+                                      Version2 version_2, Version1 version_1) {
   std::optional<double> least;
+  const auto take = [&](const std::string& mount, std::string group, auto read) {
+    for (;;) {
+      while (group.ends_with('/')) group.pop_back();
+      if (const auto own = read(root + mount + group)) least = least ? std::min(*least, *own) : *own;
+      if (group.empty()) return;
+      group.erase(std::min(group.rfind('/'), group.size()));
+    }
+  };
   std::ifstream groups(root + "/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
     const std::size_t first = line.find(':'), second = first == line.npos ? first : line.find(':', first + 1);
     if (second == line.npos || line.compare(second + 1, 1, "/") != 0) continue;
     const std::string controllers = ',' + line.substr(first + 1, second - first - 1) + ',', group = line.substr(second + 1);
-    const auto take = [&](const char* mount, auto quota) {
-      if (const auto own = detail::least_quota(root + mount, group, quota)) least = least ? std::min(*least, *own) : *own;
-    };
-    if (controllers == ",,") {
-      take("/sys/fs/cgroup", detail::quota_v2);
-      take("/sys/fs/cgroup/unified", detail::quota_v2);
-    } else if (controllers.find(",cpu,") != controllers.npos) {
-      take("/sys/fs/cgroup/cpu", detail::quota_v1);
-      take("/sys/fs/cgroup/cpu,cpuacct", detail::quota_v1);
-    }
+    if (controllers == ",,")
+      for (const char* mount : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) take(mount, group, version_2);
+    else if (controllers.find(',' + controller + ',') != controllers.npos)
+      for (const char* mount : mounts_1) take(mount, group, version_1);
   }
   return least;
+}
+}  // namespace detail
+/// Processors' time for each second of the clock that the control groups of this process leave it; nothing if they set no limit.
+/// `root`: what stands for /.
+inline std::optional<double> processor_quota(const std::string& root = {}) {
+  return detail::least_of_groups(root, "cpu", {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"}, detail::quota_v2, detail::quota_v1);
+}
+/// Bytes that the control groups of this process leave it (Docker, Slurm, systemd); nothing if they set no limit. `root`: what stands for /.
+inline std::optional<double> group_memory(const std::string& root = {}) {
+  return detail::least_of_groups(root, "memory", {"/sys/fs/cgroup/memory"}, detail::memory_left_v2, detail::memory_left_v1);
 }
 /// Processors that this thread may run on, by its affinity; all where the system does not tell. At least 1.
 inline int processors_allowed() {

@@ -2,6 +2,7 @@
 // The arena's memory: one allocation, refused before anything starts if the machine has no room for it.
 #include <lrcnn/core/bytes.hpp>
 #include <lrcnn/core/error.hpp>
+#include <lrcnn/core/machine.hpp>
 #include <lrcnn/core/types.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -13,21 +14,23 @@
 #endif
 #if defined(__unix__)
 #include <sys/resource.h>
+#include <unistd.h>
 #endif
 namespace lrcnn {
-/// Bytes that this process can still take: the least of free memory (swap not counted) and what RLIMIT_AS leaves.
-/// Unlimited where the system does not say.
-inline Index available_memory() {
+/// Bytes that this process can still take: the least of free memory (swap not counted), what its control groups leave and what RLIMIT_AS
+/// leaves. Unlimited where the system does not say. `root`: what stands for /.
+inline Index available_memory(const std::string& root = {}) {
   Index available = std::numeric_limits<Index>::max();
-  std::ifstream info("/proc/meminfo");
+  std::ifstream info(root + "/proc/meminfo");
   for (std::string line; std::getline(info, line);)
-    if (line.rfind("MemAvailable:", 0) == 0) available = std::strtoll(line.c_str() + 13, nullptr, 10) * 1024;
+    if (line.starts_with("MemAvailable:")) available = std::strtoll(line.c_str() + 13, nullptr, 10) * 1024;
+  if (const auto group = group_memory(root); group && *group < static_cast<double>(available)) available = static_cast<Index>(*group);
 #if defined(__unix__)
   if (rlimit limit{}; getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    std::ifstream status("/proc/self/statm");
+    std::ifstream status(root + "/proc/self/statm");
     Index pages = 0;
     status >> pages;
-    available = std::min(available, std::max<Index>(0, static_cast<Index>(limit.rlim_cur) - pages * 4096));
+    available = std::min(available, std::max<Index>(0, static_cast<Index>(limit.rlim_cur) - pages * sysconf(_SC_PAGESIZE)));
   }
 #endif
   return available;

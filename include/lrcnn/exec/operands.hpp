@@ -68,11 +68,11 @@ Operands<T> operands_of(const Plan& plan, const Step& step, const std::vector<Pa
   o.layer = step.layer;
   o.first_image = (step.dx ? step.dx : step.x).images.begin;
   if (plan.options.training) o.run = at.run;
-  if (step.statistics >= 0) {
-    const Index channels = o.node->in.c, units = statistics_units(o.node->layer.norm, channels);
-    o.statistics = detail::at_buffer<double>(plan, at.arena, step.statistics) + step.set * Statistics::doubles(units);
-    if (step.sums >= 0) o.sums = detail::at_buffer<double>(plan, at.arena, step.sums) + step.set * Statistics::doubles(channels);
-  }
+  const Index channels = o.node->in.c;
+  if (step.statistics >= 0)
+    o.statistics = detail::at_buffer<double>(plan, at.arena, step.statistics) +
+                   step.set * Statistics::doubles(statistics_units(o.node->layer.norm, channels));
+  if (step.sums >= 0) o.sums = detail::at_buffer<double>(plan, at.arena, step.sums) + step.set * sums_doubles(o.node->layer, channels);
   if (step.activates) o.activation = &plan.table.node(step.layer + 1);
   std::size_t p = 0;
   for (const Parameter& parameter : list) {

@@ -3,10 +3,12 @@
 //
 // The arithmetic is written against View, which shows rows by their absolute index in any storage layout, so one
 // function serves every backend on the host, whole maps and slabs alike. See docs/extending.md for a worked example.
+#include <lrcnn/core/error.hpp>
 #include <lrcnn/core/half.hpp>
 #include <lrcnn/core/view.hpp>
 #include <lrcnn/layer/layer.hpp>
 #include <span>
+#include <string>
 namespace lrcnn {
 /// One parameter tensor that a layer owns.
 struct ParameterShape {
@@ -25,7 +27,13 @@ struct ParameterShape {
 struct ParameterShapes {
   std::array<ParameterShape, 4> item{};
   Index count = 0;
-  constexpr void add(const ParameterShape& p) { item[static_cast<std::size_t>(count++)] = p; }
+  /// Errors: ShapeError for a fifth
+  constexpr void add(const ParameterShape& p) {
+    if (count == static_cast<Index>(item.size()))
+      throw ShapeError(error_text("a layer adds a fifth parameter, '" + std::string(p.name.view()) + "'", "a layer has at most four",
+                                  "put several into one, or make two layers"));
+    item[static_cast<std::size_t>(count++)] = p;
+  }
 };
 /// What a custom layer's functions are given.
 /// Shapes:  x [N,C,rows_x,W], y [N,K,rows_y,Q], rows absolute; in, out: shapes of the whole map

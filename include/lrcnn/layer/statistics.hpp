@@ -1,5 +1,5 @@
 #pragma once
-// What norms over a batch or over groups of channels know of their rows, while slabs go by.
+// What norms over a batch or over groups of channels, and others that add up rows, know of their rows while slabs go by.
 //
 // Forward, a set of statistics grows slab by slab: count, mean and sum of squared deviations of what was seen, merged by
 //     d = mean_b - mean_a;  mean = mean_a + d * n_b / n;  m2 = m2_a + m2_b + d^2 * n_a * n_b / n,   n = n_a + n_b
@@ -7,6 +7,8 @@
 // tensors are stored as, so that how a map is cut shows in the last bits only.
 //   BatchNorm   one set for the batch, a unit for each channel
 //   GroupNorm   a set for each image: of statistics with a unit for each group, of sums with one for each channel
+// Layers that add up all rows of a map for each of its channels, a global pooling forward and a scale backward for its factors, have sums
+// of slabs, too: a double for each channel of each image.
 // Source: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979, eq. 2.1.
 #include <lrcnn/core/host_device.hpp>
 #include <lrcnn/layer/layer.hpp>
@@ -46,7 +48,10 @@ constexpr Index statistics_sets(const Norm& norm, Index images) { return shares_
 constexpr Index statistics_bytes(const Norm& norm, Index channels, Index images) {
   return statistics_sets(norm, images) * Statistics::doubles(statistics_units(norm, channels)) * Index{sizeof(double)};
 }
-constexpr Index sums_bytes(const Norm& norm, Index channels, Index images) {
-  return statistics_sets(norm, images) * Statistics::doubles(channels) * Index{sizeof(double)};
+/// Doubles of a set of a layer's sums, and sets that a step for so many images has.
+constexpr Index sums_doubles(const Layer& layer, Index channels) { return layer.kind == Kind::norm ? Statistics::doubles(channels) : channels; }
+constexpr Index sums_sets(const Layer& layer, Index images) { return layer.kind == Kind::norm ? statistics_sets(layer.norm, images) : images; }
+constexpr Index sums_bytes(const Layer& layer, Index channels, Index images) {
+  return sums_sets(layer, images) * sums_doubles(layer, channels) * Index{sizeof(double)};
 }
 }  // namespace lrcnn

@@ -7,12 +7,14 @@
 #include <lrcnn/layer/custom.hpp>
 #include <lrcnn/layer/layer.hpp>
 #include <lrcnn/shape/rows.hpp>
+#include <initializer_list>
 #include <limits>
 #include <string>
 namespace lrcnn {
 enum class Fault : std::uint8_t {
   none,
   empty_input,
+  too_large,
   bad_window,
   bad_channels,
   groups_in,
@@ -53,6 +55,10 @@ constexpr FaultText fault_text(Fault fault) {
     case Fault::empty_input:
       return {"an extent of the input is zero or negative", "images, channels, rows and columns must be at least 1",
               "give the input's true extents"};
+    case Fault::too_large:
+      return {"a tensor, a filter or a number of a layer is too large",
+              "extents and numbers of a layer are below 2^31, and a tensor or a filter has at most 2^44 elements",
+              "use a smaller input, fewer channels or smaller windows"};
     case Fault::bad_window:
       return {"a window has a kernel, stride or dilation below 1, or negative padding",
               "kernel, stride and dilation are at least 1, padding at least 0", "correct the layer's Window"};
@@ -144,8 +150,30 @@ constexpr std::string_view rule_name(Upsampling::Rule rule) {
   if (rule == Upsampling::Rule::nearest) return "nearest";
   return rule == Upsampling::Rule::bilinear ? "bilinear" : "bilinear_corners";
 }
+/// Extents, and numbers that a layer has, are below this; then no product of two overflows, and vendors' libraries can count them.
+inline constexpr Index extent_limit = Index{1} << 31;
+/// A tensor or a filter has no more elements; then no sum of their bytes over a network overflows.
+inline constexpr Index element_limit = Index{1} << 44;
 namespace detail {
 constexpr bool known(Index extent) { return extent != unknown; }
+/// Whether one of some extents from 1 on, or their product, is beyond these limits. Unknown ones count as 1.
+constexpr bool too_many(std::initializer_list<Index> extents) {
+  Index product = 1;
+  for (const Index extent : extents) {
+    if (!known(extent) || extent < 1) continue;
+    if (extent >= extent_limit || product > element_limit / extent) return true;
+    product *= extent;
+  }
+  return false;
+}
+constexpr bool too_many(const Shape& s) { return too_many({s.n, s.c, s.h, s.w}); }
+constexpr bool has_too_large_number(const Layer& y) {
+  const Window& w = y.window;
+  for (const Index number : {y.channels, y.groups, w.kernel.h, w.kernel.w, w.stride.h, w.stride.w, w.dilation.h, w.dilation.w, w.pad.top, w.pad.bottom,
+                             w.pad.left, w.pad.right, y.upsampling.factor.h, y.upsampling.factor.w, y.pooled.h, y.pooled.w})
+    if (number >= extent_limit || number <= -extent_limit) return true;
+  return false;
+}
 /// Whether some window of a pool has no place on an input of this extent.
 constexpr bool misses_input(const Axis& axis, Index extent) {
   if (std::max(axis.pad_begin, axis.pad_end) >= axis.extent()) return true;
@@ -201,12 +229,10 @@ constexpr Fault fault_of_join(const Layer& layer, const Shape& in, const Shape& 
   return Fault::none;
 }
 }  // namespace detail
-/// The first rule that `layer` breaks on an input of shape `in`, joins on that and `other`. Extents may be `unknown`.
-/// `flat`: a layer that they come from ends the rows.
-constexpr Fault fault_of(const Layer& layer, const Shape& in, bool flat = false, const Shape& other = unknown_shape) {
-  using detail::known;
-  for (const Index extent : {in.n, in.c, in.h, in.w})
-    if (known(extent) && extent < 1) return Fault::empty_input;
+constexpr Shape output_shape(const Layer& layer, const Shape& in, const Shape& other = unknown_shape);
+namespace detail {
+/// fault_of() but for sizes.
+constexpr Fault fault_of_kind(const Layer& layer, const Shape& in, bool flat, const Shape& other) {
   if (layer.kind == Kind::norm) return detail::fault_of_norm(layer.norm, in.c);
   if (layer.kind == Kind::dropout) return layer.drop.probability >= 0 && layer.drop.probability < 1 ? Fault::none : Fault::bad_probability;
   if (is_join(layer)) return detail::fault_of_join(layer, in, other);
@@ -247,8 +273,21 @@ constexpr Fault fault_of(const Layer& layer, const Shape& in, bool flat = false,
     if (known(extent) && extent < 1) return Fault::window_too_tall;
   return Fault::none;
 }
+}  // namespace detail
+/// The first rule that `layer` breaks on an input of shape `in`, joins on that and `other`. Extents may be `unknown`.
+/// `flat`: a layer that they come from ends the rows.
+constexpr Fault fault_of(const Layer& layer, const Shape& in, bool flat = false, const Shape& other = unknown_shape) {
+  for (const Index extent : {in.n, in.c, in.h, in.w})
+    if (detail::known(extent) && extent < 1) return Fault::empty_input;
+  if (detail::too_many(in) || detail::has_too_large_number(layer)) return Fault::too_large;
+  if (const Fault fault = detail::fault_of_kind(layer, in, flat, other); fault != Fault::none) return fault;
+  if (detail::too_many(output_shape(layer, in, other))) return Fault::too_large;
+  const bool dense = layer.kind == Kind::linear, conv = layer.kind == Kind::conv || layer.kind == Kind::conv_transpose;
+  const Index taps = layer.window.kernel.h * layer.window.kernel.w;
+  return (dense || conv) && detail::too_many({layer.channels, dense ? 1 : taps, in.c}) ? Fault::too_large : Fault::none;
+}
 /// Shape of the layer's output. Pre: fault_of(layer, in, flat, other) == Fault::none. Unknown extents stay unknown.
-constexpr Shape output_shape(const Layer& layer, const Shape& in, const Shape& other = unknown_shape) {
+constexpr Shape output_shape(const Layer& layer, const Shape& in, const Shape& other) {
   using detail::either;
   Shape out = in;
   switch (layer.kind) {

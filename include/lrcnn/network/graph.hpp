@@ -64,21 +64,11 @@ struct Scale {
 template <class Body, class Shortcut = Identity>
 using Residual = Sum<Body, Shortcut>;
 namespace detail {
-/// "prefix.name"; empty if that is too long for a Name.
-constexpr Name scoped(const Name& prefix, const Name& name) {
-  const std::string_view first = prefix.view(), second = name.view();
-  if (first.size() + 1 + second.size() > Name::capacity) return {};
-  Name full = prefix;
-  full.text[first.size()] = '.';
-  for (std::size_t i = 0; i < second.size(); ++i) full.text[first.size() + 1 + i] = second[i];
-  return full;
-}
 /// Layers under a scope; a name that does not fit is left empty.
 template <std::size_t N>
 constexpr std::array<Layer, N> in_scope(const Name& prefix, std::array<Layer, N> layers) {
-  std::array<Name, N> names{};
-  for (std::size_t i = 0; i < N; ++i) names[i] = scoped(prefix, automatic_name(std::span<const Layer>(layers), i));
-  for (std::size_t i = 0; i < N; ++i) layers[i].name = names[i];
+  give_names(std::span<Layer>(layers), std::array<NameSlot, name_slots(N)>{});
+  for (Layer& layer : layers) layer.name = joined(prefix.view(), ".", layer.name.view());
   return layers;
 }
 template <Name prefix, class Part>

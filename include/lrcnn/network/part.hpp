@@ -7,6 +7,7 @@
 // Descriptors are listed only once something is wrong: most of what a compiler has to do for a large network is saved that way.
 #include <lrcnn/layer/concepts.hpp>
 #include <lrcnn/layer/statistics.hpp>
+#include <lrcnn/network/names.hpp>
 #include <lrcnn/network/references.hpp>
 #include <lrcnn/network/witness.hpp>
 #include <type_traits>
@@ -67,8 +68,10 @@ template <class... Parts>
 struct Chain {
   static constexpr auto layers = [] {
     std::array<Layer, (std::size_t{0} + ... + ContentOf<Parts>::layers.size())> list{};
-    [[maybe_unused]] std::size_t at = 0;
-    (append(list, at, ContentOf<Parts>::layers, 1), ...);
+    std::array<std::size_t, sizeof...(Parts) + 1> begins{};
+    [[maybe_unused]] std::size_t at = 0, part = 0;
+    ((append(list, at, ContentOf<Parts>::layers, 1), begins[++part] = at), ...);
+    number_repeated(list, begins);
     return list;
   }();
   struct Descriptors : Splice<DescriptorsOf<Parts>...> {};
@@ -88,16 +91,20 @@ template <class Join, class First, class... Others>
 struct Branches {
   static constexpr auto layers = [] {
     std::array<Layer, (ContentOf<First>::layers.size() + ... + (ContentOf<Others>::layers.size() + 1))> list{};
-    std::size_t at = 0;   // the input counts as place -1
+    std::array<std::size_t, sizeof...(Others) + 2> begins{};
+    std::size_t at = 0, part = 0;   // the input counts as place -1
     append(list, at, ContentOf<First>::layers, 1);
+    begins[++part] = at;
     Index joined = static_cast<Index>(at) - 1;
     const auto add = [&](const auto& branch) {
       append(list, at, branch, static_cast<Index>(at) + 1);
       const auto place = static_cast<Index>(at);
       list[at++] = Layer{.kind = Join::kind, .input = place - joined, .other = branch.empty() ? place + 1 : 1};
       joined = place;
+      begins[++part] = at;
     };
     (add(ContentOf<Others>::layers), ...);
+    number_repeated(list, begins);
     return list;
   }();
   struct Descriptors : Splice<DescriptorsOf<First>, typename Splice<DescriptorsOf<Others>, DescriptorList<Join>>::type...> {};

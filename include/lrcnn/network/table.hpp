@@ -8,6 +8,7 @@
 #include <lrcnn/layer/custom.hpp>
 #include <lrcnn/layer/layer.hpp>
 #include <lrcnn/network/check.hpp>
+#include <lrcnn/network/names.hpp>
 #include <lrcnn/network/parameters.hpp>
 #include <lrcnn/network/references.hpp>
 #include <lrcnn/shape/rows.hpp>
@@ -48,51 +49,12 @@ constexpr Axis row_axis_of(const Node& node) {
   return node.layer.upsampling.rule == nearest ? nearest_axis(up)
          : node.layer.upsampling.rule == bilinear ? linear_axis(up) : corner_axis(up, node.in.h);
 }
-/// What an unnamed layer is named after.
-constexpr std::string_view short_kind_name(const Layer& layer) {
-  switch (layer.kind) {
-    case Kind::activation: return function_name(layer.activation.function);
-    case Kind::max_pool:
-    case Kind::avg_pool: return "pool";
-    case Kind::custom: return layer.custom->name;
-    case Kind::norm: return norm_name(layer.norm);
-    case Kind::dropout: return drop_name(layer.drop);
-    default: return kind_name(layer.kind);
-  }
-}
-namespace detail {
-constexpr Name numbered(std::string_view stem, Index number) {
-  Name name(stem);
-  std::size_t at = name.view().size();
-  std::array<char, 20> digits{};
-  std::size_t count = 0;
-  for (; number > 0; number /= 10) digits[count++] = static_cast<char>('0' + number % 10);
-  while (count > 0 && at < Name::capacity) name.text[at++] = digits[--count];
-  return name;
-}
-}  // namespace detail
-/// Whether two layers are counted together: short_kind_name(a) == short_kind_name(b), cheaper in constant expressions.
-constexpr bool counted_together(const Layer& a, const Layer& b) {
-  if (a.kind == Kind::custom || b.kind == Kind::custom) return short_kind_name(a) == short_kind_name(b);
-  const auto pools = [](const Layer& y) { return y.kind == Kind::max_pool || y.kind == Kind::avg_pool; };
-  if (a.kind != b.kind) return pools(a) && pools(b);
-  if (a.kind == Kind::activation) return a.activation.function == b.activation.function;
-  if (a.kind == Kind::dropout) return a.drop.each == b.drop.each;
-  return a.kind != Kind::norm || norm_name(a.norm) == norm_name(b.norm);
-}
-/// Name of layer i of a list: its own, or its kind and its ordinal among that kind, from 1. `layer_of` gives an item's layer.
-template <class Item, class LayerOf = std::identity>
-constexpr Name automatic_name(std::span<const Item> list, std::size_t i, LayerOf layer_of = {}) {
-  const Layer& layer = layer_of(list[i]);
-  if (!layer.name.empty()) return layer.name;
-  Index ordinal = 1;
-  for (std::size_t j = 0; j < i; ++j) ordinal += counted_together(layer_of(list[j]), layer);
-  return detail::numbered(short_kind_name(layer), ordinal);
-}
 /// Gives every unnamed layer its automatic name.
+/// Errors:  ShapeError if two layers have one name
 constexpr void name_layers(std::vector<Node>& nodes) {
-  for (std::size_t i = 0; i < nodes.size(); ++i)
-    nodes[i].layer.name = automatic_name(std::span<const Node>(nodes), i, [](const Node& n) -> const Layer& { return n.layer; });
+  const auto layer_of = [](Node& node) -> Layer& { return node.layer; };
+  if (const auto same = detail::give_names(std::span<Node>(nodes), std::vector<detail::NameSlot>(detail::name_slots(nodes.size())), layer_of))
+    detail::throw_same_name(same->first, same->second, nodes[same->second].layer);
 }
 namespace detail {
 /// Brings the nodes of a graph into the order of execution, and their references with them.
@@ -131,7 +93,7 @@ inline std::string giver_of(std::span<const Layer> layers, Index tensor) {
 /// The table of a list of layers, each of which reads layers before it (Layer::input, Layer::other). Nodes are in the order of
 /// execution (network/references.hpp), which for a chain is that of the list.
 /// Errors: ShapeError naming the layer by its place in the list, its description and the shapes of its inputs (of a join also the layers
-///         that they come from), if a layer cannot take what it is given, or if no layer reads it.
+///         that they come from), if a layer cannot take what it is given, or if no layer reads it; and if two layers have one name.
 constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
   Table table{input, {}};
   table.nodes.reserve(layers.size());

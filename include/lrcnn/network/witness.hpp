@@ -21,6 +21,7 @@ template <Index Position, class Descriptor, Shape Output>
 struct output_of {};
 namespace rule {
 template <class Where, Fault fault> inline constexpr bool extents_are_positive = fault != Fault::empty_input;
+template <class Where, Fault fault> inline constexpr bool sizes_are_limited = fault != Fault::too_large;
 template <class Where, Fault fault> inline constexpr bool window_is_positive = fault != Fault::bad_window;
 template <class Where, Fault fault> inline constexpr bool channels_are_positive = fault != Fault::bad_channels;
 template <class Where, Fault fault> inline constexpr bool groups_divide_input = fault != Fault::groups_in;
@@ -53,6 +54,7 @@ template <class Where, Fault fault> inline constexpr bool output_is_vector = fau
 template <class Where, Fault fault>
 struct Witness {
   static_assert(rule::extents_are_positive<Where, fault>, "lrcnn: an extent of the input is zero or negative; images, channels, rows and columns must be at least 1; give the input's true extents");
+  static_assert(rule::sizes_are_limited<Where, fault>, "lrcnn: a tensor, a filter or a number of a layer is too large; extents and numbers of a layer are below 2^31, and a tensor or a filter has at most 2^44 elements; use a smaller input, fewer channels or smaller windows");
   static_assert(rule::window_is_positive<Where, fault>, "lrcnn: a window has a kernel, stride or dilation below 1, or negative padding; kernel, stride and dilation are at least 1, padding at least 0; correct the layer's Window");
   static_assert(rule::channels_are_positive<Where, fault>, "lrcnn: a layer has no output channels; channels and groups are at least 1; give a positive number");
   static_assert(rule::groups_divide_input<Where, fault>, "lrcnn: input channels are not divisible by groups; each group reads an equal share of the input channels; change groups, or the channels of the layer before");

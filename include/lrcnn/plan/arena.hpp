@@ -23,7 +23,7 @@ enum class Role : std::uint8_t {
   packed,      ///< a filter in the backend's layout
   scratch,     ///< a filter gradient before it is added
   workspace,   ///< the backend's own scratch
-  statistics,  ///< of a norm, or the sums of its backward pass
+  statistics,  ///< of a norm, or sums: of its backward pass, of a global pooling, of a scale's factors
 };
 constexpr std::string_view role_name(Role role) {
   constexpr std::array<std::string_view, 13> names{"value", "gradient", "slab",   "own",    "kept",    "saved",    "carry",

@@ -79,7 +79,7 @@ class Replay : ReplayedMemory {
       if (id >= 0) pieces.push_back({buffer(id).offset, buffer(id).offset + buffer(id).bytes, nullptr, writes});
     };
     whole(s.packed, true), whole(s.scratch, true), whole(s.workspace, true);
-    whole(s.statistics, s.op == Op::statistics), whole(s.sums, s.op == Op::backward_sums);
+    whole(s.statistics, s.op == Op::statistics), whole(s.sums, writes_sums(s));
     for (const Piece& w : pieces)
       for (const Piece& o : pieces) {
         const bool may = s.layer >= 0 && (s.op == Op::backward_data ? can_overwrite_gradient(node(s.layer).layer)
@@ -256,15 +256,32 @@ class Replay : ReplayedMemory {
     if (s.y) each(s.y, [&](Index i, Index r) { write(s.y, Holds::value, i, r); });
     if (s.saved) each(s.saved, [&](Index i, Index r) { write(s.saved, Holds::saved, i, r); });
   }
+  /// What slabs have added up so far for each image, begun anew unless the step accumulates.
+  Taken& partial_sums(const Step& s, Range images) {
+    if (!taken_.contains(s.sums)) {
+      if (s.accumulate) problem("adds to sums that are not there");
+      forget(buffer(s.sums).offset, buffer(s.sums).offset + buffer(s.sums).bytes, nullptr);
+    }
+    Taken& t = taken_[s.sums];
+    if (t.layer != s.layer && s.accumulate) problem("adds to what is not this layer's");
+    if (t.layer != s.layer) t = {}, t.layer = s.layer;
+    for (Index i = images.begin; i < images.end; ++i) {
+      const Index place = s.set + i - images.begin;
+      if (s.accumulate && (!t.begun.contains(place) || t.begun[place] != i)) problem("adds to what was not begun for image " + std::to_string(i));
+      if (!s.accumulate) t.begun[place] = i, t.sums[i] = 0;
+    }
+    return t;
+  }
   void reduce(const Step& s) {
+    Taken* const sums = s.sums >= 0 ? &partial_sums(s, s.x.images) : nullptr;
+    const bool last = s.x.rows.end == node(s.layer).in.h;
+    if (sums == nullptr && (!last || s.accumulate)) problem("pools a part of the rows, and has no sums");
     for (Index i = s.x.images.begin; i < s.x.images.end; ++i) {
       for (Index r = s.x.rows.begin; r < s.x.rows.end; ++r) read(s.x, Holds::value, i, r);
-      std::uint64_t done = 0;
-      if (s.accumulate)
-        if (const Cell* sum = read(s.y, Holds::sum, i, 0)) done = sum->number;
-      if (done != static_cast<std::uint64_t>(s.x.rows.begin)) problem("pools rows " + show(s.x.rows) + " out of order");
-      const bool last = s.x.rows.end == node(s.layer).in.h;
-      write(s.y, last ? Holds::value : Holds::sum, i, 0, static_cast<std::uint64_t>(s.x.rows.end));
+      if (const std::uint64_t done = sums ? sums->sums[i] : 0; done != static_cast<std::uint64_t>(s.x.rows.begin))
+        problem("pools rows " + show(s.x.rows) + " out of order");
+      if (sums) sums->sums[i] = static_cast<std::uint64_t>(s.x.rows.end);
+      if (last) write(s.y, Holds::value, i, 0);
     }
   }
   void check_backward_reads(const Step& s) {
@@ -305,6 +322,10 @@ class Replay : ReplayedMemory {
       if (sum == t->sums.end()) return problem("its sums are not there");
       sums[{i, o}] += sum->second * weight(5, s.layer, o, 0);
     });
+    if (s.sums >= 0 && s.operand == 1) {   // factors: what all slabs so far have sent
+      Taken& so_far = partial_sums(s, s.dx.images);
+      for (Index i = s.dx.images.begin; i < s.dx.images.end; ++i) sums[{i, 0}] = so_far.sums[i] += sums[{i, 0}];
+    }
     each(s.dx, [&](Index i, Index r) { write(s.dx, Holds::gradient, i, r, sums[{i, r}]); });
   }
   void backward_parameters(const Step& s) {

@@ -13,7 +13,7 @@ class BackwardEmitter : protected ForwardEmitter<Sink> {
   using typename Base::Filter;
   using Base::table_, Base::stages_, Base::options_, Base::sink_, Base::storage_, Base::group_;
   using Base::stage_at, Base::stage_pass, Base::make, Base::use_workspace, Base::move, Base::pack_all, Base::packs, Base::packed;
-  using Base::value, Base::layer_input, Base::use_statistics, Base::is_of_batch, Base::for_slabs, Base::forward_layers, Base::rows_loss;
+  using Base::value, Base::layer_input, Base::use_statistics, Base::use_sums, Base::is_of_batch, Base::for_slabs, Base::forward_layers, Base::rows_loss;
   constexpr void backward_stage(Index s) {
     const Stage& stage = stage_at(s);
     StagePass c = stage_pass(s, Pass::backward, stage.backward);
@@ -122,7 +122,7 @@ class BackwardEmitter : protected ForwardEmitter<Sink> {
   }
   /// The gradient of tensor t begins with what stages further on have left of it.
   constexpr void open_gradient(StagePass& c, Index t) {
-    char& count = c.contributions[static_cast<std::size_t>(t)];
+    Index& count = c.contributions[static_cast<std::size_t>(t)];
     if (count > 0 || !c.in_full(t)) return;
     const TensorUse& use = c.stage->use(t);
     const Range part = c.at(t).part;
@@ -148,7 +148,7 @@ class BackwardEmitter : protected ForwardEmitter<Sink> {
   /// Gives the step its dx, rows `rows` of the gradient of tensor t, and adds that to what others gave.
   constexpr void contribute(StagePass& c, Step step, Index t, Range rows) {
     open_gradient(c, t);
-    char& count = c.contributions[static_cast<std::size_t>(t)];
+    Index& count = c.contributions[static_cast<std::size_t>(t)];
     const Ref hold = storage_.gradient(c, t);
     const bool dense = step.layer - c.stage->first < c.layers() && is_conv(c.layer(step.layer - c.stage->first)) &&
                        c.need_copy[static_cast<std::size_t>(step.layer - c.stage->first)];
@@ -202,6 +202,10 @@ class BackwardEmitter : protected ForwardEmitter<Sink> {
       if (needs.output) step.y = with_rows(value(c, t), c.at(t).own);
       if (needs.saved) step.saved = storage_.saved(c, l);
       step.packed = packed(c, Filter::backward, l);
+      if (y.kind == Kind::scale && operand == 1 && from < c.inputs() && c.cut()) {
+        use_sums(c, step);
+        step.accumulate = c.n + 1 < c.rows->slabs();   // they go upward
+      }
       if (from < c.inputs()) input_gradient_step(c, step, l, from);
       else contribute(c, step, from, is_join(y) ? c.at(t).own : is_conv(y) ? c.need(l) : c.at(from).hold);
     }
@@ -250,8 +254,14 @@ class BackwardEmitter : protected ForwardEmitter<Sink> {
   /// The gradient of an input of the stage. From one layer alone: straight into the full-height gradient where slabs do not meet, else by
   /// way of a slab whose rows are added to those that later slabs have written. From several: added to what is there.
   constexpr void input_gradient_step(StagePass& c, Step step, Index l, Index t) {
-    char& count = c.contributions[static_cast<std::size_t>(t)];
+    Index& count = c.contributions[static_cast<std::size_t>(t)];
     const Range all{0, c.shape(t).h};
+    if (step.operand == 1 && step.sums >= 0 && c.n > 0 && Sink::every_turn) {   // factors' gradient: what it is so far, which goes nowhere
+      step.dx = is_sole(c, t) ? storage_.gradient(c, t) : storage_.another_gradient(c, t);
+      sink_.step(step);
+      static_cast<void>(storage_.full_gradient(c, t, all));   // buffers are declared in the first turn
+      return;
+    }
     if (!c.cut() && count == 0 && !c.stage->use(t).given) {
       ++count;
       step.dx = storage_.full_gradient(c, t, all);

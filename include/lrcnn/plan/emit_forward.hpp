@@ -184,7 +184,8 @@ class ForwardEmitter {
       step.x = t < c.tensors() ? with_rows(y, c.at(t).part) : y;
       use_statistics(c, step, node);
       use_workspace(c, step, table_.node(node).layer);
-      step.accumulate = c.n > 0 || (is_of_batch(node) && c.image_slab > 0);
+      // Not c.n > 0: the first slabs of a chain may reach no row of the norm's input.
+      step.accumulate = step.x.rows.begin > 0 || (is_of_batch(node) && c.image_slab > 0);
       sink_.step(step);
     };
     for (const NormAbove& norm : c.stage->norms_above)
@@ -196,6 +197,10 @@ class ForwardEmitter {
   constexpr void use_statistics(const StagePass& c, Step& step, Index node) {
     step.statistics = storage_.statistics(c, node);
     step.set = is_of_batch(node) ? 0 : c.images.begin - c.group.begin;
+  }
+  constexpr void use_sums(const StagePass& c, Step& step) {
+    step.sums = storage_.sums(c, step.layer);
+    step.set = c.images.begin - c.group.begin;
   }
   constexpr bool is_of_batch(Index node) const { return table_.node(node).layer.norm.over == Norm::Over::batch; }
   /// Calls `slab` for every slab, images outermost; rows downward or upward.
@@ -258,6 +263,7 @@ class ForwardEmitter {
         step.x = with_rows(value(c, c.top()), c.at(c.top()).own);
         step.y = storage_.full_value(c, c.tensors(), {0, 1});
         step.accumulate = step.x.rows.begin > 0;
+        if (c.cut()) use_sums(c, step);
         sink_.step(step);
       }
       if (c.stores) store(c, with_rows(value(c, c.top()), c.at(c.top()).own));

@@ -37,7 +37,7 @@ struct Accesses {
     whole(plan, step.scratch, true);
     whole(plan, step.workspace, true);
     whole(plan, step.statistics, step.op == Op::statistics);
-    whole(plan, step.sums, step.op == Op::backward_sums);
+    whole(plan, step.sums, writes_sums(step));
     if (step.op == Op::backward_parameters || step.op == Op::backward_sums) gradient = step.layer;
     loss = step.op == Op::loss;
   }

@@ -32,6 +32,7 @@ namespace detail {
 /// Sink that keeps every step. Buffers are the measured ones, found again by their order.
 struct Record {
   static constexpr bool every_turn = true;
+  static constexpr std::size_t most_steps = 1 << 19;   ///< some 400 MB
   const std::vector<Buffer>& measured;
   std::vector<Step>& steps;
   Index now = 0;
@@ -51,7 +52,12 @@ struct Record {
   void span(Index, Index) {}
   void step(const Step& s) {
     const bool moves = s.op == Op::copy || s.op == Op::add || s.op == Op::zero || s.op == Op::load;
-    if (!moves || !s.y.rows.empty()) steps.push_back(s);
+    if (moves && s.y.rows.empty()) return;
+    if (steps.size() == most_steps)
+      throw PlanError(error_text("the plan would have more than " + std::to_string(most_steps) + " steps",
+                                 "each slab of rows of each group of images has steps of its own",
+                                 "use larger groups of images, fewer slabs, or a smaller batch"));
+    steps.push_back(s);
   }
 };
 struct Measured {

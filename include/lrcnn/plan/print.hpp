@@ -2,6 +2,7 @@
 // Plans for people: what is cut how, what is kept, and where the bytes are.
 #include <lrcnn/core/bytes.hpp>
 #include <lrcnn/plan/plan.hpp>
+#include <optional>
 #include <ostream>
 namespace lrcnn {
 namespace detail {
@@ -27,12 +28,23 @@ inline std::string to_string(const Step& step, const Table& table) {
     if (*ref) text += std::string(" ") + name + " = " + detail::ref_text(*ref);
   return text;
 }
+/// Bytes that the network layer by layer needs, if a plan by another policy needs as many or more: then what it computes twice is for nothing.
+inline std::optional<Index> cheaper_column(const Plan& plan) {
+  PolicySpec column;
+  column.arithmetic = plan.policy.arithmetic, column.workspace_bytes = plan.policy.workspace_bytes, column.precision = plan.policy.precision;
+  if (plan.policy == column) return std::nullopt;
+  const Index bytes = arena_size(plan.table, column, plan.target, plan.options).bytes;
+  return bytes <= plan.arena.bytes ? std::optional(bytes) : std::nullopt;
+}
 /// The summary: policy, peak, stages with their cuts.
 inline std::ostream& operator<<(std::ostream& out, const Plan& plan) {
   out << to_string(plan.policy) << "\n  input " << to_string(plan.table.input) << ", " << plan.table.size() << " layers, "
       << plan.steps.size() << " steps, " << plan.buffers.size() << " buffers\n  peak " << format_bytes(plan.arena.bytes)
       << " (no placement can need less than " << format_bytes(plan.arena.lower_bound) << "), workspace "
       << format_bytes(plan.policy.workspace_bytes) << "\n";
+  if (const auto bytes = cheaper_column(plan))
+    out << "  Column, which computes nothing twice, needs " << (*bytes < plan.arena.bytes ? "less, " : "no more, ") << format_bytes(*bytes)
+        << "; take it, or other slabs and checkpoints\n";
   for (const Stage& stage : plan.stages) {
     const Shape& in = plan.table.shape(stage.inputs[0]);
     const Shape& top = plan.table.shape(stage.last);

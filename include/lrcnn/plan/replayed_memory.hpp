@@ -7,11 +7,11 @@
 #include <map>
 namespace lrcnn::detail {
 /// What a row of a piece of memory holds.
-enum class Holds : std::uint8_t { nothing, value, gradient, saved, sum };
+enum class Holds : std::uint8_t { nothing, value, gradient, saved };
 struct Cell {
   Holds holds = Holds::nothing;
   Index tensor = -1;
-  std::uint64_t number = 0;   ///< gradient: its integer; sum: rows added so far
+  std::uint64_t number = 0;   ///< gradient: its integer
 };
 /// Keeps the list of problems, too: reading what is not there is one.
 class ReplayedMemory {
@@ -27,11 +27,11 @@ class ReplayedMemory {
     }
   };
   using Key = std::array<Index, 6>;   // buffer, offset, held images, held rows
-  /// What a norm's buffer of statistics or of sums has taken in.
+  /// What a buffer of statistics or of sums has taken in.
   struct Taken {
     Index layer = -1;
     std::vector<char> rows;                ///< statistics: of each image, which
-    std::map<Index, std::uint64_t> sums;   ///< of each set
+    std::map<Index, std::uint64_t> sums;   ///< of each set; of a global pooling: rows added so far
     std::map<Index, Index> begun;          ///< set in memory -> the set that was begun there
   };
   const Plan& plan_;
@@ -111,7 +111,7 @@ class ReplayedMemory {
     Extent* e = inside(ref, image, row) ? extent(ref, holds == Holds::saved, false) : nullptr;
     const Cell* cell = e ? &e->cell(image, row) : nullptr;
     if (cell && cell->holds == holds && cell->tensor == ref.tensor) return cell;
-    static constexpr std::array<const char*, 5> names{"nothing", "value", "gradient", "saved state", "sum"};
+    static constexpr std::array<const char*, 4> names{"nothing", "value", "gradient", "saved state"};
     problem("reads " + std::string(names[static_cast<std::size_t>(holds)]) + " of tensor " + std::to_string(ref.tensor) +
             ", image " + std::to_string(image) + ", row " + std::to_string(row) + ", which is not in buffer " +
             std::to_string(ref.buffer) +

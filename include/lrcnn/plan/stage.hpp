@@ -39,7 +39,9 @@ struct Stage {
   bool remade = false;      ///< its forward pass is done again before the backward pass of the segment
   bool covered = false;     ///< its backward pass is that of a stage that goes through norms
   Index passes = 0;         ///< such a stage: it stands behind the others, and has so many extra passes backward and none forward
-  Index section = 0;        ///< number of its partition in the policy: stages that a norm alone divides have one
+  bool behind_means = false;   ///< it begins behind a global pooling and has one row, as that of a squeeze-and-excitation's factors
+  Index section = 0;        ///< stages that a norm alone divides have one
+  Index partition_number = 0;   ///< in the policy: that of its section, or, behind means, of the section before
   std::vector<Index> inputs{};                  ///< tensors of the table that it reads
   std::vector<std::array<Index, 2>> reads{};    ///< of each layer of the chain, tensors of the stage; -1: none
   std::vector<TensorUse> uses{};                ///< of each tensor of the stage, and of what a closing global pooling writes
@@ -104,6 +106,12 @@ constexpr bool is_barrier(const Table& table, Index l) {
   if (l + 1 == table.size() || table.node(l).layer.kind == Kind::global_avg_pool) return true;
   return table.node(l + 1).layer.kind == Kind::flatten || (ends_rows(table.node(l + 1).layer) && !ends_rows(table.node(l).layer) &&
                                                            table.node(l).layer.kind != Kind::activation);
+}
+/// Whether nothing in a stage has more than one row.
+constexpr bool has_one_row(const Table& table, const Stage& stage) {
+  for (Index l = stage.first; l < stage.last; ++l)
+    if (table.node(l).in.h > 1 || table.node(l).out.h > 1) return false;
+  return true;
 }
 /// Whether a layer multiplies a map by a vector, so that there are rows again.
 constexpr bool scales_map(const Node& node) { return node.layer.kind == Kind::scale && node.in.h * node.in.w > 1; }
@@ -252,7 +260,7 @@ constexpr void add_passes(const Table& table, const PolicySpec& policy, std::vec
   for (std::size_t s = 0; s < stages.size();) {
     std::size_t end = s + 1;
     while (end < stages.size() && stages[end].section == stages[s].section) ++end;
-    if (policy.partition(stages[s].section).passes && end - s > 1 && !stages[end - 1].vector) {
+    if (policy.partition(stages[s].partition_number).passes && end - s > 1 && !stages[end - 1].vector) {
       Stage stage = stages[s];
       stage.last = stages[end - 1].last;
       stage.reduces = stages[end - 1].reduces;
@@ -311,7 +319,7 @@ inline std::string fewer_slabs(const Table& table, const PolicySpec& policy, con
     if (other.section != stage.section || other.vector) continue;
     first = std::min(first, other.first), last = std::max(last, other.last);
     RowRules rules = row_rules(table, other, target, policy.arithmetic);
-    const Cut cut = policy.partition(stage.section).cut;
+    const Cut cut = policy.partition(stage.partition_number).cut;
     largest = std::min(largest, streams && cut == Cut::share ? max_stream_slabs(rules.graph()) : max_slabs(rules.graph(), cut));
   }
   const std::string most = "ask for at most " + std::to_string(largest);
@@ -343,7 +351,7 @@ constexpr void check_norms(const Table& table, const PolicySpec& policy, bool tr
 constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& policy, bool training = true) {
   detail::check_names(table, policy);
   std::vector<Stage> stages;
-  Index first = 0, section = 0, section_first = 0;
+  Index first = 0, section = 0, number = 0, section_first = 0;   // number: of the policy's partition
   bool vector = false;
   for (Index l = 0; l < table.size(); ++l) {
     vector = (vector && !detail::scales_map(table.node(l))) || ends_rows(table.node(l).layer);
@@ -353,11 +361,13 @@ constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& 
     const bool ends_section = apart || scaled || detail::is_barrier(table, l) || (!vector && detail::is_checkpoint(table, policy, l));
     if (!waited && !ends_section) continue;
     Stage stage;
-    stage.section = section;
-    section += ends_section;
-    if (ends_section) section_first = l + 1;
     stage.first = first;
     stage.last = l + 1;
+    stage.behind_means = !stages.empty() && (stages.back().reduces || stages.back().behind_means) && detail::has_one_row(table, stage);
+    stage.section = section;
+    stage.partition_number = stage.behind_means ? stages.back().partition_number : number;
+    section += ends_section, number += ends_section && !stage.behind_means;
+    if (ends_section) section_first = l + 1;
     stage.reduces = table.node(l).layer.kind == Kind::global_avg_pool;
     stage.vector = vector;
     stages.push_back(stage);
@@ -384,12 +394,12 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
                                    : "every slab owns a row of every layer's output; the largest feasible count is ";
   for (std::size_t i = 0; i < stages.size(); ++i) {
     Stage& stage = stages[i];
-    stage.partition = policy.partition(stage.section);
+    stage.partition = policy.partition(stage.partition_number);
     Partition& p = stage.partition;
     if (p.passes && p.cut == Cut::share)
       throw PlanError(error_text(detail::stage_name(table, stage) + " is to be run by " + to_string(p), "slabs of extra passes make all their rows "
                                  "themselves, and hand none on", "use Overlap there"));
-    if (stage.vector) p.cut = Cut::column;
+    if (stage.vector || stage.behind_means) p.cut = Cut::column;
     if (training && p.cut == Cut::share && stage.loses_rows(table, options)) p.cut = Cut::overlap;   // no forward pass hands rows on
     p.images = p.images == 0 ? images : std::min(p.images, images);
     auto rules = detail::row_rules(table, stage, target, policy.arithmetic);
@@ -400,7 +410,7 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
     asked = std::max(asked, wanted);
     const auto refuse = [&](Index largest) {
       throw PlanError(error_text(detail::stage_name(table, stage) + " cannot be cut into " + std::to_string(wanted) +
-                                     " slabs by " + to_string(policy.partition(stage.section)),
+                                     " slabs by " + to_string(policy.partition(stage.partition_number)),
                                  rule + std::to_string(largest), detail::fewer_slabs(table, policy, target, stages, stage, largest, streams)));
     };
     if (streams && p.cut == Cut::share) {

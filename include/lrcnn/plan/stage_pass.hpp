@@ -31,7 +31,7 @@ struct StagePass {
   std::vector<Index> norms_under{};   ///< in those passes: see detail::norms_under()
   Flags wanted{};         ///< of the run of layers being computed: tensor t is made; empty: all are
   Flags input_ready{};    ///< the slab's rows of input t have been brought in
-  Flags contributions{};  ///< that the slab's gradient of tensor t has got
+  std::vector<Index> contributions{};   ///< that the slab's gradient of tensor t has got
   Index streams = 1;      ///< of the policy
   bool prefetch = false;  ///< likewise
   std::vector<Index> covered{};   ///< rows of the full-height gradient of what tensor t stands for from here on are written

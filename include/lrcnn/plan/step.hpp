@@ -16,14 +16,15 @@ enum class Op : std::uint8_t {
   pack_backward,        ///< weights -> packed, as backward_data wants them
   forward,              ///< x -> y, and saved (pool indices, mask bits) where the step names a buffer for it; a pool or
                         ///< an activation whose output is not wanted again has no y and writes saved alone;
-                        ///< global pooling: y = x's rows added up (accumulate: onto y), divided at the last row
+                        ///< global pooling: x's rows -> sums (accumulate: added to those of other rows) where the step has such; y = they
+                        ///< divided by H*W, the mean once the last row is in
   statistics,           ///< norm: x's rows are added to the statistics; with the last ones, those of the batch are written to the
                         ///< gradients' place of the running ones
   backward_sums,        ///< norm: dy, x -> sums over dy and dy * normalised x (accumulate: added to those of other rows); with the
                         ///< last rows, gradients of its parameters (accumulate_parameters: added)
   backward_data,        ///< dy (and x, y, saved where the layer needs them) -> dx, all rows of dx written
                         ///< of a join: dx of input number `operand`; of a scale: the first from other, the second, added up
-                        ///< over dy's rows, from x
+                        ///< over dy's rows, from x: of these rows alone, or of all that sums has then (accumulate: others, too)
   backward_parameters,  ///< x, dy -> parameter gradients (accumulate: added, otherwise written)
   loss,                 ///< logits x -> dx, and the loss of images y's range
 };
@@ -65,7 +66,7 @@ struct Step {
   Ref saved{};            ///< pool indices or mask bits; Ref::tensor is the layer's output tensor
   Index statistics = -1;  ///< norms over a batch or groups: buffer of statistics (see Statistics)
   Index set = 0;          ///< the first set of statistics and of sums that the step is about
-  Index sums = -1;        ///< likewise of the backward pass
+  Index sums = -1;        ///< likewise of the backward pass; of a global pooling and a scale's factors: sums of the slabs so far
   Range part = everywhere;   ///< backward_data with sums: rows of dx that get the sums' share; slabs that overlap give it once
   Index packed = -1;      ///< buffer of packed weights
   Index scratch = -1;     ///< buffer in which a filter gradient is made before it is added
@@ -73,6 +74,8 @@ struct Step {
   Index stream = 0;
   friend constexpr bool operator==(const Step&, const Step&) = default;
 };
+/// Whether a step adds to its sums, rather than reads them.
+constexpr bool writes_sums(const Step& step) { return step.op != Op::backward_data || step.operand == 1; }
 constexpr std::string_view op_name(Op op) {
   switch (op) {
     case Op::load: return "load";

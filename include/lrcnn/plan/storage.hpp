@@ -58,12 +58,12 @@ class Storage {
     return in_full(c.second && c.stage->use(t).remade ? values_again_ : values_, Role::value, c, g,
                    g == table_.size() ? Range{0, table_.input.n} : c.group, rows);
   }
-  /// Statistics of a norm of the table, and sums of its backward pass: for the images of the step.
+  /// Statistics of a norm of the table, and sums of its backward pass, or those of a global pooling or a scale: for the images of the step.
   constexpr Index statistics(const StagePass& c, Index node) {
     return by_norm(c, statistics_, node, statistics_bytes(table_.node(node).layer.norm, table_.node(node).in.c, c.group.size()));
   }
   constexpr Index sums(const StagePass& c, Index node) {
-    return by_norm(c, sums_, node, sums_bytes(table_.node(node).layer.norm, table_.node(node).in.c, c.group.size()));
+    return by_norm(c, sums_, node, sums_bytes(table_.node(node).layer, table_.node(node).in.c, c.group.size()));
   }
   /// Pool indices or mask bits of layer l.
   constexpr Ref saved(const StagePass& c, Index l) {
@@ -173,7 +173,10 @@ class Storage {
     for (const NormAbove& norm : c.stage->norms_above) span_norm(c, norm.node, since);
     for (Index l = 0; l < c.layers(); ++l)
       if (c.norm_waits(l)) span_norm(c, c.stage->first + l, since);
+    if (c.forward() && c.stage->reduces) sink_.span(sums_[static_cast<std::size_t>(c.stage->last)], since);
     if (c.forward()) return;
+    for (Index l = 0; l < c.layers(); ++l)
+      if (c.layer(l).kind == Kind::scale) sink_.span(sums_[static_cast<std::size_t>(c.stage->first + l + 1)], since);
     for (Index t = 0; t < c.inputs(); ++t)
       if (const Index g = c.stage->tensor(t); c.stage->use(t).plain > 0 || c.layers() == 0)
         sink_.span(g > 0 ? gradients_[static_cast<std::size_t>(g)] : input_gradient_, since);
@@ -196,7 +199,7 @@ class Storage {
   Sink& sink_;
   std::vector<std::vector<Index>> uses_{};
   std::vector<Index> values_{}, values_again_{}, gradients_{}, norm_gradients_{};   ///< of the table's tensors, in full height
-  std::vector<Index> statistics_{}, sums_{};                      ///< of the norms that write them
+  std::vector<Index> statistics_{}, sums_{};                      ///< of the layers that write them
   std::vector<Index> lags_{};   ///< empty: gradients have places of their own
   Index input_gradient_ = -1;
 

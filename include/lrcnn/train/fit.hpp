@@ -10,6 +10,8 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
     history = read_history(options.history);
   std::erase_if(history, [&](const EpochRecord& r) { return r.epoch > state_.epoch; });   // after going back to an older file
   const std::size_t before = history.size();
+  for (const auto& path : {options.training_file, options.history})
+    if (!path.empty() && state_.epoch < options.epochs) check_writable(path);
   std::optional<ProgressLine> line;
   if (options.progress) {
     line.emplace(*options.progress, options.progress_options);
@@ -27,8 +29,8 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
         *options.progress << "epoch " << state_.epoch << ": test loss " << detail::fixed_text(m.loss(), 4) << ", test accuracy "
                           << detail::fixed_text(100 * m.accuracy(), 2) << " %\n";
     }
+    if (!options.training_file.empty()) save(options.training_file);   // first: an epoch can be lost, a line of the history is none
     if (!options.history.empty()) write_history(options.history, history);
-    if (!options.training_file.empty()) save(options.training_file);
   }
   history.erase(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(before));
   return history;
@@ -52,7 +54,6 @@ template <class Loader>
 EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions& options, ProgressLine* line) {
   check_batches(train);
   const auto begun = std::chrono::steady_clock::now();
-  StepReport report;
   Index images = state_.batch * train.input().n;   // of the epoch: metrics may count pixels
   auto epoch = train.epoch(state_.epoch, state_.batch);
   counts_batches_ = true;
@@ -62,8 +63,7 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
   } const off{counts_batches_};
   for (auto& batch : epoch) {
     const bool saves = options.save_every > 0 && (state_.step + 1) % options.save_every == 0 && !options.training_file.empty();
-    report = start(batch, batch.labels());
-    images += report.images;
+    images += start(batch, batch.labels()).images;
     if (saves || started_.size() >= steps_ahead || state_.batch + 1 == train.batches()) {
       const LossResult result = wait();
       state_.metrics.add(result.mean(), result.count, result.correct);
@@ -77,7 +77,7 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
   EpochRecord record;
   record.epoch = state_.epoch + 1;
   record.steps = state_.step;
-  record.lr = report.lr;
+  record.lr = state_.optimizer.lr() * lr_scale(options_.schedule, state_.step - 1, options_.clock);   // this call may have had no batch left
   record.train_loss = state_.metrics.loss();
   record.train_accuracy = state_.metrics.accuracy();
   record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();

@@ -223,7 +223,7 @@ class Optimizer {
   }
   static void check(const Sgd& s) {
     require(s.lr >= 0, s.name, "lr", s.lr, "a learning rate is finite and not negative", "try 0.05");
-    require(s.momentum >= 0, s.name, "momentum", s.momentum, "momentum is finite and not negative", "try 0.9 or 0");
+    require(s.momentum >= 0 && s.momentum < 1, s.name, "momentum", s.momentum, "momentum lies in [0, 1)", "try 0.9 or 0");
     require(s.weight_decay >= 0, s.name, "weight_decay", s.weight_decay, "weight decay is finite and not negative",
             "try 5e-4 or 0");
     require(!s.nesterov || s.momentum > 0, s.name, "momentum", s.momentum, "Nesterov's step needs momentum",

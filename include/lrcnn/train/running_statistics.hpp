@@ -10,6 +10,7 @@
 // gradients that overflow in 16 bits is mixed in: its forward pass was sound.
 #include <lrcnn/backend/update.hpp>
 #include <lrcnn/network/table.hpp>
+#include <algorithm>
 #include <limits>
 #include <span>
 #include <vector>
@@ -73,6 +74,15 @@ class RunningStatistics {
     if (values.empty()) return;
     for (const auto& [r, momentum] : ranges_) {
       backend.write(parameters + r.begin, values.first(static_cast<std::size_t>(r.size())));
+      values = values.subspan(static_cast<std::size_t>(r.size()));
+    }
+  }
+  /// The same in a copy of the parameters that the host has.
+  template <class T>
+  void put(std::span<T> parameters, std::span<const T> values) const {
+    if (values.empty()) return;
+    for (const auto& [r, momentum] : ranges_) {
+      std::ranges::copy(values.first(static_cast<std::size_t>(r.size())), parameters.begin() + r.begin);
       values = values.subspan(static_cast<std::size_t>(r.size()));
     }
   }

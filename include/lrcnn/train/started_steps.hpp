@@ -17,13 +17,15 @@ class StartedSteps {
   void forget() { images_.clear(); }
   /// Adds losses that are known at once.
   void note(const LossResult& result) { sum_ += result; }
-  /// Notes what the steps came to, together. Returns how many of them, the last ones, do not count; then all is forgotten.
+  /// Drops all losses that are known but those that take() gave earlier.
+  void go_back(const LossResult& earlier) { sum_ = earlier; }
+  /// Notes what the steps came to, together; where that is not finite nothing is noted. Returns how many of them, the last ones, do not
+  /// count; then all steps are forgotten.
   Index settle(const LossResult& result) {
     Index bad = 0;
     if (std::isfinite(result.sum)) {
       note(result);
     } else {
-      sum_ = {};
       Index seen = 0;
       for (const Index n : images_) bad += (seen += n) > result.count;
     }

@@ -19,6 +19,8 @@
 #include <lrcnn/train/trainer_options.hpp>
 #include <lrcnn/train/training_file.hpp>
 #include <chrono>
+#include <deque>
+#include <optional>
 #include <sstream>
 namespace lrcnn {
 /// A labelled batch: a source of rows that knows its labels.
@@ -71,10 +73,15 @@ class BasicTrainer {
     require_no_round("a step begins");
     gather();
     const LossResult earlier = started_.take();
-    StepReport report = start(source, labels);
-    gather(&source);
-    report_losses(report, earlier);
-    return report;
+    try {
+      StepReport report = start(source, labels);
+      gather(&source);
+      report_losses(report, earlier);
+      return report;
+    } catch (...) {
+      started_.go_back(earlier);
+      throw;
+    }
   }
   template <LabelledSource<M> S>
   StepReport step(const S& batch) {
@@ -105,7 +112,7 @@ class BasicTrainer {
   StepReport update() {
     if (round_.batches == 0)
       throw Error(error_text("an update without gradients", "an update follows at least one batch", "call accumulate() first"));
-    const LossResult earlier = round_.earlier;
+    const LossResult earlier = *round_.earlier;
     const std::vector<M> running = round_.running;
     try {
       StepReport report = apply(nullptr);
@@ -114,6 +121,7 @@ class BasicTrainer {
       return report;
     } catch (...) {
       running_.write<M>(backend_, parameters_.data(), running);
+      started_.go_back(earlier);
       throw;
     }
   }
@@ -168,16 +176,22 @@ class BasicTrainer {
   /// epoch too). Returns the epochs of this call.
   template <class Loader>
   std::vector<EpochRecord> fit(const Loader& train, const std::type_identity_t<Loader>* test, const FitOptions& options);
-  /// Writes parameters, optimizer state and position atomically.
+  /// Writes parameters, optimizer state and position atomically. Batches that are accumulated and wait for their update are not in it.
   /// Errors:  DataError if the file cannot be written; an older one is intact then
   /// Pre:     wait() after the last start_step()
   void save(const std::filesystem::path& path) const {
-    const auto &parameters = seen_by_host(parameters_), &states = seen_by_host(states_);
+    const auto &now = seen_by_host(parameters_), &states = seen_by_host(states_);
+    std::vector<M> before;   // without what the round at hand has mixed into running statistics
+    if (!round_.running.empty()) {
+      before.assign(now.begin(), now.end());
+      running_.put(std::span<M>(before), std::span<const M>(round_.running));
+    }
+    const std::span<const M> parameters = before.empty() ? std::span<const M>(now) : std::span<const M>(before);
     TrainingState state = state_;
     if (scales_loss) state.notes["loss_scale"] = std::to_string(loss_scale_.scale) + " " + std::to_string(loss_scale_.good_steps);
-    save_training_file<M>(path, state, layout_, std::span<const M>(parameters), std::span<const M>(states));
+    save_training_file<M>(path, state, layout_, parameters, std::span<const M>(states));
   }
-  /// Takes over a saved training; it continues bit-identically.
+  /// Takes over a saved training; it continues bit-identically. Batches that are accumulated and wait for their update are dropped.
   /// Errors:  DataError if the file is missing, cut, damaged, of another network, version or element type; this trainer is
   ///          unchanged then
   void load(const std::filesystem::path& path) {
@@ -189,7 +203,8 @@ class BasicTrainer {
     if (const auto note = state_.notes.find("loss_scale"); scales_loss && note != state_.notes.end())
       std::istringstream(note->second) >> loss_scale_.scale >> loss_scale_.good_steps;
     ranges_ = update_ranges(layout_, state_.optimizer.decay(), options_.rules);
-    if (round_.batches > 0) round_.running = running_.read(backend_, parameters_.data());
+    if (round_.earlier) started_.go_back(*round_.earlier);
+    round_ = {};
   }
   /// The flat buffers, where their memory is the host's.
   std::span<M> parameters()
@@ -225,8 +240,13 @@ class BasicTrainer {
   const TrainingState& state() const { return state_; }
   Index steps_done() const { return state_.step; }
   B& backend() { return backend_; }
-  /// The plan of a training step (or a forward pass) on batches of shape `input`.
-  const Plan& plan(const Input& input, bool training = true) { return executor(input, training).plan(); }
+  /// The plan of a training step (or a forward pass) on batches of shape `input`. It stays where it is as long as the trainer lives.
+  const Plan& plan(const Input& input, bool training = true) {
+    const Plan& plan = executor(input, training).plan();
+    for (const Plan& known : plans_)
+      if (known.table.input == input && known.options == plan.options) return known;
+    return plans_.emplace_back(plan);
+  }
   const Plan& plan() { return plan(input_); }
   /// The scale of the loss, on backends that want one; to be set where the first steps should not have to find it.
   const LossScale& loss_scale() const { return loss_scale_; }
@@ -248,7 +268,7 @@ class BasicTrainer {
       finite = all({0, count_}) || std::ranges::all_of(gradient_ranges(layout_), all);   // the latter where a statistic is not
     }
     if (!finite && loss_scale_.scale == LossScale::least)
-      throw NumericError(error_text("in step " + std::to_string(state_.step) + " gradients are not finite, however little they are scaled",
+      throw NumericError(error_text("in step " + std::to_string(state_.step--) + " gradients are not finite, however little they are scaled",
                                     "parameters were not changed by this step", "lower the learning rate, or use Bf16"));
     loss_scale_.note(finite);
     return finite;
@@ -258,6 +278,7 @@ class BasicTrainer {
   void drop_round() {
     const Round round = std::exchange(round_, {});
     running_.write<M>(backend_, parameters_.data(), round.running);
+    if (round.earlier) started_.go_back(*round.earlier);
   }
   std::vector<M> copy_of(const typename B::template Buffer<M>& from) const {
     std::vector<M> copy(static_cast<std::size_t>(from.size()));
@@ -399,10 +420,11 @@ class BasicTrainer {
     double first = 0, weight = 0;   ///< of the losses of the first, and of all: images, or what pixels weigh
     double scale = 1;        ///< of the loss
     double lr_scale = 1;     ///< of the update
-    LossResult earlier{};    ///< of steps before it
+    std::optional<LossResult> earlier{};   ///< of steps before it; none within a step
     std::vector<M> running{};   ///< running statistics before it; none within a step, whose batch goes into them at its end
   } round_;
   bool counts_batches_ = false;   ///< within fit()
+  std::deque<Plan> plans_;   ///< that somebody has asked for: an executor's own ends with it
   Executors<B> executors_;
 };
 /// The trainer of a network type under a policy type on a backend type.

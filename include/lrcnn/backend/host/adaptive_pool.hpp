@@ -21,6 +21,20 @@ void adaptive_pool_forward(const Operands<T>& o, int threads) {
       for_lanes(block, [&](auto lanes, Index lane) {
         using W = Words<T, decltype(lanes)::value>;
         using Value = typename W::Value;
+        if (h.size() * w.size() > largest_window_sum) {   // one running sum would stop growing
+          constexpr std::size_t L = decltype(lanes)::value;
+          std::array<double, L> total{};
+          for (Index r = h.begin; r < h.end; ++r)
+            for (Index first = w.begin; first < w.end; first += window_sum_piece) {
+              std::array<master_t<T>, L> some{};
+              for (Index s = first; s < std::min(first + window_sum_piece, w.end); ++s)
+                for (std::size_t l = 0; l < L; ++l) some[l] += o.x.row(i, b, r)[s * block + lane + static_cast<Index>(l)];
+              for (std::size_t l = 0; l < L; ++l) total[l] += static_cast<double>(some[l]);
+            }
+          const auto count = static_cast<double>(h.size() * w.size());
+          for (std::size_t l = 0; l < L; ++l) y[q * block + lane + static_cast<Index>(l)] = static_cast<T>(static_cast<master_t<T>>(total[l] / count));
+          return;
+        }
         std::array<Value, W::count> sum{};
         for (Index r = h.begin; r < h.end; ++r) {
           const T* x = o.x.row(i, b, r) + lane;

@@ -106,7 +106,7 @@ class HostBackend {
       return view.slice({row, row + 1});
     };
     const Index work = count * logits.blocks() * logits.stride_row() * exponentials;
-    host::parallel_for(count, host::useful_threads(work, threads_), [&](Index piece) {
+    host::parallel_for_any(count, host::useful_threads(work, threads_), [&](Index piece) {
       const Index i = piece / logits.rows, row = logits.row0 + piece % logits.rows;
       loss(row_of(logits, i, row), labels_, first + i, dx.data ? row_of(dx, i, row) : View<T>{}, scale,
            row_results_[static_cast<std::size_t>(piece)]);
@@ -122,7 +122,7 @@ class HostBackend {
       return view;
     };
     const Index work = logits.n * logits.blocks() * logits.rows * logits.stride_row() * exponentials;
-    host::parallel_for(logits.n, host::useful_threads(work, threads_), [&](Index i) {
+    host::parallel_for_any(logits.n, host::useful_threads(work, threads_), [&](Index i) {
       const View<T> down = dx.data ? image_of(dx, i) : View<T>{};
       loss(image_of(logits, i), labels_, first + i, down, scale, row_results_[static_cast<std::size_t>(i)]);
     });

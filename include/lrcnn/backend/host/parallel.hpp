@@ -6,6 +6,8 @@
 #include <lrcnn/backend/host/thread_pool.hpp>
 #include <lrcnn/core/view.hpp>
 #include <algorithm>
+#include <atomic>
+#include <exception>
 namespace lrcnn::host {
 /// Whether OpenMP's threads are awake, because a vendor's library has just used them: then loops use them too.
 inline std::atomic<bool>& use_library_threads() {
@@ -33,6 +35,22 @@ void parallel_for(Index count, int threads, F&& f) {
   if (threads > 1 && count > 1)
     if (ThreadPool* const pool = ThreadPool::get(); pool != nullptr && pool->run(count, threads, some)) return;
   some(0, count);
+}
+/// The same for an f that may throw, as a user's code may. Pieces that have begun are finished, others are left out after the first error;
+/// that one is thrown again.
+template <class F>
+void parallel_for_any(Index count, int threads, F&& f) {
+  std::atomic<bool> failed = false;
+  std::exception_ptr error;
+  parallel_for(count, threads, [&](Index i) {
+    if (failed.load(std::memory_order_relaxed)) return;
+    try {
+      f(i);
+    } catch (...) {
+      if (!failed.exchange(true)) error = std::current_exception();
+    }
+  });
+  if (error) std::rethrow_exception(error);
 }
 /// Threads that are worth waking for this much work, in elements of a memory-bound loop.
 /// Source:  two threads overtake one between 8192 and 16384 elements of a ReLU with mask bits in float (3 us; two

@@ -34,11 +34,11 @@ void scale_forward(const Operands<T>& o, int threads) {
   assert(o.x.range().contains(o.y.range()));
   detail::multiply_rows(o.x, o.other, o.y, threads);
 }
-/// dx = dy * other, of the map; or, of the factors, the sum over dy's rows and columns of dy * x.
+/// dx = dy * other, of the map; or, of the factors, the sum over dy's rows and columns of dy * x, and what o.sums has if accumulate.
 /// Shapes:  operand 0: dy, dx [N,C,rows,W], other [N,C,1,1]; operand 1: dy, x [N,C,rows,W], dx [N,C,1,1]
 /// Pre:     operand 1: x holds dy's rows
-/// Post:    operand 0: writes all rows of dx; rows that dy does not have get 0. Sums are made in doubles, row by row; those of a slab's
-///          rows are rounded to T
+/// Post:    operand 0: writes all rows of dx; rows that dy does not have get 0. Operand 1: sums are made in doubles, row by row; o.sums,
+///          [N,C] if it is there, has what dx is rounded from
 template <class T>
 void scale_backward(const Operands<T>& o, int threads) {
   if (o.operand == 0) return detail::multiply_rows(View<const T>(o.dy), o.other, o.dx, threads);
@@ -48,12 +48,16 @@ void scale_backward(const Operands<T>& o, int threads) {
     const Index i = plane / o.dx.blocks(), b = plane % o.dx.blocks();
     for_lanes(block, [&](auto lanes, Index lane) {
       constexpr std::size_t L = decltype(lanes)::value;
+      const Index first = b * block + lane, there = std::clamp<Index>(o.dx.c - first, 0, L);   // the others are storage's
+      double* const sums = o.sums ? o.sums + i * o.dx.c + first : nullptr;
       std::array<double, L> sum{};
+      if (sums && o.accumulate) std::copy_n(sums, there, sum.begin());
       for (Index row = o.dy.row0; row < o.dy.row0 + o.dy.rows; ++row) {
         const T *dy = o.dy.row(i, b, row) + lane, *x = o.x.row(i, b, row) + lane;
         for (Index q = 0; q < o.dy.w; ++q, dy += block, x += block)
           for (std::size_t l = 0; l < L; ++l) sum[l] += static_cast<double>(dy[l]) * static_cast<double>(x[l]);
       }
+      if (sums) std::copy_n(sum.begin(), there, sums);
       T* dx = o.dx.row(i, b, 0) + lane;
       for (std::size_t l = 0; l < L; ++l) dx[l] = static_cast<T>(sum[l]);
     });

@@ -56,11 +56,17 @@ class Transposed {
       piece_rows_ = m;
       if (m < rows_.size()) direct_ = false;
     }
-    if (!whole_ || piece_rows_ == rows_.size()) return;
-    if (const Index rest = rows_.size() % piece_rows_; rest > 0 && !(rest_ = make(rest))) whole_ = nullptr;
+    if (!whole_) return;
+    const Index rest = piece_rows_ < rows_.size() ? rows_.size() % piece_rows_ : 0;
+    if (rest > 0 && !(rest_ = make(rest))) whole_ = nullptr;
+    if (!whole_) return;
+    const Index gathered = direct_ ? 0 : x_bytes(x, piece_rows_) + y_bytes(y, piece_rows_);
+    bytes_ = filter_bytes_ + gathered + std::max(whole_->workspace_bytes(), rest_ ? rest_->workspace_bytes() : 0);
   }
   bool served() const { return whole_ != nullptr; }
   std::string name() const { return whole_->name(); }
+  /// Bytes of workspace that a step uses: the packed filter, a piece of either map unless they are dense, and the library's scratch.
+  Index workspace_bytes() const { return bytes_; }
   void run(const Library& library, const Operands<T>& o, int threads) {
     T* const filter = reinterpret_cast<T*>(o.workspace);
     if (op_ != Op::backward_parameters) filter_->pack(library, o.parameters[0], filter);
@@ -134,7 +140,7 @@ class Transposed {
   std::shared_ptr<PackedFilter> filter_;
   std::shared_ptr<Convolution<T>> whole_, rest_;   ///< of pieces of piece_rows_ input rows, and of the last one if that has fewer
   Range rows_{};            ///< of the input
-  Index piece_rows_ = 0, filter_bytes_ = 0;
+  Index piece_rows_ = 0, filter_bytes_ = 0, bytes_ = 0;
   bool direct_ = false;     ///< one piece, whose rows lie dense where they are
 };
 }  // namespace lrcnn::onednn

@@ -15,15 +15,28 @@ struct AdaptivePoolLoop {
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     const auto at = positions.place(unit);
     const Range rows = adaptive_window(at.y, out.h, in.h), columns = adaptive_window(at.x, out.w, in.w);
+    const Index elements = (rows.end - rows.begin) * (columns.end - columns.begin);
     A sum[V] = {};
-    for (Index r = rows.begin; r < rows.end; ++r)
-      for (Index s = columns.begin; s < columns.end; ++s) {
+    const auto add = [&](Index r, Index begin, Index end) {
+      for (Index s = begin; s < end; ++s) {
         A value[V];
         load(x.at(at.image, static_cast<int>(r), static_cast<int>(s), at.channel), at.count, packs, value);
         for (int v = 0; v < V; ++v) sum[v] += value[v];
       }
-    const A count = static_cast<A>((rows.end - rows.begin) * (columns.end - columns.begin));
-    for (int v = 0; v < V; ++v) sum[v] /= count;
+    };
+    if (elements <= largest_window_sum) {
+      for (Index r = rows.begin; r < rows.end; ++r) add(r, columns.begin, columns.end);
+      for (int v = 0; v < V; ++v) sum[v] /= static_cast<A>(elements);
+    } else {
+      double total[V] = {};
+      for (Index r = rows.begin; r < rows.end; ++r)
+        for (Index first = columns.begin; first < columns.end; first += window_sum_piece) {
+          for (int v = 0; v < V; ++v) sum[v] = 0;
+          add(r, first, first + window_sum_piece < columns.end ? first + window_sum_piece : columns.end);
+          for (int v = 0; v < V; ++v) total[v] += static_cast<double>(sum[v]);
+        }
+      for (int v = 0; v < V; ++v) sum[v] = static_cast<A>(total[v] / static_cast<double>(elements));
+    }
     store(y.at(at.image, at.y, at.x, at.channel), at.count, packs, sum);
   }
 };

@@ -49,16 +49,19 @@ struct ProductLoop {
   bool accumulate;
   T* to;
   Index stride_n;
+  double* sums;   ///< [sets][channels] that are added up and rounded to the result; null: the result itself is
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     Index c = unit;
     const Index set = channels.split(c);
     T& result = to[set * stride_n + c];
-    result = static_cast<T>(static_cast<A>((accumulate ? static_cast<double>(result) : 0) + parts.get(set, 0, c).second));
+    const double before = !accumulate ? 0 : sums ? sums[unit] : static_cast<double>(result), total = before + parts.get(set, 0, c).second;
+    if (sums) sums[unit] = total;
+    result = static_cast<T>(static_cast<A>(total));
   }
 };
-/// to[set][channel] (+)= the sum over dy's rows of dy * x, in doubles: of all images, or of each.
+/// to[set][channel] (+)= the sum over dy's rows of dy * x, in doubles: of all images, or of each. `sums`: kept there unrounded, or null.
 template <class Exec, class T, class S>
-void sum_products(const Exec& exec, const Operands<T>& o, Lines::Images together, bool accumulate, S* to, Index stride_n) {
+void sum_products(const Exec& exec, const Operands<T>& o, Lines::Images together, bool accumulate, S* to, Index stride_n, double* sums) {
   const bool all = together == Lines::Images::together;
   const Index sets = all ? 1 : o.dy.n, positions = set_positions(o.dy, all);
   const PartRound round = first_part_round(sets, positions, o.dy.c);
@@ -68,7 +71,7 @@ void sum_products(const Exec& exec, const Operands<T>& o, Lines::Images together
   const ProductsLoop<T, NoMeans> loop(o.dy, x, round, {memory, o.dy.c, round.parts()}, {});
   for_units(exec, loop.units(), loop);
   const Parts parts = merge_parts<false>(exec, round, o.dy.c, memory);
-  for_units(exec, sets * o.dy.c, ProductLoop<master_t<T>, S>{parts, Divisor(o.dy.c), accumulate, to, stride_n});
+  for_units(exec, sets * o.dy.c, ProductLoop<master_t<T>, S>{parts, Divisor(o.dy.c), accumulate, to, stride_n, sums});
 }
 /// y's channel c is x's channel source(c), where groups lie `each` apart.
 template <class T>
@@ -114,7 +117,7 @@ void layer_scale_backward_data(const Exec& exec, const Operands<T>& o) {
 /// As host::layer_scale_backward_parameters. Pre: a workspace of products_workspace_bytes()
 template <class Exec, class T>
 void layer_scale_backward_parameters(const Exec& exec, const Operands<T>& o) {
-  detail::sum_products(exec, o, Lines::Images::together, o.accumulate, o.d_parameters[0], 0);
+  detail::sum_products(exec, o, Lines::Images::together, o.accumulate, o.d_parameters[0], 0, nullptr);
 }
 /// As host::scale_forward.
 template <class Exec, class T>
@@ -125,7 +128,7 @@ void scale_forward(const Exec& exec, const Operands<T>& o) {
 template <class Exec, class T>
 void scale_backward(const Exec& exec, const Operands<T>& o) {
   if (o.operand == 0) return detail::multiply_down(exec, o, o.other.data, o.other.stride_n);
-  detail::sum_products(exec, o, Lines::Images::apart, false, o.dx.data, o.dx.stride_n);
+  detail::sum_products(exec, o, Lines::Images::apart, o.accumulate && o.sums, o.dx.data, o.dx.stride_n, o.sums);
 }
 /// Bytes of workspace that the gradient of a LayerScale, or of the factors of a Scale, needs; 0 for their other steps.
 template <class T>

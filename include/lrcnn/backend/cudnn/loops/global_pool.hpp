@@ -1,47 +1,48 @@
 #pragma once
 // Global average pooling, fed by rows.
 //
-// Each row is summed by itself, with the host's partial sums, and added to what y holds; at the map's last row y is
-// divided. So float and double give the host's bits however rows are cut. Two-byte elements would lose most of such a
-// sum, or overflow: there y grows by each slab's share of the mean, rounded once per slab.
+// Pieces of rows are added up in what elements are computed in, with the host's partial sums, and pieces in doubles, which are kept between
+// slabs. So all elements give the host's bits however rows are cut.
 #include <lrcnn/backend/cudnn/loops/lines.hpp>
 #include <lrcnn/backend/concepts.hpp>
 namespace lrcnn::loops {
 namespace detail {
-/// One channel of one image: y = (accumulate ? y : 0) + the sum of x's rows, divided at the end.
+/// One channel of one image: sums = (accumulate ? sums : 0) + the sum of x's rows, y = sums / count.
 template <class T>
 struct GlobalPoolLoop {
   using A = master_t<T>;
-  static constexpr bool two_byte = sizeof(T) == 2;
   const T* x;
   T* y;
+  double* sums;   ///< null: x has all rows
   Index x_stride_n, y_stride_n, row_count;
   Divisor channels;
   int w;
-  A count;
-  bool accumulate, last, wide;   ///< wide: blocks of this many channels have one running sum on the host
+  double count;
+  bool accumulate, wide;   ///< wide: blocks of this many channels have one running sum on the host
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     Index c = unit;
     const Index image = channels.split(c), step = channels.value();
     const T* from = x + image * x_stride_n + c;
-    T* to = y + image * y_stride_n + c;
-    A total = accumulate && !two_byte ? static_cast<A>(*to) : A(0);
-    for (Index row = 0; row < row_count; ++row, from += w * step) total += wide ? row_sum<1>(from) : row_sum<8>(from);
-    if constexpr (two_byte) {
-      *to = static_cast<T>((accumulate ? static_cast<A>(*to) : A(0)) + total / count);
-    } else {
-      *to = last ? total / count : total;
-    }
+    double total = accumulate ? sums[unit] : 0;
+    for (Index row = 0; row < row_count; ++row, from += w * step)
+      for (int first = 0; first < w; first += piece) {
+        const int end = first + piece < w ? first + piece : w;
+        total += static_cast<double>(wide ? piece_sum<1>(from, first, end) : piece_sum<8>(from, first, end));
+      }
+    if (sums) sums[unit] = total;
+    y[image * y_stride_n + c] = static_cast<T>(static_cast<A>(total / count));
   }
-  /// The sum of a row, in running sums by column modulo their number.
+
+ private:
+  static constexpr int piece = 256;   ///< columns, as on the host
+  /// The sum of columns of a row, in running sums by column modulo their number.
   template <int parts>
-  LRCNN_HOST_DEVICE A row_sum(const T* from) const {
+  LRCNN_HOST_DEVICE A piece_sum(const T* from, int column, int end) const {
     const Index step = channels.value();
     A sum[parts] = {};
-    int column = 0;
-    for (; column + parts <= w; column += parts)
+    for (; column + parts <= end; column += parts)
       for (int p = 0; p < parts; ++p) sum[p] += static_cast<A>(from[(column + p) * step]);
-    for (; column < w; ++column) sum[0] += static_cast<A>(from[column * step]);
+    for (; column < end; ++column) sum[0] += static_cast<A>(from[column * step]);
     for (int p = 1; p < parts; ++p) sum[0] += sum[p];
     return sum[0];
   }
@@ -73,19 +74,18 @@ struct GlobalPoolBackwardLoop {
   }
 };
 }  // namespace detail
-/// As host::global_pool_forward: y = (accumulate ? y : 0) + the sum of x's rows; divided by H*W at the last row.
-/// Shapes:  x [N,C,rows,W] -> y [N,C,1,1]. Pre: slabs come from the top down
-/// Post:    float, double: the same bits however rows are cut; two bytes: an error of half a last place per slab
+/// As host::global_pool_forward: sums = (accumulate ? sums : 0) + the sum of x's rows; y = sums / (H*W).
+/// Shapes:  x [N,C,rows,W] -> sums [N,C], y [N,C,1,1]. Pre: slabs come from the top down
+/// Post:    the host's bits, however rows are cut
 template <class Exec, class T>
 void global_pool_forward(const Exec& exec, const Operands<T>& o) {
   if (empty(o.y)) return;
   assert(channels_last(o.x) && channels_last(o.y));
-  using Loop = detail::GlobalPoolLoop<T>;
+  assert(o.sums != nullptr || (o.x.rows == o.node->in.h && !o.accumulate));
   const Index h = o.node->in.h, w = o.node->in.w;
-  const bool last = o.x.rows > 0 && o.x.range().end == h;
   for_units(exec, o.y.n * o.y.c,
-            Loop{o.x.data, o.y.data, o.x.stride_n, o.y.stride_n, o.x.rows, Divisor(o.y.c), static_cast<int>(w),
-                 static_cast<typename Loop::A>(h * w), o.accumulate, last, o.y.c == 8 || o.y.c == 16});
+            detail::GlobalPoolLoop<T>{o.x.data, o.y.data, o.sums, o.x.stride_n, o.y.stride_n, o.x.rows, Divisor(o.y.c), static_cast<int>(w),
+                                      static_cast<double>(h * w), o.accumulate, o.y.c == 8 || o.y.c == 16});
 }
 /// As host::global_pool_backward: dx = dy / (H*W) everywhere. Shapes: dy [N,C,1,1] -> dx [N,C,rows,W]
 template <class Exec, class T>

@@ -1,0 +1,156 @@
+#pragma once
+// Names of layers, each of which is one layer's alone: parameters, their first values, rules and checkpoints go by them.
+//
+// A layer has the name that the network gives it (Named, Scope), or else that of its kind and its ordinal among that kind, "conv3"; layers
+// with names count in these ordinals. Where a part is repeated, what it is called gets a number: "se.fc1", "se_2.fc1", "se_3.fc1".
+#include <lrcnn/core/error.hpp>
+#include <lrcnn/layer/custom.hpp>
+#include <lrcnn/layer/layer.hpp>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+namespace lrcnn {
+/// What an unnamed layer is named after.
+constexpr std::string_view short_kind_name(const Layer& layer) {
+  switch (layer.kind) {
+    case Kind::activation: return function_name(layer.activation.function);
+    case Kind::max_pool:
+    case Kind::avg_pool: return "pool";
+    case Kind::custom: return layer.custom->name;
+    case Kind::norm: return norm_name(layer.norm);
+    case Kind::dropout: return drop_name(layer.drop);
+    default: return kind_name(layer.kind);
+  }
+}
+/// Whether two layers are counted together: short_kind_name(a) == short_kind_name(b), cheaper in constant expressions.
+constexpr bool counted_together(const Layer& a, const Layer& b) {
+  if (a.kind == Kind::custom || b.kind == Kind::custom) return short_kind_name(a) == short_kind_name(b);
+  const auto pools = [](const Layer& y) { return y.kind == Kind::max_pool || y.kind == Kind::avg_pool; };
+  if (a.kind != b.kind) return pools(a) && pools(b);
+  if (a.kind == Kind::activation) return a.activation.function == b.activation.function;
+  if (a.kind == Kind::dropout) return a.drop.each == b.drop.each;
+  return a.kind != Kind::norm || norm_name(a.norm) == norm_name(b.norm);
+}
+namespace detail {
+/// `stem` and a number behind it, cut off at the capacity of a Name.
+constexpr Name numbered(std::string_view stem, Index number) {
+  Name name(stem);
+  std::size_t at = name.view().size();
+  std::array<char, 20> digits{};
+  std::size_t count = 0;
+  for (; number > 0; number /= 10) digits[count++] = static_cast<char>('0' + number % 10);
+  while (count > 0 && at < Name::capacity) name.text[at++] = digits[--count];
+  return name;
+}
+/// `first` + `between` + `second`; empty if that is too long for a Name.
+constexpr Name joined(std::string_view first, std::string_view between, std::string_view second) {
+  if (first.size() + between.size() + second.size() > Name::capacity) return {};
+  Name full;
+  std::size_t at = 0;
+  for (const std::string_view part : {first, between, second})
+    for (const char c : part) full.text[at++] = c;
+  return full;
+}
+struct NameSlot {
+  const Name* name = nullptr;
+  std::size_t owner = 0;
+};
+/// Slots that a NameSet of so many names wants.
+constexpr std::size_t name_slots(std::size_t names) { return std::bit_ceil(2 * names + 1); }
+/// Names with who has each. `Slots`: an array or a vector of NameSlots, as many as name_slots() says. The names must stay where they are.
+template <class Slots>
+class NameSet {
+ public:
+  constexpr explicit NameSet(Slots slots) : slots_(std::move(slots)) {}
+  /// Who has a name, if anybody.
+  constexpr std::optional<std::size_t> find(const Name& name) const {
+    const NameSlot& slot = slots_[place(name)];
+    return slot.name ? std::optional(slot.owner) : std::nullopt;
+  }
+  /// Puts a name in that is not there.
+  constexpr void insert(const Name& name, std::size_t owner) { slots_[place(name)] = {&name, owner}; }
+
+ private:
+  /// Where a name is, or would be put.
+  constexpr std::size_t place(const Name& name) const {
+    std::uint64_t hash = 0xcbf29ce484222325u;   // FNV-1a
+    for (std::size_t i = 0; i < Name::capacity && name.text[i] != '\0'; ++i)
+      hash = (hash ^ static_cast<unsigned char>(name.text[i])) * 0x100000001b3u;
+    std::size_t at = static_cast<std::size_t>(hash ^ hash >> 32) & (slots_.size() - 1);
+    while (slots_[at].name && !(slots_[at].name->view() == name.view())) at = (at + 1) & (slots_.size() - 1);
+    return at;
+  }
+  Slots slots_;
+};
+/// Gives every unnamed layer of a list the name of its kind and its ordinal among that kind, from 1, or the next number that is free.
+/// `layer_of` gives an item's layer. Returns two layers that had one name before, if there are any.
+template <class Item, class Slots, class LayerOf = std::identity>
+constexpr std::optional<std::pair<std::size_t, std::size_t>> give_names(std::span<Item> list, Slots slots, LayerOf layer_of = {}) {
+  NameSet<Slots> taken(std::move(slots));
+  std::optional<std::pair<std::size_t, std::size_t>> same;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Name& name = layer_of(list[i]).name;
+    if (name.empty()) continue;
+    if (const auto owner = taken.find(name)) same = same ? same : std::pair{*owner, i};
+    else taken.insert(name, i);
+  }
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    Layer& layer = layer_of(list[i]);
+    if (!layer.name.empty()) continue;
+    Index ordinal = 1;
+    for (std::size_t j = 0; j < i; ++j) ordinal += counted_together(layer_of(list[j]), layer);
+    Name name = numbered(short_kind_name(layer), ordinal);
+    while (taken.find(name)) name = numbered(short_kind_name(layer), ++ordinal);
+    layer.name = name;
+    taken.insert(layer.name, i);
+  }
+  return same;
+}
+/// What a name is called at the outermost: its first scope, or the whole of it.
+constexpr std::string_view head_of(const Name& name) {
+  const std::string_view whole = name.view();
+  return whole.substr(0, whole.find('.'));
+}
+/// Makes names differ that a list has because a part of it is repeated. Part p is layers begins[p] to begins[p + 1]. Where a name of a
+/// part is in a part before it, its head gets a number in the whole part, from 2, that no other layer of the list has. A name that would
+/// become too long stays, and make_table() refuses it.
+template <std::size_t N, std::size_t P>
+constexpr void number_repeated(std::array<Layer, N>& list, const std::array<std::size_t, P>& begins) {
+  const auto rename = [&](std::size_t begin, std::size_t end, const Name& repeated) {
+    const Name old = repeated;
+    const std::string_view head = head_of(old);
+    const auto is_free = [&](const Name& name) {
+      for (const Layer& layer : list)
+        if (head_of(layer.name) == name.view()) return false;
+      return true;
+    };
+    Index number = 2;
+    Name other = joined(head, "_", numbered("", number).view());
+    while (!other.empty() && !is_free(other)) other = joined(head, "_", numbered("", ++number).view());
+    if (other.empty()) return;
+    for (std::size_t i = begin; i < end; ++i)
+      if (const Name name = list[i].name; head_of(name) == head)
+        if (const Name full = joined(other.view(), "", name.view().substr(head.size())); !full.empty()) list[i].name = full;
+  };
+  NameSet seen(std::array<NameSlot, name_slots(N)>{});
+  for (std::size_t p = 0; p + 1 < P; ++p) {
+    for (std::size_t i = begins[p]; i < begins[p + 1]; ++i)
+      if (!list[i].name.empty() && seen.find(list[i].name)) rename(begins[p], begins[p + 1], list[i].name);
+    for (std::size_t i = begins[p]; i < begins[p + 1]; ++i)
+      if (!list[i].name.empty() && !seen.find(list[i].name)) seen.insert(list[i].name, i);
+  }
+}
+[[noreturn]] inline void throw_same_name(std::size_t first, std::size_t second, const Layer& layer) {
+  throw ShapeError(error_text("layers " + std::to_string(first + 1) + " and " + std::to_string(second + 1) + " are both called '" +
+                                  std::string(layer.name.view()) + "'",
+                              "parameters, their first values, rules and checkpoints go by names, so each layer has its own",
+                              "name one of them otherwise, or leave its name empty"));
+}
+}  // namespace detail
+}  // namespace lrcnn
