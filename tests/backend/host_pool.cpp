@@ -206,8 +206,8 @@ TEST_CASE_TEMPLATE("global pooling gives the same bits however rows are cut, and
 }
 TEST_CASE_TEMPLATE("a mean over millions of equal pixels is that pixel, slab by slab too", T, float, bfloat16) {
   // One accumulator of floats stops growing at 2^24 times what is added, one of bfloat16 at 2^8 times.
-  const Shape in{1, 2, 3000, 3000};
   for (const Index block : {1, 16}) {
+    const Shape in{1, 2, 3000, block == 1 ? 3000 : 300};
     const Node node = node_of({.kind = Kind::global_avg_pool}, in), adaptive = node_of({.kind = Kind::adaptive_avg_pool, .pooled = {1, 2}}, in);
     const std::vector<T> pixels(static_cast<std::size_t>(in.h * in.w * (block == 1 ? in.c : block)), T(0.1));
     const auto x = dense_view(pixels.data(), 1, in.c, {0, in.h}, in.w, block);

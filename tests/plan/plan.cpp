@@ -1,4 +1,5 @@
 // Plans as values: made alike they compare equal, they can be shown, and both passes may have counts of their own.
+#include <lrcnn/layer/norm.hpp>
 #include <lrcnn/network/lenet.hpp>
 #include <lrcnn/plan/checker.hpp>
 #include <lrcnn/plan/fewest_slabs.hpp>
@@ -6,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <sstream>
 #include <string>
+#include "support/error_of.hpp"
 #include "support/random_network.hpp"
 using namespace lrcnn;
 using namespace lrcnn::testing;
@@ -175,4 +177,29 @@ TEST_CASE("the fewest slabs with which a step fits are found, and one less does 
   const auto share = fewest_slabs(vgg, Policy<Share<2>, CheckpointAtPools, RecomputeAll>::value, target, {}, 300'000'000);
   REQUIRE(share);
   CHECK(share->policy.partitions[0].cut == Cut::share);
+}
+TEST_CASE("a printed plan says where layer by layer would need no more") {
+  using Net = Sequential<Conv<8>, BatchNorm, ReLU, Conv<8>, BatchNorm, ReLU, GlobalAvgPool, Linear<3>>;
+  const Table norms = table_of<Net>({2, 3, 32, 32});
+  const auto printed = [&](const PolicySpec& policy) {
+    std::ostringstream out;
+    out << make_plan(norms, policy);
+    return out.str();
+  };
+  const Index column = arena_size(norms, Policy<Workspace<0>>::value).bytes;
+  const PolicySpec more = Policy<Overlap<3>, RecomputeAll, Workspace<0>>::value, less = Policy<ExtraPasses<Overlap<3>>, RecomputeAll, Workspace<0>>::value;
+  REQUIRE(arena_size(norms, more).bytes > column);
+  REQUIRE(arena_size(norms, less).bytes < column);
+  CHECK(printed(more).find("\n  Column, which computes nothing twice, needs less, " + format_bytes(column) + "; take it, or other slabs and checkpoints\n") !=
+        std::string::npos);
+  CHECK(printed(less).find("Column, which") == std::string::npos);
+  CHECK(printed(Policy<Workspace<0>>::value).find("Column, which") == std::string::npos);
+}
+TEST_CASE("a plan of too many steps is refused, with words") {
+  const std::array layers{Layer{.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 2}, Layer{.kind = Kind::global_avg_pool}};
+  const Table many = make_table(layers, {200'000, 1, 4, 4});
+  CHECK(error_of<PlanError>([&] { make_plan(many, Policy<Images<1>>::value); }) ==
+        "lrcnn: the plan would have more than 524288 steps; each slab of rows of each group of images has steps of its own; use larger groups of "
+        "images, fewer slabs, or a smaller batch");
+  CHECK(arena_size(many, Policy<Images<1>>::value).bytes > 0);
 }
