@@ -128,7 +128,7 @@ FAULTS = [
     ("average counts padding always", "backend/host/pool.hpp",
      "if (!count_padding) return taps_inside", "if (false) return taps_inside"),
     ("global pooling keeps the last slab", "backend/host/global_pool.hpp",
-     "if (o.accumulate) std::copy_n(sums, there, total.begin());", ""),
+     "if (sums && o.accumulate) std::copy_n(sums, there, total.begin());", ""),
     ("a factor's gradient of the last slab only", "backend/host/scale.hpp",
      "if (sums && o.accumulate) std::copy_n(sums, there, sum.begin());", ""),
     ("a factor's gradient added by each slab", "plan/emit_backward.hpp",

@@ -199,14 +199,14 @@ TEST_CASE("a batch that does not fit is refused and changes nothing") {
   labels.pop_back();
   CHECK(error_of<DataError>([&] { trainer.step(batch, labels); }) ==
         "lrcnn: 7 labels are given for 8 images; every image has one label; give as many labels as images");
-  const MemorySource<double> none(nullptr, {0, 1, side, side}), huge(nullptr, {1 << 16, 1, 1 << 12, 1 << 14});
+  const MemorySource<double> none(nullptr, {0, 1, side, side}), huge(nullptr, {1 << 16, 1, 1 << 12, 1 << 13});
   CHECK(error_of<ShapeError>([&] { trainer.step(none, {}); }) ==
         "lrcnn: layer 1 (conv to 6 channels, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1) on input 0x1x16x16: an "
         "extent of the input is zero or negative; images, channels, rows and columns must be at least 1; give the "
         "input's true extents");
   const std::string memory = error_of<PlanError>([&] { trainer.step(huge, {}); });
   CHECK(memory.find("lrcnn: the plan of Policy<Share<3>, CheckpointAtPools, RecomputeAll, ") == 0);
-  CHECK(memory.find(" on input 65536x1x4096x16384 needs an arena of ") != std::string::npos);
+  CHECK(memory.find(" on input 65536x1x4096x8192 needs an arena of ") != std::string::npos);
   CHECK(memory.find(" TB (") != std::string::npos);
   CHECK(memory.find(" are available; a plan's memory is taken at once, before the first step; use more slabs") !=
         std::string::npos);

@@ -275,14 +275,16 @@ class Replay : ReplayedMemory {
   void reduce(const Step& s) {
     Taken* const sums = s.sums >= 0 ? &partial_sums(s, s.x.images) : nullptr;
     const bool last = s.x.rows.end == node(s.layer).in.h;
+    if (s.x.tensor != node(s.layer).input || s.y.tensor != s.layer + 1) problem("reads or writes another layer's tensor");
+    if (s.y.images != s.x.images || s.y.rows != Range{0, 1}) problem("writes other means than those of its images");
     if (sums == nullptr && (!last || s.accumulate)) problem("pools a part of the rows, and has no sums");
     for (Index i = s.x.images.begin; i < s.x.images.end; ++i) {
       for (Index r = s.x.rows.begin; r < s.x.rows.end; ++r) read(s.x, Holds::value, i, r);
       if (const std::uint64_t done = sums ? sums->sums[i] : 0; done != static_cast<std::uint64_t>(s.x.rows.begin))
         problem("pools rows " + show(s.x.rows) + " out of order");
       if (sums) sums->sums[i] = static_cast<std::uint64_t>(s.x.rows.end);
-      if (last) write(s.y, Holds::value, i, 0);
     }
+    each(s.y, [&](Index i, Index) { write(s.y, last ? Holds::value : Holds::nothing, i, 0); });   // last: it may forget the sums
   }
   void check_backward_reads(const Step& s) {
     if (s.x) read_inputs(s, s.dy);

@@ -44,7 +44,7 @@ void global_pool_forward(const Operands<T>& o, int threads) {
       const Index first = b * x.block + lane, there = std::clamp<Index>(channels - first, 0, L);   // the others are storage's
       double* const sums = o.sums ? o.sums + i * channels + first : nullptr;
       std::array<double, L> total{};
-      if (o.accumulate) std::copy_n(sums, there, total.begin());
+      if (sums && o.accumulate) std::copy_n(sums, there, total.begin());
       for (Index row = x.row0; row < x.row0 + x.rows; ++row) add_row(x.row(i, b, row) + lane, x.block, x.w, total);
       if (sums) std::copy_n(total.begin(), there, sums);
       for (std::size_t l = 0; l < L; ++l) y[lane + static_cast<Index>(l)] = static_cast<T>(static_cast<A>(total[l] / count));

@@ -23,7 +23,7 @@ struct GlobalPoolLoop {
     Index c = unit;
     const Index image = channels.split(c), step = channels.value();
     const T* from = x + image * x_stride_n + c;
-    double total = accumulate ? sums[unit] : 0;
+    double total = accumulate && sums ? sums[unit] : 0;
     for (Index row = 0; row < row_count; ++row, from += w * step)
       for (int first = 0; first < w; first += piece) {
         const int end = first + piece < w ? first + piece : w;
