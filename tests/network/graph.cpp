@@ -10,6 +10,7 @@
 #include <lrcnn/train/initializer.hpp>
 #include "support/error_of.hpp"
 #include <doctest/doctest.h>
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -224,6 +225,16 @@ TEST_CASE("names that come again get numbers, and no two layers have one") {
   initialize<double>(list, He{}, 1, values);
   CHECK(list[0].shape == list[4].shape);
   CHECK(values[static_cast<std::size_t>(list[0].offset)] != values[static_cast<std::size_t>(list[4].offset)]);
+}
+TEST_CASE("automatic names differ where a kind's own name leaves no room for a number") {
+  static constexpr CustomLayer long_named{.name = "a_custom_layer_whose_own_name_is_longer_than_any_layer_may_have_it"};
+  const Layer custom{.kind = Kind::custom, .window = {1}, .custom = &long_named};
+  const Table t = make_table(std::vector<Layer>(12, custom), {1, 3, 8, 8});
+  std::vector<std::string> names;
+  for (const Node& node : t.nodes) names.emplace_back(node.layer.name.view());
+  CHECK(names[0] == "a_custom_layer_whose_own_name_is_longer_than_an");
+  std::sort(names.begin(), names.end());
+  CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
 }
 TEST_CASE("two layers of one name in a list are refused, also in a scope or where the names are too long to be numbered") {
   std::vector<Layer> layers{Named<"stem", Conv<4>>::layer(), relu, Named<"stem", Conv<4>>::layer()};

@@ -105,8 +105,9 @@ constexpr std::optional<std::pair<std::size_t, std::size_t>> give_names(std::spa
     if (!layer.name.empty()) continue;
     Index ordinal = 1;
     for (std::size_t j = 0; j < i; ++j) ordinal += counted_together(layer_of(list[j]), layer);
-    Name name = numbered(short_kind_name(layer), ordinal);
-    while (taken.find(name)) name = numbered(short_kind_name(layer), ++ordinal);
+    const std::string_view kind = short_kind_name(layer), stem = kind.substr(0, Name::capacity - 8);   // leaves room for a number
+    Name name = numbered(kind, ordinal);
+    while (taken.find(name)) name = numbered(stem, ++ordinal);
     layer.name = name;
     taken.insert(layer.name, i);
   }
