@@ -45,7 +45,7 @@ FAULTS = [
      "if (!list[i].name.empty() && seen.find(list[i].name)) rename(", "if (false) rename("),
     ("automatic names that are taken", "network/names.hpp", "while (taken.find(name)) name", "while (false) name"),
     ("a bias's gradient in one sum of floats", "backend/host/bias.hpp", "constexpr Index piece = 256;", "constexpr Index piece = 1 << 30;"),
-    ("a mean in one sum of floats", "backend/host/global_pool.hpp", "constexpr Index piece = 256;", "constexpr Index piece = 1 << 30;"),
+    ("a mean in one sum of floats", "shape/rows.hpp", "constexpr Index sum_piece = 256;", "constexpr Index sum_piece = 1 << 30;"),
     ("a cache without bound", "core/bounded_cache.hpp", "if (entries_.size() >= room_) drop_oldest();", ""),
     ("a cache that drops what is in use", "core/bounded_cache.hpp", "if (!InUse{}(entry.value)) idle", "idle"),
     ("lost carry", "plan/emit_forward.hpp", "if (carries) carry_in(c, t, hold);", ""),

@@ -58,8 +58,11 @@ class Replay : ReplayedMemory {
   /// The row of its second input that output row `out` of a join reads.
   Index other_row(Index layer, Index out) const { return node(layer).layer.kind == Kind::scale ? 0 : out; }
   bool waits(Index layer) const { return lrcnn::detail::waits(node(layer), plan_.options.training); }
-  /// The set of statistics that an image belongs to.
-  Index set_of(Index layer, Index image) const { return node(layer).layer.norm.over == Norm::Over::batch ? 0 : image; }
+  /// The set of statistics or of sums that an image belongs to.
+  Index set_of(Index layer, Index image) const {
+    const Layer& y = node(layer).layer;
+    return y.kind == Kind::norm && y.norm.over == Norm::Over::batch ? 0 : image;
+  }
 
   // ---- steps -------------------------------------------------------------------------------------------------------
   /// What a step writes shares no byte with what else it touches, unless its layer works in place.
@@ -161,11 +164,11 @@ class Replay : ReplayedMemory {
     const auto found = packed_.find(s.packed);
     if (found == packed_.end() || found->second != std::pair{direction, s.layer}) problem("its packed filter is not there");
   }
-  // ---- norms -------------------------------------------------------------------------------------------------------
+  // ---- statistics and sums -----------------------------------------------------------------------------------------
   Taken& taken(const Step& s, Index id, bool anew) {
     if (anew && !taken_.contains(id)) forget(buffer(id).offset, buffer(id).offset + buffer(id).bytes, nullptr);
     Taken& t = taken_[id];
-    if (t.layer != s.layer && !anew) problem("adds to what is not this norm's");
+    if (t.layer != s.layer && !anew) problem("adds to what is not this layer's");
     t.layer = s.layer;
     t.rows.resize(static_cast<std::size_t>(plan_.table.input.n * node(s.layer).in.h), 0);
     const Range images = (s.dy ? s.dy : s.x).images;
@@ -175,6 +178,13 @@ class Replay : ReplayedMemory {
       else if (const auto found = t.begun.find(place); found == t.begun.end() || found->second != set)
         problem("adds to what was not begun for image " + std::to_string(i));
     }
+    return t;
+  }
+  /// The sums that a step adds to, begun anew unless it accumulates.
+  Taken& taken_sums(const Step& s) {
+    Taken& t = taken(s, s.sums, !s.accumulate);
+    const Range images = (s.dy ? s.dy : s.x).images;
+    for (Index i = images.begin; i < images.end && !s.accumulate; ++i) t.sums[set_of(s.layer, i)] = 0;
     return t;
   }
   void statistics(const Step& s) {
@@ -213,9 +223,7 @@ class Replay : ReplayedMemory {
   void backward_sums(const Step& s) {
     if (s.dy.tensor != s.layer + 1 || s.x.tensor != node(s.layer).input) problem("reads another layer's tensors");
     check_statistics(s, s.dy);
-    Taken& t = taken(s, s.sums, !s.accumulate);
-    if (!s.accumulate)
-      for (Index i = s.dy.images.begin; i < s.dy.images.end; ++i) t.sums[set_of(s.layer, i)] = 0;
+    Taken& t = taken_sums(s);
     const auto l = static_cast<std::size_t>(s.layer);
     if (!s.accumulate_parameters) parameters_[l] = 0;
     if (static_cast<bool>(touched_[l]) != s.accumulate_parameters) problem("a norm's gradient is written twice, or added to nothing");
@@ -256,24 +264,8 @@ class Replay : ReplayedMemory {
     if (s.y) each(s.y, [&](Index i, Index r) { write(s.y, Holds::value, i, r); });
     if (s.saved) each(s.saved, [&](Index i, Index r) { write(s.saved, Holds::saved, i, r); });
   }
-  /// What slabs have added up so far for each image, begun anew unless the step accumulates.
-  Taken& partial_sums(const Step& s, Range images) {
-    if (!taken_.contains(s.sums)) {
-      if (s.accumulate) problem("adds to sums that are not there");
-      forget(buffer(s.sums).offset, buffer(s.sums).offset + buffer(s.sums).bytes, nullptr);
-    }
-    Taken& t = taken_[s.sums];
-    if (t.layer != s.layer && s.accumulate) problem("adds to what is not this layer's");
-    if (t.layer != s.layer) t = {}, t.layer = s.layer;
-    for (Index i = images.begin; i < images.end; ++i) {
-      const Index place = s.set + i - images.begin;
-      if (s.accumulate && (!t.begun.contains(place) || t.begun[place] != i)) problem("adds to what was not begun for image " + std::to_string(i));
-      if (!s.accumulate) t.begun[place] = i, t.sums[i] = 0;
-    }
-    return t;
-  }
   void reduce(const Step& s) {
-    Taken* const sums = s.sums >= 0 ? &partial_sums(s, s.x.images) : nullptr;
+    Taken* const sums = s.sums >= 0 ? &taken_sums(s) : nullptr;
     const bool last = s.x.rows.end == node(s.layer).in.h;
     if (s.x.tensor != node(s.layer).input || s.y.tensor != s.layer + 1) problem("reads or writes another layer's tensor");
     if (s.y.images != s.x.images || s.y.rows != Range{0, 1}) problem("writes other means than those of its images");
@@ -325,7 +317,7 @@ class Replay : ReplayedMemory {
       sums[{i, o}] += sum->second * weight(5, s.layer, o, 0);
     });
     if (s.sums >= 0 && s.operand == 1) {   // factors: what all slabs so far have sent
-      Taken& so_far = partial_sums(s, s.dx.images);
+      Taken& so_far = taken_sums(s);
       for (Index i = s.dx.images.begin; i < s.dx.images.end; ++i) sums[{i, 0}] = so_far.sums[i] += sums[{i, 0}];
     }
     each(s.dx, [&](Index i, Index r) { write(s.dx, Holds::gradient, i, r, sums[{i, r}]); });

@@ -81,9 +81,11 @@ constexpr Axis reflected_axis(const Axis& window) {
 /// Rows that output row `out` of an adaptive pool with `all` rows takes the mean of: they begin at floor(out * H / all), and end at
 /// ceil((out + 1) * H / all).
 LRCNN_HOST_DEVICE constexpr Range adaptive_window(Index out, Index all, Index height) { return {out * height / all, ceil_div((out + 1) * height, all)}; }
-/// Elements of such a window that one sum in what elements are computed in takes; larger windows are summed up in doubles, from pieces of
-/// so many columns of a row.
-inline constexpr Index largest_window_sum = 1024, window_sum_piece = 256;
+/// Elements of such a window that one sum in what elements are computed in takes; larger windows are summed up in doubles, piece by piece.
+inline constexpr Index largest_window_sum = 1024;
+/// Columns of a row in a piece: in what elements are computed in, pieces themselves in doubles. Means over maps are summed up so, on the host
+/// and on a device, which gives them the same bits.
+inline constexpr Index sum_piece = 256;
 /// Output rows whose windows hold row `in`.
 LRCNN_HOST_DEVICE constexpr Range adaptive_readers(Index in, Index all, Index height) { return {in * all / height, ceil_div((in + 1) * all, height)}; }
 constexpr Axis adaptive_axis(Index all, Index height) {

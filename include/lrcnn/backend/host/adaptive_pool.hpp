@@ -25,9 +25,9 @@ void adaptive_pool_forward(const Operands<T>& o, int threads) {
           constexpr std::size_t L = decltype(lanes)::value;
           std::array<double, L> total{};
           for (Index r = h.begin; r < h.end; ++r)
-            for (Index first = w.begin; first < w.end; first += window_sum_piece) {
+            for (Index first = w.begin; first < w.end; first += sum_piece) {
               std::array<master_t<T>, L> some{};
-              for (Index s = first; s < std::min(first + window_sum_piece, w.end); ++s)
+              for (Index s = first; s < std::min(first + sum_piece, w.end); ++s)
                 for (std::size_t l = 0; l < L; ++l) some[l] += o.x.row(i, b, r)[s * block + lane + static_cast<Index>(l)];
               for (std::size_t l = 0; l < L; ++l) total[l] += static_cast<double>(some[l]);
             }

@@ -5,6 +5,7 @@
 // kept. So the order of additions is that of the whole map, and the result the same to the bit, however its rows are cut.
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/window.hpp>
+#include <lrcnn/shape/rows.hpp>
 #include <array>
 namespace lrcnn::host {
 /// total += L lanes of a row of so many columns, `step` elements apart.
@@ -12,9 +13,8 @@ template <class T, std::size_t L>
 void add_row(const T* from, Index step, Index columns, std::array<double, L>& total) {
   // Narrow blocks have eight running sums, by column modulo eight, wide ones a sum for each lane.
   constexpr std::size_t parts = L == 1 ? 8 : 1;
-  constexpr Index piece = 256;
-  for (Index first = 0; first < columns; first += piece) {
-    const Index end = std::min(first + piece, columns);
+  for (Index first = 0; first < columns; first += sum_piece) {
+    const Index end = std::min(first + sum_piece, columns);
     std::array<master_t<T>, L * parts> sum{};
     Index column = first;
     for (; column + static_cast<Index>(parts) <= end; column += static_cast<Index>(parts))

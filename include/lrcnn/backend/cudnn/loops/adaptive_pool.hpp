@@ -30,9 +30,9 @@ struct AdaptivePoolLoop {
     } else {
       double total[V] = {};
       for (Index r = rows.begin; r < rows.end; ++r)
-        for (Index first = columns.begin; first < columns.end; first += window_sum_piece) {
+        for (Index first = columns.begin; first < columns.end; first += sum_piece) {
           for (int v = 0; v < V; ++v) sum[v] = 0;
-          add(r, first, first + window_sum_piece < columns.end ? first + window_sum_piece : columns.end);
+          add(r, first, first + sum_piece < columns.end ? first + sum_piece : columns.end);
           for (int v = 0; v < V; ++v) total[v] += static_cast<double>(sum[v]);
         }
       for (int v = 0; v < V; ++v) sum[v] = static_cast<A>(total[v] / static_cast<double>(elements));

@@ -5,6 +5,7 @@
 // slabs. So all elements give the host's bits however rows are cut.
 #include <lrcnn/backend/cudnn/loops/lines.hpp>
 #include <lrcnn/backend/concepts.hpp>
+#include <lrcnn/shape/rows.hpp>
 namespace lrcnn::loops {
 namespace detail {
 /// One channel of one image: sums = (accumulate ? sums : 0) + the sum of x's rows, y = sums / count.
@@ -34,7 +35,7 @@ struct GlobalPoolLoop {
   }
 
  private:
-  static constexpr int piece = 256;   ///< columns, as on the host
+  static constexpr int piece = static_cast<int>(sum_piece);
   /// The sum of columns of a row, in running sums by column modulo their number.
   template <int parts>
   LRCNN_HOST_DEVICE A piece_sum(const T* from, int column, int end) const {
