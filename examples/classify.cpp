@@ -13,7 +13,8 @@
 // At the end one batch goes through the trained network twice, layer by layer (column) and by rows: loss and gradients agree,
 // memory does not. --at-least is the least mean accuracy: below it the status is 1. Bad input ends the program with status 2.
 //
-// ctest: --epochs 8 --images 1600 --batch 16 --at-least 0.15 --curve @SCRATCH@/curve.csv
+// ctest: --epochs 3 --images 480 --batch 16 --at-least 0.1 --curve @SCRATCH@/curve.csv
+// thorough: --epochs 8 --images 1600 --batch 16 --at-least 0.15 --curve @SCRATCH@/curve.csv
 #include "cpu_backend.hpp"
 #include "image_data.hpp"
 #include "program.hpp"

@@ -195,7 +195,10 @@ compilers_at_once() {
   if [ "${memory:-0}" -ge 1 ] && [ "$memory" -lt "$processors" ]; then echo "$memory"; else echo "$processors"; fi
 }
 
-# build PRESET [TARGET...]  configures and builds quietly; a failure shows everything.
+# Options for configuring beside the preset's; scripts may set them.
+configure_options=()
+
+# build PRESET [TARGET...]  configures quietly, and builds; a failure shows everything.
 build() {
   local preset=$1 target log targets=()
   shift
@@ -203,11 +206,12 @@ build() {
   mkdir -p build
   log=build/$preset.configure.log
   say "configuring build/$preset"
-  if ! cmake --preset "$preset" >"$log" 2>&1; then
+  if ! cmake --preset "$preset" "${configure_options[@]}" >"$log" 2>&1; then
     cat "$log" >&2
     die "configuring failed; a stale build/$preset may be the reason, and can be removed"
   fi
   grep '^-- lrcnn: ' "$log" >&2 || true
   say "building build/$preset"
+  export NINJA_STATUS="[%f of %t, %e s] "
   cmake --build --preset "$preset" -j "$(compilers_at_once)" "${targets[@]}" >&2
 }

@@ -42,3 +42,6 @@
 #include <lrcnn/policy/policy.hpp>
 #include <lrcnn/train/trainer.hpp>
 #include <lrcnn/version.hpp>
+#ifdef LRCNN_PRECOMPILED
+#include <lrcnn/precompiled/training.hpp>
+#endif

@@ -4,6 +4,7 @@
 #define LRCNN_VERSION_MAJOR 0
 #define LRCNN_VERSION_MINOR 1
 #define LRCNN_VERSION_PATCH 0
+#include <lrcnn/core/language.hpp>
 #include <string>
 namespace lrcnn {
 /// The version as people write it, for example "0.1.0".

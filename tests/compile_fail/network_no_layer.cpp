@@ -1,5 +1,5 @@
 // A part that describes no layer.
-// EXPECT: lrcnn: a part of a Sequential is no layer; a layer is a type with `static constexpr Layer layer()`, or a Sequential; see docs/extending.md
+// EXPECT: lrcnn: a part of a Sequential is no layer; a layer is a type with `static constexpr Layer layer()`, or a Sequential, and parts such as Share<4> belong to the Policy; see docs/extending.md
 // EXPECT_WITHIN 3: NotALayer
 #include <lrcnn/layer/activation.hpp>
 #include <lrcnn/layer/conv.hpp>

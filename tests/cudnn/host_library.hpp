@@ -415,4 +415,9 @@ class HostLibrary final : public cudnn::Library<T> {
   RunKey key_;
   loops::LossSums sums_;
 };
+#ifndef LRCNN_HOST_LIBRARY   // ../host_library.cpp has them
+extern template class HostLibrary<float>;
+extern template class HostLibrary<float16>;
+extern template class HostLibrary<bfloat16>;
+#endif
 }  // namespace lrcnn::testing

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles every C++ block of a Markdown file, so that documentation cannot go stale.
 
-    check_blocks.py FILE.md --compiler C++ --flags FOLDER [--jobs N] [--update]
+    check_blocks.py FILE.md --compiler C++ --flags FOLDER [--jobs N] [--update] [--precompiled-header HEADER] [--library FILE]
 
 A block is fenced with ```cpp. One with a main function is compiled as it stands; of any other, #include lines and
 using-directives are moved to the top and the rest is put into a function body, where it may use names that nobody
@@ -15,7 +15,9 @@ HTML comments right before the fence, each on lines of its own, change that:
     <!-- run: -->               a program of target core, which is also run and has to succeed
     <!-- output: -->            before a block of text: what the program run last prints
     <!-- skip: reason -->       not compiled; the reason is printed
---update writes into the page what files hold and programs print.
+--update writes into the page what files hold and programs print. HEADER is lrcnn/lrcnn.hpp as the compiler has read it before with the
+flags of core: blocks that include nothing are compiled with it. FILE is the library that LRCNN_PRECOMPILED promises: programs are linked
+with it.
 """
 import argparse
 import concurrent.futures
@@ -115,7 +117,7 @@ def differs_from_file(block):
     return "".join(line + "\n" for line in difflib.unified_diff(block.code, lines, "this block", name, lineterm=""))
 
 
-def check_block(block, path, compiler, flags_folder):
+def check_block(block, path, compiler, flags_folder, ahead):
     """What is wrong, if anything, and what the program printed, if it was run."""
     flags, runs = flags_of(block, flags_folder), "run" in block.options
     if not os.path.exists(flags):
@@ -130,7 +132,13 @@ def check_block(block, path, compiler, flags_folder):
             file.write(program(block, path))
         warnings = ["-Wall", "-Wextra", "-Wno-unused", "-Werror"]
         how = ["-O0", "-pthread", "-o", binary] if runs else [*warnings, "-fsyntax-only"]
-        done = execute([compiler, "@" + os.path.abspath(flags), *how, source], folder)
+        last = []
+        if runs and ahead["library"]:
+            how, last = [*how, "-DLRCNN_PRECOMPILED"], [ahead["library"]]
+        own_lines = [*block.code, *block.options.get("setup", "").splitlines()]
+        if ahead["header"] and "target" not in block.options and not any(HOISTED.match(line) or MAIN.search(line) for line in own_lines):
+            how += ["-include", ahead["header"]]
+        done = execute([compiler, "@" + os.path.abspath(flags), *how, source, *last], folder)
         if done.returncode != 0:
             return done.stdout or f"the compiler ended with {done.returncode}", ""
         if not runs:
@@ -163,7 +171,10 @@ def main():
     parser.add_argument("--flags", required=True)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--precompiled-header", default="")
+    parser.add_argument("--library", default="")
     arguments = parser.parse_args()
+    ahead = {"header": arguments.precompiled_header, "library": arguments.library}
     path, failed = arguments.file, 0
     todo, shown = [], []   # blocks to compile; blocks of output, each with the block that prints it
     found = blocks(path)
@@ -187,7 +198,7 @@ def main():
             failed += 1
     printed = {}
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        results = pool.map(lambda block: check_block(block, path, arguments.compiler, arguments.flags), todo)
+        results = pool.map(lambda block: check_block(block, path, arguments.compiler, arguments.flags, ahead), todo)
         for block, (problem, output) in zip(todo, results):
             printed[block] = [line.rstrip() for line in output.splitlines()]
             if problem:

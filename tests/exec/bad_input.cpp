@@ -20,7 +20,7 @@ using Rows = Policy<Share<4>, RecomputeAll, Workspace<0>>;
 using Plain = Policy<Column, Workspace<0>>;
 constexpr Input input{2, 1, 8, 6};
 template <class T = double>
-struct Batch {
+struct OneBatch {
   Problem<T> problem{Net::layers, input, 4};
   MemorySource<T> source{problem.images.data(), input};
 };
@@ -47,7 +47,7 @@ auto state_of(Trainer& trainer) {
 }
 }  // namespace
 TEST_CASE("bad input: labels") {
-  Batch batch;
+  OneBatch batch;
   Trainer<Net, Rows, Reference<double>> trainer(input, Sgd{.lr = 0.1, .momentum = 0.9});
   const auto before = state_of(trainer);
   const auto step = [&](std::vector<std::int32_t> labels) {
@@ -107,7 +107,7 @@ TEST_CASE("bad input: a network without a pooling in its head takes larger image
   CHECK(trainer.predict(map).rows == 3);
 }
 TEST_CASE("bad input: a batch of another shape than the plan's") {
-  Batch batch;
+  OneBatch batch;
   std::vector<double> gradients(batch.problem.parameters.size());
   Reference<double> backend;
   Executor<Reference<double>> executor(make_plan(batch.problem.table, Plain::value, Reference<double>::target),
@@ -136,7 +136,7 @@ TEST_CASE("bad input: shapes that a trainer cannot take") {
         "lrcnn: a batch of shape 2x2x8x6 would change the shape of parameter 'conv1.weight'; a network's parameters "
         "are fixed by its first input, 2x1x8x6; use images of one size, or GlobalAvgPool instead of Flatten");
   CHECK(state_of(trainer) == before);
-  Batch batch;
+  OneBatch batch;
   CHECK(std::isfinite(trainer.step(batch.source, batch.problem.labels).loss));
   const auto make = [](const Input& shape) { Trainer<Net, Rows, Reference<double>> other(shape, Sgd{}); };
   CHECK_THROWS_AS(make({0, 1, 8, 6}), ShapeError);
@@ -145,7 +145,7 @@ TEST_CASE("bad input: shapes that a trainer cannot take") {
 TEST_CASE("bad input: values that are not finite are traced to where they began, by either kind of run") {
   const auto law = [](auto policy) {
     Trainer<Net, decltype(policy), Reference<double>> trainer(input, Sgd{.lr = 0.1, .momentum = 0.9});
-    Batch batch;
+    OneBatch batch;
     const auto text = [&] { return error_of([&] { trainer.step(batch.source, batch.problem.labels); }); };
     CHECK(text() == "no error");
     const std::string end =
@@ -185,7 +185,7 @@ TEST_CASE("bad input: values that are not finite are traced to where they began,
   law(Policy<Overlap<2>, Images<2>, RecomputeCheap, Workspace<0>>{});
 }
 TEST_CASE("bad input: an overflow in float is reported with the layer in which it happens") {
-  const Batch<float> batch;
+  const OneBatch<float> batch;
   Trainer<Net, Rows, Reference<float>> trainer(input, Sgd{});
   for (float& p : elements_of(*find_parameter(trainer.layout(), "conv2.weight"), trainer.parameters())) p = 3e38f;
   const std::string text = error_of([&] { trainer.step(batch.source, batch.problem.labels); });
@@ -193,7 +193,7 @@ TEST_CASE("bad input: an overflow in float is reported with the layer in which i
   CHECK(trainer.steps_done() == 0);
 }
 TEST_CASE("bad input: a loss of the user's that is not finite") {
-  Batch batch;
+  OneBatch batch;
   Trainer<Net, Plain, Reference<double>, Broken> trainer(input, Sgd{});
   CHECK(error_of([&] { trainer.step(batch.source, batch.problem.labels); })
             .starts_with("lrcnn: in step 1 the loss is infinite; the first values that are not finite come from the "
@@ -216,7 +216,7 @@ TEST_CASE("bad input: an arena for which there is no memory is refused with the 
       "1x1x3000000x1000000 needs an arena of "));
 }
 TEST_CASE("bad input: a batch too large for the memory leaves a trainer as it was") {
-  Batch batch;
+  OneBatch batch;
   Trainer<Net, Rows, Reference<double>> trainer(input, Sgd{.lr = 0.1}), other(input, Sgd{.lr = 0.1});
   trainer.step(batch.source, batch.problem.labels), other.step(batch.source, batch.problem.labels);
   CHECK_THROWS_AS(trainer.evaluate(Promise({1, 1, 3'000'000, 1'000'000}), std::vector<std::int32_t>{0}), PlanError);

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Tests the tests: each of these faults, put into the headers one at a time, must be found by detector.cpp.
 
-    faults.py COMPILER SOURCE_DIR SCRATCH_DIR [-k WORD]
+    faults.py COMPILER SOURCE_DIR SCRATCH_DIR [-k WORD] [--some N] [--seed SEED]
 
 A fault is a text that occurs exactly once in a header and what it becomes. The changed header alone is written to a
 scratch folder that the compiler searches before include/. First the headers as they are must be found sound. A fault
 that does not compile, or whose text is not there any more, is an error too: then bring it up to date with the header.
+Every text is looked for; --some N compiles N of the faults only, drawn by SEED, which is the number of the day unless it is given.
 """
 import argparse
 import concurrent.futures
 import pathlib
+import random
 import re
 import shutil
 import subprocess
@@ -185,7 +187,8 @@ def host_steps(args):
     folder = args.scratch / "steps"
     folder.mkdir(parents=True, exist_ok=True)
     source, made = folder / "steps.cpp", folder / "steps.o"
-    source.write_text('#include "host_steps.hpp"\ntemplate void lrcnn::host::run<double>(const Operands<double>&, int);\n')
+    source.write_text("#define LRCNN_PRECOMPILES_HOST\n#define LRCNN_PRECOMPILES_TRAINING   // run_loop\n"
+                      "#define LRCNN_PRECOMPILED\n#include <lrcnn/precompiled/host.hpp>\n")
     include, tests = args.source / "include", args.source / "tests"
     run = subprocess.run([args.compiler, *FLAGS, f"-I{include}", f"-I{tests}", "-MMD", "-MF", str(folder / "headers"), "-c", str(source),
                           "-o", str(made)], capture_output=True, text=True)
@@ -194,7 +197,7 @@ def host_steps(args):
     words = (folder / "headers").read_text().replace("\\\n", " ").split()
     root = (include / "lrcnn").resolve()
     headers = {str(pathlib.Path(w).resolve().relative_to(root)) for w in words if root in pathlib.Path(w).resolve().parents}
-    return ["-include", "host_steps.hpp", str(made)], headers
+    return ["-DLRCNN_PRECOMPILED", "-include", "lrcnn/precompiled/host.hpp", str(made)], headers
 
 
 def build_and_run(args, number, fault, steps=((), None)):
@@ -205,8 +208,6 @@ def build_and_run(args, number, fault, steps=((), None)):
     if fault:
         _, header, text, becomes = fault
         source = (args.source / "include/lrcnn" / header).read_text()
-        if source.count(text) != 1:
-            return 0, None, f"its text occurs {source.count(text)} times in {header}: {text}"
         target = folder / "lrcnn" / header
         target.parent.mkdir(parents=True)
         target.write_text(source.replace(text, becomes))
@@ -214,7 +215,7 @@ def build_and_run(args, number, fault, steps=((), None)):
     program = folder / "detector"
     arguments, headers = steps
     apart = fault and headers and fault[1] not in headers   # the loops do not know of it: they need not be compiled again
-    own, loops = (arguments[:2], arguments[2:]) if apart else ([], [])
+    own, loops = (arguments[:-1], arguments[-1:]) if apart else ([], [])
     tests = args.source / "tests"
     compiled = subprocess.run(
         [args.compiler, *FLAGS, f"-I{folder}", f"-I{args.source / 'include'}", f"-I{tests}", *own, str(tests / "faults/detector.cpp"),
@@ -236,7 +237,14 @@ def main():
     parser.add_argument("source", type=pathlib.Path)
     parser.add_argument("scratch", type=pathlib.Path)
     parser.add_argument("-k", default="", help="only faults whose names contain this")
+    parser.add_argument("--some", type=int, default=0, help="how many of them to compile; 0: all")
+    parser.add_argument("--seed", type=int, default=int(time.time()) // 86400, help="which ones; today's number unless given")
     args = parser.parse_args()
+    stale = [f"{name}: its text occurs {count} times in {header}" for name, header, text, _ in FAULTS
+             if (count := (args.source / "include/lrcnn" / header).read_text().count(text)) != 1]
+    if stale:
+        print(*stale, sep="\n")
+        return 1
     _, code, text = build_and_run(args, 0, None)
     if code != 0:
         print("the headers as they are:", text)
@@ -246,6 +254,10 @@ def main():
     for name in [f[0] for f in faults if not runs_here(f[0])]:
         print(f"{name:45} left out: this processor lacks the vectors")
     faults = [f for f in faults if runs_here(f[0])]
+    if 0 < args.some < len(faults):
+        chosen = set(random.Random(args.seed).sample(range(len(faults)), args.some))
+        print(f"{args.some} of {len(faults)} faults, those of --seed {args.seed}; scripts/test --thorough compiles all")
+        faults = [f for i, f in enumerate(faults) if i in chosen]
     missed = 0
     steps = host_steps(args)
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:

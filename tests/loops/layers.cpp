@@ -5,7 +5,7 @@ using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
 template <class T>
-constexpr double place = sizeof(T) == 8 ? 1e-14 : sizeof(T) == 4 ? 1e-6 : 0.01;
+constexpr double near = sizeof(T) == 8 ? 1e-14 : sizeof(T) == 4 ? 1e-6 : 0.01;
 /// The host's forward and backward beside ours. `x`: the gradient of the input wants it.
 template <class T>
 void on_both(const Layer& layer, const Shape& in) {
@@ -68,9 +68,9 @@ TEST_CASE_TEMPLATE("factors of channels, learnt, give the host's bits, and their
       const LoopBench<T> b(node_of(layer, in));
       const Map x = as<T>(random_map(in, 3)), dy = as<T>(random_map(in, 4));
       auto ours = b.backward_parameters(x, dy, {0, 2}), theirs = b.host.backward_parameters(x, dy, {0, 2});
-      CHECK(apart(ours[0], theirs[0]) <= place<master_t<T>> * 100);
+      CHECK(apart(ours[0], theirs[0]) <= near<master_t<T>> * 100);
       ours = b.backward_parameters(x, dy, {2, in.h}, &ours), theirs = b.host.backward_parameters(x, dy, {2, in.h}, &theirs);
-      CHECK(apart(ours[0], theirs[0]) <= place<master_t<T>> * 100);
+      CHECK(apart(ours[0], theirs[0]) <= near<master_t<T>> * 100);
       CHECK(b.backward_parameters(x, dy, {0, in.h})[0] == b.backward_parameters(x, dy, {0, in.h})[0]);
       CHECK(b.backward_parameters(x, dy, {1, 1})[0] == std::vector<master_t<T>>(static_cast<std::size_t>(c), 0));
     }
@@ -108,7 +108,7 @@ TEST_CASE_TEMPLATE("a map times a vector gives the host's bits, and the vector's
           b.run(o);
           for (Index i = 0; i < 3; ++i)
             for (Index k = 0; k < c; ++k)
-              CHECK(std::abs(static_cast<double>(sums.view()(i, k, 0, 0)) - static_cast<double>(sums_wanted.view()(i, k, 0, 0))) <= place<T> * 30);
+              CHECK(std::abs(static_cast<double>(sums.view()(i, k, 0, 0)) - static_cast<double>(sums_wanted.view()(i, k, 0, 0))) <= near<T> * 30);
           o.accumulate = rows.begin > 0, o.sums = kept.data();   // and what slabs before have sent
           b.run(o);
           o.dx = sums_wanted.view(), o.sums = kept_wanted.data();

@@ -436,3 +436,6 @@ using CudnnTf32 = BasicCudnn<Precision::tf32>;
 using CudnnFp16 = BasicCudnn<Precision::fp16>;
 using CudnnBf16 = BasicCudnn<Precision::bf16>;
 }  // namespace lrcnn
+#ifdef LRCNN_PRECOMPILED_CUDNN
+#include <lrcnn/precompiled/cudnn.hpp>
+#endif

@@ -340,3 +340,6 @@ using Onednn = BasicOnednn<float>;
 using OnednnBf16 = BasicOnednn<bfloat16>;
 static_assert(Backend<Onednn> && Backend<OnednnBf16>);
 }  // namespace lrcnn
+#ifdef LRCNN_PRECOMPILED_ONEDNN
+#include <lrcnn/precompiled/onednn.hpp>
+#endif

@@ -1,5 +1,6 @@
 #pragma once
 // What is costly to make, by what it is made from, without growing for ever.
+#include <lrcnn/core/language.hpp>
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -3,6 +3,7 @@
 // million.
 // Source: Castagnoli et al., 1993; parameters and check value as in RFC 3720, appendix B.4. Eight bytes per step by
 //         eight tables (Kounavis and Berry, "Novel table lookup-based algorithms", IEEE ToC 2008).
+#include <lrcnn/core/language.hpp>
 #include <array>
 #include <cstddef>
 #include <cstdint>

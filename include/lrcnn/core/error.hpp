@@ -4,6 +4,7 @@
 // Every error says who (layer, slab, file), where (shape, step, byte) and what to change, in one line:
 //     lrcnn: <what>; <rule>; <what to change>
 // A caller that can repair something catches the derived type; everybody else catches Error.
+#include <lrcnn/core/language.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>

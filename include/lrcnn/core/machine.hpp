@@ -1,5 +1,6 @@
 #pragma once
 // What is known of the machine that a program runs on.
+#include <lrcnn/core/language.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

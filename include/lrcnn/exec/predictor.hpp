@@ -10,6 +10,7 @@
 // into stages, whose borders exist in full height. Behind a global pooling or a flatten the output is one row.
 //
 // Lifetimes: the predictor has a copy of the parameters in the backend's memory. One thread at a time may use it.
+#include <lrcnn/exec/chosen_types.hpp>
 #include <lrcnn/exec/executor.hpp>
 #include <lrcnn/network/sequential.hpp>
 namespace lrcnn {
@@ -73,10 +74,10 @@ class BasicPredictor {
 /// The predictor of a network type under a policy type on a backend type. Its peak is a constant where the extents are:
 ///     static_assert(peak_bytes<Net, Rows, Onednn>(input, predicting) < 80_MiB);
 /// The policy's precision, if it has one, chooses the backend's type for it.
-template <Network Net, class Policy, Backend B>
-class Predictor : public BasicPredictor<InPrecision<B, Policy::value.precision>> {
+template <class Net, class Policy, class B>
+class Predictor : public BasicPredictor<typename detail::ChosenTypes<Net, Policy, B>::BackendType> {
  public:
-  using BackendType = InPrecision<B, Policy::value.precision>;
+  using BackendType = typename detail::ChosenTypes<Net, Policy, B>::BackendType;
   using Base = BasicPredictor<BackendType>;
   Predictor(const Input& input, std::span<const typename Base::M> parameters, int threads = 0)
       : Base(Net::layers, Policy::value, input, parameters, threads) {}

@@ -38,7 +38,7 @@ template <class T>
 struct ContentOf {
   static_assert(is_layer<T>,
                 "lrcnn: a part of a Sequential is no layer; a layer is a type with `static constexpr Layer layer()`, or a "
-                "Sequential; see docs/extending.md");
+                "Sequential, and parts such as Share<4> belong to the Policy; see docs/extending.md");
   static constexpr std::array<Layer, 1> layers{T::layer()};
   struct Descriptors : Splice<DescriptorList<T>> {};
 };

@@ -15,6 +15,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 namespace lrcnn {
 /// A layer in its place.
@@ -89,12 +90,7 @@ inline std::string giver_of(std::span<const Layer> layers, Index tensor) {
     who += " of " + giver_of(layers, reads.input) + " and " + to_string(*other) + " of " + giver_of(layers, reads.other);
   throw ShapeError(error_text(who + ": " + std::string(text.what), text.rule, text.change));
 }
-}  // namespace detail
-/// The table of a list of layers, each of which reads layers before it (Layer::input, Layer::other). Nodes are in the order of
-/// execution (network/references.hpp), which for a chain is that of the list.
-/// Errors: ShapeError naming the layer by its place in the list, its description and the shapes of its inputs (of a join also the layers
-///         that they come from), if a layer cannot take what it is given, or if no layer reads it; and if two layers have one name.
-constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
+constexpr Table table_of_layers(std::span<const Layer> layers, const Input& input) {
   Table table{input, {}};
   table.nodes.reserve(layers.size());
   std::vector<char> flat(layers.size() + 1, 0);   // tensors that have no rows any more
@@ -107,7 +103,7 @@ constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
     const bool flat_in = flat[static_cast<std::size_t>(reads.input)], flat_other = join && flat[static_cast<std::size_t>(reads.other)];
     Fault fault = fault_of_reads(layer, i);
     if (fault == Fault::none) fault = fault_of(layer, in, flat_in || flat_other, other);
-    if (fault != Fault::none) detail::throw_fault(fault, layers, i, in, join ? &other : nullptr);
+    if (fault != Fault::none) throw_fault(fault, layers, i, in, join ? &other : nullptr);
     table.nodes.push_back({layer, reads.input, reads.other, in, other, output_shape(layer, in, other)});
     flat[at + 1] = is_flat(layer, flat_in, flat_other);
   }
@@ -115,9 +111,23 @@ constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
   if (is_chain(layers)) return table;
   const std::vector<Index> levels = levels_of(layers);
   for (std::size_t i = 0; i < levels.size(); ++i)
-    if (levels[i] == unread) detail::throw_fault(Fault::unused, layers, static_cast<Index>(i), table.nodes[i].in, nullptr);
-  detail::order_nodes(table.nodes, execution_places(layers, levels));
+    if (levels[i] == unread) throw_fault(Fault::unused, layers, static_cast<Index>(i), table.nodes[i].in, nullptr);
+  order_nodes(table.nodes, execution_places(layers, levels));
   return table;
+}
+/// The same, compiled where LRCNN_PRECOMPILED says (precompiled/training.hpp).
+template <class = void>
+Table table_at_run_time(std::span<const Layer> layers, const Input& input) {
+  return table_of_layers(layers, input);
+}
+}  // namespace detail
+/// The table of a list of layers, each of which reads layers before it (Layer::input, Layer::other). Nodes are in the order of
+/// execution (network/references.hpp), which for a chain is that of the list.
+/// Errors: ShapeError naming the layer by its place in the list, its description and the shapes of its inputs (of a join also the layers
+///         that they come from), if a layer cannot take what it is given, or if no layer reads it; and if two layers have one name.
+constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
+  if (std::is_constant_evaluated()) return detail::table_of_layers(layers, input);
+  return detail::table_at_run_time<>(layers, input);
 }
 /// Parameter tensors of a layer, in the order its operations receive them.
 constexpr ParameterShapes parameter_shapes(const Layer& layer, const Shape& in) {

@@ -389,8 +389,13 @@ class Replay : ReplayedMemory {
         problem("the parameter gradient of " + std::string(node(l).layer.name.view()) + " is not the whole sum");
   }
 };
+/// check_plan(), compiled where LRCNN_PRECOMPILED says (precompiled/training.hpp).
+template <class = void>
+std::vector<std::string> replay(const Plan& plan) {
+  return Replay(plan).run();
+}
 }  // namespace detail
 /// Problems of a plan, one line each; empty if every step reads only live rows that were produced, every gradient row
 /// reaches its sum and every output row its sink exactly once and in order, convolutions get dense slabs, and no two live buffers overlap.
-inline std::vector<std::string> check_plan(const Plan& plan) { return detail::Replay(plan).run(); }
+inline std::vector<std::string> check_plan(const Plan& plan) { return detail::replay<>(plan); }
 }  // namespace lrcnn

@@ -14,10 +14,9 @@
 #include <lrcnn/plan/in_place.hpp>
 #include <lrcnn/plan/measure.hpp>
 namespace lrcnn {
-template <class Sink>
-class Emitter : BackwardEmitter<Sink> {
+class Emitter : BackwardEmitter {
  public:
-  using BackwardEmitter<Sink>::BackwardEmitter;
+  using BackwardEmitter::BackwardEmitter;
   /// Emits the whole step: forward, loss, backward, for every group of images; or forward and the output's rows handed on.
   constexpr PlanResults run() {
     const Index batch = table_.input.n, images = policy_.images > 0 ? std::min(policy_.images, batch) : batch;
@@ -29,7 +28,7 @@ class Emitter : BackwardEmitter<Sink> {
       forward();
       if (!options_.stores_output && !loses_rows()) loss();
       if (options_.training) backward();
-      if (!Sink::every_turn) break;
+      if (!sink_.every_turn) break;
     }
     const PlanResults results = find_results();
     for (const Index buffer : {results.output.buffer, results.input_gradient.buffer}) {   // the caller reads them at the end
@@ -41,10 +40,6 @@ class Emitter : BackwardEmitter<Sink> {
   }
 
  private:
-  using Base = BackwardEmitter<Sink>;
-  using Base::table_, Base::policy_, Base::options_, Base::stages_, Base::sink_, Base::storage_, Base::needs_, Base::workspace_;
-  using Base::group_;
-  using Base::stage_at, Base::stage_pass, Base::make, Base::forward_stage, Base::backward_stage;
   Index stage_count_ = 0;   ///< of those that the forward pass has
   /// What stages need of each other, and the buffers that all of them use.
   constexpr void prepare() {

@@ -5,15 +5,25 @@
 // layer backward. A layer's gradient of what it reads goes where that tensor's gradient is added up: a slab's, or one in full height.
 #include <lrcnn/plan/emit_forward.hpp>
 namespace lrcnn {
-template <class Sink>
-class BackwardEmitter : protected ForwardEmitter<Sink> {
+class BackwardEmitter : protected ForwardEmitter {
  protected:
-  using Base = ForwardEmitter<Sink>;
-  using Base::Base;
-  using typename Base::Filter;
-  using Base::table_, Base::stages_, Base::options_, Base::sink_, Base::storage_, Base::group_;
-  using Base::stage_at, Base::stage_pass, Base::make, Base::use_workspace, Base::move, Base::pack_all, Base::packs, Base::packed;
-  using Base::value, Base::layer_input, Base::use_statistics, Base::use_sums, Base::is_of_batch, Base::for_slabs, Base::forward_layers, Base::rows_loss;
+  using ForwardEmitter::ForwardEmitter;
+  /// A slab's gradient rows of tensor t (empty: they are there) into full height, where slabs come from the bottom up: rows that later
+  /// slabs have written are added to, and rows that nothing read get zeros.
+  template <class F>
+  constexpr void deliver(StagePass& c, Index t, const Ref& slab, F full) {
+    Index& covered = c.covered[static_cast<std::size_t>(t)];
+    const Range rows = slab ? slab.rows : c.at(t).hold;
+    const Range seen = rows.empty() ? Range{covered, covered} : rows;
+    move(c, Op::zero, {}, full({std::min(seen.end, covered), covered}));
+    if (slab) {
+      const Range again = intersect(seen, {covered, c.shape(t).h}), fresh = intersect(seen, {0, covered});
+      move(c, Op::add, with_rows(slab, again), full(again));
+      move(c, Op::copy, with_rows(slab, fresh), full(fresh));
+    }
+    covered = std::min(covered, seen.begin);
+    if (c.n == 0) move(c, Op::zero, {}, full({0, covered}));
+  }
   constexpr void backward_stage(Index s) {
     const Stage& stage = stage_at(s);
     StagePass c = stage_pass(s, Pass::backward, stage.backward);
@@ -256,7 +266,7 @@ class BackwardEmitter : protected ForwardEmitter<Sink> {
   constexpr void input_gradient_step(StagePass& c, Step step, Index l, Index t) {
     Index& count = c.contributions[static_cast<std::size_t>(t)];
     const Range all{0, c.shape(t).h};
-    if (step.operand == 1 && step.sums >= 0 && c.n > 0 && Sink::every_turn) {   // factors' gradient: what it is so far, which goes nowhere
+    if (step.operand == 1 && step.sums >= 0 && c.n > 0 && sink_.every_turn) {   // factors' gradient: what it is so far, which goes nowhere
       step.dx = is_sole(c, t) ? storage_.gradient(c, t) : storage_.another_gradient(c, t);
       sink_.step(step);
       static_cast<void>(storage_.full_gradient(c, t, all));   // buffers are declared in the first turn
@@ -285,22 +295,6 @@ class BackwardEmitter : protected ForwardEmitter<Sink> {
     step.dx = storage_.full_gradient(c, t, c.at(t).hold);
     sink_.step(step);
     deliver(c, t, {}, [&](Range rows) { return storage_.full_gradient(c, t, rows); });
-  }
-  /// A slab's gradient rows of tensor t (empty: they are there) into full height, where slabs come from the bottom up: rows that later
-  /// slabs have written are added to, and rows that nothing read get zeros.
-  template <class F>
-  constexpr void deliver(StagePass& c, Index t, const Ref& slab, F full) {
-    Index& covered = c.covered[static_cast<std::size_t>(t)];
-    const Range rows = slab ? slab.rows : c.at(t).hold;
-    const Range seen = rows.empty() ? Range{covered, covered} : rows;
-    move(c, Op::zero, {}, full({std::min(seen.end, covered), covered}));
-    if (slab) {
-      const Range again = intersect(seen, {covered, c.shape(t).h}), fresh = intersect(seen, {0, covered});
-      move(c, Op::add, with_rows(slab, again), full(again));
-      move(c, Op::copy, with_rows(slab, fresh), full(fresh));
-    }
-    covered = std::min(covered, seen.begin);
-    if (c.n == 0) move(c, Op::zero, {}, full({0, covered}));
   }
   static constexpr bool slabs_meet(const Schedule& rows, Index t) {
     for (Index n = 0; n + 1 < rows.slabs(); ++n)

@@ -6,7 +6,6 @@
 // the statistics of its norms alone.
 #include <lrcnn/plan/storage.hpp>
 namespace lrcnn {
-template <class Sink>
 class ForwardEmitter {
  public:
   constexpr ForwardEmitter(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
@@ -15,15 +14,14 @@ class ForwardEmitter {
         storage_(table, target, stages, sink) {}
 
  protected:
-  using Store = Storage<Sink>;
-  using Filter = typename Store::Filter;
+  using Filter = Storage::Filter;
   const Table& table_;
   const PolicySpec& policy_;
   const Target& target_;
   const PlanOptions& options_;
   const std::vector<Stage>& stages_;
   Sink& sink_;
-  Store storage_;
+  Storage storage_;
   std::vector<StageNeeds> needs_{};
   Index workspace_ = -1;
   Range group_{};   ///< images that go through all stages together
@@ -121,9 +119,9 @@ class ForwardEmitter {
     const Index end = c.rows->cuts[static_cast<std::size_t>(c.n)];
     for (std::size_t g = 0; g + 1 < cuts.size(); ++g) {
       const Ref to = storage_.state(c, t, static_cast<Index>(g) + 1);   // declared in the first slab in any case
-      if (Sink::every_turn && (cuts[g] <= begin || cuts[g] > end)) continue;
+      if (sink_.every_turn && (cuts[g] <= begin || cuts[g] > end)) continue;
       move(c, Op::copy, with_rows(hold, to.rows), to);
-      if (!Sink::every_turn) break;
+      if (!sink_.every_turn) break;
     }
   }
 
@@ -133,7 +131,7 @@ class ForwardEmitter {
   constexpr void forward_layers(StagePass& c, const BackwardRun& run) {
     for (Index l = run.first; l < run.last; ++l) {
       if (!run.makes(l)) continue;
-      if (Sink::every_turn && c.at(c.out(l)).own.empty()) return;
+      if (sink_.every_turn && c.at(c.out(l)).own.empty()) return;
       const bool activates = l + 1 < run.last && run.makes(l + 1) && activation_joins(c, l);
       forward_layer(c, l, activates);
       if (activates) ++l;
@@ -217,7 +215,7 @@ class ForwardEmitter {
         c.input_ready.assign(static_cast<std::size_t>(c.tensors()), 0);
         c.contributions.assign(static_cast<std::size_t>(c.tensors()), 0);
         slab();
-        if (!Sink::every_turn) return;
+        if (!sink_.every_turn) return;
       }
     }
   }
@@ -257,7 +255,7 @@ class ForwardEmitter {
     const bool at_loss = stage.passes > 0 && c.loses_rows;   // its backward pass makes the rest
     if (!at_loss) for_slabs(c, false, [&] {
       forward_layers(c, {false, 0, c.layers(), {}});
-      if (Sink::every_turn && c.at(c.top()).own.empty()) return;
+      if (sink_.every_turn && c.at(c.top()).own.empty()) return;
       if (stage.reduces) {
         Step step = make(c, Op::forward, c.layers());
         step.x = with_rows(value(c, c.top()), c.at(c.top()).own);

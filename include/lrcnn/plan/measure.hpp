@@ -4,29 +4,27 @@
 // The emitter leads it through one turn of each loop (every_turn is false), with buffers as large as the largest slab's,
 // so its cost does not grow with the number of slabs; it is what a constant expression evaluates. What must outlive a
 // turn is stretched over its loop by span().
-#include <lrcnn/plan/arena.hpp>
-#include <lrcnn/plan/step.hpp>
+#include <lrcnn/plan/sink.hpp>
 #include <limits>
 namespace lrcnn {
 /// Buffers with live intervals; their numbers count up from 0.
-struct Measure {
-  static constexpr bool every_turn = false;
+class Measure final : public Sink {
+ public:
   std::vector<Buffer> buffers{};
-  Index now = 0;
-  /// Returns the number of the first lane's buffer; the others' follow.
-  constexpr Index declare(Role role, Index stage, Index tensor, Index bytes, Index lanes = 1) {
+  constexpr Measure() : Sink(false) {}
+  constexpr Index declare(Role role, Index stage, Index tensor, Index bytes, Index lanes = 1) override {
     const Index first = static_cast<Index>(buffers.size());
     for (Index lane = 0; lane < lanes; ++lane)
       buffers.push_back({role, stage, tensor, bytes, std::numeric_limits<Index>::max(), 0, 0, lane, lanes});
     return first;
   }
-  constexpr void touch(Index buffer) {
+  constexpr void touch(Index buffer) override {
     stretch(buffer, now, now + 1);
   }
-  constexpr void span(Index buffer, Index since) {
+  constexpr void span(Index buffer, Index since) override {
     stretch(buffer, since, now);
   }
-  constexpr void step(const Step& s) {
+  constexpr void step(const Step& s) override {
     touch(s.x.buffer), touch(s.other.buffer), touch(s.y.buffer), touch(s.dy.buffer), touch(s.dx.buffer), touch(s.saved.buffer);
     touch(s.statistics), touch(s.sums), touch(s.packed), touch(s.scratch), touch(s.workspace);
     ++now;

@@ -30,35 +30,37 @@ inline Index piece_bytes(const Plan& plan, const Ref& ref, bool saved) {
 }
 namespace detail {
 /// Sink that keeps every step. Buffers are the measured ones, found again by their order.
-struct Record {
-  static constexpr bool every_turn = true;
-  static constexpr std::size_t most_steps = 1 << 19;   ///< some 400 MB
-  const std::vector<Buffer>& measured;
-  std::vector<Step>& steps;
-  Index now = 0;
-  std::size_t declared = 0;
-  Index declare(Role role, Index stage, Index tensor, Index bytes, Index lanes = 1) {
-    const Index id = static_cast<Index>(declared);
-    declared += static_cast<std::size_t>(lanes);
-    if (declared > measured.size() || measured[static_cast<std::size_t>(id)].lanes != lanes || measured[static_cast<std::size_t>(id)].role != role ||
-        measured[static_cast<std::size_t>(id)].stage != stage || measured[static_cast<std::size_t>(id)].tensor != tensor ||
-        measured[static_cast<std::size_t>(id)].bytes != bytes)
+class Record final : public Sink {
+ public:
+  Record(const std::vector<Buffer>& measured, std::vector<Step>& steps) : Sink(true), measured_(measured), steps_(steps) {}
+  Index declare(Role role, Index stage, Index tensor, Index bytes, Index lanes = 1) override {
+    const Index id = static_cast<Index>(declared_);
+    declared_ += static_cast<std::size_t>(lanes);
+    if (declared_ > measured_.size() || measured_[static_cast<std::size_t>(id)].lanes != lanes || measured_[static_cast<std::size_t>(id)].role != role ||
+        measured_[static_cast<std::size_t>(id)].stage != stage || measured_[static_cast<std::size_t>(id)].tensor != tensor ||
+        measured_[static_cast<std::size_t>(id)].bytes != bytes)
       throw PlanError(error_text("the recorded plan declares other buffers than the measured one (" +
                                      std::string(role_name(role)) + " of tensor " + std::to_string(tensor) + ")",
                                  "both follow one emitter", "report this network and policy as a defect"));
     return id;
   }
-  void touch(Index) {}
-  void span(Index, Index) {}
-  void step(const Step& s) {
+  void touch(Index) override {}
+  void span(Index, Index) override {}
+  void step(const Step& s) override {
     const bool moves = s.op == Op::copy || s.op == Op::add || s.op == Op::zero || s.op == Op::load;
     if (moves && s.y.rows.empty()) return;
-    if (steps.size() == most_steps)
+    if (steps_.size() == most_steps)
       throw PlanError(error_text("the plan would have more than " + std::to_string(most_steps) + " steps",
                                  "each slab of rows of each group of images has steps of its own",
                                  "use larger groups of images, fewer slabs, or a smaller batch"));
-    steps.push_back(s);
+    steps_.push_back(s);
   }
+
+ private:
+  static constexpr std::size_t most_steps = 1 << 19;   ///< some 400 MB
+  const std::vector<Buffer>& measured_;
+  std::vector<Step>& steps_;
+  std::size_t declared_ = 0;
 };
 struct Measured {
   std::vector<Buffer> buffers;
@@ -71,7 +73,7 @@ constexpr Measured measure(const Table& table, const PolicySpec& policy, const T
                                "a loss wants the whole output, so it stays until the step is done",
                                "plan with the options `predicting`, or without stores_output"));
   Measure sink;
-  Emitter<Measure>(table, policy, target, options, stages, sink).run();
+  Emitter(table, policy, target, options, stages, sink).run();
   Measured result{std::move(sink.buffers), {}};
   result.arena = place(result.buffers);
   return result;
@@ -79,25 +81,39 @@ constexpr Measured measure(const Table& table, const PolicySpec& policy, const T
 constexpr Index group_images(const Table& table, const PolicySpec& policy) {
   return policy.images > 0 ? std::min(policy.images, table.input.n) : table.input.n;
 }
+constexpr ArenaSize measured_arena(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options) {
+  const auto stages = make_stages(table, policy, target, group_images(table, policy), options);
+  return measure(table, policy, target, options, stages).arena;
+}
+/// The same, compiled where LRCNN_PRECOMPILED says (precompiled/training.hpp).
+template <class = void>
+ArenaSize arena_at_run_time(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options) {
+  return measured_arena(table, policy, target, options);
+}
+/// make_plan(), compiled where LRCNN_PRECOMPILED says.
+template <class = void>
+Plan recorded_plan(Table&& table, const PolicySpec& policy, const Target& target, const PlanOptions& options) {
+  Plan plan{std::move(table), policy, target, options, {}, {}, {}, {}, {}};
+  plan.stages = make_stages(plan.table, policy, target, group_images(plan.table, policy), options);
+  auto measured = measure(plan.table, policy, target, options, plan.stages);
+  plan.buffers = std::move(measured.buffers);
+  plan.arena = measured.arena;
+  Record sink{plan.buffers, plan.steps};
+  plan.results = Emitter(plan.table, policy, target, options, plan.stages, sink).run();
+  return plan;
+}
 }  // namespace detail
 /// Sizes of the arena that a plan will have, without its steps.
 /// Errors: ShapeError, PlanError as make_stages(); PlanError if options contradict each other.     Cost: grows with layers, not with slabs.
 constexpr ArenaSize arena_size(const Table& table, const PolicySpec& policy, const Target& target = {},
                                const PlanOptions& options = {}) {
-  const auto stages = make_stages(table, policy, target, detail::group_images(table, policy), options);
-  return detail::measure(table, policy, target, options, stages).arena;
+  if (std::is_constant_evaluated()) return detail::measured_arena(table, policy, target, options);
+  return detail::arena_at_run_time<>(table, policy, target, options);
 }
 /// The plan of one step.
 /// Post:    plan.arena == arena_size(...); check_plan(plan) finds nothing
 /// Errors:  PlanError as arena_size()
 inline Plan make_plan(Table table, const PolicySpec& policy, const Target& target = {}, const PlanOptions& options = {}) {
-  Plan plan{std::move(table), policy, target, options, {}, {}, {}, {}, {}};
-  plan.stages = make_stages(plan.table, policy, target, detail::group_images(plan.table, policy), options);
-  auto measured = detail::measure(plan.table, policy, target, options, plan.stages);
-  plan.buffers = std::move(measured.buffers);
-  plan.arena = measured.arena;
-  detail::Record sink{plan.buffers, plan.steps};
-  plan.results = Emitter<detail::Record>(plan.table, policy, target, options, plan.stages, sink).run();
-  return plan;
+  return detail::recorded_plan<>(std::move(table), policy, target, options);
 }
 }  // namespace lrcnn

@@ -3,15 +3,43 @@
 //
 // A buffer is known by stage, tensor and what it is for (Use). Its size is that of the largest slab, or the sum over
 // slabs where each has a piece of its own, so that it is the same whichever slab asks first.
-#include <lrcnn/plan/arena.hpp>
+#include <lrcnn/plan/sink.hpp>
 #include <lrcnn/plan/stage_pass.hpp>
 namespace lrcnn {
 constexpr Ref with_rows(Ref ref, Range rows) {
   ref.rows = rows;
   return ref;
 }
-template <class Sink>
 class Storage {
+  /// What a buffer of one tensor, or of one layer, is for. _f: in the forward pass, _a: in that of a stage that is remade, again; _b: in
+  /// the backward pass. What is used in one of them alone lives no longer than that.
+  enum Use : std::size_t {
+    slab_f, slab_a, slab_b, own_f, own_a, own_b, need_f, need_a, need_b, kept, saved_b, saved_kept, rolling_rows, rolling_again, state_rows,
+    dslab, dmore, dneed, down, dcarry, packed_f, packed_a, packed_r, packed_b, scratch, use_count,
+  };
+  // Templates stand before what uses them: constant expressions of clang ask for that.
+  template <class Bytes>
+  constexpr Index declared(const StagePass& c, Use which, Role role, Index t, Bytes bytes, Index lanes = 1) {
+    Index& id = use(c, which, t);
+    if (id < 0) id = sink_.declare(role, c.s, t < c.tensors() ? c.stage->tensor(t) : -1, bytes(), lanes);
+    return id;
+  }
+  /// A buffer with a piece for every slab. `size` gives a piece's bytes for a number of images and a slab.
+  template <class Size>
+  constexpr Ref piece(const StagePass& c, Use which, Role role, Index t, Range hold, Index slabs, Index n, Size size) {
+    const Index images = c.stage->partition.images, count = ceil_div(c.group.size(), images);
+    const auto image_count = [&](Index i) { return std::min(images, c.group.size() - i * images); };
+    const auto sum = [&](Index image_slabs, Index until) {
+      Index bytes = 0;
+      for (Index i = 0; i <= image_slabs; ++i)
+        for (Index k = 0; k < (i < image_slabs ? slabs : until); ++k) bytes += size(image_count(i), k);
+      return bytes;
+    };
+    const Index id = declared(c, which, role, t, [&] { return sum(count, 0); });
+    const Index offset = sink_.every_turn ? sum(c.image_slab, n) : 0;
+    return {id, offset, c.stage->tensor(t), c.images, hold, c.images, hold};
+  }
+
  public:
   /// Filters are packed for one of these.
   enum class Filter { forward, recompute, backward };
@@ -183,13 +211,7 @@ class Storage {
   }
 
  private:
-  /// What a buffer of one tensor, or of one layer, is for. _f: in the forward pass, _a: in that of a stage that is remade, again; _b: in
-  /// the backward pass. What is used in one of them alone lives no longer than that.
-  enum Use : std::size_t {
-    slab_f, slab_a, slab_b, own_f, own_a, own_b, need_f, need_a, need_b, kept, saved_b, saved_kept, rolling_rows, rolling_again, state_rows,
-    dslab, dmore, dneed, down, dcarry, packed_f, packed_a, packed_r, packed_b, scratch, use_count,
-  };
-  static constexpr auto slab_use(const StagePass& c) { return c.again ? slab_a : c.forward() ? slab_f : slab_b; }
+  static constexpr Use slab_use(const StagePass& c) { return c.again ? slab_a : c.forward() ? slab_f : slab_b; }
   static constexpr Use packed(Filter which) {
     return which == Filter::forward ? packed_f : which == Filter::recompute ? packed_r : packed_b;
   }
@@ -276,12 +298,6 @@ class Storage {
   constexpr Index& use(const StagePass& c, Use which, Index t) {
     return uses_[static_cast<std::size_t>(c.s)][which * static_cast<std::size_t>(c.tensors() + 1) + static_cast<std::size_t>(t)];
   }
-  template <class Bytes>
-  constexpr Index declared(const StagePass& c, Use which, Role role, Index t, Bytes bytes, Index lanes = 1) {
-    Index& id = use(c, which, t);
-    if (id < 0) id = sink_.declare(role, c.s, t < c.tensors() ? c.stage->tensor(t) : -1, bytes(), lanes);
-    return id;
-  }
   /// A buffer that is used anew in every slab: room for the largest.
   constexpr Ref local(const StagePass& c, Use which, Role role, Index t, Range SlabRows::* held) {
     const Range hold = c.at(t).*held;
@@ -307,21 +323,6 @@ class Storage {
     });
     const Range rows = c.rows->carried(n, t);
     return {id, 0, c.stage->tensor(t), c.images, rows, c.images, rows};
-  }
-  /// A buffer with a piece for every slab. `size` gives a piece's bytes for a number of images and a slab.
-  template <class Size>
-  constexpr Ref piece(const StagePass& c, Use which, Role role, Index t, Range hold, Index slabs, Index n, Size size) {
-    const Index images = c.stage->partition.images, count = ceil_div(c.group.size(), images);
-    const auto image_count = [&](Index i) { return std::min(images, c.group.size() - i * images); };
-    const auto sum = [&](Index image_slabs, Index until) {
-      Index bytes = 0;
-      for (Index i = 0; i <= image_slabs; ++i)
-        for (Index k = 0; k < (i < image_slabs ? slabs : until); ++k) bytes += size(image_count(i), k);
-      return bytes;
-    };
-    const Index id = declared(c, which, role, t, [&] { return sum(count, 0); });
-    const Index offset = Sink::every_turn ? sum(c.image_slab, n) : 0;
-    return {id, offset, c.stage->tensor(t), c.images, hold, c.images, hold};
   }
   /// A tensor of the table or its gradient in full height, held for the images `held`: images of the slab, rows `rows`.
   constexpr Ref in_full(std::vector<Index>& ids, Role role, const StagePass& c, Index tensor, Range held, Range rows) {

@@ -208,88 +208,89 @@ namespace detail {
 enum class PartKind { partition, images, checkpoints, recompute, arithmetic, workspace, streams, prefetch, precision, gradients };
 template <class P>
   requires requires { { P::partition } -> std::convertible_to<Partition>; }
-constexpr PartKind apply(PolicySpec& s, std::type_identity<P>) {
+constexpr PartKind set_part(PolicySpec& s, std::type_identity<P>) {
   s.partitions[0] = P::partition;
   s.partition_count = 1;
   return PartKind::partition;
 }
 template <class... P>
-constexpr PartKind apply(PolicySpec& s, std::type_identity<Stages<P...>>) {
+constexpr PartKind set_part(PolicySpec& s, std::type_identity<Stages<P...>>) {
   s.partition_count = 0;
   ((s.partitions[static_cast<std::size_t>(s.partition_count++)] = P::partition), ...);
   return PartKind::partition;
 }
 template <Index n>
-constexpr PartKind apply(PolicySpec& s, std::type_identity<Images<n>>) {
+constexpr PartKind set_part(PolicySpec& s, std::type_identity<Images<n>>) {
   s.images = n;
   return PartKind::images;
 }
-constexpr PartKind apply(PolicySpec& s, std::type_identity<NoCheckpoints>) {
+constexpr PartKind set_part(PolicySpec& s, std::type_identity<NoCheckpoints>) {
   s.checkpoints = {};
   return PartKind::checkpoints;
 }
-constexpr PartKind apply(PolicySpec& s, std::type_identity<CheckpointAtPools>) {
+constexpr PartKind set_part(PolicySpec& s, std::type_identity<CheckpointAtPools>) {
   s.checkpoints.rule = Checkpoints::Rule::pools;
   return PartKind::checkpoints;
 }
 template <Index k>
-constexpr PartKind apply(PolicySpec& s, std::type_identity<CheckpointAtSums<k>>) {
+constexpr PartKind set_part(PolicySpec& s, std::type_identity<CheckpointAtSums<k>>) {
   s.checkpoints.rule = Checkpoints::Rule::sums;
   s.checkpoints.every = k;
   return PartKind::checkpoints;
 }
 template <Index k>
-constexpr PartKind apply(PolicySpec& s, std::type_identity<CheckpointEvery<k>>) {
+constexpr PartKind set_part(PolicySpec& s, std::type_identity<CheckpointEvery<k>>) {
   s.checkpoints.rule = Checkpoints::Rule::every;
   s.checkpoints.every = k;
   return PartKind::checkpoints;
 }
 template <Name... names>
-constexpr PartKind apply(PolicySpec& s, std::type_identity<CheckpointAt<names...>>) {
+constexpr PartKind set_part(PolicySpec& s, std::type_identity<CheckpointAt<names...>>) {
   s.checkpoints.rule = Checkpoints::Rule::named;
   std::size_t i = 0;
   ((s.checkpoints.names[i++] = names), ...);
   return PartKind::checkpoints;
 }
 template <ChoiceOf<Recompute> P>
-constexpr PartKind apply(PolicySpec& s, std::type_identity<P>) {
+constexpr PartKind set_part(PolicySpec& s, std::type_identity<P>) {
   s.recompute = P::chosen;
   return PartKind::recompute;
 }
 template <ChoiceOf<Arithmetic> P>
-constexpr PartKind apply(PolicySpec& s, std::type_identity<P>) {
+constexpr PartKind set_part(PolicySpec& s, std::type_identity<P>) {
   s.arithmetic = P::chosen;
   return PartKind::arithmetic;
 }
 template <ChoiceOf<Precision> P>
-constexpr PartKind apply(PolicySpec& s, std::type_identity<P>) {
+constexpr PartKind set_part(PolicySpec& s, std::type_identity<P>) {
   s.precision = P::chosen;
   return PartKind::precision;
 }
 template <Index bytes>
-constexpr PartKind apply(PolicySpec& s, std::type_identity<Workspace<bytes>>) {
+constexpr PartKind set_part(PolicySpec& s, std::type_identity<Workspace<bytes>>) {
   s.workspace_bytes = bytes;
   return PartKind::workspace;
 }
 template <Index k>
-constexpr PartKind apply(PolicySpec& s, std::type_identity<Streams<k>>) {
+constexpr PartKind set_part(PolicySpec& s, std::type_identity<Streams<k>>) {
   s.streams = k;
   return PartKind::streams;
 }
-constexpr PartKind apply(PolicySpec& s, std::type_identity<Prefetch>) {
+constexpr PartKind set_part(PolicySpec& s, std::type_identity<Prefetch>) {
   s.prefetch = true;
   return PartKind::prefetch;
 }
-constexpr PartKind apply(PolicySpec& s, std::type_identity<GradientsInPlace>) {
+constexpr PartKind set_part(PolicySpec& s, std::type_identity<GradientsInPlace>) {
   s.gradients_in_place = true;
   return PartKind::gradients;
 }
 template <class P>
-inline constexpr bool is_part = requires(PolicySpec& s) { apply(s, std::type_identity<P>{}); };
+inline constexpr bool is_part = requires(PolicySpec& s) { set_part(s, std::type_identity<P>{}); };
 template <class P>
 struct CheckedPart {
   static_assert(is_part<P>, "lrcnn: a part of a Policy is none; parts are partitions, Images, checkpoints, recomputation, arithmetic, "
-                            "Workspace, Streams, Prefetch, GradientsInPlace and precision; see the head of lrcnn/policy/policy.hpp");
+                            "Workspace, Streams, Prefetch, GradientsInPlace and precision, and layers belong to the network; see the head of "
+                            "lrcnn/policy/policy.hpp");
   static constexpr bool ok = is_part<P>;
 };
 template <class... Parts>
@@ -297,7 +298,7 @@ template <class... Parts>
 constexpr bool distinct_parts() {
   PolicySpec s;
   std::array<int, 10> seen{};
-  ((++seen[static_cast<std::size_t>(apply(s, std::type_identity<Parts>{}))]), ...);
+  ((++seen[static_cast<std::size_t>(set_part(s, std::type_identity<Parts>{}))]), ...);
   for (const int count : seen)
     if (count > 1) return false;
   return true;
@@ -305,7 +306,7 @@ constexpr bool distinct_parts() {
 template <class... Parts>
 constexpr PolicySpec make_policy() {
   PolicySpec s;
-  (static_cast<void>(apply(s, std::type_identity<Parts>{})), ...);
+  (static_cast<void>(set_part(s, std::type_identity<Parts>{})), ...);
   return s;
 }
 }  // namespace detail
@@ -377,6 +378,9 @@ inline std::string to_string(const PolicySpec& s) {
          (s.streams == 1 ? "" : ", Streams<" + std::to_string(s.streams) + ">") + (s.prefetch ? ", Prefetch" : "") + (s.gradients_in_place ? ", GradientsInPlace" : "") +
          (s.precision == Precision::of_backend ? "" : ", " + std::string(precision_name(s.precision))) + ">";
 }
+/// Whether a type is a policy: a Policy, or any other with a constant PolicySpec `value`.
+template <class P>
+inline constexpr bool is_policy = requires { { P::value } -> std::convertible_to<const PolicySpec&>; };
 /// The precision of a backend's type: what it says, or 32 bits.
 template <class B>
 constexpr Precision precision_of() {

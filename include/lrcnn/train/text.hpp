@@ -1,5 +1,6 @@
 #pragma once
 // Numbers as text and back, the same in every locale.
+#include <lrcnn/core/language.hpp>
 #include <charconv>
 #include <cstdint>
 #include <optional>

@@ -8,6 +8,7 @@
 // as large as the largest needs. Parameters, gradients and optimizer state are flat buffers of the element type, or of float
 // where elements have two bytes. A batch's statistics go into the running ones of norms when its step counts, see
 // train/running_statistics.hpp.
+#include <lrcnn/exec/chosen_types.hpp>
 #include <lrcnn/network/sequential.hpp>
 #include <lrcnn/train/executors.hpp>
 #include <lrcnn/train/fingerprint.hpp>
@@ -28,6 +29,14 @@ template <class S, class T>
 concept LabelledSource = std::derived_from<S, RowSource<T>> && requires(const S& s) {
   { s.labels() } -> std::convertible_to<Labels>;
 };
+namespace detail {
+template <class S, class T>
+constexpr void check_batch() {
+  static_assert(LabelledSource<S, T>,
+                "lrcnn: this batch is none for this trainer; a batch has elements of the type of the trainer's parameters, which is double for "
+                "Reference<double> and float otherwise, and knows its labels; take Loader<double> or Loader<float>, or give source and labels");
+}
+}  // namespace detail
 /// The trainer of a list of layers under a policy value. Trainer<Net, Policy, B> gives it types.
 template <Backend B, TrainingLoss<typename B::element> L = SoftmaxCrossEntropy>
 class BasicTrainer {
@@ -83,16 +92,18 @@ class BasicTrainer {
       throw;
     }
   }
-  template <LabelledSource<M> S>
+  template <class S>
   StepReport step(const S& batch) {
+    detail::check_batch<S, M>();
     return step(batch, batch.labels());
   }
   /// One update on one batch, without waiting for a device; wait() tells the loss. The batch may be gone when this returns.
   /// Backends that scale the loss (fp16) and clipping by norm wait all the same: the update depends on the gradients.
   /// Errors:  as step(); a loss that is not finite comes out of wait()
   void start_step(const RowSource<M>& source, const Labels& labels) { static_cast<void>(start(source, labels)); }
-  template <LabelledSource<M> S>
+  template <class S>
   void start_step(const S& batch) {
+    detail::check_batch<S, M>();
     start_step(batch, batch.labels());
   }
   /// Adds a batch's gradients to those of the batches since the last update. Every image weighs the same, or every pixel what it does in
@@ -103,8 +114,9 @@ class BasicTrainer {
     if (round_.batches == 0) gather(), round_.earlier = started_.take(), round_.running = running_.read(backend_, parameters_.data());
     add(source, labels);
   }
-  template <LabelledSource<M> S>
+  template <class S>
   void accumulate(const S& batch) {
+    detail::check_batch<S, M>();
     accumulate(batch, batch.labels());
   }
   /// One update by the gradients that were accumulated. The report is that of all their images.
@@ -429,11 +441,11 @@ class BasicTrainer {
 };
 /// The trainer of a network type under a policy type on a backend type.
 /// The policy's precision, if it has one, chooses the backend's type for it.
-template <Network Net, class Policy, Backend B, class L = SoftmaxCrossEntropy>
-class Trainer : public BasicTrainer<InPrecision<B, Policy::value.precision>, L> {
+template <class Net, class Policy, class B, class L = SoftmaxCrossEntropy>
+class Trainer : public BasicTrainer<typename detail::ChosenTypes<Net, Policy, B>::BackendType, L> {
  public:
-  using Base = BasicTrainer<InPrecision<B, Policy::value.precision>, L>;
-  using BackendType = InPrecision<B, Policy::value.precision>;
+  using BackendType = typename detail::ChosenTypes<Net, Policy, B>::BackendType;
+  using Base = BasicTrainer<BackendType, L>;
   Trainer(const Input& input, const Optimizer& optimizer, const TrainerOptions& options = {}, L loss = {})
       : Base(Net::layers, Policy::value, input, optimizer, options, std::move(loss)) {}
   /// On a backend that the program has made.

@@ -57,14 +57,15 @@ class ThreadPool {
     start_workers(static_cast<std::size_t>(std::clamp(threads, 1, most_parts) - 1));
     busy_.store(false, std::memory_order_release);
   }
-  /// Calls f(begin, end) for ranges that cover [0, count), on at most `threads` threads. False, with nothing done, if the
+  /// What is done for the numbers in [begin, end) of a loop.
+  using Body = void (*)(void* closure, Index begin, Index end);
+  /// Calls body(closure, begin, end) for ranges that cover [0, count), on at most `threads` threads. False, with nothing done, if the
   /// pool is at work for another thread.
-  /// Pre:     count > 1, threads > 1; f does not throw
-  template <class F>
-  bool run(Index count, int threads, F& f) {
+  /// Pre:     count > 1, threads > 1; body does not throw
+  bool run(Index count, int threads, Body body, void* closure) {
     if (busy_.exchange(true, std::memory_order_acquire)) return false;
     inside() = true;
-    open(count, threads, [](void* closure, Index begin, Index end) { (*static_cast<F*>(closure))(begin, end); }, &f);
+    open(count, threads, body, closure);
     take_chunks(0, number_, parts_.load(std::memory_order_relaxed));
     wait();
     inside() = false;
@@ -73,7 +74,6 @@ class ThreadPool {
   }
 
  private:
-  using Body = void (*)(void*, Index, Index);
   static constexpr int most_parts = 256, chunks_of_part = 4;
   static constexpr std::uint64_t closed = 0xffffffff;
   struct alignas(64) Part {

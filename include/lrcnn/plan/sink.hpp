@@ -1,0 +1,24 @@
+#pragma once
+// What the emitter tells about a plan, and who may listen (plan/measure.hpp, plan/plan.hpp).
+#include <lrcnn/plan/arena.hpp>
+#include <lrcnn/plan/step.hpp>
+namespace lrcnn {
+/// Hears which buffers a plan has and its steps, in order. An interface, not a template parameter, so that the emitter is compiled once.
+class Sink {
+ public:
+  /// Whether it wants to hear every turn of each loop, or only the first, which stands for all.
+  const bool every_turn;
+  Index now = 0;   ///< time, in steps, for those that count it
+  /// Returns the number of the first lane's buffer; the others' follow.
+  constexpr virtual Index declare(Role role, Index stage, Index tensor, Index bytes, Index lanes = 1) = 0;
+  /// The buffer is in use now; numbers below 0 name none.
+  constexpr virtual void touch(Index buffer) = 0;
+  /// The buffer is in use from `since` until now.
+  constexpr virtual void span(Index buffer, Index since) = 0;
+  constexpr virtual void step(const Step& s) = 0;
+
+ protected:
+  constexpr explicit Sink(bool all_turns) : every_turn(all_turns) {}
+  constexpr ~Sink() = default;
+};
+}  // namespace lrcnn

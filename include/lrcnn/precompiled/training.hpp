@@ -1,0 +1,31 @@
+#pragma once
+// Planner, checker, loader, and training and prediction with the backend `Reference`. See precompiled/host.hpp.
+#include <lrcnn/lrcnn.hpp>
+#include <lrcnn/precompiled/host.hpp>
+#ifdef LRCNN_PRECOMPILED
+#ifdef LRCNN_PRECOMPILES_TRAINING
+#define LRCNN_INSTANCE template
+#else
+#define LRCNN_INSTANCE extern template
+#endif
+namespace lrcnn {
+namespace detail {
+LRCNN_INSTANCE Table table_at_run_time<>(std::span<const Layer>, const Input&);
+LRCNN_INSTANCE ArenaSize arena_at_run_time<>(const Table&, const PolicySpec&, const Target&, const PlanOptions&);
+LRCNN_INSTANCE Plan recorded_plan<>(Table&&, const PolicySpec&, const Target&, const PlanOptions&);
+LRCNN_INSTANCE std::vector<std::string> replay<>(const Plan&);
+}  // namespace detail
+LRCNN_INSTANCE class Batch<float>;
+LRCNN_INSTANCE class Epoch<float>;
+LRCNN_INSTANCE class Loader<float>;
+LRCNN_INSTANCE class Executor<Reference<float>>;
+LRCNN_INSTANCE class Executors<Reference<float>>;
+LRCNN_INSTANCE class BasicPredictor<Reference<float>>;
+LRCNN_INSTANCE class BasicTrainer<Reference<float>>;
+LRCNN_INSTANCE class Executor<Reference<double>>;
+LRCNN_INSTANCE class Executors<Reference<double>>;
+LRCNN_INSTANCE class BasicPredictor<Reference<double>>;
+LRCNN_INSTANCE class BasicTrainer<Reference<double>>;
+}  // namespace lrcnn
+#undef LRCNN_INSTANCE
+#endif
