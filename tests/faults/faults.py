@@ -65,8 +65,8 @@ FAULTS = [
     ("gap in the input gradient", "plan/emit_backward.hpp",
      "if (c.n == 0) move(c, Op::zero, {}, full({0, covered}));", ""),
     ("image slabs share their kept rows", "plan/storage.hpp",
-     "const Index offset = Sink::every_turn ? sum(c.image_slab, n) : 0;",
-     "const Index offset = Sink::every_turn ? sum(0, n) : 0;"),
+     "const Index offset = sink_.every_turn ? sum(c.image_slab, n) : 0;",
+     "const Index offset = sink_.every_turn ? sum(0, n) : 0;"),
     ("filter packed for the wrong pass", "plan/emit_backward.hpp",
      "packed(c, Filter::backward, l);", "packed(c, Filter::recompute, l);"),
     ("state dies within its loop", "plan/storage.hpp",
@@ -134,7 +134,7 @@ FAULTS = [
     ("a factor's gradient of the last slab only", "backend/host/scale.hpp",
      "if (sums && o.accumulate) std::copy_n(sums, there, sum.begin());", ""),
     ("a factor's gradient added by each slab", "plan/emit_backward.hpp",
-     "if (step.operand == 1 && step.sums >= 0 && c.n > 0 && Sink::every_turn) {", "if (false) {"),
+     "if (step.operand == 1 && step.sums >= 0 && c.n > 0 && sink_.every_turn) {", "if (false) {"),
     ("filter gradient written, not added", "backend/host/conv.hpp",
      "if (!o.accumulate) std::fill_n(dw", "std::fill_n(dw"),
     ("pooling backward in windows of one row only", "backend/host/pool.hpp",
@@ -245,7 +245,9 @@ def main():
     if stale:
         print(*stale, sep="\n")
         return 1
-    _, code, text = build_and_run(args, 0, None)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        sound, loops = pool.submit(build_and_run, args, 0, None), pool.submit(host_steps, args)
+        (_, code, text), steps = sound.result(), loops.result()
     if code != 0:
         print("the headers as they are:", text)
         return 1
@@ -259,7 +261,6 @@ def main():
         print(f"{args.some} of {len(faults)} faults, those of --seed {args.seed}; scripts/test --thorough compiles all")
         faults = [f for i, f in enumerate(faults) if i in chosen]
     missed = 0
-    steps = host_steps(args)
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
         runs = [pool.submit(build_and_run, args, i + 1, fault, steps) for i, fault in enumerate(faults)]
         for fault, run in zip(faults, runs):

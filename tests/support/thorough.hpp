@@ -1,0 +1,10 @@
+#pragma once
+// How much a sweep over random cases does: a part of them every day, all with scripts/test --thorough.
+#include <cstdlib>
+#include <string_view>
+namespace lrcnn::testing {
+inline bool thorough() {
+  const char* const value = std::getenv("LRCNN_THOROUGH");   // set by tests/CMakeLists.txt
+  return value && std::string_view(value) == "1";
+}
+}  // namespace lrcnn::testing
