@@ -140,7 +140,7 @@ int main(int argc, char** argv) {
   app.add_option("--seed", arguments.seed, "the first seed")->capture_default_str();
   app.add_option("--epochs", arguments.epochs, "passes over the training images")->check(CLI::Range(1, 100000))->capture_default_str();
   app.add_option("--batch", arguments.batch, "images in a step")->check(CLI::Range(2, 65536))->capture_default_str();
-  app.add_option("--images", arguments.images, "train on the first so many images only")->check(CLI::PositiveNumber);
+  app.add_option("--images", arguments.images, "train on the first so many images only")->check(CLI::Range(1, 1000000000));
   app.add_option("--threads", arguments.threads, "threads of the backend; all processors if not given")->check(CLI::Range(1, 1024));
   app.add_option("--policy", arguments.policy, "how to train: row or column")
       ->check(CLI::IsMember({"row", "column"}))->capture_default_str();

@@ -5,6 +5,7 @@
 // libjpeg reports errors by a function that must not return: here a long jump out of the library, past nothing that has a destructor,
 // and then an exception.
 #include <lrcnn/core/error.hpp>
+#include <filesystem>
 #include <lrcnn/data/batch.hpp>
 #include <cerrno>
 #include <csetjmp>
@@ -28,6 +29,8 @@ class JpegReader {
   /// Goes back to the first row.
   void start() {
     close();
+    if (std::filesystem::is_directory(path_))
+      throw lrcnn::DataError(lrcnn::error_text("photograph '" + path_ + "' is a folder", "a photograph is one file", "give the path of a JPEG file"));
     file_ = std::fopen(path_.c_str(), "rb");
     if (!file_)
       throw lrcnn::DataError(lrcnn::error_text("photograph '" + path_ + "' cannot be opened: " + std::strerror(errno),

@@ -53,6 +53,9 @@ int run_program(CLI::App& app, int argc, char** argv, Run run) {
   } catch (const NumericError& e) {
     std::cerr << e.what() << "\n";
     return 1;
+  } catch (const MemoryError& e) {   // what a policy could do for it is nothing that a program's user can change
+    const std::string text = e.what();
+    std::cerr << text.substr(0, text.rfind("; ")) << "; use a smaller batch or image (--help has the options), or free memory\n";
   } catch (const Error& e) {
     std::cerr << e.what() << "\n";
   } catch (const std::exception& e) {

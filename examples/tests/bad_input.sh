@@ -23,7 +23,15 @@ for file in cut/train-labels-idx1-ubyte cut/../cut/train-images-idx3-ubyte link 
 done
 [ "$(cat "$scratch/cut/"* | cksum)" = "$before" ] || { echo "FAILED: a data file was overwritten"; failures=$((failures + 1)); }
 rm "$scratch/link" "$scratch/other-name"
-refuses "too little memory" "$demo" --epochs 1 --images 2000000000000
+refuses "too little memory" "$demo" --epochs 1 --images 1000000000
+refuses "needs an arena of .*; use a smaller batch or image \(--help has the options\), or free memory" bash -c \
+  'ulimit -v 600000; exec "$@"' bash "$demo" --epochs 1 --images 6000 --batch 6000
+refuses "^--images: Value 0 not in range" "$demo" --images 0
+mkdir -m 0 "$scratch/locked"
+chmod 755 "$scratch"
+nobody=()
+[ "$(id -u)" != 0 ] || nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)   # whom permissions stop
+if "${nobody[@]}" "$demo" --help >/dev/null 2>&1; then refuses "locked' cannot be read" "${nobody[@]}" "$demo" "$scratch/locked"; fi
 refuses "--threads" "$demo" "${small[@]}" --threads -1
 refuses "a number of threads is 0 to" "$demo" "${small[@]}" --threads 1000
 for program in "$demo ${small[*]}" "$plan"; do

@@ -549,6 +549,9 @@ TEST_CASE("a loss that is no number names step, layer and rows, and changes noth
     CHECK(error_of<NumericError>([&] {
             trainer.evaluate(batch, batch.labels());
           }).find("lrcnn: the loss is not a number; ") == 0);
+    CHECK(error_of<NumericError>([&] {
+            trainer.evaluate(loader());
+          }).find("lrcnn: in batch 1 of an evaluation after step 2 the loss is not a number; the first values") == 0);
     broken = kept;
     CHECK(state_of(trainer) == before);
     const double bias = std::exchange(trainer.parameters().back(), -INFINITY);  // of the last class

@@ -21,6 +21,10 @@ struct ShapeError : Error {
 struct PlanError : Error {
   using Error::Error;
 };
+/// A plan's memory is more than there is.
+struct MemoryError : PlanError {
+  using PlanError::PlanError;
+};
 /// A backend refuses an operation, or its device or library fails.
 struct BackendError : Error {
   using Error::Error;

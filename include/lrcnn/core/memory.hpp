@@ -54,12 +54,12 @@ inline void* allocate_pages(Index bytes) {
 class Arena {
  public:
   Arena() = default;
-  /// Errors: PlanError naming `who`, the bytes asked for and those available.
+  /// Errors: MemoryError naming `who`, the bytes asked for and those available.
   Arena(Index bytes, const std::string& who, Index available = available_memory()) : bytes_(bytes) {
     if (bytes == 0) return;
     if (bytes <= available) memory_.reset(detail::allocate_pages(bytes));
     if (!memory_)
-      throw PlanError(error_text(who + " needs an arena of " + format_bytes(bytes) + " (" + std::to_string(bytes) +
+      throw MemoryError(error_text(who + " needs an arena of " + format_bytes(bytes) + " (" + std::to_string(bytes) +
                                      " bytes), and " + format_bytes(available) + " are available",
                                  "a plan's memory is taken at once, before the first step",
                                  "use more slabs, more checkpoints, RecomputeAll, fewer images, or a smaller input"));

@@ -16,13 +16,16 @@ inline bool has_cifar(const std::filesystem::path& folder) {
 }  // namespace detail
 /// Reads a part of the data set in a folder: IDX files or CIFAR-10 binary files, plain or gzip.
 /// Post:    equals load_idx or load_cifar, whichever fits; IDX if both do
-/// Errors:  DataError if the folder does not exist or has neither, saying what was looked for; else as those two
+/// Errors:  DataError if the folder does not exist, cannot be read or has neither, saying what was looked for; else as those two
 inline Dataset load_dataset(const std::filesystem::path& folder, Split split) {
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error))
     throw DataError(error_text("folder '" + folder.string() + "' " +
                                    (std::filesystem::exists(folder, error) ? "is not a folder" : "does not exist"),
                                "a data set is a folder of files", "check the path"));
+  if (std::filesystem::directory_iterator(folder, error); error)
+    throw DataError(error_text("folder '" + folder.string() + "' cannot be read: " + error.message(),
+                               "a data set is a folder of files that this program may read", "change the folder's permissions"));
   if (detail::has_idx(folder)) return load_idx(folder, split);
   if (detail::has_cifar(folder)) return load_cifar(folder, split);
   throw DataError(error_text("folder '" + folder.string() + "' has no data set that lrcnn knows",

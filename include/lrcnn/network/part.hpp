@@ -144,10 +144,10 @@ struct CheckContent {
     constexpr Index position = static_cast<Index>(I + 1);
     constexpr Shape in = inferred.shape[static_cast<std::size_t>(reads.input)];
     if constexpr (reads.other < 0) {
-      return Witness<layer_at<position, D, in>, inferred.fault[I]>::ok;
+      return Witness<layer_at<position, D, typename ShapeShown<in>::type>, inferred.fault[I]>::ok;
     } else {
       constexpr Shape other = inferred.shape[static_cast<std::size_t>(reads.other)];
-      return Witness<join_at<position, D, branch_from<reads.input, in>, branch_from<reads.other, other>>, inferred.fault[I]>::ok;
+      return Witness<join_at<position, D, branch_from<reads.input, typename ShapeShown<in>::type>, branch_from<reads.other, typename ShapeShown<other>::type>>, inferred.fault[I]>::ok;
     }
   }
   template <class... D, std::size_t... I>
@@ -177,8 +177,8 @@ struct CheckTraining {
   template <std::size_t I, class D>
   static constexpr bool witness() {
     constexpr auto place = static_cast<Index>(I + 1);
-    if constexpr (has_one_value(Content::layers[I], in(I))) return Witness<layer_at<place, D, in(I)>, Fault::one_value>::ok;
-    else if constexpr (maps && I + 1 == Content::layers.size()) return Witness<output_of<place, D, output>, Fault::map_given>::ok;
+    if constexpr (has_one_value(Content::layers[I], in(I))) return Witness<layer_at<place, D, typename ShapeShown<in(I)>::type>, Fault::one_value>::ok;
+    else if constexpr (maps && I + 1 == Content::layers.size()) return Witness<output_of<place, D, typename ShapeShown<output>::type>, Fault::map_given>::ok;
     else return true;
   }
   template <class... D, std::size_t... I>

@@ -6,18 +6,33 @@
 // variable template for each rule. The texts are those of fault_text() (tests/compile_fail compares them).
 #include <lrcnn/network/check.hpp>
 namespace lrcnn {
-/// A layer in its place: the Position-th layer (from 1), its descriptor, and the shape it is given.
-/// An extent of -9223372036854775808 is not known yet.
-template <Index Position, class Descriptor, Shape Input>
+/// Images, channels, rows and columns; '?' for what is not known yet.
+template <auto n, auto c, auto h, auto w>
+struct extents {};
+namespace detail {
+template <Index extent>
+constexpr auto extent_shown() {
+  if constexpr (!known(extent)) return '?';
+  else if constexpr (extent == static_cast<int>(extent)) return static_cast<int>(extent);   // clang shows 8L for other integers
+  else return extent;
+}
+/// A shape as messages show it: a type, because clang does not show the types of values.
+template <Shape s>
+struct ShapeShown {
+  using type = extents<extent_shown<s.n>(), extent_shown<s.c>(), extent_shown<s.h>(), extent_shown<s.w>()>;
+};
+}  // namespace detail
+/// A layer in its place: the Position-th layer (from 1), its descriptor, and the extents of what it is given.
+template <Index Position, class Descriptor, class Input>
 struct layer_at {};
 /// What comes out of a branch: the place of its last layer (0: the input itself), and the shape that it gives.
-template <Index Position, Shape Output>
+template <Index Position, class Output>
 struct branch_from {};
 /// A join in its place, with both branches.
 template <Index Position, class Descriptor, class First, class Second>
 struct join_at {};
 /// The network's output: the place of the last layer, its descriptor, and the shape that it gives.
-template <Index Position, class Descriptor, Shape Output>
+template <Index Position, class Descriptor, class Output>
 struct output_of {};
 namespace rule {
 template <class Where, Fault fault> inline constexpr bool extents_are_positive = fault != Fault::empty_input;

@@ -153,7 +153,7 @@ class BasicTrainer {
     run_scale_ = gradient_scale();
     start_run(executor(source.shape(), true), source, labels, result, run_scale_);
     backend_.finish(result);
-    if (!std::isfinite(result.sum)) named(state_.step + 1, [&] { executor(source.shape(), true).report_not_finite(source, result.sum); });
+    if (!std::isfinite(result.sum)) named("step " + std::to_string(state_.step + 1), [&] { executor(source.shape(), true).report_not_finite(source, result.sum); });
     return result;
   }
   /// Loss and hits of one batch, forward only.
@@ -177,9 +177,12 @@ class BasicTrainer {
     requires requires(const Loader& l) { l.epoch(Index{0}); }
   Metrics evaluate(const Loader& loader) {
     Metrics metrics;
+    Index number = 0;
     auto epoch = loader.epoch(0);
     for (auto& batch : epoch) {
-      const LossResult result = evaluate(batch, batch.labels());
+      LossResult result;
+      named("batch " + std::to_string(++number) + " of an evaluation after step " + std::to_string(state_.step),
+            [&] { result = evaluate(batch, batch.labels()); });
       metrics.add(result.mean(), result.count, result.correct);
     }
     return metrics;
@@ -302,20 +305,20 @@ class BasicTrainer {
     if constexpr (B::on_host) return (buffer);
     else return copy_of(buffer);
   }
-  /// Says in which step a loss was not finite.
+  /// Says where a loss was not finite: "step 5".
   template <class F>
-  static void named(Index step, F f) {
+  static void named(const std::string& where, F f) {
     try {
       f();
     } catch (const NumericError& e) {
       const std::string text = e.what();
-      throw NumericError("lrcnn: in step " + std::to_string(step) + " " + text.substr(text.find(' ') + 1));
+      throw NumericError("lrcnn: in " + where + " " + text.substr(text.find(' ') + 1));
     }
   }
   /// Of the masks of the batch that comes next: the same in a training that was saved and goes on.
   RunKey key() const { return {state_.seed, static_cast<std::uint64_t>(state_.step), round_.images}; }
   void start_run(Executor<B>& run, const RowSource<M>& source, const Labels& labels, LossResult& result, double scale) {
-    named(state_.step + 1, [&] { run.start(source, labels, result, loss_, NoObserver{}, scale, key()); });
+    named("step " + std::to_string(state_.step + 1), [&] { run.start(source, labels, result, loss_, NoObserver{}, scale, key()); });
   }
   /// Starts a step. The report lacks what only waiting can tell.
   StepReport start(const RowSource<M>& source, const Labels& labels) {
@@ -397,7 +400,7 @@ class BasicTrainer {
     state_.step -= bad;
     if (!waits_for_each()) state_.updates -= bad;
     if (counts_batches_) state_.batch -= bad - 1;   // the last one was not counted yet
-    named(state_.step + 1, [&] {
+    named("step " + std::to_string(state_.step + 1), [&] {
       if (last && bad == 1) executor(last->shape(), true).report_not_finite(*last, result.sum);
       throw NumericError(error_text("the loss is not finite",
                                     "nobody waited for this step, so its batch is gone; it and the " + std::to_string(std::max<Index>(bad - 1, 0)) +

@@ -20,7 +20,7 @@ class Memory {
     if (const Status status = library_->allocate(data_, bytes); !status.good()) {
       DeviceInfo info;
       static_cast<void>(library_->info(info));
-      throw PlanError(error_text(who + " needs " + format_bytes(bytes) + " (" + std::to_string(bytes) + " bytes) of the memory of " +
+      throw MemoryError(error_text(who + " needs " + format_bytes(bytes) + " (" + std::to_string(bytes) + " bytes) of the memory of " +
                                      (info.name.empty() ? "the device" : info.name) + ", where " + format_bytes(info.free_bytes) + " of " +
                                      format_bytes(info.total_bytes) + " are free (" + status.text + ")",
                                  "a plan's memory is taken at once, before the first step",
