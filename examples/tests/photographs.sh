@@ -21,7 +21,6 @@ ends 0 'Photograph: 128 rows of 96 pixels' "${small[@]}" --part 128x96
 refuses "the smallest is Policy<Stages<(Share|Overlap)<.* with [0-9.]+ MB; .*give --limit [0-9]+ or more" "${small[@]}" --limit 1M
 for bytes in lots 0 -5 3X 12MM 1e3 ''; do refuses "no number of bytes: '$bytes'|--limit requires" "${small[@]}" --limit "$bytes"; done
 refuses '--threads' "$large" "$photo" --threads 0
-refuses "photograph '.*' is a folder; a photograph is one file" "$large" "$(dirname "$photo")"
 refuses '--threads' "$large" "$photo" --threads 100000
 refuses "no part '4x4' of a photograph of 160x128" "$large" "$photo" --part 4x4
 refuses "no part 'half'" "$large" "$photo" --part half
@@ -51,7 +50,7 @@ for program in "$large" "$predict"; do
   more=()
   [ "$program" = "$large" ] || more=("$scratch/none.pgm")
   refuses "photograph '.*nowhere.jpg' cannot be opened: No such file" "$program" "$scratch/nowhere.jpg" "${more[@]}"
-  refuses "photograph '.*folder' cannot be decoded" "$program" "$scratch/folder" "${more[@]}"
+  refuses "photograph '.*folder' is a folder; a photograph is one file" "$program" "$scratch/folder" "${more[@]}"
   refuses "photograph '.*other.jpg' cannot be decoded: Not a JPEG file" "$program" "$scratch/other.jpg" "${more[@]}"
   refuses "photograph '.*grey.jpg' has 1 channel \(grey\); the network reads three" "$program" "$scratch/grey.jpg" "${more[@]}"
   refuses "photograph '.*cut.jpg' is cut off or damaged in row [0-9]+ of 160: Premature end of JPEG file" "$program" "$scratch/cut.jpg" "${more[@]}"

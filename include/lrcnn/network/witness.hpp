@@ -8,7 +8,7 @@
 namespace lrcnn {
 /// Images, channels, rows and columns; '?' for what is not known yet.
 template <auto n, auto c, auto h, auto w>
-struct extents {};
+struct extents_of {};
 namespace detail {
 template <Index extent>
 constexpr auto extent_shown() {
@@ -19,7 +19,7 @@ constexpr auto extent_shown() {
 /// A shape as messages show it: a type, because clang does not show the types of values.
 template <Shape s>
 struct ShapeShown {
-  using type = extents<extent_shown<s.n>(), extent_shown<s.c>(), extent_shown<s.h>(), extent_shown<s.w>()>;
+  using type = extents_of<extent_shown<s.n>(), extent_shown<s.c>(), extent_shown<s.h>(), extent_shown<s.w>()>;
 };
 }  // namespace detail
 /// A layer in its place: the Position-th layer (from 1), its descriptor, and the extents of what it is given.
