@@ -5,13 +5,14 @@
 // libjpeg reports errors by a function that must not return: here a long jump out of the library, past nothing that has a destructor,
 // and then an exception.
 #include <lrcnn/core/error.hpp>
-#include <filesystem>
 #include <lrcnn/data/batch.hpp>
 #include <cerrno>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 #include <jpeglib.h>
 /// Rows of a file, in order.
@@ -29,7 +30,7 @@ class JpegReader {
   /// Goes back to the first row.
   void start() {
     close();
-    if (std::filesystem::is_directory(path_))
+    if (std::error_code unknown; std::filesystem::is_directory(path_, unknown))
       throw lrcnn::DataError(lrcnn::error_text("photograph '" + path_ + "' is a folder", "a photograph is one file", "give the path of a JPEG file"));
     file_ = std::fopen(path_.c_str(), "rb");
     if (!file_)

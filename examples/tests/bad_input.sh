@@ -32,6 +32,7 @@ chmod 755 "$scratch"
 nobody=()
 [ "$(id -u)" != 0 ] || nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)   # whom permissions stop
 if "${nobody[@]}" "$demo" --help >/dev/null 2>&1; then refuses "locked' cannot be read" "${nobody[@]}" "$demo" "$scratch/locked"; fi
+rmdir "$scratch/locked"
 refuses "--threads" "$demo" "${small[@]}" --threads -1
 refuses "a number of threads is 0 to" "$demo" "${small[@]}" --threads 1000
 for program in "$demo ${small[*]}" "$plan"; do

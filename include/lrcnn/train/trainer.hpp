@@ -153,7 +153,7 @@ class BasicTrainer {
     run_scale_ = gradient_scale();
     start_run(executor(source.shape(), true), source, labels, result, run_scale_);
     backend_.finish(result);
-    if (!std::isfinite(result.sum)) named("step " + std::to_string(state_.step + 1), [&] { executor(source.shape(), true).report_not_finite(source, result.sum); });
+    if (!std::isfinite(result.sum)) in_next_step([&] { executor(source.shape(), true).report_not_finite(source, result.sum); });
     return result;
   }
   /// Loss and hits of one batch, forward only.
@@ -181,7 +181,8 @@ class BasicTrainer {
     auto epoch = loader.epoch(0);
     for (auto& batch : epoch) {
       LossResult result;
-      named("batch " + std::to_string(++number) + " of an evaluation after step " + std::to_string(state_.step),
+      ++number;
+      named([&] { return "batch " + std::to_string(number) + " of an evaluation after step " + std::to_string(state_.step); },
             [&] { result = evaluate(batch, batch.labels()); });
       metrics.add(result.mean(), result.count, result.correct);
     }
@@ -305,20 +306,24 @@ class BasicTrainer {
     if constexpr (B::on_host) return (buffer);
     else return copy_of(buffer);
   }
-  /// Says where a loss was not finite: "step 5".
-  template <class F>
-  static void named(const std::string& where, F f) {
+  /// Says where a loss was not finite: `where` gives "step 5", say, and is asked for it then only.
+  template <class Where, class F>
+  static void named(Where where, F f) {
     try {
       f();
     } catch (const NumericError& e) {
       const std::string text = e.what();
-      throw NumericError("lrcnn: in " + where + " " + text.substr(text.find(' ') + 1));
+      throw NumericError("lrcnn: in " + where() + " " + text.substr(text.find(' ') + 1));
     }
+  }
+  template <class F>
+  void in_next_step(F f) {
+    named([&] { return "step " + std::to_string(state_.step + 1); }, f);
   }
   /// Of the masks of the batch that comes next: the same in a training that was saved and goes on.
   RunKey key() const { return {state_.seed, static_cast<std::uint64_t>(state_.step), round_.images}; }
   void start_run(Executor<B>& run, const RowSource<M>& source, const Labels& labels, LossResult& result, double scale) {
-    named("step " + std::to_string(state_.step + 1), [&] { run.start(source, labels, result, loss_, NoObserver{}, scale, key()); });
+    in_next_step([&] { run.start(source, labels, result, loss_, NoObserver{}, scale, key()); });
   }
   /// Starts a step. The report lacks what only waiting can tell.
   StepReport start(const RowSource<M>& source, const Labels& labels) {
@@ -400,7 +405,7 @@ class BasicTrainer {
     state_.step -= bad;
     if (!waits_for_each()) state_.updates -= bad;
     if (counts_batches_) state_.batch -= bad - 1;   // the last one was not counted yet
-    named("step " + std::to_string(state_.step + 1), [&] {
+    in_next_step([&] {
       if (last && bad == 1) executor(last->shape(), true).report_not_finite(*last, result.sum);
       throw NumericError(error_text("the loss is not finite",
                                     "nobody waited for this step, so its batch is gone; it and the " + std::to_string(std::max<Index>(bad - 1, 0)) +
