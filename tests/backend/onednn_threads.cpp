@@ -1,6 +1,8 @@
 // How many threads the backend uses, and that it refuses numbers that must be mistakes.
 #include "support/error_of.hpp"
+#include "support/run_network.hpp"
 #include <lrcnn/backend/onednn.hpp>
+#include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
 #include <string>
 using namespace lrcnn;
@@ -26,4 +28,18 @@ TEST_CASE("numbers of threads that must be mistakes are refused") {
   CHECK(error_of<BackendError>([] { Onednn backend(1000000); }) == "lrcnn: a backend is to use 1000000 threads" + rest);
   CHECK(error_of<BackendError>([&] { Onednn backend(most + 1); }) == "lrcnn: a backend is to use " + std::to_string(most + 1) + " threads" + rest);
   CHECK(Onednn(most).threads() == most);
+}
+TEST_CASE("the library gets no more threads than there are processors, and says so") {
+  const int processors = processor_count(), many = 8 * processors + 2;
+  const std::string line = Onednn(many).describe();
+  CHECK_MESSAGE(line.ends_with(", " + std::to_string(many) + " threads, of which the library uses " + std::to_string(processors)), line);
+  CHECK(Onednn(processors).describe().find("of which") == std::string::npos);
+  // A step that is one call of the library: it would take seconds if its threads waited for each other on two processors.
+  using Net = Sequential<Conv<32>, ReLU, Conv<32>, ReLU, Flatten, Linear<10>>;
+  const int before = omp_get_max_threads();
+  const testing::Problem<float> problem(Net::layers, {1, 16, 24, 24}, 7);
+  Onednn few(processors), backend(many);
+  const auto expected = testing::run_once(problem, Policy<Column>::value, few), outcome = testing::run_once(problem, Policy<Column>::value, backend);
+  CHECK(outcome.loss.sum == doctest::Approx(expected.loss.sum).epsilon(1e-5));
+  CHECK(omp_get_max_threads() == before);
 }

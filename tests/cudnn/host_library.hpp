@@ -81,8 +81,8 @@ class HostLibrary final : public cudnn::Library<T> {
     std::memcpy(on_host(to), on_device(from, bytes), static_cast<std::size_t>(bytes));
     return {};
   }
-  Status zero(void* memory, Index bytes) override {
-    return later([=, this] { std::memset(on_device(memory, bytes), 0, static_cast<std::size_t>(bytes)); });
+  Status fill(void* memory, std::uint8_t byte, Index bytes) override {
+    return later([=, this] { std::memset(on_device(memory, bytes), byte, static_cast<std::size_t>(bytes)); });
   }
   Status select(Index stream) override {
     if (const Status s = called(); !s.good()) return s;

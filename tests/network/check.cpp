@@ -296,6 +296,10 @@ TEST_CASE("a pool with gaps between its places has one on the input, whatever th
             CHECK((fault_of({.kind = Kind::max_pool, .window = w}, {1, 1, 4, extent}) == Fault::pad_too_large) == misses);
             CHECK(fault_of({.kind = Kind::max_pool, .window = w}, {1, 1, 4, unknown}) == Fault::none);
           }
+  const Index most = extent_limit - 1;   // answered at once, however many windows there are
+  CHECK(fault_of({.kind = Kind::max_pool, .window = {.kernel = 1, .stride = 1, .dilation = most}}, {1, 1, most - 1, 1}) == Fault::none);
+  CHECK(fault_of({.kind = Kind::avg_pool, .window = {.kernel = {2, 1}, .stride = 1, .pad = {most / 2, most / 2, 0, 0}, .dilation = {most / 2, 1}}},
+                 {1, 1, most / 4, 1}) == Fault::pad_too_large);
   CHECK(faulty > 10);
   CHECK(sound > 100);
 }

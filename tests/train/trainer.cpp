@@ -180,7 +180,8 @@ TEST_CASE("a network with Flatten refuses other extents, and one of any kind oth
         "Flatten");
   CHECK(error_of<ShapeError>([&] {
           flat.evaluate(colours);
-        }).find("would change the shape of parameter 'conv1.weight'") != std::string::npos);
+        }).ends_with("would change the shape of parameter 'conv1.weight'; a network's parameters are fixed by its first input, 8x1x16x16; "
+                     "use images of 1 channel"));
   CHECK(state_of(flat) == before);
   CHECK(flat.step(loader().batch(0, 0)).images == 8);
 }

@@ -161,8 +161,12 @@ class BasicCudnn {
   Buffer<E> buffer(Index count) const {
     const Index bytes = count * Index{sizeof(E)};
     Memory memory(library_, bytes, "a buffer of parameters or gradients");
-    if (bytes > 0) cudnn::check(library_->zero(memory.data(), bytes), "clearing memory of the device");
+    if (bytes > 0) cudnn::check(library_->fill(memory.data(), 0, bytes), "clearing memory of the device");
     return Buffer<E>(std::move(memory), count);
+  }
+  /// Every byte 0xFF, which is NaN in every format.
+  void fill_with_nans(const Memory& memory) const {
+    cudnn::check(library_->fill(memory.data(), 0xFF, memory.bytes()), "filling memory of the device");
   }
   template <class E>
   void write(E* to, std::type_identity_t<std::span<const E>> from) const {
@@ -407,7 +411,7 @@ class BasicCudnn {
         if (made == dw) return cudnn::Status{};
         return library_->unpack_filter(static_cast<const element*>(made), dw, *o.node, o.accumulate || !first);
       });
-    else if (!o.accumulate) status = library_->zero(dw, cudnn::filter_elements(*o.node) * Index{sizeof(float)});
+    else if (!o.accumulate) status = library_->fill(dw, 0, cudnn::filter_elements(*o.node) * Index{sizeof(float)});
     if (!status.good() || !o.node->layer.bias) return status;
     return library_->bias_gradient(o.dy, o.d_parameters[1], o.accumulate, o.workspace);
   }

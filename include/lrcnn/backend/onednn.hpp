@@ -81,7 +81,7 @@ class BasicOnednn : public HostBackend<T> {
   /// Errors:  BackendError if the number of threads is absurd, options or LRCNN_CPU ask for vectors that there are not, or the
   ///          processor has no kernels for bf16
   explicit BasicOnednn(int threads = 0, const TuningOptions& tuning = {}, const OnednnOptions& options = {})
-      : HostBackend<T>(host::thread_count(threads)), vectors_(onednn::choose_vectors(options.vectors)),
+      : HostBackend<T>(host::thread_count(threads)), library_threads_(std::min(this->threads(), processor_count())), vectors_(onednn::choose_vectors(options.vectors)),
         layout_(layout_with(vectors_)), report_slow_(options.report_slow), notice_(options.notice), calibration_(tuning, describe() + ", lrcnn " + std::string(version())) {
     if (precision == Precision::bf16 && !options.slow_bf16 && !has_kernels())
       throw BackendError(error_text("OnednnBf16 has no kernels on this machine: " + describe(),
@@ -91,7 +91,8 @@ class BasicOnednn : public HostBackend<T> {
   /// What runs, in a line: processor, vectors, library, threads.
   std::string describe() const {
     return processor_name() + ", " + std::string(vectors_name(vectors_)) + " (blocks of " + std::to_string(layout_.lanes()) + " channels), " +
-           onednn::library_name() + ", " + std::to_string(this->threads()) + (this->threads() == 1 ? " thread" : " threads");
+           onednn::library_name() + ", " + std::to_string(this->threads()) + (this->threads() == 1 ? " thread" : " threads") +
+           (library_threads_ < this->threads() ? ", of which the library uses " + std::to_string(library_threads_) : std::string());
   }
   Vectors vectors() const { return vectors_; }
   /// How tensors lie on this machine: `target` with the channels that lie side by side.
@@ -105,7 +106,7 @@ class BasicOnednn : public HostBackend<T> {
   /// Finds or builds what a step needs. Allocates. With tuning, runs convolutions in the operands' memory.
   /// Errors:  BackendError naming the layer and the bytes if the step's workspace is too small; as host::check
   Prepared prepare(const Operands<T>& o) {
-    const Threads set(this->threads());
+    const Threads set(library_threads_);
     host::check(o);
     Prepared p;
     if (o.node == nullptr) return p;
@@ -128,7 +129,7 @@ class BasicOnednn : public HostBackend<T> {
   /// Carries a step out. Allocates neither tensors nor scratch.
   /// Pre:     `o` has the shapes that `p` was prepared for
   void run(Prepared& p, const Operands<T>& o) {
-    const Threads set(this->threads());
+    const Threads set(library_threads_);
     if (p.convolution_ || p.winograd_) {
       bool activated = false;
       if constexpr (std::is_same_v<T, float>)
@@ -320,6 +321,9 @@ class BasicOnednn : public HostBackend<T> {
     return {static_cast<Index>(o.op), out.n, o.node->in.c, in, o.node->out.c, out.stride_n, o.node->layer.bias,
             o.accumulate, o.workspace_bytes};
   }
+  /// No more than there are processors: the library's kernels wait for each other without giving way, so that 18 threads on 2
+  /// processors train a hundred times as slowly as 16 (oneDNN 2.6, the demo's network).
+  int library_threads_;
   Vectors vectors_;
   Target layout_;
   bool report_slow_;

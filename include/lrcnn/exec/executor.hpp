@@ -12,6 +12,7 @@
 #include <lrcnn/plan/fewest_slabs.hpp>
 #include <lrcnn/plan/order.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 namespace lrcnn {
@@ -51,6 +52,12 @@ inline void check_image_loss(std::string_view loss, const Table& table) {
   const std::string from = table.size() > 0 ? "layer '" + std::string(table.nodes.back().layer.name.view()) + "'" : "the input";
   throw ShapeError(error_text("the loss '" + std::string(loss) + "' over images is given the map " + to_string(output) + " of " + from,
                               text.rule, text.change));
+}
+/// Whether the variable LRCNN_FILL_ARENA asks that every run begin with NaN in the whole arena, so that a step that reads what no step has
+/// written shows. For tests, and for those who write layers or backends.
+inline bool fills_arenas() {
+  const char* word = std::getenv("LRCNN_FILL_ARENA");
+  return word != nullptr && *word != '\0' && std::string_view(word) != "0";
 }
 /// Memory for a plan's arena.
 /// Errors:  PlanError if there is not enough; where the backend knows how much there is, with a policy that would fit
@@ -207,6 +214,8 @@ class Executor {
   void run_groups(const Labels& labels, Observer& observer, F step) {
     try {
       backend_->start(labels);
+      if constexpr (requires { backend_->fill_with_nans(*arena_); })
+        if (fills_) backend_->fill_with_nans(*arena_);
       if constexpr (Streamed<B>)
         if (streams_ > 1) backend_->fork(streams_);
       for (Group& group : groups_) {
@@ -338,5 +347,6 @@ class Executor {
   std::vector<std::int32_t> unlabelled_{};   ///< of a forward pass alone
   RunKey key_{};   ///< of the run at hand; operands point to it
   bool drops_ = false;   ///< some step draws from it
+  bool fills_ = fills_arenas();
 };
 }  // namespace lrcnn

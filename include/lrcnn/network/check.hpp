@@ -178,8 +178,11 @@ constexpr bool has_too_large_number(const Layer& y) {
 constexpr bool misses_input(const Axis& axis, Index extent) {
   if (std::max(axis.pad_begin, axis.pad_end) >= axis.extent()) return true;
   if (!known(extent) || axis.dilation <= extent) return false;   // no gap between places is wider than the input
-  for (Index out = 0; out < out_extent(axis, extent); ++out)
-    if (taps_inside(axis, out, extent).empty()) return true;
+  for (Index out = 0, end = out_extent(axis, extent); out < end;) {
+    const Range taps = taps_inside(axis, out, extent);
+    if (taps.empty()) return true;
+    out = (extent - 1 + axis.pad_begin - taps.begin * axis.dilation) / axis.stride + 1;   // the windows between have that place, too
+  }
   return false;
 }
 constexpr Index windowed(const Axis& axis, Index extent) { return known(extent) ? out_extent(axis, extent) : unknown; }

@@ -48,13 +48,16 @@ std::span<T> elements_of(const Parameter& p, std::span<T> flat) {
         "a flat buffer holds every parameter of its network", "pass a buffer of flat_elements(parameters) elements"));
   return flat.subspan(static_cast<std::size_t>(p.offset), static_cast<std::size_t>(p.shape.count()));
 }
-/// Errors:  ShapeError if parameters are of other shapes on another input than on a network's first one (a Flatten fixes them)
+/// Errors:  ShapeError if parameters are of other shapes on another input than on a network's first one (a Flatten fixes them to
+///          rows and columns, every layer with parameters to channels)
 inline void check_layout(std::span<const Parameter> first, const Shape& first_input, std::span<const Parameter> other, const Shape& input) {
-  for (std::size_t i = 0; i < first.size(); ++i)
-    if (!(other[i].shape == first[i].shape))
-      throw ShapeError(error_text("a batch of shape " + to_string(input) + " would change the shape of parameter '" + first[i].name + "'",
-                                  "a network's parameters are fixed by its first input, " + to_string(first_input),
-                                  "use images of one size, or GlobalAvgPool instead of Flatten"));
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (other[i].shape == first[i].shape) continue;
+    throw ShapeError(error_text("a batch of shape " + to_string(input) + " would change the shape of parameter '" + first[i].name + "'",
+                                "a network's parameters are fixed by its first input, " + to_string(first_input),
+                                input.c == first_input.c ? "use images of one size, or GlobalAvgPool instead of Flatten"
+                                                         : "use images of " + std::to_string(first_input.c) + (first_input.c == 1 ? " channel" : " channels")));
+  }
 }
 /// "[64,3,3,3]"; extents behind the last that is not 1 are left out, the first is always there.
 inline std::string extents_text(const ParameterShape& shape) {

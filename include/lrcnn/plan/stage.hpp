@@ -346,6 +346,17 @@ constexpr void check_norms(const Table& table, const PolicySpec& policy, bool tr
                                  "cut the batch within stages instead: ByImages<" + std::to_string(policy.images) + ", ...>"));
   }
 }
+/// In a constant expression the text is lost. There an array of the slabs that fit is read at the number asked for, since both compilers show
+/// the numbers of such an error.
+template <class Text>
+constexpr void throw_if_more_slabs_than_fit(Index asked, Index largest_feasible, const Text& text) {
+  if (asked <= largest_feasible) return;
+  if (std::is_constant_evaluated()) {
+    const char* const slabs_that_fit = new char[static_cast<std::size_t>(largest_feasible)]{};
+    if (slabs_that_fit[asked] != 0) return;
+  }
+  throw PlanError(text());
+}
 }  // namespace detail
 /// Ranges of layers between full-height tensors, not cut yet. `training`: statistics of batches are taken, not running ones.
 constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& policy, bool training = true) {
@@ -409,9 +420,11 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
     const Index wanted = std::max(p.forward, p.backward);
     asked = std::max(asked, wanted);
     const auto refuse = [&](Index largest) {
-      throw PlanError(error_text(detail::stage_name(table, stage) + " cannot be cut into " + std::to_string(wanted) +
-                                     " slabs by " + to_string(policy.partition(stage.partition_number)),
-                                 rule + std::to_string(largest), detail::fewer_slabs(table, policy, target, stages, stage, largest, streams)));
+      detail::throw_if_more_slabs_than_fit(wanted, largest, [&] {
+        return error_text(detail::stage_name(table, stage) + " cannot be cut into " + std::to_string(wanted) + " slabs by " +
+                              to_string(policy.partition(stage.partition_number)),
+                          rule + std::to_string(largest), detail::fewer_slabs(table, policy, target, stages, stage, largest, streams));
+      });
     };
     if (streams && p.cut == Cut::share) {
       const Index largest = max_stream_slabs(graph), count = std::min(wanted, largest);
@@ -441,12 +454,13 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
     stage.forward = make_schedule(graph, p.cut, cuts_for(p.forward));
     stage.backward = make_schedule(graph, p.cut, cuts_for(p.backward));
   }
-  if (alike && asked > most)
-    throw PlanError(error_text("no stage can be cut into " + std::to_string(asked) + " slabs by " +
-                                   to_string(policy.partition(0)) + " on input " + to_string(table.input),
-                               rule + std::to_string(most) + ", in " +
-                                   detail::stage_name(table, stages[static_cast<std::size_t>(best_stage)]),
-                               "ask for at most " + std::to_string(most) + ", or for fewer layers in a stage by more checkpoints"));
+  if (alike)
+    detail::throw_if_more_slabs_than_fit(asked, most, [&] {
+      return error_text("no stage can be cut into " + std::to_string(asked) + " slabs by " + to_string(policy.partition(0)) + " on input " +
+                            to_string(table.input),
+                        rule + std::to_string(most) + ", in " + detail::stage_name(table, stages[static_cast<std::size_t>(best_stage)]),
+                        "ask for at most " + std::to_string(most) + ", or for fewer layers in a stage by more checkpoints");
+    });
   if (training && !streams) detail::choose_remade(table, policy, stages);
   return stages;
 }

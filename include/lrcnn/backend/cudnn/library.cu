@@ -152,9 +152,9 @@ class CudaLibrary final : public Library<T> {
   }
   Status write(void* to, const void* from, Index bytes) override { return copy(to, from, bytes, cudaMemcpyHostToDevice); }
   Status read(void* to, const void* from, Index bytes) override { return copy(to, from, bytes, cudaMemcpyDeviceToHost); }
-  Status zero(void* memory, Index bytes) override {
+  Status fill(void* memory, std::uint8_t byte, Index bytes) override {
     const Current current(device_);
-    return status_of(cudaMemsetAsync(memory, 0, static_cast<std::size_t>(bytes), stream_));
+    return status_of(cudaMemsetAsync(memory, byte, static_cast<std::size_t>(bytes), stream_));
   }
   Status wait() override {
     const Current current(device_);

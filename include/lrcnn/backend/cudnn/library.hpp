@@ -92,8 +92,8 @@ class Device {
   /// Copies between any memory of the host and the device, and waits.
   virtual Status write(void* to, const void* from, Index bytes) = 0;
   virtual Status read(void* to, const void* from, Index bytes) = 0;
-  /// Starts to fill with zero bytes.
-  virtual Status zero(void* memory, Index bytes) = 0;
+  /// Starts to set every byte to `byte`.
+  virtual Status fill(void* memory, std::uint8_t byte, Index bytes) = 0;
   // ---- streams -----------------------------------------------------------------------------------------------------
   /// Further work goes to that stream; 0 is the program's, or the one to begin with. Makes it if it is not there.
   virtual Status select(Index stream) = 0;

@@ -30,6 +30,8 @@ class HostBackend {
   }
   /// Memory for a plan's arena. Errors: PlanError naming `who` if there is not enough.
   Memory allocate(Index bytes, const std::string& who) const { return Arena(bytes, who); }
+  /// Every byte 0xFF, which is NaN in every format.
+  void fill_with_nans(const Memory& memory) const { std::memset(memory.data(), 0xFF, static_cast<std::size_t>(memory.bytes())); }
   /// Elements that are zero.
   template <class E>
   Buffer<E> buffer(Index count) const { return std::vector<E>(static_cast<std::size_t>(count), E{0}); }

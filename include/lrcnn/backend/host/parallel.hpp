@@ -31,7 +31,7 @@ void run_loop(Index count, int threads, ThreadPool::Body body, void* closure) {
   }
 #ifdef _OPENMP
   if (use_library_threads().load(std::memory_order_relaxed)) {
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(std::min(threads, omp_get_max_threads()))
     {
       const Index team = omp_get_num_threads(), mine = omp_get_thread_num();
       body(closure, count * mine / team, count * (mine + 1) / team);

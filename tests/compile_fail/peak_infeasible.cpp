@@ -1,0 +1,15 @@
+// EXPECT: peak_infeasible.cpp
+// EXPECT: throw_if_more_slabs_than_fit
+// EXPECT: slabs_that_fit
+// EXPECT: 30
+// EXPECT: 7
+#include <lrcnn/lrcnn.hpp>
+using namespace lrcnn;
+using Net = Sequential<Conv<8>, ReLU, MaxPool<>, Conv<8>, GlobalAvgPool, Linear<3>>;
+#ifdef LRCNN_FAIL
+constexpr Index slabs = 30;
+#else
+constexpr Index slabs = 7;
+#endif
+static_assert(peak_bytes<Net, Policy<Share<slabs>>, Reference<float>>({1, 1, 16, 16}) < 100000);
+int main() {}
