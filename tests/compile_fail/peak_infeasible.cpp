@@ -12,4 +12,3 @@ constexpr Index slabs = 30;
 constexpr Index slabs = 7;
 #endif
 static_assert(peak_bytes<Net, Policy<Share<slabs>>, Reference<float>>({1, 1, 16, 16}) < 100000);
-int main() {}

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Tests check.py: what should pass passes, and each way of being wrong is reported.  selftest.py COMPILER"""
+"""Tests check.py and twins.py: what should pass passes, and each way of being wrong is reported.  selftest.py COMPILER"""
 import os
 import sys
 import tempfile
 import unittest
 
 import check
+import twins
 
 COMPILER = sys.argv.pop(1)
 GOOD = """
@@ -43,9 +44,6 @@ class CheckReports(unittest.TestCase):
         text = "// EXPECT: note of mine\n" + GOOD.replace("#ifdef LRCNN_FAIL", "#ifdef LRCNN_FAIL\n#warning note of mine")
         self.assertIn("not in an error line", self.problems(text))
 
-    def test_twin_must_compile(self):
-        self.assertIn("the twin", self.problems("// EXPECT: rule\n" + GOOD.replace("== 1", "== 3")))
-
     def test_must_fail(self):
         self.assertIn("but must not", self.problems("// EXPECT: rule\n" + GOOD.replace("== 2", "== 1")))
 
@@ -58,6 +56,29 @@ class CheckReports(unittest.TestCase):
         with self.assertRaises(SystemExit) as caught:
             self.problems("// EXPECT: rule\n// EXPECT_WITHIN: sizeof\n" + GOOD)
         self.assertIn("cannot read", str(caught.exception))
+
+
+class TwinsReport(unittest.TestCase):
+    def problems(self, *texts):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, f"source-{i}.cpp") for i in range(len(texts))]
+            for path, text in zip(paths, texts):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+            return twins.problems(COMPILER, ["-std=c++20"], ["vector"], paths)
+
+    def test_sources_with_the_same_names_compile_together(self):
+        text = GOOD + "#include <vector>\nusing Numbers = std::vector<int>;\nint main() { return static_cast<int>(Numbers().size()); }\n"
+        self.assertEqual(self.problems(text, text), "")
+
+    def test_a_twin_that_does_not_compile_is_named(self):
+        found = self.problems(GOOD, GOOD.replace("== 1", "== 3"))
+        self.assertIn("a twin", found)
+        self.assertIn("source-1.cpp", found)
+        self.assertNotIn("source-0.cpp", found)
+
+    def test_a_source_without_a_twin_is_named(self):
+        self.assertIn("no twin, for want of '#ifdef LRCNN_FAIL': ", self.problems(GOOD, "int x;\n"))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 # Configures, builds and runs one consumer project, and compares what it prints with the version.
 #   cmake -DCONSUMER=find_package -DSOURCE=<lrcnn> -DBUILD=<lrcnn's build> -DSCRATCH=<folder> -DVERSION=0.1.0
-#         -DCOMPONENTS=onednn,data [-DEXPECT_ERROR=<text>] [-DOPTIONS=-D<x>=<y>,...] -P run.cmake
-# With EXPECT_ERROR, configuring must fail with that text instead. OPTIONS are more arguments for configuring.
+#         -DCOMPONENTS=onednn,data [-DEXPECT_ERROR=<text>] [-DOPTIONS=-D<x>=<y>,...] [-DTARGET=<target>] -P run.cmake
+# With EXPECT_ERROR, configuring must fail with that text instead. OPTIONS are more arguments for configuring. With TARGET that target alone is
+# built, and nothing is run.
 file(REMOVE_RECURSE "${SCRATCH}")  # a clean start: nothing left by an earlier run can help
 file(MAKE_DIRECTORY "${SCRATCH}")
 string(REPLACE "," ";" OPTIONS "${OPTIONS}")
@@ -28,6 +29,10 @@ if(EXPECT_ERROR)
   return()
 elseif(NOT code EQUAL 0)
   message(FATAL_ERROR "configuring failed: ${output}")
+endif()
+if(TARGET)
+  execute_process(COMMAND "${CMAKE_COMMAND}" --build "${SCRATCH}/build" --target "${TARGET}" COMMAND_ERROR_IS_FATAL ANY)
+  return()
 endif()
 execute_process(COMMAND "${CMAKE_COMMAND}" --build "${SCRATCH}/build" COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND "${SCRATCH}/build/consumer" OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY

@@ -9,14 +9,6 @@
 #include <doctest/doctest.h>
 using namespace lrcnn;
 using namespace lrcnn::testing;
-template <class T>
-std::shared_ptr<cudnn::Library<T>> cudnn::open_library(const DeviceOptions&) {
-  return std::make_shared<HostLibrary<T>>();
-}
-template std::shared_ptr<cudnn::Library<float>> cudnn::open_library<float>(const DeviceOptions&);
-template std::shared_ptr<cudnn::Library<float16>> cudnn::open_library<float16>(const DeviceOptions&);
-template std::shared_ptr<cudnn::Library<bfloat16>> cudnn::open_library<bfloat16>(const DeviceOptions&);
-std::string cudnn::device_problem() { return ""; }
 static_assert(Backend<Cudnn>);
 static_assert(Backend<CudnnTf32>);
 namespace {

@@ -16,8 +16,8 @@ HTML comments right before the fence, each on lines of its own, change that:
     <!-- output: -->            before a block of text: what the program run last prints
     <!-- skip: reason -->       not compiled; the reason is printed
 --update writes into the page what files hold and programs print. HEADER is lrcnn/lrcnn.hpp as the compiler has read it before with the
-flags of core: blocks that include nothing are compiled with it. FILE is the library that LRCNN_PRECOMPILED promises: programs are linked
-with it.
+flags of core (header_flags() says which others): blocks that include nothing, or it first, are compiled with it. Blocks that include the same are
+compiled together, and one by one if that fails. FILE is the library that LRCNN_PRECOMPILED promises: programs are linked with it.
 """
 import argparse
 import concurrent.futures
@@ -29,6 +29,7 @@ import sys
 import tempfile
 
 OPTIONAL = ("data", "onednn", "cudnn")
+WARNINGS = ["-Wall", "-Wextra", "-Wno-unused", "-Werror"]
 KEYS = ("scope", "target", "setup", "file", "run", "output", "skip")
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 MAIN = re.compile(r"\bint main\s*\(")
@@ -76,21 +77,54 @@ def blocks(path):
     return found
 
 
-def program(block, path):
-    """The source text of a block."""
+def is_program(block):
+    return any(MAIN.search(line) for line in block.code)
+
+
+def pieces(block, path):
+    """What a block hoists to the top of a source file, and the rest, which may stand in a namespace."""
     def marked(number, line):
         return f'#line {block.line + 1 + number} "{path}"\n{line}'
-    if any(MAIN.search(line) for line in block.code):
-        return "\n".join([marked(0, ""), *block.code, ""])
     top, rest = [], []
     for number, line in enumerate(block.code):
         (top if HOISTED.match(line) else rest).append(marked(number, line))
+    if is_program(block):
+        return top, rest
     if not any(re.match(r"\s*#\s*include\s*<lrcnn/", line) for line in block.code):
         top.insert(0, "#include <lrcnn/lrcnn.hpp>\nusing namespace lrcnn;")
     setup = [f'#line 1 "setup of {os.path.basename(path)}:{block.line}"', block.options.get("setup", "")]
     if block.options.get("scope") == "namespace":
-        return "\n".join([*top, *setup, *rest, ""])
-    return "\n".join([*top, "[[maybe_unused]] static void documentation_block() {", *setup, *rest, "}", ""])
+        return top, [*setup, *rest]
+    return top, ["[[maybe_unused]] static void documentation_block() {", *setup, *rest, "}"]
+
+
+def program(block, path):
+    """The source text of a block."""
+    if is_program(block):
+        return "\n".join([f'#line {block.line + 1} "{path}"', *block.code, ""])
+    top, rest = pieces(block, path)
+    return "\n".join([*top, *rest, ""])
+
+
+def joined_program(group, path):
+    """The source text of several blocks that hoist the same lines: each in a namespace of its own."""
+    top, text = pieces(group[0], path)[0], []
+    for block in group:
+        text += [f"namespace block_{block.line} {{", *pieces(block, path)[1], "}"]
+    return "\n".join([*top, *text, ""])
+
+
+def groups_of(todo):
+    """Blocks that one run of the compiler can take together: they hoist the same lines, and have no other lines for the preprocessor."""
+    groups = {}
+    for block in todo:
+        own = [*block.code, *block.options.get("setup", "").splitlines()]
+        rest = [line for line in own if not HOISTED.match(line)]
+        if "run" in block.options or "file" in block.options or any(line.lstrip().startswith("#") for line in rest):
+            continue
+        hoisted = tuple(line.strip() for line in block.code if HOISTED.match(line))
+        groups.setdefault((block.options.get("target"), is_program(block) and not hoisted, hoisted), []).append(block)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def flags_of(block, flags_folder):
@@ -117,6 +151,29 @@ def differs_from_file(block):
     return "".join(line + "\n" for line in difflib.unified_diff(block.code, lines, "this block", name, lineterm=""))
 
 
+def uses_header(block):
+    """Whether a block reads lrcnn/lrcnn.hpp first, with the flags of core."""
+    first = [line.strip() for line in [*block.code, *block.options.get("setup", "").splitlines()] if HOISTED.match(line)][:1]
+    return "target" not in block.options and ((not first and not is_program(block)) or first == ["#include <lrcnn/lrcnn.hpp>"])
+
+
+def header_flags(ahead):
+    """What a compiler is given that shall read HEADER; the same flags as when it was read before."""
+    promise = ["-DLRCNN_PRECOMPILED"] if ahead["library"] else []
+    return ["-pthread", *promise, *(["-include", ahead["header"]] if ahead["header"] else [])]
+
+
+def all_compile(group, path, compiler, flags_folder, ahead):
+    """Whether blocks compile together. If not, one by one says where."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, "blocks.cpp")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(joined_program(group, path))
+        header = header_flags(ahead) if uses_header(group[0]) else []
+        return execute([compiler, "@" + os.path.abspath(flags_of(group[0], flags_folder)), *WARNINGS, "-Wno-return-type", "-fsyntax-only",
+                        *header, source], folder).returncode == 0
+
+
 def check_block(block, path, compiler, flags_folder, ahead):
     """What is wrong, if anything, and what the program printed, if it was run."""
     flags, runs = flags_of(block, flags_folder), "run" in block.options
@@ -130,14 +187,10 @@ def check_block(block, path, compiler, flags_folder, ahead):
         source, binary = os.path.join(folder, "block.cpp"), os.path.join(folder, "block")
         with open(source, "w", encoding="utf-8") as file:
             file.write(program(block, path))
-        warnings = ["-Wall", "-Wextra", "-Wno-unused", "-Werror"]
-        how = ["-O0", "-pthread", "-o", binary] if runs else [*warnings, "-fsyntax-only"]
-        last = []
-        if runs and ahead["library"]:
-            how, last = [*how, "-DLRCNN_PRECOMPILED"], [ahead["library"]]
-        own_lines = [*block.code, *block.options.get("setup", "").splitlines()]
-        if ahead["header"] and "target" not in block.options and not any(HOISTED.match(line) or MAIN.search(line) for line in own_lines):
-            how += ["-include", ahead["header"]]
+        how = ["-O0", "-pthread", "-o", binary] if runs else [*WARNINGS, "-fsyntax-only"]
+        last = [ahead["library"]] if runs and ahead["library"] else []
+        if uses_header(block):
+            how += header_flags(ahead)
         done = execute([compiler, "@" + os.path.abspath(flags), *how, source, *last], folder)
         if done.returncode != 0:
             return done.stdout or f"the compiler ended with {done.returncode}", ""
@@ -198,6 +251,10 @@ def main():
             failed += 1
     printed = {}
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        groups = [group for group in groups_of(todo) if os.path.exists(flags_of(group[0], arguments.flags))]
+        together = pool.map(lambda group: all_compile(group, path, arguments.compiler, arguments.flags, ahead), groups)
+        compiled = {block for group, good in zip(groups, together) if good for block in group}
+        todo = [block for block in todo if block not in compiled]
         results = pool.map(lambda block: check_block(block, path, arguments.compiler, arguments.flags, ahead), todo)
         for block, (problem, output) in zip(todo, results):
             printed[block] = [line.rstrip() for line in output.splitlines()]
@@ -216,7 +273,7 @@ def main():
     for block, lines in [] if arguments.update else stale:
         failed += 1
         print(f"{path}:{block.line}: the program prints something else (--update writes it here):", *lines, sep="\n")
-    print(f"{path}: {len(found) - len(shown)} C++ blocks, {len(todo)} compiled, {failed} failed")
+    print(f"{path}: {len(found) - len(shown)} C++ blocks, {len(compiled) + len(todo)} compiled, {failed} failed")
     sys.exit(1 if failed else 0)
 
 

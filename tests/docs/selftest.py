@@ -50,6 +50,22 @@ class CheckBlocks(unittest.TestCase):
         self.assertIn("page.md:3: this block does not hold", output)
         self.assertIn("page.md:6:", output)
 
+    def test_blocks_that_include_the_same_do_not_meet(self):
+        include = "#include <lrcnn/version.hpp>\n"
+        main = f"```cpp\n{include}struct Mine {{}};\nint main() {{ return sizeof(Mine) == 1 ? 0 : 1; }}\n```\n"
+        scope = f"<!-- scope: namespace -->\n```cpp\n{include}struct Mine {{ int x; }};\n```\n"
+        self.assertIn("4 C++ blocks, 4 compiled", self.passes(main + scope + main + scope))
+
+    def test_a_broken_block_among_others_is_reported_alone(self):
+        good = "```cpp\n#include <lrcnn/version.hpp>\nint a = 1;\n```\n"
+        output = self.fails(good + good.replace("int a", "nonsense a") + good)
+        self.assertIn("page.md:5: this block does not hold", output)
+        self.assertIn("3 C++ blocks, 3 compiled, 1 failed", output)
+
+    def test_a_block_does_not_borrow_what_another_includes(self):
+        self.fails("```cpp\n#include <lrcnn/version.hpp>\n#include <vector>\nstd::vector<int> v;\n```\n"
+                   "```cpp\n#include <lrcnn/version.hpp>\nstd::vector<int> v;\n```\n")
+
     def test_skip_needs_a_reason(self):
         self.assertIn("skipped: to show", self.passes("<!-- skip: to show -->\n```cpp\nnonsense\n```\n"))
         self.assertIn("needs a reason", self.fails("<!-- skip: -->\n```cpp\nnonsense\n```\n"))

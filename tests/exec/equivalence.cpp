@@ -4,13 +4,14 @@
 // of a policy in at least twenty cases, and each partition each pair of checkpoint and recompute rules; the table
 // that is printed says how often.
 #include "exec/equivalence.hpp"
+#include "support/thorough.hpp"
 #include <doctest/doctest.h>
 using namespace lrcnn;
 using namespace lrcnn::testing;
 TEST_CASE("equivalence: row-centric equals layer by layer in fp64, each layer under each part of a policy") {
   Coverage coverage;
   Worst worst;
-  for (std::uint64_t round = 0; round < 30; ++round)
+  for (std::uint64_t round = 0; round < cases_to_do<std::uint64_t>(30, 12); ++round)
     compare_round<Reference<double>>(1000 + round, coverage, worst, {});
   MESSAGE(coverage.table());
   MESSAGE(coverage.cases, " cases, ", coverage.infeasible, " infeasible; least pair ", coverage.least_pair(),

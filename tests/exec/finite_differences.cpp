@@ -4,6 +4,7 @@
 #include "exec/finite_differences.hpp"
 #include "exec/coverage.hpp"
 #include "exec/graph_equivalence.hpp"
+#include "support/thorough.hpp"
 #include <doctest/doctest.h>
 using namespace lrcnn;
 using namespace lrcnn::testing;
@@ -22,7 +23,7 @@ TEST_CASE("gradients: central differences, each feature of a layer, layer by lay
   double worst = 0;
   Index kinks = 0, entries = 0, networks = 0, runs = 0;
   for (std::size_t f = 0; f < feature_count; ++f)
-    for (std::uint64_t round = 0; round < 8; ++round) {
+    for (std::uint64_t round = 0; round < cases_to_do<std::uint64_t>(8, 3); ++round) {
       const std::uint64_t seed = 7000 + 100 * round + f;
       Dice dice(seed);
       const RandomNetwork net = small_network(dice, features[f]);
@@ -55,7 +56,7 @@ TEST_CASE("gradients: central differences of networks that branch, each feature 
   double worst = 0;
   Index kinks = 0, entries = 0, networks = 0, runs = 0;
   for (std::size_t f = 0; f < graph_feature_count; ++f)
-    for (std::uint64_t seed = 9000 + 1000 * f, round = 0; round < 4; ++seed) {
+    for (std::uint64_t seed = 9000 + 1000 * f, round = 0; round < cases_to_do<std::uint64_t>(4, 2); ++seed) {
       Dice dice(seed);
       const RandomNetwork net = graph_with(dice, graph_features[f]);
       const Problem<double> problem(net.layers, net.input, seed);

@@ -1,9 +1,26 @@
 #pragma once
 // Runs of drawn networks under drawn policies whose memory a test can look into.
 #include "exec/graph_equivalence.hpp"
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <string>
 namespace lrcnn::testing {
+/// What `make` makes, an executor that does not fill its arena at the start of each run, whatever LRCNN_FILL_ARENA says.
+template <class F>
+auto without_filling(F make) {
+  const char* const word = std::getenv("LRCNN_FILL_ARENA");
+  const struct Restore {
+    std::optional<std::string> before;
+    ~Restore() {
+      if (before) setenv("LRCNN_FILL_ARENA", before->c_str(), 1);
+      else unsetenv("LRCNN_FILL_ARENA");
+    }
+  } restore{word ? std::optional<std::string>(word) : std::nullopt};
+  unsetenv("LRCNN_FILL_ARENA");
+  return make();
+}
 /// An executor with all that it needs, ready to be run again and again.
 template <class B>
 struct Run {
@@ -16,8 +33,10 @@ struct Run {
   Run(const RandomNetwork& net, const PolicySpec& policy, std::uint64_t seed)
       : problem(net.layers, net.input, seed),
         gradients(problem.parameters.size()),
-        executor(make_plan(problem.table, policy, B::target, {.input_gradient = true}), backend,
-                 problem.parameters.data(), gradients.data()),
+        executor(without_filling([&] {
+          return Executor<B>(make_plan(problem.table, policy, B::target, {.input_gradient = true}), backend, problem.parameters.data(),
+                             gradients.data());
+        })),
         source(problem.images.data(), net.input) {}
   std::byte* memory() const { return executor.arena().data(); }
   std::size_t bytes() const { return static_cast<std::size_t>(executor.arena().bytes()); }

@@ -57,7 +57,7 @@ TEST_CASE("memory: steps read and write what they declare and nothing else") {
     CHECK(same(run.go(0xFF, guard), plain));
     CHECK(guard.problem() == "");
   };
-  const std::size_t step = thorough() ? 1 : 3;
+  const std::size_t step = cases_to_do<std::size_t>(1, 6);
   int cases = for_runs<Reference<double>>(50000, step, law) + for_graph_runs<Reference<double>>(52500, step, law);
   cases += for_runs<Reference<float, 16, 3>>(60000, 3 * step, law) + for_graph_runs<Reference<float, 16, 3>>(62500, 3 * step, law);
   MESSAGE(cases, " plans, seeds from 50000 and 60000 on, one feature in ", step);

@@ -4,6 +4,7 @@
 // the column run's. In bf16 outputs are the column's to the bit too, unless a global pooling gets its rows slab by slab;
 // gradients of halo rows are rounded more often than the column's.
 #include "exec/equivalence.hpp"
+#include "support/thorough.hpp"
 #include <lrcnn/backend/onednn.hpp>
 #include <doctest/doctest.h>
 using namespace lrcnn;
@@ -14,12 +15,12 @@ TEST_CASE("equivalence: oneDNN with direct arithmetic, few channels and blocks o
   const RoundOptions few{.tolerance = 1e-5, .workspace = 4_MiB, .direct = true};
   RoundOptions blocks = few;
   blocks.wide = true;
-  for (std::uint64_t round = 0; round < 3; ++round) compare_round<Onednn>(4000 + round, coverage, worst, few);
-  for (std::uint64_t round = 0; round < 5; ++round) compare_round<Onednn>(4100 + round, coverage, worst, blocks);
+  for (std::uint64_t round = 0; round < cases_to_do<std::uint64_t>(3, 1); ++round) compare_round<Onednn>(4000 + round, coverage, worst, few);
+  for (std::uint64_t round = 0; round < cases_to_do<std::uint64_t>(5, 2); ++round) compare_round<Onednn>(4100 + round, coverage, worst, blocks);
   const std::size_t more = compare_rarest<Onednn>(4500000, 150, coverage, worst, few);
   MESSAGE(coverage.cases, " cases, of ", more, " networks for pairs that lacked some; least pair ", coverage.least_pair(),
           "; worst difference ", worst.difference, " in ", worst.where);
-  CHECK(coverage.cases > 4000);
+  CHECK(coverage.cases > cases_to_do(4000, 2000));
   CHECK(coverage.least_pair() >= Coverage::wanted);
 }
 TEST_CASE("equivalence: the library carries out most convolutions of those networks") {
@@ -49,7 +50,7 @@ TEST_CASE("equivalence: oneDNN with Winograd's arithmetic is as near to fp64 by 
   Reference<double> oracle(1);
   double worst = 0;
   int cases = 0, tiled = 0;
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < cases_to_do<std::uint64_t>(40, 20); ++seed) {
     Dice dice(4200 + seed);   // smooth functions only: a flipped rectifier is no matter of arithmetic
     std::vector<Layer> layers;
     for (Index i = dice.upto(2, 4); i > 0; --i) {
@@ -121,9 +122,9 @@ TEST_CASE("equivalence: the fastest arithmetic that fits takes Winograd for the 
 TEST_CASE("equivalence: oneDNN in bf16, few channels and blocks of them") {
   Coverage coverage;
   Worst worst;
-  for (std::uint64_t round = 0; round < 6; ++round)
+  for (std::uint64_t round = 0; round < cases_to_do<std::uint64_t>(6, 2); ++round)
     compare_round<OnednnBf16>(4300 + round, coverage, worst,
                               {.tolerance = 8e-3, .workspace = 4_MiB, .direct = true, .wide = round % 2 == 1});
   MESSAGE(coverage.cases, " cases; worst difference ", worst.difference, " in ", worst.where);
-  CHECK(coverage.cases > 3000);
+  CHECK(coverage.cases > cases_to_do(3000, 1000));
 }

@@ -7,4 +7,7 @@ inline bool thorough() {
   const char* const value = std::getenv("LRCNN_THOROUGH");   // set by tests/CMakeLists.txt
   return value && std::string_view(value) == "1";
 }
+/// How many cases of a sweep to do: `all`, or `some` every day.
+template <class Number>
+Number cases_to_do(Number all, Number some) { return thorough() ? all : some; }
 }  // namespace lrcnn::testing
