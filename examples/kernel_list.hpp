@@ -4,7 +4,7 @@
 #include <ostream>
 #ifdef LRCNN_WITH_ONEDNN
 #include <lrcnn/backend/onednn.hpp>
-#include <lrcnn/exec/operands.hpp>
+#include <lrcnn/backend/operands.hpp>
 #include <iomanip>
 #endif
 /// Prints what runs, then a line for all steps that do the same to the same layer by the same kernel: how many they are, how many rows

@@ -34,7 +34,7 @@ PAGE = [
     ("Convolutions and pools", [("shape/window.hpp", "Window"), ("shape/window.hpp", "Pair"), ("shape/window.hpp", "Pad"), ("layer/conv.hpp", "ConvOptions"),
                                 ("layer/conv.hpp", "Conv"), ("layer/conv.hpp", "ConvTranspose"), ("layer/pool.hpp", "MaxPool"),
                                 ("layer/pool.hpp", "AvgPool"), ("layer/pool.hpp", "AdaptiveAvgPool"), ("layer/pool.hpp", "GlobalAvgPool"),
-                                ("layer/resample.hpp", "Upsample"), ("layer/layer.hpp", "Upsampling")]),
+                                ("layer/resample.hpp", "Upsample"), ("shape/upsampling.hpp", "Upsampling")]),
     ("Activations", [("layer/activation.hpp", name) for name in ("ReLU", "LeakyReLU", "ReLU6", "SiLU", "GELU", "Hardswish", "Sigmoid")]),
     ("Norms", [("layer/norm.hpp", "NormOptions"), ("layer/norm.hpp", "BatchNormWith"), ("layer/norm.hpp", "BatchNorm"),
                ("layer/norm.hpp", "FrozenBatchNorm"), ("layer/norm.hpp", "GroupNorm"), ("layer/norm.hpp", "InstanceNormWith"),

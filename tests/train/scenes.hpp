@@ -1,7 +1,7 @@
 #pragma once
 // Six small images in which a network can learn where things are.
 #include <lrcnn/core/rng.hpp>
-#include <lrcnn/data/labels.hpp>
+#include <lrcnn/layer/labels.hpp>
 #include <lrcnn/data/row_source.hpp>
 #include <algorithm>
 #include <cmath>

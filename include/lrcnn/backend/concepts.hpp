@@ -6,7 +6,7 @@
 // tensor or scratch memory. Everything a step may touch is in its Operands.
 #include <lrcnn/core/half.hpp>
 #include <lrcnn/core/view.hpp>
-#include <lrcnn/data/labels.hpp>
+#include <lrcnn/layer/labels.hpp>
 #include <lrcnn/data/row_sink.hpp>
 #include <lrcnn/data/row_source.hpp>
 #include <lrcnn/layer/drop_mask.hpp>

@@ -6,7 +6,7 @@
 // what a step means is the backend's business. Memory is the backend's too: the host's, or a device's.
 // Steps between two that need the host (load, store, loss) make a group, which a backend may record and start as one. Where a plan
 // has several streams, a group also ends where one has to wait for another.
-#include <lrcnn/exec/operands.hpp>
+#include <lrcnn/backend/operands.hpp>
 #include <lrcnn/core/bytes.hpp>
 #include <lrcnn/layer/pixel_loss.hpp>
 #include <lrcnn/plan/fewest_slabs.hpp>

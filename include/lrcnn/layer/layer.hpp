@@ -5,6 +5,7 @@
 // there on a network is plain data: the planner, the checker and the executor never see a type. A layer of a user's
 // own is a descriptor whose Layer has Kind::custom and points to its operations (layer/custom.hpp).
 #include <lrcnn/shape/shape.hpp>
+#include <lrcnn/shape/upsampling.hpp>
 #include <lrcnn/shape/window.hpp>
 namespace lrcnn {
 struct CustomLayer;
@@ -46,17 +47,6 @@ struct Norm {
   double momentum = 0.1;    ///< batch: share of a step's statistics in the running ones
   double weight = 1;        ///< first value of weight
   friend constexpr bool operator==(const Norm&, const Norm&) = default;
-};
-/// How a map is made larger: u x v pixels for each.
-struct Upsampling {
-  enum class Rule : std::uint8_t {
-    nearest,            ///< y(p, q) = x(p / u, q / v)
-    bilinear,           ///< between pixel centres: y(p) = x((p + 1/2) / u - 1/2), borders repeated
-    bilinear_corners,   ///< corner pixels stay where they are: y(p) = x(p (H - 1) / (uH - 1))
-  };
-  Rule rule = Rule::nearest;
-  Pair factor = 2;
-  friend constexpr bool operator==(const Upsampling&, const Upsampling&) = default;
 };
 /// What a dropout draws for, and how often it drops it (layer/drop_mask.hpp).
 struct Drop {

@@ -7,7 +7,7 @@
 // they come: gradients and counts do not depend on how rows are cut, on storage or threads, and the sum only in its last bits
 // (1e-12 of it), where cuts bring rows in another order. A loss of the user's own has the same shape; see docs/extending.md.
 #include <lrcnn/core/view.hpp>
-#include <lrcnn/data/labels.hpp>
+#include <lrcnn/layer/labels.hpp>
 #include <lrcnn/layer/loss.hpp>
 #include <lrcnn/shape/shape.hpp>
 #include <algorithm>

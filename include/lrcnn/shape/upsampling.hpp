@@ -1,5 +1,5 @@
 #pragma once
-// Which input positions an output position of an upsampled map reads, along one axis, stated once.
+// How a map is upsampled, and which input positions an output position of an upsampled map reads, along one axis, stated once.
 //
 // A map of extent H is made u H wide. Output position p lies at s of the input:
 //     nearest           s = floor(p / u)
@@ -9,8 +9,20 @@
 // worked out in integers, so that planner, checker and loops agree. As PyTorch's interpolate with a whole scale_factor does it, with
 // align_corners false or true.
 #include <lrcnn/core/host_device.hpp>
-#include <lrcnn/layer/layer.hpp>
+#include <lrcnn/shape/window.hpp>
+#include <cstdint>
 namespace lrcnn {
+/// How a map is made larger: u x v pixels for each.
+struct Upsampling {
+  enum class Rule : std::uint8_t {
+    nearest,            ///< y(p, q) = x(p / u, q / v)
+    bilinear,           ///< between pixel centres: y(p) = x((p + 1/2) / u - 1/2), borders repeated
+    bilinear_corners,   ///< corner pixels stay where they are: y(p) = x(p (H - 1) / (uH - 1))
+  };
+  Rule rule = Rule::nearest;
+  Pair factor = 2;
+  friend constexpr bool operator==(const Upsampling&, const Upsampling&) = default;
+};
 /// y = (1 - weight) * x[first] + weight * x[second]; where there is no second, weight is 0 and second is first.
 struct Interpolation {
   Index first = 0;

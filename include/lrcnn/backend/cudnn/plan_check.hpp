@@ -2,7 +2,7 @@
 // Whether a plan can be carried out on a device, which need not be there: every distinct convolution of its steps is
 // built for the device, by the function that the backend itself uses, and its workspace is known.
 #include <lrcnn/backend/cudnn.hpp>
-#include <lrcnn/exec/operands.hpp>
+#include <lrcnn/backend/operands.hpp>
 #include <atomic>
 #include <mutex>
 #include <set>
