@@ -71,8 +71,8 @@ std::string arithmetic(const Case& c, const std::string& policy) {
   for (const NamedPolicy& p : c.policies)
     if (p.name == policy) {
       name = p.spec.precision == Precision::bf16 ? "bf16" : "fp32";
-      if (p.spec.arithmetic == Arithmetic::winograd) name += " Winograd";
-      if (p.spec.arithmetic == Arithmetic::fastest) name += " fastest";
+      if (p.spec.conv_algorithm == ConvAlgorithm::winograd) name += " Winograd";
+      if (p.spec.conv_algorithm == ConvAlgorithm::fastest) name += " fastest";
     }
   return name;
 }

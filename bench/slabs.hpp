@@ -16,11 +16,11 @@ using namespace lrcnn;
 struct SlabProblem {
   Index c = 512, k = 512, size = 28, rows = 28;
   Op op = Op::forward;
-  Arithmetic arithmetic = Arithmetic::direct;
+  ConvAlgorithm conv_algorithm = ConvAlgorithm::direct;
   /// "conv/512to512/28/forward/direct/28"
   std::string name() const {
     return "conv/" + std::to_string(c) + "to" + std::to_string(k) + "/" + std::to_string(size) + "/" + std::string(op_name(op)) + "/" +
-           (arithmetic == Arithmetic::direct ? "direct/" : "winograd/") + std::to_string(rows);
+           (conv_algorithm == ConvAlgorithm::direct ? "direct/" : "winograd/") + std::to_string(rows);
   }
 };
 class SlabConvolution {
@@ -34,7 +34,7 @@ class SlabConvolution {
       return dense_view(numbers(stored_elements(s.n, s.c, rows.size(), s.w, block)), s.n, s.c, rows, s.w, block);
     };
     const View<float> x = map(node_.in, in), y = map(node_.out, out);
-    o_.op = p.op, o_.node = &node_, o_.arithmetic = p.arithmetic;
+    o_.op = p.op, o_.node = &node_, o_.conv_algorithm = p.conv_algorithm;
     if (p.op == Op::backward_data) o_.dx = x;
     else o_.x = x;
     if (p.op == Op::forward) o_.y = y;
@@ -82,9 +82,9 @@ inline std::vector<SlabProblem> slab_problems() {
   for (const SlabProblem& layer : {SlabProblem{64, 64, 224}, SlabProblem{128, 128, 112}, SlabProblem{256, 256, 56}, SlabProblem{512, 512, 28},
                                    SlabProblem{512, 512, 14}})
     for (const Op op : {Op::forward, Op::backward_data, Op::backward_parameters})
-      for (const Arithmetic arithmetic : {Arithmetic::direct, Arithmetic::winograd})
+      for (const ConvAlgorithm algorithm : {ConvAlgorithm::direct, ConvAlgorithm::winograd})
         for (Index rows = layer.size; rows >= 2; rows = rows > 28 ? 28 : rows / 2)
-          list.push_back({layer.c, layer.k, layer.size, rows, op, arithmetic});
+          list.push_back({layer.c, layer.k, layer.size, rows, op, algorithm});
   return list;
 }
 #endif

@@ -14,7 +14,7 @@ class Candidate {
   Candidate(std::span<const lrcnn::Layer> layers, const lrcnn::PolicySpec& policy, const lrcnn::RowSource<float>& batch,
             const lrcnn::Labels& labels, std::span<const float> parameters, Cpu& backend, L loss = {})
       : batch_(batch), labels_(labels), loss_(std::move(loss)), gradients_(parameters.size()),
-        executor_(make_plan(lrcnn::make_table(layers, batch.shape()), policy, Cpu::target, {.rows_loss = lrcnn::PixelLoss<L, float>}),
+        executor_(make_plan(lrcnn::make_table(layers, batch.shape()), policy, Cpu::target, {.rows_loss = lrcnn::RowLocalLoss<L, float>}),
                   backend, parameters.data(), gradients_.data()) {
     measured_peak_ = lrcnn::resident_growth(executor_.arena(), [this] { mean_ = run(); });
   }

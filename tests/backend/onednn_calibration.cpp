@@ -8,7 +8,7 @@
 using namespace lrcnn;
 using namespace test;
 namespace {
-const Options fastest{.arithmetic = Arithmetic::fastest, .workspace_bytes = 16_MiB, .accumulate = true};
+const Options fastest{.conv_algorithm = ConvAlgorithm::fastest, .workspace_bytes = 16_MiB, .accumulate = true};
 Node layer() { return node_of(conv(64, {.kernel = 3, .pad = 1}), {2, 64, 28, 28}); }
 /// Passes that the library has direct kernels for, and so two ways to be carried out: not all where there is less than AVX2.
 Index two_ways() {
@@ -60,7 +60,7 @@ TEST_CASE("trying leaves gradients alone and chooses between the two kinds of ar
   CHECK(tuned.calibration().choices().size() == passes_tried);
   static_cast<void>(passes(tuned, layer(), {0, 28}, fastest));
   CHECK(tuned.calibration().tried() == passes_tried);
-  static_cast<void>(passes(tuned, layer(), {0, 28}, {.arithmetic = Arithmetic::winograd, .workspace_bytes = 16_MiB}));
+  static_cast<void>(passes(tuned, layer(), {0, 28}, {.conv_algorithm = ConvAlgorithm::winograd, .workspace_bytes = 16_MiB}));
   static_cast<void>(passes(tuned, layer(), {0, 28}));
   CHECK(tuned.calibration().tried() == passes_tried);   // what the user has chosen is not tried
   static_cast<void>(passes(plain, layer(), {0, 28}, fastest));

@@ -144,12 +144,12 @@ TEST_CASE("Winograd agrees with the reference, whole maps and slabs, and runs wh
   for (const auto& [c, suits] : some) {
     const Node node = node_of(conv(c.k, c.window, c.groups, c.bias), {c.n, c.c, c.h, c.w});
     CAPTURE(text(c));
-    for (const Arithmetic arithmetic : {Arithmetic::winograd, Arithmetic::fastest})
+    for (const ConvAlgorithm algorithm : {ConvAlgorithm::winograd, ConvAlgorithm::fastest})
       for (const bool accumulate : {false, true})
         for (const Range out : cuts(node.out.h)) {
-          const Options options{.arithmetic = arithmetic, .workspace_bytes = 64_MiB, .accumulate = accumulate};
+          const Options options{.conv_algorithm = algorithm, .workspace_bytes = 64_MiB, .accumulate = accumulate};
           Slab<Onednn> slab(node, out, options);
-          if (arithmetic == Arithmetic::winograd && c.window.pad.top < 2)   // else the library's filter may be packed otherwise
+          if (algorithm == ConvAlgorithm::winograd && c.window.pad.top < 2)   // else the library's filter may be packed otherwise
             for (const Op op : {Op::forward, Op::backward_data, Op::backward_parameters})
               CHECK((onednn.implementation(slab.operands(op)) == "winograd_4x3") == suits);
           compare(slab.run(onednn), passes(reference, node, out, options), 1e-5);
@@ -160,7 +160,7 @@ TEST_CASE("the fastest arithmetic is Winograd's where it fits and does not work 
   Onednn onednn(2);
   const auto by = [&](Index rows, Index workspace, Op op) {
     const Node node = node_of(conv(64, {.kernel = 3, .pad = 1}), {2, 64, 28, 28});
-    Slab<Onednn> slab(node, {0, rows}, {.arithmetic = Arithmetic::fastest, .workspace_bytes = workspace});
+    Slab<Onednn> slab(node, {0, rows}, {.conv_algorithm = ConvAlgorithm::fastest, .workspace_bytes = workspace});
     return onednn.implementation(slab.operands(op)) == "winograd_4x3";
   };
   for (const Op op : {Op::forward, Op::backward_data, Op::backward_parameters}) {
@@ -174,16 +174,16 @@ TEST_CASE("with Winograd too a filter is packed as direct arithmetic reads it") 
   Onednn onednn(2);
   const Node node = node_of(conv(64, {.kernel = 3, .pad = 1}), {2, 64, 28, 28});
   for (const Op op : {Op::pack_forward, Op::pack_backward}) {
-    Slab<Onednn> direct(node, {0, 28}, {}), winograd(node, {0, 28}, {.arithmetic = Arithmetic::winograd, .workspace_bytes = 16_MiB});
+    Slab<Onednn> direct(node, {0, 28}, {}), winograd(node, {0, 28}, {.conv_algorithm = ConvAlgorithm::winograd, .workspace_bytes = 16_MiB});
     direct.step(onednn, op);
     winograd.step(onednn, op);
     CHECK(std::equal(direct.packed().data(), direct.packed().data() + direct.packed().size(), winograd.packed().data()));
   }
 }
 TEST_CASE_TEMPLATE("a rerun is bit-identical, with gradients written and added", B, Onednn, OnednnBf16) {
-  for (const Arithmetic arithmetic : {Arithmetic::direct, Arithmetic::fastest})
+  for (const ConvAlgorithm algorithm : {ConvAlgorithm::direct, ConvAlgorithm::fastest})
     for (const bool accumulate : {false, true}) {
-      const Options options{.arithmetic = arithmetic, .workspace_bytes = 64_MiB, .accumulate = accumulate};
+      const Options options{.conv_algorithm = algorithm, .workspace_bytes = 64_MiB, .accumulate = accumulate};
       const Node node = node_of(conv(72, {.kernel = 3, .pad = 1}), {5, 48, 30, 20});
       B first = backend<B>(), second = backend<B>();
       const Passes a = passes(first, node, {3, 20}, options), b = passes(first, node, {3, 20}, options);
@@ -373,15 +373,15 @@ TEST_CASE("too little workspace is refused with the layer, the bytes and the rem
   CHECK(message(Op::backward_parameters, {.workspace_bytes = needed}) == "");
   CHECK(passes(onednn, node, {0, 28}, {.workspace_bytes = needed}).intact);
   CHECK(message(Op::forward, {.workspace_bytes = 0}) == "");
-  const Options winograd{.arithmetic = Arithmetic::winograd, .workspace_bytes = 64_MiB};
+  const Options winograd{.conv_algorithm = ConvAlgorithm::winograd, .workspace_bytes = 64_MiB};
   Slab<Onednn> slab(node, {0, 28}, winograd);
   CHECK(onednn.implementation(slab.operands(Op::forward)) == "winograd_4x3");
   const auto pass = host::WinogradConvolution::pass(node, Op::forward, slab.x.view, slab.y.view, onednn.vectors());
   const Index least = host::winograd::least_bytes(*pass);
-  const std::string refusal = message(Op::forward, {.arithmetic = Arithmetic::winograd, .workspace_bytes = least - 1});
+  const std::string refusal = message(Op::forward, {.conv_algorithm = ConvAlgorithm::winograd, .workspace_bytes = least - 1});
   CHECK(refusal.find("forward of Winograd convolution to rows 0 to 28, needs " + std::to_string(least) + " bytes of workspace") != std::string::npos);
-  CHECK(message(Op::forward, {.arithmetic = Arithmetic::winograd, .workspace_bytes = least}) == "");
-  CHECK(message(Op::forward, {.arithmetic = Arithmetic::fastest, .workspace_bytes = 0}) == "");
-  CHECK(onednn.implementation(Slab<Onednn>(node, {0, 28}, {.arithmetic = Arithmetic::fastest, .workspace_bytes = 0})
+  CHECK(message(Op::forward, {.conv_algorithm = ConvAlgorithm::winograd, .workspace_bytes = least}) == "");
+  CHECK(message(Op::forward, {.conv_algorithm = ConvAlgorithm::fastest, .workspace_bytes = 0}) == "");
+  CHECK(onednn.implementation(Slab<Onednn>(node, {0, 28}, {.conv_algorithm = ConvAlgorithm::fastest, .workspace_bytes = 0})
                                   .operands(Op::forward)).find("wino") == std::string::npos);
 }

@@ -33,7 +33,7 @@ TEST_CASE("a network on onednn: rows equal the column, arithmetic by policy, rer
     CAPTURE(to_string(policy));
     const auto row = run_once(problem, policy, onednn);
     CHECK(worst_difference(problem, row, column) <= 1e-5);
-    if (policy.arithmetic == Arithmetic::direct) CHECK(row.output == column.output);
+    if (policy.conv_algorithm == ConvAlgorithm::direct) CHECK(row.output == column.output);
     const auto again = run_once(problem, policy, onednn);
     CHECK(again.gradients == row.gradients);
     CHECK(again.input_gradient == row.input_gradient);

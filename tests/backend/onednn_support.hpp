@@ -104,7 +104,7 @@ struct Passes {
   bool intact = true;   ///< nothing was written behind any operand
 };
 struct Options {
-  Arithmetic arithmetic = Arithmetic::direct;
+  ConvAlgorithm conv_algorithm = ConvAlgorithm::direct;
   Index workspace_bytes = 4_MiB;
   bool accumulate = false;
   Index extra_rows = 0;   ///< of x below what the window reads
@@ -176,7 +176,7 @@ class Slab {
     Operands<T> o;
     o.op = op;
     o.node = &node;
-    o.arithmetic = options_.arithmetic;
+    o.conv_algorithm = options_.conv_algorithm;
     o.accumulate = op == Op::backward_parameters && options_.accumulate;
     for (std::size_t p = 0; p < count_; ++p) {
       o.parameters[p] = parameters_[p].data();

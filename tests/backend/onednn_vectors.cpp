@@ -60,7 +60,7 @@ TEST_CASE("whatever vectors a backend is held to, plans are the same and gradien
       CHECK(same == Onednn::target);
       const auto got = run_once(problem, policy, backend);
       CHECK(got.peak == planned);
-      const double tolerance = policy.arithmetic == Arithmetic::direct ? 1e-5 : 1e-4;
+      const double tolerance = policy.conv_algorithm == ConvAlgorithm::direct ? 1e-5 : 1e-4;
       CHECK(worst_difference(exact, {got.loss, wide(got.output), wide(got.gradients), wide(got.input_gradient), got.peak}, want) <= tolerance);
     }
   }

@@ -116,7 +116,7 @@ TEST_CASE("the fastest arithmetic is the one that need not be deterministic") {
   const Table table = make_table(LeNet<>::layers, {4, 1, 28, 28});
   for (const bool fastest : {false, true}) {
     PolicySpec policy = Policy<Share<2>, W>::value;
-    policy.arithmetic = fastest ? Arithmetic::fastest : Arithmetic::direct;
+    policy.conv_algorithm = fastest ? ConvAlgorithm::fastest : ConvAlgorithm::direct;
     for (const Request& r : requests_of<Precision::tf32>(make_plan(table, policy, Cudnn::target)))
       CHECK(r.problem.deterministic == (!fastest || r.problem.h == 1));   // linear layers have no choice of arithmetic
     CHECK(check_plan_on<Precision::tf32>(table, policy, *h200()).faults.empty());

@@ -104,13 +104,13 @@ class HostLibrary final : public cudnn::Library<T> {
     stream_ = 0;
     return {};
   }
-  Status mark(Index number) override {
+  Status record_event(Index number) override {
     if (const Status s = called(); !s.good()) return s;
     if (records_) throw std::logic_error("marked within a recording");
     marks_[number] = pass_mark(stream_);
     return {};
   }
-  Status await(Index number) override {
+  Status wait_for_event(Index number) override {
     if (const Status s = called(); !s.good()) return s;
     if (!ignores_waits) queues_[stream_].push_back({{}, marks_.at(number)});
     return {};
@@ -220,7 +220,7 @@ class HostLibrary final : public cudnn::Library<T> {
                        labels.height(), labels.width()};
     });
   }
-  Status draw_from(const RunKey& key) override {
+  Status set_run_key(const RunKey& key) override {
     return later([=, this] { key_ = key; });
   }
   Status pixel_loss(const cudnn::DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale,
@@ -240,7 +240,7 @@ class HostLibrary final : public cudnn::Library<T> {
   }
   Status fetch(cudnn::Sums& sums) override {
     if (const Status s = wait(); !s.good()) return s;
-    sums = {loops::result_of(sums_), loops::whole_images(sums_), sums_.strange_labels};
+    sums = {loops::result_of(sums_), loops::whole_images(sums_), sums_.invalid_labels};
     loops::reset_sums(thrust::cpp::par, &sums_);
     return {};
   }

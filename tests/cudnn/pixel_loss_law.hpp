@@ -55,7 +55,7 @@ void as_the_reference(const L& loss, bool targets, Make make) {
       PolicySpec here = with_workspace(policy);
       here.streams = streams;
       BasicTrainer<B, L> trainer(PixelNet::layers, here, pixel_input, Sgd{.lr = 0.05}, {.seed = 3}, loss, make());
-      CHECK(trainer.plan().options.rows_loss == PixelLoss<L, float>);
+      CHECK(trainer.plan().options.rows_loss == RowLocalLoss<L, float>);
       for (int i = 0; i < 3; ++i) {   // step by step, recorded, started again: the same batch, other masks of the dropout only with a step
         const LossResult want = reference.gradients_of(batch.source(), labels), got = trainer.gradients_of(batch.source(), labels);
         CHECK(got.count == want.count);

@@ -80,7 +80,7 @@ inline PartSet parts_of(const Plan& plan, const Stage& stage) {
     fewer = fewer || (cut && f < b), more = more || (cut && f > b);
     for (Index n = 0; cut && n < b; ++n)
       one_row = one_row || s.backward.at(n, s.tensors() - 1).own.size() == 1;
-    for (const auto& rule : detail::row_rules(plan.table, s, plan.target, plan.policy.arithmetic).layer)
+    for (const auto& rule : detail::row_rules(plan.table, s, plan.target, plan.policy.conv_algorithm).layer)
       grid = grid || (cut && rule.grid > 1);
   }
   has("Column", column), has("Overlap", overlap), has("Overlap F!=B", overlap && (fewer || more));
@@ -250,7 +250,7 @@ inline Index most_slabs(const Table& table, const PolicySpec& policy, const Targ
   Index most = 1;
   for (const Stage& stage : split_stages(table, policy)) {
     if (stage.vector) continue;
-    most = std::max(most, max_slabs(detail::row_rules(table, stage, target, policy.arithmetic).graph(), cut));
+    most = std::max(most, max_slabs(detail::row_rules(table, stage, target, policy.conv_algorithm).graph(), cut));
   }
   return most;
 }
@@ -271,7 +271,7 @@ inline PolicySpec policy_with(Dice& dice, std::string_view part, const RandomNet
   if (part == "RecomputeLight") p.recompute = Recompute::light;
   if (part == "Keep") p.recompute = dice.pick({Recompute::all, Recompute::cheap, Recompute::light});
   if (part == "Images") p.images = dice.upto(1, std::max<Index>(1, net.input.n - 1));
-  if (part == "Winograd grid") p.arithmetic = Arithmetic::winograd;
+  if (part == "Winograd grid") p.conv_algorithm = ConvAlgorithm::winograd;
   Partition one = p.partitions[0];
   one.keep = part == "Keep" || (one.keep && !part.starts_with("Recompute") && !part.ends_with("B"));
   if (part == "Column") one.cut = Cut::column, one.forward = one.backward = 1;

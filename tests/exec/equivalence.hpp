@@ -54,7 +54,7 @@ void compare_network(std::uint64_t seed, std::size_t f, const std::vector<std::s
   for (const std::size_t p : which) {
     PolicySpec policy = policy_with(dice, parts[p], net, B::target);
     policy.workspace_bytes = options.workspace;
-    if (options.direct) policy.arithmetic = Arithmetic::direct;
+    if (options.direct) policy.conv_algorithm = ConvAlgorithm::direct;
     INFO("seed ", seed, ", feature ", std::string(features[f]), ", part ", std::string(parts[p]), "\n", to_string(policy), "\n",
          network_text(net));
     try {

@@ -29,7 +29,7 @@ TEST_CASE("on oneDNN every benchmarked policy of VGG-16 is as near to the column
       if (p.spec.precision == Precision::bf16 || p.spec == bench::Fast::value || far) continue;
       CAPTURE(c.family + "/" + p.name);
       const Outcome<float> rows = run_once(problem, p.spec, backend, false);
-      const Outcome<float>& whole = p.spec.arithmetic == Arithmetic::direct ? direct : fast;
+      const Outcome<float>& whole = p.spec.conv_algorithm == ConvAlgorithm::direct ? direct : fast;
       CHECK(rows.loss.mean() == doctest::Approx(whole.loss.mean()).epsilon(1e-5));
       const double difference = relative(rows.gradients, whole.gradients);
       CHECK(difference <= 1e-3);   // rectifiers that flip, of activations near zero

@@ -5,7 +5,7 @@
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
-template <class... Arithmetic>
+template <class... ConvAlgorithm>
 const RoundingCase in{Policy<Column, Arithmetic...>::value,
                       {Policy<Overlap<2>, RecomputeAll, Arithmetic...>::value, Policy<Share<2>, RecomputeCheap, Arithmetic...>::value}};
 std::vector<RoundingCase> both() { return {in<DirectConv>, in<FastestConv, Workspace<16_MiB>>}; }

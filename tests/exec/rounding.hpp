@@ -35,7 +35,7 @@ void check_rounding(const Input& input, int draws, B& backend, const std::vector
   for (int draw = 0; draw < draws; ++draw) {
     const std::uint64_t seed = first + static_cast<std::uint64_t>(draw);
     Problem<float> problem(Network::layers, input, seed);
-    if constexpr (PixelLoss<L, float>) {
+    if constexpr (RowLocalLoss<L, float>) {
       problem.labels.resize(static_cast<std::size_t>(input.n * input.h * input.w));
       for (std::size_t i = 0; i < problem.labels.size(); ++i) problem.labels[i] = static_cast<std::int32_t>(Random(seed, 78).below(i, 3));
     }

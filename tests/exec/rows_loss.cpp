@@ -71,7 +71,7 @@ TEST_CASE("a step with a loss that is local to rows equals the column run's, wit
     for (int k = 0; k < 4; ++k) {
       PolicySpec policy = random_policy(dice, net);
       policy.images = 0;
-      policy.arithmetic = Arithmetic::direct;
+      policy.conv_algorithm = ConvAlgorithm::direct;
       INFO("seed ", seed, ", ", to_string(policy));
       Plan plan;
       try {
@@ -83,7 +83,7 @@ TEST_CASE("a step with a loss that is local to rows equals the column run's, wit
       const auto problems = check_plan(plan);
       CHECK((problems.empty() ? "" : problems[0]) == "");
       CHECK(!plan.results.output);
-      const Stage& last = *std::find_if(plan.stages.rbegin(), plan.stages.rend(), [&](const Stage& s) { return s.last == plan.table.size() && !s.covered; });
+      const Stage& last = *std::find_if(plan.stages.rbegin(), plan.stages.rend(), [&](const Stage& s) { return s.last == plan.table.size() && !s.replaced_by_extra_passes; });
       if (last.backward.slabs() > 1) {
         ++cut;
         const bool norm = plan.table.node(plan.table.size() - 1).layer.kind == Kind::norm;   // the gradient of its output is in full

@@ -63,7 +63,7 @@ FAULTS = [
     ("in place over a kept value", "plan/stage_pass.hpp",
      "if (t < inputs() || needs->kept[number] || (!forward() && needs->value[number])) return false;", "if (t < inputs()) return false;"),
     ("gap in the input gradient", "plan/emit_backward.hpp",
-     "if (c.n == 0) move(c, Op::zero, {}, full({0, covered}));", ""),
+     "if (c.n == 0) move(c, Op::zero, {}, full({0, written_from}));", ""),
     ("image slabs share their kept rows", "plan/storage.hpp",
      "const Index offset = sink_.every_turn ? sum(c.image_slab, n) : 0;",
      "const Index offset = sink_.every_turn ? sum(0, n) : 0;"),

@@ -113,7 +113,7 @@ void check_network(const std::string& name, const std::vector<PolicySpec>& polic
   for (const NetworkEntry& e : file.gradients) squares += e.norm * e.norm;
   const double whole = std::sqrt(squares);
   L loss{};
-  if constexpr (PixelLoss<L, double>) loss = file.pixels;
+  if constexpr (RowLocalLoss<L, double>) loss = file.pixels;
   Reference<double> backend(2);
   const RunningStatistics statistics(problem.table);
   for (const PolicySpec& policy : policies) {

@@ -14,8 +14,8 @@
 #include <vector>
 using namespace lrcnn;
 using lrcnn::testing::error_of;
-static_assert(MapLoss<DiceLoss, float> && MapLoss<DiceLoss, bfloat16> && !PixelLoss<DiceLoss, float> && TrainingLoss<DiceLoss, double>);
-static_assert(!MapLoss<PixelCrossEntropy, float> && !MapLoss<SoftmaxCrossEntropy, float>);
+static_assert(WholeMapLoss<DiceLoss, float> && WholeMapLoss<DiceLoss, bfloat16> && !RowLocalLoss<DiceLoss, float> && TrainingLoss<DiceLoss, double>);
+static_assert(!WholeMapLoss<PixelCrossEntropy, float> && !WholeMapLoss<SoftmaxCrossEntropy, float>);
 namespace {
 /// Logits in a storage block, and their mask.
 struct Bench {

@@ -28,8 +28,8 @@
 #include <vector>
 using namespace lrcnn;
 using lrcnn::testing::error_of;
-static_assert(PixelLoss<PixelCrossEntropy, float> && PixelLoss<PixelBinaryCrossEntropy, bfloat16> && PixelLoss<PixelFocal, double>);
-static_assert(PixelLoss<MeanSquaredError, float> && PixelLoss<Huber, double> && !PixelLoss<SoftmaxCrossEntropy, double>);
+static_assert(RowLocalLoss<PixelCrossEntropy, float> && RowLocalLoss<PixelBinaryCrossEntropy, bfloat16> && RowLocalLoss<PixelFocal, double>);
+static_assert(RowLocalLoss<MeanSquaredError, float> && RowLocalLoss<Huber, double> && !RowLocalLoss<SoftmaxCrossEntropy, double>);
 static_assert(!Loss<PixelCrossEntropy, float> && TrainingLoss<PixelCrossEntropy, float> && TrainingLoss<SoftmaxCrossEntropy, float>);
 namespace {
 /// A map of logits, its labels of every kind, and what a loss makes of them.

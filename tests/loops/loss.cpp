@@ -88,14 +88,14 @@ TEST_CASE("from the first loss on that is not finite images are not counted, and
   CHECK(sums_of(logits, labels).count == 6);
   labels[3] = 10, labels[5] = -1;
   const auto strange = sums_of(logits, labels);
-  CHECK(strange.strange_labels == 2);
+  CHECK(strange.invalid_labels == 2);
   CHECK(strange.finite == 0);
   CHECK(strange.count == 3);
   CHECK(std::isnan(strange.sum));
   labels = labels_of(6, 10);
   logits.value[4 * 10 + 2] = NAN;
   const auto broken = sums_of(logits, labels);
-  CHECK(broken.strange_labels == 0);
+  CHECK(broken.invalid_labels == 0);
   CHECK(broken.count == 4);
   loops::LossSums reset = broken;
   loops::reset_sums(on_host, &reset);

@@ -66,7 +66,7 @@ TEST_CASE("plans of random networks that branch, policies, targets and options h
         streaming += policy.streams > 1, predictions += !options.training, steps += static_cast<Index>(plan.steps.size());
         in_place += std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& s) { return s.y && s.y.held_rows.begin < 0; });
         both_ways += std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& s) { return s.passes > 0 && s.partition.forward_passes; });
-        for (const Stage& s : plan.stages) sliced += s.forward.slabs() > 1, again += s.remade;
+        for (const Stage& s : plan.stages) sliced += s.forward.slabs() > 1, again += s.forward_repeated;
         handed_on += hands_on;
         handed_on_cut += hands_on && std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& s) { return s.forward.slabs() > 2; });
         for (const Step& s : plan.steps) statistics += s.op == Op::statistics, joins += static_cast<bool>(s.other);

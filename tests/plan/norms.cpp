@@ -25,7 +25,7 @@ std::vector<std::string> stages_of(const Input& in, bool training = true) {
   const Table table = table_of<N>(in);
   std::vector<std::string> list;
   for (const Stage& s : make_stages(table, Policy<Parts...>::value, Target{}, in.n, {.training = training}))
-    list.push_back(layers_of(table, s) + (s.remade ? " again" : "") + (s.covered ? " covered" : "") +
+    list.push_back(layers_of(table, s) + (s.forward_repeated ? " again" : "") + (s.replaced_by_extra_passes ? " covered" : "") +
                    (s.passes > 0 ? " passes " + std::to_string(s.passes) : ""));
   return list;
 }

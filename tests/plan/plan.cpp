@@ -122,9 +122,9 @@ TEST_CASE("the memory map has as many lines as asked for, each of the same width
   CHECK(maps == 10);
 }
 TEST_CASE("packing a filter takes no workspace, whatever the arithmetic") {
-  for (const Arithmetic arithmetic : {Arithmetic::direct, Arithmetic::winograd, Arithmetic::fastest}) {
+  for (const ConvAlgorithm algorithm : {ConvAlgorithm::direct, ConvAlgorithm::winograd, ConvAlgorithm::fastest}) {
     PolicySpec policy = Rows::value;
-    policy.arithmetic = arithmetic;
+    policy.conv_algorithm = algorithm;
     policy.workspace_bytes = 1_MiB;
     const Plan plan = make_plan(table, policy, {.packs_weights = true});
     Index packed = 0, with_workspace = 0;

@@ -183,12 +183,12 @@ TEST_CASE("the count that an error names is feasible, and one more is not") {
     CHECK_THROWS_AS(make_stages(table, p, Target{}, 1), PlanError);
   };
   for (const Cut cut : {Cut::overlap, Cut::share})
-    for (const auto arithmetic : {Arithmetic::direct, Arithmetic::winograd})
+    for (const auto algorithm : {ConvAlgorithm::direct, ConvAlgorithm::winograd})
       for (const auto rule : {Checkpoints::Rule::none, Checkpoints::Rule::pools}) {
         PolicySpec policy;
         policy.partitions[0].cut = cut;
         policy.checkpoints.rule = rule;
-        policy.arithmetic = arithmetic;
+        policy.conv_algorithm = algorithm;
         check(table_of<Vgg16<>>({1, 3, 224, 224}), policy);
         check(table_of<Vgg11<>>({1, 3, 96, 96}), policy);
         check(table_of<LeNet<>>({1, 1, 28, 28}), policy);
@@ -237,7 +237,7 @@ TEST_CASE(
       PolicySpec policy;
       policy.checkpoints.rule = Checkpoints::Rule::pools;
       policy.partitions[0] = {cut, 5, 3, 0};
-      policy.arithmetic = Arithmetic::winograd;
+      policy.conv_algorithm = ConvAlgorithm::winograd;
       check(table_of<Vgg16<>>({1, 3, size, size}), policy);
       check(table_of<SmallNet<>>({1, 3, size, size}), policy);
     }

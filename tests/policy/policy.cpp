@@ -32,7 +32,7 @@ TEST_CASE("what is not named keeps its default") {
   CHECK(s.images == 0);
   CHECK(s.checkpoints == Checkpoints{});
   CHECK(s.recompute == Recompute::none);
-  CHECK(s.arithmetic == Arithmetic::direct);
+  CHECK(s.conv_algorithm == ConvAlgorithm::direct);
   CHECK(s.workspace_bytes == 4_MiB);
   CHECK(spec<Column, NoCheckpoints, KeepAll, DirectConv, Workspace<4_MiB>> == s);
 }
@@ -66,9 +66,9 @@ TEST_CASE("each part sets its own field and nothing else") {
   s.recompute = Recompute::cheap;
   CHECK(spec<RecomputeCheap> == s);
   s = {};
-  s.arithmetic = Arithmetic::fastest;
+  s.conv_algorithm = ConvAlgorithm::fastest;
   CHECK(spec<FastestConv> == s);
-  s.arithmetic = Arithmetic::winograd;
+  s.conv_algorithm = ConvAlgorithm::winograd;
   CHECK(spec<WinogradConv> == s);
   s = {};
   s.workspace_bytes = 0;

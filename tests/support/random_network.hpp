@@ -112,7 +112,7 @@ inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
     if (dice.chance(0.5)) p.checkpoints.names[1] = table.node(dice.upto(0, table.size() - 1)).layer.name;
   }
   p.recompute = dice.pick({Recompute::none, Recompute::all, Recompute::cheap, Recompute::light});
-  p.arithmetic = dice.pick({Arithmetic::direct, Arithmetic::direct, Arithmetic::winograd});
+  p.conv_algorithm = dice.pick({ConvAlgorithm::direct, ConvAlgorithm::direct, ConvAlgorithm::winograd});
   p.workspace_bytes = 0;
   if (dice.chance(0.25)) p.streams = dice.upto(2, 3);
   p.prefetch = dice.chance(0.15);

@@ -36,7 +36,7 @@ struct Problem {
 template <class L, class T>
 Labels labels_for(const Problem<T>& problem) {
   const Shape& output = problem.table.shape(problem.table.size());
-  if constexpr (PixelLoss<L, T>) return Labels::of_pixels(problem.labels, output.h, output.w);
+  if constexpr (RowLocalLoss<L, T>) return Labels::of_pixels(problem.labels, output.h, output.w);
   else return problem.labels;
 }
 template <class T>
@@ -62,7 +62,7 @@ Outcome<M> run_once(const Problem<M>& problem, const PolicySpec& policy, B& back
   outcome.gradients.assign(problem.parameters.size(), std::nan(""));
   for (const Parameter& p : problem.layout)   // a frozen norm's are not written
     if (p.shape.running) std::ranges::fill(elements_of(p, std::span<M>(outcome.gradients)), M{0});
-  const PlanOptions options{.training = true, .input_gradient = input_gradient, .rows_loss = PixelLoss<L, T>};
+  const PlanOptions options{.training = true, .input_gradient = input_gradient, .rows_loss = RowLocalLoss<L, T>};
   Executor<B> executor(make_plan(problem.table, policy, B::target, options), backend, problem.parameters.data(), outcome.gradients.data());
   T* memory = reinterpret_cast<T*>(executor.arena().data());
   std::fill(memory, memory + executor.arena().bytes() / static_cast<Index>(sizeof(T)), static_cast<T>(std::nan("")));

@@ -30,7 +30,7 @@ struct Operands {
   Index layer = -1;               ///< dropouts: number of the layer in the table
   Index first_image = 0;          ///< likewise: number in the batch of the views' first image
   const RunKey* run = nullptr;    ///< likewise: of the run at hand; null where nothing is dropped
-  Arithmetic arithmetic = Arithmetic::direct;
+  ConvAlgorithm conv_algorithm = ConvAlgorithm::direct;
   View<const T> x{};              ///< may be the same memory as y for an activation (in place)
   View<const T> other{};          ///< joins: the second input
   View<T> y{};                    ///< read-only in backward_data
@@ -38,9 +38,9 @@ struct Operands {
   View<T> dx{};                   ///< may be the same memory as dy for an activation (in place)
   View<std::uint8_t> saved{};     ///< see saved_view()
   double* statistics = nullptr;   ///< norms: see Statistics; null where running ones are used, or none
-  double* sums = nullptr;         ///< norms, backward: see Statistics; a global pooling forward and a scale's factors backward, of a map
-                                  ///< in slabs: [images][channels], what slabs have added up; null: the step has all rows
-  Range part = everywhere;        ///< backward_data with sums: rows that get what the sums give to each row; others only what dy gives
+  double* sums = nullptr;         ///< norms, backward: see Statistics. Global pooling forward, and a scale's factors backward, of a map in
+                                  ///< slabs: [images][channels], the sums over the slabs so far; null if the step has all rows
+  Range part = everywhere;        ///< backward_data with sums: the sums are added to the gradient of these rows only
   std::array<const master_t<T>*, 4> parameters{};   ///< canonical (KCRS, KF, K), null beyond the layer's own
   std::array<master_t<T>*, 4> d_parameters{};       ///< likewise
   T* packed = nullptr;            ///< Target::packed_bytes; null if the backend does not pack
@@ -70,7 +70,7 @@ constexpr View<std::uint8_t> saved_view(std::uint8_t* data, const Layer& layer, 
 /// the update. HostBackend does so for memory of the host, and is what a backend there derives from.
 /// A run begins with start(), which is told the labels. loss() adds to its result at once, or finish() does, which waits for
 /// the runs since the last finish(). Losses of passes that do not count come with counts = false, and a result of their own. A backend
-/// whose steps cannot read Operands::run where it lies has draw_from(key), which is told before a run with dropouts. Tensors are of
+/// whose steps cannot read Operands::run where it lies has set_run_key(key), which is told before a run with dropouts. Tensors are of
 /// `element`; parameters, gradients and a batch's values of its master_t.
 template <class B>
 concept Backend = requires(B backend, const Operands<typename B::element>& operands, typename B::Prepared& prepared,

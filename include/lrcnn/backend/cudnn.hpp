@@ -137,12 +137,12 @@ class BasicCudnn {
   }
   // ---- streams -----------------------------------------------------------------------------------------------------
   void fork(Index streams) { cudnn::check(library_->fork(streams), "starting streams"); }
-  void enter(Index stream, std::span<const Index> marks) {
+  void enter(Index stream, std::span<const Index> events) {
     cudnn::check(library_->select(stream), "changing to another stream");
-    for (const Index mark : marks) cudnn::check(library_->await(mark), "waiting for another stream");
+    for (const Index event : events) cudnn::check(library_->wait_for_event(event), "waiting for another stream");
   }
-  void leave(Index mark) {
-    if (mark >= 0) cudnn::check(library_->mark(mark), "marking a stream");
+  void leave(Index event) {
+    if (event >= 0) cudnn::check(library_->record_event(event), "recording an event");
   }
   void join(Index streams) { cudnn::check(library_->join(streams), "bringing streams together"); }
   /// Why some steps are started one by one, although they repeat; empty if all are recorded.
@@ -180,7 +180,7 @@ class BasicCudnn {
 
   // ---- the ends of a run -------------------------------------------------------------------------------------------
   /// Of the run that comes next; for networks with dropouts.
-  void draw_from(const RunKey& key) { cudnn::check(library_->draw_from(key), "copying a run's number to the device"); }
+  void set_run_key(const RunKey& key) { cudnn::check(library_->set_run_key(key), "copying a run's number to the device"); }
   void start(const Labels& labels) {
     cudnn::Sums rest;
     tuner_.save();
@@ -231,7 +231,7 @@ class BasicCudnn {
             bool counts = true) {
     if constexpr (std::is_same_v<L, SoftmaxCrossEntropy>) {
       cudnn::check(library_->cross_entropy(logits, first, dx, scale), "the loss");
-    } else if constexpr (LossOverPixels<L, element>) {
+    } else if constexpr (DenseLoss<L, element>) {
       if (const auto known = cudnn::device_loss(loss))
         return cudnn::check(library_->pixel_loss(*known, logits, first, dx, scale, counts), "the loss");
       loss_on_host(logits, dx, [&](const auto& x, const auto& d) { loss(x, labels_, first, d, scale, result); });
@@ -247,8 +247,8 @@ class BasicCudnn {
     broken_ = true;
     cudnn::check(library_->fetch(sums), "the step");
     broken_ = false;
-    if (sums.strange_labels > 0)
-      throw DataError(error_text(std::to_string(sums.strange_labels) + " labels on the device are outside the network's classes",
+    if (sums.invalid_labels > 0)
+      throw DataError(error_text(std::to_string(sums.invalid_labels) + " labels on the device are outside the network's classes",
                                  "labels are 0 .. classes - 1; parameters were not changed by these steps",
                                  "correct the labels, or widen the last layer"));
     result.sum += sums.loss.sum, result.correct += sums.loss.correct;

@@ -222,12 +222,12 @@ class BasicOnednn : public HostBackend<T> {
     if (!dense(x, o.node->in.c) || !dense(y, o.node->out.c)) return;
     const RowPads pads = pad_rows(row_axis(o.node->layer.window), y.range(), x.range());
     const std::array<Index, slab_numbers> slab{x.n, x.rows, y.rows, pads.top, pads.bottom, o.workspace_bytes,
-                                               static_cast<Index>(o.arithmetic), static_cast<Index>(*filter->tag())};
+                                               static_cast<Index>(o.conv_algorithm), static_cast<Index>(*filter->tag())};
     std::copy(slab.begin(), slab.end(), key.begin() + layer_numbers);
     if constexpr (std::is_same_v<T, float>)
-      if (o.arithmetic != Arithmetic::direct && reads_winograd(op, *filter->tag())) {
+      if (o.conv_algorithm != ConvAlgorithm::direct && reads_winograd(op, *filter->tag())) {
         p.winograd_ = cached(winograds_, key, [&] { return make_winograd(o, op, x, y); });
-        if (p.winograd_ && !tries(o) && (o.arithmetic == Arithmetic::winograd || p.winograd_->pays())) return;
+        if (p.winograd_ && !tries(o) && (o.conv_algorithm == ConvAlgorithm::winograd || p.winograd_->pays())) return;
         if (p.winograd_ && !tries(o)) p.winograd_ = nullptr;
       }
     p.convolution_ = cached(convolutions_, key, [&] {
@@ -264,7 +264,7 @@ class BasicOnednn : public HostBackend<T> {
   }
   /// Whether the arithmetic of a step is found by trying.
   bool tries(const Operands<T>& o) const {
-    return calibration_.on() && o.arithmetic == Arithmetic::fastest && o.workspace != nullptr;
+    return calibration_.on() && o.conv_algorithm == ConvAlgorithm::fastest && o.workspace != nullptr;
   }
   /// Leaves the faster of the two. Parameters' gradients are written to memory of our own meanwhile.
   void try_both(const Operands<T>& o, const Key& key, Prepared& p) {
@@ -290,7 +290,7 @@ class BasicOnednn : public HostBackend<T> {
     const auto pass = host::WinogradConvolution::pass(*o.node, op, x, y, vectors_);
     if (!pass) return nullptr;
     const auto blocking = host::winograd::choose_blocking(*pass, op == Op::backward_parameters, this->threads(), o.workspace_bytes);
-    if (!blocking && o.arithmetic == Arithmetic::winograd)
+    if (!blocking && o.conv_algorithm == ConvAlgorithm::winograd)
       throw onednn::workspace_error(o, y.range(), host::winograd::least_bytes(*pass), "Winograd ");
     if (!blocking) return nullptr;
     return std::make_shared<host::WinogradConvolution>(*pass, *blocking, this->threads(), vectors_);

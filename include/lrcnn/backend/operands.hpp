@@ -50,7 +50,7 @@ Operands<T> operands_of(const Plan& plan, const Step& step, const std::vector<Pa
   o.accumulate_parameters = step.accumulate_parameters;
   o.operand = step.operand;
   o.part = step.part;
-  o.arithmetic = step.arithmetic;
+  o.conv_algorithm = step.conv_algorithm;
   o.x = view_of<T>(plan, step.x, at.arena);
   o.other = view_of<T>(plan, step.other, at.arena);
   o.y = view_of<T>(plan, step.y, at.arena);

@@ -26,11 +26,11 @@ template <class B>
 concept Recorder = Backend<B> && requires { typename B::Group; };
 /// A backend whose work goes to several streams, in the order of each.
 template <class B>
-concept Streamed = Backend<B> && requires(B backend, Index number, std::span<const Index> marks) {
-  backend.fork(number);           // streams 1 ... number - 1 go on from where stream 0 is
-  backend.enter(number, marks);   // what comes goes to that stream, when what was marked so is done
-  backend.leave(number);          // marks where the stream is; -1: nothing
-  backend.join(number);           // stream 0 goes on when the others are done; what comes goes to it
+concept Streamed = Backend<B> && requires(B backend, Index number, std::span<const Index> events) {
+  backend.fork(number);            // streams 1 ... number - 1 go on from where stream 0 is
+  backend.enter(number, events);   // later work goes to that stream, once these events have happened
+  backend.leave(number);           // records the event of that number on the stream; -1: none
+  backend.join(number);            // stream 0 goes on when the others are done; what comes goes to it
 };
 inline std::string plan_title(const Plan& plan) {
   return "the plan of " + to_string(plan.policy) + " on input " + to_string(plan.table.input);
@@ -129,11 +129,11 @@ class Executor {
   void start(const RowSource<M>& source, const Labels& labels, LossResult& result, const L& loss = {}, Observer&& observer = Observer{},
              double gradient_scale = 1, const RunKey& key = {}) {
     key_ = key;
-    if constexpr (requires { backend_->draw_from(key); })
-      if (drops_) backend_->draw_from(key);
+    if constexpr (requires { backend_->set_run_key(key); })
+      if (drops_) backend_->set_run_key(key);
     const double weight = weigh(source, labels, loss), scale = gradient_scale / weight;
     run_groups(labels, observer, [&](std::size_t i) { start_step(i, source, loss, scale, result); });
-    if constexpr (LossOverPixels<L, T>) result.total += weight;
+    if constexpr (DenseLoss<L, T>) result.total += weight;
   }
   /// What the sum of a batch's losses is divided by for the mean: its images, or the weight of its pixels. Runs nothing.
   /// Errors:  PlanError if the plan has no loss; ShapeError if its output is a map and the loss one over images; DataError if source or
@@ -144,13 +144,13 @@ class Executor {
       throw PlanError(error_text(plan_title(plan_) + " is run without a sink for its output",
                                  "a plan with stores_output has no loss and keeps nothing",
                                  "run it with a RowSink, or plan without stores_output"));
-    if (plan_.options.rows_loss && !PixelLoss<L, T>)
-      throw PlanError(error_text("the loss '" + std::string(L::name) + "' over " + (MapLoss<L, T> ? "whole maps" : "images") + " is given to " +
+    if (plan_.options.rows_loss && !RowLocalLoss<L, T>)
+      throw PlanError(error_text("the loss '" + std::string(L::name) + "' over " + (WholeMapLoss<L, T> ? "whole maps" : "images") + " is given to " +
                                      plan_title(plan_),
                                  "with rows_loss the output goes through the loss slab by slab", "plan without rows_loss"));
-    if constexpr (!LossOverPixels<L, T>) check_image_loss(L::name, plan_.table);
+    if constexpr (!DenseLoss<L, T>) check_image_loss(L::name, plan_.table);
     check_source(source);
-    if constexpr (LossOverPixels<L, T>) {
+    if constexpr (DenseLoss<L, T>) {
       const Shape& output = plan_.table.shape(plan_.table.size());
       check_pixel_labels(L::name, labels, output);
       const double total = loss.total(labels, output);
@@ -220,7 +220,7 @@ class Executor {
         if (streams_ > 1) backend_->fork(streams_);
       for (Group& group : groups_) {
         if constexpr (Streamed<B>)
-          if (streams_ > 1) backend_->enter(plan_.steps[group.begin].stream, group.awaits);
+          if (streams_ > 1) backend_->enter(plan_.steps[group.begin].stream, group.waits_for);
         const auto steps = [&] {
           for (std::size_t i = group.begin; i < group.end; ++i) {
             observer.before(plan_, static_cast<Index>(i));
@@ -235,7 +235,7 @@ class Executor {
           steps();
         }
         if constexpr (Streamed<B>)
-          if (streams_ > 1) backend_->leave(group.mark);
+          if (streams_ > 1) backend_->leave(group.event);
       }
       if constexpr (Streamed<B>)
         if (streams_ > 1) backend_->join(streams_);
@@ -257,8 +257,8 @@ class Executor {
   struct Group {
     std::size_t begin = 0, end = 0;
     typename Recorded<B>::Type recorded{};
-    Index mark = -1;               ///< number of the mark at its end; -1 if nobody waits for it
-    std::vector<Index> awaits{};   ///< marks of other streams
+    Index event = -1;              ///< number of the event at its end; -1 if nobody waits for it
+    std::vector<Index> waits_for{};   ///< events of other streams
   };
   void make_groups() {
     if constexpr (Streamed<B>) streams_ = stream_count(plan_);
@@ -266,19 +266,19 @@ class Executor {
     std::vector<char> awaited(plan_.steps.size(), 0);
     for (const auto& list : waits)
       for (const Index step : list) awaited[static_cast<std::size_t>(step)] = 1;
-    std::vector<Index> mark_of(plan_.steps.size(), -1);
-    Index marks = 0;
+    std::vector<Index> event_of(plan_.steps.size(), -1);
+    Index events = 0;
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
       const bool own = is_own(plan_.steps[i].op);
-      const bool joins = i > 0 && !own && !is_own(plan_.steps[i - 1].op) && waits[i].empty() && groups_.back().mark < 0 &&
+      const bool joins = i > 0 && !own && !is_own(plan_.steps[i - 1].op) && waits[i].empty() && groups_.back().event < 0 &&
                          (streams_ == 1 || plan_.steps[i].stream == plan_.steps[i - 1].stream);
       if (joins) {
         ++groups_.back().end;
       } else {
         groups_.push_back({i, i + 1, {}});
-        for (const Index step : waits[i]) groups_.back().awaits.push_back(mark_of[static_cast<std::size_t>(step)]);
+        for (const Index step : waits[i]) groups_.back().waits_for.push_back(event_of[static_cast<std::size_t>(step)]);
       }
-      if (awaited[i]) groups_.back().mark = mark_of[i] = marks++;
+      if (awaited[i]) groups_.back().event = event_of[i] = events++;
     }
   }
   static constexpr bool is_own(Op op) { return op == Op::load || op == Op::store || op == Op::loss; }

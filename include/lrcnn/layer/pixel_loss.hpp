@@ -15,13 +15,13 @@
 #include <optional>
 #include <vector>
 namespace lrcnn {
-/// A type that a Trainer can minimise over the pixels of a map.
+/// A type that a Trainer can minimise over the pixels of a map, for dense prediction.
 /// total(labels, output shape) is what the sum is divided by; it throws a DataError if the labels are none that the loss understands,
 /// whose extents have been compared.
 /// loss(logits, labels, first, dx, scale, result) takes any rows of some images, `first` is the number of the first one; dx may be
 /// empty. Several threads call it at once, each for rows of its own.
 template <class L, class T>
-concept LossOverPixels = requires(const L& loss, const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx,
+concept DenseLoss = requires(const L& loss, const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx,
                              double scale, LossResult& result, const Shape& output) {
   { L::name } -> std::convertible_to<std::string_view>;
   { loss.total(labels, output) } -> std::convertible_to<double>;
@@ -30,13 +30,13 @@ concept LossOverPixels = requires(const L& loss, const View<const T>& logits, co
 /// One that must see all pixels of an image before it knows the gradient of any: it says so by `whole_maps`. The call operator is given
 /// whole maps, so the network's output and its gradient are kept in full height.
 template <class L, class T>
-concept MapLoss = LossOverPixels<L, T> && requires { requires L::whole_maps; };
+concept WholeMapLoss = DenseLoss<L, T> && requires { requires L::whole_maps; };
 /// One that treats each row by itself: it may be given rows as they come, and the output need not exist in full.
 template <class L, class T>
-concept PixelLoss = LossOverPixels<L, T> && !MapLoss<L, T>;
+concept RowLocalLoss = DenseLoss<L, T> && !WholeMapLoss<L, T>;
 /// What a trainer minimises: over images, or over pixels.
 template <class L, class T>
-concept TrainingLoss = Loss<L, T> || LossOverPixels<L, T>;
+concept TrainingLoss = Loss<L, T> || DenseLoss<L, T>;
 /// Errors:  DataError if labels are not of the pixels of an output of that shape
 inline void check_pixel_labels(std::string_view loss, const Labels& labels, const Shape& output) {
   const auto extents = [&](Index channels, Index height, Index width) {

@@ -38,7 +38,8 @@ struct Table {
   constexpr const Shape& shape(Index tensor) const { return tensor == 0 ? input : node(tensor - 1).out; }
   friend constexpr bool operator==(const Table&, const Table&) = default;
 };
-/// The row rule of a layer that reads some rows for each: a window's, that of one of the layers with rules of their own, or the identity.
+/// Which input rows each output row of a layer reads, as an axis: its window's; the layer's own rule, if it is a transposed convolution, an
+/// adaptive pool, a reflected border or an upsampling; otherwise the row itself.
 constexpr Axis row_axis_of(const Node& node) {
   const Layer& layer = node.layer;
   if (layer.kind == Kind::conv_transpose) return transposed_axis(row_axis(layer.window));

@@ -69,7 +69,7 @@ class Emitter : BackwardEmitter {
   /// Stages up. Where rows go through the loss slab by slab, the last one's backward pass makes them.
   constexpr void forward() {
     for (Index s = 0; s < stage_count_; ++s) {
-      const Index over = stage_at(s).covered ? covering(s) : -1;
+      const Index over = stage_at(s).replaced_by_extra_passes ? covering(s) : -1;
       if (over >= 0 && stage_at(over).partition.forward_passes) {
         if (stage_at(over).first == stage_at(s).first) forward_stage(over, false);
       } else if (s + 1 < stage_count_ || !loses_rows() || !options_.training) {
@@ -90,14 +90,14 @@ class Emitter : BackwardEmitter {
   constexpr void backward() {
     for (Index s = stage_count_ - 1; s >= 0; --s) {
       Index first = s;
-      if (stage_at(s).covered) {
+      if (stage_at(s).replaced_by_extra_passes) {
         const Index over = covering(s);
         backward_stage(over);
         while (first > 0 && stage_at(first - 1).first >= stage_at(over).first) --first;
         s = first;
         continue;
       }
-      while (first > 0 && stage_at(first - 1).remade) --first;
+      while (first > 0 && stage_at(first - 1).forward_repeated) --first;
       for (Index k = first; k < s; ++k) forward_stage(k, true);
       for (; s > first; --s) backward_stage(s);
       backward_stage(s);

@@ -12,17 +12,17 @@ class BackwardEmitter : protected ForwardEmitter {
   /// slabs have written are added to, and rows that nothing read get zeros.
   template <class F>
   constexpr void deliver(StagePass& c, Index t, const Ref& slab, F full) {
-    Index& covered = c.covered[static_cast<std::size_t>(t)];
+    Index& written_from = c.written_from[static_cast<std::size_t>(t)];
     const Range rows = slab ? slab.rows : c.at(t).hold;
-    const Range seen = rows.empty() ? Range{covered, covered} : rows;
-    move(c, Op::zero, {}, full({std::min(seen.end, covered), covered}));
+    const Range seen = rows.empty() ? Range{written_from, written_from} : rows;
+    move(c, Op::zero, {}, full({std::min(seen.end, written_from), written_from}));
     if (slab) {
-      const Range again = intersect(seen, {covered, c.shape(t).h}), fresh = intersect(seen, {0, covered});
+      const Range again = intersect(seen, {written_from, c.shape(t).h}), fresh = intersect(seen, {0, written_from});
       move(c, Op::add, with_rows(slab, again), full(again));
       move(c, Op::copy, with_rows(slab, fresh), full(fresh));
     }
-    covered = std::min(covered, seen.begin);
-    if (c.n == 0) move(c, Op::zero, {}, full({0, covered}));
+    written_from = std::min(written_from, seen.begin);
+    if (c.n == 0) move(c, Op::zero, {}, full({0, written_from}));
   }
   constexpr void backward_stage(Index s) {
     const Stage& stage = stage_at(s);
@@ -173,12 +173,12 @@ class BackwardEmitter : protected ForwardEmitter {
     const bool complete = ++count == c.stage->use(t).readers + outside(c, t);
     if (complete && t < c.top() && c.carries[static_cast<std::size_t>(t)]) exchange_gradient(c, t, hold);
   }
-  /// Gradients of tensor t that come from stages further on.
+  /// How many gradients of tensor t later stages have written or will write.
   static constexpr Index outside(const StagePass& c, Index t) {
     return c.in_full(t) ? (c.stage->use(t).wanted_plain ? 1 : 0) + c.norms_above(t) : 0;
   }
-  /// `gives`: to parameters and to inputs of the stage; in passes before the last it does not. `sums`: it is a norm whose sums the pass is
-  /// for.
+  /// `gives`: the layer writes gradients of its parameters and of the stage's inputs; only the last pass does. `sums`: the layer is a norm, and
+  /// this pass adds up its sums.
   constexpr void backward_layer(StagePass& c, Index l, bool gives, bool sums) {
     const Index t = c.out(l);
     const Layer& y = c.layer(l);

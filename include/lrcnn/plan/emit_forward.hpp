@@ -45,7 +45,7 @@ class ForwardEmitter {
     if (c.again) step.pass = Pass::recompute;
     if (l < 0 || l >= c.layers()) return step;
     const Layer& y = c.layer(l);
-    if (is_conv(y)) step.arithmetic = policy_.arithmetic;
+    if (is_conv(y)) step.conv_algorithm = policy_.conv_algorithm;
     use_workspace(c, step, y);
     return step;
   }
@@ -208,8 +208,8 @@ class ForwardEmitter {
     c.image_slab = 0;
     for (Index begin = group_.begin; begin < group_.end; begin += images, ++c.image_slab) {
       c.images = {begin, std::min(begin + images, group_.end)};
-      c.covered.assign(static_cast<std::size_t>(c.tensors()), 0);
-      for (Index t = 0; t < c.tensors(); ++t) c.covered[static_cast<std::size_t>(t)] = c.shape(t).h;
+      c.written_from.assign(static_cast<std::size_t>(c.tensors()), 0);
+      for (Index t = 0; t < c.tensors(); ++t) c.written_from[static_cast<std::size_t>(t)] = c.shape(t).h;
       for (Index k = 0; k < slabs; ++k) {
         c.n = upward ? slabs - 1 - k : k;
         c.input_ready.assign(static_cast<std::size_t>(c.tensors()), 0);
@@ -240,12 +240,12 @@ class ForwardEmitter {
   }
 
   // ---- a stage -----------------------------------------------------------------------------------------------------
-  /// `again`: the pass of a stage that is remade, before its segment's backward pass.
+  /// `again`: the stage's repeated forward pass, before its segment's backward pass.
   constexpr void forward_stage(Index s, bool again) {
     const Stage& stage = stage_at(s);
-    const bool leaves_pieces = options_.training && stage.remade == again && !stage.covered && stage.passes == 0;
+    const bool leaves_pieces = options_.training && stage.forward_repeated == again && !stage.replaced_by_extra_passes && stage.passes == 0;
     // Pieces for the backward slabs, now or again.
-    const bool keeps = options_.training && !stage.covered && needs_[static_cast<std::size_t>(s)].any_kept;
+    const bool keeps = options_.training && !stage.replaced_by_extra_passes && needs_[static_cast<std::size_t>(s)].any_kept;
     StagePass c = stage_pass(s, Pass::forward, keeps ? stage.backward : stage.forward);
     c.training = leaves_pieces;
     c.second = c.again = again;

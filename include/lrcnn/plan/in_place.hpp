@@ -11,7 +11,7 @@ namespace detail {
 /// Whether a stage's backward pass reads the values of its tensor t in full height.
 constexpr bool reads_values(const Stage& stage, const StageNeeds& needs, Index t) {
   const auto at = [](Index i) { return static_cast<std::size_t>(i); };
-  if (needs.remade[at(t)]) return false;
+  if (needs.remade_in_slabs[at(t)]) return false;
   for (const NormAbove& norm : stage.norms_above)
     if (norm.tensor == t) return true;
   if (needs.value[at(t)]) return true;
@@ -34,9 +34,9 @@ constexpr Index gradient_lag(const Table& table, const std::vector<Stage>& stage
       const bool written = t >= stage.input_count();
       if (written && !stage.use(t).leaves) return 0;
       // Pieces of slabs are dense; a stage that is not cut would have its kernels work on what is not.
-      if (stage.use(t).remade || ((forward || stage.partition.forward_passes) && stage.forward.slabs() < 2) || (!stage.covered && stage.backward.slabs() < 2)) return 0;
-      if (forward && stage.remade) return 0;   // reads or writes it again
-      if (stage.covered || !reads_values(stage, needs[s], t)) continue;
+      if (stage.use(t).discarded || ((forward || stage.partition.forward_passes) && stage.forward.slabs() < 2) || (!stage.replaced_by_extra_passes && stage.backward.slabs() < 2)) return 0;
+      if (forward && stage.forward_repeated) return 0;   // reads or writes it again
+      if (stage.replaced_by_extra_passes || !reads_values(stage, needs[s], t)) continue;
       const TensorUse& use = stage.use(t);
       if (last != nullptr || written || use.plain != 1 || use.given) return 0;
       last = &stage;

@@ -29,7 +29,7 @@ struct StageNeeds {
   Flags value;        ///< tensor t is read by a backward step
   Flags kept;         ///< tensor t is kept from the forward pass, slab by slab
   Flags keeps_needs;  ///< RecomputeCheap: what the layers around tensor t need is kept, rather than made again
-  Flags remade;       ///< tensor t lies in full height, and yet the backward pass makes it again in its slabs rather than read it there
+  Flags remade_in_slabs;   ///< tensor t lies in full height, but the backward pass computes it again in each slab instead of reading it
   Flags saved_kept;   ///< saved state of layer l is kept from the forward pass
   std::vector<BackwardRun> runs;  ///< in execution order
   bool any_kept = false;          ///< the forward pass leaves pieces for the backward slabs: both use the same cuts
@@ -107,8 +107,8 @@ constexpr void choose_bases(const Table& table, const Stage& stage, StageNeeds& 
     if (overwrites) needs.value[at(base)] = 1;   // the sign is read from it
   }
 }
-/// The re-run that makes what is lacked above layer l, from the nearest tensors below that are at hand: l's own saved state or output, and a
-/// tensor (-1: none).
+/// The forward layers to run again before layer l's backward pass, from the nearest tensors below that are in memory (`at_hand`). They make
+/// layer l's own output or saved state if `its_own` asks for it, and `tensor`, another one that the pass reads (-1: none).
 constexpr BackwardRun rerun_for(const Stage& stage, const Flags& at_hand, Index l, bool its_own, Index tensor) {
   const auto at = [](Index i) { return static_cast<std::size_t>(i); };
   BackwardRun run{true, l, its_own ? l + 1 : l, {}};
@@ -142,9 +142,9 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
   needs.value.assign(at(tensors), 0);
   needs.kept.assign(at(tensors), 0);
   needs.keeps_needs.assign(at(tensors), 0);
-  needs.remade.assign(at(tensors), 0);
+  needs.remade_in_slabs.assign(at(tensors), 0);
   for (Index t = inputs; frees && recompute == Recompute::all && t < tensors; ++t)
-    needs.remade[at(t)] = stage.use(t).leaves && stage.use(t).readers > 0 && is_cheap(layer(t - inputs));
+    needs.remade_in_slabs[at(t)] = stage.use(t).leaves && stage.use(t).readers > 0 && is_cheap(layer(t - inputs));
   needs.saved_kept.assign(at(count), 0);
   for (Index l = 0; l < count; ++l) {
     LayerNeeds& n = needs.layer[at(l)];
@@ -184,7 +184,7 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
     if (!from_output && !no_forward && (ends || stage.use(t).leaves)) needs.saved_kept[at(l)] = true;   // one bit, instead of a re-run
   }
   // What leaves the stage exists in full height: it is read there and never kept in slabs.
-  const auto in_slabs = [&](Index t) { return t >= inputs && (!stage.use(t).leaves || needs.remade[at(t)] || (loses_rows && t + 1 == tensors)); };
+  const auto in_slabs = [&](Index t) { return t >= inputs && (!stage.use(t).leaves || needs.remade_in_slabs[at(t)] || (loses_rows && t + 1 == tensors)); };
   const bool keeps_all = recompute == Recompute::none || recompute == Recompute::light;
   for (Index t = inputs; t < tensors; ++t) {
     const Index l = t - inputs;

@@ -20,7 +20,8 @@ struct Plan {
   constexpr Index peak_bytes() const { return arena.bytes; }
   friend bool operator==(const Plan&, const Plan&) = default;
 };
-/// Bytes of all that the piece of a buffer holds of which a Ref names some: of values, or of saved state.
+/// A Ref names some images and rows of a tensor; the buffer holds these and perhaps more. The bytes of everything that the buffer holds of that
+/// tensor: of its values, or, if `saved`, of its saved state.
 inline Index piece_bytes(const Plan& plan, const Ref& ref, bool saved) {
   const Shape& s = plan.table.shape(ref.tensor);
   if (!saved) return plan.target.bytes(ref.held_images.size(), s.c, ref.held_rows.size(), s.w);

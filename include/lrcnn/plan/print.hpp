@@ -31,7 +31,7 @@ inline std::string to_string(const Step& step, const Table& table) {
 /// Bytes that the network layer by layer needs, if a plan by another policy needs as many or more: then what it computes twice is for nothing.
 inline std::optional<Index> cheaper_column(const Plan& plan) {
   PolicySpec column;
-  column.arithmetic = plan.policy.arithmetic, column.workspace_bytes = plan.policy.workspace_bytes, column.precision = plan.policy.precision;
+  column.conv_algorithm = plan.policy.conv_algorithm, column.workspace_bytes = plan.policy.workspace_bytes, column.precision = plan.policy.precision;
   if (plan.policy == column) return std::nullopt;
   const Index bytes = arena_size(plan.table, column, plan.target, plan.options).bytes;
   return bytes <= plan.arena.bytes ? std::optional(bytes) : std::nullopt;

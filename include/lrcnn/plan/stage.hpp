@@ -1,13 +1,14 @@
 #pragma once
 // Stages: runs of layers between tensors that exist in full height, and how each is cut.
 //
-// A stage ends where the policy puts a checkpoint and where a barrier demands one: behind a global pooling, before a flatten, whose map
-// must be whole, before a scale, whose factors must be there, and before a norm with statistics over rows, which must be complete.
-// Such a norm belongs to two stages: the one that makes its input adds up its statistics and, on the way back, turns the gradient of
-// its output into that of its input; the one that it is the first layer of normalises, and adds up the sums that its gradient wants.
-// Stages form a graph whose edges are full-height tensors. Of a stage whose output is wanted by norms alone the forward pass may
-// be done again before the backward pass needs it (remade), instead of keeping the output: the stages up to the next
-// checkpoint are a segment.
+// A stage ends where the policy puts a checkpoint, and at every barrier. A barrier is a layer that cannot start before all rows of an input
+// are there: a flatten reads the whole map, a scale needs all of its factors, and a norm with statistics over rows needs all of them. A
+// global pooling ends the stage of its map.
+// Two stages work on such a norm. The stage below it makes the norm's input; it adds up the statistics in the forward pass, and turns the
+// gradient of the norm's output into that of its input in the backward pass. The stage above begins with the norm; it normalises in the
+// forward pass, and adds up the sums that the gradient needs in the backward pass.
+// Stages form a graph; its edges are tensors in full height. Where only norms read a stage's output, the plan may drop the output and run
+// the stage's forward pass again before the backward pass needs it (`forward_repeated`). The stages up to the next checkpoint are a segment.
 #include <lrcnn/plan/options.hpp>
 #include <lrcnn/plan/stream_schedule.hpp>
 #include <lrcnn/plan/target.hpp>
@@ -16,12 +17,12 @@
 namespace lrcnn {
 /// Who uses a tensor of a stage.
 struct TensorUse {
-  Index readers = 0;          ///< inputs of layers inside that it is
-  Index plain = 0;            ///< of them, those that give it a gradient: all but norms with statistics
-  bool leaves = false;        ///< layers outside read it, or it is the network's output: it exists in full height
-  bool wanted_plain = false;  ///< of them some give it a gradient
-  bool given = false;         ///< an input whose gradient stages further on have begun
-  bool remade = false;        ///< not kept from the forward to the backward pass, but made again
+  Index readers = 0;          ///< how often layers of the stage read it
+  Index plain = 0;            ///< how many of these give it a gradient; norms with statistics do not
+  bool leaves = false;        ///< layers of other stages read it, or it is the network's output: it exists in full height
+  bool wanted_plain = false;  ///< a layer of another stage gives it a gradient
+  bool given = false;         ///< it is an input, and later stages have begun its gradient
+  bool discarded = false;     ///< not kept from the forward to the backward pass; a repeated forward pass makes it again
   friend constexpr bool operator==(const TensorUse&, const TensorUse&) = default;
 };
 /// A norm outside the stage that makes the tensor that it normalises.
@@ -36,9 +37,9 @@ struct Stage {
   Index last = 0;           ///< one past its last layer; also the number of the tensor that it writes
   bool reduces = false;     ///< its last layer is a global pooling, which takes rows as they come
   bool vector = false;      ///< it holds flatten or linear: no rows to cut
-  bool remade = false;      ///< its forward pass is done again before the backward pass of the segment
-  bool covered = false;     ///< its backward pass is that of a stage that goes through norms
-  Index passes = 0;         ///< such a stage: it stands behind the others, and has so many extra passes backward and none forward
+  bool forward_repeated = false;   ///< the forward pass is run again before the segment's backward pass
+  bool replaced_by_extra_passes = false;   ///< a stage with extra passes does its backward pass
+  Index passes = 0;         ///< number of extra backward passes; a stage that has some has no forward pass, and stands behind all that have none
   bool behind_means = false;   ///< it begins behind a global pooling and has one row, as that of a squeeze-and-excitation's factors
   Index section = 0;        ///< stages that a norm alone divides have one
   Index partition_number = 0;   ///< in the policy: that of its section, or, behind means, of the section before
@@ -138,14 +139,14 @@ struct RowRules {
   Index height = 1, last_row_bytes = 0, inputs = 1;
   constexpr RowGraph graph() { return {layer, height, last_row_bytes, inputs, tensor, scratch.data()}; }
 };
-constexpr RowRules row_rules(const Table& table, const Stage& stage, const Target& target, Arithmetic arithmetic) {
+constexpr RowRules row_rules(const Table& table, const Stage& stage, const Target& target, ConvAlgorithm conv_algorithm) {
   RowRules rules;
   const bool chain = stage.is_chain() && stage.passes == 0;
   for (Index l = stage.first; l < stage.first + stage.chain_layers(); ++l) {
     const Node& node = table.node(l);
     RowRule rule{.axis = row_axis_of(node), .in_height = node.in.h, .out_height = node.out.h,
                  .in_row_bytes = target.bytes(1, node.in.c, 1, node.in.w)};
-    const bool tiled = arithmetic == Arithmetic::winograd && node.layer.kind == Kind::conv &&
+    const bool tiled = conv_algorithm == ConvAlgorithm::winograd && node.layer.kind == Kind::conv &&
                        node.layer.window.kernel == Pair(3) && node.layer.window.stride == Pair(1) &&
                        node.layer.window.dilation == Pair(1) && node.layer.groups == 1;
     if (tiled) rule.grid = 4;   // output rows of a tile of F(4x4, 3x3)
@@ -266,7 +267,7 @@ constexpr void add_passes(const Table& table, const PolicySpec& policy, std::vec
       stage.reduces = stages[end - 1].reduces;
       stage.passes = 1;
       backward.push_back(stage);
-      for (std::size_t i = s; i < end; ++i) stages[i].covered = true;
+      for (std::size_t i = s; i < end; ++i) stages[i].replaced_by_extra_passes = true;
     } else {
       backward.insert(backward.end(), stages.begin() + static_cast<Index>(s), stages.begin() + static_cast<Index>(end));
     }
@@ -289,25 +290,27 @@ constexpr void add_passes(const Table& table, const PolicySpec& policy, std::vec
   }
   for (Stage& stage : merged) stages.push_back(std::move(stage));
 }
-/// Which stages' forward passes are done again: those that end because a norm waits, where the policy recomputes all.
-constexpr void choose_remade(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages) {
-  std::vector<char> remade(static_cast<std::size_t>(table.tensors()), 0);
+/// Chooses the stages whose forward pass is run again: those that end because a norm waits, where the policy recomputes all. Their tensors are
+/// discarded, unless a layer behind the segment reads them.
+constexpr void choose_repeated(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages) {
+  std::vector<char> discarded(static_cast<std::size_t>(table.tensors()), 0);
   std::size_t first = 0;   // of the segment
   for (std::size_t s = 0; s < stages.size() && stages[s].passes == 0; ++s) {
     Stage& stage = stages[s];
-    stage.remade = s + 1 < stages.size() && stages[s + 1].passes == 0 && !stage.covered && waits(table.node(stage.last), true) && !stage.reduces && !stage.vector &&
-                   !is_checkpoint(table, policy, stage.last - 1) && policy.recompute_in(stage.partition) == Recompute::all;
-    if (stage.remade) continue;
+    stage.forward_repeated = s + 1 < stages.size() && stages[s + 1].passes == 0 && !stage.replaced_by_extra_passes &&
+                             waits(table.node(stage.last), true) && !stage.reduces && !stage.vector &&
+                             !is_checkpoint(table, policy, stage.last - 1) && policy.recompute_in(stage.partition) == Recompute::all;
+    if (stage.forward_repeated) continue;
     for (std::size_t i = first; i < s; ++i)   // their tensors that nobody reads beyond the segment
       for (Index t = stages[i].input_count(); t < stages[i].tensors(); ++t) {
         const Index g = stages[i].tensor(t);
         bool inside = stages[i].use(t).leaves;
         for (Index n = stage.last; n < table.size() && inside; ++n) inside = table.node(n).input != g && table.node(n).other != g;
-        remade[static_cast<std::size_t>(g)] = stages[i].uses[static_cast<std::size_t>(t)].remade = inside;
+        discarded[static_cast<std::size_t>(g)] = stages[i].uses[static_cast<std::size_t>(t)].discarded = inside;
       }
     for (std::size_t i = first; i <= s; ++i)
       for (Index t = 0; t < stages[i].input_count(); ++t)
-        stages[i].uses[static_cast<std::size_t>(t)].remade = remade[static_cast<std::size_t>(stages[i].tensor(t))];
+        stages[i].uses[static_cast<std::size_t>(t)].discarded = discarded[static_cast<std::size_t>(stages[i].tensor(t))];
     first = s + 1;
   }
 }
@@ -318,7 +321,7 @@ inline std::string fewer_slabs(const Table& table, const PolicySpec& policy, con
   for (const Stage& other : stages) {
     if (other.section != stage.section || other.vector) continue;
     first = std::min(first, other.first), last = std::max(last, other.last);
-    RowRules rules = row_rules(table, other, target, policy.arithmetic);
+    RowRules rules = row_rules(table, other, target, policy.conv_algorithm);
     const Cut cut = policy.partition(stage.partition_number).cut;
     largest = std::min(largest, streams && cut == Cut::share ? max_stream_slabs(rules.graph()) : max_slabs(rules.graph(), cut));
   }
@@ -413,7 +416,7 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
     if (stage.vector || stage.behind_means) p.cut = Cut::column;
     if (training && p.cut == Cut::share && stage.loses_rows(table, options)) p.cut = Cut::overlap;   // no forward pass hands rows on
     p.images = p.images == 0 ? images : std::min(p.images, images);
-    auto rules = detail::row_rules(table, stage, target, policy.arithmetic);
+    auto rules = detail::row_rules(table, stage, target, policy.conv_algorithm);
     const detail::RowGraph graph = rules.graph();
     if (p.cut == Cut::column) p.forward = 1;
     if (p.cut == Cut::column || streams) p.backward = p.forward;
@@ -461,7 +464,7 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
                         rule + std::to_string(most) + ", in " + detail::stage_name(table, stages[static_cast<std::size_t>(best_stage)]),
                         "ask for at most " + std::to_string(most) + ", or for fewer layers in a stage by more checkpoints");
     });
-  if (training && !streams) detail::choose_remade(table, policy, stages);
+  if (training && !streams) detail::choose_repeated(table, policy, stages);
   return stages;
 }
 }  // namespace lrcnn

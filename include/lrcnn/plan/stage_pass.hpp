@@ -15,14 +15,14 @@ struct StagePass {
   Pass pass{};
   Index s = 0;            ///< number of the stage
   bool training = true;   ///< the pass leaves what its backward pass wants, or reads it
-  bool again = false;     ///< the forward pass of a stage that is remade, the second time
-  bool second = false;    ///< tensors that are remade are those of the second time
+  bool again = false;     ///< the stage's forward pass, the second time
+  bool second = false;    ///< discarded tensors are those of the second forward pass
   bool loses_rows = false;   ///< they go through the loss slab by slab
   bool stores = false;    ///< the chain's last rows are handed on slab by slab, rather than gathered in full height
   Range group{};          ///< images that go through all stages together
   Flags carries{};        ///< tensor t has carried rows in some slab
   Flags same_rows{};      ///< slabs hold the same rows of the tensors that layer l reads and writes, none of them carried
-  Flags need_copy{};      ///< the rows that layer l reads are not all of the rows held, so a dense copy is made
+  Flags need_copy{};      ///< layer l reads fewer rows of its input than the slab holds, so it gets a dense copy of them
   // where the emitter is:
   Range images{};         ///< of the slab
   Index n = 0;            ///< the slab
@@ -34,7 +34,7 @@ struct StagePass {
   std::vector<Index> contributions{};   ///< that the slab's gradient of tensor t has got
   Index streams = 1;      ///< of the policy
   bool prefetch = false;  ///< likewise
-  std::vector<Index> covered{};   ///< rows of the full-height gradient of what tensor t stands for from here on are written
+  std::vector<Index> written_from{};   ///< for tensor t: the first row of its full-height gradient that has been written; so are all rows behind it
   constexpr StagePass(const Table& whole, const std::vector<Stage>& stages, const std::vector<StageNeeds>& all_needs, Index number,
                       Pass which, const Schedule& schedule, const PlanOptions& options, Range images_together)
       : table(&whole), stage(&stages[static_cast<std::size_t>(number)]), needs(&all_needs[static_cast<std::size_t>(number)]),
@@ -100,7 +100,7 @@ struct StagePass {
   /// Whether a tensor lies in full height.
   constexpr bool in_full(Index t) const { return t < inputs() || (stage->use(t).leaves && !((stores || loses_rows) && t == top())); }
   /// Whether this pass finds the values of a tensor there, rather than making them again.
-  constexpr bool reads_in_full(Index t) const { return in_full(t) && (forward() || !needs->remade[static_cast<std::size_t>(t)]); }
+  constexpr bool reads_in_full(Index t) const { return in_full(t) && (forward() || !needs->remade_in_slabs[static_cast<std::size_t>(t)]); }
   /// Whether it does and no layer of the stage reads it: its rows are written where they stay.
   constexpr bool ends(Index t) const { return in_full(t) && stage->use(t).readers == 0; }
   /// Whether a convolution reads a tensor, and so wants its rows dense.

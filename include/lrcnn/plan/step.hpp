@@ -54,7 +54,7 @@ struct Step {
   bool accumulate_parameters = false;   ///< backward_sums
   Index operand = 0;        ///< backward_data of a join: 0 for x, 1 for other
   bool activates = false;   ///< forward of a convolution: the activation that follows is part of the step; y, saved are its own
-  Arithmetic arithmetic = Arithmetic::direct;   ///< of a convolution, and of the filter packed for it
+  ConvAlgorithm conv_algorithm = ConvAlgorithm::direct;   ///< of a convolution, and of the filter packed for it
   Index stage = 0;
   Index slab = 0;
   Index layer = -1;       ///< index into the table; -1 for none

@@ -11,7 +11,7 @@ constexpr Ref with_rows(Ref ref, Range rows) {
   return ref;
 }
 class Storage {
-  /// What a buffer of one tensor, or of one layer, is for. _f: in the forward pass, _a: in that of a stage that is remade, again; _b: in
+  /// What a buffer of one tensor, or of one layer, is for. _f: in the forward pass, _a: in a repeated forward pass; _b: in
   /// the backward pass. What is used in one of them alone lives no longer than that.
   enum Use : std::size_t {
     slab_f, slab_a, slab_b, own_f, own_a, own_b, need_f, need_a, need_b, kept, saved_b, saved_kept, rolling_rows, rolling_again, state_rows,
@@ -83,7 +83,7 @@ class Storage {
   /// top: what the closing global pooling writes.
   constexpr Ref full_value(const StagePass& c, Index t, Range rows) {
     const Index g = c.stage->tensor(t);
-    return in_full(c.second && c.stage->use(t).remade ? values_again_ : values_, Role::value, c, g,
+    return in_full(c.second && c.stage->use(t).discarded ? values_again_ : values_, Role::value, c, g,
                    g == table_.size() ? Range{0, table_.input.n} : c.group, rows);
   }
   /// Statistics of a norm of the table, and sums of its backward pass, or those of a global pooling or a scale: for the images of the step.
@@ -126,7 +126,8 @@ class Storage {
   constexpr Ref rolling(const StagePass& c, Index t, Index n) { return carried(c, c.again ? rolling_again : rolling_rows, Role::carry, t, n); }
 
   // ---- gradients ---------------------------------------------------------------------------------------------------
-  /// Gradient of the slab's rows of tensor t: all held ones. Where slabs of rows are not cut it is one in full height, if there is one.
+  /// The gradient of all rows of tensor t that the slab holds. It lies in the full-height gradient where there is one and the stage is not cut
+  /// into slabs of rows; otherwise in the slab's own buffer.
   constexpr Ref gradient(const StagePass& c, Index t) {
     const Index home = gradient_home(c, t);
     if (home != t) return with_tensor(c, gradient(c, home), t);
@@ -281,7 +282,7 @@ class Storage {
   }
   constexpr void span_full(const StagePass& c, Index t, Index since) {
     const auto g = static_cast<std::size_t>(c.stage->tensor(t));
-    sink_.span(c.second && c.stage->use(t).remade ? values_again_[g] : values_[g], since);
+    sink_.span(c.second && c.stage->use(t).discarded ? values_again_[g] : values_[g], since);
   }
   constexpr void span_norm(const StagePass& c, Index node, Index since) {
     const auto g = static_cast<std::size_t>(node + 1);

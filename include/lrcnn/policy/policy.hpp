@@ -54,8 +54,8 @@ enum class Recompute : std::uint8_t {
   cheap,   ///< keeps what convolutions made; computes activations and pools again
   light,   ///< keeps all but what convolutions with few multiply-adds make; computes those again
 };
-/// Arithmetic of convolutions; backends that know only one ignore it.
-enum class Arithmetic : std::uint8_t {
+/// How convolutions are computed; backends that know one way only ignore it.
+enum class ConvAlgorithm : std::uint8_t {
   direct,     ///< as the formula says; slabs are bit-identical to the whole map
   winograd,   ///< Winograd where the backend has it, direct elsewhere; row cuts lie on its tile grid where they may
   fastest,    ///< whichever of the two fits into the workspace, Winograd first
@@ -77,7 +77,7 @@ struct PolicySpec {
   Index images = 0;                               ///< images per group of the whole step; 0: all at once
   Checkpoints checkpoints{};
   Recompute recompute = Recompute::none;
-  Arithmetic arithmetic = Arithmetic::direct;
+  ConvAlgorithm conv_algorithm = ConvAlgorithm::direct;
   Index workspace_bytes = 4_MiB;
   Index streams = 1;                              ///< slabs that a device may work on at once
   bool prefetch = false;                          ///< the network's input rows are brought in while another slab is worked on
@@ -181,9 +181,9 @@ struct KeepAll : detail::Chooses<Recompute::none> {};
 struct RecomputeAll : detail::Chooses<Recompute::all> {};
 struct RecomputeCheap : detail::Chooses<Recompute::cheap> {};
 struct RecomputeLight : detail::Chooses<Recompute::light> {};
-struct DirectConv : detail::Chooses<Arithmetic::direct> {};
-struct WinogradConv : detail::Chooses<Arithmetic::winograd> {};
-struct FastestConv : detail::Chooses<Arithmetic::fastest> {};
+struct DirectConv : detail::Chooses<ConvAlgorithm::direct> {};
+struct WinogradConv : detail::Chooses<ConvAlgorithm::winograd> {};
+struct FastestConv : detail::Chooses<ConvAlgorithm::fastest> {};
 /// Scratch that one step of the backend may use. The plan reserves it; the backend obeys it.
 template <Index bytes>
 struct Workspace {
@@ -197,15 +197,16 @@ struct Streams {
 };
 /// The network's input rows have two buffers: a device is sent the next slab's while it works on this one's.
 struct Prefetch {};
-/// Where a tensor in full height is read for the last time by slabs that make its gradient, the gradient takes its place, row by row; with it
-/// lie as many rows as a slab reads. What a stage writes and reads itself is made again in its slabs, rather than read there, where that is cheap.
+/// A full-height tensor and its gradient share memory: once a slab has read a row of the tensor for the last time, the row's gradient is stored
+/// in its place. The buffer has room for as many rows more as a slab reads ahead. A stage recomputes its cheap layers in each slab instead of
+/// reading their outputs from full-height memory.
 struct GradientsInPlace {};
 struct Fp32 : detail::Chooses<Precision::fp32> {};
 struct Tf32 : detail::Chooses<Precision::tf32> {};
 struct Fp16 : detail::Chooses<Precision::fp16> {};
 struct Bf16 : detail::Chooses<Precision::bf16> {};
 namespace detail {
-enum class PartKind { partition, images, checkpoints, recompute, arithmetic, workspace, streams, prefetch, precision, gradients };
+enum class PartKind { partition, images, checkpoints, recompute, conv_algorithm, workspace, streams, prefetch, precision, gradients };
 template <class P>
   requires requires { { P::partition } -> std::convertible_to<Partition>; }
 constexpr PartKind set_part(PolicySpec& s, std::type_identity<P>) {
@@ -256,10 +257,10 @@ constexpr PartKind set_part(PolicySpec& s, std::type_identity<P>) {
   s.recompute = P::chosen;
   return PartKind::recompute;
 }
-template <ChoiceOf<Arithmetic> P>
+template <ChoiceOf<ConvAlgorithm> P>
 constexpr PartKind set_part(PolicySpec& s, std::type_identity<P>) {
-  s.arithmetic = P::chosen;
-  return PartKind::arithmetic;
+  s.conv_algorithm = P::chosen;
+  return PartKind::conv_algorithm;
 }
 template <ChoiceOf<Precision> P>
 constexpr PartKind set_part(PolicySpec& s, std::type_identity<P>) {
@@ -349,8 +350,8 @@ constexpr std::string_view recompute_name(Recompute r) {
   }
   return "?";
 }
-constexpr std::string_view arithmetic_name(Arithmetic a) {
-  return a == Arithmetic::direct ? "DirectConv" : a == Arithmetic::winograd ? "WinogradConv" : "FastestConv";
+constexpr std::string_view conv_algorithm_name(ConvAlgorithm a) {
+  return a == ConvAlgorithm::direct ? "DirectConv" : a == ConvAlgorithm::winograd ? "WinogradConv" : "FastestConv";
 }
 constexpr std::string_view precision_name(Precision p) {
   switch (p) {
@@ -374,7 +375,7 @@ inline std::string to_string(const PolicySpec& s) {
   }
   if (s.images > 0) text += ", Images<" + std::to_string(s.images) + ">";
   return text + ", " + to_string(s.checkpoints) + ", " + std::string(recompute_name(s.recompute)) + ", " +
-         std::string(arithmetic_name(s.arithmetic)) + ", Workspace<" + std::to_string(s.workspace_bytes) + ">" +
+         std::string(conv_algorithm_name(s.conv_algorithm)) + ", Workspace<" + std::to_string(s.workspace_bytes) + ">" +
          (s.streams == 1 ? "" : ", Streams<" + std::to_string(s.streams) + ">") + (s.prefetch ? ", Prefetch" : "") + (s.gradients_in_place ? ", GradientsInPlace" : "") +
          (s.precision == Precision::of_backend ? "" : ", " + std::string(precision_name(s.precision))) + ">";
 }

@@ -54,7 +54,7 @@ class BasicTrainer {
       : options_(options), loss_(std::move(loss)), backend_(std::move(backend)), executors_(layers, policy) {
     check_precision<B>(policy, "Trainer");
     const Table table = make_table(layers, input);
-    if constexpr (!LossOverPixels<L, T>) check_image_loss(L::name, table);
+    if constexpr (!DenseLoss<L, T>) check_image_loss(L::name, table);
     layout_ = parameters_of(table);
     running_ = RunningStatistics(table);
     count_ = parameter_count(table);
@@ -167,7 +167,7 @@ class BasicTrainer {
     auto& run = executor(source.shape(), false, false, true);
     const Shape& output = run.plan().table.shape(run.plan().table.size());   // a map, where an image is larger than those of the training
     const std::vector<std::int32_t> none(static_cast<std::size_t>(source.shape().n), 0);
-    if constexpr (LossOverPixels<L, T>) run.forward(source);
+    if constexpr (DenseLoss<L, T>) run.forward(source);
     else if (output.h * output.w > 1) run.forward(source);
     else static_cast<void>(run.run(source, none, loss_));
     return run.output();
@@ -414,7 +414,7 @@ class BasicTrainer {
     });
   }
   Executor<B>& executor(const Input& input, bool training, bool accumulate = false, bool keeps_output = false) {
-    const PlanOptions options{.training = training, .accumulate = accumulate, .rows_loss = PixelLoss<L, T> && !keeps_output};
+    const PlanOptions options{.training = training, .accumulate = accumulate, .rows_loss = RowLocalLoss<L, T> && !keeps_output};
     return executors_.get(input, options, backend_, parameters_.data(), gradients_.data());
   }
   template <class Loader>
@@ -464,7 +464,7 @@ class Trainer : public BasicTrainer<typename detail::ChosenTypes<Net, Policy, B>
     requires requires { Net::input; }
       : Trainer(Net::input, optimizer, options, std::move(loss)) {
     if constexpr (requires { typename Net::Content; })
-      static_assert(detail::CheckTraining<typename Net::Content, Net::input, !LossOverPixels<L, typename Base::T>>::ok,
+      static_assert(detail::CheckTraining<typename Net::Content, Net::input, !DenseLoss<L, typename Base::T>>::ok,
                     "lrcnn: this network cannot be trained on this input with this loss; the rule is in the message above; change the layer "
                     "named there, the input or the loss");
   }

@@ -92,7 +92,7 @@ class CudaLibrary final : public Library<T> {
     void* key = nullptr;
     if (status.good()) status = allocate(key, sizeof(RunKey));
     key_ = static_cast<RunKey*>(key);
-    if (status.good()) status = draw_from(RunKey{});
+    if (status.good()) status = set_run_key(RunKey{});
     if (!status.good()) {
       close();
       throw BackendError(error_text("opening CUDA device " + std::to_string(device_) + " failed: " + status.text,
@@ -192,11 +192,11 @@ class CudaLibrary final : public Library<T> {
     }
     return select(0);
   }
-  Status mark(Index number) override {
+  Status record_event(Index number) override {
     if (static_cast<Index>(marks_.size()) <= number) marks_.resize(static_cast<std::size_t>(number) + 1, nullptr);
     return record(marks_[static_cast<std::size_t>(number)]);
   }
-  Status await(Index number) override {
+  Status wait_for_event(Index number) override {
     const Current current(device_);
     return status_of(cudaStreamWaitEvent(stream_, marks_[static_cast<std::size_t>(number)], 0));
   }
@@ -278,7 +278,7 @@ class CudaLibrary final : public Library<T> {
                      labels.height(), labels.width()};
     return send_staged(labels_.memory, targets ? static_cast<const void*>(labels.values(0, 0, 0)) : labels.data(), bytes);
   }
-  Status draw_from(const RunKey& key) override { return send_staged(key_, &key, sizeof(RunKey)); }
+  Status set_run_key(const RunKey& key) override { return send_staged(key_, &key, sizeof(RunKey)); }
   Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) override {
     if (const Status s = grow(scratch_, loops::loss_bytes(logits.n, logits.c)); !s.good()) return s;
     return started([&](const auto& exec) {
@@ -296,7 +296,7 @@ class CudaLibrary final : public Library<T> {
   Status fetch(Sums& sums) override {
     loops::LossSums read_sums;
     if (const Status s = read(&read_sums, sums_, sizeof(loops::LossSums)); !s.good()) return s;
-    sums = {loops::result_of(read_sums), loops::whole_images(read_sums), read_sums.strange_labels};
+    sums = {loops::result_of(read_sums), loops::whole_images(read_sums), read_sums.invalid_labels};
     return started([&](const auto& exec) { loops::reset_sums(exec, sums_); });
   }
   Status finite(const View<const T>& view, bool& result) override {

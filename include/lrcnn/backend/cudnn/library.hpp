@@ -72,7 +72,7 @@ class Recording {
 struct Sums {
   LossResult loss{};
   Index images = 0;           ///< whose losses, and those of all before, are finite
-  Index strange_labels = 0;   ///< that are no class; their images' losses are not numbers
+  Index invalid_labels = 0;   ///< that are no class; their images' losses are not numbers
 };
 /// What does not depend on the type of elements: the device, its memory, convolutions, updates.
 class Device {
@@ -101,10 +101,10 @@ class Device {
   virtual Status fork(Index count) = 0;
   /// Selects stream 0, which goes on when streams 1 ... count - 1 have come to their ends.
   virtual Status join(Index count) = 0;
-  /// Remembers where the selected stream is, under a number.
-  virtual Status mark(Index number) = 0;
-  /// The selected stream waits for what was marked last under the number.
-  virtual Status await(Index number) = 0;
+  /// Records an event on the selected stream, under a number.
+  virtual Status record_event(Index number) = 0;
+  /// The selected stream waits for the event that was recorded last under the number.
+  virtual Status wait_for_event(Index number) = 0;
   /// Waits for everything. Errors of earlier work come out here.
   virtual Status wait() = 0;
 
@@ -123,7 +123,7 @@ class Device {
   /// The labels of the batch that comes next. Masks and targets are copied whole: 4 bytes for each of their elements.
   virtual Status labels(const Labels& labels) = 0;
   /// What the masks of dropouts are drawn from in the run that comes next; to begin with, RunKey{}.
-  virtual Status draw_from(const RunKey& key) = 0;
+  virtual Status set_run_key(const RunKey& key) = 0;
   /// The loss of the images since the last call; waits. From the first that is not finite on, images are not counted.
   virtual Status fetch(Sums& sums) = 0;
   /// Whether `count` elements in a row are finite; waits.
@@ -142,7 +142,7 @@ class Library : public Device {
   /// Rows of a batch, as elements. Shapes: the same; channels last.
   virtual Status convert(const View<const float>& from, const View<T>& to) = 0;
   /// A step that is not a convolution. Pre: custom layers excepted; it has workspace_bytes() of workspace
-  /// Post:    a dropout draws from draw_from()'s key, if operands.run is not null, whatever that points to
+  /// Post:    a dropout draws from set_run_key()'s key, if operands.run is not null, whatever that points to
   virtual Status run(const Operands<T>& operands) = 0;
   /// Bytes of workspace that such a step needs.
   virtual Index workspace_bytes(const Operands<T>& operands) const = 0;

@@ -53,9 +53,9 @@ bool is_convolution(const Operands<T>& o) {
   if (kind != Kind::conv && kind != Kind::conv_transpose && kind != Kind::linear) return false;
   return o.op == Op::forward || o.op == Op::backward_data || o.op == Op::backward_parameters;
 }
-/// What a step is to the library: a convolution from x to y, or one of its gradients. A transposed convolution is what a convolution from
-/// its output to its input sends back, so forward and backward_data, and input and output, change places.
-/// Rows of x that no window of y's rows holds, and rows of y whose windows hold none of x, are left out: what the step writes there is 0.
+/// A step as the library sees it: a convolution from x to y, or one of its gradients. A transposed convolution computes the data gradient of a
+/// convolution that goes from its output to its input; so its forward pass is that convolution's backward_data, and x and y change places.
+/// x is without the rows that no window of y's rows covers, and y without the rows whose windows cover no row of x: the step writes 0 there.
 template <class T>
 struct Sides {
   Op op = Op::forward;
@@ -97,7 +97,7 @@ Problem problem_of(const Operands<T>& o, Precision precision) {
   Problem p;
   p.op = sides.op;
   p.precision = precision;
-  p.deterministic = o.arithmetic != Arithmetic::fastest;
+  p.deterministic = o.conv_algorithm != ConvAlgorithm::fastest;
   p.bias = layer.bias && o.op == Op::forward && !transposed;
   p.relu = o.activation && o.activation->layer.activation.function == Function::relu;
   p.n = sides.dense() ? x.n : 1, p.c = x.c, p.h = x.rows, p.w = x.w;

@@ -74,8 +74,8 @@ class HostBackend {
   /// the run has a result of its own.
   template <class L>
   void loss(const L& loss, Index first, const View<const T>& logits, const View<T>& dx, double scale, LossResult& result, bool = true) {
-    if constexpr (PixelLoss<L, T>) return loss_of_rows(loss, first, logits, dx, scale, result);
-    else if constexpr (MapLoss<L, T>) return loss_of_maps(loss, first, logits, dx, scale, result);
+    if constexpr (RowLocalLoss<L, T>) return loss_of_rows(loss, first, logits, dx, scale, result);
+    else if constexpr (WholeMapLoss<L, T>) return loss_of_maps(loss, first, logits, dx, scale, result);
     else loss(logits, labels_.on_host().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(logits.n)), dx, scale, result);
   }
   void finish(LossResult&) const {}

@@ -119,7 +119,7 @@ class Convolution {
         dense = true;
       }
       d[at].w = tagged(d[at].filter, *filter_->tag(), filter_type(op_, target));
-      found[at] = offer(library, op_, d[at], !dense && o.arithmetic == Arithmetic::direct);
+      found[at] = offer(library, op_, d[at], !dense && o.conv_algorithm == ConvAlgorithm::direct);
       if (!found[at]) return false;
       scratch = std::max(scratch, round_up(found[at]->bytes(), 64));
       spreads = dense;
@@ -188,10 +188,10 @@ class Convolution {
   }
   /// The implementation for this slab; none if the library takes no such slabs.
   std::optional<Offer> choose(const Library& library, const Target& target, ConvDesc& d, const Operands<T>& o, Range in, Range rows) {
-    const auto found = offer(library, o.op, d, o.arithmetic == Arithmetic::direct);
+    const auto found = offer(library, o.op, d, o.conv_algorithm == ConvAlgorithm::direct);
     if (!found || found->bytes() <= o.workspace_bytes) return found;
     // Kernels for 1x1 filters gather strided pixels in their scratch; the general ones read them where they are.
-    if (auto slower = offer(library, o.op, d, o.arithmetic == Arithmetic::direct, o.workspace_bytes)) return slower;
+    if (auto slower = offer(library, o.op, d, o.conv_algorithm == ConvAlgorithm::direct, o.workspace_bytes)) return slower;
     Index needed = found->bytes();
     if (auto fewer = choose_images(library, target, d, o, in, rows, needed)) return fewer;
     throw workspace_error(o, rows, needed);

@@ -13,7 +13,7 @@ struct LossSums {
   long long correct = 0;
   long long count = 0;            ///< images, or pixels, before the first whose loss is not finite
   double images = 0;              ///< likewise; of a loss over pixels each row is a part of one
-  long long strange_labels = 0;   ///< that are no class
+  long long invalid_labels = 0;   ///< that are no class
   int finite = 1;
 };
 /// Images before the first whose loss is not finite.
@@ -104,7 +104,7 @@ struct TotalLoop {
     for (Index i = 0; i < images; ++i) {
       s.sum += part[i * parts].image_loss;
       s.correct += part[i * parts].image_largest == labels[i] ? 1 : 0;
-      s.strange_labels += labels[i] < 0 || labels[i] >= outputs ? 1 : 0;
+      s.invalid_labels += labels[i] < 0 || labels[i] >= outputs ? 1 : 0;
       if (s.sum - s.sum != 0) s.finite = 0;
       s.count += s.finite, s.images += s.finite;
     }
