@@ -4,7 +4,9 @@
 #include <lrcnn/backend/onednn.hpp>
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
+#include <atomic>
 #include <string>
+#include <string_view>
 using namespace lrcnn;
 using lrcnn::testing::error_of;
 TEST_CASE("by default a backend uses no more threads than the process has processors") {
@@ -29,17 +31,33 @@ TEST_CASE("numbers of threads that must be mistakes are refused") {
   CHECK(error_of<BackendError>([&] { Onednn backend(most + 1); }) == "lrcnn: a backend is to use " + std::to_string(most + 1) + " threads" + rest);
   CHECK(Onednn(most).threads() == most);
 }
+namespace {
+/// y = x; notes how many threads the library would use meanwhile.
+struct Watch {
+  static constexpr std::string_view name = "watch";
+  static inline std::atomic<int> most{0};
+  template <class T>
+  static T value(T x) {
+    const int now = omp_get_max_threads();
+    for (int before = most.load(); now > before && !most.compare_exchange_weak(before, now);) {
+    }
+    return x;
+  }
+  template <class T>
+  static T derivative(T) { return T(1); }
+};
+}  // namespace
 TEST_CASE("the library gets no more threads than there are processors, and says so") {
   const int processors = processor_count(), many = 8 * processors + 2;
   const std::string line = Onednn(many).describe();
   CHECK_MESSAGE(line.ends_with(", " + std::to_string(many) + " threads, of which the library uses " + std::to_string(processors)), line);
   CHECK(Onednn(processors).describe().find("of which") == std::string::npos);
-  // A step that is one call of the library: it would take seconds if its threads waited for each other on two processors.
-  using Net = Sequential<Conv<32>, ReLU, Conv<32>, ReLU, Flatten, Linear<10>>;
+  using Net = Sequential<Conv<32>, Pointwise<Watch>, Conv<32>, ReLU, Flatten, Linear<10>>;
   const int before = omp_get_max_threads();
   const testing::Problem<float> problem(Net::layers, {1, 16, 24, 24}, 7);
   Onednn few(processors), backend(many);
   const auto expected = testing::run_once(problem, Policy<Column>::value, few), outcome = testing::run_once(problem, Policy<Column>::value, backend);
   CHECK(outcome.loss.sum == doctest::Approx(expected.loss.sum).epsilon(1e-5));
+  CHECK(Watch::most.load() == processors);
   CHECK(omp_get_max_threads() == before);
 }

@@ -6,6 +6,7 @@
 The source holds `#ifdef LRCNN_FAIL ... #else ... #endif` and comment lines:
     // EXPECT: text              in the compiler's output; the first one in an error line
     // EXPECT_WITHIN 3: text     within the 3 lines after an error line that holds the first EXPECT
+    // EXPECT_MATCH: expression  a regular expression that some line of the output matches
 The variant without LRCNN_FAIL, the twin, must compile: it shows that nothing but the fault makes the other one fail. twins.py sees to that,
 for all sources at once.
 Output is the compiler's own, as a user sees it. Every EXPECT_WITHIN must hold for the same error line.
@@ -17,12 +18,15 @@ import sys
 
 
 def expectations(source):
-    """The plain texts, and pairs (lines, text)."""
-    anywhere, within = [], []
+    """The plain texts, pairs (lines, text), and regular expressions."""
+    anywhere, within, matches = [], [], []
     with open(source, encoding="utf-8") as file:
         for line in file:
             match = re.match(r"\s*// EXPECT(?:_WITHIN (\d+))?: *(.*\S)\s*$", line)
-            if not match:
+            expression = re.match(r"\s*// EXPECT_MATCH: *(.*\S)\s*$", line)
+            if expression:
+                matches.append(expression[1])
+            elif not match:
                 if re.match(r"\s*//\s*EXPECT", line):
                     sys.exit(f"{source}: cannot read this expectation: {line.strip()}")
             elif match[1]:
@@ -31,7 +35,7 @@ def expectations(source):
                 anywhere.append(match[2])
     if not anywhere:
         sys.exit(f"{source}: has no '// EXPECT: text' line, so it would prove nothing")
-    return anywhere, within
+    return anywhere, within, matches
 
 
 def compile_source(source, compiler, flags):
@@ -43,12 +47,13 @@ def compile_source(source, compiler, flags):
 
 
 def problems(source, compiler, flags):
-    anywhere, within = expectations(source)
+    anywhere, within, matches = expectations(source)
     code, output = compile_source(source, compiler, flags)
     if code == 0:
         return ["compiles with LRCNN_FAIL, but must not"]
     lines = output.splitlines()
     found = [f"the output lacks: {text}" for text in anywhere if text not in output]
+    found += [f"no line matches: {expression}" for expression in matches if not any(re.search(expression, line) for line in lines)]
     heads = [i for i, line in enumerate(lines) if "error" in line and anywhere[0] in line]
     if not heads and anywhere[0] in output:
         found.append(f"not in an error line: {anywhere[0]}")

@@ -47,6 +47,10 @@ class CheckReports(unittest.TestCase):
     def test_must_fail(self):
         self.assertIn("but must not", self.problems("// EXPECT: rule\n" + GOOD.replace("== 2", "== 1")))
 
+    def test_expression(self):
+        self.assertEqual(self.problems("// EXPECT: rule\n// EXPECT_MATCH: r.le; \\w+dy\n" + GOOD), "")
+        self.assertIn("no line matches: rule; \\d", self.problems("// EXPECT: rule\n// EXPECT_MATCH: rule; \\d\n" + GOOD))
+
     def test_without_expectation(self):
         with self.assertRaises(SystemExit) as caught:
             self.problems(GOOD)

@@ -93,26 +93,26 @@ class HostLibrary final : public cudnn::Library<T> {
   }
   Status fork(Index count) override {
     if (const Status s = called(); !s.good()) return s;
-    const auto begun = pass_mark(0);
+    const auto begun = pass_event(0);
     if (queues_.size() < static_cast<std::size_t>(count)) queues_.resize(static_cast<std::size_t>(count));
     for (std::size_t i = 1; i < static_cast<std::size_t>(count); ++i) queues_[i].push_back({{}, begun});
     return {};
   }
   Status join(Index count) override {
     if (const Status s = called(); !s.good()) return s;
-    for (std::size_t i = 1; i < static_cast<std::size_t>(count); ++i) queues_[0].push_back({{}, pass_mark(i)});
+    for (std::size_t i = 1; i < static_cast<std::size_t>(count); ++i) queues_[0].push_back({{}, pass_event(i)});
     stream_ = 0;
     return {};
   }
   Status record_event(Index number) override {
     if (const Status s = called(); !s.good()) return s;
-    if (records_) throw std::logic_error("marked within a recording");
-    marks_[number] = pass_mark(stream_);
+    if (records_) throw std::logic_error("an event recorded within a recording");
+    events_[number] = pass_event(stream_);
     return {};
   }
   Status wait_for_event(Index number) override {
     if (const Status s = called(); !s.good()) return s;
-    if (!ignores_waits) queues_[stream_].push_back({{}, marks_.at(number)});
+    if (!ignores_waits) queues_[stream_].push_back({{}, events_.at(number)});
     return {};
   }
   Status wait() override {
@@ -397,14 +397,14 @@ class HostLibrary final : public cudnn::Library<T> {
     std::shared_ptr<const bool> after;   ///< must be true first
   };
   /// True when the stream has come to here.
-  std::shared_ptr<const bool> pass_mark(std::size_t stream) {
+  std::shared_ptr<const bool> pass_event(std::size_t stream) {
     const auto passed = std::make_shared<bool>(false);
     queues_[stream].push_back({[passed] { *passed = true; }, nullptr});
     return passed;
   }
   std::vector<std::deque<Entry>> queues_{1};
   std::size_t stream_ = 0;
-  std::map<Index, std::shared_ptr<const bool>> marks_;
+  std::map<Index, std::shared_ptr<const bool>> events_;
   Work recorded_;
   std::string last_engine_;
   bool records_ = false;

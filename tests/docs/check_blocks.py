@@ -123,7 +123,7 @@ def groups_of(todo):
         if "run" in block.options or "file" in block.options or any(line.lstrip().startswith("#") for line in rest):
             continue
         hoisted = tuple(line.strip() for line in block.code if HOISTED.match(line))
-        groups.setdefault((block.options.get("target"), is_program(block) and not hoisted, hoisted), []).append(block)
+        groups.setdefault((block.options.get("target"), is_program(block), hoisted), []).append(block)
     return [group for group in groups.values() if len(group) > 1]
 
 

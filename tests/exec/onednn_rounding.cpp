@@ -5,9 +5,9 @@
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
-template <class... ConvAlgorithm>
-const RoundingCase in{Policy<Column, Arithmetic...>::value,
-                      {Policy<Overlap<2>, RecomputeAll, Arithmetic...>::value, Policy<Share<2>, RecomputeCheap, Arithmetic...>::value}};
+template <class... Parts>
+const RoundingCase in{Policy<Column, Parts...>::value,
+                      {Policy<Overlap<2>, RecomputeAll, Parts...>::value, Policy<Share<2>, RecomputeCheap, Parts...>::value}};
 std::vector<RoundingCase> both() { return {in<DirectConv>, in<FastestConv, Workspace<16_MiB>>}; }
 }  // namespace
 TEST_CASE("rounding: ResNet-18 by rows errs as its column does on oneDNN") {

@@ -25,7 +25,7 @@ std::vector<std::string> stages_of(const Input& in, bool training = true) {
   const Table table = table_of<N>(in);
   std::vector<std::string> list;
   for (const Stage& s : make_stages(table, Policy<Parts...>::value, Target{}, in.n, {.training = training}))
-    list.push_back(layers_of(table, s) + (s.forward_repeated ? " again" : "") + (s.replaced_by_extra_passes ? " covered" : "") +
+    list.push_back(layers_of(table, s) + (s.forward_repeated ? " again" : "") + (s.replaced_by_extra_passes ? " replaced" : "") +
                    (s.passes > 0 ? " passes " + std::to_string(s.passes) : ""));
   return list;
 }
@@ -53,8 +53,8 @@ TEST_CASE("with RecomputeAll the stages between checkpoints are done again, all 
 TEST_CASE("a stage with extra passes covers its section, with a pass for each norm above another") {
   using Strings = std::vector<std::string>;
   CHECK(stages_of<Net, Stages<Column, ExtraPasses<Overlap<2>>, Column>, CheckpointAtSums<>, RecomputeAll>(input) ==
-        Strings{"conv1 again", "batch_norm1 relu1 conv2 again", "batch_norm2 relu2 conv3 again", "batch_norm3 sum1 relu3", "conv4 covered",
-                "batch_norm4 relu4 conv5 conv6 covered", "batch_norm5 batch_norm6 sum2 relu5 covered", "global_avg_pool1", "linear1",
+        Strings{"conv1 again", "batch_norm1 relu1 conv2 again", "batch_norm2 relu2 conv3 again", "batch_norm3 sum1 relu3", "conv4 replaced",
+                "batch_norm4 relu4 conv5 conv6 replaced", "batch_norm5 batch_norm6 sum2 relu5 replaced", "global_avg_pool1", "linear1",
                 "conv4 batch_norm4 relu4 conv5 conv6 batch_norm5 batch_norm6 sum2 relu5 passes 2"});
 }
 TEST_CASE("statistics are taken once, in the forward pass, whatever is done again") {

@@ -1,6 +1,8 @@
 #pragma once
 // How much a sweep over random cases does: a part of them every day, all with scripts/test --thorough.
+#include <cstddef>
 #include <cstdlib>
+#include <ctime>
 #include <string_view>
 namespace lrcnn::testing {
 inline bool thorough() {
@@ -10,4 +12,6 @@ inline bool thorough() {
 /// How many cases of a sweep to do: `all`, or `some` every day.
 template <class Number>
 Number cases_to_do(Number all, Number some) { return thorough() ? all : some; }
+/// The number of the day, from which a sweep that does a part draws which.
+inline std::size_t day() { return static_cast<std::size_t>(std::time(nullptr)) / 86400; }
 }  // namespace lrcnn::testing

@@ -263,9 +263,9 @@ class Executor {
   void make_groups() {
     if constexpr (Streamed<B>) streams_ = stream_count(plan_);
     const auto waits = streams_ > 1 ? waits_of(plan_) : std::vector<std::vector<Index>>(plan_.steps.size());
-    std::vector<char> awaited(plan_.steps.size(), 0);
+    std::vector<char> has_waiters(plan_.steps.size(), 0);
     for (const auto& list : waits)
-      for (const Index step : list) awaited[static_cast<std::size_t>(step)] = 1;
+      for (const Index step : list) has_waiters[static_cast<std::size_t>(step)] = 1;
     std::vector<Index> event_of(plan_.steps.size(), -1);
     Index events = 0;
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
@@ -278,7 +278,7 @@ class Executor {
         groups_.push_back({i, i + 1, {}});
         for (const Index step : waits[i]) groups_.back().waits_for.push_back(event_of[static_cast<std::size_t>(step)]);
       }
-      if (awaited[i]) groups_.back().event = event_of[i] = events++;
+      if (has_waiters[i]) groups_.back().event = event_of[i] = events++;
     }
   }
   static constexpr bool is_own(Op op) { return op == Op::load || op == Op::store || op == Op::loss; }

@@ -60,8 +60,8 @@ class Emitter : BackwardEmitter {
   constexpr const Stage& last_stage() const { return stage_at(stage_count_ - 1); }
   /// Whether the output's rows go through the loss slab by slab.
   constexpr bool loses_rows() const { return last_stage().loses_rows(table_, options_); }
-  /// The stage with extra passes that covers stage s.
-  constexpr Index covering(Index s) const {
+  /// The stage with extra passes that does the backward pass of stage s.
+  constexpr Index stage_instead_of(Index s) const {
     Index over = stage_count_;
     while (stage_at(over).last <= stage_at(s).first || stage_at(over).first > stage_at(s).first) ++over;
     return over;
@@ -69,7 +69,7 @@ class Emitter : BackwardEmitter {
   /// Stages up. Where rows go through the loss slab by slab, the last one's backward pass makes them.
   constexpr void forward() {
     for (Index s = 0; s < stage_count_; ++s) {
-      const Index over = stage_at(s).replaced_by_extra_passes ? covering(s) : -1;
+      const Index over = stage_at(s).replaced_by_extra_passes ? stage_instead_of(s) : -1;
       if (over >= 0 && stage_at(over).partition.forward_passes) {
         if (stage_at(over).first == stage_at(s).first) forward_stage(over, false);
       } else if (s + 1 < stage_count_ || !loses_rows() || !options_.training) {
@@ -91,7 +91,7 @@ class Emitter : BackwardEmitter {
     for (Index s = stage_count_ - 1; s >= 0; --s) {
       Index first = s;
       if (stage_at(s).replaced_by_extra_passes) {
-        const Index over = covering(s);
+        const Index over = stage_instead_of(s);
         backward_stage(over);
         while (first > 0 && stage_at(first - 1).first >= stage_at(over).first) --first;
         s = first;

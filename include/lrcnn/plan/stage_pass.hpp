@@ -22,7 +22,7 @@ struct StagePass {
   Range group{};          ///< images that go through all stages together
   Flags carries{};        ///< tensor t has carried rows in some slab
   Flags same_rows{};      ///< slabs hold the same rows of the tensors that layer l reads and writes, none of them carried
-  Flags need_copy{};      ///< layer l reads fewer rows of its input than the slab holds, so it gets a dense copy of them
+  Flags need_copy{};      ///< layer l reads fewer rows of its input than the slab holds, by a stride or more, so it gets a dense copy
   // where the emitter is:
   Range images{};         ///< of the slab
   Index n = 0;            ///< the slab

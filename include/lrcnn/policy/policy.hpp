@@ -198,8 +198,8 @@ struct Streams {
 /// The network's input rows have two buffers: a device is sent the next slab's while it works on this one's.
 struct Prefetch {};
 /// A full-height tensor and its gradient share memory: once a slab has read a row of the tensor for the last time, the row's gradient is stored
-/// in its place. The buffer has room for as many rows more as a slab reads ahead. A stage recomputes its cheap layers in each slab instead of
-/// reading their outputs from full-height memory.
+/// in its place. The buffer has room for as many rows more as a slab reads ahead. With RecomputeAll a stage
+/// computes the outputs of its cheap layers again in each slab, where it would otherwise read them from full-height memory.
 struct GradientsInPlace {};
 struct Fp32 : detail::Chooses<Precision::fp32> {};
 struct Tf32 : detail::Chooses<Precision::tf32> {};

@@ -193,12 +193,12 @@ class CudaLibrary final : public Library<T> {
     return select(0);
   }
   Status record_event(Index number) override {
-    if (static_cast<Index>(marks_.size()) <= number) marks_.resize(static_cast<std::size_t>(number) + 1, nullptr);
-    return record(marks_[static_cast<std::size_t>(number)]);
+    if (static_cast<Index>(events_.size()) <= number) events_.resize(static_cast<std::size_t>(number) + 1, nullptr);
+    return record(events_[static_cast<std::size_t>(number)]);
   }
   Status wait_for_event(Index number) override {
     const Current current(device_);
-    return status_of(cudaStreamWaitEvent(stream_, marks_[static_cast<std::size_t>(number)], 0));
+    return status_of(cudaStreamWaitEvent(stream_, events_[static_cast<std::size_t>(number)], 0));
   }
 
   // ---- work --------------------------------------------------------------------------------------------------------
@@ -392,7 +392,7 @@ class CudaLibrary final : public Library<T> {
       if (piece.memory) cudaFreeHost(piece.memory);
       if (piece.gone) cudaEventDestroy(piece.gone);
     }
-    for (const cudaEvent_t event : marks_)
+    for (const cudaEvent_t event : events_)
       if (event) cudaEventDestroy(event);
     for (const cudaEvent_t event : {begun_, ended_})
       if (event) cudaEventDestroy(event);
@@ -404,7 +404,7 @@ class CudaLibrary final : public Library<T> {
   int device_ = -1;
   cudaStream_t stream_ = nullptr, own_stream_ = nullptr;   ///< selected; made here
   std::vector<cudaStream_t> streams_{};                    ///< the first is the program's, or made here
-  std::vector<cudaEvent_t> marks_{};
+  std::vector<cudaEvent_t> events_{};
   cudaEvent_t begun_ = nullptr, ended_ = nullptr;
   cudnnHandle_t handle_ = nullptr, own_handle_ = nullptr;
   std::array<Staging, 2> staging_{};

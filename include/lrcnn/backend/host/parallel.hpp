@@ -4,6 +4,7 @@
 // Every piece writes memory of its own and is computed in the same way whoever computes it, so results do not depend
 // on the number of threads, nor on which thread takes which piece. Threads are those of host/thread_pool.hpp.
 #include <lrcnn/backend/host/thread_pool.hpp>
+#include <lrcnn/core/machine.hpp>
 #include <lrcnn/core/view.hpp>
 #include <algorithm>
 #include <atomic>
@@ -31,7 +32,8 @@ void run_loop(Index count, int threads, ThreadPool::Body body, void* closure) {
   }
 #ifdef _OPENMP
   if (use_library_threads().load(std::memory_order_relaxed)) {
-#pragma omp parallel num_threads(std::min(threads, omp_get_max_threads()))
+    static const int processors = processor_count();   // more threads would wait for each other there (backend/onednn.hpp)
+#pragma omp parallel num_threads(std::min(threads, processors))
     {
       const Index team = omp_get_num_threads(), mine = omp_get_thread_num();
       body(closure, count * mine / team, count * (mine + 1) / team);
