@@ -209,7 +209,6 @@ class BasicOnednn : public HostBackend<T> {
   }
   void prepare_convolution(const Operands<T>& o, Prepared& p) {
     const Op op = o.op == Op::pack_forward ? Op::forward : o.op == Op::pack_backward ? Op::backward_data : o.op;
-    if (has_padded_windows(o.node->layer.window)) return;
     Key key = layer_key(*o.node, op);
     auto filter = cached(filters_, key, [&] { return std::make_shared<onednn::PackedFilter>(library_, layout_, *o.node, op); });
     if (!filter->tag()) return;
@@ -230,18 +229,13 @@ class BasicOnednn : public HostBackend<T> {
         if (p.winograd_ && !tries(o) && (o.conv_algorithm == ConvAlgorithm::winograd || p.winograd_->pays())) return;
         if (p.winograd_ && !tries(o)) p.winograd_ = nullptr;
       }
+    if (!filter->of_library()) return;   // it refuses the whole map; slabs that it takes would not have that map's bits
     p.convolution_ = cached(convolutions_, key, [&] {
       return std::make_shared<onednn::Convolution<T>>(library_, layout_, o, x, y, std::move(filter));
     });
     if (!p.convolution_->served()) p.convolution_ = nullptr;
     if constexpr (std::is_same_v<T, float>)
       if (p.winograd_ && p.convolution_) try_both(o, key, p);
-  }
-  /// Whether windows may lie wholly in padding. The library refuses them; slabs without such a window would be its own all the same, and
-  /// their rows not the whole map's to the bit.
-  static bool has_padded_windows(const Window& window) {
-    const Axis rows = row_axis(window), columns = column_axis(window);
-    return std::max(rows.pad_begin, rows.pad_end) >= rows.extent() || std::max(columns.pad_begin, columns.pad_end) >= columns.extent();
   }
   bool products_serve(const Operands<T>& o) const {
     if constexpr (std::is_same_v<T, float>) return host::TiledTranspose::serves(o, vectors_);

@@ -76,12 +76,10 @@ constexpr Tag winograd_filter(const Target& target, Op op) {
   if (target.lanes() == 16) return op == Op::backward_data ? Tag::OIhw16o16i : Tag::OIhw16i16o;
   return op == Op::backward_data ? Tag::OIhw8o8i : Tag::OIhw8i8o;
 }
-/// choose_filter(), or what Winograd's loops read where the library has nothing for a layer that is one for them.
-inline std::optional<Tag> filter_layout(const Library& library, const Target& target, const Node& node, Op op) {
-  const auto chosen = choose_filter(library, target, node, op);
-  const bool winograd = node.layer.kind == Kind::conv && node.layer.window.kernel == Pair(3) && node.layer.groups == 1 &&
-                        element_type(target) == Type::f32 && target.block(node.in.c) > 1 && target.block(node.out.c) > 1;
-  return !chosen && winograd ? winograd_filter(target, op) : chosen;
+/// Whether a layer is one for Winograd's loops, which read its filter in a layout that we know.
+constexpr bool suits_winograd(const Target& target, const Node& node) {
+  return node.layer.kind == Kind::conv && node.layer.window.kernel == Pair(3) && node.layer.groups == 1 && element_type(target) == Type::f32 &&
+         target.block(node.in.c) > 1 && target.block(node.out.c) > 1;
 }
 /// A change of a filter's layout, in parts. The library's own scratch for it, if any, is a few bytes.
 class Reorder {
@@ -129,7 +127,9 @@ class Reorder {
 /// A filter's way between the canonical layout, of floats, and the packed one of a pass.
 class PackedFilter {
  public:
-  PackedFilter(const Library& library, const Target& target, const Node& node, Op op) : tag_(filter_layout(library, target, node, op)) {
+  PackedFilter(const Library& library, const Target& target, const Node& node, Op op)
+      : tag_(choose_filter(library, target, node, op)), of_library_(tag_.has_value()) {
+    if (!tag_ && suits_winograd(target, node)) tag_ = winograd_filter(target, op);
     if (!tag_) return;
     const Index groups = node.layer.groups;
     const Dims dims = filter_dims(groups, node.in.c, node.out.c, node.layer.window.kernel);
@@ -144,6 +144,8 @@ class PackedFilter {
   }
   /// None: plain loops carry this pass out.
   const std::optional<Tag>& tag() const { return tag_; }
+  /// Whether the library carries out the layer's whole map. If not, the layout is that of Winograd's loops.
+  bool of_library() const { return of_library_; }
   void pack(const Library&, const float* canonical, void* packed) { pack_.run(canonical, packed); }
   /// Writes or adds a gradient.
   void unpack(const Library&, const void* packed, float* canonical, bool accumulate) {
@@ -152,6 +154,7 @@ class PackedFilter {
 
  private:
   std::optional<Tag> tag_;
+  bool of_library_ = false;
   Reorder pack_, write_, add_;
 };
 }  // namespace lrcnn::onednn
