@@ -37,8 +37,8 @@ Results results(const Node& node, Index block, const Map& x, const Map& dy, Rang
   const View<std::uint8_t> saved = pool || activation ? bench.saved(memory, out) : View<std::uint8_t>{};
   r.y = elements(bench.forward(x, out, saved));
   const bool silu = activation && node.layer.activation.function == Function::silu;
-  const bool reads_y = node.layer.kind == Kind::custom && node.layer.custom->needs_output;   // which may be any numbers
-  const bool reads_x = silu || (node.layer.kind == Kind::custom && node.layer.custom->needs_input);
+  const bool reads_y = node.layer.kind == Kind::custom && rules_of(node.layer).backward(node.layer).output;   // which may be any numbers
+  const bool reads_x = silu || (node.layer.kind == Kind::custom && rules_of(node.layer).backward(node.layer).input);
   r.dx = elements(bench.backward_data(dy, out, bench.reads(out), saved, reads_x ? &x : nullptr, reads_y ? &x : nullptr));
   if (bench.parameters.empty()) return r;
   auto sums = bench.backward_parameters(x, dy, out);
@@ -65,7 +65,7 @@ void law(const Layer& layer, const Shape& in) {
   const Map x = exact_map(in, 1), dy = exact_map(node.out, 2);
   for (const Index block : {1, 4, 8, 16})
     for (const Range out : {Range{0, node.out.h}, Range{node.out.h / 2, node.out.h}}) {
-      if (out.begin > 0 && !is_windowed(layer) && layer.kind != Kind::activation) continue;
+      if (out.begin > 0 && rules_of(layer).rows != RowMap::window && layer.kind != Kind::pad && layer.kind != Kind::activation) continue;
       CAPTURE(block);
       CAPTURE(out.begin);
       const Results got = results<bfloat16>(node, block, x, dy, out), want = results<float>(node, block, x, dy, out);

@@ -46,7 +46,7 @@ void blur_backward_parameters(const CustomBackward<T>& a) {
     a.d_parameters[0][c] += static_cast<T>(tap) * a.x(i, c, row, w) * a.dy(i, c, y, w);
   });
 }
-const CustomLayer blur{.name = "blur", .parameters = blur_parameters,
+const CustomLayer blur{.rules = {.name = "blur", .rows = RowMap::window, .backward = reads_input, .parameters = blur_parameters},
                        .f32 = {blur_forward<float>, nullptr, nullptr},
                        .f64 = {blur_forward<double>, blur_backward_data<double>, blur_backward_parameters<double>}};
 Node blur_node(const Shape& in) {

@@ -209,7 +209,7 @@ class Slab {
   }
   Storage<T>& packed() { return packed_; }
   static Range input_rows(const Node& n, Range out, const Options& options) {
-    if (!is_windowed(n.layer) && n.layer.kind != Kind::conv_transpose) return {0, 1};
+    if (rules_of(n.layer).rows != RowMap::window && n.layer.kind != Kind::conv_transpose) return {0, 1};
     Range in = in_rows(row_axis_of(n), out, n.in.h);
     if (!in.empty()) in.end = std::min(in.end + options.extra_rows, n.in.h);
     return in;

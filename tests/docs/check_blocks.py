@@ -14,6 +14,7 @@ HTML comments right before the fence, each on lines of its own, change that:
     <!-- file: examples/x.cpp -->   the block is that file of the repository, without the comment that it begins with
     <!-- run: -->               a program of target core, which is also run and has to succeed
     <!-- output: -->            before a block of text: what the program run last prints
+    <!-- recipe: FILE ... -->   not compiled here: recipe.py puts the block into a copy of the repository's file
     <!-- skip: reason -->       not compiled; the reason is printed
 --update writes into the page what files hold and programs print. HEADER is lrcnn/lrcnn.hpp as the compiler has read it before with the
 flags of core (header_flags() says which others): blocks that include nothing, or it first, are compiled with it. Blocks that include the same are
@@ -30,7 +31,7 @@ import tempfile
 
 OPTIONAL = ("data", "onednn", "cudnn")
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused", "-Werror"]
-KEYS = ("scope", "target", "setup", "file", "run", "output", "skip")
+KEYS = ("scope", "target", "setup", "file", "run", "output", "recipe", "skip")
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 MAIN = re.compile(r"\bint main\s*\(")
 HOISTED = re.compile(r"^\s*(#\s*include\b.*|using namespace [\w:]+;.*)$")
@@ -241,6 +242,8 @@ def main():
             shown.append((block, ran))
         elif optional and not os.path.exists(flags_of(block, arguments.flags)):
             print(f"{path}:{block.line}: skipped: target {block.options['target']} is not available in this build")
+        elif "recipe" in block.options:
+            continue
         elif "skip" not in block.options:
             todo.append(block)
             ran = block if "run" in block.options else ran

@@ -56,12 +56,8 @@ struct BlurOperations {
   }
 };
 inline constexpr CustomLayer blur_layer{
-    .name = "blur",
-    .needs_input = true,
-    .needs_output = false,
-    .cheap = true,
-    .pointwise = false,
-    .parameters = BlurOperations::parameters,
+    .rules = {.name = "blur", .rows = RowMap::window, .backward = reads_input, .takes_activation = true,
+              .parameters = BlurOperations::parameters},
     .f32 = {BlurOperations::forward<float>, BlurOperations::backward_data<float>,
             BlurOperations::backward_parameters<float>},
     .f64 = {BlurOperations::forward<double>, BlurOperations::backward_data<double>,
@@ -99,10 +95,7 @@ struct TanhOperations {
   }
 };
 inline constexpr CustomLayer tanh_layer{
-    .name = "tanh",
-    .needs_input = false,
-    .needs_output = true,
-    .pointwise = true,
+    .rules = {.name = "tanh", .backward = reads_output, .overwrites_input = true, .overwrites_gradient = true},
     .f32 = {TanhOperations::forward<float>, TanhOperations::backward_data<float>},
     .f64 = {TanhOperations::forward<double>, TanhOperations::backward_data<double>},
     .bf16 = {TanhOperations::forward<bfloat16>, TanhOperations::backward_data<bfloat16>}};

@@ -151,7 +151,7 @@ void identity(const CustomForward<T>& a) {
   BlurOperations::each(
       a.y, [&](Index i, Index c, Index row, Index column) { a.y(i, c, row, column) = a.x(i, c, row, column); });
 }
-constexpr CustomLayer float_layer{.name = "float_only", .pointwise = true, .f32 = {.forward = identity<float>}};
+constexpr CustomLayer float_layer{.rules = {.name = "float_only", .backward = reads_input}, .f32 = {.forward = identity<float>}};
 struct FloatOnly {
   static constexpr Layer layer() { return {.kind = Kind::custom, .custom = &float_layer}; }
 };

@@ -4,6 +4,7 @@
 #include <lrcnn/layer/concepts.hpp>
 #include <lrcnn/layer/conv.hpp>
 #include <lrcnn/layer/dropout.hpp>
+#include <lrcnn/layer/layers.hpp>
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/norm.hpp>
 #include <lrcnn/layer/pad.hpp>
@@ -174,12 +175,15 @@ TEST_CASE("a pointwise functor makes a cheap custom layer without parameters tha
   REQUIRE(y.custom != nullptr);
   CHECK(y.kind == Kind::custom);
   CHECK(y.custom == Pointwise<Square>::layer().custom);  // one object per functor, so layers compare equal
-  CHECK(y.custom->name == "square");
-  CHECK(y.custom->pointwise);
-  CHECK(y.custom->cheap);
-  CHECK(y.custom->needs_input);
-  CHECK(!y.custom->needs_output);
-  CHECK(y.custom->parameters(y, {1, 3, 4, 5}).count == 0);
+  const LayerRules& rules = rules_of(y);
+  CHECK(&rules == &y.custom->rules);
+  CHECK(rules.name == "square");
+  CHECK(rules.rows == RowMap::same);
+  CHECK(rules.cheap);
+  CHECK(rules.overwrites_input);
+  CHECK(rules.backward(y).input);
+  CHECK(!rules.backward(y).output);
+  CHECK(rules.parameters(y, {1, 3, 4, 5}).count == 0);
   CHECK(!y.custom->f64.backward_parameters);
 }
 TEST_CASE("a pointwise layer applies value and derivative to each element, on slabs of blocked storage too") {

@@ -14,7 +14,7 @@ constexpr std::array faults{Fault::empty_input,   Fault::too_large,        Fault
                             Fault::groups_out,    Fault::window_too_tall,  Fault::pad_too_large,
                             Fault::window_too_large, Fault::needs_rows,    Fault::needs_vector,    Fault::norm_groups,
                             Fault::bad_norm,      Fault::bad_factor,       Fault::ceil_window,   Fault::nothing_left,
-                            Fault::bad_reflection, Fault::bad_pooled,      Fault::bad_probability, Fault::bad_reference, Fault::needs_other,
+                            Fault::bad_reflection, Fault::bad_pooled,      Fault::bad_probability, Fault::bad_rules, Fault::bad_reference, Fault::needs_other,
                             Fault::same_inputs,   Fault::sum_channels,     Fault::sum_extents,     Fault::concat_extents,
                             Fault::scale_factors, Fault::unused};
 constexpr std::array training_faults{Fault::one_value, Fault::map_given};   // which fault_of() does not find
@@ -28,7 +28,7 @@ std::string name_of(Fault f) {
                              "groups_in",     "groups_out",       "window_too_tall",
                              "pad_too_large", "window_too_large", "needs_rows", "needs_vector",
                              "norm_groups",   "bad_norm",         "bad_factor", "ceil_window", "nothing_left",
-                             "bad_reflection", "bad_pooled",     "bad_probability", "bad_reference",
+                             "bad_reflection", "bad_pooled",     "bad_probability", "bad_rules", "bad_reference",
                              "needs_other",   "same_inputs",      "sum_channels", "sum_extents",
                              "concat_extents", "scale_factors", "unused", "one_value", "map_given"};
   return names[static_cast<std::size_t>(f)];
@@ -106,6 +106,7 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
     Input input;
     std::string who;
   };
+  static constexpr CustomLayer sees_all{.rules = {.name = "sees_all", .rows = RowMap::all}};
   const Layer grouped = conv(6, {.kernel = 3, .pad = 1}, 4);
   Layer named = conv(6, {.kernel = 9});
   named.name = "tall";
@@ -226,6 +227,7 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
        "layer 2 (concat) on inputs 2x6x6x5 of layer 1 (pool) and 2x6x12x10 of the input"},
       {Fault::scale_factors, {gap, conv(4), {.kind = Kind::scale, .input = 3, .other = 1}}, usual,
        "layer 3 (scale) on inputs 2x6x12x10 of the input and 2x4x1x1 of layer 2 (conv)"},
+      {Fault::bad_rules, {{.kind = Kind::custom, .custom = &sees_all}}, usual, "layer 1 (sees_all) on input 2x6x12x10"},
       {Fault::scale_factors, {pool2, {.kind = Kind::scale, .input = 2, .other = 1}}, usual,
        "layer 2 (scale) on inputs 2x6x12x10 of the input and 2x6x6x5 of layer 1 (pool)"},
       {Fault::unused, {named_relu, {.input = 2}}, usual, "layer 1 'side' (relu) on input 2x6x12x10"}};
@@ -237,6 +239,22 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
     ++seen[c.fault];
   }
   CHECK(seen.size() == faults.size());
+}
+TEST_CASE("a custom layer may ask for what its functions are given, and for no more") {
+  using enum Fault;
+  const auto of = [](const LayerRules& rules) {
+    const CustomLayer custom{.rules = rules};
+    return fault_of({.kind = Kind::custom, .custom = &custom}, {1, 2, 4, 4});
+  };
+  for (const auto reads : {reads_nothing, reads_input, reads_output, reads_input_and_output, reads_input_for_parameters})
+    CHECK(of({.name = "mine", .backward = reads}) == none);
+  CHECK(of({.name = "mine", .rows = RowMap::window}) == none);
+  CHECK(of({.name = "mine", .rows = RowMap::all}) == bad_rules);
+  CHECK(of({.name = "mine", .ends_rows = true}) == bad_rules);
+  CHECK(of({.name = "mine", .draws = true}) == bad_rules);
+  CHECK(of({.name = "mine", .backward = [](const Layer&) { return BackwardReads{.indices = true}; }}) == bad_rules);
+  CHECK(of({.name = "mine", .backward = [](const Layer&) { return BackwardReads{.sign = true}; }}) == bad_rules);
+  CHECK(of({.name = "mine", .backward = [](const Layer&) { return BackwardReads{.other = true}; }}) == bad_rules);
 }
 TEST_CASE("sizes up to the limits are no fault") {
   CHECK(fault_of({}, {1024, 1024, 4096, 4096}) == Fault::none);

@@ -227,7 +227,7 @@ TEST_CASE("names that come again get numbers, and no two layers have one") {
   CHECK(values[static_cast<std::size_t>(list[0].offset)] != values[static_cast<std::size_t>(list[4].offset)]);
 }
 TEST_CASE("automatic names differ where a kind's own name leaves no room for a number") {
-  static constexpr CustomLayer long_named{.name = "a_custom_layer_whose_own_name_is_longer_than_any_layer_may_have_it"};
+  static constexpr CustomLayer long_named{.rules = {.name = "a_custom_layer_whose_own_name_is_longer_than_any_layer_may_have_it", .rows = RowMap::window}};
   const Layer custom{.kind = Kind::custom, .window = {1}, .custom = &long_named};
   const Table t = make_table(std::vector<Layer>(12, custom), {1, 3, 8, 8});
   std::vector<std::string> names;

@@ -13,16 +13,14 @@ constexpr ParameterShapes one_parameter(const Layer&, const Shape& in) {
   shapes.add({.name = "scale", .extents = {in.c, 1, 1, 1}});
   return shapes;
 }
-constexpr CustomLayer reads_output{.name = "reads_output", .needs_input = false, .needs_output = true};
+constexpr CustomLayer reads_output{.rules = {.name = "reads_output", .rows = RowMap::window, .backward = lrcnn::reads_output}};
 constexpr CustomLayer reads_both{
-    .name = "reads_both", .needs_input = true, .needs_output = true, .cheap = false, .parameters = one_parameter};
+    .rules = {.name = "reads_both", .rows = RowMap::window, .backward = reads_input_and_output, .cheap = false, .takes_activation = true,
+              .parameters = one_parameter}};
 constexpr CustomLayer reads_nothing{
-    .name = "reads_nothing", .needs_input = false, .needs_output = false, .pointwise = true};
-constexpr CustomLayer pointwise_output{.name = "pointwise_output",
-                                       .needs_input = false,
-                                       .needs_output = true,
-                                       .pointwise = true,
-                                       .parameters = one_parameter};
+    .rules = {.name = "reads_nothing", .overwrites_input = true, .overwrites_gradient = true}};
+constexpr CustomLayer pointwise_output{
+    .rules = {.name = "pointwise_output", .backward = lrcnn::reads_output, .overwrites_gradient = true, .parameters = one_parameter}};
 ExtraLayers custom_layers() {
   return {{.kind = Kind::custom, .window = {.kernel = 3, .pad = 1}, .custom = &reads_output},
           {.kind = Kind::custom, .window = {.kernel = 2, .stride = 2}, .custom = &reads_both},

@@ -58,8 +58,7 @@ struct Watch {
     return shapes;
   }
 };
-const CustomLayer watch{.name = "watch", .needs_input = true, .needs_output = false, .cheap = true, .pointwise = true,
-                        .parameters = Watch::parameters,
+const CustomLayer watch{.rules = {.name = "watch", .backward = reads_input, .parameters = Watch::parameters},
                         .f32 = {Watch::forward<float>, Watch::backward_data<float>, Watch::backward_parameters<float>},
                         .f64 = {Watch::forward<double>, Watch::backward_data<double>, Watch::backward_parameters<double>},
                         .bf16 = {}};

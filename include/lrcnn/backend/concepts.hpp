@@ -63,8 +63,8 @@ Operands<T> activation_of(const Operands<T>& convolution) {
 /// i of the row is positive. As a View: block 1, c = channel blocks, w = bytes of a row.
 constexpr View<std::uint8_t> saved_view(std::uint8_t* data, const Layer& layer, Index n, Index c, Range rows, Index w,
                                         Index block) {
-  if (layer.kind == Kind::activation) return dense_view(data, n, ceil_div(c, block), rows, ceil_div(w * block, 8));
-  return dense_view(data, n, c, rows, w, block);
+  if (rules_of(layer).backward(layer).indices) return dense_view(data, n, c, rows, w, block);
+  return dense_view(data, n, ceil_div(c, block), rows, ceil_div(w * block, 8));
 }
 /// Beside steps, a backend answers for its memory and for what lies at the ends of a run: the rows of a batch, the loss,
 /// the update. HostBackend does so for memory of the host, and is what a backend there derives from.

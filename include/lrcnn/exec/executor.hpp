@@ -99,7 +99,7 @@ class Executor {
     for (std::size_t i = 0; i < operands_.size(); ++i)
       prepared_.push_back(is_own(plan_.steps[i].op) ? std::optional<typename B::Prepared>{}
                                                     : std::optional<typename B::Prepared>{backend_->prepare(operands_[i])});
-    for (const Operands<T>& o : operands_) drops_ = drops_ || (o.run && o.node && o.node->layer.kind == Kind::dropout);
+    for (const Operands<T>& o : operands_) drops_ = drops_ || (o.run && o.node && rules_of(o.node->layer).draws);
     make_groups();
     unlabelled_.assign(static_cast<std::size_t>(plan_.table.input.n), 0);
   }

@@ -1,6 +1,6 @@
 #pragma once
 // Pointwise activations as descriptors.
-#include <lrcnn/layer/layer.hpp>
+#include <lrcnn/layer/rules.hpp>
 #include <ratio>
 namespace lrcnn {
 /// max(x, 0). Its gradient at 0 is 0.
@@ -35,4 +35,29 @@ struct Hardswish {
 struct Sigmoid {
   static constexpr Layer layer() { return {.kind = Kind::activation, .activation = {Function::sigmoid, 0}}; }
 };
+constexpr std::string_view function_name(Function f) {
+  switch (f) {
+    case Function::relu: return "relu";
+    case Function::leaky_relu: return "leaky_relu";
+    case Function::silu: return "silu";
+    case Function::relu6: return "relu6";
+    case Function::gelu: return "gelu";
+    case Function::hardswish: return "hardswish";
+    case Function::sigmoid: return "sigmoid";
+  }
+  return "?";
+}
+namespace detail {
+constexpr std::string_view name_of_function(const Layer& layer) { return function_name(layer.activation.function); }
+/// The sign of a ReLU's output tells that of its input, which is all that its derivative needs.
+constexpr BackwardReads reads_sign_or_input(const Layer& layer) {
+  const Function f = layer.activation.function;
+  const bool sign = f == Function::relu || f == Function::leaky_relu;
+  return {.input = !sign, .sign = sign};
+}
+}  // namespace detail
+template <>
+inline constexpr LayerRules kind_rules<Kind::activation>{
+    .name = "activation", .variant = detail::name_of_function, .backward = detail::reads_sign_or_input,
+    .overwrites_input = true, .overwrites_gradient = true};
 }  // namespace lrcnn

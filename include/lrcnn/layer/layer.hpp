@@ -3,7 +3,8 @@
 //
 // Descriptors (Conv<64>, ReLU, ...) are types that users compose; each has `static constexpr Layer layer()`. From
 // there on a network is plain data: the planner, the checker and the executor never see a type. A layer of a user's
-// own is a descriptor whose Layer has Kind::custom and points to its operations (layer/custom.hpp).
+// own is a descriptor whose Layer has Kind::custom and points to its operations (layer/custom.hpp). What the planner must know about
+// a kind is in its row of rules (layer/rules.hpp), beside its descriptor.
 #include <lrcnn/shape/shape.hpp>
 #include <lrcnn/shape/upsampling.hpp>
 #include <lrcnn/shape/window.hpp>
@@ -30,6 +31,7 @@ enum class Kind : std::uint8_t {
   scale,            ///< a join: x [N,C,H,W] * other [N,C,1,1], a factor for each channel of each image
   dropout,          ///< x -> x / (1 - probability) or 0 in training, x otherwise; `drop` says of what each is drawn
 };
+inline constexpr std::size_t kind_count = static_cast<std::size_t>(Kind::dropout) + 1;   // behind the last one
 enum class Function : std::uint8_t { relu, leaky_relu, silu, relu6, gelu, hardswish, sigmoid };
 /// What a norm takes mean and variance of, and whether it keeps running ones.
 struct Norm {
@@ -86,55 +88,8 @@ struct Layer {
   const CustomLayer* custom = nullptr;   ///< custom: what it does, never null there
   friend constexpr bool operator==(const Layer&, const Layer&) = default;
 };
+constexpr bool is_activation(const Layer& layer) { return layer.kind == Kind::activation; }
 constexpr bool is_join(const Layer& layer) {
   return layer.kind == Kind::sum || layer.kind == Kind::concat || layer.kind == Kind::scale;
-}
-/// "batch_norm", "group_norm", "instance_norm", "layer_norm" or "slab_batch_norm"
-constexpr std::string_view norm_name(const Norm& norm) {
-  if (norm.over == Norm::Over::batch) return "batch_norm";
-  if (norm.over == Norm::Over::channels) return "layer_norm";
-  if (norm.over == Norm::Over::slab) return "slab_batch_norm";
-  return norm.groups == 0 ? "instance_norm" : "group_norm";
-}
-/// "dropout", "spatial_dropout" or "stochastic_depth"
-constexpr std::string_view drop_name(const Drop& drop) {
-  if (drop.each == Drop::Each::element) return "dropout";
-  return drop.each == Drop::Each::channel ? "spatial_dropout" : "stochastic_depth";
-}
-constexpr std::string_view kind_name(Kind kind) {
-  switch (kind) {
-    case Kind::conv: return "conv";
-    case Kind::activation: return "activation";
-    case Kind::max_pool: return "max_pool";
-    case Kind::avg_pool: return "avg_pool";
-    case Kind::global_avg_pool: return "global_avg_pool";
-    case Kind::flatten: return "flatten";
-    case Kind::linear: return "linear";
-    case Kind::custom: return "custom";
-    case Kind::norm: return "norm";
-    case Kind::sum: return "sum";
-    case Kind::concat: return "concat";
-    case Kind::upsample: return "upsample";
-    case Kind::conv_transpose: return "conv_transpose";
-    case Kind::pad: return "pad";
-    case Kind::layer_scale: return "layer_scale";
-    case Kind::channel_shuffle: return "channel_shuffle";
-    case Kind::adaptive_avg_pool: return "adaptive_avg_pool";
-    case Kind::scale: return "scale";
-    case Kind::dropout: return "dropout";
-  }
-  return "?";
-}
-constexpr std::string_view function_name(Function f) {
-  switch (f) {
-    case Function::relu: return "relu";
-    case Function::leaky_relu: return "leaky_relu";
-    case Function::silu: return "silu";
-    case Function::relu6: return "relu6";
-    case Function::gelu: return "gelu";
-    case Function::hardswish: return "hardswish";
-    case Function::sigmoid: return "sigmoid";
-  }
-  return "?";
 }
 }  // namespace lrcnn

@@ -8,7 +8,7 @@
 //
 // All of these are exact however a map is cut (layer/statistics.hpp). SlabBatchNorm is not: it is there to be compared with.
 // Epsilon and Momentum are std::ratios, since clang before 18 takes no floating template arguments.
-#include <lrcnn/layer/layer.hpp>
+#include <lrcnn/layer/rules.hpp>
 #include <ratio>
 namespace lrcnn {
 /// Options that few norms need.
@@ -107,4 +107,38 @@ struct LayerNormWith {
 struct LayerNorm {
   static constexpr Layer layer() { return LayerNormWith<>::layer(); }
 };
+/// "batch_norm", "group_norm", "instance_norm", "layer_norm" or "slab_batch_norm"
+constexpr std::string_view norm_name(const Norm& norm) {
+  if (norm.over == Norm::Over::batch) return "batch_norm";
+  if (norm.over == Norm::Over::channels) return "layer_norm";
+  if (norm.over == Norm::Over::slab) return "slab_batch_norm";
+  return norm.groups == 0 ? "instance_norm" : "group_norm";
+}
+namespace detail {
+constexpr std::string_view name_of_norm(const Layer& layer) { return norm_name(layer.norm); }
+inline std::string norm_groups_text(const Layer& layer) {
+  const bool grouped = layer.norm.over == Norm::Over::group && layer.norm.groups != 0;
+  return grouped ? ", groups " + std::to_string(layer.norm.groups) : std::string();
+}
+constexpr Fault fault_of_norm(const Layer& layer, const Shape& in, const Shape&) {
+  const Norm& norm = layer.norm;
+  if (!(norm.epsilon > 0) || !(norm.momentum >= 0 && norm.momentum <= 1) || norm.groups < 0) return Fault::bad_norm;
+  const bool grouped = norm.over == Norm::Over::group && norm.groups > 0;
+  return grouped && known(in.c) && in.c % norm.groups != 0 ? Fault::norm_groups : Fault::none;
+}
+constexpr ParameterShapes parameters_of_norm(const Layer& layer, const Shape& in) {
+  ParameterShapes shapes;
+  const auto add = [&](Name name, double fill, bool running) {
+    shapes.add({.name = name, .extents = {in.c, 1, 1, 1}, .fill = fill, .decay = false, .running = running});
+  };
+  if (layer.norm.affine) add("weight", layer.norm.weight, false), add("bias", 0, false);
+  if (layer.norm.over == Norm::Over::batch) add("running_mean", 0, true), add("running_var", 1, true);
+  return shapes;
+}
+}  // namespace detail
+/// A norm's gradient may take the place of that of its output only where the whole map's sums are there (plan/emit_backward.hpp).
+template <>
+inline constexpr LayerRules kind_rules<Kind::norm>{
+    .name = "norm", .variant = detail::name_of_norm, .details = detail::norm_groups_text, .backward = reads_input, .takes_activation = true,
+    .sums_channels = true, .fault = detail::fault_of_norm, .parameters = detail::parameters_of_norm};
 }  // namespace lrcnn

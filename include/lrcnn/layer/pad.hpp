@@ -1,6 +1,6 @@
 #pragma once
 // Rows and columns around a map, as descriptors.
-#include <lrcnn/layer/layer.hpp>
+#include <lrcnn/layer/rules.hpp>
 namespace lrcnn {
 namespace detail {
 constexpr Layer pad_layer(const Pad& pad, bool reflect) {
@@ -25,4 +25,29 @@ template <Pad pad>
 struct ReflectPad {
   static constexpr Layer layer() { return detail::pad_layer(pad, true); }
 };
+namespace detail {
+constexpr bool reflects_too_far(const Axis& axis, Index extent) {
+  return axis.pad_begin < 0 || axis.pad_end < 0 || (known(extent) && std::max(axis.pad_begin, axis.pad_end) >= extent);
+}
+constexpr Fault fault_of_pad(const Layer& layer, const Shape& in, const Shape&) {
+  const Axis rows = row_axis(layer.window), columns = column_axis(layer.window);
+  if (layer.window.kernel != Pair(1) || layer.window.stride != Pair(1) || layer.window.ceil) return Fault::bad_window;
+  if (layer.reflect) return reflects_too_far(rows, in.h) || reflects_too_far(columns, in.w) ? Fault::bad_reflection : Fault::none;
+  return fault_of_fit(layer.window, in) == Fault::none ? Fault::none : Fault::nothing_left;
+}
+constexpr Axis padded_rows(const Layer& layer, const Shape&) {
+  const Axis window = row_axis(layer.window);
+  return layer.reflect ? reflected_axis(window) : window;
+}
+constexpr Shape padded_shape(const Layer& layer, const Shape& in, const Shape&) { return windowed_shape(layer, in); }
+inline std::string pad_text(const Layer& layer) {
+  const Pad& p = layer.window.pad;
+  return " by " + std::to_string(p.top) + ',' + std::to_string(p.bottom) + ',' + std::to_string(p.left) + ',' + std::to_string(p.right) +
+         (layer.reflect ? ", reflected" : ", zeros");
+}
+}  // namespace detail
+template <>
+inline constexpr LayerRules kind_rules<Kind::pad>{
+    .name = "pad", .details = detail::pad_text, .rows = RowMap::own, .axis = detail::padded_rows, .output = detail::padded_shape,
+    .fault = detail::fault_of_pad};
 }  // namespace lrcnn

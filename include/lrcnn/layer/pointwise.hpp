@@ -40,7 +40,7 @@ void pointwise_backward(const CustomBackward<T>& a) {
 }
 template <class F>
 inline constexpr CustomLayer pointwise_layer{
-    .name = F::name, .needs_input = true, .needs_output = false, .cheap = true, .pointwise = true,
+    .rules = {.name = F::name, .backward = reads_input, .overwrites_input = true, .overwrites_gradient = true},
     .f32 = {pointwise_forward<F, float>, pointwise_backward<F, float>, nullptr},
     .f64 = {pointwise_forward<F, double>, pointwise_backward<F, double>, nullptr},
     .bf16 = {pointwise_forward<F, bfloat16>, pointwise_backward<F, bfloat16>, nullptr}};

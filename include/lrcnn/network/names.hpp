@@ -4,8 +4,7 @@
 // A layer has the name that the network gives it (Named, Scope), or else that of its kind and its ordinal among that kind, "conv3"; layers
 // with names count in these ordinals. Where a part is repeated, what it is called gets a number: "se.fc1", "se_2.fc1", "se_3.fc1".
 #include <lrcnn/core/error.hpp>
-#include <lrcnn/layer/custom.hpp>
-#include <lrcnn/layer/layer.hpp>
+#include <lrcnn/layer/layers.hpp>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -15,27 +14,12 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 namespace lrcnn {
 /// What an unnamed layer is named after.
 constexpr std::string_view short_kind_name(const Layer& layer) {
-  switch (layer.kind) {
-    case Kind::activation: return function_name(layer.activation.function);
-    case Kind::max_pool:
-    case Kind::avg_pool: return "pool";
-    case Kind::custom: return layer.custom->name;
-    case Kind::norm: return norm_name(layer.norm);
-    case Kind::dropout: return drop_name(layer.drop);
-    default: return kind_name(layer.kind);
-  }
-}
-/// Whether two layers are counted together: short_kind_name(a) == short_kind_name(b), cheaper in constant expressions.
-constexpr bool counted_together(const Layer& a, const Layer& b) {
-  if (a.kind == Kind::custom || b.kind == Kind::custom) return short_kind_name(a) == short_kind_name(b);
-  const auto pools = [](const Layer& y) { return y.kind == Kind::max_pool || y.kind == Kind::avg_pool; };
-  if (a.kind != b.kind) return pools(a) && pools(b);
-  if (a.kind == Kind::activation) return a.activation.function == b.activation.function;
-  if (a.kind == Kind::dropout) return a.drop.each == b.drop.each;
-  return a.kind != Kind::norm || norm_name(a.norm) == norm_name(b.norm);
+  const std::string_view counted = rules_of(layer).counted_as;
+  return counted.empty() ? variant_name(layer) : counted;
 }
 namespace detail {
 /// `stem` and a number behind it, cut off at the capacity of a Name.
@@ -100,12 +84,16 @@ constexpr std::optional<std::pair<std::size_t, std::size_t>> give_names(std::spa
     if (const auto owner = taken.find(name)) same = same ? same : std::pair{*owner, i};
     else taken.insert(name, i);
   }
+  std::vector<std::pair<std::string_view, Index>> counted;   // layers so far of each kind's name
   for (std::size_t i = 0; i < list.size(); ++i) {
     Layer& layer = layer_of(list[i]);
+    const std::string_view kind = short_kind_name(layer);
+    std::size_t place = 0;
+    while (place < counted.size() && counted[place].first != kind) ++place;
+    if (place == counted.size()) counted.push_back({kind, 0});
+    Index ordinal = ++counted[place].second;
     if (!layer.name.empty()) continue;
-    Index ordinal = 1;
-    for (std::size_t j = 0; j < i; ++j) ordinal += counted_together(layer_of(list[j]), layer);
-    const std::string_view kind = short_kind_name(layer), stem = kind.substr(0, Name::capacity - 8);   // leaves room for a number
+    const std::string_view stem = kind.substr(0, Name::capacity - 8);   // leaves room for a number
     Name name = numbered(kind, ordinal);
     while (taken.find(name)) name = numbered(stem, ++ordinal);
     layer.name = name;

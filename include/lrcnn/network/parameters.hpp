@@ -5,7 +5,7 @@
 // layout. A list of Parameters is the only description of that layout, filled from the layer table in its order.
 // There may be gaps between parameters (alignment); nothing that is kept in a gap means anything.
 #include <lrcnn/core/error.hpp>
-#include <lrcnn/layer/custom.hpp>
+#include <lrcnn/layer/parameter_shape.hpp>
 #include <algorithm>
 #include <span>
 #include <string>

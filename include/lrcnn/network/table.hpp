@@ -5,8 +5,6 @@
 // network all become the same table, so what is proved for one holds for the others. Tensors are numbered: 0 is the
 // network's input, i + 1 the output of node i; a node says which tensor it reads, so that the table can hold a graph.
 #include <lrcnn/core/error.hpp>
-#include <lrcnn/layer/custom.hpp>
-#include <lrcnn/layer/layer.hpp>
 #include <lrcnn/network/check.hpp>
 #include <lrcnn/network/names.hpp>
 #include <lrcnn/network/parameters.hpp>
@@ -38,18 +36,11 @@ struct Table {
   constexpr const Shape& shape(Index tensor) const { return tensor == 0 ? input : node(tensor - 1).out; }
   friend constexpr bool operator==(const Table&, const Table&) = default;
 };
-/// Which input rows each output row of a layer reads, as an axis: its window's; the layer's own rule, if it is a transposed convolution, an
-/// adaptive pool, a reflected border or an upsampling; otherwise the row itself.
+/// Which input rows each output row of a layer reads, as an axis; a layer that reads all rows counts as one that reads the row itself.
 constexpr Axis row_axis_of(const Node& node) {
-  const Layer& layer = node.layer;
-  if (layer.kind == Kind::conv_transpose) return transposed_axis(row_axis(layer.window));
-  if (layer.kind == Kind::adaptive_avg_pool) return adaptive_axis(layer.pooled.h, node.in.h);
-  if (layer.kind == Kind::pad && layer.reflect) return reflected_axis(row_axis(layer.window));
-  if (layer.kind != Kind::upsample) return is_windowed(layer) ? row_axis(layer.window) : Axis{};
-  const Index up = node.layer.upsampling.factor.h;
-  using enum Upsampling::Rule;
-  return node.layer.upsampling.rule == nearest ? nearest_axis(up)
-         : node.layer.upsampling.rule == bilinear ? linear_axis(up) : corner_axis(up, node.in.h);
+  const LayerRules& rules = rules_of(node.layer);
+  if (rules.rows == RowMap::window) return row_axis(node.layer.window);
+  return rules.rows == RowMap::own ? rules.axis(node.layer, node.in) : Axis{};
 }
 /// Gives every unnamed layer its automatic name.
 /// Errors:  ShapeError if two layers have one name
@@ -131,39 +122,7 @@ constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
   return detail::table_at_run_time<>(layers, input);
 }
 /// Parameter tensors of a layer, in the order its operations receive them.
-constexpr ParameterShapes parameter_shapes(const Layer& layer, const Shape& in) {
-  ParameterShapes shapes;
-  if (layer.kind == Kind::custom) return layer.custom->parameters(layer, in);
-  if (layer.kind == Kind::norm) {
-    const ParameterShape each{.extents = {in.c, 1, 1, 1}, .decay = false};
-    const auto add = [&](Name name, double fill, bool running) {
-      ParameterShape p = each;
-      p.name = name, p.fill = fill, p.running = running;
-      shapes.add(p);
-    };
-    if (layer.norm.affine) add("weight", layer.norm.weight, false), add("bias", 0, false);
-    if (layer.norm.over == Norm::Over::batch) add("running_mean", 0, true), add("running_var", 1, true);
-    return shapes;
-  }
-  if (layer.kind == Kind::layer_scale) shapes.add({.name = "layer_scale", .extents = {in.c, 1, 1, 1}, .fill = layer.scale, .decay = false});
-  const bool transposed = layer.kind == Kind::conv_transpose;
-  if (transposed) {   // a convolution's filter the other way round, and its fans too
-    const Index to = layer.channels / layer.groups, from = in.c / layer.groups, taps = layer.window.kernel.h * layer.window.kernel.w;
-    const std::array<Index, 4> extents{in.c, to, layer.window.kernel.h, layer.window.kernel.w};
-    shapes.add({.name = "weight", .extents = extents, .fan_in = to * taps, .fan_out = from * taps});
-    if (layer.bias) shapes.add({.name = "bias", .extents = {layer.channels, 1, 1, 1}, .decay = false});
-  }
-  if (layer.kind != Kind::conv && layer.kind != Kind::linear) return shapes;
-  const Index per_group = layer.kind == Kind::conv ? in.c / layer.groups : in.c;
-  const Index taps = layer.kind == Kind::conv ? layer.window.kernel.h * layer.window.kernel.w : 1;
-  ParameterShape weight{.name = "weight", .extents = {layer.channels, per_group, 1, 1}};
-  if (layer.kind == Kind::conv) weight.extents = {layer.channels, per_group, layer.window.kernel.h, layer.window.kernel.w};
-  weight.fan_in = per_group * taps;
-  weight.fan_out = layer.channels / layer.groups * taps;
-  shapes.add(weight);
-  if (layer.bias) shapes.add({.name = "bias", .extents = {layer.channels, 1, 1, 1}, .decay = false});
-  return shapes;
-}
+constexpr ParameterShapes parameter_shapes(const Layer& layer, const Shape& in) { return rules_of(layer).parameters(layer, in); }
 /// Whether a layer has parameters that are trained.
 constexpr bool trains(const Layer& layer, const Shape& in) {
   const ParameterShapes shapes = parameter_shapes(layer, in);

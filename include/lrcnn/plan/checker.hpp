@@ -52,7 +52,7 @@ class Replay : ReplayedMemory {
   /// Input rows that output row `out` of a layer reads.
   Range reads(Index layer, Range out) const {
     const Node& n = node(layer);
-    if (n.layer.kind == Kind::flatten || n.layer.kind == Kind::global_avg_pool) return {0, n.in.h};
+    if (rules_of(n.layer).rows == RowMap::all) return {0, n.in.h};
     return in_rows(row_axis_of(n), out, n.in.h);
   }
   /// The row of its second input that output row `out` of a join reads.
@@ -65,6 +65,18 @@ class Replay : ReplayedMemory {
   }
 
   // ---- steps -------------------------------------------------------------------------------------------------------
+  /// Whether a step may write over what it reads. The checker has a list of its own, so that a row of rules which claims too much is found;
+  /// of a program's own layers it can know only what they say. A norm's gradient takes the place of its output's in full height.
+  static bool may_overwrite(const Layer& layer, bool backward) {
+    switch (layer.kind) {
+      case Kind::activation:
+      case Kind::dropout: return true;
+      case Kind::norm:
+      case Kind::sum: return backward;
+      case Kind::custom: return backward ? layer.custom->rules.overwrites_gradient : layer.custom->rules.overwrites_input;
+      default: return false;
+    }
+  }
   /// What a step writes shares no byte with what else it touches, unless its layer works in place.
   void check_apart(const Step& s) {
     struct Piece {
@@ -85,8 +97,7 @@ class Replay : ReplayedMemory {
     whole(s.statistics, s.op == Op::statistics), whole(s.sums, writes_sums(s));
     for (const Piece& w : pieces)
       for (const Piece& o : pieces) {
-        const bool may = s.layer >= 0 && (s.op == Op::backward_data ? can_overwrite_gradient(node(s.layer).layer)
-                                                                    : can_overwrite(node(s.layer).layer));
+        const bool may = s.layer >= 0 && may_overwrite(node(s.layer).layer, s.op == Op::backward_data);
         const auto places = [](const Ref& r) { return Range{r.rows.begin - r.held_rows.begin, r.rows.end - r.held_rows.begin}; };
         const bool beside = w.ref && o.ref && w.ref->buffer == o.ref->buffer && w.begin == o.begin && w.end == o.end &&
                             w.ref->held_rows != o.ref->held_rows && intersect(places(*w.ref), places(*o.ref)).empty();
@@ -247,14 +258,13 @@ class Replay : ReplayedMemory {
   void forward(const Step& s) {
     const Node& n = node(s.layer);
     check_packed(s, Op::pack_forward);
-    if (n.layer.kind == Kind::global_avg_pool) {
+    if (rules_of(n.layer).reduces) {
       reduce(s);
       return;
     }
     const Ref& out = s.y ? s.y : s.saved;
     const Index last = s.activates ? s.layer + 1 : s.layer;
-    const bool can = n.layer.kind == Kind::conv || n.layer.kind == Kind::norm || n.layer.kind == Kind::sum;
-    if (s.activates && (!can || last >= plan_.table.size() || node(last).layer.kind != Kind::activation))
+    if (s.activates && (!rules_of(n.layer).takes_activation || last >= plan_.table.size() || !is_activation(node(last).layer)))
       problem("applies an activation that is not there");
     const bool others = static_cast<bool>(s.other) == (n.other >= 0) && (n.other < 0 || s.other.tensor == n.other);
     if (s.x.tensor != n.input || out.tensor != last + 1 || !others) problem("reads or writes another layer's tensor");
@@ -284,19 +294,22 @@ class Replay : ReplayedMemory {
     if (s.y) each(s.dy, [&](Index i, Index r) { read(s.y, Holds::value, i, r); });
     if (s.saved) each(s.dy, [&](Index i, Index r) { read(s.saved, Holds::saved, i, r); });
     const Layer& layer = node(s.layer).layer;
-    if (layer.kind == Kind::norm && !s.x) problem("a norm goes backward without its input");
-    if (layer.kind == Kind::scale && !(s.operand == 0 ? s.other : s.x)) problem("a scale goes backward without its factors or its map");
-    if (layer.kind == Kind::max_pool && !s.saved) problem("a max pool goes backward without its indices");
-    if (layer.kind == Kind::activation && !s.saved && !s.x && !s.y) problem("an activation goes backward without its sign or input");
-    if (layer.kind == Kind::custom && ((layer.custom->needs_input && !s.x) || (layer.custom->needs_output && !s.y)))
-      problem("a custom layer goes backward without what it needs");
+    const BackwardReads reads = backward_reads(layer);
+    const auto lacks = [&](bool what, const char* name) {
+      if (what) problem("a " + std::string(kind_name(layer.kind)) + " layer goes backward without its " + name);
+    };
+    if (is_join(layer)) return lacks(reads.input && reads.other && !(s.operand == 0 ? s.other : s.x), s.operand == 0 ? "second input" : "first input");
+    lacks(reads.input && !reads.for_parameters && !s.x, "input");
+    lacks(reads.output && !s.y, "output");
+    lacks(reads.indices && !s.saved, "indices");
+    lacks(reads.sign && !s.saved && !s.x && !s.y, "sign");
   }
   void backward_data(const Step& s) {
     const Index input = s.operand == 0 ? node(s.layer).input : node(s.layer).other;
     if (s.dy.tensor != s.layer + 1 || s.dx.tensor != input) problem("reads or writes another layer's gradient");
     check_packed(s, Op::pack_backward);
     check_dense(s, s.dx, s.dy);
-    if (node(s.layer).layer.kind != Kind::global_avg_pool) check_backward_reads(s);
+    if (!rules_of(node(s.layer).layer).reduces) check_backward_reads(s);
     const Taken* t = nullptr;
     if (waits(s.layer)) {
       check_statistics(s, s.dy);
@@ -324,7 +337,7 @@ class Replay : ReplayedMemory {
   }
   void backward_parameters(const Step& s) {
     check_dense(s, s.x, s.dy);
-    if (node(s.layer).layer.kind == Kind::custom || node(s.layer).layer.kind == Kind::norm) check_backward_reads(s);
+    if (!backward_reads(node(s.layer).layer).for_parameters) check_backward_reads(s);
     else if (!s.x) problem("a filter gradient without input");
     else read_inputs(s, s.dy);
     const auto l = static_cast<std::size_t>(s.layer);

@@ -208,7 +208,7 @@ class BackwardEmitter : protected ForwardEmitter {
       }
       step.dy = dy;
       if (y.kind == Kind::scale && operand == 0) step.other = value(c, c.other(l));
-      else if (needs.input && !reads_for_parameters(y)) step.x = value(c, c.in(l));
+      else if (needs.input && !backward_reads(y).for_parameters) step.x = value(c, c.in(l));
       if (needs.output) step.y = with_rows(value(c, t), c.at(t).own);
       if (needs.saved) step.saved = storage_.saved(c, l);
       step.packed = packed(c, Filter::backward, l);

@@ -50,8 +50,8 @@ class ForwardEmitter {
     return step;
   }
   constexpr void use_workspace(const StagePass& c, Step& step, const Layer& y) const {
-    const bool uses = is_conv(y) || y.kind == Kind::linear || y.kind == Kind::conv_transpose ||
-                      (adds_up_channels(y) && target_.sums_use_workspace);
+    const LayerRules& rules = rules_of(y);
+    const bool uses = rules.uses_workspace || (rules.sums_channels && target_.sums_use_workspace);
     if (uses && workspace_ >= 0) step.workspace = workspace_ + c.lane();
   }
   /// copy, add, zero, load: x may be empty.
@@ -139,9 +139,7 @@ class ForwardEmitter {
   }
   /// Whether layer l + 1 is an activation that the step of layer l can apply: nobody else wants that layer's output.
   constexpr bool activation_joins(const StagePass& c, Index l) const {
-    const Layer& y = c.layer(l);
-    const bool can = is_conv(y) || y.kind == Kind::norm || y.kind == Kind::sum;
-    return target_.activates && can && c.layer(l + 1).kind == Kind::activation && c.in(l + 1) == c.out(l) && c.in_place(l + 1) &&
+    return target_.activates && rules_of(c.layer(l)).takes_activation && is_activation(c.layer(l + 1)) && c.in(l + 1) == c.out(l) && c.in_place(l + 1) &&
            !(c.forward() && c.wants_state(c.out(l)));
   }
   constexpr void forward_layer(StagePass& c, Index l, bool activates) {

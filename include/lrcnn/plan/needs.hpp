@@ -34,40 +34,19 @@ struct StageNeeds {
   std::vector<BackwardRun> runs;  ///< in execution order
   bool any_kept = false;          ///< the forward pass leaves pieces for the backward slabs: both use the same cuts
 };
-/// Whether a step of the layer adds up over rows what belongs to a channel.
-constexpr bool adds_up_channels(const Layer& layer) {
-  return layer.kind == Kind::norm || layer.kind == Kind::layer_scale || layer.kind == Kind::scale;
-}
 constexpr bool is_conv(const Layer& layer) { return layer.kind == Kind::conv; }
-/// Whether a layer's output can be had from its input in little more than a memory pass.
-constexpr bool is_cheap(const Layer& layer) {
-  if (layer.kind == Kind::custom) return layer.custom->cheap;
-  return layer.kind != Kind::conv && layer.kind != Kind::conv_transpose && layer.kind != Kind::linear;
-}
-/// Whether a layer that reads its input in the backward pass does so for the gradients of its parameters alone.
-constexpr bool reads_for_parameters(const Layer& layer) {
-  return layer.kind == Kind::conv || layer.kind == Kind::conv_transpose || layer.kind == Kind::linear || layer.kind == Kind::layer_scale;
-}
-/// Whether the sign of an activation's output tells the sign of its input, so that backward can do without the input.
-constexpr bool is_sign_activation(const Layer& layer) {
-  return layer.kind == Kind::activation &&
-         (layer.activation.function == Function::relu || layer.activation.function == Function::leaky_relu);
-}
-/// Whether a layer may write its output over its input, as far as the layer itself is concerned.
-constexpr bool can_overwrite(const Layer& layer) { return layer.kind == Kind::activation || layer.kind == Kind::dropout; }
-/// Likewise the gradient of its first input over that of its output.
-constexpr bool can_overwrite_gradient(const Layer& layer) {
-  return layer.kind == Kind::activation || layer.kind == Kind::dropout || layer.kind == Kind::norm || layer.kind == Kind::sum;
-}
 /// Multiply-adds for an element of a convolution's output up to which RecomputeLight makes it again: 3x3 filters from 64 channels.
 /// Source:  VGG-16: its first convolution and those from 64 channels are 6.6 % of a forward pass; what they make for conv2 and conv4 to
 ///          read is half of all that KeepAll keeps at 224x224
 inline constexpr Index light_products = 9 * 64;
+constexpr BackwardReads backward_reads(const Layer& layer) { return rules_of(layer).backward(layer); }
+/// Whether the sign of a layer's output is that of its input, where its backward step reads that: LeakyReLU's may have a slope below 0.
+constexpr bool keeps_sign(const Layer& layer) { return backward_reads(layer).sign && layer.activation.slope >= 0; }
 namespace detail {
 /// Whether tensor t is the output of a convolution or a norm, or that of activations behind it, that takes few products to make.
 constexpr bool is_light(const Table& table, const Stage& stage, Index t) {
   Index l = t - stage.input_count();
-  while (l >= 0 && table.node(stage.first + l).layer.kind == Kind::activation) l = stage.in(l) - stage.input_count();
+  while (l >= 0 && is_activation(table.node(stage.first + l).layer)) l = stage.in(l) - stage.input_count();
   if (l < 0) return false;
   const Node& node = table.node(stage.first + l);
   if (node.layer.kind == Kind::norm) return true;
@@ -87,17 +66,18 @@ constexpr void choose_bases(const Table& table, const Stage& stage, StageNeeds& 
     return t < top && stage.in(l) == t && stage.other(l) < 0 && stage.use(t).readers == 1 && !stage.use(t).leaves ? l : Index{-1};
   };
   for (Index t = inputs; t < top; ++t) {
-    if (is_cheap(layer(t - inputs)) || stage.use(t).leaves) continue;
+    if (rules_of(layer(t - inputs)).cheap || stage.use(t).leaves) continue;
     Index end = t, kept = 0;   // tensors t .. end
-    for (Index l = next(end); l >= 0 && is_cheap(layer(l)); l = next(end)) ++end;
+    for (Index l = next(end); l >= 0 && rules_of(layer(l)).cheap; l = next(end)) ++end;
     for (Index u = t; u <= end; ++u) {
-      const Index l = u - inputs + 1;   // reads tensor u
       if (u < top && needs.value[at(u)]) kept += bits(u, 32);
-      if (u < end && layer(l).kind == Kind::max_pool) kept += bits(u + 1, 8);
-      if (u < end && is_sign_activation(layer(l)) && !(u + 1 < top && needs.value[at(u + 1)])) kept += bits(u + 1, 1);
+      if (u == end) continue;
+      const BackwardReads reads = backward_reads(layer(u - inputs + 1));   // of the layer that reads tensor u
+      if (reads.indices) kept += bits(u + 1, 8);
+      if (reads.sign && !(u + 1 < top && needs.value[at(u + 1)])) kept += bits(u + 1, 1);
     }
     const Index l = t - inputs + 1;
-    const bool overwrites = t + 1 < top && t < end && is_sign_activation(layer(l)) && layer(l).activation.slope >= 0 && !stage.use(t + 1).leaves;
+    const bool overwrites = t + 1 < top && t < end && keeps_sign(layer(l)) && !stage.use(t + 1).leaves;
     const Index base = overwrites ? t + 1 : t;
     if (kept <= bits(base, 32)) {
       for (Index u = t; u <= end; ++u) needs.keeps_needs[at(u)] = 1;
@@ -144,42 +124,24 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
   needs.keeps_needs.assign(at(tensors), 0);
   needs.remade_in_slabs.assign(at(tensors), 0);
   for (Index t = inputs; frees && recompute == Recompute::all && t < tensors; ++t)
-    needs.remade_in_slabs[at(t)] = stage.use(t).leaves && stage.use(t).readers > 0 && is_cheap(layer(t - inputs));
+    needs.remade_in_slabs[at(t)] = stage.use(t).leaves && stage.use(t).readers > 0 && rules_of(layer(t - inputs)).cheap;
   needs.saved_kept.assign(at(count), 0);
   for (Index l = 0; l < count; ++l) {
     LayerNeeds& n = needs.layer[at(l)];
     const Layer& y = layer(l);
-    switch (y.kind) {
-      case Kind::conv:
-      case Kind::conv_transpose:
-      case Kind::norm:
-      case Kind::layer_scale:
-      case Kind::linear: n.input = true; break;
-      case Kind::scale: n.input = true, needs.value[at(stage.other(l))] = true; break;   // factors are an input, and at hand
-      case Kind::activation: n.input = !is_sign_activation(y); break;
-      case Kind::max_pool: n.saved = true; break;
-      case Kind::custom: n.input = y.custom->needs_input, n.output = y.custom->needs_output; break;
-      case Kind::avg_pool:
-      case Kind::global_avg_pool:
-      case Kind::adaptive_avg_pool:
-      case Kind::flatten:
-      case Kind::sum:
-      case Kind::concat:
-      case Kind::upsample:
-      case Kind::pad:
-      case Kind::dropout:
-      case Kind::channel_shuffle: break;
-    }
+    const BackwardReads reads = backward_reads(y);
+    n = {reads.input, reads.output, reads.indices};   // where a sign is read from follows below
+    if (reads.other) needs.value[at(stage.other(l))] = true;   // in full height, and at hand
     if (n.input) needs.value[at(stage.in(l))] = true;
     if (n.output) needs.value[at(inputs + l)] = true;
   }
   if (recompute == Recompute::cheap) detail::choose_bases(table, stage, needs);
   // A sign comes from the output if that is kept anyway, else from mask bits: what is made again is gone sooner.
   for (Index l = 0; l < count; ++l) {
-    if (!is_sign_activation(layer(l))) continue;
+    if (!backward_reads(layer(l)).sign) continue;
     const Index t = inputs + l;
     const bool ends = t + 1 == tensors || (stage.use(t).leaves && stage.use(t).readers == 0);
-    const bool from_output = !ends && needs.value[at(t)] && layer(l).activation.slope >= 0 && recompute != Recompute::all;
+    const bool from_output = !ends && needs.value[at(t)] && keeps_sign(layer(l)) && recompute != Recompute::all;
     (from_output ? needs.layer[at(l)].output : needs.layer[at(l)].saved) = true;
     if (!from_output && !no_forward && (ends || stage.use(t).leaves)) needs.saved_kept[at(l)] = true;   // one bit, instead of a re-run
   }

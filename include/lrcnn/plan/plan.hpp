@@ -25,9 +25,7 @@ struct Plan {
 inline Index piece_bytes(const Plan& plan, const Ref& ref, bool saved) {
   const Shape& s = plan.table.shape(ref.tensor);
   if (!saved) return plan.target.bytes(ref.held_images.size(), s.c, ref.held_rows.size(), s.w);
-  return plan.table.node(ref.tensor - 1).layer.kind == Kind::activation
-             ? plan.target.mask_bytes(ref.held_images.size(), s.c, ref.held_rows.size(), s.w)
-             : plan.target.index_bytes(ref.held_images.size(), s.c, ref.held_rows.size(), s.w);
+  return plan.target.saved_bytes(plan.table.node(ref.tensor - 1).layer, ref.held_images.size(), s.c, ref.held_rows.size(), s.w);
 }
 namespace detail {
 /// Sink that keeps every step. Buffers are the measured ones, found again by their order.

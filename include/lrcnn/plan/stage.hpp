@@ -80,7 +80,7 @@ constexpr bool is_pool(const Layer& layer) { return layer.kind == Kind::max_pool
 /// Whether layer `l` ends a residual block, and the number of the block, from 1: it is a sum, or the activation behind one. 0: it does not.
 constexpr Index ends_block(const Table& table, Index l) {
   const auto is_sum = [&](Index n) { return n >= 0 && table.node(n).layer.kind == Kind::sum; };
-  const auto activates = [&](Index n) { return n < table.size() && table.node(n).layer.kind == Kind::activation && table.node(n).input == n; };
+  const auto activates = [&](Index n) { return n < table.size() && is_activation(table.node(n).layer) && table.node(n).input == n; };
   if (is_sum(l) ? activates(l + 1) : !(activates(l) && is_sum(l - 1))) return 0;
   Index count = 0;
   for (Index n = 0; n <= l; ++n) count += is_sum(n);
@@ -104,9 +104,9 @@ constexpr bool is_checkpoint(const Table& table, const PolicySpec& policy, Index
 }
 /// Whether a stage must end behind layer `l`, whatever the policy says.
 constexpr bool is_barrier(const Table& table, Index l) {
-  if (l + 1 == table.size() || table.node(l).layer.kind == Kind::global_avg_pool) return true;
+  if (l + 1 == table.size() || rules_of(table.node(l).layer).reduces) return true;
   return table.node(l + 1).layer.kind == Kind::flatten || (ends_rows(table.node(l + 1).layer) && !ends_rows(table.node(l).layer) &&
-                                                           table.node(l).layer.kind != Kind::activation);
+                                                           !is_activation(table.node(l).layer));
 }
 /// Whether nothing in a stage has more than one row.
 constexpr bool has_one_row(const Table& table, const Stage& stage) {
@@ -130,7 +130,7 @@ constexpr void check_names(const Table& table, const PolicySpec& policy) {
   }
 }
 /// Whether a norm needs its input whole before it begins.
-constexpr bool waits(const Node& node, bool training) { return node.layer.kind == Kind::norm && has_statistics(node.layer, training); }
+constexpr bool waits(const Node& node, bool training) { return has_statistics(node.layer, training); }
 /// Row rules of a stage.
 struct RowRules {
   std::vector<RowRule> layer{};
@@ -150,7 +150,7 @@ constexpr RowRules row_rules(const Table& table, const Stage& stage, const Targe
                        node.layer.window.kernel == Pair(3) && node.layer.window.stride == Pair(1) &&
                        node.layer.window.dilation == Pair(1) && node.layer.groups == 1;
     if (tiled) rule.grid = 4;   // output rows of a tile of F(4x4, 3x3)
-    if (node.layer.kind == Kind::activation && chain && !rules.layer.empty()) rule.grid = rules.layer.back().grid;
+    if (is_activation(node.layer) && chain && !rules.layer.empty()) rule.grid = rules.layer.back().grid;
     if (!chain) rule.in = stage.in(l - stage.first), rule.other = stage.other(l - stage.first);
     rule.other_whole = node.layer.kind == Kind::scale;
     rules.layer.push_back(rule);
@@ -371,7 +371,7 @@ constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& 
     vector = (vector && !detail::scales_map(table.node(l))) || ends_rows(table.node(l).layer);
     const bool scaled = l + 1 < table.size() && table.node(l + 1).layer.kind == Kind::scale && table.node(l + 1).other > section_first;
     const bool waited = l + 1 < table.size() && detail::waits(table.node(l + 1), training) && table.node(l + 1).input > first;
-    const bool apart = l + 1 < table.size() && table.node(l + 1).layer.kind == Kind::global_avg_pool && table.node(l + 1).input != l + 1;
+    const bool apart = l + 1 < table.size() && rules_of(table.node(l + 1).layer).reduces && table.node(l + 1).input != l + 1;
     const bool ends_section = apart || scaled || detail::is_barrier(table, l) || (!vector && detail::is_checkpoint(table, policy, l));
     if (!waited && !ends_section) continue;
     Stage stage;
@@ -382,7 +382,7 @@ constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& 
     stage.partition_number = stage.behind_means ? stages.back().partition_number : number;
     section += ends_section, number += ends_section && !stage.behind_means;
     if (ends_section) section_first = l + 1;
-    stage.reduces = table.node(l).layer.kind == Kind::global_avg_pool;
+    stage.reduces = rules_of(table.node(l).layer).reduces;
     stage.vector = vector;
     stages.push_back(stage);
     first = l + 1;

@@ -133,12 +133,11 @@ struct StagePass {
     const Index t = in(l);
     const auto number = static_cast<std::size_t>(t);
     if (t < inputs() || needs->kept[number] || (!forward() && needs->value[number])) return false;
-    return can_overwrite(layer(l)) && makes(out(l)) && read_once(t) && same_memory(l);
+    return rules_of(layer(l)).overwrites_input && makes(out(l)) && read_once(t) && same_memory(l);
   }
   /// Whether the gradient of a layer's first input overwrites the one it is made of: nobody needs that any more.
   constexpr bool gradient_in_place(Index l) const {
-    const Kind kind = layer(l).kind;
-    return (kind == Kind::activation || kind == Kind::dropout || (kind == Kind::sum && other(l) != in(l))) && in(l) >= inputs() && read_once(in(l)) && same_memory(l) &&
+    return rules_of(layer(l)).overwrites_gradient && other(l) != in(l) && in(l) >= inputs() && read_once(in(l)) && same_memory(l) &&
            !(stage->passes > 0 && ends(out(l)));
   }
   /// Whether the backward pass computes tensor t again and so needs the rows carried into each of its slabs.

@@ -232,8 +232,7 @@ class Storage {
   }
   constexpr Index saved_bytes(const StagePass& c, Index l, Index images, Index rows) const {
     const Shape& s = c.shape(c.out(l));
-    return aligned(c.layer(l).kind == Kind::activation ? target_.mask_bytes(images, s.c, rows, s.w)
-                                                       : target_.index_bytes(images, s.c, rows, s.w));
+    return aligned(target_.saved_bytes(c.layer(l), images, s.c, rows, s.w));
   }
   constexpr const Node& node(const StagePass& c, Index l) const { return c.node(l); }
   static constexpr Ref with_tensor(const StagePass& c, Ref ref, Index t) {

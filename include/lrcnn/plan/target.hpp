@@ -38,6 +38,9 @@ struct Target {
     const Index unit = c <= plain_channels ? 1 : channel_block == all_channels ? c : channel_block;
     return n * (stored(c) / unit) * rows * ceil_div(w * unit, 8);
   }
+  constexpr Index saved_bytes(const Layer& layer, Index n, Index c, Index rows, Index w) const {
+    return rules_of(layer).backward(layer).indices ? index_bytes(n, c, rows, w) : mask_bytes(n, c, rows, w);
+  }
   /// Whether steps of a layer work on a packed copy of its weights.
   constexpr bool packs(const Layer& layer) const {
     return (packs_weights && layer.kind == Kind::conv) || (packs_transposed && layer.kind == Kind::conv_transpose) ||

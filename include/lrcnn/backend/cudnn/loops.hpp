@@ -36,79 +36,28 @@ constexpr bool covers(const Operands<T>& o) {
     case Kind::linear:
     case Kind::custom: return false;
     case Kind::norm: return o.op == Op::statistics || o.op == Op::backward_sums || is_layer_op(o.op);
-    case Kind::layer_scale: return is_layer_op(o.op);
-    default: return o.op == Op::forward || o.op == Op::backward_data;
-  }
-}
-/// Bytes of workspace that a step needs.
-template <class T>
-constexpr Index workspace_bytes(const Operands<T>& o) {
-  if (o.node == nullptr) return 0;
-  switch (o.node->layer.kind) {
-    case Kind::norm: return o.node->layer.norm.over == Norm::Over::slab ? detail::SlabNormWorkspace<T>(o).bytes() : norm_workspace_bytes(o);
-    case Kind::layer_scale:
-    case Kind::scale: return products_workspace_bytes(o);
-    default: return 0;
+    default: return o.op == Op::backward_parameters ? trains(layer, o.node->in) : is_layer_op(o.op);
   }
 }
 namespace detail {
+template <class Kinds>
+struct Rows;
+template <std::size_t... kinds>
+struct Rows<std::index_sequence<kinds...>> {
+  template <class Exec, class T>
+  static constexpr LayerLoops<Exec, T> loops[sizeof...(kinds)]{layer_loops<static_cast<Kind>(kinds), Exec, T>...};
+  template <class T>
+  static constexpr Index (*workspace[sizeof...(kinds)])(const Operands<T>&){layer_workspace<static_cast<Kind>(kinds), T>...};
+};
+using KindRows = Rows<std::make_index_sequence<kind_count>>;
 template <class T>
-constexpr bool is_slab_norm(const Operands<T>& o) { return o.node->layer.norm.over == Norm::Over::slab; }
-template <class Exec, class T>
-void run_forward(const Exec& exec, const Operands<T>& o) {
-  switch (o.node->layer.kind) {
-    case Kind::activation: return activation_forward(exec, o);
-    case Kind::max_pool: return max_pool_forward(exec, o);
-    case Kind::avg_pool: return avg_pool_forward(exec, o);
-    case Kind::global_avg_pool: return global_pool_forward(exec, o);
-    case Kind::flatten: return flatten_forward(exec, o);
-    case Kind::norm: return is_slab_norm(o) ? slab_norm_forward(exec, o) : norm_forward(exec, o);
-    case Kind::sum: return sum_forward(exec, o);
-    case Kind::concat: return concat_forward(exec, o);
-    case Kind::upsample: return upsample_forward(exec, o);
-    case Kind::pad: return pad_forward(exec, o);
-    case Kind::layer_scale: return layer_scale_forward(exec, o);
-    case Kind::scale: return scale_forward(exec, o);
-    case Kind::channel_shuffle: return channel_shuffle_forward(exec, o);
-    case Kind::adaptive_avg_pool: return adaptive_pool_forward(exec, o);
-    case Kind::dropout: return dropout_forward(exec, o);
-    case Kind::conv:
-    case Kind::conv_transpose:
-    case Kind::linear:
-    case Kind::custom: return;
-  }
-}
-template <class Exec, class T>
-void run_backward_data(const Exec& exec, const Operands<T>& o) {
-  switch (o.node->layer.kind) {
-    case Kind::activation: return activation_backward(exec, o);
-    case Kind::max_pool: return max_pool_backward(exec, o);
-    case Kind::avg_pool: return avg_pool_backward(exec, o);
-    case Kind::global_avg_pool: return global_pool_backward(exec, o);
-    case Kind::flatten: return flatten_backward(exec, o);
-    case Kind::norm: return is_slab_norm(o) ? slab_norm_backward_data(exec, o) : norm_backward_data(exec, o);
-    case Kind::sum: return sum_backward(exec, o);
-    case Kind::concat: return concat_backward(exec, o);
-    case Kind::upsample: return upsample_backward(exec, o);
-    case Kind::pad: return pad_backward(exec, o);
-    case Kind::layer_scale: return layer_scale_backward_data(exec, o);
-    case Kind::scale: return scale_backward(exec, o);
-    case Kind::channel_shuffle: return channel_shuffle_backward(exec, o);
-    case Kind::adaptive_avg_pool: return adaptive_pool_backward(exec, o);
-    case Kind::dropout: return dropout_backward(exec, o);
-    case Kind::conv:
-    case Kind::conv_transpose:
-    case Kind::linear:
-    case Kind::custom: return;
-  }
-}
-template <class Exec, class T>
-void run_backward_parameters(const Exec& exec, const Operands<T>& o) {
-  if (o.node->layer.kind == Kind::layer_scale) return layer_scale_backward_parameters(exec, o);
-  if (is_slab_norm(o)) return slab_norm_backward_parameters(exec, o);
-  norm_backward_parameters(exec, o);
-}
+constexpr std::size_t kind_of(const Operands<T>& o) { return static_cast<std::size_t>(o.node->layer.kind); }
 }  // namespace detail
+/// Bytes of workspace that a step needs.
+template <class T>
+constexpr Index workspace_bytes(const Operands<T>& o) {
+  return o.node == nullptr ? 0 : detail::KindRows::workspace<T>[detail::kind_of(o)](o);
+}
 /// Carries out a step, as host::run does, where a Thrust execution policy says; does not wait for it.
 /// Pre:     covers(o); operands lie in memory that `exec` reaches, channels last; a workspace of workspace_bytes()
 /// Post:    as the functions called say; nothing is allocated
@@ -119,11 +68,11 @@ void run(const Exec& exec, const Operands<T>& o) {
     case Op::copy: return copy_rows(exec, o.x, o.y);
     case Op::add: return add_rows(exec, o.x, o.y);
     case Op::zero: return zero_rows(exec, o.y);
-    case Op::forward: return detail::run_forward(exec, o);
-    case Op::backward_data: return detail::run_backward_data(exec, o);
+    case Op::forward: return detail::KindRows::loops<Exec, T>[detail::kind_of(o)].forward(exec, o);
+    case Op::backward_data: return detail::KindRows::loops<Exec, T>[detail::kind_of(o)].backward_data(exec, o);
     case Op::statistics: return norm_statistics(exec, o);
     case Op::backward_sums: return norm_backward_sums(exec, o);
-    case Op::backward_parameters: return detail::run_backward_parameters(exec, o);
+    case Op::backward_parameters: return detail::KindRows::loops<Exec, T>[detail::kind_of(o)].backward_parameters(exec, o);
     case Op::load:
     case Op::store:
     case Op::pack_forward:

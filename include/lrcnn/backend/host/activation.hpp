@@ -4,6 +4,7 @@
 // What backward needs is one bit per element (saved), or y where its sign tells that of x, or x. A row is cut into
 // pieces of sixteen elements, the last one filled up, so that an element's value does not depend on its place.
 #include <lrcnn/backend/functor.hpp>
+#include <lrcnn/backend/host/loops.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/window.hpp>
 #include <lrcnn/backend/host/words.hpp>
@@ -156,4 +157,6 @@ void activation_backward(const Operands<T>& o, int threads) {
     });
   });
 }
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::activation, T>{activation_forward<T>, activation_backward<T>};
 }  // namespace lrcnn::host

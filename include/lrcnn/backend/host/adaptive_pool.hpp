@@ -2,6 +2,7 @@
 // Means of windows that cover a map, to a given number of rows and columns.
 //
 // Windows may overlap by a row or a column. Both passes gather, so every row is written once, by one thread, in a fixed order.
+#include <lrcnn/backend/host/loops.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/window.hpp>
 namespace lrcnn::host {
@@ -77,4 +78,6 @@ void adaptive_pool_backward(const Operands<T>& o, int threads) {
     }
   });
 }
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::adaptive_avg_pool, T>{adaptive_pool_forward<T>, adaptive_pool_backward<T>};
 }  // namespace lrcnn::host

@@ -1,5 +1,6 @@
 #pragma once
 // Layers that work on the channels of a pixel: a factor for each, and another order.
+#include <lrcnn/backend/host/loops.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/window.hpp>
 namespace lrcnn::host {
@@ -93,4 +94,8 @@ void channel_shuffle_backward(const Operands<T>& o, int threads) {
   const Index groups = o.node->layer.groups, each = o.node->in.c / groups;
   detail::move_channels(View<const T>(o.dy), o.dx, threads, [=](Index c) { return c % each * groups + c / each; });
 }
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::layer_scale, T>{layer_scale_forward<T>, layer_scale_backward_data<T>, layer_scale_backward_parameters<T>};
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::channel_shuffle, T>{channel_shuffle_forward<T>, channel_shuffle_backward<T>};
 }  // namespace lrcnn::host

@@ -6,6 +6,7 @@
 // numbers are laid out as lanes, and four columns at a time are multiplied with them in registers. Every sum has one order, taps, then
 // channels, whatever the tiles, so slabs give the bits of the whole map, and so does any number of threads.
 #include <lrcnn/backend/host/bias.hpp>
+#include <lrcnn/backend/host/loops.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/window.hpp>
 #include <array>
@@ -251,4 +252,6 @@ void conv_transpose_backward_parameters(const Operands<T>& o, int threads) {
   });
   bias_gradient(o, threads);
 }
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::conv_transpose, T>{conv_transpose_forward<T>, conv_transpose_backward_data<T>, conv_transpose_backward_parameters<T>};
 }  // namespace lrcnn::host

@@ -1,5 +1,7 @@
 #pragma once
 // Layers of a user's own: find the function for the element type and call it.
+#include <lrcnn/backend/host/activation.hpp>
+#include <lrcnn/backend/host/loops.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <string>
 namespace lrcnn::host {
@@ -42,15 +44,16 @@ void check_custom(const Operands<T>& o) {
   if (o.op == Op::backward_data) detail::offered(o, functions.backward_data, "backward_data");
   if (o.op == Op::backward_parameters) detail::offered(o, functions.backward_parameters, "backward_parameters");
 }
-/// Post:    padded channels of y are 0, whatever the function does with them
+/// Post:    padded channels of y are 0, whatever the function does with them; the activation that the step applies comes behind
 template <class T>
-void custom_forward(const Operands<T>& o) {
+void custom_forward(const Operands<T>& o, int threads) {
   const auto f = detail::offered(o, detail::custom_functions<T>(*o.node->layer.custom).forward, "forward");
   f({o.node->layer, o.node->in, o.node->out, o.x, o.y, detail::custom_parameters(o)});
   zero_padded_channels(o.y);
+  if (o.activation) activation_forward(activation_of(o), threads);
 }
 template <class T>
-void custom_backward_data(const Operands<T>& o) {
+void custom_backward_data(const Operands<T>& o, int) {
   const auto f = detail::offered(o, detail::custom_functions<T>(*o.node->layer.custom).backward_data,
                                  "backward_data");
   f({o.node->layer, o.node->in, o.node->out, o.x, o.y, o.dy, o.dx, detail::custom_parameters(o), {}});
@@ -58,7 +61,7 @@ void custom_backward_data(const Operands<T>& o) {
 }
 /// Post:    gradients are added to what is there if accumulate, else written
 template <class T>
-void custom_backward_parameters(const Operands<T>& o) {
+void custom_backward_parameters(const Operands<T>& o, int) {
   const auto f = detail::offered(o, detail::custom_functions<T>(*o.node->layer.custom).backward_parameters,
                                  "backward_parameters");
   const auto shapes = parameter_shapes(o.node->layer, o.node->in);
@@ -68,4 +71,6 @@ void custom_backward_parameters(const Operands<T>& o) {
   f({o.node->layer, o.node->in, o.node->out, o.x, o.y, o.dy, View<T>{}, detail::custom_parameters(o),
      {o.d_parameters.data(), count}});
 }
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::custom, T>{custom_forward<T>, custom_backward_data<T>, custom_backward_parameters<T>};
 }  // namespace lrcnn::host

@@ -2,6 +2,7 @@
 // Dropout: the same factors forward and backward, 0 or 1 / (1 - probability), drawn anew each time.
 //
 // Four columns of a channel at a time, since that is what one draw is for.
+#include <lrcnn/backend/host/loops.hpp>
 #include <lrcnn/backend/host/parallel.hpp>
 #include <lrcnn/backend/concepts.hpp>
 #include <cassert>
@@ -54,4 +55,6 @@ template <class T>
 void dropout_backward(const Operands<T>& o, int threads) {
   detail::drop_rows(o, View<const T>(o.dy), o.dx, threads);
 }
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::dropout, T>{dropout_forward<T>, dropout_backward<T>};
 }  // namespace lrcnn::host

@@ -1,5 +1,6 @@
 #pragma once
 // Flatten: a map becomes a feature vector in NCHW order, whatever the storage of either.
+#include <lrcnn/backend/host/loops.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/window.hpp>
 namespace lrcnn::host {
@@ -36,4 +37,6 @@ void flatten_backward(const Operands<T>& o, int threads) {
   });
   zero_padded_channels(o.dx);
 }
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::flatten, T>{flatten_forward<T>, flatten_backward<T>};
 }  // namespace lrcnn::host

@@ -3,6 +3,7 @@
 //
 // Pieces of a row are added up in what elements are computed in, and pieces in doubles, from the top row down; between slabs the doubles are
 // kept. So the order of additions is that of the whole map, and the result the same to the bit, however its rows are cut.
+#include <lrcnn/backend/host/loops.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/window.hpp>
 #include <lrcnn/shape/rows.hpp>
@@ -69,4 +70,6 @@ void global_pool_backward(const Operands<T>& o, int threads) {
     });
   });
 }
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::global_avg_pool, T>{global_pool_forward<T>, global_pool_backward<T>};
 }  // namespace lrcnn::host

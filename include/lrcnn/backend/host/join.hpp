@@ -3,6 +3,7 @@
 //
 // Their inputs may hold more rows than the output; rows are matched by absolute index. The inputs and the output of a concatenation may
 // be stored in different blocks, since a tensor of few channels may be plain where others are not.
+#include <lrcnn/backend/host/loops.hpp>
 #include <lrcnn/backend/host/strips.hpp>
 namespace lrcnn::host {
 namespace detail {
@@ -88,4 +89,8 @@ void concat_backward(const Operands<T>& o, int threads) {
   });
   zero_padded_channels(o.dx);
 }
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::sum, T>{sum_forward<T>, sum_backward<T>};
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::concat, T>{concat_forward<T>, concat_backward<T>};
 }  // namespace lrcnn::host

@@ -2,6 +2,7 @@
 // Fully connected layers on feature vectors.
 //
 // All loops run along the feature vector, with sums in an order that depends on neither the batch nor how it is cut.
+#include <lrcnn/backend/host/loops.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/sums.hpp>
 #include <array>
@@ -66,4 +67,6 @@ void linear_backward_parameters(const Operands<T>& o, int threads) {
     }
   });
 }
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::linear, T>{linear_forward<T>, linear_backward_data<T>, linear_backward_parameters<T>};
 }  // namespace lrcnn::host

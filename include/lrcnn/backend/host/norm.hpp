@@ -8,6 +8,7 @@
 // S1 = S2 = 0. LayerNorm is in layer_norm.hpp, SlabBatchNorm in slab_norm.hpp.
 // Source: Ioffe and Szegedy, "Batch Normalization", arXiv 1502.03167, section 3; Wu and He, "Group Normalization", arXiv 1803.08494.
 #include <lrcnn/backend/host/layer_norm.hpp>
+#include <lrcnn/backend/host/loops.hpp>
 #include <lrcnn/backend/host/norm_sums.hpp>
 #include <lrcnn/backend/host/slab_norm.hpp>
 namespace lrcnn::host {
@@ -130,4 +131,6 @@ void norm_backward_parameters(const Operands<T>& o, int threads) {
   if (o.node->layer.norm.over == Norm::Over::slab) return slab_norm_backward_parameters(o, threads);
   detail::add_sums(o, o.accumulate, threads);
 }
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::norm, T>{norm_forward<T>, norm_backward_data<T>, norm_backward_parameters<T>};
 }  // namespace lrcnn::host

@@ -1,5 +1,6 @@
 #pragma once
 // Rows and columns added around a map, zeros or reflected ones, or taken away.
+#include <lrcnn/backend/host/loops.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/window.hpp>
 namespace lrcnn::host {
@@ -67,4 +68,6 @@ void pad_backward(const Operands<T>& o, int threads) {
     }
   });
 }
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::pad, T>{pad_forward<T>, pad_backward<T>};
 }  // namespace lrcnn::host

@@ -4,6 +4,7 @@
 // Forward walks output rows, backward walks input rows and gathers from the output rows whose windows hold them, so
 // every row is written once, by one thread, in a fixed order. Lanes of a storage block are the innermost loop.
 // Dilation can put a window wholly in padding: its maximum is -inf, its mean 0.
+#include <lrcnn/backend/host/loops.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/sums.hpp>
 #include <array>
@@ -206,4 +207,8 @@ void avg_pool_backward(const Operands<T>& o, int threads) {
     });
   });
 }
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::max_pool, T>{max_pool_forward<T>, max_pool_backward<T>};
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::avg_pool, T>{avg_pool_forward<T>, avg_pool_backward<T>};
 }  // namespace lrcnn::host

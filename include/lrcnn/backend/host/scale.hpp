@@ -1,5 +1,6 @@
 #pragma once
 // A map times a vector: a factor for each channel of each image.
+#include <lrcnn/backend/host/loops.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/window.hpp>
 namespace lrcnn::host {
@@ -63,4 +64,6 @@ void scale_backward(const Operands<T>& o, int threads) {
     });
   });
 }
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::scale, T>{scale_forward<T>, scale_backward<T>};
 }  // namespace lrcnn::host

@@ -2,6 +2,7 @@
 // Upsampling: every output pixel is one input pixel, or a mean of up to four.
 //
 // Forward and backward both walk what they write and gather, so every row is written once, by one thread, in a fixed order.
+#include <lrcnn/backend/host/loops.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/window.hpp>
 #include <lrcnn/shape/upsampling.hpp>
@@ -116,4 +117,6 @@ void upsample_backward(const Operands<T>& o, int threads) {
     }
   }, upsampling_factor(u, true) * upsampling_factor(u, false));
 }
+template <class T>
+inline constexpr LayerLoops<T> layer_loops<Kind::upsample, T>{upsample_forward<T>, upsample_backward<T>};
 }  // namespace lrcnn::host

@@ -4,6 +4,7 @@
 // The arithmetic is that of backend/functor.hpp. A thread takes eight neighbours, so that it has a byte of mask to
 // itself; it reads them before it writes, so operands may be the same memory. A bias that is added on the way gives
 // the bits of one added before: the sum is rounded to an element first.
+#include <lrcnn/backend/cudnn/loops/layer_loops.hpp>
 #include <lrcnn/backend/cudnn/loops/rows.hpp>
 #include <lrcnn/backend/concepts.hpp>
 #include <lrcnn/backend/functor.hpp>
@@ -158,4 +159,6 @@ void activation_backward(const Exec& exec, const Operands<T>& o) {
               detail::ActivationBackwardLoop<T, std::remove_cvref_t<decltype(f)>>{lines, saved, values, dy, dx, f});
   });
 }
+template <class Exec, class T>
+inline constexpr LayerLoops<Exec, T> layer_loops<Kind::activation, Exec, T>{activation_forward<Exec, T>, activation_backward<Exec, T>};
 }  // namespace lrcnn::loops

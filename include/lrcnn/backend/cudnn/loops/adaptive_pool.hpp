@@ -1,5 +1,6 @@
 #pragma once
 // Means of windows that cover a map, with threads and the host's orders of sums as in average pooling.
+#include <lrcnn/backend/cudnn/loops/layer_loops.hpp>
 #include <lrcnn/backend/cudnn/loops/positions.hpp>
 namespace lrcnn::loops {
 namespace detail {
@@ -92,4 +93,6 @@ void adaptive_pool_backward(const Exec& exec, const Operands<T>& o) {
             detail::AdaptivePoolBackwardLoop<T>{positions, o.dy, o.dx, {in.h, in.w}, {out.h, out.w},
                                                 detail::position_packs<V>(o.dx) && detail::position_packs<V>(o.dy)});
 }
+template <class Exec, class T>
+inline constexpr LayerLoops<Exec, T> layer_loops<Kind::adaptive_avg_pool, Exec, T>{adaptive_pool_forward<Exec, T>, adaptive_pool_backward<Exec, T>};
 }  // namespace lrcnn::loops

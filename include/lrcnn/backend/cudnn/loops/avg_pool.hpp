@@ -1,5 +1,6 @@
 #pragma once
 // Average pooling, with threads and orders of sums as in max pooling.
+#include <lrcnn/backend/cudnn/loops/layer_loops.hpp>
 #include <lrcnn/backend/cudnn/loops/positions.hpp>
 namespace lrcnn::loops {
 namespace detail {
@@ -79,4 +80,6 @@ void avg_pool_backward(const Exec& exec, const Operands<T>& o) {
   const detail::AvgPoolBackwardLoop<T> loop(o);
   for_units(exec, loop.positions.count(), loop);
 }
+template <class Exec, class T>
+inline constexpr LayerLoops<Exec, T> layer_loops<Kind::avg_pool, Exec, T>{avg_pool_forward<Exec, T>, avg_pool_backward<Exec, T>};
 }  // namespace lrcnn::loops

@@ -1,5 +1,6 @@
 #pragma once
 // What works on channels: a factor for each, the layer's own or a vector of each image, and another order.
+#include <lrcnn/backend/cudnn/loops/layer_loops.hpp>
 #include <lrcnn/backend/cudnn/loops/norm_sums.hpp>
 #include <lrcnn/backend/cudnn/loops/positions.hpp>
 namespace lrcnn::loops {
@@ -150,4 +151,14 @@ void channel_shuffle_backward(const Exec& exec, const Operands<T>& o) {
   const Range both = detail::zero_others(exec, o);
   if (!both.empty()) detail::shuffle(exec, o.dy, o.dx.slice(both), o.node->in.c / groups, groups);
 }
+template <class T>
+inline constexpr auto layer_workspace<Kind::layer_scale, T> = products_workspace_bytes<T>;
+template <class T>
+inline constexpr auto layer_workspace<Kind::scale, T> = products_workspace_bytes<T>;
+template <class Exec, class T>
+inline constexpr LayerLoops<Exec, T> layer_loops<Kind::layer_scale, Exec, T>{layer_scale_forward<Exec, T>, layer_scale_backward_data<Exec, T>, layer_scale_backward_parameters<Exec, T>};
+template <class Exec, class T>
+inline constexpr LayerLoops<Exec, T> layer_loops<Kind::scale, Exec, T>{scale_forward<Exec, T>, scale_backward<Exec, T>};
+template <class Exec, class T>
+inline constexpr LayerLoops<Exec, T> layer_loops<Kind::channel_shuffle, Exec, T>{channel_shuffle_forward<Exec, T>, channel_shuffle_backward<Exec, T>};
 }  // namespace lrcnn::loops

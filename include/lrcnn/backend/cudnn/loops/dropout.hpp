@@ -2,6 +2,7 @@
 // Dropout: a thread draws four columns of a channel, which is what one draw is for.
 //
 // The run's key is read from memory that the loops reach, each time: so a step that was recorded draws the masks of the run at hand.
+#include <lrcnn/backend/cudnn/loops/layer_loops.hpp>
 #include <lrcnn/backend/cudnn/loops/rows.hpp>
 #include <lrcnn/layer/drop_mask.hpp>
 namespace lrcnn::loops {
@@ -54,4 +55,6 @@ void dropout_backward(const Exec& exec, const Operands<T>& o) {
   const Range both = detail::zero_others(exec, o);
   if (!both.empty()) detail::drop_rows(exec, o, o.dy, o.dx.slice(both));
 }
+template <class Exec, class T>
+inline constexpr LayerLoops<Exec, T> layer_loops<Kind::dropout, Exec, T>{dropout_forward<Exec, T>, dropout_backward<Exec, T>};
 }  // namespace lrcnn::loops

@@ -1,5 +1,6 @@
 #pragma once
 // Flatten: a map with channels last becomes a feature vector in NCHW order.
+#include <lrcnn/backend/cudnn/loops/layer_loops.hpp>
 #include <lrcnn/backend/cudnn/loops/rows.hpp>
 #include <lrcnn/backend/concepts.hpp>
 namespace lrcnn::loops {
@@ -22,4 +23,6 @@ void flatten_backward(const Exec& exec, const Operands<T>& o) {
   assert(channels_last(o.dy) && channels_last(o.dx));
   convert_rows(exec, detail::unflattened(o.dy, o.node->in), o.dx);
 }
+template <class Exec, class T>
+inline constexpr LayerLoops<Exec, T> layer_loops<Kind::flatten, Exec, T>{flatten_forward<Exec, T>, flatten_backward<Exec, T>};
 }  // namespace lrcnn::loops

@@ -3,6 +3,7 @@
 //
 // Pieces of rows are added up in what elements are computed in, with the host's partial sums, and pieces in doubles, which are kept between
 // slabs. So all elements give the host's bits however rows are cut.
+#include <lrcnn/backend/cudnn/loops/layer_loops.hpp>
 #include <lrcnn/backend/cudnn/loops/lines.hpp>
 #include <lrcnn/backend/concepts.hpp>
 #include <lrcnn/shape/rows.hpp>
@@ -99,4 +100,6 @@ void global_pool_backward(const Exec& exec, const Operands<T>& o) {
                                               Divisor(o.dx.rows * o.dx.stride_row()), Divisor(o.dx.c),
                                               static_cast<master_t<T>>(o.node->in.h * o.node->in.w)});
 }
+template <class Exec, class T>
+inline constexpr LayerLoops<Exec, T> layer_loops<Kind::global_avg_pool, Exec, T>{global_pool_forward<Exec, T>, global_pool_backward<Exec, T>};
 }  // namespace lrcnn::loops

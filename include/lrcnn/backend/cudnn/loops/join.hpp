@@ -1,6 +1,7 @@
 #pragma once
 // Joins, with the host's results to the bit.
 #include <lrcnn/backend/cudnn/loops/activation.hpp>
+#include <lrcnn/backend/cudnn/loops/layer_loops.hpp>
 #include <lrcnn/backend/cudnn/loops/positions.hpp>
 namespace lrcnn::loops {
 namespace detail {
@@ -90,4 +91,8 @@ void concat_backward(const Exec& exec, const Operands<T>& o) {
   const View<T> dx = o.dx.slice(both);
   detail::copy_channels<Exec, T>(exec, dx, detail::from_channel(o.dy.slice(both), o.operand == 0 ? 0 : o.node->in.c), dx);
 }
+template <class Exec, class T>
+inline constexpr LayerLoops<Exec, T> layer_loops<Kind::sum, Exec, T>{sum_forward<Exec, T>, sum_backward<Exec, T>};
+template <class Exec, class T>
+inline constexpr LayerLoops<Exec, T> layer_loops<Kind::concat, Exec, T>{concat_forward<Exec, T>, concat_backward<Exec, T>};
 }  // namespace lrcnn::loops

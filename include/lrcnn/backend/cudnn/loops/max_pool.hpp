@@ -3,6 +3,7 @@
 //
 // A thread makes a few neighbouring channels of one position: forward of y, backward of dx, gathered from the outputs
 // whose windows hold it. Sums run over taps in row-major order, as the host's do.
+#include <lrcnn/backend/cudnn/loops/layer_loops.hpp>
 #include <lrcnn/backend/cudnn/loops/positions.hpp>
 namespace lrcnn::loops {
 namespace detail {
@@ -95,4 +96,6 @@ void max_pool_backward(const Exec& exec, const Operands<T>& o) {
   const detail::MaxPoolBackwardLoop<T> loop(o);
   for_units(exec, loop.positions.count(), loop);
 }
+template <class Exec, class T>
+inline constexpr LayerLoops<Exec, T> layer_loops<Kind::max_pool, Exec, T>{max_pool_forward<Exec, T>, max_pool_backward<Exec, T>};
 }  // namespace lrcnn::loops

@@ -1,5 +1,6 @@
 #pragma once
 // Rows and columns around a map, zeros or reflected ones, or taken away; with threads as in pooling.
+#include <lrcnn/backend/cudnn/loops/layer_loops.hpp>
 #include <lrcnn/backend/cudnn/loops/positions.hpp>
 namespace lrcnn::loops {
 namespace detail {
@@ -97,4 +98,6 @@ void pad_backward(const Exec& exec, const Operands<T>& o) {
             detail::ReflectBackwardLoop<T>{positions, o.dy, o.dx, pad, o.node->in.h, o.node->in.w, o.node->out.w,
                                            detail::position_packs<V>(o.dx) && detail::position_packs<V>(o.dy)});
 }
+template <class Exec, class T>
+inline constexpr LayerLoops<Exec, T> layer_loops<Kind::pad, Exec, T>{pad_forward<Exec, T>, pad_backward<Exec, T>};
 }  // namespace lrcnn::loops

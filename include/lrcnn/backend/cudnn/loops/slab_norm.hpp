@@ -1,5 +1,6 @@
 #pragma once
 // SlabBatchNorm: statistics, and sums, of the rows that a step is given, by the loops of norms; both lie in the step's workspace.
+#include <lrcnn/backend/cudnn/loops/layer_loops.hpp>
 #include <lrcnn/backend/cudnn/loops/norm.hpp>
 namespace lrcnn::loops {
 namespace detail {
@@ -65,4 +66,26 @@ void slab_norm_backward_parameters(const Exec& exec, const Operands<T>& o) {
   for (const std::size_t p : {0, 1})
     if (!o.accumulate) zero_rows(exec, dense_view(o.d_parameters[p], 1, o.node->in.c, {0, 1}, 1, o.node->in.c));
 }
+namespace detail {
+template <class T>
+constexpr bool is_slab_norm(const Operands<T>& o) { return o.node->layer.norm.over == Norm::Over::slab; }
+template <class Exec, class T>
+void any_norm_forward(const Exec& exec, const Operands<T>& o) { return is_slab_norm(o) ? slab_norm_forward(exec, o) : norm_forward(exec, o); }
+template <class Exec, class T>
+void any_norm_backward_data(const Exec& exec, const Operands<T>& o) {
+  return is_slab_norm(o) ? slab_norm_backward_data(exec, o) : norm_backward_data(exec, o);
+}
+template <class Exec, class T>
+void any_norm_backward_parameters(const Exec& exec, const Operands<T>& o) {
+  return is_slab_norm(o) ? slab_norm_backward_parameters(exec, o) : norm_backward_parameters(exec, o);
+}
+template <class T>
+constexpr Index any_norm_workspace(const Operands<T>& o) {
+  return is_slab_norm(o) ? SlabNormWorkspace<T>(o).bytes() : norm_workspace_bytes(o);
+}
+}  // namespace detail
+template <class T>
+inline constexpr auto layer_workspace<Kind::norm, T> = detail::any_norm_workspace<T>;
+template <class Exec, class T>
+inline constexpr LayerLoops<Exec, T> layer_loops<Kind::norm, Exec, T>{detail::any_norm_forward<Exec, T>, detail::any_norm_backward_data<Exec, T>, detail::any_norm_backward_parameters<Exec, T>};
 }  // namespace lrcnn::loops

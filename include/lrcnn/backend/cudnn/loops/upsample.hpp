@@ -1,5 +1,6 @@
 #pragma once
 // Upsampling, with threads as in pooling and the host's orders of sums.
+#include <lrcnn/backend/cudnn/loops/layer_loops.hpp>
 #include <lrcnn/backend/cudnn/loops/positions.hpp>
 #include <lrcnn/shape/upsampling.hpp>
 namespace lrcnn::loops {
@@ -96,4 +97,6 @@ void upsample_backward(const Exec& exec, const Operands<T>& o) {
                                             static_cast<int>(o.node->in.w),
                                             detail::position_packs<V>(o.dx) && detail::position_packs<V>(o.dy)});
 }
+template <class Exec, class T>
+inline constexpr LayerLoops<Exec, T> layer_loops<Kind::upsample, Exec, T>{upsample_forward<Exec, T>, upsample_backward<Exec, T>};
 }  // namespace lrcnn::loops
