@@ -4,6 +4,7 @@
 #include "exec/user_layers.hpp"
 #include "support/run_network.hpp"
 #include "support/error_of.hpp"
+#include "support/own_optimizers.hpp"
 #include "support/thorough.hpp"
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
@@ -162,6 +163,15 @@ TEST_CASE("a workspace too small for the sums of a bias gradient is refused befo
   CHECK(contains(text, ": the sums of its bias gradient take "));
   CHECK(contains(text, " bytes of workspace, and there are 256; all scratch lies in the plan's workspace; give the policy a larger Workspace, "
                        "or other slabs"));
+}
+TEST_CASE("an optimizer of the program's own is refused by name, before anything is on the device") {
+  const auto library = std::make_shared<HostLibrary<>>();
+  const std::string end = " is the program's own, and has no function for a GPU; its update works on the host's memory; use Sgd or AdamW, or train "
+                          "on a CPU backend";
+  for (const Optimizer& optimizer : {Optimizer(RmsProp{}), Optimizer(Lars{})})
+    CHECK(error_of<BackendError>([&] { BasicTrainer<Cudnn>(Net::layers, Rows::value, input, optimizer, {}, {}, Cudnn(library)); }) ==
+          "lrcnn: the optimizer " + std::string(optimizer.name()) + end);
+  CHECK(library->used == 0);
 }
 TEST_CASE("a layer of the program's own is refused by name") {
   const std::vector<Layer> layers{Tanh::layer(), {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 3}};

@@ -23,10 +23,11 @@ them come with `<lrcnn/lrcnn.hpp>` or the header that the section names. Structs
 """
 PAGE = [
     ("Training", [("train/trainer.hpp", "BasicTrainer"), ("train/trainer_options.hpp", "TrainerOptions"), ("train/trainer_options.hpp", "GradientClip"),
-                  ("train/optimizer.hpp", "ParameterRule"), ("train/trainer_options.hpp", "StepReport"), ("train/trainer_options.hpp", "FitOptions"),
+                  ("train/update_ranges.hpp", "ParameterRule"), ("train/trainer_options.hpp", "StepReport"), ("train/trainer_options.hpp", "FitOptions"),
                   ("train/history.hpp", "EpochRecord"), ("train/metrics.hpp", "Metrics"), ("layer/loss.hpp", "LossResult"),
                   ("train/training_format.hpp", "TrainingState")]),
-    ("Optimizers and learning rates", [("train/optimizer.hpp", "Sgd"), ("train/optimizer.hpp", "AdamW"), ("train/schedule.hpp", "ConstantLr"),
+    ("Optimizers and learning rates", [("train/optimizer_settings.hpp", "Sgd"), ("train/optimizer_settings.hpp", "AdamW"),
+                                       ("train/parameter_update.hpp", "ParameterUpdate"), ("train/schedule.hpp", "ConstantLr"),
                                        ("train/schedule.hpp", "StepLr"), ("train/schedule.hpp", "CosineLr"), ("train/schedule.hpp", "LrClock")]),
     ("Losses over pixels", [("layer/pixel_loss.hpp", "PixelCrossEntropy"), ("layer/dice.hpp", "DiceLoss")]),
     ("Prediction", [("exec/predictor.hpp", "BasicPredictor")]),

@@ -1,6 +1,7 @@
 // A step of the reference backend allocates nothing: not the first one either, and not in a trainer. In a program of
 // its own, because it replaces malloc and its family, operator new and mmap.
 #include "exec/allocation_cases.hpp"
+#include "support/own_optimizers.hpp"
 #include <lrcnn/train/trainer.hpp>
 using namespace lrcnn;
 using namespace lrcnn::testing;
@@ -47,7 +48,7 @@ TEST_CASE("allocations: none in a trainer's step, none in evaluation, once the p
   const Input input{2, 3, 32, 24};
   const Problem<float> problem(Pooled::layers, input, 1);
   const MemorySource<float> source(problem.images.data(), input);
-  for (const Optimizer& optimizer : {Optimizer(Sgd{.lr = 0.01, .momentum = 0.9}), Optimizer(AdamW{.lr = 0.01})}) {
+  for (const Optimizer& optimizer : {Optimizer(Sgd{.lr = 0.01, .momentum = 0.9}), Optimizer(AdamW{.lr = 0.01}), Optimizer(RmsProp{}), Optimizer(Lars{})}) {
     Trainer<Pooled, Policy<Share<4>, CheckpointAtPools, RecomputeAll>, Reference<float>> trainer(input, optimizer,
                                                                                                  {.threads = 1});
     trainer.evaluate(source, problem.labels);   // makes the plan of the forward pass

@@ -140,9 +140,12 @@ TEST_CASE("a rule multiplies learning rate and weight decay of its parameters") 
   const Photos images(4);
   for (const Optimizer& optimizer : {Optimizer(Sgd{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01}), Optimizer(AdamW{.lr = 0.01, .weight_decay = 0.1})}) {
     const auto scaled = [&](double lr, double decay) {
-      Optimizer::Kind kind = optimizer.kind();
-      std::visit([&](auto& k) { k.lr *= lr, k.weight_decay *= decay; }, kind);
-      return std::visit([](const auto& k) { return Optimizer(k); }, kind);
+      std::vector<OptimizerSetting> settings = optimizer.settings();
+      for (auto& [name, value] : settings) {
+        if (name == "lr") value = std::get<double>(value) * lr;
+        if (name == "weight_decay") value = std::get<double>(value) * decay;
+      }
+      return optimizer.with(settings);
     };
     auto ruled = trainee(policies[1], optimizer, {.rules = {{.pattern = "*.weight", .lr_scale = 0.5}, {.pattern = "*.bias", .decay_scale = 0}}});
     auto weights = trainee(policies[1], scaled(0.5, 1)), biases = trainee(policies[1], scaled(1, 0));

@@ -74,19 +74,27 @@ void update_elements(const Update& update, T* w, const T* g, T* s0, T* s1, Index
     }
   });
 }
-/// The sum of the squares of `count` elements, in double and in an order that does not depend on threads.
-template <class T>
-double sum_of_squares(const T* elements, Index count, int threads) {
+/// The sum of the squares of element(0) ... element(count - 1), each a T, in double and in an order that does not depend on threads.
+template <class T, class F>
+double sum_of_squares_of(const F& element, Index count, int threads) {
   constexpr Index pieces = 64;
   std::array<double, pieces> sums{};
   parallel_for(pieces, useful_threads(count, threads), [&](Index p) {
     double sum = 0;
-    for (Index i = count * p / pieces; i < count * (p + 1) / pieces; ++i) sum += static_cast<double>(elements[i]) * static_cast<double>(elements[i]);
+    for (Index i = count * p / pieces; i < count * (p + 1) / pieces; ++i) {
+      const double value = static_cast<double>(static_cast<T>(element(i)));
+      sum += value * value;
+    }
     sums[static_cast<std::size_t>(p)] = sum;
   });
   double all = 0;
   for (const double sum : sums) all += sum;
   return all;
+}
+/// The same of `count` elements in memory.
+template <class T>
+double sum_of_squares(const T* elements, Index count, int threads) {
+  return sum_of_squares_of<T>([elements](Index i) { return elements[i]; }, count, threads);
 }
 }  // namespace host
 }  // namespace lrcnn

@@ -1,193 +1,211 @@
 #pragma once
-// From gradients to new parameters.
+// From gradients to new parameters, by any optimizer.
 //
-// Parameters, gradients and optimizer states are flat buffers of one layout, so an update is one fused pass over
-// them. The arithmetic of one element is a functor without containers (backend/update.hpp), which a backend applies in a
-// loop of its own. Formulas and defaults are those of torch.optim.SGD and torch.optim.AdamW.
-// States start as zeros. PyTorch starts SGD's momentum with the first gradient, which is what zeros lead to.
-#include <lrcnn/backend/update.hpp>
-#include <lrcnn/core/error.hpp>
-#include <lrcnn/network/parameters.hpp>
-#include <lrcnn/train/text.hpp>
+// Parameters, gradients and optimizer states are flat buffers of one layout. An update by one of the library's optimizers is one fused
+// pass over them: the arithmetic of one element is a functor without containers (backend/update.hpp), which a backend applies in a loop
+// of its own. A program's own optimizer is given one parameter tensor at a time, in the host's memory (train/parameter_update.hpp).
+#include <lrcnn/train/optimizer_settings.hpp>
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <memory>
 #include <ostream>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 namespace lrcnn {
-/// Which parameters weight decay acts on.
-enum class Decay {
-  everything,  ///< as PyTorch does unless told otherwise
-  marked,      ///< those whose ParameterShape::decay is true: weights, not biases
-};
-/// Stochastic gradient descent: v = momentum * v + (g + weight_decay * w), w -= lr * v.
-/// With nesterov, w -= lr * (g + weight_decay * w + momentum * v).
-struct Sgd {
-  double lr = 0.001;
-  double momentum = 0;
-  bool nesterov = false;
-  double weight_decay = 0;
-  Decay decay = Decay::everything;
-  static constexpr std::string_view name = "Sgd";
-  constexpr Index state_count() const { return momentum != 0 ? 1 : 0; }
-  template <class Self, class F>
-  static constexpr void each_setting(Self& s, F f) {
-    f("lr", s.lr), f("momentum", s.momentum), f("nesterov", s.nesterov), f("weight_decay", s.weight_decay);
-    f("decay", s.decay);
+/// A setting of an optimizer, by name.
+struct OptimizerSetting {
+  std::string name;
+  std::variant<double, bool, Decay> value;
+  /// As training files keep it: false and Decay::everything are 0, true and Decay::marked 1.
+  double number() const {
+    return std::visit([](auto v) { return static_cast<double>(v); }, value);
   }
-  friend constexpr bool operator==(const Sgd&, const Sgd&) = default;
-};
-/// Adam with decoupled weight decay.
-/// Source: Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019, algorithm 2; the decay is
-///         multiplied by lr as in PyTorch.
-struct AdamW {
-  double lr = 0.001;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0.01;
-  Decay decay = Decay::everything;
-  static constexpr std::string_view name = "AdamW";
-  constexpr Index state_count() const { return 2; }
-  template <class Self, class F>
-  static constexpr void each_setting(Self& s, F f) {
-    f("lr", s.lr), f("beta1", s.beta1), f("beta2", s.beta2), f("epsilon", s.epsilon);
-    f("weight_decay", s.weight_decay), f("decay", s.decay);
-  }
-  friend constexpr bool operator==(const AdamW&, const AdamW&) = default;
-};
-/// What changes from update to update.
-struct UpdateStep {
-  Index number = 1;           ///< 1 for the first update; AdamW's bias correction needs it
-  double lr_scale = 1;        ///< the schedule's multiplier
-  double gradient_scale = 1;  ///< gradients are multiplied by this first: clipping by norm, loss scaling, averaging
-  double gradient_limit = std::numeric_limits<double>::infinity();   ///< then each is cut off at plus or minus this
-  int threads = 1;            ///< at most this many on the host; the result does not depend on it
-};
-/// A stretch of the flat buffer that is updated alike. What is in no stretch stays as it is.
-struct UpdateRange {
-  Range elements{};
-  bool decay = true;
-  double lr_scale = 1, decay_scale = 1;   ///< of its own, see ParameterRule
-  friend constexpr bool operator==(const UpdateRange&, const UpdateRange&) = default;
-};
-/// What is different for some parameters: frozen ones stay as they are and count in no norm; the optimizer's learning rate and
-/// weight decay are multiplied for the others. Rules mean nothing to running statistics: no optimizer updates them.
-struct ParameterRule {
-  std::string pattern{};    ///< of names, '*' for any text: "conv1.*", "*.bias", "linear1.weight"
-  bool frozen = false;
-  double lr_scale = 1;
-  double decay_scale = 1;
+  friend bool operator==(const OptimizerSetting&, const OptimizerSetting&) = default;
 };
 namespace detail {
-inline bool fits_pattern(std::string_view name, std::string_view pattern) {
-  if (pattern.empty()) return name.empty();
-  if (pattern[0] != '*') return !name.empty() && name[0] == pattern[0] && fits_pattern(name.substr(1), pattern.substr(1));
-  return fits_pattern(name, pattern.substr(1)) || (!name.empty() && fits_pattern(name.substr(1), pattern));
+/// Calls f(functor) with an update's arithmetic for the elements of a stretch, see backend/update.hpp.
+template <class T, class F>
+void visit_update(const Sgd& sgd, const UpdateStep& step, const UpdateRange& range, F&& f) {
+  const auto to = [](double v) { return static_cast<T>(v); };
+  const GradientRule<T> gradient{to(step.gradient_scale), to(step.gradient_limit)};
+  const double lr_scale = step.lr_scale * range.lr_scale, decay_scale = range.decay ? range.decay_scale : 0;
+  const T lr = to(sgd.lr * lr_scale), decay = to(sgd.weight_decay * decay_scale);
+  if (sgd.momentum == 0) f(SgdUpdate<T>{lr, decay, gradient});
+  else f(MomentumUpdate<T>{lr, to(sgd.momentum), decay, gradient, sgd.nesterov});
 }
+template <class T, class F>
+void visit_update(const AdamW& a, const UpdateStep& step, const UpdateRange& range, F&& f) {
+  const auto to = [](double v) { return static_cast<T>(v); };
+  const GradientRule<T> gradient{to(step.gradient_scale), to(step.gradient_limit)};
+  const double lr_scale = step.lr_scale * range.lr_scale, decay_scale = range.decay ? range.decay_scale : 0;
+  const double lr = a.lr * lr_scale, t = static_cast<double>(step.number);
+  f(AdamWUpdate<T>{to(1 - lr * (a.weight_decay * decay_scale)), to(1 - a.beta1), to(a.beta2), to(1 - a.beta2),
+                   to(a.epsilon), gradient, to(lr / (1 - std::pow(a.beta1, t))),
+                   to(1 / std::sqrt(1 - std::pow(a.beta2, t)))});
+}
+/// An optimizer of any type, behind an Optimizer.
+struct AnyOptimizer {
+  virtual ~AnyOptimizer() = default;
+  virtual std::string_view name() const = 0;
+  virtual double lr() const = 0;
+  virtual Decay decay() const = 0;
+  virtual Index state_count() const = 0;
+  virtual std::vector<OptimizerSetting> settings() const = 0;
+  virtual bool built_in() const = 0;
+  virtual bool equals(const AnyOptimizer& other) const = 0;
+  virtual void check() const = 0;
+  /// One of the same type with these settings, in the order of settings(); not checked.
+  virtual std::shared_ptr<const AnyOptimizer> with(std::span<const OptimizerSetting> settings) const = 0;
+  virtual void update(const ParameterUpdate<float>& update) const = 0;
+  virtual void update(const ParameterUpdate<double>& update) const = 0;
+};
+template <class O>
+struct OptimizerOf final : AnyOptimizer {
+  O own;
+  explicit OptimizerOf(const O& settings) : own(settings) {}
+  std::string_view name() const override { return O::name; }
+  double lr() const override { return own.lr; }
+  Decay decay() const override { return own.decay; }
+  Index state_count() const override { return own.state_count(); }
+  bool built_in() const override { return BuiltInOptimizer<O>; }
+  std::vector<OptimizerSetting> settings() const override {
+    std::vector<OptimizerSetting> list;
+    O::each_setting(own, [&](std::string_view setting, const auto& value) {
+      using Value = std::remove_cvref_t<decltype(value)>;
+      static_assert(std::same_as<Value, double> || std::same_as<Value, bool> || std::same_as<Value, Decay>,
+                    "lrcnn: a setting of this optimizer is of another type than training files keep; a setting is a double, a bool or a Decay; "
+                    "change the type of the field, or leave it out of each_setting");
+      list.push_back({std::string(setting), value});
+    });
+    return list;
+  }
+  bool equals(const AnyOptimizer& other) const override {
+    const auto* const same = dynamic_cast<const OptimizerOf*>(&other);
+    return same != nullptr && same->own == own;
+  }
+  void check() const override {
+    if constexpr (requires { own.check(); }) own.check();
+  }
+  std::shared_ptr<const AnyOptimizer> with(std::span<const OptimizerSetting> settings) const override {
+    O changed = own;
+    std::size_t next = 0;
+    O::each_setting(changed, [&](std::string_view, auto& value) { value = std::get<std::remove_cvref_t<decltype(value)>>(settings[next++].value); });
+    return std::make_shared<const OptimizerOf>(changed);
+  }
+  void update(const ParameterUpdate<float>& update) const override { call(update); }
+  void update(const ParameterUpdate<double>& update) const override { call(update); }
+
+ private:
+  template <class T>
+  void call(const ParameterUpdate<T>& update) const {
+    if constexpr (OwnOptimizer<O>) own.update(update);   // those of the library go by elements
+    else static_cast<void>(update);
+  }
+};
+/// An optimizer of a type that this program does not have, as a training file tells of it.
+struct RecordedOptimizer final : AnyOptimizer {
+  std::string title;
+  std::vector<OptimizerSetting> list;
+  Index states;
+  RecordedOptimizer(std::string name, std::vector<OptimizerSetting> settings, Index state_count)
+      : title(std::move(name)), list(std::move(settings)), states(state_count) {}
+  std::string_view name() const override { return title; }
+  double lr() const override {
+    const auto found = std::ranges::find(list, "lr", &OptimizerSetting::name);
+    return found == list.end() ? 0 : found->number();
+  }
+  Decay decay() const override { return Decay::everything; }
+  Index state_count() const override { return states; }
+  std::vector<OptimizerSetting> settings() const override { return list; }
+  bool built_in() const override { return false; }
+  bool equals(const AnyOptimizer& other) const override {
+    const auto* const same = dynamic_cast<const RecordedOptimizer*>(&other);
+    return same != nullptr && same->title == title && same->list == list && same->states == states;
+  }
+  void check() const override {}
+  std::shared_ptr<const AnyOptimizer> with(std::span<const OptimizerSetting> settings) const override {
+    return std::make_shared<const RecordedOptimizer>(title, std::vector<OptimizerSetting>(settings.begin(), settings.end()), states);
+  }
+  void update(const ParameterUpdate<float>&) const override { refuse(); }
+  void update(const ParameterUpdate<double>&) const override { refuse(); }
+
+ private:
+  [[noreturn]] void refuse() const {
+    throw Error(error_text("an update by " + title + ", which is known from a training file alone",
+                           "a file keeps an optimizer's name and settings, and not its arithmetic", "give the trainer an optimizer of its type"));
+  }
+};
 }  // namespace detail
-/// The stretches that an optimizer updates, neighbours that are treated alike joined. Of several rules whose pattern fits a
-/// name the last holds.
-/// Pre:     parameters are ordered by offset
-/// Post:    each element of each parameter that is not frozen is in exactly one stretch, no frozen one is in any, and no running
-///          statistic; elements of gaps may be in one or in none
-/// Errors:  Error if a rule fits no parameter, or running statistics alone, or one of its numbers is negative or not finite
-inline std::vector<UpdateRange> update_ranges(std::span<const Parameter> parameters, Decay decay,
-                                              std::span<const ParameterRule> rules = {}) {
-  for (const ParameterRule& rule : rules) {
-    const auto fits = [&](const Parameter& p) { return detail::fits_pattern(p.name, rule.pattern); };
-    if (std::none_of(parameters.begin(), parameters.end(), fits))
-      throw Error(error_text("the rule for parameters '" + rule.pattern + "' fits none",
-                             parameters.empty() ? "there are no parameters" : "names are like '" + parameters[0].name + "'",
-                             "correct the pattern; '*' stands for any text"));
-    if (std::none_of(parameters.begin(), parameters.end(), [&](const Parameter& p) { return fits(p) && !p.shape.running; }))
-      throw Error(error_text("the rule for parameters '" + rule.pattern + "' fits running statistics alone",
-                             "these come from the batches, and no optimizer updates them",
-                             "leave the rule out; a norm that is frozen keeps them as they are"));
-    for (const double scale : {rule.lr_scale, rule.decay_scale})
-      if (!(scale >= 0 && std::isfinite(scale)))
-        throw Error(error_text("the rule for parameters '" + rule.pattern + "' multiplies by " + detail::number_text(scale),
-                               "learning rate and weight decay are multiplied by finite numbers that are not negative", "use 1 for no change"));
-  }
-  std::vector<UpdateRange> ranges;
-  bool joins = false;   // nothing that stays lies between
-  for (const Parameter& p : parameters) {
-    ParameterRule rule;
-    for (const ParameterRule& r : rules)
-      if (detail::fits_pattern(p.name, r.pattern)) rule = r;
-    if (rule.frozen || p.shape.running) {
-      joins = false;
-      continue;
-    }
-    const UpdateRange own{p.elements(), decay == Decay::everything || p.shape.decay, rule.lr_scale, rule.decay_scale};
-    UpdateRange same = own;
-    if (!ranges.empty()) same.elements = ranges.back().elements;
-    if (joins && same == ranges.back()) ranges.back().elements.end = own.elements.end;
-    else ranges.push_back(own);
-    joins = true;
-  }
-  return ranges;
-}
-/// Either optimizer as a value. Regular, printable; holds settings only, the states belong to the caller.
+/// Any optimizer as a value. Regular, printable; holds settings only, the states belong to the caller. Copies share what they hold,
+/// which nobody changes.
 class Optimizer {
  public:
-  using Kind = std::variant<Sgd, AdamW>;
-  /// Errors: Error if a setting is not finite or out of its range.
-  Optimizer(const Sgd& sgd) : kind_(sgd) { check(); }
-  Optimizer(const AdamW& adamw) : kind_(adamw) { check(); }
-  const Kind& kind() const { return kind_; }
-  std::string_view name() const {
-    return std::visit([](const auto& k) { return k.name; }, kind_);
+  /// Errors: Error if a setting is not finite or out of its range, if settings have no names or one name is another's too, if state_count()
+  ///         is negative, or if an optimizer of the program's own has the name of one of the library's.
+  template <class O>
+    requires(!std::same_as<O, Optimizer> && OptimizerSettings<O>)
+  Optimizer(const O& settings) : Optimizer(std::make_shared<const detail::OptimizerOf<O>>(settings)) {}
+  Optimizer(const Optimizer&) = default;   // and no moving: an Optimizer is never empty
+  Optimizer& operator=(const Optimizer&) = default;
+  /// One that a training file tells of and that this program has no type for: it can be shown and compared, and its update is an Error.
+  static Optimizer recorded(std::string name, std::vector<OptimizerSetting> settings, Index state_count) {
+    return Optimizer(std::make_shared<const detail::RecordedOptimizer>(std::move(name), std::move(settings), state_count));
   }
-  double lr() const {
-    return std::visit([](const auto& k) { return k.lr; }, kind_);
+  /// Its settings if they are of this type, as std::get_if gives them; null otherwise. Lives as long as this optimizer and its copies.
+  template <class O>
+  const O* get_if() const {
+    const auto* const found = dynamic_cast<const detail::OptimizerOf<O>*>(any_.get());
+    return found == nullptr ? nullptr : &found->own;
   }
-  Decay decay() const {
-    return std::visit([](const auto& k) { return k.decay; }, kind_);
-  }
+  std::string_view name() const { return any_->name(); }
+  double lr() const { return any_->lr(); }
+  Decay decay() const { return any_->decay(); }
   /// State buffers, each of as many elements as the parameters.
-  Index state_count() const {
-    return std::visit([](const auto& k) { return k.state_count(); }, kind_);
+  Index state_count() const { return any_->state_count(); }
+  /// In the order of each_setting().
+  std::vector<OptimizerSetting> settings() const { return any_->settings(); }
+  /// One of the same type with other settings. Pre: names and types of values are those of settings(), in their order.
+  /// Errors: as the constructor
+  Optimizer with(std::span<const OptimizerSetting> settings) const { return Optimizer(any_->with(settings)); }
+  /// Whether it is the library's, whose arithmetic every backend has; a program's own works on the host.
+  bool built_in() const { return any_->built_in(); }
+  /// Errors: BackendError unless it is the library's
+  void require_built_in() const {
+    if (!built_in())
+      throw BackendError(error_text("the optimizer " + std::string(name()) + " is the program's own, and has no function for a GPU",
+                                    "its update works on the host's memory", "use Sgd or AdamW, or train on a CPU backend"));
+  }
+  /// The stretches that it updates, see lrcnn::update_ranges.
+  std::vector<UpdateRange> update_ranges(std::span<const Parameter> parameters, std::span<const ParameterRule> rules = {}) const {
+    return lrcnn::update_ranges(parameters, decay(), rules, built_in());
   }
   /// Calls f(functor) with this update's arithmetic for the elements of a stretch.
+  /// Errors:  BackendError unless it is the library's
   template <class T, class F>
   void visit_update(const UpdateStep& step, const UpdateRange& range, F&& f) const {
-    const auto to = [](double v) { return static_cast<T>(v); };
-    const GradientRule<T> gradient{to(step.gradient_scale), to(step.gradient_limit)};
-    const double lr_scale = step.lr_scale * range.lr_scale, decay_scale = range.decay ? range.decay_scale : 0;
-    if (const auto* s = std::get_if<Sgd>(&kind_)) {
-      const T lr = to(s->lr * lr_scale), decay = to(s->weight_decay * decay_scale);
-      if (s->momentum == 0) f(SgdUpdate<T>{lr, decay, gradient});
-      else f(MomentumUpdate<T>{lr, to(s->momentum), decay, gradient, s->nesterov});
-    } else {
-      const AdamW& a = std::get<AdamW>(kind_);
-      const double lr = a.lr * lr_scale, t = static_cast<double>(step.number);
-      f(AdamWUpdate<T>{to(1 - lr * (a.weight_decay * decay_scale)), to(1 - a.beta1), to(a.beta2), to(1 - a.beta2),
-                       to(a.epsilon), gradient, to(lr / (1 - std::pow(a.beta1, t))),
-                       to(1 / std::sqrt(1 - std::pow(a.beta2, t)))});
-    }
+    require_built_in();
+    if (const Sgd* sgd = get_if<Sgd>()) detail::visit_update<T>(*sgd, step, range, f);
+    else detail::visit_update<T>(*get_if<AdamW>(), step, range, f);
   }
   /// One update, as a loop over stretches of the flat buffers: calls apply(functor, elements) for each, where the
   /// functor takes w, g and as many states as state_count() says.
   /// Post:    stretches that are not in `ranges` are not asked for
-  /// Errors:  Error if the step's number is below 1
+  /// Errors:  Error if the step's number is below 1; BackendError unless it is one of the library's optimizers
   template <class T, class Apply>
   void update(const UpdateStep& step, std::span<const UpdateRange> ranges, Apply&& apply) const {
-    if (step.number < 1)
-      throw Error(error_text("update number " + std::to_string(step.number), "the first update has the number 1",
-                             "count updates from 1"));
+    check_number(step);
     for (const UpdateRange& r : ranges)
       visit_update<T>(step, r, [&](const auto& functor) { apply(functor, r.elements); });
   }
-  /// The same on the host.
+  /// The same on the host, by any optimizer.
   /// Shapes:  parameters, gradients: the flat buffer; states: state_count() such buffers, one behind the other
   /// Post:    writes parameters and states within the ranges, nothing else; the same bits for any number of threads
-  /// Errors:  Error if the buffers' sizes differ or the step's number is below 1
+  /// Errors:  Error if the buffers' sizes differ, the step's number is below 1, or a program's own optimizer is given ranges that are
+  ///          not one parameter each, see update_ranges()
   template <class T>
   void update(const UpdateStep& step, std::span<const UpdateRange> ranges,
               std::type_identity_t<std::span<T>> parameters, std::span<const T> gradients,
@@ -200,6 +218,7 @@ class Optimizer {
                              std::string(name()) + " needs as many gradients and " + std::to_string(state_count()) +
                                  " times as many elements of state",
                              "size the buffers by flat_elements and Optimizer::state_count"));
+    if (!built_in()) return update_parameters<T>(step, ranges, parameters, gradients, states);
     update<T>(step, ranges, [&](const auto& functor, Range r) {
       host::update_elements(functor, parameters.data() + r.begin, gradients.data() + r.begin, state(states.data(), elements, r, 0),
                             state(states.data(), elements, r, 1), r.size(), step.threads);
@@ -210,50 +229,61 @@ class Optimizer {
   T* state(T* states, Index elements, Range r, Index which) const {
     return which < state_count() ? states + which * elements + r.begin : nullptr;
   }
-  friend bool operator==(const Optimizer&, const Optimizer&) = default;
+  friend bool operator==(const Optimizer& a, const Optimizer& b) { return a.any_->equals(*b.any_); }
+
  private:
+  explicit Optimizer(std::shared_ptr<const detail::AnyOptimizer> any) : any_(std::move(any)) { check(); }
+  static void check_number(const UpdateStep& step) {
+    if (step.number < 1)
+      throw Error(error_text("update number " + std::to_string(step.number), "the first update has the number 1",
+                             "count updates from 1"));
+  }
   void check() const {
-    std::visit([](const auto& k) { check(k); }, kind_);
+    any_->check();
+    const std::string who(name());
+    if (who.empty())
+      throw Error(error_text("an optimizer has no name", "training files tell optimizers apart by their names", "give its type a name"));
+    if (!built_in() && (who == Sgd::name || who == AdamW::name))
+      throw Error(error_text("an optimizer of the program's own is called " + who, "training files tell optimizers apart by their names, and "
+                             "that is one of the library's", "give its type a name of its own"));
+    const std::vector<OptimizerSetting> list = settings();
+    for (const OptimizerSetting& s : list) {
+      if (s.name.empty() || std::ranges::count(list, s.name, &OptimizerSetting::name) > 1)
+        throw Error(error_text(who + " has " + (s.name.empty() ? "a setting without a name" : "two settings '" + s.name + "'"),
+                               "training files tell settings apart by their names", "give each its own in each_setting"));
+      check_setting(true, who, s.name, s.number(), "a setting is a finite number", "correct it");
+    }
+    check_setting(lr() >= 0, who, "lr", lr(), "a learning rate is finite and not negative", "try 0.001");
+    if (state_count() < 0)
+      throw Error(error_text(who + " has a state_count() of " + std::to_string(state_count()),
+                             "it is the number of buffers that an update keeps, and not negative", "return 0 if it keeps none"));
   }
-  static void require(bool good, std::string_view who, std::string_view field, double value, const char* rule,
-                      const char* change) {
-    if (good && std::isfinite(value)) return;
-    throw Error(error_text(std::string(who) + " with ." + std::string(field) + " = " + detail::number_text(value),
-                           rule, change));
+  /// An update by a program's own optimizer, tensor after tensor.
+  template <class T>
+  void update_parameters(const UpdateStep& step, std::span<const UpdateRange> ranges, std::span<T> parameters, std::span<const T> gradients,
+                         std::span<T> states) const {
+    check_number(step);
+    const auto elements = static_cast<Index>(parameters.size());
+    for (const UpdateRange& r : ranges) {
+      if (r.parameter == nullptr)
+        throw Error(error_text("an update by " + std::string(name()) + " of elements that are not told to be one parameter",
+                               "the optimizer of a program's own sees each parameter tensor by itself", "take ranges from Optimizer::update_ranges"));
+      any_->update(ParameterUpdate<T>(name(), step, r, parameters.data() + r.elements.begin, gradients.data() + r.elements.begin,
+                                      states.data() + r.elements.begin, elements, state_count()));
+    }
   }
-  static void check(const Sgd& s) {
-    require(s.lr >= 0, s.name, "lr", s.lr, "a learning rate is finite and not negative", "try 0.05");
-    require(s.momentum >= 0 && s.momentum < 1, s.name, "momentum", s.momentum, "momentum lies in [0, 1)", "try 0.9 or 0");
-    require(s.weight_decay >= 0, s.name, "weight_decay", s.weight_decay, "weight decay is finite and not negative",
-            "try 5e-4 or 0");
-    require(!s.nesterov || s.momentum > 0, s.name, "momentum", s.momentum, "Nesterov's step needs momentum",
-            "set .momentum or leave out .nesterov");
-  }
-  static void check(const AdamW& a) {
-    require(a.lr >= 0, a.name, "lr", a.lr, "a learning rate is finite and not negative", "try 0.001");
-    require(a.beta1 >= 0 && a.beta1 < 1, a.name, "beta1", a.beta1, "it lies in [0, 1)", "try 0.9");
-    require(a.beta2 >= 0 && a.beta2 < 1, a.name, "beta2", a.beta2, "it lies in [0, 1)", "try 0.999");
-    require(a.epsilon >= 0, a.name, "epsilon", a.epsilon, "it is finite and not negative", "try 1e-8");
-    require(a.weight_decay >= 0, a.name, "weight_decay", a.weight_decay, "weight decay is finite and not negative",
-            "try 0.01 or 0");
-  }
-  Kind kind_;
+  std::shared_ptr<const detail::AnyOptimizer> any_;
 };
 /// "Sgd{.lr = 0.05, .momentum = 0.9, .nesterov = false, .weight_decay = 0, .decay = everything}"
 inline std::string to_string(const Optimizer& optimizer) {
-  return std::visit(
-      [](const auto& k) {
-        std::string text;
-        k.each_setting(k, [&](std::string_view name, const auto& value) {
-          using Value = std::remove_cvref_t<decltype(value)>;
-          text.append(text.empty() ? "{." : ", .").append(name).append(" = ");
-          if constexpr (std::is_same_v<Value, bool>) text += value ? "true" : "false";
-          else if constexpr (std::is_same_v<Value, Decay>) text += value == Decay::marked ? "marked" : "everything";
-          else text += detail::number_text(value);
-        });
-        return std::string(k.name) + text + "}";
-      },
-      optimizer.kind());
+  std::string text;
+  for (const auto& [name, value] : optimizer.settings()) {
+    text.append(text.empty() ? "{." : ", .").append(name).append(" = ");
+    if (const bool* flag = std::get_if<bool>(&value)) text += *flag ? "true" : "false";
+    else if (const Decay* decay = std::get_if<Decay>(&value)) text += *decay == Decay::marked ? "marked" : "everything";
+    else text += detail::number_text(std::get<double>(value));
+  }
+  return std::string(optimizer.name()) + (text.empty() ? "{" : text) + "}";
 }
 inline std::ostream& operator<<(std::ostream& out, const Optimizer& optimizer) { return out << to_string(optimizer); }
 }  // namespace lrcnn

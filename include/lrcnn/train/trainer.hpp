@@ -44,7 +44,8 @@ class BasicTrainer {
   using T = typename B::element;
   using M = master_t<T>;   ///< of parameters, gradients, optimizer state and the batch
   /// Plans the training step of a full batch at once.
-  /// Errors:  ShapeError, also if a loss over images is given a map; PlanError, also if the machine has too little memory; BackendError
+  /// Errors:  ShapeError, also if a loss over images is given a map; PlanError, also if the machine has too little memory; BackendError,
+  ///          also if an optimizer of the program's own is to work on a device
   BasicTrainer(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, const Optimizer& optimizer,
                const TrainerOptions& options = {}, L loss = {})
       : BasicTrainer(layers, policy, input, optimizer, options, std::move(loss), B(options.threads)) {}
@@ -53,6 +54,7 @@ class BasicTrainer {
                const TrainerOptions& options, L loss, B backend)
       : options_(options), loss_(std::move(loss)), backend_(std::move(backend)), executors_(layers, policy) {
     check_precision<B>(policy, "Trainer");
+    if constexpr (!B::on_host) optimizer.require_built_in();
     const Table table = make_table(layers, input);
     if constexpr (!DenseLoss<L, T>) check_image_loss(L::name, table);
     layout_ = parameters_of(table);
@@ -68,7 +70,7 @@ class BasicTrainer {
     state_.optimizer = optimizer;
     state_.seed = options.seed;
     check(options.clip);
-    ranges_ = update_ranges(layout_, optimizer.decay(), options_.rules);
+    ranges_ = optimizer.update_ranges(layout_, options_.rules);
     input_ = input;
     static_cast<void>(executor(input, true));
   }
@@ -218,7 +220,7 @@ class BasicTrainer {
     backend_.write(states_.data(), std::span<const M>(states));
     if (const auto note = state_.notes.find("loss_scale"); scales_loss && note != state_.notes.end())
       std::istringstream(note->second) >> loss_scale_.scale >> loss_scale_.good_steps;
-    ranges_ = update_ranges(layout_, state_.optimizer.decay(), options_.rules);
+    ranges_ = state_.optimizer.update_ranges(layout_, options_.rules);
     if (round_.earlier) started_.go_back(*round_.earlier);
     round_ = {};
   }
@@ -372,12 +374,21 @@ class BasicTrainer {
     UpdateStep update{.number = state_.updates + 1, .lr_scale = round.lr_scale, .gradient_scale = 1 / run_scale_};
     if (options_.clip.value > 0) update.gradient_limit = options_.clip.value;
     if (options_.clip.norm > 0) update.gradient_scale *= std::min(1.0, options_.clip.norm / report.gradient_norm);
+    run_update(update);
+    ++state_.updates;
+    return report;
+  }
+  /// On the backend, which has the arithmetic of the library's optimizers; on the host by a program's own.
+  void run_update(UpdateStep update) {
+    if constexpr (B::on_host)
+      if (!state_.optimizer.built_in()) {
+        update.threads = backend_.threads();
+        return state_.optimizer.template update<M>(update, ranges_, parameters_, std::span<const M>(gradients_), states_);
+      }
     state_.optimizer.template update<M>(update, ranges_, [&](const auto& functor, Range r) {
       const auto state = [&](Index which) { return state_.optimizer.state(states_.data(), count_, r, which); };
       backend_.update(functor, parameters_.data() + r.begin, gradients_.data() + r.begin, state(0), state(1), r.size());
     });
-    ++state_.updates;
-    return report;
   }
   /// The norm of the mean gradient over all parameters that are updated.
   double gradient_norm() {

@@ -55,16 +55,9 @@ void save_training_file(const std::filesystem::path& path, const TrainingState& 
     out.text(p.name);
     out.numbers(p.shape.extents.data(), p.shape.extents.size());
   }
-  std::visit(
-      [&](const auto& kind) {
-        std::size_t settings = 0;
-        kind.each_setting(kind, [&](std::string_view, const auto&) { ++settings; });
-        out.text(kind.name), out.count(settings);
-        kind.each_setting(kind, [&](std::string_view name, const auto& value) {
-          out.text(name), out.number(static_cast<double>(value));
-        });
-      },
-      state.optimizer.kind());
+  const std::vector<OptimizerSetting> settings = state.optimizer.settings();
+  out.text(state.optimizer.name()), out.count(settings.size());
+  for (const OptimizerSetting& setting : settings) out.text(setting.name), out.number(setting.number());
   out.count(state_count);
   out.number(state.step), out.number(state.updates), out.number(state.epoch), out.number(state.batch);
   out.number(state.seed);
@@ -93,7 +86,7 @@ TrainingState load_training_file(const std::filesystem::path& path, std::string_
                                  std::span<const Parameter> layout, const Optimizer& optimizer,
                                  std::span<T> parameters, std::span<T> states) {
   const std::string who = "training file '" + path.string() + "'";
-  detail::TrainingContents file = detail::read_training_contents(path);
+  detail::TrainingContents file = detail::read_training_contents(path, &optimizer);
   detail::check_network(file, who, fingerprint, layout);
   if (file.element != detail::element_name<T>())
     throw DataError(error_text(who + " holds " + file.element + " values",
@@ -127,6 +120,7 @@ struct TrainingFileInfo {
   std::string element;                 ///< "float32" or "float64"
   std::vector<Parameter> parameters;   ///< names and extents; offsets as they lie in the file
 };
+/// Of an optimizer that is not the library's it tells name and settings; its updates are Errors, see Optimizer::recorded().
 /// Errors: DataError as load_training_file, but for what concerns a network.
 inline TrainingFileInfo inspect_training_file(const std::filesystem::path& path) {
   auto file = detail::read_training_contents(path);

@@ -153,36 +153,44 @@ inline void check_training_bytes(std::span<const std::byte> bytes, const std::st
                                "lrcnn " + version() + " reads version " + std::to_string(training_format),
                                "load it with the version of lrcnn that wrote it"));
 }
-inline Optimizer read_optimizer(ByteReader& in) {
+/// The optimizer that a file was saved with, and its number of states. Types: those of the library and `known`'s, if there is one; any
+/// other is recorded.
+inline Optimizer read_optimizer(ByteReader& in, const Optimizer* known, Index& states) {
   const std::string name = in.text();
-  std::map<std::string, double> settings;
+  std::vector<OptimizerSetting> settings;
   for (auto n = in.count(); n > 0; --n) {
-    const std::string key = in.text();
-    settings[key] = in.number<double>();
+    std::string key = in.text();
+    settings.push_back({std::move(key), in.number<double>()});
   }
-  const auto fill = [&](auto kind) -> Optimizer {
-    std::size_t used = 0;
-    kind.each_setting(kind, [&](const char* key, auto& value) {
-      const auto found = settings.find(key);
-      if (found == settings.end()) in.malformed("setting '" + std::string(key) + "' of " + name + " is missing");
-      using Value = std::remove_cvref_t<decltype(value)>;
-      if (!std::is_same_v<Value, double> && found->second != 0 && found->second != 1)
-        in.malformed("setting '" + std::string(key) + "' of " + name + " is " + number_text(found->second));
-      value = static_cast<Value>(found->second);
-      ++used;
-    });
-    if (used != settings.size()) in.malformed(name + " has settings that this library does not know");
+  states = in.count();
+  const auto like = [&](const Optimizer& type) {
+    std::vector<OptimizerSetting> values = type.settings();
+    for (auto& [key, value] : values) {
+      const auto found = std::ranges::find(settings, key, &OptimizerSetting::name);
+      if (found == settings.end()) in.malformed("setting '" + key + "' of " + name + " is missing");
+      const double number = found->number();
+      if (!std::holds_alternative<double>(value) && number != 0 && number != 1)
+        in.malformed("setting '" + key + "' of " + name + " is " + number_text(number));
+      std::visit([&](auto& v) { v = static_cast<std::remove_cvref_t<decltype(v)>>(number); }, value);
+    }
+    if (values.size() != settings.size()) in.malformed(name + " has settings that this program does not know");
     try {
-      return kind;
+      return type.with(values);
     } catch (const Error& e) {
       in.malformed(e.what());
     }
   };
-  if (name == Sgd::name) return fill(Sgd{});
-  if (name == AdamW::name) return fill(AdamW{});
-  in.malformed("optimizer '" + name + "' is not known");
+  if (known != nullptr && name == known->name()) return like(*known);
+  if (name == Sgd::name) return like(Sgd{});
+  if (name == AdamW::name) return like(AdamW{});
+  try {
+    return Optimizer::recorded(name, settings, states);
+  } catch (const Error& e) {
+    in.malformed(e.what());
+  }
 }
-inline TrainingContents read_training_contents(const std::filesystem::path& path) {
+/// `known`: of the type that shall continue, if there is one.
+inline TrainingContents read_training_contents(const std::filesystem::path& path, const Optimizer* known = nullptr) {
   const std::string who = "training file '" + path.string() + "'";
   TrainingContents file;
   file.bytes = bytes_of_file(path, "training file", training_magic);
@@ -205,8 +213,7 @@ inline TrainingContents read_training_contents(const std::filesystem::path& path
     offset += elements;
     file.parameters.push_back(std::move(p));
   }
-  s.optimizer = read_optimizer(in);
-  file.states = in.count();
+  s.optimizer = read_optimizer(in, known, file.states);
   s.step = in.number<Index>(), s.updates = in.number<Index>(), s.epoch = in.number<Index>();
   s.batch = in.number<Index>(), s.seed = in.number<std::uint64_t>();
   s.metrics.loss_sum = in.number<double>(), s.metrics.images = in.number<Index>();
@@ -220,7 +227,8 @@ inline TrainingContents read_training_contents(const std::filesystem::path& path
   if (size == 0) in.malformed("element type '" + file.element + "' is not known");
   if (file.states != s.optimizer.state_count())
     in.malformed(std::string(s.optimizer.name()) + " with " + std::to_string(file.states) + " states");
-  if (in.left() / size != static_cast<std::size_t>(offset * (1 + file.states)) || in.left() % size != 0)
+  const auto elements = static_cast<std::size_t>(offset), buffers = static_cast<std::size_t>(1 + file.states);   // the latter may be anything
+  if (in.left() / size != elements * buffers || in.left() % size != 0)
     in.malformed("it does not hold as many values as its parameters have");
   return file;
 }
