@@ -16,18 +16,22 @@ LRCNN_INSTANCE class BasicCudnn<Precision::bf16>;
 LRCNN_INSTANCE class Executor<Cudnn>;
 LRCNN_INSTANCE class Executors<Cudnn>;
 LRCNN_INSTANCE class BasicPredictor<Cudnn>;
+LRCNN_INSTANCE class UpdateRounds<Cudnn, SoftmaxCrossEntropy>;
 LRCNN_INSTANCE class BasicTrainer<Cudnn>;
 LRCNN_INSTANCE class Executor<CudnnTf32>;
 LRCNN_INSTANCE class Executors<CudnnTf32>;
 LRCNN_INSTANCE class BasicPredictor<CudnnTf32>;
+LRCNN_INSTANCE class UpdateRounds<CudnnTf32, SoftmaxCrossEntropy>;
 LRCNN_INSTANCE class BasicTrainer<CudnnTf32>;
 LRCNN_INSTANCE class Executor<CudnnFp16>;
 LRCNN_INSTANCE class Executors<CudnnFp16>;
 LRCNN_INSTANCE class BasicPredictor<CudnnFp16>;
+LRCNN_INSTANCE class UpdateRounds<CudnnFp16, SoftmaxCrossEntropy>;
 LRCNN_INSTANCE class BasicTrainer<CudnnFp16>;
 LRCNN_INSTANCE class Executor<CudnnBf16>;
 LRCNN_INSTANCE class Executors<CudnnBf16>;
 LRCNN_INSTANCE class BasicPredictor<CudnnBf16>;
+LRCNN_INSTANCE class UpdateRounds<CudnnBf16, SoftmaxCrossEntropy>;
 LRCNN_INSTANCE class BasicTrainer<CudnnBf16>;
 }  // namespace lrcnn
 #undef LRCNN_INSTANCE

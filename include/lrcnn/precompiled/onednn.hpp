@@ -13,6 +13,7 @@ LRCNN_INSTANCE class BasicOnednn<float>;
 LRCNN_INSTANCE class Executor<Onednn>;
 LRCNN_INSTANCE class Executors<Onednn>;
 LRCNN_INSTANCE class BasicPredictor<Onednn>;
+LRCNN_INSTANCE class UpdateRounds<Onednn, SoftmaxCrossEntropy>;
 LRCNN_INSTANCE class BasicTrainer<Onednn>;
 }  // namespace lrcnn
 #undef LRCNN_INSTANCE

@@ -21,10 +21,12 @@ LRCNN_INSTANCE class Loader<float>;
 LRCNN_INSTANCE class Executor<Reference<float>>;
 LRCNN_INSTANCE class Executors<Reference<float>>;
 LRCNN_INSTANCE class BasicPredictor<Reference<float>>;
+LRCNN_INSTANCE class UpdateRounds<Reference<float>, SoftmaxCrossEntropy>;
 LRCNN_INSTANCE class BasicTrainer<Reference<float>>;
 LRCNN_INSTANCE class Executor<Reference<double>>;
 LRCNN_INSTANCE class Executors<Reference<double>>;
 LRCNN_INSTANCE class BasicPredictor<Reference<double>>;
+LRCNN_INSTANCE class UpdateRounds<Reference<double>, SoftmaxCrossEntropy>;
 LRCNN_INSTANCE class BasicTrainer<Reference<double>>;
 }  // namespace lrcnn
 #undef LRCNN_INSTANCE

@@ -56,20 +56,20 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
   const auto begun = std::chrono::steady_clock::now();
   Index images = state_.batch * train.input().n;   // of the epoch: metrics may count pixels
   auto epoch = train.epoch(state_.epoch, state_.batch);
-  counts_batches_ = true;
+  rounds_.count_batches(true);
   struct Off {
-    bool& flag;
-    ~Off() { flag = false; }
-  } const off{counts_batches_};
+    UpdateRounds<B, L>& rounds;
+    ~Off() { rounds.count_batches(false); }
+  } const off{rounds_};
   for (auto& batch : epoch) {
     const bool saves = options.save_every > 0 && (state_.step + 1) % options.save_every == 0 && !options.training_file.empty();
-    images += start(batch, batch.labels()).images;
-    if (saves || started_.size() >= steps_ahead || state_.batch + 1 == train.batches()) {
+    images += rounds_.start(batch, batch.labels()).images;
+    if (saves || rounds_.started() >= steps_ahead || state_.batch + 1 == train.batches()) {
       const LossResult result = wait();
       state_.metrics.add(result.mean(), result.count, result.correct);
     }
     ++state_.batch;
-    if (line && started_.empty())
+    if (line && rounds_.started() == 0)
       line->update({state_.epoch + 1, options.epochs, state_.batch, train.batches(), images, state_.metrics.loss(), state_.metrics.accuracy(),
                     arena_bytes()});
     if (saves) save(options.training_file);

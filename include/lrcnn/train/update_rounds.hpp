@@ -1,0 +1,291 @@
+#pragma once
+// From batches to updates. A round is what leads to one update: batches are run, one or several, and their gradients added up; then the
+// update is applied, or the round is rolled back. Whoever starts rounds need not wait for a device: what they came to is settled later.
+//
+//     step()                     settle  run          apply  settle
+//     start_step()                       run          apply           settle in wait(), or before the next thing that waits
+//     accumulate(), update()     settle  run ... run  apply  settle
+//
+// An error while batches are run rolls the round back: running statistics and losses are what they were before it, and nothing is
+// accumulated. A loss that is not finite, which settling finds out, takes back its step and those after it.
+#include <lrcnn/exec/executor.hpp>
+#include <lrcnn/train/executors.hpp>
+#include <lrcnn/train/loss_scale.hpp>
+#include <lrcnn/train/started_steps.hpp>
+#include <lrcnn/train/trainer_options.hpp>
+#include <lrcnn/train/training_buffers.hpp>
+#include <lrcnn/train/training_format.hpp>
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+namespace lrcnn {
+namespace detail {
+/// Says where a loss was not finite: `where` gives "step 5", say, and is asked for it then only.
+template <class Where, class F>
+void name_numeric_error(Where where, F f) {
+  try {
+    f();
+  } catch (const NumericError& e) {
+    const std::string text = e.what();
+    throw NumericError("lrcnn: in " + where() + " " + text.substr(text.find(' ') + 1));
+  }
+}
+}  // namespace detail
+/// The rounds of one training, one after the other. All that it is given lives longer; it changes the buffers, the state's counts of steps
+/// and updates, and, after a loss that is not finite, of batches.
+template <Backend B, TrainingLoss<typename B::element> L>
+class UpdateRounds {
+ public:
+  using T = typename B::element;
+  using M = master_t<T>;
+  /// Errors:  as update_ranges() and check(GradientClip)
+  UpdateRounds(const TrainerOptions& options, const L& loss, B& backend, Executors<B>& executors, TrainingBuffers<B>& buffers,
+               TrainingState& state)
+      : options_(options), loss_(loss), backend_(backend), executors_(executors), buffers_(buffers), state_(state) {
+    check(options.clip);
+    begin_anew();
+  }
+  UpdateRounds(const UpdateRounds&) = delete;
+  UpdateRounds& operator=(const UpdateRounds&) = delete;
+  /// A round of one batch, waited for. Errors: as BasicTrainer::step()
+  StepReport step(const RowSource<M>& source, const Labels& labels) {
+    require_no_round("a step begins");
+    settle();
+    const LossResult earlier = started_.take();
+    try {
+      StepReport report = start(source, labels);
+      settle(&source);
+      report_losses(report, earlier);
+      return report;
+    } catch (...) {
+      started_.go_back(earlier);
+      throw;
+    }
+  }
+  /// A round of one batch. The report lacks what only waiting can tell. Errors: as BasicTrainer::start_step()
+  StepReport start(const RowSource<M>& source, const Labels& labels) {
+    require_no_round("a step begins");
+    run(source, labels);
+    return apply(&source);
+  }
+  /// One more batch of the round, the first one of a new round if there is none. Errors: as BasicTrainer::accumulate()
+  void accumulate(const RowSource<M>& source, const Labels& labels) {
+    if (round_.batches == 0) {
+      settle();
+      round_.earlier = started_.take();
+      round_.running = read_running();
+    }
+    run(source, labels);
+  }
+  /// The end of a round of accumulated batches, waited for. Errors: as BasicTrainer::update()
+  StepReport update() {
+    if (round_.batches == 0)
+      throw Error(error_text("an update without gradients", "an update follows at least one batch", "call accumulate() first"));
+    const LossResult earlier = *round_.earlier;
+    const std::vector<M> running = round_.running;
+    try {
+      StepReport report = apply(nullptr);
+      settle();
+      report_losses(report, earlier);
+      return report;
+    } catch (...) {
+      write_running(running);
+      started_.go_back(earlier);
+      throw;
+    }
+  }
+  /// What the steps that were started came to. Errors: as BasicTrainer::wait()
+  LossResult wait() {
+    require_no_round("losses are asked for");
+    settle();
+    return started_.take();
+  }
+  /// Loss and gradients of one batch, and no round. Errors: as BasicTrainer::gradients_of()
+  LossResult gradients_of(const RowSource<M>& source, const Labels& labels) {
+    require_no_round("gradients are asked for");
+    settle();
+    LossResult result;
+    run_scale_ = loss_scale_now();
+    start_run(executor(source.shape()), source, labels, result, run_scale_);
+    backend_.finish(result);
+    if (!std::isfinite(result.sum)) in_next_step([&] { executor(source.shape()).report_not_finite(source, result.sum); });
+    return result;
+  }
+  /// Waits for the steps that were started, and notes their losses. From a step whose loss is not finite the device has left out all
+  /// updates: these steps are taken back. `last`: the batch of the last one, if it is there to be looked at again.
+  /// Errors:  NumericError naming the step if its loss is not finite
+  void settle(const RowSource<M>* last = nullptr) {
+    LossResult result;
+    backend_.finish(result);
+    const Index bad = started_.settle(result);
+    if (std::isfinite(result.sum)) return;
+    roll_back();   // batches whose update is still to come
+    state_.step -= bad;
+    if (!waits_for_each()) state_.updates -= bad;
+    if (counts_batches_) state_.batch -= bad - 1;   // the last one was not counted yet
+    in_next_step([&] {
+      if (last && bad == 1) executor(last->shape()).report_not_finite(*last, result.sum);
+      throw NumericError(error_text("the loss is not finite",
+                                    "nobody waited for this step, so its batch is gone; it and the " + std::to_string(std::max<Index>(bad - 1, 0)) +
+                                        " after it have not changed the parameters",
+                                    "use step() to learn which layer it comes from, lower the learning rate, or normalise the input"));
+    });
+  }
+  /// Steps that were started and not settled.
+  Index started() const { return started_.size(); }
+  /// Whether batches of an epoch are being counted in the state, so that steps that are taken back are taken off there, too.
+  void count_batches(bool counts) { counts_batches_ = counts; }
+  /// Forgets the round at hand, because other parameters and states have come from a file; the state's optimizer may be another.
+  void begin_anew() {
+    ranges_ = state_.optimizer.update_ranges(buffers_.layout, options_.rules);
+    if (round_.earlier) started_.go_back(*round_.earlier);
+    round_ = {};
+  }
+  /// Notes that parameters have been set: a rollback of the round at hand goes back to these.
+  void parameters_are_set() {
+    if (round_.batches > 0) round_.running = read_running();
+  }
+  /// Running statistics as they were before the round at hand, which has mixed its batches into them; empty if there is none that has.
+  const std::vector<M>& running_before() const { return round_.running; }
+  /// What the last run has multiplied gradients by.
+  double run_scale() const { return run_scale_; }
+  /// The scale of the loss, on backends that want one.
+  const LossScale& loss_scale() const { return loss_scale_; }
+  void set_loss_scale(const LossScale& scale) { loss_scale_ = scale; }
+  static constexpr bool scales_loss = requires { requires B::scales_loss; };
+
+ private:
+  /// Whether an update depends on what its gradients are.
+  bool waits_for_each() const { return scales_loss || options_.clip.norm > 0; }
+  double loss_scale_now() const { return scales_loss ? loss_scale_.scale : 1; }
+  void require_no_round(const std::string& what) const {
+    if (round_.batches > 0)
+      throw Error(error_text(what + " while gradients of " + std::to_string(round_.batches) + " batches are accumulated",
+                             "they wait for their update", "call update() first"));
+  }
+  /// Runs a batch of the round. Gradients are those of the sum over the first one's images, or weight.
+  void run(const RowSource<M>& source, const Labels& labels) {
+    double weight = 0;
+    LossResult result;   // stays empty on a device
+    try {
+      auto& batch = executor(source.shape(), round_.batches > 0);
+      weight = batch.weigh(source, labels, loss_);
+      if (round_.batches == 0)
+        round_.first = weight, round_.scale = loss_scale_now(), round_.lr_scale = lr_scale(options_.schedule, state_.step, options_.clock);
+      start_run(batch, source, labels, result, round_.scale * (weight / round_.first));
+      if (!round_.running.empty()) mix_running();
+      round_.peak_bytes = std::max(round_.peak_bytes, batch.plan().peak_bytes());
+    } catch (...) {
+      started_.forget();   // the backend drops what they came to with what this one has
+      roll_back();
+      throw;
+    }
+    started_.note(result);
+    ++round_.batches;
+    round_.images += source.shape().n, round_.weight += weight;
+    run_scale_ = round_.scale * (round_.weight / round_.first);
+  }
+  /// Updates by the gradients of the round's batches. `last`: the only one, if it is there to be looked at again.
+  StepReport apply(const RowSource<M>* last) {
+    const Round round = std::exchange(round_, {});
+    StepReport report{.images = round.images, .lr = state_.optimizer.lr() * round.lr_scale, .peak_bytes = round.peak_bytes};
+    ++state_.step;
+    started_.add(round.images);
+    if (waits_for_each()) settle(last);
+    report.skipped = scales_loss && !take_gradients();
+    if (options_.clip.norm > 0 && !report.skipped) report.gradient_norm = gradient_norm();
+    if (round.running.empty()) mix_running();   // now that nothing can be wrong with the step any more
+    if (report.skipped) return report;
+    UpdateStep update{.number = state_.updates + 1, .lr_scale = round.lr_scale, .gradient_scale = 1 / run_scale_};
+    if (options_.clip.value > 0) update.gradient_limit = options_.clip.value;
+    if (options_.clip.norm > 0) update.gradient_scale *= std::min(1.0, options_.clip.norm / report.gradient_norm);
+    optimize(update);
+    ++state_.updates;
+    return report;
+  }
+  /// Batches whose update cannot come any more leave nothing behind.
+  void roll_back() {
+    const Round round = std::exchange(round_, {});
+    write_running(round.running);
+    if (round.earlier) started_.go_back(*round.earlier);
+  }
+  /// The optimizer's update: by the backend, which has the arithmetic of the library's optimizers, or on the host by a program's own.
+  void optimize(UpdateStep update) {
+    const Optimizer& optimizer = state_.optimizer;
+    if constexpr (B::on_host)
+      if (!optimizer.built_in()) {
+        update.threads = backend_.threads();
+        return optimizer.template update<M>(update, ranges_, buffers_.parameters, std::span<const M>(buffers_.gradients), buffers_.states);
+      }
+    optimizer.template update<M>(update, ranges_, [&](const auto& functor, Range r) {
+      const auto state = [&](Index which) { return optimizer.state(buffers_.states.data(), buffers_.count, r, which); };
+      backend_.update(functor, buffers_.parameters.data() + r.begin, buffers_.gradients.data() + r.begin, state(0), state(1), r.size());
+    });
+  }
+  /// Whether the step's gradients may be used; changes the scale of the next step's.
+  bool take_gradients() {
+    bool finite = true;
+    if constexpr (scales_loss) {
+      const auto all = [&](Range r) { return backend_.all_finite(buffers_.gradients.data() + r.begin, r.size()); };
+      finite = all({0, buffers_.count}) || std::ranges::all_of(gradient_ranges(buffers_.layout), all);   // the latter where a statistic is not
+    }
+    if (!finite && loss_scale_.scale == LossScale::least)
+      throw NumericError(error_text("in step " + std::to_string(state_.step--) + " gradients are not finite, however little they are scaled",
+                                    "parameters were not changed by this step", "lower the learning rate, or use Bf16"));
+    loss_scale_.note(finite);
+    return finite;
+  }
+  /// The norm of the mean gradient over all parameters that are updated.
+  double gradient_norm() {
+    double sum = 0;
+    for (const UpdateRange& r : ranges_) sum += backend_.sum_of_squares(buffers_.gradients.data() + r.elements.begin, r.elements.size());
+    const double norm = std::sqrt(sum) / run_scale_;
+    if (std::isfinite(norm)) return norm;
+    throw NumericError(error_text("in step " + std::to_string(state_.step--) + " the norm of the gradient is not finite",
+                                  "parameters were not changed by this step", "lower the learning rate, or normalise the input"));
+  }
+  /// Completes a step's report by its own losses; those of steps that were started before are told by wait().
+  void report_losses(StepReport& report, const LossResult& earlier) {
+    const LossResult own = started_.take();
+    started_.note(earlier);
+    report.loss = own.mean(), report.accuracy = own.accuracy();
+  }
+  void mix_running() { buffers_.running.mix(backend_, buffers_.parameters.data(), buffers_.gradients.data()); }
+  std::vector<M> read_running() const { return buffers_.running.read(backend_, buffers_.parameters.data()); }
+  void write_running(const std::vector<M>& values) { buffers_.running.template write<M>(backend_, buffers_.parameters.data(), values); }
+  template <class F>
+  void in_next_step(F f) {
+    detail::name_numeric_error([&] { return "step " + std::to_string(state_.step + 1); }, f);
+  }
+  /// Of the masks of the batch that comes next: the same in a training that was saved and goes on.
+  RunKey key() const { return {state_.seed, static_cast<std::uint64_t>(state_.step), round_.images}; }
+  void start_run(Executor<B>& batch, const RowSource<M>& source, const Labels& labels, LossResult& result, double scale) {
+    in_next_step([&] { batch.start(source, labels, result, loss_, NoObserver{}, scale, key()); });
+  }
+  Executor<B>& executor(const Input& input, bool accumulate = false) {
+    const PlanOptions options{.training = true, .accumulate = accumulate, .rows_loss = RowLocalLoss<L, T>};
+    return executors_.get(input, options, backend_, buffers_.parameters.data(), buffers_.gradients.data());
+  }
+  const TrainerOptions& options_;
+  const L& loss_;
+  B& backend_;
+  Executors<B>& executors_;
+  TrainingBuffers<B>& buffers_;
+  TrainingState& state_;
+  std::vector<UpdateRange> ranges_;   ///< that the optimizer updates; they may point into the layout
+  LossScale loss_scale_{};            ///< of backends that ask for it
+  double run_scale_ = 1;              ///< of the gradients that the last run has left
+  StartedSteps started_;
+  bool counts_batches_ = false;
+  /// Batches whose gradients wait for an update.
+  struct Round {
+    Index batches = 0, images = 0, peak_bytes = 0;
+    double first = 0, weight = 0;          ///< of the losses of the first, and of all: images, or what pixels weigh
+    double scale = 1;                      ///< of the loss
+    double lr_scale = 1;                   ///< of the update
+    std::optional<LossResult> earlier{};   ///< of steps before it; none within a step
+    std::vector<M> running{};              ///< running statistics before it; none within a step, whose batch goes into them at its end
+  } round_;
+};
+}  // namespace lrcnn
