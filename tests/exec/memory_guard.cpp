@@ -42,10 +42,10 @@ std::vector<Index> needed_bytes(const Plan& plan) {
   }
   for (std::size_t i = 0; i < bytes.size(); ++i) {   // every lane has room for the largest slab, whichever gets it
     const Buffer& b = plan.buffers[i];
-    if (b.lane > 0) continue;
+    if (b.copy > 0) continue;
     Index most = 0;
-    for (std::size_t k = i; k < i + static_cast<std::size_t>(b.lanes); ++k) most = std::max(most, bytes[k]);
-    for (std::size_t k = i; k < i + static_cast<std::size_t>(b.lanes); ++k) bytes[k] = most;
+    for (std::size_t k = i; k < i + static_cast<std::size_t>(b.copies); ++k) most = std::max(most, bytes[k]);
+    for (std::size_t k = i; k < i + static_cast<std::size_t>(b.copies); ++k) bytes[k] = most;
   }
   return bytes;
 }

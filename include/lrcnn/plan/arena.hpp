@@ -38,11 +38,11 @@ struct Buffer {
   Index first = 0;      ///< live in [first, last), emission time
   Index last = 0;
   Index offset = 0;     ///< in the arena
-  Index lane = 0;       ///< slabs that a device works on at once have buffers of their own: which of them this is,
-  Index lanes = 1;      ///< of how many that have consecutive numbers
+  Index copy = 0;       ///< slabs that a device works on at once have buffers of their own: which of them this is,
+  Index copies = 1;      ///< of how many that have consecutive numbers
   /// Lanes of a stage run at the same time, whatever emission time says.
   constexpr bool meets(const Buffer& b) const {
-    const bool at_once = lanes > 1 && b.lanes > 1 && lane != b.lane && stage == b.stage;
+    const bool at_once = copies > 1 && b.copies > 1 && copy != b.copy && stage == b.stage;
     return at_once || (first < b.last && b.first < last);
   }
   friend constexpr bool operator==(const Buffer&, const Buffer&) = default;
@@ -72,7 +72,7 @@ constexpr ArenaSize place(std::vector<Buffer>& buffers) {
     Index at = 0;
     for (Buffer *const *q = placed.data(), *const *end = q + placed.size(); q != end; ++q) {
       const Buffer* p = *q;
-      if (p->offset + p->bytes <= at || ((p->first >= b.last || b.first >= p->last) && (b.lanes == 1 || !p->meets(b)))) continue;
+      if (p->offset + p->bytes <= at || ((p->first >= b.last || b.first >= p->last) && (b.copies == 1 || !p->meets(b)))) continue;
       if (p->offset >= at + b.bytes) break;
       at = p->offset + p->bytes;
     }

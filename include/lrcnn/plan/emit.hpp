@@ -9,7 +9,7 @@
 // Both see the same calls in the same order within a turn, so a buffer has the same number for both, and the offsets
 // found for the measured turn hold for all of them. The checker (plan/checker.hpp) proves that, plan by plan.
 //
-// Names are those of a pass: plan/stage_pass.hpp.
+// Names are those of a pass and of the walk through it: plan/stage_pass.hpp, plan/stage_walk.hpp.
 #include <lrcnn/plan/emit_backward.hpp>
 #include <lrcnn/plan/in_place.hpp>
 #include <lrcnn/plan/measure.hpp>
@@ -51,11 +51,11 @@ class Emitter : BackwardEmitter {
     while (stage_count_ < all_stages && stage_at(stage_count_).passes == 0) ++stage_count_;
     if (policy_.gradients_in_place && options_.training)
       storage_.put_gradients_in_place(gradient_lags(table_, stages_, needs_, stage_count_));
-    Index lanes = 1;
+    Index copies = 1;
     for (Index s = 0; policy_.streams > 1 && s < all_stages; ++s)
       for (const Schedule* rows : {&stage_at(s).forward, &stage_at(s).backward})
-        lanes = std::max(lanes, stage_pass(s, Pass::forward, *rows).lanes());
-    workspace_ = storage_.declare_workspace(policy_.workspace_bytes, lanes);
+        copies = std::max(copies, walk_of(s, {}, *rows).copies());
+    workspace_ = storage_.declare_workspace(policy_.workspace_bytes, copies);
   }
   constexpr const Stage& last_stage() const { return stage_at(stage_count_ - 1); }
   /// Whether the output's rows go through the loss slab by slab.
@@ -78,12 +78,12 @@ class Emitter : BackwardEmitter {
     }
   }
   constexpr void loss() {
-    StagePass c = stage_pass(stage_count_ - 1, Pass::forward, last_stage().forward);
-    c.images = group_;
+    StageWalk walk = walk_of(stage_count_ - 1, {}, last_stage().forward);
+    walk.images = group_;
     const Range rows{0, table_.shape(table_.size()).h};
-    Step step = make(c, Op::loss);
-    step.x = storage_.full_value(c, last_tensor(c), rows);
-    if (options_.training) step.dx = storage_.full_gradient(c, last_tensor(c), rows);
+    Step step = make(walk, Op::loss);
+    step.x = storage_.full_value(walk, last_tensor(walk), rows);
+    if (options_.training) step.dx = storage_.full_gradient(walk, last_tensor(walk), rows);
     sink_.step(step);
   }
   /// Stages down, segment by segment: what of a segment was not kept is made again first.
@@ -108,7 +108,7 @@ class Emitter : BackwardEmitter {
     const Range all{0, table_.input.n};
     PlanResults results;
     if (!options_.stores_output && !loses_rows()) {
-      StagePass last = stage_pass(stage_count_ - 1, Pass::forward, last_stage().forward);
+      StageWalk last = walk_of(stage_count_ - 1, {}, last_stage().forward);
       last.images = all;
       results.output = storage_.full_value(last, last_tensor(last), {0, table_.shape(table_.size()).h});
     }
@@ -117,6 +117,6 @@ class Emitter : BackwardEmitter {
     return results;
   }
   /// The stage's number of the network's output. Pre: the last stage's pass.
-  static constexpr Index last_tensor(const StagePass& c) { return c.stage->reduces ? c.tensors() : c.top(); }
+  static constexpr Index last_tensor(const StageWalk& walk) { return walk.stage->reduces ? walk.tensors() : walk.top(); }
 };
 }  // namespace lrcnn

@@ -12,10 +12,10 @@ class Measure final : public Sink {
  public:
   std::vector<Buffer> buffers{};
   constexpr Measure() : Sink(false) {}
-  constexpr Index declare(Role role, Index stage, Index tensor, Index bytes, Index lanes = 1) override {
+  constexpr Index declare(Role role, Index stage, Index tensor, Index bytes, Index copies = 1) override {
     const Index first = static_cast<Index>(buffers.size());
-    for (Index lane = 0; lane < lanes; ++lane)
-      buffers.push_back({role, stage, tensor, bytes, std::numeric_limits<Index>::max(), 0, 0, lane, lanes});
+    for (Index copy = 0; copy < copies; ++copy)
+      buffers.push_back({role, stage, tensor, bytes, std::numeric_limits<Index>::max(), 0, 0, copy, copies});
     return first;
   }
   constexpr void touch(Index buffer) override {
@@ -31,12 +31,12 @@ class Measure final : public Sink {
   }
 
  private:
-  /// One turn stands for all, so one lane does.
+  /// One turn stands for all, so one copy does.
   constexpr void stretch(Index buffer, Index first, Index last) {
     if (buffer < 0) return;
     Buffer* b = &buffers[static_cast<std::size_t>(buffer)];
-    b -= b->lane;
-    for (Buffer* const end = b + b->lanes; b != end; ++b) {
+    b -= b->copy;
+    for (Buffer* const end = b + b->copies; b != end; ++b) {
       b->first = b->first < first ? b->first : first;
       b->last = b->last > last ? b->last : last;
     }

@@ -32,10 +32,10 @@ namespace detail {
 class Record final : public Sink {
  public:
   Record(const std::vector<Buffer>& measured, std::vector<Step>& steps) : Sink(true), measured_(measured), steps_(steps) {}
-  Index declare(Role role, Index stage, Index tensor, Index bytes, Index lanes = 1) override {
+  Index declare(Role role, Index stage, Index tensor, Index bytes, Index copies = 1) override {
     const Index id = static_cast<Index>(declared_);
-    declared_ += static_cast<std::size_t>(lanes);
-    if (declared_ > measured_.size() || measured_[static_cast<std::size_t>(id)].lanes != lanes || measured_[static_cast<std::size_t>(id)].role != role ||
+    declared_ += static_cast<std::size_t>(copies);
+    if (declared_ > measured_.size() || measured_[static_cast<std::size_t>(id)].copies != copies || measured_[static_cast<std::size_t>(id)].role != role ||
         measured_[static_cast<std::size_t>(id)].stage != stage || measured_[static_cast<std::size_t>(id)].tensor != tensor ||
         measured_[static_cast<std::size_t>(id)].bytes != bytes)
       throw PlanError(error_text("the recorded plan declares other buffers than the measured one (" +

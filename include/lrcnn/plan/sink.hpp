@@ -9,8 +9,8 @@ class Sink {
   /// Whether it wants to hear every turn of each loop, or only the first, which stands for all.
   const bool every_turn;
   Index now = 0;   ///< time, in steps, for those that count it
-  /// Returns the number of the first lane's buffer; the others' follow.
-  constexpr virtual Index declare(Role role, Index stage, Index tensor, Index bytes, Index lanes = 1) = 0;
+  /// Returns the number of the first copy's buffer; the others' follow.
+  constexpr virtual Index declare(Role role, Index stage, Index tensor, Index bytes, Index copies = 1) = 0;
   /// The buffer is in use now; numbers below 0 name none.
   constexpr virtual void touch(Index buffer) = 0;
   /// The buffer is in use from `since` until now.

@@ -130,7 +130,7 @@ constexpr void check_names(const Table& table, const PolicySpec& policy) {
   }
 }
 /// Whether a norm needs its input whole before it begins.
-constexpr bool waits(const Node& node, bool training) { return has_statistics(node.layer, training); }
+constexpr bool waits(const Node& node, bool training) { return node.layer.kind == Kind::norm && has_statistics(node.layer, training); }
 /// Row rules of a stage.
 struct RowRules {
   std::vector<RowRule> layer{};

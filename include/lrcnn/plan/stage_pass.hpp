@@ -1,68 +1,48 @@
 #pragma once
-// One pass of one stage, and where in it the emitter is: rows of the slab at hand, and every question that can be
-// answered from them without knowing where tensors lie.
+// One pass of one stage: what does not change while it goes on, and every question that can be answered from that without knowing where
+// tensors lie. Where in the pass the emitter is, plan/stage_walk.hpp says.
 //
 // Tensors and layers are numbered as the stage numbers them: inputs, then what each layer writes; the last is the top. A slab's rows of
 // tensor t are own, made here, hold, own and carried, and part, those that it answers for outside the stage (slab_schedule.hpp).
 #include <lrcnn/plan/needs.hpp>
 #include <lrcnn/plan/options.hpp>
 namespace lrcnn {
-struct StagePass {
-  const Table* table = nullptr;
-  const Stage* stage = nullptr;
-  const StageNeeds* needs = nullptr;
-  const Schedule* rows = nullptr;
-  Pass pass{};
-  Index s = 0;            ///< number of the stage
-  bool training = true;   ///< the pass leaves what its backward pass wants, or reads it
-  bool again = false;     ///< the stage's forward pass, the second time
-  bool second = false;    ///< discarded tensors are those of the second forward pass
-  bool loses_rows = false;   ///< they go through the loss slab by slab
-  bool stores = false;    ///< the chain's last rows are handed on slab by slab, rather than gathered in full height
-  Range group{};          ///< images that go through all stages together
-  Flags carries{};        ///< tensor t has carried rows in some slab
-  Flags same_rows{};      ///< slabs hold the same rows of the tensors that layer l reads and writes, none of them carried
-  Flags need_copy{};      ///< layer l reads fewer rows of its input than the slab holds, by a stride or more, so it gets a dense copy
-  // where the emitter is:
-  Range images{};         ///< of the slab
-  Index n = 0;            ///< the slab
-  Index image_slab = 0;
-  Index round = 0;        ///< of the forward passes for statistics alone, from 1; 0: it is none
-  std::vector<Index> norms_under{};   ///< in those passes: see detail::norms_under()
-  Flags wanted{};         ///< of the run of layers being computed: tensor t is made; empty: all are
-  Flags input_ready{};    ///< the slab's rows of input t have been brought in
-  std::vector<Index> contributions{};   ///< that the slab's gradient of tensor t has got
-  Index streams = 1;      ///< of the policy
-  bool prefetch = false;  ///< likewise
-  std::vector<Index> written_from{};   ///< for tensor t: the first row of its full-height gradient that has been written; so are all rows behind it
-  constexpr StagePass(const Table& whole, const std::vector<Stage>& stages, const std::vector<StageNeeds>& all_needs, Index number,
-                      Pass which, const Schedule& schedule, const PlanOptions& options, Range images_together)
-      : table(&whole), stage(&stages[static_cast<std::size_t>(number)]), needs(&all_needs[static_cast<std::size_t>(number)]),
-        rows(&schedule), pass(which), s(number), training(options.training), second(which != Pass::forward),
-        loses_rows(stage->loses_rows(whole, options)), stores(options.stores_output && stage->last == whole.size() && !stage->reduces), group(images_together),
-        trains_(options.training), wants_first_gradient_(options.input_gradient) {
-    carries.assign(static_cast<std::size_t>(tensors()), 0);
-    same_rows.assign(static_cast<std::size_t>(layers()), 1);
-    need_copy.assign(static_cast<std::size_t>(layers()), 0);
-    const auto at_index = [](Index i) { return static_cast<std::size_t>(i); };
-    const Index slabs = rows->slabs(), width = rows->tensors;
-    for (Index l = 0; cut() && l < layers(); ++l) {
-      const Index t = in(l), y = out(l), stride = row_axis(layer(l).window).stride;
-      const bool input = t < inputs(), sole = stage->use(t).readers == 1;
-      const SlabRows* all = rows->rows.data();
-      for (Index k = 0; k < slabs; ++k) {
-        const SlabRows *r = all + k * width + t, *o = all + k * width + y;
-        if (!input && r->hold.begin < r->own.begin) carries[at_index(t)] = 1;
-        if (r->hold != o->own || o->hold != o->own) same_rows[at_index(l)] = 0;
-        if ((input && sole) || o->own.empty()) continue;   // an input is what its only reader reads; or the layer is left out
-        const Range wants = sole ? r->need : need(k, l);
-        if (wants.empty() ? !r->hold.empty() : wants.begin != r->hold.begin || r->hold.end - wants.end >= stride) need_copy[at_index(l)] = 1;
-      }
-      if (const Index u = other(l); u >= inputs())
-        for (Index k = 0; k < slabs; ++k)
-          if (rows->at(k, u).hold.begin < rows->at(k, u).own.begin) carries[at_index(u)] = 1;
-    }
-  }
+/// What the slabs of a schedule have in common, worked out once for a pass.
+struct SlabFacts {
+  Flags carries{};     ///< tensor t has carried rows in some slab
+  Flags same_rows{};   ///< slabs hold the same rows of the tensors that layer l reads and writes, none of them carried
+  Flags need_copy{};   ///< layer l reads fewer rows of its input than the slab holds, by a stride or more, so it gets a dense copy
+};
+/// Which pass of a stage it is.
+struct PassKind {
+  Pass pass = Pass::forward;
+  bool leaves_pieces = false;   ///< a forward pass leaves what the backward pass wants
+  bool again = false;           ///< the stage's forward pass, the second time
+};
+class StagePass {
+ public:
+  const Table* const table;
+  const Stage* const stage;
+  const StageNeeds* const needs;
+  const Schedule* const rows;
+  const Index number;       ///< of the stage
+  const bool backward;      ///< a backward pass, which makes some values again
+  const bool training;      ///< the pass leaves what its backward pass wants, or reads it
+  const bool again;         ///< the stage's forward pass, the second time
+  const bool second;        ///< discarded tensors are those of the second forward pass
+  const bool loses_rows;    ///< they go through the loss slab by slab
+  const bool stores;        ///< the chain's last rows are handed on slab by slab, rather than gathered in full height
+  const Range group;        ///< images that go through all stages together
+  const Index streams;      ///< of the policy
+  const bool prefetch;      ///< likewise
+  const SlabFacts slabs;
+  constexpr StagePass(const Table& whole, const std::vector<Stage>& stages, const std::vector<StageNeeds>& all_needs, Index stage_number,
+                      const PassKind& kind, const Schedule& schedule, const PolicySpec& policy, const PlanOptions& options, Range images_together)
+      : table(&whole), stage(&stages[static_cast<std::size_t>(stage_number)]), needs(&all_needs[static_cast<std::size_t>(stage_number)]),
+        rows(&schedule), number(stage_number), backward(kind.pass != Pass::forward), training(backward ? options.training : kind.leaves_pieces),
+        again(kind.again), second(backward || kind.again), loses_rows(stage->loses_rows(whole, options)),
+        stores(options.stores_output && stage->last == whole.size() && !stage->reduces), group(images_together), streams(policy.streams),
+        prefetch(policy.prefetch), slabs(facts()), trains_(options.training), wants_first_gradient_(options.input_gradient) {}
   constexpr const Node& node(Index l) const { return table->node(stage->first + l); }
   constexpr const Layer& layer(Index l) const { return node(l).layer; }
   constexpr const Shape& shape(Index t) const { return table->shape(stage->tensor(t)); }
@@ -74,28 +54,24 @@ struct StagePass {
   constexpr Index other(Index l) const { return stage->other(l); }
   constexpr Index out(Index l) const { return stage->out(l); }
   constexpr bool cut() const { return rows->slabs() > 1; }
-  constexpr const SlabRows& at(Index t) const { return rows->at(n, t); }
   /// Rows of its first input that layer l reads in slab k.
   constexpr Range need(Index k, Index l) const {
     if (!cut() || stage->use(in(l)).readers == 1) return rows->at(k, in(l)).need;
     return in_rows(row_axis_of(node(l)), rows->at(k, out(l)).own, shape(in(l)).h);
   }
-  constexpr Range need(Index l) const { return need(n, l); }
   constexpr Index most_needed(Index l) const {
     Index count = 0;
     for (Index k = 0; k < rows->slabs(); ++k)
       if (const Index size = need(k, l).size(); size > count) count = size;
     return count;
   }
-  constexpr bool forward() const { return pass == Pass::forward; }
+  constexpr bool forward() const { return !backward; }
   /// Slabs of rows times slabs of images.
   constexpr Index turns() const { return rows->slabs() * ceil_div(group.size(), stage->partition.images); }
-  /// Sets of buffers that slabs take in turn, and the one that this slab has.
-  constexpr Index lanes() const { return streams == 1 ? 1 : std::min(streams, turns()); }
-  constexpr Index lane() const { return streams == 1 ? 0 : turn() % lanes(); }
-  /// The same for the network's input rows.
-  constexpr Index input_lanes() const { return s == 0 && prefetch ? std::max(lanes(), std::min<Index>(2, turns())) : lanes(); }
-  constexpr Index input_lane() const { return prefetch ? turn() % input_lanes() : lane(); }
+  /// Copies of a slab's buffers that slabs take in turn, one for each stream that they are on.
+  constexpr Index copies() const { return streams == 1 ? 1 : std::min(streams, turns()); }
+  /// The same of the network's input rows.
+  constexpr Index input_copies() const { return number == 0 && prefetch ? std::max(copies(), std::min<Index>(2, turns())) : copies(); }
   constexpr bool same_cuts() const { return rows->cuts == stage->backward.cuts; }
   /// Whether a tensor lies in full height.
   constexpr bool in_full(Index t) const { return t < inputs() || (stage->use(t).leaves && !((stores || loses_rows) && t == top())); }
@@ -114,10 +90,6 @@ struct StagePass {
   /// Whether layer l is a norm that waits, at the bottom of the stage.
   constexpr bool norm_at_bottom(Index l) const { return in(l) < inputs() && detail::waits(node(l), trains_); }
   constexpr bool norm_waits(Index l) const { return detail::waits(node(l), trains_); }
-  /// Whether layer l is such a norm within the stage, whose statistics the forward pass at hand is for.
-  constexpr bool norm_in_round(Index l) const {
-    return norm_waits(l) && !norm_at_bottom(l) && norms_under[static_cast<std::size_t>(l)] == round;
-  }
   /// Whether tensor t is what a norm at the bottom writes.
   constexpr bool from_norm(Index t) const { return t >= inputs() && norm_at_bottom(t - inputs()); }
   /// Norms above that normalise tensor t.
@@ -125,15 +97,6 @@ struct StagePass {
     Index count = 0;
     for (const NormAbove& norm : stage->norms_above) count += norm.tensor == t;
     return count;
-  }
-  /// Whether tensor t is written in this run, rather than the saved state of its layer alone.
-  constexpr bool makes(Index t) const { return wanted.empty() || wanted[static_cast<std::size_t>(t)] != 0; }
-  /// Whether layer l writes its output over its input in this pass.
-  constexpr bool in_place(Index l) const {
-    const Index t = in(l);
-    const auto number = static_cast<std::size_t>(t);
-    if (t < inputs() || needs->kept[number] || (!forward() && needs->value[number])) return false;
-    return rules_of(layer(l)).overwrites_input && makes(out(l)) && read_once(t) && same_memory(l);
   }
   /// Whether the gradient of a layer's first input overwrites the one it is made of: nobody needs that any more.
   constexpr bool gradient_in_place(Index l) const {
@@ -143,10 +106,10 @@ struct StagePass {
   /// Whether the backward pass computes tensor t again and so needs the rows carried into each of its slabs.
   constexpr bool wants_state(Index t) const {
     if (!training || t < inputs()) return false;
-    const auto number = static_cast<std::size_t>(t);
+    const auto place = static_cast<std::size_t>(t);
     for (const BackwardRun& run : needs->runs) {
       if (!run.recompute || t < out(run.first) || t > out(run.last - 1) || !run.makes(t - inputs())) continue;
-      if (reads_in(run, t) || (needs->value[number] && !needs->kept[number] && !in_full(t)))
+      if (reads_in(run, t) || (needs->value[place] && !needs->kept[place] && !in_full(t)))
         return stage->backward.most_carried(t) > 0;
     }
     return false;
@@ -162,8 +125,8 @@ struct StagePass {
     Flags flags(static_cast<std::size_t>(tensors()), 0);
     for (Index l = run.first; l < run.last; ++l) {
       const Index t = out(l);
-      const auto number = static_cast<std::size_t>(t);
-      flags[number] = run.makes(l) && !reads_in_full(t) && (reads_in(run, t) || (needs->value[number] && !needs->kept[number]));
+      const auto place = static_cast<std::size_t>(t);
+      flags[place] = run.makes(l) && !reads_in_full(t) && (reads_in(run, t) || (needs->value[place] && !needs->kept[place]));
     }
     return flags;
   }
@@ -175,16 +138,43 @@ struct StagePass {
     return turns() == 1 || shape(out(l)).h / rows->slabs() * shape(out(l)).w * stage->partition.images >= enough_pixels;
   }
 
- private:
-  bool trains_ = true;
-  bool wants_first_gradient_ = false;
-  constexpr Index turn() const { return image_slab * rows->slabs() + n; }
+ protected:
   constexpr bool read_once(Index t) const { return stage->use(t).readers == 1 && !stage->use(t).leaves; }
+  constexpr bool same_memory(Index l) const { return slabs.same_rows[static_cast<std::size_t>(l)] && !(ends(out(l)) && cut()); }
+
+ private:
+  const bool trains_;
+  const bool wants_first_gradient_;
   constexpr bool reads_in(const BackwardRun& run, Index t) const {
     for (Index l = run.first; l < run.last; ++l)
       if (run.makes(l) && (in(l) == t || other(l) == t)) return true;
     return false;
   }
-  constexpr bool same_memory(Index l) const { return same_rows[static_cast<std::size_t>(l)] && !(ends(out(l)) && cut()); }
+  constexpr SlabFacts facts() const {
+    SlabFacts found;
+    auto& [carries, same_rows, need_copy] = found;
+    carries.assign(static_cast<std::size_t>(tensors()), 0);
+    same_rows.assign(static_cast<std::size_t>(layers()), 1);
+    need_copy.assign(static_cast<std::size_t>(layers()), 0);
+    const auto at_index = [](Index i) { return static_cast<std::size_t>(i); };
+    const Index count = rows->slabs(), width = rows->tensors;
+    for (Index l = 0; cut() && l < layers(); ++l) {
+      const Index t = in(l), y = out(l), stride = row_axis(layer(l).window).stride;
+      const bool input = t < inputs(), sole = stage->use(t).readers == 1;
+      const SlabRows* all = rows->rows.data();
+      for (Index k = 0; k < count; ++k) {
+        const SlabRows *r = all + k * width + t, *o = all + k * width + y;
+        if (!input && r->hold.begin < r->own.begin) carries[at_index(t)] = 1;
+        if (r->hold != o->own || o->hold != o->own) same_rows[at_index(l)] = 0;
+        if ((input && sole) || o->own.empty()) continue;   // an input is what its only reader reads; or the layer is left out
+        const Range wants = sole ? r->need : need(k, l);
+        if (wants.empty() ? !r->hold.empty() : wants.begin != r->hold.begin || r->hold.end - wants.end >= stride) need_copy[at_index(l)] = 1;
+      }
+      if (const Index u = other(l); u >= inputs())
+        for (Index k = 0; k < count; ++k)
+          if (rows->at(k, u).hold.begin < rows->at(k, u).own.begin) carries[at_index(u)] = 1;
+    }
+    return found;
+  }
 };
 }  // namespace lrcnn

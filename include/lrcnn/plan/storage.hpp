@@ -4,7 +4,7 @@
 // A buffer is known by stage, tensor and what it is for (Use). Its size is that of the largest slab, or the sum over
 // slabs where each has a piece of its own, so that it is the same whichever slab asks first.
 #include <lrcnn/plan/sink.hpp>
-#include <lrcnn/plan/stage_pass.hpp>
+#include <lrcnn/plan/stage_walk.hpp>
 namespace lrcnn {
 constexpr Ref with_rows(Ref ref, Range rows) {
   ref.rows = rows;
@@ -19,25 +19,25 @@ class Storage {
   };
   // Templates stand before what uses them: constant expressions of clang ask for that.
   template <class Bytes>
-  constexpr Index declared(const StagePass& c, Use which, Role role, Index t, Bytes bytes, Index lanes = 1) {
-    Index& id = use(c, which, t);
-    if (id < 0) id = sink_.declare(role, c.s, t < c.tensors() ? c.stage->tensor(t) : -1, bytes(), lanes);
+  constexpr Index declared(const StageWalk& walk, Use which, Role role, Index t, Bytes bytes, Index copies = 1) {
+    Index& id = use(walk, which, t);
+    if (id < 0) id = sink_.declare(role, walk.number, t < walk.tensors() ? walk.stage->tensor(t) : -1, bytes(), copies);
     return id;
   }
   /// A buffer with a piece for every slab. `size` gives a piece's bytes for a number of images and a slab.
   template <class Size>
-  constexpr Ref piece(const StagePass& c, Use which, Role role, Index t, Range hold, Index slabs, Index n, Size size) {
-    const Index images = c.stage->partition.images, count = ceil_div(c.group.size(), images);
-    const auto image_count = [&](Index i) { return std::min(images, c.group.size() - i * images); };
+  constexpr Ref piece(const StageWalk& walk, Use which, Role role, Index t, Range hold, Index slabs, Index n, Size size) {
+    const Index images = walk.stage->partition.images, count = ceil_div(walk.group.size(), images);
+    const auto image_count = [&](Index i) { return std::min(images, walk.group.size() - i * images); };
     const auto sum = [&](Index image_slabs, Index until) {
       Index bytes = 0;
       for (Index i = 0; i <= image_slabs; ++i)
         for (Index k = 0; k < (i < image_slabs ? slabs : until); ++k) bytes += size(image_count(i), k);
       return bytes;
     };
-    const Index id = declared(c, which, role, t, [&] { return sum(count, 0); });
-    const Index offset = sink_.every_turn ? sum(c.image_slab, n) : 0;
-    return {id, offset, c.stage->tensor(t), c.images, hold, c.images, hold};
+    const Index id = declared(walk, which, role, t, [&] { return sum(count, 0); });
+    const Index offset = sink_.every_turn ? sum(walk.image_slab, n) : 0;
+    return {id, offset, walk.stage->tensor(t), walk.images, hold, walk.images, hold};
   }
 
  public:
@@ -51,114 +51,114 @@ class Storage {
   }
   /// Has gradients in full height take their values' places: of each tensor of the table, how many rows behind (in_place.hpp).
   constexpr void put_gradients_in_place(std::vector<Index> lags) { lags_ = std::move(lags); }
-  /// The backend's scratch, one for each of `lanes`; -1 if it wants none.
-  constexpr Index declare_workspace(Index bytes, Index lanes) {
-    return bytes > 0 && target_.uses_workspace ? sink_.declare(Role::workspace, -1, -1, aligned(bytes), lanes) : -1;
+  /// The backend's scratch, one for each of `copies`; -1 if it wants none.
+  constexpr Index declare_workspace(Index bytes, Index copies) {
+    return bytes > 0 && target_.uses_workspace ? sink_.declare(Role::workspace, -1, -1, aligned(bytes), copies) : -1;
   }
 
   // ---- values ------------------------------------------------------------------------------------------------------
   /// Where the slab's rows of tensor t are, all that it holds. Of an input: after they have been loaded or gathered.
-  constexpr Ref value(const StagePass& c, Index t) {
-    if (t < c.inputs())
-      return has_input_slab(c, t) ? local(c, slab_use(c), Role::slab, t, &SlabRows::hold) : full_value(c, t, c.at(t).hold);
-    if (t < c.top())
-      if (const Index l = overwriter(c, t); l >= 0 && c.in_place(l)) return with_tensor(c, value(c, c.out(l)), t);
-    if (c.ends(t) || (c.reads_in_full(t) && (!c.cut() || !c.forward())))
-      return c.in_full(t) && c.cut() && !c.forward() && has_input_slab(c, t) ? local(c, slab_b, Role::slab, t, &SlabRows::hold)
-                                                                            : full_value(c, t, c.ends(t) ? c.at(t).own : c.at(t).hold);
-    if (c.needs->kept[static_cast<std::size_t>(t)] && c.training)
-      return piece(c, kept, Role::kept, t, c.at(t).hold, c.rows->slabs(), c.n, [&](Index images, Index k) {
-        return piece_bytes(c.shape(t), images, c.rows->at(k, t).hold.size());
+  constexpr Ref value(const StageWalk& walk, Index t) {
+    if (t < walk.inputs())
+      return has_input_slab(walk, t) ? local(walk, slab_use(walk), Role::slab, t, &SlabRows::hold) : full_value(walk, t, walk.at(t).hold);
+    if (t < walk.top())
+      if (const Index l = overwriter(walk, t); l >= 0 && walk.in_place(l)) return with_tensor(walk, value(walk, walk.out(l)), t);
+    if (walk.ends(t) || (walk.reads_in_full(t) && (!walk.cut() || !walk.forward())))
+      return walk.in_full(t) && walk.cut() && !walk.forward() && has_input_slab(walk, t) ? local(walk, slab_b, Role::slab, t, &SlabRows::hold)
+                                                                            : full_value(walk, t, walk.ends(t) ? walk.at(t).own : walk.at(t).hold);
+    if (walk.needs->kept[static_cast<std::size_t>(t)] && walk.training)
+      return piece(walk, kept, Role::kept, t, walk.at(t).hold, walk.rows->slabs(), walk.slab, [&](Index images, Index k) {
+        return piece_bytes(walk.shape(t), images, walk.rows->at(k, t).hold.size());
       });
-    return local(c, slab_use(c), Role::slab, t, &SlabRows::hold);
+    return local(walk, slab_use(walk), Role::slab, t, &SlabRows::hold);
   }
   /// Whether rows of a tensor that is there in full height are brought into a slab, rather than read where they lie: the network's
   /// input always, another if a convolution wants rows of it densely.
-  constexpr bool has_input_slab(const StagePass& c, Index t) const { return c.stage->tensor(t) == 0 || (c.cut() && c.conv_reads(t)); }
+  constexpr bool has_input_slab(const StageWalk& walk, Index t) const { return walk.stage->tensor(t) == 0 || (walk.cut() && walk.conv_reads(t)); }
   /// Rows that a convolution makes, before they join carried ones.
-  constexpr Ref own_value(const StagePass& c, Index t) { return local(c, c.again ? own_a : c.forward() ? own_f : own_b, Role::own, t, &SlabRows::own); }
+  constexpr Ref own_value(const StageWalk& walk, Index t) { return local(walk, walk.again ? own_a : walk.forward() ? own_f : own_b, Role::own, t, &SlabRows::own); }
   /// Rows that convolution l reads, without others.
-  constexpr Ref needed_value(const StagePass& c, Index l) { return needed(c, c.again ? need_a : c.forward() ? need_f : need_b, Role::slab, l); }
+  constexpr Ref needed_value(const StageWalk& walk, Index l) { return needed(walk, walk.again ? need_a : walk.forward() ? need_f : need_b, Role::slab, l); }
   /// A tensor in full height: images of the slab, rows `rows`. The network's output is held for the batch. Of t one past the
   /// top: what the closing global pooling writes.
-  constexpr Ref full_value(const StagePass& c, Index t, Range rows) {
-    const Index g = c.stage->tensor(t);
-    return in_full(c.second && c.stage->use(t).discarded ? values_again_ : values_, Role::value, c, g,
-                   g == table_.size() ? Range{0, table_.input.n} : c.group, rows);
+  constexpr Ref full_value(const StageWalk& walk, Index t, Range rows) {
+    const Index g = walk.stage->tensor(t);
+    return in_full(walk.second && walk.stage->use(t).discarded ? values_again_ : values_, Role::value, walk, g,
+                   g == table_.size() ? Range{0, table_.input.n} : walk.group, rows);
   }
   /// Statistics of a norm of the table, and sums of its backward pass, or those of a global pooling or a scale: for the images of the step.
-  constexpr Index statistics(const StagePass& c, Index node) {
-    return by_norm(c, statistics_, node, statistics_bytes(table_.node(node).layer.norm, table_.node(node).in.c, c.group.size()));
+  constexpr Index statistics(const StageWalk& walk, Index node) {
+    return by_norm(walk, statistics_, node, statistics_bytes(table_.node(node).layer.norm, table_.node(node).in.c, walk.group.size()));
   }
-  constexpr Index sums(const StagePass& c, Index node) {
-    return by_norm(c, sums_, node, sums_bytes(table_.node(node).layer, table_.node(node).in.c, c.group.size()));
+  constexpr Index sums(const StageWalk& walk, Index node) {
+    return by_norm(walk, sums_, node, sums_bytes(table_.node(node).layer, table_.node(node).in.c, walk.group.size()));
   }
   /// Pool indices or mask bits of layer l.
-  constexpr Ref saved(const StagePass& c, Index l) {
-    const Index t = c.out(l);
-    const Range own = c.at(t).own;
-    const bool keeps = c.needs->saved_kept[static_cast<std::size_t>(l)];
+  constexpr Ref saved(const StageWalk& walk, Index l) {
+    const Index t = walk.out(l);
+    const Range own = walk.at(t).own;
+    const bool keeps = walk.needs->saved_kept[static_cast<std::size_t>(l)];
     Ref ref;
-    if (keeps && t == c.top()) {   // disjoint rows: one full-height piece
-      const Index height = c.shape(t).h;
-      const Index id = declared(c, saved_kept, Role::saved, l, [&] { return saved_bytes(c, l, c.group.size(), height); });
-      ref = {id, 0, 0, c.group, {0, height}, c.images, own};
+    if (keeps && t == walk.top()) {   // disjoint rows: one full-height piece
+      const Index height = walk.shape(t).h;
+      const Index id = declared(walk, saved_kept, Role::saved, l, [&] { return saved_bytes(walk, l, walk.group.size(), height); });
+      ref = {id, 0, 0, walk.group, {0, height}, walk.images, own};
     } else if (keeps) {
-      ref = piece(c, saved_kept, Role::saved, l, own, c.rows->slabs(), c.n, [&](Index images, Index k) {
-        return saved_bytes(c, l, images, c.rows->at(k, t).own.size());
+      ref = piece(walk, saved_kept, Role::saved, l, own, walk.rows->slabs(), walk.slab, [&](Index images, Index k) {
+        return saved_bytes(walk, l, images, walk.rows->at(k, t).own.size());
       });
     } else {
-      const Index id = c.lane() + declared(c, saved_b, Role::saved, l, [&] {
-        return saved_bytes(c, l, c.stage->partition.images, c.rows->most(t, &SlabRows::own));
-      }, c.lanes());
-      ref = {id, 0, 0, c.images, own, c.images, own};
+      const Index id = walk.stream() + declared(walk, saved_b, Role::saved, l, [&] {
+        return saved_bytes(walk, l, walk.stage->partition.images, walk.rows->most(t, &SlabRows::own));
+      }, walk.copies());
+      ref = {id, 0, 0, walk.images, own, walk.images, own};
     }
-    return with_tensor(c, ref, t);
+    return with_tensor(walk, ref, t);
   }
   /// Rows of tensor t carried into slab n of the backward pass, kept from the forward pass.
-  constexpr Ref state(const StagePass& c, Index t, Index n) {
-    const Schedule& rows = c.stage->backward;
-    return piece(c, state_rows, Role::carry, t, rows.carried(n, t), rows.slabs(), n, [&](Index images, Index k) {
-      return piece_bytes(c.shape(t), images, rows.carried(k, t).size());
+  constexpr Ref state(const StageWalk& walk, Index t, Index n) {
+    const Schedule& rows = walk.stage->backward;
+    return piece(walk, state_rows, Role::carry, t, rows.carried(n, t), rows.slabs(), n, [&](Index images, Index k) {
+      return piece_bytes(walk.shape(t), images, rows.carried(k, t).size());
     });
   }
   /// Rows of tensor t on their way into slab n.
-  constexpr Ref rolling(const StagePass& c, Index t, Index n) { return carried(c, c.again ? rolling_again : rolling_rows, Role::carry, t, n); }
+  constexpr Ref rolling(const StageWalk& walk, Index t, Index n) { return carried(walk, walk.again ? rolling_again : rolling_rows, Role::carry, t, n); }
 
   // ---- gradients ---------------------------------------------------------------------------------------------------
   /// The gradient of all rows of tensor t that the slab holds. It lies in the full-height gradient where there is one and the stage is not cut
   /// into slabs of rows; otherwise in the slab's own buffer.
-  constexpr Ref gradient(const StagePass& c, Index t) {
-    const Index home = gradient_home(c, t);
-    if (home != t) return with_tensor(c, gradient(c, home), t);
-    const Full full = gradient_in_full(c, t);
-    if (full.ids == nullptr) return local(c, dslab, Role::dslab, t, &SlabRows::hold);
-    return with_tensor(c, in_full(*full.ids, Role::gradient, c, full.tensor, c.group, c.ends(t) ? c.at(t).own : c.at(t).hold), t);
+  constexpr Ref gradient(const StageWalk& walk, Index t) {
+    const Index home = gradient_home(walk, t);
+    if (home != t) return with_tensor(walk, gradient(walk, home), t);
+    const Full full = gradient_in_full(walk, t);
+    if (full.ids == nullptr) return local(walk, dslab, Role::dslab, t, &SlabRows::hold);
+    return with_tensor(walk, in_full(*full.ids, Role::gradient, walk, full.tensor, walk.group, walk.ends(t) ? walk.at(t).own : walk.at(t).hold), t);
   }
   /// Whether that is the gradient which stages further on have left.
-  constexpr bool is_given(const StagePass& c, Index t) { return gradient_in_full(c, t).ids == &gradients_; }
+  constexpr bool is_given(const StageWalk& walk, Index t) { return gradient_in_full(walk, t).ids == &gradients_; }
   /// Another gradient of the same rows, to be added to that.
-  constexpr Ref another_gradient(const StagePass& c, Index t) { return local(c, dmore, Role::dslab, t, &SlabRows::hold); }
+  constexpr Ref another_gradient(const StageWalk& walk, Index t) { return local(walk, dmore, Role::dslab, t, &SlabRows::hold); }
   /// The gradient of the slab's own rows, without those of earlier slabs.
-  constexpr Ref own_gradient(const StagePass& c, Index t) { return local(c, down, Role::dslab, t, &SlabRows::own); }
+  constexpr Ref own_gradient(const StageWalk& walk, Index t) { return local(walk, down, Role::dslab, t, &SlabRows::own); }
   /// The gradient of the rows that convolution l reads, without others.
-  constexpr Ref needed_gradient(const StagePass& c, Index l) { return needed(c, dneed, Role::dslab, l); }
+  constexpr Ref needed_gradient(const StageWalk& walk, Index l) { return needed(walk, dneed, Role::dslab, l); }
   /// The gradient of the rows of tensor t carried into slab n, on its way to the slab before.
-  constexpr Ref carried_gradient(const StagePass& c, Index t, Index n) { return carried(c, dcarry, Role::dcarry, t, n); }
+  constexpr Ref carried_gradient(const StageWalk& walk, Index t, Index n) { return carried(walk, dcarry, Role::dcarry, t, n); }
   /// The gradient in full height of an input, or of a tensor that leaves the stage, as far as norms that wait do not make it.
-  constexpr Ref full_gradient(const StagePass& c, Index t, Range rows) {
-    const Index g = c.stage->tensor(t);
-    return g == 0 ? network_input_gradient(c.images, rows) : in_full(gradients_, Role::gradient, c, g, c.group, rows);
+  constexpr Ref full_gradient(const StageWalk& walk, Index t, Range rows) {
+    const Index g = walk.stage->tensor(t);
+    return g == 0 ? network_input_gradient(walk.images, rows) : in_full(gradients_, Role::gradient, walk, g, walk.group, rows);
   }
   /// The gradient in full height of what a norm of the table writes, for the stage that makes what it reads.
   /// Where slabs are not cut and `dy`, what the norm's stage has of it, is in full height, it is the same buffer from then on.
-  constexpr void keep_norm_gradient(const StagePass& c, Index node, const Ref& dy) {
+  constexpr void keep_norm_gradient(const StageWalk& walk, Index node, const Ref& dy) {
     const Shape& shape = table_.shape(node + 1);
     Index& id = norm_gradients_[static_cast<std::size_t>(node + 1)];
-    if (id < 0 && !c.cut() && dy.held_images == c.group && dy.held_rows == Range{0, shape.h}) id = dy.buffer;
+    if (id < 0 && !walk.cut() && dy.held_images == walk.group && dy.held_rows == Range{0, shape.h}) id = dy.buffer;
   }
-  constexpr Ref norm_gradient(const StagePass& c, Index node, Range rows) {
-    return in_full(norm_gradients_, Role::gradient, c, node + 1, c.group, rows);
+  constexpr Ref norm_gradient(const StageWalk& walk, Index node, Range rows) {
+    return in_full(norm_gradients_, Role::gradient, walk, node + 1, walk.group, rows);
   }
   constexpr Ref network_input_gradient(Range images, Range rows) {
     const Input& input = table_.input;
@@ -168,51 +168,51 @@ class Storage {
 
   // ---- filters -----------------------------------------------------------------------------------------------------
   /// The buffer of layer l's filter in the backend's layout. Pre: Target::packs(layer).
-  constexpr Index filter(const StagePass& c, Filter which, Index l) {
-    const bool in_slab = c.packs_in_slab(l);
-    return (in_slab ? c.lane() : 0) +
-           declared(c, c.again ? packed_a : packed(which), Role::packed, l, [&] { return aligned(target_.packed_bytes(node(c, l))); }, in_slab ? c.lanes() : 1);
+  constexpr Index filter(const StageWalk& walk, Filter which, Index l) {
+    const bool in_slab = walk.packs_in_slab(l);
+    return (in_slab ? walk.stream() : 0) +
+           declared(walk, walk.again ? packed_a : packed(which), Role::packed, l, [&] { return aligned(target_.packed_bytes(node(walk, l))); }, in_slab ? walk.copies() : 1);
   }
   /// Room for layer l's filter gradient in that layout.
-  constexpr Index filter_gradient(const StagePass& c, Index l) {
-    return c.lane() + declared(c, scratch, Role::scratch, l, [&] { return aligned(target_.scratch_bytes(node(c, l))); }, c.lanes());
+  constexpr Index filter_gradient(const StageWalk& walk, Index l) {
+    return walk.stream() + declared(walk, scratch, Role::scratch, l, [&] { return aligned(target_.scratch_bytes(node(walk, l))); }, walk.copies());
   }
 
   /// Stretches what must outlive a turn over the whole loop of a pass that began at `since`.
-  constexpr void outlive_turns(const StagePass& c, Index since) {
-    if (c.turns() == 1) return;
+  constexpr void outlive_turns(const StageWalk& walk, Index since) {
+    if (walk.turns() == 1) return;
     for (const Use which : {kept, saved_kept, rolling_rows, rolling_again, state_rows, dcarry, packed_f, packed_a, packed_r, packed_b})
-      for (Index t = 0; t <= c.tensors(); ++t) {
+      for (Index t = 0; t <= walk.tensors(); ++t) {
         const bool first = which == rolling_rows || which == packed_f, again = which == rolling_again || which == packed_a;
-        const bool stale = (first && (!c.forward() || c.again)) || (again && !c.again);
-        const bool turn = (which == packed_f || which == packed_a || which == packed_r || which == packed_b) && t < c.layers() && c.packs_in_slab(t);
-        if (!stale && !turn) sink_.span(use(c, which, t), since);
+        const bool stale = (first && (!walk.forward() || walk.again)) || (again && !walk.again);
+        const bool turn = (which == packed_f || which == packed_a || which == packed_r || which == packed_b) && t < walk.layers() && walk.packs_in_slab(t);
+        if (!stale && !turn) sink_.span(use(walk, which, t), since);
       }
-    for (Index t = 0; t < c.inputs(); ++t) {
-      if (c.input_lanes() > c.lanes() && c.stage->tensor(t) == 0)
-        sink_.span(use(c, slab_use(c), t), since);   // the next slab's rows come in meanwhile
-      span_full(c, t, since);
+    for (Index t = 0; t < walk.inputs(); ++t) {
+      if (walk.input_copies() > walk.copies() && walk.stage->tensor(t) == 0)
+        sink_.span(use(walk, slab_use(walk), t), since);   // the next slab's rows come in meanwhile
+      span_full(walk, t, since);
     }
-    for (Index t = c.inputs(); t <= c.tensors(); ++t) {
-      if (t == c.tensors() ? !c.stage->reduces : !c.stage->use(t).leaves) continue;
-      if (c.forward() || (t < c.tensors() && (c.needs->value[static_cast<std::size_t>(t)] || c.reads_again(t)) && c.reads_in_full(t)) || c.norms_above(t) > 0)
-        span_full(c, t, since);
-      if (!c.forward()) sink_.span(gradients_[static_cast<std::size_t>(c.stage->tensor(t))], since);
+    for (Index t = walk.inputs(); t <= walk.tensors(); ++t) {
+      if (t == walk.tensors() ? !walk.stage->reduces : !walk.stage->use(t).leaves) continue;
+      if (walk.forward() || (t < walk.tensors() && (walk.needs->value[static_cast<std::size_t>(t)] || walk.reads_again(t)) && walk.reads_in_full(t)) || walk.norms_above(t) > 0)
+        span_full(walk, t, since);
+      if (!walk.forward()) sink_.span(gradients_[static_cast<std::size_t>(walk.stage->tensor(t))], since);
     }
-    for (const NormAbove& norm : c.stage->norms_above) span_norm(c, norm.node, since);
-    for (Index l = 0; l < c.layers(); ++l)
-      if (c.norm_waits(l)) span_norm(c, c.stage->first + l, since);
-    if (c.forward() && c.stage->reduces) sink_.span(sums_[static_cast<std::size_t>(c.stage->last)], since);
-    if (c.forward()) return;
-    for (Index l = 0; l < c.layers(); ++l)
-      if (c.layer(l).kind == Kind::scale) sink_.span(sums_[static_cast<std::size_t>(c.stage->first + l + 1)], since);
-    for (Index t = 0; t < c.inputs(); ++t)
-      if (const Index g = c.stage->tensor(t); c.stage->use(t).plain > 0 || c.layers() == 0)
+    for (const NormAbove& norm : walk.stage->norms_above) span_norm(walk, norm.node, since);
+    for (Index l = 0; l < walk.layers(); ++l)
+      if (walk.norm_waits(l)) span_norm(walk, walk.stage->first + l, since);
+    if (walk.forward() && walk.stage->reduces) sink_.span(sums_[static_cast<std::size_t>(walk.stage->last)], since);
+    if (walk.forward()) return;
+    for (Index l = 0; l < walk.layers(); ++l)
+      if (walk.layer(l).kind == Kind::scale) sink_.span(sums_[static_cast<std::size_t>(walk.stage->first + l + 1)], since);
+    for (Index t = 0; t < walk.inputs(); ++t)
+      if (const Index g = walk.stage->tensor(t); walk.stage->use(t).plain > 0 || walk.layers() == 0)
         sink_.span(g > 0 ? gradients_[static_cast<std::size_t>(g)] : input_gradient_, since);
   }
 
  private:
-  static constexpr Use slab_use(const StagePass& c) { return c.again ? slab_a : c.forward() ? slab_f : slab_b; }
+  static constexpr Use slab_use(const StageWalk& walk) { return walk.again ? slab_a : walk.forward() ? slab_f : slab_b; }
   static constexpr Use packed(Filter which) {
     return which == Filter::forward ? packed_f : which == Filter::recompute ? packed_r : packed_b;
   }
@@ -230,19 +230,19 @@ class Storage {
   constexpr Index piece_bytes(const Shape& s, Index images, Index rows) const {
     return aligned(target_.bytes(images, s.c, rows, s.w));
   }
-  constexpr Index saved_bytes(const StagePass& c, Index l, Index images, Index rows) const {
-    const Shape& s = c.shape(c.out(l));
-    return aligned(target_.saved_bytes(c.layer(l), images, s.c, rows, s.w));
+  constexpr Index saved_bytes(const StageWalk& walk, Index l, Index images, Index rows) const {
+    const Shape& s = walk.shape(walk.out(l));
+    return aligned(target_.saved_bytes(walk.layer(l), images, s.c, rows, s.w));
   }
-  constexpr const Node& node(const StagePass& c, Index l) const { return c.node(l); }
-  static constexpr Ref with_tensor(const StagePass& c, Ref ref, Index t) {
-    ref.tensor = c.stage->tensor(t);
+  constexpr const Node& node(const StageWalk& walk, Index l) const { return walk.node(l); }
+  static constexpr Ref with_tensor(const StageWalk& walk, Ref ref, Index t) {
+    ref.tensor = walk.stage->tensor(t);
     return ref;
   }
   /// The layer that may write over tensor t: the one that follows, where it reads it. -1: none.
-  static constexpr Index overwriter(const StagePass& c, Index t) {
-    for (Index l = std::max<Index>(0, t - c.inputs() + 1); l < c.layers(); ++l)
-      if (c.in(l) == t) return l;
+  static constexpr Index overwriter(const StageWalk& walk, Index t) {
+    for (Index l = std::max<Index>(0, t - walk.inputs() + 1); l < walk.layers(); ++l)
+      if (walk.in(l) == t) return l;
     return -1;
   }
   /// A buffer in full height.
@@ -251,94 +251,94 @@ class Storage {
     Index tensor = -1;
   };
   /// Where tensor t's gradient is one in full height, rather than the slab's.
-  constexpr Full gradient_in_full(const StagePass& c, Index t) {
-    if (t < c.inputs()) return {};
-    const TensorUse& use = c.stage->use(t);
-    const bool cut = c.cut() || c.stage->passes > 0;   // extra passes find the gradients above as they were
-    const bool pooled = c.stage->passes > 0 && c.stage->reduces && t == c.top();   // each pass adds what the closing pooling sends
-    if (c.in_full(t) && use.wanted_plain) return (c.ends(t) && c.norms_above(t) == 0 && !pooled) || !cut ? Full{&gradients_, c.stage->tensor(t)} : Full{};
+  constexpr Full gradient_in_full(const StageWalk& walk, Index t) {
+    if (t < walk.inputs()) return {};
+    const TensorUse& use = walk.stage->use(t);
+    const bool cut = walk.cut() || walk.stage->passes > 0;   // extra passes find the gradients above as they were
+    const bool pooled = walk.stage->passes > 0 && walk.stage->reduces && t == walk.top();   // each pass adds what the closing pooling sends
+    if (walk.in_full(t) && use.wanted_plain) return (walk.ends(t) && walk.norms_above(t) == 0 && !pooled) || !cut ? Full{&gradients_, walk.stage->tensor(t)} : Full{};
     if (cut) return {};
-    if (c.in_full(t) && c.norms_above(t) == 1)   // the norm's step turns one into the other in place
-      for (const NormAbove& norm : c.stage->norms_above)
+    if (walk.in_full(t) && walk.norms_above(t) == 1)   // the norm's step turns one into the other in place
+      for (const NormAbove& norm : walk.stage->norms_above)
         if (norm.tensor == t) return {&norm_gradients_, norm.node + 1};
-    if (c.from_norm(t) && c.wants_gradient(c.stage->tensor(c.in(t - c.inputs())))) return {&norm_gradients_, c.stage->tensor(t)};
+    if (walk.from_norm(t) && walk.wants_gradient(walk.stage->tensor(walk.in(t - walk.inputs())))) return {&norm_gradients_, walk.stage->tensor(t)};
     return {};
   }
   /// The tensor whose gradient's memory that of tensor t is: activations write their input's over their output's. One in full height
   /// goes before one of the slab.
-  constexpr Index gradient_home(const StagePass& c, Index t) {
+  constexpr Index gradient_home(const StageWalk& walk, Index t) {
     Index highest = t;
-    while (highest < c.top()) {
-      const Index l = overwriter(c, highest);
-      if (l < 0 || !c.gradient_in_place(l)) break;
-      highest = c.out(l);
+    while (highest < walk.top()) {
+      const Index l = overwriter(walk, highest);
+      if (l < 0 || !walk.gradient_in_place(l)) break;
+      highest = walk.out(l);
     }
-    for (Index u = highest; u >= c.inputs(); u = c.in(u - c.inputs())) {
-      if (gradient_in_full(c, u).ids != nullptr) return u;
-      if (!c.gradient_in_place(u - c.inputs())) break;
+    for (Index u = highest; u >= walk.inputs(); u = walk.in(u - walk.inputs())) {
+      if (gradient_in_full(walk, u).ids != nullptr) return u;
+      if (!walk.gradient_in_place(u - walk.inputs())) break;
     }
     return highest;
   }
-  constexpr void span_full(const StagePass& c, Index t, Index since) {
-    const auto g = static_cast<std::size_t>(c.stage->tensor(t));
-    sink_.span(c.second && c.stage->use(t).discarded ? values_again_[g] : values_[g], since);
+  constexpr void span_full(const StageWalk& walk, Index t, Index since) {
+    const auto g = static_cast<std::size_t>(walk.stage->tensor(t));
+    sink_.span(walk.second && walk.stage->use(t).discarded ? values_again_[g] : values_[g], since);
   }
-  constexpr void span_norm(const StagePass& c, Index node, Index since) {
+  constexpr void span_norm(const StageWalk& walk, Index node, Index since) {
     const auto g = static_cast<std::size_t>(node + 1);
     sink_.span(statistics_[g], since);
-    if (c.forward()) return;
+    if (walk.forward()) return;
     sink_.span(sums_[g], since);
     sink_.span(norm_gradients_[g], since);
   }
-  constexpr Index by_norm(const StagePass& c, std::vector<Index>& ids, Index node, Index bytes) {
+  constexpr Index by_norm(const StageWalk& walk, std::vector<Index>& ids, Index node, Index bytes) {
     Index& id = ids[static_cast<std::size_t>(node + 1)];
-    if (id < 0) id = sink_.declare(Role::statistics, c.s, node + 1, aligned(bytes));
+    if (id < 0) id = sink_.declare(Role::statistics, walk.number, node + 1, aligned(bytes));
     return id;
   }
-  constexpr Index& use(const StagePass& c, Use which, Index t) {
-    return uses_[static_cast<std::size_t>(c.s)][which * static_cast<std::size_t>(c.tensors() + 1) + static_cast<std::size_t>(t)];
+  constexpr Index& use(const StageWalk& walk, Use which, Index t) {
+    return uses_[static_cast<std::size_t>(walk.number)][which * static_cast<std::size_t>(walk.tensors() + 1) + static_cast<std::size_t>(t)];
   }
   /// A buffer that is used anew in every slab: room for the largest.
-  constexpr Ref local(const StagePass& c, Use which, Role role, Index t, Range SlabRows::* held) {
-    const Range hold = c.at(t).*held;
-    const bool input = t < c.inputs() && c.stage->tensor(t) == 0 && role == Role::slab && held == &SlabRows::hold;
-    const Index id = (input ? c.input_lane() : c.lane()) + declared(c, which, role, t, [&] {
-      return piece_bytes(c.shape(t), c.stage->partition.images, c.rows->most(t, held));
-    }, input ? c.input_lanes() : c.lanes());
-    return {id, 0, c.stage->tensor(t), c.images, hold, c.images, hold};
+  constexpr Ref local(const StageWalk& walk, Use which, Role role, Index t, Range SlabRows::* held) {
+    const Range hold = walk.at(t).*held;
+    const bool input = t < walk.inputs() && walk.stage->tensor(t) == 0 && role == Role::slab && held == &SlabRows::hold;
+    const Index id = (input ? walk.input_copy() : walk.stream()) + declared(walk, which, role, t, [&] {
+      return piece_bytes(walk.shape(t), walk.stage->partition.images, walk.rows->most(t, held));
+    }, input ? walk.input_copies() : walk.copies());
+    return {id, 0, walk.stage->tensor(t), walk.images, hold, walk.images, hold};
   }
   /// A buffer of the rows that layer l reads, without others.
-  constexpr Ref needed(const StagePass& c, Use which, Role role, Index l) {
-    const Range rows = c.need(l);
-    const Index t = c.in(l);
-    Index& id = use(c, which, l);
+  constexpr Ref needed(const StageWalk& walk, Use which, Role role, Index l) {
+    const Range rows = walk.need(l);
+    const Index t = walk.in(l);
+    Index& id = use(walk, which, l);
     if (id < 0)
-      id = sink_.declare(role, c.s, c.stage->tensor(t), piece_bytes(c.shape(t), c.stage->partition.images, c.most_needed(l)), c.lanes());
-    return {id + c.lane(), 0, c.stage->tensor(t), c.images, rows, c.images, rows};
+      id = sink_.declare(role, walk.number, walk.stage->tensor(t), piece_bytes(walk.shape(t), walk.stage->partition.images, walk.most_needed(l)), walk.copies());
+    return {id + walk.stream(), 0, walk.stage->tensor(t), walk.images, rows, walk.images, rows};
   }
   /// A buffer of the rows of tensor t that are carried into slab n.
-  constexpr Ref carried(const StagePass& c, Use which, Role role, Index t, Index n) {
-    const Index id = declared(c, which, role, t, [&] {
-      return piece_bytes(c.shape(t), c.stage->partition.images, c.rows->most_carried(t));
+  constexpr Ref carried(const StageWalk& walk, Use which, Role role, Index t, Index n) {
+    const Index id = declared(walk, which, role, t, [&] {
+      return piece_bytes(walk.shape(t), walk.stage->partition.images, walk.rows->most_carried(t));
     });
-    const Range rows = c.rows->carried(n, t);
-    return {id, 0, c.stage->tensor(t), c.images, rows, c.images, rows};
+    const Range rows = walk.rows->carried(n, t);
+    return {id, 0, walk.stage->tensor(t), walk.images, rows, walk.images, rows};
   }
   /// A tensor of the table or its gradient in full height, held for the images `held`: images of the slab, rows `rows`.
-  constexpr Ref in_full(std::vector<Index>& ids, Role role, const StagePass& c, Index tensor, Range held, Range rows) {
+  constexpr Ref in_full(std::vector<Index>& ids, Role role, const StageWalk& walk, Index tensor, Range held, Range rows) {
     const Shape& shape = table_.shape(tensor);
     Index& id = ids[static_cast<std::size_t>(tensor)];
     const Index lag = lags_.empty() ? 0 : lags_[static_cast<std::size_t>(tensor)];
     const bool gradient = &ids == &gradients_;
     if (lag > 0 && (gradient || &ids == &values_)) {
       if (id < 0 && gradient) id = values_[static_cast<std::size_t>(tensor)];
-      if (id < 0) id = sink_.declare(role, c.s, tensor, piece_bytes(shape, held.size(), shape.h + lag));
+      if (id < 0) id = sink_.declare(role, walk.number, tensor, piece_bytes(shape, held.size(), shape.h + lag));
       Range held_rows{0, shape.h + lag};
       if (gradient) held_rows = {-lag, shape.h};
-      return {id, 0, tensor, held, held_rows, c.images, rows};
+      return {id, 0, tensor, held, held_rows, walk.images, rows};
     }
-    if (id < 0) id = sink_.declare(role, c.s, tensor, piece_bytes(shape, held.size(), shape.h));
-    return {id, 0, tensor, held, {0, shape.h}, c.images, rows};
+    if (id < 0) id = sink_.declare(role, walk.number, tensor, piece_bytes(shape, held.size(), shape.h));
+    return {id, 0, tensor, held, {0, shape.h}, walk.images, rows};
   }
 };
 }  // namespace lrcnn
