@@ -31,9 +31,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 namespace lrcnn {
 /// How often a primitive was wanted, how often one had to be built, and how many are kept.
 struct OnednnCache {
@@ -81,7 +78,7 @@ class BasicOnednn : public HostBackend<T> {
   /// Errors:  BackendError if the number of threads is absurd, options or LRCNN_CPU ask for vectors that there are not, or the
   ///          processor has no kernels for bf16
   explicit BasicOnednn(int threads = 0, const TuningOptions& tuning = {}, const OnednnOptions& options = {})
-      : HostBackend<T>(host::thread_count(threads)), library_threads_(std::min(this->threads(), processor_count())), vectors_(onednn::choose_vectors(options.vectors)),
+      : HostBackend<T>(host::thread_count(threads)), library_threads_(host::openmp_threads(this->threads())), vectors_(onednn::choose_vectors(options.vectors)),
         layout_(layout_with(vectors_)), report_slow_(options.report_slow), notice_(options.notice), calibration_(tuning, describe() + ", lrcnn " + std::string(version())) {
     if (precision == Precision::bf16 && !options.slow_bf16 && !has_kernels())
       throw BackendError(error_text("OnednnBf16 has no kernels on this machine: " + describe(),
@@ -106,7 +103,7 @@ class BasicOnednn : public HostBackend<T> {
   /// Finds or builds what a step needs. Allocates. With tuning, runs convolutions in the operands' memory.
   /// Errors:  BackendError naming the layer and the bytes if the step's workspace is too small; as host::check
   Prepared prepare(const Operands<T>& o) {
-    const Threads set(library_threads_);
+    const onednn::LibraryThreads set(library_threads_);
     host::check(o);
     Prepared p;
     if (o.node == nullptr) return p;
@@ -129,7 +126,7 @@ class BasicOnednn : public HostBackend<T> {
   /// Carries a step out. Allocates neither tensors nor scratch.
   /// Pre:     `o` has the shapes that `p` was prepared for
   void run(Prepared& p, const Operands<T>& o) {
-    const Threads set(library_threads_);
+    const onednn::LibraryThreads set(library_threads_);
     if (p.convolution_ || p.winograd_) {
       bool activated = false;
       if constexpr (std::is_same_v<T, float>)
@@ -177,21 +174,6 @@ class BasicOnednn : public HostBackend<T> {
  private:
   static constexpr std::size_t layer_numbers = 20, slab_numbers = 8;
   using Key = std::array<Index, layer_numbers + slab_numbers>;
-  /// Sets the number of threads while it lives.
-  class Threads {
-   public:
-#ifdef _OPENMP
-    explicit Threads(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
-    ~Threads() { omp_set_num_threads(before_); }
-    Threads(const Threads&) = delete;
-    Threads& operator=(const Threads&) = delete;
-
-   private:
-    int before_;
-#else
-    explicit Threads(int) {}
-#endif
-  };
   template <class V>
   using Cache = BoundedCache<Key, std::shared_ptr<V>>;
   template <class V, class Make>
@@ -322,8 +304,6 @@ class BasicOnednn : public HostBackend<T> {
     return {static_cast<Index>(o.op), out.n, o.node->in.c, in, o.node->out.c, out.stride_n, o.node->layer.bias,
             o.accumulate, o.workspace_bytes};
   }
-  /// No more than there are processors: the library's kernels wait for each other without giving way, so that 18 threads on 2
-  /// processors train a hundred times as slowly as 16 (oneDNN 2.6, the demo's network).
   int library_threads_;
   Vectors vectors_;
   Target layout_;

@@ -4,7 +4,6 @@
 // Every piece writes memory of its own and is computed in the same way whoever computes it, so results do not depend
 // on the number of threads, nor on which thread takes which piece. Threads are those of host/thread_pool.hpp.
 #include <lrcnn/backend/host/thread_pool.hpp>
-#include <lrcnn/core/machine.hpp>
 #include <lrcnn/core/view.hpp>
 #include <algorithm>
 #include <atomic>
@@ -12,10 +11,10 @@
 #include <memory>
 #include <type_traits>
 namespace lrcnn::host {
-/// Whether OpenMP's threads are awake, because a vendor's library has just used them: then loops use them too.
-inline std::atomic<bool>& use_library_threads() {
-  static std::atomic<bool> use = false;
-  return use;
+/// How many of OpenMP's threads are awake, because a vendor's library has just used them: then loops use no others. 1: only the caller's.
+inline std::atomic<int>& threads_awake() {
+  static std::atomic<int> count = 1;
+  return count;
 }
 /// Starts the threads for loops on so many; otherwise the first loop does.
 inline void start_threads(int threads) {
@@ -31,9 +30,8 @@ void run_loop(Index count, int threads, ThreadPool::Body body, void* closure) {
     return;
   }
 #ifdef _OPENMP
-  if (use_library_threads().load(std::memory_order_relaxed)) {
-    static const int processors = processor_count();   // more threads would wait for each other there (backend/onednn.hpp)
-#pragma omp parallel num_threads(std::min(threads, processors))
+  if (const int awake = threads_awake().load(std::memory_order_relaxed); awake > 1) {
+#pragma omp parallel num_threads(std::min(threads, awake))
     {
       const Index team = omp_get_num_threads(), mine = omp_get_thread_num();
       body(closure, count * mine / team, count * (mine + 1) / team);

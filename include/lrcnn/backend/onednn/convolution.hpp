@@ -57,7 +57,7 @@ class Convolution {
         part.call.bind_all({o.x.data + part.first * o.x.stride_n, gradient(o, p), o.dy.data + part.first * o.dy.stride_n, scratch, bias_gradient(o, p)});
       part.call.run(part.library);
     };
-    host::use_library_threads() = calls_.size() == 1 && library_threads() > 1;
+    host::threads_awake() = calls_.size() == 1 ? library_threads() : 1;
     if (calls_.size() > 1) for_parts(static_cast<Index>(calls_.size()), threads, run_part);
     else run_part(0);
     if (op_ == Op::backward_parameters) return add_parts(library, o, threads);
@@ -103,7 +103,7 @@ class Convolution {
   }
   /// Cuts the images into so many parts. False, with nothing made, where workspace or the library do not allow it.
   bool make_parts(const Library& library, const Target& target, const Operands<T>& o, const View<const T>& x, const View<const T>& y, Index parts) {
-    const OneThread one;
+    const LibraryThreads one(1);
     const bool gradients = op_ == Op::backward_parameters;
     Index scratch = 0;
     bool spreads = false;
@@ -168,7 +168,7 @@ class Convolution {
   }
   /// On all threads at once, for as many images as fit.
   void add_gradients(const Library& library, const Operands<T>& o) {
-    host::use_library_threads() = library_threads() > 1;
+    host::threads_awake() = library_threads();
     for (Index i = 0; i < o.x.n; i += images_) {
       const bool add = o.accumulate || i > 0;
       Call& all = calls_[0].call;

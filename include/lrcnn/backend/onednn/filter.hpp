@@ -92,7 +92,7 @@ class Reorder {
     for (const auto d : dims) all *= d;
     const Index width = round_up(ceil_div(Index{dims[0]}, Index{host::useful_threads(all, static_cast<int>(threads))}), block);
     Part part;
-    const OneThread one;
+    const LibraryThreads one(1);
     for (Index first = 0; first < dims[0]; first += width) {
       Dims some = dims;
       some[0] = std::min<Index>(width, dims[0] - first);

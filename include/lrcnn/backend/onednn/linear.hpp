@@ -31,7 +31,7 @@ class Linear {
     // Columns are cut for threads: each element is summed up by one of them.
     const Index width = round_up(ceil_div(columns_, Index{library_threads()}), 16);
     Index bytes = 0;
-    const OneThread one;
+    const LibraryThreads one(1);
     for (Index first = 0; first < columns_; first += width) {
       const Index count = std::min(width, columns_ - first);
       const MemoryDesc a = op_ == Op::backward_parameters ? strided({rows_, deep_}, {1, rows_}) : strided({rows_, deep_}, {deep_, 1});

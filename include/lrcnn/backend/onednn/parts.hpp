@@ -7,7 +7,7 @@
 // and the number of threads alone, so results are the same bit by bit for a given number of threads.
 //
 // What cannot be cut (fewer images than threads, too little workspace) goes to OpenMP's threads as before. They spin for a
-// while after it, so the loops that follow use them too, until a primitive in parts comes: LibraryThreads says so.
+// while after it, so the loops that follow use them too, until a primitive in parts comes: host::threads_awake() says so.
 #include <lrcnn/backend/host/parallel.hpp>
 #include <lrcnn/backend/onednn/api.hpp>
 #include <atomic>
@@ -25,21 +25,17 @@ inline int library_threads() {
   return 1;
 #endif
 }
-/// While it lives, the library starts no threads for what this thread asks of it.
-class [[maybe_unused]] OneThread {
+/// While it lives, the library uses so many threads for what this thread asks of it.
+class [[maybe_unused]] LibraryThreads {
  public:
 #ifdef _OPENMP
-  OneThread() : before_(omp_get_max_threads()) {
-    if (before_ != 1) omp_set_num_threads(1);
-  }
-  ~OneThread() {
-    if (before_ != 1) omp_set_num_threads(before_);
-  }
+  explicit LibraryThreads(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
+  ~LibraryThreads() { omp_set_num_threads(before_); }
 #else
-  OneThread() = default;
+  explicit LibraryThreads(int) {}
 #endif
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
+  LibraryThreads(const LibraryThreads&) = delete;
+  LibraryThreads& operator=(const LibraryThreads&) = delete;
 #ifdef _OPENMP
  private:
   int before_;
@@ -57,7 +53,7 @@ void for_parts(Index parts, int threads, F f) {
   std::atomic<bool> failed = false;
   std::exception_ptr error;
   host::parallel_for(parts, threads, [&](Index part) {
-    const OneThread one;
+    const LibraryThreads one(1);
     try {
       f(part);
     } catch (...) {
