@@ -9,6 +9,7 @@
 #define LRCNN_INSTANCE extern template
 #endif
 namespace lrcnn {
+LRCNN_INSTANCE class onednn::Primitives<float>;
 LRCNN_INSTANCE class BasicOnednn<float>;
 LRCNN_INSTANCE class Executor<Onednn>;
 LRCNN_INSTANCE class Executors<Onednn>;
