@@ -13,29 +13,27 @@
 //
 // This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/library.cu).
 // Lifetimes: memory of the device keeps the library open. One thread at a time may use a backend.
-#include <lrcnn/backend/cudnn/source.hpp>
+#include <lrcnn/backend/cudnn/backend.hpp>
 #include <lrcnn/backend/cudnn/tuner.hpp>
 #include <lrcnn/core/bounded_cache.hpp>
-#include <lrcnn/layer/pixel_loss.hpp>
-#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
 #include <utility>
-#include <vector>
 namespace lrcnn {
 /// `in`: how tensors are stored and multiplied (policy/policy.hpp). Parameters, their gradients and the optimizer's
 /// state are 32-bit in all, and so are the sums of convolutions.
 template <Precision in>
-class BasicCudnn {
+class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
+  using Base = cudnn::DeviceBackend<cudnn::Stored<in>>;
+
  public:
+  using typename Base::element;
+  using typename Base::Library;
   static constexpr Precision precision = in;
   /// The backend in another precision: what a policy's part chooses.
   template <Precision other>
   using with = BasicCudnn<other>;
-  using element = cudnn::Stored<precision>;
-  using Library = cudnn::Library<element>;
-  using Memory = cudnn::Memory;
-  template <class E>
-  using Buffer = cudnn::Buffer<E>;
-  static constexpr bool on_host = false;
   static constexpr Target target{
       .element_bytes = static_cast<Index>(sizeof(element)), .channel_block = Target::all_channels, .alignment = 256,
       .packs_weights = true, .activates = true, .sums_use_workspace = true, .packs_transposed = true,
@@ -65,17 +63,14 @@ class BasicCudnn {
     records_ = options.record;
   }
   explicit BasicCudnn(std::shared_ptr<Library> library, const cudnn::TuningOptions& tuning = {})
-      : library_(std::move(library)), tuner_(*library_, tuning) {}
-  int threads() const { return 1; }
-  /// What runs, in a line: device, library.
-  std::string describe() const {
-    cudnn::DeviceInfo info;
-    if (const cudnn::Status status = library_->info(info); !status.good()) return "a device that does not answer (" + status.text + ")";
-    return info.name + ", cuDNN " + cudnn::version_text(info.cudnn_version);
-  }
-  Library& library() const { return *library_; }
+      : Base(std::move(library)), tuner_(*library_, tuning) {}
   /// Engines that were found by trying; empty unless the options asked for that.
   const cudnn::Tuner& tuner() const { return tuner_; }
+  /// A run begins; what has been found out is written down first.
+  void start(const Labels& labels) {
+    tuner_.save();
+    Base::start(labels);
+  }
   /// Finds or builds what a step needs. Tuning writes into the step's operands, as far as they are the plan's memory.
   /// Errors:  BackendError naming layer, slab and precision if no engine serves it, or if a layer cannot be had here
   Prepared prepare(const Operands<element>& o) {
@@ -135,6 +130,7 @@ class BasicCudnn {
     }
     cudnn::check(group.recording_->start(), "a recorded part of the step");
   }
+
   // ---- streams -----------------------------------------------------------------------------------------------------
   void fork(Index streams) { cudnn::check(library_->fork(streams), "starting streams"); }
   void enter(Index stream, std::span<const Index> events) {
@@ -150,146 +146,8 @@ class BasicCudnn {
   /// Graphs that are kept: those in use, and some others.
   Index convolutions() const { return static_cast<Index>(convolutions_.size()); }
 
-  // ---- memory ------------------------------------------------------------------------------------------------------
-  Memory allocate(Index bytes, const std::string& who) const { return Memory(library_, bytes, who); }
-  /// Bytes of the device's memory that can be taken now; 0 if it does not say.
-  Index free_bytes() const {
-    cudnn::DeviceInfo info;
-    return library_->info(info).good() ? info.free_bytes : 0;
-  }
-  template <class E>
-  Buffer<E> buffer(Index count) const {
-    const Index bytes = count * Index{sizeof(E)};
-    Memory memory(library_, bytes, "a buffer of parameters or gradients");
-    if (bytes > 0) cudnn::check(library_->fill(memory.data(), 0, bytes), "clearing memory of the device");
-    return Buffer<E>(std::move(memory), count);
-  }
-  /// Every byte 0xFF, which is NaN in every format.
-  void fill_with_nans(const Memory& memory) const {
-    cudnn::check(library_->fill(memory.data(), 0xFF, memory.bytes()), "filling memory of the device");
-  }
-  template <class E>
-  void write(E* to, std::type_identity_t<std::span<const E>> from) const {
-    if (!from.empty())
-      cudnn::check(library_->write(to, from.data(), static_cast<Index>(from.size_bytes())), "copying to the device");
-  }
-  template <class E>
-  void read(std::span<E> to, const E* from) const {
-    if (!to.empty()) cudnn::check(library_->read(to.data(), from, static_cast<Index>(to.size_bytes())), "copying from the device");
-  }
-
-  // ---- the ends of a run -------------------------------------------------------------------------------------------
-  /// Of the run that comes next; for networks with dropouts.
-  void set_run_key(const RunKey& key) { cudnn::check(library_->set_run_key(key), "copying a run's number to the device"); }
-  void start(const Labels& labels) {
-    cudnn::Sums rest;
-    tuner_.save();
-    if (std::exchange(broken_, false)) {
-      cudnn::check(library_->select(0), "changing to the first stream");
-      cudnn::check(library_->wait(), "waiting for the device");
-      cudnn::check(library_->fetch(rest), "fetching the loss");
-    }
-    cudnn::check(library_->labels(labels), "copying labels to the device");
-    running_ = true;
-    labels_ = labels;
-  }
-  /// Rows of a DeviceSource are copied on the device; all others are read into pinned memory and sent.
-  void load(const RowSource<float>& source, Index first_image, const View<element>& y) {
-    if (const auto* there = dynamic_cast<const cudnn::DeviceSource*>(&source))
-      return cudnn::check(library_->convert(there->images(first_image, y.n).slice(y.range()), y), "copying a batch's rows");
-    const Index image = y.rows * y.stride_row();   // elements
-    auto* rows = staging<float>(y.n * image);
-    source.read(first_image, dense_view(rows, y.n, y.c, y.range(), y.w, y.block));
-    const std::byte* sent = stored(rows, y.n * image);
-    constexpr Index size = sizeof(element);
-    cudnn::check(library_->send(y.data, y.stride_n * size, sent, image * size, image * size, y.n), "copying a batch's rows to the device");
-  }
-  /// Rows of the network's output are fetched, image by image, and handed over from the host's memory. Waits.
-  void store(RowSink<float>& sink, Index first_image, const View<const element>& x) {
-    const Index image = x.rows * x.stride_row();   // elements
-    fetched_.resize(std::max(fetched_.size(), static_cast<std::size_t>(image)));
-    for (Index i = 0; i < x.n; ++i) {
-      read(std::span<element>(fetched_).first(static_cast<std::size_t>(image)), x.data + i * x.stride_n);
-      sink.write(first_image + i, dense_view(widened(image), 1, x.c, x.range(), x.w, x.block));
-    }
-  }
-  bool finite(const View<const element>& view) const {
-    bool result = false;
-    cudnn::check(library_->finite(view, result), "looking for values that are not finite");
-    return result;
-  }
-  /// Whether `count` numbers in a row are.
-  bool all_finite(const float* elements, Index count) const {
-    bool result = false;
-    cudnn::check(library_->all_finite(elements, count, result), "looking for gradients that are not finite");
-    return result;
-  }
-  /// Cross entropy, of images and of pixels, and the other losses that cudnn::device_loss() knows, on the device. Any other runs on the
-  /// host, on a copy of the logits, and is waited for. `counts`: it is added to the run's.
-  template <class L>
-  void loss(const L& loss, Index first, const View<const element>& logits, const View<element>& dx, double scale, LossResult& result,
-            bool counts = true) {
-    if constexpr (std::is_same_v<L, SoftmaxCrossEntropy>) {
-      cudnn::check(library_->cross_entropy(logits, first, dx, scale), "the loss");
-    } else if constexpr (DenseLoss<L, element>) {
-      if (const auto known = cudnn::device_loss(loss))
-        return cudnn::check(library_->pixel_loss(*known, logits, first, dx, scale, counts), "the loss");
-      loss_on_host(logits, dx, [&](const auto& x, const auto& d) { loss(x, labels_, first, d, scale, result); });
-    } else {
-      const std::vector<std::int32_t> labels = host_labels(first, logits.n, logits.c);
-      loss_on_host(logits, dx, [&](const auto& x, const auto& d) { loss(x, std::span<const std::int32_t>(labels), d, scale, result); });
-    }
-  }
-  /// Errors:  DataError if labels on the device were no classes
-  void finish(LossResult& result) {
-    if (!std::exchange(running_, false)) return;
-    cudnn::Sums sums;
-    broken_ = true;
-    cudnn::check(library_->fetch(sums), "the step");
-    broken_ = false;
-    if (sums.invalid_labels > 0)
-      throw DataError(error_text(std::to_string(sums.invalid_labels) + " labels on the device are outside the network's classes",
-                                 "labels are 0 .. classes - 1; parameters were not changed by these steps",
-                                 "correct the labels, or widen the last layer"));
-    result.sum += sums.loss.sum, result.correct += sums.loss.correct;
-    result.count += std::isfinite(sums.loss.sum) ? sums.loss.count : sums.images;   // the latter tells which steps count
-  }
-  /// After an error within a run: what it has added to the losses goes.
-  void cancel() {
-    running_ = false, broken_ = true;
-    static_cast<void>(library_->select(0));
-  }
-  /// Of parameter gradients, in an order that is always the same. Waits.
-  double sum_of_squares(const float* elements, Index count) const {
-    double result = 0;
-    cudnn::check(library_->sum_of_squares(elements, count, result), "the norm of gradients");
-    return result;
-  }
-  template <class Update>
-  void update(const Update& functor, float* w, const float* g, float* s0, float* s1, Index count) {
-    cudnn::Status status;
-    if constexpr (Update::states == 0) status = library_->update(functor, w, g, count);
-    else if constexpr (Update::states == 1) status = library_->update(functor, w, g, s0, count);
-    else status = library_->update(functor, w, g, s0, s1, count);
-    cudnn::check(status, "the update");
-  }
-
  private:
-  /// Calls f with a copy of the logits, and memory for their gradient, which is sent back.
-  template <class F>
-  void loss_on_host(const View<const element>& logits, const View<element>& dx, F f) {
-    const Index image = logits.rows * logits.stride_row();
-    std::vector<element> host(static_cast<std::size_t>(logits.n * image)), gradient(dx.data ? host.size() : 0);
-    const auto piece = [&](std::vector<element>& all, Index i) {
-      return std::span<element>(all).subspan(static_cast<std::size_t>(i * image), static_cast<std::size_t>(image));
-    };
-    const auto over = [&](std::vector<element>& all) {
-      return dense_view(all.data(), logits.n, logits.c, logits.range(), logits.w, logits.block);
-    };
-    for (Index i = 0; i < logits.n; ++i) read(piece(host, i), logits.data + i * logits.stride_n);
-    f(View<const element>(over(host)), dx.data ? over(gradient) : View<element>{});
-    for (Index i = 0; dx.data && i < dx.n; ++i) write(dx.data + i * dx.stride_n, std::span<const element>(piece(gradient, i)));
-  }
+  using Base::library_;
   template <class F>
   cudnn::Status record(Group& group, F steps) {
     if (cudnn::Status status = library_->begin_recording(); !status.good()) return status;
@@ -303,16 +161,6 @@ class BasicCudnn {
     if (!problem.empty()) group.recording_ = nullptr;
     return problem.empty() ? status : cudnn::Status{problem};
   }
-  /// The first elements of what was fetched, as floats.
-  const float* widened(Index count) {
-    if constexpr (std::is_same_v<element, float>) {
-      return fetched_.data();
-    } else {
-      widened_.resize(std::max(widened_.size(), static_cast<std::size_t>(count)));
-      std::transform(fetched_.begin(), fetched_.begin() + count, widened_.begin(), [](element e) { return static_cast<float>(e); });
-      return widened_.data();
-    }
-  }
   static std::string who(const Operands<element>& o) {
     return "layer '" + std::string(o.node->layer.name.view()) + "' (" + lrcnn::describe(o.node->layer) + ")";
   }
@@ -324,35 +172,6 @@ class BasicCudnn {
     if (!cudnn::is_convolution(o)) return library_->run(o);
     if (o.op == Op::backward_parameters) return backward_parameters(p, o);
     return o.op == Op::forward ? forward(p, o) : backward_data(p, o);
-  }
-  /// Labels of the batch as the host sees them. Errors: DataError if one is no class.
-  std::vector<std::int32_t> host_labels(Index first, Index count, Index classes) const {
-    std::vector<std::int32_t> labels(static_cast<std::size_t>(count));
-    if (labels_.on_device()) read(std::span<std::int32_t>(labels), labels_.data() + first);
-    else std::copy_n(labels_.data() + first, count, labels.begin());
-    for (const std::int32_t label : labels)
-      if (label < 0 || label >= classes)
-        throw DataError(error_text("label " + std::to_string(label) + " is outside the network's " + std::to_string(classes) + " classes",
-                                   "labels are 0 .. classes - 1", "correct the labels, or widen the last layer"));
-    return labels;
-  }
-  template <class E>
-  E* staging(Index count) const {
-    void* memory = nullptr;
-    cudnn::check(library_->staging(memory, count * Index{sizeof(E)}), "taking pinned memory for a batch's rows");
-    return static_cast<E*>(memory);
-  }
-  /// Rows as they are stored: those given, or rounded in the same memory.
-  static std::byte* stored(float* rows, Index count) {
-    auto* bytes = reinterpret_cast<std::byte*>(rows);
-    if constexpr (!std::is_same_v<element, float>)
-      for (Index e = 0; e < count; ++e) {
-        float value;
-        std::memcpy(&value, bytes + e * Index{sizeof(float)}, sizeof(float));
-        const auto rounded = static_cast<element>(value);
-        std::memcpy(bytes + e * Index{sizeof(element)}, &rounded, sizeof(element));
-      }
-    return bytes;
   }
   /// The weights that a step works on. A linear layer's in 32 bits lie as a 1x1 convolution wants them.
   static void* weights(const Operands<element>& o) {
@@ -421,16 +240,10 @@ class BasicCudnn {
     o.y = y;
     return library_->run(o);
   }
-  std::shared_ptr<Library> library_;
   cudnn::Tuner tuner_;
   BoundedCache<cudnn::Request, Prepared, typename Prepared::InUse> convolutions_;
   bool records_ = true;
   std::string recording_problem_;
-  std::vector<element> fetched_{};   ///< rows of the output
-  std::vector<float> widened_{};     ///< the same, where elements have two bytes
-  Labels labels_{};        ///< of the batch at hand
-  bool running_ = false;   ///< losses have not been fetched
-  bool broken_ = false;    ///< they are of a run that an error ended
 };
 /// 32-bit floating point throughout.
 using Cudnn = BasicCudnn<Precision::fp32>;

@@ -9,6 +9,9 @@
 #define LRCNN_INSTANCE extern template
 #endif
 namespace lrcnn {
+LRCNN_INSTANCE class cudnn::DeviceBackend<float>;
+LRCNN_INSTANCE class cudnn::DeviceBackend<float16>;
+LRCNN_INSTANCE class cudnn::DeviceBackend<bfloat16>;
 LRCNN_INSTANCE class BasicCudnn<Precision::fp32>;
 LRCNN_INSTANCE class BasicCudnn<Precision::tf32>;
 LRCNN_INSTANCE class BasicCudnn<Precision::fp16>;
