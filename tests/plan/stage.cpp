@@ -1,7 +1,7 @@
 // Where stages end, which cuts they get, and what an infeasible request is told.
 #include <lrcnn/layer/activation.hpp>
 #include <lrcnn/network/lenet.hpp>
-#include <lrcnn/plan/stage.hpp>
+#include <lrcnn/plan/make_stages.hpp>
 #include <doctest/doctest.h>
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // Slabs that need not reach their stage's top: the laws at the head of stream_schedule.hpp, over the stages of random networks and
 // all feasible counts up to forty; and which way of cutting is taken.
-#include <lrcnn/plan/stage.hpp>
+#include <lrcnn/plan/make_stages.hpp>
 #include "support/error_of.hpp"
 #include "support/random_network.hpp"
 #include <doctest/doctest.h>

@@ -37,7 +37,9 @@ constexpr std::string_view no_variants(const Layer&) { return {}; }
 inline std::string no_details(const Layer&) { return {}; }
 constexpr Axis same_row(const Layer&, const Shape&) { return {}; }
 constexpr Shape same_extents(const Layer& layer, const Shape& in, const Shape&) {
-  return {in.n, layer.channels > 0 ? layer.channels : in.c, in.h, in.w};
+  Shape out = in;
+  if (layer.channels > 0) out.c = layer.channels;
+  return out;
 }
 constexpr Fault no_fault(const Layer&, const Shape&, const Shape&) { return Fault::none; }
 constexpr ParameterShapes no_parameters(const Layer&, const Shape&) { return {}; }

@@ -208,7 +208,7 @@ class BackwardEmitter : protected ForwardEmitter {
       }
       step.dy = dy;
       if (y.kind == Kind::scale && operand == 0) step.other = value(walk, walk.other(l));
-      else if (needs.input && !backward_reads(y).for_parameters) step.x = value(walk, walk.in(l));
+      else if (needs.input && !needs.for_parameters) step.x = value(walk, walk.in(l));
       if (needs.output) step.y = with_rows(value(walk, t), walk.at(t).own);
       if (needs.saved) step.saved = storage_.saved(walk, l);
       step.packed = packed(walk, Filter::backward, l);

@@ -5,13 +5,15 @@
 // either kept from the forward pass or made again from the nearest tensor below that is at hand. The policy only says
 // what is kept; the order of re-runs follows: walking down from the stage's end, a re-run is made just before the
 // first layer that lacks something, and makes all that the layers down to its start will need.
-#include <lrcnn/plan/stage.hpp>
+#include <lrcnn/plan/make_stages.hpp>
 namespace lrcnn {
 /// What one layer's backward step reads.
 struct LayerNeeds {
   bool input = false;
   bool output = false;
-  bool saved = false;   ///< pool indices or mask bits
+  bool saved = false;            ///< pool indices or mask bits
+  bool sign = false;             ///< of the output: then `output` or `saved`, too
+  bool for_parameters = false;   ///< BackwardReads::for_parameters
 };
 /// A run of a stage's backward pass: layers [first, last) of the chain again, or one layer backward.
 struct BackwardRun {
@@ -41,7 +43,7 @@ constexpr bool is_conv(const Layer& layer) { return layer.kind == Kind::conv; }
 inline constexpr Index light_products = 9 * 64;
 constexpr BackwardReads backward_reads(const Layer& layer) { return rules_of(layer).backward(layer); }
 /// Whether the sign of a layer's output is that of its input, where its backward step reads that: LeakyReLU's may have a slope below 0.
-constexpr bool keeps_sign(const Layer& layer) { return backward_reads(layer).sign && layer.activation.slope >= 0; }
+constexpr bool keeps_sign(const Layer& layer) { return layer.activation.slope >= 0; }
 namespace detail {
 /// Whether tensor t is the output of a convolution or a norm, or that of activations behind it, that takes few products to make.
 constexpr bool is_light(const Table& table, const Stage& stage, Index t) {
@@ -72,12 +74,12 @@ constexpr void choose_bases(const Table& table, const Stage& stage, StageNeeds& 
     for (Index u = t; u <= end; ++u) {
       if (u < top && needs.value[at(u)]) kept += bits(u, 32);
       if (u == end) continue;
-      const BackwardReads reads = backward_reads(layer(u - inputs + 1));   // of the layer that reads tensor u
-      if (reads.indices) kept += bits(u + 1, 8);
-      if (reads.sign && !(u + 1 < top && needs.value[at(u + 1)])) kept += bits(u + 1, 1);
+      const LayerNeeds& reader = needs.layer[at(u - inputs + 1)];
+      if (reader.saved) kept += bits(u + 1, 8);
+      if (reader.sign && !(u + 1 < top && needs.value[at(u + 1)])) kept += bits(u + 1, 1);
     }
     const Index l = t - inputs + 1;
-    const bool overwrites = t + 1 < top && t < end && keeps_sign(layer(l)) && !stage.use(t + 1).leaves;
+    const bool overwrites = t + 1 < top && t < end && needs.layer[at(l)].sign && keeps_sign(layer(l)) && !stage.use(t + 1).leaves;
     const Index base = overwrites ? t + 1 : t;
     if (kept <= bits(base, 32)) {
       for (Index u = t; u <= end; ++u) needs.keeps_needs[at(u)] = 1;
@@ -130,7 +132,7 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
     LayerNeeds& n = needs.layer[at(l)];
     const Layer& y = layer(l);
     const BackwardReads reads = backward_reads(y);
-    n = {reads.input, reads.output, reads.indices};   // where a sign is read from follows below
+    n = {reads.input, reads.output, reads.indices, reads.sign, reads.for_parameters};   // where a sign is read from follows below
     if (reads.other) needs.value[at(stage.other(l))] = true;   // in full height, and at hand
     if (n.input) needs.value[at(stage.in(l))] = true;
     if (n.output) needs.value[at(inputs + l)] = true;
@@ -138,7 +140,7 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
   if (recompute == Recompute::cheap) detail::choose_bases(table, stage, needs);
   // A sign comes from the output if that is kept anyway, else from mask bits: what is made again is gone sooner.
   for (Index l = 0; l < count; ++l) {
-    if (!backward_reads(layer(l)).sign) continue;
+    if (!needs.layer[at(l)].sign) continue;
     const Index t = inputs + l;
     const bool ends = t + 1 == tensors || (stage.use(t).leaves && stage.use(t).readers == 0);
     const bool from_output = !ends && needs.value[at(t)] && keeps_sign(layer(l)) && recompute != Recompute::all;

@@ -1,0 +1,165 @@
+#pragma once
+// The stages of a network under a policy, with all cuts chosen, or why it cannot be carried out.
+#include <lrcnn/plan/stage_graph.hpp>
+#include <string>
+namespace lrcnn {
+namespace detail {
+/// What to ask for where a stage carries `largest` slabs: what all stages of its section do, since these have one count.
+inline std::string fewer_slabs(const Table& table, const PolicySpec& policy, const Target& target, const std::vector<Stage>& stages,
+                               const Stage& stage, Index largest, bool streams) {
+  Index first = stage.first, last = stage.last;
+  for (const Stage& other : stages) {
+    if (other.section != stage.section || other.vector) continue;
+    first = std::min(first, other.first), last = std::max(last, other.last);
+    RowRules rules = row_rules(table, other, target, policy.conv_algorithm);
+    const Cut cut = policy.partition(stage.partition_number).cut;
+    largest = std::min(largest, streams && cut == Cut::share ? max_stream_slabs(rules.graph()) : max_slabs(rules.graph(), cut));
+  }
+  const std::string most = "ask for at most " + std::to_string(largest);
+  if (first == stage.first && last == stage.last) return most + " in this stage";
+  return most + " in " + layers_name(table, first, last) + ", which norms divide, or part it by a checkpoint";
+}
+/// What a norm that waits cannot work with.
+constexpr void check_norms(const Table& table, const PolicySpec& policy, bool training) {
+  for (const Node& node : table.nodes) {
+    if (!waits(node, training)) continue;
+    const auto layer = [&] { return "layer '" + std::string(node.layer.name.view()) + "' (" + std::string(norm_name(node.layer.norm)) + ")"; };
+    const bool batch = node.layer.norm.over == Norm::Over::batch;
+    if (training && has_one_value(node.layer, node.in)) {
+      const FaultText text = fault_text(Fault::one_value);
+      throw PlanError(error_text(layer() + " has one value in each " + (batch ? "channel" : "group") + " of input " + to_string(node.in),
+                                 text.rule, text.change));
+    }
+    if (node.input == 0)
+      throw PlanError(error_text(layer() + " is the first layer of the network", "its statistics need the whole input before its first row "
+                                 "is used, and the input is read row by row", "normalise the data when it is loaded, or put a convolution first"));
+    if (batch && policy.images > 0 && policy.images < table.input.n)
+      throw PlanError(error_text(layer() + " is run by " + to_string(policy), "statistics of a batch need all of its images before the "
+                                 "first is normalised, and Images<n> takes groups of them through the whole network",
+                                 "cut the batch within stages instead: ByImages<" + std::to_string(policy.images) + ", ...>"));
+  }
+}
+/// In a constant expression the text is lost. There an array of the slabs that fit is read at the number asked for, since both compilers show
+/// the numbers of such an error.
+template <class Text>
+constexpr void throw_if_more_slabs_than_fit(Index asked, Index largest_feasible, const Text& text) {
+  if (asked <= largest_feasible) return;
+  if (std::is_constant_evaluated()) {
+    const char* const slabs_that_fit = new char[static_cast<std::size_t>(largest_feasible)]{};
+    if (slabs_that_fit[asked] != 0) return;
+  }
+  throw PlanError(text());
+}
+/// A stage's partition as it is asked for, less what the stage cannot have; whether its rows carry the counts is not looked at.
+constexpr Partition partition_of(const Table& table, const PolicySpec& policy, const Stage& stage, Index images, const PlanOptions& options) {
+  Partition p = policy.partition(stage.partition_number);
+  if (p.passes && p.cut == Cut::share)
+    throw PlanError(error_text(stage_name(table, stage) + " is to be run by " + to_string(p), "slabs of extra passes make all their rows "
+                               "themselves, and hand none on", "use Overlap there"));
+  if (stage.vector || stage.behind_means) p.cut = Cut::column;
+  if (options.training && p.cut == Cut::share && stage.loses_rows(table, options)) p.cut = Cut::overlap;   // no forward pass hands rows on
+  p.images = p.images == 0 ? images : std::min(p.images, images);
+  if (p.cut == Cut::column) p.forward = 1;
+  if (p.cut == Cut::column || options.stores_output) p.backward = p.forward;
+  return p;
+}
+}  // namespace detail
+/// Ranges of layers between full-height tensors, not cut yet. `training`: statistics of batches are taken, not running ones.
+constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& policy, bool training = true) {
+  detail::check_names(table, policy);
+  std::vector<Stage> stages;
+  Index first = 0, section = 0, number = 0, section_first = 0;   // number: of the policy's partition
+  bool vector = false;
+  for (Index l = 0; l < table.size(); ++l) {
+    vector = (vector && !detail::scales_map(table.node(l))) || ends_rows(table.node(l).layer);
+    const bool scaled = l + 1 < table.size() && table.node(l + 1).layer.kind == Kind::scale && table.node(l + 1).other > section_first;
+    const bool waited = l + 1 < table.size() && detail::waits(table.node(l + 1), training) && table.node(l + 1).input > first;
+    const bool apart = l + 1 < table.size() && rules_of(table.node(l + 1).layer).reduces && table.node(l + 1).input != l + 1;
+    const bool ends_section = apart || scaled || detail::is_barrier(table, l) || (!vector && detail::is_checkpoint(table, policy, l));
+    if (!waited && !ends_section) continue;
+    Stage stage;
+    stage.first = first;
+    stage.last = l + 1;
+    stage.behind_means = !stages.empty() && (stages.back().reduces || stages.back().behind_means) && detail::has_one_row(table, stage);
+    stage.section = section;
+    stage.partition_number = stage.behind_means ? stages.back().partition_number : number;
+    section += ends_section, number += ends_section && !stage.behind_means;
+    if (ends_section) section_first = l + 1;
+    stage.reduces = rules_of(table.node(l).layer).reduces;
+    stage.vector = vector;
+    stages.push_back(stage);
+    first = l + 1;
+  }
+  detail::connect(table, stages, training);
+  return stages;
+}
+/// The stages of a network under a policy, with all cuts chosen. `images`: how many the step has at once.
+/// A count given for all stages alike asks the stage that carries most; stages with fewer rows are cut as finely as
+/// they can be. A count given for one stage (Stages<...>) is carried out there or refused.
+/// Where the output is handed on, the forward pass alone is planned, so slabs that share rows need not reach the stage's top; forward counts alone
+/// matter, and whichever way of cutting makes the largest slab smaller is taken.
+/// Errors: PlanError naming the stage, the count asked for and the largest feasible count.
+constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& policy, const Target& target, Index images,
+                                         const PlanOptions& options = {}) {
+  const bool streams = options.stores_output, training = options.training;
+  detail::check_norms(table, policy, training);
+  std::vector<Stage> stages = split_stages(table, policy, training);
+  if (training && !streams) detail::add_passes(table, policy, stages);
+  const bool alike = policy.partition_count == 1;
+  Index most = 1, asked = 1, best_stage = 0;
+  const char* const rule = streams ? "every slab owns a row of its first layer's output; the largest feasible count is "
+                                   : "every slab owns a row of every layer's output; the largest feasible count is ";
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    Stage& stage = stages[i];
+    stage.partition = detail::partition_of(table, policy, stage, images, options);
+    Partition& p = stage.partition;
+    auto rules = detail::row_rules(table, stage, target, policy.conv_algorithm);
+    const detail::RowGraph graph = rules.graph();
+    const Index wanted = std::max(p.forward, p.backward);
+    asked = std::max(asked, wanted);
+    const auto refuse = [&](Index largest) {
+      detail::throw_if_more_slabs_than_fit(wanted, largest, [&] {
+        return error_text(detail::stage_name(table, stage) + " cannot be cut into " + std::to_string(wanted) + " slabs by " +
+                              to_string(policy.partition(stage.partition_number)),
+                          rule + std::to_string(largest), detail::fewer_slabs(table, policy, target, stages, stage, largest, streams));
+      });
+    };
+    if (streams && p.cut == Cut::share) {
+      const Index largest = max_stream_slabs(graph), count = std::min(wanted, largest);
+      if (!alike && wanted > largest) refuse(largest);
+      if (count > most) most = count, best_stage = static_cast<Index>(i);
+      p.forward = p.backward = count;
+      stage.forward = best_stream_schedule(graph, count);
+      continue;
+    }
+    std::vector<Index> finest = choose_cuts(graph, p.cut, wanted);
+    if (finest.empty()) {
+      const Index largest = max_slabs(graph, p.cut);
+      if (!alike) refuse(largest);
+      if (largest > most) most = largest, best_stage = static_cast<Index>(i);
+      p.forward = std::min(p.forward, largest);
+      p.backward = std::min(p.backward, largest);
+      finest = choose_cuts(graph, p.cut, std::max(p.forward, p.backward));
+    } else if (wanted > most) {
+      most = wanted;
+    }
+    // Passes of a sharing stage must meet at common cuts: the coarser one uses every so many of the finer one's.
+    const auto cuts_for = [&](Index count) {
+      if (count == static_cast<Index>(finest.size())) return finest;
+      if (p.cut == Cut::share) return thin_cuts(finest, count);
+      return choose_cuts(graph, p.cut, count);
+    };
+    stage.forward = make_schedule(graph, p.cut, cuts_for(p.forward));
+    stage.backward = make_schedule(graph, p.cut, cuts_for(p.backward));
+  }
+  if (alike)
+    detail::throw_if_more_slabs_than_fit(asked, most, [&] {
+      return error_text("no stage can be cut into " + std::to_string(asked) + " slabs by " + to_string(policy.partition(0)) + " on input " +
+                            to_string(table.input),
+                        rule + std::to_string(most) + ", in " + detail::stage_name(table, stages[static_cast<std::size_t>(best_stage)]),
+                        "ask for at most " + std::to_string(most) + ", or for fewer layers in a stage by more checkpoints");
+    });
+  if (training && !streams) detail::choose_repeated(table, policy, stages);
+  return stages;
+}
+}  // namespace lrcnn

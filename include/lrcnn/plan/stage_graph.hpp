@@ -1,0 +1,148 @@
+#pragma once
+// Stages as a graph: who reads what another one writes, which stages go backward together, and whose forward pass is repeated.
+#include <lrcnn/plan/stage_rules.hpp>
+#include <algorithm>
+namespace lrcnn {
+namespace detail {
+/// Tensors that each stage reads, and who reads what it writes.
+constexpr void connect(const Table& table, std::vector<Stage>& stages, bool training) {
+  std::vector<Index> stage_of(static_cast<std::size_t>(table.size()), 0);
+  std::vector<char> given(static_cast<std::size_t>(table.tensors()), 0);   // has a gradient by stages further on
+  for (std::size_t s = stages.size(); s-- > 0;)
+    for (Index n = stages[s].first; n < stages[s].last; ++n) stage_of[static_cast<std::size_t>(n)] = static_cast<Index>(s);
+  for (Stage& stage : stages) {
+    stage.inputs.clear(), stage.reads.clear(), stage.norms_above.clear();   // of stages that were otherwise before
+    for (Index n = stage.first; n < stage.last; ++n)   // what it reads from outside
+      for (const Index g : {table.node(n).input, table.node(n).other})
+        if (g >= 0 && g <= stage.first && std::find(stage.inputs.begin(), stage.inputs.end(), g) == stage.inputs.end())
+          stage.inputs.push_back(g);
+    stage.uses.assign(static_cast<std::size_t>(stage.tensors() + stage.reduces), TensorUse{});
+    const auto local = [&](Index g) {
+      if (g > stage.first) return stage.input_count() + g - stage.first - 1;
+      for (Index t = 0; t < stage.input_count(); ++t)
+        if (stage.inputs[static_cast<std::size_t>(t)] == g) return t;
+      return Index{-1};
+    };
+    for (Index n = stage.first; n < stage.last; ++n) {
+      const Node& node = table.node(n);
+      const std::array<Index, 2> reads{local(node.input), node.other < 0 ? -1 : local(node.other)};
+      if (n < stage.first + stage.chain_layers()) stage.reads.push_back(reads);
+      const bool closing = n >= stage.first + stage.chain_layers();   // the global pooling is none of the chain
+      for (const Index t : reads) {
+        if (t < 0 || closing) continue;
+        TensorUse& use = stage.uses[static_cast<std::size_t>(t)];
+        ++use.readers;
+        use.plain += !waits(node, training);
+      }
+    }
+  }
+  for (Index n = 0; n < table.size(); ++n) {
+    const Node& node = table.node(n);
+    for (const Index g : {node.input, node.other}) {
+      if (g <= 0) continue;
+      Stage& from = stages[static_cast<std::size_t>(stage_of[static_cast<std::size_t>(g - 1)])];
+      if (n < from.last) continue;
+      const Index t = from.input_count() + g - from.first - 1;
+      TensorUse& use = from.uses[static_cast<std::size_t>(t)];
+      use.leaves = true;
+      if (waits(node, training)) from.norms_above.push_back({t, n});
+      else use.wanted_plain = true;
+    }
+  }
+  stages.back().uses.back().leaves = stages.back().uses.back().wanted_plain = true;   // the loss reads it
+  for (std::size_t s = stages.size(); s-- > 0;) {
+    Stage& stage = stages[s];
+    for (Index t = 0; t < stage.input_count(); ++t) {
+      TensorUse& use = stage.uses[static_cast<std::size_t>(t)];
+      char& has = given[static_cast<std::size_t>(stage.inputs[static_cast<std::size_t>(t)])];
+      use.given = has;
+      if (use.plain > 0 || (stage.reduces && stage.chain_layers() == 0)) has = 1;
+    }
+  }
+}
+/// Extra passes that the sums of norms within a stage take: of each layer, the number of such norms that its gradient has come through.
+constexpr std::vector<Index> norms_over(const Table& table, const Stage& stage) {
+  std::vector<Index> over(static_cast<std::size_t>(stage.chain_layers()), 0);
+  for (Index l = stage.chain_layers() - 1; l >= 0; --l) {
+    const bool counts = waits(table.node(stage.first + l), true) && stage.in(l) >= stage.input_count();
+    for (const Index t : {stage.in(l), stage.other(l)})
+      if (t >= stage.input_count()) {
+        Index& below = over[static_cast<std::size_t>(t - stage.input_count())];
+        below = std::max(below, over[static_cast<std::size_t>(l)] + counts);
+      }
+  }
+  return over;
+}
+/// Likewise upward: of each layer, the number of such norms that what it writes has come through.
+constexpr std::vector<Index> norms_under(const Table& table, const Stage& stage) {
+  std::vector<Index> under(static_cast<std::size_t>(stage.chain_layers()), 0);
+  for (Index l = 0; l < stage.chain_layers(); ++l) {
+    Index& mine = under[static_cast<std::size_t>(l)];
+    for (const Index t : {stage.in(l), stage.other(l)})
+      if (t >= stage.input_count()) mine = std::max(mine, under[static_cast<std::size_t>(t - stage.input_count())]);
+    mine += waits(table.node(stage.first + l), true) && stage.in(l) >= stage.input_count();
+  }
+  return under;
+}
+/// Stages that go backward through their norms, one for each section that the policy wants so and that norms divide. They are put behind
+/// the others, which they cover.
+constexpr void add_passes(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages) {
+  std::vector<Stage> merged, backward;
+  for (std::size_t s = 0; s < stages.size();) {
+    std::size_t end = s + 1;
+    while (end < stages.size() && stages[end].section == stages[s].section) ++end;
+    if (policy.partition(stages[s].partition_number).passes && end - s > 1 && !stages[end - 1].vector) {
+      Stage stage = stages[s];
+      stage.last = stages[end - 1].last;
+      stage.reduces = stages[end - 1].reduces;
+      stage.passes = 1;
+      backward.push_back(stage);
+      for (std::size_t i = s; i < end; ++i) stages[i].replaced_by_extra_passes = true;
+    } else {
+      backward.insert(backward.end(), stages.begin() + static_cast<Index>(s), stages.begin() + static_cast<Index>(end));
+    }
+    s = end;
+  }
+  if (backward.size() == stages.size()) return;
+  connect(table, backward, true);   // who gives gradients to whom
+  for (Stage& stage : backward) {
+    if (stage.passes == 0) {
+      for (Stage& same : stages)
+        if (same.first == stage.first) same = stage;
+      continue;
+    }
+    stage.passes = 0;
+    const auto over = norms_over(table, stage);
+    for (std::size_t l = 0; l < over.size(); ++l)
+      if (waits(table.node(stage.first + static_cast<Index>(l)), true) && stage.in(static_cast<Index>(l)) >= stage.input_count())
+        stage.passes = std::max(stage.passes, over[l] + 1);
+    merged.push_back(std::move(stage));
+  }
+  for (Stage& stage : merged) stages.push_back(std::move(stage));
+}
+/// Chooses the stages whose forward pass is run again: those that end because a norm waits, where the policy recomputes all. Their tensors are
+/// discarded, unless a layer behind the segment reads them.
+constexpr void choose_repeated(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages) {
+  std::vector<char> discarded(static_cast<std::size_t>(table.tensors()), 0);
+  std::size_t first = 0;   // of the segment
+  for (std::size_t s = 0; s < stages.size() && stages[s].passes == 0; ++s) {
+    Stage& stage = stages[s];
+    stage.forward_repeated = s + 1 < stages.size() && stages[s + 1].passes == 0 && !stage.replaced_by_extra_passes &&
+                             waits(table.node(stage.last), true) && !stage.reduces && !stage.vector &&
+                             !is_checkpoint(table, policy, stage.last - 1) && policy.recompute_in(stage.partition) == Recompute::all;
+    if (stage.forward_repeated) continue;
+    for (std::size_t i = first; i < s; ++i)   // their tensors that nobody reads beyond the segment
+      for (Index t = stages[i].input_count(); t < stages[i].tensors(); ++t) {
+        const Index g = stages[i].tensor(t);
+        bool inside = stages[i].use(t).leaves;
+        for (Index n = stage.last; n < table.size() && inside; ++n) inside = table.node(n).input != g && table.node(n).other != g;
+        discarded[static_cast<std::size_t>(g)] = stages[i].uses[static_cast<std::size_t>(t)].discarded = inside;
+      }
+    for (std::size_t i = first; i <= s; ++i)
+      for (Index t = 0; t < stages[i].input_count(); ++t)
+        stages[i].uses[static_cast<std::size_t>(t)].discarded = discarded[static_cast<std::size_t>(stages[i].tensor(t))];
+    first = s + 1;
+  }
+}
+}  // namespace detail
+}  // namespace lrcnn

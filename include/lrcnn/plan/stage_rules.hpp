@@ -1,0 +1,106 @@
+#pragma once
+// Where stages end, and which rows their layers read: questions to the layers of a table and to a policy.
+#include <lrcnn/layer/statistics.hpp>
+#include <lrcnn/plan/stage.hpp>
+#include <lrcnn/plan/target.hpp>
+#include <string>
+namespace lrcnn {
+namespace detail {
+constexpr bool is_pool(const Layer& layer) { return layer.kind == Kind::max_pool || layer.kind == Kind::avg_pool; }
+/// Whether layer `l` ends a residual block, and the number of the block, from 1: it is a sum, or the activation behind one. 0: it does not.
+constexpr Index ends_block(const Table& table, Index l) {
+  const auto is_sum = [&](Index n) { return n >= 0 && table.node(n).layer.kind == Kind::sum; };
+  const auto activates = [&](Index n) { return n < table.size() && is_activation(table.node(n).layer) && table.node(n).input == n; };
+  if (is_sum(l) ? activates(l + 1) : !(activates(l) && is_sum(l - 1))) return 0;
+  Index count = 0;
+  for (Index n = 0; n <= l; ++n) count += is_sum(n);
+  return count;
+}
+/// Whether the policy keeps the output of layer `l`.
+constexpr bool is_checkpoint(const Table& table, const PolicySpec& policy, Index l) {
+  using enum Checkpoints::Rule;
+  const Layer& layer = table.node(l).layer;
+  switch (policy.checkpoints.rule) {
+    case none: return false;
+    case pools: return is_pool(layer);
+    case sums: return ends_block(table, l) > 0 && ends_block(table, l) % policy.checkpoints.every == 0;
+    case every: return (l + 1) % policy.checkpoints.every == 0;
+    case named:
+      for (const Name& name : policy.checkpoints.names)
+        if (!name.empty() && name == layer.name) return true;
+      return false;
+  }
+  return false;
+}
+/// Whether a stage must end behind layer `l`, whatever the policy says.
+constexpr bool is_barrier(const Table& table, Index l) {
+  if (l + 1 == table.size() || rules_of(table.node(l).layer).reduces) return true;
+  return table.node(l + 1).layer.kind == Kind::flatten || (ends_rows(table.node(l + 1).layer) && !ends_rows(table.node(l).layer) &&
+                                                           !is_activation(table.node(l).layer));
+}
+/// Whether nothing in a stage has more than one row.
+constexpr bool has_one_row(const Table& table, const Stage& stage) {
+  for (Index l = stage.first; l < stage.last; ++l)
+    if (table.node(l).in.h > 1 || table.node(l).out.h > 1) return false;
+  return true;
+}
+/// Whether a layer multiplies a map by a vector, so that there are rows again.
+constexpr bool scales_map(const Node& node) { return node.layer.kind == Kind::scale && node.in.h * node.in.w > 1; }
+/// Names in a policy that no layer bears would silently keep nothing.
+constexpr void check_names(const Table& table, const PolicySpec& policy) {
+  if (policy.checkpoints.rule != Checkpoints::Rule::named) return;
+  for (const Name& name : policy.checkpoints.names) {
+    bool found = name.empty();
+    for (const Node& node : table.nodes) found = found || node.layer.name == name;
+    if (!found)
+      throw PlanError(error_text("checkpoint at layer '" + std::string(name.view()) + "', which the network does not have",
+                                 "CheckpointAt<...> names layers of the network",
+                                 "use a name that the network's table shows, such as '" +
+                                     std::string(table.node(0).layer.name.view()) + "'"));
+  }
+}
+/// Whether a norm needs its input whole before it begins.
+constexpr bool waits(const Node& node, bool training) { return node.layer.kind == Kind::norm && has_statistics(node.layer, training); }
+/// Row rules of a stage.
+struct RowRules {
+  std::vector<RowRule> layer{};
+  std::vector<TensorRule> tensor{};   ///< empty for a chain
+  std::vector<TensorCut> scratch{};
+  Index height = 1, last_row_bytes = 0, inputs = 1;
+  constexpr RowGraph graph() { return {layer, height, last_row_bytes, inputs, tensor, scratch.data()}; }
+};
+constexpr RowRules row_rules(const Table& table, const Stage& stage, const Target& target, ConvAlgorithm conv_algorithm) {
+  RowRules rules;
+  const bool chain = stage.is_chain() && stage.passes == 0;
+  for (Index l = stage.first; l < stage.first + stage.chain_layers(); ++l) {
+    const Node& node = table.node(l);
+    RowRule rule{.axis = row_axis_of(node), .in_height = node.in.h, .out_height = node.out.h,
+                 .in_row_bytes = target.bytes(1, node.in.c, 1, node.in.w)};
+    const bool tiled = conv_algorithm == ConvAlgorithm::winograd && node.layer.kind == Kind::conv &&
+                       node.layer.window.kernel == Pair(3) && node.layer.window.stride == Pair(1) &&
+                       node.layer.window.dilation == Pair(1) && node.layer.groups == 1;
+    if (tiled) rule.grid = 4;   // output rows of a tile of F(4x4, 3x3)
+    if (is_activation(node.layer) && chain && !rules.layer.empty()) rule.grid = rules.layer.back().grid;
+    if (!chain) rule.in = stage.in(l - stage.first), rule.other = stage.other(l - stage.first);
+    rule.other_whole = node.layer.kind == Kind::scale;
+    rules.layer.push_back(rule);
+  }
+  const auto row_bytes = [&](const Shape& s) { return target.bytes(1, s.c, 1, s.w); };
+  const Shape& top = table.shape(stage.tensor(stage.tensors() - 1));
+  rules.height = top.h, rules.last_row_bytes = row_bytes(top), rules.inputs = stage.input_count();
+  rules.scratch.resize(static_cast<std::size_t>(stage.tensors()));
+  for (Index t = 0; !chain && t < stage.tensors(); ++t) {
+    const Shape& s = table.shape(stage.tensor(t));
+    rules.tensor.push_back({s.h, row_bytes(s), stage.use(t).readers > 0, stage.use(t).leaves});
+  }
+  for (Index l = 0; stage.passes > 0 && l < stage.chain_layers(); ++l)   // each row of such a norm's input has a gradient, read or not
+    if (waits(table.node(stage.first + l), true))
+      for (const Index t : {stage.in(l), stage.out(l)}) rules.tensor[static_cast<std::size_t>(t)].leaves = true;
+  return rules;
+}
+inline std::string layers_name(const Table& table, Index first, Index last) {
+  return std::string(table.node(first).layer.name.view()) + ".." + std::string(table.node(last - 1).layer.name.view());
+}
+inline std::string stage_name(const Table& table, const Stage& stage) { return "stage " + layers_name(table, stage.first, stage.last); }
+}  // namespace detail
+}  // namespace lrcnn
