@@ -8,13 +8,15 @@
 // integer modulo 2^64, each layer a linear map with coefficients drawn from a hash of (layer, output row, input row),
 // and at the end every parameter gradient and the input's must equal those of an ordinary backward pass over whole
 // maps. A lost, doubled or misplaced row changes the integers.
-// The memory is plan/replayed_memory.hpp; here is what each step does to it, and what it must find.
+// The memory is plan/replayed_memory.hpp, and the linear maps are plan/numbered_layers.hpp; here is what each step does to the memory, and
+// what it must find.
+#include <lrcnn/plan/numbered_layers.hpp>
 #include <lrcnn/plan/replayed_memory.hpp>
 namespace lrcnn {
 namespace detail {
-class Replay : ReplayedMemory {
+class Replay : ReplayedMemory, NumberedLayers {
  public:
-  explicit Replay(const Plan& plan) : ReplayedMemory(plan), parameters_(static_cast<std::size_t>(plan.table.size()), 0) {}
+  explicit Replay(const Plan& plan) : ReplayedMemory(plan), NumberedLayers(plan), parameters_(static_cast<std::size_t>(plan.table.size()), 0) {}
   std::vector<std::string> run() {
     check_overlaps();
     for (std::size_t i = 0; i < plan_.steps.size() && problems_.size() < 20; ++i) {
@@ -31,38 +33,6 @@ class Replay : ReplayedMemory {
   std::map<Index, Index> stored_;                  // image -> rows of the output handed over so far
   std::vector<std::uint64_t> parameters_;
   std::vector<char> touched_ = std::vector<char>(parameters_.size(), plan_.options.accumulate ? 1 : 0);
-
-  static std::uint64_t mix(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {
-    std::uint64_t h = 0x9E3779B97F4A7C15ull;
-    for (const std::uint64_t v : {a, b, c, d}) {
-      h ^= v + 0x9E3779B97F4A7C15ull + (h << 6) + (h >> 2);
-      h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9ull;
-      h ^= h >> 27;
-    }
-    return h;
-  }
-  std::uint64_t seed_gradient(Index image, Index row) const {
-    return mix(1, static_cast<std::uint64_t>(image), static_cast<std::uint64_t>(row), 0);
-  }
-  std::uint64_t weight(int kind, Index layer, Index out, Index in) const {
-    return mix(static_cast<std::uint64_t>(kind), static_cast<std::uint64_t>(layer), static_cast<std::uint64_t>(out),
-               static_cast<std::uint64_t>(in));
-  }
-  const Node& node(Index layer) const { return plan_.table.node(layer); }
-  /// Input rows that output row `out` of a layer reads.
-  Range reads(Index layer, Range out) const {
-    const Node& n = node(layer);
-    if (rules_of(n.layer).rows == RowMap::all) return {0, n.in.h};
-    return in_rows(row_axis_of(n), out, n.in.h);
-  }
-  /// The row of its second input that output row `out` of a join reads.
-  Index other_row(Index layer, Index out) const { return node(layer).layer.kind == Kind::scale ? 0 : out; }
-  bool waits(Index layer) const { return lrcnn::detail::waits(node(layer), plan_.options.training); }
-  /// The set of statistics or of sums that an image belongs to.
-  Index set_of(Index layer, Index image) const {
-    const Layer& y = node(layer).layer;
-    return y.kind == Kind::norm && y.norm.over == Norm::Over::batch ? 0 : image;
-  }
 
   // ---- steps -------------------------------------------------------------------------------------------------------
   /// Whether a step may write over what it reads. The checker has a list of its own, so that a row of rules which claims too much is found;
@@ -243,8 +213,8 @@ class Replay : ReplayedMemory {
       read(s.x, Holds::value, i, r);
       const Cell* dy = read(s.dy, Holds::gradient, i, r);
       if (!dy) return;
-      t.sums[set_of(s.layer, i)] += dy->number * weight(4, s.layer, r, i);
-      parameters_[l] += dy->number * weight(3, s.layer, r, i);
+      t.sums[set_of(s.layer, i)] += dy->number * weight(Coefficient::into_sums, s.layer, r, i);
+      parameters_[l] += dy->number * weight(Coefficient::parameters, s.layer, r, i);
     });
   }
 
@@ -323,11 +293,11 @@ class Replay : ReplayedMemory {
       const Index to = other_row(s.layer, o);
       const Range rows = s.operand == 0 ? reads(s.layer, {o, o + 1}) : Range{to, to + 1};
       for (Index r = rows.begin; dy && r < rows.end; ++r)
-        if (s.dx.rows.contains({r, r + 1})) sums[{i, r}] += dy->number * weight(2 + 5 * static_cast<int>(s.operand), s.layer, o, r);
+        if (s.dx.rows.contains({r, r + 1})) sums[{i, r}] += dy->number * weight(s.operand == 0 ? Coefficient::data : Coefficient::other, s.layer, o, r);
       if (!t || !dy || !s.part.contains({o, o + 1})) return;
       const auto sum = t->sums.find(set_of(s.layer, i));
       if (sum == t->sums.end()) return problem("its sums are not there");
-      sums[{i, o}] += sum->second * weight(5, s.layer, o, 0);
+      sums[{i, o}] += sum->second * weight(Coefficient::from_sums, s.layer, o, 0);
     });
     if (s.sums >= 0 && s.operand == 1) {   // factors: what all slabs so far have sent
       Taken& so_far = taken_sums(s);
@@ -345,7 +315,7 @@ class Replay : ReplayedMemory {
     if (static_cast<bool>(touched_[l]) != s.accumulate) problem("a filter gradient is written twice, or added to nothing");
     touched_[l] = 1;
     each(s.dy, [&](Index i, Index o) {
-      if (const Cell* dy = read(s.dy, Holds::gradient, i, o)) parameters_[l] += dy->number * weight(3, s.layer, o, i);
+      if (const Cell* dy = read(s.dy, Holds::gradient, i, o)) parameters_[l] += dy->number * weight(Coefficient::parameters, s.layer, o, i);
     });
   }
 
@@ -362,43 +332,16 @@ class Replay : ReplayedMemory {
           problem("row " + std::to_string(r) + " of image " + std::to_string(i) + " counts " + std::to_string(times) +
                   " times in the loss");
     if (!plan_.options.training) return;
-    // An ordinary backward pass over whole maps: the gradient of row r of image i of a tensor at [i * H + r].
-    std::vector<std::uint64_t> expected(parameters_.size(), 0);
+    const Gradients expected = whole_map_gradients();
     const Index images = table.input.n;
-    std::vector<std::vector<std::uint64_t>> gradient(static_cast<std::size_t>(table.tensors()));
-    const auto rows_of = [&](Index tensor) -> std::vector<std::uint64_t>& {
-      auto& g = gradient[static_cast<std::size_t>(tensor)];
-      g.resize(static_cast<std::size_t>(images * table.shape(tensor).h), 0);
-      return g;
-    };
-    const auto place = [](Index image, Index height, Index row) { return static_cast<std::size_t>(image * height + row); };
-    const Index end = table.shape(table.size()).h;
-    for (Index i = 0; i < images; ++i)
-      for (Index r = 0; r < end; ++r) rows_of(table.size())[place(i, end, r)] = seed_gradient(i, r);
-    for (Index l = table.size() - 1; l >= 0; --l) {
-      const Node& n = node(l);
-      const auto dy = rows_of(l + 1);
-      std::map<Index, std::uint64_t> sums;
-      for (Index i = 0; i < images; ++i)
-        for (Index o = 0; o < n.out.h; ++o) {
-          const std::uint64_t d = dy[place(i, n.out.h, o)];
-          const Range rows = reads(l, {o, o + 1});
-          for (Index r = rows.begin; r < rows.end; ++r) rows_of(n.input)[place(i, n.in.h, r)] += d * weight(2, l, o, r);
-          if (n.other >= 0) rows_of(n.other)[place(i, n.in2.h, other_row(l, o))] += d * weight(7, l, o, other_row(l, o));
-          if (trains(n.layer, n.in) || waits(l)) expected[static_cast<std::size_t>(l)] += d * weight(3, l, o, i);
-          if (waits(l)) sums[set_of(l, i)] += d * weight(4, l, o, i);
-        }
-      for (Index i = 0; i < images && waits(l); ++i)
-        for (Index r = 0; r < n.in.h; ++r) rows_of(n.input)[place(i, n.in.h, r)] += sums[set_of(l, i)] * weight(5, l, r, 0);
-    }
     if (plan_.results.input_gradient)
       for (Index i = 0; i < images; ++i)
         for (Index r = 0; r < table.input.h; ++r)
           if (const Cell* cell = read(plan_.results.input_gradient, Holds::gradient, i, r))
-            if (cell->number != rows_of(0)[place(i, table.input.h, r)])
+            if (cell->number != expected.input[static_cast<std::size_t>(i * table.input.h + r)])
               problem("the input gradient of image " + std::to_string(i) + ", row " + std::to_string(r) + " is not the whole sum");
     for (Index l = 0; l < table.size(); ++l)
-      if (expected[static_cast<std::size_t>(l)] != parameters_[static_cast<std::size_t>(l)])
+      if (expected.parameters[static_cast<std::size_t>(l)] != parameters_[static_cast<std::size_t>(l)])
         problem("the parameter gradient of " + std::string(node(l).layer.name.view()) + " is not the whole sum");
   }
 };
