@@ -39,10 +39,10 @@ struct Arguments {
 /// What a training came to, step by step and epoch by epoch.
 class Curve {
  public:
-  void step(double loss) { text_ += std::to_string(++steps_) + "," + detail::number_text(loss) + ",,\n"; }
+  void step(double loss) { text_ += std::to_string(++steps_) + "," + number_text(loss) + ",,\n"; }
   void epoch(const Metrics& test) {
     text_.erase(text_.size() - 3);   // the last step's line has them, too
-    text_ += "," + detail::number_text(test.loss()) + "," + detail::number_text(test.accuracy()) + "\n";
+    text_ += "," + number_text(test.loss()) + "," + number_text(test.accuracy()) + "\n";
   }
   const std::string& text() const { return text_; }
 
@@ -62,7 +62,7 @@ Figures figures_of(const std::vector<double>& values) {
   f.deviation = n > 1 ? std::sqrt(f.deviation / (n - 1)) : 0;
   return f;
 }
-std::string percent(double share) { return detail::fixed_text(100 * share, 2) + " %"; }
+std::string percent(double share) { return fixed_text(100 * share, 2) + " %"; }
 /// One training. The trainer is left as it is then.
 double train(BasicTrainer<Cpu>& trainer, const Loader<float>& images, const Loader<float>& test, const Arguments& arguments, Curve& curve) {
   ProgressLine line(std::cout, terminal_options(STDOUT_FILENO));
@@ -79,7 +79,7 @@ double train(BasicTrainer<Cpu>& trainer, const Loader<float>& images, const Load
     line.finish();
     const Metrics m = trainer.evaluate(test);
     curve.epoch(m), accuracy = m.accuracy();
-    std::cout << "epoch " << epoch + 1 << ": test loss " << detail::fixed_text(m.loss(), 4) << ", test accuracy "
+    std::cout << "epoch " << epoch + 1 << ": test loss " << fixed_text(m.loss(), 4) << ", test accuracy "
               << percent(m.accuracy()) << "\n" << std::flush;
   }
   return accuracy;

@@ -57,7 +57,7 @@ void run(const Arguments& arguments) {
   const auto history = trainer.fit(train, &test, {.epochs = arguments.epochs, .progress = &std::cout,
                                                   .progress_options = terminal_options(STDOUT_FILENO)});
   const double accuracy = history.back().test_accuracy.value();
-  std::cout << "Test accuracy: " << detail::fixed_text(100 * accuracy, 2) << " % of " << data.test.size() << " images\n" << std::flush;
+  std::cout << "Test accuracy: " << fixed_text(100 * accuracy, 2) << " % of " << data.test.size() << " images\n" << std::flush;
   const Batch<float> batch = train.batch(0, 0);
   Candidate<> column(Net::layers, Whole::value, batch, batch.labels(), trainer.parameters(), trainer.backend());
   Candidate<> row(Net::layers, Rows::value, batch, batch.labels(), trainer.parameters(), trainer.backend());

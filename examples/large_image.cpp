@@ -124,8 +124,8 @@ bool compare_on_crop(JpegReader& reader, Index size, const PolicySpec& policy, c
 }
 Pair parse_part(const std::string& text, const JpegReader& reader) {
   const auto cross = text.find('x');
-  const auto h = detail::parse_number<Index>(std::string_view(text).substr(0, cross));
-  const auto w = cross == text.npos ? std::nullopt : detail::parse_number<Index>(std::string_view(text).substr(cross + 1));
+  const auto h = parse_number<Index>(std::string_view(text).substr(0, cross));
+  const auto w = cross == text.npos ? std::nullopt : parse_number<Index>(std::string_view(text).substr(cross + 1));
   if (!h || !w || *h < 32 || *w < 32 || *h > reader.height() || *w > reader.width())
     throw Error(error_text("no part '" + text + "' of a photograph of " + std::to_string(reader.height()) + "x" + std::to_string(reader.width()),
                            "a part is rows x columns, from 32x32 to the whole", "write it as in 512x512"));
@@ -147,7 +147,7 @@ int run(const Arguments& arguments) {
   if (!cpu_is_fast) std::cout << "This build has no oneDNN, so plain loops do the work, very slowly.\n";
   std::cout << "Photograph: " << part.h << " rows of " << part.w << " pixels. VGG-16's trunk, global average, 10 classes: " << elements
             << " parameters.\nPlanned peak, layer by layer: " << format_bytes(column.bytes) << "\nPlanned peak, by rows:        " << format_bytes(chosen.bytes)
-            << ", " << detail::fixed_text(chosen.work / column.work, 2) << " times the arithmetic: " << to_string(chosen.policy) << "\n"
+            << ", " << fixed_text(chosen.work / column.work, 2) << " times the arithmetic: " << to_string(chosen.policy) << "\n"
             << std::flush;
   const Batch<float> photograph = read_photograph(reader, part.h, part.w);
   std::vector<float> parameters(static_cast<std::size_t>(elements)), gradients(parameters.size());
@@ -174,8 +174,8 @@ int run(const Arguments& arguments) {
   });
   double norm = 0;
   for (const float g : gradients) norm += double(g) * double(g);
-  std::cout << "Loss " << detail::fixed_text(result.mean(), 6) << ", norm of the gradient " << detail::fixed_text(std::sqrt(norm), 6) << ", "
-            << detail::fixed_text(seconds, 1) << " s\n"
+  std::cout << "Loss " << fixed_text(result.mean(), 6) << ", norm of the gradient " << fixed_text(std::sqrt(norm), 6) << ", "
+            << fixed_text(seconds, 1) << " s\n"
             << "Planned peak: layer by layer " << format_bytes(column.bytes) << ", by rows " << format_bytes(chosen.bytes) << ". Measured: "
             << measured_text(measured) << ".\n";
   return same ? 0 : 1;

@@ -102,7 +102,7 @@ class MaskedCrops {
     lrcnn::BatchContents contents{.shape = input(), .labels = {}, .indices = {}, .position = number};
     contents.pixels.resize(static_cast<std::size_t>(contents.shape.count()));
     std::vector<std::int32_t> classes(static_cast<std::size_t>(batch_ * size_ * size_));
-    for (Index i = 0; i < batch_; ++i) cut(i, lrcnn::detail::purpose_random(seed_, "crops", number, i), contents.pixels, classes);
+    for (Index i = 0; i < batch_; ++i) cut(i, lrcnn::purpose_random(seed_, "crops", number, i), contents.pixels, classes);
     return {lrcnn::Batch<float>(table_, std::move(contents)), std::move(classes)};
   }
 
@@ -166,7 +166,7 @@ inline MaskedPicture draw_leaves(lrcnn::Index height, lrcnn::Index width, std::u
   };
   std::vector<Thing> things;
   for (Index i = 0; i < height * width / 2000; ++i) {
-    const Random random = detail::purpose_random(seed, "leaves", i);
+    const Random random = purpose_random(seed, "leaves", i);
     const auto between = [&](std::uint64_t which, double low, double high) { return low + (high - low) * random.uniform(which); };
     const double angle = between(2, 0, 2 * std::numbers::pi);
     Thing t{between(0, 0, double(height)), between(1, 0, double(width)), between(3, 14, 30), between(4, 4, 10), std::cos(angle),
@@ -176,7 +176,7 @@ inline MaskedPicture draw_leaves(lrcnn::Index height, lrcnn::Index width, std::u
     if (t.disc) t.length = t.breadth;
     things.push_back(t);
   }
-  const Random noise = detail::purpose_random(seed, "noise", 0);
+  const Random noise = purpose_random(seed, "noise", 0);
   for (Index y = 0; y < height; ++y)
     for (Index x = 0; x < width; ++x) {
       std::array<double, 3> colour{150 + 50 * double(x) / double(width), 140 + 40 * double(y) / double(height), 150};

@@ -90,7 +90,11 @@ int main(int argc, char** argv) {
   std::string names = "Networks:";
   for (const NamedNetwork& n : networks) names += " " + std::string(n.name);
   names += "\nPolicies:\n";
-  for (const NamedPolicy& p : policies) names += "  " + detail::padded(std::string(p.name), 9) + std::string(p.what) + "\n";
+  for (const NamedPolicy& p : policies) {
+    std::string name(p.name);
+    name.resize(std::max<std::size_t>(name.size(), 8), ' ');
+    names += "  " + name + " " + std::string(p.what) + "\n";
+  }
   app.footer(names);
   app.add_option("NETWORK", network_name, "one of those below")->capture_default_str();
   app.add_option("EXTENTS", extents, "of a batch: images x channels x rows x columns")->capture_default_str();

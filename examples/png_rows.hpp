@@ -4,11 +4,14 @@
 // libpng reports errors by a function that must not return: here a long jump out of the library, past nothing that has a destructor,
 // and then an exception.
 #include <lrcnn/core/atomic_file.hpp>
+#include <lrcnn/core/types.hpp>
 #include <cerrno>
 #include <csetjmp>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <exception>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,8 +22,7 @@ class PngWriter {
  public:
   /// `channels`: 1, shades of grey, or 3, red, green and blue. Errors: DataError if no file can be written there.
   PngWriter(std::filesystem::path path, lrcnn::Index height, lrcnn::Index width, int channels)
-      : path_(std::move(path)), target_(lrcnn::detail::write_target(path_)), file_(target_) {
-    if (!file_.created()) throw lrcnn::detail::cannot_write(path_, errno);
+      : path_(std::move(path)), file_(path_) {
     if (begin(static_cast<png_uint_32>(height), static_cast<png_uint_32>(width), channels)) return;
     png_destroy_write_struct(&encoder_, &info_);
     fail();
@@ -35,8 +37,7 @@ class PngWriter {
   /// Pre: all rows have been written. Errors: DataError if the file cannot be completed or renamed.
   void finish() {
     if (!end()) fail();
-    if (!file_.finish() || !file_.rename(target_)) throw lrcnn::detail::cannot_write(path_, errno);
-    lrcnn::detail::flush_folder(target_.parent_path());
+    file_.finish();
   }
 
  private:
@@ -44,9 +45,12 @@ class PngWriter {
   static void ignore(png_structp, png_const_charp) {}
   static void put(png_structp encoder, png_bytep bytes, std::size_t count) {
     auto& own = *static_cast<PngWriter*>(png_get_io_ptr(encoder));
-    if (own.file_.write(std::as_bytes(std::span(bytes, count)))) return;
-    own.reason_ = errno;
-    png_error(encoder, "");
+    try {
+      return own.file_.write(std::as_bytes(std::span(bytes, count)));
+    } catch (const lrcnn::DataError&) {
+      own.error_ = std::current_exception();
+    }
+    png_error(encoder, "");   // the jump, which must not leave a handler
   }
   static void flush(png_structp) {}
   bool begin(png_uint_32 height, png_uint_32 width, int channels) {
@@ -70,13 +74,17 @@ class PngWriter {
     png_write_end(encoder_, info_);
     return true;
   }
-  [[noreturn]] void fail() const { throw lrcnn::detail::cannot_write(path_, reason_ != 0 ? reason_ : EINVAL); }
-  std::filesystem::path path_, target_;
-  lrcnn::detail::TemporaryFile file_;
+  [[noreturn]] void fail() const {
+    if (error_) std::rethrow_exception(error_);
+    throw lrcnn::DataError(lrcnn::error_text("picture '" + path_.string() + "' cannot be encoded", "libpng limits the extents of a picture and needs memory",
+                                             "write a smaller picture"));
+  }
+  std::filesystem::path path_;
+  lrcnn::AtomicFile file_;
   std::jmp_buf back_;
   png_structp encoder_ = nullptr;
   png_infop info_ = nullptr;
-  int reason_ = 0;
+  std::exception_ptr error_{};   ///< what kept libpng from writing to the file
 };
 /// A picture in shades of grey, one byte a pixel.
 struct GreyPicture {

@@ -85,7 +85,7 @@ void run(const Arguments& arguments) {
   const std::string picture = averages.picture();
   write_file_atomically(arguments.map, std::as_bytes(std::span(picture)));
   const Shape out = predictor.output_shape();
-  std::cout << "Output: " << out.h << " rows of " << out.w << ", handed over in " << averages.writes() << " parts, " << detail::fixed_text(seconds, 1)
+  std::cout << "Output: " << out.h << " rows of " << out.w << ", handed over in " << averages.writes() << " parts, " << fixed_text(seconds, 1)
             << " s\nPlanned peak " << format_bytes(predictor.peak_bytes()) << ", measured " << measured_text(measured) << ".\n";
 }
 }  // namespace

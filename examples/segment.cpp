@@ -66,7 +66,7 @@ Region held_out_region(const std::string& text, const MaskedPicture& picture) {
     bool good = true;
     for (std::size_t i = 0; i < 4; ++i) {
       const auto end = rest.find(i == 0 ? 'x' : '+');
-      const auto number = detail::parse_number<Index>(rest.substr(0, end));
+      const auto number = parse_number<Index>(rest.substr(0, end));
       good = good && number && (i == 3) == (end == rest.npos);
       n[i] = number.value_or(0);
       rest = end == rest.npos ? std::string_view() : rest.substr(end + 1);
@@ -131,14 +131,14 @@ class Judge final : public RowSink<float> {
 /// The network with what makes any extents multiples of 16 in front, and what cuts that off again behind.
 std::vector<Layer> padded(std::span<const Layer> layers, Index height, Index width) {
   const Pad pad{0, round_up(height, 16) - height, 0, round_up(width, 16) - width};
-  std::vector<Layer> all{detail::pad_layer(pad, true)};
+  std::vector<Layer> all{pad_layer(pad, true)};
   all.insert(all.end(), layers.begin(), layers.end());
-  all.push_back(detail::pad_layer({-pad.top, -pad.bottom, -pad.left, -pad.right}, false));
+  all.push_back(pad_layer({-pad.top, -pad.bottom, -pad.left, -pad.right}, false));
   return all;
 }
-std::string percent(double share) { return detail::fixed_text(100 * share, 2) + " %"; }
+std::string percent(double share) { return fixed_text(100 * share, 2) + " %"; }
 void report(const char* where, const ConfusionMatrix& m) {
-  std::cout << where << ": IoU " << detail::fixed_text(m.iou(1), 4) << " (found " << percent(m.recall(1)) << " of " << m(1, 0) + m(1, 1)
+  std::cout << where << ": IoU " << fixed_text(m.iou(1), 4) << " (found " << percent(m.recall(1)) << " of " << m(1, 0) + m(1, 1)
             << " pixels; " << percent(m.precision(1)) << " of what was found is right)\n";
 }
 int run(const Arguments& arguments) {
@@ -181,7 +181,7 @@ int run(const Arguments& arguments) {
   }
   line.finish();
   const double trained = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  std::cout << "Trained in " << detail::fixed_text(trained, 1) << " s\n" << std::flush;
+  std::cout << "Trained in " << fixed_text(trained, 1) << " s\n" << std::flush;
   {
     const MaskedBatch batch = crops.batch(steps);
     Candidate<PixelCrossEntropy> column(Net::layers, Whole::value, batch, batch.labels(), trainer.parameters(), trainer.backend());
@@ -201,7 +201,7 @@ int run(const Arguments& arguments) {
     seconds = progress.seconds();
   });
   judge.finish();
-  std::cout << "Output handed over in " << judge.writes << " parts, " << detail::fixed_text(seconds, 1) << " s. Planned peak "
+  std::cout << "Output handed over in " << judge.writes << " parts, " << fixed_text(seconds, 1) << " s. Planned peak "
             << format_bytes(predictor.peak_bytes()) << " (layer by layer " << format_bytes(column_bytes) << "), measured "
             << measured_text(measured) << ".\n";
   report("Where it was trained", judge.outside);
@@ -209,7 +209,7 @@ int run(const Arguments& arguments) {
   std::cout << "Mask: " << arguments.found << "\nOverlay: " << arguments.overlay
             << " (blue found, red missed, yellow wrong; the frame is the region held out)\n";
   if (judge.inside.iou(1) >= arguments.at_least) return 0;
-  std::cout << "That is below " << detail::fixed_text(arguments.at_least, 4) << ", which --at-least asks for.\n";
+  std::cout << "That is below " << fixed_text(arguments.at_least, 4) << ", which --at-least asks for.\n";
   return 1;
 }
 }  // namespace

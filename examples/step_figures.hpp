@@ -69,16 +69,16 @@ inline void print_line(const char* what, const std::string& column, const std::s
 /// `images`: what the step is on, "on 128 images, direct arithmetic".
 template <class L>
 void print_table(const std::string& images, const Candidate<L>& column, const Candidate<L>& row, const Difference& worst) {
-  const auto ratio = [](double a, double b) { return lrcnn::detail::fixed_text(a / b, 2); };
+  const auto ratio = [](double a, double b) { return lrcnn::fixed_text(a / b, 2); };
   const auto bytes = [](lrcnn::Index b) { return b < 0 ? std::string("not known") : lrcnn::memory_text(b); };
   std::printf("\nOne step %s:\n", images.c_str());
   print_line("", "column", "row-centric", "ratio");
-  print_line("loss", lrcnn::detail::fixed_text(column.loss(), 6), lrcnn::detail::fixed_text(row.loss(), 6));
+  print_line("loss", lrcnn::fixed_text(column.loss(), 6), lrcnn::fixed_text(row.loss(), 6));
   print_line("planned peak", bytes(column.planned_peak()), bytes(row.planned_peak()),
              ratio(static_cast<double>(row.planned_peak()), static_cast<double>(column.planned_peak())));
   print_line("measured peak", bytes(column.measured_peak()), bytes(row.measured_peak()),
              ratio(static_cast<double>(row.measured_peak()), static_cast<double>(column.measured_peak())));
-  const auto time = [](double seconds) { return lrcnn::detail::fixed_text(1000 * seconds, 1) + " ms"; };
+  const auto time = [](double seconds) { return lrcnn::fixed_text(1000 * seconds, 1) + " ms"; };
   print_line("time", time(column.seconds()), time(row.seconds()), ratio(row.seconds(), column.seconds()));
   std::printf("  largest gradient difference: %.2g of its norm, in %s\n", worst.relative, worst.tensor.c_str());
   std::printf("Measured peak: growth of the process's resident set during the step. Time: median of 7 interleaved runs.\n");

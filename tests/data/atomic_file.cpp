@@ -27,6 +27,29 @@ TEST_CASE("atomic file: holds exactly the bytes, new or replaced, and nothing is
     CHECK(folder.count() == 1);
   }
 }
+TEST_CASE("atomic file: written in pieces, it takes its name when it is finished, and is removed if it never is") {
+  const TemporaryFolder folder;
+  const auto path = folder / "state";
+  write(path, "old");
+  const auto bytes = [](const std::string& text) { return std::as_bytes(std::span(text)); };
+  const std::string first = "first ", second = "second";
+  {
+    AtomicFile file(path);
+    file.write(bytes(first));
+    CHECK(read(path) == "old");
+    CHECK(folder.count() == 2);
+  }
+  CHECK(read(path) == "old");
+  CHECK(folder.count() == 1);
+  AtomicFile file(path);
+  file.write(bytes(first));
+  file.write(bytes(second));
+  file.finish();
+  CHECK(read(path) == "first second");
+  CHECK(folder.count() == 1);
+  CHECK(error_of<DataError>([&] { AtomicFile(folder / "missing/state"); }).find("missing/state' cannot be written: No such file or directory") !=
+        std::string::npos);
+}
 TEST_CASE("atomic file: keeps access rights, follows a symbolic link") {
   const TemporaryFolder folder;
   const auto path = folder / "state", link = folder / "link";

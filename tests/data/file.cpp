@@ -95,7 +95,7 @@ TEST_CASE("data file: lines of a text, however they end") {
   const TemporaryFolder folder;
   const std::vector<std::string> lines{"a", "", "b c"};
   for (const char* text : {"a\n\nb c", "a\n\nb c\n", "a\r\n\r\nb c\r\n\r\n\n"})
-    CHECK(detail::lines_if_exists(folder.write("text", bytes_of(text))) == lines);
-  CHECK(detail::lines_if_exists(folder / "no").empty());
-  CHECK(detail::lines_if_exists(folder.write("text", {})).empty());
+    CHECK(lines_if_exists(folder.write("text", bytes_of(text))) == lines);
+  CHECK(lines_if_exists(folder / "no").empty());
+  CHECK(lines_if_exists(folder.write("text", {})).empty());
 }

@@ -89,7 +89,7 @@ class Net:
     def activation(self):
         kind = self.dice.choice(["ReLU", "SiLU", "LeakyReLU<>", "LeakyReLU<std::ratio<-1, 8>>", "Pointwise<Cube>"])
         if kind.startswith("Pointwise"):
-            self.add(kind, [".kind = Kind::custom", ".custom = &detail::pointwise_layer<Cube>"])
+            self.add(kind, [".kind = Kind::custom", ".custom = Pointwise<Cube>::layer().custom"])
             return
         value = {"ReLU": "Function::relu, 0", "SiLU": "Function::silu, 0", "LeakyReLU<>": "Function::leaky_relu, 0.01",
                  "LeakyReLU<std::ratio<-1, 8>>": "Function::leaky_relu, -0.125"}[kind]

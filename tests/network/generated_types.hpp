@@ -21,7 +21,7 @@ template <> struct Generated<0> {
   static constexpr Input input{4, 4, 8, 13};
   static std::vector<Layer> list() {
     return {{.kind = Kind::activation, .activation = {Function::leaky_relu, 0.01}},
-            {.kind = Kind::custom, .custom = &detail::pointwise_layer<Cube>},
+            {.kind = Kind::custom, .custom = Pointwise<Cube>::layer().custom},
             {.kind = Kind::conv, .window = {.kernel = {3, 3}, .stride = {1, 1}, .pad = {1, 1, 1, 1}, .dilation = {1, 1}}, .channels = 3, .groups = 1, .bias = true},
             {.kind = Kind::conv, .window = {.kernel = {3, 3}, .stride = {1, 1}, .pad = {1, 1, 1, 1}, .dilation = {1, 1}}, .channels = 4, .groups = 1, .bias = true},
             {.kind = Kind::conv, .window = {.kernel = {2, 3}, .stride = {2, 1}, .pad = {1, 1, 0, 1}, .dilation = {1, 1}}, .channels = 2, .groups = 1, .bias = true},
@@ -56,10 +56,10 @@ template <> struct Generated<3> {
   static constexpr Input input{2, 5, 40, 9};
   static std::vector<Layer> list() {
     return {{.kind = Kind::max_pool, .window = {.kernel = {2, 3}, .stride = {3, 1}, .pad = {0, 1, 1, 2}, .dilation = {1, 1}}},
-            {.kind = Kind::custom, .custom = &detail::pointwise_layer<Cube>},
+            {.kind = Kind::custom, .custom = Pointwise<Cube>::layer().custom},
             {.kind = Kind::activation, .activation = {Function::leaky_relu, -0.125}},
             {.kind = Kind::conv, .window = {.kernel = {1, 1}, .stride = {3, 1}, .pad = {0, 0, 0, 0}, .dilation = {1, 1}}, .channels = 4, .groups = 1, .bias = false},
-            {.kind = Kind::custom, .custom = &detail::pointwise_layer<Cube>},
+            {.kind = Kind::custom, .custom = Pointwise<Cube>::layer().custom},
             {.kind = Kind::conv, .window = {.kernel = {4, 1}, .stride = {2, 2}, .pad = {4, 6, 0, 0}, .dilation = {2, 2}}, .channels = 1, .groups = 1, .bias = true},
             {.kind = Kind::flatten},
             {.kind = Kind::linear, .channels = 1, .bias = false}};
@@ -76,7 +76,7 @@ template <> struct Generated<4> {
             {.kind = Kind::conv, .window = {.kernel = {5, 2}, .stride = {1, 2}, .pad = {2, 4, 0, 1}, .dilation = {1, 1}}, .channels = 2, .groups = 2, .bias = false},
             {.kind = Kind::activation, .activation = {Function::silu, 0}},
             {.kind = Kind::activation, .name = "x6", .activation = {Function::relu, 0}},
-            {.kind = Kind::custom, .custom = &detail::pointwise_layer<Cube>},
+            {.kind = Kind::custom, .custom = Pointwise<Cube>::layer().custom},
             {.kind = Kind::global_avg_pool},
             {.kind = Kind::linear, .name = "x9", .channels = 3, .bias = false}};
   }
@@ -121,7 +121,7 @@ template <> struct Generated<8> {
             {.kind = Kind::conv, .window = {.kernel = {4, 1}, .stride = {3, 1}, .pad = {0, 3, 0, 0}, .dilation = {1, 1}}, .channels = 1, .groups = 1, .bias = true},
             {.kind = Kind::flatten},
             {.kind = Kind::linear, .channels = 4, .bias = true},
-            {.kind = Kind::custom, .custom = &detail::pointwise_layer<Cube>},
+            {.kind = Kind::custom, .custom = Pointwise<Cube>::layer().custom},
             {.kind = Kind::linear, .channels = 5, .bias = true}};
   }
 };
@@ -161,7 +161,7 @@ template <> struct Generated<12> {
   static std::vector<Layer> list() {
     return {{.kind = Kind::activation, .activation = {Function::relu, 0}},
             {.kind = Kind::activation, .activation = {Function::leaky_relu, 0.01}},
-            {.kind = Kind::custom, .custom = &detail::pointwise_layer<Cube>},
+            {.kind = Kind::custom, .custom = Pointwise<Cube>::layer().custom},
             {.kind = Kind::flatten},
             {.kind = Kind::linear, .channels = 3, .bias = false},
             {.kind = Kind::activation, .name = "block5", .activation = {Function::silu, 0}},
@@ -213,7 +213,7 @@ template <> struct Generated<16> {
             {.kind = Kind::conv, .window = {.kernel = {5, 3}, .stride = {3, 2}, .pad = {4, 6, 0, 2}, .dilation = {2, 2}}, .channels = 1, .groups = 1, .bias = true},
             {.kind = Kind::conv, .name = "x2", .window = {.kernel = {3, 1}, .stride = {1, 2}, .pad = {0, 1, 0, 0}, .dilation = {1, 1}}, .channels = 3, .groups = 1, .bias = true},
             {.kind = Kind::conv, .name = "stem3", .window = {.kernel = {4, 3}, .stride = {1, 2}, .pad = {0, 1, 1, 3}, .dilation = {1, 2}}, .channels = 4, .groups = 1, .bias = true},
-            {.kind = Kind::custom, .custom = &detail::pointwise_layer<Cube>},
+            {.kind = Kind::custom, .custom = Pointwise<Cube>::layer().custom},
             {.kind = Kind::max_pool, .name = "stem5", .window = {.kernel = {3, 3}, .stride = {3, 1}, .pad = {0, 1, 0, 2}, .dilation = {1, 1}}},
             {.kind = Kind::conv, .window = {.kernel = {3, 3}, .stride = {1, 1}, .pad = {1, 1, 1, 1}, .dilation = {1, 1}}, .channels = 1, .groups = 1, .bias = false},
             {.kind = Kind::flatten},
@@ -244,7 +244,7 @@ template <> struct Generated<19> {
   static constexpr Input input{1, 5, 13, 21};
   static std::vector<Layer> list() {
     return {{.kind = Kind::activation, .activation = {Function::leaky_relu, 0.01}},
-            {.kind = Kind::custom, .name = "head1", .custom = &detail::pointwise_layer<Cube>},
+            {.kind = Kind::custom, .name = "head1", .custom = Pointwise<Cube>::layer().custom},
             {.kind = Kind::conv, .window = {.kernel = {3, 2}, .stride = {1, 1}, .pad = {2, 1, 1, 0}, .dilation = {1, 1}}, .channels = 15, .groups = 5, .bias = false},
             {.kind = Kind::conv, .window = {.kernel = {4, 2}, .stride = {3, 2}, .pad = {1, 3, 0, 0}, .dilation = {1, 1}}, .channels = 4, .groups = 1, .bias = false},
             {.kind = Kind::flatten, .name = "x4"},
@@ -272,7 +272,7 @@ template <> struct Generated<21> {
             {.kind = Kind::activation, .activation = {Function::leaky_relu, -0.125}},
             {.kind = Kind::conv, .window = {.kernel = {3, 3}, .stride = {1, 1}, .pad = {1, 1, 1, 1}, .dilation = {1, 1}}, .channels = 4, .groups = 1, .bias = false},
             {.kind = Kind::activation, .activation = {Function::leaky_relu, 0.01}},
-            {.kind = Kind::custom, .custom = &detail::pointwise_layer<Cube>},
+            {.kind = Kind::custom, .custom = Pointwise<Cube>::layer().custom},
             {.kind = Kind::activation, .activation = {Function::leaky_relu, -0.125}},
             {.kind = Kind::flatten, .name = "x8"},
             {.kind = Kind::linear, .channels = 1, .bias = true}};
@@ -327,7 +327,7 @@ template <> struct Generated<25> {
             {.kind = Kind::max_pool, .window = {.kernel = {1, 3}, .stride = {3, 1}, .pad = {0, 0, 0, 2}, .dilation = {1, 1}}},
             {.kind = Kind::max_pool, .window = {.kernel = {2, 2}, .stride = {2, 2}, .pad = {1, 0, 1, 1}, .dilation = {1, 1}}},
             {.kind = Kind::activation, .name = "block4", .activation = {Function::leaky_relu, -0.125}},
-            {.kind = Kind::custom, .custom = &detail::pointwise_layer<Cube>},
+            {.kind = Kind::custom, .custom = Pointwise<Cube>::layer().custom},
             {.kind = Kind::conv, .window = {.kernel = {2, 3}, .stride = {1, 1}, .pad = {0, 2, 2, 2}, .dilation = {2, 1}}, .channels = 1, .groups = 1, .bias = true},
             {.kind = Kind::activation, .activation = {Function::leaky_relu, 0.01}},
             {.kind = Kind::global_avg_pool},
@@ -386,7 +386,7 @@ template <> struct Generated<30> {
   static std::vector<Layer> list() {
     return {{.kind = Kind::activation, .activation = {Function::relu, 0}},
             {.kind = Kind::conv, .window = {.kernel = {3, 3}, .stride = {1, 1}, .pad = {1, 1, 1, 1}, .dilation = {1, 1}}, .channels = 4, .groups = 1, .bias = true},
-            {.kind = Kind::custom, .name = "head2", .custom = &detail::pointwise_layer<Cube>},
+            {.kind = Kind::custom, .name = "head2", .custom = Pointwise<Cube>::layer().custom},
             {.kind = Kind::avg_pool, .window = {.kernel = {1, 3}, .stride = {2, 2}, .pad = {0, 0, 1, 1}, .dilation = {1, 1}}, .count_padding = false},
             {.kind = Kind::flatten},
             {.kind = Kind::linear, .channels = 7, .bias = false},
@@ -426,7 +426,7 @@ template <> struct Generated<33> {
             {.kind = Kind::conv, .window = {.kernel = {1, 3}, .stride = {2, 1}, .pad = {0, 0, 1, 2}, .dilation = {1, 1}}, .channels = 1, .groups = 1, .bias = false},
             {.kind = Kind::activation, .activation = {Function::silu, 0}},
             {.kind = Kind::conv, .window = {.kernel = {1, 2}, .stride = {1, 1}, .pad = {0, 0, 0, 1}, .dilation = {1, 1}}, .channels = 1, .groups = 1, .bias = true},
-            {.kind = Kind::custom, .custom = &detail::pointwise_layer<Cube>},
+            {.kind = Kind::custom, .custom = Pointwise<Cube>::layer().custom},
             {.kind = Kind::activation, .name = "x6", .activation = {Function::leaky_relu, -0.125}},
             {.kind = Kind::activation, .activation = {Function::leaky_relu, -0.125}},
             {.kind = Kind::global_avg_pool, .name = "block8"},
@@ -467,8 +467,8 @@ template <> struct Generated<37> {
   using Net = Sequential<Pointwise<Cube>, Pointwise<Cube>, LeakyReLU<std::ratio<-1, 8>>, Conv<3, Window{.kernel = 3, .pad = 1}, ConvOptions{.bias = false}>, ReLU, Conv<6, Window{.kernel = {1, 3}, .pad = {0, 1}, .dilation = {2, 1}}, ConvOptions{.groups = 3, .bias = false}>, Flatten, Sequential<Named<"stem7", Linear<1>>, Named<"block8", SiLU>, Named<"block9", Linear<6>>>>;
   static constexpr Input input{1, 5, 38, 6};
   static std::vector<Layer> list() {
-    return {{.kind = Kind::custom, .custom = &detail::pointwise_layer<Cube>},
-            {.kind = Kind::custom, .custom = &detail::pointwise_layer<Cube>},
+    return {{.kind = Kind::custom, .custom = Pointwise<Cube>::layer().custom},
+            {.kind = Kind::custom, .custom = Pointwise<Cube>::layer().custom},
             {.kind = Kind::activation, .activation = {Function::leaky_relu, -0.125}},
             {.kind = Kind::conv, .window = {.kernel = {3, 3}, .stride = {1, 1}, .pad = {1, 1, 1, 1}, .dilation = {1, 1}}, .channels = 3, .groups = 1, .bias = false},
             {.kind = Kind::activation, .activation = {Function::relu, 0}},
@@ -485,7 +485,7 @@ template <> struct Generated<38> {
   static std::vector<Layer> list() {
     return {{.kind = Kind::activation, .name = "block0", .activation = {Function::leaky_relu, 0.01}},
             {.kind = Kind::avg_pool, .window = {.kernel = {2, 2}, .stride = {2, 2}, .pad = {1, 1, 1, 0}, .dilation = {1, 1}}, .count_padding = false},
-            {.kind = Kind::custom, .custom = &detail::pointwise_layer<Cube>},
+            {.kind = Kind::custom, .custom = Pointwise<Cube>::layer().custom},
             {.kind = Kind::activation, .activation = {Function::leaky_relu, 0.01}},
             {.kind = Kind::avg_pool, .window = {.kernel = {3, 1}, .stride = {1, 2}, .pad = {0, 1, 0, 0}, .dilation = {1, 1}}, .count_padding = false},
             {.kind = Kind::activation, .activation = {Function::silu, 0}},
@@ -598,11 +598,11 @@ template <> struct Generated<47> {
   static constexpr Input input{3, 1, 33, 22};
   static std::vector<Layer> list() {
     return {{.kind = Kind::avg_pool, .window = {.kernel = {2, 2}, .stride = {3, 2}, .pad = {1, 0, 1, 0}, .dilation = {1, 1}}, .count_padding = false},
-            {.kind = Kind::custom, .name = "head1", .custom = &detail::pointwise_layer<Cube>},
+            {.kind = Kind::custom, .name = "head1", .custom = Pointwise<Cube>::layer().custom},
             {.kind = Kind::avg_pool, .window = {.kernel = {2, 1}, .stride = {1, 2}, .pad = {1, 0, 0, 0}, .dilation = {1, 1}}, .count_padding = false},
             {.kind = Kind::avg_pool, .window = {.kernel = {1, 1}, .stride = {3, 1}, .pad = {0, 0, 0, 0}, .dilation = {1, 1}}, .count_padding = true},
             {.kind = Kind::conv, .window = {.kernel = {3, 1}, .stride = {2, 1}, .pad = {5, 6, 0, 0}, .dilation = {3, 2}}, .channels = 2, .groups = 1, .bias = false},
-            {.kind = Kind::custom, .custom = &detail::pointwise_layer<Cube>},
+            {.kind = Kind::custom, .custom = Pointwise<Cube>::layer().custom},
             {.kind = Kind::activation, .activation = {Function::leaky_relu, 0.01}},
             {.kind = Kind::activation, .activation = {Function::leaky_relu, 0.01}}};
   }
@@ -626,8 +626,8 @@ template <> struct Generated<49> {
     return {{.kind = Kind::avg_pool, .window = {.kernel = {3, 1}, .stride = {3, 1}, .pad = {2, 1, 0, 0}, .dilation = {1, 1}}, .count_padding = true},
             {.kind = Kind::max_pool, .window = {.kernel = {2, 3}, .stride = {2, 2}, .pad = {0, 0, 2, 0}, .dilation = {1, 1}}},
             {.kind = Kind::activation, .activation = {Function::leaky_relu, 0.01}},
-            {.kind = Kind::custom, .custom = &detail::pointwise_layer<Cube>},
-            {.kind = Kind::custom, .custom = &detail::pointwise_layer<Cube>},
+            {.kind = Kind::custom, .custom = Pointwise<Cube>::layer().custom},
+            {.kind = Kind::custom, .custom = Pointwise<Cube>::layer().custom},
             {.kind = Kind::conv, .window = {.kernel = {5, 3}, .stride = {3, 2}, .pad = {1, 2, 1, 2}, .dilation = {1, 1}}, .channels = 1, .groups = 1, .bias = true}};
   }
 };

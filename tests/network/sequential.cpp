@@ -22,7 +22,7 @@ struct NoNet {
 }  // namespace
 // Nested Sequentials are spliced in: the types differ, the layers do not.
 static_assert(Nested::layers == Plain::layers);
-static_assert(std::is_same_v<detail::DescriptorsOf<Nested>, detail::DescriptorsOf<Plain>>);
+static_assert(std::is_same_v<Nested::Content::Descriptors::type, Plain::Content::Descriptors::type>);
 static_assert(Network<Plain> && Network<Nested> && Network<OwnNet> && Network<Fixed<Plain, Input{1, 3, 8, 8}>>);
 static_assert(!Network<NoNet> && !Network<ReLU> && !Network<int>);
 // A table is a constant where its extents are.
@@ -56,7 +56,7 @@ TEST_CASE("Fixed is the network with its input") {
 TEST_CASE("inference stops at the first fault and knows what can be known before it") {
   constexpr std::array<Layer, 3> layers{Conv<6>::layer(), Conv<4, Window{}, ConvOptions{.groups = 4}>::layer(),
                                         ReLU::layer()};
-  constexpr auto inferred = detail::infer(layers, {unknown, unknown, unknown, unknown});
+  constexpr auto inferred = infer_shapes(layers, {unknown, unknown, unknown, unknown});
   CHECK(inferred.fault == std::array{Fault::none, Fault::groups_in, Fault::none});
   CHECK(inferred.shape[1] == Shape{unknown, 6, unknown, unknown});
   CHECK(inferred.shape[2] == Shape{unknown, unknown, unknown, unknown});

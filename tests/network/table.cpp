@@ -94,7 +94,7 @@ TEST_CASE("numbers go on beyond nine, and long names are cut") {
   const Table t = make_table(list, {1, 1, 1, 1});
   CHECK(t.node(9).layer.name == Name("relu10"));
   CHECK(t.node(119).layer.name == Name("relu120"));
-  CHECK(detail::numbered(std::string(60, 'a'), 12).view() == std::string(Name::capacity, 'a'));
+  CHECK(numbered(std::string(60, 'a'), 12).view() == std::string(Name::capacity, 'a'));
 }
 TEST_CASE("parameters: their names, shapes, fans and places") {
   const std::vector<Layer> list{Conv<8, Window{.kernel = {3, 5}}, ConvOptions{.groups = 2}>::layer(), ReLU::layer(),

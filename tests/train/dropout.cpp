@@ -115,8 +115,8 @@ void check_published(const Input& input) {
 TEST_CASE("dropout: networks that were published with it") {
   check_published<MobileNetV2<10>, MobileNetV2<10, BatchNorm, std::ratio<0>>>({2, 3, 64, 64});
   check_published<SqueezeNet11<10>, SqueezeNet11<10, std::ratio<0>>>({2, 3, 66, 50});
-  using Narrow = detail::ConvNeXtOf<8, 9, 10, std::ratio<1, 2>>;
-  check_published<Narrow, detail::ConvNeXtOf<8, 9, 10, std::ratio<0>>>({2, 3, 64, 64});
+  using Narrow = ConvNeXt<8, 9, 10, std::ratio<1, 2>>;
+  check_published<Narrow, ConvNeXt<8, 9, 10, std::ratio<0>>>({2, 3, 64, 64});
 }
 TEST_CASE("dropout: evaluation drops nothing") {
   Trainee trainer(Net::layers, Rows::value, input_of(8), Sgd{}), plain(Plain::layers, Policy<>::value, input_of(8), Sgd{});

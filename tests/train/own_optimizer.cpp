@@ -266,7 +266,7 @@ TEST_CASE("a training with a program's own optimizer that is saved goes on bit b
     const auto at = text.find(path.string());
     return at == std::string::npos ? text : text.replace(at, path.string().size(), "F");
   };
-  const std::string recorded = "RmsProp{.lr = " + detail::number_text(0.1 + 0.2) +
+  const std::string recorded = "RmsProp{.lr = " + number_text(0.1 + 0.2) +
                                ", .rho = 0.9, .epsilon = 1e-08, .momentum = 0.5, .weight_decay = 0.01, .decay = 1}";   // without the type a number
   for (const Optimizer& o : {Optimizer(Sgd{}), Optimizer(Lars{})})
     CHECK(refused(o) == "lrcnn: training file 'F' was saved with " + recorded + "; this training has " + to_string(o) +

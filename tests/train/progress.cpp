@@ -146,7 +146,7 @@ TEST_CASE("the rate follows a change of speed") {
     line.update(p);
     const std::string text = s.take();
     const int fast = std::clamp(i - 99, 0, 16);  // of the last 16 steps
-    if (i >= 16) CHECK(text.find(detail::fixed_text(10 + 40 * fast / 16.0, 1) + " img/s") != std::string::npos);
+    if (i >= 16) CHECK(text.find(fixed_text(10 + 40 * fast / 16.0, 1) + " img/s") != std::string::npos);
   }
 }
 TEST_CASE("durations and bytes are short") {

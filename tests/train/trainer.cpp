@@ -1,5 +1,6 @@
 // The trainer on the reference backend: steps, epochs, files, errors.
 #include "support/error_of.hpp"
+#include "support/file_bytes.hpp"
 #include <lrcnn/backend/reference.hpp>
 #include <lrcnn/data/loader.hpp>
 #include <lrcnn/data/shapes.hpp>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 using namespace lrcnn;
 using lrcnn::testing::error_of;
+using lrcnn::testing::file_bytes;
 namespace {
 using Net = Sequential<Conv<6>, ReLU, MaxPool<>, Conv<8, Window{.kernel = {3, 2}, .pad = 1}>, ReLU, GlobalAvgPool,
                        Linear<10>>;
@@ -49,15 +51,12 @@ struct Folder {
   ~Folder() { std::filesystem::remove_all(path); }
   std::filesystem::path operator/(const char* name) const { return path / name; }
 };
-std::vector<std::byte> bytes_of(const std::filesystem::path& path) {
-  return detail::bytes_of_file(path, "test file");
-}
 /// Everything that a trainer is, as the bytes that it saves.
 template <class B>
 std::vector<std::byte> state_of(const BasicTrainer<B>& trainer) {
   const Folder folder;
   trainer.save(folder / "state");
-  return bytes_of(folder / "state");
+  return file_bytes(folder / "state");
 }
 template <class B>
 std::vector<typename B::element> copy_of(BasicTrainer<B>& trainer) {
@@ -372,7 +371,7 @@ TEST_CASE("a file that cannot be written is an error; an older one stays") {
   CHECK(error_of<DataError>([&] { trainer.save(folder.path); }).find("cannot be written: Is a directory") !=
         std::string::npos);
   trainer.save(path);
-  const auto old = bytes_of(path);
+  const auto old = file_bytes(path);
   trainer.step(loader().batch(0, 0));
   const auto now = copy_of(trainer);
   rlimit limit{};
@@ -389,7 +388,7 @@ TEST_CASE("a file that cannot be written is an error; an older one stays") {
                        "' cannot be written: File too large; a new file is written beside it and then takes its "
                        "name; what was there is kept; make room, or choose a path on another disk");
   CHECK(in_fit == message);
-  CHECK(bytes_of(path) == old);
+  CHECK(file_bytes(path) == old);
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);
   CHECK(trainer.steps_done() == 7);  // nothing of the epoch is lost
   trainer.load(path);
@@ -601,8 +600,8 @@ TEST_CASE("fit shows progress on a terminal and elsewhere") {
   CHECK(count_of(text, "\r") == 12);
   CHECK(count_of(text, "\n") == 5);  // what runs, and after each epoch and its test
   const Metrics test = trainer.evaluate(loader());
-  CHECK(text.ends_with("epoch 2: test loss " + detail::fixed_text(test.loss(), 4) + ", test accuracy " +
-                       detail::fixed_text(100 * test.accuracy(), 2) + " %\n"));
+  CHECK(text.ends_with("epoch 2: test loss " + fixed_text(test.loss(), 4) + ", test accuracy " +
+                       fixed_text(100 * test.accuracy(), 2) + " %\n"));
   options.terminal = false;
   options.line_seconds = 3.5;
   const auto history =
@@ -610,8 +609,8 @@ TEST_CASE("fit shows progress on a terminal and elsewhere") {
   text = plain.str();
   CHECK(text.find(backend + "epoch 3/3, step 1/6: loss ") == 0);
   CHECK(text.find("\nepoch 3/3, step 5/6: loss ") != std::string::npos);
-  CHECK(text.find("\nepoch 3/3, step 6/6: loss " + detail::fixed_text(history[0].train_loss, 4) + ", accuracy " +
-                  detail::fixed_text(100 * history[0].train_accuracy, 2) + " %, ") != std::string::npos);
+  CHECK(text.find("\nepoch 3/3, step 6/6: loss " + fixed_text(history[0].train_loss, 4) + ", accuracy " +
+                  fixed_text(100 * history[0].train_accuracy, 2) + " %, ") != std::string::npos);
   CHECK(count_of(text, "\n") == 5);
   CHECK(text.find('\r') == std::string::npos);
   CHECK(text.find('\x1b') == std::string::npos);

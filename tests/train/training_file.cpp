@@ -5,7 +5,9 @@
 #include <functional>
 #include <limits>
 #include <unistd.h>
+#include "support/file_bytes.hpp"
 using namespace lrcnn;
+using lrcnn::testing::file_bytes;
 namespace {
 struct Folder {
   std::filesystem::path path =
@@ -17,7 +19,6 @@ struct Folder {
   ~Folder() { std::filesystem::remove_all(path); }
 };
 using Bytes = std::vector<std::byte>;
-Bytes read(const std::filesystem::path& path) { return detail::bytes_of_file(path, "test file"); }
 void write(const std::filesystem::path& path, const Bytes& bytes) {
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
@@ -103,9 +104,9 @@ TEST_CASE_TEMPLATE("a training's state comes back bit by bit", T, float, double)
       CHECK(same_bits(at(saved), at(loaded)));
     }
   CHECK(loaded.parameters[110] == gap);
-  const Bytes first = read(path);
+  const Bytes first = file_bytes(path);
   save(path, loaded);
-  CHECK(read(path) == first);
+  CHECK(file_bytes(path) == first);
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);  // nothing is left behind
 }
 TEST_CASE("every optimizer comes back with its settings and states") {
@@ -141,7 +142,7 @@ TEST_CASE("the first bytes stay what they are") {
   const Folder folder;
   const auto path = folder.path / "state";
   save(path, Buffers<float>(adamw, 1));
-  const Bytes bytes = read(path);
+  const Bytes bytes = file_bytes(path);
   const auto byte = [&](std::size_t i) { return static_cast<int>(bytes[i]); };
   const int magic[] = {0x89, 'L', 'R', 'C', 'N', 'N', '\r', '\n', 1, 0, 0, 0};
   for (std::size_t i = 0; i < 12; ++i) CHECK(byte(i) == magic[i]);
@@ -193,7 +194,7 @@ TEST_CASE("a file that is cut anywhere is refused") {
   const Folder folder;
   const auto path = folder.path / "state", cut = folder.path / "cut";
   save(path, Buffers<float>(adamw, 1));
-  const Bytes bytes = read(path);
+  const Bytes bytes = file_bytes(path);
   const std::string change = "a training file is used whole or not at all; take an older copy, or copy it again";
   for (std::size_t size = 1; size < bytes.size(); size += size < 400 ? 1 : 97) {
     write(cut, Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)));
@@ -210,7 +211,7 @@ TEST_CASE("a file with any damaged bit is refused") {
   const Folder folder;
   const auto path = folder.path / "state", hurt = folder.path / "hurt";
   save(path, Buffers<float>(adamw, 1));
-  Bytes bytes = read(path);
+  Bytes bytes = file_bytes(path);
   for (std::size_t i = 0; i < bytes.size(); i += i < 600 ? 1 : 13) {
     bytes[i] ^= std::byte{1} << i % 8;
     write(hurt, bytes);
@@ -229,7 +230,7 @@ TEST_CASE("a file of another format version is refused, whatever follows the pro
   const auto path = folder.path / "state";
   Bytes bytes(40);
   save(path, Buffers<float>(adamw, 1));
-  const Bytes whole = read(path);
+  const Bytes whole = file_bytes(path);
   std::copy_n(whole.begin(), 20, bytes.begin());
   bytes[8] = std::byte{2};
   seal(bytes);
@@ -296,7 +297,7 @@ TEST_CASE("contents that cannot be are refused even with a right checksum") {
   const Folder folder;
   const auto path = folder.path / "state";
   save(path, Buffers<float>(adamw, 1));
-  const Bytes good = read(path);
+  const Bytes good = file_bytes(path);
   const std::size_t texts = 20, count = texts + 4 + version().size() + 22 + 11, name = count + 4, extents = name + 16;
   const std::size_t optimizer = extents + 32 + 46 + 50;
   const auto with = [&](std::size_t at, int value) {
@@ -325,7 +326,7 @@ TEST_CASE("any changed byte is refused or harmless, never an access out of bound
   const Folder folder;
   const auto path = folder.path / "state";
   save(path, Buffers<float>(adamw, 1));
-  const Bytes good = read(path);
+  const Bytes good = file_bytes(path);
   for (std::size_t i = 20; i < 700; ++i)
     for (const int value : {0x00, 0x01, 0x7f, 0xff}) {
       Bytes bytes = good;
@@ -357,10 +358,10 @@ TEST_CASE("a file that cannot be written is an error, and the old one stays") {
   CHECK_FALSE(std::filesystem::exists(folder.path / "missing"));
   const auto path = folder.path / "state";
   save(path, b);
-  const Bytes before = read(path);
+  const Bytes before = file_bytes(path);
   CHECK(failure(path / "state").find("cannot be written: Not a directory") != std::string::npos);
   CHECK(failure(folder.path).find("cannot be written: Is a directory") != std::string::npos);
-  CHECK(read(path) == before);
+  CHECK(file_bytes(path) == before);
   if (::geteuid() == 0) return;  // root may write everywhere
   std::filesystem::permissions(folder.path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
   CHECK(failure(folder.path / "new").find("cannot be written: Permission denied") != std::string::npos);

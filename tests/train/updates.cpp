@@ -218,7 +218,6 @@ TEST_CASE("losses are those of the steps that count, whatever fails in between")
   CHECK(trainer.steps_done() == 3);
 }
 TEST_CASE("patterns of names") {
-  using detail::fits_pattern;
   CHECK(fits_pattern("conv1.weight", "conv1.weight"));
   CHECK(fits_pattern("conv1.weight", "*"));
   CHECK(fits_pattern("conv1.weight", "*.weight"));

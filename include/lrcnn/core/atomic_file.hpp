@@ -126,23 +126,42 @@ inline std::filesystem::path write_target(const std::filesystem::path& path) {
   return target;
 }
 }  // namespace detail
+/// A file that is written in pieces and replaces the one of that name, if any, in one go when it is whole. Until finish() returns, and if
+/// it is never called, what was there stays, and the pieces are removed again.
+class AtomicFile {
+ public:
+  /// Begins a file beside the one of that name. Access rights of a file that is there are kept, a symbolic link is followed.
+  /// Errors:  DataError with path and reason if no file can be written there
+  explicit AtomicFile(const std::filesystem::path& path) : path_(path), target_(detail::write_target(path)), file_(target_) {
+    if (!file_.created()) throw detail::cannot_write(path_, errno);
+  }
+  /// Writes bytes behind those that are written. Errors: DataError with path and reason.
+  void write(std::span<const std::byte> bytes) {
+    if (!file_.write(bytes)) throw detail::cannot_write(path_, errno);
+  }
+  /// Waits until all bytes are on the disk and gives the file its name. Nothing may be written afterwards.
+  /// Errors:  DataError with path and reason; then the file of that name is as it was before
+  void finish() {
+    if (!file_.finish() || !file_.rename(target_)) throw detail::cannot_write(path_, errno);
+    detail::flush_folder(target_.parent_path());
+  }
+
+ private:
+  std::filesystem::path path_, target_;   // as it was asked for, and where symbolic links lead
+  detail::TemporaryFile file_;
+};
 /// Writes a file that replaces the one of that name, if any, in one go.
 /// Post:    the file holds exactly `bytes` and is on the disk; access rights of a file that was there are kept, a
 ///          symbolic link is followed
 /// Errors:  DataError with path and reason; then the file is as it was before and nothing is left beside it
 /// Cost:    one write and one flush to the disk
 inline void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  const std::filesystem::path target = detail::write_target(path);
-  detail::TemporaryFile file(target);
-  if (!file.created() || !file.write(bytes) || !file.finish() || !file.rename(target))
-    throw detail::cannot_write(path, errno);
-  detail::flush_folder(target.parent_path());
+  AtomicFile file(path);
+  file.write(bytes);
+  file.finish();
 }
 /// Finds out whether a file of that name could be written now, before the work that makes its contents.
 /// Post:    nothing has changed
 /// Errors:  as write_file_atomically
-inline void check_writable(const std::filesystem::path& path) {
-  const detail::TemporaryFile file(detail::write_target(path));
-  if (!file.created()) throw detail::cannot_write(path, errno);
-}
+inline void check_writable(const std::filesystem::path& path) { const AtomicFile file(path); }
 }  // namespace lrcnn

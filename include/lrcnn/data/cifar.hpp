@@ -75,7 +75,7 @@ inline Dataset load_cifar(const std::filesystem::path& folder, Split split, Inde
   data.classes = 10;
   for (const auto& path : files) append_cifar(data, read_data_file(path, limit_bytes), detail::file_text(path));
   const auto names_path = folder / "batches.meta.txt";
-  data.class_names = detail::lines_if_exists(names_path);
+  data.class_names = lines_if_exists(names_path);
   if (data.class_names.empty())
     data.class_names = {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
   if (data.class_names.size() != 10)

@@ -141,7 +141,10 @@ inline std::filesystem::path need_plain_or_gzip(const std::filesystem::path& fol
                                "check the folder, or fetch the file"));
   return path;
 }
-/// The lines of a small text file, if it exists; empty lines at its end do not count.
+}  // namespace detail
+/// The lines of a small text file, such as the names of a data set's classes; none if there is no such file. Lines end with "\n" or
+/// "\r\n"; empty lines at the end of the file do not count. A file that is packed with gzip is unpacked.
+/// Errors:  as read_data_file, with a limit of 1 MiB
 inline std::vector<std::string> lines_if_exists(const std::filesystem::path& path) {
   std::error_code error;
   std::vector<std::string> lines;
@@ -159,5 +162,4 @@ inline std::vector<std::string> lines_if_exists(const std::filesystem::path& pat
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
   return lines;
 }
-}  // namespace detail
 }  // namespace lrcnn

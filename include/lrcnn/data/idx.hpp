@@ -94,7 +94,7 @@ inline Dataset load_idx(const std::filesystem::path& folder, Split split, const 
   const auto images_path = detail::need_plain_or_gzip(folder, detail::idx_images_name(split));
   const auto labels_path = detail::need_plain_or_gzip(folder, detail::idx_labels_name(split));
   Dataset data;
-  data.class_names = detail::lines_if_exists(folder / "classes.txt");
+  data.class_names = lines_if_exists(folder / "classes.txt");
   data.classes = data.class_names.empty() ? options.classes : static_cast<Index>(data.class_names.size());
   const auto label_bytes = read_data_file(labels_path, options.limit_bytes);
   const auto labels = parse_idx_labels(label_bytes, detail::file_text(labels_path), data.classes);

@@ -233,7 +233,7 @@ class Loader {
   detail::BatchMaker maker(Index number) const {
     std::vector<Index> order;
     if (options_.shuffle) {
-      order = permutation(data_->size(), detail::purpose_random(options_.seed, "shuffle", number));
+      order = permutation(data_->size(), purpose_random(options_.seed, "shuffle", number));
     } else {
       order.resize(static_cast<std::size_t>(data_->size()));
       std::iota(order.begin(), order.end(), Index{0});

@@ -110,7 +110,7 @@ inline Dataset make_shapes(const ShapesOptions& options = {}) {
   for (Index i = 0; i < options.count; ++i) {
     const Index kind = i % data.classes;
     data.labels.push_back(static_cast<std::int32_t>(kind));
-    detail::draw_shape(kind, detail::purpose_random(options.seed, "shapes", static_cast<Index>(options.split), i),
+    detail::draw_shape(kind, purpose_random(options.seed, "shapes", static_cast<Index>(options.split), i),
                        data.shape, std::span(data.images).subspan(static_cast<std::size_t>(i) * bytes, bytes));
   }
   return data;

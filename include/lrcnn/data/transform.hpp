@@ -80,14 +80,13 @@ struct Placement {
   bool flip = false;  ///< after the cut
   friend constexpr bool operator==(const Placement&, const Placement&) = default;
 };
-namespace detail {
-/// Draws for one purpose (a word of up to eight letters), number and stream, independent of those for others.
+/// Random numbers for one purpose of a seed, such as "shuffle" and the number of an epoch: the same arguments give the same numbers, and
+/// numbers for other arguments are independent of them. `purpose` is a word of at most eight letters; further ones push out the first.
 constexpr Random purpose_random(std::uint64_t seed, std::string_view purpose, Index number, Index stream = 0) {
   std::uint64_t tag = 0;
   for (const char letter : purpose) tag = tag << 8 | static_cast<unsigned char>(letter);
   return Random(Random(seed, tag).bits(static_cast<std::uint64_t>(number)), static_cast<std::uint64_t>(stream));
 }
-}  // namespace detail
 /// Extents of what a crop cuts out of images of this shape.
 /// Errors:  DataError if the padded image is smaller than the crop, or a number is negative
 inline Shape cropped_shape(const Augmentation& a, Shape s) {
@@ -105,7 +104,7 @@ constexpr Placement place(const Augmentation& a, Shape from, Shape to, std::uint
                           Index sample) {
   const Index room_y = from.h + 2 * a.pad - to.h, room_x = from.w + 2 * a.pad - to.w;
   if (!a.random) return {room_y / 2 - a.pad, room_x / 2 - a.pad, false};
-  const Random random = detail::purpose_random(seed, "augment", epoch, sample);
+  const Random random = purpose_random(seed, "augment", epoch, sample);
   const auto draw = [&](std::uint64_t index, Index room) {
     return static_cast<Index>(random.below(index, static_cast<std::uint64_t>(room) + 1)) - a.pad;
   };

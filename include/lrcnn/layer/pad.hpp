@@ -2,18 +2,17 @@
 // Rows and columns around a map, as descriptors.
 #include <lrcnn/layer/rules.hpp>
 namespace lrcnn {
-namespace detail {
+/// The layer of ZeroPad or, with `reflect`, of ReflectPad, for rows and columns that are known only at run time.
 constexpr Layer pad_layer(const Pad& pad, bool reflect) {
   return {.kind = Kind::pad, .window = {.kernel = 1, .pad = pad}, .reflect = reflect};
 }
-}  // namespace detail
 /// Zeros around a map: `ZeroPad<1>` on all sides, `ZeroPad<Pad{1, 2}>` one row and two columns on each side, `ZeroPad<Pad{0, 1, 0, 1}>`
 /// at the bottom and on the right. Negative numbers take rows and columns away.
 /// Shapes:  x [N,C,H,W] -> y [N,C,H+top+bottom,W+left+right]
 /// Errors:  a row and a column must be left
 template <Pad pad>
 struct ZeroPad {
-  static constexpr Layer layer() { return detail::pad_layer(pad, false); }
+  static constexpr Layer layer() { return pad_layer(pad, false); }
 };
 /// Takes rows and columns away: `Crop<2>`, `Crop<Pad{0, 1, 0, 1}>`.
 template <Pad pad>
@@ -23,7 +22,7 @@ using Crop = ZeroPad<Pad{-pad.top, -pad.bottom, -pad.left, -pad.right}>;
 /// Errors:  padding must not be negative, and smaller than the map's extents
 template <Pad pad>
 struct ReflectPad {
-  static constexpr Layer layer() { return detail::pad_layer(pad, true); }
+  static constexpr Layer layer() { return pad_layer(pad, true); }
 };
 namespace detail {
 constexpr bool reflects_too_far(const Axis& axis, Index extent) {

@@ -50,19 +50,21 @@ using ConvNeXtTrunk =
                      Scope<"3", ConvNeXtStageOf<2 * width, P, 3, 3, 9 + third>>, Scope<"4", ConvNeXtDown<4 * width>>,
                      Scope<"5", ConvNeXtStageOf<4 * width, P, 6, third, 9 + third>>, Scope<"6", ConvNeXtDown<8 * width>>,
                      Scope<"7", ConvNeXtStageOf<8 * width, P, 6 + third, 3, 9 + third>>>>;
-template <Index width, std::size_t third, Index classes, class P>
-using ConvNeXtOf = Sequential<ConvNeXtTrunk<width, third, P>, GlobalAvgPool,
-                              Scope<"classifier", Sequential<Named<"0", ConvNeXtNorm>, Named<"2", Linear<classes>>>>>;
 }  // namespace detail
+/// A ConvNeXt of any size: stages of 3, 3, `third` and 3 blocks on `width`, 2 * `width`, 4 * `width` and 8 * `width` channels.
 /// Shapes:  x [N,C,H,W] -> y [N,classes,1,1]
 /// P: stochastic depth. In training an image goes past the body of the last block with this probability, past those before it with one that
 /// rises linearly from 0; blocks with probability 0, with std::ratio<0> all of them, have no such layer.
+template <Index width, std::size_t third, Index classes = 1000, class P = std::ratio<1, 10>>
+using ConvNeXt = Sequential<detail::ConvNeXtTrunk<width, third, P>, GlobalAvgPool,
+                          Scope<"classifier", Sequential<Named<"0", detail::ConvNeXtNorm>, Named<"2", Linear<classes>>>>>;
+/// The sizes of the paper.
 template <Index classes = 1000, class P = std::ratio<1, 10>>
-using ConvNeXtTiny = detail::ConvNeXtOf<96, 9, classes, P>;
+using ConvNeXtTiny = ConvNeXt<96, 9, classes, P>;
 template <Index classes = 1000, class P = std::ratio<2, 5>>
-using ConvNeXtSmall = detail::ConvNeXtOf<96, 27, classes, P>;
+using ConvNeXtSmall = ConvNeXt<96, 27, classes, P>;
 template <Index classes = 1000, class P = std::ratio<1, 2>>
-using ConvNeXtBase = detail::ConvNeXtOf<128, 27, classes, P>;
+using ConvNeXtBase = ConvNeXt<128, 27, classes, P>;
 template <Index classes = 1000, class P = std::ratio<1, 2>>
-using ConvNeXtLarge = detail::ConvNeXtOf<192, 27, classes, P>;
+using ConvNeXtLarge = ConvNeXt<192, 27, classes, P>;
 }  // namespace lrcnn

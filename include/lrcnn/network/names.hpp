@@ -21,8 +21,8 @@ constexpr std::string_view short_kind_name(const Layer& layer) {
   const std::string_view counted = rules_of(layer).counted_as;
   return counted.empty() ? variant_name(layer) : counted;
 }
-namespace detail {
-/// `stem` and a number behind it, cut off at the capacity of a Name.
+/// A name with a number behind it: numbered("down", 2) is "down2". What is longer than a Name may be is cut off. Networks that are made
+/// level by level name their scopes with it. Pre: number >= 0; 0 leaves the name as it is.
 constexpr Name numbered(std::string_view stem, Index number) {
   Name name(stem);
   std::size_t at = name.view().size();
@@ -32,6 +32,7 @@ constexpr Name numbered(std::string_view stem, Index number) {
   while (count > 0 && at < Name::capacity) name.text[at++] = digits[--count];
   return name;
 }
+namespace detail {
 /// `first` + `between` + `second`; empty if that is too long for a Name.
 constexpr Name joined(std::string_view first, std::string_view between, std::string_view second) {
   if (first.size() + between.size() + second.size() > Name::capacity) return {};

@@ -6,6 +6,7 @@
 // There may be gaps between parameters (alignment); nothing that is kept in a gap means anything.
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/layer/parameter_shape.hpp>
+#include <lrcnn/shape/shape.hpp>
 #include <algorithm>
 #include <span>
 #include <string>

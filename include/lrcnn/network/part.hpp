@@ -109,16 +109,19 @@ struct Branches {
   }();
   struct Descriptors : Splice<DescriptorsOf<First>, typename Splice<DescriptorsOf<Others>, DescriptorList<Join>>::type...> {};
 };
-/// What each layer of a list is given, starting from `input`, and the first fault of each. After a fault all is unknown.
+}  // namespace detail
+/// What is known of a list of N layers before all extents are.
 template <std::size_t N>
-struct Inferred {
-  std::array<Shape, N + 1> shape{};
-  std::array<Fault, N> fault{};
-  bool sound = true;
+struct InferredShapes {
+  std::array<Shape, N + 1> shape{};   ///< of the input, then of each layer's output; `unknown` for extents that cannot be told
+  std::array<Fault, N> fault{};       ///< the first one of each layer
+  bool sound = true;                  ///< no layer has one
 };
+/// Shapes and faults of a list of layers, as Sequential finds them at compile time. Extents of `input` may be `unknown`; what follows from
+/// the others alone is known all the same. The output of a layer with a fault is unknown.
 template <std::size_t N>
-constexpr Inferred<N> infer(const std::array<Layer, N>& layers, const Shape& input) {
-  Inferred<N> result;
+constexpr InferredShapes<N> infer_shapes(const std::array<Layer, N>& layers, const Shape& input) {
+  InferredShapes<N> result;
   result.shape[0] = input;
   std::array<bool, N + 1> flat{}, read{};
   for (std::size_t i = 0; i < N; ++i) {
@@ -135,9 +138,10 @@ constexpr Inferred<N> infer(const std::array<Layer, N>& layers, const Shape& inp
     if (!read[i + 1] && result.fault[i] == Fault::none) result.fault[i] = Fault::unused, result.sound = false;
   return result;
 }
+namespace detail {
 template <class Content, Shape input>
 struct CheckContent {
-  static constexpr auto inferred = infer(Content::layers, input);
+  static constexpr auto inferred = infer_shapes(Content::layers, input);
   template <std::size_t I, class D>
   static constexpr bool witness() {
     constexpr Reads reads = reads_of(Content::layers[I], static_cast<Index>(I));

@@ -11,9 +11,9 @@ inline std::string fingerprint_of(const Table& table) {
   for (Index i = 0; i < table.size(); ++i) {
     const Node& node = table.node(i);
     const Layer& layer = node.layer;
-    text += std::string(layer.name.view()) + ":" + describe(layer) + " " + detail::number_text(layer.activation.slope);
+    text += std::string(layer.name.view()) + ":" + describe(layer) + " " + number_text(layer.activation.slope);
     if (const auto& norm = layer.norm; layer.kind == Kind::norm)
-      text += " " + std::string(norm_name(norm)) + " " + std::to_string(norm.groups) + " " + detail::number_text(norm.epsilon);
+      text += " " + std::string(norm_name(norm)) + " " + std::to_string(norm.groups) + " " + number_text(norm.epsilon);
     if (layer.kind == Kind::upsample)
       text += " " + std::to_string(static_cast<int>(layer.upsampling.rule)) + " " + std::to_string(layer.upsampling.factor.h) + "x" +
               std::to_string(layer.upsampling.factor.w);

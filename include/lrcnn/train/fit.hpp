@@ -26,8 +26,8 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
       history.back().test_loss = m.loss();
       history.back().test_accuracy = m.accuracy();
       if (line)
-        *options.progress << "epoch " << state_.epoch << ": test loss " << detail::fixed_text(m.loss(), 4) << ", test accuracy "
-                          << detail::fixed_text(100 * m.accuracy(), 2) << " %\n";
+        *options.progress << "epoch " << state_.epoch << ": test loss " << fixed_text(m.loss(), 4) << ", test accuracy "
+                          << fixed_text(100 * m.accuracy(), 2) << " %\n";
     }
     if (!options.training_file.empty()) save(options.training_file);   // first: an epoch can be lost, a line of the history is none
     if (!options.history.empty()) write_history(options.history, history);

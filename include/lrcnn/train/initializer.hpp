@@ -66,7 +66,7 @@ void initialize(const Parameter& parameter, const Initializer& initializer, std:
   const double deviation = initial_deviation(initializer, parameter.shape);
   if (!std::isfinite(deviation))
     throw Error(error_text("initial values of '" + parameter.name + "' would have the deviation " +
-                               detail::number_text(deviation),
+                               number_text(deviation),
                            "gain and slope are finite", "mend the initializer's settings"));
   const Random random(seed, stream_of("initial values of " + parameter.name));
   const auto* he = std::get_if<He>(&initializer);

@@ -281,7 +281,7 @@ inline std::string to_string(const Optimizer& optimizer) {
     text.append(text.empty() ? "{." : ", .").append(name).append(" = ");
     if (const bool* flag = std::get_if<bool>(&value)) text += *flag ? "true" : "false";
     else if (const Decay* decay = std::get_if<Decay>(&value)) text += *decay == Decay::marked ? "marked" : "everything";
-    else text += detail::number_text(std::get<double>(value));
+    else text += number_text(std::get<double>(value));
   }
   return std::string(optimizer.name()) + (text.empty() ? "{" : text) + "}";
 }

@@ -11,7 +11,7 @@ namespace lrcnn {
 inline void check_setting(bool good, std::string_view optimizer, std::string_view setting, double value, std::string_view rule,
                           std::string_view change) {
   if (good && std::isfinite(value)) return;
-  throw Error(error_text(std::string(optimizer) + " with ." + std::string(setting) + " = " + detail::number_text(value), rule, change));
+  throw Error(error_text(std::string(optimizer) + " with ." + std::string(setting) + " = " + number_text(value), rule, change));
 }
 /// Stochastic gradient descent: v = momentum * v + (g + weight_decay * w), w -= lr * v.
 /// With nesterov, w -= lr * (g + weight_decay * w + momentum * v).

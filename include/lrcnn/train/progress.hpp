@@ -68,7 +68,7 @@ inline std::string memory_text(Index bytes) {
   double value = static_cast<double>(bytes);
   std::size_t unit = 0;
   for (; value >= 999.5 && unit < 6; ++unit) value /= 1000;
-  return detail::fixed_text(value, unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2) + units[unit];
+  return fixed_text(value, unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2) + units[unit];
 }
 /// Writes progress to a stream. Allocates only when it draws.
 class ProgressLine {
@@ -141,7 +141,7 @@ class ProgressLine {
     return duration_text(seconds_per_step * static_cast<double>(last_.steps - last_.step + later));
   }
   static std::string rate(double per_second) {
-    return detail::fixed_text(per_second, per_second >= 99.95 ? 0 : per_second >= 9.995 ? 1 : 2);
+    return fixed_text(per_second, per_second >= 99.95 ? 0 : per_second >= 9.995 ? 1 : 2);
   }
   void draw_in_place(double images_per_second, double seconds_per_step) {
     // What is dropped first when the line is too long has the highest number; the bar takes what is left.
@@ -153,8 +153,8 @@ class ProgressLine {
     const std::array<Part, 6> parts{{
         {2, "epoch " + of(last_.epoch, last_.epochs)},
         {1, of(last_.step, last_.steps)},
-        {0, std::isnan(last_.loss) && last_.images == 0 ? "" : "loss " + detail::fixed_text(last_.loss, 4)},
-        {3, std::isnan(last_.accuracy) ? "" : "acc " + detail::fixed_text(100 * last_.accuracy, 2) + " %"},
+        {0, std::isnan(last_.loss) && last_.images == 0 ? "" : "loss " + fixed_text(last_.loss, 4)},
+        {3, std::isnan(last_.accuracy) ? "" : "acc " + fixed_text(100 * last_.accuracy, 2) + " %"},
         {4, images_per_second > 0 ? rate(images_per_second) + " img/s" + (eta.empty() ? "" : ", ETA " + eta) : ""},
         {5, last_.memory_bytes > 0 ? "mem " + memory_text(last_.memory_bytes) : ""},
     }};
@@ -179,8 +179,8 @@ class ProgressLine {
   void draw_line(double images_per_second, double seconds_per_step) {
     const std::string eta = remaining(seconds_per_step);
     line_ = "epoch " + of(last_.epoch, last_.epochs) + ", step " + of(last_.step, last_.steps);
-    if (!std::isnan(last_.loss) || last_.images > 0) line_ += ": loss " + detail::fixed_text(last_.loss, 4);
-    if (!std::isnan(last_.accuracy)) line_ += ", accuracy " + detail::fixed_text(100 * last_.accuracy, 2) + " %";
+    if (!std::isnan(last_.loss) || last_.images > 0) line_ += ": loss " + fixed_text(last_.loss, 4);
+    if (!std::isnan(last_.accuracy)) line_ += ", accuracy " + fixed_text(100 * last_.accuracy, 2) + " %";
     if (images_per_second > 0) line_ += ", " + rate(images_per_second) + " images/s";
     if (!eta.empty()) line_ += ", ETA " + eta;
     if (last_.memory_bytes > 0) line_ += ", memory " + memory_text(last_.memory_bytes);

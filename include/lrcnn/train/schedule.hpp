@@ -100,7 +100,7 @@ inline double lr_scale(const LrSchedule& schedule, Index step, const LrClock& cl
 }
 /// "2 epochs", "500 steps", "1 epochs + 10 steps".
 inline std::string to_string(const Length& length) {
-  const std::string e = detail::number_text(length.epochs) + " epochs", s = std::to_string(length.steps) + " steps";
+  const std::string e = number_text(length.epochs) + " epochs", s = std::to_string(length.steps) + " steps";
   return length.steps == 0 ? e : length.epochs == 0 ? s : e + " + " + s;
 }
 /// "CosineLr{.over = 10 epochs, .floor = 0.01, .warm_up = 500 steps}"
@@ -110,11 +110,11 @@ inline std::string to_string(const LrSchedule& schedule) {
     decltype(field)& f;
     std::string operator()(const ConstantLr& s) const { return "ConstantLr{" + f("warm_up", s.warm_up); }
     std::string operator()(const StepLr& s) const {
-      return "StepLr{" + f("every", s.every) + ", .gamma = " + detail::number_text(s.gamma) + ", " +
+      return "StepLr{" + f("every", s.every) + ", .gamma = " + number_text(s.gamma) + ", " +
              f("warm_up", s.warm_up);
     }
     std::string operator()(const CosineLr& s) const {
-      return "CosineLr{" + f("over", s.over) + ", .floor = " + detail::number_text(s.floor) + ", " +
+      return "CosineLr{" + f("over", s.over) + ", .floor = " + number_text(s.floor) + ", " +
              f("warm_up", s.warm_up);
     }
   };

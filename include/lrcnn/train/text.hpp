@@ -7,21 +7,22 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-namespace lrcnn::detail {
+namespace lrcnn {
 /// The shortest text that reads back as the same value: "0.1", "1e-08", "nan".
-/// Post:  parse_number<double>(number_text(v)) == v
+/// Post:    parse_number<double>(number_text(v)) == v
 inline std::string number_text(double value) {
   char buffer[32];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
   return {buffer, end};
 }
-/// A value with a fixed number of decimals: "84.20".
+/// A value rounded to `decimals` digits behind the point: fixed_text(84.2, 2) is "84.20". Pre: 0 <= decimals <= 80.
 inline std::string fixed_text(double value, int decimals) {
   char buffer[400];  // the largest double has 309 digits
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, decimals).ptr;
   return {buffer, end};
 }
-/// The number that is the whole of the text, or nothing.
+/// The number that the whole of the text says: parse_number<Index>("512") is 512. Nothing if the text is anything else or the number does
+/// not fit into the type.
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
   Number value{};
@@ -29,4 +30,4 @@ std::optional<Number> parse_number(std::string_view text) {
   if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return std::nullopt;
   return value;
 }
-}  // namespace lrcnn::detail
+}  // namespace lrcnn

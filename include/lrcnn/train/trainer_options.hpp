@@ -16,8 +16,8 @@ struct GradientClip {
 /// Errors: Error if a limit is negative, or there are two.
 inline void check(const GradientClip& clip) {
   if (!(clip.norm >= 0 && clip.value >= 0) || (clip.norm > 0 && clip.value > 0))
-    throw Error(error_text("gradients are to be clipped at norm " + detail::number_text(clip.norm) + " and value " +
-                               detail::number_text(clip.value), "limits are positive, and there is one of them at most; 0 is none",
+    throw Error(error_text("gradients are to be clipped at norm " + number_text(clip.norm) + " and value " +
+                               number_text(clip.value), "limits are positive, and there is one of them at most; 0 is none",
                            "choose one of the two"));
 }
 /// What a trainer can be told beside network, policy, input and optimizer.

@@ -40,13 +40,12 @@ struct ParameterRule {
   double lr_scale = 1;
   double decay_scale = 1;
 };
-namespace detail {
+/// Whether a parameter's name fits the pattern of a ParameterRule: each '*' stands for any text, also for none; all else for itself.
 inline bool fits_pattern(std::string_view name, std::string_view pattern) {
   if (pattern.empty()) return name.empty();
   if (pattern[0] != '*') return !name.empty() && name[0] == pattern[0] && fits_pattern(name.substr(1), pattern.substr(1));
   return fits_pattern(name, pattern.substr(1)) || (!name.empty() && fits_pattern(name.substr(1), pattern));
 }
-}  // namespace detail
 /// The stretches that an optimizer updates: neighbours that are treated alike joined, or, with `join` = false, each parameter tensor by
 /// itself, as the optimizer of a program's own sees them. Of several rules whose pattern fits a name the last holds.
 /// Pre:     parameters are ordered by offset; with `join` = false they live as long as the stretches, which point to them
@@ -56,7 +55,7 @@ inline bool fits_pattern(std::string_view name, std::string_view pattern) {
 inline std::vector<UpdateRange> update_ranges(std::span<const Parameter> parameters, Decay decay,
                                               std::span<const ParameterRule> rules = {}, bool join = true) {
   for (const ParameterRule& rule : rules) {
-    const auto fits = [&](const Parameter& p) { return detail::fits_pattern(p.name, rule.pattern); };
+    const auto fits = [&](const Parameter& p) { return fits_pattern(p.name, rule.pattern); };
     if (std::none_of(parameters.begin(), parameters.end(), fits))
       throw Error(error_text("the rule for parameters '" + rule.pattern + "' fits none",
                              parameters.empty() ? "there are no parameters" : "names are like '" + parameters[0].name + "'",
@@ -67,7 +66,7 @@ inline std::vector<UpdateRange> update_ranges(std::span<const Parameter> paramet
                              "leave the rule out; a norm that is frozen keeps them as they are"));
     for (const double scale : {rule.lr_scale, rule.decay_scale})
       if (!(scale >= 0 && std::isfinite(scale)))
-        throw Error(error_text("the rule for parameters '" + rule.pattern + "' multiplies by " + detail::number_text(scale),
+        throw Error(error_text("the rule for parameters '" + rule.pattern + "' multiplies by " + number_text(scale),
                                "learning rate and weight decay are multiplied by finite numbers that are not negative", "use 1 for no change"));
   }
   std::vector<UpdateRange> ranges;
@@ -75,7 +74,7 @@ inline std::vector<UpdateRange> update_ranges(std::span<const Parameter> paramet
   for (const Parameter& p : parameters) {
     ParameterRule rule;
     for (const ParameterRule& r : rules)
-      if (detail::fits_pattern(p.name, r.pattern)) rule = r;
+      if (fits_pattern(p.name, r.pattern)) rule = r;
     if (rule.frozen || p.shape.running) {
       joins = false;
       continue;
