@@ -13,7 +13,7 @@ struct AsArgument {
   static constexpr PolicySpec value = s;
 };
 template <class... Parts>
-constexpr bool distinct = detail::distinct_parts<Parts...>();
+constexpr bool distinct = distinct_parts<Parts...>();
 }  // namespace
 // All six kinds in different orders.
 static_assert(spec<Share<7>, CheckpointAtPools, RecomputeAll, WinogradConv, Workspace<32_MiB>, Images<4>> ==

@@ -13,83 +13,14 @@
 //   streams      Streams<k>: slabs that a device may work on at once
 //   prefetch     Prefetch: input rows are on their way while the slab before is worked on
 //   precision    Fp32, Tf32, Fp16, Bf16: how tensors are stored and multiplied, where a backend has the choice
-// PolicySpec is the regular value; Policy<Parts...> a type whose `value` is one. Parts may come in any order, each kind
+// PolicySpec (policy/spec.hpp) is the regular value; Policy<Parts...> a type whose `value` is one. Parts may come in any order, each kind
 // at most once; what is not named keeps its default (Column, NoCheckpoints, KeepAll, DirectConv, Workspace<4_MiB>, and the
 // precision that the backend has by itself).
-#include <lrcnn/core/types.hpp>
+#include <lrcnn/policy/spec.hpp>
+#include <array>
 #include <concepts>
-#include <string>
 #include <type_traits>
 namespace lrcnn {
-/// How a stage's rows are cut. See algorithms in docs/how-it-works.md.
-enum class Cut : std::uint8_t {
-  column,    ///< not at all: layer by layer
-  overlap,   ///< slabs are independent, halo rows are computed by both neighbours (OverL)
-  share,     ///< slabs hand the rows on that the next one needs (2PS)
-};
-/// Partition of one stage. A count of images of 0 means: all that the step has at once.
-struct Partition {
-  Cut cut = Cut::column;
-  Index forward = 1;    ///< slabs along the rows in the forward pass
-  Index backward = 1;   ///< and in the backward pass
-  Index images = 0;     ///< images per slab
-  bool keep = false;    ///< recomputes nothing, whatever the policy does elsewhere
-  bool passes = false;  ///< extra passes of slabs for the sums of norms, rather than their gradients in full height
-  bool forward_passes = false;   ///< with `passes`: for their statistics too, rather than their inputs in full height
-  friend constexpr bool operator==(const Partition&, const Partition&) = default;
-};
-/// Which tensors are kept in full height from the forward to the backward pass.
-struct Checkpoints {
-  enum class Rule : std::uint8_t { none, pools, every, named, sums };
-  static constexpr std::size_t capacity = 16;
-  Rule rule = Rule::none;
-  Index every = 0;                      ///< layers, or sums, from one checkpoint to the next
-  std::array<Name, capacity> names{};   ///< layers whose outputs are kept
-  friend constexpr bool operator==(const Checkpoints&, const Checkpoints&) = default;
-};
-/// What a stage does about the values that its backward pass needs.
-enum class Recompute : std::uint8_t {
-  none,    ///< keeps them all from the forward pass
-  all,     ///< keeps nothing but the stage's input; computes the slab again
-  cheap,   ///< keeps what convolutions made; computes activations and pools again
-  light,   ///< keeps all but what convolutions with few multiply-adds make; computes those again
-};
-/// How convolutions are computed; backends that know one way only ignore it.
-enum class ConvAlgorithm : std::uint8_t {
-  direct,     ///< as the formula says; slabs are bit-identical to the whole map
-  winograd,   ///< Winograd where the backend has it, direct elsewhere; row cuts lie on its tile grid where they may
-  fastest,    ///< whichever of the two fits into the workspace, Winograd first
-};
-/// How tensors are stored, and which arithmetic may be done on them. Sums are in 32-bit floating point or better always;
-/// parameters, their gradients and the optimizer's state are kept in 32 bits even where tensors have 16.
-enum class Precision : std::uint8_t {
-  of_backend,   ///< whichever the backend has by itself
-  fp32,         ///< 32 bits stored and multiplied
-  tf32,         ///< 32 bits stored; tensor cores may multiply with 10 bits of mantissa
-  fp16,         ///< 16 bits stored: 11 of precision, values up to 65504
-  bf16,         ///< 16 bits stored: 8 of precision, fp32's range
-};
-/// A policy as a regular value: comparable, printable, usable as a template argument.
-struct PolicySpec {
-  static constexpr std::size_t capacity = 32;
-  std::array<Partition, capacity> partitions{};   ///< of stage i; the last given one serves all further stages
-  Index partition_count = 1;
-  Index images = 0;                               ///< images per group of the whole step; 0: all at once
-  Checkpoints checkpoints{};
-  Recompute recompute = Recompute::none;
-  ConvAlgorithm conv_algorithm = ConvAlgorithm::direct;
-  Index workspace_bytes = 4_MiB;
-  Index streams = 1;                              ///< slabs that a device may work on at once
-  bool prefetch = false;                          ///< the network's input rows are brought in while another slab is worked on
-  Precision precision = Precision::of_backend;
-  bool gradients_in_place = false;                ///< gradients in full height take their values' places, row by row
-  constexpr const Partition& partition(Index stage) const {
-    return partitions[static_cast<std::size_t>(std::min(stage, partition_count - 1))];
-  }
-  /// What a stage with this partition does about the values that its backward pass needs.
-  constexpr Recompute recompute_in(const Partition& p) const { return p.keep ? Recompute::none : recompute; }
-  friend constexpr bool operator==(const PolicySpec&, const PolicySpec&) = default;
-};
 /// No cuts: the stage runs layer by layer.
 struct Column {
   static constexpr Partition partition{};
@@ -295,114 +226,31 @@ struct CheckedPart {
   static constexpr bool ok = is_part<P>;
 };
 template <class... Parts>
-  requires(CheckedPart<Parts>::ok && ...)
-constexpr bool distinct_parts() {
-  PolicySpec s;
-  std::array<int, 10> seen{};
-  ((++seen[static_cast<std::size_t>(set_part(s, std::type_identity<Parts>{}))]), ...);
-  for (const int count : seen)
-    if (count > 1) return false;
-  return true;
-}
-template <class... Parts>
 constexpr PolicySpec make_policy() {
   PolicySpec s;
   (static_cast<void>(set_part(s, std::type_identity<Parts>{})), ...);
   return s;
 }
 }  // namespace detail
+/// Whether no two of the parts are of one kind, so that they make a Policy. Pre: each is a part.
+template <class... Parts>
+  requires(detail::CheckedPart<Parts>::ok && ...)
+constexpr bool distinct_parts() {
+  PolicySpec s;
+  std::array<int, 10> seen{};
+  ((++seen[static_cast<std::size_t>(detail::set_part(s, std::type_identity<Parts>{}))]), ...);
+  for (const int count : seen)
+    if (count > 1) return false;
+  return true;
+}
 /// A policy as a type. `value` is the regular value that everything below reads.
 template <class... Parts>
 struct Policy {
-  static_assert(detail::distinct_parts<Parts...>(),
+  static_assert(distinct_parts<Parts...>(),
                 "lrcnn: two parts of a Policy are of one kind; each kind may be named once; remove one of them");
   static constexpr PolicySpec value = detail::make_policy<Parts...>();
 };
-/// "Share<7>", "Overlap<4,8>", "ByImages<2,Column>"
-inline std::string to_string(const Partition& p) {
-  std::string text = "Column";
-  if (p.cut != Cut::column) {
-    text = (p.cut == Cut::overlap ? "Overlap<" : "Share<") + std::to_string(p.forward);
-    if (p.backward != p.forward) text += "," + std::to_string(p.backward);
-    text += ">";
-  }
-  if (p.images > 0) text = "ByImages<" + std::to_string(p.images) + "," + text + ">";
-  if (p.passes) text = (p.forward_passes ? "ExtraPassesBothWays<" : "ExtraPasses<") + text + ">";
-  return p.keep ? "Keep<" + text + ">" : text;
-}
-inline std::string to_string(const Checkpoints& c) {
-  using enum Checkpoints::Rule;
-  if (c.rule == pools) return "CheckpointAtPools";
-  if (c.rule == sums) return "CheckpointAtSums<" + std::to_string(c.every) + ">";
-  if (c.rule == every) return "CheckpointEvery<" + std::to_string(c.every) + ">";
-  if (c.rule == none) return "NoCheckpoints";
-  std::string text;
-  for (const Name& name : c.names)
-    if (!name.empty()) text += (text.empty() ? "\"" : ",\"") + std::string(name.view()) + "\"";
-  return "CheckpointAt<" + text + ">";
-}
-constexpr std::string_view recompute_name(Recompute r) {
-  switch (r) {
-    case Recompute::none: return "KeepAll";
-    case Recompute::all: return "RecomputeAll";
-    case Recompute::cheap: return "RecomputeCheap";
-    case Recompute::light: return "RecomputeLight";
-  }
-  return "?";
-}
-constexpr std::string_view conv_algorithm_name(ConvAlgorithm a) {
-  return a == ConvAlgorithm::direct ? "DirectConv" : a == ConvAlgorithm::winograd ? "WinogradConv" : "FastestConv";
-}
-constexpr std::string_view precision_name(Precision p) {
-  switch (p) {
-    case Precision::of_backend: return "of the backend";
-    case Precision::fp32: return "Fp32";
-    case Precision::tf32: return "Tf32";
-    case Precision::fp16: return "Fp16";
-    case Precision::bf16: return "Bf16";
-  }
-  return "?";
-}
-/// The policy as the type one would write: "Policy<Share<7>, CheckpointAtPools, RecomputeAll, ..., Workspace<4194304>>".
-inline std::string to_string(const PolicySpec& s) {
-  std::string text = "Policy<";
-  if (s.partition_count == 1) {
-    text += to_string(s.partitions[0]);
-  } else {
-    text += "Stages<";
-    for (Index i = 0; i < s.partition_count; ++i) text += (i ? ", " : "") + to_string(s.partition(i));
-    text += ">";
-  }
-  if (s.images > 0) text += ", Images<" + std::to_string(s.images) + ">";
-  return text + ", " + to_string(s.checkpoints) + ", " + std::string(recompute_name(s.recompute)) + ", " +
-         std::string(conv_algorithm_name(s.conv_algorithm)) + ", Workspace<" + std::to_string(s.workspace_bytes) + ">" +
-         (s.streams == 1 ? "" : ", Streams<" + std::to_string(s.streams) + ">") + (s.prefetch ? ", Prefetch" : "") + (s.gradients_in_place ? ", GradientsInPlace" : "") +
-         (s.precision == Precision::of_backend ? "" : ", " + std::string(precision_name(s.precision))) + ">";
-}
 /// Whether a type is a policy: a Policy, or any other with a constant PolicySpec `value`.
 template <class P>
 inline constexpr bool is_policy = requires { { P::value } -> std::convertible_to<const PolicySpec&>; };
-/// The precision of a backend's type: what it says, or 32 bits.
-template <class B>
-constexpr Precision precision_of() {
-  if constexpr (requires { B::precision; }) return B::precision;
-  else return Precision::fp32;
-}
-namespace detail {
-template <class B, Precision p>
-struct InPrecision {
-  static_assert(p == Precision::of_backend || p == precision_of<B>(),
-                "lrcnn: a policy's precision is not one of the backend's; this backend does not come in it; leave the part out, or "
-                "choose a backend that has it");
-  using type = B;
-};
-template <class B, Precision p>
-  requires(p != Precision::of_backend) && requires { typename B::template with<p>; }
-struct InPrecision<B, p> {
-  using type = typename B::template with<p>;
-};
-}  // namespace detail
-/// The backend that works in a precision: B itself, or its type for that precision.
-template <class B, Precision p>
-using InPrecision = typename detail::InPrecision<B, p>::type;
 }  // namespace lrcnn

@@ -1,0 +1,122 @@
+#pragma once
+// A policy as a regular value: what everything below reads. As a type it is in policy/policy.hpp.
+#include <lrcnn/core/types.hpp>
+#include <lrcnn/policy/precision.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+namespace lrcnn {
+/// How a stage's rows are cut. See algorithms in docs/how-it-works.md.
+enum class Cut : std::uint8_t {
+  column,    ///< not at all: layer by layer
+  overlap,   ///< slabs are independent, halo rows are computed by both neighbours (OverL)
+  share,     ///< slabs hand the rows on that the next one needs (2PS)
+};
+/// Partition of one stage. A count of images of 0 means: all that the step has at once.
+struct Partition {
+  Cut cut = Cut::column;
+  Index forward = 1;    ///< slabs along the rows in the forward pass
+  Index backward = 1;   ///< and in the backward pass
+  Index images = 0;     ///< images per slab
+  bool keep = false;    ///< recomputes nothing, whatever the policy does elsewhere
+  bool passes = false;  ///< extra passes of slabs for the sums of norms, rather than their gradients in full height
+  bool forward_passes = false;   ///< with `passes`: for their statistics too, rather than their inputs in full height
+  friend constexpr bool operator==(const Partition&, const Partition&) = default;
+};
+/// Which tensors are kept in full height from the forward to the backward pass.
+struct Checkpoints {
+  enum class Rule : std::uint8_t { none, pools, every, named, sums };
+  static constexpr std::size_t capacity = 16;
+  Rule rule = Rule::none;
+  Index every = 0;                      ///< layers, or sums, from one checkpoint to the next
+  std::array<Name, capacity> names{};   ///< layers whose outputs are kept
+  friend constexpr bool operator==(const Checkpoints&, const Checkpoints&) = default;
+};
+/// What a stage does about the values that its backward pass needs.
+enum class Recompute : std::uint8_t {
+  none,    ///< keeps them all from the forward pass
+  all,     ///< keeps nothing but the stage's input; computes the slab again
+  cheap,   ///< keeps what convolutions made; computes activations and pools again
+  light,   ///< keeps all but what convolutions with few multiply-adds make; computes those again
+};
+/// How convolutions are computed; backends that know one way only ignore it.
+enum class ConvAlgorithm : std::uint8_t {
+  direct,     ///< as the formula says; slabs are bit-identical to the whole map
+  winograd,   ///< Winograd where the backend has it, direct elsewhere; row cuts lie on its tile grid where they may
+  fastest,    ///< whichever of the two fits into the workspace, Winograd first
+};
+/// A policy as a regular value: comparable, printable, usable as a template argument.
+struct PolicySpec {
+  static constexpr std::size_t capacity = 32;
+  std::array<Partition, capacity> partitions{};   ///< of stage i; the last given one serves all further stages
+  Index partition_count = 1;
+  Index images = 0;                               ///< images per group of the whole step; 0: all at once
+  Checkpoints checkpoints{};
+  Recompute recompute = Recompute::none;
+  ConvAlgorithm conv_algorithm = ConvAlgorithm::direct;
+  Index workspace_bytes = 4_MiB;
+  Index streams = 1;                              ///< slabs that a device may work on at once
+  bool prefetch = false;                          ///< the network's input rows are brought in while another slab is worked on
+  Precision precision = Precision::of_backend;
+  bool gradients_in_place = false;                ///< gradients in full height take their values' places, row by row
+  constexpr const Partition& partition(Index stage) const {
+    return partitions[static_cast<std::size_t>(std::min(stage, partition_count - 1))];
+  }
+  /// What a stage with this partition does about the values that its backward pass needs.
+  constexpr Recompute recompute_in(const Partition& p) const { return p.keep ? Recompute::none : recompute; }
+  friend constexpr bool operator==(const PolicySpec&, const PolicySpec&) = default;
+};
+/// "Share<7>", "Overlap<4,8>", "ByImages<2,Column>"
+inline std::string to_string(const Partition& p) {
+  std::string text = "Column";
+  if (p.cut != Cut::column) {
+    text = (p.cut == Cut::overlap ? "Overlap<" : "Share<") + std::to_string(p.forward);
+    if (p.backward != p.forward) text += "," + std::to_string(p.backward);
+    text += ">";
+  }
+  if (p.images > 0) text = "ByImages<" + std::to_string(p.images) + "," + text + ">";
+  if (p.passes) text = (p.forward_passes ? "ExtraPassesBothWays<" : "ExtraPasses<") + text + ">";
+  return p.keep ? "Keep<" + text + ">" : text;
+}
+inline std::string to_string(const Checkpoints& c) {
+  using enum Checkpoints::Rule;
+  if (c.rule == pools) return "CheckpointAtPools";
+  if (c.rule == sums) return "CheckpointAtSums<" + std::to_string(c.every) + ">";
+  if (c.rule == every) return "CheckpointEvery<" + std::to_string(c.every) + ">";
+  if (c.rule == none) return "NoCheckpoints";
+  std::string text;
+  for (const Name& name : c.names)
+    if (!name.empty()) text += (text.empty() ? "\"" : ",\"") + std::string(name.view()) + "\"";
+  return "CheckpointAt<" + text + ">";
+}
+constexpr std::string_view recompute_name(Recompute r) {
+  switch (r) {
+    case Recompute::none: return "KeepAll";
+    case Recompute::all: return "RecomputeAll";
+    case Recompute::cheap: return "RecomputeCheap";
+    case Recompute::light: return "RecomputeLight";
+  }
+  return "?";
+}
+constexpr std::string_view conv_algorithm_name(ConvAlgorithm a) {
+  return a == ConvAlgorithm::direct ? "DirectConv" : a == ConvAlgorithm::winograd ? "WinogradConv" : "FastestConv";
+}
+/// The policy as the type one would write: "Policy<Share<7>, CheckpointAtPools, RecomputeAll, ..., Workspace<4194304>>".
+inline std::string to_string(const PolicySpec& s) {
+  std::string text = "Policy<";
+  if (s.partition_count == 1) {
+    text += to_string(s.partitions[0]);
+  } else {
+    text += "Stages<";
+    for (Index i = 0; i < s.partition_count; ++i) text += (i ? ", " : "") + to_string(s.partition(i));
+    text += ">";
+  }
+  if (s.images > 0) text += ", Images<" + std::to_string(s.images) + ">";
+  return text + ", " + to_string(s.checkpoints) + ", " + std::string(recompute_name(s.recompute)) + ", " +
+         std::string(conv_algorithm_name(s.conv_algorithm)) + ", Workspace<" + std::to_string(s.workspace_bytes) + ">" +
+         (s.streams == 1 ? "" : ", Streams<" + std::to_string(s.streams) + ">") + (s.prefetch ? ", Prefetch" : "") + (s.gradients_in_place ? ", GradientsInPlace" : "") +
+         (s.precision == Precision::of_backend ? "" : ", " + std::string(precision_name(s.precision))) + ">";
+}
+}  // namespace lrcnn
