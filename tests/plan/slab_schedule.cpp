@@ -1,11 +1,10 @@
 // The laws of plan/slab_schedule.hpp, on seeded random chains and on every small one, and the golden values of
 // LR-CNN's two partitions on VGG-16.
-#include <lrcnn/plan/slab_schedule.hpp>
+#include <lrcnn/plan/slab_cuts.hpp>
 #include <doctest/doctest.h>
 #include <string>
 #include "support/random_network.hpp"
 using namespace lrcnn;
-using lrcnn::detail::RowGraph;
 using lrcnn::testing::Dice;
 namespace {
 constexpr Axis conv3{.kernel = 3, .pad_begin = 1, .pad_end = 1}, pool2{.kernel = 2, .stride = 2}, point{};
@@ -221,7 +220,7 @@ TEST_CASE("the laws hold for every pair of small layers, height and cuts") {
           each_cuts(c.height, [&](const std::vector<Index>& cuts) {
             const Schedule s = make_schedule(c.view(), cut, cuts);
             const bool valid = s.slabs() == 1 || owns_everywhere(s);
-            if (s.slabs() > 1 && valid != detail::all_valid(c.view(), cut, cuts))
+            if (s.slabs() > 1 && valid != are_valid_cuts(c.view(), cut, cuts))
               broken = "all_valid: " + show(c) + " " + show(cuts);
             if (!valid) return;
             ++cases;
@@ -264,11 +263,11 @@ TEST_CASE("the cost by which cuts are chosen is that of the rows held") {
         std::vector<Index> cuts{dice.upto(1, c.height - 1), c.height};
         if (cuts[0] > 1 && dice.chance(0.7)) cuts.insert(cuts.begin(), dice.upto(1, cuts[0] - 1));
         const Schedule s = make_schedule(c.view(), cut, cuts);
-        if (owns_everywhere(s) != detail::all_valid(c.view(), cut, cuts))
+        if (owns_everywhere(s) != are_valid_cuts(c.view(), cut, cuts))
           broken = "valid, seed " + std::to_string(seed) + ", " + show(c) + " " + show(cuts);
         if (!owns_everywhere(s)) continue;
         for (Index n = 0; n < s.slabs(); ++n) {
-          const Index cost = detail::slab_cost(c.view(), cut, n == 0 ? 0 : cuts[static_cast<std::size_t>(n - 1)],
+          const Index cost = slab_cost(c.view(), cut, n == 0 ? 0 : cuts[static_cast<std::size_t>(n - 1)],
                                                cuts[static_cast<std::size_t>(n)])
                                  .bytes;
           if (cost != slab_bytes(c, cut, s, n))
@@ -324,7 +323,7 @@ TEST_CASE("up to 12 output rows the largest slab is the smallest that any cuts g
 OwnChain usual_chain(Dice& dice, Index height, bool grids) {
   for (;;) {
     OwnChain c = random_chain(dice, height, grids);
-    if (c.height > detail::exact_rows && std::all_of(c.rules.begin(), c.rules.end(), [](const RowRule& r) {
+    if (c.height > exact_cut_rows && std::all_of(c.rules.begin(), c.rules.end(), [](const RowRule& r) {
           return r.axis.pad_begin <= r.axis.extent() / 2 && r.axis.pad_end <= r.axis.extent() / 2 &&
                  r.axis.stride <= r.axis.extent();
         }))
@@ -340,11 +339,11 @@ TEST_CASE("above 12 output rows the largest slab costs at most one cut unit more
     const bool grids = seed % 2 == 0;
     const OwnChain c = usual_chain(dice, dice.upto(20, 60), grids);
     const RowGraph chain = c.view();
-    const Index unit = detail::cut_unit(chain), middle = c.height / 2 / unit * unit;
+    const Index unit = cut_unit(chain), middle = c.height / 2 / unit * unit;
     for (const Cut cut : {Cut::overlap, Cut::share}) {
       const Index most = max_slabs(chain, cut);
       for (Index count = 2; count <= c.height; count += 1 + count / 6) {
-        const auto cuts = choose_cuts(chain, cut, count), best = detail::exact_cuts(chain, cut, count);
+        const auto cuts = choose_cuts(chain, cut, count), best = exact_cuts(chain, cut, count);
         const auto where = [&] {
           return ", count " + std::to_string(count) + ", seed " + std::to_string(seed) + ", " + show(c) + " " +
                  show(cuts) + ", best " + show(best);
@@ -354,9 +353,9 @@ TEST_CASE("above 12 output rows the largest slab costs at most one cut unit more
         if (cuts.empty() || best.empty()) continue;
         const Index cost = largest_slab(c, cut, cuts), least = largest_slab(c, cut, best);
         ++compared;
-        if (count * unit <= c.height && c.height / unit >= detail::exact_rows) {
-          const Index more = detail::slab_cost(chain, cut, middle - unit, middle + unit).bytes -
-                             detail::slab_cost(chain, cut, middle - unit, middle).bytes;
+        if (count * unit <= c.height && c.height / unit >= exact_cut_rows) {
+          const Index more = slab_cost(chain, cut, middle - unit, middle + unit).bytes -
+                             slab_cost(chain, cut, middle - unit, middle).bytes;
           if (cost > least + more && broken.empty())
             broken = std::to_string(cost) + " > " + std::to_string(least) + " + " + std::to_string(more) + where();
         } else {
@@ -375,9 +374,9 @@ TEST_CASE("on a grid of four, cuts below the output are multiples of four, and n
   std::vector<Index> grids;
   for (const Axis& a : blocks123) grids.push_back(a == conv3 ? 4 : 1);
   const OwnChain c = make_chain(blocks123, 224, grids), free = make_chain(blocks123, 224);
-  CHECK(detail::cut_unit(c.view()) == 2);  // pool rows; two of them are four rows of the convolution below
-  CHECK(detail::cut_unit(free.view()) == 1);
-  CHECK(detail::cut_unit(make_chain(std::vector<Axis>{conv3, conv3}, 64, std::vector<Index>{4, 4}).view()) == 4);
+  CHECK(cut_unit(c.view()) == 2);  // pool rows; two of them are four rows of the convolution below
+  CHECK(cut_unit(free.view()) == 1);
+  CHECK(cut_unit(make_chain(std::vector<Axis>{conv3, conv3}, 64, std::vector<Index>{4, 4}).view()) == 4);
   for (const Cut cut : {Cut::overlap, Cut::share})
     for (Index count = 2; count <= 5; ++count) {
       const auto cuts = choose_cuts(c.view(), cut, count);
@@ -385,7 +384,7 @@ TEST_CASE("on a grid of four, cuts below the output are multiples of four, and n
       for (Index n = 0; n + 1 < count; ++n)
         for (Index t = 1; t + 1 < s.tensors; ++t)
           if (c.view().grid(t) == 4) CHECK(s.at(n, t).own.end % 4 == 0);
-      CHECK(largest_slab(c, cut, cuts) <= largest_slab(c, cut, detail::exact_cuts(c.view(), cut, count)) * 11 / 10);
+      CHECK(largest_slab(c, cut, cuts) <= largest_slab(c, cut, exact_cuts(c.view(), cut, count)) * 11 / 10);
     }
 }
 TEST_CASE("thinned cuts are some of the finer ones, evenly chosen, the last among them") {

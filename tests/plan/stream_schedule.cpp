@@ -8,7 +8,7 @@ using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
 /// The first law that a schedule breaks; empty if none.
-std::string broken_law(const detail::RowGraph& chain, const Schedule& s, Index count) {
+std::string broken_law(const RowGraph& chain, const Schedule& s, Index count) {
   const Index top = chain.layers();
   const auto said = [](const char* law, Index n, Index t) { return std::string(law) + " in slab " + std::to_string(n) + ", tensor " + std::to_string(t); };
   if (s.slabs() != count || s.cuts.back() != chain.height) return "the cuts";
@@ -37,7 +37,7 @@ std::string broken_law(const detail::RowGraph& chain, const Schedule& s, Index c
     }
   return "";
 }
-Index largest(const detail::RowGraph& chain, const Schedule& s) {
+Index largest(const RowGraph& chain, const Schedule& s) {
   Index most = 0;
   for (Index n = 0; n < s.slabs(); ++n) {
     Index bytes = 0;
@@ -58,7 +58,7 @@ TEST_CASE("slabs that climb as far as their rows carry obey the laws of rows") {
     for (const Stage& stage : split_stages(table, policy)) {
       if (stage.vector || stage.chain_layers() == 0) continue;
       auto rules = detail::row_rules(table, stage, Target{}, policy.conv_algorithm);
-      const detail::RowGraph chain = rules.graph();
+      const RowGraph chain = rules.graph();
       for (Index count = 2; count <= std::min<Index>(max_stream_slabs(chain), 40); ++count) {
         const Schedule s = make_stream_schedule(chain, count), best = best_stream_schedule(chain, count);
         if (const auto law = broken_law(chain, s, count); !law.empty() && broken.empty())

@@ -6,13 +6,10 @@
 // what a step means is the backend's business. Memory is the backend's too: the host's, or a device's.
 // Steps between two that need the host (load, store, loss) make a group, which a backend may record and start as one. Where a plan
 // has several streams, a group also ends where one has to wait for another.
-#include <lrcnn/backend/operands.hpp>
-#include <lrcnn/core/bytes.hpp>
-#include <lrcnn/layer/pixel_loss.hpp>
-#include <lrcnn/plan/fewest_slabs.hpp>
+#include <lrcnn/exec/arena.hpp>
+#include <lrcnn/exec/checks.hpp>
 #include <lrcnn/plan/order.hpp>
 #include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 namespace lrcnn {
@@ -32,48 +29,6 @@ concept Streamed = Backend<B> && requires(B backend, Index number, std::span<con
   backend.leave(number);           // records the event of that number on the stream; -1: none
   backend.join(number);            // stream 0 goes on when the others are done; what comes goes to it
 };
-inline std::string plan_title(const Plan& plan) {
-  return "the plan of " + to_string(plan.policy) + " on input " + to_string(plan.table.input);
-}
-/// Errors:  PlanError if a policy asks for another precision than a backend has; `chooser`: what chooses the backend's type by itself
-template <class B>
-void check_precision(const PolicySpec& policy, std::string_view chooser) {
-  if (policy.precision == Precision::of_backend || policy.precision == precision_of<B>()) return;
-  throw PlanError(error_text("the policy asks for " + std::string(precision_name(policy.precision)) + ", and backend '" +
-                                 std::string(B::name) + "' works in " + std::string(precision_name(precision_of<B>())),
-                             "the type of the backend says its precision",
-                             "use " + std::string(chooser) + ", which chooses the type, or leave the part out"));
-}
-/// Errors:  ShapeError if a loss over images, of that name, would be given a map: it would read one pixel of it
-inline void check_image_loss(std::string_view loss, const Table& table) {
-  const Shape& output = table.shape(table.size());
-  if (output.h == 1 && output.w == 1) return;
-  const FaultText text = fault_text(Fault::map_given);
-  const std::string from = table.size() > 0 ? "layer '" + std::string(table.nodes.back().layer.name.view()) + "'" : "the input";
-  throw ShapeError(error_text("the loss '" + std::string(loss) + "' over images is given the map " + to_string(output) + " of " + from,
-                              text.rule, text.change));
-}
-/// Whether the variable LRCNN_FILL_ARENA asks that every run begin with NaN in the whole arena, so that a step that reads what no step has
-/// written shows. For tests, and for those who write layers or backends.
-inline bool fills_arenas() {
-  const char* word = std::getenv("LRCNN_FILL_ARENA");
-  return word != nullptr && *word != '\0' && std::string_view(word) != "0";
-}
-/// Memory for a plan's arena.
-/// Errors:  PlanError if there is not enough; where the backend knows how much there is, with a policy that would fit
-template <Backend B>
-typename B::Memory allocate_arena(const B& backend, const Plan& plan) {
-  try {
-    return backend.allocate(plan.arena.bytes, plan_title(plan));
-  } catch (const PlanError& e) {
-    if constexpr (requires { { backend.free_bytes() } -> std::convertible_to<Index>; }) {
-      const auto fits = fewest_slabs(plan.table, plan.policy, plan.target, plan.options, backend.free_bytes());
-      throw PlanError(std::string(e.what()) + "; " +
-                      (fits ? to_string(fits->policy) + " needs " + format_bytes(fits->bytes) : "no number of slabs alone makes it fit"));
-    }
-    throw;
-  }
-}
 /// Executes one plan. Parameters and gradients are the caller's flat buffers (network/table.hpp says where each is).
 template <Backend B>
 class Executor {
@@ -149,7 +104,7 @@ class Executor {
                                      plan_title(plan_),
                                  "with rows_loss the output goes through the loss slab by slab", "plan without rows_loss"));
     if constexpr (!DenseLoss<L, T>) check_image_loss(L::name, plan_.table);
-    check_source(source);
+    check_source(source, plan_.table);
     if constexpr (DenseLoss<L, T>) {
       const Shape& output = plan_.table.shape(plan_.table.size());
       check_pixel_labels(L::name, labels, output);
@@ -160,7 +115,7 @@ class Executor {
                                  "the mean is over pixels that are not ignored and have a weight",
                                  "correct the masks, or the loss's `ignore` or weights, or leave the batch out"));
     } else {
-      check_labels(labels, L::name);
+      check_image_labels(L::name, labels, plan_.table);
       return static_cast<double>(plan_.table.input.n);
     }
   }
@@ -171,7 +126,7 @@ class Executor {
       throw PlanError(error_text(plan_title(plan_) + " is run for an output that it does not keep",
                                  "with stores_output or rows_loss rows of the output are gone when the step is done",
                                  "plan without them, or run it with a RowSink"));
-    check_source(source);
+    check_source(source, plan_.table);
     NoObserver observer;
     run_groups(unlabelled_, observer, [&](std::size_t i) {
       const Step& step = plan_.steps[i];
@@ -190,7 +145,7 @@ class Executor {
     if (!plan_.options.stores_output)
       throw PlanError(error_text("a sink is given to " + plan_title(plan_) + ", which keeps its output",
                                  "rows are handed on by plans with stores_output", "plan with the options `predicting`, or read output()"));
-    check_source(source);
+    check_source(source, plan_.table);
     run_groups(unlabelled_, observer, [&](std::size_t i) {
       const Step& step = plan_.steps[i];
       if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
@@ -292,30 +247,6 @@ class Executor {
     const bool counts = step.pass != Pass::recompute;   // not in passes before the last, where gradients alone are wanted
     backend_->loss(loss, step.x.images.begin, o.x, o.dx, scale, counts ? result : elsewhere, counts);
     if (!std::isfinite(result.sum)) report_not_finite(source, i, result.sum);
-  }
-  void check_source(const RowSource<M>& source) const {
-    if (source.shape() != plan_.table.input)
-      throw DataError(error_text("a batch of shape " + to_string(source.shape()) + " is given to a plan for " +
-                                     to_string(plan_.table.input),
-                                 "a plan is made for one shape", "make a plan for this shape, or let a Trainer do it"));
-  }
-  void check_labels(const Labels& labels, std::string_view loss) const {
-    if (labels.kind() != LabelKind::images)
-      throw DataError(error_text(std::string(labels.kind() == LabelKind::pixels ? "masks" : "targets") + " are given to the loss '" +
-                                     std::string(loss) + "'",
-                                 "it wants one label for each image", "give a label for each image, or train with a loss over pixels"));
-    if (labels.size() != plan_.table.input.n)
-      throw DataError(error_text(std::to_string(labels.size()) + " labels are given for " +
-                                     std::to_string(plan_.table.input.n) + " images",
-                                 "every image has one label", "give as many labels as images"));
-    if (labels.on_device()) return;   // the loss looks at them
-    const Index classes = plan_.table.shape(plan_.table.size()).c;
-    const auto label = labels.on_host();
-    for (std::size_t i = 0; i < label.size(); ++i)
-      if (label[i] < 0 || label[i] >= classes)
-        throw DataError(error_text("label " + std::to_string(label[i]) + " of image " + std::to_string(i) +
-                                       " is outside the network's " + std::to_string(classes) + " classes",
-                                   "labels are 0 .. classes - 1", "correct the labels, or widen the last layer"));
   }
   /// Runs the forward steps again, looking at every output, to name where it began.
   [[noreturn]] void report_not_finite(const RowSource<M>& source, std::size_t until, double sum) {

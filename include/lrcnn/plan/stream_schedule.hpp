@@ -10,16 +10,16 @@
 //   hold_t(n) = [min(first_needed(c_{t+1}(n-1)), c_t(n-1)), c_t(n))
 // Where a slab owns no row of a tensor it owns none above it, and what the next slab carries in is what this one would have.
 // tests/plan/stream_schedule.cpp asserts: own rows tile every tensor, need lies in hold, hold(n) = own(n) + rows of hold(n-1).
-#include <lrcnn/plan/slab_schedule.hpp>
+#include <lrcnn/plan/slab_cuts.hpp>
 namespace lrcnn {
 /// The largest number of slabs: each owns a row of the first layer's output; of a stage that is no chain, of every layer's.
-constexpr Index max_stream_slabs(const detail::RowGraph& graph) {
+constexpr Index max_stream_slabs(const RowGraph& graph) {
   if (!graph.chain()) return max_slabs(graph, Cut::share);
   return graph.layers() == 0 ? 1 : std::max<Index>(1, graph.tensor_height(1) / graph.grid(1));
 }
 /// Rows of `count` such slabs, as even as their multiples of the strides above allow. Schedule::cuts are the output's, and repeat
 /// where a slab does not reach it. Pre: 1 <= count <= max_stream_slabs(graph).
-constexpr Schedule make_stream_schedule(const detail::RowGraph& graph, Index count) {
+constexpr Schedule make_stream_schedule(const RowGraph& graph, Index count) {
   const Index top = graph.layers();
   if (count == 1 || top == 0) return make_schedule(graph, Cut::share, {graph.height});
   const Index h = graph.tensor_height(1), each = h / count;
@@ -55,7 +55,7 @@ constexpr Schedule make_stream_schedule(const detail::RowGraph& graph, Index cou
   return s;
 }
 /// `count` slabs that share rows, for a forward pass alone: these, or those of cuts at the output where the largest is then no larger.
-constexpr Schedule best_stream_schedule(const detail::RowGraph& graph, Index count) {
+constexpr Schedule best_stream_schedule(const RowGraph& graph, Index count) {
   if (!graph.chain()) return make_schedule(graph, Cut::share, choose_cuts(graph, Cut::share, count));
   Schedule climbing = make_stream_schedule(graph, count);
   Index most = 0;   // bytes that the largest slab holds
@@ -65,7 +65,7 @@ constexpr Schedule best_stream_schedule(const detail::RowGraph& graph, Index cou
     for (Index t = 0; t < climbing.tensors; ++t, ++rows) bytes += rows->hold.size() * graph.row_bytes(t);
     if (bytes > most) most = bytes;
   }
-  const auto cost = [&](Index e0, Index e1) { return detail::slab_cost(graph, Cut::share, e0, e1).bytes; };
+  const auto cost = [&](Index e0, Index e1) { return slab_cost(graph, Cut::share, e0, e1).bytes; };
   if (count == 1 || graph.layers() == 0 || cost(0, 1) > most) return climbing;
   std::vector<Index> cuts = choose_cuts(graph, Cut::share, count);
   Index e0 = 0;
