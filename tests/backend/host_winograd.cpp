@@ -84,7 +84,7 @@ Results run_all(const Problem& p, const Blocking& forward, const Blocking& data,
   Scratch a(forward.bytes), b(data.bytes), g(gradient.bytes);
   run<K>(p.forward, forward, threads, x.view(), {p.packed.data(), c / K::lanes * square, square, false}, {r.y.view(), bias.data()}, a.data());
   run<K>(p.data, data, threads, dy.view(), {p.turned.data(), square, c / K::lanes * square, true}, {r.dx.view()}, b.data());
-  run_gradient<K>(p.forward, gradient, threads, x.view(), dy.view(), k, c, add, r.dw.data(), r.db.data(), g.data());
+  run_gradient<K>(p.forward, gradient, threads, x.view(), dy.view(), {k, c, add, r.dw.data(), r.db.data()}, g.data());
   CHECK(a.intact());
   CHECK(b.intact());
   CHECK(g.intact());

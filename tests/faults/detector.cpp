@@ -207,7 +207,7 @@ void winograd() {
     run<K>(pass, *forward, 2, view(x), {packed.data(), row, square, false}, {view(y)}, scratch.data());
     run<K>(pass, *forward, 2, view(x), {packed.data(), row, square, false}, {view(clipped), nullptr, true, signs}, scratch.data());
     run<K>(pass, *forward, 2, view(dy), {turned.data(), square, row, true}, {view(dx)}, scratch.data());
-    run_gradient<K>(pass, *gradient, 2, view(x), view(dy), c, c, false, dw.data(), nullptr, scratch.data());
+    run_gradient<K>(pass, *gradient, 2, view(x), view(dy), {.outputs = c, .inputs = c, .dw = dw.data()}, scratch.data());
     double wrong = 0, weights = 0;
     Index wrong_signs = 0;
     for (Index i = 0; i < n; ++i)

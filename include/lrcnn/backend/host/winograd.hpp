@@ -76,54 +76,69 @@ void run(const SlabPass& p, const Blocking& blocking, int threads, const View<co
     }
   }
 }
-/// A filter gradient from x and dy, written or added: dw [outputs][inputs][3][3], and db [outputs] unless it is null.
-/// Pre:     as run(); outputs <= out_c and inputs <= in_c are the channels without padding
+/// Where a filter gradient goes: dw [outputs][inputs][3][3], and db [outputs] unless it is null, written or added.
+struct FilterGradient {
+  Index outputs = 0, inputs = 0;   ///< channels without padding
+  bool add = false;
+  float *dw = nullptr, *db = nullptr;
+};
+namespace detail {
+/// Transforms products of gradients back, for output channels [first, first + channels), and puts them where they go.
+template <class K>
+void write_gradient(const SlabPass& p, const FilterGradient& d, const float* u, Index first, Index channels, int threads) {
+  for_parts(channels / K::lanes, d.inputs, threads, [&](Index block, Range in) {
+    K::taps(p, u, first, channels, block, in, d.outputs, d.inputs, d.add, d.dw);
+  });
+}
+/// Each thread takes a part of the tiles and has products and sums of its own, which are added up at the end.
+template <class K>
+void gradient_by_thread(const SlabPass& p, const Blocking& blocking, int threads, const View<const float>& x, const View<const float>& dy,
+                        const FilterGradient& d, float* scratch) {
+  const Index all = p.tiles(), in_blocks = p.in_c / K::lanes;
+  const Index channels = p.out_c, filter = positions * apart(p.in_c, channels);
+  const Index inputs_of_chunk = positions * apart(blocking.tiles, p.in_c);
+  const Index of_each = filter + inputs_of_chunk + positions * apart(blocking.tiles, channels);
+  const auto of_thread = [&](Index thread) { return scratch + thread * of_each; };
+  const auto sums_of = [&](Index thread) { return scratch + threads * of_each + thread * channels; };
+  parallel_for(threads, threads, [&](Index thread) {
+    float *u = of_thread(thread), *v = u + filter, *m = v + inputs_of_chunk;
+    float* sums = sums_of(thread);
+    std::fill_n(sums, channels, 0.f);
+    const Index first = all * thread / threads, end = all * (thread + 1) / threads;
+    if (first == end) std::fill_n(u, filter, 0.f);
+    for (Index begin = first; begin < end; begin += blocking.tiles) {
+      const Index count = std::min(blocking.tiles, end - begin);
+      for (Index block = 0; block < in_blocks; ++block) K::inputs(p, x, begin, count, block, v, {0, count});
+      for (Index block = 0; block < channels / K::lanes; ++block) K::gradients(p, dy, begin, count, 0, channels, block, m, {0, count});
+      for (Index q = 0; q < positions; ++q)
+        for (Index kp = 0; kp < ceil_div(channels, panel); ++kp)
+          K::product_of_gradients(p, v + q * apart(count, p.in_c), m + q * apart(count, channels), count, channels, kp, u + q * apart(p.in_c, channels),
+                                       begin > first);
+      K::add_biases(m, count, channels, sums);
+    }
+  });
+  for_parts(positions, p.in_c * channels, threads, [&](Index q, Range r) {
+    float* to = scratch + q * apart(p.in_c, channels);
+    for (int thread = 1; thread < threads; ++thread) {
+      const float* from = of_thread(thread) + q * apart(p.in_c, channels);
+      for (Index i = r.begin; i < r.end; ++i) to[i] += from[i];
+    }
+  });
+  for (Index k = 0; d.db != nullptr && k < d.outputs; ++k) {
+    float sum = d.add ? d.db[k] : 0.f;
+    for (int thread = 0; thread < threads; ++thread) sum += sums_of(thread)[k];
+    d.db[k] = sum;
+  }
+  write_gradient<K>(p, d, scratch, 0, channels, threads);
+}
+}  // namespace detail
+/// A filter gradient from x and dy.
+/// Pre:     as run(); d.outputs <= out_c and d.inputs <= in_c
 template <class K>
 void run_gradient(const SlabPass& p, const Blocking& blocking, int threads, const View<const float>& x, const View<const float>& dy,
-                         Index outputs, Index inputs, bool add, float* dw, float* db, float* scratch) {
+                  const FilterGradient& d, float* scratch) {
+  if (blocking.by_thread) return detail::gradient_by_thread<K>(p, blocking, threads, x, dy, d, scratch);
   const Index all = p.tiles(), in_blocks = p.in_c / K::lanes;
-  const auto write = [&](const float* u, Index first, Index channels) {
-    detail::for_parts(channels / K::lanes, inputs, threads, [&](Index block, Range in) {
-      K::taps(p, u, first, channels, block, in, outputs, inputs, add, dw);
-    });
-  };
-  if (blocking.by_thread) {
-    const Index channels = p.out_c, filter = positions * detail::apart(p.in_c, channels);
-    const Index inputs_of_chunk = positions * detail::apart(blocking.tiles, p.in_c);
-    const Index of_each = filter + inputs_of_chunk + positions * detail::apart(blocking.tiles, channels);
-    const auto of_thread = [&](Index thread) { return scratch + thread * of_each; };
-    const auto sums_of = [&](Index thread) { return scratch + threads * of_each + thread * channels; };
-    parallel_for(threads, threads, [&](Index thread) {
-      float *u = of_thread(thread), *v = u + filter, *m = v + inputs_of_chunk;
-      float* sums = sums_of(thread);
-      std::fill_n(sums, channels, 0.f);
-      const Index first = all * thread / threads, end = all * (thread + 1) / threads;
-      if (first == end) std::fill_n(u, filter, 0.f);
-      for (Index begin = first; begin < end; begin += blocking.tiles) {
-        const Index count = std::min(blocking.tiles, end - begin);
-        for (Index block = 0; block < in_blocks; ++block) K::inputs(p, x, begin, count, block, v, {0, count});
-        for (Index block = 0; block < channels / K::lanes; ++block) K::gradients(p, dy, begin, count, 0, channels, block, m, {0, count});
-        for (Index q = 0; q < positions; ++q)
-          for (Index kp = 0; kp < ceil_div(channels, panel); ++kp)
-            K::product_of_gradients(p, v + q * detail::apart(count, p.in_c), m + q * detail::apart(count, channels), count, channels, kp, u + q * detail::apart(p.in_c, channels),
-                                         begin > first);
-        K::add_biases(m, count, channels, sums);
-      }
-    });
-    detail::for_parts(positions, p.in_c * channels, threads, [&](Index q, Range r) {
-      float* to = scratch + q * detail::apart(p.in_c, channels);
-      for (int thread = 1; thread < threads; ++thread) {
-        const float* from = of_thread(thread) + q * detail::apart(p.in_c, channels);
-        for (Index i = r.begin; i < r.end; ++i) to[i] += from[i];
-      }
-    });
-    for (Index k = 0; db != nullptr && k < outputs; ++k) {
-      float sum = add ? db[k] : 0.f;
-      for (int thread = 0; thread < threads; ++thread) sum += sums_of(thread)[k];
-      db[k] = sum;
-    }
-    return write(scratch, 0, channels);
-  }
   float* u = scratch;
   float* v = u + positions * detail::apart(p.in_c, blocking.channels);
   float* m = v + positions * detail::apart(blocking.tiles, p.in_c);
@@ -145,9 +160,9 @@ void run_gradient(const SlabPass& p, const Blocking& blocking, int threads, cons
       });
       K::add_biases(m, count, channels, sums);
     }
-    for (Index k = 0; db != nullptr && k < std::min(channels, outputs - first); ++k)
-      db[first + k] = (add ? db[first + k] : 0.f) + sums[k];
-    write(u, first, channels);
+    for (Index k = 0; d.db != nullptr && k < std::min(channels, d.outputs - first); ++k)
+      d.db[first + k] = (d.add ? d.db[first + k] : 0.f) + sums[k];
+    detail::write_gradient<K>(p, d, u, first, channels, threads);
   }
 }
 }  // namespace lrcnn::host::winograd

@@ -53,8 +53,8 @@ class WinogradConvolution {
     } else if (o.op == Op::backward_data) {
       winograd::run<K>(pass_, blocking_, threads_, o.dy, {o.packed, square, out_blocks * square, true}, {o.dx}, scratch);
     } else {
-      winograd::run_gradient<K>(pass_, blocking_, threads_, o.x, o.dy, o.node->out.c, o.node->in.c, o.accumulate, o.d_parameters[0],
-                                o.d_parameters[1], scratch);
+      winograd::run_gradient<K>(pass_, blocking_, threads_, o.x, o.dy,
+                                {o.node->out.c, o.node->in.c, o.accumulate, o.d_parameters[0], o.d_parameters[1]}, scratch);
     }
   }
 #endif
