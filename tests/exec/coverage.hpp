@@ -80,7 +80,7 @@ inline PartSet parts_of(const Plan& plan, const Stage& stage) {
     fewer = fewer || (cut && f < b), more = more || (cut && f > b);
     for (Index n = 0; cut && n < b; ++n)
       one_row = one_row || s.backward.at(n, s.tensors() - 1).own.size() == 1;
-    for (const auto& rule : detail::row_rules(plan.table, s, plan.target, plan.policy.conv_algorithm).layer)
+    for (const auto& rule : row_rules(plan.table, s, plan.target, plan.policy.conv_algorithm).layer)
       grid = grid || (cut && rule.grid > 1);
   }
   has("Column", column), has("Overlap", overlap), has("Overlap F!=B", overlap && (fewer || more));
@@ -250,7 +250,7 @@ inline Index most_slabs(const Table& table, const PolicySpec& policy, const Targ
   Index most = 1;
   for (const Stage& stage : split_stages(table, policy)) {
     if (stage.vector) continue;
-    most = std::max(most, max_slabs(detail::row_rules(table, stage, target, policy.conv_algorithm).graph(), cut));
+    most = std::max(most, max_slabs(row_rules(table, stage, target, policy.conv_algorithm).graph(), cut));
   }
   return most;
 }

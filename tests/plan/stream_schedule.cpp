@@ -57,7 +57,7 @@ TEST_CASE("slabs that climb as far as their rows carry obey the laws of rows") {
     const Table table = make_table(net.layers, net.input);
     for (const Stage& stage : split_stages(table, policy)) {
       if (stage.vector || stage.chain_layers() == 0) continue;
-      auto rules = detail::row_rules(table, stage, Target{}, policy.conv_algorithm);
+      auto rules = row_rules(table, stage, Target{}, policy.conv_algorithm);
       const RowGraph chain = rules.graph();
       for (Index count = 2; count <= std::min<Index>(max_stream_slabs(chain), 40); ++count) {
         const Schedule s = make_stream_schedule(chain, count), best = best_stream_schedule(chain, count);

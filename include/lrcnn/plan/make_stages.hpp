@@ -113,8 +113,8 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
     Stage& stage = stages[i];
     stage.partition = detail::partition_of(table, policy, stage, images, options);
     Partition& p = stage.partition;
-    auto rules = detail::row_rules(table, stage, target, policy.conv_algorithm);
-    const detail::RowGraph graph = rules.graph();
+    auto rules = row_rules(table, stage, target, policy.conv_algorithm);
+    const RowGraph graph = rules.graph();
     const Index wanted = std::max(p.forward, p.backward);
     asked = std::max(asked, wanted);
     const auto refuse = [&](Index largest) {

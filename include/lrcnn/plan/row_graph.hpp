@@ -48,7 +48,4 @@ struct RowGraph {
   constexpr Index grid(Index t) const { return t < inputs ? 1 : rule(t - inputs).grid; }
   constexpr Index row_bytes(Index t) const { return !chain() ? of(t).row_bytes : t == layers() ? last_row_bytes : rule(t).in_row_bytes; }
 };
-namespace detail {
-using lrcnn::RowGraph;   // as plan/stage.hpp names it
-}  // namespace detail
 }  // namespace lrcnn

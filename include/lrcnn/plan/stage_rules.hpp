@@ -61,14 +61,18 @@ constexpr void check_names(const Table& table, const PolicySpec& policy) {
 }
 /// Whether a norm needs its input whole before it begins.
 constexpr bool waits(const Node& node, bool training) { return node.layer.kind == Kind::norm && has_statistics(node.layer, training); }
-/// Row rules of a stage.
+}  // namespace detail
+/// What a RowGraph of a stage refers to.
 struct RowRules {
   std::vector<RowRule> layer{};
   std::vector<TensorRule> tensor{};   ///< empty for a chain
-  std::vector<TensorCut> scratch{};
+  std::vector<detail::TensorCut> scratch{};
   Index height = 1, last_row_bytes = 0, inputs = 1;
+  /// Pre: the rules outlive the graph.
   constexpr RowGraph graph() { return {layer, height, last_row_bytes, inputs, tensor, scratch.data()}; }
 };
+/// The stage of a table as the row algebra sees it. Rows cost what they do in the target's memory; with `conv_algorithm` winograd, cuts lie on
+/// the grid of its tiles where they may.
 constexpr RowRules row_rules(const Table& table, const Stage& stage, const Target& target, ConvAlgorithm conv_algorithm) {
   RowRules rules;
   const bool chain = stage.is_chain() && stage.passes == 0;
@@ -94,10 +98,11 @@ constexpr RowRules row_rules(const Table& table, const Stage& stage, const Targe
     rules.tensor.push_back({s.h, row_bytes(s), stage.use(t).readers > 0, stage.use(t).leaves});
   }
   for (Index l = 0; stage.passes > 0 && l < stage.chain_layers(); ++l)   // each row of such a norm's input has a gradient, read or not
-    if (waits(table.node(stage.first + l), true))
+    if (detail::waits(table.node(stage.first + l), true))
       for (const Index t : {stage.in(l), stage.out(l)}) rules.tensor[static_cast<std::size_t>(t)].leaves = true;
   return rules;
 }
+namespace detail {
 inline std::string layers_name(const Table& table, Index first, Index last) {
   return std::string(table.node(first).layer.name.view()) + ".." + std::string(table.node(last - 1).layer.name.view());
 }
