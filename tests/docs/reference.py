@@ -31,7 +31,7 @@ PAGE = [
                                        ("train/schedule.hpp", "StepLr"), ("train/schedule.hpp", "CosineLr"), ("train/schedule.hpp", "LrClock")]),
     ("Losses over pixels", [("layer/pixel_loss.hpp", "PixelCrossEntropy"), ("layer/dice.hpp", "DiceLoss")]),
     ("Prediction", [("exec/predictor.hpp", "BasicPredictor")]),
-    ("Parameters", [("network/parameters.hpp", "Parameter"), ("layer/custom.hpp", "ParameterShape")]),
+    ("Parameters", [("network/parameters.hpp", "Parameter"), ("layer/parameter_shape.hpp", "ParameterShape")]),
     ("Convolutions and pools", [("shape/window.hpp", "Window"), ("shape/window.hpp", "Pair"), ("shape/window.hpp", "Pad"), ("layer/conv.hpp", "ConvOptions"),
                                 ("layer/conv.hpp", "Conv"), ("layer/conv.hpp", "ConvTranspose"), ("layer/pool.hpp", "MaxPool"),
                                 ("layer/pool.hpp", "AvgPool"), ("layer/pool.hpp", "AdaptiveAvgPool"), ("layer/pool.hpp", "GlobalAvgPool"),

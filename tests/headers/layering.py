@@ -1,16 +1,26 @@
 #!/usr/bin/env python3
-"""Headers use their own folder and those above it in docs/layout.md's list of folders, and no others.
+"""Three rules of the headers in include/lrcnn:
 
     layering.py ROOT
 
-precompiled/ stands below all, for it names what is compiled ahead; two headers of backend/ include it as their last line all the same,
-because a program that includes a backend shall find out by itself what it need not compile.
+1. A header uses its own folder and those above it in docs/layout.md's list of folders, and no others. precompiled/ stands below all, for it
+   names what is compiled ahead; two headers of backend/ include it as their last line all the same, because a program that includes a backend
+   shall find out by itself what it need not compile.
+2. What is in a namespace `detail` is the headers' own. Tests, examples, the benchmark and the pages do not name it; they may have a namespace
+   `detail` themselves. Blocks of docs/extending.md that are a part of a header ("recipe: include/...") are as headers.
+3. A file has at most 350 lines.
 """
 import os
 import re
 import sys
 
 LAST_LINES = {"backend/onednn.hpp": "precompiled/onednn.hpp", "backend/cudnn.hpp": "precompiled/cudnn.hpp"}
+MOST_LINES = 350
+# Files that are still too long, with the lines that they may have.
+LONGER = {
+    "plan/checker.hpp": 414,
+}
+OUTSIDE = ("tests", "examples", "bench", "docs")   # and pages in the root
 
 
 def folders(page):
@@ -20,7 +30,7 @@ def folders(page):
 
 
 def problems(order, files):
-    """What is wrong with files: pairs of path and text. A folder's rank is its place in `order`."""
+    """What is wrong with the includes of files: pairs of path and text. A folder's rank is its place in `order`."""
     found = []
     rank = {folder: place for place, folder in enumerate(order)}
     for path, text in files:
@@ -42,24 +52,101 @@ def problems(order, files):
     return found
 
 
-def main():
-    root = sys.argv[1]
-    with open(os.path.join(root, "docs", "layout.md"), encoding="utf-8") as file:
-        order = folders(file.read())
-    include, files = os.path.join(root, "include", "lrcnn"), []
-    for folder, _, names in os.walk(include):
+def too_long(files, longer):
+    """Which files have too many lines, and which need no exception any more."""
+    found = []
+    for path, text in files:
+        lines, most = text.count("\n"), longer.get(path, MOST_LINES)
+        if lines > most:
+            found.append(f"include/lrcnn/{path}:{most + 1}: the file has {lines} lines, and {most} is the most; split it by what it is about")
+        elif path in longer and lines <= MOST_LINES:
+            found.append(f"tests/headers/layering.py: {path} has {lines} lines; take it out of LONGER")
+    return found
+
+
+def pieces(path, text):
+    """(number of the first line, text) of what is read as one: a source, or each block of a page and what lies between them."""
+    if not path.endswith(".md"):
+        return [(1, text)]
+    found, lines, begin, recipe = [], text.split("\n"), 0, False
+    in_block = False
+    for at, line in enumerate(lines):
+        if not line.startswith("```"):
+            continue
+        if not (in_block and recipe):
+            found.append((begin + 1, "\n".join(lines[begin:at])))
+        in_block, begin = not in_block, at + 1
+        recipe = in_block and at > 0 and lines[at - 1].startswith("<!-- recipe: include/")
+    return found + [(begin + 1, "\n".join(lines[begin:]))]
+
+
+def details_named(path, text, namespaces):
+    """Where a file outside include/ names something in the library's `detail`. `namespaces`: those of the library."""
+    found = []
+    for first, piece in pieces(path, text):
+        own = re.search(r"^\s*(inline\s+)?namespace\s+detail\b", piece, re.MULTILINE)
+        for match in re.finditer(r"((?:\w+::)*)\bdetail\b(?:::(\w+))?", piece):
+            names = [name for name in match[1].split("::") if name]
+            if not names and (match[2] is None or own):
+                continue   # the word, or the file's own namespace
+            if names and names[0] not in namespaces:
+                continue   # another library's
+            line = first + piece.count("\n", 0, match.start())
+            found.append(f"{path}:{line}: {match[0]}: what is in `detail` is the headers' own; use what is public, or make it public")
+    return found
+
+
+def read_all(root, folder, endings):
+    """(path from `root`/`folder`, text) of all its files with one of these endings."""
+    files, top = [], os.path.join(root, folder)
+    for at, _, names in os.walk(top):
         for name in names:
-            path = os.path.join(folder, name)
-            with open(path, encoding="utf-8") as file:
-                files.append((os.path.relpath(path, include).replace(os.sep, "/"), file.read()))
-    # The rule itself is tried first.
+            if name.endswith(endings):
+                path = os.path.join(at, name)
+                with open(path, encoding="utf-8") as file:
+                    files.append((os.path.relpath(path, top).replace(os.sep, "/"), file.read()))
+    return sorted(files)
+
+
+def try_rules(order):
+    """The rules themselves are tried first."""
     assert order[0] == "core" and len(order) > 8, order
     assert len(problems(order, [("core/a.hpp", "#include <lrcnn/plan/plan.hpp>\n"), ("plan/b.hpp", "#include <lrcnn/core/a.hpp>\n")])) == 1
     assert len(problems(order, [("backend/onednn.hpp", "#include <lrcnn/precompiled/onednn.hpp>\nint x;\n")])) == 1
     assert len(problems(order, [("odd/a.hpp", "")])) == 1
-    found = problems(order, sorted(files))
+    assert too_long([("core/a.hpp", "\n" * 350)], {}) == []
+    assert too_long([("core/a.hpp", "\n" * 351)], {})[0].startswith("include/lrcnn/core/a.hpp:351: the file has 351 lines")
+    assert too_long([("core/a.hpp", "\n" * 400)], {"core/a.hpp": 400}) == []
+    assert len(too_long([("core/a.hpp", "\n" * 401), ("core/b.hpp", "\n" * 349)], {"core/a.hpp": 400, "core/b.hpp": 400})) == 2
+
+    def lines(path, text):
+        return [int(problem.split(":")[1]) for problem in details_named(path, text, {"lrcnn", "host"})]
+
+    assert lines("a.cpp", "int a;\nint b = detail::f();\n") == [2]
+    assert lines("a.cpp", "using namespace lrcnn::detail;\n::lrcnn::host::detail::f();\nhost::detail::f();\n") == [1, 2, 3]
+    assert lines("a.cpp", "doctest::detail::f();\n// in detail\n") == []
+    assert lines("a.cpp", "namespace detail {\nint f();\n}\ndetail::f();\nlrcnn::detail::f();\n") == [5]
+    assert lines("a.cpp", "namespace lrcnn::detail {\n}\n") == [1]
+    page = "In detail.\n```cpp\nnamespace detail {}\ndetail::f();\n```\n<!-- recipe: include/a.hpp -->\n```cpp\nhost::detail::f();\n```\nSay `detail::f`.\n"
+    assert lines("a.md", page) == [10]
+
+
+def main():
+    root = sys.argv[1]
+    with open(os.path.join(root, "docs", "layout.md"), encoding="utf-8") as file:
+        order = folders(file.read())
+    try_rules(order)
+    headers = read_all(root, os.path.join("include", "lrcnn"), (".hpp", ".cu", ".cpp"))
+    namespaces = {name for _, text in headers for names in re.findall(r"^\s*namespace ([\w:]+) \{", text, re.MULTILINE) for name in names.split("::")}
+    outside = [(f"{folder}/{path}", text) for folder in OUTSIDE for path, text in read_all(root, folder, (".hpp", ".cpp", ".cu", ".md"))]
+    for page in sorted(name for name in os.listdir(root) if name.endswith(".md")):
+        with open(os.path.join(root, page), encoding="utf-8") as file:
+            outside.append((page, file.read()))
+    found = problems(order, headers) + too_long(headers, LONGER)
+    for path, text in outside:
+        found += details_named(path, text, namespaces - {"detail"})
     print(*found, sep="\n")
-    print(f"{len(files)} headers in {len(order)} folders, {len(found)} problems")
+    print(f"{len(headers)} headers in {len(order)} folders, {len(outside)} files outside, {len(found)} problems")
     sys.exit(1 if found else 0)
 
 
