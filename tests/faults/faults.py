@@ -74,7 +74,7 @@ FAULTS = [
     ("state dies within its loop", "plan/storage.hpp",
      "{kept, saved_kept, rolling_rows, rolling_again, state_rows, dcarry,", "{kept, saved_kept, rolling_rows, rolling_again, dcarry,"),
     ("buffers may meet for one step", "plan/arena.hpp",
-     "((p->first >= b.last || b.first >= p->last) &&", "((p->first >= b.last - 1 || b.first >= p->last - 1) &&"),
+     "((p->first >= last || first >= p->last) &&", "((p->first >= last - 1 || first >= p->last - 1) &&"),
     ("every image slab sees the first images", "backend/operands.hpp",
      "all.data += (ref.images.begin - ref.held_images.begin) * all.stride_n;", ""),
     ("labels of the first group", "exec/executor.hpp",

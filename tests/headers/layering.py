@@ -16,10 +16,6 @@ import sys
 
 LAST_LINES = {"backend/onednn.hpp": "precompiled/onednn.hpp", "backend/cudnn.hpp": "precompiled/cudnn.hpp"}
 MOST_LINES = 350
-# Files that are still too long, with the lines that they may have.
-LONGER = {
-    "plan/checker.hpp": 414,
-}
 OUTSIDE = ("tests", "examples", "bench", "docs")   # and pages in the root
 
 
@@ -52,15 +48,13 @@ def problems(order, files):
     return found
 
 
-def too_long(files, longer):
-    """Which files have too many lines, and which need no exception any more."""
+def too_long(files):
+    """Which files have too many lines."""
     found = []
     for path, text in files:
-        lines, most = text.count("\n"), longer.get(path, MOST_LINES)
-        if lines > most:
-            found.append(f"include/lrcnn/{path}:{most + 1}: the file has {lines} lines, and {most} is the most; split it by what it is about")
-        elif path in longer and lines <= MOST_LINES:
-            found.append(f"tests/headers/layering.py: {path} has {lines} lines; take it out of LONGER")
+        if (lines := text.count("\n")) > MOST_LINES:
+            found.append(f"include/lrcnn/{path}:{MOST_LINES + 1}: the file has {lines} lines, and {MOST_LINES} is the most; split it by what it "
+                         "is about")
     return found
 
 
@@ -114,10 +108,8 @@ def try_rules(order):
     assert len(problems(order, [("core/a.hpp", "#include <lrcnn/plan/plan.hpp>\n"), ("plan/b.hpp", "#include <lrcnn/core/a.hpp>\n")])) == 1
     assert len(problems(order, [("backend/onednn.hpp", "#include <lrcnn/precompiled/onednn.hpp>\nint x;\n")])) == 1
     assert len(problems(order, [("odd/a.hpp", "")])) == 1
-    assert too_long([("core/a.hpp", "\n" * 350)], {}) == []
-    assert too_long([("core/a.hpp", "\n" * 351)], {})[0].startswith("include/lrcnn/core/a.hpp:351: the file has 351 lines")
-    assert too_long([("core/a.hpp", "\n" * 400)], {"core/a.hpp": 400}) == []
-    assert len(too_long([("core/a.hpp", "\n" * 401), ("core/b.hpp", "\n" * 349)], {"core/a.hpp": 400, "core/b.hpp": 400})) == 2
+    assert too_long([("core/a.hpp", "\n" * 350)]) == []
+    assert too_long([("core/a.hpp", "\n" * 351)])[0].startswith("include/lrcnn/core/a.hpp:351: the file has 351 lines")
 
     def lines(path, text):
         return [int(problem.split(":")[1]) for problem in details_named(path, text, {"lrcnn", "host"})]
@@ -142,7 +134,7 @@ def main():
     for page in sorted(name for name in os.listdir(root) if name.endswith(".md")):
         with open(os.path.join(root, page), encoding="utf-8") as file:
             outside.append((page, file.read()))
-    found = problems(order, headers) + too_long(headers, LONGER)
+    found = problems(order, headers) + too_long(headers)
     for path, text in outside:
         found += details_named(path, text, namespaces - {"detail"})
     print(*found, sep="\n")

@@ -85,22 +85,17 @@ constexpr std::optional<std::pair<std::size_t, std::size_t>> give_names(std::spa
     if (const auto owner = taken.find(name)) same = same ? same : std::pair{*owner, i};
     else taken.insert(name, i);
   }
-  struct Count {
-    std::string_view kind;
-    std::size_t seen = 0;   // layers that have been looked at
-    Index found = 0;        // of this kind among them
-  };
-  std::vector<Count> counts;
-  for (std::size_t i = 0; i < list.size(); ++i) {
+  std::size_t end = list.size();   // of those that are unnamed
+  while (end > 0 && !layer_of(list[end - 1]).name.empty()) --end;
+  std::vector<std::pair<std::string_view, Index>> counted;   // layers so far of each kind's name
+  for (std::size_t i = 0; i < end; ++i) {
     Layer& layer = layer_of(list[i]);
-    if (!layer.name.empty()) continue;
     const std::string_view kind = short_kind_name(layer);
     std::size_t place = 0;
-    while (place < counts.size() && counts[place].kind != kind) ++place;
-    if (place == counts.size()) counts.push_back({kind});
-    Count& count = counts[place];
-    for (; count.seen <= i; ++count.seen) count.found += short_kind_name(layer_of(list[count.seen])) == kind;
-    Index ordinal = count.found;
+    while (place < counted.size() && counted[place].first != kind) ++place;
+    if (place == counted.size()) counted.push_back({kind, 0});
+    Index ordinal = ++counted[place].second;
+    if (!layer.name.empty()) continue;
     const std::string_view stem = kind.substr(0, Name::capacity - 8);   // leaves room for a number
     Name name = numbered(kind, ordinal);
     while (taken.find(name)) name = numbered(stem, ++ordinal);

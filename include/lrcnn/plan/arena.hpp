@@ -39,8 +39,8 @@ struct Buffer {
   Index last = 0;
   Index offset = 0;     ///< in the arena
   Index copy = 0;       ///< slabs that a device works on at once have buffers of their own: which of them this is,
-  Index copies = 1;      ///< of how many that have consecutive numbers
-  /// Lanes of a stage run at the same time, whatever emission time says.
+  Index copies = 1;     ///< of how many that have consecutive numbers
+  /// Whether both are live at once. Slabs with copies of their own run at the same time, whatever emission time says.
   constexpr bool meets(const Buffer& b) const {
     const bool at_once = copies > 1 && b.copies > 1 && copy != b.copy && stage == b.stage;
     return at_once || (first < b.last && b.first < last);
@@ -69,11 +69,13 @@ constexpr ArenaSize place(std::vector<Buffer>& buffers) {
   for (const Index i : order) {
     Buffer& b = buffers[static_cast<std::size_t>(i)];
     if (b.bytes == 0) continue;
+    const Index first = b.first, last = b.last, bytes = b.bytes;
+    const bool sole = b.copies == 1;
     Index at = 0;
     for (Buffer *const *q = placed.data(), *const *end = q + placed.size(); q != end; ++q) {
       const Buffer* p = *q;
-      if (p->offset + p->bytes <= at || ((p->first >= b.last || b.first >= p->last) && (b.copies == 1 || !p->meets(b)))) continue;
-      if (p->offset >= at + b.bytes) break;
+      if (p->offset + p->bytes <= at || ((p->first >= last || first >= p->last) && (sole || !p->meets(b)))) continue;
+      if (p->offset >= at + bytes) break;
       at = p->offset + p->bytes;
     }
     b.offset = at;

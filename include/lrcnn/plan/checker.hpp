@@ -35,47 +35,6 @@ class Replay : ReplayedMemory, NumberedLayers {
   std::vector<char> touched_ = std::vector<char>(parameters_.size(), plan_.options.accumulate ? 1 : 0);
 
   // ---- steps -------------------------------------------------------------------------------------------------------
-  /// Whether a step may write over what it reads. The checker has a list of its own, so that a row of rules which claims too much is found;
-  /// of a program's own layers it can know only what they say. A norm's gradient takes the place of its output's in full height.
-  static bool may_overwrite(const Layer& layer, bool backward) {
-    switch (layer.kind) {
-      case Kind::activation:
-      case Kind::dropout: return true;
-      case Kind::norm:
-      case Kind::sum: return backward;
-      case Kind::custom: return backward ? layer.custom->rules.overwrites_gradient : layer.custom->rules.overwrites_input;
-      default: return false;
-    }
-  }
-  /// What a step writes shares no byte with what else it touches, unless its layer works in place.
-  void check_apart(const Step& s) {
-    struct Piece {
-      Index begin = 0, end = 0;
-      const Ref* ref = nullptr;
-      bool writes = false;
-    };
-    std::vector<Piece> pieces;
-    const bool backward = is_backward(s.op);
-    for (const Ref* r : {&s.x, &s.other, &s.y, &s.dy, &s.dx, &s.saved})
-      if (*r)
-        pieces.push_back({buffer(r->buffer).offset + r->offset, buffer(r->buffer).offset + r->offset + bytes(*r, r == &s.saved), r,
-                          r == &s.dx || (!backward && (r == &s.y || r == &s.saved))});
-    const auto whole = [&](Index id, bool writes) {
-      if (id >= 0) pieces.push_back({buffer(id).offset, buffer(id).offset + buffer(id).bytes, nullptr, writes});
-    };
-    whole(s.packed, true), whole(s.scratch, true), whole(s.workspace, true);
-    whole(s.statistics, s.op == Op::statistics), whole(s.sums, writes_sums(s));
-    for (const Piece& w : pieces)
-      for (const Piece& o : pieces) {
-        const bool may = s.layer >= 0 && may_overwrite(node(s.layer).layer, s.op == Op::backward_data);
-        const auto places = [](const Ref& r) { return Range{r.rows.begin - r.held_rows.begin, r.rows.end - r.held_rows.begin}; };
-        const bool beside = w.ref && o.ref && w.ref->buffer == o.ref->buffer && w.begin == o.begin && w.end == o.end &&
-                            w.ref->held_rows != o.ref->held_rows && intersect(places(*w.ref), places(*o.ref)).empty();
-        const bool in_place = w.ref && o.ref && w.begin == o.begin && w.end == o.end && may;
-        if (w.writes && &o != &w && w.begin < o.end && o.begin < w.end && !in_place && !beside)
-          problem("writes over what it reads or uses");
-      }
-  }
   void step(const Step& s) {
     check_apart(s);
     switch (s.op) {
