@@ -24,9 +24,9 @@ class Convolutions {
     const Random random(2, 1);
     for (auto* buffer : {&x_, &w_, &dy_})
       for (std::size_t i = 0; i < buffer->size(); ++i) (*buffer)[i] = static_cast<float>(random.normal(i));
-    for (Bound& b : calls_) b.call.bind_all({b.op == Op::backward_data ? dy_.data() : x_.data(),
-                                             b.op == Op::backward_parameters ? dy_.data() : w_.data(), out_.data(), scratch_.data(),
-                                             bias_.data()});
+    for (Bound& b : calls_)
+      b.call.bind_all({b.op == Op::backward_data ? dy_.data() : x_.data(), b.op == Op::backward_parameters ? dy_.data() : w_.data(), out_.data(),
+                       scratch_.data(), bias_.data()});
     seconds();   // first touch, and what the library makes once
   }
   /// Runs all of them once.
@@ -56,16 +56,15 @@ class Convolutions {
     buffer.resize(std::max(buffer.size(), desc.get_size() / sizeof(float) + 16));
   }
   template <class Description>
-  void add(Op op, const Description& pd, int a_name, const onednn::MemoryDesc& a, int b_name, const onednn::MemoryDesc& b,
-           int out_name, const onednn::MemoryDesc& out, int bias_name, const onednn::MemoryDesc& bias) {
+  void add(Op op, const Description& pd, int a_name, const onednn::MemoryDesc& a, int b_name, const onednn::MemoryDesc& b, int out_name,
+           const onednn::MemoryDesc& out, int bias_name, const onednn::MemoryDesc& bias) {
     hold(op == Op::backward_data ? dy_ : x_, a);
     hold(op == Op::backward_parameters ? dy_ : w_, b);
     hold(out_, out);
     hold(bias_, bias);
     hold(scratch_, pd.scratchpad_desc());
     calls_.push_back({op, onednn::Call(library_, dnnl::primitive(pd),
-                                       {{a_name, a}, {b_name, b}, {out_name, out}, {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()},
-                                        {bias_name, bias}})});
+                                       {{a_name, a}, {b_name, b}, {out_name, out}, {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()}, {bias_name, bias}})});
   }
   void add(const Node& node, Op op) {
     const auto d = onednn::conv_desc(node, layout_, op, node.in.n, {0, node.in.h}, {0, node.out.h});
@@ -87,4 +86,4 @@ class Convolutions {
   std::vector<float> x_, w_, dy_, out_, bias_, scratch_;
 };
 #endif
-}  // namespace bench
+}   // namespace bench

@@ -19,7 +19,8 @@
 //     images_per_second
 //
 // --benchmark_filter selects among these names. A pass runs those policies of a network that are selected, and the
-// column. Those in bf16 are left out where the processor has no kernels for it. Google Benchmark puts how it counts behind the names of benchmarks that take their own time; that is taken off.
+// column. Those in bf16 are left out where the processor has no kernels for it. Google Benchmark puts how it
+// counts behind the names of benchmarks that take their own time; that is taken off.
 #include "pass.hpp"
 #include "slabs.hpp"
 #include <lrcnn/core/machine.hpp>
@@ -52,8 +53,7 @@ bool take_number(std::string_view argument, std::string_view name, int& value) {
 void check_threads(int threads) {
   const int processors = processor_count();
   if (threads > processors)
-    throw Error(error_text("argument --threads=" + std::to_string(threads),
-                           "this process may use " + std::to_string(processors) + " processors",
+    throw Error(error_text("argument --threads=" + std::to_string(threads), "this process may use " + std::to_string(processors) + " processors",
                            "write --threads=" + std::to_string(processors) + " or less"));
 }
 std::string compiler() {
@@ -108,8 +108,10 @@ void plan_time(benchmark::State& state, const Case& c, const PolicySpec& policy)
 /// Everything that a batch costs before a step begins, and what the step's load adds; nothing is made ahead.
 void loader(benchmark::State& state, Index size, Index batch_size) {
   const Dataset data = make_shapes({.count = 4 * batch_size, .channels = 3, .h = size, .w = size});
-  const Loader<float> batches(data, {.batch = batch_size, .normalization = normalization_of(data),
-                                     .augmentation = {.flip = true, .pad = 4, .crop_h = size, .crop_w = size}, .prefetch = 0});
+  const Loader<float> batches(data, {.batch = batch_size,
+                                     .normalization = normalization_of(data),
+                                     .augmentation = {.flip = true, .pad = 4, .crop_h = size, .crop_w = size},
+                                     .prefetch = 0});
   std::vector<float> rows(static_cast<std::size_t>(batch_size * 3 * size * size));
   Index images = 0, epoch = 0;
   for (auto _ : state)
@@ -185,9 +187,11 @@ int run(int argc, char** argv) {
     if (wanted.empty()) continue;
     passes.push_back(std::make_unique<NetworkPass>(c));
     for (const std::string& policy : wanted)
-      benchmark::RegisterBenchmark((c.family + "/" + c.name() + "/" + policy).c_str(), [&pass = *passes.back(), policy, wanted, options](auto& state) {
-        report(state, pass, policy, wanted, options);
-      })->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond);
+      benchmark::RegisterBenchmark((c.family + "/" + c.name() + "/" + policy).c_str(),
+                                   [&pass = *passes.back(), policy, wanted, options](auto& state) { report(state, pass, policy, wanted, options); })
+          ->Iterations(1)
+          ->UseManualTime()
+          ->Unit(benchmark::kMillisecond);
   }
   for (const Case& c : all)
     for (const NamedPolicy& p : c.policies)
@@ -198,12 +202,14 @@ int run(int argc, char** argv) {
   for (const auto& [size, batch] : {std::pair<Index, Index>{224, 8}, {28, 128}})
     if (const std::string name = "loader/" + std::to_string(size) + "x" + std::to_string(batch); take(name, "/real_time"))
       benchmark::RegisterBenchmark(name.c_str(), [size, batch](auto& state) { loader(state, size, batch); })
-          ->UseRealTime()->Unit(benchmark::kMillisecond);
+          ->UseRealTime()
+          ->Unit(benchmark::kMillisecond);
 #ifdef LRCNN_WITH_ONEDNN
   for (const SlabProblem& p : slab_problems())
     if (take(p.name(), "/real_time"))
       benchmark::RegisterBenchmark(p.name().c_str(), [p, options](auto& state) { convolution(state, p, options.threads); })
-          ->UseRealTime()->Unit(benchmark::kMillisecond);
+          ->UseRealTime()
+          ->Unit(benchmark::kMillisecond);
 #endif
   if (left_out && !list) std::cerr << "lrcnn: benchmarks in bf16 are left out; this processor has no kernels for them\n";
   if (names.empty() && left_out) static_cast<void>(CpuBf16(options.threads));   // says more
@@ -224,7 +230,7 @@ int run(int argc, char** argv) {
   benchmark::RunSpecifiedBenchmarks(formatted ? nullptr : &console, to_file ? &file : nullptr, spec + ")$");
   return 0;
 }
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
   try {

@@ -58,8 +58,8 @@ template <class B>
 class RunOn final : public Run {
  public:
   RunOn(const Table& table, const PolicySpec& policy, B& backend, const std::vector<float>& parameters, std::vector<float>& gradients)
-      : executor_(make_plan(table, policy, B::target, {.training = true, .rows_loss = is_map(table.shape(table.size()))}), backend,
-                  parameters.data(), gradients.data()) {}
+      : executor_(make_plan(table, policy, B::target, {.training = true, .rows_loss = is_map(table.shape(table.size()))}), backend, parameters.data(),
+                  gradients.data()) {}
   void step(const Images& images, Watch& watch) override {
     const Table& table = executor_.plan().table;
     const MemorySource<float> source(images.values.data(), table.input);
@@ -77,7 +77,7 @@ class RunOn final : public Run {
  private:
   Executor<B> executor_;
 };
-}  // namespace
+}   // namespace
 
 Images make_images(const Input& input, const Shape& output) {
   const char* const root = std::getenv("LRCNN_DATA");
@@ -124,4 +124,4 @@ void NetworkPass::run(const std::vector<std::string>& wanted, int threads, int r
 #endif
   }
 }
-}  // namespace bench
+}   // namespace bench

@@ -31,9 +31,9 @@ Images make_images(const Input& input, const Shape& output);
 struct Measured {
   Index planned_bytes = 0;
   Index arena_bytes = 0;
-  Index growth_bytes = 0;          ///< of the resident set during a step; -1 if the system does not say
-  std::vector<double> seconds;     ///< of each round
-  std::vector<double> outside;     ///< share of it that was not spent in convolutions
+  Index growth_bytes = 0;        ///< of the resident set during a step; -1 if the system does not say
+  std::vector<double> seconds;   ///< of each round
+  std::vector<double> outside;   ///< share of it that was not spent in convolutions
 };
 class NetworkPass {
  public:
@@ -57,4 +57,4 @@ class NetworkPass {
   std::vector<std::optional<Measured>> measured_;
   std::vector<double> convolutions_;
 };
-}  // namespace bench
+}   // namespace bench

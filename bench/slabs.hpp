@@ -79,8 +79,8 @@ class SlabConvolution {
 /// What VGG-16 has at 224x224, whole maps and slabs from 28 rows down.
 inline std::vector<SlabProblem> slab_problems() {
   std::vector<SlabProblem> list;
-  for (const SlabProblem& layer : {SlabProblem{64, 64, 224}, SlabProblem{128, 128, 112}, SlabProblem{256, 256, 56}, SlabProblem{512, 512, 28},
-                                   SlabProblem{512, 512, 14}})
+  for (const SlabProblem& layer :
+       {SlabProblem{64, 64, 224}, SlabProblem{128, 128, 112}, SlabProblem{256, 256, 56}, SlabProblem{512, 512, 28}, SlabProblem{512, 512, 14}})
     for (const Op op : {Op::forward, Op::backward_data, Op::backward_parameters})
       for (const ConvAlgorithm algorithm : {ConvAlgorithm::direct, ConvAlgorithm::winograd})
         for (Index rows = layer.size; rows >= 2; rows = rows > 28 ? 28 : rows / 2)
@@ -88,4 +88,4 @@ inline std::vector<SlabProblem> slab_problems() {
   return list;
 }
 #endif
-}  // namespace bench
+}   // namespace bench

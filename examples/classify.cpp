@@ -73,21 +73,21 @@ double train(BasicTrainer<Cpu>& trainer, const Loader<float>& images, const Load
       const StepReport r = trainer.step(batch);
       metrics.add(r.loss, r.images, std::llround(r.accuracy * static_cast<double>(r.images)));
       curve.step(r.loss);
-      line.update({epoch + 1, arguments.epochs, batch.position() + 1, images.batches(), metrics.images, metrics.loss(),
-                   metrics.accuracy(), r.peak_bytes});
+      line.update(
+          {epoch + 1, arguments.epochs, batch.position() + 1, images.batches(), metrics.images, metrics.loss(), metrics.accuracy(), r.peak_bytes});
     }
     line.finish();
     const Metrics m = trainer.evaluate(test);
     curve.epoch(m), accuracy = m.accuracy();
-    std::cout << "epoch " << epoch + 1 << ": test loss " << fixed_text(m.loss(), 4) << ", test accuracy "
-              << percent(m.accuracy()) << "\n" << std::flush;
+    std::cout << "epoch " << epoch + 1 << ": test loss " << fixed_text(m.loss(), 4) << ", test accuracy " << percent(m.accuracy()) << "\n"
+              << std::flush;
   }
   return accuracy;
 }
 int run(const Arguments& arguments) {
   check_written({arguments.curve}, {arguments.folder});
-  const TrainAndTest data = load_or_draw(arguments.folder, arguments.images,
-                                         {.count = arguments.images > 0 ? arguments.images : 4000, .channels = 3, .h = 32, .w = 32});
+  const TrainAndTest data =
+      load_or_draw(arguments.folder, arguments.images, {.count = arguments.images > 0 ? arguments.images : 4000, .channels = 3, .h = 32, .w = 32});
   const bool by_rows = arguments.policy == "row";
   const auto normalization = normalization_of(data.train);
   const Loader<float> test(data.test, {.batch = 100, .shuffle = false, .normalization = normalization});
@@ -100,17 +100,18 @@ int run(const Arguments& arguments) {
   for (Index i = 0; i < arguments.seeds; ++i) {
     const std::uint64_t seed = arguments.seed + static_cast<std::uint64_t>(i);
     const Augmentation augmentation{.flip = true, .pad = 4, .crop_h = data.train.shape.h, .crop_w = data.train.shape.w};
-    const Loader<float> images(data.train, {.batch = arguments.batch, .drop_last = true, .seed = seed, .normalization = normalization,
-                                            .augmentation = augmentation});
+    const Loader<float> images(
+        data.train, {.batch = arguments.batch, .drop_last = true, .seed = seed, .normalization = normalization, .augmentation = augmentation});
     const double lr = 0.02 * static_cast<double>(arguments.batch) / 128;
-    trainer = std::make_unique<BasicTrainer<Cpu>>(
-        Net::layers, by_rows ? Rows::value : Whole::value, images.input(),
-        Sgd{.lr = lr, .momentum = 0.9, .nesterov = true, .weight_decay = 5e-4, .decay = Decay::marked},
-        TrainerOptions{.schedule = CosineLr{.warm_up = epochs(1)}, .seed = seed, .threads = arguments.threads,
-                       .clock = {images.batches(), images.batches() * arguments.epochs}});
-    std::cout << "\nSeed " << seed << ": training " << (by_rows ? "by rows" : "layer by layer") << ", "
-              << parameter_elements(trainer->layout()) << " parameters, planned peak " << format_bytes(trainer->plan().peak_bytes())
-              << ", " << trainer->backend().describe() << "\n" << std::flush;
+    trainer = std::make_unique<BasicTrainer<Cpu>>(Net::layers, by_rows ? Rows::value : Whole::value, images.input(),
+                                                  Sgd{.lr = lr, .momentum = 0.9, .nesterov = true, .weight_decay = 5e-4, .decay = Decay::marked},
+                                                  TrainerOptions{.schedule = CosineLr{.warm_up = epochs(1)},
+                                                                 .seed = seed,
+                                                                 .threads = arguments.threads,
+                                                                 .clock = {images.batches(), images.batches() * arguments.epochs}});
+    std::cout << "\nSeed " << seed << ": training " << (by_rows ? "by rows" : "layer by layer") << ", " << parameter_elements(trainer->layout())
+              << " parameters, planned peak " << format_bytes(trainer->plan().peak_bytes()) << ", " << trainer->backend().describe() << "\n"
+              << std::flush;
     Curve curve;
     accuracies.push_back(train(*trainer, images, test, arguments, curve));
     if (i == 0 && !arguments.curve.empty()) write_file_atomically(arguments.curve, std::as_bytes(std::span(curve.text())));
@@ -119,8 +120,7 @@ int run(const Arguments& arguments) {
     Candidate<> column(Net::layers, Whole::value, batch, batch.labels(), trainer->parameters(), trainer->backend());
     Candidate<> row(Net::layers, Rows::value, batch, batch.labels(), trainer->parameters(), trainer->backend());
     for (int round = 0; round < 7; ++round) column.time(), row.time();
-    print_table("on " + std::to_string(batch.size()) + " images, direct arithmetic, exact batch norms", column, row,
-                worst_difference(column, row));
+    print_table("on " + std::to_string(batch.size()) + " images, direct arithmetic, exact batch norms", column, row, worst_difference(column, row));
   }
   const Figures f = figures_of(accuracies);
   std::cout << "\nTest accuracy of " << arguments.seeds << (arguments.seeds == 1 ? " run:" : " runs:");
@@ -130,7 +130,7 @@ int run(const Arguments& arguments) {
   std::cout << "That is below " << percent(arguments.at_least) << ", which --at-least asks for.\n";
   return 1;
 }
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
   Arguments arguments;
@@ -142,8 +142,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch", arguments.batch, "images in a step")->check(CLI::Range(2, 65536))->capture_default_str();
   app.add_option("--images", arguments.images, "train on the first so many images only")->check(CLI::Range(1, 1000000000));
   app.add_option("--threads", arguments.threads, "threads of the backend; all processors if not given")->check(CLI::Range(1, 1024));
-  app.add_option("--policy", arguments.policy, "how to train: row or column")
-      ->check(CLI::IsMember({"row", "column"}))->capture_default_str();
+  app.add_option("--policy", arguments.policy, "how to train: row or column")->check(CLI::IsMember({"row", "column"}))->capture_default_str();
   app.add_option("--curve", arguments.curve, "file to write the first run's losses and accuracies to, as CSV");
   app.add_option("--at-least", arguments.at_least, "status 1 if the mean accuracy is below this")->check(CLI::Range(0.0, 1.0));
   return run_program(app, argc, argv, [&] { return run(arguments); });

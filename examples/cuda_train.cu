@@ -13,10 +13,10 @@
 #include <iostream>
 using namespace lrcnn;
 namespace {
-using Net = Sequential<Conv<16>, ReLU, Conv<16>, ReLU, MaxPool<>, Conv<32>, ReLU, Conv<32>, ReLU, MaxPool<>, Conv<64>, ReLU, MaxPool<>,
-                       Flatten, Linear<128>, ReLU, Linear<10>>;
+using Net = Sequential<Conv<16>, ReLU, Conv<16>, ReLU, MaxPool<>, Conv<32>, ReLU, Conv<32>, ReLU, MaxPool<>, Conv<64>, ReLU, MaxPool<>, Flatten,
+                       Linear<128>, ReLU, Linear<10>>;
 using Rows = Policy<Overlap<7>, CheckpointAtPools, RecomputeAll, Workspace<16_MiB>>;
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
   try {

@@ -21,8 +21,8 @@
 #include <iostream>
 using namespace lrcnn;
 namespace {
-using Net = Sequential<Conv<16>, ReLU, Conv<16>, ReLU, MaxPool<>, Conv<32>, ReLU, Conv<32>, ReLU, MaxPool<>,
-                       Conv<64>, ReLU, MaxPool<>, Flatten, Linear<128>, ReLU, Linear<10>>;
+using Net = Sequential<Conv<16>, ReLU, Conv<16>, ReLU, MaxPool<>, Conv<32>, ReLU, Conv<32>, ReLU, MaxPool<>, Conv<64>, ReLU, MaxPool<>, Flatten,
+                       Linear<128>, ReLU, Linear<10>>;
 // Pools are kept in full height. Each stage between them runs in seven independent slabs, and again in the backward pass.
 using Whole = Policy<Column, Workspace<2_MiB>>;
 using Rows = Policy<Overlap<7>, CheckpointAtPools, RecomputeAll, Workspace<2_MiB>>;
@@ -40,8 +40,7 @@ void run(const Arguments& arguments) {
   const Index drawn = arguments.images > 0 ? arguments.images : 12000;
   const TrainAndTest data = load_or_draw(arguments.folder, arguments.images, {.count = drawn});
   const auto normalization = normalization_of(data.train);
-  const Loader<float> train(data.train, {.batch = arguments.batch, .seed = 1, .normalization = normalization,
-                                         .augmentation = {.flip = true}});
+  const Loader<float> train(data.train, {.batch = arguments.batch, .seed = 1, .normalization = normalization, .augmentation = {.flip = true}});
   const Loader<float> test(data.test, {.batch = arguments.batch, .shuffle = false, .normalization = normalization});
   const bool by_rows = arguments.policy == "row";
   const double lr = 0.05 * static_cast<double>(arguments.batch) / 128;
@@ -52,10 +51,10 @@ void run(const Arguments& arguments) {
   if (!cpu_is_fast) std::cout << "This build has no oneDNN, so plain loops do the work, slowly.\n";
   std::cout << to_string(data.train) << "\n" << to_string(data.test) << "\n";
   if (arguments.folder.empty()) std::cout << "No folder was given, so these are drawn shapes, not a real data set.\n";
-  std::cout << "Training " << (by_rows ? "by rows" : "layer by layer") << ", " << parameter_elements(trainer.layout())
-            << " parameters:\n" << trainer.plan() << "\n";
-  const auto history = trainer.fit(train, &test, {.epochs = arguments.epochs, .progress = &std::cout,
-                                                  .progress_options = terminal_options(STDOUT_FILENO)});
+  std::cout << "Training " << (by_rows ? "by rows" : "layer by layer") << ", " << parameter_elements(trainer.layout()) << " parameters:\n"
+            << trainer.plan() << "\n";
+  const auto history =
+      trainer.fit(train, &test, {.epochs = arguments.epochs, .progress = &std::cout, .progress_options = terminal_options(STDOUT_FILENO)});
   const double accuracy = history.back().test_accuracy.value();
   std::cout << "Test accuracy: " << fixed_text(100 * accuracy, 2) << " % of " << data.test.size() << " images\n" << std::flush;
   const Batch<float> batch = train.batch(0, 0);
@@ -66,17 +65,18 @@ void run(const Arguments& arguments) {
   print_table("on " + std::to_string(batch.size()) + " images, direct arithmetic", column, row, worst);
   if (arguments.summary.empty()) return;
   const auto figures = [](const Candidate<>& c) {
-    return nlohmann::ordered_json{{"planned_peak_bytes", c.planned_peak()},
-                                  {"measured_peak_bytes", c.measured_peak()},
-                                  {"seconds_per_step", c.seconds()}};
+    return nlohmann::ordered_json{
+        {"planned_peak_bytes", c.planned_peak()}, {"measured_peak_bytes", c.measured_peak()}, {"seconds_per_step", c.seconds()}};
   };
-  const nlohmann::ordered_json summary{{"data", data.train.description},      {"test_accuracy", accuracy},
-                                       {"gradient_max_rel_diff", worst.relative}, {"column", figures(column)},
+  const nlohmann::ordered_json summary{{"data", data.train.description},
+                                       {"test_accuracy", accuracy},
+                                       {"gradient_max_rel_diff", worst.relative},
+                                       {"column", figures(column)},
                                        {"row", figures(row)}};
   const std::string text = summary.dump(2) + "\n";
   write_file_atomically(arguments.summary, std::as_bytes(std::span(text)));
 }
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
   Arguments arguments;

@@ -15,19 +15,16 @@ inline void print_device_plan(std::ostream& out, const lrcnn::Table& table, cons
   std::stringstream description;
   description << stream.rdbuf();
   if (!stream)
-    throw DataError(error_text("the description '" + file + "' cannot be read", "it is a file that cuDNN has written",
-                               "try docs/devices/h200.json"));
+    throw DataError(error_text("the description '" + file + "' cannot be read", "it is a file that cuDNN has written", "try docs/devices/h200.json"));
 #ifdef LRCNN_WITH_CUDNN
   const auto device = cudnn::describe_device(description.str());
-  out << make_plan(table, policy, Cudnn::target) << "\non " << device->info().name << ", "
-      << format_bytes(device->info().total_bytes) << "; parameters and their gradients "
-      << format_bytes(2 * parameter_count(table) * Index{sizeof(float)}) << ":\n";
+  out << make_plan(table, policy, Cudnn::target) << "\non " << device->info().name << ", " << format_bytes(device->info().total_bytes)
+      << "; parameters and their gradients " << format_bytes(2 * parameter_count(table) * Index{sizeof(float)}) << ":\n";
   const auto line = [&]<Precision precision>() {
     const auto check = cudnn::check_plan_on<precision>(table, policy, *device, 2);
     out << precision_name(precision) << ": peak " << format_bytes(arena_size(table, policy, BasicCudnn<precision>::target).bytes) << "; "
         << check.convolutions << " distinct convolutions, " << check.convolutions - static_cast<Index>(check.faults.size())
-        << " with an engine, the largest workspace " << format_bytes(check.workspace_bytes) << " of "
-        << format_bytes(policy.workspace_bytes) << "\n";
+        << " with an engine, the largest workspace " << format_bytes(check.workspace_bytes) << " of " << format_bytes(policy.workspace_bytes) << "\n";
     for (const std::string& fault : check.faults) out << "  " << fault << "\n";
   };
   line.operator()<Precision::fp32>();

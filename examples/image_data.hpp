@@ -26,8 +26,8 @@ inline TrainAndTest load_or_draw(const std::string& folder, lrcnn::Index images,
     throw DataError(error_text("folder '" + folder + "' has training images " + to_string(train) + " and test images " + to_string(test),
                                "both parts have images of one size", "use files that belong together"));
   if (data.train.classes > 10)
-    throw DataError(error_text("folder '" + folder + "' has " + std::to_string(data.train.classes) + " classes",
-                               "the network has 10 outputs", "use a data set of at most 10 classes"));
+    throw DataError(error_text("folder '" + folder + "' has " + std::to_string(data.train.classes) + " classes", "the network has 10 outputs",
+                               "use a data set of at most 10 classes"));
   if (images > 0) data.train = subset(data.train, {0, std::min(images, data.train.size())});
   return data;
 }

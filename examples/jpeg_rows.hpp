@@ -92,8 +92,8 @@ class JpegReader {
     made_ = false, file_ = nullptr;
   }
   [[noreturn]] void fail(const std::string& how) {
-    throw lrcnn::DataError(lrcnn::error_text("photograph '" + path_ + "' " + how + ": " + error_.text,
-                                             "all rows of a JPEG file are read", "give a whole JPEG file; other kinds must be converted first"));
+    throw lrcnn::DataError(lrcnn::error_text("photograph '" + path_ + "' " + how + ": " + error_.text, "all rows of a JPEG file are read",
+                                             "give a whole JPEG file; other kinds must be converted first"));
   }
   std::string path_;
   std::FILE* file_ = nullptr;
@@ -110,7 +110,9 @@ class JpegRows final : public lrcnn::RowSource<float> {
  public:
   /// `most`: rows of the largest request.
   JpegRows(JpegReader& reader, lrcnn::Index most)
-      : reader_(reader), most_(most), table_(lrcnn::normalization_table<float>(photograph_normalization, 3)),
+      : reader_(reader),
+        most_(most),
+        table_(lrcnn::normalization_table<float>(photograph_normalization, 3)),
         bytes_(static_cast<std::size_t>(most * 3 * reader.width())) {}
   lrcnn::Shape shape() const override { return {1, 3, reader_.height(), reader_.width()}; }
   void read(lrcnn::Index, const lrcnn::View<float>& dst) const override {

@@ -30,7 +30,8 @@ inline void print_kernels(std::ostream& out, const lrcnn::Table& table, const lr
     const auto o = operands_of<float>(plan, step, list, {somewhere, reinterpret_cast<const float*>(somewhere), reinterpret_cast<float*>(somewhere)});
     const bool asks = step.op != Op::load && step.op != Op::store && step.op != Op::loss;   // the others are no backend's steps
     const std::string kernel = asks ? backend.implementation(o) : "host";
-    const Index rows = o.op == Op::pack_forward || o.op == Op::pack_backward ? 0 : std::max({o.y.rows, o.dy.rows, o.y.rows + o.dy.rows > 0 ? 0 : o.x.rows});
+    const Index rows =
+        o.op == Op::pack_forward || o.op == Op::pack_backward ? 0 : std::max({o.y.rows, o.dy.rows, o.y.rows + o.dy.rows > 0 ? 0 : o.x.rows});
     if (o.node && o.node->layer.kind == Kind::conv && rows > 0) ++convolutions, slow += kernel == "host";
     const std::string op(op_name(o.op)), layer = o.node ? " of " + std::string(o.node->layer.name.view()) : "";
     const auto known = std::find_if(lines.begin(), lines.end(), [&](const Line& l) { return l.kernel == kernel && l.op == op && l.layer == layer; });
@@ -38,14 +39,17 @@ inline void print_kernels(std::ostream& out, const lrcnn::Table& table, const lr
     else ++known->steps, known->rows = {std::min(known->rows.begin, rows), std::max(known->rows.end, rows)};
   }
   for (const Line& l : lines) {
-    const std::string rows = l.rows.end == 0 ? "-" : l.rows.size() == 0 ? std::to_string(l.rows.end)
-                                                   : std::to_string(l.rows.begin) + " to " + std::to_string(l.rows.end);
-    out << std::setw(6) << l.steps << std::setw(11) << rows << "  " << std::left << std::setw(24) << l.kernel << std::right << l.op << l.layer << "\n";
+    const std::string rows = l.rows.end == 0      ? "-"
+                             : l.rows.size() == 0 ? std::to_string(l.rows.end)
+                                                  : std::to_string(l.rows.begin) + " to " + std::to_string(l.rows.end);
+    out << std::setw(6) << l.steps << std::setw(11) << rows << "  " << std::left << std::setw(24) << l.kernel << std::right << l.op << l.layer
+        << "\n";
   }
   out << "\n" << slow << " of " << convolutions << " steps of convolutions would run in plain loops (host), which take some 20 times as long.\n";
 #else
   static_cast<void>(out), static_cast<void>(table), static_cast<void>(policy);
-  throw BackendError(error_text("this program was built without oneDNN", "only oneDNN knows which kernels it has for a step; without it all run in plain loops",
+  throw BackendError(error_text("this program was built without oneDNN",
+                                "only oneDNN knows which kernels it has for a step; without it all run in plain loops",
                                 "install libdnnl-dev, and build again"));
 #endif
 }

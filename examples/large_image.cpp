@@ -6,9 +6,10 @@
 // drawn at random; the loss is the cross entropy of class 0. The gradient is that of all 14.7 million parameters, over all rows.
 //
 // --limit is what the step may take beyond the parameters, their gradients and the photograph: "peak" everywhere in lrcnn. Without
-// it: a quarter of what layer by layer is planned to take, or as little as can be. Among some policies the program takes the one with the least arithmetic whose planned
-// peak fits. Then it has the system enforce the limit (RLIMIT_AS): what the process has by then, parameters, gradients, photograph
-// and threads, plus the limit, plus 128 MiB for the code that oneDNN generates and the plan's own lists. A run layer by layer is refused there.
+// it: a quarter of what layer by layer is planned to take, or as little as can be. Among some policies the program takes the one with the
+// least arithmetic whose planned peak fits. Then it has the system enforce the limit (RLIMIT_AS): what the process has by then,
+// parameters, gradients, photograph and threads, plus the limit, plus 128 MiB for the code that oneDNN generates and the plan's own lists.
+// A run layer by layer is refused there.
 // --part takes the photograph's middle only; --crop is the size of the part on which the gradients of both ways are compared.
 //
 // Bad input ends the program with status 2; status 1 says that the gradients differ by more than rounding.
@@ -24,10 +25,10 @@
 using namespace lrcnn;
 namespace {
 using Net = Vgg16<10>;
-using Scratch = Workspace<16_MiB>;        // 5 MB are wanted on 5400 columns
+using Scratch = Workspace<16_MiB>;   // 5 MB are wanted on 5400 columns
 using Layers = Policy<Column, Scratch>;
-constexpr Index slack = 128_MiB;          // 47 MB are taken with oneDNN 2.6 and 64 slabs, on two threads
-constexpr double rounding = 1e-4;         // of a gradient's norm: what summing in another order may do in 32 bits
+constexpr Index slack = 128_MiB;    // 47 MB are taken with oneDNN 2.6 and 64 slabs, on two threads
+constexpr double rounding = 1e-4;   // of a gradient's norm: what summing in another order may do in 32 bits
 struct Arguments {
   std::string image, part;
   std::optional<std::string> limit;
@@ -36,8 +37,8 @@ struct Arguments {
 };
 struct Candidate {
   PolicySpec policy{};
-  Index bytes = 0;     ///< planned peak
-  double work = 0;     ///< multiply-adds of convolutions
+  Index bytes = 0;   ///< planned peak
+  double work = 0;   ///< multiply-adds of convolutions
   Index steps = 0;
 };
 /// Layer by layer; then pool3 kept, the rest computed again, in ever more slabs. Sharing repeats no arithmetic but for the
@@ -113,13 +114,15 @@ bool compare_on_crop(JpegReader& reader, Index size, const PolicySpec& policy, c
     const auto a = elements_of(p, std::span(column.values)), b = elements_of(p, std::span(rows.values));
     double difference = 0, norm = 0;
     for (std::size_t i = 0; i < a.size(); ++i) difference += std::pow(double(a[i]) - double(b[i]), 2), norm += std::pow(double(a[i]), 2);
-    if (const double relative = difference > 0 ? std::sqrt(difference / norm) : 0; relative > worst || where.empty()) worst = relative, where = p.name;
+    if (const double relative = difference > 0 ? std::sqrt(difference / norm) : 0; relative > worst || where.empty())
+      worst = relative, where = p.name;
   }
   std::printf("On the middle %lldx%lld, by %s:\n  loss %.7f, layer by layer %.7f; ", static_cast<long long>(crop.shape().h),
               static_cast<long long>(crop.shape().w), to_string(fits).c_str(), rows.loss, column.loss);
   if (worst == 0) std::printf("all gradients are equal to the bit\n");
-  else std::printf("gradients differ by at most %.2g of their norm, in %s: %s\n", worst, where.c_str(),
-                   worst <= rounding ? "the order of summation" : "more than rounding");
+  else
+    std::printf("gradients differ by at most %.2g of their norm, in %s: %s\n", worst, where.c_str(),
+                worst <= rounding ? "the order of summation" : "more than rounding");
   return worst <= rounding;
 }
 Pair parse_part(const std::string& text, const JpegReader& reader) {
@@ -146,16 +149,20 @@ int run(const Arguments& arguments) {
   std::cout << "lrcnn " << version() << ", backend " << Cpu::name << "\n";
   if (!cpu_is_fast) std::cout << "This build has no oneDNN, so plain loops do the work, very slowly.\n";
   std::cout << "Photograph: " << part.h << " rows of " << part.w << " pixels. VGG-16's trunk, global average, 10 classes: " << elements
-            << " parameters.\nPlanned peak, layer by layer: " << format_bytes(column.bytes) << "\nPlanned peak, by rows:        " << format_bytes(chosen.bytes)
-            << ", " << fixed_text(chosen.work / column.work, 2) << " times the arithmetic: " << to_string(chosen.policy) << "\n"
+            << " parameters.\nPlanned peak, layer by layer: " << format_bytes(column.bytes)
+            << "\nPlanned peak, by rows:        " << format_bytes(chosen.bytes) << ", " << fixed_text(chosen.work / column.work, 2)
+            << " times the arithmetic: " << to_string(chosen.policy) << "\n"
             << std::flush;
   const Batch<float> photograph = read_photograph(reader, part.h, part.w);
   std::vector<float> parameters(static_cast<std::size_t>(elements)), gradients(parameters.size());
   initialize<float>(parameters_of(table), He{}, 1, parameters);
-  const bool same = compare_on_crop(reader, arguments.crop, chosen.policy.partitions[0].cut == Cut::column ? list.back().policy : chosen.policy, parameters,
-                                    arguments.threads);   // starts the threads, too
-  std::cout << "Limit: " << format_bytes(allowed) << " beyond the " << format_bytes(address_space()) << " of address space that the process has with parameters, "
-            << "gradients, photograph and threads; " << format_bytes(slack) << " for generated code.\n" << std::flush;
+  const bool same =
+      compare_on_crop(reader, arguments.crop, chosen.policy.partitions[0].cut == Cut::column ? list.back().policy : chosen.policy, parameters,
+                      arguments.threads);   // starts the threads, too
+  std::cout << "Limit: " << format_bytes(allowed) << " beyond the " << format_bytes(address_space())
+            << " of address space that the process has with parameters, "
+            << "gradients, photograph and threads; " << format_bytes(slack) << " for generated code.\n"
+            << std::flush;
   limit_address_space(allowed + slack);
   Cpu backend(arguments.threads);
   try {
@@ -176,19 +183,22 @@ int run(const Arguments& arguments) {
   for (const float g : gradients) norm += double(g) * double(g);
   std::cout << "Loss " << fixed_text(result.mean(), 6) << ", norm of the gradient " << fixed_text(std::sqrt(norm), 6) << ", "
             << fixed_text(seconds, 1) << " s\n"
-            << "Planned peak: layer by layer " << format_bytes(column.bytes) << ", by rows " << format_bytes(chosen.bytes) << ". Measured: "
-            << measured_text(measured) << ".\n";
+            << "Planned peak: layer by layer " << format_bytes(column.bytes) << ", by rows " << format_bytes(chosen.bytes)
+            << ". Measured: " << measured_text(measured) << ".\n";
   return same ? 0 : 1;
 }
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Takes the exact gradient of VGG-16 over a whole photograph within a limit of memory.");
   app.add_option("IMAGE", arguments.image, "a colour photograph, a JPEG file")->required();
-  app.add_option("--limit", arguments.limit, "bytes beyond parameters, gradients and photograph, as in 800M or 1GiB; a quarter of layer by layer's if not given");
+  app.add_option("--limit", arguments.limit,
+                 "bytes beyond parameters, gradients and photograph, as in 800M or 1GiB; a quarter of layer by layer's if not given");
   app.add_option("--threads", arguments.threads, "threads of the backend; all processors if not given")->check(CLI::Range(1, 1024));
   app.add_option("--part", arguments.part, "rows x columns of the photograph's middle, to take only those");
-  app.add_option("--crop", arguments.crop, "rows and columns of the part on which both ways are compared")->check(CLI::Range(32, 4096))->capture_default_str();
+  app.add_option("--crop", arguments.crop, "rows and columns of the part on which both ways are compared")
+      ->check(CLI::Range(32, 4096))
+      ->capture_default_str();
   return run_program(app, argc, argv, [&] { return run(arguments); });
 }

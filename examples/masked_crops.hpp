@@ -13,24 +13,20 @@ struct MaskedPicture {
   std::vector<std::uint8_t> pixels{};   ///< red, green, blue: [3,height,width]
   std::vector<std::uint8_t> mask{};     ///< [height,width], 1 where the object is
   bool object(lrcnn::Index y, lrcnn::Index x) const { return mask[static_cast<std::size_t>(y * width + x)] != 0; }
-  std::uint8_t colour(lrcnn::Index c, lrcnn::Index y, lrcnn::Index x) const {
-    return pixels[static_cast<std::size_t>((c * height + y) * width + x)];
-  }
+  std::uint8_t colour(lrcnn::Index c, lrcnn::Index y, lrcnn::Index x) const { return pixels[static_cast<std::size_t>((c * height + y) * width + x)]; }
 };
 /// Some rows by some columns.
 struct Region {
   lrcnn::Range rows{}, columns{};
-  bool contains(lrcnn::Index y, lrcnn::Index x) const {
-    return rows.begin <= y && y < rows.end && columns.begin <= x && x < columns.end;
-  }
+  bool contains(lrcnn::Index y, lrcnn::Index x) const { return rows.begin <= y && y < rows.end && columns.begin <= x && x < columns.end; }
   bool meets(const Region& other) const {
     const auto meet = [](lrcnn::Range a, lrcnn::Range b) { return a.begin < b.end && b.begin < a.end; };
     return meet(rows, other.rows) && meet(columns, other.columns);
   }
 };
 inline std::string to_string(const Region& r) {
-  return "rows " + std::to_string(r.rows.begin) + " to " + std::to_string(r.rows.end - 1) + ", columns " + std::to_string(r.columns.begin) +
-         " to " + std::to_string(r.columns.end - 1);
+  return "rows " + std::to_string(r.rows.begin) + " to " + std::to_string(r.rows.end - 1) + ", columns " + std::to_string(r.columns.begin) + " to " +
+         std::to_string(r.columns.end - 1);
 }
 /// Pixels of the object inside the region, and outside.
 inline std::array<lrcnn::Index, 2> object_pixels(const MaskedPicture& picture, const Region& region) {
@@ -53,13 +49,11 @@ inline Region upper_part(const MaskedPicture& picture) {
         left = std::min(left, x), right = std::max(right, x), top = std::min(top, y);
       }
   if (all == 0)
-    throw DataError(error_text("the mask of " + picture.description + " is black everywhere", "it is white where the object is",
-                               "give a mask of something"));
+    throw DataError(
+        error_text("the mask of " + picture.description + " is black everywhere", "it is white where the object is", "give a mask of something"));
   Index bottom = top, seen = 0;
   while (3 * seen < all) seen += in_row[static_cast<std::size_t>(bottom++)];
-  const auto around = [](Index begin, Index end, Index size) {
-    return Range{std::max<Index>(begin - 16, 0), std::min(end + 16, size)};
-  };
+  const auto around = [](Index begin, Index end, Index size) { return Range{std::max<Index>(begin - 16, 0), std::min(end + 16, size)}; };
   return {around(top, bottom, picture.height), around(left, right + 1, picture.width)};
 }
 /// Crops and their masks as a batch to train on.
@@ -83,7 +77,11 @@ class MaskedCrops {
   /// Errors:  DataError if a crop is larger than the picture, or the whole object is held out
   MaskedCrops(const MaskedPicture& picture, const Region& held_out, Index batch, Index size, const lrcnn::Normalization& normalization,
               std::uint64_t seed)
-      : picture_(picture), held_out_(held_out), batch_(batch), size_(size), seed_(seed),
+      : picture_(picture),
+        held_out_(held_out),
+        batch_(batch),
+        size_(size),
+        seed_(seed),
         table_(std::make_shared<const std::vector<float>>(lrcnn::normalization_table<float>(normalization, 3))) {
     if (size > picture.height || size > picture.width)
       throw lrcnn::DataError(lrcnn::error_text("crops of " + extents() + " from " + picture.description + ", which has " +
@@ -124,10 +122,9 @@ class MaskedCrops {
       }
       if (!Region{{y, y + size_}, {x, x + size_}}.meets(held_out_)) return {y, x};
     }
-    throw lrcnn::DataError(lrcnn::error_text("crops of " + extents() + " find no place in " + picture_.description +
-                                                 " beside what is held out, " + to_string(held_out_),
-                                             "what is held out is not seen in training",
-                                             "take smaller crops, or hold a smaller region out"));
+    throw lrcnn::DataError(
+        lrcnn::error_text("crops of " + extents() + " find no place in " + picture_.description + " beside what is held out, " + to_string(held_out_),
+                          "what is held out is not seen in training", "take smaller crops, or hold a smaller region out"));
   }
   void cut(Index image, const lrcnn::Random& random, std::vector<std::uint8_t>& pixels, std::vector<std::int32_t>& classes) const {
     const lrcnn::Pair from = corner(image, random);
@@ -169,8 +166,15 @@ inline MaskedPicture draw_leaves(lrcnn::Index height, lrcnn::Index width, std::u
     const Random random = purpose_random(seed, "leaves", i);
     const auto between = [&](std::uint64_t which, double low, double high) { return low + (high - low) * random.uniform(which); };
     const double angle = between(2, 0, 2 * std::numbers::pi);
-    Thing t{between(0, 0, double(height)), between(1, 0, double(width)), between(3, 14, 30), between(4, 4, 10), std::cos(angle),
-            std::sin(angle), i % 2 == 0, i % 4 == 1, {}};
+    Thing t{between(0, 0, double(height)),
+            between(1, 0, double(width)),
+            between(3, 14, 30),
+            between(4, 4, 10),
+            std::cos(angle),
+            std::sin(angle),
+            i % 2 == 0,
+            i % 4 == 1,
+            {}};
     if (t.leaf) t.colour = {between(5, 20, 90), between(6, 90, 170), between(7, 20, 80)};
     else t.colour = {between(5, 90, 220), between(6, 40, 130), between(7, 60, 220)};
     if (t.disc) t.length = t.breadth;

@@ -20,7 +20,10 @@ class StepProgress {
     std::printf("%sstep %lld of %zu, %.0f %% of the arithmetic, %.1f s", terminal_ ? "\r" : "", static_cast<long long>(i + 1), plan.steps.size(),
                 100 * share, seconds);
     if (!last && share > 0.02) std::printf(", %.0f s to go", seconds / share - seconds);
-    std::printf(", memory %s%s", lrcnn::format_bytes(std::max<lrcnn::Index>(now - before_, 0)).c_str(), terminal_ && !last ? "\x1b[K" : terminal_ ? "\x1b[K\n" : "\n");
+    std::printf(", memory %s%s", lrcnn::format_bytes(std::max<lrcnn::Index>(now - before_, 0)).c_str(),
+                terminal_ && !last ? "\x1b[K"
+                : terminal_        ? "\x1b[K\n"
+                                   : "\n");
     std::fflush(stdout);
   }
   double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }

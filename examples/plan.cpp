@@ -25,8 +25,12 @@ struct NamedNetwork {
   std::string_view name;
   std::span<const Layer> layers;
 };
-const std::array<NamedNetwork, 6> networks{{{"vgg11", Vgg11<>::layers}, {"vgg13", Vgg13<>::layers}, {"vgg16", Vgg16<>::layers},
-                                            {"vgg19", Vgg19<>::layers}, {"smallnet", SmallNet<>::layers}, {"lenet", LeNet<>::layers}}};
+const std::array<NamedNetwork, 6> networks{{{"vgg11", Vgg11<>::layers},
+                                            {"vgg13", Vgg13<>::layers},
+                                            {"vgg16", Vgg16<>::layers},
+                                            {"vgg19", Vgg19<>::layers},
+                                            {"smallnet", SmallNet<>::layers},
+                                            {"lenet", LeNet<>::layers}}};
 struct NamedPolicy {
   std::string_view name;
   PolicySpec spec;
@@ -38,8 +42,7 @@ const std::array<NamedPolicy, 7> policies{{
     {"pools", Policy<CheckpointAtPools, RecomputeAll>::value, "pools kept, the rest computed again, no slabs"},
     {"share", Policy<Share<4>, CheckpointAtPools, RecomputeAll>::value, "4 slabs that hand rows on"},
     {"overlap", Policy<Overlap<4>, CheckpointAtPools, RecomputeAll>::value, "4 independent slabs"},
-    {"fine", Policy<Stages<Overlap<12>, Overlap<6>, Overlap<3>, Column>, CheckpointAtPools, RecomputeAll>::value,
-     "12, 6, 3 and 1 independent slabs"},
+    {"fine", Policy<Stages<Overlap<12>, Overlap<6>, Overlap<3>, Column>, CheckpointAtPools, RecomputeAll>::value, "12, 6, 3 and 1 independent slabs"},
     {"both", Policy<Images<1>, Overlap<4>, CheckpointAtPools, RecomputeAll>::value, "4 slabs, one image at a time"},
 }};
 template <class List>
@@ -59,15 +62,14 @@ Input parse_input(const std::string& text) {
     const auto [next, error] = std::from_chars(at, end, extents[i]);
     const bool last = i == 3;
     if (error != std::errc() || extents[i] < 1 || (last ? next != end : next == end || *next != 'x'))
-      throw Error(error_text("no input '" + text + "'", "it is written as images x channels x rows x columns",
-                             "write it as in 8x3x224x224"));
+      throw Error(error_text("no input '" + text + "'", "it is written as images x channels x rows x columns", "write it as in 8x3x224x224"));
     at = next + 1;
   }
   return {extents[0], extents[1], extents[2], extents[3]};
 }
 void compare(const Table& table) {
-  std::cout << table.size() << " layers, " << parameter_count(table) << " parameters, input " << to_string(table.input) << ", backend "
-            << Cpu::name << "\n\n      peak  of column  work  policy\n";
+  std::cout << table.size() << " layers, " << parameter_count(table) << " parameters, input " << to_string(table.input) << ", backend " << Cpu::name
+            << "\n\n      peak  of column  work  policy\n";
   const Plan column = make_plan(table, policies[0].spec, Cpu::target);
   for (const NamedPolicy& p : policies) {
     try {
@@ -81,7 +83,7 @@ void compare(const Table& table) {
   }
   std::printf("\nPeak: everything beyond parameters, their gradients and optimizer state. Work: multiply-adds of convolutions.\n");
 }
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
   std::string network_name = "vgg16", extents = "8x3x224x224", policy_name, device;
@@ -98,7 +100,8 @@ int main(int argc, char** argv) {
   app.footer(names);
   app.add_option("NETWORK", network_name, "one of those below")->capture_default_str();
   app.add_option("EXTENTS", extents, "of a batch: images x channels x rows x columns")->capture_default_str();
-  auto* const policy_option = app.add_option("POLICY", policy_name, "one of those below: its plan in detail; without it, the peaks of all of them, in bytes");
+  auto* const policy_option =
+      app.add_option("POLICY", policy_name, "one of those below: its plan in detail; without it, the peaks of all of them, in bytes");
   app.add_flag("--steps", steps, "every step, one a line")->needs(policy_option);
   app.add_flag("--kernels", kernels, "what would carry the steps out on this machine")->needs(policy_option);
   app.add_option("--device", device, "description of a GPU, as a file: what would carry the steps out there")->needs(policy_option);

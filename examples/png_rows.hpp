@@ -21,8 +21,7 @@
 class PngWriter {
  public:
   /// `channels`: 1, shades of grey, or 3, red, green and blue. Errors: DataError if no file can be written there.
-  PngWriter(std::filesystem::path path, lrcnn::Index height, lrcnn::Index width, int channels)
-      : path_(std::move(path)), file_(path_) {
+  PngWriter(std::filesystem::path path, lrcnn::Index height, lrcnn::Index width, int channels) : path_(std::move(path)), file_(path_) {
     if (begin(static_cast<png_uint_32>(height), static_cast<png_uint_32>(width), channels)) return;
     png_destroy_write_struct(&encoder_, &info_);
     fail();
@@ -76,8 +75,8 @@ class PngWriter {
   }
   [[noreturn]] void fail() const {
     if (error_) std::rethrow_exception(error_);
-    throw lrcnn::DataError(lrcnn::error_text("picture '" + path_.string() + "' cannot be encoded", "libpng limits the extents of a picture and needs memory",
-                                             "write a smaller picture"));
+    throw lrcnn::DataError(lrcnn::error_text("picture '" + path_.string() + "' cannot be encoded",
+                                             "libpng limits the extents of a picture and needs memory", "write a smaller picture"));
   }
   std::filesystem::path path_;
   lrcnn::AtomicFile file_;
@@ -102,8 +101,8 @@ inline GreyPicture read_png_grey(const std::string& path, const std::string& wha
     }
   } const file{std::fopen(path.c_str(), "rb")};
   if (!file.file)
-    throw DataError(error_text(what + " '" + path + "' cannot be opened: " + std::strerror(errno),
-                               "a " + what + " is a file that can be read", "give the path of a PNG file"));
+    throw DataError(error_text(what + " '" + path + "' cannot be opened: " + std::strerror(errno), "a " + what + " is a file that can be read",
+                               "give the path of a PNG file"));
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   GreyPicture picture;

@@ -69,9 +69,11 @@ void run(const Arguments& arguments) {
   const JpegRows rows(reader, most);
   Averages averages;
   const Index whole = Shape{1, 64, input.h, input.w}.count() * 4;
-  std::cout << "lrcnn " << version() << ", backend " << Cpu::name << "\nPhotograph: " << input.h << " rows of " << input.w << " pixels; the first feature map takes "
-            << format_bytes(whole) << ".\nPlanned peak: " << format_bytes(predictor.peak_bytes()) << " in " << slabs << " slabs, beyond "
-            << format_bytes(parameter_count(table) * 4) << " of parameters and " << format_bytes(rows.bytes()) << " of the photograph's rows.\n" << std::flush;
+  std::cout << "lrcnn " << version() << ", backend " << Cpu::name << "\nPhotograph: " << input.h << " rows of " << input.w
+            << " pixels; the first feature map takes " << format_bytes(whole) << ".\nPlanned peak: " << format_bytes(predictor.peak_bytes()) << " in "
+            << slabs << " slabs, beyond " << format_bytes(parameter_count(table) * 4) << " of parameters and " << format_bytes(rows.bytes())
+            << " of the photograph's rows.\n"
+            << std::flush;
   double seconds = 0;
   const Index measured = resident_growth(predictor.arena(), [&] {
     StepProgress progress(predictor.plan());
@@ -88,14 +90,15 @@ void run(const Arguments& arguments) {
   std::cout << "Output: " << out.h << " rows of " << out.w << ", handed over in " << averages.writes() << " parts, " << fixed_text(seconds, 1)
             << " s\nPlanned peak " << format_bytes(predictor.peak_bytes()) << ", measured " << measured_text(measured) << ".\n";
 }
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Sends a whole photograph through VGG-16's trunk, row by row, in the memory of a few rows.");
   app.add_option("IMAGE", arguments.image, "a colour photograph, a JPEG file")->required();
   app.add_option("MAP", arguments.map, "picture to write, a PGM file: averages of the last feature map's channels")->required();
-  app.add_option("--slabs", arguments.slabs, "slabs that the photograph is cut into; one for each 32 rows if not given")->check(CLI::Range(1, 100000));
+  app.add_option("--slabs", arguments.slabs, "slabs that the photograph is cut into; one for each 32 rows if not given")
+      ->check(CLI::Range(1, 100000));
   app.add_option("--threads", arguments.threads, "threads of the backend; all processors if not given")->check(CLI::Range(1, 1024));
   return run_program(app, argc, argv, [&] {
     run(arguments);

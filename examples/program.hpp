@@ -46,7 +46,8 @@ int run_program(CLI::App& app, int argc, char** argv, Run run) {
     app.parse(argc, argv);
     const int status = run();
     if (std::cout.flush() && std::fflush(stdout) == 0) return status;
-    std::cerr << error_text("standard output cannot be written", "what a program says is a part of what it does", "make room, or send it elsewhere") << "\n";
+    std::cerr << error_text("standard output cannot be written", "what a program says is a part of what it does", "make room, or send it elsewhere")
+              << "\n";
     return 2;
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
@@ -61,9 +62,11 @@ int run_program(CLI::App& app, int argc, char** argv, Run run) {
   } catch (const std::exception& e) {
     const bool memory = dynamic_cast<const std::bad_alloc*>(&e) || dynamic_cast<const std::length_error*>(&e);
     if (!memory) std::cerr << "lrcnn: " << e.what() << "\n";
-    else std::cerr << error_text("there is too little memory", "images, parameters and gradients are kept beside the plan's memory",
-                            "take fewer or smaller images, or free memory") << "\n";
+    else
+      std::cerr << error_text("there is too little memory", "images, parameters and gradients are kept beside the plan's memory",
+                              "take fewer or smaller images, or free memory")
+                << "\n";
   }
   return 2;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

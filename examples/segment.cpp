@@ -49,10 +49,9 @@ MaskedPicture load(const Arguments& arguments) {
   const GreyPicture mask = read_png_grey(arguments.mask, "mask");
   const auto extents = [](Index h, Index w) { return std::to_string(h) + "x" + std::to_string(w) + " pixels"; };
   if (mask.height != reader.height() || mask.width != reader.width())
-    throw DataError(error_text("mask '" + arguments.mask + "' has " + extents(mask.height, mask.width) + " and photograph '" +
-                                   arguments.image + "' has " + extents(reader.height(), reader.width()),
-                               "each pixel of the photograph has one of the mask",
-                               "give the mask that belongs to the photograph, in its size"));
+    throw DataError(error_text("mask '" + arguments.mask + "' has " + extents(mask.height, mask.width) + " and photograph '" + arguments.image +
+                                   "' has " + extents(reader.height(), reader.width()),
+                               "each pixel of the photograph has one of the mask", "give the mask that belongs to the photograph, in its size"));
   MaskedPicture picture{"photograph '" + arguments.image + "'", mask.height, mask.width, {}, mask.pixels};
   for (std::uint8_t& m : picture.mask) m = m >= 128;
   picture.pixels = std::move(read_photograph(reader, mask.height, mask.width).contents().pixels);
@@ -73,23 +72,24 @@ Region held_out_region(const std::string& text, const MaskedPicture& picture) {
     }
     good = good && n[0] > 0 && n[1] > 0 && n[2] >= 0 && n[3] >= 0;
     if (!good || n[0] > picture.height - n[2] || n[1] > picture.width - n[3])
-      throw Error(error_text("no region '" + text + "' of a picture of " + std::to_string(picture.height) + "x" +
-                                 std::to_string(picture.width),
+      throw Error(error_text("no region '" + text + "' of a picture of " + std::to_string(picture.height) + "x" + std::to_string(picture.width),
                              "a region lies within the picture and is written as ROWSxCOLUMNS+TOP+LEFT", "write it as in 64x96+0+32"));
     region = {{n[2], n[2] + n[0]}, {n[3], n[3] + n[1]}};
   }
   if (object_pixels(picture, region)[0] == 0)
     throw DataError(error_text("the region that is held out, " + to_string(region) + ", has nothing of the object",
-                               "intersection over union is told for what of the object is there",
-                               "hold out a region that shows some of it"));
+                               "intersection over union is told for what of the object is there", "hold out a region that shows some of it"));
   return region;
 }
 /// Takes the network's output: compares it with the mask, and writes both pictures row by row.
 class Judge final : public RowSink<float> {
  public:
   Judge(const MaskedPicture& picture, const Region& held_out, const Arguments& arguments)
-      : picture_(picture), held_out_(held_out), found_(arguments.found, picture.height, picture.width, 1),
-        overlay_(arguments.overlay, picture.height, picture.width, 3), row_(static_cast<std::size_t>(picture.width)),
+      : picture_(picture),
+        held_out_(held_out),
+        found_(arguments.found, picture.height, picture.width, 1),
+        overlay_(arguments.overlay, picture.height, picture.width, 3),
+        row_(static_cast<std::size_t>(picture.width)),
         colours_(3 * row_.size()) {}
   void write(Index, const View<const float>& src) override {
     for (Index y = src.row0; y < src.row0 + src.rows; ++y) {
@@ -138,8 +138,8 @@ std::vector<Layer> padded(std::span<const Layer> layers, Index height, Index wid
 }
 std::string percent(double share) { return fixed_text(100 * share, 2) + " %"; }
 void report(const char* where, const ConfusionMatrix& m) {
-  std::cout << where << ": IoU " << fixed_text(m.iou(1), 4) << " (found " << percent(m.recall(1)) << " of " << m(1, 0) + m(1, 1)
-            << " pixels; " << percent(m.precision(1)) << " of what was found is right)\n";
+  std::cout << where << ": IoU " << fixed_text(m.iou(1), 4) << " (found " << percent(m.recall(1)) << " of " << m(1, 0) + m(1, 1) << " pixels; "
+            << percent(m.precision(1)) << " of what was found is right)\n";
 }
 int run(const Arguments& arguments) {
   const bool drawn = arguments.image.empty();
@@ -149,8 +149,7 @@ int run(const Arguments& arguments) {
   const Index steps = arguments.steps, size = arguments.crop.value_or(drawn ? 64 : 256);
   if (size % 16 != 0)
     throw Error(error_text("no crops of " + std::to_string(size) + "x" + std::to_string(size),
-                           "the network halves a map four times, so crops are multiples of 16",
-                           "take " + std::to_string(round_up(size, 16))));
+                           "the network halves a map four times, so crops are multiples of 16", "take " + std::to_string(round_up(size, 16))));
   const MaskedCrops crops(picture, held_out, arguments.batch, size, photograph_normalization, arguments.seed);
   const Input input{1, 3, picture.height, picture.width};
   const std::vector<Layer> layers = padded(Net::layers, picture.height, picture.width);
@@ -166,10 +165,11 @@ int run(const Arguments& arguments) {
   std::cout << "lrcnn " << version() << ", " << trainer.backend().describe() << "\n";
   if (!cpu_is_fast) std::cout << "This build has no oneDNN, so plain loops do the work, slowly.\n";
   if (drawn) std::cout << "No photograph was given, so this is a drawn picture, not real data.\n";
-  std::cout << "Picture: " << picture.description << ", " << picture.height << " rows of " << picture.width << " pixels\nHeld out: "
-            << to_string(held_out) << ", with " << inside << " of the object's " << inside + outside << " pixels\nTraining by rows on "
-            << steps << " batches of " << arguments.batch << " crops of " << size << "x" << size << ", "
-            << parameter_elements(trainer.layout()) << " parameters\n" << std::flush;
+  std::cout << "Picture: " << picture.description << ", " << picture.height << " rows of " << picture.width
+            << " pixels\nHeld out: " << to_string(held_out) << ", with " << inside << " of the object's " << inside + outside
+            << " pixels\nTraining by rows on " << steps << " batches of " << arguments.batch << " crops of " << size << "x" << size << ", "
+            << parameter_elements(trainer.layout()) << " parameters\n"
+            << std::flush;
   ProgressLine line(std::cout, terminal_options(STDOUT_FILENO));
   Metrics recent;   // loss and accuracy that follow the last steps
   const auto begun = std::chrono::steady_clock::now();
@@ -202,8 +202,8 @@ int run(const Arguments& arguments) {
   });
   judge.finish();
   std::cout << "Output handed over in " << judge.writes << " parts, " << fixed_text(seconds, 1) << " s. Planned peak "
-            << format_bytes(predictor.peak_bytes()) << " (layer by layer " << format_bytes(column_bytes) << "), measured "
-            << measured_text(measured) << ".\n";
+            << format_bytes(predictor.peak_bytes()) << " (layer by layer " << format_bytes(column_bytes) << "), measured " << measured_text(measured)
+            << ".\n";
   report("Where it was trained", judge.outside);
   report("Held-out region", judge.inside);
   std::cout << "Mask: " << arguments.found << "\nOverlay: " << arguments.overlay
@@ -212,7 +212,7 @@ int run(const Arguments& arguments) {
   std::cout << "That is below " << fixed_text(arguments.at_least, 4) << ", which --at-least asks for.\n";
   return 1;
 }
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
   Arguments arguments;

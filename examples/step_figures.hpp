@@ -11,11 +11,14 @@ template <class L = lrcnn::SoftmaxCrossEntropy>
 class Candidate {
  public:
   /// Runs one step, and measures its memory. Batch, labels and parameters outlive the candidate.
-  Candidate(std::span<const lrcnn::Layer> layers, const lrcnn::PolicySpec& policy, const lrcnn::RowSource<float>& batch,
-            const lrcnn::Labels& labels, std::span<const float> parameters, Cpu& backend, L loss = {})
-      : batch_(batch), labels_(labels), loss_(std::move(loss)), gradients_(parameters.size()),
-        executor_(make_plan(lrcnn::make_table(layers, batch.shape()), policy, Cpu::target, {.rows_loss = lrcnn::RowLocalLoss<L, float>}),
-                  backend, parameters.data(), gradients_.data()) {
+  Candidate(std::span<const lrcnn::Layer> layers, const lrcnn::PolicySpec& policy, const lrcnn::RowSource<float>& batch, const lrcnn::Labels& labels,
+            std::span<const float> parameters, Cpu& backend, L loss = {})
+      : batch_(batch),
+        labels_(labels),
+        loss_(std::move(loss)),
+        gradients_(parameters.size()),
+        executor_(make_plan(lrcnn::make_table(layers, batch.shape()), policy, Cpu::target, {.rows_loss = lrcnn::RowLocalLoss<L, float>}), backend,
+                  parameters.data(), gradients_.data()) {
     measured_peak_ = lrcnn::resident_growth(executor_.arena(), [this] { mean_ = run(); });
   }
   void time() {

@@ -17,7 +17,7 @@ readonly libraries=(libdnnl-dev:oneapi/dnnl/dnnl.hpp zlib1g-dev:zlib.h nlohmann-
   libcli11-dev:CLI/CLI.hpp libjpeg62-turbo-dev:jpeglib.h libpng-dev:png.h libbenchmark-dev:benchmark/benchmark.h
   doctest-dev:doctest/doctest.h)
 # shellcheck disable=SC2034
-readonly checkers=(clang:clang++ libomp-dev: python3:python3 python3-venv: ca-certificates: qemu-user:qemu-aarch64
+readonly checkers=(clang:clang++ clang-format: libomp-dev: python3:python3 python3-venv: ca-certificates: qemu-user:qemu-aarch64
   g++-aarch64-linux-gnu:aarch64-linux-gnu-g++)  # for scripts/test
 
 # there PACKAGE:PROBE

@@ -8,4 +8,4 @@ extern template void run<HostSystem, double>(const HostSystem&, const Operands<d
 extern template void run<HostSystem, float>(const HostSystem&, const Operands<float>&);
 extern template void run<HostSystem, bfloat16>(const HostSystem&, const Operands<bfloat16>&);
 extern template void run<HostSystem, float16>(const HostSystem&, const Operands<float16>&);
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

@@ -6,7 +6,7 @@
 int main(int argc, char** argv) {
   if (const std::string problem = lrcnn::cudnn::device_problem(); !problem.empty()) {
     std::printf("lrcnn skips: no CUDA device: %s\n", problem.c_str());
-    return 77;  // SKIP_RETURN_CODE in CMakeLists.txt
+    return 77;   // SKIP_RETURN_CODE in CMakeLists.txt
   }
   return doctest::Context(argc, argv).run();
 }

@@ -5,7 +5,7 @@ namespace lrcnn::testing {
 template class HostLibrary<float>;
 template class HostLibrary<float16>;
 template class HostLibrary<bfloat16>;
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing
 namespace lrcnn::cudnn {
 template <class T>
 std::shared_ptr<Library<T>> open_library(const DeviceOptions&) {
@@ -15,4 +15,4 @@ template std::shared_ptr<Library<float>> open_library<float>(const DeviceOptions
 template std::shared_ptr<Library<float16>> open_library<float16>(const DeviceOptions&);
 template std::shared_ptr<Library<bfloat16>> open_library<bfloat16>(const DeviceOptions&);
 std::string device_problem() { return ""; }
-}  // namespace lrcnn::cudnn
+}   // namespace lrcnn::cudnn

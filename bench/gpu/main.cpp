@@ -65,8 +65,8 @@ class Measurement {
   }
   /// One case as a line of results. Errors are results too.
   nlohmann::json operator()(const Network& network, const Input& input, const NamedPolicy& policy, int least_steps, bool largest = false) {
-    nlohmann::json result{{"network", network.name},    {"size", input.h},        {"batch", input.n},
-                          {"precision", precision_},    {"policy", policy.name},  {"program", "lrcnn"}};
+    nlohmann::json result{{"network", network.name}, {"size", input.h},       {"batch", input.n},
+                          {"precision", precision_}, {"policy", policy.name}, {"program", "lrcnn"}};
     try {
       const bool few_problems = policy.name == "column" && input.count() <= 8'000'000;   // trying engines takes many steps' time
       result.update(step(network, input, policy.spec, least_steps, few_problems));
@@ -94,15 +94,17 @@ class Measurement {
     const Random random(2);
     std::vector<float> row(static_cast<std::size_t>(input.c * input.w * input.h));
     for (std::size_t e = 0; e < row.size(); ++e) row[e] = static_cast<float>(random.normal(e));
-    for (Index i = 0; i < input.n; ++i)
-      backend.write(images.data() + i * static_cast<Index>(row.size()), std::span<const float>(row));
+    for (Index i = 0; i < input.n; ++i) backend.write(images.data() + i * static_cast<Index>(row.size()), std::span<const float>(row));
     const cudnn::DeviceSource source(images.data(), input);
     const std::vector<std::int32_t> labels(static_cast<std::size_t>(input.n), 3);
     const Index before = free_bytes(*library_);
     Executor<B> executor(plan, backend, parameters.data(), gradients.data());
     const double loss = executor.run(source, labels).mean();
-    nlohmann::json result{{"planned_bytes", plan.peak_bytes()}, {"measured_bytes", before - free_bytes(*library_)}, {"loss", loss},
-                          {"convolutions", backend.convolutions()}, {"tuned", tuned}};
+    nlohmann::json result{{"planned_bytes", plan.peak_bytes()},
+                          {"measured_bytes", before - free_bytes(*library_)},
+                          {"loss", loss},
+                          {"convolutions", backend.convolutions()},
+                          {"tuned", tuned}};
     std::vector<double> seconds;
     for (double all = 0; static_cast<int>(seconds.size()) < least_steps || (all < 1.5 && seconds.size() < 30 && least_steps > 0);) {
       const auto start = std::chrono::steady_clock::now();
@@ -135,7 +137,7 @@ Index largest_side(const PolicySpec& policy, Index free) {
   }
   return fits;
 }
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
   try {
@@ -145,7 +147,8 @@ int main(int argc, char** argv) {
       const std::string argument = argv[i];
       if (argument == "--quick") quick = true;
       else if (argument == "--out" && i + 1 < argc) out = argv[++i];
-      else throw Error(error_text("argument '" + argument + "' not understood", "usage: lrcnn_gpu_bench [--out FILE.json] [--quick]", "try without it"));
+      else
+        throw Error(error_text("argument '" + argument + "' not understood", "usage: lrcnn_gpu_bench [--out FILE.json] [--quick]", "try without it"));
     }
     if (const std::string problem = cudnn::device_problem(); !problem.empty()) {
       std::fprintf(stderr, "lrcnn skips: %s\n", problem.c_str());

@@ -9,7 +9,6 @@
 namespace lrcnn {
 /// The version as people write it, for example "0.1.0".
 inline std::string version() {
-  return std::to_string(LRCNN_VERSION_MAJOR) + '.' + std::to_string(LRCNN_VERSION_MINOR) + '.' +
-         std::to_string(LRCNN_VERSION_PATCH);
+  return std::to_string(LRCNN_VERSION_MAJOR) + '.' + std::to_string(LRCNN_VERSION_MINOR) + '.' + std::to_string(LRCNN_VERSION_PATCH);
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -39,16 +39,21 @@ Map applied_backward(const Activation& a, const Map& x, const Map& dy, Range row
         for (Index q = 0; q < x.shape.w; ++q) dx.at(i, c, y, q) = derivative(a, x.at(i, c, y, q)) * dy.at(i, c, y, q);
   return dx;
 }
-const std::vector<Layer> all{activation(Function::relu), activation(Function::leaky_relu, 0.125),
-                             activation(Function::leaky_relu, -0.25), activation(Function::silu), activation(Function::relu6),
-                             activation(Function::gelu), activation(Function::hardswish), activation(Function::sigmoid)};
+const std::vector<Layer> all{activation(Function::relu),
+                             activation(Function::leaky_relu, 0.125),
+                             activation(Function::leaky_relu, -0.25),
+                             activation(Function::silu),
+                             activation(Function::relu6),
+                             activation(Function::gelu),
+                             activation(Function::hardswish),
+                             activation(Function::sigmoid)};
 /// Arguments that reach beyond every function's bends.
 Map wide_map(const Shape& s, std::uint64_t seed, bool ties = false) {
   Map map = random_map(s, seed, ties);
   for (double& v : map.value) v *= 4;
   return map;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("activations follow their formulas, in every width and block, and keep the bits x > 0") {
   for (const Layer& layer : all)
     for (const Index block : {1, 8, 16, 3})

@@ -81,7 +81,7 @@ void law(const Layer& layer, const Shape& in) {
 Layer conv(const Window& window, Index groups = 1, bool bias = true) {
   return {.kind = Kind::conv, .window = window, .channels = 6, .groups = groups, .bias = bias};
 }
-}  // namespace
+}   // namespace
 TEST_CASE("every kind of layer in bfloat16 gives its result in float, rounded once") {
   const Shape map{2, 6, 9, 11}, wide{1, 6, 3, 2500};   // wide: rows longer than are summed up at once
   for (const Shape& in : {map, wide}) {
@@ -148,11 +148,9 @@ TEST_CASE("rows that are added are rounded once, and words round as elements do"
       const auto bits = static_cast<std::uint32_t>(pick % 5 == 0 ? 0x7f800000 + pick % 3 - 1 : pick % 5 == 1 ? (pick & 0xffff0000) + 0x8000 : pick);
       std::memcpy(&values[l], &bits, 4);
     }
-    for (Index l = 0; l < 16; l += W::width)
-      host::store_word(stored.data() + l, host::load_word<W::Value>(values.data() + l));
+    for (Index l = 0; l < 16; l += W::width) host::store_word(stored.data() + l, host::load_word<W::Value>(values.data() + l));
     for (std::size_t l = 0; l < 16; ++l) good = good && stored[l].bits() == bfloat16(values[l]).bits();
-    for (Index l = 0; l < 16; l += W::width)
-      host::store_word(values.data() + l, host::load_word<W::Value>(stored.data() + l));
+    for (Index l = 0; l < 16; l += W::width) host::store_word(values.data() + l, host::load_word<W::Value>(stored.data() + l));
     for (std::size_t l = 0; l < 16; ++l) {
       const auto bits = static_cast<std::uint32_t>(stored[l].bits()) << 16;
       good = good && std::memcmp(&bits, &values[l], 4) == 0;
@@ -174,8 +172,7 @@ TEST_CASE("rows of a batch are rounded on their way into a slab, however large t
       Map want(s);
       for (Index i = 0; i < s.n; ++i)
         for (Index c = 0; c < s.c; ++c)
-          for (Index e = 0; e < s.h * s.w; ++e)
-            want.at(i, c, e / s.w, e % s.w) = static_cast<double>(bfloat16(all(i, c, e / s.w, e % s.w)));
+          for (Index e = 0; e < s.h * s.w; ++e) want.at(i, c, e / s.w, e % s.w) = static_cast<double>(bfloat16(all(i, c, e / s.w, e % s.w)));
       CHECK(slab.difference(want) == 0);
     }
   }

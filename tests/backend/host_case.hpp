@@ -14,9 +14,7 @@ struct Map {
   Shape shape{};
   std::vector<double> value{};
   explicit Map(Shape s) : shape(s), value(static_cast<std::size_t>(s.count()), 0.0) {}
-  double& at(Index i, Index c, Index y, Index x) {
-    return value[static_cast<std::size_t>(((i * shape.c + c) * shape.h + y) * shape.w + x)];
-  }
+  double& at(Index i, Index c, Index y, Index x) { return value[static_cast<std::size_t>(((i * shape.c + c) * shape.h + y) * shape.w + x)]; }
   double at(Index i, Index c, Index y, Index x) const { return const_cast<Map*>(this)->at(i, c, y, x); }
   bool inside(Index y, Index x) const { return 0 <= y && y < shape.h && 0 <= x && x < shape.w; }
 };
@@ -43,11 +41,9 @@ class Slab {
  public:
   static constexpr std::size_t guard = 64;
   Slab(Shape s, Range rows, Index block, Index hidden = 1)
-      : rows_(rows), data_(guard * 2 + static_cast<std::size_t>(
-                                           stored_elements(s.n, s.c, rows.size() + 2 * hidden, s.w, block))) {
+      : rows_(rows), data_(guard * 2 + static_cast<std::size_t>(stored_elements(s.n, s.c, rows.size() + 2 * hidden, s.w, block))) {
     std::memset(static_cast<void*>(data_.data()), 0xff, data_.size() * sizeof(T));
-    all_ = dense_view(data_.data() + guard, s.n, s.c, {rows.begin - hidden, rows.begin + rows.size() + hidden}, s.w,
-                      block);
+    all_ = dense_view(data_.data() + guard, s.n, s.c, {rows.begin - hidden, rows.begin + rows.size() + hidden}, s.w, block);
   }
   Slab(const Map& map, Range rows, Index block, Index hidden = 1) : Slab(map.shape, rows, block, hidden) {
     const View<T> v = view();
@@ -66,8 +62,7 @@ class Slab {
     const View<T> v = view();
     for (Index i = 0; i < v.n; ++i)
       for (Index b = 0; b < v.blocks(); ++b)
-        for (Index e = 0; e < v.rows * v.stride_row(); ++e)
-          ours[static_cast<std::size_t>(v.row(i, b, v.row0) + e - data_.data())] = 1;
+        for (Index e = 0; e < v.rows * v.stride_row(); ++e) ours[static_cast<std::size_t>(v.row(i, b, v.row0) + e - data_.data())] = 1;
     for (std::size_t i = 0; i < data_.size(); ++i) {
       if (ours[i]) continue;
       for (std::size_t byte = 0; byte < sizeof(T); ++byte)
@@ -104,8 +99,7 @@ bool same_bits(const View<T>& a, const View<T>& b, Range rows) {
   for (Index i = 0; i < a.n; ++i)
     for (Index block = 0; block < a.blocks(); ++block)
       for (Index y = rows.begin; y < rows.end; ++y)
-        if (std::memcmp(a.row(i, block, y), b.row(i, block, y), static_cast<std::size_t>(a.stride_row()) * sizeof(T)))
-          return false;
+        if (std::memcmp(a.row(i, block, y), b.row(i, block, y), static_cast<std::size_t>(a.stride_row()) * sizeof(T))) return false;
   return true;
 }
 inline Node node_of(Layer layer, Shape in) {
@@ -121,12 +115,10 @@ struct Bench {
   int threads = 1;
   Index hidden = 1;   ///< rows above and below each slab that nothing may touch; 0 for feature vectors
   std::vector<std::vector<double>> parameters{};
-  explicit Bench(const Node& n, Index xb = 1, Index yb = 1, std::uint64_t seed = 7)
-      : node(n), x_block(xb), y_block(yb) {
+  explicit Bench(const Node& n, Index xb = 1, Index yb = 1, std::uint64_t seed = 7) : node(n), x_block(xb), y_block(yb) {
     const auto shapes = parameter_shapes(n.layer, n.in);
     for (Index p = 0; p < shapes.count; ++p)
-      parameters.push_back(random_vector(shapes.item[static_cast<std::size_t>(p)].count(),
-                                         seed + static_cast<std::uint64_t>(p)));
+      parameters.push_back(random_vector(shapes.item[static_cast<std::size_t>(p)].count(), seed + static_cast<std::uint64_t>(p)));
   }
   /// Input rows inside the map that output rows read.
   Range reads(Range out) const {
@@ -138,9 +130,9 @@ struct Bench {
   std::vector<std::uint8_t> saved_memory(Range rows) const {
     const Target target{.channel_block = y_block};
     const Shape& s = node.out;
-    return std::vector<std::uint8_t>(static_cast<std::size_t>(
-        node.layer.kind == Kind::activation ? target.mask_bytes(s.n, s.c, rows.size(), s.w)
-                                            : target.index_bytes(s.n, s.c, rows.size(), s.w)), 0xff);
+    return std::vector<std::uint8_t>(static_cast<std::size_t>(node.layer.kind == Kind::activation ? target.mask_bytes(s.n, s.c, rows.size(), s.w)
+                                                                                                  : target.index_bytes(s.n, s.c, rows.size(), s.w)),
+                                     0xff);
   }
   View<std::uint8_t> saved(std::vector<std::uint8_t>& memory, Range rows) const {
     return saved_view(memory.data(), node.layer, node.out.n, node.out.c, rows, node.out.w, y_block);
@@ -168,8 +160,7 @@ struct Bench {
     return y;
   }
   /// Gradient of input rows `in` from output rows `out`; x and y are given to the kernel if they are not null.
-  Slab<T> backward_data(const Map& dy, Range out, Range in, View<std::uint8_t> saved = {}, const Map* x = nullptr,
-                        const Map* y = nullptr) const {
+  Slab<T> backward_data(const Map& dy, Range out, Range in, View<std::uint8_t> saved = {}, const Map* x = nullptr, const Map* y = nullptr) const {
     const Slab<T> from(dy, out, y_block, hidden);
     std::optional<Slab<T>> values, results;
     if (x) values.emplace(*x, reads(out), x_block, hidden);
@@ -186,8 +177,8 @@ struct Bench {
     return dx;
   }
   /// Parameter gradients from output rows `out`: written over poison, or added to `before`.
-  std::vector<std::vector<master_t<T>>> backward_parameters(
-      const Map& x, const Map& dy, Range out, const std::vector<std::vector<master_t<T>>>* before = nullptr) const {
+  std::vector<std::vector<master_t<T>>> backward_parameters(const Map& x, const Map& dy, Range out,
+                                                            const std::vector<std::vector<master_t<T>>>* before = nullptr) const {
     const Slab<T> from(x, reads(out), x_block, hidden), down(dy, out, y_block, hidden);
     std::vector<std::vector<master_t<T>>> gradients;
     for (const auto& p : parameters) gradients.emplace_back(p.size(), std::numeric_limits<master_t<T>>::quiet_NaN());
@@ -215,13 +206,11 @@ void each_tap(const Node& n, F f) {
           for (Index c = k / k_group * c_group; c < (k / k_group + 1) * c_group; ++c)
             for (Index r = 0; r < w.kernel.h; ++r)
               for (Index s = 0; s < w.kernel.w; ++s)
-                f(i, k, y, q, c, r, s, y * w.stride.h - w.pad.top + r * w.dilation.h,
-                  q * w.stride.w - w.pad.left + s * w.dilation.w);
+                f(i, k, y, q, c, r, s, y * w.stride.h - w.pad.top + r * w.dilation.h, q * w.stride.w - w.pad.left + s * w.dilation.w);
 }
 inline double worst(const std::vector<double>& wanted, const std::vector<double>& got) {
   double most = 0;
-  for (std::size_t i = 0; i < wanted.size(); ++i)
-    most = std::isfinite(got[i]) ? std::max(most, std::abs(wanted[i] - got[i])) : 1e300;
+  for (std::size_t i = 0; i < wanted.size(); ++i) most = std::isfinite(got[i]) ? std::max(most, std::abs(wanted[i] - got[i])) : 1e300;
   return most;
 }
 /// Ranges that cut [0, height) into slabs: one row each, halves, and an uneven cut.
@@ -234,4 +223,4 @@ inline std::vector<std::vector<Range>> cuts_of(Index height) {
   for (Index y = 0; y < height; ++y) cuts.back().push_back({y, y + 1});
   return cuts;
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

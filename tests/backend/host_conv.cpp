@@ -11,8 +11,7 @@ Map formula(const Bench<double>& b, const Map& x) {
   if (b.node.layer.bias)
     for (Index i = 0; i < y.shape.n; ++i)
       for (Index k = 0; k < y.shape.c; ++k)
-        for (Index e = 0; e < y.shape.h * y.shape.w; ++e)
-          y.at(i, k, e / y.shape.w, e % y.shape.w) = b.parameters[1][static_cast<std::size_t>(k)];
+        for (Index e = 0; e < y.shape.h * y.shape.w; ++e) y.at(i, k, e / y.shape.w, e % y.shape.w) = b.parameters[1][static_cast<std::size_t>(k)];
   each_tap(b.node, [&](Index i, Index k, Index p, Index q, Index c, Index r, Index s, Index h, Index column) {
     const auto at = static_cast<std::size_t>(((k * c_group + c % c_group) * w.kernel.h + r) * w.kernel.w + s);
     if (x.inside(h, column)) y.at(i, k, p, q) += b.parameters[0][at] * x.at(i, c, h, column);
@@ -25,8 +24,7 @@ struct Gradients {
   std::vector<double> dw, db;
 };
 Gradients formula_backward(const Bench<double>& b, const Map& x, const Map& dy, Range out) {
-  Gradients g{Map(b.node.in), std::vector<double>(b.parameters[0].size()),
-              std::vector<double>(static_cast<std::size_t>(b.node.out.c))};
+  Gradients g{Map(b.node.in), std::vector<double>(b.parameters[0].size()), std::vector<double>(static_cast<std::size_t>(b.node.out.c))};
   const Index c_group = b.node.in.c / b.node.layer.groups;
   const Window& w = b.node.layer.window;
   each_tap(b.node, [&](Index i, Index k, Index p, Index q, Index c, Index r, Index s, Index h, Index column) {
@@ -88,7 +86,7 @@ void check_bits(Bench<T> b) {
     CHECK(b.backward_parameters(x, dy, rows) == g);
   }
 }
-}  // namespace
+}   // namespace
 TEST_CASE("a convolution follows its formula for every small window, forward and backward, whole and in slabs") {
   std::uint64_t seed = 0;
   Index cases = 0;
@@ -101,7 +99,8 @@ TEST_CASE("a convolution follows its formula for every small window, forward and
               ++seed;
               Layer layer{.kind = Kind::conv, .channels = 2, .bias = seed % 2 == 0};
               const Index across = static_cast<Index>(seed % 4) + 1, w = 3 + static_cast<Index>(seed % 5);
-              layer.window = {.kernel = {kernel, across}, .stride = {stride, 1 + static_cast<Index>(seed % 3)},
+              layer.window = {.kernel = {kernel, across},
+                              .stride = {stride, 1 + static_cast<Index>(seed % 3)},
                               .pad = {top, bottom, static_cast<Index>(seed % 3), static_cast<Index>(seed / 3 % 3)},
                               .dilation = {dilation, 1 + static_cast<Index>(seed / 2 % 2)}};
               const Shape in{1, 2, h, w};
@@ -122,8 +121,7 @@ TEST_CASE("a convolution follows its formula for every small window across") {
             for (const Index w : {1, 2, 7}) {
               ++seed;
               Layer layer{.kind = Kind::conv, .channels = 2};
-              layer.window = {.kernel = {2, kernel}, .stride = {1, stride}, .pad = {1, 0, left, right},
-                              .dilation = {1, dilation}};
+              layer.window = {.kernel = {2, kernel}, .stride = {1, stride}, .pad = {1, 0, left, right}, .dilation = {1, dilation}};
               const Shape in{1, 1, 3, w};
               if (fault_of(layer, in) != Fault::none) continue;
               check_conv(Bench<double>(node_of(layer, in), seed % 2 == 0 ? 16 : 1, 1, seed), seed);
@@ -134,8 +132,7 @@ TEST_CASE("groups, depthwise and blocks of any size") {
     Index in, out, groups;
   };
   for (const Channels c : {Channels{4, 6, 2}, {6, 6, 6}, {3, 9, 3}, {6, 4, 2}, {17, 33, 1}, {20, 20, 20}, {5, 18, 1}})
-    for (const auto& [xb, yb] :
-         std::vector<std::pair<Index, Index>>{{1, 1}, {16, 16}, {1, 16}, {16, 1}, {8, 8}, {4, 3}}) {
+    for (const auto& [xb, yb] : std::vector<std::pair<Index, Index>>{{1, 1}, {16, 16}, {1, 16}, {16, 1}, {8, 8}, {4, 3}}) {
       Layer layer{.kind = Kind::conv, .channels = c.out, .groups = c.groups, .bias = true};
       layer.window = {.kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 1, 0, 1}};
       check_conv(Bench<double>(node_of(layer, {2, c.in, 5, 4}), xb, yb), 11);

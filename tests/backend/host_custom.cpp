@@ -54,7 +54,7 @@ Node blur_node(const Shape& in) {
   layer.window = {.kernel = {3, 1}, .pad = {1, 1, 0, 0}};
   return node_of(layer, in);
 }
-}  // namespace
+}   // namespace
 TEST_CASE("a custom layer runs whole and in slabs, in any block, with padded channels zeroed for it") {
   for (const Index block : {1, 16}) {
     const Bench<double> b(blur_node({2, 5, 7, 3}), block, block);
@@ -87,12 +87,11 @@ TEST_CASE("a custom layer without a function for the element type is refused by 
   const Bench<float> b(blur_node({1, 2, 4, 3}));
   const Map dy = random_map(b.node.out, 2);
   CHECK(b.forward(dy, {0, 4}).intact());
-  CHECK_THROWS_WITH_AS(
-      b.backward_data(dy, {0, 4}, {0, 4}),
-      "lrcnn: layer 'tested' (blur, kernel 3x1 stride 1x1 pad 1,1,0,0 dilation 1x1) has no function backward_data "
-      "for float; a custom layer offers its arithmetic for each element type that it is run with; give its "
-      "CustomLayer the function in f32 (float), f64 (double) or bf16 (bfloat16), or choose a backend of another type",
-      BackendError);
+  CHECK_THROWS_WITH_AS(b.backward_data(dy, {0, 4}, {0, 4}),
+                       "lrcnn: layer 'tested' (blur, kernel 3x1 stride 1x1 pad 1,1,0,0 dilation 1x1) has no function backward_data "
+                       "for float; a custom layer offers its arithmetic for each element type that it is run with; give its "
+                       "CustomLayer the function in f32 (float), f64 (double) or bf16 (bfloat16), or choose a backend of another type",
+                       BackendError);
   CHECK_THROWS_AS(b.backward_parameters(dy, dy, {0, 4}), BackendError);
   const Bench<long double> other(blur_node({1, 2, 4, 3}));
   CHECK_THROWS_AS(other.forward(dy, {0, 4}), BackendError);

@@ -15,7 +15,7 @@ struct Held {
   Range out, in;
 };
 std::vector<Held> cuts(Index h) { return {{{0, h}, {0, h}}, {{1, h}, {0, h}}, {{h / 2, h / 2 + 1}, {h / 2, h}}, {{0, 1}, {0, 1}}}; }
-}  // namespace
+}   // namespace
 TEST_CASE_TEMPLATE("a sum adds, and sends its gradient to both", T, double, float, bfloat16) {
   for (const Index channels : {1, 3, 16, 21})
     for (const Index w : {1, 5, 16, 33})

@@ -77,9 +77,8 @@ void check_layer(const Layer& layer, const Shape& in, Index x_block, Index y_blo
     for (std::size_t e = 0; e < y.value.size(); ++e)
       y.value[e] = b.parameters[1][e / static_cast<std::size_t>(y.shape.h * y.shape.w) % static_cast<std::size_t>(y.shape.c)];
   for (Index i = 0; i < in.n; ++i)
-    each_product(b.node, b.parameters, [&](Index k, Index p, Index q, Index c, Index h, Index w, double factor, Index) {
-      y.at(i, k, p, q) += factor * x.at(i, c, h, w);
-    });
+    each_product(b.node, b.parameters,
+                 [&](Index k, Index p, Index q, Index c, Index h, Index w, double factor, Index) { y.at(i, k, p, q) += factor * x.at(i, c, h, w); });
   const Slab<T> whole = b.forward(x, b.all_out());
   std::vector<std::vector<master_t<T>>> added;
   for (const auto& p : b.parameters) added.emplace_back(p.size(), master_t<T>(0));
@@ -113,8 +112,7 @@ void check_layer(const Layer& layer, const Shape& in, Index x_block, Index y_blo
     }
     if (b.parameters.empty()) continue;
     const auto all = b.backward_parameters(x, dy, b.all_out());
-    for (std::size_t p = 0; p < all.size(); ++p)
-      CHECK(worst({all[p].begin(), all[p].end()}, {gradients[p].begin(), gradients[p].end()}) < sums);
+    for (std::size_t p = 0; p < all.size(); ++p) CHECK(worst({all[p].begin(), all[p].end()}, {gradients[p].begin(), gradients[p].end()}) < sums);
   }
 }
 template <class T>
@@ -126,7 +124,7 @@ void check_blocks(const Layer& layer, const Shape& in) {
 Layer transposed(Index channels, const Window& w, Index groups = 1, bool bias = true) {
   return {.kind = Kind::conv_transpose, .window = w, .channels = channels, .groups = groups, .bias = bias};
 }
-}  // namespace
+}   // namespace
 TEST_CASE("transposed convolutions follow their formula for every small window") {
   Index cases = 0;
   for (Index k = 1; k <= 4; ++k)

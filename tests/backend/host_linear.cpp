@@ -7,11 +7,10 @@ namespace {
 const std::vector<std::pair<Index, Index>> blocks{{1, 1}, {16, 16}, {1, 16}, {16, 1}, {8, 8}};
 Map image(const Map& x, Index i) {
   Map one({1, x.shape.c, x.shape.h, x.shape.w});
-  for (std::size_t e = 0; e < one.value.size(); ++e)
-    one.value[e] = x.value[static_cast<std::size_t>(i) * one.value.size() + e];
+  for (std::size_t e = 0; e < one.value.size(); ++e) one.value[e] = x.value[static_cast<std::size_t>(i) * one.value.size() + e];
   return one;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("flatten is NCHW order in any storage, and back") {
   for (const auto& [xb, yb] : blocks)
     for (const Shape in : {Shape{2, 3, 4, 5}, Shape{1, 17, 1, 1}, Shape{3, 16, 2, 2}, Shape{1, 1, 1, 7}}) {

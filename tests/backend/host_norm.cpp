@@ -46,9 +46,7 @@ Formula formula(const Node& n, const std::vector<Vector>& p, const Map& x, const
   Formula f{Map(n.in), Map(n.in), Map(n.in), unit_means(n, x), {}, Vector(static_cast<std::size_t>(n.in.c)), {}};
   f.bias = f.weight;
   Map squares(n.in), g(n.in), gn(n.in);
-  each(n.in, [&](Index i, Index c, Index y, Index q) {
-    squares.at(i, c, y, q) = std::pow(x.at(i, c, y, q) - f.mean[unit_of(n, i, c, y, q)], 2);
-  });
+  each(n.in, [&](Index i, Index c, Index y, Index q) { squares.at(i, c, y, q) = std::pow(x.at(i, c, y, q) - f.mean[unit_of(n, i, c, y, q)], 2); });
   f.variance = unit_means(n, squares);
   if (running) f.mean = p[affine ? 2 : 0], f.variance = p[affine ? 3 : 1];
   each(n.in, [&](Index i, Index c, Index y, Index q) {
@@ -176,11 +174,14 @@ double largest(const Vector& v) {
   return most;
 }
 const std::vector<Shape> shapes{{3, 6, 5, 7}, {1, 32, 4, 16}, {2, 20, 3, 9}, {4, 18, 1, 1}, {1, 2, 9, 37}, {2, 48, 6, 5}};
-const std::vector<Layer> with_statistics{norm_layer(Over::batch), norm_layer(Over::batch, 0, false, 1e-3), norm_layer(Over::group, 1),
-                                         norm_layer(Over::group, 2), norm_layer(Over::group, 0), norm_layer(Over::group, 2, false)};
+const std::vector<Layer> with_statistics{norm_layer(Over::batch),    norm_layer(Over::batch, 0, false, 1e-3),
+                                         norm_layer(Over::group, 1), norm_layer(Over::group, 2),
+                                         norm_layer(Over::group, 0), norm_layer(Over::group, 2, false)};
 template <class T>
-constexpr double tolerance = sizeof(T) == 8 ? 1e-12 : sizeof(T) == 4 ? 1e-5 : 4e-2;
-}  // namespace
+constexpr double tolerance = sizeof(T) == 8   ? 1e-12
+                             : sizeof(T) == 4 ? 1e-5
+                                              : 4e-2;
+}   // namespace
 TEST_CASE_TEMPLATE("norms with statistics follow their formulas, however a map is cut and stored", T, double, float, bfloat16) {
   for (const Layer& layer : with_statistics)
     for (const Shape& in : shapes)
@@ -282,7 +283,8 @@ TEST_CASE_TEMPLATE("a large mean costs no digits of the variance", T, double, fl
     for (const bool outlier : {false, true}) {
       Map x = random_map(in, 9);
       for (double& v : x.value) v = static_cast<double>(static_cast<T>(mean + deviation * v));
-      if (outlier) for (Index c = 0; c < 16; ++c) x.at(0, c, 0, 0) = 0;   // where running sums begin
+      if (outlier)
+        for (Index c = 0; c < 16; ++c) x.at(0, c, 0, 0) = 0;   // where running sums begin
       for (const Layer& layer : {norm_layer(Over::batch, 0, true, 1e-12), norm_layer(Over::group, 4, true, 1e-12)}) {
         const Node node = norm_node(layer, in);
         NormBench<T> b(node, block);
@@ -303,8 +305,8 @@ TEST_CASE_TEMPLATE("a large mean costs no digits of the variance", T, double, fl
     }
 }
 TEST_CASE_TEMPLATE("running statistics, and norms over channels, need no pass of their own", T, double, float, bfloat16) {
-  for (const Layer& layer : {norm_layer(Over::batch), norm_layer(Over::batch, 0, false), norm_layer(Over::channels),
-                             norm_layer(Over::channels, 0, false, 1e-3)})
+  for (const Layer& layer :
+       {norm_layer(Over::batch), norm_layer(Over::batch, 0, false), norm_layer(Over::channels), norm_layer(Over::channels, 0, false, 1e-3)})
     for (const Shape& in : shapes)
       for (const Index block : {1, 8, 16, 3, 20}) {
         CAPTURE(norm_name(layer.norm));

@@ -23,7 +23,7 @@ bool complete(Index count, int threads) {
   host::parallel_for(count, threads, [&](Index i) { ++seen[static_cast<std::size_t>(i)]; });
   return seen == std::vector<int>(seen.size(), 1);
 }
-}  // namespace
+}   // namespace
 TEST_CASE("every piece is run once, for all counts and numbers of threads") {
   for (const int threads : {-1, 0, 1, 2, 3, 4, 7, 16, 33})
     for (Index count = 0; count < 70; ++count) CHECK(complete(count, threads));

@@ -122,12 +122,12 @@ void each_pool(Kind kind, F f) {
                 Layer layer{.kind = kind};
                 layer.count_padding = seed % 3 != 0;
                 const Index across = static_cast<Index>(seed / 2 % 3) + 1, s = 1 + static_cast<Index>(seed / 2 % 2);
-                layer.window = {.kernel = {kernel, across}, .stride = {stride, s},
-                                .pad = {top, bottom, across / 2, across / 3}, .dilation = {dilation, 1}};
+                layer.window = {
+                    .kernel = {kernel, across}, .stride = {stride, s}, .pad = {top, bottom, across / 2, across / 3}, .dilation = {dilation, 1}};
                 Shape in{1, 3, h, 3 + static_cast<Index>(seed % 4)};
                 if (turned) {
-                  layer.window = {.kernel = {across, kernel}, .stride = {s, stride},
-                                  .pad = {across / 2, across / 3, top, bottom}, .dilation = {1, dilation}};
+                  layer.window = {
+                      .kernel = {across, kernel}, .stride = {s, stride}, .pad = {across / 2, across / 3, top, bottom}, .dilation = {1, dilation}};
                   std::swap(in.h, in.w);
                 }
                 layer.window.ceil = seed % 5 < 2;
@@ -137,7 +137,7 @@ void each_pool(Kind kind, F f) {
               }
   CHECK(cases > 1000);
 }
-}  // namespace
+}   // namespace
 TEST_CASE("max pooling follows its formula for every small window; the first of equals wins; padding is -inf") {
   each_pool(Kind::max_pool, [](const Layer& layer, const Shape& in, std::uint64_t seed) {
     const Index block = std::array<Index, 4>{1, 16, 8, 2}[seed % 4];
@@ -183,8 +183,7 @@ TEST_CASE_TEMPLATE("global pooling gives the same bits however rows are cut, and
       Map mean(b.node.out);
       for (Index i = 0; i < in.n; ++i)
         for (Index c = 0; c < in.c; ++c)
-          for (Index e = 0; e < in.h * in.w; ++e)
-            mean.at(i, c, 0, 0) += x.at(i, c, e / in.w, e % in.w) / static_cast<double>(in.h * in.w);
+          for (Index e = 0; e < in.h * in.w; ++e) mean.at(i, c, 0, 0) += x.at(i, c, e / in.w, e % in.w) / static_cast<double>(in.h * in.w);
       const Slab<T> whole = b.forward(x, {0, 1});
       CHECK(whole.difference(mean) < (sizeof(T) == 8 ? 1e-14 : sizeof(T) == 4 ? 1e-6 : 0.01));
       for (const auto& cuts : cuts_of(in.h)) {

@@ -25,8 +25,7 @@ TEST_CASE("rows are copied, added and zeroed by their absolute index, and nothin
         const Slab<float> added(b, wanted, block, 0);
         run(Op::add, added.view());
         Map sum = a;
-        for (std::size_t i = 0; i < sum.value.size(); ++i)
-          sum.value[i] = static_cast<float>(a.value[i]) + static_cast<float>(b.value[i]);
+        for (std::size_t i = 0; i < sum.value.size(); ++i) sum.value[i] = static_cast<float>(a.value[i]) + static_cast<float>(b.value[i]);
         CHECK(added.difference(sum) == 0);
         const Slab<float> zeroed(shape, wanted, block, 1);
         run(Op::zero, zeroed.view());
@@ -68,9 +67,7 @@ TEST_CASE("loops visit every piece once, whatever the number of threads") {
     CHECK(seen == std::vector<int>(97, 1));
     const Slab<float> slab({3, 33, 50, 40}, {5, 45}, 16);
     std::vector<int> rows(3 * 3 * 40, 0);
-    host::for_rows(slab.view(), threads, [&](Index i, Index b, Index y) {
-      ++rows[static_cast<std::size_t>((i * 3 + b) * 40 + y - 5)];
-    });
+    host::for_rows(slab.view(), threads, [&](Index i, Index b, Index y) { ++rows[static_cast<std::size_t>((i * 3 + b) * 40 + y - 5)]; });
     CHECK(rows == std::vector<int>(rows.size(), 1));
     host::for_row_groups(slab.view(), threads, [&](Index i, Index b, Range group) {
       for (Index y = group.begin; y < group.end; ++y) ++rows[static_cast<std::size_t>((i * 3 + b) * 40 + y - 5)];

@@ -17,7 +17,9 @@ struct Problem {
   std::vector<float> w, bias;
   Problem(Index l, Index c, Index k, const Pair& window, bool has_bias)
       : node(node_of({.kind = Kind::conv_transpose, .window = {.kernel = window, .stride = window}, .channels = k, .bias = has_bias}, {2, c, 7, 13})),
-        lanes(l), x(random_map(node.in, 1)), dy(random_map(node.out, 2)) {
+        lanes(l),
+        x(random_map(node.in, 1)),
+        dy(random_map(node.out, 2)) {
     const auto narrow = [](const std::vector<double>& wide) { return std::vector<float>(wide.begin(), wide.end()); };
     w = narrow(random_vector(c * k * window.h * window.w, 3)), bias = narrow(random_vector(k, 4));
   }
@@ -59,7 +61,7 @@ double worst_of(const Slab<float>& a, const Slab<float>& b) {
         for (Index q = 0; q < v.w; ++q) worst = std::max(worst, static_cast<double>(std::abs(v(i, c, y, q) - u(i, c, y, q))));
   return worst;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("products give what plain loops give, on every kind of vectors, and rows of slabs the bits of the map's") {
   Index kinds = 0;
   for (const Vectors vectors : {Vectors::avx512, Vectors::avx2, Vectors::plain}) {
@@ -67,8 +69,8 @@ TEST_CASE("products give what plain loops give, on every kind of vectors, and ro
     ++kinds;
     CAPTURE(vectors_name(vectors));
     const Index lanes = vector_block(vectors);
-    for (const auto& [c, k, window, bias] : {std::tuple{Index{5}, Index{3}, Pair{2}, true}, {16, 32, Pair{2}, false}, {40, 70, Pair{3, 2}, true},
-                                             {70, 136, Pair{1, 4}, true}}) {
+    for (const auto& [c, k, window, bias] :
+         {std::tuple{Index{5}, Index{3}, Pair{2}, true}, {16, 32, Pair{2}, false}, {40, 70, Pair{3, 2}, true}, {70, 136, Pair{1, 4}, true}}) {
       CAPTURE(c);
       CAPTURE(k);
       const Problem problem(lanes, c, k, window, bias);
@@ -82,7 +84,7 @@ TEST_CASE("products give what plain loops give, on every kind of vectors, and ro
       const Passes map = problem.run(all, false, with(1));
       for (const Range out : {all, Range{0, 3}, Range{1, 6}, Range{3, 4}})
         for (const bool add : {false, true}) {
-          const Passes ours = problem.run(out, add, with(1)), loops = problem.run(out, add, [](const Operands<float>& o) { host::run(o, 1); });
+          const Passes ours = problem.run(out, add, with(1)), loops = problem.run(out, add, [](const Operands<float>&o) { host::run(o, 1); });
           CHECK(worst_of(ours.y, loops.y) < 2e-5);
           CHECK(worst_of(ours.dx, loops.dx) < 5e-5);
           CHECK(worst_of(ours.dw, loops.dw) < 5e-5);

@@ -38,7 +38,7 @@ void each_pair(const Node& n, F f) {
         }
     }
 }
-}  // namespace
+}   // namespace
 TEST_CASE("which positions are read, and by whom, follows from the formula, and grows with the position") {
   for (const Rule rule : rules)
     for (const Index factor : {1, 2, 3, 4, 5, 8, 70})
@@ -79,9 +79,8 @@ TEST_CASE_TEMPLATE("upsampling follows its formula forward and backward, whole a
           Bench<T> b(upsampling(rule, factor, in), block, block);
           const Map x = random_map(in, 3), dy = random_map(b.node.out, 4);
           Map y(b.node.out);
-          each_pair(b.node, [&](Index i, Index c, Index p, Index q, Index h, Index w, double share) {
-            y.at(i, c, p, q) += share * x.at(i, c, h, w);
-          });
+          each_pair(b.node,
+                    [&](Index i, Index c, Index p, Index q, Index h, Index w, double share) { y.at(i, c, p, q) += share * x.at(i, c, h, w); });
           const auto forward = [&](Range rows, int threads) {
             b.threads = threads;
             const Range reads = upsampled_from(b.node.layer.upsampling, true, rows, in.h);

@@ -20,12 +20,12 @@ class Scratch {
  public:
   explicit Scratch(Index bytes) : bytes_(static_cast<std::size_t>(bytes)), memory_(bytes_ + 128, 0xff) {}
   float* data() { return reinterpret_cast<float*>(start()); }
-  bool intact() { return std::all_of(start() + bytes_, memory_.data() + memory_.size(), [](unsigned char c) { return c == 0xff; }); }
+  bool intact() {
+    return std::all_of(start() + bytes_, memory_.data() + memory_.size(), [](unsigned char c) { return c == 0xff; });
+  }
 
  private:
-  unsigned char* start() {
-    return memory_.data() + (64 - reinterpret_cast<std::uintptr_t>(memory_.data()) % 64) % 64;
-  }
+  unsigned char* start() { return memory_.data() + (64 - reinterpret_cast<std::uintptr_t>(memory_.data()) % 64) % 64; }
   std::size_t bytes_;
   std::vector<unsigned char> memory_;
 };
@@ -38,9 +38,17 @@ struct Problem {
   SlabPass forward{}, data{};
   std::vector<float> packed, turned;   ///< [k / lanes][c / lanes][9][lanes][lanes], and with the channels in the data gradient's order
   Problem(Index lanes, Shape shape, Index k, const Window& window, Range rows)
-      : node(node_of({.kind = Kind::conv, .window = window, .channels = k}, shape)), out(rows),
-        in(in_rows(row_axis(window), rows, shape.h)), x(random_map(node.in, 1)), dy(random_map(node.out, 2)), y(node.out), dx(node.in),
-        dw({k, shape.c, 3, 3}), w(random_vector(k * shape.c * 9, 3)), bias(random_vector(k, 4)), db(static_cast<std::size_t>(k)) {
+      : node(node_of({.kind = Kind::conv, .window = window, .channels = k}, shape)),
+        out(rows),
+        in(in_rows(row_axis(window), rows, shape.h)),
+        x(random_map(node.in, 1)),
+        dy(random_map(node.out, 2)),
+        y(node.out),
+        dx(node.in),
+        dw({k, shape.c, 3, 3}),
+        w(random_vector(k * shape.c * 9, 3)),
+        bias(random_vector(k, 4)),
+        db(static_cast<std::size_t>(k)) {
     const Index c = shape.c, top = pad_rows(row_axis(window), out, in).top;
     forward = {shape.n, c, k, in.size(), shape.w, out.size(), node.out.w, top, window.pad.left};
     data = {shape.n, k, c, out.size(), node.out.w, in.size(), shape.w, 2 - top, 2 - window.pad.left};
@@ -105,7 +113,7 @@ std::vector<Problem> problems() {
   return all;
 }
 bool equal(const std::vector<float>& a, const std::vector<float>& b) { return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0; }
-}  // namespace
+}   // namespace
 TEST_CASE_TEMPLATE("Winograd agrees with the formula however tiles and channels are cut, and stays within its memory", K, EVERY_KIND) {
   if (!runs<K>()) return;
   for (const Problem& p : problems<K>()) {
@@ -141,9 +149,12 @@ TEST_CASE_TEMPLATE("Winograd agrees with the formula however tiles and channels 
 TEST_CASE_TEMPLATE("Winograd's chunks and groups, as small as they come, give the same bits", K, EVERY_KIND) {
   if (!runs<K>()) return;
   const Problem p(K::lanes, {2, 80, 21, 19}, 144, {.kernel = 3, .pad = 1}, {0, 21});
-  const auto cut = [](const SlabPass& pass, Index tiles, Index channels) { return Blocking{tiles, channels, false, pass_bytes(pass, tiles, channels)}; };
+  const auto cut = [](const SlabPass& pass, Index tiles, Index channels) {
+    return Blocking{tiles, channels, false, pass_bytes(pass, tiles, channels)};
+  };
   const auto at = [&](Index tiles, Index channels, int threads) {
-    return run_all<K>(p, cut(p.forward, tiles, channels), cut(p.data, tiles, std::min<Index>(channels, 80)), cut(p.forward, tiles, channels), threads);
+    return run_all<K>(p, cut(p.forward, tiles, channels), cut(p.data, tiles, std::min<Index>(channels, 80)), cut(p.forward, tiles, channels),
+                      threads);
   };
   const Results whole = at(p.forward.tiles(), 144, 1);
   for (const Index tiles : {Index{1}, Index{5}, Index{6}, Index{13}, p.forward.tiles()})

@@ -30,7 +30,7 @@ struct Kept {
     return {.on = true, .file = file, .notice = [this](const std::string& text) { heard.push_back(text); }};
   }
 };
-}  // namespace
+}   // namespace
 TEST_CASE("the faster of two ways is taken, each problem is tried once") {
   host::Calibration calibration({.on = true}, "a machine");
   int slow = 0, fast = 0;

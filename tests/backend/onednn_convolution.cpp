@@ -53,9 +53,7 @@ const std::vector<Case> cases{
     {1, 2, 30, 7, 20, {.kernel = 11, .stride = 4, .pad = {5, 2, 5, 5}}},
     {9, 16, 7, 7, 48, {.kernel = 3, .pad = 1}},
 };
-std::string text(const Case& c) {
-  return to_string(Shape{c.n, c.c, c.h, c.w}) + ' ' + describe(conv(c.k, c.window, c.groups));
-}
+std::string text(const Case& c) { return to_string(Shape{c.n, c.c, c.h, c.w}) + ' ' + describe(conv(c.k, c.window, c.groups)); }
 /// Cuts of output rows: whole, halves, single rows at both ends and a middle.
 std::vector<Range> cuts(Index rows) {
   std::vector<Range> list{{0, rows}};
@@ -71,7 +69,7 @@ void compare(const Passes& got, const Passes& want, double tolerance) {
   CHECK(got.padding == 0);
   CHECK(got.intact);
 }
-}  // namespace
+}   // namespace
 TEST_CASE_TEMPLATE("onednn convolutions agree with the reference, whole maps and slabs", B, Onednn, OnednnBf16) {
   B onednn = backend<B>();
   const std::string by = onednn.has_kernels() ? "the library's kernels" : "plain loops";
@@ -90,8 +88,7 @@ TEST_CASE_TEMPLATE("onednn convolutions agree with the reference, whole maps and
       }
   }
 }
-TEST_CASE_TEMPLATE("forward of direct slabs is bit-identical to the rows of the whole map, and for images alone", B,
-                   Onednn, OnednnBf16) {
+TEST_CASE_TEMPLATE("forward of direct slabs is bit-identical to the rows of the whole map, and for images alone", B, Onednn, OnednnBf16) {
   B onednn = backend<B>();
   std::vector<Case> all = cases;
   all.push_back({2, 128, 28, 28, 128, {.kernel = 3, .pad = 1}});
@@ -209,8 +206,7 @@ TEST_CASE_TEMPLATE("parameter gradients are added where the step says so", B, On
     CHECK(relative(got.db, want.db) <= tolerance_of<B>());
   }
 }
-TEST_CASE_TEMPLATE("a filter is packed in the same way whatever the slab, and fills no more than the plan's room", B,
-                   Onednn, OnednnBf16) {
+TEST_CASE_TEMPLATE("a filter is packed in the same way whatever the slab, and fills no more than the plan's room", B, Onednn, OnednnBf16) {
   using T = typename B::element;
   B onednn = backend<B>();
   for (const Case& c : cases) {
@@ -280,8 +276,7 @@ TEST_CASE("a filter gradient in bf16 takes fewer images at a time where the scra
   const Index all = bytes({});
   Index least = all;
   std::string refusal;
-  for (Index room = all - 1; room >= 0; room = least - 1)
-    try {
+  for (Index room = all - 1; room >= 0; room = least - 1) try {
       least = bytes({.workspace_bytes = room});
     } catch (const BackendError& e) {
       refusal = e.what();
@@ -338,7 +333,7 @@ TEST_CASE("of primitives for hundreds of extents some are kept, and all that are
   }
   const OnednnCache cache = onednn.cache();
   CHECK(cache.misses == 2 * (extents + 1));   // a filter and a primitive
-  CHECK(cache.kept <= 3 * 257);   // primitives, the filters that they use, and as many others
+  CHECK(cache.kept <= 3 * 257);               // primitives, the filters that they use, and as many others
   CHECK(cache.kept >= 2 * 128);
   static_cast<void>(onednn.prepare(slab.operands(Op::forward)));
   CHECK(onednn.cache().misses <= cache.misses + 1);   // nobody may have used the filter
@@ -366,9 +361,8 @@ TEST_CASE("too little workspace is refused with the layer, the bytes and the rem
   if (needed == 0) return;   // other kernels, on another machine
   const std::string bytes = std::to_string(needed);
   CHECK(message(Op::backward_parameters, {.workspace_bytes = needed - 1}) ==
-        "lrcnn: layer 'block1.conv2', backward_parameters of convolution to rows 0 to 28, needs " + bytes +
-            " bytes of workspace and has " + std::to_string(needed - 1) +
-            "; scratch memory of every layer lies in the plan's workspace; raise the policy's Workspace<...> to " +
+        "lrcnn: layer 'block1.conv2', backward_parameters of convolution to rows 0 to 28, needs " + bytes + " bytes of workspace and has " +
+            std::to_string(needed - 1) + "; scratch memory of every layer lies in the plan's workspace; raise the policy's Workspace<...> to " +
             bytes + " or more, or cut thinner slabs");
   CHECK(message(Op::backward_parameters, {.workspace_bytes = needed}) == "");
   CHECK(passes(onednn, node, {0, 28}, {.workspace_bytes = needed}).intact);
@@ -382,6 +376,6 @@ TEST_CASE("too little workspace is refused with the layer, the bytes and the rem
   CHECK(refusal.find("forward of Winograd convolution to rows 0 to 28, needs " + std::to_string(least) + " bytes of workspace") != std::string::npos);
   CHECK(message(Op::forward, {.conv_algorithm = ConvAlgorithm::winograd, .workspace_bytes = least}) == "");
   CHECK(message(Op::forward, {.conv_algorithm = ConvAlgorithm::fastest, .workspace_bytes = 0}) == "");
-  CHECK(onednn.implementation(Slab<Onednn>(node, {0, 28}, {.conv_algorithm = ConvAlgorithm::fastest, .workspace_bytes = 0})
-                                  .operands(Op::forward)).find("wino") == std::string::npos);
+  CHECK(onednn.implementation(Slab<Onednn>(node, {0, 28}, {.conv_algorithm = ConvAlgorithm::fastest, .workspace_bytes = 0}).operands(Op::forward))
+            .find("wino") == std::string::npos);
 }

@@ -7,11 +7,10 @@ struct Case {
   Index n, in, out;
   bool bias = true;
 };
-const std::vector<Case> cases{{1, 1, 1},       {2, 3, 5},       {4, 16, 4},      {3, 17, 33, false},
-                              {8, 512, 10},    {5, 100, 130},   {1, 1000, 1000}, {16, 1024, 528},
-                              {2, 4096, 300},  {3, 400, 120},   {9, 16, 1000},   {65, 333, 257, false}};
+const std::vector<Case> cases{{1, 1, 1},       {2, 3, 5},       {4, 16, 4},     {3, 17, 33, false}, {8, 512, 10},  {5, 100, 130},
+                              {1, 1000, 1000}, {16, 1024, 528}, {2, 4096, 300}, {3, 400, 120},      {9, 16, 1000}, {65, 333, 257, false}};
 const std::vector<Op> passes_of_linear{Op::forward, Op::backward_data, Op::backward_parameters};
-}  // namespace
+}   // namespace
 TEST_CASE_TEMPLATE("onednn linear layers agree with the reference", B, Onednn, OnednnBf16) {
   B onednn = backend<B>();
   Reference<double> reference;

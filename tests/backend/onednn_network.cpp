@@ -9,14 +9,14 @@
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
-using Net = Sequential<Conv<16>, ReLU, Conv<24>, ReLU, MaxPool<>, Conv<32, Window{.kernel = 1}>, LeakyReLU<>,
-                       Conv<40>, ReLU, GlobalAvgPool, Linear<10>>;
+using Net =
+    Sequential<Conv<16>, ReLU, Conv<24>, ReLU, MaxPool<>, Conv<32, Window{.kernel = 1}>, LeakyReLU<>, Conv<40>, ReLU, GlobalAvgPool, Linear<10>>;
 constexpr Input input{.n = 3, .c = 3, .h = 48, .w = 28};
 Outcome<double> widened(const Outcome<float>& o) {
   const auto wide = [](const std::vector<float>& v) { return std::vector<double>(v.begin(), v.end()); };
   return {o.loss, wide(o.output), wide(o.gradients), wide(o.input_gradient), o.peak};
 }
-}  // namespace
+}   // namespace
 TEST_CASE("a network on onednn: rows equal the column, arithmetic by policy, reruns bit-identical") {
   Onednn onednn(2);
   Reference<double> reference;
@@ -25,10 +25,9 @@ TEST_CASE("a network on onednn: rows equal the column, arithmetic by policy, rer
   const auto want = run_once(exact, Policy<Column>::value, reference);
   const auto column = run_once(problem, Policy<Column>::value, onednn);
   CHECK(worst_difference(exact, widened(column), want) <= 1e-5);
-  const std::vector<PolicySpec> direct{
-      Policy<Share<4>, CheckpointAtPools, RecomputeAll>::value, Policy<Overlap<3>, CheckpointAtPools>::value,
-      Policy<ByImages<1, Share<2>>, CheckpointAtPools, RecomputeCheap>::value,
-      Policy<Share<4>, CheckpointAtPools, FastestConv, Workspace<1_MiB>>::value};   // no room for Winograd
+  const std::vector<PolicySpec> direct{Policy<Share<4>, CheckpointAtPools, RecomputeAll>::value, Policy<Overlap<3>, CheckpointAtPools>::value,
+                                       Policy<ByImages<1, Share<2>>, CheckpointAtPools, RecomputeCheap>::value,
+                                       Policy<Share<4>, CheckpointAtPools, FastestConv, Workspace<1_MiB>>::value};   // no room for Winograd
   for (const PolicySpec& policy : direct) {
     CAPTURE(to_string(policy));
     const auto row = run_once(problem, policy, onednn);
@@ -38,11 +37,10 @@ TEST_CASE("a network on onednn: rows equal the column, arithmetic by policy, rer
     CHECK(again.gradients == row.gradients);
     CHECK(again.input_gradient == row.input_gradient);
   }
-  const std::vector<PolicySpec> winograd{
-      Policy<Column, WinogradConv, Workspace<64_MiB>>::value,
-      Policy<Share<4>, CheckpointAtPools, RecomputeAll, WinogradConv, Workspace<64_MiB>>::value,
-      Policy<Overlap<3>, CheckpointAtPools, FastestConv, Workspace<64_MiB>>::value,
-      Policy<Share<3>, CheckpointAtPools, FastestConv, Workspace<7_MiB>>::value};
+  const std::vector<PolicySpec> winograd{Policy<Column, WinogradConv, Workspace<64_MiB>>::value,
+                                         Policy<Share<4>, CheckpointAtPools, RecomputeAll, WinogradConv, Workspace<64_MiB>>::value,
+                                         Policy<Overlap<3>, CheckpointAtPools, FastestConv, Workspace<64_MiB>>::value,
+                                         Policy<Share<3>, CheckpointAtPools, FastestConv, Workspace<7_MiB>>::value};
   for (const PolicySpec& policy : winograd) {
     CAPTURE(to_string(policy));
     const auto row = run_once(problem, policy, onednn);

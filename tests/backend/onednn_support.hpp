@@ -16,8 +16,7 @@ template <class T>
 class Storage {
  public:
   Storage() : Storage(0) {}
-  explicit Storage(Index count, bool poison = true)
-      : count_(static_cast<std::size_t>(count)), bytes_(new std::byte[count_ * sizeof(T) + 128]) {
+  explicit Storage(Index count, bool poison = true) : count_(static_cast<std::size_t>(count)), bytes_(new std::byte[count_ * sizeof(T) + 128]) {
     std::memset(static_cast<void*>(data() + count_), 0xa5, 64);
     if (poison) std::fill_n(data(), count_, static_cast<T>(NAN));
   }
@@ -153,9 +152,15 @@ class Slab {
   using T = typename B::element;
   using M = master_t<T>;
   Slab(const Node& n, Range out, const Options& options)
-      : node(n), options_(options), in_(input_rows(n, out, options)), x(layout_of<B>(), n.in, in_),
-        dx(layout_of<B>(), n.in, in_), y(layout_of<B>(), n.out, out), dy(layout_of<B>(), n.out, out),
-        packed_(B::target.packed_bytes(n) / Index(sizeof(T))), scratch_(B::target.scratch_bytes(n) / Index(sizeof(T))),
+      : node(n),
+        options_(options),
+        in_(input_rows(n, out, options)),
+        x(layout_of<B>(), n.in, in_),
+        dx(layout_of<B>(), n.in, in_),
+        y(layout_of<B>(), n.out, out),
+        dy(layout_of<B>(), n.out, out),
+        packed_(B::target.packed_bytes(n) / Index(sizeof(T))),
+        scratch_(B::target.scratch_bytes(n) / Index(sizeof(T))),
         workspace_(options.workspace_bytes / Index(sizeof(T)), false) {
     x.fill(n.in, 1);
     dy.fill(n.out, 2);
@@ -164,8 +169,7 @@ class Slab {
       parameters_[p] = Storage<M>(shapes.item[p].count());
       gradients_[p] = Storage<M>(shapes.item[p].count());
       const Random random(9, p);
-      for (std::size_t i = 0; i < parameters_[p].size(); ++i)
-        parameters_[p].data()[i] = static_cast<M>(static_cast<float>(random.uniform(i) - 0.5));
+      for (std::size_t i = 0; i < parameters_[p].size(); ++i) parameters_[p].data()[i] = static_cast<M>(static_cast<float>(random.uniform(i) - 0.5));
       if (options.accumulate)
         for (std::size_t i = 0; i < gradients_[p].size(); ++i)
           gradients_[p].data()[i] = static_cast<M>(static_cast<float>(random.uniform(i + 1000) - 0.5));
@@ -204,9 +208,7 @@ class Slab {
     for (const Storage<M>& s : gradients_) p.intact = p.intact && s.intact();
     return p;
   }
-  std::vector<double> gradient(std::size_t p) const {
-    return {gradients_[p].data(), gradients_[p].data() + gradients_[p].size()};
-  }
+  std::vector<double> gradient(std::size_t p) const { return {gradients_[p].data(), gradients_[p].data() + gradients_[p].size()}; }
   Storage<T>& packed() { return packed_; }
   static Range input_rows(const Node& n, Range out, const Options& options) {
     if (rules_of(n.layer).rows != RowMap::window && n.layer.kind != Kind::conv_transpose) return {0, 1};
@@ -233,4 +235,4 @@ template <class B>
 Passes passes(B& backend, const Node& node, Range out, const Options& options = {}) {
   return Slab<B>(node, out, options).run(backend);
 }
-}  // namespace test
+}   // namespace test

@@ -44,9 +44,11 @@ struct Watch {
     return x;
   }
   template <class T>
-  static T derivative(T) { return T(1); }
+  static T derivative(T) {
+    return T(1);
+  }
 };
-}  // namespace
+}   // namespace
 TEST_CASE("the library gets no more threads than there are processors, and says so") {
   const int processors = processor_count(), many = 8 * processors + 2;
   const std::string line = Onednn(many).describe();

@@ -33,9 +33,8 @@ void compare(const Passes& a, const Passes& b) {
   CHECK(a.padding == 0);
   CHECK(a.intact);
 }
-}  // namespace
-TEST_CASE_TEMPLATE("transposed convolutions agree with the reference, whole maps and slabs, in one piece and in many", B, Onednn,
-                   OnednnBf16) {
+}   // namespace
+TEST_CASE_TEMPLATE("transposed convolutions agree with the reference, whole maps and slabs, in one piece and in many", B, Onednn, OnednnBf16) {
   B onednn = backend<B>();
   Reference<double> reference;
   for (const Case& c : cases) {

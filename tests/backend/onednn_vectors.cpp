@@ -35,11 +35,12 @@ std::vector<std::string> heard_of(std::span<const Layer> layers, bool report) {
   for (const Index images : {2, 2, 1}) {
     const Problem<float> problem(layers, {images, 50, 70, 70}, 1);
     std::vector<float> gradients(problem.parameters.size());
-    const Executor<Onednn> executor(make_plan(problem.table, Policy<Share<2>>::value, Onednn::target), backend, problem.parameters.data(), gradients.data());
+    const Executor<Onednn> executor(make_plan(problem.table, Policy<Share<2>>::value, Onednn::target), backend, problem.parameters.data(),
+                                    gradients.data());
   }
   return heard;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("whatever vectors a backend is held to, plans are the same and gradients agree") {
   Reference<double> reference;
   const Problem<double> exact(Net::layers, input, 1);
@@ -86,7 +87,8 @@ TEST_CASE("tensors of an executor have the backend's blocks, and the arena has r
 TEST_CASE("a backend says in a line what runs") {
   for (const Vectors v : choices()) {
     const std::string block = v == Vectors::avx512 ? "16" : "8";
-    const std::string line = processor_name() + ", " + std::string(vectors_name(v)) + " (blocks of " + block + " channels), " + onednn::library_name() + ", ";
+    const std::string line =
+        processor_name() + ", " + std::string(vectors_name(v)) + " (blocks of " + block + " channels), " + onednn::library_name() + ", ";
     CHECK(held_to(v).describe() == line + "2 threads");
     CHECK(Onednn(1, {}, {.vectors = v}).describe() == line + "1 thread");
   }
@@ -100,24 +102,30 @@ TEST_CASE("vectors that LRCNN_CPU or the library's limit rule out are refused") 
   const Vectors more = most == Vectors::avx2 ? Vectors::avx512 : Vectors::avx2;
   const std::string refusal = error_of<BackendError>([&] { held_to(more); }), word(vectors_name(most)), wanted(vectors_name(more));
   if (more > machine_vectors())
-    CHECK(refusal == "lrcnn: OnednnOptions::vectors says '" + wanted + "', and this processor has " + word + " at most; a program can be held to less "
-                     "than there is, not to more; say " + word + " or less, or nothing");
+    CHECK(refusal == "lrcnn: OnednnOptions::vectors says '" + wanted + "', and this processor has " + word +
+                         " at most; a program can be held to less "
+                         "than there is, not to more; say " +
+                         word + " or less, or nothing");
   else if (limit)
     CHECK(refusal == "lrcnn: OnednnOptions::vectors asks for " + wanted + ", and the variable LRCNN_CPU holds this program to " + word +
-                     "; the variable is for all backends of a program; unset it, or ask for " + word + " or less");
+                         "; the variable is for all backends of a program; unset it, or ask for " + word + " or less");
   else
     CHECK(refusal == "lrcnn: OnednnOptions::vectors asks for " + wanted + ", and " + onednn::library_name() + " is held to " + word +
-                     "; its variable ONEDNN_MAX_CPU_ISA, or the program, has set its limit; unset that variable, or ask for " + word + " or less");
+                         "; its variable ONEDNN_MAX_CPU_ISA, or the program, has set its limit; unset that variable, or ask for " + word +
+                         " or less");
 }
 TEST_CASE("a convolution that runs in plain loops is reported once, with layer and factor, unless told not to") {
   const std::array layers{grouped("slow"), grouped("slower", 10), Layer{.kind = Kind::global_avg_pool}};
   const std::vector<std::string> heard = heard_of(layers, true);
   REQUIRE(heard.size() == 2);
   const std::string lanes = std::to_string(Onednn(1).layout().lanes()), vectors(vectors_name(Onednn(1).vectors()));
-  CHECK(heard[0] == "lrcnn: layer 'slow', forward of convolution from 1x50x70x70 to 1x50x70x70, runs in plain loops, which take some 20 times as long "
-                    "as the library's kernels; " + onednn::library_name() + " has none for its channels, groups, windows or rows on this processor (" +
-                    vectors + "); make channels in each group a multiple of " + lanes + ", or slabs thicker, if you can; "
-                    "OnednnOptions::report_slow = false silences this");
+  CHECK(heard[0] ==
+        "lrcnn: layer 'slow', forward of convolution from 1x50x70x70 to 1x50x70x70, runs in plain loops, which take some 20 times as long "
+        "as the library's kernels; " +
+            onednn::library_name() + " has none for its channels, groups, windows or rows on this processor (" + vectors +
+            "); make channels in each group a multiple of " + lanes +
+            ", or slabs thicker, if you can; "
+            "OnednnOptions::report_slow = false silences this");
   CHECK(heard[1].find("lrcnn: layer 'slower', ") == 0);
   CHECK(heard_of(layers, false).empty());
   const std::array little{Layer{.kind = Kind::conv, .window = {.kernel = 1}, .channels = 10, .groups = 5}, Layer{.kind = Kind::global_avg_pool}};
@@ -140,10 +148,11 @@ TEST_CASE("bf16 is refused on a processor without kernels for it, unless told to
     CAPTURE(vectors_name(v));
     const OnednnBf16 slow(2, {}, {.vectors = v, .slow_bf16 = true});
     const std::string text = error_of<BackendError>([&] { OnednnBf16(2, {}, {.vectors = v}); });
-    CHECK(text == (slow.has_kernels() ? "no error"
-                                      : "lrcnn: OnednnBf16 has no kernels on this machine: " + slow.describe() +
-                                            "; products of bfloat16 want AVX-512, and without it they would take some 20 times as long as in float; use "
-                                            "Onednn, which stores floats, or leave Bf16 out of the policy; OnednnOptions::slow_bf16 runs it all the same"));
+    CHECK(text == (slow.has_kernels()
+                       ? "no error"
+                       : "lrcnn: OnednnBf16 has no kernels on this machine: " + slow.describe() +
+                             "; products of bfloat16 want AVX-512, and without it they would take some 20 times as long as in float; use "
+                             "Onednn, which stores floats, or leave Bf16 out of the policy; OnednnOptions::slow_bf16 runs it all the same"));
     refused += !slow.has_kernels();
   }
   CHECK(refused > 0);   // without vectors there are none
@@ -171,6 +180,7 @@ TEST_CASE("choices made with other vectors are ignored, with one line") {
   tried(other);
   REQUIRE(heard.size() == 1);
   CHECK(heard[0] == "lrcnn: the file of choices '" + file.string() + "' is ignored: it is for another machine or other libraries (" +
-                        held_to(most).describe() + ", lrcnn " + std::string(version()) + "); choices are made again, and the file is replaced; nothing need be done");
+                        held_to(most).describe() + ", lrcnn " + std::string(version()) +
+                        "); choices are made again, and the file is replaced; nothing need be done");
   std::filesystem::remove(file);
 }

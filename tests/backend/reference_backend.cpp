@@ -49,7 +49,7 @@ double objective(const Bench<double>& b, const Map& x, const Map& dy) {
         for (Index q = 0; q < dy.shape.w; ++q) sum += dy.at(i, c, p, q) * y.view()(i, c, p, q);
   return sum;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("every layer's gradients agree with finite differences") {
   std::vector<std::pair<Layer, Shape>> cases;
   const Shape in{2, 4, 6, 5};
@@ -80,8 +80,7 @@ TEST_CASE("every layer's gradients agree with finite differences") {
       const Map dy = random_map(b.node.out, 22);
       // One step of each kind as the plan would ask for it.
       auto memory = b.saved_memory(b.all_out());
-      const bool saves = layer.kind == Kind::max_pool ||
-                         (layer.kind == Kind::activation && layer.activation.function != Function::silu);
+      const bool saves = layer.kind == Kind::max_pool || (layer.kind == Kind::activation && layer.activation.function != Function::silu);
       const Slab<double> from(x, {0, shape.h}, block, 0), down(dy, b.all_out(), block, 0);
       Slab<double> y(b.node.out, b.all_out(), block, 0), dx(shape, {0, shape.h}, block, 0);
       Operands<double> o;

@@ -8,7 +8,7 @@
 #endif
 int main() {
 #ifdef CONSUMER_ONEDNN
-  if (dnnl::engine::get_count(dnnl::engine::kind::cpu) == 0) return 1;  // links, and runs
+  if (dnnl::engine::get_count(dnnl::engine::kind::cpu) == 0) return 1;   // links, and runs
 #endif
 #ifdef CONSUMER_DATA
   if (zlibVersion()[0] == 0) return 1;

@@ -2,7 +2,7 @@
 #include <iostream>
 #include <lrcnn/backend/cudnn.hpp>
 #include <lrcnn/lrcnn.hpp>
-int add_on_device(int a, int b);  // consumer_cuda.cu
+int add_on_device(int a, int b);   // consumer_cuda.cu
 std::string problem_seen_by_nvcc();
 int main() {
   const std::string problem = lrcnn::cudnn::device_problem();

@@ -19,11 +19,11 @@ std::vector<std::byte> sample(std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) data[i] = static_cast<std::byte>(i * i + 7 * i + 3);
   return data;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("crc32c gives the known answers") {
   CHECK(crc32c(bytes("")) == 0);
   CHECK(crc32c(bytes("123456789")) == 0xE3069283);
-  const std::vector<std::byte> zeros(32), ones(32, std::byte{0xff});  // RFC 3720, B.4
+  const std::vector<std::byte> zeros(32), ones(32, std::byte{0xff});   // RFC 3720, B.4
   CHECK(crc32c(zeros) == 0x8A9136AA);
   CHECK(crc32c(ones) == 0x62A8AB43);
 }
@@ -32,8 +32,7 @@ TEST_CASE("crc32c is the definition's, at every length and cut in any place") {
     const auto data = sample(size);
     const std::span<const std::byte> all(data);
     CHECK(crc32c(all) == slow(all));
-    for (std::size_t cut = 0; cut <= size; ++cut)
-      REQUIRE(crc32c(all.subspan(cut), crc32c(all.first(cut))) == slow(all));
+    for (std::size_t cut = 0; cut <= size; ++cut) REQUIRE(crc32c(all.subspan(cut), crc32c(all.first(cut))) == slow(all));
   }
 }
 TEST_CASE("crc32c notices every single damaged bit") {

@@ -23,7 +23,7 @@ struct Heard {
     return [this](const std::string& text) { texts.push_back(text); };
   }
 };
-}  // namespace
+}   // namespace
 TEST_CASE("what was noted is found again by the next program on the same machine") {
   const Folder folder;
   Heard heard;

@@ -43,9 +43,8 @@ void check_rounding(double value, bool& good) {
   const auto narrow = static_cast<float>(value);
   good = good && T(narrow).bits() == nearest<T>(static_cast<double>(narrow));
 }
-}  // namespace
-TEST_CASE_TEMPLATE("all 65536 patterns mean what the format says, and come back from float and double", T, float16,
-                   bfloat16) {
+}   // namespace
+TEST_CASE_TEMPLATE("all 65536 patterns mean what the format says, and come back from float and double", T, float16, bfloat16) {
   bool good = true;
   for (unsigned i = 0; i < 65536; ++i) {
     const auto bits = static_cast<std::uint16_t>(i);
@@ -64,13 +63,11 @@ TEST_CASE_TEMPLATE("all 65536 patterns mean what the format says, and come back 
   }
   CHECK(good);
 }
-TEST_CASE_TEMPLATE("rounding is to nearest, ties to even, once from double: at every value and around every tie", T,
-                   float16, bfloat16) {
+TEST_CASE_TEMPLATE("rounding is to nearest, ties to even, once from double: at every value and around every tie", T, float16, bfloat16) {
   bool good = true;
   for (std::uint16_t bits = 0; std::isfinite(meaning<T>(bits)); ++bits) {
     const double low = meaning<T>(bits), high = meaning<T>(static_cast<std::uint16_t>(bits + 1));
-    const double middle = std::isfinite(high) ? low + (high - low) / 2
-                                              : low + (low - meaning<T>(static_cast<std::uint16_t>(bits - 1))) / 2;
+    const double middle = std::isfinite(high) ? low + (high - low) / 2 : low + (low - meaning<T>(static_cast<std::uint16_t>(bits - 1))) / 2;
     for (const double at : {low, middle})
       for (const double sign : {1.0, -1.0}) {
         check_rounding<T>(sign * at, good);

@@ -31,7 +31,7 @@ class Root {
  private:
   std::filesystem::path path_;
 };
-}  // namespace
+}   // namespace
 TEST_CASE("without limits a process may use what its affinity allows") {
   CHECK(processors_allowed() >= 1);
   CHECK(processor_count("/no/such/folder") == processors_allowed());
@@ -52,7 +52,8 @@ TEST_CASE("affinity counts") {
     REQUIRE(sched_setaffinity(0, sizeof(one), &one) == 0);
     CHECK(processors_allowed() == 1);
     CHECK(processor_count() == 1);
-  }).join();
+  })
+      .join();
 }
 #endif
 TEST_CASE("version 2: the least limit of the group and those above it") {
@@ -68,10 +69,11 @@ TEST_CASE("version 2: the least limit of the group and those above it") {
 }
 TEST_CASE("version 1: the group of the controller cpu") {
   Root root("3:cpuset:/\n2:cpu,cpuacct:/docker/x\n1:name=systemd:/y\n");
-  CHECK(root.put("sys/fs/cgroup/cpu/docker/x/cpu.cfs_quota_us", "-1\n").put("sys/fs/cgroup/cpu/docker/x/cpu.cfs_period_us", "100000\n")
-            .quota() == std::nullopt);
+  CHECK(root.put("sys/fs/cgroup/cpu/docker/x/cpu.cfs_quota_us", "-1\n").put("sys/fs/cgroup/cpu/docker/x/cpu.cfs_period_us", "100000\n").quota() ==
+        std::nullopt);
   CHECK(root.put("sys/fs/cgroup/cpu/docker/x/cpu.cfs_quota_us", "150000\n").quota() == 1.5);
-  CHECK(root.put("sys/fs/cgroup/cpu,cpuacct/docker/cpu.cfs_quota_us", "50000\n").put("sys/fs/cgroup/cpu,cpuacct/docker/cpu.cfs_period_us", "100000\n")
+  CHECK(root.put("sys/fs/cgroup/cpu,cpuacct/docker/cpu.cfs_quota_us", "50000\n")
+            .put("sys/fs/cgroup/cpu,cpuacct/docker/cpu.cfs_period_us", "100000\n")
             .quota() == 0.5);
   CHECK(Root("2:cpuacct:/docker/x\n").quota() == std::nullopt);
 }
@@ -87,7 +89,8 @@ TEST_CASE("what is not understood sets no limit") {
     root.put("sys/fs/cgroup/cpu.max", "100000 100000\n").put("sys/fs/cgroup/no/slash/cpu.max", "100000 100000\n");
     CHECK(root.quota() == std::nullopt);
   }
-  for (const char* text : {"", "max", "max 100000", "100000", "100000 0", "0 100000", "-1 100000", "100000 -5", "many few", "100000 x", "nan 100000"}) {
+  for (const char* text :
+       {"", "max", "max 100000", "100000", "100000 0", "0 100000", "-1 100000", "100000 -5", "many few", "100000 x", "nan 100000"}) {
     Root root("0::/a\n1:cpu:/a\n");
     CHECK(root.put("sys/fs/cgroup/a/cpu.max", text).quota() == std::nullopt);
     root.put("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000");

@@ -9,7 +9,7 @@ namespace {
 using Counter = std::array<std::uint32_t, 4>;
 using Key = std::array<std::uint32_t, 2>;
 static_assert(philox({0, 0, 0, 0}, {0, 0}) == Counter{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
-}  // namespace
+}   // namespace
 TEST_CASE("philox gives the known answers") {
   const std::uint32_t ones = 0xffffffff;
   CHECK(philox({0, 0, 0, 0}, {0, 0}) == Counter{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});

@@ -25,7 +25,7 @@ class Environment {
   }
   std::optional<std::string> before_{};
 };
-}  // namespace
+}   // namespace
 TEST_CASE("vectors have an order, names and blocks") {
   static_assert(Vectors::plain < Vectors::avx2 && Vectors::avx2 < Vectors::avx512);
   static_assert(vector_block(Vectors::plain) == 8 && vector_block(Vectors::avx2) == 8 && vector_block(Vectors::avx512) == 16);
@@ -42,8 +42,9 @@ TEST_CASE("more vectors than there are, and words that name none, are refused wi
         "more; say plain or less, or nothing");
   for (const std::string word : {"avx", "AVX2", "avx2 ", "16", "sse4.2"})
     CHECK(error_of<BackendError>([&] { vectors_named(word, "the variable LRCNN_CPU", Vectors::avx512); }) ==
-          "lrcnn: the variable LRCNN_CPU says '" + word + "'; the words are plain, avx2 and avx512; say one of them, or nothing for all that the "
-          "processor has");
+          "lrcnn: the variable LRCNN_CPU says '" + word +
+              "'; the words are plain, avx2 and avx512; say one of them, or nothing for all that the "
+              "processor has");
 }
 TEST_CASE("LRCNN_CPU is read each time, and may be absent or empty") {
   for (const char* nothing : {static_cast<const char*>(nullptr), ""}) {

@@ -20,25 +20,23 @@ struct Shipped {
   Input input;
 };
 using W = Workspace<64_MiB>;
-}  // namespace
+}   // namespace
 TEST_CASE("every convolution of the shipped networks' slabs has an engine on an H200") {
   const auto device = h200();
   CHECK(device->info().name == "NVIDIA H200");
   CHECK(device->info().compute_capability == 90);
-  const std::vector<Shipped> networks{
-      {"vgg11", Vgg11<>::layers, {16, 3, 224, 224}}, {"vgg13", Vgg13<>::layers, {2, 3, 512, 512}},
-      {"vgg16", Vgg16<>::layers, {8, 3, 224, 224}},  {"vgg16", Vgg16<>::layers, {1, 3, 1024, 1024}},
-      {"vgg16", Vgg16<>::layers, {1, 3, 4096, 4096}}, {"vgg19", Vgg19<>::layers, {3, 3, 640, 480}},
-      {"lenet", LeNet<>::layers, {64, 1, 28, 28}},   {"smallnet", SmallNet<>::layers, {128, 1, 28, 28}}};
-  const std::vector<PolicySpec> policies{
-      Policy<Column, W>::value,
-      Policy<Images<1>, W>::value,
-      Policy<Share<8>, CheckpointAtPools, RecomputeAll, W>::value,
-      Policy<Overlap<8>, CheckpointAtPools, RecomputeAll, W>::value,
-      Policy<Share<3, 5>, CheckpointAtPools, RecomputeCheap, W>::value,
-      Policy<Overlap<7>, CheckpointEvery<4>, RecomputeAll, W>::value,
-      Policy<Stages<Overlap<16>, Overlap<8>, Share<4>, Column>, CheckpointAtPools, RecomputeAll, W>::value,
-      Policy<Stages<ByImages<1, Overlap<5>>, Overlap<3>, Column>, CheckpointAtPools, RecomputeAll, W>::value};
+  const std::vector<Shipped> networks{{"vgg11", Vgg11<>::layers, {16, 3, 224, 224}},  {"vgg13", Vgg13<>::layers, {2, 3, 512, 512}},
+                                      {"vgg16", Vgg16<>::layers, {8, 3, 224, 224}},   {"vgg16", Vgg16<>::layers, {1, 3, 1024, 1024}},
+                                      {"vgg16", Vgg16<>::layers, {1, 3, 4096, 4096}}, {"vgg19", Vgg19<>::layers, {3, 3, 640, 480}},
+                                      {"lenet", LeNet<>::layers, {64, 1, 28, 28}},    {"smallnet", SmallNet<>::layers, {128, 1, 28, 28}}};
+  const std::vector<PolicySpec> policies{Policy<Column, W>::value,
+                                         Policy<Images<1>, W>::value,
+                                         Policy<Share<8>, CheckpointAtPools, RecomputeAll, W>::value,
+                                         Policy<Overlap<8>, CheckpointAtPools, RecomputeAll, W>::value,
+                                         Policy<Share<3, 5>, CheckpointAtPools, RecomputeCheap, W>::value,
+                                         Policy<Overlap<7>, CheckpointEvery<4>, RecomputeAll, W>::value,
+                                         Policy<Stages<Overlap<16>, Overlap<8>, Share<4>, Column>, CheckpointAtPools, RecomputeAll, W>::value,
+                                         Policy<Stages<ByImages<1, Overlap<5>>, Overlap<3>, Column>, CheckpointAtPools, RecomputeAll, W>::value};
   Index all = 0;
   const auto check = [&]<Precision precision>() {
     std::set<Request> requests;
@@ -53,7 +51,8 @@ TEST_CASE("every convolution of the shipped networks' slabs has an engine on an 
           continue;
         }
         requests.merge(requests_of<precision>(*plan));
-        MESSAGE(precision_name(precision), " ", network.name, " ", to_string(network.input), " ", to_string(policy), ": peak ", format_bytes(plan->peak_bytes()));
+        MESSAGE(precision_name(precision), " ", network.name, " ", to_string(network.input), " ", to_string(policy), ": peak ",
+                format_bytes(plan->peak_bytes()));
       }
     const PlanCheck result = check_requests(requests, *device, 2);
     MESSAGE(result.convolutions, " distinct convolutions in ", precision_name(precision), ", ", result.activated,
@@ -78,8 +77,9 @@ TEST_CASE("likewise of networks that branch, with transposed, grouped and stride
                                       {"densenet121", DenseNet121<>::layers, {2, 3, 224, 224}},
                                       {"squeezenet1_1", SqueezeNet11<>::layers, {2, 3, 224, 224}},
                                       {"unet 2015", UNet2015<2>::layers, {1, 1, 572, 572}},
-                                      {"transposed", Sequential<Conv<16>, ConvTranspose<12, Window{.kernel = 4, .stride = 2, .pad = 1}>, ReLU,
-                                                                ConvTranspose<8, Window{.kernel = 3, .dilation = 2}, ConvOptions{.groups = 4}>>::layers,
+                                      {"transposed",
+                                       Sequential<Conv<16>, ConvTranspose<12, Window{.kernel = 4, .stride = 2, .pad = 1}>, ReLU,
+                                                  ConvTranspose<8, Window{.kernel = 3, .dilation = 2}, ConvOptions{.groups = 4}>>::layers,
                                        {3, 3, 96, 64}}};
   const std::vector<PolicySpec> policies{Policy<Column, W>::value, Policy<Overlap<4>, CheckpointAtPools, RecomputeAll, W>::value,
                                          Policy<Share<3>, W>::value};
@@ -124,8 +124,18 @@ TEST_CASE("the fastest arithmetic is the one that need not be deterministic") {
 }
 TEST_CASE("engines can be asked for by name, for tuning; the first of them is the one taken unasked") {
   const auto device = h200();
-  const cudnn::Problem problem{.op = Op::forward, .precision = Precision::tf32, .bias = true, .n = 8, .c = 64, .h = 58, .w = 56, .k = 64, .p = 56,
-                               .q = 56, .kernel = {3, 3}, .pad = {0, 0, 1, 1}};
+  const cudnn::Problem problem{.op = Op::forward,
+                               .precision = Precision::tf32,
+                               .bias = true,
+                               .n = 8,
+                               .c = 64,
+                               .h = 58,
+                               .w = 56,
+                               .k = 64,
+                               .p = 56,
+                               .q = 56,
+                               .kernel = {3, 3},
+                               .pad = {0, 0, 1, 1}};
   std::vector<std::string> names;
   REQUIRE(device->engines(names, problem, 64_MiB).good());
   MESSAGE(names.size(), " engines for ", to_string(problem));
@@ -159,7 +169,9 @@ TEST_CASE("a description that is none is refused") {
 }
 TEST_CASE("without a device the backend says why") {
   if (device_problem().empty()) return;   // there is one
-  CHECK_THROWS_WITH_AS(Cudnn(), doctest::Contains("the cuDNN backend runs on one CUDA device; choose another device, install a newer "
-                                                  "driver or cuDNN, or use a CPU backend"), BackendError);
+  CHECK_THROWS_WITH_AS(Cudnn(),
+                       doctest::Contains("the cuDNN backend runs on one CUDA device; choose another device, install a newer "
+                                         "driver or cuDNN, or use a CPU backend"),
+                       BackendError);
   CHECK_THROWS_AS(device_description(), BackendError);
 }

@@ -19,10 +19,11 @@ class DeviceRun {
  public:
   /// Parameters are the problem's; the arena is filled with NaN first, so that what is not written shows.
   DeviceRun(const Problem<float>& problem, const PolicySpec& policy, B& backend, bool input_gradient = true)
-      : problem_(problem), backend_(backend), parameters_(backend.template buffer<float>(count())),
+      : problem_(problem),
+        backend_(backend),
+        parameters_(backend.template buffer<float>(count())),
         gradients_(backend.template buffer<float>(count())),
-        executor_(make_plan(problem.table, policy, B::target, {.input_gradient = input_gradient}), backend, parameters_.data(),
-                  gradients_.data()) {
+        executor_(make_plan(problem.table, policy, B::target, {.input_gradient = input_gradient}), backend, parameters_.data(), gradients_.data()) {
     backend.write(parameters_.data(), std::span<const float>(problem.parameters));
     poison();
   }
@@ -51,4 +52,4 @@ class DeviceRun {
   typename B::template Buffer<float> parameters_, gradients_;
   Executor<B> executor_;
 };
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

@@ -65,7 +65,7 @@ void law(std::uint64_t first, std::uint64_t rounds, double column_tolerance, dou
   CHECK(against_reference <= reference_tolerance);
   CHECK(cases > static_cast<Index>(30 * rounds));
 }
-}  // namespace
+}   // namespace
 TEST_CASE("the CUDA backend gives what the reference gives, row by row and layer by layer") { law<Cudnn>(9000, 12, 1e-5, 1e-5); }
 TEST_CASE("likewise with tensors in bf16") { law<CudnnBf16>(9000, 4, 1e-1, 1e-1); }
 TEST_CASE("likewise with tensors in fp16") { law<CudnnFp16>(9000, 4, 1e-2, 3e-2); }

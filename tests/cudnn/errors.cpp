@@ -29,17 +29,16 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 struct Scaled {
   static constexpr std::string_view name = "scaled";
   template <class T>
-  void operator()(const View<const T>& logits, std::span<const std::int32_t> labels, const View<T>& dx, double scale,
-                  LossResult& result) const {
+  void operator()(const View<const T>& logits, std::span<const std::int32_t> labels, const View<T>& dx, double scale, LossResult& result) const {
     LossResult once;
     SoftmaxCrossEntropy{}(logits, labels, dx, 3 * scale, once);
     result.sum += 3 * once.sum, result.correct += once.correct, result.count += once.count;
   }
 };
 using Rows = Policy<Share<4>, CheckpointAtPools, RecomputeAll, Workspace<1_MiB>>;
-}  // namespace
+}   // namespace
 TEST_CASE("each call that fails ends the step with an error that says what failed, and parameters remain readable") {
-  const Noise batch({1, 1, 28, 28});   // it takes hundreds of steps
+  const Noise batch({1, 1, 28, 28});        // it takes hundreds of steps
   const Index stride = cases_to_do(1, 4);   // the first calls begin the step
   for (const int steps_before : {1, 2}) {   // the next one is recorded, or a recording is started again
     Index failed = 0, recovered = 0, tried = 0;
@@ -99,11 +98,10 @@ TEST_CASE("a plan that the device has no memory for is refused before the first 
   const auto library = std::make_shared<HostLibrary<>>();
   const Index parameters = 2 * 4 * parameter_count(make_table(Net::layers, {64, 1, 28, 28}));   // and their gradients
   library->capacity = parameters + 3'900'000;
-  const std::string text = error_of([&] {
-    BasicTrainer<Cudnn>(Net::layers, Rows::value, {64, 1, 28, 28}, Sgd{}, {}, {}, Cudnn(library));
-  });
-  CHECK(contains(text, "lrcnn: the plan of Policy<Share<4>, CheckpointAtPools, RecomputeAll, DirectConv, Workspace<1048576>> on input "
-                       "64x1x28x28 needs "));
+  const std::string text = error_of([&] { BasicTrainer<Cudnn>(Net::layers, Rows::value, {64, 1, 28, 28}, Sgd{}, {}, {}, Cudnn(library)); });
+  CHECK(contains(text,
+                 "lrcnn: the plan of Policy<Share<4>, CheckpointAtPools, RecomputeAll, DirectConv, Workspace<1048576>> on input "
+                 "64x1x28x28 needs "));
   CHECK(contains(text, " of the memory of pretended device, where "));
   CHECK(contains(text, " are free (out of memory); a plan's memory is taken at once, before the first step; use more slabs"));
   CHECK(contains(text, "or a smaller input; Policy<Share<"));   // one that fits, with as few slabs as do
@@ -111,8 +109,9 @@ TEST_CASE("a plan that the device has no memory for is refused before the first 
   CHECK(contains(policy, " needs "));
   CHECK(contains(policy, "CheckpointAtPools, RecomputeAll"));
   library->capacity = parameters + 1'000'000;
-  CHECK(error_of([&] { BasicTrainer<Cudnn>(Net::layers, Rows::value, {64, 1, 28, 28}, Sgd{}, {}, {}, Cudnn(library)); })
-            .ends_with("no number of slabs alone makes it fit"));
+  CHECK(error_of([&] {
+          BasicTrainer<Cudnn>(Net::layers, Rows::value, {64, 1, 28, 28}, Sgd{}, {}, {}, Cudnn(library));
+        }).ends_with("no number of slabs alone makes it fit"));
   CHECK(library->used == 0);
 }
 TEST_CASE("a device that is too old, or has too old a cuDNN, is refused with what it has and what is the least") {
@@ -142,32 +141,34 @@ TEST_CASE("another program that takes the device's memory meanwhile is an error 
 }
 TEST_CASE("a convolution without an engine is an error that names layer, slab, precision and what to change") {
   const auto library = std::make_shared<HostLibrary<>>();
-  const auto trainer = [&](const PolicySpec& policy) {
-    BasicTrainer<CudnnTf32>(Net::layers, policy, input, Sgd{}, {}, {}, CudnnTf32(library));
-  };
+  const auto trainer = [&](const PolicySpec& policy) { BasicTrainer<CudnnTf32>(Net::layers, policy, input, Sgd{}, {}, {}, CudnnTf32(library)); };
   const std::string text = error_of([&] { trainer(Policy<Overlap<2>, Workspace<0>>::value); });
   CHECK(contains(text, "lrcnn: layer 'conv1' (conv to 16 channels, kernel 5x5"));
   CHECK(contains(text, "), rows 0.."));
-  CHECK(contains(text, ", forward in Tf32: no engine within 0 bytes of workspace (needs 16 bytes of workspace); every convolution of a plan "
-                       "needs one; give the policy a larger Workspace, or other slabs"));
+  CHECK(contains(text,
+                 ", forward in Tf32: no engine within 0 bytes of workspace (needs 16 bytes of workspace); every convolution of a plan "
+                 "needs one; give the policy a larger Workspace, or other slabs"));
   CHECK(library->used == 0);
 }
 TEST_CASE("a workspace too small for the sums of a bias gradient is refused before the first step") {
   const auto library = std::make_shared<HostLibrary<>>();
   const std::vector<Layer> layers{{.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 64, .bias = true},
-                                  {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 3}};
+                                  {.kind = Kind::global_avg_pool},
+                                  {.kind = Kind::linear, .channels = 3}};
   const std::string text = error_of([&] {
     BasicTrainer<Cudnn>(layers, Policy<Workspace<256>>::value, {2, 3, 64, 64}, Sgd{}, {}, {}, Cudnn(library));
   });
   CHECK(contains(text, "lrcnn: layer 'conv1' (conv to 64 channels, kernel 3x3"));
   CHECK(contains(text, ": the sums of its bias gradient take "));
-  CHECK(contains(text, " bytes of workspace, and there are 256; all scratch lies in the plan's workspace; give the policy a larger Workspace, "
-                       "or other slabs"));
+  CHECK(contains(text,
+                 " bytes of workspace, and there are 256; all scratch lies in the plan's workspace; give the policy a larger Workspace, "
+                 "or other slabs"));
 }
 TEST_CASE("an optimizer of the program's own is refused by name, before anything is on the device") {
   const auto library = std::make_shared<HostLibrary<>>();
-  const std::string end = " is the program's own, and has no function for a GPU; its update works on the host's memory; use Sgd or AdamW, or train "
-                          "on a CPU backend";
+  const std::string end =
+      " is the program's own, and has no function for a GPU; its update works on the host's memory; use Sgd or AdamW, or train "
+      "on a CPU backend";
   for (const Optimizer& optimizer : {Optimizer(RmsProp{}), Optimizer(Lars{})})
     CHECK(error_of<BackendError>([&] { BasicTrainer<Cudnn>(Net::layers, Rows::value, input, optimizer, {}, {}, Cudnn(library)); }) ==
           "lrcnn: the optimizer " + std::string(optimizer.name()) + end);
@@ -177,8 +178,9 @@ TEST_CASE("a layer of the program's own is refused by name") {
   const std::vector<Layer> layers{Tanh::layer(), {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 3}};
   const auto library = std::make_shared<HostLibrary<>>();
   const std::string text = error_of([&] { BasicTrainer<Cudnn>(layers, PolicySpec{}, {1, 2, 4, 4}, Sgd{}, {}, {}, Cudnn(library)); });
-  CHECK(contains(text, "is a layer of the program's own, and has no function for a GPU; its functions work on the host's memory; train it "
-                       "on a CPU backend"));
+  CHECK(contains(text,
+                 "is a layer of the program's own, and has no function for a GPU; its functions work on the host's memory; train it "
+                 "on a CPU backend"));
 }
 TEST_CASE("a loss that is not finite names the layer, and nothing is updated") {
   Noise batch;
@@ -274,7 +276,7 @@ TEST_CASE("gradients in fp16 are given without their scale, and the curve is tha
   BasicTrainer<CudnnFp16> fp16(Net::layers, Rows::value, input, Sgd{.lr = 0.002, .momentum = 0.9}, {.seed = 3}, {},
                                CudnnFp16(std::make_shared<HostLibrary<float16>>()));
   BasicTrainer<CudnnBf16> bf16(Net::layers, Rows::value, input, Sgd{.lr = 0.002, .momentum = 0.9}, {.seed = 3}, {},
-                                CudnnBf16(std::make_shared<HostLibrary<bfloat16>>()));
+                               CudnnBf16(std::make_shared<HostLibrary<bfloat16>>()));
   BasicTrainer<Cudnn> single(Net::layers, Rows::value, input, Sgd{.lr = 0.002, .momentum = 0.9}, {.seed = 3}, {},
                              Cudnn(std::make_shared<HostLibrary<>>()));
   fp16.set_loss_scale({.scale = 1024});

@@ -70,7 +70,7 @@ void law(std::uint64_t first, int rounds, double against_reference, double again
   MESSAGE(cases, " cases; worst difference to the reference ", worst_reference, ", of rows to column ", worst_column);
   CHECK(cases > 40 * rounds);
 }
-}  // namespace
+}   // namespace
 TEST_CASE("gpu: every layer and policy in fp32") { law<Cudnn>(31000, 4, 1e-4, 1e-5); }
 TEST_CASE("gpu: every layer and policy in tf32") { law<CudnnTf32>(32000, 2, 2e-2, 1e-2); }
 TEST_CASE("gpu: every layer and policy in fp16") { law<CudnnFp16>(34000, 2, 5e-2, 2e-2); }

@@ -18,7 +18,7 @@ void give_back(void* memory, void* context) {
   cudaFree(memory);
   ++static_cast<Counter*>(context)->given_back;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("gpu: a program's own stream and allocator are used, and left to it") {
   cudaStream_t stream = nullptr;
   REQUIRE(cudaStreamCreate(&stream) == cudaSuccess);
@@ -27,8 +27,7 @@ TEST_CASE("gpu: a program's own stream and allocator are used, and left to it") 
     const Dataset data = make_shapes({.count = 16});
     const Loader<float> loader(data, {.batch = 8});
     Trainer<LeNet<10>, Policy<Share<3>, CheckpointAtPools, RecomputeAll>, CudnnTf32> trainer(
-        loader.input(), Sgd{.lr = 0.01}, {}, {},
-        CudnnTf32({.stream = stream, .allocate = take, .release = give_back, .context = &counter}));
+        loader.input(), Sgd{.lr = 0.01}, {}, {}, CudnnTf32({.stream = stream, .allocate = take, .release = give_back, .context = &counter}));
     for (auto& batch : loader.epoch(0)) CHECK(std::isfinite(trainer.step(batch).loss));
     CHECK(counter.taken > 3);
   }

@@ -11,7 +11,7 @@ Index free_bytes(cudnn::Device& library) {
   REQUIRE(library.info(info).good());
   return info.free_bytes;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("gpu: a small network trains as the reference does, and what it learns can be saved and gone on with") {
   const Dataset data = make_shapes({.count = 256});
   const Loader<float> loader(data, {.batch = 32, .seed = 5});

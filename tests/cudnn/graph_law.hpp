@@ -62,4 +62,4 @@ void graph_law(std::uint64_t first, Index cases, double tolerance, Make make) {
   CHECK(norms > compared);
   CHECK(joins * 2 > compared);
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

@@ -17,8 +17,22 @@ std::vector<Layer> mixed() {
   group.norm.over = Norm::Over::group, group.norm.groups = 2;
   layer.norm.over = Norm::Over::channels;
   gelu.activation.function = Function::gelu;
-  return {conv, batch, relu, conv, group, {.kind = Kind::sum, .other = 3}, relu, {.kind = Kind::upsample}, conv, layer, gelu,
-          {.kind = Kind::concat, .other = 4}, batch, relu, {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 3}};
+  return {conv,
+          batch,
+          relu,
+          conv,
+          group,
+          {.kind = Kind::sum, .other = 3},
+          relu,
+          {.kind = Kind::upsample},
+          conv,
+          layer,
+          gelu,
+          {.kind = Kind::concat, .other = 4},
+          batch,
+          relu,
+          {.kind = Kind::global_avg_pool},
+          {.kind = Kind::linear, .channels = 3}};
 }
 template <class B>
 void two_bytes(double tolerance) {
@@ -34,7 +48,7 @@ void two_bytes(double tolerance) {
     for (int turn = 0; turn < 3; ++turn) CHECK(worst_graph_difference(problem, run(), whole) <= tolerance);
   }
 }
-}  // namespace
+}   // namespace
 TEST_CASE("networks that branch give what the reference gives, row by row and layer by layer") {
   graph_law(100, 120, 1e-5, [](std::uint64_t seed) {
     const auto library = std::make_shared<HostLibrary<>>();
@@ -83,8 +97,10 @@ TEST_CASE("no step of a network that branches goes where it has not declared to 
 }
 TEST_CASE("a workspace too small for a norm is refused before the first step, by name") {
   for (const Layer& norm : {Layer{.kind = Kind::norm}, Layer{.kind = Kind::norm, .norm = {.over = Norm::Over::channels}}}) {
-    const std::vector<Layer> layers{{.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 64}, norm,
-                                    {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 3}};
+    const std::vector<Layer> layers{{.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 64},
+                                    norm,
+                                    {.kind = Kind::global_avg_pool},
+                                    {.kind = Kind::linear, .channels = 3}};
     const std::string text = error_of([&] {
       BasicTrainer<Cudnn>(layers, Policy<Workspace<256>>::value, {2, 3, 64, 64}, Sgd{}, {}, {}, Cudnn(std::make_shared<HostLibrary<>>()));
     });

@@ -21,11 +21,11 @@ template <class T = float>
 class HostLibrary final : public cudnn::Library<T> {
  public:
   using Status = cudnn::Status;
-  Index capacity = 1'000'000'000;       ///< bytes of the device's memory
-  Index fail_at = -1;                   ///< number of the call that fails
+  Index capacity = 1'000'000'000;   ///< bytes of the device's memory
+  Index fail_at = -1;               ///< number of the call that fails
   std::string failure = "the test says no";
   bool fuses_bias = true, fuses_relu = true;
-  bool ignores_waits = false;           ///< of streams for each other: a fault, to see what it spoils
+  bool ignores_waits = false;   ///< of streams for each other: a fault, to see what it spoils
   Index calls = 0, waits = 0, built = 0, recordings = 0, used = 0, most_used = 0;
   ~HostLibrary() override {
     for (auto& [memory, bytes] : device_) std::free(memory);
@@ -151,8 +151,7 @@ class HostLibrary final : public cudnn::Library<T> {
   Status run(const Operands<T>& o) override {
     return later([o, this] {
       for (const View<const T>& v : {o.x, o.other, View<const T>(o.y), o.dy, View<const T>(o.dx)}) check_view(v);
-      if (loops::workspace_bytes(o) > 0)
-        std::memset(on_device(o.workspace, o.workspace_bytes), 0xff, static_cast<std::size_t>(o.workspace_bytes));
+      if (loops::workspace_bytes(o) > 0) std::memset(on_device(o.workspace, o.workspace_bytes), 0xff, static_cast<std::size_t>(o.workspace_bytes));
       Operands<T> there = o;
       if (o.run) there.run = &key_;
       loops::run(thrust::cpp::par, there);
@@ -167,9 +166,7 @@ class HostLibrary final : public cudnn::Library<T> {
       loops::activate<decltype(thrust::cpp::par), T>(thrust::cpp::par, x, bias, f ? &copy : nullptr, y, saved);
     });
   }
-  Index bias_gradient_bytes(const View<const T>& dy) const override {
-    return loops::bias_gradient_bytes<T>(dy.n, dy.c, dy.rows, dy.w);
-  }
+  Index bias_gradient_bytes(const View<const T>& dy) const override { return loops::bias_gradient_bytes<T>(dy.n, dy.c, dy.rows, dy.w); }
   Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) override {
     return later([=, this] {
       check_view(dy);
@@ -216,15 +213,14 @@ class HostLibrary final : public cudnn::Library<T> {
     else classes.assign(on_host(labels.data()), labels.data() + size);
     return later([=, this] {
       labels_ = classes, targets_ = values, device_labels_ = labels_.data();
-      pixel_labels_ = {classes.empty() ? nullptr : labels_.data(), values.empty() ? nullptr : targets_.data(), labels.channels(),
-                       labels.height(), labels.width()};
+      pixel_labels_ = {classes.empty() ? nullptr : labels_.data(), values.empty() ? nullptr : targets_.data(), labels.channels(), labels.height(),
+                       labels.width()};
     });
   }
   Status set_run_key(const RunKey& key) override {
     return later([=, this] { key_ = key; });
   }
-  Status pixel_loss(const cudnn::DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale,
-                    bool counts) override {
+  Status pixel_loss(const cudnn::DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale, bool counts) override {
     return later([=, this] {
       check_view(logits), check_view(View<const T>(dx));
       std::vector<std::byte> workspace(static_cast<std::size_t>(loops::pixel_loss_bytes), std::byte{0xff});
@@ -304,7 +300,8 @@ class HostLibrary final : public cudnn::Library<T> {
     Index workspace_bytes() const override { return 16; }
     std::string name() const override { return engine; }
     Status run(void* x_memory, void* y_memory, void* w_memory, const void* bias_memory, void* workspace) override {
-      if (p.alignment > cudnn::common_alignment(x_memory, y_memory, w_memory) || p.bias_alignment > cudnn::common_alignment(bias_memory)) throw std::logic_error("not aligned as said");
+      if (p.alignment > cudnn::common_alignment(x_memory, y_memory, w_memory) || p.bias_alignment > cudnn::common_alignment(bias_memory))
+        throw std::logic_error("not aligned as said");
       library.last_engine_ = engine;
       return library.later([=, &library = library, p = p] {
         const Index per_group = p.c / p.groups, xs = p.n * p.h * p.w * p.c, ys = p.n * p.p * p.q * p.k,
@@ -325,8 +322,7 @@ class HostLibrary final : public cudnn::Library<T> {
                   for (Index k = 0; k < p.k; ++k)
                     for (Index c = 0; c < per_group; ++c) {
                       const Index at_x = ((i * p.h + h) * p.w + v) * p.c + k / (p.k / p.groups) * per_group + c,
-                                  at_y = ((i * p.p + row) * p.q + column) * p.k + k,
-                                  at_w = ((k * p.kernel.h + r) * p.kernel.w + s) * per_group + c;
+                                  at_y = ((i * p.p + row) * p.q + column) * p.k + k, at_w = ((k * p.kernel.h + r) * p.kernel.w + s) * per_group + c;
                       if (p.op == Op::forward) sum[static_cast<std::size_t>(at_y)] += double(x[at_x]) * double(w[at_w]);
                       else if (p.op == Op::backward_data) sum[static_cast<std::size_t>(at_x)] += double(y[at_y]) * double(w[at_w]);
                       else sum[static_cast<std::size_t>(at_w)] += double(y[at_y]) * double(x[at_x]);
@@ -420,4 +416,4 @@ extern template class HostLibrary<float>;
 extern template class HostLibrary<float16>;
 extern template class HostLibrary<bfloat16>;
 #endif
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

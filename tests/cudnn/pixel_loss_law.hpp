@@ -5,7 +5,8 @@
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
 namespace lrcnn::testing {
-using PixelNet = Sequential<Conv<6>, BatchNorm, ReLU, MaxPool<>, Conv<6>, ReLU, ConvTranspose<6>, Dropout<std::ratio<1, 8>>, Conv<3, Window{.kernel = 1}>>;
+using PixelNet =
+    Sequential<Conv<6>, BatchNorm, ReLU, MaxPool<>, Conv<6>, ReLU, ConvTranspose<6>, Dropout<std::ratio<1, 8>>, Conv<3, Window{.kernel = 1}>>;
 inline constexpr Index images = 4, height = 20, width = 12;
 inline constexpr Input pixel_input{images, 2, height, width};
 using Reference32 = Reference<float, Target::all_channels>;
@@ -35,9 +36,9 @@ struct Halves {
     result.sum += 0.5 * own.sum, result.correct += own.correct, result.count += own.count;
   }
 };
-inline const std::vector<PolicySpec> pixel_policies{Policy<Column>::value, Policy<Overlap<3>, RecomputeAll>::value, Policy<Share<2>, CheckpointAtPools>::value,
-                                       Policy<ByImages<2, Overlap<2>>>::value,
-                                             Policy<ExtraPasses<Overlap<3>>, RecomputeAll>::value};
+inline const std::vector<PolicySpec> pixel_policies{Policy<Column>::value, Policy<Overlap<3>, RecomputeAll>::value,
+                                                    Policy<Share<2>, CheckpointAtPools>::value, Policy<ByImages<2, Overlap<2>>>::value,
+                                                    Policy<ExtraPasses<Overlap<3>>, RecomputeAll>::value};
 inline PolicySpec with_workspace(PolicySpec policy) {
   policy.workspace_bytes = 1_MiB;
   return policy;
@@ -84,4 +85,4 @@ void pixel_loss_law(Make make) {
   as_the_reference(Halves{}, true, make);
   as_the_reference(DiceLoss{.ignore = -1}, false, make);
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

@@ -9,7 +9,7 @@ using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
 Cudnn pretended() { return Cudnn(std::make_shared<HostLibrary<>>()); }
-}  // namespace
+}   // namespace
 TEST_CASE("losses over pixels, with or without loops for a GPU, give what the reference gives") { pixel_loss_law(pretended); }
 TEST_CASE("training with dropout draws new masks in each step, also when steps are recorded, and those of the reference") {
   const PixelNoise batch(6);
@@ -24,7 +24,8 @@ TEST_CASE("training with dropout draws new masks in each step, also when steps a
     for (const double other : losses) CHECK(std::abs(got - other) > 1e-4 * want);
     losses.push_back(got);
   }
-  CHECK(trainer.evaluate(batch.source(), batch.mask()).mean() == doctest::Approx(reference.evaluate(batch.source(), batch.mask()).mean()).epsilon(1e-5));
+  CHECK(trainer.evaluate(batch.source(), batch.mask()).mean() ==
+        doctest::Approx(reference.evaluate(batch.source(), batch.mask()).mean()).epsilon(1e-5));
 }
 TEST_CASE("steps that nobody waited for are taken back from the first whose loss is not finite") {
   PixelNoise batch(7);
@@ -47,8 +48,9 @@ TEST_CASE("steps that nobody waited for are taken back from the first whose loss
   CHECK(trainer.steps_done() == 3);
   CHECK(trainer.read_parameters() != before);   // by the third
   const auto after = trainer.read_parameters();
-  CHECK(error_of<NumericError>([&] { trainer.step(bad.source(), labels); }).find("lrcnn: in step 4 the loss is not a number; the first values that "
-                                                                                   "are not finite come from the input, images ") == 0);
+  CHECK(error_of<NumericError>([&] { trainer.step(bad.source(), labels); })
+            .find("lrcnn: in step 4 the loss is not a number; the first values that "
+                  "are not finite come from the input, images ") == 0);
   CHECK(trainer.read_parameters() == after);
   CHECK(std::isfinite(trainer.step(batch.source(), labels).loss));
 }
@@ -58,6 +60,7 @@ TEST_CASE("labels of pixels that are wrong are refused before anything is sent")
   BasicTrainer<Cudnn, PixelCrossEntropy> trainer(PixelNet::layers, with_workspace(Policy<Column>::value), pixel_input, Sgd{}, {}, {}, Cudnn(library));
   const Index calls = library->calls;
   CHECK(error_of<DataError>([&] { trainer.step(batch.source(), batch.mask()); }).find("label -1") != std::string::npos);
-  CHECK(error_of<DataError>([&] { trainer.step(batch.source(), std::vector<std::int32_t>(4, 0)); }).find("one label for each image") != std::string::npos);
+  CHECK(error_of<DataError>([&] { trainer.step(batch.source(), std::vector<std::int32_t>(4, 0)); }).find("one label for each image") !=
+        std::string::npos);
   CHECK(library->calls - calls <= 6);   // of reading sums and running statistics
 }

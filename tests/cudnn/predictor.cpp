@@ -59,7 +59,7 @@ constexpr PolicySpec rows = Policy<Share<6>, Streams<2>, Prefetch, Workspace<100
 struct Refuses final : RowSink<float> {
   void write(Index, const View<const float>&) override { throw DataError("the disk is full"); }
 };
-}  // namespace
+}   // namespace
 TEST_CASE("a predictor on the device hands over the output of a run layer by layer") { law<Cudnn>(61000, 6); }
 TEST_CASE("likewise with tensors in bf16: rows come as floats") { law<CudnnBf16>(62000, 3); }
 TEST_CASE("each call that fails ends a prediction with an error that says what failed, and the next one is right") {

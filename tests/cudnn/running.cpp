@@ -25,7 +25,7 @@ using Library = HostLibrary<>;
 BasicTrainer<Cudnn> trainer_on(const std::shared_ptr<Library>& library, const PolicySpec& policy = Rows::value) {
   return {Net::layers, policy, input, AdamW{.lr = 0.003}, {.seed = 3}, {}, Cudnn(library)};
 }
-}  // namespace
+}   // namespace
 TEST_CASE("steps that repeat are recorded the second time and started again after that, with the same bits") {
   const auto library = std::make_shared<Library>(), plain_library = std::make_shared<Library>();
   auto trainer = trainer_on(library), plain = trainer_on(plain_library);
@@ -73,7 +73,8 @@ TEST_CASE("a batch of another size has recordings of its own, and recordings go 
   LossResult first[3];
   for (int i = 0; i < 3; ++i)   // the largest moves the arena: all plans are made again
     for (const Input& shape : {input, smaller, larger}) {
-      const LossResult loss = trainer.gradients_of(MemorySource<float>(pixels.data(), shape), std::span(classes).first(static_cast<std::size_t>(shape.n)));
+      const LossResult loss =
+          trainer.gradients_of(MemorySource<float>(pixels.data(), shape), std::span(classes).first(static_cast<std::size_t>(shape.n)));
       LossResult& want = first[shape.n == 4 ? 0 : shape.n == 2 ? 1 : 2];
       if (i == 0) want = loss;
       CHECK(loss == want);
@@ -172,7 +173,9 @@ TEST_CASE("labels may be on the device, and are looked at there") {
         "steps; correct the labels, or widen the last layer");
   CHECK(trainer.read_parameters() == before);
   CHECK(trainer.gradients_of(batch.source(), batch.classes) == want);
-  CHECK(error_of([&] { trainer.gradients_of(batch.source(), Labels::on_device(there.data(), 3)); }).starts_with("lrcnn: 3 labels are given for 4 images"));
+  CHECK(error_of([&] {
+          trainer.gradients_of(batch.source(), Labels::on_device(there.data(), 3));
+        }).starts_with("lrcnn: 3 labels are given for 4 images"));
   BasicTrainer<Reference<float>> host(Net::layers, PolicySpec{}, input, Sgd{});
   CHECK(error_of([&] { host.step(batch.source(), labels); }) ==
         "lrcnn: labels in the memory of a device are given to a backend on the host; only the backend of that device reads them; give "
@@ -180,7 +183,8 @@ TEST_CASE("labels may be on the device, and are looked at there") {
 }
 TEST_CASE("accumulated batches, clipping and frozen parameters on the device are those of the host") {
   const Noise one(1), two(2);
-  const TrainerOptions options{.seed = 3, .clip = {.norm = 0.5}, .rules = {{.pattern = "conv1.*", .frozen = true}, {.pattern = "*.bias", .lr_scale = 2}}};
+  const TrainerOptions options{
+      .seed = 3, .clip = {.norm = 0.5}, .rules = {{.pattern = "conv1.*", .frozen = true}, {.pattern = "*.bias", .lr_scale = 2}}};
   BasicTrainer<Cudnn> device(Net::layers, Rows::value, input, AdamW{.lr = 0.003}, options, {}, Cudnn(std::make_shared<Library>()));
   BasicTrainer<Reference<float>> host(Net::layers, PolicySpec{}, input, AdamW{.lr = 0.003}, options);
   const auto before = device.read_parameters();

@@ -18,7 +18,7 @@ Table normed() {
   norm.norm.momentum = 0.25;
   return make_table(std::vector<Layer>{Conv<4>::layer(), norm, ReLU::layer(), norm}, input);
 }
-}  // namespace
+}   // namespace
 TEST_CASE("from a loss on that is not finite nothing is mixed in, although nobody waited; afterwards it is again") {
   const auto library = std::make_shared<HostLibrary<>>();
   const PolicySpec policy = Policy<Share<4>, Workspace<1_MiB>>::value;

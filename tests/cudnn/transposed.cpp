@@ -23,7 +23,7 @@ std::vector<Layer> network(Dice& dice, const Input& input) {
   build.add({.kind = Kind::linear, .channels = 3, .bias = true});
   return build.layers;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("a transposed convolution under any policy gives what the reference gives") {
   Index cases = 0, grouped = 0, strided = 0, dilated = 0;
   double worst = 0;
@@ -60,8 +60,8 @@ TEST_CASE("a transposed convolution under any policy gives what the reference gi
   CHECK(std::min({grouped, strided, dilated}) > 25);
 }
 TEST_CASE("with tensors in 16 bits filters are rounded, and gradients added up in 32") {
-  const std::vector<Layer> layers{Conv<4>::layer(), ReLU::layer(), ConvTranspose<4>::layer(), {.kind = Kind::global_avg_pool},
-                                  {.kind = Kind::linear, .channels = 3}};
+  const std::vector<Layer> layers{
+      Conv<4>::layer(), ReLU::layer(), ConvTranspose<4>::layer(), {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 3}};
   const Problem<float> problem(layers, {2, 3, 8, 6}, 5);
   Reference<float, Target::all_channels> reference;
   PolicySpec policy = Policy<Share<3>, RecomputeAll>::value;

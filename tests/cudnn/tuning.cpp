@@ -30,7 +30,7 @@ Run run_with(const std::shared_ptr<Library>& library, const cudnn::TuningOptions
   run.built = library->built;
   return run;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("the fastest engine that can be had is taken, tried once for each problem, and the results are the same") {
   const Run plain = run_with(std::make_shared<Library>(), {});
   CHECK(plain.tried == 0);
@@ -73,7 +73,8 @@ TEST_CASE("the file names the device and the version of its library") {
   other.note("some problem", "a");
   other.save();
   std::vector<std::string> heard;
-  const Run run = run_with(std::make_shared<Library>(), {.on = true, .file = file, .notice = [&](const std::string& text) { heard.push_back(text); }});
+  const Run run =
+      run_with(std::make_shared<Library>(), {.on = true, .file = file, .notice = [&](const std::string& text) { heard.push_back(text); }});
   CHECK(run.tried > 8);
   REQUIRE(heard.size() == 1);
   CHECK(heard[0].find("it is for another machine or other libraries (NVIDIA H100, compute capability 90, cuDNN 91900)") != std::string::npos);

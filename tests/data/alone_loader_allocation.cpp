@@ -22,8 +22,7 @@ TEST_CASE("loader: no allocation between the first batch and the end of an epoch
   const Dataset data = make_shapes({.count = 103, .channels = 3, .h = 12, .w = 12});
   std::vector<float> rows(static_cast<std::size_t>(stored_elements(4, 3, 12, 12, 16)));
   for (const Index threads : {0, 1, 3}) {
-    const Loader<float> loader(data, {.batch = 4, .augmentation = {.flip = true, .pad = 2}, .prefetch = 3,
-                                      .threads = threads});
+    const Loader<float> loader(data, {.batch = 4, .augmentation = {.flip = true, .pad = 2}, .prefetch = 3, .threads = threads});
     auto epoch = loader.epoch(1);
     REQUIRE(epoch.next() != nullptr);
     // The threads' own beginnings are over once as many batches were made as there are slots and more.

@@ -9,19 +9,16 @@
 using namespace lrcnn;
 using namespace lrcnn::test;
 namespace {
-void write(const std::filesystem::path& path, const std::string& text) {
-  write_file_atomically(path, std::as_bytes(std::span(text)));
-}
+void write(const std::filesystem::path& path, const std::string& text) { write_file_atomically(path, std::as_bytes(std::span(text))); }
 std::string read(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
-}  // namespace
+}   // namespace
 TEST_CASE("atomic file: holds exactly the bytes, new or replaced, and nothing is left beside it") {
   const TemporaryFolder folder;
   const auto path = folder / "state";
-  for (const std::string& text :
-       {std::string("first"), std::string(), std::string(300000, 'x'), std::string("a\0b\n", 4)}) {
+  for (const std::string& text : {std::string("first"), std::string(), std::string(300000, 'x'), std::string("a\0b\n", 4)}) {
     write(path, text);
     CHECK(read(path) == text);
     CHECK(folder.count() == 1);
@@ -59,8 +56,7 @@ TEST_CASE("atomic file: keeps access rights, follows a symbolic link") {
   write(link, "new");
   CHECK(std::filesystem::is_symlink(link));
   CHECK(read(path) == "new");
-  CHECK(std::filesystem::status(path).permissions() ==
-        (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
+  CHECK(std::filesystem::status(path).permissions() == (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
   CHECK(folder.count() == 2);
 }
 TEST_CASE("atomic file: a symbolic link to what is not there yet is followed, also through others, and a circle of them is refused") {
@@ -91,11 +87,11 @@ TEST_CASE("atomic file: what cannot be written says path, reason and remedy") {
   const TemporaryFolder folder;
   const std::string where = folder.path().string();
   CHECK(error_of([&] { write(folder / "no/state", "x"); }) ==
-        "lrcnn: file '" + where + "/no/state' cannot be written: No such file or directory; a new file is written "
-        "beside it and then takes its name; what was there is kept; create its folder, or choose another path");
+        "lrcnn: file '" + where +
+            "/no/state' cannot be written: No such file or directory; a new file is written "
+            "beside it and then takes its name; what was there is kept; create its folder, or choose another path");
   write(folder / "file", "x");
-  CHECK(error_of([&] { write(folder / "file/state", "x"); }).find("cannot be written: Not a directory; ") !=
-        std::string::npos);
+  CHECK(error_of([&] { write(folder / "file/state", "x"); }).find("cannot be written: Not a directory; ") != std::string::npos);
   const std::string directory = error_of([&] { write(folder.path(), "x"); });
   CHECK(directory.find("file '" + where + "' cannot be written: Is a directory; ") != std::string::npos);
   CHECK(directory.find("; choose the name of a file") != std::string::npos);
@@ -136,8 +132,12 @@ TEST_CASE("atomic file: with two writers and a reader, the reader sees one write
   const auto path = folder / "state";
   const std::string a(5000, 'a'), b(7000, 'b');
   write(path, a);
-  std::thread first([&] { for (int i = 0; i < 20; ++i) write(path, a); });
-  std::thread second([&] { for (int i = 0; i < 20; ++i) write(path, b); });
+  std::thread first([&] {
+    for (int i = 0; i < 20; ++i) write(path, a);
+  });
+  std::thread second([&] {
+    for (int i = 0; i < 20; ++i) write(path, b);
+  });
   bool whole = true;
   for (int i = 0; i < 100; ++i) {
     const std::string now = read(path);

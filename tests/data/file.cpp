@@ -16,7 +16,7 @@ Bytes sample(std::size_t size) {
   return bytes;
 }
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-}  // namespace
+}   // namespace
 TEST_CASE("data file: plain and gzip give the same bytes, whatever the name") {
   const TemporaryFolder folder;
   for (const std::size_t size : {0u, 1u, 2u, 65535u, 65536u, 65537u, 1000000u}) {
@@ -24,7 +24,7 @@ TEST_CASE("data file: plain and gzip give the same bytes, whatever the name") {
     CHECK(read_data_file(folder.write("plain.gz", bytes)) == bytes);
     CHECK(read_data_file(folder.write("packed", gzip(bytes))) == bytes);
   }
-  const Bytes zeros(5000000);  // packs a thousandfold
+  const Bytes zeros(5000000);   // packs a thousandfold
   CHECK(read_data_file(folder.write("zeros", gzip(zeros))) == zeros);
 }
 TEST_CASE("data file: gzip members follow each other") {
@@ -55,12 +55,12 @@ TEST_CASE("data file: gzip cut at any byte is an error that says where") {
 TEST_CASE("data file: a damaged byte of gzip data is an error") {
   const Bytes bytes = sample(3000), packed = gzip(bytes);
   Bytes damaged = packed;
-  damaged[packed.size() - 6] ^= 1;  // in the checksum
+  damaged[packed.size() - 6] ^= 1;   // in the checksum
   std::string text = error_of([&] { unpack_gzip(damaged, "file 'x'"); });
   CHECK(contains(text, "lrcnn: file 'x' is damaged at byte "));
   CHECK(contains(text, ": incorrect data check; gzip data carry a checksum and their length; fetch it again"));
   damaged = packed;
-  damaged[packed.size() - 1] ^= 1;  // in the length
+  damaged[packed.size() - 1] ^= 1;   // in the length
   CHECK(contains(error_of([&] { unpack_gzip(damaged, "file 'x'"); }), ": incorrect length check; "));
   // Any byte, but for the header's, which say little about the content, and the last bits before the checksum, which
   // fill up a byte.
@@ -75,27 +75,26 @@ TEST_CASE("data file: a damaged byte of gzip data is an error") {
 TEST_CASE("data file: bytes after the gzip data are an error") {
   const Bytes packed = gzip(sample(100));
   const std::string n = std::to_string(packed.size()), more = std::to_string(packed.size() + 3);
-  CHECK(error_of([&] { unpack_gzip(join(packed, {1, 2, 3}), "file 'x'"); }) ==
-        "lrcnn: file 'x' goes on after the end of its gzip data at byte " + n + " of " + more +
-            "; nothing but further gzip data may follow; fetch it again");
+  CHECK(error_of([&] {
+          unpack_gzip(join(packed, {1, 2, 3}), "file 'x'");
+        }) == "lrcnn: file 'x' goes on after the end of its gzip data at byte " + n + " of " + more +
+                  "; nothing but further gzip data may follow; fetch it again");
 }
 TEST_CASE("data file: the limit holds for plain and unpacked sizes, to the byte") {
   const TemporaryFolder folder;
   const auto plain = folder.write("plain", sample(1000)), packed = folder.write("packed", gzip(Bytes(100000)));
   CHECK(read_data_file(plain, 1000).size() == 1000);
-  CHECK(error_of([&] { read_data_file(plain, 999); }) ==
-        "lrcnn: file '" + plain.string() + "' is larger than 999 bytes; more is not read, so that a wrong file "
-        "cannot fill the memory; check that it is the right file, or raise the limit");
+  CHECK(error_of([&] { read_data_file(plain, 999); }) == "lrcnn: file '" + plain.string() +
+                                                             "' is larger than 999 bytes; more is not read, so that a wrong file "
+                                                             "cannot fill the memory; check that it is the right file, or raise the limit");
   CHECK(read_data_file(packed, 100000).size() == 100000);
   for (const Index limit : {99999, 65536, 65535, 1000})
-    CHECK(contains(error_of([&] { read_data_file(packed, limit); }),
-                   "', unpacked, is larger than " + std::to_string(limit) + " bytes; "));
+    CHECK(contains(error_of([&] { read_data_file(packed, limit); }), "', unpacked, is larger than " + std::to_string(limit) + " bytes; "));
 }
 TEST_CASE("data file: lines of a text, however they end") {
   const TemporaryFolder folder;
   const std::vector<std::string> lines{"a", "", "b c"};
-  for (const char* text : {"a\n\nb c", "a\n\nb c\n", "a\r\n\r\nb c\r\n\r\n\n"})
-    CHECK(lines_if_exists(folder.write("text", bytes_of(text))) == lines);
+  for (const char* text : {"a\n\nb c", "a\n\nb c\n", "a\r\n\r\nb c\r\n\r\n\n"}) CHECK(lines_if_exists(folder.write("text", bytes_of(text))) == lines);
   CHECK(lines_if_exists(folder / "no").empty());
   CHECK(lines_if_exists(folder.write("text", {})).empty());
 }

@@ -12,9 +12,7 @@ using namespace lrcnn;
 using namespace lrcnn::test;
 namespace {
 constexpr float poison = -12345;
-Dataset small(Index count = 23, Index channels = 3) {
-  return make_shapes({.count = count, .channels = channels, .h = 9, .w = 8});
-}
+Dataset small(Index count = 23, Index channels = 3) { return make_shapes({.count = count, .channels = channels, .h = 9, .w = 8}); }
 /// What a batch is made of, to compare.
 struct Made {
   Bytes pixels;
@@ -34,7 +32,7 @@ std::vector<Made> all(const Loader<T>& loader, Index epoch, Index first = 0) {
   for (auto& batch : loader.epoch(epoch, first)) result.push_back(made(batch));
   return result;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("batch: read gives the normalised pixels, in any block") {
   const Dataset data = small(4);
   const Normalization normalization{{0.1, 0.2, 0.3}, {0.5, 0.6, 0.7}};
@@ -50,8 +48,7 @@ TEST_CASE("batch: read gives the normalised pixels, in any block") {
       for (Index c = 0; c < 3; ++c)
         for (Index y = 0; y < 9; ++y)
           for (Index x = 0; x < 8; ++x)
-            CHECK(view(i, c, y, x) == table[static_cast<std::size_t>(
-                                          256 * c + data.image(i)[static_cast<std::size_t>((c * 9 + y) * 8 + x)])]);
+            CHECK(view(i, c, y, x) == table[static_cast<std::size_t>(256 * c + data.image(i)[static_cast<std::size_t>((c * 9 + y) * 8 + x)])]);
     // Padded channels are left alone.
     CHECK(std::ranges::count(out, poison) == stored_elements(4, 3, 9, 8, block) - 4 * 3 * 9 * 8);
   }
@@ -97,7 +94,9 @@ TEST_CASE("batch: a read beyond the batch is an error") {
   const Loader<float> loader(data, {.batch = 4});
   const auto batch = loader.batch(0, 0);
   std::vector<float> out(10000);
-  CHECK(error_of([&] { batch.read(1, dense_view(out.data(), 4, 3, {2, 9}, 8)); }) ==
+  CHECK(error_of([&] {
+          batch.read(1, dense_view(out.data(), 4, 3, {2, 9}, 8));
+        }) ==
         "lrcnn: batch of 4x3x9x8 is asked for images 1 to 5, rows 2 to 9 of 3 channels and 8 columns; what is read "
         "lies within the batch; give the network the batch's shape");
   CHECK(error_of([&] { batch.read(-1, dense_view(out.data(), 1, 3, {0, 9}, 8)); }) != "no error");
@@ -171,8 +170,7 @@ TEST_CASE("loader: batches do not depend on threads, prefetch or where the epoch
       options.threads = threads;
       const Loader<float> loader(data, options);
       CHECK(all(loader, 2) == expected);
-      for (const Index first : {1, 7, 15, 16})
-        CHECK(all(loader, 2, first) == std::vector<Made>(expected.begin() + first, expected.end()));
+      for (const Index first : {1, 7, 15, 16}) CHECK(all(loader, 2, first) == std::vector<Made>(expected.begin() + first, expected.end()));
     }
   for (Index k = 0; k < 16; ++k) CHECK(made(plain.batch(2, k)) == expected[static_cast<std::size_t>(k)]);
   options.seed = 4;
@@ -270,9 +268,8 @@ TEST_CASE("loader: makes batches ahead, no more than it was told, in buffers tha
     ++taken;
     buffers.insert(batch->contents().pixels.data());
     CHECK(calls <= 2 * (taken + 3));
-    if (taken == 10)  // the next three are made while we hold this one
-      for (int wait = 0; calls < 2 * 13 && wait < 10000; ++wait)
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (taken == 10)   // the next three are made while we hold this one
+      for (int wait = 0; calls < 2 * 13 && wait < 10000; ++wait) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (taken == 10) CHECK(calls == 2 * 13);
   }
   CHECK(taken == 60);

@@ -10,8 +10,7 @@ namespace {
 std::optional<std::filesystem::path> folder_of(const std::string& name) {
   const char* root = std::getenv("LRCNN_DATA");
   std::error_code error;
-  if (root != nullptr && std::filesystem::is_directory(std::filesystem::path(root) / name, error))
-    return std::filesystem::path(root) / name;
+  if (root != nullptr && std::filesystem::is_directory(std::filesystem::path(root) / name, error)) return std::filesystem::path(root) / name;
   MESSAGE("skipped: set LRCNN_DATA to a folder that has ", name);
   return std::nullopt;
 }
@@ -20,7 +19,7 @@ std::vector<Index> per_class(const Dataset& data) {
   for (const auto label : data.labels) ++count[static_cast<std::size_t>(label)];
   return count;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("real data: Fashion-MNIST") {
   const auto folder = folder_of("fashion-mnist");
   if (!folder) return;

@@ -94,4 +94,4 @@ template <class E = DataError, class F>
 std::string error_of(F f) {
   return testing::error_of<E>(f);
 }
-}  // namespace lrcnn::test
+}   // namespace lrcnn::test

@@ -13,7 +13,7 @@ Dataset counting(Shape shape) {
   data.labels.assign(static_cast<std::size_t>(shape.n), 0);
   return data;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("normalisation of a data set: each channel gets mean 0 and deviation 1") {
   const Dataset data = counting({5, 3, 6, 7});
   const auto table = normalization_table<double>(normalization_of(data), 3);
@@ -48,12 +48,12 @@ TEST_CASE("normalisation: numbers that do not fit") {
         "lrcnn: normalisation with 1 means and 1 deviations; the images have 3 channels; give one of each per "
         "channel, or none");
   CHECK(error_of([] { normalization_table<float>({.mean = {0}, .deviation = {}}, 1); }) != "no error");
-  CHECK(error_of([] { normalization_table<float>({.mean = {0, 0}, .deviation = {1, 0}}, 2); }) ==
+  CHECK(error_of([] {
+          normalization_table<float>({.mean = {0, 0}, .deviation = {1, 0}}, 2);
+        }) ==
         "lrcnn: normalisation of channel 1 with mean 0.000000 and deviation 0.000000; both are finite and the "
         "deviation is above 0; give other numbers");
-  CHECK(error_of([] {
-          normalization_table<float>({.mean = {std::numeric_limits<double>::quiet_NaN()}, .deviation = {1}}, 1);
-        }) != "no error");
+  CHECK(error_of([] { normalization_table<float>({.mean = {std::numeric_limits<double>::quiet_NaN()}, .deviation = {1}}, 1); }) != "no error");
 }
 TEST_CASE("cut: every place, flipped and not, against the formula") {
   const Shape from{1, 2, 4, 5};
@@ -103,11 +103,13 @@ TEST_CASE("place: all places occur, within the padded image, as a function of se
   CHECK(seen.size() == 6 * 5 * 2);
   CHECK(flips > count / 2 - 200);
   CHECK(flips < count / 2 + 200);
-  CHECK(same_epoch < count / 30);  // one in sixty
+  CHECK(same_epoch < count / 30);   // one in sixty
   CHECK(same_seed < count / 30);
 }
 TEST_CASE("crop: what does not fit") {
-  CHECK(error_of([] { cropped_shape({.pad = 1, .crop_h = 11}, {1, 1, 8, 8}); }) ==
+  CHECK(error_of([] {
+          cropped_shape({.pad = 1, .crop_h = 11}, {1, 1, 8, 8});
+        }) ==
         "lrcnn: crop of 11x8 from images of 8x8 padded by 1; a crop lies within the padded image; crop less or pad "
         "more");
   CHECK(error_of([] { cropped_shape({.pad = -1}, {1, 1, 8, 8}); }) != "no error");

@@ -53,7 +53,7 @@ def apply(block, copy):
             if len(places) != 1:
                 fail(block, f"{len(places)} lines of {name} hold '{text}'")
             at = places[0] + (1 if where == "behind" else 0)
-        elif not lines[at].startswith("}  // namespace"):
+        elif not lines[at].startswith("}   // namespace"):
             fail(block, f"{name} does not end with its namespace")
         lines[at:at + (1 if where == "instead of" else 0)] = block.code
     with open(path, "w", encoding="utf-8") as file:

@@ -16,8 +16,7 @@
 #endif
 #endif
 #ifdef LRCNN_TEST_SANITIZED
-extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void*, std::size_t),
-                                                         void (*)(const volatile void*));
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void*, std::size_t), void (*)(const volatile void*));
 #else
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -47,14 +46,14 @@ inline void note_map(std::size_t size) noexcept {
   if (on.load(std::memory_order_relaxed)) ++maps;
   note(size);
 }
-}  // namespace counter
+}   // namespace counter
 /// What f allocates, in all threads.
 template <class F>
 Allocations allocations_of(F f) {
 #ifdef LRCNN_TEST_SANITIZED
-  [[maybe_unused]] static const int installed = __sanitizer_install_malloc_and_free_hooks(
-      [](const volatile void*, std::size_t size) { counter::note(size); },
-      [](const volatile void* memory) { counter::note_free(const_cast<const void*>(memory)); });
+  [[maybe_unused]] static const int installed =
+      __sanitizer_install_malloc_and_free_hooks([](const volatile void*, std::size_t size) { counter::note(size); },
+                                                [](const volatile void* memory) { counter::note_free(const_cast<const void*>(memory)); });
 #endif
   counter::count = counter::frees = counter::maps = 0;
   counter::bytes = counter::largest = 0;
@@ -63,7 +62,7 @@ Allocations allocations_of(F f) {
   counter::on = false;
   return {counter::count, counter::frees, counter::maps, counter::bytes, counter::largest};
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing
 #ifndef LRCNN_TEST_SANITIZED
 extern "C" {
 void* __libc_malloc(std::size_t);
@@ -100,8 +99,7 @@ void __libc_free(void*);
   lrcnn::testing::counter::note_free(memory);
   __libc_free(memory);
 }
-[[gnu::noinline]] void* mmap(void* address, std::size_t size, int protection, int flags, int file,
-                             off_t offset) noexcept {
+[[gnu::noinline]] void* mmap(void* address, std::size_t size, int protection, int flags, int file, off_t offset) noexcept {
   lrcnn::testing::counter::note_map(size);
   return reinterpret_cast<void*>(syscall(SYS_mmap, address, size, protection, flags, file, offset));
 }

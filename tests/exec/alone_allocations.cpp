@@ -26,8 +26,7 @@ TEST_CASE("allocations: the counter counts") {
   CHECK(seen.bytes >= 100 + 300 + 5000 + 1000);
 #ifndef LRCNN_TEST_SANITIZED
   void* map = nullptr;
-  const Allocations mapped =
-      allocations_of([&] { map = mmap(nullptr, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); });
+  const Allocations mapped = allocations_of([&] { map = mmap(nullptr, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); });
   CHECK(mapped.maps == 1);
   CHECK(mapped.largest == 1 << 20);
   munmap(map, 1 << 20);
@@ -48,9 +47,9 @@ TEST_CASE("allocations: none in a trainer's step, none in evaluation, once the p
   const Input input{2, 3, 32, 24};
   const Problem<float> problem(Pooled::layers, input, 1);
   const MemorySource<float> source(problem.images.data(), input);
-  for (const Optimizer& optimizer : {Optimizer(Sgd{.lr = 0.01, .momentum = 0.9}), Optimizer(AdamW{.lr = 0.01}), Optimizer(RmsProp{}), Optimizer(Lars{})}) {
-    Trainer<Pooled, Policy<Share<4>, CheckpointAtPools, RecomputeAll>, Reference<float>> trainer(input, optimizer,
-                                                                                                 {.threads = 1});
+  for (const Optimizer& optimizer :
+       {Optimizer(Sgd{.lr = 0.01, .momentum = 0.9}), Optimizer(AdamW{.lr = 0.01}), Optimizer(RmsProp{}), Optimizer(Lars{})}) {
+    Trainer<Pooled, Policy<Share<4>, CheckpointAtPools, RecomputeAll>, Reference<float>> trainer(input, optimizer, {.threads = 1});
     trainer.evaluate(source, problem.labels);   // makes the plan of the forward pass
     trainer.step(source, problem.labels);
     CHECK(allocations_of([&] { trainer.step(source, problem.labels); }) == Allocations{});

@@ -19,7 +19,6 @@ TEST_CASE_TEMPLATE("allocations: a step of the oneDNN backend allocates nothing 
       CHECK(allocations_of(step).count == seen.count);   // nothing is kept from step to step
       if (seen.count > most.count) most = seen;
     });
-    MESSAGE(threads, " threads: at most ", most.count, " allocations in a step, ", most.bytes,
-            " bytes in all, the largest of ", most.largest);
+    MESSAGE(threads, " threads: at most ", most.count, " allocations in a step, ", most.bytes, " bytes in all, the largest of ", most.largest);
   }
 }

@@ -16,18 +16,16 @@ TEST_CASE("resident memory grows by the planned peak on oneDNN") {
   std::vector<float> gradients(problem.parameters.size(), 1.0f);
   Onednn backend(2);
   for (const PolicySpec& policy :
-       {Policy<Stages<Share<6>, Share<3>, Column>, CheckpointAt<"pool2", "pool3">, RecomputeAll>::value,
-        Policy<Column>::value}) {
+       {Policy<Stages<Share<6>, Share<3>, Column>, CheckpointAt<"pool2", "pool3">, RecomputeAll>::value, Policy<Column>::value}) {
     INFO(to_string(policy));
-    Executor<Onednn> executor(make_plan(problem.table, policy, Onednn::target), backend, problem.parameters.data(),
-                              gradients.data());
+    Executor<Onednn> executor(make_plan(problem.table, policy, Onednn::target), backend, problem.parameters.data(), gradients.data());
     const Index planned = executor.plan().peak_bytes();
     LossResult result;
     const Index first = resident_growth([&] { result = executor.run(source, problem.labels); });
     const Index second = resident_growth([&] { result = executor.run(source, problem.labels); });
     CHECK(std::isfinite(result.sum));
-    MESSAGE(to_string(policy), ": planned ", format_bytes(planned), ", grown ", format_bytes(first),
-            " in the first step, ", format_bytes(second), " in the second");
+    MESSAGE(to_string(policy), ": planned ", format_bytes(planned), ", grown ", format_bytes(first), " in the first step, ", format_bytes(second),
+            " in the second");
     CHECK(planned > 20'000'000);
     CHECK(first <= planned + planned / 20 + 16'000'000);
     CHECK(second <= 1'000'000);

@@ -19,7 +19,7 @@ std::vector<Layer> thin_vgg() {
     if (y.kind == Kind::conv) y.channels /= 16;
   return layers;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("resident memory grows by the planned peak") {
   unsetenv("LRCNN_FILL_ARENA");   // it would touch all of the arena, and what the plan touches is measured here
   const Input input = measures ? Input{1, 3, 1536, 1024} : Input{1, 3, 96, 64};
@@ -28,11 +28,10 @@ TEST_CASE("resident memory grows by the planned peak") {
   std::vector<float> gradients(problem.parameters.size(), 1.0f);
   Reference<float> backend(1);
   for (const PolicySpec& policy :
-       {Policy<Share<8>, CheckpointAt<"pool2", "pool3">, RecomputeAll, Workspace<0>>::value,
-        Policy<Column, Workspace<0>>::value}) {
+       {Policy<Share<8>, CheckpointAt<"pool2", "pool3">, RecomputeAll, Workspace<0>>::value, Policy<Column, Workspace<0>>::value}) {
     INFO(to_string(policy));
-    Executor<Reference<float>> executor(make_plan(problem.table, policy, Reference<float>::target), backend,
-                                        problem.parameters.data(), gradients.data());
+    Executor<Reference<float>> executor(make_plan(problem.table, policy, Reference<float>::target), backend, problem.parameters.data(),
+                                        gradients.data());
     const Index planned = executor.plan().peak_bytes();
     LossResult result;
     const Index grown = resident_growth([&] { result = executor.run(source, problem.labels); });

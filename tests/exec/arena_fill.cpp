@@ -15,7 +15,7 @@ struct FirstLook {
   void after(const Plan&, Index) {}
 };
 using Net = Sequential<Conv<3>, BatchNorm, ReLU, MaxPool<>, Conv<4>, GlobalAvgPool, Linear<3>>;
-}  // namespace
+}   // namespace
 TEST_CASE("with LRCNN_FILL_ARENA every run begins with NaN in the whole arena, and gives the same") {
   const Problem<double> problem(Net::layers, {2, 2, 12, 8}, 1);
   std::vector<double> gradients(problem.parameters.size());

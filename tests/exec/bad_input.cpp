@@ -34,31 +34,27 @@ struct Promise final : RowSource<double> {
 /// A loss that is never finite.
 struct Broken {
   static constexpr std::string_view name = "broken";
-  void operator()(const View<const double>&, std::span<const std::int32_t>, const View<double>&, double,
-                  LossResult& result) const {
+  void operator()(const View<const double>&, std::span<const std::int32_t>, const View<double>&, double, LossResult& result) const {
     result.sum = -INFINITY;
   }
 };
 /// Everything that a trainer would lose.
 template <class Trainer>
 auto state_of(Trainer& trainer) {
-  return std::tuple{std::vector<double>(trainer.parameters().begin(), trainer.parameters().end()),
-                    trainer.steps_done(), trainer.state().updates, trainer.state().batch};
+  return std::tuple{std::vector<double>(trainer.parameters().begin(), trainer.parameters().end()), trainer.steps_done(), trainer.state().updates,
+                    trainer.state().batch};
 }
-}  // namespace
+}   // namespace
 TEST_CASE("bad input: labels") {
   OneBatch batch;
   Trainer<Net, Rows, Reference<double>> trainer(input, Sgd{.lr = 0.1, .momentum = 0.9});
   const auto before = state_of(trainer);
-  const auto step = [&](std::vector<std::int32_t> labels) {
-    return error_of([&] { trainer.step(batch.source, labels); });
-  };
+  const auto step = [&](std::vector<std::int32_t> labels) { return error_of([&] { trainer.step(batch.source, labels); }); };
   CHECK(step({0, 3}) ==
         "lrcnn: label 3 of image 1 is outside the network's 3 classes; labels are 0 .. classes - 1; correct the "
         "labels, or widen the last layer");
   CHECK(step({-1, 0}).starts_with("lrcnn: label -1 of image 0 is outside the network's 3 classes; "));
-  CHECK(step({0}) ==
-        "lrcnn: 1 labels are given for 2 images; every image has one label; give as many labels as images");
+  CHECK(step({0}) == "lrcnn: 1 labels are given for 2 images; every image has one label; give as many labels as images");
   CHECK(step({0, 1, 2}).starts_with("lrcnn: 3 labels are given for 2 images; "));
   CHECK(step({}).starts_with("lrcnn: 0 labels are given for 2 images; "));
   CHECK_THROWS_AS(trainer.evaluate(batch.source, std::vector<std::int32_t>{0, 7}), DataError);
@@ -68,14 +64,16 @@ TEST_CASE("bad input: labels") {
 }
 TEST_CASE("bad input: a loss over images on a map, of which it would read one pixel") {
   using Map = Sequential<Conv<4>, ReLU, MaxPool<>, Named<"scores", Conv<3>>>;
-  const std::string rule = "; it reads a score for each class of an image, [N,K,1,1]; train with a loss over pixels, such as "
-                           "PixelCrossEntropy, or end the network in GlobalAvgPool, or Flatten, and Linear";
+  const std::string rule =
+      "; it reads a score for each class of an image, [N,K,1,1]; train with a loss over pixels, such as "
+      "PixelCrossEntropy, or end the network in GlobalAvgPool, or Flatten, and Linear";
   CHECK(error_of<ShapeError>([] { Trainer<Map, Rows, Reference<double>> trainer(input, Sgd{}); }) ==
         "lrcnn: the loss 'softmax_cross_entropy' over images is given the map 2x3x4x3 of layer 'scores'" + rule);
   CHECK(error_of<ShapeError>([] { Trainer<Map, Plain, Reference<double>, Broken> trainer(input, Sgd{}); }) ==
         "lrcnn: the loss 'broken' over images is given the map 2x3x4x3 of layer 'scores'" + rule);
-  CHECK(error_of<ShapeError>([] { Trainer<UNet<2, 2>, Plain, Reference<double>> trainer({1, 1, 16, 16}, Sgd{}); }) ==
-        "lrcnn: the loss 'softmax_cross_entropy' over images is given the map 1x2x16x16 of layer 'head'" + rule);
+  CHECK(error_of<ShapeError>([] {
+          Trainer<UNet<2, 2>, Plain, Reference<double>> trainer({1, 1, 16, 16}, Sgd{});
+        }) == "lrcnn: the loss 'softmax_cross_entropy' over images is given the map 1x2x16x16 of layer 'head'" + rule);
   CHECK(error_of([] { Trainer<UNet<2, 2>, Plain, Reference<double>, PixelCrossEntropy> trainer({1, 1, 16, 32}, Sgd{}); }) == "no error");
   CHECK(error_of([] { Trainer<UNet<2, 2>, Plain, Reference<double>, DiceLoss> trainer({1, 1, 16, 32}, Sgd{}); }) == "no error");
   const Problem<double> problem(Map::layers, input, 4);
@@ -110,13 +108,12 @@ TEST_CASE("bad input: a batch of another shape than the plan's") {
   OneBatch batch;
   std::vector<double> gradients(batch.problem.parameters.size());
   Reference<double> backend;
-  Executor<Reference<double>> executor(make_plan(batch.problem.table, Plain::value, Reference<double>::target),
-                                       backend, batch.problem.parameters.data(), gradients.data());
-  CHECK_THROWS_WITH_AS(
-      executor.run(Promise({3, 1, 8, 6}), batch.problem.labels),
-      "lrcnn: a batch of shape 3x1x8x6 is given to a plan for 2x1x8x6; a plan is made for one shape; make a plan for "
-      "this shape, or let a Trainer do it",
-      DataError);
+  Executor<Reference<double>> executor(make_plan(batch.problem.table, Plain::value, Reference<double>::target), backend,
+                                       batch.problem.parameters.data(), gradients.data());
+  CHECK_THROWS_WITH_AS(executor.run(Promise({3, 1, 8, 6}), batch.problem.labels),
+                       "lrcnn: a batch of shape 3x1x8x6 is given to a plan for 2x1x8x6; a plan is made for one shape; make a plan for "
+                       "this shape, or let a Trainer do it",
+                       DataError);
   CHECK_THROWS_AS(executor.run(Promise({0, 1, 8, 6}), {}), DataError);
 }
 TEST_CASE("bad input: shapes that a trainer cannot take") {
@@ -154,8 +151,7 @@ TEST_CASE("bad input: values that are not finite are traced to where they began,
     for (const double bad : {std::nan(""), static_cast<double>(INFINITY)}) {
       INFO("value ", bad);
       const auto before = state_of(trainer);
-      double& pixel =
-          batch.problem.images[static_cast<std::size_t>(input.h * input.w + 4 * input.w + 2)];   // image 1, row 4
+      double& pixel = batch.problem.images[static_cast<std::size_t>(input.h * input.w + 4 * input.w + 2)];   // image 1, row 4
       const double good = std::exchange(pixel, bad);
       const std::string in_input = text();
       CHECK(
@@ -169,8 +165,8 @@ TEST_CASE("bad input: values that are not finite are traced to where they began,
         double& entry = trainer.parameters()[static_cast<std::size_t>(weight->offset)];
         const double kept = std::exchange(entry, bad);
         const std::string in_layer = text();
-        CHECK_MESSAGE(in_layer.find("; the first values that are not finite come from layer '" + std::string(name) +
-                                    "', images 0..1, rows ") != std::string::npos,
+        CHECK_MESSAGE(in_layer.find("; the first values that are not finite come from layer '" + std::string(name) + "', images 0..1, rows ") !=
+                          std::string::npos,
                       in_layer);
         CHECK(in_layer.ends_with(end));
         entry = kept;
@@ -208,12 +204,10 @@ TEST_CASE("bad input: an arena for which there is no memory is refused with the 
   CHECK(Arena(1'500'000, "it", 1'500'000).bytes() == 1'500'000);
   CHECK(Arena(0, "nothing", 0).data() == nullptr);
   CHECK(available_memory() > 0);
-  const std::string text = error_of([] {
-    Trainer<Net, Rows, Reference<double>> trainer({1, 1, 3'000'000, 1'000'000}, Sgd{});
-  });
-  CHECK(text.starts_with(
-      "lrcnn: the plan of Policy<Share<4>, NoCheckpoints, RecomputeAll, DirectConv, Workspace<0>> on input "
-      "1x1x3000000x1000000 needs an arena of "));
+  const std::string text = error_of([] { Trainer<Net, Rows, Reference<double>> trainer({1, 1, 3'000'000, 1'000'000}, Sgd{}); });
+  CHECK(
+      text.starts_with("lrcnn: the plan of Policy<Share<4>, NoCheckpoints, RecomputeAll, DirectConv, Workspace<0>> on input "
+                       "1x1x3000000x1000000 needs an arena of "));
 }
 TEST_CASE("bad input: a batch too large for the memory leaves a trainer as it was") {
   OneBatch batch;
@@ -236,8 +230,7 @@ TEST_CASE("bad input: the process's own limit counts, as a child under such a li
     statm >> pages;
     const rlimit limit{pages * 4096 + 64'000'000, pages * 4096 + 64'000'000};
     std::string text = "no limit";
-    if (setrlimit(RLIMIT_AS, &limit) == 0)
-      text = error_of([] { Trainer<Net, Plain, Reference<double>> trainer({1, 1, 2000, 2000}, Sgd{}); });
+    if (setrlimit(RLIMIT_AS, &limit) == 0) text = error_of([] { Trainer<Net, Plain, Reference<double>> trainer({1, 1, 2000, 2000}, Sgd{}); });
     static_cast<void>(!write(ends[1], text.data(), text.size()));
     _exit(0);
   }
@@ -258,10 +251,7 @@ TEST_CASE("bad input: more slabs than rows; the count that the error names can b
         "lrcnn: no stage can be cut into 9 slabs by Overlap<9> on input 2x1x8x6; every slab owns a row of every "
         "layer's output; the largest feasible count is 8, in stage conv1..global_avg_pool1; ask for at most 8, or "
         "for fewer layers in a stage by more checkpoints");
-  CHECK(error_of([] {
-          Trainer<Net, Policy<Stages<Share<2>, Share<40>>, CheckpointAt<"relu1">>, Reference<double>> trainer(input,
-                                                                                                              Sgd{});
-        }) ==
+  CHECK(error_of([] { Trainer<Net, Policy<Stages<Share<2>, Share<40>>, CheckpointAt<"relu1">>, Reference<double>> trainer(input, Sgd{}); }) ==
         "lrcnn: stage conv2..global_avg_pool1 cannot be cut into 40 slabs by Share<40>; every slab owns a row of "
         "every layer's output; the largest feasible count is 8; ask for at most 8 in this stage");
   Index named = 0;

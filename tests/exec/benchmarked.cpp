@@ -21,7 +21,7 @@ Outcome<double> step(const Problem<double>& problem, const PolicySpec& policy, R
   if (output.h * output.w == 1) return run_once(problem, policy, backend, false);
   return run_once(problem, policy, backend, false, PixelCrossEntropy{});
 }
-}  // namespace
+}   // namespace
 TEST_CASE("policies that are benchmarked give the column run's results") {
   Reference<double> backend(2);
   Index compared = 0;

@@ -9,15 +9,24 @@
 #include <cstdio>
 #include <iterator>
 namespace lrcnn::testing {
-inline constexpr std::array features{
-    "conv", "conv 1x1", "conv even", "conv tall", "conv stride", "conv stride>kernel", "conv dilation",
-    "conv groups", "conv depthwise", "conv asymmetric", "conv no bias", "relu", "leaky +", "leaky -", "silu",
-    "max pool", "max overlap", "max padded", "avg pool", "avg overlap", "avg padded", "avg inside", "global pool",
-    "flatten", "linear", "blur", "softplus", "tanh"};
-inline constexpr std::array parts{
-    "Column", "Overlap", "Overlap F!=B", "Share", "Share F<B", "Share F>B", "one row", "Winograd grid", "ByImages",
-    "Images", "Stages", "checkpoints: none", "pools", "every k", "named", "KeepAll", "RecomputeAll",
-    "RecomputeCheap", "RecomputeLight", "Keep", "batch 1", "batch > 1"};
+inline constexpr std::array features{"conv",           "conv 1x1",
+                                     "conv even",      "conv tall",
+                                     "conv stride",    "conv stride>kernel",
+                                     "conv dilation",  "conv groups",
+                                     "conv depthwise", "conv asymmetric",
+                                     "conv no bias",   "relu",
+                                     "leaky +",        "leaky -",
+                                     "silu",           "max pool",
+                                     "max overlap",    "max padded",
+                                     "avg pool",       "avg overlap",
+                                     "avg padded",     "avg inside",
+                                     "global pool",    "flatten",
+                                     "linear",         "blur",
+                                     "softplus",       "tanh"};
+inline constexpr std::array parts{"Column",         "Overlap",       "Overlap F!=B", "Share",    "Share F<B",    "Share F>B",
+                                  "one row",        "Winograd grid", "ByImages",     "Images",   "Stages",       "checkpoints: none",
+                                  "pools",          "every k",       "named",        "KeepAll",  "RecomputeAll", "RecomputeCheap",
+                                  "RecomputeLight", "Keep",          "batch 1",      "batch > 1"};
 constexpr std::size_t feature_count = features.size(), part_count = parts.size();
 using FeatureSet = std::array<bool, feature_count>;
 using PartSet = std::array<bool, part_count>;
@@ -51,16 +60,13 @@ inline FeatureSet features_of(const Node& node) {
     has("silu", y.activation.function == Function::silu);
   }
   const bool padded = rows.pad_begin + rows.pad_end > 0;
-  if (y.kind == Kind::max_pool)
-    has("max pool", true), has("max overlap", rows.kernel > rows.stride), has("max padded", padded);
+  if (y.kind == Kind::max_pool) has("max pool", true), has("max overlap", rows.kernel > rows.stride), has("max padded", padded);
   if (y.kind == Kind::avg_pool) {
     has("avg pool", true), has("avg overlap", rows.kernel > rows.stride);
     has("avg padded", padded && y.count_padding), has("avg inside", padded && !y.count_padding);
   }
-  has("global pool", y.kind == Kind::global_avg_pool), has("flatten", y.kind == Kind::flatten),
-      has("linear", y.kind == Kind::linear);
-  has("blur", y.custom == &blur_layer), has("softplus", y.custom == Softplus::layer().custom),
-      has("tanh", y.custom == &tanh_layer);
+  has("global pool", y.kind == Kind::global_avg_pool), has("flatten", y.kind == Kind::flatten), has("linear", y.kind == Kind::linear);
+  has("blur", y.custom == &blur_layer), has("softplus", y.custom == Softplus::layer().custom), has("tanh", y.custom == &tanh_layer);
   return set;
 }
 /// Parts that a plan runs `stage` with. Where the stage is a vector's, cuts of any stage of the plan count.
@@ -78,10 +84,8 @@ inline PartSet parts_of(const Plan& plan, const Stage& stage) {
     overlap = overlap || (cut && s.partition.cut == Cut::overlap);
     share = share || (cut && s.partition.cut == Cut::share);
     fewer = fewer || (cut && f < b), more = more || (cut && f > b);
-    for (Index n = 0; cut && n < b; ++n)
-      one_row = one_row || s.backward.at(n, s.tensors() - 1).own.size() == 1;
-    for (const auto& rule : row_rules(plan.table, s, plan.target, plan.policy.conv_algorithm).layer)
-      grid = grid || (cut && rule.grid > 1);
+    for (Index n = 0; cut && n < b; ++n) one_row = one_row || s.backward.at(n, s.tensors() - 1).own.size() == 1;
+    for (const auto& rule : row_rules(plan.table, s, plan.target, plan.policy.conv_algorithm).layer) grid = grid || (cut && rule.grid > 1);
   }
   has("Column", column), has("Overlap", overlap), has("Overlap F!=B", overlap && (fewer || more));
   has("Share", share), has("Share F<B", share && fewer), has("Share F>B", share && more);
@@ -128,8 +132,7 @@ struct Coverage {
     for (std::size_t f = 0; f < feature_count; ++f)
       for (std::size_t p = 0; p < part_count; ++p) pairs[f][p] += seen[f][p];
     for (std::size_t p = 0; p < part_count; ++p)
-      triples[p][static_cast<std::size_t>(plan.policy.checkpoints.rule)]
-             [static_cast<std::size_t>(plan.policy.recompute)] += all[p];
+      triples[p][static_cast<std::size_t>(plan.policy.checkpoints.rule)][static_cast<std::size_t>(plan.policy.recompute)] += all[p];
   }
   bool is_possible(std::size_t part) const { return !direct || part != index_of(parts, "Winograd grid"); }
   /// Cases that a pair lacks.
@@ -169,19 +172,17 @@ inline Layer layer_with(Dice& dice, std::string_view feature, const Shape& in) {
   Layer y;
   const auto kernel = [&](Index low, Index high) { return Pair{dice.upto(low, high), dice.upto(1, 3)}; };
   if (feature.starts_with("conv")) {
-    y = {.kind = Kind::conv, .window = {.kernel = kernel(1, 3), .pad = {dice.upto(0, 1), dice.upto(0, 1)}},
-         .channels = dice.upto(1, 4), .bias = dice.chance(0.6)};
+    y = {.kind = Kind::conv,
+         .window = {.kernel = kernel(1, 3), .pad = {dice.upto(0, 1), dice.upto(0, 1)}},
+         .channels = dice.upto(1, 4),
+         .bias = dice.chance(0.6)};
     if (feature == "conv 1x1") y.window.kernel = 1, y.window.pad = 0;
     if (feature == "conv even") y.window.kernel.h = dice.pick<Index>({2, 4, 6});
-    if (feature == "conv tall")
-      y.window.kernel.h = dice.upto(5, 7), y.window.pad = {dice.upto(0, 3), dice.upto(0, 3), 1, 1};
+    if (feature == "conv tall") y.window.kernel.h = dice.upto(5, 7), y.window.pad = {dice.upto(0, 3), dice.upto(0, 3), 1, 1};
     if (feature == "conv stride") y.window.kernel.h = dice.upto(2, 4), y.window.stride = {2, dice.upto(1, 2)};
-    if (feature == "conv stride>kernel")
-      y.window.kernel.h = dice.upto(1, 2), y.window.stride.h = y.window.kernel.h + dice.upto(1, 2);
-    if (feature == "conv dilation")
-      y.window.kernel.h = dice.upto(2, 3), y.window.dilation = {dice.upto(2, 3), dice.upto(1, 2)};
-    if (feature == "conv asymmetric")
-      y.window.pad = {dice.upto(0, 1), dice.upto(2, 3), dice.upto(0, 1), dice.upto(0, 1)};
+    if (feature == "conv stride>kernel") y.window.kernel.h = dice.upto(1, 2), y.window.stride.h = y.window.kernel.h + dice.upto(1, 2);
+    if (feature == "conv dilation") y.window.kernel.h = dice.upto(2, 3), y.window.dilation = {dice.upto(2, 3), dice.upto(1, 2)};
+    if (feature == "conv asymmetric") y.window.pad = {dice.upto(0, 1), dice.upto(2, 3), dice.upto(0, 1), dice.upto(0, 1)};
     if (feature == "conv groups") y.groups = 2, y.channels = 2 * dice.upto(1, 3);
     if (feature == "conv depthwise") y.groups = in.c, y.channels = in.c * dice.upto(1, 2);
     if (feature == "conv no bias") y.bias = false;
@@ -194,14 +195,11 @@ inline Layer layer_with(Dice& dice, std::string_view feature, const Shape& in) {
     y.kind = feature.starts_with("max") ? Kind::max_pool : Kind::avg_pool;
     y.window = {.kernel = {dice.upto(2, 3), dice.upto(1, 3)}, .stride = {dice.upto(1, 3), dice.upto(1, 2)}};
     if (feature.ends_with("overlap")) y.window.stride.h = dice.upto(1, y.window.kernel.h - 1);
-    if (feature.ends_with("padded") || feature.ends_with("inside"))
-      y.window.pad = {dice.upto(0, 1), 1, 0, dice.upto(0, y.window.kernel.w - 1)};
+    if (feature.ends_with("padded") || feature.ends_with("inside")) y.window.pad = {dice.upto(0, 1), 1, 0, dice.upto(0, y.window.kernel.w - 1)};
     y.count_padding = feature != "avg inside";
   } else if (feature == "blur") {
     y = Blur<>::layer();
-    y.window = {.kernel = {dice.upto(2, 4), 1},
-                .stride = {dice.upto(1, 2), 1},
-                .pad = {dice.upto(0, 2), dice.upto(0, 1), 0, 0}};
+    y.window = {.kernel = {dice.upto(2, 4), 1}, .stride = {dice.upto(1, 2), 1}, .pad = {dice.upto(0, 2), dice.upto(0, 1), 0, 0}};
   } else {
     y = feature == "softplus" ? Softplus::layer() : Tanh::layer();
   }
@@ -212,8 +210,7 @@ inline RandomNetwork network_with(Dice& dice, std::string_view feature, bool til
   const std::string_view end = feature == "flatten" ? "flatten" : feature == "global pool" ? "global pool" : "";
   for (;;) {
     RandomNetwork net;
-    net.input = {dice.chance(0.35) ? 1 : dice.upto(2, 3), feature == "conv groups" ? 4 : dice.upto(1, 4),
-                 dice.upto(9, 36), dice.upto(3, 7)};
+    net.input = {dice.chance(0.35) ? 1 : dice.upto(2, 3), feature == "conv groups" ? 4 : dice.upto(1, 4), dice.upto(9, 36), dice.upto(3, 7)};
     Shape shape = net.input;
     bool fits = true;
     const auto add = [&](const Layer& y) {
@@ -233,13 +230,11 @@ inline RandomNetwork network_with(Dice& dice, std::string_view feature, bool til
     }
     if (!fits || shape.h < 4) continue;
     const bool pooled = end.empty() ? dice.chance(0.5) : end == "global pool";
-    if (pooled || shape.count() <= 600 * shape.n)
-      net.layers.push_back({.kind = pooled ? Kind::global_avg_pool : Kind::flatten});
+    if (pooled || shape.count() <= 600 * shape.n) net.layers.push_back({.kind = pooled ? Kind::global_avg_pool : Kind::flatten});
     else continue;
     if (dice.chance(0.3)) {
       net.layers.push_back({.kind = Kind::linear, .channels = dice.upto(2, 5), .bias = dice.chance(0.5)});
-      net.layers.push_back(layer_with(
-          dice, dice.pick<const char*>({"relu", "leaky +", "leaky -", "silu", "softplus", "tanh"}), shape));
+      net.layers.push_back(layer_with(dice, dice.pick<const char*>({"relu", "leaky +", "leaky -", "silu", "softplus", "tanh"}), shape));
     }
     net.layers.push_back({.kind = Kind::linear, .channels = dice.upto(2, 5), .bias = true});
     return net;
@@ -262,9 +257,7 @@ inline PolicySpec policy_with(Dice& dice, std::string_view part, const RandomNet
   if (part == "pools") p.checkpoints = {.rule = pools};
   if (part == "every k") p.checkpoints = {.rule = every, .every = dice.upto(1, 3)};
   const Table table = make_table(net.layers, net.input);
-  if (part == "named")
-    p.checkpoints = {.rule = named,
-                     .names = {table.node(dice.upto(0, std::max<Index>(0, table.size() - 4))).layer.name}};
+  if (part == "named") p.checkpoints = {.rule = named, .names = {table.node(dice.upto(0, std::max<Index>(0, table.size() - 4))).layer.name}};
   if (part == "KeepAll") p.recompute = Recompute::none;
   if (part == "RecomputeAll") p.recompute = Recompute::all;
   if (part == "RecomputeCheap") p.recompute = Recompute::cheap;
@@ -276,16 +269,11 @@ inline PolicySpec policy_with(Dice& dice, std::string_view part, const RandomNet
   one.keep = part == "Keep" || (one.keep && !part.starts_with("Recompute") && !part.ends_with("B"));
   if (part == "Column") one.cut = Cut::column, one.forward = one.backward = 1;
   if (part.starts_with("Overlap") || part.starts_with("Share") || part == "one row" || part == "Winograd grid") {
-    one.cut = part.starts_with("Overlap") ? Cut::overlap
-              : part.starts_with("Share") ? Cut::share
-                                          : dice.pick({Cut::overlap, Cut::share});
+    one.cut = part.starts_with("Overlap") ? Cut::overlap : part.starts_with("Share") ? Cut::share : dice.pick({Cut::overlap, Cut::share});
     one.forward = one.backward = dice.upto(2, 5);
-    if (part.ends_with("F<B"))
-      one.forward = dice.upto(1, one.backward - 1), p.recompute = dice.pick({Recompute::all, Recompute::cheap});
-    if (part.ends_with("F>B"))
-      one.backward = dice.upto(1, one.forward - 1), p.recompute = dice.pick({Recompute::all, Recompute::cheap});
-    if (part.ends_with("F!=B"))
-      one.forward = dice.upto(1, one.backward - 1), p.recompute = dice.pick({Recompute::all, Recompute::cheap});
+    if (part.ends_with("F<B")) one.forward = dice.upto(1, one.backward - 1), p.recompute = dice.pick({Recompute::all, Recompute::cheap});
+    if (part.ends_with("F>B")) one.backward = dice.upto(1, one.forward - 1), p.recompute = dice.pick({Recompute::all, Recompute::cheap});
+    if (part.ends_with("F!=B")) one.forward = dice.upto(1, one.backward - 1), p.recompute = dice.pick({Recompute::all, Recompute::cheap});
     if (part.ends_with("F!=B") && dice.chance(0.5)) std::swap(one.forward, one.backward);
   }
   if (part == "ByImages") one.images = 1;
@@ -299,10 +287,9 @@ inline PolicySpec policy_with(Dice& dice, std::string_view part, const RandomNet
   } else {
     p.partition_count = 1;
   }
-  if (part == "one row")
-    p.partitions[0].forward = p.partitions[0].backward = most_slabs(table, p, target, one.cut);
+  if (part == "one row") p.partitions[0].forward = p.partitions[0].backward = most_slabs(table, p, target, one.cut);
   for (Partition& q : p.partitions)
     if (q.cut == Cut::column) q.forward = q.backward = 1;
   return p;
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

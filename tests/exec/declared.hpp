@@ -9,8 +9,7 @@ namespace lrcnn::testing {
 /// For each byte of the arena: may the step touch it, may it change it.
 struct Declared {
   std::vector<char> touched, written;
-  explicit Declared(const Plan& plan)
-      : touched(static_cast<std::size_t>(plan.arena.bytes)), written(touched.size()) {}
+  explicit Declared(const Plan& plan) : touched(static_cast<std::size_t>(plan.arena.bytes)), written(touched.size()) {}
   void clear() {
     std::fill(touched.begin(), touched.end(), 0);
     std::fill(written.begin(), written.end(), 0);
@@ -74,8 +73,7 @@ struct Declared {
     for (Index i = ref.images.begin; i < ref.images.end; ++i)
       for (Index b = 0; b < blocks; ++b) {
         const Index piece = start + ((i - ref.held_images.begin) * blocks + b) * ref.held_rows.size() * row_bytes;
-        mark(piece + (ref.rows.begin - ref.held_rows.begin) * row_bytes,
-             piece + (ref.rows.end - ref.held_rows.begin) * row_bytes, writes);
+        mark(piece + (ref.rows.begin - ref.held_rows.begin) * row_bytes, piece + (ref.rows.end - ref.held_rows.begin) * row_bytes, writes);
       }
   }
 };
@@ -99,8 +97,7 @@ class Guard {
     backend_.read(std::span<std::byte>(now), arena_.data());
     for (std::size_t b = 0; b < now.size(); ++b) {
       if (now[b] != shown_[b] && !declared_.written[b] && problem_.empty())
-        problem_ = "step " + std::to_string(i) + " (" +
-                   std::string(op_name(claims_.steps[static_cast<std::size_t>(i)].op)) + ") changes byte " +
+        problem_ = "step " + std::to_string(i) + " (" + std::string(op_name(claims_.steps[static_cast<std::size_t>(i)].op)) + ") changes byte " +
                    std::to_string(b) + ", which it does not declare as written";
       if (!declared_.touched[b]) now[b] = memory_[b];
     }
@@ -117,4 +114,4 @@ class Guard {
   std::vector<std::byte> memory_, shown_;   ///< as it was, and as the step finds it
   std::string problem_;
 };
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

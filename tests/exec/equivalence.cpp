@@ -15,8 +15,8 @@ TEST_CASE("equivalence: row-centric equals layer by layer in fp64, each layer un
     compare_round<Reference<double>>(1000 + round, coverage, worst, {});
   compare_rarest<Reference<double>>(1900000, 150, coverage, worst, {});
   MESSAGE(coverage.table());
-  MESSAGE(coverage.cases, " cases, ", coverage.infeasible, " infeasible; least pair ", coverage.least_pair(),
-          ", least triple ", coverage.least_triple(), "; worst difference ", worst.difference, " in ", worst.where);
+  MESSAGE(coverage.cases, " cases, ", coverage.infeasible, " infeasible; least pair ", coverage.least_pair(), ", least triple ",
+          coverage.least_triple(), "; worst difference ", worst.difference, " in ", worst.where);
   CHECK(coverage.least_pair() >= 20);
   CHECK(coverage.least_triple() >= cases_to_do(20, 4));
 }

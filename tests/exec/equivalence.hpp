@@ -55,8 +55,7 @@ void compare_network(std::uint64_t seed, std::size_t f, const std::vector<std::s
     PolicySpec policy = policy_with(dice, parts[p], net, B::target);
     policy.workspace_bytes = options.workspace;
     if (options.direct) policy.conv_algorithm = ConvAlgorithm::direct;
-    INFO("seed ", seed, ", feature ", std::string(features[f]), ", part ", std::string(parts[p]), "\n", to_string(policy), "\n",
-         network_text(net));
+    INFO("seed ", seed, ", feature ", std::string(features[f]), ", part ", std::string(parts[p]), "\n", to_string(policy), "\n", network_text(net));
     try {
       const Plan plan = make_plan(problem.table, policy, B::target, {.input_gradient = true});
       coverage.add(plan);
@@ -69,8 +68,7 @@ void compare_network(std::uint64_t seed, std::size_t f, const std::vector<std::s
     CHECK(difference <= options.tolerance);
     CHECK(same_bits(rows.output, whole.output));
     CHECK(rows.loss == whole.loss);
-    if (difference > worst.difference)
-      worst.difference = difference, worst.where = "seed " + std::to_string(seed) + ", " + to_string(policy);
+    if (difference > worst.difference) worst.difference = difference, worst.where = "seed " + std::to_string(seed) + ", " + to_string(policy);
   }
 }
 /// A network for each feature, each under a policy for each part.
@@ -97,4 +95,4 @@ std::size_t compare_rarest(std::uint64_t first_seed, std::size_t networks, Cover
   }
   return networks;
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

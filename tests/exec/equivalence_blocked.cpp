@@ -9,12 +9,11 @@ template <class B>
 void law(std::uint64_t seed, int rounds) {
   Coverage coverage;
   Worst worst;
-  for (int round = 0; round < rounds; ++round)
-    compare_round<B>(seed + static_cast<std::uint64_t>(round), coverage, worst, {});
+  for (int round = 0; round < rounds; ++round) compare_round<B>(seed + static_cast<std::uint64_t>(round), coverage, worst, {});
   MESSAGE(coverage.cases, " cases; worst difference ", worst.difference, " in ", worst.where);
   CHECK(coverage.cases > 500 * rounds);
 }
-}  // namespace
+}   // namespace
 TEST_CASE("equivalence: blocks of 16 channels, fp64") { law<Reference<double, 16>>(2000, 4); }
 TEST_CASE("equivalence: blocks of 16 channels above plain ones, fp64") { law<Reference<double, 16, 3>>(2100, 4); }
 TEST_CASE("equivalence: blocks of 8 channels, fp64") { law<Reference<double, 8>>(2200, 3); }

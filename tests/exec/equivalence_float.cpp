@@ -7,16 +7,14 @@ using namespace lrcnn::testing;
 TEST_CASE("equivalence: fp32, outputs to the bit, gradients within 1e-5") {
   Coverage coverage;
   Worst worst;
-  for (std::uint64_t round = 0; round < 8; ++round)
-    compare_round<Reference<float>>(3000 + round, coverage, worst, {.tolerance = 1e-5});
+  for (std::uint64_t round = 0; round < 8; ++round) compare_round<Reference<float>>(3000 + round, coverage, worst, {.tolerance = 1e-5});
   MESSAGE(coverage.cases, " cases; worst difference ", worst.difference, " in ", worst.where);
   CHECK(coverage.cases > 4000);
 }
 TEST_CASE("equivalence: fp32 in blocks of 16 channels") {
   Coverage coverage;
   Worst worst;
-  for (std::uint64_t round = 0; round < 4; ++round)
-    compare_round<Reference<float, 16, 3>>(3100 + round, coverage, worst, {.tolerance = 1e-5});
+  for (std::uint64_t round = 0; round < 4; ++round) compare_round<Reference<float, 16, 3>>(3100 + round, coverage, worst, {.tolerance = 1e-5});
   MESSAGE(coverage.cases, " cases; worst difference ", worst.difference, " in ", worst.where);
   CHECK(coverage.cases > 2000);
 }

@@ -17,7 +17,7 @@ RandomNetwork small_network(Dice& dice, std::string_view feature) {
     if (net.input.count() <= 260 && parameter_count(table) <= 220) return net;
   }
 }
-}  // namespace
+}   // namespace
 TEST_CASE("gradients: central differences, each feature of a layer, layer by layer and by rows") {
   Reference<double> backend(1);
   double worst = 0;
@@ -47,8 +47,7 @@ TEST_CASE("gradients: central differences, each feature of a layer, layer by lay
       }
     }
   CHECK(runs > 2 * networks + networks / 2);
-  MESSAGE(networks, " networks, ", runs, " runs, ", entries, " entries, ", kinks, " at a kink; worst difference ",
-          worst);
+  MESSAGE(networks, " networks, ", runs, " runs, ", entries, " entries, ", kinks, " at a kink; worst difference ", worst);
   CHECK(kinks * 100 < entries);
 }
 TEST_CASE("gradients: central differences of networks that branch, each feature of a graph") {

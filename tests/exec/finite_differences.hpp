@@ -17,9 +17,8 @@ Differences differences_of(Problem<double> problem, const L& loss = {}) {
     return has_statistics(n.layer, true) || n.layer.kind == Kind::dropout;   // which are in training only
   });
   std::vector<double> gradients(problem.parameters.size());
-  Executor<Reference<double>> executor(
-      make_plan(problem.table, column, Reference<double>::target, {.training = trains}), backend, problem.parameters.data(),
-      trains ? gradients.data() : nullptr);
+  Executor<Reference<double>> executor(make_plan(problem.table, column, Reference<double>::target, {.training = trains}), backend,
+                                       problem.parameters.data(), trains ? gradients.data() : nullptr);
   const MemorySource<double> source(problem.images.data(), problem.table.input);
   const auto value = [&] { return executor.run(source, problem.labels, loss).mean(); };
   const auto slope = [&](double& x, double h) {
@@ -41,7 +40,8 @@ Differences differences_of(Problem<double> problem, const L& loss = {}) {
   };
   all(problem.parameters, d.gradients, d.kink);
   for (const Parameter& p : problem.layout)   // of a frozen norm's the loss depends, but they are not trained
-    if (p.shape.running) std::ranges::fill(elements_of(p, std::span<double>(d.gradients)), 0.0), std::ranges::fill(elements_of(p, std::span<char>(d.kink)), char{0});
+    if (p.shape.running)
+      std::ranges::fill(elements_of(p, std::span<double>(d.gradients)), 0.0), std::ranges::fill(elements_of(p, std::span<char>(d.kink)), char{0});
   all(problem.images, d.input_gradient, d.input_kink);
   return d;
 }
@@ -49,8 +49,7 @@ Differences differences_of(Problem<double> problem, const L& loss = {}) {
 inline double worst_entry(const Differences& d, const Outcome<double>& outcome, Index& kinks) {
   const double whole = std::max(1e-2, std::hypot(norm<double>(d.gradients), norm<double>(d.input_gradient)));
   double worst = 0;
-  const auto compare = [&](const std::vector<double>& a, const std::vector<double>& b,
-                           const std::vector<char>& kink) {
+  const auto compare = [&](const std::vector<double>& a, const std::vector<double>& b, const std::vector<char>& kink) {
     for (std::size_t i = 0; i < b.size(); ++i) {
       const double difference = i < a.size() ? std::abs(a[i] - b[i]) / whole : INFINITY;
       if (kink[i]) ++kinks;
@@ -61,4 +60,4 @@ inline double worst_entry(const Differences& d, const Outcome<double>& outcome, 
   compare(outcome.input_gradient, d.input_gradient, d.input_kink);
   return worst;
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

@@ -3,11 +3,38 @@
 #include "exec/coverage.hpp"
 #include "support/random_graph.hpp"
 namespace lrcnn::testing {
-inline constexpr std::array graph_features{
-    "batch norm", "frozen batch norm", "group norm", "instance norm", "layer norm", "norm without affine", "norm and relu", "sum",
-    "sum of three", "residual with shortcut", "concat", "long skip", "nearest", "bilinear", "corners", "relu6", "gelu", "hardswish",
-    "sigmoid", "norm of vectors", "dropout", "spatial dropout", "stochastic depth", "scale", "conv transpose", "zero pad", "crop",
-    "reflect pad", "adaptive pool", "ceil pool", "layer scale", "channel shuffle"};
+inline constexpr std::array graph_features{"batch norm",
+                                           "frozen batch norm",
+                                           "group norm",
+                                           "instance norm",
+                                           "layer norm",
+                                           "norm without affine",
+                                           "norm and relu",
+                                           "sum",
+                                           "sum of three",
+                                           "residual with shortcut",
+                                           "concat",
+                                           "long skip",
+                                           "nearest",
+                                           "bilinear",
+                                           "corners",
+                                           "relu6",
+                                           "gelu",
+                                           "hardswish",
+                                           "sigmoid",
+                                           "norm of vectors",
+                                           "dropout",
+                                           "spatial dropout",
+                                           "stochastic depth",
+                                           "scale",
+                                           "conv transpose",
+                                           "zero pad",
+                                           "crop",
+                                           "reflect pad",
+                                           "adaptive pool",
+                                           "ceil pool",
+                                           "layer scale",
+                                           "channel shuffle"};
 constexpr std::size_t graph_feature_count = graph_features.size();
 using GraphFeatureSet = std::array<bool, graph_feature_count>;
 /// Whether tensor `above` is made from tensor `below`, directly or not.
@@ -114,9 +141,8 @@ inline bool has_use_for(const Table& table, std::string_view part, bool direct) 
   if (part == "Images")
     return table.input.n > 1 && !any([](const Node& n) { return n.layer.norm.over == Norm::Over::batch && has_statistics(n.layer, true); });
   if (part == "Winograd grid")
-    return !direct && any([](const Node& n) {
-      return n.layer.kind == Kind::conv && n.layer.window.kernel == Pair(3) && n.layer.window.stride == Pair(1);
-    });
+    return !direct &&
+           any([](const Node& n) { return n.layer.kind == Kind::conv && n.layer.window.kernel == Pair(3) && n.layer.window.stride == Pair(1); });
   if (part == "CheckpointAtSums") return any([](const Node& n) { return n.layer.kind == Kind::sum; });
   if (part.starts_with("ExtraPasses")) return any([](const Node& n) { return has_statistics(n.layer, true) && n.in.h > 1; });
   return true;
@@ -228,4 +254,4 @@ inline RandomNetwork graph_with(Dice& dice, std::string_view feature) {
     if (!has_lone_value(table) && graph_features_of(table)[index_of(graph_features, feature)]) return net;
   }
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

@@ -7,13 +7,13 @@ namespace lrcnn::testing {
 struct GraphOptions {
   double tolerance = 1e-12;
   Index workspace = 0;
-  bool direct = false;    ///< never Winograd
-  Index count = 9;        ///< of policies for each network
-  int noises = 3;         ///< draws of noise that an ill-conditioned case is measured with
+  bool direct = false;   ///< never Winograd
+  Index count = 9;       ///< of policies for each network
+  int noises = 3;        ///< draws of noise that an ill-conditioned case is measured with
 };
 struct GraphWorst {
-  Index networks = 0, conditioned = 0;   ///< all of them; runs beyond the tolerance that noise excuses
-  Index until_covered = 0;               ///< networks after which no pair lacked cases
+  Index networks = 0, conditioned = 0;                   ///< all of them; runs beyond the tolerance that noise excuses
+  Index until_covered = 0;                               ///< networks after which no pair lacked cases
   Index bits = 0, statistics_bits = 0, statistics = 0;   ///< outputs equal to the bit: that had to be; with statistics of slabs, of so many
   double difference = 0, excused = 0, over_noise = 0;
   std::string where{};
@@ -105,8 +105,7 @@ void compare_graphs(std::uint64_t first_seed, std::size_t networks, GraphCoverag
       policy.workspace_bytes = options.workspace;
       if (options.direct) policy.conv_algorithm = ConvAlgorithm::direct;
       if (part != "Images" && dice.chance(0.9)) policy.images = 0;   // a batch norm refuses it
-      INFO("seed ", seed, ", feature ", std::string(graph_features[f]), ", part ", std::string(part), "\n", to_string(policy), "\n",
-           graph_text(net));
+      INFO("seed ", seed, ", feature ", std::string(graph_features[f]), ", part ", std::string(part), "\n", to_string(policy), "\n", graph_text(net));
       bool merges = false;
       try {
         const Plan plan = make_plan(problem.table, policy, B::target, {.input_gradient = true});
@@ -137,9 +136,9 @@ void compare_graphs(std::uint64_t first_seed, std::size_t networks, GraphCoverag
 inline std::string text_of(const GraphWorst& worst, const GraphCoverage& coverage) {
   return std::to_string(worst.networks) + " networks, " + std::to_string(coverage.cases) + " cases, " + std::to_string(coverage.infeasible) +
          " infeasible; least pair " + std::to_string(coverage.least_pair()) + ", enough after " + std::to_string(worst.until_covered) +
-         " networks; worst difference " + std::to_string(worst.difference * 1e15) +
-         "e-15; " + std::to_string(worst.conditioned) + " beyond it, at most " + std::to_string(worst.excused) + " and " +
-         std::to_string(worst.over_noise) + " times the noise (" + worst.where + "); outputs equal to the bit: " + std::to_string(worst.bits) +
-         " where no statistics are merged, " + std::to_string(worst.statistics_bits) + " of " + std::to_string(worst.statistics) + " where they are";
+         " networks; worst difference " + std::to_string(worst.difference * 1e15) + "e-15; " + std::to_string(worst.conditioned) +
+         " beyond it, at most " + std::to_string(worst.excused) + " and " + std::to_string(worst.over_noise) + " times the noise (" + worst.where +
+         "); outputs equal to the bit: " + std::to_string(worst.bits) + " where no statistics are merged, " + std::to_string(worst.statistics_bits) +
+         " of " + std::to_string(worst.statistics) + " where they are";
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

@@ -62,8 +62,7 @@ int for_runs_of(const Features& list, std::uint64_t first_seed, std::size_t feat
       Dice dice(seed);
       const RandomNetwork net = draw(dice, list[f]);
       const PolicySpec policy = policy_with(dice, parts[p], net, B::target);
-      INFO("seed ", seed, ", feature ", std::string(list[f]), ", part ", std::string(parts[p]), "\n", to_string(policy), "\n",
-           graph_text(net));
+      INFO("seed ", seed, ", feature ", std::string(list[f]), ", part ", std::string(parts[p]), "\n", to_string(policy), "\n", graph_text(net));
       std::unique_ptr<Run<B>> run;
       try {
         run = std::make_unique<Run<B>>(net, policy, seed);
@@ -78,11 +77,13 @@ int for_runs_of(const Features& list, std::uint64_t first_seed, std::size_t feat
 /// For networks that are chains.
 template <class B, class F>
 int for_runs(std::uint64_t first_seed, std::size_t feature_step, F law) {
-  return for_runs_of<B>(features, first_seed, feature_step, [](Dice& d, const char* f) { return network_with(d, f, d.chance(0.3)); }, law);
+  return for_runs_of<B>(
+      features, first_seed, feature_step, [](Dice& d, const char* f) { return network_with(d, f, d.chance(0.3)); }, law);
 }
 /// For networks that branch.
 template <class B, class F>
 int for_graph_runs(std::uint64_t first_seed, std::size_t feature_step, F law) {
-  return for_runs_of<B>(graph_features, first_seed, feature_step, [](Dice& d, const char* f) { return graph_with(d, f); }, law);
+  return for_runs_of<B>(
+      graph_features, first_seed, feature_step, [](Dice& d, const char* f) { return graph_with(d, f); }, law);
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

@@ -9,8 +9,7 @@ using namespace lrcnn::testing;
 namespace {
 template <class T>
 bool same(const Outcome<T>& a, const Outcome<T>& b) {
-  return a.loss == b.loss && same_bits(a.output, b.output) && same_bits(a.gradients, b.gradients) &&
-         same_bits(a.input_gradient, b.input_gradient);
+  return a.loss == b.loss && same_bits(a.output, b.output) && same_bits(a.gradients, b.gradients) && same_bits(a.input_gradient, b.input_gradient);
 }
 std::vector<Index> planned_bytes(const Plan& plan) {
   std::vector<Index> bytes;
@@ -49,7 +48,7 @@ std::vector<Index> needed_bytes(const Plan& plan) {
   }
   return bytes;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("memory: steps read and write what they declare and nothing else") {
   const auto law = [](auto& run) {
     const auto plain = run.go(0xFF);
@@ -93,12 +92,10 @@ TEST_CASE("memory: bytes touched are the bytes declared, up to the planned peak,
   CHECK(cases > 900);
 }
 TEST_CASE("memory: the guard sees a step that goes where it does not declare to go") {
-  const RandomNetwork net{{1, 2, 12, 4},
-                          {Conv<3>::layer(), {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 2}}};
+  const RandomNetwork net{{1, 2, 12, 4}, {Conv<3>::layer(), {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 2}}};
   Run<Reference<double>> run(net, Policy<Share<3>, Workspace<0>>::value, 1);
   const Plan& plan = run.executor.plan();
-  const auto first =
-      std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& s) { return s.op == Op::forward; });
+  const auto first = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& s) { return s.op == Op::forward; });
   const auto at = static_cast<std::size_t>(first - plan.steps.begin());
   const auto with_claims = [&](const Plan& claims) {
     Guard guard(claims, run.backend, run.executor.arena());

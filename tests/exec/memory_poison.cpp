@@ -58,7 +58,7 @@ bool dies(Run<B>& run, const Plan& claims) {
   REQUIRE(waitpid(child, &status, 0) == child);
   return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("memory: no step loads or stores a byte that it does not declare") {
   const auto law = [](auto& run) {
     Poison poison(run.executor.plan(), run.executor.arena());
@@ -70,8 +70,7 @@ TEST_CASE("memory: no step loads or stores a byte that it does not declare") {
   CHECK(cases > 450);
 }
 TEST_CASE("memory: the sanitizer ends a step that goes where it does not declare to go") {
-  const RandomNetwork net{{1, 2, 12, 4},
-                          {Conv<3>::layer(), {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 2}}};
+  const RandomNetwork net{{1, 2, 12, 4}, {Conv<3>::layer(), {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 2}}};
   Run<Reference<double>> run(net, Policy<Share<3>, Workspace<0>>::value, 1);
   const Plan& plan = run.executor.plan();
   CHECK(!dies(run, plan));

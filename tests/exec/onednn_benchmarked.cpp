@@ -14,7 +14,7 @@ double relative(const std::vector<float>& a, const std::vector<float>& b) {
   }
   return std::sqrt(difference / size);
 }
-}  // namespace
+}   // namespace
 TEST_CASE("on oneDNN every benchmarked policy of VGG-16 is as near to the column as rounding lets it be") {
   Onednn backend(2);
   if (!backend.has_kernels()) return;   // far too slow

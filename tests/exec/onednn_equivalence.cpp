@@ -18,8 +18,8 @@ TEST_CASE("equivalence: oneDNN with direct arithmetic, few channels and blocks o
   for (std::uint64_t round = 0; round < cases_to_do<std::uint64_t>(3, 1); ++round) compare_round<Onednn>(4000 + round, coverage, worst, few);
   for (std::uint64_t round = 0; round < cases_to_do<std::uint64_t>(5, 2); ++round) compare_round<Onednn>(4100 + round, coverage, worst, blocks);
   const std::size_t more = compare_rarest<Onednn>(4500000, 150, coverage, worst, few);
-  MESSAGE(coverage.cases, " cases, of ", more, " networks for pairs that lacked some; least pair ", coverage.least_pair(),
-          "; worst difference ", worst.difference, " in ", worst.where);
+  MESSAGE(coverage.cases, " cases, of ", more, " networks for pairs that lacked some; least pair ", coverage.least_pair(), "; worst difference ",
+          worst.difference, " in ", worst.where);
   CHECK(coverage.cases > cases_to_do(4000, 2000));
   CHECK(coverage.least_pair() >= Coverage::wanted);
 }
@@ -51,12 +51,10 @@ TEST_CASE("equivalence: the library carries out most convolutions of those netwo
     widen(net);
     const Problem<float> problem(net.layers, net.input, 1);
     std::vector<float> gradients(problem.parameters.size());
-    Executor<Onednn> executor(make_plan(problem.table, Policy<Column>::value, Onednn::target), backend,
-                              problem.parameters.data(), gradients.data());
+    Executor<Onednn> executor(make_plan(problem.table, Policy<Column>::value, Onednn::target), backend, problem.parameters.data(), gradients.data());
     for (Index i = 0; i < static_cast<Index>(executor.plan().steps.size()); ++i) {
       const auto& o = executor.operands(i);
-      if (!o.node || o.node->layer.kind != Kind::conv || o.op == Op::pack_forward || o.op == Op::pack_backward)
-        continue;
+      if (!o.node || o.node->layer.kind != Kind::conv || o.op == Op::pack_forward || o.op == Op::pack_backward) continue;
       ++steps;
       library += backend.implementation(o) != "host";
     }
@@ -73,8 +71,7 @@ TEST_CASE("equivalence: oneDNN with Winograd's arithmetic is as near to fp64 by 
     Dice dice(4200 + seed);   // smooth functions only: a flipped rectifier is no matter of arithmetic
     std::vector<Layer> layers;
     for (Index i = dice.upto(2, 4); i > 0; --i) {
-      layers.push_back(
-          {.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 16 * dice.upto(1, 2), .bias = true});
+      layers.push_back({.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 16 * dice.upto(1, 2), .bias = true});
       layers.push_back({.kind = Kind::activation, .activation = {Function::silu, 0}});
       if (i == 2) layers.push_back({.kind = Kind::avg_pool, .window = {.kernel = 2, .stride = 2}});
     }
@@ -86,14 +83,16 @@ TEST_CASE("equivalence: oneDNN with Winograd's arithmetic is as near to fp64 by 
     exact.parameters.assign(problem.parameters.begin(), problem.parameters.end());
     exact.images.assign(problem.images.begin(), problem.images.end());
     const auto widened = [](const Outcome<float>& o) {
-      return Outcome<double>{o.loss, {o.output.begin(), o.output.end()}, {o.gradients.begin(), o.gradients.end()},
-                             {o.input_gradient.begin(), o.input_gradient.end()}, o.peak};
+      return Outcome<double>{o.loss,
+                             {o.output.begin(), o.output.end()},
+                             {o.gradients.begin(), o.gradients.end()},
+                             {o.input_gradient.begin(), o.input_gradient.end()},
+                             o.peak};
     };
     const PolicySpec column = Policy<Column, WinogradConv, Workspace<16_MiB>>::value;
     const Outcome<double> truth = run_once(exact, Policy<Column, Workspace<0>>::value, oracle);
     std::vector<float> gradients(problem.parameters.size());
-    Executor<Onednn> executor(make_plan(problem.table, column, Onednn::target), backend, problem.parameters.data(),
-                              gradients.data());
+    Executor<Onednn> executor(make_plan(problem.table, column, Onednn::target), backend, problem.parameters.data(), gradients.data());
     bool winograd = false;
     for (Index i = 0; i < static_cast<Index>(executor.plan().steps.size()); ++i)
       if (const auto& o = executor.operands(i); o.node && o.op == Op::forward && is_conv(o.node->layer))
@@ -125,8 +124,7 @@ TEST_CASE("equivalence: the fastest arithmetic that fits takes Winograd for the 
   const Problem<float> problem(layers, {2, 64, 28, 28}, 1);
   std::vector<float> gradients(problem.parameters.size());
   const auto winograd_gradients = [&](const PolicySpec& policy) {
-    Executor<Onednn> executor(make_plan(problem.table, policy, Onednn::target), backend, problem.parameters.data(),
-                              gradients.data());
+    Executor<Onednn> executor(make_plan(problem.table, policy, Onednn::target), backend, problem.parameters.data(), gradients.data());
     Index count = 0;
     for (Index i = 0; i < static_cast<Index>(executor.plan().steps.size()); ++i)
       if (const auto& o = executor.operands(i); o.node && o.op == Op::backward_data && is_conv(o.node->layer))
@@ -142,8 +140,7 @@ TEST_CASE("equivalence: oneDNN in bf16, few channels and blocks of them") {
   Coverage coverage;
   Worst worst;
   for (std::uint64_t round = 0; round < cases_to_do<std::uint64_t>(6, 2); ++round)
-    compare_round<OnednnBf16>(4300 + round, coverage, worst,
-                              {.tolerance = 8e-3, .workspace = 4_MiB, .direct = true, .wide = round % 2 == 1});
+    compare_round<OnednnBf16>(4300 + round, coverage, worst, {.tolerance = 8e-3, .workspace = 4_MiB, .direct = true, .wide = round % 2 == 1});
   MESSAGE(coverage.cases, " cases; worst difference ", worst.difference, " in ", worst.where);
   CHECK(coverage.cases > cases_to_do(3000, 1000));
 }

@@ -5,7 +5,8 @@ using namespace lrcnn;
 using namespace lrcnn::testing;
 TEST_CASE("oneDNN: a predictor hands over the column run's output") {
   PredictedCases counts;
-  for (std::uint64_t round = 0; round < 2; ++round) compare_predicted<Onednn>(7400 + round, counts, 4_MiB, true, [](RandomNetwork& net) { widen(net); });
+  for (std::uint64_t round = 0; round < 2; ++round)
+    compare_predicted<Onednn>(7400 + round, counts, 4_MiB, true, [](RandomNetwork& net) { widen(net); });
   MESSAGE(counts.cases, " cases, ", counts.parts, " handed over in parts");
   CHECK(counts.parts > 200);
 }

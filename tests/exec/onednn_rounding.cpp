@@ -9,7 +9,7 @@ template <class... Parts>
 const RoundingCase in{Policy<Column, Parts...>::value,
                       {Policy<Overlap<2>, RecomputeAll, Parts...>::value, Policy<Share<2>, RecomputeCheap, Parts...>::value}};
 std::vector<RoundingCase> both() { return {in<DirectConv>, in<FastestConv, Workspace<16_MiB>>}; }
-}  // namespace
+}   // namespace
 TEST_CASE("rounding: ResNet-18 by rows errs as its column does on oneDNN") {
   Onednn backend(2);
   check_rounding<ResNet18<10>>({2, 3, 48, 48}, 3, backend, both());

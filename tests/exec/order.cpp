@@ -45,7 +45,7 @@ void each_conflict(const Plan& plan, F f) {
       if (conflict) f(i, j);
     }
 }
-}  // namespace
+}   // namespace
 TEST_CASE("steps of different streams that touch the same bytes are in order") {
   Index plans = 0, conflicts = 0, waits = 0, missed = 0;
   for (std::uint64_t seed = 0; plans < 120; ++seed) {
@@ -55,7 +55,9 @@ TEST_CASE("steps of different streams that touch the same bytes are in order") {
     policy.streams = dice.upto(1, 3);
     policy.prefetch = policy.streams == 1 || dice.chance(0.3);
     policy.workspace_bytes = dice.pick({0, 64});
-    const Target target{.element_bytes = 4, .channel_block = dice.pick<Index>({1, 8, Target::all_channels}), .packs_weights = dice.chance(0.5),
+    const Target target{.element_bytes = 4,
+                        .channel_block = dice.pick<Index>({1, 8, Target::all_channels}),
+                        .packs_weights = dice.chance(0.5),
                         .activates = dice.chance(0.5)};
     INFO("seed ", seed, ", ", to_string(policy));
     try {
@@ -114,11 +116,12 @@ TEST_CASE("independent slabs wait for each other only where filter gradients are
                       to_string(before, table));
     }
   }
-  CHECK(forward <= 2);   // the two filters, packed on the first stream
+  CHECK(forward <= 2);                              // the two filters, packed on the first stream
   CHECK(plan.peak_bytes() > single.peak_bytes());   // that is the price
   CHECK(prefetched.peak_bytes() <= plan.peak_bytes());
   const auto ahead_waits = waits_of(prefetched);
   for (std::size_t i = 0; i < ahead_waits.size(); ++i)
     if (prefetched.steps[i].op == Op::load)
-      for (const Index j : ahead_waits[i]) CHECK(prefetched.steps[static_cast<std::size_t>(j)].slab != prefetched.steps[i].slab + (prefetched.steps[i].pass == Pass::forward ? -1 : 1));
+      for (const Index j : ahead_waits[i])
+        CHECK(prefetched.steps[static_cast<std::size_t>(j)].slab != prefetched.steps[i].slab + (prefetched.steps[i].pass == Pass::forward ? -1 : 1));
 }

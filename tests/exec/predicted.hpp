@@ -11,9 +11,13 @@ struct Gather final : RowSink<T> {
   MemorySink<T> memory;
   Index writes = 0, most = 0;
   explicit Gather(const Shape& shape)
-      : rows(static_cast<std::size_t>(shape.count()), static_cast<T>(std::nan(""))), due(static_cast<std::size_t>(shape.n), 0), memory(rows.data(), shape.h), shape_(shape) {}
+      : rows(static_cast<std::size_t>(shape.count()), static_cast<T>(std::nan(""))),
+        due(static_cast<std::size_t>(shape.n), 0),
+        memory(rows.data(), shape.h),
+        shape_(shape) {}
   void write(Index first, const View<const T>& src) override {
-    const bool fits = src.c == shape_.c && src.w == shape_.w && src.rows > 0 && first >= 0 && first + src.n <= shape_.n && src.row0 + src.rows <= shape_.h;
+    const bool fits =
+        src.c == shape_.c && src.w == shape_.w && src.rows > 0 && first >= 0 && first + src.n <= shape_.n && src.row0 + src.rows <= shape_.h;
     CHECK(fits);
     if (!fits) return;
     for (Index i = first; i < first + src.n; ++i) {
@@ -23,7 +27,9 @@ struct Gather final : RowSink<T> {
     memory.write(first, src);
     ++writes, most = std::max(most, src.rows);
   }
-  bool complete() const { return std::all_of(due.begin(), due.end(), [&](Index d) { return d == shape_.h; }); }
+  bool complete() const {
+    return std::all_of(due.begin(), due.end(), [&](Index d) { return d == shape_.h; });
+  }
 
  private:
   Shape shape_;
@@ -89,4 +95,4 @@ void compare_predicted(std::uint64_t seed, PredictedCases& counts, Index workspa
     }
   }
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

@@ -45,7 +45,7 @@ struct Fails final : RowSource<double> {
     if (dst.row0 > 3) throw DataError("the file ends here");
   }
 };
-}  // namespace
+}   // namespace
 TEST_CASE("a predictor hands over the column run's output") { law<Reference<double>>(7000, 6); }
 TEST_CASE("likewise with blocks of channels") { law<Reference<double, 16, 3>>(7100, 3); }
 TEST_CASE("likewise with channels last, in float") { law<Reference<float, Target::all_channels>>(7200, 2); }
@@ -96,23 +96,24 @@ TEST_CASE("a source of another shape and policies that do not fit are refused, w
         "a Trainer do it");
   CHECK(sink.writes == 0);
   CHECK(c.right());
-  CHECK(error_of<PlanError>([&] { Predictor<Trunk, Policy<Share<13>>, Reference<double>>(input, c.problem.parameters); })
-            .starts_with("lrcnn: no stage can be cut into 13 slabs by Share<13> on input 2x1x12x6; every slab owns a row of its first layer's output"));
   CHECK(error_of<PlanError>([&] {
-          BasicPredictor<Reference<double>>(Trunk::layers, Policy<Bf16>::value, input, c.problem.parameters);
-        }) == "lrcnn: the policy asks for Bf16, and backend 'reference' works in Fp32; the type of the backend says its precision; use "
-              "Predictor, which chooses the type, or leave the part out");
-  CHECK(error_of<ShapeError>([&] { Predictor<Trunk, Rows, Reference<double>>({1, 1, 0, 4}, c.problem.parameters); })
-            .starts_with("lrcnn: layer 1 "));
+          Predictor<Trunk, Policy<Share<13>>, Reference<double>>(input, c.problem.parameters);
+        }).starts_with("lrcnn: no stage can be cut into 13 slabs by Share<13> on input 2x1x12x6; every slab owns a row of its first layer's output"));
+  CHECK(error_of<PlanError>([&] { BasicPredictor<Reference<double>>(Trunk::layers, Policy<Bf16>::value, input, c.problem.parameters); }) ==
+        "lrcnn: the policy asks for Bf16, and backend 'reference' works in Fp32; the type of the backend says its precision; use "
+        "Predictor, which chooses the type, or leave the part out");
+  CHECK(error_of<ShapeError>([&] { Predictor<Trunk, Rows, Reference<double>>({1, 1, 0, 4}, c.problem.parameters); }).starts_with("lrcnn: layer 1 "));
 }
 TEST_CASE("a plan that hands its output on is not run without a sink, nor another one with one") {
   Case c;
-  Executor<Reference<double>> hands(make_plan(c.problem.table, Rows::value, Reference<double>::target, predicting), c.backend, c.problem.parameters.data(), nullptr);
+  Executor<Reference<double>> hands(make_plan(c.problem.table, Rows::value, Reference<double>::target, predicting), c.backend,
+                                    c.problem.parameters.data(), nullptr);
   CHECK(error_of<PlanError>([&] { hands.run(c.source, c.problem.labels); }) ==
         "lrcnn: the plan of Policy<Share<6>, NoCheckpoints, KeepAll, DirectConv, Workspace<0>> on input 2x1x12x6 is run without a sink for its "
         "output; a plan with stores_output has no loss and keeps nothing; run it with a RowSink, or plan without stores_output");
   CHECK(hands.output().data == nullptr);
-  Executor<Reference<double>> keeps(make_plan(c.problem.table, Policy<Workspace<0>>::value, Reference<double>::target, {.training = false}), c.backend, c.problem.parameters.data(), nullptr);
+  Executor<Reference<double>> keeps(make_plan(c.problem.table, Policy<Workspace<0>>::value, Reference<double>::target, {.training = false}),
+                                    c.backend, c.problem.parameters.data(), nullptr);
   Gather<double> sink(c.predictor.output_shape());
   CHECK(error_of<PlanError>([&] { keeps.run(c.source, sink); }) ==
         "lrcnn: a sink is given to the plan of Policy<Column, NoCheckpoints, KeepAll, DirectConv, Workspace<0>> on input 2x1x12x6, which keeps its "

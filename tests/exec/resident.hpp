@@ -18,4 +18,4 @@ Index resident_growth(F f) {
   f();
   return std::max<Index>(0, status_bytes("VmHWM") - before);
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

@@ -4,9 +4,8 @@
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
-const std::vector<RoundingCase> direct{
-    {Policy<Column>::value, {Policy<Overlap<2>, RecomputeAll>::value, Policy<Share<2>, RecomputeCheap>::value}}};
-}  // namespace
+const std::vector<RoundingCase> direct{{Policy<Column>::value, {Policy<Overlap<2>, RecomputeAll>::value, Policy<Share<2>, RecomputeCheap>::value}}};
+}   // namespace
 TEST_CASE("rounding: ResNet-18 by rows errs as its column does") {
   Reference<float> backend(2);
   check_rounding<ResNet18<10>>({2, 3, 48, 48}, 3, backend, direct);

@@ -44,9 +44,7 @@ void check_rounding(const Input& input, int draws, B& backend, const std::vector
     exact.images.assign(problem.images.begin(), problem.images.end());
     exact.labels = problem.labels;
     const Outcome<double> truth = run_once(exact, Policy<Column>::value, oracle, false, loss);
-    const auto error = [&](const PolicySpec& policy) {
-      return rounding_error(problem, run_once(problem, policy, backend, false, loss), truth);
-    };
+    const auto error = [&](const PolicySpec& policy) { return rounding_error(problem, run_once(problem, policy, backend, false, loss), truth); };
     for (std::size_t c = 0; c < cases.size(); ++c) {
       errors[c].push_back(error(cases[c].column));
       ratios[c].resize(cases[c].rows.size());
@@ -67,4 +65,4 @@ void check_rounding(const Input& input, int draws, B& backend, const std::vector
   }
 }
 inline const PixelCrossEntropy uneven_pixels{.weights = {0.5, 2, 1}, .ignore = 2};
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

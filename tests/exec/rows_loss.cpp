@@ -49,7 +49,7 @@ struct Segmentation {
     return result;
   }
 };
-}  // namespace
+}   // namespace
 TEST_CASE("a step with a loss that is local to rows equals the column run's, without the output in full") {
   int runs = 0, cut = 0, conditioned = 0;
   double worst = 0;
@@ -83,7 +83,8 @@ TEST_CASE("a step with a loss that is local to rows equals the column run's, wit
       const auto problems = check_plan(plan);
       CHECK((problems.empty() ? "" : problems[0]) == "");
       CHECK(!plan.results.output);
-      const Stage& last = *std::find_if(plan.stages.rbegin(), plan.stages.rend(), [&](const Stage& s) { return s.last == plan.table.size() && !s.replaced_by_extra_passes; });
+      const Stage& last = *std::find_if(plan.stages.rbegin(), plan.stages.rend(),
+                                        [&](const Stage& s) { return s.last == plan.table.size() && !s.replaced_by_extra_passes; });
       if (last.backward.slabs() > 1) {
         ++cut;
         const bool norm = plan.table.node(plan.table.size() - 1).layer.kind == Kind::norm;   // the gradient of its output is in full

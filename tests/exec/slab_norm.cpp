@@ -54,7 +54,7 @@ void one_slab(double tolerance) {
     CHECK(distance<double>(mine, theirs) <= tolerance * norm<double>(theirs));
   }
 }
-}  // namespace
+}   // namespace
 TEST_CASE("slab batch norm: with one slab it is batch norm") {
   one_slab<Reference<double>>(1e-12);
   one_slab<Reference<double, 16, 3>>(1e-12);

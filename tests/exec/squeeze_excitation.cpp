@@ -38,7 +38,7 @@ double worst(const std::vector<double>& a, const std::vector<double>& b) {
   return most;
 }
 using Net = Sequential<SqueezeExcitation<4, 2>>;
-}  // namespace
+}   // namespace
 TEST_CASE("squeeze-and-excitation: PyTorch's output and gradients, whole and by rows") {
   const Input input{2, 4, 3, 5};
   const Table table = table_of<Net>(input);
@@ -53,7 +53,8 @@ TEST_CASE("squeeze-and-excitation: PyTorch's output and gradients, whole and by 
   }
   const auto x = numbers(120, 5);
   const std::vector<std::int32_t> none(30, 0);
-  for (PolicySpec policy : {Policy<>::value, Policy<Overlap<3>, RecomputeAll>::value, Policy<Share<2>>::value, Policy<ByImages<1, Share<3>>, RecomputeAll>::value}) {
+  for (PolicySpec policy :
+       {Policy<>::value, Policy<Overlap<3>, RecomputeAll>::value, Policy<Share<2>>::value, Policy<ByImages<1, Share<3>>, RecomputeAll>::value}) {
     CAPTURE(to_string(policy));
     policy.workspace_bytes = 0;
     Reference<double> backend(1);
@@ -67,10 +68,28 @@ TEST_CASE("squeeze-and-excitation: PyTorch's output and gradients, whole and by 
                           -0.58063520468704077, 3.0084987499357645}) < 1e-14);
     CHECK(worst(some(dx), {-0.33230426189095236, 0.035645532389522123, -0.07033913492411846, -0.35765922484331431, 0.37083730584677865,
                            -0.57808855359817302, 3.019694594086975}) < 1e-14);
-    CHECK(worst(gradients, {0, 0, 0, 0, -0.0025737591219827469, 0.0045475912301210595, -0.0037928686001867367, 0.019667467092171372,
-                            0, -0.33361839321231185,
-                            0, 0.35208914173164541, 0, 0.32320496091919859, 0, 0.27706355326558385, 0, 0.37831950478627607,
-                            1.434049962080524, 1.3164054411643216, 1.1284726819472231, 1.5408855519508906}) < 1e-14);
+    CHECK(worst(gradients, {0,
+                            0,
+                            0,
+                            0,
+                            -0.0025737591219827469,
+                            0.0045475912301210595,
+                            -0.0037928686001867367,
+                            0.019667467092171372,
+                            0,
+                            -0.33361839321231185,
+                            0,
+                            0.35208914173164541,
+                            0,
+                            0.32320496091919859,
+                            0,
+                            0.27706355326558385,
+                            0,
+                            0.37831950478627607,
+                            1.434049962080524,
+                            1.3164054411643216,
+                            1.1284726819472231,
+                            1.5408855519508906}) < 1e-14);
   }
 }
 TEST_CASE("squeeze-and-excitation: names and stages") {
@@ -78,8 +97,9 @@ TEST_CASE("squeeze-and-excitation: names and stages") {
   const Table table = table_of<Block>({1, 3, 20, 12});
   std::string names;
   for (const Parameter& p : parameters_of(table)) names += p.name + extents_text(p.shape) + " ";
-  CHECK(names == "conv1.weight[32,3,3,3] conv1.bias[32] se.fc1.weight[8,32] se.fc1.bias[8] se.fc2.weight[32,8] se.fc2.bias[32] "
-                 "conv4.weight[8,32,3,3] conv4.bias[8] ");
+  CHECK(names ==
+        "conv1.weight[32,3,3,3] conv1.bias[32] se.fc1.weight[8,32] se.fc1.bias[8] se.fc2.weight[32,8] se.fc2.bias[32] "
+        "conv4.weight[8,32,3,3] conv4.bias[8] ");
   const auto stages = split_stages(table, Policy<>::value);
   REQUIRE(stages.size() == 3);   // up to the pooling, the factors, and from the product on
   CHECK(stages[0].last == 2);
@@ -89,15 +109,16 @@ TEST_CASE("squeeze-and-excitation: names and stages") {
 TEST_CASE("squeeze-and-excitation: by rows as by columns, on residual blocks with batch norms and linear factors") {
   using Linears = Scale<Identity, Sequential<GlobalAvgPool, Linear<3>, SiLU, Linear<6>, Hardswish>>;
   using Body = Sequential<Conv<6>, BatchNorm, ReLU, Conv<6>, BatchNorm, SqueezeExcitation<6, 3>>;
-  using Deep = Sequential<Conv<6>, Residual<Body>, ReLU, MaxPool<>, Linears, Conv<6>, Residual<Sequential<Conv<6>, Linears>>, ReLU, GlobalAvgPool, Linear<3>>;
+  using Deep =
+      Sequential<Conv<6>, Residual<Body>, ReLU, MaxPool<>, Linears, Conv<6>, Residual<Sequential<Conv<6>, Linears>>, ReLU, GlobalAvgPool, Linear<3>>;
   const Problem<double> problem(Deep::layers, {3, 2, 24, 6}, 8);
   PolicySpec column;
   column.workspace_bytes = 0;
   const auto law = [&](auto backend) {
     const auto whole = run_once(problem, column, backend);
-    for (PolicySpec policy : {Policy<Overlap<3>, RecomputeAll>::value, Policy<Share<4>, CheckpointAtPools, RecomputeAll>::value,
-                              Policy<Share<3>, KeepAll>::value, Policy<ExtraPasses<Overlap<2>>, RecomputeAll>::value,
-                              Policy<ByImages<2, Overlap<2>>, RecomputeCheap>::value}) {
+    for (PolicySpec policy :
+         {Policy<Overlap<3>, RecomputeAll>::value, Policy<Share<4>, CheckpointAtPools, RecomputeAll>::value, Policy<Share<3>, KeepAll>::value,
+          Policy<ExtraPasses<Overlap<2>>, RecomputeAll>::value, Policy<ByImages<2, Overlap<2>>, RecomputeCheap>::value}) {
       CAPTURE(to_string(policy));
       policy.workspace_bytes = 0;
       CHECK(check_plan(make_plan(problem.table, policy, backend.target, {.input_gradient = true})).empty());

@@ -39,15 +39,12 @@ struct BlurOperations {
     each(a.dy, [&](Index i, Index c, Index row, Index column) {
       const auto share = a.parameters[0][c] * a.dy(i, c, row, column) / static_cast<master_t<T>>(a.layer.window.kernel.h);
       for (Index tap = 0; tap < a.layer.window.kernel.h; ++tap)
-        if (const Index r = row_of(a.layer, row, tap); r >= 0 && r < a.in.h)
-          a.dx(i, c, r, column) = static_cast<T>(a.dx(i, c, r, column) + share);
+        if (const Index r = row_of(a.layer, row, tap); r >= 0 && r < a.in.h) a.dx(i, c, r, column) = static_cast<T>(a.dx(i, c, r, column) + share);
     });
   }
   template <class T>
   static void backward_parameters(const CustomBackward<T>& a) {
-    each(a.dy, [&](Index i, Index c, Index row, Index column) {
-      a.d_parameters[0][c] += a.dy(i, c, row, column) * mean<T>(a, i, c, row, column);
-    });
+    each(a.dy, [&](Index i, Index c, Index row, Index column) { a.d_parameters[0][c] += a.dy(i, c, row, column) * mean<T>(a, i, c, row, column); });
   }
   static constexpr ParameterShapes parameters(const Layer&, const Shape& in) {
     ParameterShapes shapes;
@@ -56,14 +53,10 @@ struct BlurOperations {
   }
 };
 inline constexpr CustomLayer blur_layer{
-    .rules = {.name = "blur", .rows = RowMap::window, .backward = reads_input, .takes_activation = true,
-              .parameters = BlurOperations::parameters},
-    .f32 = {BlurOperations::forward<float>, BlurOperations::backward_data<float>,
-            BlurOperations::backward_parameters<float>},
-    .f64 = {BlurOperations::forward<double>, BlurOperations::backward_data<double>,
-            BlurOperations::backward_parameters<double>},
-    .bf16 = {BlurOperations::forward<bfloat16>, BlurOperations::backward_data<bfloat16>,
-             BlurOperations::backward_parameters<bfloat16>}};
+    .rules = {.name = "blur", .rows = RowMap::window, .backward = reads_input, .takes_activation = true, .parameters = BlurOperations::parameters},
+    .f32 = {BlurOperations::forward<float>, BlurOperations::backward_data<float>, BlurOperations::backward_parameters<float>},
+    .f64 = {BlurOperations::forward<double>, BlurOperations::backward_data<double>, BlurOperations::backward_parameters<double>},
+    .bf16 = {BlurOperations::forward<bfloat16>, BlurOperations::backward_data<bfloat16>, BlurOperations::backward_parameters<bfloat16>}};
 template <Window window = Window{.kernel = {3, 1}, .pad = {1, 0}}>
 struct Blur {
   static constexpr Layer layer() { return {.kind = Kind::custom, .window = window, .custom = &blur_layer}; }
@@ -72,9 +65,13 @@ struct Blur {
 struct SoftplusFunction {
   static constexpr std::string_view name = "softplus";
   template <class T>
-  static T value(T x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
+  static T value(T x) {
+    return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+  }
   template <class T>
-  static T derivative(T x) { return 1 / (1 + std::exp(-x)); }
+  static T derivative(T x) {
+    return 1 / (1 + std::exp(-x));
+  }
 };
 using Softplus = Pointwise<SoftplusFunction>;
 /// tanh, whose derivative is had from its output: the input need not be kept.
@@ -94,11 +91,10 @@ struct TanhOperations {
     });
   }
 };
-inline constexpr CustomLayer tanh_layer{
-    .rules = {.name = "tanh", .backward = reads_output, .overwrites_input = true, .overwrites_gradient = true},
-    .f32 = {TanhOperations::forward<float>, TanhOperations::backward_data<float>},
-    .f64 = {TanhOperations::forward<double>, TanhOperations::backward_data<double>},
-    .bf16 = {TanhOperations::forward<bfloat16>, TanhOperations::backward_data<bfloat16>}};
+inline constexpr CustomLayer tanh_layer{.rules = {.name = "tanh", .backward = reads_output, .overwrites_input = true, .overwrites_gradient = true},
+                                        .f32 = {TanhOperations::forward<float>, TanhOperations::backward_data<float>},
+                                        .f64 = {TanhOperations::forward<double>, TanhOperations::backward_data<double>},
+                                        .bf16 = {TanhOperations::forward<bfloat16>, TanhOperations::backward_data<bfloat16>}};
 struct Tanh {
   static constexpr Layer layer() { return {.kind = Kind::custom, .custom = &tanh_layer}; }
 };
@@ -107,8 +103,7 @@ struct DistanceToTarget {
   static constexpr std::string_view name = "distance_to_target";
   std::vector<std::vector<double>> targets;
   template <class T>
-  void operator()(const View<const T>& logits, std::span<const std::int32_t> labels, const View<T>& dx, double scale,
-                  LossResult& result) const {
+  void operator()(const View<const T>& logits, std::span<const std::int32_t> labels, const View<T>& dx, double scale, LossResult& result) const {
     for (Index i = 0; i < logits.n; ++i) {
       const auto label = static_cast<std::size_t>(labels[static_cast<std::size_t>(i)]);
       const auto distance = [&](Index k, std::size_t target) {
@@ -121,13 +116,11 @@ struct DistanceToTarget {
       };
       result.sum += squares(label);
       bool nearest = true;
-      for (std::size_t t = 0; t < targets.size(); ++t)
-        nearest = nearest && (t == label || squares(label) < squares(t));
+      for (std::size_t t = 0; t < targets.size(); ++t) nearest = nearest && (t == label || squares(label) < squares(t));
       result.correct += nearest;
       ++result.count;
       if (dx.data == nullptr) continue;
-      for (Index k = 0; k < round_up(dx.c, dx.block); ++k)
-        dx(i, k, 0, 0) = k < dx.c ? static_cast<T>(scale * distance(k, label)) : T{0};
+      for (Index k = 0; k < round_up(dx.c, dx.block); ++k) dx(i, k, 0, 0) = k < dx.c ? static_cast<T>(scale * distance(k, label)) : T{0};
     }
   }
 };
@@ -136,11 +129,9 @@ struct SmoothedCrossEntropy {
   static constexpr std::string_view name = "smoothed_cross_entropy";
   double epsilon = 0.1;
   template <class T>
-  void operator()(const View<const T>& logits, std::span<const std::int32_t> labels, const View<T>& dx, double scale,
-                  LossResult& result) const {
+  void operator()(const View<const T>& logits, std::span<const std::int32_t> labels, const View<T>& dx, double scale, LossResult& result) const {
     for (Index i = 0; i < logits.n; ++i) {
-      const View<const T> one =
-          dense_view(logits.data + i * logits.stride_n, 1, logits.c, logits.range(), 1, logits.block);
+      const View<const T> one = dense_view(logits.data + i * logits.stride_n, 1, logits.c, logits.range(), 1, logits.block);
       const View<T> d = dx.data ? dense_view(dx.data + i * dx.stride_n, 1, dx.c, dx.range(), 1, dx.block) : View<T>{};
       LossResult plain, uniform;
       SoftmaxCrossEntropy{}(one, labels.subspan(static_cast<std::size_t>(i), 1), d, scale, plain);
@@ -156,4 +147,4 @@ struct SmoothedCrossEntropy {
     }
   }
 };
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

@@ -37,8 +37,7 @@ bool check(const Table& table, const PolicySpec& policy, const Target& target, c
     if (plan.arena != arena_size(table, policy, target, options)) report("peak", where);
     return true;
   } catch (const PlanError& e) {
-    if (std::string(e.what()).find("largest feasible count") == std::string::npos)
-      report("planner", where + ": " + e.what());
+    if (std::string(e.what()).find("largest feasible count") == std::string::npos) report("planner", where + ": " + e.what());
     return false;
   }
 }
@@ -57,7 +56,8 @@ Index predict(Dice& dice, const RandomNetwork& net, std::uint64_t seed, const st
   const auto keep = [&] {
     PolicySpec column;
     column.workspace_bytes = 0;
-    Executor<Reference<double>> executor(make_plan(problem.table, column, plain.target, {.training = false}), plain, problem.parameters.data(), nullptr);
+    Executor<Reference<double>> executor(make_plan(problem.table, column, plain.target, {.training = false}), plain, problem.parameters.data(),
+                                         nullptr);
     executor.forward(MemorySource<double>(problem.images.data(), net.input));
     return dense_copy<double>(executor.output());
   };
@@ -111,8 +111,10 @@ Index graphs() {
     const Problem<double> problem(net.layers, net.input, seed);
     Outcome<double> whole;
     const std::string network = "graph " + std::to_string(seed);
-    compare("formulas", network, [&] { return worst_difference(problem, whole = run_once(problem, column, plain), whole_maps(problem)); }, 1e-8);
-    compare("formulas", network + ", blocked", [&] { return worst_difference(problem, run_once(problem, column, blocked), whole); }, 1e-8);
+    compare(
+        "formulas", network, [&] { return worst_difference(problem, whole = run_once(problem, column, plain), whole_maps(problem)); }, 1e-8);
+    compare(
+        "formulas", network + ", blocked", [&] { return worst_difference(problem, run_once(problem, column, blocked), whole); }, 1e-8);
     for (int k = 0; k < 8; ++k) {
       PolicySpec policy = random_policy(dice, net);
       if (k < 7) policy.images = 0;   // a batch norm refuses groups
@@ -125,7 +127,8 @@ Index graphs() {
       check(problem.table, policy, packing, where);
       if (!check(problem.table, policy, Reference<double>::target, where)) continue;
       ++feasible;
-      compare("numbers", where, [&] { return worst_difference(problem, run_once(problem, policy, plain), whole); }, 1e-8);
+      compare(
+          "numbers", where, [&] { return worst_difference(problem, run_once(problem, policy, plain), whole); }, 1e-8);
     }
   }
   return feasible;
@@ -146,7 +149,8 @@ void transposed() {
     const std::array layers{Layer{.kind = Kind::conv_transpose, .window = {.kernel = 2, .stride = 2}, .channels = k, .bias = true}};
     const Node node = make_table(layers, {n, c, h, w}).nodes[0];
     const Range out{1, 2 * h - 1};
-    const std::vector<float> x = numbers(n * c * h * w, 1), dy = numbers(n * k * out.size() * 2 * w, 2), filter = numbers(c * k * 4, 3), bias = numbers(k, 4);
+    const std::vector<float> x = numbers(n * c * h * w, 1), dy = numbers(n * k * out.size() * 2 * w, 2), filter = numbers(c * k * 4, 3),
+                             bias = numbers(k, 4);
     std::array<std::vector<float>, 2> y, dx, dw, db;
     std::vector<float> scratch(static_cast<std::size_t>(host::TiledTranspose::workspace_bytes(node, lanes)) / sizeof(float));
     for (std::size_t by = 0; by < 2; ++by) {
@@ -180,7 +184,8 @@ void winograd() {
   if (K::vectors > machine_vectors()) return;
   const std::string who = "Winograd " + std::string(vectors_name(K::vectors));
   const SlabPass pass{n, c, c, h, w, h, w, 1, 1};
-  std::vector<float> x = numbers(n * c * h * w, 1), dy = numbers(n * c * h * w, 2), filter = numbers(9 * c * c, 3), packed(filter.size()), turned(filter.size());
+  std::vector<float> x = numbers(n * c * h * w, 1), dy = numbers(n * c * h * w, 2), filter = numbers(9 * c * c, 3), packed(filter.size()),
+                     turned(filter.size());
   std::vector<float> y(x.size()), dx(x.size()), dw(filter.size()), clipped(x.size());
   std::vector<std::uint8_t> bits(static_cast<std::size_t>(n * c / lanes * h * ceil_div(w * lanes, 8)) + 64);
   const auto at = [](Index tap, Index a, Index b) { return static_cast<std::size_t>((tap * c + a) * c + b); };
@@ -292,7 +297,8 @@ class Narrow : public Reference<double, 16, 3> {
   const Target& layout() const { return layout_; }
   Prepared prepare(const Operands<double>& o) const {
     for (const auto& [block, c] : {std::pair{o.x.block, o.x.c}, {o.y.block, o.y.c}, {o.dy.block, o.dy.c}, {o.dx.block, o.dx.c}})
-      if (c > 0 && block != layout_.block(c)) throw BackendError("a tensor of " + std::to_string(c) + " channels has blocks of " + std::to_string(block));
+      if (c > 0 && block != layout_.block(c))
+        throw BackendError("a tensor of " + std::to_string(c) + " channels has blocks of " + std::to_string(block));
     return Reference<double, 16, 3>::prepare(o);
   }
 
@@ -319,13 +325,14 @@ void loops() {
   });
   if (done[0] + done[1] != 2) report("loops", "a piece is missing");
 }
-}  // namespace
+}   // namespace
 int main() {
   loops();
   sums();
   names();
   caches();
-  if (has_flag("avx2") && has_flag("fma") && vector_block(machine_vectors()) != (has_flag("avx512f") && has_flag("avx512bw") && has_flag("avx512dq") && has_flag("avx512vl") ? 16 : 8))
+  if (has_flag("avx2") && has_flag("fma") &&
+      vector_block(machine_vectors()) != (has_flag("avx512f") && has_flag("avx512bw") && has_flag("avx512dq") && has_flag("avx512vl") ? 16 : 8))
     report("vectors", "this processor has others than " + std::string(vectors_name(machine_vectors())));
 #if LRCNN_WINOGRAD
   transposed();
@@ -348,12 +355,14 @@ int main() {
   column.workspace_bytes = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Dice dice(seed);
-    RandomNetwork net =
-        random_network(dice, 7, {Tanh::layer(), Conv<3>::layer(), Conv<2>::layer(), Conv<3>::layer()});
+    RandomNetwork net = random_network(dice, 7, {Tanh::layer(), Conv<3>::layer(), Conv<2>::layer(), Conv<3>::layer()});
     if (seed == 1)   // chance rarely puts a convolution behind an activation that falls below zero
       net = {{2, 3, 11, 5},
-             {Conv<4>::layer(), {.kind = Kind::activation, .activation = {Function::leaky_relu, -0.25}}, Conv<3>::layer(),
-              {.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 3, .bias = true}}};
+             {Conv<4>::layer(),
+              {.kind = Kind::activation, .activation = {Function::leaky_relu, -0.25}},
+              Conv<3>::layer(),
+              {.kind = Kind::global_avg_pool},
+              {.kind = Kind::linear, .channels = 3, .bias = true}}};
     Problem<double> problem(net.layers, net.input, seed);
     if (seed % 3 == 0)
       for (double& x : problem.images) x = std::round(x);   // ties in pools
@@ -363,8 +372,7 @@ int main() {
       whole = run_once(problem, column, plain);
       return worst_difference(problem, whole, whole_maps(problem));
     });
-    compare("formulas", network + ", blocked",
-            [&] { return worst_difference(problem, run_once(problem, column, blocked), whole_maps(problem)); });
+    compare("formulas", network + ", blocked", [&] { return worst_difference(problem, run_once(problem, column, blocked), whole_maps(problem)); });
     compare("formulas", network + ", in narrower blocks",
             [&] { return worst_difference(problem, run_once(problem, column, narrow), whole_maps(problem)); });
     for (int k = 0; k < 10; ++k) {
@@ -382,15 +390,18 @@ int main() {
   }
   // Norms behind convolutions that leave the first slabs without a row.
   const Layer wide{.kind = Kind::conv, .window = {.kernel = 5}, .channels = 3};
-  const RandomNetwork late{{2, 2, 36, 5}, {wide, {.kind = Kind::conv, .window = {.kernel = {5, 1}}, .channels = 4},
-                                           {.kind = Kind::norm, .norm = {.over = Norm::Over::group}}, {}, {.kind = Kind::conv, .window = {.kernel = 1}, .channels = 2}}};
+  const RandomNetwork late{{2, 2, 36, 5},
+                           {wide,
+                            {.kind = Kind::conv, .window = {.kernel = {5, 1}}, .channels = 4},
+                            {.kind = Kind::norm, .norm = {.over = Norm::Over::group}},
+                            {},
+                            {.kind = Kind::conv, .window = {.kernel = 1}, .channels = 2}}};
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     Dice dice(seed);
     predict(dice, late, seed, "norms behind slabs without rows");
   }
   if (forward < 200) report("planner", "only " + std::to_string(forward) + " plans of a forward pass alone are feasible");
-  if (feasible * 2 < plans)
-    report("planner", "only " + std::to_string(feasible) + " of " + std::to_string(plans) + " plans are feasible");
+  if (feasible * 2 < plans) report("planner", "only " + std::to_string(feasible) + " of " + std::to_string(plans) + " plans are feasible");
   if (found.empty()) std::cout << feasible + forward + branching << " plans, nothing found\n";
   return found.empty() ? 0 : 1;
 }

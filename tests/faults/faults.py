@@ -66,7 +66,7 @@ FAULTS = [
      "if (t < inputs() || needs->kept[place] || (!forward() && needs->value[place])) return false;", "if (t < inputs()) return false;"),
     ("gap in the input gradient", "plan/emit_backward.hpp",
      "if (walk.slab == 0) move(walk, Op::zero, {}, full({0, written_from}));", ""),
-    ("image slabs share their kept rows", "plan/storage.hpp",
+    ("image slabs share their kept rows", "plan/slab_buffers.hpp",
      "const Index offset = sink_.every_turn ? sum(walk.image_slab, n) : 0;",
      "const Index offset = sink_.every_turn ? sum(0, n) : 0;"),
     ("filter packed for the wrong pass", "plan/emit_backward.hpp",

@@ -11,9 +11,7 @@ struct Map {
   Shape shape{};
   std::vector<double> values{};
   explicit Map(const Shape& s) : shape(s), values(static_cast<std::size_t>(s.count()), 0.0) {}
-  double& at(Index n, Index c, Index y, Index x) {
-    return values[static_cast<std::size_t>(((n * shape.c + c) * shape.h + y) * shape.w + x)];
-  }
+  double& at(Index n, Index c, Index y, Index x) { return values[static_cast<std::size_t>(((n * shape.c + c) * shape.h + y) * shape.w + x)]; }
   bool inside(Index y, Index x) const { return 0 <= y && y < shape.h && 0 <= x && x < shape.w; }
 };
 /// Calls f(n, c, y, x) for every element.
@@ -28,8 +26,7 @@ void each(const Shape& s, F f) {
 template <class F>
 void each_tap(const Window& w, Index p, Index q, F f) {
   for (Index r = 0; r < w.kernel.h; ++r)
-    for (Index s = 0; s < w.kernel.w; ++s)
-      f(r, s, p * w.stride.h - w.pad.top + r * w.dilation.h, q * w.stride.w - w.pad.left + s * w.dilation.w);
+    for (Index s = 0; s < w.kernel.w; ++s) f(r, s, p * w.stride.h - w.pad.top + r * w.dilation.h, q * w.stride.w - w.pad.left + s * w.dilation.w);
 }
 /// An activation's value and slope.
 inline std::pair<double, double> activated(const Activation& a, double v) {
@@ -59,9 +56,15 @@ inline void apply_norm(const Node& node, Map& x, Map& y, Map* dx, Map* dy, const
     const Index groups = norm.groups > 0 ? norm.groups : channels;
     return units[norm.over == Norm::Over::group ? n * groups + c / (channels / groups) : (n * node.in.h + h) * node.in.w + w];
   };
-  each(node.in, [&](Index n, Index c, Index h, Index w) { Unit& u = unit(n, c, h, w); u.mean += x.at(n, c, h, w), ++u.count; });
+  each(node.in, [&](Index n, Index c, Index h, Index w) {
+    Unit& u = unit(n, c, h, w);
+    u.mean += x.at(n, c, h, w), ++u.count;
+  });
   for (auto& [key, u] : units) u.mean /= u.count;
-  each(node.in, [&](Index n, Index c, Index h, Index w) { Unit& u = unit(n, c, h, w); u.squares += std::pow(x.at(n, c, h, w) - u.mean, 2); });
+  each(node.in, [&](Index n, Index c, Index h, Index w) {
+    Unit& u = unit(n, c, h, w);
+    u.squares += std::pow(x.at(n, c, h, w) - u.mean, 2);
+  });
   if (dw && norm.over == Norm::Over::batch && !norm.frozen)
     for (Index c = 0; c < channels; ++c) dw[running + c] = units[c].mean, dw[running + channels + c] = units[c].squares / (units[c].count - 1);
   for (auto& [key, u] : units) {
@@ -211,8 +214,7 @@ inline Outcome<double> whole_maps(const Problem<double>& problem) {
     for (Index k = 0; k < logits.shape.c; ++k) sum += std::exp(logits.at(n, k, 0, 0));
     outcome.loss.sum += std::log(sum) - logits.at(n, label, 0, 0);
     for (Index k = 0; k < logits.shape.c; ++k)
-      gradients.back().at(n, k, 0, 0) =
-          (std::exp(logits.at(n, k, 0, 0)) / sum - (k == label ? 1 : 0)) / static_cast<double>(table.input.n);
+      gradients.back().at(n, k, 0, 0) = (std::exp(logits.at(n, k, 0, 0)) / sum - (k == label ? 1 : 0)) / static_cast<double>(table.input.n);
   }
   outcome.gradients.assign(problem.parameters.size(), 0.0);
   for (Index l = table.size() - 1; l >= 0; --l) {
@@ -225,4 +227,4 @@ inline Outcome<double> whole_maps(const Problem<double>& problem) {
   outcome.input_gradient = gradients[0].values;
   return outcome;
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

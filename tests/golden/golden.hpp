@@ -27,7 +27,7 @@ struct GoldenCase {
   std::string name;
   Input input{};
   GoldenNumbers x{}, g{};
-  double levels = 0;              ///< inputs are rounded down to multiples of 1 / levels; 0: they are not
+  double levels = 0;   ///< inputs are rounded down to multiples of 1 / levels; 0: they are not
   std::vector<Layer> layers{};
   std::vector<GoldenNumbers> parameters{};
   std::vector<std::int32_t> labels{};
@@ -66,7 +66,7 @@ inline Layer golden_layer(std::istringstream& line) {
   }
   return layer;
 }
-}  // namespace detail
+}   // namespace detail
 inline GoldenFile read_golden(const std::string& name) {
   const std::string path = std::string(LRCNN_SOURCE_DIR) + "/tests/golden/" + name;
   std::ifstream in(path);
@@ -91,7 +91,8 @@ inline GoldenFile read_golden(const std::string& name) {
     else if (key == "layer") c.layers.push_back(detail::golden_layer(line));
     else if (key == "gradient") line >> c.g.stream >> c.g.scale;
     else if (key == "parameter") line >> c.parameters.emplace_back().stream >> c.parameters.back().scale;
-    else if (key == "label") for (std::int32_t label = 0; line >> label;) c.labels.push_back(label);
+    else if (key == "label")
+      for (std::int32_t label = 0; line >> label;) c.labels.push_back(label);
     else if (key == "tensor") {
       GoldenTensor& t = c.tensors.emplace_back();
       line >> t.name >> t.count >> t.norm >> t.sum >> t.dot;
@@ -125,12 +126,10 @@ struct WeightedSum {
 template <class T>
 Problem<T> golden_problem(const GoldenCase& c) {
   Problem<T> problem(c.layers, c.input, 0);
-  if (problem.layout.size() != c.parameters.size())
-    throw std::runtime_error("golden case " + c.name + ": parameters");
+  if (problem.layout.size() != c.parameters.size()) throw std::runtime_error("golden case " + c.name + ": parameters");
   for (std::size_t p = 0; p < problem.layout.size(); ++p) {
     const auto values = elements_of(problem.layout[p], std::span<T>(problem.parameters));
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = static_cast<T>(c.parameters[p](static_cast<Index>(i)));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(c.parameters[p](static_cast<Index>(i)));
   }
   for (std::size_t i = 0; i < problem.images.size(); ++i) {
     const double v = c.x(static_cast<Index>(i));
@@ -146,8 +145,8 @@ template <class B, class T = typename B::element>
 Outcome<T> run_golden(const GoldenCase& c, const Problem<T>& problem, const PolicySpec& policy, B& backend) {
   Outcome<T> outcome;
   outcome.gradients.assign(problem.parameters.size(), static_cast<T>(std::nan("")));
-  Executor<B> executor(make_plan(problem.table, policy, B::target, {.training = true, .input_gradient = true}),
-                       backend, problem.parameters.data(), outcome.gradients.data());
+  Executor<B> executor(make_plan(problem.table, policy, B::target, {.training = true, .input_gradient = true}), backend, problem.parameters.data(),
+                       outcome.gradients.data());
   T* memory = reinterpret_cast<T*>(executor.arena().data());
   std::fill(memory, memory + executor.arena().bytes() / static_cast<Index>(sizeof(T)), static_cast<T>(std::nan("")));
   const MemorySource<T> source(problem.images.data(), problem.table.input);
@@ -166,9 +165,7 @@ double golden_difference(const GoldenFile& file, const GoldenTensor& golden, std
   if (static_cast<Index>(ours.size()) != golden.count) return INFINITY;
   double distance = 0, norm = 0;
   for (std::size_t i = 0; i < golden.values.size(); ++i) {
-    const double d =
-        static_cast<double>(ours[static_cast<std::size_t>(file.element(static_cast<Index>(i), golden.count))]) -
-        golden.values[i];
+    const double d = static_cast<double>(ours[static_cast<std::size_t>(file.element(static_cast<Index>(i), golden.count))]) - golden.values[i];
     distance += d * d;
     norm += golden.values[i] * golden.values[i];
   }
@@ -180,20 +177,18 @@ double golden_difference(const GoldenFile& file, const GoldenTensor& golden, std
   const double whole = golden.norm > 0 ? golden.norm : 1;
   const double worst =
       std::max({std::sqrt(distance / (norm > 0 ? norm : 1)), std::abs(std::sqrt(squares) - golden.norm) / whole,
-                std::abs(sum - golden.sum) / whole / std::sqrt(static_cast<double>(golden.count)),
-                std::abs(dot - golden.dot) / whole});
+                std::abs(sum - golden.sum) / whole / std::sqrt(static_cast<double>(golden.count)), std::abs(dot - golden.dot) / whole});
   return std::isnan(distance + squares) ? INFINITY : worst;
 }
 /// The largest difference of an outcome from a case, and the tensor that has it.
 template <class T>
-std::pair<double, std::string> golden_difference(const GoldenFile& file, const GoldenCase& c,
-                                                 const Problem<T>& problem, const Outcome<T>& outcome) {
+std::pair<double, std::string> golden_difference(const GoldenFile& file, const GoldenCase& c, const Problem<T>& problem, const Outcome<T>& outcome) {
   const std::vector<double> loss{outcome.loss.mean()};
   std::pair<double, std::string> worst{0, "none"};
   Index seen = 0;
   for (const GoldenTensor& t : c.tensors) {
     double d = INFINITY;
-    if (t.name == "loss") {  // a sum of terms that cancel: as a share of their size where that is larger
+    if (t.name == "loss") {   // a sum of terms that cancel: as a share of their size where that is larger
       d = std::abs(outcome.loss.mean() - t.sum) / std::max(1.0, std::abs(t.sum));
     } else if (t.name == "y") {
       d = golden_difference<T>(file, t, outcome.output);
@@ -209,4 +204,4 @@ std::pair<double, std::string> golden_difference(const GoldenFile& file, const G
   if (seen != static_cast<Index>(problem.layout.size()) + 3) worst = {INFINITY, "number of tensors"};
   return worst;
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

@@ -39,7 +39,8 @@ inline NetworkFile read_network(const std::string& name) {
       for (double v = 0; line >> v;) e.values.push_back(v);
     };
     if (key == "input") line >> file.input.n >> file.input.c >> file.input.h >> file.input.w;
-    else if (key == "labels") for (std::int32_t label = 0; line >> label;) file.labels.push_back(label);
+    else if (key == "labels")
+      for (std::int32_t label = 0; line >> label;) file.labels.push_back(label);
     else if (key == "mask") {
       line >> file.pixels.ignore.emplace();
       for (double v = 0; line >> v;) file.pixels.weights.push_back(v);
@@ -65,7 +66,7 @@ inline std::uint64_t stream_of(const std::string& name) {   // FNV-1a
   for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
   return h;
 }
-}  // namespace detail
+}   // namespace detail
 inline Problem<double> network_problem(std::span<const Layer> layers, const NetworkFile& file) {
   Problem<double> problem(layers, file.input, 0);
   for (const Parameter& p : problem.layout) {
@@ -91,8 +92,7 @@ inline double network_difference(const NetworkEntry& e, std::span<const double> 
   return std::isnan(d) ? INFINITY : d / std::max({e.norm, floor, 1e-300});
 }
 /// The same of all entries, whose tensors lie in a flat buffer.
-inline double network_difference(const std::vector<NetworkEntry>& list, const Problem<double>& problem, std::span<const double> flat,
-                                 double floor) {
+inline double network_difference(const std::vector<NetworkEntry>& list, const Problem<double>& problem, std::span<const double> flat, double floor) {
   double worst = 0;
   for (const NetworkEntry& e : list) {
     const Parameter* p = find_parameter(problem.layout, e.name);
@@ -125,8 +125,7 @@ void check_network(const std::string& name, const std::vector<PolicySpec>& polic
     const double of_images = network_difference(file.images, outcome.input_gradient, 0);
     const double of_gradients = network_difference(file.gradients, problem, outcome.gradients, whole);
     const double of_running = network_difference(file.running, problem, state, 0);
-    MESSAGE("differences: loss ", of_loss, ", input gradient ", of_images, ", gradients ", of_gradients, ", running statistics ",
-            of_running);
+    MESSAGE("differences: loss ", of_loss, ", input gradient ", of_images, ", gradients ", of_gradients, ", running statistics ", of_running);
     CHECK(of_loss <= 1e-11);
     CHECK(of_images <= 1e-11);
     CHECK(of_gradients <= 1e-11);
@@ -148,4 +147,4 @@ void check_network(const std::string& name, const std::vector<PolicySpec>& polic
     }
   }
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

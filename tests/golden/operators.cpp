@@ -5,10 +5,9 @@
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
-const std::vector<PolicySpec> row_policies{
-    Policy<Share<3>, RecomputeAll>::value, Policy<Share<2, 4>, RecomputeCheap>::value,
-    Policy<Overlap<3>, RecomputeAll>::value, Policy<Overlap<4, 2>, Images<1>>::value,
-    Policy<ByImages<1, Share<3>>, RecomputeAll>::value};
+const std::vector<PolicySpec> row_policies{Policy<Share<3>, RecomputeAll>::value, Policy<Share<2, 4>, RecomputeCheap>::value,
+                                           Policy<Overlap<3>, RecomputeAll>::value, Policy<Overlap<4, 2>, Images<1>>::value,
+                                           Policy<ByImages<1, Share<3>>, RecomputeAll>::value};
 /// Runs each case under each policy; returns the largest difference of all.
 template <class B>
 double check_cases(const GoldenFile& file, const std::vector<PolicySpec>& policies, double bound) {
@@ -26,13 +25,13 @@ double check_cases(const GoldenFile& file, const std::vector<PolicySpec>& polici
   MESSAGE(file.cases.size(), " cases, largest difference ", worst);
   return worst;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("convolutions equal the framework's: column") {
   const GoldenFile file = read_golden("convolutions.txt");
   CHECK(file.cases.size() == 14);
   check_cases<Reference<double>>(file, {PolicySpec{}}, 1e-12);
   check_cases<Reference<float>>(file, {PolicySpec{}}, 1e-5);
-  check_cases<Reference<double, 4, 3>>(file, {PolicySpec{}}, 1e-12);  // blocked storage
+  check_cases<Reference<double, 4, 3>>(file, {PolicySpec{}}, 1e-12);   // blocked storage
 }
 TEST_CASE("convolutions equal the framework's: by rows") {
   const GoldenFile file = read_golden("convolutions.txt");
@@ -57,7 +56,7 @@ TEST_CASE("a wrong element, an exchange of two and a missing one are noticed") {
   const auto problem = golden_problem<double>(c);
   Reference<double> backend;
   const auto right = run_golden(c, problem, PolicySpec{}, backend);
-  REQUIRE(right.output.size() > static_cast<std::size_t>(file.all));  // so that only samples of it are stored
+  REQUIRE(right.output.size() > static_cast<std::size_t>(file.all));   // so that only samples of it are stored
   for (std::size_t i = 0; i + 1 < right.output.size(); ++i) {
     auto wrong = right;
     wrong.output[i] += 1e-8;

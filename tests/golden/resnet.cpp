@@ -12,8 +12,7 @@ TEST_CASE("ResNet-34 equals the framework's, column and by rows") {
   check_network<ResNet34<10>>("resnet34", {Policy<Column>::value, Policy<Share<2>, RecomputeAll>::value});
 }
 TEST_CASE("ResNet-50 equals the framework's, column and by rows") {
-  check_network<ResNet50<10>>("resnet50", {Policy<Column>::value, Policy<Overlap<2>, RecomputeCheap>::value,
-                                           Policy<Share<2>, RecomputeAll>::value});
+  check_network<ResNet50<10>>("resnet50", {Policy<Column>::value, Policy<Overlap<2>, RecomputeCheap>::value, Policy<Share<2>, RecomputeAll>::value});
 }
 TEST_CASE("ResNet-101 equals the framework's, column and by rows") {
   check_network<ResNet101<10>>("resnet101", {Policy<Column>::value, Policy<Overlap<2>, CheckpointAtSums<2>, RecomputeAll>::value});

@@ -11,7 +11,7 @@ const std::vector<PolicySpec> policies{
            Stages<ExtraPasses<Overlap<8>>, Overlap<2>, Column, Column, Keep<>, Column, Column, ExtraPasses<Overlap<12>>,
                   ExtraPassesBothWays<Overlap<16>>>,
            CheckpointAt<"pool1", "pool2", "pool3", "pool4", "bottom.relu2", "merge4.relu2", "merge3.relu2", "merge2.relu2">>::value};
-}  // namespace
+}   // namespace
 TEST_CASE("U-Net equals the framework's, column and by rows") { check_network<UNet<3, 8>, PixelCrossEntropy>("unet", policies); }
 TEST_CASE("U-Net with bilinear upsampling equals the framework's, column and by rows") {
   check_network<UNet<3, 8, UpsampleConv<Upsampling::Rule::bilinear>>, PixelCrossEntropy>("unet_bilinear", policies);

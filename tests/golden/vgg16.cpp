@@ -15,8 +15,7 @@ TEST_CASE("VGG-16 equals the framework's, column and by rows") {
   Reference<double> backend(2);
   Index column = 0;
   for (const PolicySpec& policy :
-       {Policy<Column>::value, Policy<Share<5>, CheckpointAtPools, RecomputeAll>::value,
-        Policy<Overlap<4>, CheckpointAtPools, RecomputeCheap>::value,
+       {Policy<Column>::value, Policy<Share<5>, CheckpointAtPools, RecomputeAll>::value, Policy<Overlap<4>, CheckpointAtPools, RecomputeCheap>::value,
         Policy<Share<2, 4>, CheckpointEvery<5>, Images<1>, RecomputeAll>::value,
         Policy<Stages<Overlap<3, 6>, ByImages<1, Share<2>>, Column>, CheckpointAtPools>::value}) {
     const auto outcome = run_golden(c, problem, policy, backend);

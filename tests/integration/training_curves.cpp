@@ -15,7 +15,7 @@
 using namespace lrcnn;
 namespace {
 using Net = Sequential<Conv<8>, ReLU, MaxPool<>, Conv<16>, ReLU, MaxPool<>, Conv<16>, ReLU, Flatten, Linear<10>>;
-using Rows = Policy<Share<4>, CheckpointAtPools, RecomputeAll, Workspace<0>>;  // the backend has no use for scratch
+using Rows = Policy<Share<4>, CheckpointAtPools, RecomputeAll, Workspace<0>>;   // the backend has no use for scratch
 struct Run {
   std::vector<EpochRecord> history;
   Index peak = 0;
@@ -31,14 +31,13 @@ Run train(const Dataset& data, const Dataset& test, const Optimizer& optimizer, 
 }
 /// Trains by column and by rows, compares the two, and returns the test accuracy by rows.
 double compare(const Dataset& data, const Dataset& test, const Optimizer& optimizer, Index epochs) {
-  const Run rows = train<Rows>(data, test, optimizer, epochs),
-            column = train<Policy<Column, Workspace<0>>>(data, test, optimizer, epochs);
+  const Run rows = train<Rows>(data, test, optimizer, epochs), column = train<Policy<Column, Workspace<0>>>(data, test, optimizer, epochs);
   REQUIRE(rows.history.size() == static_cast<std::size_t>(epochs));
   std::ostringstream text;
   for (std::size_t e = 0; e < rows.history.size(); ++e) {
     const EpochRecord &r = rows.history[e], &c = column.history[e];
-    text << "\n  epoch " << e + 1 << ": training loss " << r.train_loss << " (column " << c.train_loss
-         << "), test accuracy " << *r.test_accuracy << " (" << *c.test_accuracy << ")";
+    text << "\n  epoch " << e + 1 << ": training loss " << r.train_loss << " (column " << c.train_loss << "), test accuracy " << *r.test_accuracy
+         << " (" << *c.test_accuracy << ")";
     // Rounding flips a mask now and then; from there on the two part.
     CHECK(std::abs(r.train_loss - c.train_loss) <= 0.1);
     CHECK(std::abs(*r.test_accuracy - *c.test_accuracy) <= 0.1);
@@ -49,18 +48,16 @@ double compare(const Dataset& data, const Dataset& test, const Optimizer& optimi
   CHECK(rows.peak < column.peak);
   return *rows.history.back().test_accuracy;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("a network learns generated shapes by rows as it does by columns") {
   const Dataset data = make_shapes({.count = 1000, .h = 16, .w = 16});
   const Dataset test = make_shapes({.count = 300, .h = 16, .w = 16, .split = Split::test});
-  CHECK(compare(data, test, AdamW{.lr = 0.005}, 8) > 0.5);  // chance is 0.1
+  CHECK(compare(data, test, AdamW{.lr = 0.005}, 8) > 0.5);   // chance is 0.1
 }
 TEST_CASE("in double the two learn the same to twelve digits") {
-  const Dataset data = make_shapes({.count = 400, .h = 16, .w = 16}),
-                test = make_shapes({.count = 100, .h = 16, .w = 16, .seed = 2});
+  const Dataset data = make_shapes({.count = 400, .h = 16, .w = 16}), test = make_shapes({.count = 100, .h = 16, .w = 16, .seed = 2});
   const Optimizer optimizer = Sgd{.lr = 0.02, .momentum = 0.9};
-  const Run rows = train<Rows, double>(data, test, optimizer, 3),
-            column = train<Policy<Column, Workspace<0>>, double>(data, test, optimizer, 3);
+  const Run rows = train<Rows, double>(data, test, optimizer, 3), column = train<Policy<Column, Workspace<0>>, double>(data, test, optimizer, 3);
   for (std::size_t e = 0; e < 3; ++e) {
     CHECK(rows.history[e].train_loss == doctest::Approx(column.history[e].train_loss).epsilon(1e-12));
     CHECK(*rows.history[e].test_loss == doctest::Approx(*column.history[e].test_loss).epsilon(1e-12));
@@ -75,7 +72,6 @@ TEST_CASE("real data: Fashion-MNIST is learnt by rows as it is by columns") {
     MESSAGE("skipped: set LRCNN_DATA to a folder that has fashion-mnist");
     return;
   }
-  const Dataset data = subset(load_dataset(folder, Split::train), {0, 1500}),
-                test = subset(load_dataset(folder, Split::test), {0, 500});
+  const Dataset data = subset(load_dataset(folder, Split::train), {0, 1500}), test = subset(load_dataset(folder, Split::test), {0, 500});
   CHECK(compare(data, test, AdamW{.lr = 0.005}, 2) > 0.6);
 }

@@ -43,28 +43,23 @@ struct NoDerivative {
     return x;
   }
 };
-}  // namespace
-static_assert(LayerDescriptor<Conv<3>> && LayerDescriptor<ReLU> && LayerDescriptor<LeakyReLU<>> &&
-              LayerDescriptor<SiLU>);
+}   // namespace
+static_assert(LayerDescriptor<Conv<3>> && LayerDescriptor<ReLU> && LayerDescriptor<LeakyReLU<>> && LayerDescriptor<SiLU>);
 static_assert(LayerDescriptor<MaxPool<>> && LayerDescriptor<AvgPool<>> && LayerDescriptor<GlobalAvgPool>);
 static_assert(LayerDescriptor<Flatten> && LayerDescriptor<Linear<10>> && LayerDescriptor<Named<"stem", Conv<3>>>);
 static_assert(LayerDescriptor<OwnLayer> && LayerDescriptor<Pointwise<Square>>);
 static_assert(!LayerDescriptor<NoLayer> && !LayerDescriptor<WrongLayer> && !LayerDescriptor<int>);
 static_assert(PointwiseFunctor<Square> && !PointwiseFunctor<NoDerivative> && !PointwiseFunctor<NoLayer>);
 TEST_CASE("a convolution has kernel 3, stride 1, padding 1, one group and a bias unless it says otherwise") {
-  CHECK(Conv<64>::layer() == Layer{.kind = Kind::conv,
-                                   .window = {.kernel = 3, .stride = 1, .pad = 1, .dilation = 1},
-                                   .channels = 64,
-                                   .groups = 1,
-                                   .bias = true});
+  CHECK(Conv<64>::layer() ==
+        Layer{.kind = Kind::conv, .window = {.kernel = 3, .stride = 1, .pad = 1, .dilation = 1}, .channels = 64, .groups = 1, .bias = true});
   constexpr Window w{.kernel = {5, 3}, .stride = 2, .pad = {1, 2, 3, 4}, .dilation = {2, 1}};
   CHECK(Conv<8, w, ConvOptions{.groups = 4, .bias = false}>::layer() ==
         Layer{.kind = Kind::conv, .window = w, .channels = 8, .groups = 4, .bias = false});
 }
 TEST_CASE("pools have kernel 2 and stride 2 and no padding unless they say otherwise") {
   CHECK(MaxPool<>::layer() == Layer{.kind = Kind::max_pool, .window = {.kernel = 2, .stride = 2}});
-  CHECK(AvgPool<>::layer() ==
-        Layer{.kind = Kind::avg_pool, .window = {.kernel = 2, .stride = 2}, .count_padding = true});
+  CHECK(AvgPool<>::layer() == Layer{.kind = Kind::avg_pool, .window = {.kernel = 2, .stride = 2}, .count_padding = true});
   CHECK(AvgPool<Window{.kernel = 3, .pad = 1}, false>::layer() ==
         Layer{.kind = Kind::avg_pool, .window = {.kernel = 3, .pad = 1}, .count_padding = false});
   CHECK(GlobalAvgPool::layer() == Layer{.kind = Kind::global_avg_pool});
@@ -78,8 +73,7 @@ TEST_CASE("activations carry their function, a leaky one its slope") {
   CHECK(GELU::layer().activation == Activation{Function::gelu, 0});
   CHECK(Hardswish::layer().activation == Activation{Function::hardswish, 0});
   CHECK(Sigmoid::layer().activation == Activation{Function::sigmoid, 0});
-  for (const Layer& y : {ReLU::layer(), LeakyReLU<>::layer(), SiLU::layer(), ReLU6::layer(), GELU::layer(), Hardswish::layer(),
-                         Sigmoid::layer()})
+  for (const Layer& y : {ReLU::layer(), LeakyReLU<>::layer(), SiLU::layer(), ReLU6::layer(), GELU::layer(), Hardswish::layer(), Sigmoid::layer()})
     CHECK(y.kind == Kind::activation);
 }
 TEST_CASE("norms: over what, epsilon 1e-5, momentum 0.1, weight and bias unless they say otherwise") {
@@ -106,8 +100,7 @@ TEST_CASE("upsampling doubles both extents by the nearest pixel unless it says o
   using enum Upsampling::Rule;
   CHECK(Upsample<>::layer() == Layer{.kind = Kind::upsample, .upsampling = {.rule = nearest, .factor = {2, 2}}});
   CHECK(Upsample<3, bilinear>::layer() == Layer{.kind = Kind::upsample, .upsampling = {.rule = bilinear, .factor = {3, 3}}});
-  CHECK(Upsample<Pair{2, 1}, bilinear_corners>::layer() ==
-        Layer{.kind = Kind::upsample, .upsampling = {.rule = bilinear_corners, .factor = {2, 1}}});
+  CHECK(Upsample<Pair{2, 1}, bilinear_corners>::layer() == Layer{.kind = Kind::upsample, .upsampling = {.rule = bilinear_corners, .factor = {2, 1}}});
 }
 TEST_CASE("a transposed convolution doubles both extents unless it says otherwise") {
   CHECK(ConvTranspose<5>::layer() ==
@@ -154,10 +147,8 @@ TEST_CASE("Named changes the name alone, and the outer name counts") {
 }
 TEST_CASE("kinds and functions have names of their own") {
   std::set<std::string> names;
-  for (int k = 0; k <= static_cast<int>(Kind::dropout); ++k)
-    names.insert(std::string(kind_name(static_cast<Kind>(k))));
-  for (int f = 0; f <= static_cast<int>(Function::sigmoid); ++f)
-    names.insert(std::string(function_name(static_cast<Function>(f))));
+  for (int k = 0; k <= static_cast<int>(Kind::dropout); ++k) names.insert(std::string(kind_name(static_cast<Kind>(k))));
+  for (int f = 0; f <= static_cast<int>(Function::sigmoid); ++f) names.insert(std::string(function_name(static_cast<Function>(f))));
   CHECK(names.size() == 19 + 7);
   CHECK(names.count("?") == 0);
 }
@@ -174,7 +165,7 @@ TEST_CASE("a pointwise functor makes a cheap custom layer without parameters tha
   const Layer y = Pointwise<Square>::layer();
   REQUIRE(y.custom != nullptr);
   CHECK(y.kind == Kind::custom);
-  CHECK(y.custom == Pointwise<Square>::layer().custom);  // one object per functor, so layers compare equal
+  CHECK(y.custom == Pointwise<Square>::layer().custom);   // one object per functor, so layers compare equal
   const LayerRules& rules = rules_of(y);
   CHECK(&rules == &y.custom->rules);
   CHECK(rules.name == "square");
@@ -194,13 +185,11 @@ TEST_CASE("a pointwise layer applies value and derivative to each element, on sl
     std::vector<double> x(count), y(count, -1), dy(count), dx(count, -1);
     for (std::size_t i = 0; i < count; ++i) x[i] = 0.5 + static_cast<double>(i), dy[i] = 3.0 - static_cast<double>(i);
     const Range rows{1, 4};
-    const auto vx = dense_view<const double>(x.data(), n, c, {0, h}, w, block),
-               vdy = dense_view<const double>(dy.data(), n, c, {0, h}, w, block);
+    const auto vx = dense_view<const double>(x.data(), n, c, {0, h}, w, block), vdy = dense_view<const double>(dy.data(), n, c, {0, h}, w, block);
     const auto vy = dense_view(y.data(), n, c, {0, h}, w, block), vdx = dense_view(dx.data(), n, c, {0, h}, w, block);
     const Shape shape{n, c, h, w};
     layer.custom->f64.forward({layer, shape, shape, vx.slice(rows), vy.slice(rows), {}});
-    layer.custom->f64.backward_data(
-        {layer, shape, shape, vx.slice(rows), {}, vdy.slice(rows), vdx.slice(rows), {}, {}});
+    layer.custom->f64.backward_data({layer, shape, shape, vx.slice(rows), {}, vdy.slice(rows), vdx.slice(rows), {}, {}});
     for (Index i = 0; i < n; ++i)
       for (Index k = 0; k < round_up(c, block); ++k)
         for (Index r = 0; r < h; ++r)
@@ -215,7 +204,8 @@ TEST_CASE("a pointwise layer applies value and derivative to each element, on sl
 TEST_CASE("a fifth parameter of a layer is refused") {
   ParameterShapes shapes;
   for (const char* name : {"a", "b", "c", "d"}) shapes.add({.name = name, .extents = {1, 1, 1, 1}});
-  CHECK(testing::error_of<ShapeError>([&] { shapes.add({.name = "e", .extents = {1, 1, 1, 1}}); }) ==
-        "lrcnn: a layer adds a fifth parameter, 'e'; a layer has at most four; put several into one, or make two layers");
+  CHECK(testing::error_of<ShapeError>([&] {
+          shapes.add({.name = "e", .extents = {1, 1, 1, 1}});
+        }) == "lrcnn: a layer adds a fifth parameter, 'e'; a layer has at most four; put several into one, or make two layers");
   CHECK(shapes.count == 4);
 }

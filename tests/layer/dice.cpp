@@ -58,16 +58,22 @@ struct Golden {
   double norm;
 };
 const std::vector<Golden> golden{
-    {3, {.smooth = 1}, 0.59424419120386973,
+    {3,
+     {.smooth = 1},
+     0.59424419120386973,
      {-0.001907459651610913, 0.00051544200385202305, -0.0071505704726902066, 0.003948015303704068, -0.0093582881632392218, 0.0037780108188892529},
      0.046727171162124596},
-    {3, {.smooth = 0, .ignore = 2}, 0.74630269045075204,
+    {3,
+     {.smooth = 0, .ignore = 2},
+     0.74630269045075204,
      {-0.0020863035740201269, 0.0014870466271214469, -0.0078210098551009452, 0, -0.011897313438163611, 0.0024968479981092415},
      0.047536110096079894},
-    {1, {.smooth = 0.5}, 0.55032621511748636,
+    {1,
+     {.smooth = 0.5},
+     0.55032621511748636,
      {0.0040832116523275867, 0.0043125012036943512, 0.0051717398132643359, 0.0042028986737325949, -0.014649554419621178, -0.017637101461712906},
      0.052149327801707022}};
-}  // namespace
+}   // namespace
 TEST_CASE("dice: PyTorch's loss and gradient") {
   for (const Golden& g : golden)
     for (const Index block : {1, 4, 16}) {
@@ -135,12 +141,18 @@ TEST_CASE("dice: labels and outputs that it cannot use are refused") {
   const DiceLoss loss;
   std::vector<std::int32_t> mask{0, 1, 2, 3};
   const std::vector<float> targets(12, 0);
-  const auto of = [&](Index channels) { return error_of([&] { static_cast<void>(loss.total(Labels::of_pixels(mask, 2, 2), {1, channels, 2, 2})); }); };
+  const auto of = [&](Index channels) {
+    return error_of([&] { static_cast<void>(loss.total(Labels::of_pixels(mask, 2, 2), {1, channels, 2, 2})); });
+  };
   CHECK(of(4) == "no error");
-  CHECK(of(3) == "lrcnn: label 3 of image 0, row 1, column 1 is outside the 3 classes; labels are 0 .. classes - 1, or the one to ignore; "
-                 "correct the mask, set the loss's `ignore`, or widen the last layer");
-  CHECK(of(1).starts_with("lrcnn: label 2 of image 0, row 1, column 0 is outside the 2 classes; the one channel of the output is the logit of class 1, "));
-  CHECK(of(257) == "lrcnn: an output of 257 classes is given to the loss 'dice'; it has sums for at most 256; use PixelCrossEntropy, or fewer classes");
-  CHECK(error_of([&] { static_cast<void>(loss.total(Labels::of_targets(targets, 3, 2, 2), {1, 3, 2, 2})); }) ==
-        "lrcnn: targets are given to the loss 'dice'; it compares classes, one for each pixel; give Labels::of_pixels");
+  CHECK(of(3) ==
+        "lrcnn: label 3 of image 0, row 1, column 1 is outside the 3 classes; labels are 0 .. classes - 1, or the one to ignore; "
+        "correct the mask, set the loss's `ignore`, or widen the last layer");
+  CHECK(of(1).starts_with(
+      "lrcnn: label 2 of image 0, row 1, column 0 is outside the 2 classes; the one channel of the output is the logit of class 1, "));
+  CHECK(of(257) ==
+        "lrcnn: an output of 257 classes is given to the loss 'dice'; it has sums for at most 256; use PixelCrossEntropy, or fewer classes");
+  CHECK(error_of([&] {
+          static_cast<void>(loss.total(Labels::of_targets(targets, 3, 2, 2), {1, 3, 2, 2}));
+        }) == "lrcnn: targets are given to the loss 'dice'; it compares classes, one for each pixel; give Labels::of_pixels");
 }

@@ -16,7 +16,7 @@ std::string text_of(const DropMask& mask, Index images = 2, Index channels = 3, 
         for (Index x = 0; x < columns; ++x) text += mask.keep(i, c, y, x) ? '1' : '0';
   return text;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("a mask is the generator's words against the probability, whatever the numbers") {
   constexpr std::uint64_t seed = 0x123456789abcdef0ull, step = 0x100000007ull;
   const RunKey run{seed, step, 5};
@@ -26,7 +26,9 @@ TEST_CASE("a mask is the generator's words against the probability, whatever the
       for (Index c = 0; c < 3; ++c)
         for (Index row = 0; row < 3; ++row)
           for (Index x = 0; x < 9; ++x) {
-            const auto u = [&](std::array<std::uint32_t, 4> counter, std::size_t word) { return philox(counter, {key[0], key[1]})[word] * 0x1.0p-32; };
+            const auto u = [&](std::array<std::uint32_t, 4> counter, std::size_t word) {
+              return philox(counter, {key[0], key[1]})[word] * 0x1.0p-32;
+            };
             const auto image = static_cast<std::uint32_t>(5 + i), channel = static_cast<std::uint32_t>(c), y = static_cast<std::uint32_t>(row);
             const auto quad = static_cast<std::uint32_t>(x / 4);
             CHECK(DropMask({Each::element, p}, run, 3).keep(i, c, row, x) == (u({quad, y, channel, image}, static_cast<std::size_t>(x % 4)) >= p));

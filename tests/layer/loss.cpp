@@ -16,15 +16,10 @@ struct Bench {
   std::vector<T> x, dx;
   std::vector<std::int32_t> labels;
   Bench(Index images, Index classes, Index storage_block = 1)
-      : n(images),
-        k(classes),
-        block(storage_block),
-        x(static_cast<std::size_t>(stored_elements(n, k, 1, 1, block)), T{99}),
-        dx(x.size(), T{77}) {
+      : n(images), k(classes), block(storage_block), x(static_cast<std::size_t>(stored_elements(n, k, 1, 1, block)), T{99}), dx(x.size(), T{77}) {
     const Random random(5);
     for (Index i = 0; i < n; ++i) {
-      for (Index c = 0; c < k; ++c)
-        logits()(i, c, 0, 0) = static_cast<T>(3 * random.normal(static_cast<std::uint64_t>(i * k + c)));
+      for (Index c = 0; c < k; ++c) logits()(i, c, 0, 0) = static_cast<T>(3 * random.normal(static_cast<std::uint64_t>(i * k + c)));
       labels.push_back(static_cast<std::int32_t>(i % k));
     }
   }
@@ -41,7 +36,7 @@ struct Bench {
     return std::log(sum) - static_cast<long double>(logits()(i, labels[static_cast<std::size_t>(i)], 0, 0));
   }
 };
-}  // namespace
+}   // namespace
 TEST_CASE("the sum of losses is the formula's, in fp32 too") {
   Bench<double> a(7, 5);
   Bench<float> b(7, 5);
@@ -65,8 +60,7 @@ TEST_CASE("the gradient is that of scale times the sum of losses") {
       b.x[e] = at;
       CHECK(dx[e] == doctest::Approx(scale * (more - less) / (2 * step)).epsilon(1e-7));
     }
-    for (Index i = 0; i < 4; ++i)
-      CHECK(std::accumulate(dx.begin() + i * 6, dx.begin() + (i + 1) * 6, 0.0) == doctest::Approx(0).epsilon(1e-15));
+    for (Index i = 0; i < 4; ++i) CHECK(std::accumulate(dx.begin() + i * 6, dx.begin() + (i + 1) * 6, 0.0) == doctest::Approx(0).epsilon(1e-15));
   }
 }
 TEST_CASE("blocked storage gives the same, and zero gradient in padded channels") {
@@ -83,9 +77,7 @@ TEST_CASE("images in groups give the result of the whole batch, bit by bit") {
     View<double> x = parts.logits(), dx = parts.gradient();
     x.data += images.begin * x.stride_n, dx.data += images.begin * dx.stride_n;
     x.n = dx.n = images.size();
-    loss(View<const double>(x),
-         std::span<const std::int32_t>(parts.labels).subspan(static_cast<std::size_t>(images.begin)), dx, 0.5,
-         result);
+    loss(View<const double>(x), std::span<const std::int32_t>(parts.labels).subspan(static_cast<std::size_t>(images.begin)), dx, 0.5, result);
   }
   CHECK(result == once);
   CHECK(parts.dx == whole.dx);
@@ -95,7 +87,7 @@ TEST_CASE("hits are images whose first largest logit is the label's") {
   b.x = {1, 5, 2, /**/ 4, 4, 1, /**/ 4, 4, 1, /**/ 0, 0, 0};
   b.labels = {1, 0, 1, 0};
   const LossResult r = b.run();
-  CHECK(r.correct == 3);  // of the equal ones the first counts
+  CHECK(r.correct == 3);   // of the equal ones the first counts
   CHECK(r.accuracy() == 0.75);
   CHECK(r.mean() == r.sum / 4);
   CHECK(LossResult{}.mean() == 0);

@@ -12,24 +12,51 @@ namespace {
 struct Elu {
   static constexpr std::string_view name = "elu";
   template <class T>
-  static T value(T x) { return x; }
+  static T value(T x) {
+    return x;
+  }
   template <class T>
-  static T derivative(T) { return 1; }
+  static T derivative(T) {
+    return 1;
+  }
 };
 /// What the page calls each layer, in the first column.
-const std::vector<std::pair<std::string, Layer>> layers{
-    {"`Conv<K>`", Conv<8>::layer()}, {"`ConvTranspose<K>`", ConvTranspose<8>::layer()}, {"`Linear<K>`", Linear<8>::layer()},
-    {"`Flatten`", Flatten::layer()}, {"`MaxPool<>`", MaxPool<>::layer()}, {"`AvgPool<>`", AvgPool<>::layer()},
-    {"`AdaptiveAvgPool<P, Q>`", AdaptiveAvgPool<2>::layer()}, {"`GlobalAvgPool`", GlobalAvgPool::layer()}, {"`ReLU`", ReLU::layer()},
-    {"`LeakyReLU<>`", LeakyReLU<>::layer()}, {"`ReLU6`", ReLU6::layer()}, {"`SiLU`", SiLU::layer()}, {"`GELU`", GELU::layer()},
-    {"`Hardswish`", Hardswish::layer()}, {"`Sigmoid`", Sigmoid::layer()}, {"`Pointwise<F>`", Pointwise<Elu>::layer()},
-    {"`BatchNorm`", BatchNorm::layer()}, {"`ZeroBatchNorm`", ZeroBatchNorm::layer()}, {"`BatchNormWith<>`", BatchNormWith<>::layer()},
-    {"`FrozenBatchNorm`", FrozenBatchNorm::layer()}, {"`GroupNorm<G>`", GroupNorm<2>::layer()}, {"`InstanceNorm`", InstanceNorm::layer()},
-    {"`LayerNorm`", LayerNorm::layer()}, {"`SlabBatchNorm`", SlabBatchNorm::layer()}, {"`LayerScale<>`", LayerScale<>::layer()},
-    {"`Dropout<P>`", Dropout<>::layer()}, {"`SpatialDropout<P>`", SpatialDropout<>::layer()},
-    {"`StochasticDepth<P>`", StochasticDepth<std::ratio<1, 2>>::layer()}, {"`Upsample<f>`", Upsample<>::layer()}, {"`ZeroPad<>`", ZeroPad<1>::layer()},
-    {"`Crop<>`", Crop<1>::layer()}, {"`ReflectPad<>`", ReflectPad<1>::layer()}, {"`ChannelShuffle<G>`", ChannelShuffle<2>::layer()},
-    {"`Sum<A, B>`", {.kind = Kind::sum}}, {"`Concat<A, B>`", {.kind = Kind::concat}}, {"`Scale<Map, Factors>`", {.kind = Kind::scale}}};
+const std::vector<std::pair<std::string, Layer>> layers{{"`Conv<K>`", Conv<8>::layer()},
+                                                        {"`ConvTranspose<K>`", ConvTranspose<8>::layer()},
+                                                        {"`Linear<K>`", Linear<8>::layer()},
+                                                        {"`Flatten`", Flatten::layer()},
+                                                        {"`MaxPool<>`", MaxPool<>::layer()},
+                                                        {"`AvgPool<>`", AvgPool<>::layer()},
+                                                        {"`AdaptiveAvgPool<P, Q>`", AdaptiveAvgPool<2>::layer()},
+                                                        {"`GlobalAvgPool`", GlobalAvgPool::layer()},
+                                                        {"`ReLU`", ReLU::layer()},
+                                                        {"`LeakyReLU<>`", LeakyReLU<>::layer()},
+                                                        {"`ReLU6`", ReLU6::layer()},
+                                                        {"`SiLU`", SiLU::layer()},
+                                                        {"`GELU`", GELU::layer()},
+                                                        {"`Hardswish`", Hardswish::layer()},
+                                                        {"`Sigmoid`", Sigmoid::layer()},
+                                                        {"`Pointwise<F>`", Pointwise<Elu>::layer()},
+                                                        {"`BatchNorm`", BatchNorm::layer()},
+                                                        {"`ZeroBatchNorm`", ZeroBatchNorm::layer()},
+                                                        {"`BatchNormWith<>`", BatchNormWith<>::layer()},
+                                                        {"`FrozenBatchNorm`", FrozenBatchNorm::layer()},
+                                                        {"`GroupNorm<G>`", GroupNorm<2>::layer()},
+                                                        {"`InstanceNorm`", InstanceNorm::layer()},
+                                                        {"`LayerNorm`", LayerNorm::layer()},
+                                                        {"`SlabBatchNorm`", SlabBatchNorm::layer()},
+                                                        {"`LayerScale<>`", LayerScale<>::layer()},
+                                                        {"`Dropout<P>`", Dropout<>::layer()},
+                                                        {"`SpatialDropout<P>`", SpatialDropout<>::layer()},
+                                                        {"`StochasticDepth<P>`", StochasticDepth<std::ratio<1, 2>>::layer()},
+                                                        {"`Upsample<f>`", Upsample<>::layer()},
+                                                        {"`ZeroPad<>`", ZeroPad<1>::layer()},
+                                                        {"`Crop<>`", Crop<1>::layer()},
+                                                        {"`ReflectPad<>`", ReflectPad<1>::layer()},
+                                                        {"`ChannelShuffle<G>`", ChannelShuffle<2>::layer()},
+                                                        {"`Sum<A, B>`", {.kind = Kind::sum}},
+                                                        {"`Concat<A, B>`", {.kind = Kind::concat}},
+                                                        {"`Scale<Map, Factors>`", {.kind = Kind::scale}}};
 /// Rows of the table that are put together of several layers, or stand for layers of a program's own.
 const std::set<std::string> composed{"`Residual<Body>`", "`SqueezeExcitation<C, R>`", "custom layers ([Extending](extending.md))"};
 struct Row {
@@ -46,7 +73,8 @@ std::map<std::string, Row> table_of_page() {
   REQUIRE(page.good());
   std::map<std::string, Row> rows;
   std::string line;
-  while (std::getline(page, line) && line.rfind("| descriptor |", 0) != 0) {}
+  while (std::getline(page, line) && line.rfind("| descriptor |", 0) != 0) {
+  }
   std::getline(page, line);
   while (std::getline(page, line) && line.rfind("| ", 0) == 0) {
     std::vector<std::string> cells;
@@ -73,7 +101,7 @@ std::string learnt(const Layer& layer) {
   }
   return text + (running ? "; running mean and variance" : "");
 }
-}  // namespace
+}   // namespace
 TEST_CASE("the page of layers has every kind, and says what its rules say") {
   const auto rows = table_of_page();
   std::set<Kind> kinds;

@@ -8,12 +8,15 @@ Layer activation(Function function, double slope = 0) {
   layer.activation = {function, slope};
   return layer;
 }
-const std::vector<Layer> all{activation(Function::relu), activation(Function::leaky_relu, 0.125),
-                             activation(Function::leaky_relu, -0.25), activation(Function::silu),     activation(Function::relu6),
-                             activation(Function::gelu),              activation(Function::hardswish), activation(Function::sigmoid)};
-bool from_sign(const Layer& layer) {
-  return layer.activation.function == Function::relu || layer.activation.function == Function::leaky_relu;
-}
+const std::vector<Layer> all{activation(Function::relu),
+                             activation(Function::leaky_relu, 0.125),
+                             activation(Function::leaky_relu, -0.25),
+                             activation(Function::silu),
+                             activation(Function::relu6),
+                             activation(Function::gelu),
+                             activation(Function::hardswish),
+                             activation(Function::sigmoid)};
+bool from_sign(const Layer& layer) { return layer.activation.function == Function::relu || layer.activation.function == Function::leaky_relu; }
 /// Zeros of both signs among the values.
 Map odd_values(Shape shape, std::uint64_t seed) {
   Map x = random_map(shape, seed);
@@ -44,11 +47,10 @@ bool close(const Slab<T>& a, const Slab<T>& b, const Layer& layer) {
   const View<T> u = a.view(), v = b.view();
   for (Index i = 0; i < u.n; ++i)
     for (Index y = u.row0; y < u.row0 + u.rows; ++y)
-      for (Index e = 0; e < u.stride_row(); ++e)
-        good = good && std::abs(u.row(i, 0, y)[e] - v.row(i, 0, y)[e]) <= T(sizeof(T) == 8 ? 1e-15 : 1e-6);
+      for (Index e = 0; e < u.stride_row(); ++e) good = good && std::abs(u.row(i, 0, y)[e] - v.row(i, 0, y)[e]) <= T(sizeof(T) == 8 ? 1e-15 : 1e-6);
   return good;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("the rows of y are made, or those of the saved state, from an input that holds more") {
   for (const Layer& layer : all) {
     const Shape in{2, 3, 9, 5};
@@ -76,8 +78,7 @@ TEST_CASE("the rows of y are made, or those of the saved state, from an input th
     CHECK(alone == wanted);
   }
 }
-TEST_CASE_TEMPLATE("activations and their mask bits are the host's, in slabs with hidden rows and without", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("activations and their mask bits are the host's, in slabs with hidden rows and without", T, float, double) {
   each_case([](const Layer& layer, const Shape& in, Range rows) {
     const LoopBench<T> b(node_of(layer, in));
     const Map x = odd_values(in, 3), dy = random_map(in, 4);
@@ -92,13 +93,11 @@ TEST_CASE_TEMPLATE("activations and their mask bits are the host's, in slabs wit
     const Map result = x;   // as good as y: its signs are those of x
     for (const Index hidden : {0, 1})
       for (const Range in_rows : {rows, Range{0, 4}}) {
-        CHECK(close(b.backward_data(dy, rows, in_rows, {}, &x, nullptr, hidden),
-                    b.host.backward_data(dy, rows, in_rows, {}, &x), layer));
+        CHECK(close(b.backward_data(dy, rows, in_rows, {}, &x, nullptr, hidden), b.host.backward_data(dy, rows, in_rows, {}, &x), layer));
         if (!from_sign(layer)) continue;
-        CHECK(close(b.backward_data(dy, rows, in_rows, saved, nullptr, nullptr, hidden),
-                    b.host.backward_data(dy, rows, in_rows, saved), layer));
-        CHECK(close(b.backward_data(dy, rows, in_rows, {}, nullptr, &result, hidden),
-                    b.host.backward_data(dy, rows, in_rows, {}, nullptr, &result), layer));
+        CHECK(close(b.backward_data(dy, rows, in_rows, saved, nullptr, nullptr, hidden), b.host.backward_data(dy, rows, in_rows, saved), layer));
+        CHECK(close(b.backward_data(dy, rows, in_rows, {}, nullptr, &result, hidden), b.host.backward_data(dy, rows, in_rows, {}, nullptr, &result),
+                    layer));
       }
   });
 }
@@ -192,8 +191,8 @@ TEST_CASE_TEMPLATE("what is not a number, and infinity, pass through", T, float,
     CHECK(static_cast<double>(y.view()(0, 3, 0, 1)) == top);
   }
 }
-TEST_CASE_TEMPLATE("a bias goes to every channel; fused with an activation it gives the bits of one after the other", T,
-                   float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("a bias goes to every channel; fused with an activation it gives the bits of one after the other", T, float, double, float16,
+                   bfloat16) {
   each_case([](const Layer& layer, const Shape& in, Range rows) {
     using A = master_t<T>;
     const LoopBench<T> b(node_of(layer, in));
@@ -206,8 +205,7 @@ TEST_CASE_TEMPLATE("a bias goes to every channel; fused with an activation it gi
       for (Index c = 0; c < in.c; ++c)
         for (Index y = 0; y < in.h; ++y)
           for (Index q = 0; q < in.w; ++q)
-            sum.at(i, c, y, q) = static_cast<double>(
-                static_cast<T>(static_cast<A>(x.at(i, c, y, q)) + bias[static_cast<std::size_t>(c)]));
+            sum.at(i, c, y, q) = static_cast<double>(static_cast<T>(static_cast<A>(x.at(i, c, y, q)) + bias[static_cast<std::size_t>(c)]));
     for (const Index hidden : {0, 2}) {
       const Slab<T> from(x, rows, in.c, hidden), to(in, rows, in.c, hidden), both(x, rows, in.c, hidden);
       loops::bias_add(on_host, from.view(), bias.data(), to.view());

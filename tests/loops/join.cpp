@@ -13,9 +13,7 @@ Node join(Kind kind, const Shape& in, Index others) {
 struct Held {
   Range out, in;
 };
-std::vector<Held> cuts(Index h) {
-  return {{{0, h}, {0, h}}, {{1, h}, {0, h}}, {{h / 2, h / 2 + 1}, {h / 2, h}}, {{0, 1}, {0, 1}}, {{2, 2}, {0, h}}};
-}
+std::vector<Held> cuts(Index h) { return {{{0, h}, {0, h}}, {{1, h}, {0, h}}, {{h / 2, h / 2 + 1}, {h / 2, h}}, {{0, 1}, {0, 1}}, {{2, 2}, {0, h}}}; }
 /// Runs a step by the host's loops and by the device's. `written` picks what it writes.
 template <class T>
 void on_both(const Node& node, Operands<T> o, const Slab<T>& wanted, const Slab<T>& got, View<T> Operands<T>::*written) {
@@ -32,7 +30,7 @@ Node upsampling(Rule rule, Pair factor, const Shape& in) {
   layer.upsampling = {rule, factor};
   return {.layer = layer, .in = in, .out = {in.n, in.c, in.h * factor.h, in.w * factor.w}};
 }
-}  // namespace
+}   // namespace
 TEST_CASE_TEMPLATE("a sum adds, and sends its gradient to both", T, double, float, bfloat16, float16) {
   for (const Index c : {1, 3, 8, 21})
     for (const Index w : {1, 5, 16})

@@ -5,7 +5,9 @@ using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
 template <class T>
-constexpr double near = sizeof(T) == 8 ? 1e-14 : sizeof(T) == 4 ? 1e-6 : 0.01;
+constexpr double near = sizeof(T) == 8   ? 1e-14
+                        : sizeof(T) == 4 ? 1e-6
+                                         : 0.01;
 /// The host's forward and backward beside ours. `x`: the gradient of the input wants it.
 template <class T>
 void on_both(const Layer& layer, const Shape& in) {
@@ -31,7 +33,7 @@ double apart(const std::vector<T>& a, const std::vector<T>& b) {
   return most;
 }
 const std::vector<Index> channel_counts{1, 3, 8, 12, 20};
-}  // namespace
+}   // namespace
 TEST_CASE_TEMPLATE("padding and cropping give the host's bits", T, double, float, bfloat16, float16) {
   for (const Index c : channel_counts)
     for (const Pad& pad : {Pad(1, 1, 1, 1), Pad(0, 2, 3, 0), Pad(-1, 2, 0, -2), Pad(-2, -1, -1, -1), Pad(0, 0, 0, 0)})

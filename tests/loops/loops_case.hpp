@@ -45,8 +45,8 @@ struct LoopBench {
     o.saved = saved;
     run(o);
   }
-  Slab<T> backward_data(const Map& dy, Range out, Range in, View<std::uint8_t> saved = {}, const Map* x = nullptr,
-                        const Map* y = nullptr, Index hidden = 1) const {
+  Slab<T> backward_data(const Map& dy, Range out, Range in, View<std::uint8_t> saved = {}, const Map* x = nullptr, const Map* y = nullptr,
+                        Index hidden = 1) const {
     const Slab<T> from(dy, out, host.y_block, hidden);
     std::optional<Slab<T>> values, results;
     if (x) values.emplace(*x, host.reads(out), host.x_block, hidden);
@@ -118,4 +118,4 @@ inline std::optional<Node> random_pool(Kind kind, const Random& random, std::uin
   if (fault_of(layer, in) != Fault::none) return std::nullopt;
   return Node{.layer = layer, .in = in, .out = output_shape(layer, in)};
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

@@ -27,11 +27,8 @@ void instantiate(cudaStream_t stream) {
   loops::pixel_loss(exec, cudnn::DeviceLoss{}, View<const T>(y), {}, 0, y, 1.0, nullptr, nullptr);
   loops::all_finite(exec, y, flag);
   loops::all_finite(exec, numbers, 0, flag);
-  Optimizer(Sgd{}).visit_update<A>({}, {}, [&](const auto& update) {
-    loops::update_elements(exec, update, numbers, numbers, numbers, numbers, 0, flag);
-  });
+  Optimizer(Sgd{}).visit_update<A>({}, {},
+                                   [&](const auto& update) { loops::update_elements(exec, update, numbers, numbers, numbers, numbers, 0, flag); });
 }
-}  // namespace
-void instantiate_all(cudaStream_t stream) {
-  instantiate<double>(stream);
-}
+}   // namespace
+void instantiate_all(cudaStream_t stream) { instantiate<double>(stream); }

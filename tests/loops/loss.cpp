@@ -18,14 +18,12 @@ template <class T>
 Outcome<T> on_host_loops(const Map& logits, const std::vector<std::int32_t>& labels, double scale) {
   const Slab<T> x(logits, {0, 1}, logits.shape.c);
   Outcome<T> outcome{{}, Slab<T>(logits.shape, {0, 1}, logits.shape.c)};
-  SoftmaxCrossEntropy{}(View<const T>(x.view()), std::span<const std::int32_t>(labels), outcome.dx.view(), scale,
-                        outcome.result);
+  SoftmaxCrossEntropy{}(View<const T>(x.view()), std::span<const std::int32_t>(labels), outcome.dx.view(), scale, outcome.result);
   return outcome;
 }
 /// The batch in pieces of `step` images.
 template <class T>
-Outcome<T> on_device_loops(const Map& logits, const std::vector<std::int32_t>& labels, double scale, Index step,
-                           bool gradient = true) {
+Outcome<T> on_device_loops(const Map& logits, const std::vector<std::int32_t>& labels, double scale, Index step, bool gradient = true) {
   const Slab<T> x(logits, {0, 1}, logits.shape.c);
   Outcome<T> outcome{{}, Slab<T>(logits.shape, {0, 1}, logits.shape.c)};
   loops::LossSums sums;
@@ -34,8 +32,8 @@ Outcome<T> on_device_loops(const Map& logits, const std::vector<std::int32_t>& l
     part.n = dx.n = std::min(step, logits.shape.n - first);
     part.data += first * part.stride_n, dx.data += first * dx.stride_n;
     std::vector<double> workspace(static_cast<std::size_t>(loops::loss_bytes(part.n, part.c)) / sizeof(double));
-    loops::softmax_cross_entropy(on_host, View<const T>(part), labels.data() + first, gradient ? dx : View<T>{}, scale,
-                                 &sums, reinterpret_cast<std::byte*>(workspace.data()));
+    loops::softmax_cross_entropy(on_host, View<const T>(part), labels.data() + first, gradient ? dx : View<T>{}, scale, &sums,
+                                 reinterpret_cast<std::byte*>(workspace.data()));
   }
   outcome.result = loops::result_of(sums);
   return outcome;
@@ -45,13 +43,12 @@ double worst_difference(const Slab<T>& a, const Slab<T>& b) {
   double most = 0;
   for (Index i = 0; i < a.view().n; ++i)
     for (Index k = 0; k < a.view().c; ++k)
-      most = std::max(most, std::abs(static_cast<double>(a.view()(i, k, 0, 0)) -
-                                     static_cast<double>(b.view()(i, k, 0, 0))));
+      most = std::max(most, std::abs(static_cast<double>(a.view()(i, k, 0, 0)) - static_cast<double>(b.view()(i, k, 0, 0))));
   return a.intact() && b.intact() ? most : 1e300;
 }
-}  // namespace
-TEST_CASE_TEMPLATE("loss, hits and gradient are the host's: to the bit for few classes, within rounding for many", T,
-                   float, double, float16, bfloat16) {
+}   // namespace
+TEST_CASE_TEMPLATE("loss, hits and gradient are the host's: to the bit for few classes, within rounding for many", T, float, double, float16,
+                   bfloat16) {
   for (const Index k : {1, 2, 10, 16, 17, 33, 1000, 1025, 3000})
     for (const bool ties : {false, true}) {
       CAPTURE(k);
@@ -101,8 +98,7 @@ TEST_CASE("from the first loss on that is not finite images are not counted, and
   loops::reset_sums(on_host, &reset);
   CHECK((reset.count == 0 && reset.sum == 0 && reset.finite == 1));
 }
-TEST_CASE_TEMPLATE("the sums do not depend on how the batch is cut, nor on whether a gradient is wanted", T, float,
-                   bfloat16) {
+TEST_CASE_TEMPLATE("the sums do not depend on how the batch is cut, nor on whether a gradient is wanted", T, float, bfloat16) {
   for (const Index k : {10, 100}) {
     const Map logits = random_map({7, k, 1, 1}, 6);
     const auto labels = labels_of(7, k);
@@ -124,8 +120,7 @@ TEST_CASE("the first of equally large logits counts as the largest, in whatever 
         Map logits({1, k, 1, 1});
         logits.value[static_cast<std::size_t>(first)] = logits.value[static_cast<std::size_t>(second)] = 2;
         CHECK(on_device_loops<double>(logits, {static_cast<std::int32_t>(first)}, 1, 1).result.correct == 1);
-        CHECK(on_device_loops<double>(logits, {static_cast<std::int32_t>(second)}, 1, 1).result.correct ==
-              (first == second ? 1 : 0));
+        CHECK(on_device_loops<double>(logits, {static_cast<std::int32_t>(second)}, 1, 1).result.correct == (first == second ? 1 : 0));
       }
 }
 TEST_CASE("large logits stay finite, -inf is a class without probability, not-a-number makes the loss one") {

@@ -156,11 +156,14 @@ double gradients_apart(const NormRun<T>& a, const NormRun<T>& b) {
   return most;
 }
 template <class T>
-constexpr double tolerance = sizeof(T) == 8 ? 1e-12 : sizeof(T) == 4 ? 2e-6 : 1e-2;
+constexpr double tolerance = sizeof(T) == 8   ? 1e-12
+                             : sizeof(T) == 4 ? 2e-6
+                                              : 1e-2;
 const std::vector<Shape> shapes{{3, 6, 5, 7}, {1, 32, 4, 16}, {2, 20, 3, 9}, {4, 18, 1, 2}, {1, 2, 9, 37}, {2, 48, 6, 5}, {2, 8, 25, 40}};
-const std::vector<Layer> with_statistics{norm_layer(Over::batch), norm_layer(Over::batch, 0, false, 1e-3), norm_layer(Over::group, 1),
-                                         norm_layer(Over::group, 2), norm_layer(Over::group, 0), norm_layer(Over::group, 2, false)};
-}  // namespace
+const std::vector<Layer> with_statistics{norm_layer(Over::batch),    norm_layer(Over::batch, 0, false, 1e-3),
+                                         norm_layer(Over::group, 1), norm_layer(Over::group, 2),
+                                         norm_layer(Over::group, 0), norm_layer(Over::group, 2, false)};
+}   // namespace
 TEST_CASE_TEMPLATE("norms with statistics give what the host's loops give, however a map is cut", T, double, float, bfloat16, float16) {
   for (const Layer& layer : with_statistics)
     for (const Shape& in : shapes) {
@@ -209,8 +212,8 @@ TEST_CASE_TEMPLATE("norms with statistics give what the host's loops give, howev
     }
 }
 TEST_CASE_TEMPLATE("with running statistics, and over channels, likewise", T, double, float, bfloat16, float16) {
-  for (const Layer& layer : {norm_layer(Over::batch), norm_layer(Over::batch, 0, false), norm_layer(Over::channels),
-                             norm_layer(Over::channels, 0, false, 1e-3)})
+  for (const Layer& layer :
+       {norm_layer(Over::batch), norm_layer(Over::batch, 0, false), norm_layer(Over::channels), norm_layer(Over::channels, 0, false, 1e-3)})
     for (const Shape& in : shapes)
       for (const Index spare : {0, 500, 100'000}) {
         CAPTURE(norm_name(layer.norm));

@@ -30,12 +30,12 @@ std::vector<T> numbers(Index count, std::uint64_t seed) {
   const auto values = random_vector(count, seed);
   return {values.begin(), values.end()};
 }
-}  // namespace
-TEST_CASE_TEMPLATE("the bias gradient is the sum over images, rows and columns, written or added, and repeats its bits",
-                   T, float, double, float16, bfloat16) {
+}   // namespace
+TEST_CASE_TEMPLATE("the bias gradient is the sum over images, rows and columns, written or added, and repeats its bits", T, float, double, float16,
+                   bfloat16) {
   using A = master_t<T>;
-  for (const Shape s : {Shape{1, 3, 2, 2}, Shape{2, 8, 5, 7}, Shape{3, 5, 9, 11}, Shape{2, 16, 40, 40},
-                        Shape{1, 1, 90, 90}, Shape{7, 10, 1, 1}, Shape{2, 70, 33, 33}})
+  for (const Shape s : {Shape{1, 3, 2, 2}, Shape{2, 8, 5, 7}, Shape{3, 5, 9, 11}, Shape{2, 16, 40, 40}, Shape{1, 1, 90, 90}, Shape{7, 10, 1, 1},
+                        Shape{2, 70, 33, 33}})
     for (const Index hidden : {0, 1})
       for (const bool accumulate : {false, true}) {
         const Map dy = as<T>(random_map(s, 3));
@@ -68,14 +68,12 @@ TEST_CASE("exact sums are exact: every element is added once, in rounds of any n
       const std::vector<double> ones(static_cast<std::size_t>(positions * c), 1);
       std::vector<double> db(static_cast<std::size_t>(c), -1);
       Room workspace(loops::bias_gradient_bytes<double>(1, c, 1, positions));
-      loops::bias_gradient(on_host, dense_view(ones.data(), 1, c, {0, 1}, positions, c), db.data(), false,
-                           workspace.data());
+      loops::bias_gradient(on_host, dense_view(ones.data(), 1, c, {0, 1}, positions, c), db.data(), false, workspace.data());
       CHECK(db == std::vector<double>(static_cast<std::size_t>(c), static_cast<double>(positions)));
       CHECK(workspace.intact());
     }
 }
-TEST_CASE_TEMPLATE("filters are packed with their channels last, and gradients unpacked, written or added", T, float,
-                   double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("filters are packed with their channels last, and gradients unpacked, written or added", T, float, double, float16, bfloat16) {
   using A = master_t<T>;
   for (const loops::FilterExtents e : {loops::FilterExtents{6, 4, 9}, {5, 3, 1}, {1, 1, 25}, {8, 16, 3}, {0, 3, 9}}) {
     const std::vector<A> w = numbers<A>(e.count(), 1);
@@ -107,8 +105,7 @@ TEST_CASE("extents of filters") {
 }
 TEST_CASE_TEMPLATE("updates give the host's bits, and leave everything alone where the flag is 0", A, float, double) {
   const Index count = 1001;
-  const std::vector<Optimizer> optimizers{Sgd{.lr = 0.1, .weight_decay = 0.01},
-                                          Sgd{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01},
+  const std::vector<Optimizer> optimizers{Sgd{.lr = 0.1, .weight_decay = 0.01}, Sgd{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01},
                                           Sgd{.lr = 0.1, .momentum = 0.9, .nesterov = true}, AdamW{}};
   for (const Optimizer& optimizer : optimizers)
     for (const int allowed : {-1, 0, 1}) {   // -1: no flag
@@ -119,18 +116,15 @@ TEST_CASE_TEMPLATE("updates give the host's bits, and leave everything alone whe
       for (A& e : v) e = std::abs(e);
       auto host_w = w, host_m = m, host_v = v, our_w = w, our_m = m, our_v = v;
       optimizer.visit_update<A>({.number = 3, .gradient_scale = 0.5}, {}, [&](const auto& update) {
-        if (allowed != 0)
-          host::update_elements(update, host_w.data(), g.data(), host_m.data(), host_v.data(), count, 1);
-        loops::update_elements(on_host, update, our_w.data(), g.data(), our_m.data(), our_v.data(), count,
-                               allowed < 0 ? nullptr : &allowed);
+        if (allowed != 0) host::update_elements(update, host_w.data(), g.data(), host_m.data(), host_v.data(), count, 1);
+        loops::update_elements(on_host, update, our_w.data(), g.data(), our_m.data(), our_v.data(), count, allowed < 0 ? nullptr : &allowed);
       });
       CHECK(our_w == host_w);
       CHECK(our_m == host_m);
       CHECK(our_v == host_v);
     }
 }
-TEST_CASE_TEMPLATE("one infinite element, or one that is not a number, clears the flag, wherever it lies", T, float,
-                   double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("one infinite element, or one that is not a number, clears the flag, wherever it lies", T, float, double, float16, bfloat16) {
   for (const Index c : {1, 3, 8})
     for (const Index hidden : {0, 1}) {
       const Shape s{2, c, 4, 3};

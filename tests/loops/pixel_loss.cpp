@@ -10,7 +10,8 @@ struct Truth {
     const Random random(11);
     for (Index i = 0; i < s.n * s.h * s.w; ++i) {
       const auto at = static_cast<std::uint64_t>(i);
-      classes.push_back(ignores && random.below(at + 100'000, 5) == 0 ? 255 : static_cast<std::int32_t>(random.below(at, static_cast<std::uint64_t>(count))));
+      classes.push_back(
+          ignores && random.below(at + 100'000, 5) == 0 ? 255 : static_cast<std::int32_t>(random.below(at, static_cast<std::uint64_t>(count))));
     }
     for (Index i = 0; i < s.count(); ++i) {
       const auto at = static_cast<std::uint64_t>(i);
@@ -78,7 +79,7 @@ struct Own {
   template <class T>
   void operator()(const View<const T>&, const Labels&, Index, const View<T>&, double, LossResult&) const {}
 };
-}  // namespace
+}   // namespace
 TEST_CASE_TEMPLATE("losses over pixels are the host's: gradients to the bit, sums but for their order", T, float, double, float16, bfloat16) {
   for (const Index classes : {1, 2, 5, 19})
     for (const Index width : {1, 3, 37, 300}) all_losses<T>({2, classes, 3, width});

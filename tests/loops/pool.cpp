@@ -39,8 +39,7 @@ void check_max(const Node& node, std::uint64_t i) {
       CHECK(memory == alone);
       for (const Range in : {b.host.reads(out), widened(b.host.reads(out), node.in.h)})
         for (const Index hidden : {0, 1})
-          CHECK(same(b.backward_data(dy, out, in, saved, nullptr, nullptr, hidden),
-                     b.host.backward_data(dy, out, in, saved)));
+          CHECK(same(b.backward_data(dy, out, in, saved, nullptr, nullptr, hidden), b.host.backward_data(dy, out, in, saved)));
     }
 }
 template <class T>
@@ -55,7 +54,7 @@ void check_avg(const Node& node, std::uint64_t i) {
           CHECK(same(b.backward_data(dy, out, in, {}, nullptr, nullptr, hidden), b.host.backward_data(dy, out, in)));
       }
 }
-}  // namespace
+}   // namespace
 TEST_CASE_TEMPLATE("max pooling gives the host's bits and places", T, float, double) {
   each_pool(Kind::max_pool, 600, [](const Node& node, std::uint64_t i) { check_max<T>(node, i); });
 }
@@ -98,8 +97,8 @@ TEST_CASE_TEMPLATE("max pooling passes on what is not a number, and -inf, as the
   });
 }
 TEST_CASE_TEMPLATE("global pooling gives the host's bits however rows are cut, and backward", T, float, double, float16, bfloat16) {
-  for (const Shape in : {Shape{2, 5, 7, 3}, Shape{1, 20, 9, 29}, Shape{3, 16, 1, 1}, Shape{1, 1, 4, 8},
-                         Shape{2, 8, 5, 11}, Shape{3, 4, 6, 17}, Shape{1, 3, 3, 600}}) {
+  for (const Shape in :
+       {Shape{2, 5, 7, 3}, Shape{1, 20, 9, 29}, Shape{3, 16, 1, 1}, Shape{1, 1, 4, 8}, Shape{2, 8, 5, 11}, Shape{3, 4, 6, 17}, Shape{1, 3, 3, 600}}) {
     const LoopBench<T> b(node_of({.kind = Kind::global_avg_pool}, in));
     const Map x = as<T>(random_map(in, 9)), dy = as<T>(random_map(b.node().out, 4));
     const Slab<T> wanted = b.host.forward(x, {0, 1});
@@ -116,8 +115,7 @@ TEST_CASE_TEMPLATE("global pooling gives the host's bits however rows are cut, a
         o.y = y.view();
         b.run(o);
         for (const Index hidden : {0, 1})
-          CHECK(same(b.backward_data(dy, {0, 1}, rows, {}, nullptr, nullptr, hidden),
-                     b.host.backward_data(dy, {0, 1}, rows)));
+          CHECK(same(b.backward_data(dy, {0, 1}, rows, {}, nullptr, nullptr, hidden), b.host.backward_data(dy, {0, 1}, rows)));
       }
       CHECK(same(y, wanted));
     }

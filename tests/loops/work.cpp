@@ -12,8 +12,7 @@ TEST_CASE("a divisor divides, whatever the sizes") {
     for (const Index off : {-1, 0, 1}) divisors.push_back((Index{1} << bit) + off);
   for (int bit = 0; bit < 62; ++bit)
     for (const Index off : {-1, 0, 1}) numbers.push_back((Index{1} << bit) + off);
-  for (std::uint64_t i = 0; i < 300; ++i)
-    numbers.push_back(static_cast<Index>(random.below(i, std::uint64_t{1} << 31)));
+  for (std::uint64_t i = 0; i < 300; ++i) numbers.push_back(static_cast<Index>(random.below(i, std::uint64_t{1} << 31)));
   for (const Index d : divisors) {
     const Divisor divisor(d);
     for (Index a : numbers) {
@@ -47,8 +46,7 @@ TEST_CASE("every element lies in one piece, pieces have bytes of mask to themsel
             const View<float> view = slab.view();
             Layer layer;
             std::vector<std::uint8_t> memory(static_cast<std::size_t>(n * 4 * ceil_div(w * c, 8)));
-            const auto mask =
-                masked ? saved_view(memory.data(), layer, n, c, {1, 5}, w, c) : View<std::uint8_t>{};
+            const auto mask = masked ? saved_view(memory.data(), layer, n, c, {1, 5}, w, c) : View<std::uint8_t>{};
             const Lines lines(mask, view);
             const Line<float> line(view);
             const Line<std::uint8_t> bytes(mask);

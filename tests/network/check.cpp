@@ -10,13 +10,12 @@
 #include <vector>
 using namespace lrcnn;
 namespace {
-constexpr std::array faults{Fault::empty_input,   Fault::too_large,        Fault::bad_window,       Fault::bad_channels, Fault::groups_in,
-                            Fault::groups_out,    Fault::window_too_tall,  Fault::pad_too_large,
-                            Fault::window_too_large, Fault::needs_rows,    Fault::needs_vector,    Fault::norm_groups,
-                            Fault::bad_norm,      Fault::bad_factor,       Fault::ceil_window,   Fault::nothing_left,
-                            Fault::bad_reflection, Fault::bad_pooled,      Fault::bad_probability, Fault::bad_rules, Fault::bad_reference, Fault::needs_other,
-                            Fault::same_inputs,   Fault::sum_channels,     Fault::sum_extents,     Fault::concat_extents,
-                            Fault::scale_factors, Fault::unused};
+constexpr std::array faults{Fault::empty_input,    Fault::too_large,       Fault::bad_window,    Fault::bad_channels,     Fault::groups_in,
+                            Fault::groups_out,     Fault::window_too_tall, Fault::pad_too_large, Fault::window_too_large, Fault::needs_rows,
+                            Fault::needs_vector,   Fault::norm_groups,     Fault::bad_norm,      Fault::bad_factor,       Fault::ceil_window,
+                            Fault::nothing_left,   Fault::bad_reflection,  Fault::bad_pooled,    Fault::bad_probability,  Fault::bad_rules,
+                            Fault::bad_reference,  Fault::needs_other,     Fault::same_inputs,   Fault::sum_channels,     Fault::sum_extents,
+                            Fault::concat_extents, Fault::scale_factors,   Fault::unused};
 constexpr std::array training_faults{Fault::one_value, Fault::map_given};   // which fault_of() does not find
 constexpr auto all_faults = [] {
   std::array<Fault, faults.size() + training_faults.size()> all{};
@@ -24,13 +23,11 @@ constexpr auto all_faults = [] {
   return all;
 }();
 std::string name_of(Fault f) {
-  constexpr std::array names{"none",          "empty_input",      "too_large",  "bad_window", "bad_channels",
-                             "groups_in",     "groups_out",       "window_too_tall",
-                             "pad_too_large", "window_too_large", "needs_rows", "needs_vector",
-                             "norm_groups",   "bad_norm",         "bad_factor", "ceil_window", "nothing_left",
-                             "bad_reflection", "bad_pooled",     "bad_probability", "bad_rules", "bad_reference",
-                             "needs_other",   "same_inputs",      "sum_channels", "sum_extents",
-                             "concat_extents", "scale_factors", "unused", "one_value", "map_given"};
+  constexpr std::array names{
+      "none",          "empty_input",      "too_large",      "bad_window",      "bad_channels", "groups_in",     "groups_out",  "window_too_tall",
+      "pad_too_large", "window_too_large", "needs_rows",     "needs_vector",    "norm_groups",  "bad_norm",      "bad_factor",  "ceil_window",
+      "nothing_left",  "bad_reflection",   "bad_pooled",     "bad_probability", "bad_rules",    "bad_reference", "needs_other", "same_inputs",
+      "sum_channels",  "sum_extents",      "concat_extents", "scale_factors",   "unused",       "one_value",     "map_given"};
   return names[static_cast<std::size_t>(f)];
 }
 std::string text_of(Fault f) {
@@ -52,10 +49,8 @@ Witnesses read_witnesses() {
   std::ifstream file(LRCNN_SOURCE_DIR "/include/lrcnn/network/witness.hpp");
   REQUIRE(file);
   for (std::string line; std::getline(file, line);) {
-    if (const auto rule = between(line, "inline constexpr bool ", " ="); !rule.empty())
-      w.fault[rule] = between(line, "fault != Fault::", ";");
-    if (const auto rule = between(line, "static_assert(rule::", "<"); !rule.empty())
-      w.text[rule] = between(line, ", \"", "\");");
+    if (const auto rule = between(line, "inline constexpr bool ", " ="); !rule.empty()) w.fault[rule] = between(line, "fault != Fault::", ";");
+    if (const auto rule = between(line, "static_assert(rule::", "<"); !rule.empty()) w.text[rule] = between(line, ", \"", "\");");
   }
   return w;
 }
@@ -71,9 +66,8 @@ std::string thrown(const std::vector<Layer>& list, const Input& input) {
   return "";
 }
 constexpr Shape usual{2, 6, 12, 10};
-const Layer flatten{.kind = Kind::flatten}, pool2{.kind = Kind::max_pool, .window = {.kernel = 2, .stride = 2}},
-    gap{.kind = Kind::global_avg_pool};
-}  // namespace
+const Layer flatten{.kind = Kind::flatten}, pool2{.kind = Kind::max_pool, .window = {.kernel = 2, .stride = 2}}, gap{.kind = Kind::global_avg_pool};
+}   // namespace
 TEST_CASE("the compile-time text of each fault is its run-time text") {
   const Witnesses w = read_witnesses();
   CHECK(w.fault.size() == all_faults.size());
@@ -113,14 +107,8 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
   Layer named_relu{};
   named_relu.name = "side";
   const std::vector<Case> cases{
-      {Fault::empty_input,
-       {conv(4)},
-       {0, 3, 8, 8},
-       "layer 1 (conv to 4 channels, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1) on input 0x3x8x8"},
-      {Fault::empty_input,
-       {pool2},
-       {1, 3, -8, 8},
-       "layer 1 (max_pool, kernel 2x2 stride 2x2 pad 0,0,0,0 dilation 1x1) on input 1x3x-8x8"},
+      {Fault::empty_input, {conv(4)}, {0, 3, 8, 8}, "layer 1 (conv to 4 channels, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1) on input 0x3x8x8"},
+      {Fault::empty_input, {pool2}, {1, 3, -8, 8}, "layer 1 (max_pool, kernel 2x2 stride 2x2 pad 0,0,0,0 dilation 1x1) on input 1x3x-8x8"},
       {Fault::too_large, {Layer{}}, {Index{1} << 32, 1, 65536, 65536}, "layer 1 (relu) on input 4294967296x1x65536x65536"},
       {Fault::too_large, {Layer{}}, {1, 1, Index{1} << 31, 1}, "layer 1 (relu) on input 1x1x2147483648x1"},
       {Fault::too_large, {Layer{}}, {1024, 1024, 4096, 4097}, "layer 1 (relu) on input 1024x1024x4096x4097"},
@@ -141,10 +129,7 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
        {conv(4), conv(4, {.kernel = 3, .stride = 0})},
        usual,
        "layer 2 (conv to 4 channels, kernel 3x3 stride 0x0 pad 0,0,0,0 dilation 1x1) on input 2x4x12x10"},
-      {Fault::bad_channels,
-       {conv(0)},
-       usual,
-       "layer 1 (conv, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1) on input 2x6x12x10"},
+      {Fault::bad_channels, {conv(0)}, usual, "layer 1 (conv, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1) on input 2x6x12x10"},
       {Fault::groups_in,
        {grouped},
        usual,
@@ -170,10 +155,7 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
        usual,
        "layer 3 (max_pool, kernel 2x2 stride 2x2 pad 0,0,0,0 dilation 1x1) on input 2x720x1x1"},
       {Fault::needs_rows, {flatten, gap}, usual, "layer 2 (global_avg_pool) on input 2x720x1x1"},
-      {Fault::needs_vector,
-       {conv(4), {.kind = Kind::linear, .channels = 10}},
-       usual,
-       "layer 2 (linear to 10 channels) on input 2x4x12x10"},
+      {Fault::needs_vector, {conv(4), {.kind = Kind::linear, .channels = 10}}, usual, "layer 2 (linear to 10 channels) on input 2x4x12x10"},
       {Fault::norm_groups,
        {conv(6), {.kind = Kind::norm, .norm = {.over = Norm::Over::group, .groups = 4}}},
        usual,
@@ -196,8 +178,7 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
        {{.kind = Kind::pad, .window = {.kernel = 1, .pad = {0, 0, 10, 0}}, .reflect = true}},
        usual,
        "layer 1 (pad by 0,0,10,0, reflected) on input 2x6x12x10"},
-      {Fault::bad_pooled, {{.kind = Kind::adaptive_avg_pool, .pooled = {0, 7}}}, usual,
-       "layer 1 (adaptive_avg_pool to 0x7) on input 2x6x12x10"},
+      {Fault::bad_pooled, {{.kind = Kind::adaptive_avg_pool, .pooled = {0, 7}}}, usual, "layer 1 (adaptive_avg_pool to 0x7) on input 2x6x12x10"},
       {Fault::bad_probability,
        {{.kind = Kind::dropout, .drop = {Drop::Each::channel, 1}}},
        usual,
@@ -212,23 +193,36 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
        "layer 1 (stochastic_depth of nan) on input 2x6x12x10"},
       {Fault::bad_reference, {pool2, {.input = 0}}, usual, "layer 2 (relu) on input 2x6x6x5"},
       {Fault::bad_reference, {pool2, {.other = 1}}, usual, "layer 2 (relu) on input 2x6x6x5"},
-      {Fault::bad_reference, {pool2, {.kind = Kind::sum, .other = -1}}, usual,
+      {Fault::bad_reference,
+       {pool2, {.kind = Kind::sum, .other = -1}},
+       usual,
        "layer 2 (sum) on inputs 2x6x6x5 of layer 1 (pool) and 2x6x6x5 of layer 1 (pool)"},
       {Fault::needs_other, {conv(4), {.kind = Kind::concat}}, usual, "layer 2 (concat) on input 2x4x12x10"},
-      {Fault::same_inputs, {conv(4), {.kind = Kind::sum, .other = 1}}, usual,
+      {Fault::same_inputs,
+       {conv(4), {.kind = Kind::sum, .other = 1}},
+       usual,
        "layer 2 (sum) on inputs 2x4x12x10 of layer 1 (conv) and 2x4x12x10 of layer 1 (conv)"},
-      {Fault::same_inputs, {{.kind = Kind::sum, .other = 9}}, usual,
-       "layer 1 (sum) on inputs 2x6x12x10 of the input and 2x6x12x10 of the input"},
-      {Fault::sum_channels, {conv(4), {.kind = Kind::sum, .other = 2}}, usual,
+      {Fault::same_inputs, {{.kind = Kind::sum, .other = 9}}, usual, "layer 1 (sum) on inputs 2x6x12x10 of the input and 2x6x12x10 of the input"},
+      {Fault::sum_channels,
+       {conv(4), {.kind = Kind::sum, .other = 2}},
+       usual,
        "layer 2 (sum) on inputs 2x4x12x10 of layer 1 (conv) and 2x6x12x10 of the input"},
-      {Fault::sum_extents, {pool2, {.kind = Kind::sum, .other = 2}}, usual,
+      {Fault::sum_extents,
+       {pool2, {.kind = Kind::sum, .other = 2}},
+       usual,
        "layer 2 (sum) on inputs 2x6x6x5 of layer 1 (pool) and 2x6x12x10 of the input"},
-      {Fault::concat_extents, {pool2, {.kind = Kind::concat, .other = 2}}, usual,
+      {Fault::concat_extents,
+       {pool2, {.kind = Kind::concat, .other = 2}},
+       usual,
        "layer 2 (concat) on inputs 2x6x6x5 of layer 1 (pool) and 2x6x12x10 of the input"},
-      {Fault::scale_factors, {gap, conv(4), {.kind = Kind::scale, .input = 3, .other = 1}}, usual,
+      {Fault::scale_factors,
+       {gap, conv(4), {.kind = Kind::scale, .input = 3, .other = 1}},
+       usual,
        "layer 3 (scale) on inputs 2x6x12x10 of the input and 2x4x1x1 of layer 2 (conv)"},
       {Fault::bad_rules, {{.kind = Kind::custom, .custom = &sees_all}}, usual, "layer 1 (sees_all) on input 2x6x12x10"},
-      {Fault::scale_factors, {pool2, {.kind = Kind::scale, .input = 2, .other = 1}}, usual,
+      {Fault::scale_factors,
+       {pool2, {.kind = Kind::scale, .input = 2, .other = 1}},
+       usual,
        "layer 2 (scale) on inputs 2x6x12x10 of the input and 2x6x6x5 of layer 1 (pool)"},
       {Fault::unused, {named_relu, {.input = 2}}, usual, "layer 1 'side' (relu) on input 2x6x12x10"}};
   std::map<Fault, int> seen;
@@ -268,18 +262,18 @@ TEST_CASE("what a window must be") {
   using enum Fault;
   const auto of = [](const Window& w, const Shape& in = usual) { return fault_of(conv(4, w), in); };
   CHECK(of({.kernel = 3}) == none);
-  for (const Window& w : {Window{.kernel = {0, 3}}, Window{.kernel = {3, 0}}, Window{.stride = {0, 1}},
-                          Window{.stride = {1, -1}}, Window{.dilation = {1, 0}}, Window{.pad = {-1, 0, 0, 0}},
-                          Window{.pad = {0, -1, 0, 0}}, Window{.pad = {0, 0, -1, 0}}, Window{.pad = {0, 0, 0, -1}}})
+  for (const Window& w :
+       {Window{.kernel = {0, 3}}, Window{.kernel = {3, 0}}, Window{.stride = {0, 1}}, Window{.stride = {1, -1}}, Window{.dilation = {1, 0}},
+        Window{.pad = {-1, 0, 0, 0}}, Window{.pad = {0, -1, 0, 0}}, Window{.pad = {0, 0, -1, 0}}, Window{.pad = {0, 0, 0, -1}}})
     CHECK(of(w) == bad_window);
   CHECK(of({.kernel = {12, 10}}) == none);
   CHECK(of({.kernel = {13, 10}}) == window_too_tall);
   CHECK(of({.kernel = {12, 11}}) == window_too_tall);
   CHECK(of({.kernel = {13, 10}, .pad = {1, 0, 0, 0}}) == none);
   CHECK(of({.kernel = {13, 10}, .pad = {0, 1, 0, 0}}) == none);
-  CHECK(of({.kernel = {5, 1}, .dilation = {3, 1}}) == window_too_tall);  // spans 13 rows
+  CHECK(of({.kernel = {5, 1}, .dilation = {3, 1}}) == window_too_tall);   // spans 13 rows
   CHECK(of({.kernel = {7, 1}, .stride = {4, 1}}, {1, 6, 1, 1}) == window_too_tall);
-  CHECK(of({.kernel = 1, .pad = 9}) == none);  // convolutions may have windows wholly in padding
+  CHECK(of({.kernel = 1, .pad = 9}) == none);   // convolutions may have windows wholly in padding
 }
 TEST_CASE("a pool's padding is smaller than its window, border by border") {
   for (const Kind kind : {Kind::max_pool, Kind::avg_pool})
@@ -289,8 +283,7 @@ TEST_CASE("a pool's padding is smaller than its window, border by border") {
           for (int border = 0; border < 4; ++border) {
             Window w{.kernel = k, .dilation = d};
             (border == 0 ? w.pad.top : border == 1 ? w.pad.bottom : border == 2 ? w.pad.left : w.pad.right) = pad;
-            CHECK(fault_of({.kind = kind, .window = w}, usual) ==
-                  (pad >= (k - 1) * d + 1 ? Fault::pad_too_large : Fault::none));
+            CHECK(fault_of({.kind = kind, .window = w}, usual) == (pad >= (k - 1) * d + 1 ? Fault::pad_too_large : Fault::none));
           }
 }
 TEST_CASE("a pool with gaps between its places has one on the input, whatever the extent") {
@@ -347,9 +340,7 @@ TEST_CASE("extents that are not known yet raise no fault, those that are do") {
 }
 TEST_CASE("what a norm must be") {
   using Over = Norm::Over;
-  const auto of = [](const Norm& norm, Index channels = 6) {
-    return fault_of({.kind = Kind::norm, .norm = norm}, {1, channels, 4, 4});
-  };
+  const auto of = [](const Norm& norm, Index channels = 6) { return fault_of({.kind = Kind::norm, .norm = norm}, {1, channels, 4, 4}); };
   for (const Over over : {Over::batch, Over::group, Over::channels}) CHECK(of({.over = over}) == Fault::none);
   for (Index groups = 0; groups <= 7; ++groups)
     CHECK((of({.over = Over::group, .groups = groups}) == Fault::none) == (groups == 0 || 6 % groups == 0));
@@ -425,8 +416,8 @@ TEST_CASE("after a layer that ends the rows only layers without rows may come") 
   CHECK(fault_of({.kind = Kind::activation}, vector, true) == Fault::none);
   CHECK(fault_of({.kind = Kind::linear, .channels = 2}, vector, true) == Fault::none);
   CHECK(fault_of(flatten, vector, true) == Fault::none);
-  for (const Layer& y : {conv(2, {.kernel = 1}), Layer{.kind = Kind::max_pool, .window = {.kernel = 1}},
-                         Layer{.kind = Kind::avg_pool, .window = {.kernel = 1}}, gap})
+  for (const Layer& y :
+       {conv(2, {.kernel = 1}), Layer{.kind = Kind::max_pool, .window = {.kernel = 1}}, Layer{.kind = Kind::avg_pool, .window = {.kernel = 1}}, gap})
     CHECK(fault_of(y, vector, true) == Fault::needs_rows);
-  CHECK(thrown({gap, conv(2, {.kernel = 1})}, usual) == "");  // a global pooling leaves a map of one row
+  CHECK(thrown({gap, conv(2, {.kernel = 1})}, usual) == "");   // a global pooling leaves a map of one row
 }

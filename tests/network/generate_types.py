@@ -164,7 +164,7 @@ def main():
         print(f"  static constexpr Input input{{{n}, {c}, {h}, {w}}};")
         print("  static std::vector<Layer> list() {\n    return {" + ",\n            ".join(net.layers) + "};\n  }\n};")
     print(f"inline constexpr int count = {COUNT};")
-    print("}  // namespace lrcnn::testing::generated")
+    print("}   // namespace lrcnn::testing::generated")
 
 
 if __name__ == "__main__":

@@ -632,4 +632,4 @@ template <> struct Generated<49> {
   }
 };
 inline constexpr int count = 50;
-}  // namespace lrcnn::testing::generated
+}   // namespace lrcnn::testing::generated

@@ -40,7 +40,7 @@ Layer reading(Layer layer, Index input, Index other = 0) {
   return layer;
 }
 const Layer sum{.kind = Kind::sum}, relu = ReLU::layer(), norm = BatchNorm::layer();
-}  // namespace
+}   // namespace
 TEST_CASE("a residual block adds its input") {
   using Net = Sequential<Conv<4>, Residual<Sequential<Conv<4>, ReLU>>, ReLU>;
   const Table t = table_of<Net>({2, 3, 8, 8});
@@ -55,20 +55,17 @@ TEST_CASE("a downsampling block's shortcut is executed beside the end of its bod
   const Table t = table_of<Net>(input);
   CHECK(text(t) == "conv1(0) batch_norm1(1) relu1(2) conv2(3) conv3(0) batch_norm2(4) batch_norm3(5) sum1(6,7) relu2(8)");
   CHECK(t.shape(t.size()) == Shape{2, 8, 5, 5});
-  const std::vector<Layer> list{Plain<8, 2>::layer(), norm, relu, Plain<8>::layer(), norm,
-                                reading(Plain<8, 2, 1>::layer(), 6), norm, reading(sum, 3, 1), relu};
+  const std::vector<Layer> list{Plain<8, 2>::layer(), norm, relu, Plain<8>::layer(), norm, reading(Plain<8, 2, 1>::layer(), 6), norm,
+                                reading(sum, 3, 1),   relu};
   CHECK(std::equal(list.begin(), list.end(), Net::layers.begin(), Net::layers.end()));
   CHECK(t == make_table(list, input));
   // The stages are the same where the shortcut comes first in the list.
   using Turned = Sequential<Sum<Sequential<Plain<8, 2, 1>, BatchNorm>, Body<8, 2>>, ReLU>;
-  CHECK(text(table_of<Turned>(input)) ==
-        "conv2(0) batch_norm2(1) conv1(0) relu1(2) conv3(4) batch_norm1(3) batch_norm3(5) sum1(6,7) relu2(8)");
+  CHECK(text(table_of<Turned>(input)) == "conv2(0) batch_norm2(1) conv1(0) relu1(2) conv3(4) batch_norm1(3) batch_norm3(5) sum1(6,7) relu2(8)");
 }
 TEST_CASE("norms that work on single pixels do not part the order, those over groups do") {
   using Shortcut = Plain<8, 2, 1>;
-  const auto order = []<class N>(N) {
-    return text(table_of<Residual<Sequential<Plain<8, 2>, N, ReLU>, Sequential<Shortcut, ReLU>>>({1, 4, 8, 8}));
-  };
+  const auto order = []<class N>(N) { return text(table_of<Residual<Sequential<Plain<8, 2>, N, ReLU>, Sequential<Shortcut, ReLU>>>({1, 4, 8, 8})); };
   CHECK(order(LayerNorm{}) == "conv1(0) layer_norm1(1) relu1(2) conv2(0) relu2(4) sum1(3,5)");
   CHECK(order(GroupNorm<4>{}) == "conv1(0) group_norm1(1) relu1(2) conv2(0) relu2(4) sum1(3,5)");
   CHECK(text(table_of<Residual<Sequential<Shortcut, ReLU>, Sequential<Plain<8, 2>, InstanceNorm>>>({1, 4, 8, 8})) ==
@@ -94,7 +91,7 @@ using Double = Sequential<Plain<c>, BatchNorm, ReLU, Plain<c>, BatchNorm, ReLU>;
 template <Index c, class Inner>
 using Level = Sequential<Double<c>, Concat<Identity, Sequential<MaxPool<>, Inner, Upsample<2>>>, Double<c>>;
 using Net = Sequential<Level<4, Level<8, Double<16>>>, Conv<2, Window{.kernel = 1}>>;
-}  // namespace
+}   // namespace
 TEST_CASE("a U-Net is levels in levels") {
   const Table t = table_of<Fixed<Net, Input{1, 3, 12, 20}>>();
   CHECK(t.size() == 5 * 6 + 2 * 3 + 1);
@@ -105,11 +102,12 @@ TEST_CASE("a U-Net is levels in levels") {
   CHECK(t.shape(t.size()) == Shape{1, 2, 12, 20});
   const auto levels = levels_of(Net::layers);
   CHECK(std::is_sorted(levels.begin(), levels.end()));   // the type's order is that of execution
-  CHECK_THROWS_WITH_AS(table_of<Net>({1, 3, 12, 18}),
-                       "lrcnn: layer 22 (concat) on inputs 1x8x6x9 of layer 13 (relu) and 1x16x6x8 of layer 21 (upsample): the branches of "
-                       "a concat have different rows, columns or images; a concat puts channels of the same pixels one behind the other; change strides, padding or "
-                       "upsampling in one branch, or the input's extents so that pools divide them",
-                       ShapeError);
+  CHECK_THROWS_WITH_AS(
+      table_of<Net>({1, 3, 12, 18}),
+      "lrcnn: layer 22 (concat) on inputs 1x8x6x9 of layer 13 (relu) and 1x16x6x8 of layer 21 (upsample): the branches of "
+      "a concat have different rows, columns or images; a concat puts channels of the same pixels one behind the other; change strides, padding or "
+      "upsampling in one branch, or the input's extents so that pools divide them",
+      ShapeError);
 }
 TEST_CASE("what follows a branch without rows has none, and other branches keep theirs") {
   const std::vector<Layer> list{GlobalAvgPool::layer(), Flatten::layer(), reading(ReLU::layer(), 2), reading(sum, 1, 2)};
@@ -190,8 +188,9 @@ TEST_CASE("a chain keeps its order, whatever norms are in it") {
 TEST_CASE("scopes prefix names, and number what has none within them") {
   using Inner = Sequential<Named<"first", Conv<4>>, ReLU, Conv<4>, ReLU>;
   const Table t = table_of<Sequential<Conv<4>, ReLU, Scope<"a", Sequential<Inner, Scope<"b", Residual<Inner>>>>, ReLU>>({1, 3, 4, 4});
-  CHECK(text(t) == "conv1(0) relu1(1) a.first(2) a.relu1(3) a.conv2(4) a.relu2(5) a.b.first(6) a.b.relu1(7) a.b.conv2(8) a.b.relu2(9) "
-                   "a.b.sum1(10,6) relu6(11)");
+  CHECK(text(t) ==
+        "conv1(0) relu1(1) a.first(2) a.relu1(3) a.conv2(4) a.relu2(5) a.b.first(6) a.b.relu1(7) a.b.conv2(8) a.b.relu2(9) "
+        "a.b.sum1(10,6) relu6(11)");
   CHECK(Scope<"a", Identity>::layers.empty());
   CHECK(parameters_of(t)[2].name == "a.first.weight");
   using Longest = Scope<"a_scope_of_exactly_forty_one_characters_x", Named<"conv1", Conv<4>>>;
@@ -227,7 +226,8 @@ TEST_CASE("names that come again get numbers, and no two layers have one") {
   CHECK(values[static_cast<std::size_t>(list[0].offset)] != values[static_cast<std::size_t>(list[4].offset)]);
 }
 TEST_CASE("automatic names differ where a kind's own name leaves no room for a number") {
-  static constexpr CustomLayer long_named{.rules = {.name = "a_custom_layer_whose_own_name_is_longer_than_any_layer_may_have_it", .rows = RowMap::window}};
+  static constexpr CustomLayer long_named{
+      .rules = {.name = "a_custom_layer_whose_own_name_is_longer_than_any_layer_may_have_it", .rows = RowMap::window}};
   const Layer custom{.kind = Kind::custom, .window = {1}, .custom = &long_named};
   const Table t = make_table(std::vector<Layer>(12, custom), {1, 3, 8, 8});
   std::vector<std::string> names;
@@ -257,10 +257,11 @@ TEST_CASE("parameters of norms: names, shapes, first values, and which of them a
     CHECK(!p.shape.decay);
     list += p.name + "=" + std::to_string(static_cast<int>(p.shape.fill)) + (p.shape.running ? "r " : " ");
   }
-  CHECK(list == "batch_norm1.weight=1 batch_norm1.bias=0 batch_norm1.running_mean=0r batch_norm1.running_var=1r "
-                "batch_norm2.weight=0 batch_norm2.bias=0 batch_norm2.running_mean=0r batch_norm2.running_var=1r "
-                "group_norm1.weight=1 group_norm1.bias=0 batch_norm3.running_mean=0r batch_norm3.running_var=1r "
-                "layer_norm1.weight=1 layer_norm1.bias=0 ");
+  CHECK(list ==
+        "batch_norm1.weight=1 batch_norm1.bias=0 batch_norm1.running_mean=0r batch_norm1.running_var=1r "
+        "batch_norm2.weight=0 batch_norm2.bias=0 batch_norm2.running_mean=0r batch_norm2.running_var=1r "
+        "group_norm1.weight=1 group_norm1.bias=0 batch_norm3.running_mean=0r batch_norm3.running_var=1r "
+        "layer_norm1.weight=1 layer_norm1.bias=0 ");
   CHECK(parameter_count(t) == 6 * 27 + 6 + 6 * (4 + 4 + 2 + 2 + 2));
 }
 static_assert(table_of<Net>(Input{1, 3, 8, 8}) == table_of<Fixed<Net, Input{1, 3, 8, 8}>>());

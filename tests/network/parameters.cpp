@@ -3,11 +3,10 @@
 #include <vector>
 using namespace lrcnn;
 namespace {
-const std::vector<Parameter> parameters{
-    {.name = "conv1.weight", .shape = {.name = "weight", .extents = {2, 3, 3, 3}}, .offset = 0, .layer = 0},
-    {.name = "conv1.bias", .shape = {.name = "bias", .extents = {2, 1, 1, 1}}, .offset = 64, .layer = 0},
-    {.name = "linear1.weight", .shape = {.name = "weight", .extents = {10, 2, 1, 1}}, .offset = 80, .layer = 4}};
-}  // namespace
+const std::vector<Parameter> parameters{{.name = "conv1.weight", .shape = {.name = "weight", .extents = {2, 3, 3, 3}}, .offset = 0, .layer = 0},
+                                        {.name = "conv1.bias", .shape = {.name = "bias", .extents = {2, 1, 1, 1}}, .offset = 64, .layer = 0},
+                                        {.name = "linear1.weight", .shape = {.name = "weight", .extents = {10, 2, 1, 1}}, .offset = 80, .layer = 4}};
+}   // namespace
 TEST_CASE("parameters are found by name") {
   CHECK(find_parameter(parameters, "conv1.bias") == &parameters[1]);
   CHECK(find_parameter(parameters, "conv1") == nullptr);

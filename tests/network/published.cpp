@@ -76,18 +76,27 @@ std::string problem_of(const Input& input, Cut cut) {
   const auto problems = check_plan(make_plan(table_of<Net>(input), policy, Target{}, {.training = true}));
   return problems.empty() ? "" : problems.front();
 }
-}  // namespace
+}   // namespace
 TEST_CASE("MobileNetV2 is torchvision's") {
   CHECK(learned<MobileNetV2<>>() == 3504872);
   CHECK(learned<MobileNetV2<10>>() == 3504872 - 990 * 1281);
-  check_names<MobileNetV2<>>({{"features.0.0.weight", "[32,3,3,3]"}, {"features.0.1.running_var", "[32]"}, {"features.0.0.bias", "none"},
-                              {"features.1.conv.0.0.weight", "[32,1,3,3]"}, {"features.1.conv.0.1.weight", "[32]"},
-                              {"features.1.conv.1.weight", "[16,32]"}, {"features.1.conv.2.bias", "[16]"},
-                              {"features.2.conv.0.0.weight", "[96,16]"}, {"features.2.conv.1.0.weight", "[96,1,3,3]"},
-                              {"features.2.conv.2.weight", "[24,96]"}, {"features.2.conv.3.running_mean", "[24]"},
-                              {"features.17.conv.1.0.weight", "[960,1,3,3]"}, {"features.17.conv.2.weight", "[320,960]"},
-                              {"features.18.0.weight", "[1280,320]"}, {"features.18.1.weight", "[1280]"},
-                              {"classifier.1.weight", "[1000,1280]"}, {"classifier.1.bias", "[1000]"}});
+  check_names<MobileNetV2<>>({{"features.0.0.weight", "[32,3,3,3]"},
+                              {"features.0.1.running_var", "[32]"},
+                              {"features.0.0.bias", "none"},
+                              {"features.1.conv.0.0.weight", "[32,1,3,3]"},
+                              {"features.1.conv.0.1.weight", "[32]"},
+                              {"features.1.conv.1.weight", "[16,32]"},
+                              {"features.1.conv.2.bias", "[16]"},
+                              {"features.2.conv.0.0.weight", "[96,16]"},
+                              {"features.2.conv.1.0.weight", "[96,1,3,3]"},
+                              {"features.2.conv.2.weight", "[24,96]"},
+                              {"features.2.conv.3.running_mean", "[24]"},
+                              {"features.17.conv.1.0.weight", "[960,1,3,3]"},
+                              {"features.17.conv.2.weight", "[320,960]"},
+                              {"features.18.0.weight", "[1280,320]"},
+                              {"features.18.1.weight", "[1280]"},
+                              {"classifier.1.weight", "[1000,1280]"},
+                              {"classifier.1.bias", "[1000]"}});
   CHECK(parameters_of(table_of<MobileNetV2<>>(imagenet)).size() == 158 + 2 * 52);
   const Table t = table_of<MobileNetV2<>>(imagenet);
   CHECK(node_of(t, "features.2.conv.1.0").out == Shape{2, 96, 56, 56});
@@ -100,10 +109,15 @@ TEST_CASE("MobileNetV2 is torchvision's") {
 }
 TEST_CASE("SqueezeNet 1.1 is torchvision's") {
   CHECK(learned<SqueezeNet11<>>() == 1235496);
-  check_names<SqueezeNet11<>>({{"features.0.weight", "[64,3,3,3]"}, {"features.0.bias", "[64]"}, {"features.3.squeeze.weight", "[16,64]"},
-                               {"features.3.expand1x1.weight", "[64,16]"}, {"features.3.expand3x3.weight", "[64,16,3,3]"},
-                               {"features.9.squeeze.weight", "[48,256]"}, {"features.12.expand3x3.bias", "[256]"},
-                               {"classifier.1.weight", "[1000,512]"}, {"classifier.1.bias", "[1000]"}});
+  check_names<SqueezeNet11<>>({{"features.0.weight", "[64,3,3,3]"},
+                               {"features.0.bias", "[64]"},
+                               {"features.3.squeeze.weight", "[16,64]"},
+                               {"features.3.expand1x1.weight", "[64,16]"},
+                               {"features.3.expand3x3.weight", "[64,16,3,3]"},
+                               {"features.9.squeeze.weight", "[48,256]"},
+                               {"features.12.expand3x3.bias", "[256]"},
+                               {"classifier.1.weight", "[1000,512]"},
+                               {"classifier.1.bias", "[1000]"}});
   CHECK(parameters_of(table_of<SqueezeNet11<>>(imagenet)).size() == 52);
   const Table t = table_of<SqueezeNet11<>>(imagenet);
   CHECK(node_of(t, "features.0").out == Shape{2, 64, 111, 111});
@@ -119,15 +133,21 @@ TEST_CASE("DenseNets are torchvision's") {
   CHECK(learned<DenseNet161<>>() == 28681000);
   CHECK(learned<DenseNet169<>>() == 14149480);
   CHECK(learned<DenseNet201<>>() == 20013928);
-  check_names<DenseNet121<>>({{"features.conv0.weight", "[64,3,7,7]"}, {"features.norm0.weight", "[64]"},
+  check_names<DenseNet121<>>({{"features.conv0.weight", "[64,3,7,7]"},
+                              {"features.norm0.weight", "[64]"},
                               {"features.denseblock1.denselayer1.norm1.weight", "[64]"},
                               {"features.denseblock1.denselayer1.conv1.weight", "[128,64]"},
                               {"features.denseblock1.denselayer1.norm2.running_mean", "[128]"},
                               {"features.denseblock1.denselayer1.conv2.weight", "[32,128,3,3]"},
-                              {"features.denseblock1.denselayer6.norm1.weight", "[224]"}, {"features.transition1.norm.weight", "[256]"},
-                              {"features.transition1.conv.weight", "[128,256]"}, {"features.denseblock3.denselayer24.conv1.weight", "[128,992]"},
-                              {"features.transition3.conv.weight", "[512,1024]"}, {"features.denseblock4.denselayer16.norm1.bias", "[992]"},
-                              {"features.norm5.weight", "[1024]"}, {"classifier.weight", "[1000,1024]"}, {"classifier.bias", "[1000]"}});
+                              {"features.denseblock1.denselayer6.norm1.weight", "[224]"},
+                              {"features.transition1.norm.weight", "[256]"},
+                              {"features.transition1.conv.weight", "[128,256]"},
+                              {"features.denseblock3.denselayer24.conv1.weight", "[128,992]"},
+                              {"features.transition3.conv.weight", "[512,1024]"},
+                              {"features.denseblock4.denselayer16.norm1.bias", "[992]"},
+                              {"features.norm5.weight", "[1024]"},
+                              {"classifier.weight", "[1000,1024]"},
+                              {"classifier.bias", "[1000]"}});
   CHECK(parameters_of(table_of<DenseNet121<>>(imagenet)).size() == 364 + 2 * 121);
   CHECK(node_of(table_of<DenseNet121<>>(imagenet), "features.norm5").out == Shape{2, 1024, 7, 7});
 }
@@ -136,13 +156,20 @@ TEST_CASE("ConvNeXts are torchvision's") {
   CHECK(learned<ConvNeXtSmall<>>() == 50223688);
   CHECK(learned<ConvNeXtBase<>>() == 88591464);
   CHECK(learned<ConvNeXtLarge<>>() == 197767336);
-  check_names<ConvNeXtTiny<>>({{"features.0.0.weight", "[96,3,4,4]"}, {"features.0.1.weight", "[96]"},
-                               {"features.1.0.block.0.weight", "[96,1,7,7]"}, {"features.1.0.block.0.bias", "[96]"},
-                               {"features.1.0.block.2.bias", "[96]"}, {"features.1.0.block.3.weight", "[384,96]"},
-                               {"features.1.0.block.5.weight", "[96,384]"}, {"features.1.0.layer_scale", "[96]"},
-                               {"features.2.0.weight", "[96]"}, {"features.2.1.weight", "[192,96,2,2]"},
-                               {"features.5.8.layer_scale", "[384]"}, {"features.7.2.block.5.bias", "[768]"},
-                               {"classifier.0.weight", "[768]"}, {"classifier.2.weight", "[1000,768]"}});
+  check_names<ConvNeXtTiny<>>({{"features.0.0.weight", "[96,3,4,4]"},
+                               {"features.0.1.weight", "[96]"},
+                               {"features.1.0.block.0.weight", "[96,1,7,7]"},
+                               {"features.1.0.block.0.bias", "[96]"},
+                               {"features.1.0.block.2.bias", "[96]"},
+                               {"features.1.0.block.3.weight", "[384,96]"},
+                               {"features.1.0.block.5.weight", "[96,384]"},
+                               {"features.1.0.layer_scale", "[96]"},
+                               {"features.2.0.weight", "[96]"},
+                               {"features.2.1.weight", "[192,96,2,2]"},
+                               {"features.5.8.layer_scale", "[384]"},
+                               {"features.7.2.block.5.bias", "[768]"},
+                               {"classifier.0.weight", "[768]"},
+                               {"classifier.2.weight", "[1000,768]"}});
   CHECK(parameters_of(table_of<ConvNeXtTiny<>>(imagenet)).size() == 4 + 18 * 9 + 3 * 4 + 4);
   const Table t = table_of<ConvNeXtTiny<>>(imagenet);
   CHECK(node_of(t, "features.7.0.block.0").out == Shape{2, 768, 7, 7});
@@ -171,7 +198,9 @@ TEST_CASE("ConvNeXts are torchvision's") {
 TEST_CASE("VGG-16 with the head it was published with is torchvision's, on images of any extent") {
   using Net = Sequential<VggTrunk<2, 2, 3, 3, 3>, VggHead<>>;
   CHECK(learned<Net>() == 138357544);
-  check_names<Net>({{"conv1.weight", "[64,3,3,3]"}, {"classifier.0.weight", "[4096,25088]"}, {"classifier.3.weight", "[4096,4096]"},
+  check_names<Net>({{"conv1.weight", "[64,3,3,3]"},
+                    {"classifier.0.weight", "[4096,25088]"},
+                    {"classifier.3.weight", "[4096,4096]"},
                     {"classifier.6.bias", "[1000]"}});
   CHECK(parameter_count(table_of<Net>({1, 3, 320, 480})) == 138357544);
 }

@@ -29,7 +29,7 @@ const Node& node_of(const Table& table, std::string_view name) {
   FAIL("no layer ", std::string(name));
   return table.nodes.front();
 }
-}  // namespace
+}   // namespace
 static_assert(learned(table_of<ResNet50<>>(imagenet)) == 25557032);
 TEST_CASE("ResNets have as many parameters as torchvision's") {
   CHECK(learned(table_of<ResNet18<>>(imagenet)) == 11689512);
@@ -39,19 +39,36 @@ TEST_CASE("ResNets have as many parameters as torchvision's") {
   CHECK(learned(table_of<ResNet18<10>>(imagenet)) == 11689512 - 990 * 513);
 }
 TEST_CASE("ResNets have torchvision's names and shapes of parameters") {
-  const std::vector<std::pair<std::string, std::string>> of18{
-      {"conv1.weight", "[64,3,7,7]"}, {"conv1.bias", "none"}, {"bn1.weight", "[64]"}, {"bn1.bias", "[64]"},
-      {"bn1.running_mean", "[64]"}, {"bn1.running_var", "[64]"},
-      {"layer1.0.conv1.weight", "[64,64,3,3]"}, {"layer1.0.bn1.weight", "[64]"}, {"layer1.1.conv2.weight", "[64,64,3,3]"},
-      {"layer1.0.downsample.0.weight", "none"}, {"layer2.0.downsample.0.weight", "[128,64]"}, {"layer2.0.downsample.1.weight", "[128]"},
-      {"layer2.0.conv1.weight", "[128,64,3,3]"}, {"layer2.1.downsample.0.weight", "none"}, {"layer4.1.bn2.running_var", "[512]"},
-      {"layer4.2.conv1.weight", "none"}, {"fc.weight", "[1000,512]"}, {"fc.bias", "[1000]"}};
+  const std::vector<std::pair<std::string, std::string>> of18{{"conv1.weight", "[64,3,7,7]"},
+                                                              {"conv1.bias", "none"},
+                                                              {"bn1.weight", "[64]"},
+                                                              {"bn1.bias", "[64]"},
+                                                              {"bn1.running_mean", "[64]"},
+                                                              {"bn1.running_var", "[64]"},
+                                                              {"layer1.0.conv1.weight", "[64,64,3,3]"},
+                                                              {"layer1.0.bn1.weight", "[64]"},
+                                                              {"layer1.1.conv2.weight", "[64,64,3,3]"},
+                                                              {"layer1.0.downsample.0.weight", "none"},
+                                                              {"layer2.0.downsample.0.weight", "[128,64]"},
+                                                              {"layer2.0.downsample.1.weight", "[128]"},
+                                                              {"layer2.0.conv1.weight", "[128,64,3,3]"},
+                                                              {"layer2.1.downsample.0.weight", "none"},
+                                                              {"layer4.1.bn2.running_var", "[512]"},
+                                                              {"layer4.2.conv1.weight", "none"},
+                                                              {"fc.weight", "[1000,512]"},
+                                                              {"fc.bias", "[1000]"}};
   for (const auto& [name, shape] : of18) CHECK(extents<ResNet18<>>(name) == shape);
-  const std::vector<std::pair<std::string, std::string>> of50{
-      {"layer1.0.conv1.weight", "[64,64]"}, {"layer1.0.conv2.weight", "[64,64,3,3]"}, {"layer1.0.conv3.weight", "[256,64]"},
-      {"layer1.0.bn3.weight", "[256]"}, {"layer1.0.downsample.0.weight", "[256,64]"}, {"layer1.1.conv1.weight", "[64,256]"},
-      {"layer1.1.downsample.0.weight", "none"}, {"layer3.0.downsample.0.weight", "[1024,512]"}, {"layer3.5.conv3.weight", "[1024,256]"},
-      {"layer3.6.conv1.weight", "none"}, {"fc.weight", "[1000,2048]"}};
+  const std::vector<std::pair<std::string, std::string>> of50{{"layer1.0.conv1.weight", "[64,64]"},
+                                                              {"layer1.0.conv2.weight", "[64,64,3,3]"},
+                                                              {"layer1.0.conv3.weight", "[256,64]"},
+                                                              {"layer1.0.bn3.weight", "[256]"},
+                                                              {"layer1.0.downsample.0.weight", "[256,64]"},
+                                                              {"layer1.1.conv1.weight", "[64,256]"},
+                                                              {"layer1.1.downsample.0.weight", "none"},
+                                                              {"layer3.0.downsample.0.weight", "[1024,512]"},
+                                                              {"layer3.5.conv3.weight", "[1024,256]"},
+                                                              {"layer3.6.conv1.weight", "none"},
+                                                              {"fc.weight", "[1000,2048]"}};
   for (const auto& [name, shape] : of50) CHECK(extents<ResNet50<>>(name) == shape);
   CHECK(extents<ResNet152<>>("layer3.35.conv3.weight") == "[1024,256]");
   CHECK(parameters_of(table_of<ResNet18<>>(imagenet)).size() == 62 + 2 * 20);

@@ -19,7 +19,7 @@ struct OwnNet {
 struct NoNet {
   static constexpr int layers = 3;
 };
-}  // namespace
+}   // namespace
 // Nested Sequentials are spliced in: the types differ, the layers do not.
 static_assert(Nested::layers == Plain::layers);
 static_assert(std::is_same_v<Nested::Content::Descriptors::type, Plain::Content::Descriptors::type>);
@@ -51,11 +51,10 @@ TEST_CASE("Fixed is the network with its input") {
   using Small = Fixed<LeNet<>, Input{4, 1, 28, 28}>;
   CHECK(Small::input == Input{4, 1, 28, 28});
   CHECK(table_of<Small>() == table_of<LeNet<>>({4, 1, 28, 28}));
-  CHECK(table_of<Small>({1, 1, 12, 12}) == table_of<LeNet<>>({1, 1, 12, 12}));  // other extents are still possible
+  CHECK(table_of<Small>({1, 1, 12, 12}) == table_of<LeNet<>>({1, 1, 12, 12}));   // other extents are still possible
 }
 TEST_CASE("inference stops at the first fault and knows what can be known before it") {
-  constexpr std::array<Layer, 3> layers{Conv<6>::layer(), Conv<4, Window{}, ConvOptions{.groups = 4}>::layer(),
-                                        ReLU::layer()};
+  constexpr std::array<Layer, 3> layers{Conv<6>::layer(), Conv<4, Window{}, ConvOptions{.groups = 4}>::layer(), ReLU::layer()};
   constexpr auto inferred = infer_shapes(layers, {unknown, unknown, unknown, unknown});
   CHECK(inferred.fault == std::array{Fault::none, Fault::groups_in, Fault::none});
   CHECK(inferred.shape[1] == Shape{unknown, 6, unknown, unknown});

@@ -32,7 +32,7 @@ template <int... number>
 void compare_all(std::integer_sequence<int, number...>) {
   (compare<number>(), ...);
 }
-}  // namespace
+}   // namespace
 TEST_CASE("the table of a generated type is that of its list of layers") {
   compare_all(std::make_integer_sequence<int, testing::generated::count>{});
 }
@@ -49,10 +49,7 @@ TEST_CASE("the generated types hold every kind of layer, named layers and nested
 }
 TEST_CASE("each node reads the tensor before it, and shapes are those of its formula") {
   const std::vector<Layer> list{
-      {.kind = Kind::conv,
-       .window = {.kernel = {5, 3}, .stride = {2, 1}, .pad = {1, 2, 0, 1}, .dilation = {1, 2}},
-       .channels = 6,
-       .groups = 3},
+      {.kind = Kind::conv, .window = {.kernel = {5, 3}, .stride = {2, 1}, .pad = {1, 2, 0, 1}, .dilation = {1, 2}}, .channels = 6, .groups = 3},
       {.kind = Kind::activation},
       {.kind = Kind::max_pool, .window = {.kernel = 3, .stride = 2}},
       {.kind = Kind::flatten},
@@ -64,7 +61,7 @@ TEST_CASE("each node reads the tensor before it, and shapes are those of its for
   for (Index i = 0; i < 5; ++i) CHECK(t.node(i).in == t.shape(i));
   for (Index i = 0; i < 5; ++i) CHECK(t.node(i).out == t.shape(i + 1));
   CHECK(t.shape(0) == Shape{2, 3, 21, 14});
-  CHECK(t.shape(1) == Shape{2, 6, 10, 11});  // floor((21+3-5)/2)+1, (14+1-5)/1+1
+  CHECK(t.shape(1) == Shape{2, 6, 10, 11});   // floor((21+3-5)/2)+1, (14+1-5)/1+1
   CHECK(t.shape(2) == t.shape(1));
   CHECK(t.shape(3) == Shape{2, 6, 4, 5});
   CHECK(t.shape(4) == Shape{2, 120, 1, 1});
@@ -85,8 +82,7 @@ TEST_CASE("layers without a name are numbered by kind from 1, pools together, an
                                 Linear<3>::layer(),
                                 Pointwise<Cube>::layer(),
                                 Linear<3>::layer()};
-  CHECK(names(make_table(list, {1, 1, 8, 8})) ==
-        "conv1 relu1 mine leaky_relu1 pool1 conv3 relu2 pool2 silu1 cube1 flatten1 linear1 cube2 linear2");
+  CHECK(names(make_table(list, {1, 1, 8, 8})) == "conv1 relu1 mine leaky_relu1 pool1 conv3 relu2 pool2 silu1 cube1 flatten1 linear1 cube2 linear2");
   CHECK(names(make_table(std::vector<Layer>{GlobalAvgPool::layer()}, {1, 1, 8, 8})) == "global_avg_pool1");
 }
 TEST_CASE("numbers go on beyond nine, and long names are cut") {
@@ -98,19 +94,15 @@ TEST_CASE("numbers go on beyond nine, and long names are cut") {
 }
 TEST_CASE("parameters: their names, shapes, fans and places") {
   const std::vector<Layer> list{Conv<8, Window{.kernel = {3, 5}}, ConvOptions{.groups = 2}>::layer(), ReLU::layer(),
-                                Named<"head", Conv<4, Window{.kernel = 1}, ConvOptions{.bias = false}>>::layer(),
-                                GlobalAvgPool::layer(), Linear<10>::layer()};
+                                Named<"head", Conv<4, Window{.kernel = 1}, ConvOptions{.bias = false}>>::layer(), GlobalAvgPool::layer(),
+                                Linear<10>::layer()};
   const Table t = make_table(list, {1, 6, 9, 9});
   const auto p = parameters_of(t);
   REQUIRE(p.size() == 5);
-  CHECK(p[0] ==
-        Parameter{"conv1.weight", {.name = "weight", .extents = {8, 3, 3, 5}, .fan_in = 45, .fan_out = 60}, 0, 0});
+  CHECK(p[0] == Parameter{"conv1.weight", {.name = "weight", .extents = {8, 3, 3, 5}, .fan_in = 45, .fan_out = 60}, 0, 0});
   CHECK(p[1] == Parameter{"conv1.bias", {.name = "bias", .extents = {8, 1, 1, 1}, .decay = false}, 360, 0});
-  CHECK(p[2] ==
-        Parameter{"head.weight", {.name = "weight", .extents = {4, 8, 1, 1}, .fan_in = 8, .fan_out = 4}, 368, 2});
-  CHECK(
-      p[3] ==
-      Parameter{"linear1.weight", {.name = "weight", .extents = {10, 4, 1, 1}, .fan_in = 4, .fan_out = 10}, 400, 4});
+  CHECK(p[2] == Parameter{"head.weight", {.name = "weight", .extents = {4, 8, 1, 1}, .fan_in = 8, .fan_out = 4}, 368, 2});
+  CHECK(p[3] == Parameter{"linear1.weight", {.name = "weight", .extents = {10, 4, 1, 1}, .fan_in = 4, .fan_out = 10}, 400, 4});
   CHECK(p[4] == Parameter{"linear1.bias", {.name = "bias", .extents = {10, 1, 1, 1}, .decay = false}, 440, 4});
   CHECK(parameter_count(t) == 450);
   CHECK(flat_elements(p) == 450);

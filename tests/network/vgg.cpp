@@ -10,14 +10,8 @@ namespace {
 std::vector<Layer> trunk(const std::vector<Index>& plan) {
   std::vector<Layer> list;
   for (const Index channels : plan) {
-    if (channels == 0)
-      list.push_back({.kind = Kind::max_pool, .window = {.kernel = 2, .stride = 2}});
-    else
-      list.push_back({.kind = Kind::conv,
-                      .window = {.kernel = 3, .stride = 1, .pad = 1},
-                      .channels = channels,
-                      .groups = 1,
-                      .bias = true});
+    if (channels == 0) list.push_back({.kind = Kind::max_pool, .window = {.kernel = 2, .stride = 2}});
+    else list.push_back({.kind = Kind::conv, .window = {.kernel = 3, .stride = 1, .pad = 1}, .channels = channels, .groups = 1, .bias = true});
     if (channels > 0) list.push_back({.kind = Kind::activation});
   }
   return list;
@@ -30,13 +24,12 @@ std::vector<Layer> with_head(std::vector<Layer> list, Index classes) {
 const std::vector<Index> a{64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0};
 const std::vector<Index> b{64, 64, 0, 128, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0};
 const std::vector<Index> d{64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0};
-const std::vector<Index> e{64,  64,  0,   128, 128, 0,   256, 256, 256, 256, 0,
-                           512, 512, 512, 512, 0,   512, 512, 512, 512, 0};
+const std::vector<Index> e{64, 64, 0, 128, 128, 0, 256, 256, 256, 256, 0, 512, 512, 512, 512, 0, 512, 512, 512, 512, 0};
 template <class Net>
 Index parameters_at(const Input& input) {
   return parameter_count(table_of<Net>(input));
 }
-}  // namespace
+}   // namespace
 TEST_CASE("VGG-11, 13, 16 and 19 are configurations A, B, D and E") {
   const Input input{2, 3, 64, 64};
   CHECK(table_of<Vgg11<>>(input) == make_table(with_head(trunk(a), 1000), input));
@@ -56,7 +49,7 @@ TEST_CASE("trunks have the published numbers of parameters, heads 512 times the 
   CHECK(parameters_at<Vgg16<>>(input) == 14714688 + 513000);
   CHECK(parameters_at<Vgg19<>>(input) == 20024384 + 513000);
   CHECK(parameters_at<Vgg16<10>>(input) == 14714688 + 5130);
-  CHECK(parameters_at<Vgg16<10>>({8, 3, 32, 500}) == 14714688 + 5130);  // extents do not matter
+  CHECK(parameters_at<Vgg16<10>>({8, 3, 32, 500}) == 14714688 + 5130);   // extents do not matter
 }
 TEST_CASE("VGG-16 at 224 has the published map sizes") {
   const Table t = table_of<Vgg16<>>({8, 3, 224, 224});
@@ -75,15 +68,11 @@ TEST_CASE("VGG-16 at 224 has the published map sizes") {
 }
 TEST_CASE("LeNet and SmallNet, written out") {
   const Input input{4, 1, 28, 28};
-  const Layer relu{.kind = Kind::activation}, pool{.kind = Kind::max_pool, .window = {.kernel = 2, .stride = 2}},
-      flatten{.kind = Kind::flatten};
-  const auto conv5 = [](Index k) {
-    return Layer{.kind = Kind::conv, .window = {.kernel = 5, .pad = 2}, .channels = k, .bias = true};
-  };
+  const Layer relu{.kind = Kind::activation}, pool{.kind = Kind::max_pool, .window = {.kernel = 2, .stride = 2}}, flatten{.kind = Kind::flatten};
+  const auto conv5 = [](Index k) { return Layer{.kind = Kind::conv, .window = {.kernel = 5, .pad = 2}, .channels = k, .bias = true}; };
   const auto linear = [](Index k) { return Layer{.kind = Kind::linear, .channels = k, .bias = true}; };
-  CHECK(table_of<LeNet<>>(input) == make_table(std::vector<Layer>{conv5(16), relu, pool, conv5(32), relu, pool,
-                                                                  flatten, linear(128), relu, linear(10)},
-                                               input));
+  CHECK(table_of<LeNet<>>(input) ==
+        make_table(std::vector<Layer>{conv5(16), relu, pool, conv5(32), relu, pool, flatten, linear(128), relu, linear(10)}, input));
   CHECK(parameters_at<LeNet<>>(input) == (25 * 16 + 16) + (25 * 16 * 32 + 32) + (32 * 49 * 128 + 128) + 1290);
   auto list = trunk({32, 32, 0, 64, 64, 0, 128, 128});
   CHECK(table_of<SmallNet<>>(input) == make_table(with_head(list, 10), input));

@@ -3,7 +3,7 @@
 // Whether a corruption matters is decided by arithmetic, not by the checker: the corrupted plan is run in fp64 on
 // memory full of NaN and compared with the sound one. What changes a number, or leaves its buffer, must be reported.
 #ifndef NDEBUG
-#define NDEBUG  // corrupted steps run beyond their preconditions; hence a program of its own
+#define NDEBUG   // corrupted steps run beyond their preconditions; hence a program of its own
 #endif
 #include "plan/corrupted.hpp"
 using namespace lrcnn;
@@ -32,13 +32,10 @@ std::vector<Corruption> corruptions() {
       {"first row left out", on_ref([](Ref& r, Plan&, Dice&) { ++r.rows.begin; })},
       {"last row left out", on_ref([](Ref& r, Plan&, Dice&) { --r.rows.end; })},
       {"held rows one longer", on_ref([](Ref& r, Plan&, Dice&) { ++r.held_rows.end; })},
-      {"images shifted by one",
-       on_ref([sign](Ref& r, Plan&, Dice& dice) { r.images = moved(r.images, sign(dice)); })},
+      {"images shifted by one", on_ref([sign](Ref& r, Plan&, Dice& dice) { r.images = moved(r.images, sign(dice)); })},
       {"last image left out", on_ref([](Ref& r, Plan&, Dice&) { --r.images.end; })},
       {"another piece of the buffer", on_ref([](Ref& r, Plan&, Dice&) { r.offset = r.offset > 0 ? 0 : 64; })},
-      {"another buffer", on_ref([](Ref& r, Plan& plan, Dice& dice) {
-         r.buffer = dice.upto(0, static_cast<Index>(plan.buffers.size()) - 1);
-       })},
+      {"another buffer", on_ref([](Ref& r, Plan& plan, Dice& dice) { r.buffer = dice.upto(0, static_cast<Index>(plan.buffers.size()) - 1); })},
       {"copy dropped", [](Plan& p, Dice& d) { return drop(p, d, {Op::copy}); }},
       {"add dropped", [](Plan& p, Dice& d) { return drop(p, d, {Op::add}); }},
       {"zero dropped", [](Plan& p, Dice& d) { return drop(p, d, {Op::zero}); }},
@@ -64,8 +61,7 @@ std::vector<Corruption> corruptions() {
       {"accumulate flipped",
        [](Plan& p, Dice& d) {
          const Index i = some_step(p, d, [&](const Step& s) {
-           return s.op == Op::backward_parameters ||
-                  (s.op == Op::forward && p.table.node(s.layer).layer.kind == Kind::global_avg_pool);
+           return s.op == Op::backward_parameters || (s.op == Op::forward && p.table.node(s.layer).layer.kind == Kind::global_avg_pool);
          });
          if (i >= 0) p.steps[static_cast<std::size_t>(i)].accumulate ^= true;
          return i >= 0;
@@ -76,9 +72,10 @@ std::vector<Corruption> corruptions() {
       {"buffers overlap in secret", [](Plan& p, Dice& d) { return overlap(p, d, true); }},
   };
 }
-}  // namespace
+}   // namespace
 TEST_CASE("corrupted plans are reported") {
-  check_reported(corruptions(), 700000, 120, [](Dice& dice) { return random_network(dice, 5); }, 2000);
+  check_reported(
+      corruptions(), 700000, 120, [](Dice& dice) { return random_network(dice, 5); }, 2000);
 }
 TEST_CASE("plans whose packed filters are missing, of another layer or of the other direction are reported") {
   // A filter that is packed anew in every slab may survive from the slab before: dropping one pack may do no harm.
@@ -101,8 +98,7 @@ TEST_CASE("plans whose packed filters are missing, of another layer or of the ot
     const Step pack = sound.steps[static_cast<std::size_t>(at)];
     REQUIRE(check_plan(sound).empty());
     Plan none = sound;
-    std::erase_if(none.steps,
-                  [&](const Step& s) { return s.op == pack.op && s.layer == pack.layer && s.packed == pack.packed; });
+    std::erase_if(none.steps, [&](const Step& s) { return s.op == pack.op && s.layer == pack.layer && s.packed == pack.packed; });
     CHECK(!check_plan(none).empty());
     ++dropped;
     Plan one = sound;
@@ -121,7 +117,7 @@ TEST_CASE("plans whose packed filters are missing, of another layer or of the ot
         CHECK(!check_plan(other).empty());
         ++strange;
       }
-    Plan after = sound;  // the pack comes behind the step that wants it
+    Plan after = sound;   // the pack comes behind the step that wants it
     for (std::size_t i = static_cast<std::size_t>(at); i + 1 < after.steps.size(); ++i) {
       std::swap(after.steps[i], after.steps[i + 1]);
       if (after.steps[i].packed == pack.packed) break;
@@ -129,8 +125,8 @@ TEST_CASE("plans whose packed filters are missing, of another layer or of the ot
     late += !check_plan(after).empty();
   }
   MESSAGE(dropped << " filters not packed, " << turned << " packed the other way, " << strange
-                  << " of another layer: all found; one of several packs dropped: " << one_found << " of "
-                  << one_dropped << " found, too late: " << late);
+                  << " of another layer: all found; one of several packs dropped: " << one_found << " of " << one_dropped
+                  << " found, too late: " << late);
   CHECK(dropped > 100);
   CHECK(strange > 50);
   CHECK(one_found * 2 > one_dropped);
@@ -161,8 +157,6 @@ TEST_CASE("a problem names the step, its layer, stage and slab") {
   REQUIRE(i >= 0);
   plan.steps[static_cast<std::size_t>(i)].accumulate = true;
   const auto& step = plan.steps[static_cast<std::size_t>(i)];
-  CHECK(check_plan(plan)[0] == "step " + std::to_string(i) + " (backward_parameters " +
-                                   std::string(plan.table.node(step.layer).layer.name.view()) + ", stage " +
-                                   std::to_string(step.stage) +
-                                   ", slab 0): a filter gradient is written twice, or added to nothing");
+  CHECK(check_plan(plan)[0] == "step " + std::to_string(i) + " (backward_parameters " + std::string(plan.table.node(step.layer).layer.name.view()) +
+                                   ", stage " + std::to_string(step.stage) + ", slab 0): a filter gradient is written twice, or added to nothing");
 }

@@ -15,18 +15,20 @@ Corruption change(const char* name, std::function<bool(const Plan&, const Step&)
           }};
 }
 Corruption change(const char* name, Op op, std::function<void(Step&)> apply) {
-  return change(name, [op](const Plan&, const Step& s) { return s.op == op; }, apply);
+  return change(
+      name, [op](const Plan&, const Step& s) { return s.op == op; }, apply);
 }
 bool join(const Plan& plan, const Step& s, Op op) { return s.op == op && s.layer >= 0 && is_join(plan.table.node(s.layer).layer); }
 bool norm(const Plan& plan, const Step& s, Op op) { return s.op == op && s.layer >= 0 && plan.table.node(s.layer).layer.kind == Kind::norm; }
 /// Puts another buffer of statistics in the place of one.
-bool other_statistics(Plan& plan, Dice& dice, Index Step::* which) {
+bool other_statistics(Plan& plan, Dice& dice, Index Step::*which) {
   const Index i = some_step(plan, dice, [&](const Step& s) { return s.*which >= 0; });
   if (i < 0) return false;
   Index& id = plan.steps[static_cast<std::size_t>(i)].*which;
   const Index before = id;
   for (const Step& s : plan.steps)
-    if (s.*which >= 0 && s.*which != before && plan.buffers[static_cast<std::size_t>(s.*which)].bytes >= plan.buffers[static_cast<std::size_t>(before)].bytes)
+    if (s.*which >= 0 && s.*which != before &&
+        plan.buffers[static_cast<std::size_t>(s.*which)].bytes >= plan.buffers[static_cast<std::size_t>(before)].bytes)
       id = s.*which;
   return id != before;
 }
@@ -43,7 +45,8 @@ std::vector<Corruption> graph_corruptions() {
   };
   return {
       {"statistics dropped", [](Plan& p, Dice& d) { return drop(p, d, {Op::statistics}); }},
-      {"statistics repeated", [](Plan& p, Dice& d) {
+      {"statistics repeated",
+       [](Plan& p, Dice& d) {
          const Index i = some_step(p, d, [](const Step& s) { return s.op == Op::statistics; });
          if (i < 0) return false;
          Step again = p.steps[static_cast<std::size_t>(i)];
@@ -52,7 +55,8 @@ std::vector<Corruption> graph_corruptions() {
          return true;
        }},
       {"sums dropped", [](Plan& p, Dice& d) { return drop(p, d, {Op::backward_sums}); }},
-      {"sums repeated", [](Plan& p, Dice& d) {
+      {"sums repeated",
+       [](Plan& p, Dice& d) {
          const Index i = some_step(p, d, [](const Step& s) { return s.op == Op::backward_sums; });
          if (i < 0) return false;
          Step again = p.steps[static_cast<std::size_t>(i)];
@@ -63,14 +67,18 @@ std::vector<Corruption> graph_corruptions() {
       change("statistics begun anew or not", Op::statistics, [](Step& s) { s.accumulate ^= true; }),
       change("sums begun anew or not", Op::backward_sums, [](Step& s) { s.accumulate ^= true; }),
       change("gradients of a norm begun anew or not", Op::backward_sums, [](Step& s) { s.accumulate_parameters ^= true; }),
-      change("statistics without their last row", [](const Plan&, const Step& s) { return s.op == Op::statistics && s.x.rows.size() > 1; },
-             [](Step& s) { --s.x.rows.end; }),
-      change("statistics without their first image", [](const Plan&, const Step& s) { return s.op == Op::statistics && s.x.images.size() > 1; },
-             [](Step& s) { ++s.x.images.begin; }),
-      change("sums without their last row", [](const Plan&, const Step& s) { return s.op == Op::backward_sums && s.dy.rows.size() > 1; },
-             [](Step& s) { --s.dy.rows.end; }),
-      change("another set of statistics", [](const Plan&, const Step& s) { return s.statistics >= 0 && s.op != Op::statistics; },
-             [](Step& s) { s.set += s.set > 0 ? -1 : 1; }),
+      change(
+          "statistics without their last row", [](const Plan&, const Step& s) { return s.op == Op::statistics && s.x.rows.size() > 1; },
+          [](Step& s) { --s.x.rows.end; }),
+      change(
+          "statistics without their first image", [](const Plan&, const Step& s) { return s.op == Op::statistics && s.x.images.size() > 1; },
+          [](Step& s) { ++s.x.images.begin; }),
+      change(
+          "sums without their last row", [](const Plan&, const Step& s) { return s.op == Op::backward_sums && s.dy.rows.size() > 1; },
+          [](Step& s) { --s.dy.rows.end; }),
+      change(
+          "another set of statistics", [](const Plan&, const Step& s) { return s.statistics >= 0 && s.op != Op::statistics; },
+          [](Step& s) { s.set += s.set > 0 ? -1 : 1; }),
       {"another norm's statistics", [](Plan& p, Dice& d) { return other_statistics(p, d, &Step::statistics); }},
       {"another norm's sums", [](Plan& p, Dice& d) { return other_statistics(p, d, &Step::sums); }},
       drop_of("join dropped", is(join, Op::forward)),
@@ -90,7 +98,8 @@ std::vector<Corruption> graph_corruptions() {
       {"buffers overlap in secret", [](Plan& p, Dice& d) { return overlap(p, d, true); }},
   };
 }
-}  // namespace
+}   // namespace
 TEST_CASE("corrupted plans of networks that branch are reported") {
-  check_reported(graph_corruptions(), 750000, 150, [](Dice& dice) { return random_graph(dice, 4); }, 4000);
+  check_reported(
+      graph_corruptions(), 750000, 150, [](Dice& dice) { return random_graph(dice, 4); }, 4000);
 }

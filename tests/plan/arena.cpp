@@ -14,8 +14,7 @@ Buffer buffer(Index bytes, Index first, Index last) {
 std::string show(const std::vector<Buffer>& buffers) {
   std::string text;
   for (const Buffer& b : buffers)
-    text += std::to_string(b.bytes) + "@" + std::to_string(b.offset) + " in [" + std::to_string(b.first) + "," +
-            std::to_string(b.last) + ") ";
+    text += std::to_string(b.bytes) + "@" + std::to_string(b.offset) + " in [" + std::to_string(b.first) + "," + std::to_string(b.last) + ") ";
   return text;
 }
 /// The greatest sum of live bytes, time by time.
@@ -45,8 +44,7 @@ std::string broken_law(const std::vector<Buffer>& buffers, const ArenaSize& size
     }
   }
   if (size.bytes != end) return "the arena ends with its last buffer: " + show(buffers);
-  if (size.lower_bound != most_live(buffers))
-    return "the lower bound is the greatest sum of live bytes: " + show(buffers);
+  if (size.lower_bound != most_live(buffers)) return "the lower bound is the greatest sum of live bytes: " + show(buffers);
   if (size.lower_bound > size.bytes) return "lower_bound <= bytes: " + show(buffers);
   return "";
 }
@@ -67,7 +65,7 @@ void each_list(Index count, F f) {
     if (i == pick.size()) return;
   }
 }
-}  // namespace
+}   // namespace
 TEST_CASE("every placement of up to three small buffers keeps the laws, and one or two need no more than the bound") {
   std::string broken;
   Index cases = 0;
@@ -92,8 +90,7 @@ TEST_CASE("random buffers keep the laws, and rarely need much more than the boun
     std::vector<Buffer> list;
     for (Index i = dice.upto(1, 40); i > 0; --i) {
       const Index first = dice.upto(0, times - 1);
-      list.push_back(buffer(alignment * (dice.chance(0.1) ? 0 : dice.upto(1, dice.chance(0.2) ? 100 : 10)), first,
-                            dice.upto(first + 1, times)));
+      list.push_back(buffer(alignment * (dice.chance(0.1) ? 0 : dice.upto(1, dice.chance(0.2) ? 100 : 10)), first, dice.upto(first + 1, times)));
     }
     const ArenaSize size = place(list);
     const auto law = broken_law(list, size, alignment);
@@ -138,10 +135,10 @@ TEST_CASE("the lower bound is reached where lifetimes nest and the longer-lived 
 TEST_CASE("a buffer fills the lowest gap, so that what ends makes room for what begins") {
   std::vector<Buffer> list{buffer(64, 0, 2), buffer(128, 0, 4), buffer(64, 2, 4)};
   CHECK(place(list) == ArenaSize{192, 192});
-  CHECK(list[1].offset == 0);  // the largest first
+  CHECK(list[1].offset == 0);   // the largest first
   CHECK(list[0].offset == 128);
   CHECK(list[2].offset == 128);
-  CHECK(place(list) == ArenaSize{192, 192});  // and again: the same
+  CHECK(place(list) == ArenaSize{192, 192});   // and again: the same
   std::vector<Buffer> none;
   CHECK(place(none) == ArenaSize{});
 }

@@ -14,11 +14,13 @@ constexpr ParameterShapes one_parameter(const Layer&, const Shape& in) {
   return shapes;
 }
 constexpr CustomLayer reads_output{.rules = {.name = "reads_output", .rows = RowMap::window, .backward = lrcnn::reads_output}};
-constexpr CustomLayer reads_both{
-    .rules = {.name = "reads_both", .rows = RowMap::window, .backward = reads_input_and_output, .cheap = false, .takes_activation = true,
-              .parameters = one_parameter}};
-constexpr CustomLayer reads_nothing{
-    .rules = {.name = "reads_nothing", .overwrites_input = true, .overwrites_gradient = true}};
+constexpr CustomLayer reads_both{.rules = {.name = "reads_both",
+                                           .rows = RowMap::window,
+                                           .backward = reads_input_and_output,
+                                           .cheap = false,
+                                           .takes_activation = true,
+                                           .parameters = one_parameter}};
+constexpr CustomLayer reads_nothing{.rules = {.name = "reads_nothing", .overwrites_input = true, .overwrites_gradient = true}};
 constexpr CustomLayer pointwise_output{
     .rules = {.name = "pointwise_output", .backward = lrcnn::reads_output, .overwrites_gradient = true, .parameters = one_parameter}};
 ExtraLayers custom_layers() {
@@ -40,7 +42,7 @@ std::string first_problem(const Plan& plan) {
   const auto problems = check_plan(plan);
   return problems.empty() ? "" : problems[0];
 }
-}  // namespace
+}   // namespace
 TEST_CASE("plans of random networks, policies, targets and options have no problems") {
   const ExtraLayers extra = custom_layers();
   Index plans = 0, infeasible = 0, packing = 0, steps = 0, sliced = 0;
@@ -56,8 +58,7 @@ TEST_CASE("plans of random networks, policies, targets and options have no probl
       const Plan plan = make_plan(make_table(net.layers, net.input), policy, target, options);
       const auto problem = first_problem(plan);
       bool aligned = true, nested = true;
-      for (const Buffer& b : plan.buffers)
-        aligned = aligned && b.offset % target.alignment == 0 && b.bytes % target.alignment == 0;
+      for (const Buffer& b : plan.buffers) aligned = aligned && b.offset % target.alignment == 0 && b.bytes % target.alignment == 0;
       for (const Stage& s : plan.stages) sliced += s.forward.slabs() > 1, nested = nested && s.first < s.last;
       if (!problem.empty() || !aligned || !nested || arena_size(plan.table, policy, target, options) != plan.arena) {
         CHECK(problem == "");
@@ -72,8 +73,8 @@ TEST_CASE("plans of random networks, policies, targets and options have no probl
       ++infeasible;
     }
   }
-  MESSAGE(plans << " plans of " << steps << " steps, " << sliced << " stages cut, " << packing
-                << " plans pack filters, " << infeasible << " requests refused");
+  MESSAGE(plans << " plans of " << steps << " steps, " << sliced << " stages cut, " << packing << " plans pack filters, " << infeasible
+                << " requests refused");
   CHECK(packing > 1500);
   CHECK(sliced > 4000);
 }

@@ -19,8 +19,7 @@ inline std::vector<Ref*> refs_of(Step& s) {
 /// A random Ref of a random step, or nullptr.
 inline Ref* some_ref(Plan& plan, Dice& dice) {
   for (int tries = 0; tries < 50; ++tries) {
-    const auto refs =
-        refs_of(plan.steps[static_cast<std::size_t>(dice.upto(0, static_cast<Index>(plan.steps.size()) - 1))]);
+    const auto refs = refs_of(plan.steps[static_cast<std::size_t>(dice.upto(0, static_cast<Index>(plan.steps.size()) - 1))]);
     if (!refs.empty()) return refs[static_cast<std::size_t>(dice.upto(0, static_cast<Index>(refs.size()) - 1))];
   }
   return nullptr;
@@ -33,8 +32,7 @@ inline Index some_step(const Plan& plan, Dice& dice, const std::function<bool(co
   return found.empty() ? -1 : found[static_cast<std::size_t>(dice.upto(0, static_cast<Index>(found.size()) - 1))];
 }
 inline bool drop(Plan& plan, Dice& dice, std::initializer_list<Op> ops) {
-  const Index i =
-      some_step(plan, dice, [&](const Step& s) { return std::find(ops.begin(), ops.end(), s.op) != ops.end(); });
+  const Index i = some_step(plan, dice, [&](const Step& s) { return std::find(ops.begin(), ops.end(), s.op) != ops.end(); });
   if (i >= 0) plan.steps.erase(plan.steps.begin() + i);
   return i >= 0;
 }
@@ -56,8 +54,7 @@ inline bool swap_steps(Plan& plan, Dice& dice, Index distance) {
 inline bool overlap(Plan& plan, Dice& dice, bool hidden) {
   for (int tries = 0; tries < 50; ++tries) {
     Buffer& a = plan.buffers[static_cast<std::size_t>(dice.upto(0, static_cast<Index>(plan.buffers.size()) - 1))];
-    const Buffer& b =
-        plan.buffers[static_cast<std::size_t>(dice.upto(0, static_cast<Index>(plan.buffers.size()) - 1))];
+    const Buffer& b = plan.buffers[static_cast<std::size_t>(dice.upto(0, static_cast<Index>(plan.buffers.size()) - 1))];
     if (&a == &b || !a.meets(b) || a.bytes == 0 || b.bytes == 0) continue;
     a.offset = std::max<Index>(0, b.offset + (dice.chance(0.5) ? 0 : b.bytes - 64));
     if (a.offset + a.bytes > plan.arena.bytes) a.offset = plan.arena.bytes - a.bytes;
@@ -69,7 +66,7 @@ inline bool overlap(Plan& plan, Dice& dice, bool hidden) {
 }
 struct Corruption {
   const char* name;
-  std::function<bool(Plan&, Dice&)> apply;  ///< false if the plan has nothing of the kind
+  std::function<bool(Plan&, Dice&)> apply;   ///< false if the plan has nothing of the kind
 };
 inline Range moved(Range r, Index by) { return {r.begin + by, r.end + by}; }
 // ---- what a corruption does ---------------------------------------------------------------------------------------
@@ -81,12 +78,10 @@ inline bool in_bounds(const Plan& plan) {
     if (scales && !(s.operand == 0 ? s.other : s.x)) return false;
     for (const Ref* r : refs_of(s)) {
       const Shape& shape = plan.table.shape(r->tensor);
-      const Index bytes =
-          r == &s.saved
-              ? (plan.table.node(r->tensor - 1).layer.kind == Kind::activation
-                     ? plan.target.mask_bytes(r->held_images.size(), shape.c, r->held_rows.size(), shape.w)
-                     : plan.target.index_bytes(r->held_images.size(), shape.c, r->held_rows.size(), shape.w))
-              : plan.target.bytes(r->held_images.size(), shape.c, r->held_rows.size(), shape.w);
+      const Index bytes = r == &s.saved ? (plan.table.node(r->tensor - 1).layer.kind == Kind::activation
+                                               ? plan.target.mask_bytes(r->held_images.size(), shape.c, r->held_rows.size(), shape.w)
+                                               : plan.target.index_bytes(r->held_images.size(), shape.c, r->held_rows.size(), shape.w))
+                                        : plan.target.bytes(r->held_images.size(), shape.c, r->held_rows.size(), shape.w);
       if (r->offset < 0 || r->offset + bytes > plan.buffers[static_cast<std::size_t>(r->buffer)].bytes) return false;
       if (!r->held_rows.contains(r->rows) || !r->held_images.contains(r->images)) return false;
       if (!Range{0, shape.h}.contains(r->rows) || !Range{0, plan.table.input.n}.contains(r->images)) return false;
@@ -96,7 +91,7 @@ inline bool in_bounds(const Plan& plan) {
 }
 /// Loss, output and all gradients of a run; nothing if a step is refused or the loss is not finite.
 inline std::optional<std::vector<double>> numbers(Plan plan, const Problem<double>& problem) {
-  constexpr Index margin = 1 << 18;  // what a corrupted step touches outside its rows stays within the memory
+  constexpr Index margin = 1 << 18;   // what a corrupted step touches outside its rows stays within the memory
   for (Buffer& b : plan.buffers) b.offset += margin;
   Reference<double> backend(1);
   std::vector<double> gradients(problem.parameters.size(), std::nan(""));
@@ -107,8 +102,7 @@ inline std::optional<std::vector<double>> numbers(Plan plan, const Problem<doubl
   std::fill(memory, memory + arena->bytes() / 8, std::nan(""));
   const MemorySource<double> source(problem.images.data(), problem.table.input);
   try {
-    Executor<Reference<double>> executor(std::move(plan), backend, problem.parameters.data(), gradients.data(),
-                                         arena);
+    Executor<Reference<double>> executor(std::move(plan), backend, problem.parameters.data(), gradients.data(), arena);
     const LossResult loss = executor.run(source, problem.labels);
     gradients.push_back(loss.sum);
     for (const double v : dense_copy<double>(executor.output())) gradients.push_back(v);
@@ -161,8 +155,7 @@ void check_reported(const std::vector<Corruption>& kinds, std::uint64_t first_se
         if (effective && !reported) {
           ++counts[k].missed;
           if (first_missed.size() < 3000)
-            first_missed +=
-                std::string(kinds[k].name) + ", seed " + std::to_string(seed) + ", " + to_string(policy) + "\n";
+            first_missed += std::string(kinds[k].name) + ", seed " + std::to_string(seed) + ", " + to_string(policy) + "\n";
         }
       }
   }
@@ -170,8 +163,8 @@ void check_reported(const std::vector<Corruption>& kinds, std::uint64_t first_se
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     const Count& c = counts[k];
     all.applied += c.applied, all.effective += c.effective, all.found += c.found, all.missed += c.missed;
-    MESSAGE(std::string(kinds[k].name) << ": " << c.applied << " applied, " << c.effective << " effective, "
-                                       << c.found << " found, harmless but reported " << c.harmless_reported);
+    MESSAGE(std::string(kinds[k].name) << ": " << c.applied << " applied, " << c.effective << " effective, " << c.found
+                                       << " found, harmless but reported " << c.harmless_reported);
     CHECK(c.found > 0);
   }
   INFO(first_missed);
@@ -179,4 +172,4 @@ void check_reported(const std::vector<Corruption>& kinds, std::uint64_t first_se
   CHECK(all.found * 100 >= all.effective * 95);
   CHECK(all.missed == 0);
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

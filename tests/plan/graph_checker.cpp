@@ -16,7 +16,7 @@ Target any_target(Dice& dice) {
           .activates = dice.chance(0.5),
           .packs_linear = dice.chance(0.3)};
 }
-}  // namespace
+}   // namespace
 TEST_CASE("a tensor may have hundreds of readers") {
   std::vector<Layer> layers{{.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 2}};
   Index sum = 0;   // of what has come from the readers so far: a tensor
@@ -45,7 +45,7 @@ TEST_CASE("plans of random networks that branch, policies, targets and options h
       const Table table = make_table(net.layers, net.input);
       PolicySpec policy = random_policy(dice, net);
       if (dice.chance(0.8)) policy.images = 0;   // a batch norm refuses groups
-      if (hands_on && dice.chance(0.6))   // counts that only a forward pass allows
+      if (hands_on && dice.chance(0.6))          // counts that only a forward pass allows
         policy.partition_count = 1, policy.partitions[0] = {Cut::share, dice.upto(2, net.input.h), 1, policy.partitions[0].images};
       policy.workspace_bytes = dice.pick({0, 1, 64, 5000});
       const Target target = any_target(dice);
@@ -80,10 +80,11 @@ TEST_CASE("plans of random networks that branch, policies, targets and options h
       }
     }
   }
-  MESSAGE(networks << " networks, " << plans << " plans of " << steps << " steps, " << sliced << " stages cut, " << again
-                   << " made again, " << statistics << " steps of statistics, " << joins << " of joins; " << packing << " plans pack filters, "
-                   << activating << " join activations, " << blocked << " have blocks of 16 channels, " << streaming << " streams, "
-                   << predictions << " predict, " << handed_on << " hand their output on (" << handed_on_cut << " with stages cut), " << in_place << " have gradients in place, " << both_ways << " go through norms both ways; " << infeasible << " requests refused");
+  MESSAGE(networks << " networks, " << plans << " plans of " << steps << " steps, " << sliced << " stages cut, " << again << " made again, "
+                   << statistics << " steps of statistics, " << joins << " of joins; " << packing << " plans pack filters, " << activating
+                   << " join activations, " << blocked << " have blocks of 16 channels, " << streaming << " streams, " << predictions << " predict, "
+                   << handed_on << " hand their output on (" << handed_on_cut << " with stages cut), " << in_place << " have gradients in place, "
+                   << both_ways << " go through norms both ways; " << infeasible << " requests refused");
   CHECK(plans > 5000);
   CHECK(packing > 2000);
   CHECK(activating > 2000);

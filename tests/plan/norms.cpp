@@ -33,12 +33,11 @@ template <class N, class... Parts>
 std::string refusal(const Input& in, const PlanOptions& options = {}) {
   return error_of<PlanError>([&] { make_plan(table_of<N>(in), Policy<Parts...>::value, Target{}, options); });
 }
-}  // namespace
+}   // namespace
 TEST_CASE("a stage ends where a norm waits for its input, and a projection is in the stage of the body's last convolution") {
   using Strings = std::vector<std::string>;
-  CHECK(stages_of<Net>(input) ==
-        Strings{"conv1", "batch_norm1 relu1 conv2", "batch_norm2 relu2 conv3", "batch_norm3 sum1 relu3 conv4",
-                "batch_norm4 relu4 conv5 conv6", "batch_norm5 batch_norm6 sum2 relu5 global_avg_pool1", "linear1"});
+  CHECK(stages_of<Net>(input) == Strings{"conv1", "batch_norm1 relu1 conv2", "batch_norm2 relu2 conv3", "batch_norm3 sum1 relu3 conv4",
+                                         "batch_norm4 relu4 conv5 conv6", "batch_norm5 batch_norm6 sum2 relu5 global_avg_pool1", "linear1"});
   CHECK(stages_of<Net>(input, false).size() == 2);   // running statistics are there from the beginning
   CHECK(stages_of<Sequential<Conv<8>, FrozenBatchNorm, ReLU, Conv<8>, LayerNorm, GlobalAvgPool>>(input).size() == 1);
   CHECK(stages_of<Sequential<Conv<8>, GroupNorm<2>, ReLU, GlobalAvgPool>>(input, false) == Strings{"conv1", "group_norm1 relu1 global_avg_pool1"});

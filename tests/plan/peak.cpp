@@ -19,14 +19,12 @@ using P5 = Policy<Overlap<4>, CheckpointAtPools, KeepAll>;
 using P6 = Policy<Overlap<2, 5>, CheckpointEvery<4>, RecomputeAll>;
 using P7 = Policy<ByImages<2, Share<4>>, CheckpointEvery<6>, RecomputeAll, WinogradConv>;
 using P8 = Policy<Images<3>, Share<2>, CheckpointAtPools, RecomputeAll>;
-using P9 = Policy<Stages<Share<6>, ByImages<1, Overlap<3>>, Column>, CheckpointAt<"pool1", "pool2">, RecomputeAll,
-                  FastestConv>;
+using P9 = Policy<Stages<Share<6>, ByImages<1, Overlap<3>>, Column>, CheckpointAt<"pool1", "pool2">, RecomputeAll, FastestConv>;
 template <class Net, class Rows, Input input>
 inline constexpr Index peak = peak_bytes<Net, Rows>(input);
 /// Storage of a backend that blocks channels and packs filters.
 struct Blocked {
-  static constexpr Target target{
-      .element_bytes = 4, .channel_block = 16, .plain_channels = 3, .alignment = 64, .packs_weights = true};
+  static constexpr Target target{.element_bytes = 4, .channel_block = 16, .plain_channels = 3, .alignment = 64, .packs_weights = true};
 };
 template <class Net, class Rows, Input input>
 inline constexpr Index blocked_peak = peak_bytes<Net, Rows, Blocked>(input);
@@ -38,9 +36,7 @@ void compare() {
   CHECK(peak<Net, Rows, input> == plan.peak_bytes());
   CHECK(arena_size(plan.table, Rows::value) == plan.arena);
   CHECK(plan.arena.lower_bound <= plan.arena.bytes);
-  if constexpr (blocked)
-    CHECK(blocked_peak<Net, Rows, input> ==
-          make_plan(table_of<Net>(input), Rows::value, Blocked::target).peak_bytes());
+  if constexpr (blocked) CHECK(blocked_peak<Net, Rows, input> == make_plan(table_of<Net>(input), Rows::value, Blocked::target).peak_bytes());
 }
 template <class Net, Input input, bool blocked = false>
 void compare_all() {
@@ -56,15 +52,13 @@ void compare_all() {
   compare<Net, P9, input, blocked>();
 }
 constexpr Input large{8, 3, 224, 224};
-}  // namespace
+}   // namespace
 TEST_CASE("the constant peak of VGG-11 is that of the plan") { compare_all<Vgg11<>, large>(); }
 TEST_CASE("the constant peak of VGG-13 is that of the plan") { compare_all<Vgg13<>, large>(); }
 TEST_CASE("the constant peak of VGG-16 is that of the plan") { compare_all<Vgg16<>, large, true>(); }
 TEST_CASE("the constant peak of VGG-19 is that of the plan") { compare_all<Vgg19<>, large>(); }
 TEST_CASE("the constant peak of LeNet is that of the plan") { compare_all<LeNet<>, Input{64, 1, 28, 28}>(); }
-TEST_CASE("the constant peak of SmallNet is that of the plan") {
-  compare_all<SmallNet<>, Input{64, 3, 32, 32}, true>();
-}
+TEST_CASE("the constant peak of SmallNet is that of the plan") { compare_all<SmallNet<>, Input{64, 3, 32, 32}, true>(); }
 // The example of the design: known before anything runs, the workspace included.
 static_assert(peak<Vgg16<10>, Policy<Share<7>, CheckpointAtPools, RecomputeAll, Workspace<32_MiB>>, large> < 140_MiB);
 static_assert(peak<Vgg16<10>, Policy<Share<7>, CheckpointAtPools, RecomputeAll, Workspace<32_MiB>>, large> * 2 <
@@ -82,12 +76,10 @@ std::vector<Shipped> shipped(Index n, Index size) {
           {"LeNet", LeNet<>::layers, {n, 1, size, size}},  {"SmallNet", SmallNet<>::layers, {n, 3, size, size}}};
 }
 /// The ten policies as values, without the parts that cut the batch.
-std::vector<PolicySpec> row_policies() {
-  return {P0::value, P1::value, P2::value, P3::value, P4::value, P5::value, P6::value};
-}
-}  // namespace
+std::vector<PolicySpec> row_policies() { return {P0::value, P1::value, P2::value, P3::value, P4::value, P5::value, P6::value}; }
+}   // namespace
 TEST_CASE("without a workspace, twice the images take twice the memory") {
-  for (const Shipped& net : shipped(16, 64))  // 16 images: every size is a multiple of the alignment
+  for (const Shipped& net : shipped(16, 64))   // 16 images: every size is a multiple of the alignment
     for (PolicySpec policy : row_policies()) {
       policy.workspace_bytes = 0;
       CAPTURE(net.name);
@@ -126,8 +118,7 @@ TEST_CASE("keeping less takes no more memory where rows are cut, and not trainin
         return arena_size(table, policy, {}, {.training = training}).bytes;
       };
       const Index all = peak_of(Recompute::none);
-      if (policy.partitions[0].cut != Cut::column)
-        CHECK(peak_of(Recompute::all) <= all);  // a whole map twice is no gain
+      if (policy.partitions[0].cut != Cut::column) CHECK(peak_of(Recompute::all) <= all);   // a whole map twice is no gain
       if (policy.partitions[0].cut != Cut::column) CHECK(peak_of(Recompute::cheap) <= all);
       CHECK(peak_of(Recompute::none, false) <= peak_of(Recompute::all));
       CHECK(peak_of(Recompute::none, false) == peak_of(Recompute::all, false));
@@ -141,17 +132,15 @@ TEST_CASE("the workspace is part of the peak, byte by byte") {
   const Index without = arena_size(table, policy).lower_bound;
   for (const Index bytes : {64, 4096, 1 << 20}) {
     policy.workspace_bytes = bytes;
-    CHECK(arena_size(table, policy).lower_bound == without + bytes);  // live during the whole step
+    CHECK(arena_size(table, policy).lower_bound == without + bytes);   // live during the whole step
   }
 }
 TEST_CASE("planning a shipped network takes less than 50 ms for maps of 224 to 4096 rows") {
   // Asserted with a factor of 4 for slow machines.
   for (const Index size : {224, 1024, 4096})
     for (const Shipped& net : shipped(8, size))
-      for (const PolicySpec& policy :
-           {P0::value, P3::value, P5::value, P9::value,
-            Policy<Share<16, 28>, CheckpointAtPools, RecomputeCheap>::value,
-            Policy<ByImages<1, Share<7>>, CheckpointAtPools, RecomputeAll, WinogradConv>::value}) {
+      for (const PolicySpec& policy : {P0::value, P3::value, P5::value, P9::value, Policy<Share<16, 28>, CheckpointAtPools, RecomputeCheap>::value,
+                                       Policy<ByImages<1, Share<7>>, CheckpointAtPools, RecomputeAll, WinogradConv>::value}) {
         std::vector<double> ms;
         bool feasible = true;
         for (int i = 0; i < 3 && feasible; ++i) {
@@ -160,7 +149,7 @@ TEST_CASE("planning a shipped network takes less than 50 ms for maps of 224 to 4
             const Plan plan = make_plan(make_table(net.layers, net.input), policy, Blocked::target);
             feasible = !plan.steps.empty();
           } catch (const PlanError&) {
-            feasible = false;  // 28 slabs are too many for the small ones
+            feasible = false;   // 28 slabs are too many for the small ones
           }
           ms.push_back(1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
         }

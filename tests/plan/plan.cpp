@@ -14,7 +14,7 @@ using namespace lrcnn::testing;
 namespace {
 using Rows = Policy<Share<4>, CheckpointAtPools, RecomputeAll, Workspace<0>>;
 const Table table = table_of<LeNet<>>({2, 1, 28, 28});
-}  // namespace
+}   // namespace
 TEST_CASE("the same table, policy, target and options give the same plan, and others another") {
   const Plan plan = make_plan(table, Rows::value);
   CHECK(plan == make_plan(table, Rows::value));
@@ -61,8 +61,7 @@ TEST_CASE("a plan without training has no backward steps and reads its results f
   CHECK(check_plan(plan).empty());
 }
 TEST_CASE("the input's gradient is made when it is asked for, and no step for it is made when not") {
-  const Plan with = make_plan(table, Rows::value, {}, {.input_gradient = true}),
-             without = make_plan(table, Rows::value);
+  const Plan with = make_plan(table, Rows::value, {}, {.input_gradient = true}), without = make_plan(table, Rows::value);
   const auto first_data = [](const Plan& p) {
     Index count = 0;
     for (const Step& s : p.steps) count += s.op == Op::backward_data && s.layer == 0;
@@ -90,10 +89,9 @@ TEST_CASE("a plan's summary shows policy, peak, and each stage with its cuts") {
   std::ostringstream out;
   out << make_plan(table, Rows::value);
   const std::string text = out.str();
-  for (const char* part :
-       {"Policy<Share<4>, CheckpointAtPools, RecomputeAll, DirectConv, Workspace<0>>", "input 2x1x28x28, 10 layers, ",
-        "peak ", "no placement can need less than ", "stage conv1..pool1", "Share<4>", "2x1x28x28 -> 2x16x14x14",
-        "slabs of ", "stage flatten1..linear2", "2x32x7x7 -> 2x10x1x1"}) {
+  for (const char* part : {"Policy<Share<4>, CheckpointAtPools, RecomputeAll, DirectConv, Workspace<0>>", "input 2x1x28x28, 10 layers, ", "peak ",
+                           "no placement can need less than ", "stage conv1..pool1", "Share<4>", "2x1x28x28 -> 2x16x14x14", "slabs of ",
+                           "stage flatten1..linear2", "2x32x7x7 -> 2x10x1x1"}) {
     CAPTURE(std::string(part));
     CHECK(text.find(part) != std::string::npos);
   }
@@ -105,8 +103,7 @@ TEST_CASE("a step is shown on one line with its layer and its rows") {
   const std::string text = out.str();
   CHECK(std::count(text.begin(), text.end(), '\n') == static_cast<std::ptrdiff_t>(plan.steps.size()));
   CHECK(text.find("0  load") == 0);
-  CHECK(text.find("forward             conv1             stage 0 slab 0   x = t0 [0,28) of buffer") !=
-        std::string::npos);
+  CHECK(text.find("forward             conv1             stage 0 slab 0   x = t0 [0,28) of buffer") != std::string::npos);
   CHECK(text.find("backward_parameters linear2") != std::string::npos);
 }
 TEST_CASE("the memory map has as many lines as asked for, each of the same width") {
@@ -187,11 +184,12 @@ TEST_CASE("a printed plan says where layer by layer would need no more") {
     return out.str();
   };
   const Index column = arena_size(norms, Policy<Workspace<0>>::value).bytes;
-  const PolicySpec more = Policy<Overlap<3>, RecomputeAll, Workspace<0>>::value, less = Policy<ExtraPasses<Overlap<3>>, RecomputeAll, Workspace<0>>::value;
+  const PolicySpec more = Policy<Overlap<3>, RecomputeAll, Workspace<0>>::value,
+                   less = Policy<ExtraPasses<Overlap<3>>, RecomputeAll, Workspace<0>>::value;
   REQUIRE(arena_size(norms, more).bytes > column);
   REQUIRE(arena_size(norms, less).bytes < column);
-  CHECK(printed(more).find("\n  Column, which computes nothing twice, needs less, " + format_bytes(column) + "; take it, or other slabs and checkpoints\n") !=
-        std::string::npos);
+  CHECK(printed(more).find("\n  Column, which computes nothing twice, needs less, " + format_bytes(column) +
+                           "; take it, or other slabs and checkpoints\n") != std::string::npos);
   CHECK(printed(less).find("Column, which") == std::string::npos);
   CHECK(printed(Policy<Workspace<0>>::value).find("Column, which") == std::string::npos);
 }

@@ -18,7 +18,7 @@ double share(std::span<const Layer> layers, Input input, const PolicySpec& polic
   CHECK((problems.empty() ? "" : problems[0]) == "");
   return static_cast<double>(plan.peak_bytes()) / static_cast<double>(make_plan(table, fast, onednn_rules, options).peak_bytes());
 }
-}  // namespace
+}   // namespace
 TEST_CASE("ready-made policies of networks with norms take the share of memory that they are documented with") {
   constexpr Input batch{.n = 8, .c = 3, .h = 224, .w = 224}, large{.n = 1, .c = 3, .h = 1024, .w = 1024};
   constexpr Input largest{.n = 1, .c = 3, .h = 2048, .w = 2048};

@@ -31,9 +31,8 @@ OwnChain make_chain(std::span<const Axis> axes, Index height, std::span<const In
 std::string show(const OwnChain& c) {
   std::string text = std::to_string(c.rules.empty() ? c.height : c.rules[0].in_height) + " rows";
   for (const RowRule& r : c.rules)
-    text += " | k" + std::to_string(r.axis.kernel) + " s" + std::to_string(r.axis.stride) + " p" +
-            std::to_string(r.axis.pad_begin) + "," + std::to_string(r.axis.pad_end) + " d" +
-            std::to_string(r.axis.dilation) + " g" + std::to_string(r.grid);
+    text += " | k" + std::to_string(r.axis.kernel) + " s" + std::to_string(r.axis.stride) + " p" + std::to_string(r.axis.pad_begin) + "," +
+            std::to_string(r.axis.pad_end) + " d" + std::to_string(r.axis.dilation) + " g" + std::to_string(r.grid);
   return text + " | " + std::to_string(c.height) + " rows";
 }
 std::string show(std::span<const Index> cuts) {
@@ -47,9 +46,9 @@ OwnChain random_chain(Dice& dice, Index height, bool grids = false) {
     std::vector<Index> grid;
     for (Index layers = dice.upto(1, 6); layers > 0; --layers) {
       const Index k = dice.upto(1, dice.chance(0.3) ? 7 : 3);
-      axes.push_back(dice.chance(0.2) ? point
-                                      : Axis{k, dice.chance(0.6) ? 1 : dice.upto(1, 4), dice.upto(0, k),
-                                             dice.upto(0, k), dice.chance(0.8) ? 1 : dice.upto(2, 3)});
+      axes.push_back(dice.chance(0.2)
+                         ? point
+                         : Axis{k, dice.chance(0.6) ? 1 : dice.upto(1, 4), dice.upto(0, k), dice.upto(0, k), dice.chance(0.8) ? 1 : dice.upto(2, 3)});
       grid.push_back(grids && axes.back().stride == 1 && dice.chance(0.7) ? 4 : 1);
     }
     OwnChain c = make_chain(axes, height, grid);
@@ -91,19 +90,15 @@ std::string broken_law(const OwnChain& c, Cut cut, const Schedule& s) {
     const Index height = chain.tensor_height(t);
     for (Index n = 0; n < slabs; ++n) {
       const SlabRows& r = s.at(n, t);
-      const auto at = [&](const char* law) {
-        return std::string(law) + " at slab " + std::to_string(n) + ", tensor " + std::to_string(t);
-      };
+      const auto at = [&](const char* law) { return std::string(law) + " at slab " + std::to_string(n) + ", tensor " + std::to_string(t); };
       for (const Range part : {r.own, r.hold, r.need})
         if (!Range{0, height}.contains(part)) return at("rows lie in the map");
       if (!r.hold.contains(r.need)) return at("need lies in hold");
       if (!r.hold.contains(r.own) && t > 0) return at("own lies in hold");
       if (t > 0 && r.own.empty()) return at("a slab owns a row of every tensor above the first");
-      if (t < top && slabs > 1 && r.need != in_rows(chain.rule(t).axis, s.at(n, t + 1).own, height))
-        return at("need is what the layer above reads");
+      if (t < top && slabs > 1 && r.need != in_rows(chain.rule(t).axis, s.at(n, t + 1).own, height)) return at("need is what the layer above reads");
       const Index begin = n == 0 ? 0 : s.at(n - 1, t).own.end;
-      if ((t == top || cut == Cut::share) && (r.own.begin != begin || (n + 1 == slabs && r.own.end != height)))
-        return at("own rows tile the tensor");
+      if ((t == top || cut == Cut::share) && (r.own.begin != begin || (n + 1 == slabs && r.own.end != height))) return at("own rows tile the tensor");
       if (t == 0 || t == top) continue;
       const Index grid = chain.grid(t);
       if (slabs > 1 && r.own.end < height && r.own.end % grid != 0) return at("cuts lie on the grid");
@@ -114,12 +109,9 @@ std::string broken_law(const OwnChain& c, Cut cut, const Schedule& s) {
         continue;
       }
       const Range carried{r.hold.begin, std::max(r.hold.begin, r.own.begin)};
-      if (n == 0 ? !carried.empty() : !s.at(n - 1, t).hold.contains(carried))
-        return at("hold is own and rows of the slab before");
-      if (frontier(chain.rule(t).axis, r.own.end, height) < s.at(n, t + 1).own.end)
-        return at("own rows suffice for the layer above");
-      if (grid == 1 && slabs > 1 && n + 1 < slabs &&
-          r.own.end != known_for(chain.rule(t).axis, s.at(n, t + 1).own.end, height))
+      if (n == 0 ? !carried.empty() : !s.at(n - 1, t).hold.contains(carried)) return at("hold is own and rows of the slab before");
+      if (frontier(chain.rule(t).axis, r.own.end, height) < s.at(n, t + 1).own.end) return at("own rows suffice for the layer above");
+      if (grid == 1 && slabs > 1 && n + 1 < slabs && r.own.end != known_for(chain.rule(t).axis, s.at(n, t + 1).own.end, height))
         return at("no more rows than the layer above reads");
     }
   }
@@ -156,7 +148,7 @@ std::vector<Index> frontiers(const std::vector<Axis>& axes, Index height, std::v
   }
   return known;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("overlap of VGG-16 blocks 1-2 at 224 rows reads the golden input rows") {
   const OwnChain c = make_chain(blocks12, 224);
   REQUIRE(c.height == 56);
@@ -181,21 +173,18 @@ TEST_CASE("sharing VGG-16 blocks 1-3 at 224 rows makes the golden rows of pool3"
     for (std::size_t i = 0; i < cuts.size(); ++i) rows.push_back(cuts[i] - (i > 0 ? cuts[i - 1] : 0));
     return rows;
   };
-  for (const auto& [input, pool3] :
-       {std::pair<std::vector<Index>, std::vector<Index>>{{42, 82, 122, 162, 202, 224}, {3, 5, 5, 5, 5, 5}},
-        {{26, 58, 90, 122, 154, 186, 218, 224}, {1, 4, 4, 4, 4, 4, 4, 3}}}) {
+  for (const auto& [input, pool3] : {std::pair<std::vector<Index>, std::vector<Index>>{{42, 82, 122, 162, 202, 224}, {3, 5, 5, 5, 5, 5}},
+                                     {{26, 58, 90, 122, 154, 186, 218, 224}, {1, 4, 4, 4, 4, 4, 4, 3}}}) {
     const auto cuts = frontiers(blocks123, 224, input);
     CHECK(sizes(cuts) == pool3);
     const Schedule s = make_schedule(c.view(), Cut::share, cuts);
     CHECK(broken_law(c, Cut::share, s) == "");
-    for (Index n = 0; n < s.slabs(); ++n)
-      CHECK(s.at(n, 0).own.end == input[static_cast<std::size_t>(n)]);  // these cuts are tight
+    for (Index n = 0; n < s.slabs(); ++n) CHECK(s.at(n, 0).own.end == input[static_cast<std::size_t>(n)]);   // these cuts are tight
   }
-  CHECK(frontiers(blocks123, 224, {25, 26}) == std::vector<Index>{0, 1});  // a first cut below 26 is infeasible
+  CHECK(frontiers(blocks123, 224, {25, 26}) == std::vector<Index>{0, 1});   // a first cut below 26 is infeasible
   Index known = 1;
   for (Index l = c.view().layers() - 1; l >= 0; --l)
-    known =
-        known_for(c.rules[static_cast<std::size_t>(l)].axis, known, c.rules[static_cast<std::size_t>(l)].in_height);
+    known = known_for(c.rules[static_cast<std::size_t>(l)].axis, known, c.rules[static_cast<std::size_t>(l)].in_height);
   CHECK(known == 26);
 }
 TEST_CASE("the laws hold for every pair of small layers, height and cuts") {
@@ -220,12 +209,10 @@ TEST_CASE("the laws hold for every pair of small layers, height and cuts") {
           each_cuts(c.height, [&](const std::vector<Index>& cuts) {
             const Schedule s = make_schedule(c.view(), cut, cuts);
             const bool valid = s.slabs() == 1 || owns_everywhere(s);
-            if (s.slabs() > 1 && valid != are_valid_cuts(c.view(), cut, cuts))
-              broken = "all_valid: " + show(c) + " " + show(cuts);
+            if (s.slabs() > 1 && valid != are_valid_cuts(c.view(), cut, cuts)) broken = "all_valid: " + show(c) + " " + show(cuts);
             if (!valid) return;
             ++cases;
-            if (const auto law = broken_law(c, cut, s); !law.empty() && broken.empty())
-              broken = law + ": " + show(c) + " " + show(cuts);
+            if (const auto law = broken_law(c, cut, s); !law.empty() && broken.empty()) broken = law + ": " + show(c) + " " + show(cuts);
           });
         }
   CHECK(broken == "");
@@ -243,11 +230,9 @@ TEST_CASE("the laws hold for the chosen cuts of random chains") {
         if (cuts.empty()) continue;
         ++cases;
         const auto law = broken_law(c, cut, make_schedule(c.view(), cut, cuts));
-        const bool counted =
-            static_cast<Index>(cuts.size()) == (cut == Cut::column ? 1 : count) && cuts.back() == c.height;
+        const bool counted = static_cast<Index>(cuts.size()) == (cut == Cut::column ? 1 : count) && cuts.back() == c.height;
         if ((!law.empty() || !counted) && broken.empty())
-          broken =
-              (counted ? law : "wrong count") + ": seed " + std::to_string(seed) + ", " + show(c) + " " + show(cuts);
+          broken = (counted ? law : "wrong count") + ": seed " + std::to_string(seed) + ", " + show(c) + " " + show(cuts);
       }
   }
   CHECK(broken == "");
@@ -267,11 +252,8 @@ TEST_CASE("the cost by which cuts are chosen is that of the rows held") {
           broken = "valid, seed " + std::to_string(seed) + ", " + show(c) + " " + show(cuts);
         if (!owns_everywhere(s)) continue;
         for (Index n = 0; n < s.slabs(); ++n) {
-          const Index cost = slab_cost(c.view(), cut, n == 0 ? 0 : cuts[static_cast<std::size_t>(n - 1)],
-                                               cuts[static_cast<std::size_t>(n)])
-                                 .bytes;
-          if (cost != slab_bytes(c, cut, s, n))
-            broken = "bytes, seed " + std::to_string(seed) + ", " + show(c) + " " + show(cuts);
+          const Index cost = slab_cost(c.view(), cut, n == 0 ? 0 : cuts[static_cast<std::size_t>(n - 1)], cuts[static_cast<std::size_t>(n)]).bytes;
+          if (cost != slab_bytes(c, cut, s, n)) broken = "bytes, seed " + std::to_string(seed) + ", " + show(c) + " " + show(cuts);
         }
       }
   }
@@ -288,8 +270,7 @@ TEST_CASE("cutting at the output loses nothing: cuts of the input only make slab
     if (known.back() == 0 || known.back() == c.height) continue;
     const Schedule s = make_schedule(c.view(), Cut::share, {known.back(), c.height});
     for (Index t = 0; t < s.tensors; ++t)
-      if (s.at(0, t).own.end > known[static_cast<std::size_t>(t)])
-        broken = "seed " + std::to_string(seed) + ", " + show(c);
+      if (s.at(0, t).own.end > known[static_cast<std::size_t>(t)]) broken = "seed " + std::to_string(seed) + ", " + show(c);
   }
   CHECK(broken == "");
 }
@@ -308,12 +289,11 @@ TEST_CASE("up to 12 output rows the largest slab is the smallest that any cuts g
         const Index least = best[static_cast<std::size_t>(count)];
         if (least >= 0) most = count, ++compared;
         if ((cuts.empty() ? -1 : largest_slab(c, cut, cuts)) != least)
-          broken =
-              "count " + std::to_string(count) + ", seed " + std::to_string(seed) + ", " + show(c) + " " + show(cuts);
+          broken = "count " + std::to_string(count) + ", seed " + std::to_string(seed) + ", " + show(c) + " " + show(cuts);
       }
       if (max_slabs(c.view(), cut) != most)
-        broken = "max_slabs " + std::to_string(max_slabs(c.view(), cut)) + " for " + std::to_string(most) +
-                 ", seed " + std::to_string(seed) + ", " + show(c);
+        broken = "max_slabs " + std::to_string(max_slabs(c.view(), cut)) + " for " + std::to_string(most) + ", seed " + std::to_string(seed) + ", " +
+                 show(c);
     }
   }
   CHECK(broken == "");
@@ -324,8 +304,7 @@ OwnChain usual_chain(Dice& dice, Index height, bool grids) {
   for (;;) {
     OwnChain c = random_chain(dice, height, grids);
     if (c.height > exact_cut_rows && std::all_of(c.rules.begin(), c.rules.end(), [](const RowRule& r) {
-          return r.axis.pad_begin <= r.axis.extent() / 2 && r.axis.pad_end <= r.axis.extent() / 2 &&
-                 r.axis.stride <= r.axis.extent();
+          return r.axis.pad_begin <= r.axis.extent() / 2 && r.axis.pad_end <= r.axis.extent() / 2 && r.axis.stride <= r.axis.extent();
         }))
       return c;
   }
@@ -345,23 +324,19 @@ TEST_CASE("above 12 output rows the largest slab costs at most one cut unit more
       for (Index count = 2; count <= c.height; count += 1 + count / 6) {
         const auto cuts = choose_cuts(chain, cut, count), best = exact_cuts(chain, cut, count);
         const auto where = [&] {
-          return ", count " + std::to_string(count) + ", seed " + std::to_string(seed) + ", " + show(c) + " " +
-                 show(cuts) + ", best " + show(best);
+          return ", count " + std::to_string(count) + ", seed " + std::to_string(seed) + ", " + show(c) + " " + show(cuts) + ", best " + show(best);
         };
-        if ((cuts.empty() != best.empty() || cuts.empty() != (count > most)) && broken.empty())
-          broken = "feasible" + where();
+        if ((cuts.empty() != best.empty() || cuts.empty() != (count > most)) && broken.empty()) broken = "feasible" + where();
         if (cuts.empty() || best.empty()) continue;
         const Index cost = largest_slab(c, cut, cuts), least = largest_slab(c, cut, best);
         ++compared;
         if (count * unit <= c.height && c.height / unit >= exact_cut_rows) {
-          const Index more = slab_cost(chain, cut, middle - unit, middle + unit).bytes -
-                             slab_cost(chain, cut, middle - unit, middle).bytes;
+          const Index more = slab_cost(chain, cut, middle - unit, middle + unit).bytes - slab_cost(chain, cut, middle - unit, middle).bytes;
           if (cost > least + more && broken.empty())
             broken = std::to_string(cost) + " > " + std::to_string(least) + " + " + std::to_string(more) + where();
         } else {
           ++thinner;
-          if (cost > 2 * least && broken.empty())
-            broken = std::to_string(cost) + " > 2 * " + std::to_string(least) + where();
+          if (cost > 2 * least && broken.empty()) broken = std::to_string(cost) + " > 2 * " + std::to_string(least) + where();
         }
       }
     }
@@ -374,7 +349,7 @@ TEST_CASE("on a grid of four, cuts below the output are multiples of four, and n
   std::vector<Index> grids;
   for (const Axis& a : blocks123) grids.push_back(a == conv3 ? 4 : 1);
   const OwnChain c = make_chain(blocks123, 224, grids), free = make_chain(blocks123, 224);
-  CHECK(cut_unit(c.view()) == 2);  // pool rows; two of them are four rows of the convolution below
+  CHECK(cut_unit(c.view()) == 2);   // pool rows; two of them are four rows of the convolution below
   CHECK(cut_unit(free.view()) == 1);
   CHECK(cut_unit(make_chain(std::vector<Axis>{conv3, conv3}, 64, std::vector<Index>{4, 4}).view()) == 4);
   for (const Cut cut : {Cut::overlap, Cut::share})
@@ -395,7 +370,7 @@ TEST_CASE("thinned cuts are some of the finer ones, evenly chosen, the last amon
       const auto some = thin_cuts(cuts, count);
       REQUIRE(static_cast<Index>(some.size()) == count);
       CHECK(some.back() == cuts.back());
-      Index last = 0, fewest = all, most = 0;  // finer slabs in one coarse slab
+      Index last = 0, fewest = all, most = 0;   // finer slabs in one coarse slab
       for (const Index e : some) {
         const auto found = std::find(cuts.begin(), cuts.end(), e);
         REQUIRE(found != cuts.end());

@@ -36,11 +36,10 @@ std::string refusal(const Table& table) {
   return "";
 }
 /// conv conv pool | conv conv pool | conv, global pooling, linear: 3x3 convolutions, 2x2 pools, no activations.
-using Three = Sequential<Conv<2>, Conv<2>, MaxPool<>, Conv<3>, Named<"middle", Conv<3>>, AvgPool<>, Conv<2>,
-                         GlobalAvgPool, Linear<5>>;
+using Three = Sequential<Conv<2>, Conv<2>, MaxPool<>, Conv<3>, Named<"middle", Conv<3>>, AvgPool<>, Conv<2>, GlobalAvgPool, Linear<5>>;
 using Flat = Sequential<Conv<2>, ReLU, Conv<2>, Flatten, Linear<8>, ReLU, Linear<3>>;
 const Input input{4, 3, 32, 8};
-}  // namespace
+}   // namespace
 TEST_CASE("without checkpoints a stage ends at barriers alone") {
   CHECK(split_of<Three>(input) == "0-8r 8-9v");
   CHECK(split_of<Flat>(input) == "0-3 3-7v");
@@ -58,7 +57,7 @@ TEST_CASE("checkpoints end stages at pools, every k-th layer, and named layers")
   CHECK(split_of<Three, CheckpointEvery<100>>(input) == "0-8r 8-9v");
   CHECK(split_of<Three, CheckpointAt<"middle">>(input) == "0-5 5-8r 8-9v");
   CHECK(split_of<Three, CheckpointAt<"pool2", "conv1">>(input) == "0-1 1-6 6-8r 8-9v");
-  CHECK(split_of<Three, CheckpointAt<"linear1">>(input) == "0-8r 8-9v");  // ends a stage anyway
+  CHECK(split_of<Three, CheckpointAt<"linear1">>(input) == "0-8r 8-9v");   // ends a stage anyway
 }
 TEST_CASE("feature vectors are one stage whatever the policy keeps") {
   CHECK(split_of<Flat, CheckpointEvery<1>>(input) == "0-1 1-2 2-3 3-7v");
@@ -94,13 +93,13 @@ TEST_CASE("stages tile the layers of every shipped network under every rule") {
   check(table_of<SmallNet<>>({1, 1, 28, 28}));
 }
 TEST_CASE("a count for all stages alike is carried out where rows allow, and as finely as they allow elsewhere") {
-  const Table table = table_of<Three>(input);  // the stages write maps of 16, 8, 8 and 1 rows
+  const Table table = table_of<Three>(input);   // the stages write maps of 16, 8, 8 and 1 rows
   const auto stages = stages_of<Share<10>, CheckpointAtPools>(table);
   REQUIRE(stages.size() == 4);
   CHECK(stages[0].partition == Partition{Cut::share, 10, 10, 4});
   CHECK(stages[1].partition == Partition{Cut::share, 8, 8, 4});
   CHECK(stages[2].partition == Partition{Cut::share, 8, 8, 4});
-  CHECK(stages[3].partition == Partition{Cut::column, 1, 1, 4});  // vectors are not cut
+  CHECK(stages[3].partition == Partition{Cut::column, 1, 1, 4});   // vectors are not cut
   for (const Stage& s : stages) {
     CHECK(s.forward.slabs() == s.partition.forward);
     CHECK(s.backward.slabs() == s.partition.backward);
@@ -195,8 +194,7 @@ TEST_CASE("the count that an error names is feasible, and one more is not") {
         check(table_of<SmallNet<>>({1, 1, 32, 32}), policy);
       }
 }
-TEST_CASE(
-    "the whole VGG-16 trunk at 224 rows carries at most 5 sharing slabs, and more are told to use checkpoints") {
+TEST_CASE("the whole VGG-16 trunk at 224 rows carries at most 5 sharing slabs, and more are told to use checkpoints") {
   const Table table = table_of<Vgg16<>>({8, 3, 224, 224});
   CHECK(refusal<Share<7>>(table) ==
         "lrcnn: no stage can be cut into 7 slabs by Share<7> on input 8x3x224x224; every slab owns a row of every "
@@ -212,11 +210,10 @@ TEST_CASE("a checkpoint at a layer that the network does not have is an error th
         "lrcnn: checkpoint at layer 'pool7', which the network does not have; CheckpointAt<...> names layers of the "
         "network; use "
         "a name that the network's table shows, such as 'conv1'");
-  CHECK(refusal<CheckpointAt<"Middle">>(table) != "");  // names are exact
+  CHECK(refusal<CheckpointAt<"Middle">>(table) != "");   // names are exact
   CHECK(refusal<CheckpointAt<"middle", "conv1">>(table) == "");
 }
-TEST_CASE(
-    "Winograd cuts of the shipped networks lie on multiples of four at every 3x3 convolution but the stage's last") {
+TEST_CASE("Winograd cuts of the shipped networks lie on multiples of four at every 3x3 convolution but the stage's last") {
   Index cuts = 0;
   const auto check = [&](const Table& table, const PolicySpec& policy) {
     for (const Stage& stage : make_stages(table, policy, Target{}, 1)) {

@@ -16,7 +16,8 @@ namespace {
 RandomNetwork drawn(Dice& dice) {
   RandomNetwork net = random_network(dice, 9);
   if (dice.chance(0.4)) return net;
-  const auto end = std::find_if(net.layers.begin(), net.layers.end(), [](const Layer& y) { return y.kind == Kind::global_avg_pool || y.kind == Kind::flatten; });
+  const auto end =
+      std::find_if(net.layers.begin(), net.layers.end(), [](const Layer& y) { return y.kind == Kind::global_avg_pool || y.kind == Kind::flatten; });
   net.layers.erase(dice.chance(0.8) || end->kind == Kind::flatten ? end : end + 1, net.layers.end());
   return net;
 }
@@ -27,14 +28,17 @@ PolicySpec policy_for(Dice& dice, const RandomNetwork& net) {
   return policy;
 }
 Target target_for(Dice& dice) {
-  return {.element_bytes = dice.pick({4, 8, 2}), .channel_block = dice.pick({1, 8, 16}), .plain_channels = dice.pick({0, 3}),
-          .packs_weights = dice.chance(0.5), .activates = dice.chance(0.5)};
+  return {.element_bytes = dice.pick({4, 8, 2}),
+          .channel_block = dice.pick({1, 8, 16}),
+          .plain_channels = dice.pick({0, 3}),
+          .packs_weights = dice.chance(0.5),
+          .activates = dice.chance(0.5)};
 }
 std::string first_problem(const Plan& plan) {
   const auto problems = check_plan(plan);
   return problems.empty() ? "" : problems[0];
 }
-}  // namespace
+}   // namespace
 TEST_CASE("plans that hand their output on have no problems") {
   Index plans = 0, stores = 0, infeasible = 0, partial = 0;
   for (std::uint64_t seed = 1; plans < 3000; ++seed) {
@@ -130,7 +134,7 @@ constexpr Input photograph{1, 3, 2700, 5400};
 static_assert(peak_bytes<Trunk, Policy<Share<60>>, Blocked>(photograph, predicting) < 200'000'000);
 static_assert(peak_bytes<Trunk, Policy<Share<84>>, Blocked>(photograph, predicting) < 180'000'000);
 static_assert(10 * peak_bytes<Trunk, Policy<Share<60>>, Blocked>(photograph, predicting) < Shape{1, 64, 2700, 5400}.count() * 4);
-}  // namespace
+}   // namespace
 TEST_CASE("the constant peak of a forward pass alone is the plan's") {
   const auto same = [](auto policy, const Input& input, Index constant) {
     CHECK(make_plan(table_of<Trunk>(input), decltype(policy)::value, Blocked::target, predicting).peak_bytes() == constant);

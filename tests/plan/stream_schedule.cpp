@@ -10,7 +10,9 @@ namespace {
 /// The first law that a schedule breaks; empty if none.
 std::string broken_law(const RowGraph& chain, const Schedule& s, Index count) {
   const Index top = chain.layers();
-  const auto said = [](const char* law, Index n, Index t) { return std::string(law) + " in slab " + std::to_string(n) + ", tensor " + std::to_string(t); };
+  const auto said = [](const char* law, Index n, Index t) {
+    return std::string(law) + " in slab " + std::to_string(n) + ", tensor " + std::to_string(t);
+  };
   if (s.slabs() != count || s.cuts.back() != chain.height) return "the cuts";
   for (Index n = 0; n < count; ++n)
     for (Index t = 0; t <= top; ++t) {
@@ -46,7 +48,7 @@ Index largest(const RowGraph& chain, const Schedule& s) {
   }
   return most;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("slabs that climb as far as their rows carry obey the laws of rows") {
   Index schedules = 0, short_slabs = 0, climbing = 0, level = 0;
   std::string broken;

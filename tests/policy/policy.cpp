@@ -14,14 +14,13 @@ struct AsArgument {
 };
 template <class... Parts>
 constexpr bool distinct = distinct_parts<Parts...>();
-}  // namespace
+}   // namespace
 // All six kinds in different orders.
 static_assert(spec<Share<7>, CheckpointAtPools, RecomputeAll, WinogradConv, Workspace<32_MiB>, Images<4>> ==
               spec<Images<4>, Workspace<32_MiB>, WinogradConv, RecomputeAll, CheckpointAtPools, Share<7>>);
 static_assert(spec<RecomputeCheap, Overlap<2>> == spec<Overlap<2>, RecomputeCheap>);
 static_assert(std::is_same_v<decltype(Policy<>::value), const PolicySpec>);
-static_assert(AsArgument<spec<Share<3>, CheckpointAt<"conv1", "pool2">>>::value ==
-              spec<CheckpointAt<"conv1", "pool2">, Share<3>>);
+static_assert(AsArgument<spec<Share<3>, CheckpointAt<"conv1", "pool2">>>::value == spec<CheckpointAt<"conv1", "pool2">, Share<3>>);
 static_assert(!std::is_same_v<AsArgument<spec<Share<3>>>, AsArgument<spec<Share<4>>>>);
 static_assert(std::is_same_v<AsArgument<spec<Share<3>>>, AsArgument<spec<Share<3, 3>>>>);
 TEST_CASE("what is not named keeps its default") {
@@ -133,8 +132,7 @@ TEST_CASE("a policy is shown as the type one would write") {
         "Policy<Share<7>, CheckpointAtPools, RecomputeAll, DirectConv, Workspace<33554432>>");
   CHECK(to_string(spec<Overlap<4, 8>, CheckpointEvery<3>, RecomputeCheap, FastestConv, Images<2>, Workspace<0>>) ==
         "Policy<Overlap<4,8>, Images<2>, CheckpointEvery<3>, RecomputeCheap, FastestConv, Workspace<0>>");
-  CHECK(to_string(
-            spec<Stages<ByImages<2, Share<7>>, ByImages<1>, Column>, CheckpointAt<"conv3", "stem">, WinogradConv>) ==
+  CHECK(to_string(spec<Stages<ByImages<2, Share<7>>, ByImages<1>, Column>, CheckpointAt<"conv3", "stem">, WinogradConv>) ==
         "Policy<Stages<ByImages<2,Share<7>>, ByImages<1,Column>, Column>, CheckpointAt<\"conv3\",\"stem\">, KeepAll, "
         "WinogradConv, "
         "Workspace<4194304>>");
@@ -143,9 +141,8 @@ TEST_CASE("the text of a policy is a type of the same value") {
   // What to_string() shows above, compiled.
   CHECK(Policy<Overlap<4, 8>, Images<2>, CheckpointEvery<3>, RecomputeCheap, FastestConv, Workspace<0>>::value ==
         spec<Overlap<4, 8>, CheckpointEvery<3>, RecomputeCheap, FastestConv, Images<2>, Workspace<0>>);
-  CHECK(Policy<Stages<ByImages<2, Share<7>>, ByImages<1, Column>, Column>, CheckpointAt<"conv3", "stem">, KeepAll,
-               WinogradConv, Workspace<4194304>>::value ==
-        spec<Stages<ByImages<2, Share<7>>, ByImages<1>, Column>, CheckpointAt<"conv3", "stem">, WinogradConv>);
+  CHECK(Policy<Stages<ByImages<2, Share<7>>, ByImages<1, Column>, Column>, CheckpointAt<"conv3", "stem">, KeepAll, WinogradConv,
+               Workspace<4194304>>::value == spec<Stages<ByImages<2, Share<7>>, ByImages<1>, Column>, CheckpointAt<"conv3", "stem">, WinogradConv>);
 }
 namespace {
 struct One {};
@@ -154,12 +151,11 @@ struct Several {
   using with = std::integral_constant<Precision, p>;
   static constexpr Precision precision = Precision::tf32;
 };
-}  // namespace
+}   // namespace
 TEST_CASE("a precision is a part, printed when it is chosen, and leads to the backend's type for it") {
   static_assert(Policy<Share<2>>::value.precision == Precision::of_backend);
   static_assert(Policy<Bf16, Share<2>>::value.precision == Precision::bf16);
-  CHECK(to_string(Policy<Share<2>, Fp16>::value) ==
-        "Policy<Share<2>, NoCheckpoints, KeepAll, DirectConv, Workspace<4194304>, Fp16>");
+  CHECK(to_string(Policy<Share<2>, Fp16>::value) == "Policy<Share<2>, NoCheckpoints, KeepAll, DirectConv, Workspace<4194304>, Fp16>");
   CHECK(Policy<Tf32>::value != Policy<Fp32>::value);
   static_assert(precision_of<One>() == Precision::fp32 && precision_of<Several>() == Precision::tf32);
   static_assert(std::is_same_v<InPrecision<One, Precision::of_backend>, One>);

@@ -15,10 +15,10 @@ std::set<Index> members(Range r) {
 std::vector<Range> small_ranges() {
   std::vector<Range> all;
   for (Index a = -3; a <= 4; ++a)
-    for (Index b = -3; b <= 4; ++b) all.push_back({a, b});  // reversed ones too: they are empty
+    for (Index b = -3; b <= 4; ++b) all.push_back({a, b});   // reversed ones too: they are empty
   return all;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("divisions round toward minus and plus infinity") {
   for (Index b = 1; b <= 9; ++b)
     for (Index a = -40; a <= 40; ++a) {
@@ -53,7 +53,7 @@ TEST_CASE("size, emptiness, containment, intersection and hull are those of sets
     }
   }
   CHECK(broken == 0);
-  CHECK(hull({3, 3}, {5, 7}) == Range{5, 7});  // an empty operand adds nothing, wherever it lies
+  CHECK(hull({3, 3}, {5, 7}) == Range{5, 7});   // an empty operand adds nothing, wherever it lies
 }
 TEST_CASE("a name is a short string that compares, and is cut at its capacity") {
   CHECK(Name("conv1").view() == "conv1");

@@ -13,16 +13,13 @@ struct Laws {
   std::string broken;
   template <class Show>
   void operator()(bool law, const char* name, Show show) {
-    if (law)
-      ++held;
-    else if (broken.empty())
-      broken = std::string(name) + " with " + show();
+    if (law) ++held;
+    else if (broken.empty()) broken = std::string(name) + " with " + show();
   }
 };
 std::string show(const Axis& a, Index height) {
-  return "kernel " + std::to_string(a.kernel) + " stride " + std::to_string(a.stride) + " dilation " +
-         std::to_string(a.dilation) + " pads " + std::to_string(a.pad_begin) + "," + std::to_string(a.pad_end) +
-         " height " + std::to_string(height);
+  return "kernel " + std::to_string(a.kernel) + " stride " + std::to_string(a.stride) + " dilation " + std::to_string(a.dilation) + " pads " +
+         std::to_string(a.pad_begin) + "," + std::to_string(a.pad_end) + " height " + std::to_string(height);
 }
 std::string show(Range r) { return "[" + std::to_string(r.begin) + "," + std::to_string(r.end) + ")"; }
 template <class F>
@@ -56,17 +53,16 @@ std::vector<Index> rows_between(Index begin, Index end, Index height) {
   return rows;
 }
 std::vector<Index> rows_of(Range r) { return rows_between(r.begin, r.end, r.end); }
-}  // namespace
+}   // namespace
 TEST_CASE("the number of output rows is the number of windows that fit") {
   Laws law;
   each_axis([&](const Axis& a) {
-    for (Index h = 1; h <= 14; ++h)
-      law(std::max<Index>(0, out_extent(a, h)) == windows(a, h), "out_extent", [&] { return show(a, h); });
+    for (Index h = 1; h <= 14; ++h) law(std::max<Index>(0, out_extent(a, h)) == windows(a, h), "out_extent", [&] { return show(a, h); });
   });
   CHECK(law.broken == "");
   CHECK(law.held == 7 * 4 * 3 * 64 * 14);
-  CHECK(out_extent({.kernel = 5, .stride = 4}, 1) == 0);   // floor(-4 / 4) + 1
-  CHECK(out_extent({.kernel = 7, .stride = 4}, 1) == -1);  // floor(-6 / 4) + 1: rounds toward minus infinity
+  CHECK(out_extent({.kernel = 5, .stride = 4}, 1) == 0);    // floor(-4 / 4) + 1
+  CHECK(out_extent({.kernel = 7, .stride = 4}, 1) == -1);   // floor(-6 / 4) + 1: rounds toward minus infinity
 }
 TEST_CASE("rounded up, the number of output rows is PyTorch's ceil_mode: the last window begins in the map or before it") {
   Laws law;
@@ -85,7 +81,9 @@ TEST_CASE("rounded up, the number of output rows is PyTorch's ceil_mode: the las
   });
   CHECK(law.broken == "");
   CHECK(law.held > 50000);
-  const auto of = [](Index h, Index k, Index s, Index p) { return out_extent({.kernel = k, .stride = s, .pad_begin = p, .pad_end = p, .ceil = true}, h); };
+  const auto of = [](Index h, Index k, Index s, Index p) {
+    return out_extent({.kernel = k, .stride = s, .pad_begin = p, .pad_end = p, .ceil = true}, h);
+  };
   CHECK(of(111, 3, 2, 0) == 55);   // SqueezeNet's pools at 224
   CHECK(of(55, 3, 2, 0) == 27);
   CHECK(of(54, 3, 2, 0) == 27);
@@ -116,30 +114,39 @@ TEST_CASE("axes of layers that make maps larger or fold them hold what each outp
             const Axis window{.kernel = k, .stride = s, .pad_begin = p, .pad_end = p / 2, .dilation = d};
             const Index outs = transposed_extent(window, h);
             if (outs < 1) continue;
-            check(transposed_axis(window), h, outs, [&](Index o) {
-              Range rows{};
-              for (Index i = 0; i < h; ++i)
-                for (Index r = 0; r < k; ++r)
-                  if (tap_position(window, i, r) == o) rows = hull(rows, {i, i + 1});
-              return rows;
-            }, d == 1 ? s : -1);
+            check(
+                transposed_axis(window), h, outs,
+                [&](Index o) {
+                  Range rows{};
+                  for (Index i = 0; i < h; ++i)
+                    for (Index r = 0; r < k; ++r)
+                      if (tap_position(window, i, r) == o) rows = hull(rows, {i, i + 1});
+                  return rows;
+                },
+                d == 1 ? s : -1);
           }
     for (Index p = 0; p < h; ++p)
       for (Index q = 0; q < h; ++q) {
         const Axis window{.pad_begin = p, .pad_end = q};
-        check(reflected_axis(window), h, h + p + q, [&](Index o) {
-          const Index at = reflected_position(o, p, h);
-          law(0 <= at && at < h && (at == o - p || at == p - o || at == 2 * (h - 1) - (o - p)), "reflected", [&] { return show(window, h); });
-          return Range{at, at + 1};
-        }, -1);
+        check(
+            reflected_axis(window), h, h + p + q,
+            [&](Index o) {
+              const Index at = reflected_position(o, p, h);
+              law(0 <= at && at < h && (at == o - p || at == p - o || at == 2 * (h - 1) - (o - p)), "reflected", [&] { return show(window, h); });
+              return Range{at, at + 1};
+            },
+            -1);
       }
     for (Index outs = 1; outs <= 12; ++outs)
-      check(adaptive_axis(outs, h), h, outs, [&](Index o) {
-        const Range rows = adaptive_window(o, outs, h);
-        for (Index i = 0; i < h; ++i)
-          law(rows.contains({i, i + 1}) == adaptive_readers(i, outs, h).contains({o, o + 1}), "readers", [&] { return std::to_string(h); });
-        return rows;
-      }, 1);
+      check(
+          adaptive_axis(outs, h), h, outs,
+          [&](Index o) {
+            const Range rows = adaptive_window(o, outs, h);
+            for (Index i = 0; i < h; ++i)
+              law(rows.contains({i, i + 1}) == adaptive_readers(i, outs, h).contains({o, o + 1}), "readers", [&] { return std::to_string(h); });
+            return rows;
+          },
+          1);
   }
   CHECK(law.broken == "");
   CHECK(transposed_axis({.kernel = 2, .stride = 2}) == nearest_axis(2));   // no row twice
@@ -157,16 +164,14 @@ TEST_CASE("output rows read what their windows span, clipped at the true borders
           law(in.begin <= in.end && Range{0, h}.contains(in), "in_rows lies in the map", where);
           if (in.empty()) continue;
           const RowPads pads = pad_rows(a, {first, end}, in);
-          law(pads.top + in.size() + pads.bottom == (end - 1 - first) * a.stride + a.extent(),
-              "pads and rows are the span", where);
+          law(pads.top + in.size() + pads.bottom == (end - 1 - first) * a.stride + a.extent(), "pads and rows are the span", where);
           law(pads.top == std::max<Index>(0, -first_tap(a, first)), "padding above", where);
           law(pads.bottom == std::max<Index>(0, last_tap(a, end - 1) + 1 - h), "padding below", where);
           const RowPads more = pad_rows(a, {first, end}, {in.begin, in.end + 2});
-          law(more.top == pads.top && more.bottom == std::max<Index>(0, pads.bottom - 2),
-              "unread rows need no padding", where);
+          law(more.top == pads.top && more.bottom == std::max<Index>(0, pads.bottom - 2), "unread rows need no padding", where);
         }
-      law(in_rows(a, {0, 0}, h).empty() && in_rows(a, {3, 3}, h).empty() && in_rows(a, {5, 2}, h).empty(),
-          "in_rows(empty) = empty", [&] { return show(a, h); });
+      law(in_rows(a, {0, 0}, h).empty() && in_rows(a, {3, 3}, h).empty() && in_rows(a, {5, 2}, h).empty(), "in_rows(empty) = empty",
+          [&] { return show(a, h); });
     }
   });
   CHECK(law.broken == "");
@@ -178,8 +183,7 @@ TEST_CASE("the frontier counts the leading windows that end within the known row
     for (Index h = 1; h <= 14; ++h) {
       if (windows(a, h) == 0) continue;
       for (Index f = 0; f <= h; ++f)
-        law(frontier(a, f, h) == computable(a, f, h), "frontier",
-            [&] { return show(a, h) + " known " + std::to_string(f); });
+        law(frontier(a, f, h) == computable(a, f, h), "frontier", [&] { return show(a, h) + " known " + std::to_string(f); });
       law(frontier(a, h + 3, h) == windows(a, h), "all rows known", [&] { return show(a, h); });
     }
   });
@@ -199,17 +203,14 @@ TEST_CASE("known_for and frontier are inverse to each other") {
         law(frontier(a, known, h) >= b, "frontier(known_for(b)) >= b", where);
         law(known == 0 || frontier(a, known - 1, h) < b, "known_for(b) is the least", where);
         for (Index f = 0; f <= h; ++f) {
-          if (b > frontier(a, f, h))
-            law(known > f, "b > frontier(f) implies known_for(b) > f", where);
-          else
-            law(known <= f, "b <= frontier(f) implies known_for(b) <= f", where);
+          if (b > frontier(a, f, h)) law(known > f, "b > frontier(f) implies known_for(b) > f", where);
+          else law(known <= f, "b <= frontier(f) implies known_for(b) <= f", where);
         }
         if (b > 0)
           law(known == std::max(in_rows(a, {b - 1, b}, h).end, Index{0}) || in_rows(a, {b - 1, b}, h).empty(),
               "known_for(b) is the end of in_rows([b-1,b))", where);
       }
-      law(known_for(a, 0, h) == 0 && known_for(a, -1, h) == 0, "nothing wanted, nothing needed",
-          [&] { return show(a, h); });
+      law(known_for(a, 0, h) == 0 && known_for(a, -1, h) == 0, "nothing wanted, nothing needed", [&] { return show(a, h); });
     }
   });
   CHECK(law.broken == "");
@@ -227,8 +228,7 @@ TEST_CASE("the carry holds exactly the known rows that windows beyond the fronti
         const auto where = [&] { return show(a, h) + " known " + std::to_string(f) + " carry " + show(kept); };
         law(kept.end == f && 0 <= kept.begin && kept.begin <= f, "the carry ends at the known rows", where);
         if (next < outs) law(rows_of(kept) == rows_between(first_tap(a, next), f, h), "carry", where);
-        law(hull(kept, {f, h}).contains(in_rows(a, {next, outs}, h)), "the rest reads carry and new rows alone",
-            where);
+        law(hull(kept, {f, h}).contains(in_rows(a, {next, outs}, h)), "the rest reads carry and new rows alone", where);
         for (Index g = f; g <= h; ++g) {
           const Range slab{next, frontier(a, g, h)};
           law(hull(kept, {f, g}).contains(in_rows(a, slab, h)), "a slab reads carry and its own rows alone", where);
@@ -257,8 +257,7 @@ TEST_CASE("a stride remainder leaves fewer rows unread than the stride, and a st
       for (Index o = 0; o + 1 < outs; ++o) {
         const Range now = in_rows(a, {o, o + 1}, h), next = in_rows(a, {o + 1, o + 2}, h);
         if (now.empty() || next.empty()) continue;
-        law(next.begin - now.end <= std::max<Index>(0, a.stride - a.extent()), "a gap is stride - extent at most",
-            where);
+        law(next.begin - now.end <= std::max<Index>(0, a.stride - a.extent()), "a gap is stride - extent at most", where);
       }
     }
   });
@@ -282,7 +281,7 @@ TEST_CASE("a window may be taller than the map, and than any slab of it") {
   CHECK(out_extent(tall, 1) == 1);
   CHECK(out_extent(tall, 3) == 3);
   for (Index o = 0; o < 3; ++o) CHECK(in_rows(tall, {o, o + 1}, 3) == Range{0, 3});
-  CHECK(frontier(tall, 2, 3) == 0);  // one-row slabs: nothing is ready before the last row is
+  CHECK(frontier(tall, 2, 3) == 0);   // one-row slabs: nothing is ready before the last row is
   CHECK(carry(tall, 2, 3) == Range{0, 2});
   CHECK(pad_rows(tall, {1, 2}, {0, 3}) == RowPads{2, 2});
 }
@@ -294,7 +293,7 @@ TEST_CASE("the frontiers of the share example: one 3x3 convolution with padding 
   CHECK(frontier(pool, 41, 224) == 20);
   CHECK(carry(pool, 41, 224) == Range{40, 41});
   CHECK(carry(pool, 40, 224).empty());
-  CHECK(frontier({.kernel = 1, .stride = 3}, 2, 9) == 1);  // stride beyond the kernel: rows 1 and 2 are skipped
+  CHECK(frontier({.kernel = 1, .stride = 3}, 2, 9) == 1);   // stride beyond the kernel: rows 1 and 2 are skipped
   CHECK(carry({.kernel = 1, .stride = 3}, 2, 9).empty());
 }
 static_assert(in_rows(Axis{.kernel = 3, .pad_begin = 1, .pad_end = 1}, {0, 4}, 9) == Range{0, 5});

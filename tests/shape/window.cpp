@@ -9,7 +9,7 @@ template <Window w>
 struct Holder {
   static constexpr Window value = w;
 };
-}  // namespace
+}   // namespace
 TEST_CASE("one number means both axes or all four borders, two mean height and width") {
   CHECK(Pair(3) == Pair(3, 3));
   CHECK(Pad(2) == Pad(2, 2, 2, 2));

@@ -4,7 +4,8 @@
 namespace lrcnn::testing {
 template <class B>
 B backend_for_tests(int threads) {
-  if constexpr (requires { B(threads, {}, {.slow_bf16 = true, .report_slow = false}); }) return B(threads, {}, {.slow_bf16 = true, .report_slow = false});
+  if constexpr (requires { B(threads, {}, {.slow_bf16 = true, .report_slow = false}); })
+    return B(threads, {}, {.slow_bf16 = true, .report_slow = false});
   else return B(threads);
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

@@ -13,4 +13,4 @@ std::string error_of(F f) {
   }
   return "no error";
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

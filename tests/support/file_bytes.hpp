@@ -15,4 +15,4 @@ inline std::vector<std::byte> file_bytes(const std::filesystem::path& path) {
   for (std::istreambuf_iterator<char> at(in), end; at != end; ++at) bytes.push_back(static_cast<std::byte>(*at));
   return bytes;
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

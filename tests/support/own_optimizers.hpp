@@ -66,4 +66,4 @@ struct Lars {
 };
 static_assert(OptimizerSettings<RmsProp> && OptimizerSettings<Lars> && OptimizerSettings<Sgd> && OptimizerSettings<AdamW>);
 static_assert(!OptimizerSettings<Optimizer> && !OptimizerSettings<int>);
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

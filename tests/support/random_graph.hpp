@@ -93,7 +93,8 @@ class GraphBuilder {
   void transposed() {
     Layer y{.kind = Kind::conv_transpose, .channels = dice_.upto(1, 4), .bias = dice_.chance(0.5)};
     const Index k = dice_.upto(1, 4);
-    y.window = {.kernel = {k, dice_.upto(1, 3)}, .stride = {dice_.upto(1, 3), dice_.upto(1, 2)},
+    y.window = {.kernel = {k, dice_.upto(1, 3)},
+                .stride = {dice_.upto(1, 3), dice_.upto(1, 2)},
                 .pad = {dice_.upto(0, k - 1), dice_.upto(0, k - 1), dice_.upto(0, 1), dice_.upto(0, 1)},
                 .dilation = {dice_.chance(0.7) ? 1 : 2, dice_.chance(0.7) ? 1 : 2}};
     if (shape().c % 2 == 0 && y.channels % 2 == 0 && dice_.chance(0.4)) y.groups = 2;
@@ -209,4 +210,4 @@ inline RandomNetwork random_graph(Dice& dice, Index max_parts = 6, Drawn drawn =
     return net;
   }
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

@@ -42,7 +42,8 @@ inline RandomNetwork random_network(Dice& dice, Index max_layers = 9, const Extr
       if (what <= 3) {
         layer.kind = Kind::conv;
         const Index kh = dice.upto(1, dice.chance(0.3) ? 7 : 3), kw = dice.upto(1, 3);
-        layer.window = {.kernel = {kh, kw}, .stride = {dice.chance(0.65) ? 1 : dice.upto(1, 4), dice.upto(1, 2)},
+        layer.window = {.kernel = {kh, kw},
+                        .stride = {dice.chance(0.65) ? 1 : dice.upto(1, 4), dice.upto(1, 2)},
                         .pad = {dice.upto(0, kh), dice.upto(0, kh), axis_pad(kw), axis_pad(kw)},
                         .dilation = {dice.chance(0.75) ? 1 : dice.upto(2, 3), dice.chance(0.8) ? 1 : 2}};
         layer.groups = dice.chance(0.7) ? 1 : (dice.chance(0.5) ? shape.c : (shape.c % 2 == 0 ? 2 : 1));
@@ -54,8 +55,8 @@ inline RandomNetwork random_network(Dice& dice, Index max_layers = 9, const Extr
       } else if (what <= 9) {
         layer.kind = dice.chance(0.6) ? Kind::max_pool : Kind::avg_pool;
         const Index k = dice.upto(1, 3), kw = dice.upto(1, 3);
-        layer.window = {.kernel = {k, kw}, .stride = {dice.upto(1, 3), dice.upto(1, 2)},
-                        .pad = {axis_pad(k), axis_pad(k), axis_pad(kw), axis_pad(kw)}};
+        layer.window = {
+            .kernel = {k, kw}, .stride = {dice.upto(1, 3), dice.upto(1, 2)}, .pad = {axis_pad(k), axis_pad(k), axis_pad(kw), axis_pad(kw)}};
         layer.count_padding = dice.chance(0.5);
       } else {
         layer = extra[static_cast<std::size_t>(dice.upto(0, static_cast<Index>(extra.size()) - 1))];
@@ -119,4 +120,4 @@ inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
   p.gradients_in_place = dice.chance(0.3);
   return p;
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

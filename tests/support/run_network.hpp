@@ -23,7 +23,8 @@ struct Problem {
       for (Index i = 0; p.shape.fan_in == 0 && i < p.shape.count(); ++i) {
         const auto place = static_cast<std::uint64_t>(p.offset + i);
         const double first = table.node(p.layer).layer.kind == Kind::norm ? p.shape.fill : 0;
-        parameters[static_cast<std::size_t>(place)] = static_cast<T>(first + (p.shape.running ? 0.3 * random.uniform(place) : 0.1 * random.normal(place)));
+        parameters[static_cast<std::size_t>(place)] =
+            static_cast<T>(first + (p.shape.running ? 0.3 * random.uniform(place) : 0.1 * random.normal(place)));
       }
     images.resize(static_cast<std::size_t>(input.count()));
     for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<T>(random.normal(1000000 + i));
@@ -104,4 +105,4 @@ double worst_difference(const Problem<T>& problem, const Outcome<T>& a, const Ou
     compare(elements_of(p, std::span<const T>(a.gradients)), elements_of(p, std::span<const T>(b.gradients)), whole);
   return std::max(worst, std::abs(a.loss.sum - b.loss.sum) / std::max(1.0, std::abs(b.loss.sum)));
 }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

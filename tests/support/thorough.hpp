@@ -11,7 +11,9 @@ inline bool thorough() {
 }
 /// How many cases of a sweep to do: `all`, or `some` every day.
 template <class Number>
-Number cases_to_do(Number all, Number some) { return thorough() ? all : some; }
+Number cases_to_do(Number all, Number some) {
+  return thorough() ? all : some;
+}
 /// The number of the day, from which a sweep that does a part draws which.
 inline std::size_t day() { return static_cast<std::size_t>(std::time(nullptr)) / 86400; }
-}  // namespace lrcnn::testing
+}   // namespace lrcnn::testing

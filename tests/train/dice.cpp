@@ -16,7 +16,7 @@ using lrcnn::testing::error_of;
 namespace {
 using Net = Sequential<Conv<6>, ReLU, Conv<6>, GroupNorm<2>, ReLU, Conv<3, Window{.kernel = 1}>>;
 using Trainee = BasicTrainer<Reference<double>, DiceLoss>;
-}  // namespace
+}   // namespace
 TEST_CASE("dice: a network learns where things are, under every policy alike") {
   const Scenes scenes;
   std::vector<double> expected;
@@ -57,12 +57,14 @@ TEST_CASE("dice: a plan that takes its output through the loss slab by slab is r
   const Table table = make_table(Net::layers, input_of(images));
   Reference<double> backend(1);
   std::vector<double> parameters(static_cast<std::size_t>(parameter_count(table))), gradients(parameters.size());
-  Executor<Reference<double>> run(make_plan(table, Policy<Overlap<2>>::value, backend.target, {.rows_loss = true}), backend, parameters.data(), gradients.data());
+  Executor<Reference<double>> run(make_plan(table, Policy<Overlap<2>>::value, backend.target, {.rows_loss = true}), backend, parameters.data(),
+                                  gradients.data());
   const std::string text = error_of([&] { run.run(scenes.part(all), scenes.classes(all), DiceLoss{}); });
   CHECK(text.starts_with("lrcnn: the loss 'dice' over whole maps is given to the plan of "));
   CHECK(text.ends_with("; with rows_loss the output goes through the loss slab by slab; plan without rows_loss"));
   Trainee trainer(Net::layers, Policy<>::value, input_of(images), Sgd{}, {}, DiceLoss{.ignore = 0});
   const std::vector<std::int32_t> none(static_cast<std::size_t>(images * height * width), 0);
-  CHECK(error_of([&] { trainer.step(scenes.part(all), Labels::of_pixels(none, height, width)); })
-            .starts_with("lrcnn: none of the 12x10 pixels of 6 images counts for the loss 'dice'"));
+  CHECK(error_of([&] {
+          trainer.step(scenes.part(all), Labels::of_pixels(none, height, width));
+        }).starts_with("lrcnn: none of the 12x10 pixels of 6 images counts for the loss 'dice'"));
 }

@@ -18,7 +18,8 @@
 using namespace lrcnn;
 namespace {
 using Branch = Sequential<Conv<6>, ReLU, StochasticDepth<std::ratio<1, 4>>>;
-using Net = Sequential<Conv<6>, ReLU, Dropout<>, Residual<Branch>, MaxPool<>, Conv<8>, SpatialDropout<std::ratio<1, 5>>, ReLU, GlobalAvgPool, Linear<10>>;
+using Net =
+    Sequential<Conv<6>, ReLU, Dropout<>, Residual<Branch>, MaxPool<>, Conv<8>, SpatialDropout<std::ratio<1, 5>>, ReLU, GlobalAvgPool, Linear<10>>;
 using Plain = Sequential<Conv<6>, ReLU, Residual<Sequential<Conv<6>, ReLU>>, MaxPool<>, Conv<8>, ReLU, GlobalAvgPool, Linear<10>>;
 using Rows = Policy<Share<3>, RecomputeAll>;
 using Trainee = BasicTrainer<Reference<double>>;
@@ -41,7 +42,7 @@ double difference(const std::vector<double>& a, const std::vector<double>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
   return most;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("dropout: rows train as columns do, and another seed draws other masks") {
   const auto of = [](const PolicySpec& policy, std::uint64_t seed) {
     Trainee trainer(Net::layers, policy, input_of(8), Sgd{.lr = 0.1}, {.initializer = Fill{0.01}, .seed = seed});
@@ -111,7 +112,7 @@ void check_published(const Input& input) {
   CHECK(std::abs(other.gradients_of(source, labels).mean() - loss) > 1e-9);
   CHECK(std::abs(plain.gradients_of(source, labels).mean() - loss) > 1e-9);
 }
-}  // namespace
+}   // namespace
 TEST_CASE("dropout: networks that were published with it") {
   check_published<MobileNetV2<10>, MobileNetV2<10, BatchNorm, std::ratio<0>>>({2, 3, 64, 64});
   check_published<SqueezeNet11<10>, SqueezeNet11<10, std::ratio<0>>>({2, 3, 66, 50});

@@ -7,13 +7,9 @@ using namespace lrcnn;
 namespace {
 /// conv1.weight [64,16,3,3], conv1.bias [64] filled with 0.5, linear1.weight [10,64]; a gap before the last.
 std::vector<Parameter> layout() {
-  return {{.name = "conv1.weight",
-           .shape = {.extents = {64, 16, 3, 3}, .fan_in = 144, .fan_out = 576},
-           .offset = 0, .layer = 0},
+  return {{.name = "conv1.weight", .shape = {.extents = {64, 16, 3, 3}, .fan_in = 144, .fan_out = 576}, .offset = 0, .layer = 0},
           {.name = "conv1.bias", .shape = {.extents = {64, 1, 1, 1}, .fill = 0.5}, .offset = 9216, .layer = 0},
-          {.name = "linear1.weight",
-           .shape = {.extents = {10, 64, 1, 1}, .fan_in = 64, .fan_out = 10},
-           .offset = 9296, .layer = 3}};
+          {.name = "linear1.weight", .shape = {.extents = {10, 64, 1, 1}, .fan_in = 64, .fan_out = 10}, .offset = 9296, .layer = 3}};
 }
 std::vector<double> values(const Initializer& initializer, std::uint64_t seed = 1) {
   const auto parameters = layout();
@@ -28,7 +24,7 @@ double deviation(std::span<const double> v) {
   CHECK(std::abs(sum / n) < 0.05 * std::sqrt(squares / n));
   return std::sqrt(squares / n);
 }
-}  // namespace
+}   // namespace
 TEST_CASE("deviations and bounds are those of the papers") {
   const struct {
     Initializer initializer;
@@ -46,10 +42,9 @@ TEST_CASE("deviations and bounds are those of the papers") {
     const auto flat = values(c.initializer);
     const std::span<const double> weight(flat.data(), 9216);
     CHECK(deviation(weight) == doctest::Approx(c.deviation).epsilon(0.03));
-    const double largest = std::abs(*std::max_element(weight.begin(), weight.end(),
-                                                      [](double a, double b) { return std::abs(a) < std::abs(b); }));
+    const double largest = std::abs(*std::max_element(weight.begin(), weight.end(), [](double a, double b) { return std::abs(a) < std::abs(b); }));
     if (c.uniform) {
-      CHECK(largest <= std::sqrt(3.0) * c.deviation);  // He eq. 10 with PyTorch's bound; Glorot eq. 16
+      CHECK(largest <= std::sqrt(3.0) * c.deviation);   // He eq. 10 with PyTorch's bound; Glorot eq. 16
       CHECK(largest > 0.99 * std::sqrt(3.0) * c.deviation);
     } else {
       CHECK(largest > 3 * c.deviation);
@@ -93,11 +88,10 @@ TEST_CASE("streams have known numbers, so that saved seeds keep their meaning") 
   CHECK(stream_of("foobar") == 0x85944171F73967E8);
 }
 TEST_CASE("initializers that make no sense are refused") {
-  CHECK_THROWS_WITH_AS(
-      values(Xavier{.gain = std::numeric_limits<double>::infinity()}),
-      "lrcnn: initial values of 'conv1.weight' would have the deviation inf; gain and slope are finite; "
-      "mend the initializer's settings",
-      Error);
+  CHECK_THROWS_WITH_AS(values(Xavier{.gain = std::numeric_limits<double>::infinity()}),
+                       "lrcnn: initial values of 'conv1.weight' would have the deviation inf; gain and slope are finite; "
+                       "mend the initializer's settings",
+                       Error);
   std::vector<double> small(9000);
   CHECK_THROWS_AS(initialize<double>(layout(), He{}, 1, small), ShapeError);
 }

@@ -10,7 +10,7 @@ TEST_CASE("metrics are means over images, not over batches") {
   CHECK(std::isnan(m.loss()));
   CHECK(std::isnan(m.accuracy()));
   m.add(2.0, 3, 1);
-  m.add(1.0, 1, 1);  // a last partial batch
+  m.add(1.0, 1, 1);   // a last partial batch
   CHECK(m.images == 4);
   CHECK(m.loss() == 1.75);
   CHECK(m.accuracy() == 0.5);
@@ -67,10 +67,9 @@ TEST_CASE("a confusion matrix counts") {
         "  0 10  0  2\n"
         "  1  0  1  0\n"
         "  2  0  1  0\n");
-  CHECK_THROWS_WITH_AS(
-      m.add(0, -1),
-      "lrcnn: confusion matrix given label 0 and prediction -1; classes are 0 to 2; check the labels, "
-      "and the scores for NaN",
-      DataError);
+  CHECK_THROWS_WITH_AS(m.add(0, -1),
+                       "lrcnn: confusion matrix given label 0 and prediction -1; classes are 0 to 2; check the labels, "
+                       "and the scores for NaN",
+                       DataError);
   CHECK_THROWS_AS(m.add(3, 0), DataError);
 }

@@ -33,7 +33,7 @@ struct Stripes {
 };
 /// A backend for bf16, slow where the processor has no kernels.
 OnednnBf16 half(int threads) { return backend_for_tests<OnednnBf16>(threads); }
-}  // namespace
+}   // namespace
 TEST_CASE("the policy's precision chooses oneDNN's type, which halves the bytes of maps and of their gradients") {
   static_assert(std::is_same_v<Trainer<Net, Half, Onednn>::BackendType, OnednnBf16>);
   static_assert(std::is_same_v<Trainer<Net, Rows, Onednn>::BackendType, Onednn>);

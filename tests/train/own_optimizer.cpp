@@ -60,9 +60,11 @@ struct Plain {
 /// The greatest difference of any parameter after some steps, and that of an update by nothing at all.
 template <class T, class O>
 std::pair<double, double> difference(const O& optimizer, const PolicySpec& policy) {
-  const TrainerOptions options{.schedule = StepLr{.every = steps(2), .gamma = 0.5}, .seed = 3, .clip = {.norm = 0.01},
-                               .rules = {{.pattern = "conv2.bias", .frozen = true}, {.pattern = "linear1.*", .lr_scale = 0.5},
-                                         {.pattern = "conv1.weight", .decay_scale = 3}}};
+  const TrainerOptions options{
+      .schedule = StepLr{.every = steps(2), .gamma = 0.5},
+      .seed = 3,
+      .clip = {.norm = 0.01},
+      .rules = {{.pattern = "conv2.bias", .frozen = true}, {.pattern = "linear1.*", .lr_scale = 0.5}, {.pattern = "conv1.weight", .decay_scale = 3}}};
   BasicTrainer<Reference<T>> trainer(Net::layers, policy, input, optimizer, options);
   const auto initial = doubles(trainer.read_parameters());
   Plain plain(initial);
@@ -186,7 +188,7 @@ struct Idle {
   friend constexpr bool operator==(const Idle&, const Idle&) = default;
 };
 static_assert(!OptimizerSettings<Idle> && Idle{} == Idle{} && OptimizerSettings<Watcher>);
-}  // namespace
+}   // namespace
 TEST_CASE("a program's own optimizers do what plain loops in double do, with schedule, rules, clipping, accumulation and frozen parameters") {
   for (const PolicySpec& policy : policies) {
     INFO(to_string(policy));
@@ -215,9 +217,9 @@ TEST_CASE("a program's own optimizer gives the same bits for any number of threa
 }
 TEST_CASE("each parameter that is updated is seen by itself, in its order") {
   const Photos<float> batch(1);
-  BasicTrainer<Reference<float>> trainer(Net::layers, policies[0], input, Watcher{},
-                                         {.rules = {{.pattern = "conv2.*", .frozen = true},
-                                                    {.pattern = "linear1.weight", .lr_scale = 0.5, .decay_scale = 2}}});
+  BasicTrainer<Reference<float>> trainer(
+      Net::layers, policies[0], input, Watcher{},
+      {.rules = {{.pattern = "conv2.*", .frozen = true}, {.pattern = "linear1.weight", .lr_scale = 0.5, .decay_scale = 2}}});
   const auto before = trainer.read_parameters();
   seen.clear();
   trainer.step(batch.source(), batch.labels), trainer.step(batch.source(), batch.labels);
@@ -324,8 +326,9 @@ TEST_CASE("a program's own optimizers that make no sense are refused") {
         "lrcnn: Odd has two settings 'lr'; training files tell settings apart by their names; give each its own in each_setting");
   CHECK(refusal(Odd{.second_name = ""}) ==
         "lrcnn: Odd has a setting without a name; training files tell settings apart by their names; give each its own in each_setting");
-  CHECK(refusal(Impostor{}) == "lrcnn: an optimizer of the program's own is called AdamW; training files tell optimizers apart by their names, "
-                               "and that is one of the library's; give its type a name of its own");
+  CHECK(refusal(Impostor{}) ==
+        "lrcnn: an optimizer of the program's own is called AdamW; training files tell optimizers apart by their names, "
+        "and that is one of the library's; give its type a name of its own");
   CHECK(refusal(Nameless{}) == "lrcnn: an optimizer has no name; training files tell optimizers apart by their names; give its type a name");
   CHECK(refusal(Odd{.first_name = "rate"}) == "no error");   // a learning rate that files do not keep is the program's choice
 }
@@ -342,11 +345,14 @@ TEST_CASE("a program's own optimizer that asks for states it does not have is to
   CHECK(refusal(Odd{.states = 3, .used = 3}) == "no error");
   std::vector<float> w(5), g(5), s(5);
   const UpdateRange all{{0, 5}, true};
-  CHECK(error_of([&] { Optimizer(RmsProp{}).update<float>({}, {&all, 1}, w, g, s); }) ==
+  CHECK(error_of([&] {
+          Optimizer(RmsProp{}).update<float>({}, {&all, 1}, w, g, s);
+        }) ==
         "lrcnn: an update by RmsProp of elements that are not told to be one parameter; the optimizer of a program's own sees each parameter "
         "tensor by itself; take ranges from Optimizer::update_ranges");
-  CHECK(error_of([&] { Optimizer(RmsProp{}).update<float>({.number = 0}, {&all, 1}, w, g, s); })
-            .starts_with("lrcnn: update number 0; the first update has the number 1"));
+  CHECK(error_of([&] {
+          Optimizer(RmsProp{}).update<float>({.number = 0}, {&all, 1}, w, g, s);
+        }).starts_with("lrcnn: update number 0; the first update has the number 1"));
   CHECK(error_of<BackendError>([&] { Optimizer(RmsProp{}).visit_update<float>({}, all, [](const auto&) {}); }) ==
         "lrcnn: the optimizer RmsProp is the program's own, and has no function for a GPU; its update works on the host's memory; use Sgd or "
         "AdamW, or train on a CPU backend");

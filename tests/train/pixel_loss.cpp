@@ -32,7 +32,7 @@ struct Refuses : PixelCrossEntropy {
     PixelCrossEntropy::operator()(logits, labels, first, dx, scale, result);
   }
 };
-}  // namespace
+}   // namespace
 TEST_CASE("pixel losses: a network learns where things are, under every policy alike") {
   const Scenes scenes;
   std::vector<double> expected;
@@ -126,7 +126,7 @@ struct Pairs {
     return list;
   }
 };
-}  // namespace
+}   // namespace
 TEST_CASE("pixel losses: fit() counts images where it shows progress, and pixels in its metrics") {
   const Scenes scenes;
   const Pairs pairs{scenes};
@@ -161,7 +161,8 @@ TEST_CASE("pixel losses: what a loss throws comes out of the step, on any number
   for (const int threads : {1, 2, 4}) {
     Refuses loss;
     loss.row = 5;
-    BasicTrainer<Reference<double>, Refuses> trainer(Net::layers, policies[1], input_of(images), Sgd{.lr = 0.1}, {.seed = 1, .threads = threads}, loss);
+    BasicTrainer<Reference<double>, Refuses> trainer(Net::layers, policies[1], input_of(images), Sgd{.lr = 0.1}, {.seed = 1, .threads = threads},
+                                                     loss);
     const auto before = trainer.read_parameters();
     CHECK(error_of([&] { trainer.step(scenes.part(all), scenes.classes(all)); }) == "no such row");
     CHECK(trainer.read_parameters() == before);
@@ -186,8 +187,7 @@ TEST_CASE("pixel losses: labels that do not fit are refused, and change nothing"
   CHECK(step(Labels::of_pixels(mask, width, height)) ==
         "lrcnn: masks of 10x12 are given for the network's output of 12x10; every pixel of the output has one label; make the masks as "
         "large as the output");
-  CHECK(step(scenes.classes({0, 5})) ==
-        "lrcnn: masks of 5 images are given for 6 images; every image has its own; give as many masks as images");
+  CHECK(step(scenes.classes({0, 5})) == "lrcnn: masks of 5 images are given for 6 images; every image has its own; give as many masks as images");
   CHECK(step(std::vector<std::int32_t>(6)) ==
         "lrcnn: one label for each image is given to the loss 'pixel_cross_entropy'; it wants one for each pixel of the network's output, "
         "12x10; give Labels::of_pixels or Labels::of_targets, or train with a loss over images");
@@ -209,8 +209,9 @@ TEST_CASE("pixel losses: labels that do not fit are refused, and change nothing"
   CHECK(step(scenes.classes(all)) == "no error");
   Trainee<> weightless(Net::layers, policies[0], input_of(images), Sgd{}, {}, {.weights = {1, 0, 1}});
   std::fill(mask.begin(), mask.end(), 1);
-  CHECK(error_of<DataError>([&] { weightless.step(scenes.part(all), Labels::of_pixels(mask, height, width)); })
-            .starts_with("lrcnn: none of the 12x10 pixels of 6 images counts for the loss "));
+  CHECK(error_of<DataError>([&] {
+          weightless.step(scenes.part(all), Labels::of_pixels(mask, height, width));
+        }).starts_with("lrcnn: none of the 12x10 pixels of 6 images counts for the loss "));
   BasicTrainer<Reference<double>> of_images(Sequential<Net, GlobalAvgPool>::layers, policies[0], input_of(images), Sgd{});
   CHECK(!of_images.plan().options.rows_loss);
   CHECK(error_of<DataError>([&] { of_images.step(scenes.part(all), scenes.classes(all)); }) ==
@@ -238,10 +239,10 @@ TEST_CASE("pixel losses: a plan whose output goes through the loss in slabs has 
   std::vector<double> parameters(static_cast<std::size_t>(parameter_count(table)), 0.1), gradients(parameters.size());
   Executor<Reference<double>> run(make_plan(table, policies[0], Reference<double>::target, {.rows_loss = true}), backend, parameters.data(),
                                   gradients.data());
-  CHECK(error_of<PlanError>([&] { run.run(scenes.part(all), std::vector<std::int32_t>(6)); })
-            .starts_with("lrcnn: the loss 'softmax_cross_entropy' over images is given to the plan of "));
-  CHECK(error_of<PlanError>([&] { run.forward(scenes.part(all)); }).find(" is run for an output that it does not keep; ") !=
-        std::string::npos);
+  CHECK(error_of<PlanError>([&] {
+          run.run(scenes.part(all), std::vector<std::int32_t>(6));
+        }).starts_with("lrcnn: the loss 'softmax_cross_entropy' over images is given to the plan of "));
+  CHECK(error_of<PlanError>([&] { run.forward(scenes.part(all)); }).find(" is run for an output that it does not keep; ") != std::string::npos);
   CHECK(run.weigh(scenes.part(all), scenes.classes(all), PixelCrossEntropy{}) == 720);
   CHECK(run.run(scenes.part(all), scenes.classes(all), PixelCrossEntropy{}).count == 720);
 }

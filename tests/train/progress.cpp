@@ -23,35 +23,28 @@ struct Screen {
   }
 };
 Progress after(Index step) {
-  return {.epoch = 2,
-          .epochs = 3,
-          .step = step,
-          .steps = 100,
-          .images = 64 * step,
-          .loss = 0.43214,
-          .accuracy = 0.8421,
-          .memory_bytes = 12345678};
+  return {.epoch = 2, .epochs = 3, .step = step, .steps = 100, .images = 64 * step, .loss = 0.43214, .accuracy = 0.8421, .memory_bytes = 12345678};
 }
-}  // namespace
+}   // namespace
 TEST_CASE("a terminal shows one line that is redrawn in place") {
   Screen s;
   ProgressLine line(s.out, s.options(true));
   line.update(after(1));
-  CHECK(s.take() ==
-        "\r[                              ] epoch 2/3  1/100  loss 0.4321  acc 84.21 %  mem 12.3 MB\x1b[K");
+  CHECK(s.take() == "\r[                              ] epoch 2/3  1/100  loss 0.4321  acc 84.21 %  mem 12.3 MB\x1b[K");
   s.now += 5;
-  line.update(after(51));  // 10 steps a second; 49 are left in this epoch and 100 in the next
-  CHECK(s.take() == "\r[===============               ] epoch 2/3  51/100  loss 0.4321  acc 84.21 %  "
-                    "640 img/s, ETA 0:15  mem 12.3 MB\x1b[K");
+  line.update(after(51));   // 10 steps a second; 49 are left in this epoch and 100 in the next
+  CHECK(s.take() ==
+        "\r[===============               ] epoch 2/3  51/100  loss 0.4321  acc 84.21 %  "
+        "640 img/s, ETA 0:15  mem 12.3 MB\x1b[K");
   s.now += 0.05;
   line.update(after(52));
-  CHECK(s.take().empty());  // too soon
+  CHECK(s.take().empty());   // too soon
   s.now += 0.06;
   line.update(after(53));
   CHECK(s.take().substr(0, 1) == "\r");
   line.update(after(100));
   CHECK(s.take().empty());
-  line.finish();  // shows what was held back
+  line.finish();   // shows what was held back
   const std::string last = s.take();
   CHECK(last.find("\r[==============================] epoch 2/3  100/100") == 0);
   CHECK(last.substr(last.size() - 4) == "\x1b[K\n");
@@ -72,15 +65,14 @@ TEST_CASE("a terminal's line never reaches the last column and drops the least i
     REQUIRE(text.substr(text.size() - 3) == "\x1b[K");
     text = text.substr(1, text.size() - 4);
     CHECK(static_cast<Index>(text.size()) < std::max<Index>(s.columns, 2));
-    if (s.columns == 80)
-      CHECK(text == "epoch 2/3  51/100  loss 0.4321  acc 84.21 %  640 img/s, ETA 0:15  mem 12.3 MB");
+    if (s.columns == 80) CHECK(text == "epoch 2/3  51/100  loss 0.4321  acc 84.21 %  640 img/s, ETA 0:15  mem 12.3 MB");
     if (s.columns == 70) CHECK(text == "epoch 2/3  51/100  loss 0.4321  acc 84.21 %  640 img/s, ETA 0:15");
     if (s.columns == 60) CHECK(text == "[======       ] epoch 2/3  51/100  loss 0.4321  acc 84.21 %");
     if (s.columns == 40) CHECK(text == "epoch 2/3  51/100  loss 0.4321");
     if (s.columns == 22) CHECK(text == "51/100  loss 0.4321");
     if (s.columns == 15) CHECK(text == "loss 0.4321");
     if (s.columns == 8) CHECK(text == "loss 0.");
-    s.take();  // the destructor's line end comes with the next line
+    s.take();   // the destructor's line end comes with the next line
   }
 }
 TEST_CASE("elsewhere whole lines appear at intervals, and at the end of every epoch") {
@@ -95,8 +87,7 @@ TEST_CASE("elsewhere whole lines appear at intervals, and at the end of every ep
   CHECK(s.take().empty());
   s.now += 0.5;
   line.update(after(21));
-  CHECK(s.take() ==
-        "epoch 2/3, step 21/100: loss 0.4321, accuracy 84.21 %, 128 images/s, ETA 1:30, memory 12.3 MB\n");
+  CHECK(s.take() == "epoch 2/3, step 21/100: loss 0.4321, accuracy 84.21 %, 128 images/s, ETA 1:30, memory 12.3 MB\n");
   s.now += 0.5;
   line.update(after(100));
   CHECK(s.take().empty());
@@ -121,9 +112,9 @@ TEST_CASE("what is not known is not shown") {
     line.update({.epoch = 1, .step = 5});
     CHECK(s.take() == "\repoch 1  5\x1b[K");
   }
-  CHECK(s.take() == "\n");  // an open line ends with its object
+  CHECK(s.take() == "\n");   // an open line ends with its object
   ProgressLine line(s.out, s.options(false));
-  line.update({.epoch = 1, .step = 5, .images = 10});  // images, but no number for their loss
+  line.update({.epoch = 1, .step = 5, .images = 10});   // images, but no number for their loss
   CHECK(s.take() == "epoch 1, step 5: loss nan\n");
 }
 TEST_CASE("a note stays above the line") {
@@ -145,7 +136,7 @@ TEST_CASE("the rate follows a change of speed") {
     p.step += 1, p.images += i < 100 ? 10 : 50;
     line.update(p);
     const std::string text = s.take();
-    const int fast = std::clamp(i - 99, 0, 16);  // of the last 16 steps
+    const int fast = std::clamp(i - 99, 0, 16);   // of the last 16 steps
     if (i >= 16) CHECK(text.find(fixed_text(10 + 40 * fast / 16.0, 1) + " img/s") != std::string::npos);
   }
 }

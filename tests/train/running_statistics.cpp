@@ -99,8 +99,8 @@ struct Photos {
   }
 };
 using Trainee = BasicTrainer<Reference<double>>;
-Trainee trainee(const std::vector<Layer>& layers, const PolicySpec& policy = Policy<>::value,
-                const Optimizer& optimizer = AdamW{.lr = 0.02}, TrainerOptions options = {}) {
+Trainee trainee(const std::vector<Layer>& layers, const PolicySpec& policy = Policy<>::value, const Optimizer& optimizer = AdamW{.lr = 0.02},
+                TrainerOptions options = {}) {
   options.seed = 3;
   return {layers, policy, {4, 2, 12, 10}, optimizer, options};
 }
@@ -192,7 +192,7 @@ struct ScaledTrainee : BasicTrainer<Scaling> {
     set_loss_scale({.scale = scale});
   }
 };
-}  // namespace
+}   // namespace
 // ---- what the trainer is made of -----------------------------------------------------------------------------------
 TEST_CASE("mixing is (1 - momentum) * running + momentum * value, in any element type") {
   double w = 3;
@@ -264,8 +264,9 @@ TEST_CASE("no optimizer updates running statistics, whatever the rules") {
   for (const std::string pattern : {"*.running_mean", "batch_norm1.running_*"}) {
     const std::vector<ParameterRule> rule{{.pattern = pattern, .frozen = true}};
     CHECK(error_of([&] { update_ranges(list, Decay::marked, rule); }) ==
-          "lrcnn: the rule for parameters '" + pattern + "' fits running statistics alone; these come from the batches, and no optimizer "
-          "updates them; leave the rule out; a norm that is frozen keeps them as they are");
+          "lrcnn: the rule for parameters '" + pattern +
+              "' fits running statistics alone; these come from the batches, and no optimizer "
+              "updates them; leave the rule out; a norm that is frozen keeps them as they are");
   }
 }
 TEST_CASE("running statistics start at 0 and 1, also under Fill, and a norm's weight where its layer says") {
@@ -401,7 +402,7 @@ TEST_CASE("a step that is refused for the norm of its gradient has mixed nothing
   struct Steep : SoftmaxCrossEntropy {   // a finite loss whose gradient is not
     void operator()(const View<const double>& logits, std::span<const std::int32_t> labels, const View<double>& dx, double scale,
                     LossResult& result) const {
-      SoftmaxCrossEntropy::operator()(logits, labels, dx, scale * (result.count < 2 ? 1 : INFINITY), result);
+      SoftmaxCrossEntropy::operator()(logits, labels, dx, scale*(result.count < 2 ? 1 : INFINITY), result);
     }
   };
   const Photos images(4);

@@ -40,4 +40,4 @@ inline double worst(const std::vector<double>& a, const std::vector<double>& b) 
   for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
   return most;
 }
-}  // namespace lrcnn::testing::scenes
+}   // namespace lrcnn::testing::scenes

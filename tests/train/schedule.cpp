@@ -7,9 +7,8 @@ TEST_CASE("a constant schedule is one") {
   CHECK(lr_scale(ConstantLr{}, 1000000) == 1);
 }
 TEST_CASE("warm-up rises linearly to one and then the shape takes over") {
-  for (const LrSchedule& s : {LrSchedule(ConstantLr{.warm_up = steps(4)}),
-                            LrSchedule(StepLr{.every = steps(100), .warm_up = steps(4)}),
-                            LrSchedule(CosineLr{.over = steps(100), .warm_up = steps(4)})}) {
+  for (const LrSchedule& s : {LrSchedule(ConstantLr{.warm_up = steps(4)}), LrSchedule(StepLr{.every = steps(100), .warm_up = steps(4)}),
+                              LrSchedule(CosineLr{.over = steps(100), .warm_up = steps(4)})}) {
     CHECK(lr_scale(s, 0) == 0.25);
     CHECK(lr_scale(s, 1) == 0.5);
     CHECK(lr_scale(s, 2) == 0.75);
@@ -30,7 +29,7 @@ TEST_CASE("a cosine falls from one to its floor and stays there") {
   const CosineLr s{.over = steps(100), .floor = 0.1};
   CHECK(lr_scale(s, 0) == 1);
   CHECK(lr_scale(s, 50) == doctest::Approx(0.55));
-  CHECK(lr_scale(s, 25) == doctest::Approx(0.1 + 0.9 * (1 + std::sqrt(0.5)) / 2));  // as CosineAnnealingLR
+  CHECK(lr_scale(s, 25) == doctest::Approx(0.1 + 0.9 * (1 + std::sqrt(0.5)) / 2));   // as CosineAnnealingLR
   CHECK(lr_scale(s, 100) == 0.1);
   CHECK(lr_scale(s, 1000) == 0.1);
   for (Index t = 0; t < 100; ++t) CHECK(lr_scale(s, t) > lr_scale(s, t + 1));
@@ -42,7 +41,7 @@ TEST_CASE("a cosine after a warm-up ends at the same step") {
   CHECK(lr_scale(s, 999, clock) > 0);
   CHECK(lr_scale(s, 1000, clock) == 0);
   CHECK(lr_scale(CosineLr{.warm_up = steps(200)}, 600, {.steps = 1000}) == doctest::Approx(0.5));
-  CHECK(lr_scale(CosineLr{.over = steps(3), .warm_up = steps(5)}, 4) == 1);  // longer than the whole: then the floor
+  CHECK(lr_scale(CosineLr{.over = steps(3), .warm_up = steps(5)}, 4) == 1);   // longer than the whole: then the floor
   CHECK(lr_scale(CosineLr{.over = steps(3), .warm_up = steps(5)}, 5) == 0);
 }
 TEST_CASE("lengths add up and may be fractions of epochs") {
@@ -54,33 +53,31 @@ TEST_CASE("schedules are regular and printable") {
   CHECK(LrSchedule(CosineLr{.floor = 0.1}) == LrSchedule(CosineLr{.floor = 0.1}));
   CHECK(LrSchedule(CosineLr{.floor = 0.1}) != LrSchedule(CosineLr{}));
   CHECK(to_string(LrSchedule(ConstantLr{})) == "ConstantLr{.warm_up = 0 epochs}");
-  CHECK(to_string(LrSchedule(StepLr{.every = epochs(30)})) ==
-        "StepLr{.every = 30 epochs, .gamma = 0.1, .warm_up = 0 epochs}");
+  CHECK(to_string(LrSchedule(StepLr{.every = epochs(30)})) == "StepLr{.every = 30 epochs, .gamma = 0.1, .warm_up = 0 epochs}");
   CHECK(to_string(LrSchedule(CosineLr{.over = epochs(1.5) + steps(3), .floor = 0.01, .warm_up = steps(500)})) ==
         "CosineLr{.over = 1.5 epochs + 3 steps, .floor = 0.01, .warm_up = 500 steps}");
 }
 TEST_CASE("schedules that make no sense are refused") {
   CHECK_THROWS_WITH_AS(lr_scale(StepLr{}, 0),
                        "lrcnn: step schedule without .every; the rate changes every so many steps, at least 1; set "
-                       ".every = epochs(30), or use ConstantLr", Error);
+                       ".every = epochs(30), or use ConstantLr",
+                       Error);
   CHECK_THROWS_WITH_AS(lr_scale(StepLr{.every = epochs(30)}, 0),
                        "lrcnn: schedule with .every given in epochs; the number of steps in an epoch must be known; "
-                       "give it in steps, or train with fit", Error);
+                       "give it in steps, or train with fit",
+                       Error);
   CHECK_THROWS_WITH_AS(lr_scale(StepLr{.every = steps(3), .gamma = -1}, 0),
                        "lrcnn: step schedule with .gamma = -1; it is finite and not negative; try 0.1", Error);
-  CHECK_THROWS_WITH_AS(
-      lr_scale(CosineLr{}, 0),
-      "lrcnn: cosine schedule without .over; the length of the training must be known; set .over, or "
-      "train with fit",
-      Error);
-  CHECK_THROWS_WITH_AS(
-      lr_scale(CosineLr{.over = steps(10), .floor = 2}, 0),
-      "lrcnn: cosine schedule with .floor = 2; it is a multiplier of the learning rate in [0, 1]; try "
-      "0 or 0.01",
-      Error);
-  CHECK_THROWS_WITH_AS(
-      lr_scale(ConstantLr{.warm_up = steps(-5)}, 0),
-      "lrcnn: schedule with .warm_up of 0 epochs and -5 steps; a length of training is finite and not "
-      "negative; use epochs(2) or steps(500)",
-      Error);
+  CHECK_THROWS_WITH_AS(lr_scale(CosineLr{}, 0),
+                       "lrcnn: cosine schedule without .over; the length of the training must be known; set .over, or "
+                       "train with fit",
+                       Error);
+  CHECK_THROWS_WITH_AS(lr_scale(CosineLr{.over = steps(10), .floor = 2}, 0),
+                       "lrcnn: cosine schedule with .floor = 2; it is a multiplier of the learning rate in [0, 1]; try "
+                       "0 or 0.01",
+                       Error);
+  CHECK_THROWS_WITH_AS(lr_scale(ConstantLr{.warm_up = steps(-5)}, 0),
+                       "lrcnn: schedule with .warm_up of 0 epochs and -5 steps; a length of training is finite and not "
+                       "negative; use epochs(2) or steps(500)",
+                       Error);
 }

@@ -19,8 +19,7 @@ using namespace lrcnn;
 using lrcnn::testing::error_of;
 using lrcnn::testing::file_bytes;
 namespace {
-using Net = Sequential<Conv<6>, ReLU, MaxPool<>, Conv<8, Window{.kernel = {3, 2}, .pad = 1}>, ReLU, GlobalAvgPool,
-                       Linear<10>>;
+using Net = Sequential<Conv<6>, ReLU, MaxPool<>, Conv<8, Window{.kernel = {3, 2}, .pad = 1}>, ReLU, GlobalAvgPool, Linear<10>>;
 using FlatNet = Sequential<Conv<4>, ReLU, MaxPool<>, Flatten, Linear<10>>;
 using Rows = Policy<Share<3>, CheckpointAtPools, RecomputeAll>;
 template <class T = double>
@@ -36,7 +35,7 @@ Loader<double> loader_of(Index batch, LoaderOptions options = {}) {
   options.normalization = normalization_of(shapes());
   return Loader<double>(shapes(), options);
 }
-const Loader<double>& loader() {  // 6 batches, the last of 5 images
+const Loader<double>& loader() {   // 6 batches, the last of 5 images
   static const auto l = loader_of(8, {.augmentation = {.flip = true, .pad = 1}});
   return l;
 }
@@ -76,7 +75,7 @@ LoaderOptions interrupted_after(Index batches) {
   };
   return options;
 }
-}  // namespace
+}   // namespace
 TEST_CASE("a step reports the loss before the update and subtracts lr times the gradient") {
   Trainee<> trainer(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.25});
   const auto batch = loader().batch(0, 0);
@@ -91,11 +90,9 @@ TEST_CASE("a step reports the loss before the update and subtracts lr times the 
   CHECK(report.images == 8);
   CHECK(report.lr == 0.25);
   CHECK(report.peak_bytes == trainer.plan().peak_bytes());
-  CHECK(report.peak_bytes ==
-        arena_size(make_table(Net::layers, input_of(8)), Rows::value, Reference<double>::target).bytes);
+  CHECK(report.peak_bytes == arena_size(make_table(Net::layers, input_of(8)), Rows::value, Reference<double>::target).bytes);
   CHECK(trainer.steps_done() == 1);
-  for (std::size_t i = 0; i < before.size(); ++i)
-    CHECK(std::abs(trainer.parameters()[i] - (before[i] - 0.25 * gradients[i])) <= 1e-15);
+  for (std::size_t i = 0; i < before.size(); ++i) CHECK(std::abs(trainer.parameters()[i] - (before[i] - 0.25 * gradients[i])) <= 1e-15);
   CHECK(trainer.evaluate(batch, batch.labels()).mean() < report.loss);
 }
 TEST_CASE("predict gives the logits that evaluate judges") {
@@ -131,8 +128,7 @@ TEST_CASE("an epoch's loss and accuracy do not depend on how it is divided into 
 }
 TEST_CASE("the last, smaller batch trains like a batch of that size") {
   for (const PolicySpec& policy : {Rows::value, Policy<Images<3>>::value, Policy<ByImages<4, Overlap<2>>>::value}) {
-    Trainee<> trainer(Net::layers, policy, input_of(8), Sgd{.lr = 0.1}),
-        small(Net::layers, policy, input_of(5), Sgd{.lr = 0.1});
+    Trainee<> trainer(Net::layers, policy, input_of(8), Sgd{.lr = 0.1}), small(Net::layers, policy, input_of(5), Sgd{.lr = 0.1});
     const auto full = loader().batch(0, 0), last = loader().batch(0, 5);
     REQUIRE(last.size() == 5);
     const Index arena = trainer.arena_bytes();
@@ -142,7 +138,7 @@ TEST_CASE("the last, smaller batch trains like a batch of that size") {
     CHECK(ours.loss == theirs.loss);
     CHECK(ours.images == 5);
     CHECK(copy_of(trainer) == copy_of(small));
-    CHECK(trainer.arena_bytes() == arena);  // the plan of the full batch serves
+    CHECK(trainer.arena_bytes() == arena);   // the plan of the full batch serves
     CHECK(ours.peak_bytes <= arena);
   }
 }
@@ -150,17 +146,16 @@ TEST_CASE("extents change from batch to batch") {
   const Dataset wide = make_shapes({.count = 6, .h = 24, .w = 21});
   const Loader<double> other(wide, {.batch = 6});
   const auto first = loader().batch(0, 0), second = other.batch(0, 0);
-  Trainee<> trainer(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.1}),
-      fresh(Net::layers, Rows::value, {6, 1, 24, 21}, Sgd{.lr = 0.1});
+  Trainee<> trainer(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.1}), fresh(Net::layers, Rows::value, {6, 1, 24, 21}, Sgd{.lr = 0.1});
   const Index arena = trainer.arena_bytes();
   trainer.step(first);
   std::copy(trainer.parameters().begin(), trainer.parameters().end(), fresh.parameters().begin());
   CHECK(trainer.step(second).loss == fresh.step(second).loss);
   CHECK(copy_of(trainer) == copy_of(fresh));
   CHECK(trainer.arena_bytes() > arena);
-  CHECK(trainer.step(first).loss == fresh.step(first).loss);  // in the larger arena, both
+  CHECK(trainer.step(first).loss == fresh.step(first).loss);   // in the larger arena, both
   CHECK(copy_of(trainer) == copy_of(fresh));
-  for (Index h = 8; h < 24; ++h) {  // more shapes than plans are kept
+  for (Index h = 8; h < 24; ++h) {   // more shapes than plans are kept
     const Dataset data = make_shapes({.count = 2, .h = h, .w = 8});
     const Loader<double> loader(data, {.batch = 2});
     CHECK(trainer.step(loader.batch(0, 0)).images == 2);
@@ -170,17 +165,15 @@ TEST_CASE("extents change from batch to batch") {
 TEST_CASE("a network with Flatten refuses other extents, and one of any kind other channels") {
   Trainee<> flat(FlatNet::layers, Policy<Overlap<2>>::value, input_of(8), Sgd{});
   const auto before = state_of(flat);
-  const Dataset wide = make_shapes({.count = 2, .h = 18, .w = 16}),
-                colour = make_shapes({.count = 2, .channels = 3, .h = 16, .w = 16});
+  const Dataset wide = make_shapes({.count = 2, .h = 18, .w = 16}), colour = make_shapes({.count = 2, .channels = 3, .h = 16, .w = 16});
   const Loader<double> wides(wide, {.batch = 2}), colours(colour, {.batch = 2});
   CHECK(error_of<ShapeError>([&] { flat.step(wides.batch(0, 0)); }) ==
         "lrcnn: a batch of shape 2x1x18x16 would change the shape of parameter 'linear1.weight'; a network's "
         "parameters are fixed by its first input, 8x1x16x16; use images of one size, or GlobalAvgPool instead of "
         "Flatten");
-  CHECK(error_of<ShapeError>([&] {
-          flat.evaluate(colours);
-        }).ends_with("would change the shape of parameter 'conv1.weight'; a network's parameters are fixed by its first input, 8x1x16x16; "
-                     "use images of 1 channel"));
+  CHECK(error_of<ShapeError>([&] { flat.evaluate(colours); })
+            .ends_with("would change the shape of parameter 'conv1.weight'; a network's parameters are fixed by its first input, 8x1x16x16; "
+                       "use images of 1 channel"));
   CHECK(state_of(flat) == before);
   CHECK(flat.step(loader().batch(0, 0)).images == 8);
 }
@@ -194,8 +187,7 @@ TEST_CASE("a batch that does not fit is refused and changes nothing") {
         "lrcnn: label 10 of image 5 is outside the network's 10 classes; labels are 0 .. classes - 1; correct the "
         "labels, or widen the last layer");
   labels[5] = -1;
-  CHECK(error_of<DataError>([&] { trainer.evaluate(batch, labels); }).find("label -1 of image 5") !=
-        std::string::npos);
+  CHECK(error_of<DataError>([&] { trainer.evaluate(batch, labels); }).find("label -1 of image 5") != std::string::npos);
   labels.pop_back();
   CHECK(error_of<DataError>([&] { trainer.step(batch, labels); }) ==
         "lrcnn: 7 labels are given for 8 images; every image has one label; give as many labels as images");
@@ -208,8 +200,7 @@ TEST_CASE("a batch that does not fit is refused and changes nothing") {
   CHECK(memory.find("lrcnn: the plan of Policy<Share<3>, CheckpointAtPools, RecomputeAll, ") == 0);
   CHECK(memory.find(" on input 65536x1x4096x8192 needs an arena of ") != std::string::npos);
   CHECK(memory.find(" TB (") != std::string::npos);
-  CHECK(memory.find(" are available; a plan's memory is taken at once, before the first step; use more slabs") !=
-        std::string::npos);
+  CHECK(memory.find(" are available; a plan's memory is taken at once, before the first step; use more slabs") != std::string::npos);
   const MemorySource<double> low(nullptr, {1, 1, 1, 16});
   CHECK(error_of<ShapeError>([&] { trainer.step(low, std::vector<std::int32_t>(1)); })
             .find("lrcnn: layer 3 (max_pool, kernel 2x2 stride 2x2 pad 0,0,0,0 dilation 1x1) on input 1x6x1x16: the "
@@ -219,15 +210,13 @@ TEST_CASE("a batch that does not fit is refused and changes nothing") {
 }
 TEST_CASE("the same seed gives the same training to the last bit, another seed another") {
   const auto train = [](std::uint64_t seed, std::uint64_t order, int threads, const PolicySpec& policy) {
-    const auto data = loader_of(
-        8, {.seed = order, .augmentation = {.flip = true, .pad = 1}, .prefetch = threads, .threads = threads});
+    const auto data = loader_of(8, {.seed = order, .augmentation = {.flip = true, .pad = 1}, .prefetch = threads, .threads = threads});
     Trainee<> trainer(Net::layers, policy, data.input(), AdamW{}, {.seed = seed, .threads = threads});
     CHECK(trainer.backend().threads() == threads);
     trainer.fit(data, &data, {.epochs = 2});
     return state_of(trainer);
   };
-  for (const PolicySpec& policy :
-       {Policy<Column>::value, Rows::value, Policy<Overlap<2, 4>, Images<3>, RecomputeCheap>::value}) {
+  for (const PolicySpec& policy : {Policy<Column>::value, Rows::value, Policy<Overlap<2, 4>, Images<3>, RecomputeCheap>::value}) {
     const auto once = train(3, 4, 1, policy);
     CHECK(train(3, 4, 1, policy) == once);
     CHECK(train(3, 4, 2, policy) == once);
@@ -237,10 +226,8 @@ TEST_CASE("the same seed gives the same training to the last bit, another seed a
   }
 }
 TEST_CASE("initial values follow the seed and the initializer") {
-  Trainee<> a(Net::layers, Rows::value, input_of(8), Sgd{}, {.seed = 5}),
-      b(Net::layers, {}, input_of(2), AdamW{}, {.seed = 5}),
-      c(Net::layers, Rows::value, input_of(8), Sgd{}, {.seed = 6}),
-      d(Net::layers, {}, input_of(8), Sgd{}, {.initializer = Fill{0.5}});
+  Trainee<> a(Net::layers, Rows::value, input_of(8), Sgd{}, {.seed = 5}), b(Net::layers, {}, input_of(2), AdamW{}, {.seed = 5}),
+      c(Net::layers, Rows::value, input_of(8), Sgd{}, {.seed = 6}), d(Net::layers, {}, input_of(8), Sgd{}, {.initializer = Fill{0.5}});
   CHECK(copy_of(a) == copy_of(b));
   CHECK(copy_of(a) != copy_of(c));
   CHECK(copy_of(d) == std::vector<double>(copy_of(a).size(), 0.5));
@@ -262,9 +249,8 @@ TEST_CASE("a network with fixed extents needs no input, and a type's trainer is 
 }
 TEST_CASE("a training that is saved anywhere and loaded elsewhere continues to the last bit") {
   const TrainerOptions options{.schedule = CosineLr{.floor = 0.1, .warm_up = steps(4)}, .seed = 7};
-  for (const Optimizer& optimizer :
-       {Optimizer(Sgd{.lr = 0.02, .momentum = 0.9, .nesterov = true, .weight_decay = 1e-3}),
-        Optimizer(AdamW{.lr = 0.01}), Optimizer(Sgd{.lr = 0.05})}) {
+  for (const Optimizer& optimizer : {Optimizer(Sgd{.lr = 0.02, .momentum = 0.9, .nesterov = true, .weight_decay = 1e-3}),
+                                     Optimizer(AdamW{.lr = 0.01}), Optimizer(Sgd{.lr = 0.05})}) {
     const Folder folder;
     Trainee<> whole(Net::layers, Rows::value, input_of(8), optimizer, options);
     const auto history = whole.fit(loader(), &loader(), {.epochs = 2, .history = folder / "whole.csv"});
@@ -272,7 +258,7 @@ TEST_CASE("a training that is saved anywhere and loaded elsewhere continues to t
     const auto expected = state_of(whole);
     CHECK(history[1].train_loss < history[0].train_loss);
     CHECK(whole.gradients()[0] != 0);
-    for (const Index batches : {1, 4, 6, 8, 11}) {  // in the first epoch, between the two, in the second
+    for (const Index batches : {1, 4, 6, 8, 11}) {   // in the first epoch, between the two, in the second
       CAPTURE(batches);
       const auto csv = folder.path / std::to_string(batches);
       {
@@ -308,7 +294,7 @@ TEST_CASE("a training that goes back to an older file takes its history along") 
   REQUIRE(history.size() == 2);
   CHECK(history[0].epoch == 1);
   CHECK(history[1].epoch == 2);
-  CHECK(trainer.fit(loader(), &loader(), {.epochs = 2, .history = folder / "csv"}).empty());  // nothing is left to do
+  CHECK(trainer.fit(loader(), &loader(), {.epochs = 2, .history = folder / "csv"}).empty());   // nothing is left to do
   CHECK(read_history(folder / "csv") == history);
 }
 TEST_CASE("fit does without a test set, a history and a file") {
@@ -323,8 +309,7 @@ TEST_CASE("fit does without a test set, a history and a file") {
 }
 TEST_CASE("the history is a file of one line per epoch, and what fit returns") {
   const Folder folder;
-  Trainee<> trainer(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.5},
-                    {.schedule = StepLr{.every = epochs(2), .gamma = 0.5}});
+  Trainee<> trainer(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.5}, {.schedule = StepLr{.every = epochs(2), .gamma = 0.5}});
   const auto history = trainer.fit(loader(), &loader(), {.epochs = 3, .history = folder / "history.csv"});
   CHECK(read_history(folder / "history.csv") == history);
   REQUIRE(history.size() == 3);
@@ -343,20 +328,17 @@ TEST_CASE("the history is a file of one line per epoch, and what fit returns") {
         }).find("history.csv' cannot be written: No such file or directory") != std::string::npos);
 }
 TEST_CASE("the schedule sets the rate of every step") {
-  Trainee<> trainer(
-      Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.5},
-      {.schedule = StepLr{.every = epochs(1), .gamma = 0.5, .warm_up = steps(2)}, .clock = {.steps_per_epoch = 3}});
+  Trainee<> trainer(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.5},
+                    {.schedule = StepLr{.every = epochs(1), .gamma = 0.5, .warm_up = steps(2)}, .clock = {.steps_per_epoch = 3}});
   for (const double lr : {0.25, 0.5, 0.5, 0.25, 0.25, 0.25, 0.125}) {
     const auto before = copy_of(trainer);
     CHECK(trainer.step(loader().batch(0, 0)).lr == lr);
-    for (std::size_t i = 0; i < before.size(); ++i)
-      CHECK(std::abs(trainer.parameters()[i] - (before[i] - lr * trainer.gradients()[i])) <= 1e-15);
+    for (std::size_t i = 0; i < before.size(); ++i) CHECK(std::abs(trainer.parameters()[i] - (before[i] - lr * trainer.gradients()[i])) <= 1e-15);
   }
   Trainee<> lost(Net::layers, Rows::value, input_of(8), Sgd{}, {.schedule = CosineLr{}});
   const auto before = state_of(lost);
-  CHECK(
-      error_of([&] { lost.step(loader().batch(0, 0)); }) ==
-      "lrcnn: cosine schedule without .over; the length of the training must be known; set .over, or train with fit");
+  CHECK(error_of([&] { lost.step(loader().batch(0, 0)); }) ==
+        "lrcnn: cosine schedule without .over; the length of the training must be known; set .over, or train with fit");
   CHECK(state_of(lost) == before);
   CHECK(lost.fit(loader(), &loader(), {.epochs = 2}).back().lr == 0.001 * lr_scale(CosineLr{}, 11, {6, 12}));
 }
@@ -368,20 +350,18 @@ TEST_CASE("a file that cannot be written is an error; an older one stays") {
         "lrcnn: file '" + missing.string() +
             "' cannot be written: No such file or directory; a new file is written beside it and then takes its "
             "name; what was there is kept; create its folder, or choose another path");
-  CHECK(error_of<DataError>([&] { trainer.save(folder.path); }).find("cannot be written: Is a directory") !=
-        std::string::npos);
+  CHECK(error_of<DataError>([&] { trainer.save(folder.path); }).find("cannot be written: Is a directory") != std::string::npos);
   trainer.save(path);
   const auto old = file_bytes(path);
   trainer.step(loader().batch(0, 0));
   const auto now = copy_of(trainer);
   rlimit limit{};
-  getrlimit(RLIMIT_FSIZE, &limit);  // a disk that is full after 1 kB
+  getrlimit(RLIMIT_FSIZE, &limit);   // a disk that is full after 1 kB
   const rlimit small{1024, limit.rlim_max};
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   setrlimit(RLIMIT_FSIZE, &small);
   const std::string message = error_of<DataError>([&] { trainer.save(path); });
-  const std::string in_fit =
-      error_of<DataError>([&] { trainer.fit(loader(), &loader(), {.epochs = 1, .training_file = path}); });
+  const std::string in_fit = error_of<DataError>([&] { trainer.fit(loader(), &loader(), {.epochs = 1, .training_file = path}); });
   setrlimit(RLIMIT_FSIZE, &limit);
   std::signal(SIGXFSZ, handler);
   CHECK(message == "lrcnn: file '" + path.string() +
@@ -390,7 +370,7 @@ TEST_CASE("a file that cannot be written is an error; an older one stays") {
   CHECK(in_fit == message);
   CHECK(file_bytes(path) == old);
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);
-  CHECK(trainer.steps_done() == 7);  // nothing of the epoch is lost
+  CHECK(trainer.steps_done() == 7);   // nothing of the epoch is lost
   trainer.load(path);
   CHECK(copy_of(trainer) != now);
   CHECK(state_of(trainer) == old);
@@ -408,7 +388,8 @@ TEST_CASE("a training that goes on after the last batch of an epoch records the 
   CHECK(first.steps_done() == 0);   // both paths are looked at before the first epoch
   CHECK(std::filesystem::is_empty(folder.path));
   const auto stop = loader_of(8, interrupted_after(0));   // as a test set it ends the training before the epoch's own file
-  CHECK(error_of<std::exception>([&] { first.fit(loader(), &stop, {.epochs = 2, .training_file = folder / "state", .save_every = 6}); }) != "no error");
+  CHECK(error_of<std::exception>([&] { first.fit(loader(), &stop, {.epochs = 2, .training_file = folder / "state", .save_every = 6}); }) !=
+        "no error");
   second.load(folder / "state");
   const auto got = second.fit(loader(), nullptr, {.epochs = 2});
   REQUIRE(!got.empty());
@@ -427,8 +408,9 @@ TEST_CASE("an epoch whose history cannot be written is in the training file") {
   } blocks;
   blocks.path = history;
   std::ostream progress(&blocks);
-  CHECK(error_of<DataError>([&] { trainer.fit(loader(), nullptr, {.epochs = 1, .progress = &progress, .history = history, .training_file = state}); })
-            .find("Is a directory") != std::string::npos);
+  CHECK(error_of<DataError>([&] {
+          trainer.fit(loader(), nullptr, {.epochs = 1, .progress = &progress, .history = history, .training_file = state});
+        }).find("Is a directory") != std::string::npos);
   other.load(state);
   CHECK(other.state().epoch == 1);
 }
@@ -462,8 +444,7 @@ TEST_CASE("a file that cannot be used leaves the trainer as it was") {
   };
   CHECK(refusal() == "does not exist; it is read as a whole; check the path, or save it first");
   const Optimizer momentum = Sgd{.lr = 0.1, .momentum = 0.9};
-  using Wider = Sequential<Conv<7>, ReLU, MaxPool<>, Conv<8, Window{.kernel = {3, 2}, .pad = 1}>, ReLU, GlobalAvgPool,
-                           Linear<10>>;
+  using Wider = Sequential<Conv<7>, ReLU, MaxPool<>, Conv<8, Window{.kernel = {3, 2}, .pad = 1}>, ReLU, GlobalAvgPool, Linear<10>>;
   Trainee<>(Wider::layers, {}, input_of(8), momentum).save(path);
   CHECK(refusal().find("is of another network: parameter 1 is 'conv1.weight' [7,1,3,3] in the file and "
                        "'conv1.weight' [6,1,3,3] in this network") == 0);
@@ -481,8 +462,7 @@ TEST_CASE("a file that cannot be used leaves the trainer as it was") {
   Trainee<>(Net::layers, {}, input_of(8), AdamW{}).save(path);
   CHECK(refusal().find("was saved with AdamW{.lr = 0.001") == 0);
   Trainee<float>(Net::layers, {}, input_of(8), momentum).save(path);
-  CHECK(refusal() ==
-        "holds float32 values; this training computes in float64; load it into a Trainer of the file's element type");
+  CHECK(refusal() == "holds float32 values; this training computes in float64; load it into a Trainer of the file's element type");
   Trainee<> good(Net::layers, Rows::value, input_of(8), momentum, {.seed = 2});
   trained(good);
   const auto bytes = state_of(good);
@@ -511,8 +491,7 @@ TEST_CASE("networks that differ in an activation's slope or in what a pool count
   const auto mixed = [&]<class A, class B>(std::type_identity<A>, std::type_identity<B>) {
     Trainee<>(A::layers, {}, input_of(8), Sgd{}).save(folder / "state");
     Trainee<> other(B::layers, {}, input_of(8), Sgd{});
-    return error_of<DataError>([&] { other.load(folder / "state"); }).find("the parameters are the same, but") !=
-           std::string::npos;
+    return error_of<DataError>([&] { other.load(folder / "state"); }).find("the parameters are the same, but") != std::string::npos;
   };
   using Soft = Sequential<Conv<4>, LeakyReLU<std::ratio<1, 8>>, GlobalAvgPool, Linear<10>>;
   using Softer = Sequential<Conv<4>, LeakyReLU<std::ratio<1, 4>>, GlobalAvgPool, Linear<10>>;
@@ -532,7 +511,7 @@ TEST_CASE("a loss that is no number names step, layer and rows, and changes noth
     trainer.step(batch), trainer.step(batch);
     const auto before = state_of(trainer);
     std::vector<double> images(8 * side * side, 0.5);
-    images[(2 * side + 9) * side + 3] = std::nan("");  // image 2, row 9
+    images[(2 * side + 9) * side + 3] = std::nan("");   // image 2, row 9
     const MemorySource<double> source(images.data(), input_of(8));
     const std::string message = error_of<NumericError>([&] { trainer.step(source, batch.labels()); });
     CHECK(message.find("lrcnn: in step 3 the loss is not a number; the first values that are not finite come from "
@@ -543,18 +522,14 @@ TEST_CASE("a loss that is no number names step, layer and rows, and changes noth
     REQUIRE(weight != nullptr);
     double& broken = trainer.parameters()[static_cast<std::size_t>(weight->offset)];
     const double kept = std::exchange(broken, INFINITY);
-    CHECK(error_of<NumericError>([&] {
-            trainer.step(batch);
-          }).find("come from layer 'conv2', images 0..7, rows 0..") != std::string::npos);
-    CHECK(error_of<NumericError>([&] {
-            trainer.evaluate(batch, batch.labels());
-          }).find("lrcnn: the loss is not a number; ") == 0);
+    CHECK(error_of<NumericError>([&] { trainer.step(batch); }).find("come from layer 'conv2', images 0..7, rows 0..") != std::string::npos);
+    CHECK(error_of<NumericError>([&] { trainer.evaluate(batch, batch.labels()); }).find("lrcnn: the loss is not a number; ") == 0);
     CHECK(error_of<NumericError>([&] {
             trainer.evaluate(loader());
           }).find("lrcnn: in batch 1 of an evaluation after step 2 the loss is not a number; the first values") == 0);
     broken = kept;
     CHECK(state_of(trainer) == before);
-    const double bias = std::exchange(trainer.parameters().back(), -INFINITY);  // of the last class
+    const double bias = std::exchange(trainer.parameters().back(), -INFINITY);   // of the last class
     const std::string infinite = error_of<NumericError>([&] { trainer.step(batch); });
     CHECK(infinite.find("lrcnn: in step 3 the loss is infinite; the first values that are not finite come from layer "
                         "'linear1', images 0..7, rows 0..0" +
@@ -565,20 +540,19 @@ TEST_CASE("a loss that is no number names step, layer and rows, and changes noth
   }
 }
 TEST_CASE("a training that diverges in fit stops before the step that would have no number") {
-  for (const PolicySpec& policy :
-       {Policy<Column>::value, Rows::value, Policy<Overlap<3>, Images<3>, RecomputeCheap>::value}) {
+  for (const PolicySpec& policy : {Policy<Column>::value, Rows::value, Policy<Overlap<3>, Images<3>, RecomputeCheap>::value}) {
     Trainee<> trainer(Net::layers, policy, input_of(8), Sgd{.lr = 1e160});
     std::ostringstream out;
     ProgressOptions terminal;
     terminal.terminal = true;
-    const std::string message = error_of<NumericError>(
-        [&] { trainer.fit(loader(), &loader(), {.epochs = 5, .progress = &out, .progress_options = terminal}); });
+    const std::string message =
+        error_of<NumericError>([&] { trainer.fit(loader(), &loader(), {.epochs = 5, .progress = &out, .progress_options = terminal}); });
     CHECK(message.find("lrcnn: in step " + std::to_string(trainer.steps_done() + 1) + " the loss is ") == 0);
     CHECK(message.find("come from layer '") != std::string::npos);
     CHECK(trainer.steps_done() >= 1);
     CHECK(trainer.steps_done() == trainer.state().batch);
     for (const double w : trainer.parameters()) CHECK(std::isfinite(w));
-    CHECK(out.str().substr(out.str().size() - 4) == "\x1b[K\n");  // what follows starts on a line of its own
+    CHECK(out.str().substr(out.str().size() - 4) == "\x1b[K\n");   // what follows starts on a line of its own
   }
 }
 TEST_CASE("fit shows progress on a terminal and elsewhere") {
@@ -595,17 +569,14 @@ TEST_CASE("fit shows progress on a terminal and elsewhere") {
   CHECK(backend == processor_name() + ", plain loops in double, 1 thread\n");
   CHECK(text.find(backend + "\r[=====                         ] epoch 1/2  1/6  loss ") == 0);
   CHECK(text.find("\r[==============================] epoch 2/2  6/6  loss ") != std::string::npos);
-  CHECK(text.find("  8.00 img/s, ETA 0:10  mem " + memory_text(trainer.arena_bytes()) + "\x1b[K") !=
-        std::string::npos);
+  CHECK(text.find("  8.00 img/s, ETA 0:10  mem " + memory_text(trainer.arena_bytes()) + "\x1b[K") != std::string::npos);
   CHECK(count_of(text, "\r") == 12);
-  CHECK(count_of(text, "\n") == 5);  // what runs, and after each epoch and its test
+  CHECK(count_of(text, "\n") == 5);   // what runs, and after each epoch and its test
   const Metrics test = trainer.evaluate(loader());
-  CHECK(text.ends_with("epoch 2: test loss " + fixed_text(test.loss(), 4) + ", test accuracy " +
-                       fixed_text(100 * test.accuracy(), 2) + " %\n"));
+  CHECK(text.ends_with("epoch 2: test loss " + fixed_text(test.loss(), 4) + ", test accuracy " + fixed_text(100 * test.accuracy(), 2) + " %\n"));
   options.terminal = false;
   options.line_seconds = 3.5;
-  const auto history =
-      trainer.fit(loader(), &loader(), {.epochs = 3, .progress = &plain, .progress_options = options});
+  const auto history = trainer.fit(loader(), &loader(), {.epochs = 3, .progress = &plain, .progress_options = options});
   text = plain.str();
   CHECK(text.find(backend + "epoch 3/3, step 1/6: loss ") == 0);
   CHECK(text.find("\nepoch 3/3, step 5/6: loss ") != std::string::npos);
@@ -616,8 +587,8 @@ TEST_CASE("fit shows progress on a terminal and elsewhere") {
   CHECK(text.find('\x1b') == std::string::npos);
 }
 namespace {
-using CurveNet = Sequential<Conv<8>, ReLU, MaxPool<>, Conv<12>, LeakyReLU<>,
-                            MaxPool<Window{.kernel = 3, .stride = 2, .pad = 1}>, Conv<16>, SiLU, Flatten, Linear<10>>;
+using CurveNet = Sequential<Conv<8>, ReLU, MaxPool<>, Conv<12>, LeakyReLU<>, MaxPool<Window{.kernel = 3, .stride = 2, .pad = 1}>, Conv<16>, SiLU,
+                            Flatten, Linear<10>>;
 /// Losses of `steps` steps on generated shapes that are learnt by heart.
 template <class T>
 std::vector<double> curve(const PolicySpec& policy, Index steps) {
@@ -631,11 +602,11 @@ std::vector<double> curve(const PolicySpec& policy, Index steps) {
       if (static_cast<Index>(losses.size()) == steps) return losses;
     }
 }
-const std::vector<PolicySpec> row_policies{
-    Policy<Share<4>, CheckpointAtPools, RecomputeAll>::value,
-    Policy<Overlap<3>, CheckpointAtPools, RecomputeCheap>::value, Policy<Share<2, 4>, RecomputeAll>::value,
-    Policy<Overlap<5, 2>, Images<5>>::value, Policy<ByImages<3, Share<3>>, CheckpointEvery<3>, RecomputeAll>::value};
-}  // namespace
+const std::vector<PolicySpec> row_policies{Policy<Share<4>, CheckpointAtPools, RecomputeAll>::value,
+                                           Policy<Overlap<3>, CheckpointAtPools, RecomputeCheap>::value, Policy<Share<2, 4>, RecomputeAll>::value,
+                                           Policy<Overlap<5, 2>, Images<5>>::value,
+                                           Policy<ByImages<3, Share<3>>, CheckpointEvery<3>, RecomputeAll>::value};
+}   // namespace
 TEST_CASE("column, sharing and overlap give the same training curve") {
   const auto column = curve<double>(Policy<Column>::value, 30);
   CHECK(column.front() > 3);
@@ -656,7 +627,7 @@ TEST_CASE("in float the first loss is the column's, and the curves stay together
   double worst = 0;
   for (const PolicySpec& policy : row_policies) {
     const auto rows = curve<float>(policy, 30);
-    CHECK(rows.front() == column.front());  // forward of direct slabs is bit-identical
+    CHECK(rows.front() == column.front());   // forward of direct slabs is bit-identical
     for (std::size_t i = 0; i < column.size(); ++i) {
       INFO(to_string(policy), ", step ", i + 1);
       CHECK(std::abs(rows[i] - column[i]) <= 1e-4);
@@ -676,7 +647,12 @@ TEST_CASE("fit saves within an epoch, and goes on from there with the same batch
   Rows uninterrupted(input, Sgd{.lr = 0.01, .momentum = 0.9});
   uninterrupted.fit(whole, nullptr, {.epochs = 2});
   auto images = std::make_shared<int>(0);
-  const Loader<double> breaks(data, {.batch = 10, .transform = [images](auto&&...) { if (++*images > 85) throw std::runtime_error("power cut"); }, .prefetch = 0});
+  const Loader<double> breaks(data, {.batch = 10,
+                                     .transform =
+                                         [images](auto&&...) {
+                                           if (++*images > 85) throw std::runtime_error("power cut");
+                                         },
+                                     .prefetch = 0});
   Rows first(input, Sgd{.lr = 0.01, .momentum = 0.9});
   CHECK_THROWS_WITH_AS(first.fit(breaks, nullptr, {.epochs = 2, .training_file = file, .save_every = 7}), "power cut", std::runtime_error);
   Rows second(input, Sgd{.lr = 0.01, .momentum = 0.9});

@@ -10,8 +10,7 @@ using namespace lrcnn;
 using lrcnn::testing::file_bytes;
 namespace {
 struct Folder {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("lrcnn_test_training_file_" + std::to_string(::getpid()));
+  std::filesystem::path path = std::filesystem::temp_directory_path() / ("lrcnn_test_training_file_" + std::to_string(::getpid()));
   Folder() {
     std::filesystem::remove_all(path);
     std::filesystem::create_directories(path);
@@ -20,8 +19,7 @@ struct Folder {
 };
 using Bytes = std::vector<std::byte>;
 void write(const std::filesystem::path& path, const Bytes& bytes) {
-  std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 /// Makes size and checksum right again after a test changed something else.
 void seal(Bytes& bytes) {
@@ -38,8 +36,14 @@ std::vector<Parameter> layout() {
 constexpr std::size_t elements = 156;
 const Optimizer adamw = AdamW{.lr = 0.1 + 0.2, .decay = Decay::marked};
 TrainingState state() {
-  return {.fingerprint = "conv1 relu linear1", .optimizer = adamw, .step = 12345678901, .updates = 12345678900,
-          .epoch = 3, .batch = 17, .seed = 0xfedcba9876543210, .metrics = {0.1, 640, 321},
+  return {.fingerprint = "conv1 relu linear1",
+          .optimizer = adamw,
+          .step = 12345678901,
+          .updates = 12345678900,
+          .epoch = 3,
+          .batch = 17,
+          .seed = 0xfedcba9876543210,
+          .metrics = {0.1, 640, 321},
           .notes = {{"schedule", "CosineLr{}"}, {"empty", ""}, {"", "no key"}}};
 }
 template <class T>
@@ -81,7 +85,7 @@ std::string refusal(const std::filesystem::path& path, const std::function<Train
 std::string refusal(const std::filesystem::path& path) {
   return refusal(path, [&](Buffers<float>& b) { return load(path, b); });
 }
-}  // namespace
+}   // namespace
 TEST_CASE_TEMPLATE("a training's state comes back bit by bit", T, float, double) {
   const Folder folder;
   const auto path = folder.path / "state";
@@ -98,8 +102,7 @@ TEST_CASE_TEMPLATE("a training's state comes back bit by bit", T, float, double)
   for (const Parameter& p : all)
     for (std::size_t i = 0; i < 3; ++i) {
       const auto at = [&](const Buffers<T>& b) {
-        return elements_of(p, i == 0 ? std::span<const T>(b.parameters)
-                                     : std::span<const T>(b.states).subspan((i - 1) * elements, elements));
+        return elements_of(p, i == 0 ? std::span<const T>(b.parameters) : std::span<const T>(b.states).subspan((i - 1) * elements, elements));
       };
       CHECK(same_bits(at(saved), at(loaded)));
     }
@@ -107,13 +110,13 @@ TEST_CASE_TEMPLATE("a training's state comes back bit by bit", T, float, double)
   const Bytes first = file_bytes(path);
   save(path, loaded);
   CHECK(file_bytes(path) == first);
-  CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);  // nothing is left behind
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);   // nothing is left behind
 }
 TEST_CASE("every optimizer comes back with its settings and states") {
   const Folder folder;
   const auto path = folder.path / "state";
-  for (const Optimizer& o : {Optimizer(Sgd{.lr = 0.1}), Optimizer(Sgd{.lr = 0.1, .momentum = 0.9, .nesterov = true}),
-                             Optimizer(AdamW{.beta1 = 0.85})}) {
+  for (const Optimizer& o :
+       {Optimizer(Sgd{.lr = 0.1}), Optimizer(Sgd{.lr = 0.1, .momentum = 0.9, .nesterov = true}), Optimizer(AdamW{.beta1 = 0.85})}) {
     TrainingState s = state();
     s.optimizer = o;
     const Buffers<float> saved(o, 1);
@@ -123,7 +126,7 @@ TEST_CASE("every optimizer comes back with its settings and states") {
     CHECK(loaded.states.size() == saved.states.size());
   }
   Buffers<float> other(adamw, 2);
-  CHECK(load(path, other, AdamW{.lr = 1}).optimizer == Optimizer(AdamW{.beta1 = 0.85}));  // settings may differ
+  CHECK(load(path, other, AdamW{.lr = 1}).optimizer == Optimizer(AdamW{.beta1 = 0.85}));   // settings may differ
 }
 TEST_CASE("values are found by name and shape, wherever they lie in memory") {
   const Folder folder;
@@ -147,10 +150,10 @@ TEST_CASE("the first bytes stay what they are") {
   const int magic[] = {0x89, 'L', 'R', 'C', 'N', 'N', '\r', '\n', 1, 0, 0, 0};
   for (std::size_t i = 0; i < 12; ++i) CHECK(byte(i) == magic[i]);
   CHECK(static_cast<std::size_t>(byte(12) + 256 * byte(13)) == bytes.size());
-  CHECK(bytes.size() == 12 + 8 + (4 + version().size()) + (4 + 18) + (4 + 7) +                // prologue, three texts
-                            4 + (4 + 12 + 32) + (4 + 10 + 32) + (4 + 14 + 32) +                 // parameters
-                            (4 + 5) + 4 + (6 * (4 + 8) + 2 + 5 + 5 + 7 + 12 + 5) + 4 +          // optimizer
-                            8 * 8 + 4 + (4 + 8 + 4 + 10) + (4 + 5 + 4) + (4 + 4 + 6) +          // counters, notes
+  CHECK(bytes.size() == 12 + 8 + (4 + version().size()) + (4 + 18) + (4 + 7) +           // prologue, three texts
+                            4 + (4 + 12 + 32) + (4 + 10 + 32) + (4 + 14 + 32) +          // parameters
+                            (4 + 5) + 4 + (6 * (4 + 8) + 2 + 5 + 5 + 7 + 12 + 5) + 4 +   // optimizer
+                            8 * 8 + 4 + (4 + 8 + 4 + 10) + (4 + 5 + 4) + (4 + 4 + 6) +   // counters, notes
                             3 * 152 * 4 + 4);
 }
 TEST_CASE("a file can be inspected without its network") {
@@ -168,15 +171,13 @@ TEST_CASE("a file can be inspected without its network") {
 TEST_CASE("a missing file, a directory and an empty file are refused") {
   const Folder folder;
   const auto path = folder.path / "state";
-  CHECK(refusal(path) ==
-        "lrcnn: training file 'F' does not exist; it is read as a whole; check the path, or save it first");
+  CHECK(refusal(path) == "lrcnn: training file 'F' does not exist; it is read as a whole; check the path, or save it first");
   std::filesystem::create_directory(path);
   CHECK(refusal(path) == "lrcnn: training file 'F' is a directory; it must be a file; check the path");
   std::filesystem::remove(path);
   CHECK(refusal("/dev/null") == "lrcnn: training file 'F' is a device or pipe; it must be a file; check the path");
   write(path, {});
-  CHECK(refusal(path) ==
-        "lrcnn: training file 'F' is empty; a training file has at least a header; take an older copy");
+  CHECK(refusal(path) == "lrcnn: training file 'F' is empty; a training file has at least a header; take an older copy");
 }
 TEST_CASE("a file that is something else is refused") {
   const Folder folder;
@@ -187,7 +188,7 @@ TEST_CASE("a file that is something else is refused") {
         "lrcnn: training file 'F' is not a training file; it does not start with the magic number of one; "
         "name a file that save wrote");
   std::error_code unsupported;
-  std::filesystem::resize_file(path, std::uintmax_t{1} << 40, unsupported);  // sparse, and far too large to be read
+  std::filesystem::resize_file(path, std::uintmax_t{1} << 40, unsupported);   // sparse, and far too large to be read
   CHECK(refusal(path).find("is not a training file") != std::string::npos);
 }
 TEST_CASE("a file that is cut anywhere is refused") {
@@ -199,8 +200,7 @@ TEST_CASE("a file that is cut anywhere is refused") {
   for (std::size_t size = 1; size < bytes.size(); size += size < 400 ? 1 : 97) {
     write(cut, Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)));
     const std::string of = size < 24 ? "at least 24" : std::to_string(bytes.size());
-    CHECK(refusal(cut) ==
-          "lrcnn: training file 'F' is cut: it holds " + std::to_string(size) + " of " + of + " bytes; " + change);
+    CHECK(refusal(cut) == "lrcnn: training file 'F' is cut: it holds " + std::to_string(size) + " of " + of + " bytes; " + change);
   }
   Bytes more = bytes;
   more.resize(more.size() + 3);
@@ -235,39 +235,32 @@ TEST_CASE("a file of another format version is refused, whatever follows the pro
   bytes[8] = std::byte{2};
   seal(bytes);
   write(path, bytes);
-  CHECK(refusal(path) == "lrcnn: training file 'F' has format version 2; lrcnn " + version() +
-                             " reads version 1; load it with the version of lrcnn that wrote it");
+  CHECK(refusal(path) ==
+        "lrcnn: training file 'F' has format version 2; lrcnn " + version() + " reads version 1; load it with the version of lrcnn that wrote it");
 }
 TEST_CASE("a file of another network is refused and the first difference named") {
   const Folder folder;
   const auto path = folder.path / "state";
   save(path, Buffers<float>(adamw, 1));
   const auto with = [&](const std::vector<Parameter>& mine, std::string_view fingerprint) {
-    return refusal(path, [&](Buffers<float>& b) {
-      return load_training_file<float>(path, fingerprint, mine, adamw, b.parameters, b.states);
-    });
+    return refusal(path, [&](Buffers<float>& b) { return load_training_file<float>(path, fingerprint, mine, adamw, b.parameters, b.states); });
   };
   const std::string start = "lrcnn: training file 'F' is of another network: ";
-  const std::string end =
-      "; names and shapes of all parameters must be the same; load it into the network that saved it";
+  const std::string end = "; names and shapes of all parameters must be the same; load it into the network that saved it";
   auto mine = layout();
   mine[1].name = "conv1.scale";
-  CHECK(with(mine, state().fingerprint) ==
-        start + "parameter 2 is 'conv1.bias' [4] in the file and 'conv1.scale' [4] in this network" + end);
+  CHECK(with(mine, state().fingerprint) == start + "parameter 2 is 'conv1.bias' [4] in the file and 'conv1.scale' [4] in this network" + end);
   mine = layout();
   mine[0].shape.extents = {4, 1, 3, 3};
   mine[2].name = "fc.weight";
   CHECK(with(mine, state().fingerprint) ==
-        start + "parameter 1 is 'conv1.weight' [4,3,3,3] in the file and 'conv1.weight' [4,1,3,3] in this network" +
-            end);
+        start + "parameter 1 is 'conv1.weight' [4,3,3,3] in the file and 'conv1.weight' [4,1,3,3] in this network" + end);
   mine = layout();
   mine.pop_back();
-  CHECK(with(mine, state().fingerprint) ==
-        start + "parameter 3 is 'linear1.weight' [10,4] in the file and no parameter in this network" + end);
+  CHECK(with(mine, state().fingerprint) == start + "parameter 3 is 'linear1.weight' [10,4] in the file and no parameter in this network" + end);
   mine = layout();
   mine.push_back({.name = "linear1.bias", .shape = {.extents = {10, 1, 1, 1}}, .offset = 0});
-  CHECK(with(mine, state().fingerprint) ==
-        start + "parameter 4 is no parameter in the file and 'linear1.bias' [10] in this network" + end);
+  CHECK(with(mine, state().fingerprint) == start + "parameter 4 is no parameter in the file and 'linear1.bias' [10] in this network" + end);
   CHECK(with(layout(), "conv1 silu linear1") ==
         start +
             "the parameters are the same, but what is between them is not (fingerprint 'conv1 relu linear1' in the "
@@ -286,12 +279,12 @@ TEST_CASE("a file of another element type or optimizer is refused") {
   s.optimizer = plain;
   save(path, Buffers<float>(plain, 1), s);
   const std::string end = ", whose states differ; continue with the optimizer of the file";
-  CHECK(refusal(path) == "lrcnn: training file 'F' was saved with " + to_string(plain) + "; this training has " +
-                             to_string(adamw) + end);
+  CHECK(refusal(path) == "lrcnn: training file 'F' was saved with " + to_string(plain) + "; this training has " + to_string(adamw) + end);
   Buffers<float> b(heavy, 1);
-  CHECK_THROWS_WITH_AS(load(path, b, heavy),
-                       ("lrcnn: training file '" + path.string() + "' was saved with " + to_string(plain) +
-                        "; this training has " + to_string(heavy) + end).c_str(), DataError);
+  CHECK_THROWS_WITH_AS(
+      load(path, b, heavy),
+      ("lrcnn: training file '" + path.string() + "' was saved with " + to_string(plain) + "; this training has " + to_string(heavy) + end).c_str(),
+      DataError);
 }
 TEST_CASE("contents that cannot be are refused even with a right checksum") {
   const Folder folder;
@@ -308,9 +301,7 @@ TEST_CASE("contents that cannot be are refused even with a right checksum") {
     return refusal(path);
   };
   const std::string end = "; its checksum is right, so it was written like this; save it again with this library";
-  const auto at = [](std::size_t i) {
-    return "lrcnn: training file 'F' is malformed at byte " + std::to_string(i) + ": ";
-  };
+  const auto at = [](std::size_t i) { return "lrcnn: training file 'F' is malformed at byte " + std::to_string(i) + ": "; };
   CHECK(with(texts + 3, 0xff) == at(texts + 4) + "an entry leads beyond the end" + end);
   CHECK(with(extents + 7, 0x80) == at(extents + 8) + "extent -9223372036854775804 of 'conv1.weight'" + end);
   CHECK(with(extents + 7, 0x10) == at(extents + 8) + "extent 1152921504606846980 of 'conv1.weight'" + end);
@@ -352,7 +343,7 @@ TEST_CASE("a file that cannot be written is an error, and the old one stays") {
     }
     return {};
   };
-  const std::string message = failure(missing);  // the whole text is tested with write_file_atomically
+  const std::string message = failure(missing);   // the whole text is tested with write_file_atomically
   CHECK(message.find("lrcnn: file '" + missing.string() + "' cannot be written: No such file or directory; ") == 0);
   CHECK(message.find("; create its folder, or choose another path") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(folder.path / "missing"));
@@ -362,7 +353,7 @@ TEST_CASE("a file that cannot be written is an error, and the old one stays") {
   CHECK(failure(path / "state").find("cannot be written: Not a directory") != std::string::npos);
   CHECK(failure(folder.path).find("cannot be written: Is a directory") != std::string::npos);
   CHECK(file_bytes(path) == before);
-  if (::geteuid() == 0) return;  // root may write everywhere
+  if (::geteuid() == 0) return;   // root may write everywhere
   std::filesystem::permissions(folder.path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
   CHECK(failure(folder.path / "new").find("cannot be written: Permission denied") != std::string::npos);
   std::filesystem::permissions(folder.path, std::filesystem::perms::owner_all);
@@ -371,11 +362,10 @@ TEST_CASE("buffers of the wrong size are refused") {
   const Folder folder;
   const auto path = folder.path / "state";
   const Buffers<float> b(adamw, 1);
-  CHECK_THROWS_WITH_AS(
-      save_training_file<float>(path, state(), layout(), b.parameters, b.parameters),
-      "lrcnn: saving 156 elements of optimizer state for 156 parameters; AdamW has 2 states, each of the "
-      "size of the parameters; pass all states, one after another",
-      ShapeError);
+  CHECK_THROWS_WITH_AS(save_training_file<float>(path, state(), layout(), b.parameters, b.parameters),
+                       "lrcnn: saving 156 elements of optimizer state for 156 parameters; AdamW has 2 states, each of the "
+                       "size of the parameters; pass all states, one after another",
+                       ShapeError);
   CHECK_FALSE(std::filesystem::exists(path));
   save(path, b);
   std::vector<float> few(100), states(200);

@@ -48,7 +48,7 @@ double norm(const std::vector<double>& v) {
   for (const double x : v) sum += x * x;
   return std::sqrt(sum);
 }
-}  // namespace
+}   // namespace
 TEST_CASE("batches that are accumulated, of unequal sizes too, give the update of one batch of all their images") {
   const Photos images(9);
   for (const PolicySpec& policy : policies) {
@@ -138,7 +138,8 @@ TEST_CASE("frozen parameters stay, count in no norm, and the others are updated 
 }
 TEST_CASE("a rule multiplies learning rate and weight decay of its parameters") {
   const Photos images(4);
-  for (const Optimizer& optimizer : {Optimizer(Sgd{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01}), Optimizer(AdamW{.lr = 0.01, .weight_decay = 0.1})}) {
+  for (const Optimizer& optimizer :
+       {Optimizer(Sgd{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01}), Optimizer(AdamW{.lr = 0.01, .weight_decay = 0.1})}) {
     const auto scaled = [&](double lr, double decay) {
       std::vector<OptimizerSetting> settings = optimizer.settings();
       for (auto& [name, value] : settings) {
@@ -171,8 +172,9 @@ TEST_CASE("what cannot be is refused") {
   auto trainer = trainee(policies[0], Sgd{});
   CHECK(error_of([&] { trainer.update(); }) == "lrcnn: an update without gradients; an update follows at least one batch; call accumulate() first");
   trainer.accumulate(images.part({0, 4}), images.labels);
-  CHECK(error_of([&] { trainer.step(images.part({0, 4}), images.labels); }) ==
-        "lrcnn: a step begins while gradients of 1 batches are accumulated; they wait for their update; call update() first");
+  CHECK(error_of([&] {
+          trainer.step(images.part({0, 4}), images.labels);
+        }) == "lrcnn: a step begins while gradients of 1 batches are accumulated; they wait for their update; call update() first");
   CHECK(error_of([&] { trainer.gradients_of(images.part({0, 4}), images.labels); }).starts_with("lrcnn: gradients are asked for while"));
   CHECK(trainer.update().images == 4);
 }
@@ -182,8 +184,9 @@ TEST_CASE("a batch whose loss is not finite ends the round, and nothing is updat
   const auto before = parameters_of(trainer);
   trainer.accumulate(images.part({0, 2}), images.labels_of({0, 2}));
   images.pixels[images.pixels.size() - 3] = INFINITY;
-  CHECK(error_of<NumericError>([&] { trainer.accumulate(images.part({2, 4}), images.labels_of({2, 4})); }).find("in step 1 the loss is") !=
-        std::string::npos);
+  CHECK(error_of<NumericError>([&] {
+          trainer.accumulate(images.part({2, 4}), images.labels_of({2, 4}));
+        }).find("in step 1 the loss is") != std::string::npos);
   CHECK(parameters_of(trainer) == before);
   CHECK(error_of([&] { trainer.update(); }).starts_with("lrcnn: an update without gradients"));
   CHECK(trainer.steps_done() == 0);

@@ -22,18 +22,18 @@ namespace lrcnn {
 template <class T>
 struct Operands {
   Op op{};
-  const Node* node = nullptr;     ///< null for load, store, copy, add, zero, loss
+  const Node* node = nullptr;         ///< null for load, store, copy, add, zero, loss
   const Node* activation = nullptr;   ///< of a convolution's forward step that applies it: y and saved are the activation's
   bool accumulate = false;
   bool accumulate_parameters = false;   ///< backward_sums
-  Index operand = 0;              ///< backward_data of a join: which input dx is of
-  Index layer = -1;               ///< dropouts: number of the layer in the table
-  Index first_image = 0;          ///< likewise: number in the batch of the views' first image
-  const RunKey* run = nullptr;    ///< likewise: of the run at hand; null where nothing is dropped
+  Index operand = 0;                    ///< backward_data of a join: which input dx is of
+  Index layer = -1;                     ///< dropouts: number of the layer in the table
+  Index first_image = 0;                ///< likewise: number in the batch of the views' first image
+  const RunKey* run = nullptr;          ///< likewise: of the run at hand; null where nothing is dropped
   ConvAlgorithm conv_algorithm = ConvAlgorithm::direct;
-  View<const T> x{};              ///< may be the same memory as y for an activation (in place)
-  View<const T> other{};          ///< joins: the second input
-  View<T> y{};                    ///< read-only in backward_data
+  View<const T> x{};       ///< may be the same memory as y for an activation (in place)
+  View<const T> other{};   ///< joins: the second input
+  View<T> y{};             ///< read-only in backward_data
   View<const T> dy{};
   View<T> dx{};                   ///< may be the same memory as dy for an activation (in place)
   View<std::uint8_t> saved{};     ///< see saved_view()
@@ -43,8 +43,8 @@ struct Operands {
   Range part = everywhere;        ///< backward_data with sums: the sums are added to the gradient of these rows only
   std::array<const master_t<T>*, 4> parameters{};   ///< canonical (KCRS, KF, K), null beyond the layer's own
   std::array<master_t<T>*, 4> d_parameters{};       ///< likewise
-  T* packed = nullptr;            ///< Target::packed_bytes; null if the backend does not pack
-  T* scratch = nullptr;           ///< likewise: room for a filter gradient in the backend's own layout
+  T* packed = nullptr;                              ///< Target::packed_bytes; null if the backend does not pack
+  T* scratch = nullptr;                             ///< likewise: room for a filter gradient in the backend's own layout
   std::byte* workspace = nullptr;
   Index workspace_bytes = 0;
 };
@@ -61,8 +61,7 @@ Operands<T> activation_of(const Operands<T>& convolution) {
 /// Pool indices: one byte for each stored element of y, in y's layout: the winner's place in its window, row-major.
 /// Mask bits: for each row and channel block ceil(w * block / 8) bytes; bit (i % 8) of byte i / 8 is 1 where element
 /// i of the row is positive. As a View: block 1, c = channel blocks, w = bytes of a row.
-constexpr View<std::uint8_t> saved_view(std::uint8_t* data, const Layer& layer, Index n, Index c, Range rows, Index w,
-                                        Index block) {
+constexpr View<std::uint8_t> saved_view(std::uint8_t* data, const Layer& layer, Index n, Index c, Range rows, Index w, Index block) {
   if (rules_of(layer).backward(layer).indices) return dense_view(data, n, c, rows, w, block);
   return dense_view(data, n, ceil_div(c, block), rows, ceil_div(w * block, 8));
 }
@@ -75,8 +74,8 @@ constexpr View<std::uint8_t> saved_view(std::uint8_t* data, const Layer& layer, 
 template <class B>
 concept Backend = requires(B backend, const Operands<typename B::element>& operands, typename B::Prepared& prepared,
                            const RowSource<master_t<typename B::element>>& source, RowSink<master_t<typename B::element>>& sink,
-                           const View<typename B::element>& view,
-                           master_t<typename B::element>* elements, Index count, const std::string& who, LossResult& result, const Labels& labels) {
+                           const View<typename B::element>& view, master_t<typename B::element>* elements, Index count, const std::string& who,
+                           LossResult& result, const Labels& labels) {
   typename B::element;
   typename B::Memory;   // data(), bytes(); of an arena
   { backend.allocate(count, who) } -> std::same_as<typename B::Memory>;
@@ -94,8 +93,8 @@ concept Backend = requires(B backend, const Operands<typename B::element>& opera
   { B::target } -> std::convertible_to<Target>;
   { B::name } -> std::convertible_to<std::string_view>;
   { backend.threads() } -> std::convertible_to<int>;
-  { backend.describe() } -> std::convertible_to<std::string>;   // what runs, in a line for people: processor or device, library, threads
+  { backend.describe() } -> std::convertible_to<std::string>;            // what runs, in a line for people: processor or device, library, threads
   { backend.prepare(operands) } -> std::same_as<typename B::Prepared>;   // every op but load, store and loss
   backend.run(prepared, operands);
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

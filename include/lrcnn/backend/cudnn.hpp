@@ -34,10 +34,14 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   /// The backend in another precision: what a policy's part chooses.
   template <Precision other>
   using with = BasicCudnn<other>;
-  static constexpr Target target{
-      .element_bytes = static_cast<Index>(sizeof(element)), .channel_block = Target::all_channels, .alignment = 256,
-      .packs_weights = true, .activates = true, .sums_use_workspace = true, .packs_transposed = true,
-      .packs_linear = !cudnn::is_single(precision)};
+  static constexpr Target target{.element_bytes = static_cast<Index>(sizeof(element)),
+                                 .channel_block = Target::all_channels,
+                                 .alignment = 256,
+                                 .packs_weights = true,
+                                 .activates = true,
+                                 .sums_use_workspace = true,
+                                 .packs_transposed = true,
+                                 .packs_linear = !cudnn::is_single(precision)};
   static constexpr std::string_view name = "cudnn";
   /// Whether gradients are to be made larger on their way down, because small ones would vanish (train/loss_scale.hpp).
   static constexpr bool scales_loss = precision == Precision::fp16;
@@ -87,8 +91,8 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     }
     if (const Index bytes = partial_sum_bytes(o); bytes > o.workspace_bytes)
       throw BackendError(error_text(who(o) + ": the sums of its bias gradient take " + std::to_string(bytes) + " bytes of workspace, and there are " +
-                                        std::to_string(o.workspace_bytes), "all scratch lies in the plan's workspace",
-                                    "give the policy a larger Workspace, or other slabs"));
+                                        std::to_string(o.workspace_bytes),
+                                    "all scratch lies in the plan's workspace", "give the policy a larger Workspace, or other slabs"));
     const cudnn::Request request = cudnn::request_of(o, precision);
     if (!request.served()) return p;
     if (const Prepared* known = convolutions_.find(request)) return *known;
@@ -97,17 +101,16 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     for (const cudnn::Request& attempt : cudnn::attempts(request)) {
       if (attempt.workspace_bytes < 0) break;
       p.adds_bias_ = attempt.problem.bias, p.activates_ = attempt.problem.relu;
-      status = tuner_.make(made, *library_, attempt, [&](cudnn::Convolution& c) { return convolve(c, p, o); }, cudnn::lies_in_plan(o));
+      status = tuner_.make(
+          made, *library_, attempt, [&](cudnn::Convolution& c) { return convolve(c, p, o); }, cudnn::lies_in_plan(o));
       if (status.good()) break;
     }
     if (!status.good()) {
       const Range rows = o.op == Op::forward ? o.y.range() : o.dy.range();
       throw BackendError(error_text(who(o) + ", rows " + std::to_string(rows.begin) + ".." + std::to_string(rows.end - 1) + ", " +
-                                        std::string(op_name(o.op)) + " in " + std::string(precision_name(precision)) +
-                                        ": no engine within " + std::to_string(o.workspace_bytes) + " bytes of workspace (" +
-                                        status.text + ")",
-                                    "every convolution of a plan needs one",
-                                    "give the policy a larger Workspace, or other slabs"));
+                                        std::string(op_name(o.op)) + " in " + std::string(precision_name(precision)) + ": no engine within " +
+                                        std::to_string(o.workspace_bytes) + " bytes of workspace (" + status.text + ")",
+                                    "every convolution of a plan needs one", "give the policy a larger Workspace, or other slabs"));
     }
     p.convolution_ = std::move(made);
     return convolutions_.add(request, std::move(p));
@@ -174,9 +177,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     return o.op == Op::forward ? forward(p, o) : backward_data(p, o);
   }
   /// The weights that a step works on. A linear layer's in 32 bits lie as a 1x1 convolution wants them.
-  static void* weights(const Operands<element>& o) {
-    return o.packed ? static_cast<void*>(o.packed) : const_cast<float*>(o.parameters[0]);
-  }
+  static void* weights(const Operands<element>& o) { return o.packed ? static_cast<void*>(o.packed) : const_cast<float*>(o.parameters[0]); }
   /// Where the library writes a filter's gradient.
   static void* made_gradient(const Operands<element>& o) {
     return o.scratch ? static_cast<void*>(o.scratch) : cudnn::reserved_bytes(o) > 0 ? static_cast<void*>(o.workspace) : o.d_parameters[0];
@@ -218,9 +219,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     if (!status.good() || !(writes || (f && o.saved.data))) return status;
     return library_->activate(o.y, bias, f, writes ? o.y : View<element>{}, o.saved);
   }
-  cudnn::Status backward_data(const Prepared& p, const Operands<element>& o) {
-    return o.dx.rows > 0 ? write_rows(p, o, o.dx) : cudnn::Status{};
-  }
+  cudnn::Status backward_data(const Prepared& p, const Operands<element>& o) { return o.dx.rows > 0 ? write_rows(p, o, o.dx) : cudnn::Status{}; }
   cudnn::Status backward_parameters(const Prepared& p, const Operands<element>& o) {
     float* dw = o.d_parameters[0];
     void* made = made_gradient(o);
@@ -252,7 +251,7 @@ using CudnnTf32 = BasicCudnn<Precision::tf32>;
 /// Tensors in 16 bits. Of fp16 the range is small: gradients are scaled, and steps skipped in which one overflows.
 using CudnnFp16 = BasicCudnn<Precision::fp16>;
 using CudnnBf16 = BasicCudnn<Precision::bf16>;
-}  // namespace lrcnn
+}   // namespace lrcnn
 #ifdef LRCNN_PRECOMPILED_CUDNN
 #include <lrcnn/precompiled/cudnn.hpp>
 #endif

@@ -17,9 +17,13 @@ namespace lrcnn {
 struct ReluFunctor {
   static constexpr bool from_sign = true;
   template <class T>
-  LRCNN_HOST_DEVICE constexpr T value(const T& x) const { return x <= T{} ? T{} : x; }
+  LRCNN_HOST_DEVICE constexpr T value(const T& x) const {
+    return x <= T{} ? T{} : x;
+  }
   template <class T, class M>
-  LRCNN_HOST_DEVICE constexpr T gradient(const T& dy, const M& positive) const { return positive ? dy : T{}; }
+  LRCNN_HOST_DEVICE constexpr T gradient(const T& dy, const M& positive) const {
+    return positive ? dy : T{};
+  }
 };
 /// x above zero, slope * x elsewhere; its derivative at 0 is the slope.
 template <class S>
@@ -27,9 +31,13 @@ struct LeakyReluFunctor {
   static constexpr bool from_sign = true;
   S slope;
   template <class T>
-  LRCNN_HOST_DEVICE constexpr T value(const T& x) const { return x > T{} ? x : slope * x; }
+  LRCNN_HOST_DEVICE constexpr T value(const T& x) const {
+    return x > T{} ? x : slope * x;
+  }
   template <class T, class M>
-  LRCNN_HOST_DEVICE constexpr T gradient(const T& dy, const M& positive) const { return positive ? dy : slope * dy; }
+  LRCNN_HOST_DEVICE constexpr T gradient(const T& dy, const M& positive) const {
+    return positive ? dy : slope * dy;
+  }
 };
 /// The exponential and the error function of the standard library, or of an element type's own namespace.
 struct StandardExp {
@@ -51,12 +59,14 @@ LRCNN_HOST_DEVICE constexpr auto constant_of(double value) {
   if constexpr (std::is_arithmetic_v<T>) return static_cast<T>(value);
   else return static_cast<std::remove_cvref_t<decltype(std::declval<T&>()[0])>>(value);
 }
-}  // namespace detail
+}   // namespace detail
 /// x * sigmoid(x)
 struct SiluFunctor {
   static constexpr bool from_sign = false;
   template <class T, class Exp = StandardExp>
-  LRCNN_HOST_DEVICE T value(const T& x, const Exp& exp = {}) const { return x / (1.0f + exp(-x)); }
+  LRCNN_HOST_DEVICE T value(const T& x, const Exp& exp = {}) const {
+    return x / (1.0f + exp(-x));
+  }
   template <class T, class Exp = StandardExp>
   LRCNN_HOST_DEVICE T gradient(const T& dy, const T& x, const Exp& exp = {}) const {
     const T s = 1.0f / (1.0f + exp(-x));
@@ -81,7 +91,9 @@ struct Relu6Functor {
 struct GeluFunctor {
   static constexpr bool from_sign = false;
   template <class T, class Exp = StandardExp>
-  LRCNN_HOST_DEVICE T value(const T& x, const Exp& exp = {}) const { return x * below(x, exp); }
+  LRCNN_HOST_DEVICE T value(const T& x, const Exp& exp = {}) const {
+    return x * below(x, exp);
+  }
   template <class T, class Exp = StandardExp>
   LRCNN_HOST_DEVICE T gradient(const T& dy, const T& x, const Exp& exp = {}) const {
     const T density = detail::constant_of<T>(0.39894228040143267794) * exp(T(-0.5f * x * x));
@@ -112,7 +124,9 @@ struct HardswishFunctor {
 struct SigmoidFunctor {
   static constexpr bool from_sign = false;
   template <class T, class Exp = StandardExp>
-  LRCNN_HOST_DEVICE T value(const T& x, const Exp& exp = {}) const { return 1.0f / (1.0f + exp(-x)); }
+  LRCNN_HOST_DEVICE T value(const T& x, const Exp& exp = {}) const {
+    return 1.0f / (1.0f + exp(-x));
+  }
   template <class T, class Exp = StandardExp>
   LRCNN_HOST_DEVICE T gradient(const T& dy, const T& x, const Exp& exp = {}) const {
     const T s = 1.0f / (1.0f + exp(-x));
@@ -134,4 +148,4 @@ void with_functor(const Activation& activation, F&& f) {
     case Function::sigmoid: f(SigmoidFunctor{}); break;
   }
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

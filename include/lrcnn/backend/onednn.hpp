@@ -31,9 +31,9 @@ namespace lrcnn {
 /// What a backend on oneDNN may be told beside its threads.
 struct OnednnOptions {
   std::optional<Vectors> vectors{};   ///< for this backend's storage and loops; by default what LRCNN_CPU says, else all there is
-  bool slow_bf16 = false;       ///< OnednnBf16 on a processor without kernels for it: in plain loops, instead of an error
-  bool report_slow = true;      ///< a convolution for which there is no kernel is reported, once for each layer
-  Notice notice{};              ///< where to; by default a line on std::clog
+  bool slow_bf16 = false;             ///< OnednnBf16 on a processor without kernels for it: in plain loops, instead of an error
+  bool report_slow = true;            ///< a convolution for which there is no kernel is reported, once for each layer
+  Notice notice{};                    ///< where to; by default a line on std::clog
 };
 /// T: float or bfloat16, what tensors are stored as.
 template <class T>
@@ -48,9 +48,13 @@ class BasicOnednn : public HostBackend<T> {
     requires(other == Precision::fp32 || other == Precision::bf16)
   using with = BasicOnednn<std::conditional_t<other == Precision::fp32, float, bfloat16>>;
   /// The same on every machine; layout() says more.
-  static constexpr Target target{
-      .element_bytes = sizeof(T), .gradient_bytes = sizeof(T) == 4 ? 0 : 4, .channel_block = 16, .plain_channels = 4, .alignment = 64,
-      .packs_weights = true, .activates = true};
+  static constexpr Target target{.element_bytes = sizeof(T),
+                                 .gradient_bytes = sizeof(T) == 4 ? 0 : 4,
+                                 .channel_block = 16,
+                                 .plain_channels = 4,
+                                 .alignment = 64,
+                                 .packs_weights = true,
+                                 .activates = true};
   static constexpr std::string_view name = "onednn";
   /// A step made ready. Copies share primitives.
   class Prepared {
@@ -70,9 +74,10 @@ class BasicOnednn : public HostBackend<T> {
         slow_layers_(options.report_slow, options.notice),
         calibration_(tuning, describe() + ", lrcnn " + std::string(version())) {
     if (precision == Precision::bf16 && !options.slow_bf16 && !has_kernels())
-      throw BackendError(error_text("OnednnBf16 has no kernels on this machine: " + describe(),
-                                    "products of bfloat16 want AVX-512, and without it they would take some 20 times as long as in float",
-                                    "use Onednn, which stores floats, or leave Bf16 out of the policy; OnednnOptions::slow_bf16 runs it all the same"));
+      throw BackendError(
+          error_text("OnednnBf16 has no kernels on this machine: " + describe(),
+                     "products of bfloat16 want AVX-512, and without it they would take some 20 times as long as in float",
+                     "use Onednn, which stores floats, or leave Bf16 out of the policy; OnednnOptions::slow_bf16 runs it all the same"));
   }
   /// What runs, in a line: processor, vectors, library, threads.
   std::string describe() const {
@@ -195,14 +200,10 @@ class BasicOnednn : public HostBackend<T> {
                                         [&](const Operands<T>& piece, const Filter& packed) { return primitives_.convolution(piece, packed); });
   }
   /// Whether the arithmetic of a step is found by trying.
-  bool tries(const Operands<T>& o) const {
-    return calibration_.on() && o.conv_algorithm == ConvAlgorithm::fastest && o.workspace != nullptr;
-  }
+  bool tries(const Operands<T>& o) const { return calibration_.on() && o.conv_algorithm == ConvAlgorithm::fastest && o.workspace != nullptr; }
   /// Times both. Parameters' gradients are written to memory of our own meanwhile.
   bool winograd_is_faster(const Operands<T>& o, const onednn::PackedFilter& filter, host::WinogradConvolution& winograd,
-                          onednn::Convolution<T>& direct)
-    requires std::is_same_v<T, float>
-  {
+                          onednn::Convolution<T>& direct) requires std::is_same_v<T, float> {
     const auto shapes = parameter_shapes(o.node->layer, o.node->in);
     std::array<std::vector<float>, 4> written;
     Operands<T> mine = o;
@@ -210,23 +211,20 @@ class BasicOnednn : public HostBackend<T> {
       if (o.op == Op::backward_parameters) written[i].resize(static_cast<std::size_t>(shapes.item[i].count()));
       mine.d_parameters[i] = written[i].data();
     }
-    return calibration_.first_is_faster(primitives_.problem(o, filter), "winograd", [&] { winograd.run(mine); },
-                                        "direct", [&] { direct.run(primitives_.library(), mine, this->threads()); });
+    return calibration_.first_is_faster(
+        primitives_.problem(o, filter), "winograd", [&] { winograd.run(mine); }, "direct",
+        [&] { direct.run(primitives_.library(), mine, this->threads()); });
   }
   /// Winograd's algorithm for a slab; null where the step asks for direct arithmetic, or the pass does not suit it, or the workspace is too
   /// small.
   /// Errors:  BackendError naming the bytes if the step asks for Winograd's and the workspace is too small
-  Winograd winograd_for(const Operands<T>& o, const onednn::PackedFilter& filter)
-    requires std::is_same_v<T, float>
-  {
+  Winograd winograd_for(const Operands<T>& o, const onednn::PackedFilter& filter) requires std::is_same_v<T, float> {
     // Our loops must read filters in the layout in which they are packed for the library's kernels. Gradients of filters they write themselves.
     const bool reads = o.op == Op::backward_parameters || filter.tag() == onednn::winograd_filter(layout(), o.op);
     if (o.conv_algorithm == ConvAlgorithm::direct || !reads) return nullptr;
     return primitives_.winograd(o, filter, [&] { return make_winograd(o); });
   }
-  Winograd make_winograd(const Operands<T>& o)
-    requires std::is_same_v<T, float>
-  {
+  Winograd make_winograd(const Operands<T>& o) requires std::is_same_v<T, float> {
     const onednn::Sides<T> slab = onednn::sides_of(o);
     const auto pass = host::WinogradConvolution::pass(*o.node, o.op, slab.x, slab.y, vectors_);
     if (!pass) return nullptr;
@@ -236,9 +234,7 @@ class BasicOnednn : public HostBackend<T> {
     if (!blocking) return nullptr;
     return std::make_shared<host::WinogradConvolution>(*pass, *blocking, this->threads(), vectors_);
   }
-  bool dense(const View<const T>& v, Index c) const {
-    return v.n > 0 && v.rows > 0 && v.c == c && v.block == layout().block(c) && v.dense();
-  }
+  bool dense(const View<const T>& v, Index c) const { return v.n > 0 && v.rows > 0 && v.c == c && v.block == layout().block(c) && v.dense(); }
   static constexpr Target layout_with(Vectors vectors) {
     Target layout = target;
     layout.vector_block = vector_block(vectors);
@@ -256,7 +252,7 @@ using Onednn = BasicOnednn<float>;
 /// converts and is slower than in float; with less there are no kernels, which is an error.
 using OnednnBf16 = BasicOnednn<bfloat16>;
 static_assert(Backend<Onednn> && Backend<OnednnBf16>);
-}  // namespace lrcnn
+}   // namespace lrcnn
 #ifdef LRCNN_PRECOMPILED_ONEDNN
 #include <lrcnn/precompiled/onednn.hpp>
 #endif

@@ -25,21 +25,23 @@ template <class E>
 E* at_buffer(const Plan& plan, std::byte* arena, Index buffer, Index offset = 0) {
   return reinterpret_cast<E*>(arena + plan.buffers[static_cast<std::size_t>(buffer)].offset + offset);
 }
-}  // namespace detail
+}   // namespace detail
 /// The piece of a tensor that a Ref names; an empty view for none.
 template <class T>
 View<T> view_of(const Plan& plan, const Ref& ref, std::byte* arena) {
   if (!ref) return {};
   const Shape& shape = plan.table.shape(ref.tensor);
-  return detail::piece(dense_view(detail::at_buffer<T>(plan, arena, ref.buffer, ref.offset), ref.held_images.size(), shape.c,
-                                  ref.held_rows, shape.w, plan.target.block(shape.c)), ref);
+  return detail::piece(dense_view(detail::at_buffer<T>(plan, arena, ref.buffer, ref.offset), ref.held_images.size(), shape.c, ref.held_rows, shape.w,
+                                  plan.target.block(shape.c)),
+                       ref);
 }
 /// The saved state that a Ref names, in the layout of saved_view().
 inline View<std::uint8_t> saved_view_of(const Plan& plan, const Ref& ref, std::byte* arena) {
   if (!ref) return {};
   const Node& node = plan.table.node(ref.tensor - 1);
-  return detail::piece(saved_view(detail::at_buffer<std::uint8_t>(plan, arena, ref.buffer, ref.offset), node.layer,
-                                  ref.held_images.size(), node.out.c, ref.held_rows, node.out.w, plan.target.block(node.out.c)), ref);
+  return detail::piece(saved_view(detail::at_buffer<std::uint8_t>(plan, arena, ref.buffer, ref.offset), node.layer, ref.held_images.size(),
+                                  node.out.c, ref.held_rows, node.out.w, plan.target.block(node.out.c)),
+                       ref);
 }
 /// The operands of a step. `list` is parameters_of(plan.table).
 template <class T>
@@ -70,8 +72,8 @@ Operands<T> operands_of(const Plan& plan, const Step& step, const std::vector<Pa
   if (plan.options.training) o.run = at.run;
   const Index channels = o.node->in.c;
   if (step.statistics >= 0)
-    o.statistics = detail::at_buffer<double>(plan, at.arena, step.statistics) +
-                   step.set * Statistics::doubles(statistics_units(o.node->layer.norm, channels));
+    o.statistics =
+        detail::at_buffer<double>(plan, at.arena, step.statistics) + step.set * Statistics::doubles(statistics_units(o.node->layer.norm, channels));
   if (step.sums >= 0) o.sums = detail::at_buffer<double>(plan, at.arena, step.sums) + step.set * sums_doubles(o.node->layer, channels);
   if (step.activates) o.activation = &plan.table.node(step.layer + 1);
   std::size_t p = 0;
@@ -83,4 +85,4 @@ Operands<T> operands_of(const Plan& plan, const Step& step, const std::vector<Pa
   }
   return o;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

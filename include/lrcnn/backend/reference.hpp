@@ -9,9 +9,11 @@ namespace lrcnn {
 template <class T = double, Index Block = 1, Index Plain = 0>
 class Reference : public HostBackend<T> {
  public:
-  static constexpr Target target{
-      .element_bytes = static_cast<Index>(sizeof(T)), .channel_block = Block, .plain_channels = Plain,
-      .uses_workspace = false, .activates = Block != 1};   // so both ways are proved
+  static constexpr Target target{.element_bytes = static_cast<Index>(sizeof(T)),
+                                 .channel_block = Block,
+                                 .plain_channels = Plain,
+                                 .uses_workspace = false,
+                                 .activates = Block != 1};   // so both ways are proved
   static constexpr std::string_view name = "reference";
   /// Nothing needs preparing.
   struct Prepared {};
@@ -23,4 +25,4 @@ class Reference : public HostBackend<T> {
   }
   void run(const Prepared&, const Operands<T>& operands) const { host::run(operands, this->threads()); }
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -43,11 +43,11 @@ struct MomentumUpdate {
 template <class T>
 struct AdamWUpdate {
   static constexpr int states = 2;
-  T keep;            ///< 1 - lr * weight_decay
+  T keep;   ///< 1 - lr * weight_decay
   T one_minus_beta1, beta2, one_minus_beta2, epsilon;
   GradientRule<T> gradient;
-  T step_size;       ///< lr / (1 - beta1^t)
-  T root_scale;      ///< 1 / sqrt(1 - beta2^t)
+  T step_size;    ///< lr / (1 - beta1^t)
+  T root_scale;   ///< 1 / sqrt(1 - beta2^t)
   LRCNN_HOST_DEVICE void operator()(T& w, T g, T& m, T& v) const {
     using std::sqrt;
     g = gradient(g);
@@ -96,5 +96,5 @@ template <class T>
 double sum_of_squares(const T* elements, Index count, int threads) {
   return sum_of_squares_of<T>([elements](Index i) { return elements[i]; }, count, threads);
 }
-}  // namespace host
-}  // namespace lrcnn
+}   // namespace host
+}   // namespace lrcnn

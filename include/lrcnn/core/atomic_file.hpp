@@ -24,15 +24,19 @@ namespace detail {
 inline DataError cannot_write(const std::filesystem::path& path, int reason) {
   std::string_view change = "check the folder, or choose another path";
   switch (reason) {
-    case ENOENT: case ENOTDIR: change = "create its folder, or choose another path"; break;
+    case ENOENT:
+    case ENOTDIR: change = "create its folder, or choose another path"; break;
     case EISDIR: change = "choose the name of a file"; break;
-    case EACCES: case EPERM: case EROFS: change = "allow writing to it and its folder, or choose another path"; break;
-    case ENOSPC: case EDQUOT: case EFBIG: change = "make room, or choose a path on another disk"; break;
+    case EACCES:
+    case EPERM:
+    case EROFS: change = "allow writing to it and its folder, or choose another path"; break;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG: change = "make room, or choose a path on another disk"; break;
     default: break;
   }
   return DataError(error_text("file '" + path.string() + "' cannot be written: " + std::strerror(reason),
-                              "a new file is written beside it and then takes its name; what was there is kept",
-                              change));
+                              "a new file is written beside it and then takes its name; what was there is kept", change));
 }
 /// A file that is removed again unless it was renamed.
 class TemporaryFile {
@@ -89,7 +93,8 @@ class FolderLock {
   explicit FolderLock(const std::filesystem::path& folder)
       : descriptor_(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     if (descriptor_ >= 0)
-      while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {}
+      while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
+      }
   }
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
@@ -125,7 +130,7 @@ inline std::filesystem::path write_target(const std::filesystem::path& path) {
   }
   return target;
 }
-}  // namespace detail
+}   // namespace detail
 /// A file that is written in pieces and replaces the one of that name, if any, in one go when it is whole. Until finish() returns, and if
 /// it is never called, what was there stays, and the pieces are removed again.
 class AtomicFile {
@@ -164,4 +169,4 @@ inline void write_file_atomically(const std::filesystem::path& path, std::span<c
 /// Post:    nothing has changed
 /// Errors:  as write_file_atomically
 inline void check_writable(const std::filesystem::path& path) { const AtomicFile file(path); }
-}  // namespace lrcnn
+}   // namespace lrcnn

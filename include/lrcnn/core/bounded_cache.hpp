@@ -12,7 +12,9 @@ namespace lrcnn {
 /// Whether somebody beside a cache has a value.
 struct SharedElsewhere {
   template <class T>
-  bool operator()(const std::shared_ptr<T>& value) const { return value.use_count() > 1; }
+  bool operator()(const std::shared_ptr<T>& value) const {
+    return value.use_count() > 1;
+  }
 };
 /// Keeps the values that are in use, and of the others those wanted last: at most about twice `spare` of them.
 /// InUse: says whether a value is in use.
@@ -52,4 +54,4 @@ class BoundedCache {
   std::size_t spare_, room_;
   std::uint64_t clock_ = 0;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

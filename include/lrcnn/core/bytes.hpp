@@ -15,4 +15,4 @@ inline std::string format_bytes(Index bytes) {
   std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
   return text.data();
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -19,12 +19,11 @@ constexpr std::array<std::array<std::uint32_t, 256>, 8> crc32c_tables() {
     table[0][b] = c;
   }
   for (std::size_t k = 1; k < 8; ++k)
-    for (std::size_t b = 0; b < 256; ++b)
-      table[k][b] = (table[k - 1][b] >> 8) ^ table[0][table[k - 1][b] & 0xff];
+    for (std::size_t b = 0; b < 256; ++b) table[k][b] = (table[k - 1][b] >> 8) ^ table[0][table[k - 1][b] & 0xff];
   return table;
 }
 inline constexpr auto crc32c_table = crc32c_tables();
-}  // namespace detail
+}   // namespace detail
 /// The CRC-32C of bytes, which may come in pieces: crc32c(b, crc32c(a)) is that of a followed by b.
 /// Post:    crc32c("123456789") == 0xE3069283; crc32c of nothing is 0
 constexpr std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0) {
@@ -34,10 +33,10 @@ constexpr std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t b
   std::size_t i = 0;
   for (; i + 8 <= bytes.size(); i += 8) {
     c ^= at(i) | at(i + 1) << 8 | at(i + 2) << 16 | at(i + 3) << 24;
-    c = t[7][c & 0xff] ^ t[6][c >> 8 & 0xff] ^ t[5][c >> 16 & 0xff] ^ t[4][c >> 24] ^ t[3][at(i + 4)] ^
-        t[2][at(i + 5)] ^ t[1][at(i + 6)] ^ t[0][at(i + 7)];
+    c = t[7][c & 0xff] ^ t[6][c >> 8 & 0xff] ^ t[5][c >> 16 & 0xff] ^ t[4][c >> 24] ^ t[3][at(i + 4)] ^ t[2][at(i + 5)] ^ t[1][at(i + 6)] ^
+        t[0][at(i + 7)];
   }
   for (; i < bytes.size(); ++i) c = (c >> 8) ^ t[0][(c ^ at(i)) & 0xff];
   return ~c;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -114,4 +114,4 @@ struct TuningOptions {
   std::filesystem::path file{};   ///< where choices are kept, for this machine and this library; empty: nowhere
   Notice notice{};                ///< hears of a file that is ignored or cannot be written; by default std::clog
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

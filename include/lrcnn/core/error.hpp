@@ -43,4 +43,4 @@ inline std::string error_text(std::string_view what, std::string_view rule, std:
   text.append(what).append("; ").append(rule).append("; ").append(change);
   return text;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

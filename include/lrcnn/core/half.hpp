@@ -66,15 +66,14 @@ LRCNN_HOST_DEVICE constexpr std::uint16_t bfloat16_bits(float value) {
   const bool is_number = (bits & 0x7fffffffu) <= 0x7f800000u;
   return static_cast<std::uint16_t>(is_number ? (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16 : 0x7fffu);
 }
-}  // namespace detail
+}   // namespace detail
 /// IEEE 754 binary16: 1 bit of sign, 5 of exponent, 10 of fraction.
 class float16 {
  public:
   float16() = default;
   /// The nearest value, rounded once from any arithmetic type that a double holds.
   template <class A>
-    requires std::is_arithmetic_v<A>
-  LRCNN_HOST_DEVICE constexpr explicit float16(A value) : bits_(round(value)) {}
+  requires std::is_arithmetic_v<A> LRCNN_HOST_DEVICE constexpr explicit float16(A value) : bits_(round(value)) {}
   /// The value, exactly.
   LRCNN_HOST_DEVICE constexpr operator float() const { return detail::float16_value(bits_); }
   LRCNN_HOST_DEVICE constexpr std::uint16_t bits() const { return bits_; }
@@ -98,12 +97,9 @@ class bfloat16 {
   bfloat16() = default;
   /// The nearest value, rounded once from any arithmetic type that a double holds.
   template <class A>
-    requires std::is_arithmetic_v<A>
-  LRCNN_HOST_DEVICE constexpr explicit bfloat16(A value) : bits_(round(value)) {}
+  requires std::is_arithmetic_v<A> LRCNN_HOST_DEVICE constexpr explicit bfloat16(A value) : bits_(round(value)) {}
   /// The value, exactly.
-  LRCNN_HOST_DEVICE constexpr operator float() const {
-    return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits_) << 16);
-  }
+  LRCNN_HOST_DEVICE constexpr operator float() const { return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits_) << 16); }
   LRCNN_HOST_DEVICE constexpr std::uint16_t bits() const { return bits_; }
   LRCNN_HOST_DEVICE static constexpr bfloat16 from_bits(std::uint16_t bits) {
     bfloat16 value{};
@@ -141,8 +137,8 @@ struct TwoByteLimits {
   static constexpr T denorm_min() { return T::from_bits(1); }
   static constexpr T epsilon() { return T(1.0 / (1 << fraction_bits)); }
 };
-}  // namespace detail
-}  // namespace lrcnn
+}   // namespace detail
+}   // namespace lrcnn
 template <>
 struct std::numeric_limits<lrcnn::float16> : lrcnn::detail::TwoByteLimits<lrcnn::float16, 10> {};
 template <>

@@ -84,7 +84,7 @@ std::optional<double> least_of_groups(const std::string& root, const std::string
   }
   return least;
 }
-}  // namespace detail
+}   // namespace detail
 /// Processors' time for each second of the clock that the control groups of this process leave it; nothing if they set no limit.
 /// `root`: what stands for /.
 inline std::optional<double> processor_quota(const std::string& root = {}) {
@@ -133,4 +133,4 @@ inline Caches processor_caches() {
   }();
   return found;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

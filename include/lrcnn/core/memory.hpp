@@ -40,7 +40,9 @@ namespace detail {
 /// and written up to half again as fast, since what a processor fetches ahead ends with a page. std::free() frees it.
 inline void* allocate_pages(Index bytes) {
   const Index small = 4096, large = 2_MiB;
-  const auto allocate = [&](Index page) { return std::aligned_alloc(static_cast<std::size_t>(page), static_cast<std::size_t>(round_up(bytes, page))); };
+  const auto allocate = [&](Index page) {
+    return std::aligned_alloc(static_cast<std::size_t>(page), static_cast<std::size_t>(round_up(bytes, page)));
+  };
   void* memory = bytes < large ? nullptr : allocate(large);
   if (memory == nullptr) return allocate(small);
 #if defined(__linux__)
@@ -49,7 +51,7 @@ inline void* allocate_pages(Index bytes) {
 #endif
   return memory;
 }
-}  // namespace detail
+}   // namespace detail
 /// Memory of a plan's arena. Owned, aligned to 4 kB, not touched before the plan touches it.
 class Arena {
  public:
@@ -59,10 +61,10 @@ class Arena {
     if (bytes == 0) return;
     if (bytes <= available) memory_.reset(detail::allocate_pages(bytes));
     if (!memory_)
-      throw MemoryError(error_text(who + " needs an arena of " + format_bytes(bytes) + " (" + std::to_string(bytes) +
-                                     " bytes), and " + format_bytes(available) + " are available",
-                                 "a plan's memory is taken at once, before the first step",
-                                 "use more slabs, more checkpoints, RecomputeAll, fewer images, or a smaller input"));
+      throw MemoryError(error_text(who + " needs an arena of " + format_bytes(bytes) + " (" + std::to_string(bytes) + " bytes), and " +
+                                       format_bytes(available) + " are available",
+                                   "a plan's memory is taken at once, before the first step",
+                                   "use more slabs, more checkpoints, RecomputeAll, fewer images, or a smaller input"));
   }
   std::byte* data() const { return static_cast<std::byte*>(memory_.get()); }
   Index bytes() const { return bytes_; }
@@ -73,4 +75,4 @@ class Arena {
   Index bytes_ = 0;
   std::unique_ptr<void, Free> memory_{};
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -37,17 +37,15 @@ class Random {
   constexpr explicit Random(std::uint64_t seed, std::uint64_t stream = 0) : seed_(seed), stream_(stream) {}
   /// 64 random bits at a position of the stream.
   constexpr std::uint64_t bits(std::uint64_t index) const {
-    const auto r = philox({static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32),
-                           static_cast<std::uint32_t>(stream_), static_cast<std::uint32_t>(stream_ >> 32)},
+    const auto r = philox({static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), static_cast<std::uint32_t>(stream_),
+                           static_cast<std::uint32_t>(stream_ >> 32)},
                           {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)});
     return (static_cast<std::uint64_t>(r[1]) << 32) | r[0];
   }
   /// Uniform in [0, 1), 53 bits.
   constexpr double uniform(std::uint64_t index) const { return static_cast<double>(bits(index) >> 11) * 0x1.0p-53; }
   /// Uniform integer in [0, bound). Pre: 0 < bound < 2^32 (the bias is below bound / 2^32).
-  constexpr std::uint64_t below(std::uint64_t index, std::uint64_t bound) const {
-    return ((bits(index) >> 32) * bound) >> 32;
-  }
+  constexpr std::uint64_t below(std::uint64_t index, std::uint64_t bound) const { return ((bits(index) >> 32) * bound) >> 32; }
   /// Standard normal by Box and Muller.
   double normal(std::uint64_t index) const {
     const auto r = bits(index);
@@ -69,4 +67,4 @@ inline std::vector<std::int64_t> permutation(std::int64_t count, const Random& r
   }
   return order;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

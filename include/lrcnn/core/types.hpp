@@ -63,5 +63,5 @@ inline namespace literals {
 constexpr Index operator""_KiB(unsigned long long n) { return static_cast<Index>(n) << 10; }
 constexpr Index operator""_MiB(unsigned long long n) { return static_cast<Index>(n) << 20; }
 constexpr Index operator""_GiB(unsigned long long n) { return static_cast<Index>(n) << 30; }
-}  // namespace literals
-}  // namespace lrcnn
+}   // namespace literals
+}   // namespace lrcnn

@@ -17,9 +17,7 @@ namespace lrcnn {
 /// avx512: with what oneDNN wants beside AVX512F, that is BW, DQ and VL.
 enum class Vectors : std::uint8_t { plain, avx2, avx512 };
 /// As LRCNN_CPU has it.
-constexpr std::string_view vectors_name(Vectors v) {
-  return v == Vectors::avx512 ? "avx512" : v == Vectors::avx2 ? "avx2" : "plain";
-}
+constexpr std::string_view vectors_name(Vectors v) { return v == Vectors::avx512 ? "avx512" : v == Vectors::avx2 ? "avx2" : "plain"; }
 /// Floats in a block of channels: those of a vector, but of two where a vector has four.
 constexpr Index vector_block(Vectors v) { return v == Vectors::avx512 ? 16 : 8; }
 /// What processor and system have.
@@ -89,6 +87,6 @@ namespace detail {
   }
   ::_exit(1);
 }
-}  // namespace detail
+}   // namespace detail
 #endif
-}  // namespace lrcnn
+}   // namespace lrcnn

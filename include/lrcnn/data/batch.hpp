@@ -10,12 +10,12 @@
 namespace lrcnn {
 /// What a batch holds, whatever the element type it is read as.
 struct BatchContents {
-  Shape shape{0, 1, 1, 1};            ///< [N,C,H,W]
-  std::vector<std::uint8_t> pixels{}; ///< dense NCHW, cropped and flipped
+  Shape shape{0, 1, 1, 1};              ///< [N,C,H,W]
+  std::vector<std::uint8_t> pixels{};   ///< dense NCHW, cropped and flipped
   std::vector<std::int32_t> labels{};
-  std::vector<Index> indices{};       ///< of the images in the data set
+  std::vector<Index> indices{};   ///< of the images in the data set
   Index epoch = 0;
-  Index position = 0;                 ///< in the epoch, counted in batches
+  Index position = 0;   ///< in the epoch, counted in batches
 };
 /// Images and labels that a training step takes.
 template <class T>
@@ -39,21 +39,19 @@ class Batch final : public RowSource<T> {
   /// Cost:    about a nanosecond per element
   void read(Index first, const View<T>& dst) const override {
     const Shape& s = contents_.shape;
-    if (dst.c != s.c || dst.w != s.w || !Range{0, s.h}.contains(dst.range()) ||
-        !Range{0, s.n}.contains({first, first + dst.n}))
-      throw DataError(error_text("batch of " + to_string(s) + " is asked for images " + std::to_string(first) +
-                                     " to " + std::to_string(first + dst.n) + ", rows " + std::to_string(dst.row0) +
-                                     " to " + std::to_string(dst.row0 + dst.rows) + " of " + std::to_string(dst.c) +
-                                     " channels and " + std::to_string(dst.w) + " columns",
+    if (dst.c != s.c || dst.w != s.w || !Range{0, s.h}.contains(dst.range()) || !Range{0, s.n}.contains({first, first + dst.n}))
+      throw DataError(error_text("batch of " + to_string(s) + " is asked for images " + std::to_string(first) + " to " +
+                                     std::to_string(first + dst.n) + ", rows " + std::to_string(dst.row0) + " to " +
+                                     std::to_string(dst.row0 + dst.rows) + " of " + std::to_string(dst.c) + " channels and " + std::to_string(dst.w) +
+                                     " columns",
                                  "what is read lies within the batch", "give the network the batch's shape"));
     if (dst.block == 1) {
       for (Index i = 0; i < dst.n; ++i)
         for (Index c = 0; c < dst.c; ++c) convert(first + i, c, dst.range(), dst.row(i, c, dst.row0), 1);
-    } else {  // row by row, so that the channels of a block meet in the cache
+    } else {   // row by row, so that the channels of a block meet in the cache
       for (Index i = 0; i < dst.n; ++i)
         for (Index y = dst.row0; y < dst.row0 + dst.rows; ++y)
-          for (Index c = 0; c < dst.c; ++c)
-            convert(first + i, c, {y, y + 1}, dst.row(i, c / dst.block, y) + c % dst.block, dst.block);
+          for (Index c = 0; c < dst.c; ++c) convert(first + i, c, {y, y + 1}, dst.row(i, c / dst.block, y) + c % dst.block, dst.block);
     }
   }
  private:
@@ -71,4 +69,4 @@ class Batch final : public RowSource<T> {
   std::shared_ptr<const std::vector<T>> table_;
   BatchContents contents_;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

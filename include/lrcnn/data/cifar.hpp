@@ -18,14 +18,12 @@ inline void append_cifar(Dataset& to, std::span<const std::uint8_t> bytes, std::
   const Index size = static_cast<Index>(bytes.size());
   const Index records = size / cifar_record_bytes;
   if (size == 0)
-    throw DataError(error_text(std::string(who) + " is empty", "a CIFAR-10 file has at least one record of " +
-                                   std::to_string(cifar_record_bytes) + " bytes", "fetch it again"));
+    throw DataError(error_text(std::string(who) + " is empty",
+                               "a CIFAR-10 file has at least one record of " + std::to_string(cifar_record_bytes) + " bytes", "fetch it again"));
   if (size % cifar_record_bytes != 0)
-    throw DataError(error_text(std::string(who) + " ends at byte " + std::to_string(size) + ", " +
-                                   std::to_string(size % cifar_record_bytes) + " bytes into record " +
-                                   std::to_string(records),
-                               "CIFAR-10 records of " + std::to_string(cifar_record_bytes) +
-                                   " bytes, counted from 0, follow each other without gaps",
+    throw DataError(error_text(std::string(who) + " ends at byte " + std::to_string(size) + ", " + std::to_string(size % cifar_record_bytes) +
+                                   " bytes into record " + std::to_string(records),
+                               "CIFAR-10 records of " + std::to_string(cifar_record_bytes) + " bytes, counted from 0, follow each other without gaps",
                                "check that it is a CIFAR-10 binary file, or fetch it again"));
   for (Index r = 0; r < records; ++r) {
     const Index at = r * cifar_record_bytes;
@@ -52,11 +50,10 @@ inline std::vector<std::filesystem::path> cifar_files(const std::filesystem::pat
   if (split == Split::test) return {};
   int last = 5;
   while (last > 0 && plain_or_gzip(folder, cifar_batch_name(last)).empty()) --last;
-  for (int number = 1; number <= last; ++number)
-    files.push_back(need_plain_or_gzip(folder, cifar_batch_name(number)));
+  for (int number = 1; number <= last; ++number) files.push_back(need_plain_or_gzip(folder, cifar_batch_name(number)));
   return files;
 }
-}  // namespace detail
+}   // namespace detail
 /// Reads a part of CIFAR-10 from a folder, plain or gzip. Fewer than the published records are read as they are.
 /// Shapes:  images [N,3,32,32]
 /// Post:    check(result) passes; the order is that of the files
@@ -65,25 +62,21 @@ inline std::vector<std::filesystem::path> cifar_files(const std::filesystem::pat
 inline Dataset load_cifar(const std::filesystem::path& folder, Split split, Index limit_bytes = data_limit_bytes) {
   const auto files = detail::cifar_files(folder, split);
   if (files.empty())
-    throw DataError(error_text("folder '" + folder.string() + "' has no " + std::string(split_name(split)) +
-                                   " images of CIFAR-10",
-                               split == Split::train
-                                   ? "they are in 'train.bin' or 'data_batch_1.bin' and following, plain or with .gz"
-                                   : "they are in 'test.bin' or 'test_batch.bin', plain or with .gz",
+    throw DataError(error_text("folder '" + folder.string() + "' has no " + std::string(split_name(split)) + " images of CIFAR-10",
+                               split == Split::train ? "they are in 'train.bin' or 'data_batch_1.bin' and following, plain or with .gz"
+                                                     : "they are in 'test.bin' or 'test_batch.bin', plain or with .gz",
                                "check the folder, or fetch the file"));
   Dataset data;
   data.classes = 10;
   for (const auto& path : files) append_cifar(data, read_data_file(path, limit_bytes), detail::file_text(path));
   const auto names_path = folder / "batches.meta.txt";
   data.class_names = lines_if_exists(names_path);
-  if (data.class_names.empty())
-    data.class_names = {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
+  if (data.class_names.empty()) data.class_names = {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
   if (data.class_names.size() != 10)
-    throw DataError(error_text(detail::file_text(names_path) + " has " + std::to_string(data.class_names.size()) +
-                                   " lines",
+    throw DataError(error_text(detail::file_text(names_path) + " has " + std::to_string(data.class_names.size()) + " lines",
                                "CIFAR-10 has 10 classes, one name a line", "correct the file or remove it"));
   data.description = "CIFAR-10 " + std::string(split_name(split));
   check(data);
   return data;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -38,46 +38,41 @@ inline std::vector<std::uint8_t> read_plain(const std::filesystem::path& path, I
   const std::string who = file_text(path);
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status))
-    throw DataError(error_text(who + " does not exist", "data are read from files", "check the path"));
+  if (!std::filesystem::exists(status)) throw DataError(error_text(who + " does not exist", "data are read from files", "check the path"));
   if (!std::filesystem::is_regular_file(status))
     throw DataError(error_text(who + " is not a regular file", "data are read as a whole", "name a file"));
   const std::unique_ptr<std::FILE, FileCloser> file(std::fopen(path.c_str(), "rb"));
   const auto size = std::filesystem::file_size(path, error);
   if (!file || error)
-    throw DataError(error_text(who + " cannot be opened: " + (file ? error.message() : std::strerror(errno)),
-                               "data are read as a whole", "check its access rights"));
+    throw DataError(error_text(who + " cannot be opened: " + (file ? error.message() : std::strerror(errno)), "data are read as a whole",
+                               "check its access rights"));
   if (size > static_cast<std::uintmax_t>(limit_bytes)) throw too_large(who, limit_bytes);
   std::vector<std::uint8_t> bytes(size);
   errno = 0;
   const std::size_t got = size == 0 ? 0 : std::fread(bytes.data(), 1, size, file.get());
   if (got != size)
-    throw DataError(error_text(who + " cannot be read at byte " + std::to_string(got) +
-                                   (errno != 0 ? std::string(": ") + std::strerror(errno) : ": it ends there"),
-                               "its size is " + std::to_string(size) + " bytes",
-                               "check the disk and fetch it again"));
+    throw DataError(error_text(
+        who + " cannot be read at byte " + std::to_string(got) + (errno != 0 ? std::string(": ") + std::strerror(errno) : ": it ends there"),
+        "its size is " + std::to_string(size) + " bytes", "check the disk and fetch it again"));
   return bytes;
 }
-}  // namespace detail
+}   // namespace detail
 /// True if the bytes begin as gzip files do.
-inline bool is_gzip(std::span<const std::uint8_t> bytes) {
-  return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
-}
+inline bool is_gzip(std::span<const std::uint8_t> bytes) { return bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b; }
 /// Unpacks gzip data, of one member or several. `who` names them in messages.
 /// Post:    every checksum and length in the data was verified, and nothing follows the last member
 /// Errors:  DataError if the data are cut, damaged, followed by something else, or unpack to more than limit_bytes
-inline std::vector<std::uint8_t> unpack_gzip(std::span<const std::uint8_t> packed, std::string_view who,
-                                             Index limit_bytes = data_limit_bytes) {
+inline std::vector<std::uint8_t> unpack_gzip(std::span<const std::uint8_t> packed, std::string_view who, Index limit_bytes = data_limit_bytes) {
   const std::size_t limit = static_cast<std::size_t>(limit_bytes);
   struct Stream : z_stream {
     Stream() : z_stream{} {
-      if (inflateInit2(this, 16 + MAX_WBITS) != Z_OK) throw std::bad_alloc();  // 16: gzip, not zlib
+      if (inflateInit2(this, 16 + MAX_WBITS) != Z_OK) throw std::bad_alloc();   // 16: gzip, not zlib
     }
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
     ~Stream() { inflateEnd(this); }
   } stream;
-  constexpr std::size_t piece = std::size_t{1} << 30;  // zlib counts in 32 bits
+  constexpr std::size_t piece = std::size_t{1} << 30;   // zlib counts in 32 bits
   std::size_t in = 0, out = 0;
   std::vector<std::uint8_t> bytes;
   const auto place = [&] { return " at byte " + std::to_string(in) + " of " + std::to_string(packed.size()); };
@@ -98,16 +93,14 @@ inline std::vector<std::uint8_t> unpack_gzip(std::span<const std::uint8_t> packe
     if (code == Z_STREAM_END) {
       if (in == packed.size()) break;
       if (!is_gzip(packed.subspan(in)))
-        throw DataError(error_text(std::string(who) + " goes on after the end of its gzip data" + place(),
-                                   "nothing but further gzip data may follow", "fetch it again"));
+        throw DataError(error_text(std::string(who) + " goes on after the end of its gzip data" + place(), "nothing but further gzip data may follow",
+                                   "fetch it again"));
       inflateReset(&stream);
     } else if (code != Z_OK && code != Z_BUF_ERROR) {
-      throw DataError(error_text(std::string(who) + " is damaged" + place() + ": " +
-                                     (stream.msg != nullptr ? stream.msg : "no gzip data"),
+      throw DataError(error_text(std::string(who) + " is damaged" + place() + ": " + (stream.msg != nullptr ? stream.msg : "no gzip data"),
                                  "gzip data carry a checksum and their length", "fetch it again"));
     } else if (in == packed.size() && stream.avail_out != 0) {
-      throw DataError(error_text(std::string(who) + " is cut" + place() + ", " + std::to_string(out) +
-                                     " bytes unpacked",
+      throw DataError(error_text(std::string(who) + " is cut" + place() + ", " + std::to_string(out) + " bytes unpacked",
                                  "gzip data end with a checksum and their length", "fetch it again"));
     }
   }
@@ -119,8 +112,7 @@ inline std::vector<std::uint8_t> unpack_gzip(std::span<const std::uint8_t> packe
 /// Errors:  DataError, naming file and byte, if it is missing, no regular file, cannot be read, larger than
 ///          limit_bytes (packed or unpacked), or if its gzip data are cut or damaged
 /// Cost:    memory: the bytes, and while unpacking the packed ones too
-inline std::vector<std::uint8_t> read_data_file(const std::filesystem::path& path,
-                                                Index limit_bytes = data_limit_bytes) {
+inline std::vector<std::uint8_t> read_data_file(const std::filesystem::path& path, Index limit_bytes = data_limit_bytes) {
   std::vector<std::uint8_t> bytes = detail::read_plain(path, limit_bytes);
   return is_gzip(bytes) ? unpack_gzip(bytes, detail::file_text(path), limit_bytes) : bytes;
 }
@@ -137,11 +129,10 @@ inline std::filesystem::path need_plain_or_gzip(const std::filesystem::path& fol
   auto path = plain_or_gzip(folder, name);
   if (path.empty())
     throw DataError(error_text("folder '" + folder.string() + "' has no file '" + name + "' or '" + name + ".gz'",
-                               "every file of a part of a data set is needed",
-                               "check the folder, or fetch the file"));
+                               "every file of a part of a data set is needed", "check the folder, or fetch the file"));
   return path;
 }
-}  // namespace detail
+}   // namespace detail
 /// The lines of a small text file, such as the names of a data set's classes; none if there is no such file. Lines end with "\n" or
 /// "\r\n"; empty lines at the end of the file do not count. A file that is packed with gzip is unpacked.
 /// Errors:  as read_data_file, with a limit of 1 MiB
@@ -162,4 +153,4 @@ inline std::vector<std::string> lines_if_exists(const std::filesystem::path& pat
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
   return lines;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

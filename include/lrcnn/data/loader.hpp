@@ -16,17 +16,17 @@
 namespace lrcnn {
 /// How a loader makes batches.
 struct LoaderOptions {
-  Index batch = 32;               ///< images in each but the last, which has what is left
-  bool shuffle = true;            ///< a new order each epoch; false: the data set's
-  bool drop_last = false;         ///< leave the last batch out if it is not full
-  std::uint64_t seed = 0;         ///< of order, crops and flips
-  Normalization normalization{};  ///< the training part's, for the test part too
-  Augmentation augmentation{};    ///< crop and flip
+  Index batch = 32;                ///< images in each but the last, which has what is left
+  bool shuffle = true;             ///< a new order each epoch; false: the data set's
+  bool drop_last = false;          ///< leave the last batch out if it is not full
+  std::uint64_t seed = 0;          ///< of order, crops and flips
+  Normalization normalization{};   ///< the training part's, for the test part too
+  Augmentation augmentation{};     ///< crop and flip
   /// A user's own change to the bytes of one cut image [C,H,W], drawn from a generator of its own.
   /// Called from the loader's threads, from several at a time if there are several.
   std::function<void(std::span<std::uint8_t> image, const Shape& shape, const Random& random)> transform{};
-  Index prefetch = 2;             ///< batches made ahead; 0: none, and no thread
-  Index threads = 1;              ///< that make them
+  Index prefetch = 2;   ///< batches made ahead; 0: none, and no thread
+  Index threads = 1;    ///< that make them
 };
 namespace detail {
 /// What it takes to make any batch of one epoch. Used by several threads, never changed.
@@ -35,7 +35,7 @@ struct BatchMaker {
   LoaderOptions options;
   std::vector<Index> order;
   Index epoch;
-  Shape image;  ///< [1,C,H,W] after the crop
+  Shape image;   ///< [1,C,H,W] after the crop
   /// Errors: what options.transform throws.
   void make(Index position, BatchContents& batch) const {
     const Index begin = position * options.batch;
@@ -52,14 +52,13 @@ struct BatchMaker {
       const auto to = std::span(batch.pixels).subspan(i * bytes, bytes);
       const Placement p = place(options.augmentation, data.shape, image, options.seed, epoch, sample);
       cut_image(data.image(sample), data.shape, to, image, p, options.augmentation.fill);
-      if (options.transform)
-        options.transform(to, image, purpose_random(options.seed, "user", epoch, sample));
+      if (options.transform) options.transform(to, image, purpose_random(options.seed, "user", epoch, sample));
       batch.labels[i] = data.labels[static_cast<std::size_t>(sample)];
       batch.indices[i] = sample;
     }
   }
 };
-}  // namespace detail
+}   // namespace detail
 /// The batches of one epoch, once, in order: `for (auto& batch : loader.epoch(e))`, or next() until it returns null.
 /// A batch is valid until the next one is asked for. The data set outlives the epoch; the loader need not.
 template <class T>
@@ -169,8 +168,8 @@ class Epoch {
   std::condition_variable room_, made_;
   Index current_;   ///< position of the batch the consumer has
   Index end_;
-  Index claimed_;   ///< first position no thread has taken up
-  Index released_;  ///< first position whose slot is not free
+  Index claimed_;    ///< first position no thread has taken up
+  Index released_;   ///< first position whose slot is not free
   std::vector<std::thread> threads_;
 };
 /// Batches of a data set. Regular use:
@@ -186,24 +185,18 @@ class Loader {
   explicit Loader(const Dataset& data, LoaderOptions options = {}) : data_(&data), options_(std::move(options)) {
     check(data);
     if (options_.batch < 1 || options_.prefetch < 0 || options_.threads < 0)
-      throw DataError(error_text("loader with batches of " + std::to_string(options_.batch) + " images, " +
-                                     std::to_string(options_.prefetch) + " made ahead by " +
-                                     std::to_string(options_.threads) + " threads",
-                                 "a batch has at least one image, and no number is negative",
-                                 "choose other numbers"));
+      throw DataError(error_text("loader with batches of " + std::to_string(options_.batch) + " images, " + std::to_string(options_.prefetch) +
+                                     " made ahead by " + std::to_string(options_.threads) + " threads",
+                                 "a batch has at least one image, and no number is negative", "choose other numbers"));
     if (options_.drop_last && options_.batch > data.size())
-      throw DataError(error_text("loader with batches of " + std::to_string(options_.batch) + " images of " +
-                                     std::to_string(data.size()),
-                                 "with drop_last only full batches are made, so there would be none",
-                                 "choose smaller batches or keep the last"));
+      throw DataError(error_text("loader with batches of " + std::to_string(options_.batch) + " images of " + std::to_string(data.size()),
+                                 "with drop_last only full batches are made, so there would be none", "choose smaller batches or keep the last"));
     image_ = cropped_shape(options_.augmentation, {1, data.shape.c, data.shape.h, data.shape.w});
     table_ = std::make_shared<const std::vector<T>>(normalization_table<T>(options_.normalization, image_.c));
   }
   Loader(const Dataset&&, LoaderOptions = {}) = delete;
   /// Batches in an epoch.
-  Index batches() const {
-    return options_.drop_last ? data_->size() / options_.batch : ceil_div(data_->size(), options_.batch);
-  }
+  Index batches() const { return options_.drop_last ? data_->size() / options_.batch : ceil_div(data_->size(), options_.batch); }
   /// Images in an epoch.
   Index images() const { return options_.drop_last ? batches() * options_.batch : data_->size(); }
   /// Shape of a full batch, for planning; no larger than the data set.
@@ -243,13 +236,12 @@ class Loader {
   void check_position(Index number, Index position, Index end) const {
     if (number >= 0 && position >= 0 && position < end) return;
     throw DataError(error_text("batch " + std::to_string(position) + " of epoch " + std::to_string(number),
-                               "an epoch has batches 0 to " + std::to_string(batches() - 1) +
-                                   ", and epochs count from 0",
+                               "an epoch has batches 0 to " + std::to_string(batches() - 1) + ", and epochs count from 0",
                                "check where training is to continue"));
   }
   const Dataset* data_;
   LoaderOptions options_;
-  Shape image_;  ///< [1,C,H,W] after the crop
+  Shape image_;   ///< [1,C,H,W] after the crop
   std::shared_ptr<const std::vector<T>> table_;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -35,4 +35,4 @@ class MemorySink final : public RowSink<T> {
   T* data_;
   Index height_;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

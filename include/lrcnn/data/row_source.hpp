@@ -38,4 +38,4 @@ class MemorySource final : public RowSource<T> {
   const T* data_;
   Shape shape_;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

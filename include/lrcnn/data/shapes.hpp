@@ -12,21 +12,20 @@
 namespace lrcnn {
 /// What make_shapes draws.
 struct ShapesOptions {
-  Index count = 6000;           ///< images
-  Index channels = 1;           ///< 1 or 3
-  Index h = 28;                 ///< at least 8, as w
+  Index count = 6000;   ///< images
+  Index channels = 1;   ///< 1 or 3
+  Index h = 28;         ///< at least 8, as w
   Index w = 28;
   std::uint64_t seed = 1;
   Split split = Split::train;   ///< the parts of one seed have no image in common
 };
-inline constexpr std::array<std::string_view, 10> shape_names{
-    "disc", "ring", "square", "frame", "triangle",
-    "cross", "horizontal bars", "vertical bars", "diagonal", "checker"};
+inline constexpr std::array<std::string_view, 10> shape_names{"disc",          "ring",     "square", "frame", "triangle", "cross", "horizontal bars",
+                                                              "vertical bars", "diagonal", "checker"};
 namespace detail {
 /// True if a point, relative to the shape's centre, lies on the shape of radius r. `mirror` leans the diagonal over.
 constexpr bool on_shape(Index kind, Index x, Index y, Index r, bool mirror) {
   const Index ax = std::max(x, -x), ay = std::max(y, -y), far = std::max(ax, ay), square = x * x + y * y;
-  const Index half = 7 * r / 8;  // of the sides of what is square
+  const Index half = 7 * r / 8;   // of the sides of what is square
   const Index fifth = std::max<Index>(2 * half / 5, 1), quarter = std::max<Index>((half + 1) / 2, 1);
   switch (kind) {
     case 0: return square <= r * r;
@@ -55,8 +54,7 @@ inline void draw_shape(Index kind, const Random& random, Shape s, std::span<std:
     Index x, y, r, level;
   };
   std::array<Dot, 4> dots{};
-  for (Dot& dot : dots)
-    dot = {between(0, 4 * s.w), between(0, 4 * s.h), between(0, 1) * std::max<Index>(side / 24, 2), between(0, 255)};
+  for (Dot& dot : dots) dot = {between(0, 4 * s.w), between(0, 4 * s.h), between(0, 1) * std::max<Index>(side / 24, 2), between(0, 255)};
   const Index noise = between(10, 60);
   std::array<Index, 3> ground{}, contrast{}, slope_x{}, slope_y{};
   for (std::size_t c = 0; c < 3; ++c) {
@@ -88,20 +86,18 @@ inline void draw_shape(Index kind, const Random& random, Shape s, std::span<std:
         out[static_cast<std::size_t>(pixel)] = static_cast<std::uint8_t>(std::clamp<Index>(level, 0, 255));
       }
 }
-}  // namespace detail
+}   // namespace detail
 /// Draws a data set of shapes.
 /// Shapes:  images [count, channels, h, w]; label i is i % 10
 /// Post:    image i depends on seed, split, i and the extents alone; the description says that the set is generated
 /// Errors:  DataError if count is below 1, channels are not 1 or 3, or an extent is below 8
 inline Dataset make_shapes(const ShapesOptions& options = {}) {
   if (options.count < 1 || (options.channels != 1 && options.channels != 3) || options.h < 8 || options.w < 8)
-    throw DataError(error_text("generated shapes of " +
-                                   to_string(Shape{options.count, options.channels, options.h, options.w}),
-                               "there are at least 1 image, 1 or 3 channels, 8 rows and 8 columns",
-                               "choose such numbers"));
+    throw DataError(error_text("generated shapes of " + to_string(Shape{options.count, options.channels, options.h, options.w}),
+                               "there are at least 1 image, 1 or 3 channels, 8 rows and 8 columns", "choose such numbers"));
   Dataset data;
-  data.description = "generated shapes (drawn by a program, not real data), " +
-                     std::string(split_name(options.split)) + ", seed " + std::to_string(options.seed);
+  data.description =
+      "generated shapes (drawn by a program, not real data), " + std::string(split_name(options.split)) + ", seed " + std::to_string(options.seed);
   data.shape = {options.count, options.channels, options.h, options.w};
   data.classes = static_cast<Index>(shape_names.size());
   data.class_names.assign(shape_names.begin(), shape_names.end());
@@ -110,9 +106,9 @@ inline Dataset make_shapes(const ShapesOptions& options = {}) {
   for (Index i = 0; i < options.count; ++i) {
     const Index kind = i % data.classes;
     data.labels.push_back(static_cast<std::int32_t>(kind));
-    detail::draw_shape(kind, purpose_random(options.seed, "shapes", static_cast<Index>(options.split), i),
-                       data.shape, std::span(data.images).subspan(static_cast<std::size_t>(i) * bytes, bytes));
+    detail::draw_shape(kind, purpose_random(options.seed, "shapes", static_cast<Index>(options.split), i), data.shape,
+                       std::span(data.images).subspan(static_cast<std::size_t>(i) * bytes, bytes));
   }
   return data;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -48,36 +48,34 @@ std::vector<T> normalization_table(const Normalization& normalization, Index cha
   const auto& [mean, deviation] = normalization;
   const auto count = static_cast<std::size_t>(channels);
   if (mean.size() != deviation.size() || (!mean.empty() && mean.size() != count))
-    throw DataError(error_text("normalisation with " + std::to_string(mean.size()) + " means and " +
-                                   std::to_string(deviation.size()) + " deviations",
-                               "the images have " + std::to_string(channels) + " channels",
-                               "give one of each per channel, or none"));
+    throw DataError(error_text("normalisation with " + std::to_string(mean.size()) + " means and " + std::to_string(deviation.size()) + " deviations",
+                               "the images have " + std::to_string(channels) + " channels", "give one of each per channel, or none"));
   std::vector<T> table(256 * count);
   for (std::size_t c = 0; c < count; ++c) {
     const double m = mean.empty() ? 0 : mean[c], d = deviation.empty() ? 1 : deviation[c];
     if (!std::isfinite(m) || !std::isfinite(d) || d <= 0)
-      throw DataError(error_text("normalisation of channel " + std::to_string(c) + " with mean " + std::to_string(m) +
-                                     " and deviation " + std::to_string(d),
-                                 "both are finite and the deviation is above 0", "give other numbers"));
+      throw DataError(
+          error_text("normalisation of channel " + std::to_string(c) + " with mean " + std::to_string(m) + " and deviation " + std::to_string(d),
+                     "both are finite and the deviation is above 0", "give other numbers"));
     for (std::size_t b = 0; b < 256; ++b) table[256 * c + b] = static_cast<T>((static_cast<double>(b) / 255 - m) / d);
   }
   return table;
 }
 /// Crop and flip. The default leaves images as they are.
 struct Augmentation {
-  bool flip = false;      ///< exchange left and right in half of the images
-  Index pad = 0;          ///< rows and columns of `fill` put round the image before it is cropped
-  Index crop_h = 0;       ///< rows and columns that are cut out; 0: as many as the image has
+  bool flip = false;   ///< exchange left and right in half of the images
+  Index pad = 0;       ///< rows and columns of `fill` put round the image before it is cropped
+  Index crop_h = 0;    ///< rows and columns that are cut out; 0: as many as the image has
   Index crop_w = 0;
-  std::uint8_t fill = 0;  ///< the byte outside the image
-  bool random = true;     ///< false: cut out the middle, never flip; for tests
+  std::uint8_t fill = 0;   ///< the byte outside the image
+  bool random = true;      ///< false: cut out the middle, never flip; for tests
   friend constexpr bool operator==(const Augmentation&, const Augmentation&) = default;
 };
 /// Where an image's cut lies and whether it is flipped.
 struct Placement {
-  Index y = 0;        ///< of the cut's first row in the image; negative in the padding
+  Index y = 0;   ///< of the cut's first row in the image; negative in the padding
   Index x = 0;
-  bool flip = false;  ///< after the cut
+  bool flip = false;   ///< after the cut
   friend constexpr bool operator==(const Placement&, const Placement&) = default;
 };
 /// Random numbers for one purpose of a seed, such as "shuffle" and the number of an epoch: the same arguments give the same numbers, and
@@ -92,16 +90,14 @@ constexpr Random purpose_random(std::uint64_t seed, std::string_view purpose, In
 inline Shape cropped_shape(const Augmentation& a, Shape s) {
   const Index h = a.crop_h == 0 ? s.h : a.crop_h, w = a.crop_w == 0 ? s.w : a.crop_w;
   if (a.pad < 0 || h < 1 || w < 1 || h > s.h + 2 * a.pad || w > s.w + 2 * a.pad)
-    throw DataError(error_text("crop of " + std::to_string(h) + 'x' + std::to_string(w) + " from images of " +
-                                   std::to_string(s.h) + 'x' + std::to_string(s.w) + " padded by " +
-                                   std::to_string(a.pad),
+    throw DataError(error_text("crop of " + std::to_string(h) + 'x' + std::to_string(w) + " from images of " + std::to_string(s.h) + 'x' +
+                                   std::to_string(s.w) + " padded by " + std::to_string(a.pad),
                                "a crop lies within the padded image", "crop less or pad more"));
   return {s.n, s.c, h, w};
 }
 /// Where sample number `sample` of the data set is cut in an epoch.
 /// Post:    depends on the arguments alone; the cut lies within the padded image, each place equally likely
-constexpr Placement place(const Augmentation& a, Shape from, Shape to, std::uint64_t seed, Index epoch,
-                          Index sample) {
+constexpr Placement place(const Augmentation& a, Shape from, Shape to, std::uint64_t seed, Index epoch, Index sample) {
   const Index room_y = from.h + 2 * a.pad - to.h, room_x = from.w + 2 * a.pad - to.w;
   if (!a.random) return {room_y / 2 - a.pad, room_x / 2 - a.pad, false};
   const Random random = purpose_random(seed, "augment", epoch, sample);
@@ -113,8 +109,8 @@ constexpr Placement place(const Augmentation& a, Shape from, Shape to, std::uint
 /// Cuts one image.
 /// Shapes:  from: channels x h x w of `from_shape` -> to: channels x h x w of `to_shape`, both dense
 /// Post:    to(c, y, x) = from(c, y + p.y, X + p.x), or fill outside, with X = x, or to_w - 1 - x if p.flip
-inline void cut_image(std::span<const std::uint8_t> from, Shape from_shape, std::span<std::uint8_t> to,
-                      Shape to_shape, Placement p, std::uint8_t fill) {
+inline void cut_image(std::span<const std::uint8_t> from, Shape from_shape, std::span<std::uint8_t> to, Shape to_shape, Placement p,
+                      std::uint8_t fill) {
   const Index h = from_shape.h, w = from_shape.w;
   const Index begin = std::clamp<Index>(-p.x, 0, to_shape.w), end = std::clamp<Index>(w - p.x, begin, to_shape.w);
   std::uint8_t* row = to.data();
@@ -122,9 +118,8 @@ inline void cut_image(std::span<const std::uint8_t> from, Shape from_shape, std:
     for (Index y = p.y; y < p.y + to_shape.h; ++y, row += to_shape.w) {
       const bool inside = 0 <= y && y < h && begin < end;
       if (!inside || begin > 0 || end < to_shape.w) std::fill(row, row + to_shape.w, fill);
-      if (inside)
-        std::memcpy(row + begin, from.data() + (c * h + y) * w + p.x + begin, static_cast<std::size_t>(end - begin));
+      if (inside) std::memcpy(row + begin, from.data() + (c * h + y) * w + p.x + begin, static_cast<std::size_t>(end - begin));
       if (p.flip) std::reverse(row, row + to_shape.w);
     }
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -11,8 +11,8 @@ namespace lrcnn {
 template <class B>
 void check_precision(const PolicySpec& policy, std::string_view chooser) {
   if (policy.precision == Precision::of_backend || policy.precision == precision_of<B>()) return;
-  throw PlanError(error_text("the policy asks for " + std::string(precision_name(policy.precision)) + ", and backend '" +
-                                 std::string(B::name) + "' works in " + std::string(precision_name(precision_of<B>())),
+  throw PlanError(error_text("the policy asks for " + std::string(precision_name(policy.precision)) + ", and backend '" + std::string(B::name) +
+                                 "' works in " + std::string(precision_name(precision_of<B>())),
                              "the type of the backend says its precision",
                              "use " + std::string(chooser) + ", which chooses the type, or leave the part out"));
 }
@@ -22,35 +22,33 @@ inline void check_image_loss(std::string_view loss, const Table& table) {
   if (output.h == 1 && output.w == 1) return;
   const FaultText text = fault_text(Fault::map_given);
   const std::string from = table.size() > 0 ? "layer '" + std::string(table.nodes.back().layer.name.view()) + "'" : "the input";
-  throw ShapeError(error_text("the loss '" + std::string(loss) + "' over images is given the map " + to_string(output) + " of " + from,
-                              text.rule, text.change));
+  throw ShapeError(
+      error_text("the loss '" + std::string(loss) + "' over images is given the map " + to_string(output) + " of " + from, text.rule, text.change));
 }
 /// Errors:  DataError if a source's images are of another shape than the network's input
 template <class M>
 void check_source(const RowSource<M>& source, const Table& table) {
   if (source.shape() != table.input)
-    throw DataError(error_text("a batch of shape " + to_string(source.shape()) + " is given to a plan for " +
-                                   to_string(table.input),
+    throw DataError(error_text("a batch of shape " + to_string(source.shape()) + " is given to a plan for " + to_string(table.input),
                                "a plan is made for one shape", "make a plan for this shape, or let a Trainer do it"));
 }
 /// Labels of a loss over images, of that name. Those that lie on a device are looked at by the loss.
 /// Errors:  DataError if they are masks or targets, are not as many as images, or are outside the network's classes
 inline void check_image_labels(std::string_view loss, const Labels& labels, const Table& table) {
   if (labels.kind() != LabelKind::images)
-    throw DataError(error_text(std::string(labels.kind() == LabelKind::pixels ? "masks" : "targets") + " are given to the loss '" +
-                                   std::string(loss) + "'",
-                               "it wants one label for each image", "give a label for each image, or train with a loss over pixels"));
+    throw DataError(
+        error_text(std::string(labels.kind() == LabelKind::pixels ? "masks" : "targets") + " are given to the loss '" + std::string(loss) + "'",
+                   "it wants one label for each image", "give a label for each image, or train with a loss over pixels"));
   if (labels.size() != table.input.n)
-    throw DataError(error_text(std::to_string(labels.size()) + " labels are given for " +
-                                   std::to_string(table.input.n) + " images",
+    throw DataError(error_text(std::to_string(labels.size()) + " labels are given for " + std::to_string(table.input.n) + " images",
                                "every image has one label", "give as many labels as images"));
   if (labels.on_device()) return;   // the loss looks at them
   const Index classes = table.shape(table.size()).c;
   const auto label = labels.on_host();
   for (std::size_t i = 0; i < label.size(); ++i)
     if (label[i] < 0 || label[i] >= classes)
-      throw DataError(error_text("label " + std::to_string(label[i]) + " of image " + std::to_string(i) +
-                                     " is outside the network's " + std::to_string(classes) + " classes",
+      throw DataError(error_text("label " + std::to_string(label[i]) + " of image " + std::to_string(i) + " is outside the network's " +
+                                     std::to_string(classes) + " classes",
                                  "labels are 0 .. classes - 1", "correct the labels, or widen the last layer"));
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -20,7 +20,9 @@ struct NoObserver {
 };
 /// A backend that can start a group of steps again as a whole.
 template <class B>
-concept Recorder = Backend<B> && requires { typename B::Group; };
+concept Recorder = Backend<B> && requires {
+  typename B::Group;
+};
 /// A backend whose work goes to several streams, in the order of each.
 template <class B>
 concept Streamed = Backend<B> && requires(B backend, Index number, std::span<const Index> events) {
@@ -40,8 +42,7 @@ class Executor {
   ///          gradients may be null for a plan without training
   /// Errors:  PlanError if there is no memory for the arena; BackendError if the backend refuses a step
   Executor(Plan plan, B& backend, const M* parameters, M* gradients)
-      : Executor(plan, backend, parameters, gradients,
-                 std::make_shared<Memory>(allocate_arena(backend, plan))) {}
+      : Executor(plan, backend, parameters, gradients, std::make_shared<Memory>(allocate_arena(backend, plan))) {}
   /// The same in memory that several executors use in turn. Pre: arena->bytes() >= plan.arena.bytes.
   Executor(Plan plan, B& backend, const M* parameters, M* gradients, std::shared_ptr<const Memory> arena)
       : plan_(std::move(plan)), backend_(&backend), arena_(std::move(arena)) {
@@ -70,8 +71,8 @@ class Executor {
   /// Errors:  as weigh(); NumericError, naming the first layer whose output is not finite, if the loss is not. Parameters are never
   ///          written.
   template <TrainingLoss<T> L = SoftmaxCrossEntropy, class Observer = NoObserver>
-  LossResult run(const RowSource<M>& source, const Labels& labels, const L& loss = {}, Observer&& observer = Observer{},
-                 double gradient_scale = 1, const RunKey& key = {}) {
+  LossResult run(const RowSource<M>& source, const Labels& labels, const L& loss = {}, Observer&& observer = Observer{}, double gradient_scale = 1,
+                 const RunKey& key = {}) {
     LossResult result;
     start(source, labels, result, loss, std::forward<Observer>(observer), gradient_scale, key);
     backend_->finish(result);
@@ -97,12 +98,11 @@ class Executor {
   double weigh(const RowSource<M>& source, const Labels& labels, const L& loss) const {
     if (plan_.options.stores_output)
       throw PlanError(error_text(plan_title(plan_) + " is run without a sink for its output",
-                                 "a plan with stores_output has no loss and keeps nothing",
-                                 "run it with a RowSink, or plan without stores_output"));
+                                 "a plan with stores_output has no loss and keeps nothing", "run it with a RowSink, or plan without stores_output"));
     if (plan_.options.rows_loss && !RowLocalLoss<L, T>)
-      throw PlanError(error_text("the loss '" + std::string(L::name) + "' over " + (WholeMapLoss<L, T> ? "whole maps" : "images") + " is given to " +
-                                     plan_title(plan_),
-                                 "with rows_loss the output goes through the loss slab by slab", "plan without rows_loss"));
+      throw PlanError(error_text(
+          "the loss '" + std::string(L::name) + "' over " + (WholeMapLoss<L, T> ? "whole maps" : "images") + " is given to " + plan_title(plan_),
+          "with rows_loss the output goes through the loss slab by slab", "plan without rows_loss"));
     if constexpr (!DenseLoss<L, T>) check_image_loss(L::name, plan_.table);
     check_source(source, plan_.table);
     if constexpr (DenseLoss<L, T>) {
@@ -212,7 +212,7 @@ class Executor {
   struct Group {
     std::size_t begin = 0, end = 0;
     typename Recorded<B>::Type recorded{};
-    Index event = -1;              ///< number of the event at its end; -1 if nobody waits for it
+    Index event = -1;                 ///< number of the event at its end; -1 if nobody waits for it
     std::vector<Index> waits_for{};   ///< events of other streams
   };
   void make_groups() {
@@ -263,10 +263,9 @@ class Executor {
                std::to_string(step.y.rows.begin) + ".." + std::to_string(step.y.rows.end - 1);
       break;
     }
-    throw NumericError(error_text("the loss is " + std::string(std::isnan(sum) ? "not a number" : "infinite") +
-                                      "; the first values that are not finite come from " + where,
-                                  "parameters were not changed by this step",
-                                  "lower the learning rate, normalise the input, or go back to an earlier training file"));
+    throw NumericError(error_text(
+        "the loss is " + std::string(std::isnan(sum) ? "not a number" : "infinite") + "; the first values that are not finite come from " + where,
+        "parameters were not changed by this step", "lower the learning rate, normalise the input, or go back to an earlier training file"));
   }
   Plan plan_;
   B* backend_;
@@ -276,8 +275,8 @@ class Executor {
   std::vector<Group> groups_;
   Index streams_ = 1;
   std::vector<std::int32_t> unlabelled_{};   ///< of a forward pass alone
-  RunKey key_{};   ///< of the run at hand; operands point to it
-  bool drops_ = false;   ///< some step draws from it
+  RunKey key_{};                             ///< of the run at hand; operands point to it
+  bool drops_ = false;                       ///< some step draws from it
   bool fills_ = fills_arenas();
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -23,12 +23,12 @@ class BasicPredictor {
   /// Plans the forward pass. `parameters`: layout() says where each is; a trainer's read_parameters() are such.
   /// Errors:  ShapeError, PlanError, BackendError; PlanError if there is too little memory; Error if `parameters` are not as
   ///          many as the network has
-  BasicPredictor(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, std::span<const M> parameters,
-                 int threads = 0)
+  BasicPredictor(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, std::span<const M> parameters, int threads = 0)
       : BasicPredictor(layers, policy, input, parameters, B(threads)) {}
   /// The same on a backend that the program has made.
   BasicPredictor(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, std::span<const M> parameters, B backend)
-      : backend_(std::move(backend)), parameters_(buffer_for(make_table(layers, input), policy, parameters)),
+      : backend_(std::move(backend)),
+        parameters_(buffer_for(make_table(layers, input), policy, parameters)),
         executor_(make_plan(make_table(layers, input), policy, B::target, predicting), backend_, parameters_.data(), nullptr) {
     write_parameters(parameters);
   }
@@ -85,4 +85,4 @@ class Predictor : public BasicPredictor<typename detail::ChosenTypes<Net, Policy
   Predictor(const Input& input, std::span<const typename Base::M> parameters, BackendType backend)
       : Base(Net::layers, Policy::value, input, parameters, std::move(backend)) {}
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -28,7 +28,7 @@ inline bool reset_peak() {
   file << '5' << std::flush;
   return file.good();
 }
-}  // namespace detail
+}   // namespace detail
 /// Bytes of this process that are in main memory; -1 where the system does not say.
 inline Index resident_bytes() { return detail::status_bytes("VmRSS:"); }
 /// Greatest growth of the resident set while f runs, pages of `arena` that f touches included; -1 where the system does
@@ -46,4 +46,4 @@ Index resident_growth(const Arena& arena, F f) {
   const Index after = resident_bytes(), most = reset ? detail::status_bytes("VmHWM:") : after;
   return before < 0 ? -1 : std::max(after, most) - before;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -11,8 +11,7 @@ struct ReLU {
 template <class Slope = std::ratio<1, 100>>
 struct LeakyReLU {
   static constexpr Layer layer() {
-    return {.kind = Kind::activation,
-            .activation = {Function::leaky_relu, static_cast<double>(Slope::num) / static_cast<double>(Slope::den)}};
+    return {.kind = Kind::activation, .activation = {Function::leaky_relu, static_cast<double>(Slope::num) / static_cast<double>(Slope::den)}};
   }
 };
 /// x * sigmoid(x).
@@ -55,9 +54,11 @@ constexpr BackwardReads reads_sign_or_input(const Layer& layer) {
   const bool sign = f == Function::relu || f == Function::leaky_relu;
   return {.input = !sign, .sign = sign};
 }
-}  // namespace detail
+}   // namespace detail
 template <>
-inline constexpr LayerRules kind_rules<Kind::activation>{
-    .name = "activation", .variant = detail::name_of_function, .backward = detail::reads_sign_or_input,
-    .overwrites_input = true, .overwrites_gradient = true};
-}  // namespace lrcnn
+inline constexpr LayerRules kind_rules<Kind::activation>{.name = "activation",
+                                                         .variant = detail::name_of_function,
+                                                         .backward = detail::reads_sign_or_input,
+                                                         .overwrites_input = true,
+                                                         .overwrites_gradient = true};
+}   // namespace lrcnn

@@ -17,4 +17,4 @@ struct Named {
     return layer;
   }
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -15,9 +15,7 @@ struct ConvOptions {
 ///          ShapeError otherwise)
 template <Index K, Window window = Window{.kernel = 3, .pad = 1}, ConvOptions options = ConvOptions{}>
 struct Conv {
-  static constexpr Layer layer() {
-    return {.kind = Kind::conv, .window = window, .channels = K, .groups = options.groups, .bias = options.bias};
-  }
+  static constexpr Layer layer() { return {.kind = Kind::conv, .window = window, .channels = K, .groups = options.groups, .bias = options.bias}; }
 };
 /// Transposed convolution to K channels: the map from y to x of which a convolution with this window is the map from x to y's
 /// gradient. ConvTranspose<K> makes maps twice as large. As PyTorch's, without output padding.
@@ -49,8 +47,10 @@ constexpr ParameterShapes filter_and_bias(const Layer& layer, const ParameterSha
 }
 constexpr ParameterShapes parameters_of_conv(const Layer& layer, const Shape& in) {
   const Index from = in.c / layer.groups, to = layer.channels / layer.groups;
-  return filter_and_bias(layer, {.name = "weight", .extents = {layer.channels, from, layer.window.kernel.h, layer.window.kernel.w},
-                                 .fan_in = from * taps(layer), .fan_out = to * taps(layer)});
+  return filter_and_bias(layer, {.name = "weight",
+                                 .extents = {layer.channels, from, layer.window.kernel.h, layer.window.kernel.w},
+                                 .fan_in = from * taps(layer),
+                                 .fan_out = to * taps(layer)});
 }
 constexpr Axis transposed_rows(const Layer& layer, const Shape&) { return transposed_axis(row_axis(layer.window)); }
 constexpr Index transposed(const Axis& axis, Index extent) { return known(extent) ? transposed_extent(axis, extent) : unknown; }
@@ -66,17 +66,31 @@ constexpr Fault fault_of_transposed(const Layer& layer, const Shape& in, const S
 /// A convolution's filter the other way round, and its fans too.
 constexpr ParameterShapes parameters_of_transposed(const Layer& layer, const Shape& in) {
   const Index from = in.c / layer.groups, to = layer.channels / layer.groups;
-  return filter_and_bias(layer, {.name = "weight", .extents = {in.c, to, layer.window.kernel.h, layer.window.kernel.w},
-                                 .fan_in = to * taps(layer), .fan_out = from * taps(layer)});
+  return filter_and_bias(layer, {.name = "weight",
+                                 .extents = {in.c, to, layer.window.kernel.h, layer.window.kernel.w},
+                                 .fan_in = to * taps(layer),
+                                 .fan_out = from * taps(layer)});
 }
-}  // namespace detail
+}   // namespace detail
 template <>
-inline constexpr LayerRules kind_rules<Kind::conv>{
-    .name = "conv", .details = detail::groups_text, .rows = RowMap::window, .backward = reads_input_for_parameters, .cheap = false,
-    .takes_activation = true, .uses_workspace = true, .fault = detail::fault_of_filter, .parameters = detail::parameters_of_conv};
+inline constexpr LayerRules kind_rules<Kind::conv>{.name = "conv",
+                                                   .details = detail::groups_text,
+                                                   .rows = RowMap::window,
+                                                   .backward = reads_input_for_parameters,
+                                                   .cheap = false,
+                                                   .takes_activation = true,
+                                                   .uses_workspace = true,
+                                                   .fault = detail::fault_of_filter,
+                                                   .parameters = detail::parameters_of_conv};
 template <>
-inline constexpr LayerRules kind_rules<Kind::conv_transpose>{
-    .name = "conv_transpose", .details = detail::window_and_groups, .rows = RowMap::own, .axis = detail::transposed_rows,
-    .backward = reads_input_for_parameters, .cheap = false, .uses_workspace = true, .output = detail::transposed_shape,
-    .fault = detail::fault_of_transposed, .parameters = detail::parameters_of_transposed};
-}  // namespace lrcnn
+inline constexpr LayerRules kind_rules<Kind::conv_transpose>{.name = "conv_transpose",
+                                                             .details = detail::window_and_groups,
+                                                             .rows = RowMap::own,
+                                                             .axis = detail::transposed_rows,
+                                                             .backward = reads_input_for_parameters,
+                                                             .cheap = false,
+                                                             .uses_workspace = true,
+                                                             .output = detail::transposed_shape,
+                                                             .fault = detail::fault_of_transposed,
+                                                             .parameters = detail::parameters_of_transposed};
+}   // namespace lrcnn

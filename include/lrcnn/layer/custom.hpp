@@ -27,10 +27,10 @@ struct CustomBackward {
   const Layer& layer;
   Shape in;
   Shape out;
-  View<const T> x;    ///< data is nullptr unless the rules' `backward` asks for the input
-  View<const T> y;    ///< data is nullptr unless it asks for the output
+  View<const T> x;   ///< data is nullptr unless the rules' `backward` asks for the input
+  View<const T> y;   ///< data is nullptr unless it asks for the output
   View<const T> dy;
-  View<T> dx;         ///< data is nullptr in backward_parameters
+  View<T> dx;   ///< data is nullptr in backward_parameters
   std::span<const master_t<T>* const> parameters;
   std::span<master_t<T>* const> d_parameters;   ///< empty in backward_data
 };
@@ -52,4 +52,4 @@ struct CustomLayer {
 };
 template <>
 inline constexpr LayerRules kind_rules<Kind::custom>{.name = "custom"};   // its name alone: each custom layer has rules of its own
-}  // namespace lrcnn
+}   // namespace lrcnn

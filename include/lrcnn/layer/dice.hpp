@@ -46,8 +46,7 @@ struct DiceLoss {
   /// Shapes:  logits [N,K,H,W], whole maps; dx likewise, or empty
   /// Post:    result grows by these images, dx = the gradient of scale times their sum, padded channels 0
   template <class T>
-  void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale,
-                  LossResult& result) const {
+  void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale, LossResult& result) const {
     for (Index i = 0; i < logits.n; ++i) image(logits, labels, first, i, dx, scale, result);
   }
 
@@ -70,8 +69,7 @@ struct DiceLoss {
     return largest == label;
   }
   template <class T>
-  void image(const View<const T>& logits, const Labels& labels, Index first, Index i, const View<T>& dx, double scale,
-             LossResult& result) const {
+  void image(const View<const T>& logits, const Labels& labels, Index first, Index i, const View<T>& dx, double scale, LossResult& result) const {
     const auto classes = static_cast<std::size_t>(logits.c);
     const auto is = [&](std::size_t k, std::int32_t label) { return label == (classes == 1 ? 1 : static_cast<std::int32_t>(k)); };
     Numbers p{}, both{}, either{};   // I_k, and P_k + T_k
@@ -114,4 +112,4 @@ struct DiceLoss {
     });
   }
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -41,9 +41,7 @@ class DropMask {
     return {{r[0] >= below_, r[1] >= below_, r[2] >= below_, r[3] >= below_}};
   }
   /// Whether an element is kept.
-  constexpr bool keep(Index image, Index channel, Index row, Index column) const {
-    return keeps(image, channel, row, column / 4)[column % 4];
-  }
+  constexpr bool keep(Index image, Index channel, Index row, Index column) const { return keeps(image, channel, row, column / 4)[column % 4]; }
   LRCNN_HOST_DEVICE constexpr bool of_elements() const { return each_ == Drop::Each::element; }
 
  private:
@@ -57,4 +55,4 @@ class DropMask {
   std::uint64_t below_;   ///< words below this drop
   std::uint32_t key_[2] = {};
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -12,7 +12,7 @@ template <class P>
 constexpr Layer dropout_layer(Drop::Each each) {
   return {.kind = Kind::dropout, .drop = {each, static_cast<double>(P::num) / static_cast<double>(P::den)}};
 }
-}  // namespace detail
+}   // namespace detail
 /// Drops each element with probability P. As PyTorch's Dropout, with other random numbers.
 /// Shapes:  x [N,C,H,W] -> y [N,C,H,W]
 /// Errors:  P must be at least 0 and below 1
@@ -47,9 +47,13 @@ inline std::string probability_text(const Layer& layer) {
 constexpr Fault fault_of_drop(const Layer& layer, const Shape&, const Shape&) {
   return layer.drop.probability >= 0 && layer.drop.probability < 1 ? Fault::none : Fault::bad_probability;
 }
-}  // namespace detail
+}   // namespace detail
 template <>
-inline constexpr LayerRules kind_rules<Kind::dropout>{
-    .name = "dropout", .variant = detail::name_of_drop, .details = detail::probability_text, .overwrites_input = true,
-    .overwrites_gradient = true, .draws = true, .fault = detail::fault_of_drop};
-}  // namespace lrcnn
+inline constexpr LayerRules kind_rules<Kind::dropout>{.name = "dropout",
+                                                      .variant = detail::name_of_drop,
+                                                      .details = detail::probability_text,
+                                                      .overwrites_input = true,
+                                                      .overwrites_gradient = true,
+                                                      .draws = true,
+                                                      .fault = detail::fault_of_drop};
+}   // namespace lrcnn

@@ -25,7 +25,7 @@ constexpr Shape shape_of_scale(const Layer&, const Shape& in, const Shape& other
   return {either(in.n, other.n), either(in.c, other.c), in.h, in.w};
 }
 constexpr BackwardReads reads_both_inputs(const Layer&) { return {.input = true, .other = true}; }
-}  // namespace detail
+}   // namespace detail
 template <>
 inline constexpr LayerRules kind_rules<Kind::sum>{
     .name = "sum", .overwrites_gradient = true, .takes_activation = true, .output = detail::shape_of_sum, .fault = detail::fault_of_sum};
@@ -33,6 +33,5 @@ template <>
 inline constexpr LayerRules kind_rules<Kind::concat>{.name = "concat", .output = detail::shape_of_concat, .fault = detail::fault_of_concat};
 template <>
 inline constexpr LayerRules kind_rules<Kind::scale>{
-    .name = "scale", .backward = detail::reads_both_inputs, .sums_channels = true, .output = detail::shape_of_scale,
-    .fault = detail::fault_of_scale};
-}  // namespace lrcnn
+    .name = "scale", .backward = detail::reads_both_inputs, .sums_channels = true, .output = detail::shape_of_scale, .fault = detail::fault_of_scale};
+}   // namespace lrcnn

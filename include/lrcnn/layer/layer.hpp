@@ -11,25 +11,25 @@
 namespace lrcnn {
 struct CustomLayer;
 enum class Kind : std::uint8_t {
-  conv,             ///< x [N,C,H,W] * w [K,C/groups,R,S] (+ b [K]) -> y [N,K,P,Q]
-  activation,       ///< pointwise, x -> y of the same shape
-  max_pool,         ///< pads with -inf; ties go to the first in row-major window order
-  avg_pool,         ///< count_padding says whether padded positions count
-  global_avg_pool,  ///< x [N,C,H,W] -> y [N,C,1,1]; a barrier that accumulates row by row
-  flatten,          ///< x [N,C,H,W] -> y [N,C*H*W,1,1] in NCHW order; a barrier
-  linear,           ///< x [N,F,1,1] * w [K,F] (+ b [K]) -> y [N,K,1,1]
-  custom,           ///< a user's own
-  norm,             ///< x -> weight * (x - mean) / sqrt(variance + epsilon) + bias; `norm` says over what
-  sum,              ///< a join: x + other, both of one shape
-  concat,           ///< a join: the channels of x, then those of other
-  upsample,         ///< x [N,C,H,W] -> y [N,C,u*H,v*W]; `upsampling` says how
-  conv_transpose,   ///< x [N,C,H,W], w [C,K/groups,R,S] (+ b [K]) -> y [N,K,P,Q]: what a convolution with w sends back
-  pad,              ///< rows and columns added around a map, zeros or reflected ones, or taken away
-  layer_scale,      ///< x -> weight * x, a weight for each channel
-  channel_shuffle,  ///< channel i * C / groups + j becomes channel j * groups + i
-  adaptive_avg_pool,  ///< x [N,C,H,W] -> y [N,C,P,Q], P and Q given: means of windows of about H / P x W / Q
-  scale,            ///< a join: x [N,C,H,W] * other [N,C,1,1], a factor for each channel of each image
-  dropout,          ///< x -> x / (1 - probability) or 0 in training, x otherwise; `drop` says of what each is drawn
+  conv,                ///< x [N,C,H,W] * w [K,C/groups,R,S] (+ b [K]) -> y [N,K,P,Q]
+  activation,          ///< pointwise, x -> y of the same shape
+  max_pool,            ///< pads with -inf; ties go to the first in row-major window order
+  avg_pool,            ///< count_padding says whether padded positions count
+  global_avg_pool,     ///< x [N,C,H,W] -> y [N,C,1,1]; a barrier that accumulates row by row
+  flatten,             ///< x [N,C,H,W] -> y [N,C*H*W,1,1] in NCHW order; a barrier
+  linear,              ///< x [N,F,1,1] * w [K,F] (+ b [K]) -> y [N,K,1,1]
+  custom,              ///< a user's own
+  norm,                ///< x -> weight * (x - mean) / sqrt(variance + epsilon) + bias; `norm` says over what
+  sum,                 ///< a join: x + other, both of one shape
+  concat,              ///< a join: the channels of x, then those of other
+  upsample,            ///< x [N,C,H,W] -> y [N,C,u*H,v*W]; `upsampling` says how
+  conv_transpose,      ///< x [N,C,H,W], w [C,K/groups,R,S] (+ b [K]) -> y [N,K,P,Q]: what a convolution with w sends back
+  pad,                 ///< rows and columns added around a map, zeros or reflected ones, or taken away
+  layer_scale,         ///< x -> weight * x, a weight for each channel
+  channel_shuffle,     ///< channel i * C / groups + j becomes channel j * groups + i
+  adaptive_avg_pool,   ///< x [N,C,H,W] -> y [N,C,P,Q], P and Q given: means of windows of about H / P x W / Q
+  scale,               ///< a join: x [N,C,H,W] * other [N,C,1,1], a factor for each channel of each image
+  dropout,             ///< x -> x / (1 - probability) or 0 in training, x otherwise; `drop` says of what each is drawn
 };
 inline constexpr std::size_t kind_count = static_cast<std::size_t>(Kind::dropout) + 1;   // behind the last one
 enum class Function : std::uint8_t { relu, leaky_relu, silu, relu6, gelu, hardswish, sigmoid };
@@ -42,12 +42,12 @@ struct Norm {
     slab,       ///< a channel of the rows and images that are computed together: SlabBatchNorm
   };
   Over over = Over::batch;
-  bool frozen = false;      ///< batch: running statistics in training, too, and they stay as they are
-  bool affine = true;       ///< weight and bias, one for each channel
-  Index groups = 0;         ///< group: their number; 0: as many as channels
+  bool frozen = false;   ///< batch: running statistics in training, too, and they stay as they are
+  bool affine = true;    ///< weight and bias, one for each channel
+  Index groups = 0;      ///< group: their number; 0: as many as channels
   double epsilon = 1e-5;
-  double momentum = 0.1;    ///< batch: share of a step's statistics in the running ones
-  double weight = 1;        ///< first value of weight
+  double momentum = 0.1;   ///< batch: share of a step's statistics in the running ones
+  double weight = 1;       ///< first value of weight
   friend constexpr bool operator==(const Norm&, const Norm&) = default;
 };
 /// What a dropout draws for, and how often it drops it (layer/drop_mask.hpp).
@@ -70,26 +70,24 @@ struct Activation {
 /// A layer without shapes. Its place in a list of layers says what it reads.
 struct Layer {
   Kind kind = Kind::activation;
-  Name name{};                 ///< empty: named after its kind and ordinal ("conv3") by the table
-  Window window{1};            ///< conv, conv_transpose, pools, custom; pad: its padding; others: 1x1
-  Index channels = 0;          ///< output channels; 0: as many as the input has
-  Index groups = 1;            ///< conv, conv_transpose, channel_shuffle
-  bool bias = false;           ///< conv, conv_transpose, linear
-  bool count_padding = true;   ///< avg_pool
-  Activation activation{};     ///< activation
-  Norm norm{};                 ///< norm
-  Upsampling upsampling{};     ///< upsample
-  bool reflect = false;        ///< pad: with the rows and columns inside, in reverse, rather than with zeros
-  Pair pooled = 1;             ///< adaptive_avg_pool: rows and columns of its output
-  double scale = 1;            ///< layer_scale: first value of its weights
-  Drop drop{};                 ///< dropout
-  Index input = 1;             ///< it reads the output of the layer so many places before it; beyond the first: the network's input
-  Index other = 0;             ///< joins: likewise their second input; 0: none
+  Name name{};                           ///< empty: named after its kind and ordinal ("conv3") by the table
+  Window window{1};                      ///< conv, conv_transpose, pools, custom; pad: its padding; others: 1x1
+  Index channels = 0;                    ///< output channels; 0: as many as the input has
+  Index groups = 1;                      ///< conv, conv_transpose, channel_shuffle
+  bool bias = false;                     ///< conv, conv_transpose, linear
+  bool count_padding = true;             ///< avg_pool
+  Activation activation{};               ///< activation
+  Norm norm{};                           ///< norm
+  Upsampling upsampling{};               ///< upsample
+  bool reflect = false;                  ///< pad: with the rows and columns inside, in reverse, rather than with zeros
+  Pair pooled = 1;                       ///< adaptive_avg_pool: rows and columns of its output
+  double scale = 1;                      ///< layer_scale: first value of its weights
+  Drop drop{};                           ///< dropout
+  Index input = 1;                       ///< it reads the output of the layer so many places before it; beyond the first: the network's input
+  Index other = 0;                       ///< joins: likewise their second input; 0: none
   const CustomLayer* custom = nullptr;   ///< custom: what it does, never null there
   friend constexpr bool operator==(const Layer&, const Layer&) = default;
 };
 constexpr bool is_activation(const Layer& layer) { return layer.kind == Kind::activation; }
-constexpr bool is_join(const Layer& layer) {
-  return layer.kind == Kind::sum || layer.kind == Kind::concat || layer.kind == Kind::scale;
-}
-}  // namespace lrcnn
+constexpr bool is_join(const Layer& layer) { return layer.kind == Kind::sum || layer.kind == Kind::concat || layer.kind == Kind::scale; }
+}   // namespace lrcnn

@@ -20,10 +20,11 @@ struct RowsOfKinds;
 template <std::size_t... kinds>
 struct RowsOfKinds<std::index_sequence<kinds...>> {
   static constexpr const LayerRules* row[sizeof...(kinds)]{&kind_rules<static_cast<Kind>(kinds)>...};
-  static_assert((!kind_rules<static_cast<Kind>(kinds)>.name.empty() && ...), "lrcnn: a kind of layer has no rules; each has kind_rules<kind> beside its descriptor; specialise it");
+  static_assert((!kind_rules<static_cast<Kind>(kinds)>.name.empty() && ...),
+                "lrcnn: a kind of layer has no rules; each has kind_rules<kind> beside its descriptor; specialise it");
 };
 using AllRows = RowsOfKinds<std::make_index_sequence<kind_count>>;
-}  // namespace detail
+}   // namespace detail
 /// The rules of a layer: those of its kind, or a custom layer's own.
 constexpr const LayerRules& rules_of(const Layer& layer) {
   return layer.kind == Kind::custom ? layer.custom->rules : *detail::AllRows::row[static_cast<std::size_t>(layer.kind)];
@@ -36,4 +37,4 @@ constexpr std::string_view variant_name(const Layer& layer) {
 }
 /// "conv", "max_pool", ...
 constexpr std::string_view kind_name(Kind kind) { return detail::AllRows::row[static_cast<std::size_t>(kind)]->name; }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -26,11 +26,15 @@ constexpr ParameterShapes parameters_of_linear(const Layer& layer, const Shape& 
   if (layer.bias) shapes.add({.name = "bias", .extents = {layer.channels, 1, 1, 1}, .decay = false});
   return shapes;
 }
-}  // namespace detail
+}   // namespace detail
 template <>
 inline constexpr LayerRules kind_rules<Kind::flatten>{.name = "flatten", .rows = RowMap::all, .ends_rows = true, .output = detail::flattened_shape};
 template <>
-inline constexpr LayerRules kind_rules<Kind::linear>{
-    .name = "linear", .ends_rows = true, .backward = reads_input_for_parameters, .cheap = false, .uses_workspace = true,
-    .fault = detail::fault_of_linear, .parameters = detail::parameters_of_linear};
-}  // namespace lrcnn
+inline constexpr LayerRules kind_rules<Kind::linear>{.name = "linear",
+                                                     .ends_rows = true,
+                                                     .backward = reads_input_for_parameters,
+                                                     .cheap = false,
+                                                     .uses_workspace = true,
+                                                     .fault = detail::fault_of_linear,
+                                                     .parameters = detail::parameters_of_linear};
+}   // namespace lrcnn

@@ -12,10 +12,10 @@
 namespace lrcnn {
 /// Sum of losses and hits over the images seen so far. Of a loss over pixels (layer/pixel_loss.hpp) the counts are of pixels.
 struct LossResult {
-  double sum = 0;       ///< of the losses of all images so far
-  Index correct = 0;    ///< images whose largest logit is the label's; the first of equals counts as largest
+  double sum = 0;      ///< of the losses of all images so far
+  Index correct = 0;   ///< images whose largest logit is the label's; the first of equals counts as largest
   Index count = 0;
-  double total = 0;     ///< what the sum is divided by for the mean, if not by the count: the weight of all pixels that count
+  double total = 0;   ///< what the sum is divided by for the mean, if not by the count: the weight of all pixels that count
   double mean() const { return total > 0 ? sum / total : count > 0 ? sum / static_cast<double>(count) : 0; }
   double accuracy() const { return count > 0 ? static_cast<double>(correct) / static_cast<double>(count) : 0; }
   /// Adds what other images, or other rows, came to.
@@ -27,8 +27,8 @@ struct LossResult {
 };
 /// A type that a Trainer can minimise.
 template <class L, class T>
-concept Loss = requires(const L& loss, const View<const T>& logits, std::span<const std::int32_t> labels, const View<T>& dx,
-                        double scale, LossResult& result) {
+concept Loss = requires(const L& loss, const View<const T>& logits, std::span<const std::int32_t> labels, const View<T>& dx, double scale,
+                        LossResult& result) {
   { L::name } -> std::convertible_to<std::string_view>;
   loss(logits, labels, dx, scale, result);
 };
@@ -39,8 +39,7 @@ struct SoftmaxCrossEntropy {
   /// Post:    result grows by these images; dx = scale * (softmax - onehot), padded channels 0
   /// Source:  the maximum is taken off first, so that no exponential overflows
   template <class T>
-  void operator()(const View<const T>& logits, std::span<const std::int32_t> labels, const View<T>& dx, double scale,
-                  LossResult& result) const {
+  void operator()(const View<const T>& logits, std::span<const std::int32_t> labels, const View<T>& dx, double scale, LossResult& result) const {
     for (Index i = 0; i < logits.n; ++i) {
       const Index label = labels[static_cast<std::size_t>(i)];
       Index largest = 0;
@@ -60,4 +59,4 @@ struct SoftmaxCrossEntropy {
     }
   }
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -31,15 +31,13 @@ constexpr Layer norm_layer(Norm::Over over, const NormOptions& options, double e
                    .momentum = momentum,
                    .weight = options.zero ? 0.0 : 1.0}};
 }
-}  // namespace detail
+}   // namespace detail
 /// Batch normalisation with options; Momentum is the share of a step's statistics in the running ones.
 /// Shapes:  x [N,C,H,W], weight, bias, running_mean, running_var [C] -> y [N,C,H,W]
 /// Errors:  epsilon must be above 0, momentum between 0 and 1
 template <NormOptions options = NormOptions{}, class Epsilon = std::ratio<1, 100000>, class Momentum = std::ratio<1, 10>>
 struct BatchNormWith {
-  static constexpr Layer layer() {
-    return detail::norm_layer(Norm::Over::batch, options, detail::ratio<Epsilon>, detail::ratio<Momentum>, 0);
-  }
+  static constexpr Layer layer() { return detail::norm_layer(Norm::Over::batch, options, detail::ratio<Epsilon>, detail::ratio<Momentum>, 0); }
 };
 /// Batch normalisation as usual: epsilon 1e-5, momentum 0.1, weight and bias.
 struct BatchNorm {
@@ -59,16 +57,12 @@ struct ZeroBatchNorm {
 template <Index groups, NormOptions options = NormOptions{}, class Epsilon = std::ratio<1, 100000>>
 struct GroupNorm {
   static_assert(groups > 0, "lrcnn: a GroupNorm has no groups; it has at least one; write GroupNorm<32>, or InstanceNorm");
-  static constexpr Layer layer() {
-    return detail::norm_layer(Norm::Over::group, options, detail::ratio<Epsilon>, Norm{}.momentum, groups);
-  }
+  static constexpr Layer layer() { return detail::norm_layer(Norm::Over::group, options, detail::ratio<Epsilon>, Norm{}.momentum, groups); }
 };
 /// Normalisation over each channel of each image, with options.
 template <NormOptions options = NormOptions{}, class Epsilon = std::ratio<1, 100000>>
 struct InstanceNormWith {
-  static constexpr Layer layer() {
-    return detail::norm_layer(Norm::Over::group, options, detail::ratio<Epsilon>, Norm{}.momentum, 0);
-  }
+  static constexpr Layer layer() { return detail::norm_layer(Norm::Over::group, options, detail::ratio<Epsilon>, Norm{}.momentum, 0); }
 };
 /// Normalisation over each channel of each image, with weight and bias.
 struct InstanceNorm {
@@ -86,11 +80,8 @@ struct InstanceNorm {
 /// Source:  Wang et al., "LR-CNN", arXiv 2401.11471, whose program calls an ordinary BatchNorm for each slab
 template <NormOptions options = NormOptions{}, class Epsilon = std::ratio<1, 100000>>
 struct SlabBatchNormWith {
-  static_assert(!options.frozen,
-                "lrcnn: a SlabBatchNorm is frozen; it keeps no running statistics that could be used instead; use FrozenBatchNorm");
-  static constexpr Layer layer() {
-    return detail::norm_layer(Norm::Over::slab, options, detail::ratio<Epsilon>, Norm{}.momentum, 0);
-  }
+  static_assert(!options.frozen, "lrcnn: a SlabBatchNorm is frozen; it keeps no running statistics that could be used instead; use FrozenBatchNorm");
+  static constexpr Layer layer() { return detail::norm_layer(Norm::Over::slab, options, detail::ratio<Epsilon>, Norm{}.momentum, 0); }
 };
 /// The same with weight and bias.
 struct SlabBatchNorm {
@@ -99,9 +90,7 @@ struct SlabBatchNorm {
 /// Normalisation over the channels of each pixel, with options.
 template <NormOptions options = NormOptions{}, class Epsilon = std::ratio<1, 100000>>
 struct LayerNormWith {
-  static constexpr Layer layer() {
-    return detail::norm_layer(Norm::Over::channels, options, detail::ratio<Epsilon>, Norm{}.momentum, 0);
-  }
+  static constexpr Layer layer() { return detail::norm_layer(Norm::Over::channels, options, detail::ratio<Epsilon>, Norm{}.momentum, 0); }
 };
 /// Normalisation over the channels of each pixel, with weight and bias.
 struct LayerNorm {
@@ -135,10 +124,15 @@ constexpr ParameterShapes parameters_of_norm(const Layer& layer, const Shape& in
   if (layer.norm.over == Norm::Over::batch) add("running_mean", 0, true), add("running_var", 1, true);
   return shapes;
 }
-}  // namespace detail
+}   // namespace detail
 /// A norm's gradient may take the place of that of its output only where the whole map's sums are there (plan/emit_backward.hpp).
 template <>
-inline constexpr LayerRules kind_rules<Kind::norm>{
-    .name = "norm", .variant = detail::name_of_norm, .details = detail::norm_groups_text, .backward = reads_input, .takes_activation = true,
-    .sums_channels = true, .fault = detail::fault_of_norm, .parameters = detail::parameters_of_norm};
-}  // namespace lrcnn
+inline constexpr LayerRules kind_rules<Kind::norm>{.name = "norm",
+                                                   .variant = detail::name_of_norm,
+                                                   .details = detail::norm_groups_text,
+                                                   .backward = reads_input,
+                                                   .takes_activation = true,
+                                                   .sums_channels = true,
+                                                   .fault = detail::fault_of_norm,
+                                                   .parameters = detail::parameters_of_norm};
+}   // namespace lrcnn

@@ -3,9 +3,7 @@
 #include <lrcnn/layer/rules.hpp>
 namespace lrcnn {
 /// The layer of ZeroPad or, with `reflect`, of ReflectPad, for rows and columns that are known only at run time.
-constexpr Layer pad_layer(const Pad& pad, bool reflect) {
-  return {.kind = Kind::pad, .window = {.kernel = 1, .pad = pad}, .reflect = reflect};
-}
+constexpr Layer pad_layer(const Pad& pad, bool reflect) { return {.kind = Kind::pad, .window = {.kernel = 1, .pad = pad}, .reflect = reflect}; }
 /// Zeros around a map: `ZeroPad<1>` on all sides, `ZeroPad<Pad{1, 2}>` one row and two columns on each side, `ZeroPad<Pad{0, 1, 0, 1}>`
 /// at the bottom and on the right. Negative numbers take rows and columns away.
 /// Shapes:  x [N,C,H,W] -> y [N,C,H+top+bottom,W+left+right]
@@ -44,9 +42,12 @@ inline std::string pad_text(const Layer& layer) {
   return " by " + std::to_string(p.top) + ',' + std::to_string(p.bottom) + ',' + std::to_string(p.left) + ',' + std::to_string(p.right) +
          (layer.reflect ? ", reflected" : ", zeros");
 }
-}  // namespace detail
+}   // namespace detail
 template <>
-inline constexpr LayerRules kind_rules<Kind::pad>{
-    .name = "pad", .details = detail::pad_text, .rows = RowMap::own, .axis = detail::padded_rows, .output = detail::padded_shape,
-    .fault = detail::fault_of_pad};
-}  // namespace lrcnn
+inline constexpr LayerRules kind_rules<Kind::pad>{.name = "pad",
+                                                  .details = detail::pad_text,
+                                                  .rows = RowMap::own,
+                                                  .axis = detail::padded_rows,
+                                                  .output = detail::padded_shape,
+                                                  .fault = detail::fault_of_pad};
+}   // namespace lrcnn

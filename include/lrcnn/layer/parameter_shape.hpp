@@ -7,14 +7,14 @@
 namespace lrcnn {
 /// One parameter tensor that a layer owns.
 struct ParameterShape {
-  Name name{};                       ///< "weight"; the table puts the layer's name before it
-  std::array<Index, 4> extents{};    ///< trailing extents are 1
-  Index fan_in = 0;                  ///< 0: initialised to `fill` instead of from a distribution
+  Name name{};                      ///< "weight"; the table puts the layer's name before it
+  std::array<Index, 4> extents{};   ///< trailing extents are 1
+  Index fan_in = 0;                 ///< 0: initialised to `fill` instead of from a distribution
   Index fan_out = 0;
   double fill = 0;
-  bool decay = true;                 ///< subject to weight decay by default
-  bool running = false;              ///< a norm's running statistics: no gradient and no optimizer; what a step finds for them is left where
-                                     ///< their gradient would be, and the trainer mixes it in
+  bool decay = true;      ///< subject to weight decay by default
+  bool running = false;   ///< a norm's running statistics: no gradient and no optimizer; what a step finds for them is left where
+                          ///< their gradient would be, and the trainer mixes it in
   constexpr Index count() const { return extents[0] * extents[1] * extents[2] * extents[3]; }
   friend constexpr bool operator==(const ParameterShape&, const ParameterShape&) = default;
 };
@@ -30,4 +30,4 @@ struct ParameterShapes {
     item[static_cast<std::size_t>(count++)] = p;
   }
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

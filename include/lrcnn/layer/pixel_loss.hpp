@@ -21,8 +21,8 @@ namespace lrcnn {
 /// loss(logits, labels, first, dx, scale, result) takes any rows of some images, `first` is the number of the first one; dx may be
 /// empty. Several threads call it at once, each for rows of its own.
 template <class L, class T>
-concept DenseLoss = requires(const L& loss, const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx,
-                             double scale, LossResult& result, const Shape& output) {
+concept DenseLoss = requires(const L& loss, const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale,
+                             LossResult& result, const Shape& output) {
   { L::name } -> std::convertible_to<std::string_view>;
   { loss.total(labels, output) } -> std::convertible_to<double>;
   loss(logits, labels, first, dx, scale, result);
@@ -30,7 +30,9 @@ concept DenseLoss = requires(const L& loss, const View<const T>& logits, const L
 /// One that must see all pixels of an image before it knows the gradient of any: it says so by `whole_maps`. The call operator is given
 /// whole maps, so the network's output and its gradient are kept in full height.
 template <class L, class T>
-concept WholeMapLoss = DenseLoss<L, T> && requires { requires L::whole_maps; };
+concept WholeMapLoss = DenseLoss<L, T> && requires {
+  requires L::whole_maps;
+};
 /// One that treats each row by itself: it may be given rows as they come, and the output need not exist in full.
 template <class L, class T>
 concept RowLocalLoss = DenseLoss<L, T> && !WholeMapLoss<L, T>;
@@ -50,8 +52,7 @@ inline void check_pixel_labels(std::string_view loss, const Labels& labels, cons
   const bool targets = labels.kind() == LabelKind::targets;
   const std::string what = targets ? "targets" : "masks", each = targets ? "element" : "pixel";
   if (labels.size() != output.n)
-    throw DataError(error_text(what + " of " + std::to_string(labels.size()) + " images are given for " + std::to_string(output.n) +
-                                   " images",
+    throw DataError(error_text(what + " of " + std::to_string(labels.size()) + " images are given for " + std::to_string(output.n) + " images",
                                "every image has its own", "give as many " + what + " as images"));
   if (labels.height() != output.h || labels.width() != output.w || (targets && labels.channels() != output.c))
     throw DataError(error_text(what + " of " + extents(labels.channels(), labels.height(), labels.width()) +
@@ -66,13 +67,13 @@ inline std::string pixel_place(Index image, Index row, Index column) {
 inline void check_class(std::int32_t value, Index channels, Index image, Index row, Index column) {
   const Index classes = std::max<Index>(2, channels);
   if (value >= 0 && value < classes) return;
-  const std::string what = "label " + std::to_string(value) + pixel_place(image, row, column) + " is outside the " + std::to_string(classes) +
-                           " classes";
+  const std::string what =
+      "label " + std::to_string(value) + pixel_place(image, row, column) + " is outside the " + std::to_string(classes) + " classes";
   if (channels == 1)
     throw DataError(error_text(what, "the one channel of the output is the logit of class 1, so labels are 0 and 1",
                                "correct the mask, or end the network in a channel for each class and train with PixelCrossEntropy"));
-  throw DataError(error_text(what, "labels are 0 .. classes - 1, or the one to ignore",
-                             "correct the mask, set the loss's `ignore`, or widen the last layer"));
+  throw DataError(
+      error_text(what, "labels are 0 .. classes - 1, or the one to ignore", "correct the mask, set the loss's `ignore`, or widen the last layer"));
 }
 /// What one element comes to.
 struct ElementLoss {
@@ -109,15 +110,16 @@ void each_element(const L& loss, const View<const T>& logits, const Labels& labe
 template <class F>
 double count_targets(std::string_view loss, const Labels& labels, const Shape& output, std::string_view rule, F good) {
   if (labels.kind() != LabelKind::targets)
-    throw DataError(error_text("a mask of classes is given to the loss '" + std::string(loss) + "'", "it compares numbers, " +
-                                   std::to_string(output.c) + " for each pixel", "give Labels::of_targets"));
+    throw DataError(error_text("a mask of classes is given to the loss '" + std::string(loss) + "'",
+                               "it compares numbers, " + std::to_string(output.c) + " for each pixel", "give Labels::of_targets"));
   for (Index i = 0; i < output.n; ++i)
     for (Index k = 0; k < output.c; ++k)
       for (Index row = 0; row < output.h; ++row)
         for (Index x = 0; x < output.w; ++x)
           if (const float value = labels.values(i, k, row)[x]; !good(value))
             throw DataError(error_text("target " + std::to_string(value) + pixel_place(i, row, x) + ", channel " + std::to_string(k) +
-                                           " cannot be used by the loss '" + std::string(loss) + "'", rule, "correct the targets"));
+                                           " cannot be used by the loss '" + std::string(loss) + "'",
+                                       rule, "correct the targets"));
   return static_cast<double>(output.count());
 }
 /// The number of elements of targets from 0 to 1; or of a mask of 0 and 1, for an output of one channel.
@@ -125,10 +127,9 @@ inline double count_binary(std::string_view loss, const Labels& labels, const Sh
   if (labels.kind() == LabelKind::targets)
     return count_targets(loss, labels, output, "targets are from 0 to 1", [](float t) { return t >= 0 && t <= 1; });
   if (output.c != 1)
-    throw DataError(error_text("a mask of classes is given to the loss '" + std::string(loss) + "' on an output of " +
-                                   std::to_string(output.c) + " channels",
-                               "each channel says yes or no by itself, and a mask has one label for each pixel",
-                               "give Labels::of_targets, or use PixelCrossEntropy"));
+    throw DataError(error_text(
+        "a mask of classes is given to the loss '" + std::string(loss) + "' on an output of " + std::to_string(output.c) + " channels",
+        "each channel says yes or no by itself, and a mask has one label for each pixel", "give Labels::of_targets, or use PixelCrossEntropy"));
   for (Index i = 0; i < output.n; ++i)
     for (Index row = 0; row < output.h; ++row)
       for (Index x = 0; x < output.w; ++x) check_class(labels.classes(i, row)[x], 1, i, row, x);
@@ -137,13 +138,13 @@ inline double count_binary(std::string_view loss, const Labels& labels, const Sh
 inline double count_numbers(std::string_view loss, const Labels& labels, const Shape& output) {
   return count_targets(loss, labels, output, "targets are finite", [](float t) { return std::isfinite(t); });
 }
-}  // namespace detail
+}   // namespace detail
 /// -log softmax(logits)[label] over the channels of each pixel, as torch's cross_entropy: the mean over pixels, each of the weight of
 /// its class. Labels: a mask. Counts are of pixels that are not ignored; a pixel is correct if its label's logit is the first largest.
 struct PixelCrossEntropy {
   static constexpr std::string_view name = "pixel_cross_entropy";
-  std::vector<double> weights{};              ///< of the classes, at least 0; none: all 1
-  std::optional<std::int32_t> ignore{};       ///< label of pixels that do not count, whatever is there
+  std::vector<double> weights{};          ///< of the classes, at least 0; none: all 1
+  std::optional<std::int32_t> ignore{};   ///< label of pixels that do not count, whatever is there
   /// The weights of all pixels that count.
   /// Errors:  DataError if a label is no class, or weights are not as many as classes
   double total(const Labels& labels, const Shape& output) const {
@@ -166,8 +167,7 @@ struct PixelCrossEntropy {
   }
   /// Source:  the maximum is taken off first, so that no exponential overflows
   template <class T>
-  void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale,
-                  LossResult& result) const {
+  void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale, LossResult& result) const {
     for (Index i = 0; i < logits.n; ++i)
       for (Index row = logits.row0; row < logits.row0 + logits.rows; ++row) {
         LossResult own;
@@ -179,8 +179,7 @@ struct PixelCrossEntropy {
  private:
   double weight(std::int32_t label) const { return weights.empty() ? 1 : weights[static_cast<std::size_t>(label)]; }
   template <class T>
-  void pixel(const View<const T>& logits, Index i, Index row, Index x, std::int32_t label, const View<T>& dx, double scale,
-             LossResult& own) const {
+  void pixel(const View<const T>& logits, Index i, Index row, Index x, std::int32_t label, const View<T>& dx, double scale, LossResult& own) const {
     const bool counts = !ignore || label != *ignore;
     const T* at = logits.row(i, 0, row) + x * logits.block;
     const auto logit = [&](Index k) { return static_cast<double>(at[k / logits.block * logits.stride_c + k % logits.block]); };
@@ -211,15 +210,13 @@ struct PixelBinaryCrossEntropy {
   double positive_weight = 1;   ///< w above: of what is 1
   double total(const Labels& labels, const Shape& output) const { return detail::count_binary(name, labels, output); }
   template <class T>
-  void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale,
-                  LossResult& result) const {
+  void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale, LossResult& result) const {
     detail::each_element(*this, logits, labels, first, dx, scale, result);
   }
   /// Of a logit z and its target t.
   LRCNN_HOST_DEVICE detail::ElementLoss element(double z, double t) const {
     const double yes = positive_weight * t, no = 1 - t;
-    return {yes * detail::softplus(-z) + no * detail::softplus(z), no * detail::sigmoid(z) - yes * detail::sigmoid(-z),
-            (z > 0) == (t > 0.5)};
+    return {yes * detail::softplus(-z) + no * detail::softplus(z), no * detail::sigmoid(z) - yes * detail::sigmoid(-z), (z > 0) == (t > 0.5)};
   }
 };
 /// Binary cross entropy with less weight on elements that are right already, as torchvision's sigmoid_focal_loss: with p = sigmoid(z)
@@ -231,8 +228,7 @@ struct PixelFocal {
   double alpha = 0.25;   ///< weight of what is 1, 1 - alpha of what is 0; negative: all have weight 1
   double total(const Labels& labels, const Shape& output) const { return detail::count_binary(name, labels, output); }
   template <class T>
-  void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale,
-                  LossResult& result) const {
+  void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale, LossResult& result) const {
     detail::each_element(*this, logits, labels, first, dx, scale, result);
   }
   /// Of a logit z and its target t.
@@ -249,8 +245,7 @@ struct MeanSquaredError {
   static constexpr std::string_view name = "mean_squared_error";
   double total(const Labels& labels, const Shape& output) const { return detail::count_numbers(name, labels, output); }
   template <class T>
-  void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale,
-                  LossResult& result) const {
+  void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale, LossResult& result) const {
     detail::each_element(*this, logits, labels, first, dx, scale, result);
   }
   /// Of an output z and its target t.
@@ -263,8 +258,7 @@ struct Huber {
   double delta = 1;   ///< above 0
   double total(const Labels& labels, const Shape& output) const { return detail::count_numbers(name, labels, output); }
   template <class T>
-  void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale,
-                  LossResult& result) const {
+  void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale, LossResult& result) const {
     detail::each_element(*this, logits, labels, first, dx, scale, result);
   }
   /// Of an output z and its target t.
@@ -274,4 +268,4 @@ struct Huber {
     return {delta * (size - delta / 2), d < 0 ? -delta : delta, false};
   }
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -44,7 +44,7 @@ inline constexpr CustomLayer pointwise_layer{
     .f32 = {pointwise_forward<F, float>, pointwise_backward<F, float>, nullptr},
     .f64 = {pointwise_forward<F, double>, pointwise_backward<F, double>, nullptr},
     .bf16 = {pointwise_forward<F, bfloat16>, pointwise_backward<F, bfloat16>, nullptr}};
-}  // namespace detail
+}   // namespace detail
 /// y = F::value(x), dx = dy * F::derivative(x), for every element.
 ///
 ///     struct Softplus {
@@ -57,4 +57,4 @@ template <PointwiseFunctor F>
 struct Pointwise {
   static constexpr Layer layer() { return {.kind = Kind::custom, .custom = &detail::pointwise_layer<F>}; }
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -51,7 +51,7 @@ constexpr Fault fault_of_adaptive(const Layer& layer, const Shape&, const Shape&
 }
 inline std::string pooled_text(const Layer& layer) { return " to " + pair_text(layer.pooled); }
 constexpr Shape shape_of_means(const Layer&, const Shape& in, const Shape&) { return {in.n, in.c, 1, 1}; }
-}  // namespace detail
+}   // namespace detail
 template <>
 inline constexpr LayerRules kind_rules<Kind::max_pool>{
     .name = "max_pool", .counted_as = "pool", .rows = RowMap::window, .backward = detail::reads_indices, .fault = detail::fault_of_pool};
@@ -59,10 +59,13 @@ template <>
 inline constexpr LayerRules kind_rules<Kind::avg_pool>{
     .name = "avg_pool", .counted_as = "pool", .rows = RowMap::window, .fault = detail::fault_of_pool};
 template <>
-inline constexpr LayerRules kind_rules<Kind::adaptive_avg_pool>{
-    .name = "adaptive_avg_pool", .details = detail::pooled_text, .rows = RowMap::own, .axis = detail::adaptive_rows,
-    .output = detail::adaptive_shape, .fault = detail::fault_of_adaptive};
+inline constexpr LayerRules kind_rules<Kind::adaptive_avg_pool>{.name = "adaptive_avg_pool",
+                                                                .details = detail::pooled_text,
+                                                                .rows = RowMap::own,
+                                                                .axis = detail::adaptive_rows,
+                                                                .output = detail::adaptive_shape,
+                                                                .fault = detail::fault_of_adaptive};
 template <>
 inline constexpr LayerRules kind_rules<Kind::global_avg_pool>{
     .name = "global_avg_pool", .rows = RowMap::all, .reduces = true, .output = detail::shape_of_means};
-}  // namespace lrcnn
+}   // namespace lrcnn

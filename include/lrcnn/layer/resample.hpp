@@ -31,9 +31,12 @@ constexpr Fault fault_of_upsample(const Layer& layer, const Shape&, const Shape&
 inline std::string factor_text(const Layer& layer) {
   return " by " + pair_text(layer.upsampling.factor) + ", " + std::string(rule_name(layer.upsampling.rule));
 }
-}  // namespace detail
+}   // namespace detail
 template <>
-inline constexpr LayerRules kind_rules<Kind::upsample>{
-    .name = "upsample", .details = detail::factor_text, .rows = RowMap::own, .axis = detail::upsampled_rows,
-    .output = detail::upsampled_shape, .fault = detail::fault_of_upsample};
-}  // namespace lrcnn
+inline constexpr LayerRules kind_rules<Kind::upsample>{.name = "upsample",
+                                                       .details = detail::factor_text,
+                                                       .rows = RowMap::own,
+                                                       .axis = detail::upsampled_rows,
+                                                       .output = detail::upsampled_shape,
+                                                       .fault = detail::fault_of_upsample};
+}   // namespace lrcnn

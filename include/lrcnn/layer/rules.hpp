@@ -21,7 +21,7 @@ enum class RowMap : std::uint8_t {
 /// What a layer's backward step reads besides the gradient of its output.
 struct BackwardReads {
   bool input = false;
-  bool other = false;            ///< of a join: its second input
+  bool other = false;   ///< of a join: its second input
   bool output = false;
   bool indices = false;          ///< a byte for each element of the output, which the forward step saves
   bool sign = false;             ///< the sign of the output: from the output, or from a bit for each element, which the forward step saves
@@ -47,22 +47,22 @@ constexpr ParameterShapes no_parameters(const Layer&, const Shape&) { return {};
 /// (Functions that do nothing rather than null pointers: g++ 12 under the undefined-behaviour sanitizer takes no comparison of a pointer with
 /// null for a constant.)
 struct LayerRules {
-  std::string_view name{};                                       ///< "conv"
-  std::string_view counted_as{};                                 ///< unnamed layers are named after this and a number: "pool"; empty: variant or name
-  std::string_view (*variant)(const Layer&) = no_variants;       ///< stands for the name: "relu" of an activation
-  std::string (*details)(const Layer&) = no_details;             ///< follow name, channels and window in messages: ", groups 2"
+  std::string_view name{};                                   ///< "conv"
+  std::string_view counted_as{};                             ///< unnamed layers are named after this and a number: "pool"; empty: variant or name
+  std::string_view (*variant)(const Layer&) = no_variants;   ///< stands for the name: "relu" of an activation
+  std::string (*details)(const Layer&) = no_details;         ///< follow name, channels and window in messages: ", groups 2"
   RowMap rows = RowMap::same;
-  Axis (*axis)(const Layer&, const Shape& in) = same_row;        ///< RowMap::own: the rows as an axis
-  bool reduces = false;             ///< RowMap::all: takes rows as they come, adds them up, and is done with the last
-  bool ends_rows = false;           ///< its output is a feature vector, which has no rows any more
+  Axis (*axis)(const Layer&, const Shape& in) = same_row;   ///< RowMap::own: the rows as an axis
+  bool reduces = false;                                     ///< RowMap::all: takes rows as they come, adds them up, and is done with the last
+  bool ends_rows = false;                                   ///< its output is a feature vector, which has no rows any more
   BackwardReads (*backward)(const Layer&) = reads_nothing;
-  bool cheap = true;                ///< its output can be had from its input in little more than a memory pass (RecomputeCheap)
-  bool overwrites_input = false;    ///< the forward step may write its output over its input
-  bool overwrites_gradient = false; ///< the backward step may write the gradient of its (first) input over that of its output
-  bool takes_activation = false;    ///< its forward step may apply the activation behind it
-  bool uses_workspace = false;      ///< its steps may want workspace
-  bool sums_channels = false;       ///< a step of it adds up over rows what belongs to a channel
-  bool draws = false;               ///< draws random numbers of the run's key
+  bool cheap = true;                  ///< its output can be had from its input in little more than a memory pass (RecomputeCheap)
+  bool overwrites_input = false;      ///< the forward step may write its output over its input
+  bool overwrites_gradient = false;   ///< the backward step may write the gradient of its (first) input over that of its output
+  bool takes_activation = false;      ///< its forward step may apply the activation behind it
+  bool uses_workspace = false;        ///< its steps may want workspace
+  bool sums_channels = false;         ///< a step of it adds up over rows what belongs to a channel
+  bool draws = false;                 ///< draws random numbers of the run's key
   Shape (*output)(const Layer&, const Shape& in, const Shape& other) = same_extents;   ///< but for RowMap::window. Pre: no fault
   Fault (*fault)(const Layer&, const Shape& in, const Shape& other) = no_fault;        ///< the first rule that a layer breaks on such inputs
   ParameterShapes (*parameters)(const Layer&, const Shape& in) = no_parameters;        ///< in the order in which its functions receive them
@@ -95,5 +95,5 @@ constexpr Fault fault_of_groups(const Layer& layer, Index channels) {
 constexpr Index either(Index a, Index b) { return known(a) ? a : b; }
 constexpr bool differ(Index a, Index b) { return known(a) && known(b) && a != b; }
 inline std::string pair_text(const Pair& pair) { return std::to_string(pair.h) + 'x' + std::to_string(pair.w); }
-}  // namespace detail
-}  // namespace lrcnn
+}   // namespace detail
+}   // namespace lrcnn

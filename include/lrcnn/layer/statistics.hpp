@@ -24,10 +24,10 @@ struct Statistics {
   double* data = nullptr;
   Index units = 0;
   LRCNN_HOST_DEVICE double& count() const { return data[0]; }
-  LRCNN_HOST_DEVICE double& mean(Index unit) const { return data[1 + unit]; }                ///< statistics
-  LRCNN_HOST_DEVICE double& deviations(Index unit) const { return data[1 + units + unit]; }  ///< statistics: sum of squares
-  LRCNN_HOST_DEVICE double& sum(Index unit) const { return data[1 + unit]; }                 ///< sums: over dy
-  LRCNN_HOST_DEVICE double& product(Index unit) const { return data[1 + units + unit]; }     ///< sums: over dy * normalised x
+  LRCNN_HOST_DEVICE double& mean(Index unit) const { return data[1 + unit]; }                 ///< statistics
+  LRCNN_HOST_DEVICE double& deviations(Index unit) const { return data[1 + units + unit]; }   ///< statistics: sum of squares
+  LRCNN_HOST_DEVICE double& sum(Index unit) const { return data[1 + unit]; }                  ///< sums: over dy
+  LRCNN_HOST_DEVICE double& product(Index unit) const { return data[1 + units + unit]; }      ///< sums: over dy * normalised x
   LRCNN_HOST_DEVICE static constexpr Index doubles(Index units) { return 1 + 2 * units; }
 };
 /// Groups that a norm with statistics divides channels into; a BatchNorm's are single channels.
@@ -54,4 +54,4 @@ constexpr Index sums_sets(const Layer& layer, Index images) { return layer.kind 
 constexpr Index sums_bytes(const Layer& layer, Index channels, Index images) {
   return sums_sets(layer, images) * sums_doubles(layer, channels) * Index{sizeof(double)};
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -10,8 +10,8 @@ namespace lrcnn {
 namespace detail {
 constexpr bool has_too_large_number(const Layer& y) {
   const Window& w = y.window;
-  for (const Index number : {y.channels, y.groups, w.kernel.h, w.kernel.w, w.stride.h, w.stride.w, w.dilation.h, w.dilation.w, w.pad.top, w.pad.bottom,
-                             w.pad.left, w.pad.right, y.upsampling.factor.h, y.upsampling.factor.w, y.pooled.h, y.pooled.w})
+  for (const Index number : {y.channels, y.groups, w.kernel.h, w.kernel.w, w.stride.h, w.stride.w, w.dilation.h, w.dilation.w, w.pad.top,
+                             w.pad.bottom, w.pad.left, w.pad.right, y.upsampling.factor.h, y.upsampling.factor.w, y.pooled.h, y.pooled.w})
     if (number >= extent_limit || number <= -extent_limit) return true;
   return false;
 }
@@ -21,13 +21,11 @@ constexpr bool asks_too_much(const Layer& layer) {
   const BackwardReads reads = rules.backward(layer);
   return rules.rows == RowMap::all || rules.reduces || rules.ends_rows || rules.draws || reads.other || reads.indices || reads.sign;
 }
-}  // namespace detail
+}   // namespace detail
 /// True if what follows `layer` is a feature vector, which has no rows any more.
 constexpr bool ends_rows(const Layer& layer) { return rules_of(layer).ends_rows; }
 /// Whether what follows a layer has no rows any more, given that for its inputs: a scale's has those of its map.
-constexpr bool is_flat(const Layer& layer, bool in, bool other) {
-  return in || (other && layer.kind != Kind::scale) || ends_rows(layer);
-}
+constexpr bool is_flat(const Layer& layer, bool in, bool other) { return in || (other && layer.kind != Kind::scale) || ends_rows(layer); }
 /// Shape of the layer's output. Pre: fault_of(layer, in, flat, other) == Fault::none. Unknown extents stay unknown.
 constexpr Shape output_shape(const Layer& layer, const Shape& in, const Shape& other = unknown_shape) {
   const LayerRules& rules = rules_of(layer);
@@ -56,4 +54,4 @@ inline std::string describe(const Layer& layer) {
   if (rules.rows == RowMap::window) text += ", " + to_string(layer.window);
   return text + rules.details(layer);
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -25,24 +25,21 @@ template <std::size_t number, Index growth, std::size_t layers, class Norm>
 using DenseBlockOf = Scope<ordinal_name(number, "denseblock"), typename DenseBlock<growth, Norm, std::make_index_sequence<layers>>::type>;
 /// Half as many channels, on maps of half the extents.
 template <std::size_t number, Index channels, class Norm>
-using DenseTransition =
-    Scope<ordinal_name(number, "transition"),
-          Sequential<Named<"norm", Norm>, Named<"relu", ReLU>, Named<"conv", PlainConv<channels, 1>>, Named<"pool", AvgPool<>>>>;
+using DenseTransition = Scope<ordinal_name(number, "transition"),
+                              Sequential<Named<"norm", Norm>, Named<"relu", ReLU>, Named<"conv", PlainConv<channels, 1>>, Named<"pool", AvgPool<>>>>;
 template <Index first, Index growth, std::size_t a, std::size_t b, std::size_t c, std::size_t d, class Norm>
 struct DenseNetTrunk {
   static constexpr Index grown(Index channels, std::size_t layers) { return (channels + growth * static_cast<Index>(layers)) / 2; }
   static constexpr Index second = grown(first, a), third = grown(second, b), fourth = grown(third, c);
-  using type = Scope<"features",
-                     Sequential<Named<"conv0", PlainConv<first, 7, 2>>, Named<"norm0", Norm>, Named<"relu0", ReLU>,
-                                Named<"pool0", MaxPool<Window{.kernel = 3, .stride = 2, .pad = 1}>>, DenseBlockOf<1, growth, a, Norm>,
-                                DenseTransition<1, second, Norm>, DenseBlockOf<2, growth, b, Norm>, DenseTransition<2, third, Norm>,
-                                DenseBlockOf<3, growth, c, Norm>, DenseTransition<3, fourth, Norm>, DenseBlockOf<4, growth, d, Norm>,
-                                Named<"norm5", Norm>, ReLU>>;
+  using type = Scope<"features", Sequential<Named<"conv0", PlainConv<first, 7, 2>>, Named<"norm0", Norm>, Named<"relu0", ReLU>,
+                                            Named<"pool0", MaxPool<Window{.kernel = 3, .stride = 2, .pad = 1}>>, DenseBlockOf<1, growth, a, Norm>,
+                                            DenseTransition<1, second, Norm>, DenseBlockOf<2, growth, b, Norm>, DenseTransition<2, third, Norm>,
+                                            DenseBlockOf<3, growth, c, Norm>, DenseTransition<3, fourth, Norm>, DenseBlockOf<4, growth, d, Norm>,
+                                            Named<"norm5", Norm>, ReLU>>;
 };
 template <Index first, Index growth, std::size_t a, std::size_t b, std::size_t c, std::size_t d, Index classes, class Norm>
-using DenseNetOf =
-    Sequential<typename DenseNetTrunk<first, growth, a, b, c, d, Norm>::type, GlobalAvgPool, Named<"classifier", Linear<classes>>>;
-}  // namespace detail
+using DenseNetOf = Sequential<typename DenseNetTrunk<first, growth, a, b, c, d, Norm>::type, GlobalAvgPool, Named<"classifier", Linear<classes>>>;
+}   // namespace detail
 /// Shapes:  x [N,C,H,W] -> y [N,classes,1,1]. Norm: that of all layers, a descriptor.
 template <Index classes = 1000, class Norm = BatchNorm>
 using DenseNet121 = detail::DenseNetOf<64, 32, 6, 12, 24, 16, classes, Norm>;
@@ -52,4 +49,4 @@ template <Index classes = 1000, class Norm = BatchNorm>
 using DenseNet169 = detail::DenseNetOf<64, 32, 6, 12, 32, 32, classes, Norm>;
 template <Index classes = 1000, class Norm = BatchNorm>
 using DenseNet201 = detail::DenseNetOf<64, 32, 6, 12, 48, 32, classes, Norm>;
-}  // namespace lrcnn
+}   // namespace lrcnn

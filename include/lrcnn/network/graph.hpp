@@ -35,7 +35,7 @@ struct JoinOf<Join, First, Second, Others...> {
   static_assert(CheckContent<Content, unknown_shape>::ok,
                 "lrcnn: these branches cannot be joined; the rule is in the message above; change the layer named there");
 };
-}  // namespace detail
+}   // namespace detail
 /// The sum of branches that read the same tensor, from left to right.
 /// Shapes:  all branches give [N,C,H,W]
 /// Errors:  branches of different extents
@@ -83,7 +83,7 @@ struct Scoped {
 };
 template <Name prefix, class Part>
 inline constexpr bool scope_fits = Scoped<prefix, Part>::fits();
-}  // namespace detail
+}   // namespace detail
 /// Part with all its layers named: "prefix." and the name they have, or kind and ordinal within Part ("layer1.relu2").
 /// Errors:  names of more than 47 characters
 template <Name prefix, class Part>
@@ -93,4 +93,4 @@ struct Scope {
   using Content = detail::Scoped<prefix, Part>;
   static constexpr auto layers = Content::layers;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -20,8 +20,8 @@ template <InvertedBlock block, class Norm>
 struct InvertedResidual {
   static constexpr Index hidden = block.in * block.expansion;
   template <Name depthwise, Name conv, Name norm>
-  using Tail = Sequential<Scope<depthwise, ConvNormReLU6<hidden, 3, block.stride, hidden, Norm>>, Named<conv, PlainConv<block.out, 1>>,
-                          Named<norm, Norm>>;
+  using Tail =
+      Sequential<Scope<depthwise, ConvNormReLU6<hidden, 3, block.stride, hidden, Norm>>, Named<conv, PlainConv<block.out, 1>>, Named<norm, Norm>>;
   using Wide = Sequential<Scope<"0", ConvNormReLU6<hidden, 1, 1, 1, Norm>>, Tail<"1", "2", "3">>;
   using Body = Scope<"conv", std::conditional_t<block.expansion == 1, Tail<"0", "1", "2">, Wide>>;
   using type = std::conditional_t<block.stride == 1 && block.in == block.out, Residual<Body>, Body>;
@@ -46,10 +46,10 @@ struct MobileNetBlocks<Norm, std::index_sequence<I...>> {
 template <class Norm>
 using MobileNetV2Trunk = Scope<"features", Sequential<Scope<"0", ConvNormReLU6<32, 3, 2, 1, Norm>>, typename MobileNetBlocks<Norm>::type,
                                                       Scope<"18", ConvNormReLU6<1280, 1, 1, 1, Norm>>>>;
-}  // namespace detail
+}   // namespace detail
 /// Shapes:  x [N,3,H,W] -> y [N,classes,1,1]
 /// Norm: that of all layers, a descriptor. P: probability of the dropout before the last layer; with std::ratio<0> there is none.
 template <Index classes = 1000, class Norm = BatchNorm, class P = std::ratio<1, 5>>
 using MobileNetV2 = Sequential<detail::MobileNetV2Trunk<Norm>, GlobalAvgPool, detail::UnlessZero<P, Named<"classifier.0", Dropout<P>>>,
                                Named<"classifier.1", Linear<classes>>>;
-}  // namespace lrcnn
+}   // namespace lrcnn

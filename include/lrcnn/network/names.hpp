@@ -139,10 +139,10 @@ constexpr void number_repeated(std::array<Layer, N>& list, const std::array<std:
   }
 }
 [[noreturn]] inline void throw_same_name(std::size_t first, std::size_t second, const Layer& layer) {
-  throw ShapeError(error_text("layers " + std::to_string(first + 1) + " and " + std::to_string(second + 1) + " are both called '" +
-                                  std::string(layer.name.view()) + "'",
-                              "parameters, their first values, rules and checkpoints go by names, so each layer has its own",
-                              "name one of them otherwise, or leave its name empty"));
+  throw ShapeError(error_text(
+      "layers " + std::to_string(first + 1) + " and " + std::to_string(second + 1) + " are both called '" + std::string(layer.name.view()) + "'",
+      "parameters, their first values, rules and checkpoints go by names, so each layer has its own",
+      "name one of them otherwise, or leave its name empty"));
 }
-}  // namespace detail
-}  // namespace lrcnn
+}   // namespace detail
+}   // namespace lrcnn

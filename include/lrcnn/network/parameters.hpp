@@ -14,10 +14,10 @@
 namespace lrcnn {
 /// One parameter tensor of a network and its place in the flat buffer.
 struct Parameter {
-  std::string name;        ///< "conv1.weight": stable, unique in the network
+  std::string name;   ///< "conv1.weight": stable, unique in the network
   ParameterShape shape{};
-  Index offset = 0;        ///< elements from the start of the flat buffer
-  Index layer = 0;         ///< index into the layer table
+  Index offset = 0;   ///< elements from the start of the flat buffer
+  Index layer = 0;    ///< index into the layer table
   Range elements() const { return {offset, offset + shape.count()}; }
   friend bool operator==(const Parameter&, const Parameter&) = default;
 };
@@ -35,18 +35,16 @@ inline Index parameter_elements(std::span<const Parameter> parameters) {
 }
 /// The parameter of that name, or nullptr.
 inline const Parameter* find_parameter(std::span<const Parameter> parameters, std::string_view name) {
-  const auto found =
-      std::find_if(parameters.begin(), parameters.end(), [&](const auto& p) { return p.name == name; });
+  const auto found = std::find_if(parameters.begin(), parameters.end(), [&](const auto& p) { return p.name == name; });
   return found == parameters.end() ? nullptr : &*found;
 }
 /// The elements of one parameter in a flat buffer. Errors: ShapeError if the buffer ends before them.
 template <class T>
 std::span<T> elements_of(const Parameter& p, std::span<T> flat) {
   if (p.offset < 0 || p.elements().end > static_cast<Index>(flat.size()))
-    throw ShapeError(error_text(
-        "parameter '" + p.name + "' takes elements " + std::to_string(p.offset) + " to " +
-            std::to_string(p.elements().end) + " of a buffer of " + std::to_string(flat.size()),
-        "a flat buffer holds every parameter of its network", "pass a buffer of flat_elements(parameters) elements"));
+    throw ShapeError(error_text("parameter '" + p.name + "' takes elements " + std::to_string(p.offset) + " to " + std::to_string(p.elements().end) +
+                                    " of a buffer of " + std::to_string(flat.size()),
+                                "a flat buffer holds every parameter of its network", "pass a buffer of flat_elements(parameters) elements"));
   return flat.subspan(static_cast<std::size_t>(p.offset), static_cast<std::size_t>(p.shape.count()));
 }
 /// Errors:  ShapeError if parameters are of other shapes on another input than on a network's first one (a Flatten fixes them to
@@ -56,8 +54,9 @@ inline void check_layout(std::span<const Parameter> first, const Shape& first_in
     if (other[i].shape == first[i].shape) continue;
     throw ShapeError(error_text("a batch of shape " + to_string(input) + " would change the shape of parameter '" + first[i].name + "'",
                                 "a network's parameters are fixed by its first input, " + to_string(first_input),
-                                input.c == first_input.c ? "use images of one size, or GlobalAvgPool instead of Flatten"
-                                                         : "use images of " + std::to_string(first_input.c) + (first_input.c == 1 ? " channel" : " channels")));
+                                input.c == first_input.c
+                                    ? "use images of one size, or GlobalAvgPool instead of Flatten"
+                                    : "use images of " + std::to_string(first_input.c) + (first_input.c == 1 ? " channel" : " channels")));
   }
 }
 /// "[64,3,3,3]"; extents behind the last that is not 1 are left out, the first is always there.
@@ -68,4 +67,4 @@ inline std::string extents_text(const ParameterShape& shape) {
   for (std::size_t i = 0; i < last; ++i) text += (i > 0 ? "," : "") + std::to_string(shape.extents[i]);
   return text + "]";
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -16,7 +16,7 @@ namespace lrcnn {
 /// A type that is a network: Sequential, Fixed, a join, or anything with a constant array `layers`.
 template <class N>
 concept Network = requires {
-  { std::span<const Layer>(N::layers) };
+  {std::span<const Layer>(N::layers)};
 };
 namespace detail {
 template <class... D>
@@ -109,7 +109,7 @@ struct Branches {
   }();
   struct Descriptors : Splice<DescriptorsOf<First>, typename Splice<DescriptorsOf<Others>, DescriptorList<Join>>::type...> {};
 };
-}  // namespace detail
+}   // namespace detail
 /// What is known of a list of N layers before all extents are.
 template <std::size_t N>
 struct InferredShapes {
@@ -151,7 +151,9 @@ struct CheckContent {
       return Witness<layer_at<position, D, typename ShapeShown<in>::type>, inferred.fault[I]>::ok;
     } else {
       constexpr Shape other = inferred.shape[static_cast<std::size_t>(reads.other)];
-      return Witness<join_at<position, D, branch_from<reads.input, typename ShapeShown<in>::type>, branch_from<reads.other, typename ShapeShown<other>::type>>, inferred.fault[I]>::ok;
+      return Witness<
+          join_at<position, D, branch_from<reads.input, typename ShapeShown<in>::type>, branch_from<reads.other, typename ShapeShown<other>::type>>,
+          inferred.fault[I]>::ok;
     }
   }
   template <class... D, std::size_t... I>
@@ -170,9 +172,7 @@ struct CheckTraining {
   static constexpr auto& shape = CheckContent<Content, input>::inferred.shape;
   static constexpr Shape output = shape.back();
   static constexpr bool maps = image_loss && (output.h != 1 || output.w != 1);
-  static constexpr Shape in(std::size_t i) {
-    return shape[static_cast<std::size_t>(reads_of(Content::layers[i], static_cast<Index>(i)).input)];
-  }
+  static constexpr Shape in(std::size_t i) { return shape[static_cast<std::size_t>(reads_of(Content::layers[i], static_cast<Index>(i)).input)]; }
   static constexpr bool lone = [] {
     for (std::size_t i = 0; i < Content::layers.size(); ++i)
       if (has_one_value(Content::layers[i], in(i))) return true;
@@ -181,8 +181,10 @@ struct CheckTraining {
   template <std::size_t I, class D>
   static constexpr bool witness() {
     constexpr auto place = static_cast<Index>(I + 1);
-    if constexpr (has_one_value(Content::layers[I], in(I))) return Witness<layer_at<place, D, typename ShapeShown<in(I)>::type>, Fault::one_value>::ok;
-    else if constexpr (maps && I + 1 == Content::layers.size()) return Witness<output_of<place, D, typename ShapeShown<output>::type>, Fault::map_given>::ok;
+    if constexpr (has_one_value(Content::layers[I], in(I)))
+      return Witness<layer_at<place, D, typename ShapeShown<in(I)>::type>, Fault::one_value>::ok;
+    else if constexpr (maps && I + 1 == Content::layers.size())
+      return Witness<output_of<place, D, typename ShapeShown<output>::type>, Fault::map_given>::ok;
     else return true;
   }
   template <class... D, std::size_t... I>
@@ -195,5 +197,5 @@ struct CheckTraining {
   }
   static constexpr bool ok = found();
 };
-}  // namespace detail
-}  // namespace lrcnn
+}   // namespace detail
+}   // namespace lrcnn

@@ -72,4 +72,4 @@ constexpr std::vector<Index> execution_places(std::span<const Layer> layers, std
   for (std::size_t i = 0; i < level.size(); ++i) place[i] = next[bin(i)]++;
   return place;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -16,16 +16,15 @@ namespace detail {
 struct BasicBlock {
   static constexpr Index expansion = 1;
   template <Index width, Index stride, class Norm, class LastNorm>
-  using Body = Sequential<Named<"conv1", PlainConv<width, 3, stride>>, Named<"bn1", Norm>, ReLU,
-                          Named<"conv2", PlainConv<width, 3>>, Named<"bn2", LastNorm>>;
+  using Body =
+      Sequential<Named<"conv1", PlainConv<width, 3, stride>>, Named<"bn1", Norm>, ReLU, Named<"conv2", PlainConv<width, 3>>, Named<"bn2", LastNorm>>;
 };
 /// 1x1 to fewer channels, 3x3, 1x1 to four times as many.
 struct Bottleneck {
   static constexpr Index expansion = 4;
   template <Index width, Index stride, class Norm, class LastNorm>
-  using Body = Sequential<Named<"conv1", PlainConv<width, 1>>, Named<"bn1", Norm>, ReLU,
-                          Named<"conv2", PlainConv<width, 3, stride>>, Named<"bn2", Norm>, ReLU,
-                          Named<"conv3", PlainConv<4 * width, 1>>, Named<"bn3", LastNorm>>;
+  using Body = Sequential<Named<"conv1", PlainConv<width, 1>>, Named<"bn1", Norm>, ReLU, Named<"conv2", PlainConv<width, 3, stride>>,
+                          Named<"bn2", Norm>, ReLU, Named<"conv3", PlainConv<4 * width, 1>>, Named<"bn3", LastNorm>>;
 };
 template <Index channels, Index stride, class Norm>
 using Projection = Scope<"downsample", Sequential<Named<"0", PlainConv<channels, 1, stride>>, Named<"1", Norm>>>;
@@ -42,18 +41,16 @@ struct ResNetStage<Block, width, stride, projects, Norm, LastNorm, std::index_se
   using type = Sequential<Scope<"0", First>, Scope<ordinal_name(I), Other>...>;
 };
 template <class Block, Index width, Index stride, std::size_t count, class Norm, class LastNorm>
-using ResNetStageOf = typename ResNetStage<Block, width, stride, (stride > 1 || Block::expansion > 1), Norm, LastNorm,
-                                           std::make_index_sequence<count>>::type;
+using ResNetStageOf =
+    typename ResNetStage<Block, width, stride, (stride > 1 || Block::expansion > 1), Norm, LastNorm, std::make_index_sequence<count>>::type;
 template <class Block, std::size_t a, std::size_t b, std::size_t c, std::size_t d, class Norm, class LastNorm>
 using ResNetTrunk =
-    Sequential<Named<"conv1", PlainConv<64, 7, 2>>, Named<"bn1", Norm>, ReLU,
-               MaxPool<Window{.kernel = 3, .stride = 2, .pad = 1}>, Scope<"layer1", ResNetStageOf<Block, 64, 1, a, Norm, LastNorm>>,
-               Scope<"layer2", ResNetStageOf<Block, 128, 2, b, Norm, LastNorm>>,
-               Scope<"layer3", ResNetStageOf<Block, 256, 2, c, Norm, LastNorm>>,
-               Scope<"layer4", ResNetStageOf<Block, 512, 2, d, Norm, LastNorm>>>;
+    Sequential<Named<"conv1", PlainConv<64, 7, 2>>, Named<"bn1", Norm>, ReLU, MaxPool<Window{.kernel = 3, .stride = 2, .pad = 1}>,
+               Scope<"layer1", ResNetStageOf<Block, 64, 1, a, Norm, LastNorm>>, Scope<"layer2", ResNetStageOf<Block, 128, 2, b, Norm, LastNorm>>,
+               Scope<"layer3", ResNetStageOf<Block, 256, 2, c, Norm, LastNorm>>, Scope<"layer4", ResNetStageOf<Block, 512, 2, d, Norm, LastNorm>>>;
 template <class Block, std::size_t a, std::size_t b, std::size_t c, std::size_t d, Index classes, class Norm, class LastNorm>
 using ResNetOf = Sequential<ResNetTrunk<Block, a, b, c, d, Norm, LastNorm>, GlobalAvgPool, Named<"fc", Linear<classes>>>;
-}  // namespace detail
+}   // namespace detail
 /// Norm: that of all layers, a descriptor. LastNorm: that which ends each block's body; ZeroBatchNorm lets blocks begin as identities.
 template <Index classes = 1000, class Norm = BatchNorm, class LastNorm = Norm>
 using ResNet18 = detail::ResNetOf<detail::BasicBlock, 2, 2, 2, 2, classes, Norm, LastNorm>;
@@ -65,4 +62,4 @@ template <Index classes = 1000, class Norm = BatchNorm, class LastNorm = Norm>
 using ResNet101 = detail::ResNetOf<detail::Bottleneck, 3, 4, 23, 3, classes, Norm, LastNorm>;
 template <Index classes = 1000, class Norm = BatchNorm, class LastNorm = Norm>
 using ResNet152 = detail::ResNetOf<detail::Bottleneck, 3, 8, 36, 3, classes, Norm, LastNorm>;
-}  // namespace lrcnn
+}   // namespace lrcnn

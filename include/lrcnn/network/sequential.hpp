@@ -36,7 +36,5 @@ constexpr Table table_of(const Input& input) {
 }
 template <Network Net>
   requires requires { Net::input; }
-constexpr Table table_of() {
-  return make_table(Net::layers, Net::input);
-}
-}  // namespace lrcnn
+constexpr Table table_of() { return make_table(Net::layers, Net::input); }
+}   // namespace lrcnn

@@ -22,4 +22,4 @@ struct SqueezeExcitation {
   using Content = typename Scale<Identity, Weights>::Content;
   static constexpr auto layers = Content::layers;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

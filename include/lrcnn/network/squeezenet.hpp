@@ -16,14 +16,13 @@ using Fire = Sequential<Named<"squeeze", Conv<squeezed, Window{.kernel = 1}>>, R
                                Sequential<Named<"expand3x3", Conv<expanded, Window{.kernel = 3, .pad = 1}>>, ReLU>>>;
 using SqueezeNetPool = MaxPool<Window{.kernel = 3, .stride = 2, .ceil = true}>;
 using SqueezeNetTrunk =
-    Scope<"features",
-          Sequential<Named<"0", Conv<64, Window{.kernel = 3, .stride = 2}>>, ReLU, SqueezeNetPool, Scope<"3", Fire<16, 64>>,
-                     Scope<"4", Fire<16, 64>>, SqueezeNetPool, Scope<"6", Fire<32, 128>>, Scope<"7", Fire<32, 128>>, SqueezeNetPool,
-                     Scope<"9", Fire<48, 192>>, Scope<"10", Fire<48, 192>>, Scope<"11", Fire<64, 256>>, Scope<"12", Fire<64, 256>>>>;
-}  // namespace detail
+    Scope<"features", Sequential<Named<"0", Conv<64, Window{.kernel = 3, .stride = 2}>>, ReLU, SqueezeNetPool, Scope<"3", Fire<16, 64>>,
+                                 Scope<"4", Fire<16, 64>>, SqueezeNetPool, Scope<"6", Fire<32, 128>>, Scope<"7", Fire<32, 128>>, SqueezeNetPool,
+                                 Scope<"9", Fire<48, 192>>, Scope<"10", Fire<48, 192>>, Scope<"11", Fire<64, 256>>, Scope<"12", Fire<64, 256>>>>;
+}   // namespace detail
 /// Shapes:  x [N,3,H,W] -> y [N,classes,1,1]
 /// P: probability of the dropout before the last convolution; with std::ratio<0> there is none.
 template <Index classes = 1000, class P = std::ratio<1, 2>>
 using SqueezeNet11 = Sequential<detail::SqueezeNetTrunk, detail::UnlessZero<P, Named<"classifier.0", Dropout<P>>>,
                                 Named<"classifier.1", Conv<classes, Window{.kernel = 1}>>, ReLU, GlobalAvgPool>;
-}  // namespace lrcnn
+}   // namespace lrcnn

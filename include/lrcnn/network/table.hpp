@@ -62,7 +62,7 @@ constexpr void order_nodes(std::vector<Node>& nodes, std::span<const Index> plac
   }
   nodes = std::move(ordered);
 }
-}  // namespace detail
+}   // namespace detail
 namespace detail {
 /// "layer 3 (relu)", "layer 3 'stem'", "the input": what gives a tensor of a list.
 inline std::string giver_of(std::span<const Layer> layers, Index tensor) {
@@ -112,7 +112,7 @@ template <class = void>
 Table table_at_run_time(std::span<const Layer> layers, const Input& input) {
   return table_of_layers(layers, input);
 }
-}  // namespace detail
+}   // namespace detail
 /// The table of a list of layers, each of which reads layers before it (Layer::input, Layer::other). Nodes are in the order of
 /// execution (network/references.hpp), which for a chain is that of the list.
 /// Errors: ShapeError naming the layer by its place in the list, its description and the shapes of its inputs (of a join also the layers
@@ -154,4 +154,4 @@ inline std::vector<Parameter> parameters_of(const Table& table) {
   }
   return list;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

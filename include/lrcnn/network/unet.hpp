@@ -21,7 +21,7 @@ template <Index channels, class Norm>
 using UNetUnit = Sequential<Conv<channels, Window{.kernel = 3, .pad = 1}, ConvOptions{.bias = false}>, Norm, ReLU>;
 template <Index channels, class Norm>
 using UNetDouble = Sequential<UNetUnit<channels, Norm>, UNetUnit<channels, Norm>>;
-}  // namespace detail
+}   // namespace detail
 /// Ways up, from a level to the one above it.
 struct UpConv {
   template <Index channels, class>
@@ -40,13 +40,12 @@ using UNetLevel =
                Concat<Identity, Sequential<MaxPool<>, Inner, Scope<numbered("up", level), typename Up::template layers<channels, Norm>>>>,
                Scope<numbered("merge", level), UNetDouble<channels, Norm>>>;
 template <Index width, class Up, class Norm>
-using UNetTrunk =
-    UNetLevel<1, width,
-              UNetLevel<2, 2 * width,
-                        UNetLevel<3, 4 * width, UNetLevel<4, 8 * width, Scope<"bottom", UNetDouble<16 * width, Norm>>, Up, Norm>, Up, Norm>,
-                        Up, Norm>,
-              Up, Norm>;
-}  // namespace detail
+using UNetTrunk = UNetLevel<
+    1, width,
+    UNetLevel<2, 2 * width, UNetLevel<3, 4 * width, UNetLevel<4, 8 * width, Scope<"bottom", UNetDouble<16 * width, Norm>>, Up, Norm>, Up, Norm>, Up,
+              Norm>,
+    Up, Norm>;
+}   // namespace detail
 /// U-Net with four levels above the bottom.
 /// Shapes:  x [N,C,H,W] -> y [N,classes,H,W]; the levels have width, 2, 4, 8 and 16 times width channels
 /// Errors:  H and W must be multiples of 16, so that both branches of every concatenation have the same extents
@@ -61,15 +60,15 @@ template <Index level, Index channels, Index below>
 struct ValidLevel {
   using Inner = typename ValidLevel<level + 1, 2 * channels, below - 1>::type;
   using Up = Scope<numbered("up", level), UpConv::layers<channels, void>>;
-  using type = Sequential<Scope<numbered("down", level), ValidDouble<channels>>,
-                          Concat<Crop<Pad{unpadded_loss(below - 1)}>, Sequential<MaxPool<>, Inner, Up>>,
-                          Scope<numbered("merge", level), ValidDouble<channels>>>;
+  using type =
+      Sequential<Scope<numbered("down", level), ValidDouble<channels>>, Concat<Crop<Pad{unpadded_loss(below - 1)}>, Sequential<MaxPool<>, Inner, Up>>,
+                 Scope<numbered("merge", level), ValidDouble<channels>>>;
 };
 template <Index level, Index channels>
 struct ValidLevel<level, channels, 0> {
   using type = Scope<"bottom", ValidDouble<channels>>;
 };
-}  // namespace detail
+}   // namespace detail
 /// U-Net of 2015, without padding: 572 x 572 pixels give 388 x 388 with four levels above the bottom, that is 184 less.
 /// Shapes:  x [N,C,H,W] -> y [N,classes,H-d,W-d], d = 4 (3 * 2^levels - 2); the levels have width, 2, 4, ... times width channels
 /// Errors:  H and W must be such that every pool finds even extents, so that both branches of every concatenation have the same, and large
@@ -81,4 +80,4 @@ struct UNet2015 {
   using Content = typename Sequential<Levels, Named<"head", Conv<classes, Window{.kernel = 1}>>>::Content;
   static constexpr auto layers = Content::layers;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -21,7 +21,7 @@ template <Shape s>
 struct ShapeShown {
   using type = extents_of<extent_shown<s.n>(), extent_shown<s.c>(), extent_shown<s.h>(), extent_shown<s.w>()>;
 };
-}  // namespace detail
+}   // namespace detail
 /// A layer in its place: the Position-th layer (from 1), its descriptor, and the extents of what it is given.
 template <Index Position, class Descriptor, class Input>
 struct layer_at {};
@@ -34,6 +34,8 @@ struct join_at {};
 /// The network's output: the place of the last layer, its descriptor, and the shape that it gives.
 template <Index Position, class Descriptor, class Output>
 struct output_of {};
+// A rule, and a text, is a line: tests/network/check.cpp reads them.
+// clang-format off
 namespace rule {
 template <class Where, Fault fault> inline constexpr bool extents_are_positive = fault != Fault::empty_input;
 template <class Where, Fault fault> inline constexpr bool sizes_are_limited = fault != Fault::too_large;
@@ -101,4 +103,5 @@ struct Witness {
   static_assert(rule::output_is_vector<Where, fault>, "lrcnn: a loss over images is given a map; it reads a score for each class of an image, [N,K,1,1]; train with a loss over pixels, such as PixelCrossEntropy, or end the network in GlobalAvgPool, or Flatten, and Linear");
   static constexpr bool ok = fault == Fault::none;
 };
-}  // namespace lrcnn
+// clang-format on
+}   // namespace lrcnn

@@ -11,35 +11,35 @@
 namespace lrcnn {
 /// What a buffer is for.
 enum class Role : std::uint8_t {
-  value,       ///< a full-height tensor between two stages
-  gradient,    ///< its gradient
-  slab,        ///< rows of a tensor within a slab
-  own,         ///< rows that a layer has just made, dense, before they join carried ones
-  kept,        ///< rows kept from the forward to the backward pass, slab by slab
-  saved,       ///< pool indices or mask bits
-  carry,       ///< rows handed from slab to slab
-  dslab,       ///< gradient rows within a slab
-  dcarry,      ///< gradient rows handed from slab to slab
-  packed,      ///< a filter in the backend's layout
-  scratch,     ///< a filter gradient before it is added
-  workspace,   ///< the backend's own scratch
-  statistics,  ///< of a norm, or sums: of its backward pass, of a global pooling, of a scale's factors
+  value,        ///< a full-height tensor between two stages
+  gradient,     ///< its gradient
+  slab,         ///< rows of a tensor within a slab
+  own,          ///< rows that a layer has just made, dense, before they join carried ones
+  kept,         ///< rows kept from the forward to the backward pass, slab by slab
+  saved,        ///< pool indices or mask bits
+  carry,        ///< rows handed from slab to slab
+  dslab,        ///< gradient rows within a slab
+  dcarry,       ///< gradient rows handed from slab to slab
+  packed,       ///< a filter in the backend's layout
+  scratch,      ///< a filter gradient before it is added
+  workspace,    ///< the backend's own scratch
+  statistics,   ///< of a norm, or sums: of its backward pass, of a global pooling, of a scale's factors
 };
 constexpr std::string_view role_name(Role role) {
-  constexpr std::array<std::string_view, 13> names{"value", "gradient", "slab",   "own",    "kept",    "saved",    "carry",
+  constexpr std::array<std::string_view, 13> names{"value", "gradient", "slab",   "own",     "kept",      "saved",     "carry",
                                                    "dslab", "dcarry",   "packed", "scratch", "workspace", "statistics"};
   return names[static_cast<std::size_t>(role)];
 }
 struct Buffer {
   Role role{};
   Index stage = -1;
-  Index tensor = -1;    ///< whose rows it holds, or the layer for packed, scratch
+  Index tensor = -1;   ///< whose rows it holds, or the layer for packed, scratch
   Index bytes = 0;
-  Index first = 0;      ///< live in [first, last), emission time
+  Index first = 0;   ///< live in [first, last), emission time
   Index last = 0;
-  Index offset = 0;     ///< in the arena
-  Index copy = 0;       ///< slabs that a device works on at once have buffers of their own: which of them this is,
-  Index copies = 1;     ///< of how many that have consecutive numbers
+  Index offset = 0;   ///< in the arena
+  Index copy = 0;     ///< slabs that a device works on at once have buffers of their own: which of them this is,
+  Index copies = 1;   ///< of how many that have consecutive numbers
   /// Whether both are live at once. Slabs with copies of their own run at the same time, whatever emission time says.
   constexpr bool meets(const Buffer& b) const {
     const bool at_once = copies > 1 && b.copies > 1 && copy != b.copy && stage == b.stage;
@@ -100,4 +100,4 @@ constexpr ArenaSize place(std::vector<Buffer>& buffers) {
   }
   return size;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

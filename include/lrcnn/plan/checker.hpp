@@ -29,8 +29,8 @@ class Replay : ReplayedMemory, NumberedLayers {
   }
 
  private:
-  std::map<std::pair<Index, Index>, int> lost_;    // image, row -> times that the loss has counted it
-  std::map<Index, Index> stored_;                  // image -> rows of the output handed over so far
+  std::map<std::pair<Index, Index>, int> lost_;   // image, row -> times that the loss has counted it
+  std::map<Index, Index> stored_;                 // image -> rows of the output handed over so far
   std::vector<std::uint64_t> parameters_;
   std::vector<char> touched_ = std::vector<char>(parameters_.size(), plan_.options.accumulate ? 1 : 0);
 
@@ -68,8 +68,7 @@ class Replay : ReplayedMemory, NumberedLayers {
     each(s.x, [&](Index i, Index r) {
       read(s.x, Holds::value, i, r);
       if (Index& due = stored_[i]; r == due) ++due;
-      else problem("hands over row " + std::to_string(r) + " of image " + std::to_string(i) + ", where row " + std::to_string(due) +
-                   " is due");
+      else problem("hands over row " + std::to_string(r) + " of image " + std::to_string(i) + ", where row " + std::to_string(due) + " is due");
     });
   }
   void copy(const Step& s) {
@@ -91,8 +90,8 @@ class Replay : ReplayedMemory, NumberedLayers {
   void check_dense(const Step& s, const Ref& in, const Ref& out) {
     if (node(s.layer).layer.kind != Kind::conv) return;
     for (const Ref& ref : {in, out})
-      if (ref && ref.rows != ref.held_rows) problem("a convolution works on rows " + show(ref.rows) + " of a piece that holds " +
-                                                    show(ref.held_rows) + ", which are not dense");
+      if (ref && ref.rows != ref.held_rows)
+        problem("a convolution works on rows " + show(ref.rows) + " of a piece that holds " + show(ref.held_rows) + ", which are not dense");
     if (in.rows.empty()) return;
     const Axis axis = row_axis_of(node(s.layer));
     const Range wanted = in_rows(axis, out.rows, node(s.layer).in.h);
@@ -132,8 +131,7 @@ class Replay : ReplayedMemory, NumberedLayers {
     if (s.x.tensor != node(s.layer).input) problem("takes statistics of another tensor");
     Taken& t = taken(s, s.statistics, !s.accumulate);
     for (Index i = 0; i < plan_.table.input.n && !s.accumulate; ++i)
-      if (set_of(s.layer, i) == set_of(s.layer, s.x.images.begin) || s.x.images.contains({i, i + 1}))
-        std::fill_n(t.rows.begin() + i * h, h, char{0});
+      if (set_of(s.layer, i) == set_of(s.layer, s.x.images.begin) || s.x.images.contains({i, i + 1})) std::fill_n(t.rows.begin() + i * h, h, char{0});
     each(s.x, [&](Index i, Index r) {
       read(s.x, Holds::value, i, r);
       char& seen = t.rows[static_cast<std::size_t>(i * h + r)];
@@ -153,8 +151,7 @@ class Replay : ReplayedMemory, NumberedLayers {
         if (!found->second.rows[static_cast<std::size_t>(i * h + r)])
           return problem("normalises before row " + std::to_string(r) + " of image " + std::to_string(i) + " was counted");
     }
-    if (s.set != (set_of(s.layer, 1) == 0 ? 0 : rows.images.begin - group_begin(rows.images.begin)))
-      problem("uses another image's statistics");
+    if (s.set != (set_of(s.layer, 1) == 0 ? 0 : rows.images.begin - group_begin(rows.images.begin))) problem("uses another image's statistics");
   }
   Index group_begin(Index image) const {
     const Index images = lrcnn::detail::group_images(plan_.table, plan_.policy);
@@ -227,7 +224,8 @@ class Replay : ReplayedMemory, NumberedLayers {
     const auto lacks = [&](bool what, const char* name) {
       if (what) problem("a " + std::string(kind_name(layer.kind)) + " layer goes backward without its " + name);
     };
-    if (is_join(layer)) return lacks(reads.input && reads.other && !(s.operand == 0 ? s.other : s.x), s.operand == 0 ? "second input" : "first input");
+    if (is_join(layer))
+      return lacks(reads.input && reads.other && !(s.operand == 0 ? s.other : s.x), s.operand == 0 ? "second input" : "first input");
     lacks(reads.input && !reads.for_parameters && !s.x, "input");
     lacks(reads.output && !s.y, "output");
     lacks(reads.indices && !s.saved, "indices");
@@ -252,7 +250,8 @@ class Replay : ReplayedMemory, NumberedLayers {
       const Index to = other_row(s.layer, o);
       const Range rows = s.operand == 0 ? reads(s.layer, {o, o + 1}) : Range{to, to + 1};
       for (Index r = rows.begin; dy && r < rows.end; ++r)
-        if (s.dx.rows.contains({r, r + 1})) sums[{i, r}] += dy->number * weight(s.operand == 0 ? Coefficient::data : Coefficient::other, s.layer, o, r);
+        if (s.dx.rows.contains({r, r + 1}))
+          sums[{i, r}] += dy->number * weight(s.operand == 0 ? Coefficient::data : Coefficient::other, s.layer, o, r);
       if (!t || !dy || !s.part.contains({o, o + 1})) return;
       const auto sum = t->sums.find(set_of(s.layer, i));
       if (sum == t->sums.end()) return problem("its sums are not there");
@@ -288,8 +287,7 @@ class Replay : ReplayedMemory, NumberedLayers {
     for (Index i = 0; i < table.input.n && !plan_.options.stores_output; ++i)
       for (Index r = 0; r < table.shape(table.size()).h; ++r)
         if (const int times = lost_[{i, r}]; times != 1)
-          problem("row " + std::to_string(r) + " of image " + std::to_string(i) + " counts " + std::to_string(times) +
-                  " times in the loss");
+          problem("row " + std::to_string(r) + " of image " + std::to_string(i) + " counts " + std::to_string(times) + " times in the loss");
     if (!plan_.options.training) return;
     const Gradients expected = whole_map_gradients();
     const Index images = table.input.n;
@@ -309,8 +307,8 @@ template <class = void>
 std::vector<std::string> replay(const Plan& plan) {
   return Replay(plan).run();
 }
-}  // namespace detail
+}   // namespace detail
 /// Problems of a plan, one line each; empty if every step reads only live rows that were produced, every gradient row
 /// reaches its sum and every output row its sink exactly once and in order, convolutions get dense slabs, and no two live buffers overlap.
 inline std::vector<std::string> check_plan(const Plan& plan) { return detail::replay<>(plan); }
-}  // namespace lrcnn
+}   // namespace lrcnn

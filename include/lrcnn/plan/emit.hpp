@@ -49,12 +49,10 @@ class Emitter : BackwardEmitter {
                                    policy_.gradients_in_place && stage.partition.cut != Cut::share && stage.backward.slabs() > 1));
     const Index all_stages = static_cast<Index>(stages_.size());
     while (stage_count_ < all_stages && stage_at(stage_count_).passes == 0) ++stage_count_;
-    if (policy_.gradients_in_place && options_.training)
-      storage_.put_gradients_in_place(gradient_lags(table_, stages_, needs_, stage_count_));
+    if (policy_.gradients_in_place && options_.training) storage_.put_gradients_in_place(gradient_lags(table_, stages_, needs_, stage_count_));
     Index copies = 1;
     for (Index s = 0; policy_.streams > 1 && s < all_stages; ++s)
-      for (const Schedule* rows : {&stage_at(s).forward, &stage_at(s).backward})
-        copies = std::max(copies, walk_of(s, {}, *rows).copies());
+      for (const Schedule* rows : {&stage_at(s).forward, &stage_at(s).backward}) copies = std::max(copies, walk_of(s, {}, *rows).copies());
     workspace_ = storage_.declare_workspace(policy_.workspace_bytes, copies);
   }
   constexpr const Stage& last_stage() const { return stage_at(stage_count_ - 1); }
@@ -112,11 +110,10 @@ class Emitter : BackwardEmitter {
       last.images = all;
       results.output = storage_.full_value(last, last_tensor(last), {0, table_.shape(table_.size()).h});
     }
-    if (options_.training && options_.input_gradient)
-      results.input_gradient = storage_.network_input_gradient(all, {0, table_.input.h});
+    if (options_.training && options_.input_gradient) results.input_gradient = storage_.network_input_gradient(all, {0, table_.input.h});
     return results;
   }
   /// The stage's number of the network's output. Pre: the last stage's pass.
   static constexpr Index last_tensor(const StageWalk& walk) { return walk.stage->reduces ? walk.tensors() : walk.top(); }
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

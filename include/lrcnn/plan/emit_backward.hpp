@@ -56,8 +56,8 @@ class BackwardEmitter : protected ForwardEmitter {
             walk.wanted.clear();
             if (walk.loses_rows && i == 0) rows_loss(walk, last);
           } else if (last || over[static_cast<std::size_t>(run.first)] < number) {
-            const bool sums = !last && over[static_cast<std::size_t>(run.first)] + 1 == number && walk.norm_waits(run.first) &&
-                              !walk.norm_at_bottom(run.first);
+            const bool sums =
+                !last && over[static_cast<std::size_t>(run.first)] + 1 == number && walk.norm_waits(run.first) && !walk.norm_at_bottom(run.first);
             backward_layer(walk, run.first, last, sums);
           }
         }
@@ -302,4 +302,4 @@ class BackwardEmitter : protected ForwardEmitter {
     return false;
   }
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

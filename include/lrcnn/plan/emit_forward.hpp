@@ -10,8 +10,7 @@ class ForwardEmitter {
  public:
   constexpr ForwardEmitter(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
                            const std::vector<Stage>& stages, Sink& sink)
-      : table_(table), policy_(policy), target_(target), options_(options), stages_(stages), sink_(sink),
-        storage_(table, target, stages, sink) {}
+      : table_(table), policy_(policy), target_(target), options_(options), stages_(stages), sink_(sink), storage_(table, target, stages, sink) {}
 
  protected:
   using Filter = Storage::Filter;
@@ -136,8 +135,8 @@ class ForwardEmitter {
   }
   /// Whether layer l + 1 is an activation that the step of layer l can apply: nobody else wants that layer's output.
   constexpr bool activation_joins(const StageWalk& walk, Index l) const {
-    return target_.activates && rules_of(walk.layer(l)).takes_activation && is_activation(walk.layer(l + 1)) && walk.in(l + 1) == walk.out(l) && walk.in_place(l + 1) &&
-           !(walk.forward() && walk.wants_state(walk.out(l)));
+    return target_.activates && rules_of(walk.layer(l)).takes_activation && is_activation(walk.layer(l + 1)) && walk.in(l + 1) == walk.out(l) &&
+           walk.in_place(l + 1) && !(walk.forward() && walk.wants_state(walk.out(l)));
   }
   constexpr void forward_layer(StageWalk& walk, Index l, bool activates) {
     const Index t = walk.out(l + (activates ? 1 : 0));
@@ -246,20 +245,21 @@ class ForwardEmitter {
     pack_all(walk, Filter::forward, 0, walk.layers());
     if (stage.passes > 0) statistics_passes(walk);
     const bool at_loss = stage.passes > 0 && walk.loses_rows;   // its backward pass makes the rest
-    if (!at_loss) for_slabs(walk, false, [&] {
-      forward_layers(walk, {false, 0, walk.layers(), {}});
-      if (sink_.every_turn && walk.at(walk.top()).own.empty()) return;
-      if (stage.reduces) {
-        Step step = make(walk, Op::forward, walk.layers());
-        step.x = with_rows(value(walk, walk.top()), walk.at(walk.top()).own);
-        step.y = storage_.full_value(walk, walk.tensors(), {0, 1});
-        step.accumulate = step.x.rows.begin > 0;
-        if (walk.cut()) use_sums(walk, step);
-        sink_.step(step);
-      }
-      if (walk.stores) store(walk, with_rows(value(walk, walk.top()), walk.at(walk.top()).own));
-      if (walk.loses_rows) rows_loss(walk, true);
-    });
+    if (!at_loss)
+      for_slabs(walk, false, [&] {
+        forward_layers(walk, {false, 0, walk.layers(), {}});
+        if (sink_.every_turn && walk.at(walk.top()).own.empty()) return;
+        if (stage.reduces) {
+          Step step = make(walk, Op::forward, walk.layers());
+          step.x = with_rows(value(walk, walk.top()), walk.at(walk.top()).own);
+          step.y = storage_.full_value(walk, walk.tensors(), {0, 1});
+          step.accumulate = step.x.rows.begin > 0;
+          if (walk.cut()) use_sums(walk, step);
+          sink_.step(step);
+        }
+        if (walk.stores) store(walk, with_rows(value(walk, walk.top()), walk.at(walk.top()).own));
+        if (walk.loses_rows) rows_loss(walk, true);
+      });
     storage_.outlive_turns(walk, since);
     if (!stage.reduces) return;
     walk.stand_before_slabs();
@@ -281,4 +281,4 @@ class ForwardEmitter {
     sink_.step(step);
   }
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

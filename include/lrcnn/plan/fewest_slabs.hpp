@@ -10,8 +10,8 @@ struct FewestSlabs {
 /// The policy with all stages cut into as few slabs as let the step fit into `bytes`; with checkpoints at pools and
 /// RecomputeAll where slabs alone do not help. Nothing if no number of slabs does.
 /// Cost:    a plan without steps for each number of slabs that is tried, up to the input's rows
-inline std::optional<FewestSlabs> fewest_slabs(const Table& table, const PolicySpec& policy, const Target& target,
-                                               const PlanOptions& options, Index bytes) {
+inline std::optional<FewestSlabs> fewest_slabs(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
+                                               Index bytes) {
   PolicySpec sparing = policy;
   sparing.checkpoints = {.rule = Checkpoints::Rule::pools};
   sparing.recompute = Recompute::all;
@@ -29,4 +29,4 @@ inline std::optional<FewestSlabs> fewest_slabs(const Table& table, const PolicyS
   }
   return {};
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -34,7 +34,9 @@ constexpr Index gradient_lag(const Table& table, const std::vector<Stage>& stage
       const bool written = t >= stage.input_count();
       if (written && !stage.use(t).leaves) return 0;
       // Pieces of slabs are dense; a stage that is not cut would have its kernels work on what is not.
-      if (stage.use(t).discarded || ((forward || stage.partition.forward_passes) && stage.forward.slabs() < 2) || (!stage.replaced_by_extra_passes && stage.backward.slabs() < 2)) return 0;
+      if (stage.use(t).discarded || ((forward || stage.partition.forward_passes) && stage.forward.slabs() < 2) ||
+          (!stage.replaced_by_extra_passes && stage.backward.slabs() < 2))
+        return 0;
       if (forward && stage.forward_repeated) return 0;   // reads or writes it again
       if (stage.replaced_by_extra_passes || !reads_values(stage, needs[s], t)) continue;
       const TensorUse& use = stage.use(t);
@@ -46,7 +48,7 @@ constexpr Index gradient_lag(const Table& table, const std::vector<Stage>& stage
   }
   return last != nullptr && 2 * lag <= table.shape(tensor).h ? lag : 0;
 }
-}  // namespace detail
+}   // namespace detail
 /// Of each tensor of the table. `stages`, `forward_count`: as the emitter has them.
 constexpr std::vector<Index> gradient_lags(const Table& table, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs,
                                            Index forward_count) {
@@ -54,4 +56,4 @@ constexpr std::vector<Index> gradient_lags(const Table& table, const std::vector
   for (Index g = 1; g < table.size(); ++g) lags[static_cast<std::size_t>(g)] = detail::gradient_lag(table, stages, needs, forward_count, g);
   return lags;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

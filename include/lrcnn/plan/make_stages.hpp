@@ -27,14 +27,17 @@ constexpr void check_norms(const Table& table, const PolicySpec& policy, bool tr
     const bool batch = node.layer.norm.over == Norm::Over::batch;
     if (training && has_one_value(node.layer, node.in)) {
       const FaultText text = fault_text(Fault::one_value);
-      throw PlanError(error_text(layer() + " has one value in each " + (batch ? "channel" : "group") + " of input " + to_string(node.in),
-                                 text.rule, text.change));
+      throw PlanError(error_text(layer() + " has one value in each " + (batch ? "channel" : "group") + " of input " + to_string(node.in), text.rule,
+                                 text.change));
     }
     if (node.input == 0)
-      throw PlanError(error_text(layer() + " is the first layer of the network", "its statistics need the whole input before its first row "
-                                 "is used, and the input is read row by row", "normalise the data when it is loaded, or put a convolution first"));
+      throw PlanError(error_text(layer() + " is the first layer of the network",
+                                 "its statistics need the whole input before its first row "
+                                 "is used, and the input is read row by row",
+                                 "normalise the data when it is loaded, or put a convolution first"));
     if (batch && policy.images > 0 && policy.images < table.input.n)
-      throw PlanError(error_text(layer() + " is run by " + to_string(policy), "statistics of a batch need all of its images before the "
+      throw PlanError(error_text(layer() + " is run by " + to_string(policy),
+                                 "statistics of a batch need all of its images before the "
                                  "first is normalised, and Images<n> takes groups of them through the whole network",
                                  "cut the batch within stages instead: ByImages<" + std::to_string(policy.images) + ", ...>"));
   }
@@ -54,8 +57,10 @@ constexpr void throw_if_more_slabs_than_fit(Index asked, Index largest_feasible,
 constexpr Partition partition_of(const Table& table, const PolicySpec& policy, const Stage& stage, Index images, const PlanOptions& options) {
   Partition p = policy.partition(stage.partition_number);
   if (p.passes && p.cut == Cut::share)
-    throw PlanError(error_text(stage_name(table, stage) + " is to be run by " + to_string(p), "slabs of extra passes make all their rows "
-                               "themselves, and hand none on", "use Overlap there"));
+    throw PlanError(error_text(stage_name(table, stage) + " is to be run by " + to_string(p),
+                               "slabs of extra passes make all their rows "
+                               "themselves, and hand none on",
+                               "use Overlap there"));
   if (stage.vector || stage.behind_means) p.cut = Cut::column;
   if (options.training && p.cut == Cut::share && stage.loses_rows(table, options)) p.cut = Cut::overlap;   // no forward pass hands rows on
   p.images = p.images == 0 ? images : std::min(p.images, images);
@@ -63,7 +68,7 @@ constexpr Partition partition_of(const Table& table, const PolicySpec& policy, c
   if (p.cut == Cut::column || options.stores_output) p.backward = p.forward;
   return p;
 }
-}  // namespace detail
+}   // namespace detail
 /// Ranges of layers between full-height tensors, not cut yet. `training`: statistics of batches are taken, not running ones.
 constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& policy, bool training = true) {
   detail::check_names(table, policy);
@@ -154,12 +159,12 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
   }
   if (alike)
     detail::throw_if_more_slabs_than_fit(asked, most, [&] {
-      return error_text("no stage can be cut into " + std::to_string(asked) + " slabs by " + to_string(policy.partition(0)) + " on input " +
-                            to_string(table.input),
-                        rule + std::to_string(most) + ", in " + detail::stage_name(table, stages[static_cast<std::size_t>(best_stage)]),
-                        "ask for at most " + std::to_string(most) + ", or for fewer layers in a stage by more checkpoints");
+      return error_text(
+          "no stage can be cut into " + std::to_string(asked) + " slabs by " + to_string(policy.partition(0)) + " on input " + to_string(table.input),
+          rule + std::to_string(most) + ", in " + detail::stage_name(table, stages[static_cast<std::size_t>(best_stage)]),
+          "ask for at most " + std::to_string(most) + ", or for fewer layers in a stage by more checkpoints");
     });
   if (training && !streams) detail::choose_repeated(table, policy, stages);
   return stages;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -18,12 +18,8 @@ class Measure final : public Sink {
       buffers.push_back({role, stage, tensor, bytes, std::numeric_limits<Index>::max(), 0, 0, copy, copies});
     return first;
   }
-  constexpr void touch(Index buffer) override {
-    stretch(buffer, now, now + 1);
-  }
-  constexpr void span(Index buffer, Index since) override {
-    stretch(buffer, since, now);
-  }
+  constexpr void touch(Index buffer) override { stretch(buffer, now, now + 1); }
+  constexpr void span(Index buffer, Index since) override { stretch(buffer, since, now); }
   constexpr void step(const Step& s) override {
     touch(s.x.buffer), touch(s.other.buffer), touch(s.y.buffer), touch(s.dy.buffer), touch(s.dx.buffer), touch(s.saved.buffer);
     touch(s.statistics), touch(s.sums), touch(s.packed), touch(s.scratch), touch(s.workspace);
@@ -42,4 +38,4 @@ class Measure final : public Sink {
     }
   }
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -28,13 +28,13 @@ using Flags = std::vector<char>;
 /// Needs and decisions for one stage. Tensors and layers are numbered as the stage numbers them.
 struct StageNeeds {
   std::vector<LayerNeeds> layer;
-  Flags value;        ///< tensor t is read by a backward step
-  Flags kept;         ///< tensor t is kept from the forward pass, slab by slab
-  Flags keeps_needs;  ///< RecomputeCheap: what the layers around tensor t need is kept, rather than made again
-  Flags remade_in_slabs;   ///< tensor t lies in full height, but the backward pass computes it again in each slab instead of reading it
-  Flags saved_kept;   ///< saved state of layer l is kept from the forward pass
-  std::vector<BackwardRun> runs;  ///< in execution order
-  bool any_kept = false;          ///< the forward pass leaves pieces for the backward slabs: both use the same cuts
+  Flags value;                     ///< tensor t is read by a backward step
+  Flags kept;                      ///< tensor t is kept from the forward pass, slab by slab
+  Flags keeps_needs;               ///< RecomputeCheap: what the layers around tensor t need is kept, rather than made again
+  Flags remade_in_slabs;           ///< tensor t lies in full height, but the backward pass computes it again in each slab instead of reading it
+  Flags saved_kept;                ///< saved state of layer l is kept from the forward pass
+  std::vector<BackwardRun> runs;   ///< in execution order
+  bool any_kept = false;           ///< the forward pass leaves pieces for the backward slabs: both use the same cuts
 };
 constexpr bool is_conv(const Layer& layer) { return layer.kind == Kind::conv; }
 /// Multiply-adds for an element of a convolution's output up to which RecomputeLight makes it again: 3x3 filters from 64 channels.
@@ -48,7 +48,7 @@ namespace detail {
 /// Whether tensor t is the output of a convolution or a norm, or that of activations behind it, that takes few products to make.
 constexpr bool is_light(const Table& table, const Stage& stage, Index t) {
   Index l = t - stage.input_count();
-  while (l >= 0 && is_activation(table.node(stage.first + l).layer)) l = stage.in(l) - stage.input_count();
+  while (l >= 0 && is_activation(table.node(stage.first + l).layer)) l = stage.in(l)-stage.input_count();
   if (l < 0) return false;
   const Node& node = table.node(stage.first + l);
   if (node.layer.kind == Kind::norm) return true;
@@ -110,7 +110,7 @@ constexpr BackwardRun rerun_for(const Stage& stage, const Flags& at_hand, Index 
   if (!whole) run.made.assign(made.begin() + run.first, made.begin() + run.last);
   return run;
 }
-}  // namespace detail
+}   // namespace detail
 /// A stage with extra passes has no forward pass that could keep anything for it, nor has one whose rows end in the loss (`loses_rows`):
 /// its first run makes them. `frees`: what the stage writes in full height is not to be read there by its own backward pass, if that is cheap.
 constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompute recompute, bool loses_rows = false, bool frees = false) {
@@ -133,7 +133,7 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
     const Layer& y = layer(l);
     const BackwardReads reads = backward_reads(y);
     n = {reads.input, reads.output, reads.indices, reads.sign, reads.for_parameters};   // where a sign is read from follows below
-    if (reads.other) needs.value[at(stage.other(l))] = true;   // in full height, and at hand
+    if (reads.other) needs.value[at(stage.other(l))] = true;                            // in full height, and at hand
     if (n.input) needs.value[at(stage.in(l))] = true;
     if (n.output) needs.value[at(inputs + l)] = true;
   }
@@ -148,7 +148,9 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
     if (!from_output && !no_forward && (ends || stage.use(t).leaves)) needs.saved_kept[at(l)] = true;   // one bit, instead of a re-run
   }
   // What leaves the stage exists in full height: it is read there and never kept in slabs.
-  const auto in_slabs = [&](Index t) { return t >= inputs && (!stage.use(t).leaves || needs.remade_in_slabs[at(t)] || (loses_rows && t + 1 == tensors)); };
+  const auto in_slabs = [&](Index t) {
+    return t >= inputs && (!stage.use(t).leaves || needs.remade_in_slabs[at(t)] || (loses_rows && t + 1 == tensors));
+  };
   const bool keeps_all = recompute == Recompute::none || recompute == Recompute::light;
   for (Index t = inputs; t < tensors; ++t) {
     const Index l = t - inputs;
@@ -183,4 +185,4 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
   }
   return needs;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -35,12 +35,9 @@ class NumberedLayers {
     }
     return h;
   }
-  std::uint64_t seed_gradient(Index image, Index row) const {
-    return mix(1, static_cast<std::uint64_t>(image), static_cast<std::uint64_t>(row), 0);
-  }
+  std::uint64_t seed_gradient(Index image, Index row) const { return mix(1, static_cast<std::uint64_t>(image), static_cast<std::uint64_t>(row), 0); }
   std::uint64_t weight(Coefficient kind, Index layer, Index out, Index in) const {
-    return mix(static_cast<std::uint64_t>(kind), static_cast<std::uint64_t>(layer), static_cast<std::uint64_t>(out),
-               static_cast<std::uint64_t>(in));
+    return mix(static_cast<std::uint64_t>(kind), static_cast<std::uint64_t>(layer), static_cast<std::uint64_t>(out), static_cast<std::uint64_t>(in));
   }
   const Node& node(Index layer) const { return of_.table.node(layer); }
   /// Input rows that output row `out` of a layer reads.
@@ -94,5 +91,5 @@ class NumberedLayers {
  private:
   const Plan& of_;
 };
-}  // namespace detail
-}  // namespace lrcnn
+}   // namespace detail
+}   // namespace lrcnn

@@ -61,7 +61,7 @@ struct Accesses {
     if (buffer >= 0) add(plan, buffer, 0, plan.buffers[static_cast<std::size_t>(buffer)].bytes, {}, writes);
   }
 };
-}  // namespace detail
+}   // namespace detail
 /// Streams that a plan's steps are on.
 inline Index stream_count(const Plan& plan) {
   Index count = 1;
@@ -97,4 +97,4 @@ inline std::vector<std::vector<Index>> waits_of(const Plan& plan) {
   }
   return waits;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -9,10 +9,12 @@ namespace lrcnn {
 /// Backend B's storage rules are used; without one, plain NCHW of 4-byte elements.
 template <class Net, class Policy, class B = void>
 constexpr Index peak_bytes(const Input& input, const PlanOptions& options = {}) {
-  static_assert(Network<Net>, "lrcnn: the first argument of peak_bytes is no network; it takes network, policy and backend, in this order; give a "
-                              "Sequential first, or another type with layers");
-  static_assert(is_policy<Policy>, "lrcnn: the second argument of peak_bytes is no Policy; it takes network, policy and backend, in this order, "
-                                   "and parts such as Share<4> stand within the policy; write Policy<Share<4>>");
+  static_assert(Network<Net>,
+                "lrcnn: the first argument of peak_bytes is no network; it takes network, policy and backend, in this order; give a "
+                "Sequential first, or another type with layers");
+  static_assert(is_policy<Policy>,
+                "lrcnn: the second argument of peak_bytes is no Policy; it takes network, policy and backend, in this order, "
+                "and parts such as Share<4> stand within the policy; write Policy<Share<4>>");
   Target target;
   if constexpr (!std::is_void_v<B>) target = InPrecision<B, Policy::value.precision>::target;
   return arena_size(table_of<Net>(input), Policy::value, target, options).bytes;
@@ -20,7 +22,5 @@ constexpr Index peak_bytes(const Input& input, const PlanOptions& options = {}) 
 /// The same for a network with fixed extents.
 template <class Net, class Policy, class B = void>
   requires requires { Net::input; }
-constexpr Index peak_bytes(const PlanOptions& options = {}) {
-  return peak_bytes<Net, Policy, B>(Net::input, options);
-}
-}  // namespace lrcnn
+constexpr Index peak_bytes(const PlanOptions& options = {}) { return peak_bytes<Net, Policy, B>(Net::input, options); }
+}   // namespace lrcnn

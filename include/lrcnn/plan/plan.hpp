@@ -35,11 +35,11 @@ class Record final : public Sink {
   Index declare(Role role, Index stage, Index tensor, Index bytes, Index copies = 1) override {
     const Index id = static_cast<Index>(declared_);
     declared_ += static_cast<std::size_t>(copies);
-    if (declared_ > measured_.size() || measured_[static_cast<std::size_t>(id)].copies != copies || measured_[static_cast<std::size_t>(id)].role != role ||
-        measured_[static_cast<std::size_t>(id)].stage != stage || measured_[static_cast<std::size_t>(id)].tensor != tensor ||
-        measured_[static_cast<std::size_t>(id)].bytes != bytes)
-      throw PlanError(error_text("the recorded plan declares other buffers than the measured one (" +
-                                     std::string(role_name(role)) + " of tensor " + std::to_string(tensor) + ")",
+    if (declared_ > measured_.size() || measured_[static_cast<std::size_t>(id)].copies != copies ||
+        measured_[static_cast<std::size_t>(id)].role != role || measured_[static_cast<std::size_t>(id)].stage != stage ||
+        measured_[static_cast<std::size_t>(id)].tensor != tensor || measured_[static_cast<std::size_t>(id)].bytes != bytes)
+      throw PlanError(error_text("the recorded plan declares other buffers than the measured one (" + std::string(role_name(role)) + " of tensor " +
+                                     std::to_string(tensor) + ")",
                                  "both follow one emitter", "report this network and policy as a defect"));
     return id;
   }
@@ -101,11 +101,10 @@ Plan recorded_plan(Table&& table, const PolicySpec& policy, const Target& target
   plan.results = Emitter(plan.table, policy, target, options, plan.stages, sink).run();
   return plan;
 }
-}  // namespace detail
+}   // namespace detail
 /// Sizes of the arena that a plan will have, without its steps.
 /// Errors: ShapeError, PlanError as make_stages(); PlanError if options contradict each other.     Cost: grows with layers, not with slabs.
-constexpr ArenaSize arena_size(const Table& table, const PolicySpec& policy, const Target& target = {},
-                               const PlanOptions& options = {}) {
+constexpr ArenaSize arena_size(const Table& table, const PolicySpec& policy, const Target& target = {}, const PlanOptions& options = {}) {
   if (std::is_constant_evaluated()) return detail::measured_arena(table, policy, target, options);
   return detail::arena_at_run_time<>(table, policy, target, options);
 }
@@ -115,4 +114,4 @@ constexpr ArenaSize arena_size(const Table& table, const PolicySpec& policy, con
 inline Plan make_plan(Table table, const PolicySpec& policy, const Target& target = {}, const PlanOptions& options = {}) {
   return detail::recorded_plan<>(std::move(table), policy, target, options);
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -14,7 +14,7 @@ inline std::string padded(std::string text, std::size_t width) {
 inline std::string ref_text(const Ref& ref) {
   return "t" + std::to_string(ref.tensor) + " " + range_text(ref.rows) + " of buffer " + std::to_string(ref.buffer);
 }
-}  // namespace detail
+}   // namespace detail
 /// One line: what the step does, on which rows, from and to which buffers.
 inline std::string to_string(const Step& step, const Table& table) {
   std::string text = detail::padded(std::string(op_name(step.op)), 20);
@@ -38,18 +38,17 @@ inline std::optional<Index> cheaper_column(const Plan& plan) {
 }
 /// The summary: policy, peak, stages with their cuts.
 inline std::ostream& operator<<(std::ostream& out, const Plan& plan) {
-  out << to_string(plan.policy) << "\n  input " << to_string(plan.table.input) << ", " << plan.table.size() << " layers, "
-      << plan.steps.size() << " steps, " << plan.buffers.size() << " buffers\n  peak " << format_bytes(plan.arena.bytes)
-      << " (no placement can need less than " << format_bytes(plan.arena.lower_bound) << "), workspace "
-      << format_bytes(plan.policy.workspace_bytes) << "\n";
+  out << to_string(plan.policy) << "\n  input " << to_string(plan.table.input) << ", " << plan.table.size() << " layers, " << plan.steps.size()
+      << " steps, " << plan.buffers.size() << " buffers\n  peak " << format_bytes(plan.arena.bytes) << " (no placement can need less than "
+      << format_bytes(plan.arena.lower_bound) << "), workspace " << format_bytes(plan.policy.workspace_bytes) << "\n";
   if (const auto bytes = cheaper_column(plan))
     out << "  Column, which computes nothing twice, needs " << (*bytes < plan.arena.bytes ? "less, " : "no more, ") << format_bytes(*bytes)
         << "; take it, or other slabs and checkpoints\n";
   for (const Stage& stage : plan.stages) {
     const Shape& in = plan.table.shape(stage.inputs[0]);
     const Shape& top = plan.table.shape(stage.last);
-    out << "  " << detail::padded(detail::stage_name(plan.table, stage), 34) << detail::padded(to_string(stage.partition), 22)
-        << to_string(in) << " -> " << to_string(top);
+    out << "  " << detail::padded(detail::stage_name(plan.table, stage), 34) << detail::padded(to_string(stage.partition), 22) << to_string(in)
+        << " -> " << to_string(top);
     const Schedule& rows = plan.options.training ? stage.backward : stage.forward;
     if (rows.slabs() > 1) {
       Index least = in.h, most = 0;
@@ -86,4 +85,4 @@ inline void print_memory(std::ostream& out, const Plan& plan, Index lines = 24, 
 inline void print_steps(std::ostream& out, const Plan& plan) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i) out << i << "  " << to_string(plan.steps[i], plan.table) << "\n";
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -22,9 +22,7 @@ class ReplayedMemory {
     Index begin = 0, end = 0;   ///< bytes of the arena
     Range images{}, rows{};
     std::vector<Cell> cells;
-    Cell& cell(Index image, Index row) {
-      return cells[static_cast<std::size_t>((image - images.begin) * rows.size() + row - rows.begin)];
-    }
+    Cell& cell(Index image, Index row) { return cells[static_cast<std::size_t>((image - images.begin) * rows.size() + row - rows.begin)]; }
   };
   using Key = std::array<Index, 6>;   // buffer, offset, held images, held rows
   /// What a buffer of statistics or of sums has taken in.
@@ -54,9 +52,7 @@ class ReplayedMemory {
   const Buffer& buffer(Index id) const { return plan_.buffers[static_cast<std::size_t>(id)]; }
   /// Bytes that a Ref's whole extent takes.
   Index bytes(const Ref& ref, bool saved) const { return piece_bytes(plan_, ref, saved); }
-  static bool inside(const Ref& ref, Index image, Index row) {
-    return ref.images.contains({image, image + 1}) && ref.rows.contains({row, row + 1});
-  }
+  static bool inside(const Ref& ref, Index image, Index row) { return ref.images.contains({image, image + 1}) && ref.rows.contains({row, row + 1}); }
   /// Whether a step may write over what it reads. The checker has a list of its own, so that a row of rules which claims too much is found;
   /// of a program's own layers it can know only what they say. A norm's gradient takes the place of its output's in full height.
   static bool may_overwrite(const Layer& layer, bool backward) {
@@ -94,8 +90,7 @@ class ReplayedMemory {
         const bool beside = w.ref && o.ref && w.ref->buffer == o.ref->buffer && w.begin == o.begin && w.end == o.end &&
                             w.ref->held_rows != o.ref->held_rows && intersect(places(*w.ref), places(*o.ref)).empty();
         const bool in_place = w.ref && o.ref && w.begin == o.begin && w.end == o.end && may;
-        if (w.writes && &o != &w && w.begin < o.end && o.begin < w.end && !in_place && !beside)
-          problem("writes over what it reads or uses");
+        if (w.writes && &o != &w && w.begin < o.end && o.begin < w.end && !in_place && !beside) problem("writes over what it reads or uses");
       }
   }
   /// The piece that a Ref is of; null if there is none. `writing`: then it is made, and what lay there is forgotten.
@@ -106,11 +101,10 @@ class ReplayedMemory {
     if (!writing) return found != memory_.end() && within(ref) ? &found->second : nullptr;
     const Index begin = buffer(ref.buffer).offset + ref.offset, end = begin + bytes(ref, saved);
     if (ref.offset + bytes(ref, saved) > buffer(ref.buffer).bytes)
-      problem("writes " + std::to_string(ref.offset + bytes(ref, saved)) + " bytes into a buffer of " +
-              std::to_string(buffer(ref.buffer).bytes));
+      problem("writes " + std::to_string(ref.offset + bytes(ref, saved)) + " bytes into a buffer of " + std::to_string(buffer(ref.buffer).bytes));
     if (!within(ref)) {
-      problem("writes images " + show(ref.images) + " rows " + show(ref.rows) + " of a piece that holds " +
-              show(ref.held_images) + " " + show(ref.held_rows));
+      problem("writes images " + show(ref.images) + " rows " + show(ref.rows) + " of a piece that holds " + show(ref.held_images) + " " +
+              show(ref.held_rows));
       return nullptr;
     }
     forget(begin, end, &key, &ref);
@@ -153,16 +147,15 @@ class ReplayedMemory {
     const Cell* cell = e ? &e->cell(image, row) : nullptr;
     if (cell && cell->holds == holds && cell->tensor == ref.tensor) return cell;
     static constexpr std::array<const char*, 4> names{"nothing", "value", "gradient", "saved state"};
-    problem("reads " + std::string(names[static_cast<std::size_t>(holds)]) + " of tensor " + std::to_string(ref.tensor) +
-            ", image " + std::to_string(image) + ", row " + std::to_string(row) + ", which is not in buffer " +
-            std::to_string(ref.buffer) +
+    problem("reads " + std::string(names[static_cast<std::size_t>(holds)]) + " of tensor " + std::to_string(ref.tensor) + ", image " +
+            std::to_string(image) + ", row " + std::to_string(row) + ", which is not in buffer " + std::to_string(ref.buffer) +
             (inside(ref, image, row) ? "" : " (images " + show(ref.images) + " rows " + show(ref.rows) + " are)"));
     return nullptr;
   }
   void write(const Ref& ref, Holds holds, Index image, Index row, std::uint64_t number = 0) {
     if (!inside(ref, image, row))
-      problem("writes image " + std::to_string(image) + ", row " + std::to_string(row) +
-              " of a piece of images " + show(ref.images) + " rows " + show(ref.rows));
+      problem("writes image " + std::to_string(image) + ", row " + std::to_string(row) + " of a piece of images " + show(ref.images) + " rows " +
+              show(ref.rows));
     else if (Extent* e = extent(ref, holds == Holds::saved, true)) {
       e->cell(image, row) = {holds, ref.tensor, number};
       for (Extent* other : beside_last_) other->cell(image, row - e->rows.begin + other->rows.begin) = {};
@@ -185,10 +178,10 @@ class ReplayedMemory {
 
  private:
   std::map<Key, Extent> memory_;
-  Key last_key_{};                 // the piece written last, in step last_step_
+  Key last_key_{};   // the piece written last, in step last_step_
   std::size_t last_step_ = 0;
   Extent* last_extent_ = nullptr;
   std::vector<Extent*> beside_last_;   // pieces in the same places, whose rows are numbered otherwise
   static bool within(const Ref& ref) { return ref.held_rows.contains(ref.rows) && ref.held_images.contains(ref.images); }
 };
-}  // namespace lrcnn::detail
+}   // namespace lrcnn::detail

@@ -10,11 +10,11 @@ struct RowRule {
   Axis axis{};
   Index in_height = 1;
   Index out_height = 1;
-  Index in_row_bytes = 0;   ///< cost of one row of the layer's input, for choosing cuts
-  Index grid = 1;           ///< cuts of the layer's output lie on multiples of this, or at its end
-  Index in = -1;            ///< tensor that it reads; -1: the one before
-  Index other = -1;         ///< a join's second tensor, of which it reads the rows that it writes; -1: none
-  bool other_whole = false; ///< that one is an input of the stage, of one row, which each slab reads: factors of a scale
+  Index in_row_bytes = 0;     ///< cost of one row of the layer's input, for choosing cuts
+  Index grid = 1;             ///< cuts of the layer's output lie on multiples of this, or at its end
+  Index in = -1;              ///< tensor that it reads; -1: the one before
+  Index other = -1;           ///< a join's second tensor, of which it reads the rows that it writes; -1: none
+  bool other_whole = false;   ///< that one is an input of the stage, of one row, which each slab reads: factors of a scale
 };
 /// What it needs to know of a tensor of a stage that is no chain.
 struct TensorRule {
@@ -30,13 +30,13 @@ struct TensorCut {
   Index after = 0;
   Index first = std::numeric_limits<Index>::max();
 };
-}  // namespace detail
+}   // namespace detail
 /// A stage as the row algebra sees it: the rules of its layers and tensors, and the height of its output.
 struct RowGraph {
   std::span<const RowRule> rules;
-  Index height = 1;             ///< of the last tensor
-  Index last_row_bytes = 0;     ///< cost of one of its rows
-  Index inputs = 1;             ///< tensors that are there in full height; layer l writes tensor inputs + l
+  Index height = 1;                        ///< of the last tensor
+  Index last_row_bytes = 0;                ///< cost of one of its rows
+  Index inputs = 1;                        ///< tensors that are there in full height; layer l writes tensor inputs + l
   std::span<const TensorRule> rule_of{};   ///< of each tensor; empty for a chain
   detail::TensorCut* scratch = nullptr;    ///< for one of each tensor, so that none is allocated when cuts are tried; or null
   constexpr bool chain() const { return rule_of.empty(); }
@@ -48,4 +48,4 @@ struct RowGraph {
   constexpr Index grid(Index t) const { return t < inputs ? 1 : rule(t - inputs).grid; }
   constexpr Index row_bytes(Index t) const { return !chain() ? of(t).row_bytes : t == layers() ? last_row_bytes : rule(t).in_row_bytes; }
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

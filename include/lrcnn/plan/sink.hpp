@@ -21,4 +21,4 @@ class Sink {
   constexpr explicit Sink(bool all_turns) : every_turn(all_turns) {}
   constexpr ~Sink() = default;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -121,7 +121,7 @@ constexpr std::vector<Index> thinnest_cuts(const RowGraph& graph, Cut cut, Index
   cuts.push_back(graph.height);
   return cuts;
 }
-}  // namespace detail
+}   // namespace detail
 /// The largest number of slabs that a chain can be cut into; at least 1.
 constexpr Index max_slabs(const RowGraph& graph, Cut cut) {
   if (cut == Cut::column) return 1;
@@ -152,4 +152,4 @@ constexpr std::vector<Index> thin_cuts(std::span<const Index> cuts, Index count)
   for (Index i = 1; i <= count; ++i) some.push_back(cuts[static_cast<std::size_t>(ceil_div(i * all, count) - 1)]);
   return some;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

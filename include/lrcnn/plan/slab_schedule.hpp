@@ -32,12 +32,10 @@ struct SlabRows {
 /// All slabs of one pass of one stage.
 struct Schedule {
   Index tensors = 1;
-  std::vector<Index> cuts;        ///< e_1 .. e_N, rows of the output
-  std::vector<SlabRows> rows;     ///< [slab][tensor]
+  std::vector<Index> cuts;      ///< e_1 .. e_N, rows of the output
+  std::vector<SlabRows> rows;   ///< [slab][tensor]
   constexpr Index slabs() const { return static_cast<Index>(cuts.size()); }
-  constexpr const SlabRows& at(Index slab, Index tensor) const {
-    return rows[static_cast<std::size_t>(slab * tensors + tensor)];
-  }
+  constexpr const SlabRows& at(Index slab, Index tensor) const { return rows[static_cast<std::size_t>(slab * tensors + tensor)]; }
   /// Rows of a tensor that come into a slab from the one before. Empty for the first slab, and for slab slabs().
   constexpr Range carried(Index slab, Index tensor) const {
     if (slab <= 0 || slab >= slabs()) return {};
@@ -52,7 +50,7 @@ struct Schedule {
     return count;
   }
   /// Most rows of a tensor that any slab needs, owns or holds.
-  constexpr Index most(Index tensor, Range SlabRows::* which) const {
+  constexpr Index most(Index tensor, Range SlabRows::*which) const {
     Index count = 0;
     for (Index n = 0; n < slabs(); ++n)
       if (const Index size = (at(n, tensor).*which).size(); size > count) count = size;
@@ -66,9 +64,7 @@ struct SlabCost {
   bool valid = true;
 };
 namespace detail {
-constexpr Index snap_up(Index row, Index grid, Index height) {
-  return row >= height ? height : std::min(round_up(row, grid), height);
-}
+constexpr Index snap_up(Index row, Index grid, Index height) { return row >= height ? height : std::min(round_up(row, grid), height); }
 /// What layer `rule` wants of its input for what is wanted of its output: known_for() of both cuts and first_needed().
 constexpr TensorCut wanted_by(const RowRule& rule, Index before, Index after, Index first) {
   const Axis& axis = rule.axis;
@@ -113,8 +109,7 @@ constexpr SlabCost cut_tensors(const RowGraph& graph, Cut cut, Index e0, Index e
     } else if (share || size > 0) {
       merge(cuts[rule->in], in);
       if (rule->other >= 0)
-        merge(cuts[rule->other], rule->other_whole ? TensorCut{0, 1, 0}
-                                                   : TensorCut{out->before, out->after, share ? out->before : out->first});
+        merge(cuts[rule->other], rule->other_whole ? TensorCut{0, 1, 0} : TensorCut{out->before, out->after, share ? out->before : out->first});
     }
   }
   for (Index t = 0; t < inputs; ++t) {
@@ -149,7 +144,7 @@ constexpr void slab_rows(const RowGraph& graph, Cut cut, Index e0, Index e1, Ten
     if (!share) rows[t].own = rows[t].need;
   }
 }
-}  // namespace detail
+}   // namespace detail
 /// What the slab between output cuts e0 and e1 costs. Pre: 0 <= e0 <= e1 <= graph.height, and cut is not Cut::column.
 constexpr SlabCost slab_cost(const RowGraph& graph, Cut cut, Index e0, Index e1) {
   if (graph.scratch != nullptr) return detail::cut_tensors(graph, cut, e0, e1, graph.scratch);
@@ -171,8 +166,8 @@ constexpr Schedule make_schedule(const RowGraph& graph, Cut cut, std::vector<Ind
   }
   std::vector<detail::TensorCut> scratch(static_cast<std::size_t>(s.tensors));
   for (Index n = 0; n < s.slabs(); ++n)
-    detail::slab_rows(graph, cut, n == 0 ? 0 : s.cuts[static_cast<std::size_t>(n - 1)], s.cuts[static_cast<std::size_t>(n)],
-                      scratch.data(), s.rows.data() + n * s.tensors);
+    detail::slab_rows(graph, cut, n == 0 ? 0 : s.cuts[static_cast<std::size_t>(n - 1)], s.cuts[static_cast<std::size_t>(n)], scratch.data(),
+                      s.rows.data() + n * s.tensors);
   return s;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -14,12 +14,12 @@
 namespace lrcnn {
 /// Who uses a tensor of a stage.
 struct TensorUse {
-  Index readers = 0;          ///< how often layers of the stage read it
-  Index plain = 0;            ///< how many of these give it a gradient; norms with statistics do not
-  bool leaves = false;        ///< layers of other stages read it, or it is the network's output: it exists in full height
-  bool wanted_plain = false;  ///< a layer of another stage gives it a gradient
-  bool given = false;         ///< it is an input, and later stages have begun its gradient
-  bool discarded = false;     ///< not kept from the forward to the backward pass; a repeated forward pass makes it again
+  Index readers = 0;           ///< how often layers of the stage read it
+  Index plain = 0;             ///< how many of these give it a gradient; norms with statistics do not
+  bool leaves = false;         ///< layers of other stages read it, or it is the network's output: it exists in full height
+  bool wanted_plain = false;   ///< a layer of another stage gives it a gradient
+  bool given = false;          ///< it is an input, and later stages have begun its gradient
+  bool discarded = false;      ///< not kept from the forward to the backward pass; a repeated forward pass makes it again
   friend constexpr bool operator==(const TensorUse&, const TensorUse&) = default;
 };
 /// A norm outside the stage that makes the tensor that it normalises.
@@ -30,31 +30,29 @@ struct NormAbove {
 };
 /// A run of layers with its cuts. Its tensors are numbered from its start: inputs first, then what each layer writes.
 struct Stage {
-  Index first = 0;          ///< first layer
-  Index last = 0;           ///< one past its last layer; also the number of the tensor that it writes
-  bool reduces = false;     ///< its last layer is a global pooling, which takes rows as they come
-  bool vector = false;      ///< it holds flatten or linear: no rows to cut
-  bool forward_repeated = false;   ///< the forward pass is run again before the segment's backward pass
+  Index first = 0;                         ///< first layer
+  Index last = 0;                          ///< one past its last layer; also the number of the tensor that it writes
+  bool reduces = false;                    ///< its last layer is a global pooling, which takes rows as they come
+  bool vector = false;                     ///< it holds flatten or linear: no rows to cut
+  bool forward_repeated = false;           ///< the forward pass is run again before the segment's backward pass
   bool replaced_by_extra_passes = false;   ///< a stage with extra passes does its backward pass
-  Index passes = 0;         ///< number of extra backward passes; a stage that has some has no forward pass, and stands behind all that have none
-  bool behind_means = false;   ///< it begins behind a global pooling and has one row, as that of a squeeze-and-excitation's factors
-  Index section = 0;        ///< stages that a norm alone divides have one
-  Index partition_number = 0;   ///< in the policy: that of its section, or, behind means, of the section before
-  std::vector<Index> inputs{};                  ///< tensors of the table that it reads
-  std::vector<std::array<Index, 2>> reads{};    ///< of each layer of the chain, tensors of the stage; -1: none
-  std::vector<TensorUse> uses{};                ///< of each tensor of the stage, and of what a closing global pooling writes
+  Index passes = 0;              ///< number of extra backward passes; a stage that has some has no forward pass, and stands behind all that have none
+  bool behind_means = false;     ///< it begins behind a global pooling and has one row, as that of a squeeze-and-excitation's factors
+  Index section = 0;             ///< stages that a norm alone divides have one
+  Index partition_number = 0;    ///< in the policy: that of its section, or, behind means, of the section before
+  std::vector<Index> inputs{};   ///< tensors of the table that it reads
+  std::vector<std::array<Index, 2>> reads{};   ///< of each layer of the chain, tensors of the stage; -1: none
+  std::vector<TensorUse> uses{};               ///< of each tensor of the stage, and of what a closing global pooling writes
   std::vector<NormAbove> norms_above{};
-  Partition partition{};    ///< as carried out: counts are at most what the rows carry, images at least 1
-  Schedule forward{};       ///< over the chain, without a closing global pooling
-  Schedule backward{};      ///< likewise; empty where slabs need not reach the top, which are those of a forward pass alone
+  Partition partition{};   ///< as carried out: counts are at most what the rows carry, images at least 1
+  Schedule forward{};      ///< over the chain, without a closing global pooling
+  Schedule backward{};     ///< likewise; empty where slabs need not reach the top, which are those of a forward pass alone
   /// Layers that rows travel through.
   constexpr Index chain_layers() const { return last - first - (reduces ? 1 : 0); }
   constexpr Index input_count() const { return static_cast<Index>(inputs.size()); }
   constexpr Index tensors() const { return input_count() + chain_layers(); }
   /// The table's number of a tensor.
-  constexpr Index tensor(Index t) const {
-    return t < input_count() ? inputs[static_cast<std::size_t>(t)] : first + 1 + t - input_count();
-  }
+  constexpr Index tensor(Index t) const { return t < input_count() ? inputs[static_cast<std::size_t>(t)] : first + 1 + t - input_count(); }
   constexpr Index in(Index l) const { return reads[static_cast<std::size_t>(l)][0]; }
   constexpr Index other(Index l) const { return reads[static_cast<std::size_t>(l)][1]; }
   constexpr Index out(Index l) const { return input_count() + l; }
@@ -72,4 +70,4 @@ struct Stage {
   }
   friend constexpr bool operator==(const Stage&, const Stage&) = default;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -12,10 +12,9 @@ constexpr void connect(const Table& table, std::vector<Stage>& stages, bool trai
     for (Index n = stages[s].first; n < stages[s].last; ++n) stage_of[static_cast<std::size_t>(n)] = static_cast<Index>(s);
   for (Stage& stage : stages) {
     stage.inputs.clear(), stage.reads.clear(), stage.norms_above.clear();   // of stages that were otherwise before
-    for (Index n = stage.first; n < stage.last; ++n)   // what it reads from outside
+    for (Index n = stage.first; n < stage.last; ++n)                        // what it reads from outside
       for (const Index g : {table.node(n).input, table.node(n).other})
-        if (g >= 0 && g <= stage.first && std::find(stage.inputs.begin(), stage.inputs.end(), g) == stage.inputs.end())
-          stage.inputs.push_back(g);
+        if (g >= 0 && g <= stage.first && std::find(stage.inputs.begin(), stage.inputs.end(), g) == stage.inputs.end()) stage.inputs.push_back(g);
     stage.uses.assign(static_cast<std::size_t>(stage.tensors() + stage.reduces), TensorUse{});
     const auto local = [&](Index g) {
       if (g > stage.first) return stage.input_count() + g - stage.first - 1;
@@ -144,5 +143,5 @@ constexpr void choose_repeated(const Table& table, const PolicySpec& policy, std
     first = s + 1;
   }
 }
-}  // namespace detail
-}  // namespace lrcnn
+}   // namespace detail
+}   // namespace lrcnn

@@ -25,24 +25,36 @@ class StagePass {
   const Stage* const stage;
   const StageNeeds* const needs;
   const Schedule* const rows;
-  const Index number;       ///< of the stage
-  const bool backward;      ///< a backward pass, which makes some values again
-  const bool training;      ///< the pass leaves what its backward pass wants, or reads it
-  const bool again;         ///< the stage's forward pass, the second time
-  const bool second;        ///< discarded tensors are those of the second forward pass
-  const bool loses_rows;    ///< they go through the loss slab by slab
-  const bool stores;        ///< the chain's last rows are handed on slab by slab, rather than gathered in full height
-  const Range group;        ///< images that go through all stages together
-  const Index streams;      ///< of the policy
-  const bool prefetch;      ///< likewise
+  const Index number;      ///< of the stage
+  const bool backward;     ///< a backward pass, which makes some values again
+  const bool training;     ///< the pass leaves what its backward pass wants, or reads it
+  const bool again;        ///< the stage's forward pass, the second time
+  const bool second;       ///< discarded tensors are those of the second forward pass
+  const bool loses_rows;   ///< they go through the loss slab by slab
+  const bool stores;       ///< the chain's last rows are handed on slab by slab, rather than gathered in full height
+  const Range group;       ///< images that go through all stages together
+  const Index streams;     ///< of the policy
+  const bool prefetch;     ///< likewise
   const SlabFacts slabs;
   constexpr StagePass(const Table& whole, const std::vector<Stage>& stages, const std::vector<StageNeeds>& all_needs, Index stage_number,
                       const PassKind& kind, const Schedule& schedule, const PolicySpec& policy, const PlanOptions& options, Range images_together)
-      : table(&whole), stage(&stages[static_cast<std::size_t>(stage_number)]), needs(&all_needs[static_cast<std::size_t>(stage_number)]),
-        rows(&schedule), number(stage_number), backward(kind.pass != Pass::forward), training(backward ? options.training : kind.leaves_pieces),
-        again(kind.again), second(backward || kind.again), loses_rows(stage->loses_rows(whole, options)),
-        stores(options.stores_output && stage->last == whole.size() && !stage->reduces), group(images_together), streams(policy.streams),
-        prefetch(policy.prefetch), slabs(facts()), trains_(options.training), wants_first_gradient_(options.input_gradient) {}
+      : table(&whole),
+        stage(&stages[static_cast<std::size_t>(stage_number)]),
+        needs(&all_needs[static_cast<std::size_t>(stage_number)]),
+        rows(&schedule),
+        number(stage_number),
+        backward(kind.pass != Pass::forward),
+        training(backward ? options.training : kind.leaves_pieces),
+        again(kind.again),
+        second(backward || kind.again),
+        loses_rows(stage->loses_rows(whole, options)),
+        stores(options.stores_output && stage->last == whole.size() && !stage->reduces),
+        group(images_together),
+        streams(policy.streams),
+        prefetch(policy.prefetch),
+        slabs(facts()),
+        trains_(options.training),
+        wants_first_gradient_(options.input_gradient) {}
   constexpr const Node& node(Index l) const { return table->node(stage->first + l); }
   constexpr const Layer& layer(Index l) const { return node(l).layer; }
   constexpr const Shape& shape(Index t) const { return table->shape(stage->tensor(t)); }
@@ -109,8 +121,7 @@ class StagePass {
     const auto place = static_cast<std::size_t>(t);
     for (const BackwardRun& run : needs->runs) {
       if (!run.recompute || t < out(run.first) || t > out(run.last - 1) || !run.makes(t - inputs())) continue;
-      if (reads_in(run, t) || (needs->value[place] && !needs->kept[place] && !in_full(t)))
-        return stage->backward.most_carried(t) > 0;
+      if (reads_in(run, t) || (needs->value[place] && !needs->kept[place] && !in_full(t))) return stage->backward.most_carried(t) > 0;
     }
     return false;
   }
@@ -177,4 +188,4 @@ class StagePass {
     return found;
   }
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -35,8 +35,8 @@ constexpr bool is_checkpoint(const Table& table, const PolicySpec& policy, Index
 /// Whether a stage must end behind layer `l`, whatever the policy says.
 constexpr bool is_barrier(const Table& table, Index l) {
   if (l + 1 == table.size() || rules_of(table.node(l).layer).reduces) return true;
-  return table.node(l + 1).layer.kind == Kind::flatten || (ends_rows(table.node(l + 1).layer) && !ends_rows(table.node(l).layer) &&
-                                                           !is_activation(table.node(l).layer));
+  return table.node(l + 1).layer.kind == Kind::flatten ||
+         (ends_rows(table.node(l + 1).layer) && !ends_rows(table.node(l).layer) && !is_activation(table.node(l).layer));
 }
 /// Whether nothing in a stage has more than one row.
 constexpr bool has_one_row(const Table& table, const Stage& stage) {
@@ -55,13 +55,12 @@ constexpr void check_names(const Table& table, const PolicySpec& policy) {
     if (!found)
       throw PlanError(error_text("checkpoint at layer '" + std::string(name.view()) + "', which the network does not have",
                                  "CheckpointAt<...> names layers of the network",
-                                 "use a name that the network's table shows, such as '" +
-                                     std::string(table.node(0).layer.name.view()) + "'"));
+                                 "use a name that the network's table shows, such as '" + std::string(table.node(0).layer.name.view()) + "'"));
   }
 }
 /// Whether a norm needs its input whole before it begins.
 constexpr bool waits(const Node& node, bool training) { return node.layer.kind == Kind::norm && has_statistics(node.layer, training); }
-}  // namespace detail
+}   // namespace detail
 /// What a RowGraph of a stage refers to.
 struct RowRules {
   std::vector<RowRule> layer{};
@@ -78,11 +77,10 @@ constexpr RowRules row_rules(const Table& table, const Stage& stage, const Targe
   const bool chain = stage.is_chain() && stage.passes == 0;
   for (Index l = stage.first; l < stage.first + stage.chain_layers(); ++l) {
     const Node& node = table.node(l);
-    RowRule rule{.axis = row_axis_of(node), .in_height = node.in.h, .out_height = node.out.h,
-                 .in_row_bytes = target.bytes(1, node.in.c, 1, node.in.w)};
-    const bool tiled = conv_algorithm == ConvAlgorithm::winograd && node.layer.kind == Kind::conv &&
-                       node.layer.window.kernel == Pair(3) && node.layer.window.stride == Pair(1) &&
-                       node.layer.window.dilation == Pair(1) && node.layer.groups == 1;
+    RowRule rule{
+        .axis = row_axis_of(node), .in_height = node.in.h, .out_height = node.out.h, .in_row_bytes = target.bytes(1, node.in.c, 1, node.in.w)};
+    const bool tiled = conv_algorithm == ConvAlgorithm::winograd && node.layer.kind == Kind::conv && node.layer.window.kernel == Pair(3) &&
+                       node.layer.window.stride == Pair(1) && node.layer.window.dilation == Pair(1) && node.layer.groups == 1;
     if (tiled) rule.grid = 4;   // output rows of a tile of F(4x4, 3x3)
     if (is_activation(node.layer) && chain && !rules.layer.empty()) rule.grid = rules.layer.back().grid;
     if (!chain) rule.in = stage.in(l - stage.first), rule.other = stage.other(l - stage.first);
@@ -107,5 +105,5 @@ inline std::string layers_name(const Table& table, Index first, Index last) {
   return std::string(table.node(first).layer.name.view()) + ".." + std::string(table.node(last - 1).layer.name.view());
 }
 inline std::string stage_name(const Table& table, const Stage& stage) { return "stage " + layers_name(table, stage.first, stage.last); }
-}  // namespace detail
-}  // namespace lrcnn
+}   // namespace detail
+}   // namespace lrcnn

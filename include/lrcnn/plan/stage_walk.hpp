@@ -6,15 +6,15 @@ class StageWalk : public StagePass {
  public:
   using StagePass::StagePass;
   Pass pass = backward ? Pass::backward : Pass::forward;   ///< recompute where a backward pass makes values again
-  Range images{};         ///< of the slab
-  Index image_slab = 0;   ///< the slab of images
-  Index slab = 0;         ///< the slab of rows
-  Index round = 0;        ///< of the forward passes for statistics alone, from 1; 0: it is none
-  std::vector<Index> norms_under{};     ///< in those passes: see detail::norms_under()
-  Flags wanted{};                       ///< of the run of layers being computed: tensor t is made; empty: all are
-  Flags input_ready{};                  ///< the slab's rows of input t have been brought in
-  std::vector<Index> contributions{};   ///< that the slab's gradient of tensor t has got
-  std::vector<Index> written_from{};    ///< for tensor t: the first row of its full-height gradient that has been written; so are all rows behind it
+  Range images{};                                          ///< of the slab
+  Index image_slab = 0;                                    ///< the slab of images
+  Index slab = 0;                                          ///< the slab of rows
+  Index round = 0;                                         ///< of the forward passes for statistics alone, from 1; 0: it is none
+  std::vector<Index> norms_under{};                        ///< in those passes: see detail::norms_under()
+  Flags wanted{};                                          ///< of the run of layers being computed: tensor t is made; empty: all are
+  Flags input_ready{};                                     ///< the slab's rows of input t have been brought in
+  std::vector<Index> contributions{};                      ///< that the slab's gradient of tensor t has got
+  std::vector<Index> written_from{};   ///< for tensor t: the first row of its full-height gradient that has been written; so are all rows behind it
   /// Stands before all slabs, for steps of all images.
   constexpr void stand_before_slabs() { images = group, slab = image_slab = 0; }
   constexpr const SlabRows& at(Index t) const { return rows->at(slab, t); }
@@ -24,9 +24,7 @@ class StageWalk : public StagePass {
   constexpr Index stream() const { return streams == 1 ? 0 : turn() % copies(); }
   constexpr Index input_copy() const { return prefetch ? turn() % input_copies() : stream(); }
   /// Whether layer l is such a norm within the stage, whose statistics the forward pass at hand is for.
-  constexpr bool norm_in_round(Index l) const {
-    return norm_waits(l) && !norm_at_bottom(l) && norms_under[static_cast<std::size_t>(l)] == round;
-  }
+  constexpr bool norm_in_round(Index l) const { return norm_waits(l) && !norm_at_bottom(l) && norms_under[static_cast<std::size_t>(l)] == round; }
   /// Whether tensor t is written in this run, rather than the saved state of its layer alone.
   constexpr bool makes(Index t) const { return wanted.empty() || wanted[static_cast<std::size_t>(t)] != 0; }
   /// Whether layer l writes its output over its input in this pass.
@@ -40,4 +38,4 @@ class StageWalk : public StagePass {
  private:
   constexpr Index turn() const { return image_slab * rows->slabs() + slab; }
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

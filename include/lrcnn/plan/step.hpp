@@ -7,26 +7,26 @@
 #include <lrcnn/policy/policy.hpp>
 namespace lrcnn {
 enum class Op : std::uint8_t {
-  load,                 ///< rows of the input source -> y
-  store,                ///< x -> the sink of the network's output, rows
-  copy,                 ///< y = x, rows
-  add,                  ///< y += x, rows
-  zero,                 ///< y = 0
-  pack_forward,         ///< weights -> packed, as forward wants them
-  pack_backward,        ///< weights -> packed, as backward_data wants them
-  forward,              ///< x -> y, and saved (pool indices, mask bits) where the step names a buffer for it; a pool or
-                        ///< an activation whose output is not wanted again has no y and writes saved alone;
-                        ///< global pooling: x's rows -> sums (accumulate: added to those of other rows) where the step has such; y = they
-                        ///< divided by H*W, the mean once the last row is in
-  statistics,           ///< norm: x's rows are added to the statistics; with the last ones, those of the batch are written to the
-                        ///< gradients' place of the running ones
-  backward_sums,        ///< norm: dy, x -> sums over dy and dy * normalised x (accumulate: added to those of other rows); with the
-                        ///< last rows, gradients of its parameters (accumulate_parameters: added)
-  backward_data,        ///< dy (and x, y, saved where the layer needs them) -> dx, all rows of dx written
-                        ///< of a join: dx of input number `operand`; of a scale: the first from other, the second, added up
-                        ///< over dy's rows, from x: of these rows alone, or of all that sums has then (accumulate: others, too)
-  backward_parameters,  ///< x, dy -> parameter gradients (accumulate: added, otherwise written)
-  loss,                 ///< logits x -> dx, and the loss of images y's range
+  load,                  ///< rows of the input source -> y
+  store,                 ///< x -> the sink of the network's output, rows
+  copy,                  ///< y = x, rows
+  add,                   ///< y += x, rows
+  zero,                  ///< y = 0
+  pack_forward,          ///< weights -> packed, as forward wants them
+  pack_backward,         ///< weights -> packed, as backward_data wants them
+  forward,               ///< x -> y, and saved (pool indices, mask bits) where the step names a buffer for it; a pool or
+                         ///< an activation whose output is not wanted again has no y and writes saved alone;
+                         ///< global pooling: x's rows -> sums (accumulate: added to those of other rows) where the step has such; y = they
+                         ///< divided by H*W, the mean once the last row is in
+  statistics,            ///< norm: x's rows are added to the statistics; with the last ones, those of the batch are written to the
+                         ///< gradients' place of the running ones
+  backward_sums,         ///< norm: dy, x -> sums over dy and dy * normalised x (accumulate: added to those of other rows); with the
+                         ///< last rows, gradients of its parameters (accumulate_parameters: added)
+  backward_data,         ///< dy (and x, y, saved where the layer needs them) -> dx, all rows of dx written
+                         ///< of a join: dx of input number `operand`; of a scale: the first from other, the second, added up
+                         ///< over dy's rows, from x: of these rows alone, or of all that sums has then (accumulate: others, too)
+  backward_parameters,   ///< x, dy -> parameter gradients (accumulate: added, otherwise written)
+  loss,                  ///< logits x -> dx, and the loss of images y's range
 };
 /// Whether `y` and `saved` of a step are read, rather than written.
 constexpr bool is_backward(Op op) { return op == Op::backward_data || op == Op::backward_parameters || op == Op::backward_sums; }
@@ -52,25 +52,25 @@ struct Step {
   Pass pass{};
   bool accumulate = false;
   bool accumulate_parameters = false;   ///< backward_sums
-  Index operand = 0;        ///< backward_data of a join: 0 for x, 1 for other
-  bool activates = false;   ///< forward of a convolution: the activation that follows is part of the step; y, saved are its own
+  Index operand = 0;                    ///< backward_data of a join: 0 for x, 1 for other
+  bool activates = false;               ///< forward of a convolution: the activation that follows is part of the step; y, saved are its own
   ConvAlgorithm conv_algorithm = ConvAlgorithm::direct;   ///< of a convolution, and of the filter packed for it
   Index stage = 0;
   Index slab = 0;
-  Index layer = -1;       ///< index into the table; -1 for none
-  Ref x{};                ///< value read
-  Ref other{};            ///< joins: the second value read
-  Ref y{};                ///< value written (forward, load, copy, add, zero) or read (backward)
+  Index layer = -1;   ///< index into the table; -1 for none
+  Ref x{};            ///< value read
+  Ref other{};        ///< joins: the second value read
+  Ref y{};            ///< value written (forward, load, copy, add, zero) or read (backward)
   Ref dy{};
   Ref dx{};
-  Ref saved{};            ///< pool indices or mask bits; Ref::tensor is the layer's output tensor
-  Index statistics = -1;  ///< norms over a batch or groups: buffer of statistics (see Statistics)
-  Index set = 0;          ///< the first set of statistics and of sums that the step is about
-  Index sums = -1;        ///< likewise of the backward pass; of a global pooling and a scale's factors: sums of the slabs so far
+  Ref saved{};               ///< pool indices or mask bits; Ref::tensor is the layer's output tensor
+  Index statistics = -1;     ///< norms over a batch or groups: buffer of statistics (see Statistics)
+  Index set = 0;             ///< the first set of statistics and of sums that the step is about
+  Index sums = -1;           ///< likewise of the backward pass; of a global pooling and a scale's factors: sums of the slabs so far
   Range part = everywhere;   ///< backward_data with sums: rows of dx that get the sums' share; slabs that overlap give it once
-  Index packed = -1;      ///< buffer of packed weights
-  Index scratch = -1;     ///< buffer in which a filter gradient is made before it is added
-  Index workspace = -1;   ///< buffer for the backend's own scratch
+  Index packed = -1;         ///< buffer of packed weights
+  Index scratch = -1;        ///< buffer in which a filter gradient is made before it is added
+  Index workspace = -1;      ///< buffer for the backend's own scratch
   Index stream = 0;
   friend constexpr bool operator==(const Step&, const Step&) = default;
 };
@@ -94,4 +94,4 @@ constexpr std::string_view op_name(Op op) {
   }
   return "?";
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

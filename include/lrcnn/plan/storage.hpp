@@ -1,51 +1,15 @@
 #pragma once
 // Where tensors lie while a stage is walked through: every buffer of a plan is declared here, at its first use.
 //
-// A buffer is known by stage, tensor and what it is for (Use). Its size is that of the largest slab, or the sum over
-// slabs where each has a piece of its own, so that it is the same whichever slab asks first.
-#include <lrcnn/plan/sink.hpp>
-#include <lrcnn/plan/stage_walk.hpp>
+// Tensors in full height, and what norms add up, belong to the table; what slabs have is plan/slab_buffers.hpp.
+#include <lrcnn/plan/slab_buffers.hpp>
 namespace lrcnn {
-constexpr Ref with_rows(Ref ref, Range rows) {
-  ref.rows = rows;
-  return ref;
-}
-class Storage {
-  /// What a buffer of one tensor, or of one layer, is for. _f: in the forward pass, _a: in a repeated forward pass; _b: in
-  /// the backward pass. What is used in one of them alone lives no longer than that.
-  enum Use : std::size_t {
-    slab_f, slab_a, slab_b, own_f, own_a, own_b, need_f, need_a, need_b, kept, saved_b, saved_kept, rolling_rows, rolling_again, state_rows,
-    dslab, dmore, dneed, down, dcarry, packed_f, packed_a, packed_r, packed_b, scratch, use_count,
-  };
-  // Templates stand before what uses them: constant expressions of clang ask for that.
-  template <class Bytes>
-  constexpr Index declared(const StageWalk& walk, Use which, Role role, Index t, Bytes bytes, Index copies = 1) {
-    Index& id = use(walk, which, t);
-    if (id < 0) id = sink_.declare(role, walk.number, t < walk.tensors() ? walk.stage->tensor(t) : -1, bytes(), copies);
-    return id;
-  }
-  /// A buffer with a piece for every slab. `size` gives a piece's bytes for a number of images and a slab.
-  template <class Size>
-  constexpr Ref piece(const StageWalk& walk, Use which, Role role, Index t, Range hold, Index slabs, Index n, Size size) {
-    const Index images = walk.stage->partition.images, count = ceil_div(walk.group.size(), images);
-    const auto image_count = [&](Index i) { return std::min(images, walk.group.size() - i * images); };
-    const auto sum = [&](Index image_slabs, Index until) {
-      Index bytes = 0;
-      for (Index i = 0; i <= image_slabs; ++i)
-        for (Index k = 0; k < (i < image_slabs ? slabs : until); ++k) bytes += size(image_count(i), k);
-      return bytes;
-    };
-    const Index id = declared(walk, which, role, t, [&] { return sum(count, 0); });
-    const Index offset = sink_.every_turn ? sum(walk.image_slab, n) : 0;
-    return {id, offset, walk.stage->tensor(t), walk.images, hold, walk.images, hold};
-  }
-
+class Storage : SlabBuffers {
  public:
   /// Filters are packed for one of these.
   enum class Filter { forward, recompute, backward };
   constexpr Storage(const Table& table, const Target& target, const std::vector<Stage>& stages, Sink& sink)
-      : table_(table), target_(target), stages_(stages), sink_(sink) {
-    for (const Stage& stage : stages_) uses_.push_back(std::vector<Index>(use_count * static_cast<std::size_t>(stage.tensors() + 1), -1));
+      : SlabBuffers(target, stages, sink), table_(table) {
     const auto tensors = static_cast<std::size_t>(table.tensors());
     for (auto* ids : {&values_, &values_again_, &gradients_, &norm_gradients_, &statistics_, &sums_}) ids->assign(tensors, -1);
   }
@@ -64,21 +28,25 @@ class Storage {
     if (t < walk.top())
       if (const Index l = overwriter(walk, t); l >= 0 && walk.in_place(l)) return with_tensor(walk, value(walk, walk.out(l)), t);
     if (walk.ends(t) || (walk.reads_in_full(t) && (!walk.cut() || !walk.forward())))
-      return walk.in_full(t) && walk.cut() && !walk.forward() && has_input_slab(walk, t) ? local(walk, slab_b, Role::slab, t, &SlabRows::hold)
-                                                                            : full_value(walk, t, walk.ends(t) ? walk.at(t).own : walk.at(t).hold);
+      return walk.in_full(t) && walk.cut() && !walk.forward() && has_input_slab(walk, t)
+                 ? local(walk, slab_b, Role::slab, t, &SlabRows::hold)
+                 : full_value(walk, t, walk.ends(t) ? walk.at(t).own : walk.at(t).hold);
     if (walk.needs->kept[static_cast<std::size_t>(t)] && walk.training)
-      return piece(walk, kept, Role::kept, t, walk.at(t).hold, walk.rows->slabs(), walk.slab, [&](Index images, Index k) {
-        return piece_bytes(walk.shape(t), images, walk.rows->at(k, t).hold.size());
-      });
+      return piece(walk, kept, Role::kept, t, walk.at(t).hold, walk.rows->slabs(), walk.slab,
+                   [&](Index images, Index k) { return piece_bytes(walk.shape(t), images, walk.rows->at(k, t).hold.size()); });
     return local(walk, slab_use(walk), Role::slab, t, &SlabRows::hold);
   }
   /// Whether rows of a tensor that is there in full height are brought into a slab, rather than read where they lie: the network's
   /// input always, another if a convolution wants rows of it densely.
   constexpr bool has_input_slab(const StageWalk& walk, Index t) const { return walk.stage->tensor(t) == 0 || (walk.cut() && walk.conv_reads(t)); }
   /// Rows that a convolution makes, before they join carried ones.
-  constexpr Ref own_value(const StageWalk& walk, Index t) { return local(walk, walk.again ? own_a : walk.forward() ? own_f : own_b, Role::own, t, &SlabRows::own); }
+  constexpr Ref own_value(const StageWalk& walk, Index t) {
+    return local(walk, walk.again ? own_a : walk.forward() ? own_f : own_b, Role::own, t, &SlabRows::own);
+  }
   /// Rows that convolution l reads, without others.
-  constexpr Ref needed_value(const StageWalk& walk, Index l) { return needed(walk, walk.again ? need_a : walk.forward() ? need_f : need_b, Role::slab, l); }
+  constexpr Ref needed_value(const StageWalk& walk, Index l) {
+    return needed(walk, walk.again ? need_a : walk.forward() ? need_f : need_b, Role::slab, l);
+  }
   /// A tensor in full height: images of the slab, rows `rows`. The network's output is held for the batch. Of t one past the
   /// top: what the closing global pooling writes.
   constexpr Ref full_value(const StageWalk& walk, Index t, Range rows) {
@@ -104,13 +72,13 @@ class Storage {
       const Index id = declared(walk, saved_kept, Role::saved, l, [&] { return saved_bytes(walk, l, walk.group.size(), height); });
       ref = {id, 0, 0, walk.group, {0, height}, walk.images, own};
     } else if (keeps) {
-      ref = piece(walk, saved_kept, Role::saved, l, own, walk.rows->slabs(), walk.slab, [&](Index images, Index k) {
-        return saved_bytes(walk, l, images, walk.rows->at(k, t).own.size());
-      });
+      ref = piece(walk, saved_kept, Role::saved, l, own, walk.rows->slabs(), walk.slab,
+                  [&](Index images, Index k) { return saved_bytes(walk, l, images, walk.rows->at(k, t).own.size()); });
     } else {
-      const Index id = walk.stream() + declared(walk, saved_b, Role::saved, l, [&] {
-        return saved_bytes(walk, l, walk.stage->partition.images, walk.rows->most(t, &SlabRows::own));
-      }, walk.copies());
+      const Index id =
+          walk.stream() + declared(
+                              walk, saved_b, Role::saved, l,
+                              [&] { return saved_bytes(walk, l, walk.stage->partition.images, walk.rows->most(t, &SlabRows::own)); }, walk.copies());
       ref = {id, 0, 0, walk.images, own, walk.images, own};
     }
     return with_tensor(walk, ref, t);
@@ -118,12 +86,13 @@ class Storage {
   /// Rows of tensor t carried into slab n of the backward pass, kept from the forward pass.
   constexpr Ref state(const StageWalk& walk, Index t, Index n) {
     const Schedule& rows = walk.stage->backward;
-    return piece(walk, state_rows, Role::carry, t, rows.carried(n, t), rows.slabs(), n, [&](Index images, Index k) {
-      return piece_bytes(walk.shape(t), images, rows.carried(k, t).size());
-    });
+    return piece(walk, state_rows, Role::carry, t, rows.carried(n, t), rows.slabs(), n,
+                 [&](Index images, Index k) { return piece_bytes(walk.shape(t), images, rows.carried(k, t).size()); });
   }
   /// Rows of tensor t on their way into slab n.
-  constexpr Ref rolling(const StageWalk& walk, Index t, Index n) { return carried(walk, walk.again ? rolling_again : rolling_rows, Role::carry, t, n); }
+  constexpr Ref rolling(const StageWalk& walk, Index t, Index n) {
+    return carried(walk, walk.again ? rolling_again : rolling_rows, Role::carry, t, n);
+  }
 
   // ---- gradients ---------------------------------------------------------------------------------------------------
   /// The gradient of all rows of tensor t that the slab holds. It lies in the full-height gradient where there is one and the stage is not cut
@@ -170,12 +139,14 @@ class Storage {
   /// The buffer of layer l's filter in the backend's layout. Pre: Target::packs(layer).
   constexpr Index filter(const StageWalk& walk, Filter which, Index l) {
     const bool in_slab = walk.packs_in_slab(l);
-    return (in_slab ? walk.stream() : 0) +
-           declared(walk, walk.again ? packed_a : packed(which), Role::packed, l, [&] { return aligned(target_.packed_bytes(node(walk, l))); }, in_slab ? walk.copies() : 1);
+    return (in_slab ? walk.stream() : 0) + declared(
+                                               walk, walk.again ? packed_a : packed(which), Role::packed, l,
+                                               [&] { return aligned(target_.packed_bytes(node(walk, l))); }, in_slab ? walk.copies() : 1);
   }
   /// Room for layer l's filter gradient in that layout.
   constexpr Index filter_gradient(const StageWalk& walk, Index l) {
-    return walk.stream() + declared(walk, scratch, Role::scratch, l, [&] { return aligned(target_.scratch_bytes(node(walk, l))); }, walk.copies());
+    return walk.stream() + declared(
+                               walk, scratch, Role::scratch, l, [&] { return aligned(target_.scratch_bytes(node(walk, l))); }, walk.copies());
   }
 
   /// Stretches what must outlive a turn over the whole loop of a pass that began at `since`.
@@ -185,7 +156,8 @@ class Storage {
       for (Index t = 0; t <= walk.tensors(); ++t) {
         const bool first = which == rolling_rows || which == packed_f, again = which == rolling_again || which == packed_a;
         const bool stale = (first && (!walk.forward() || walk.again)) || (again && !walk.again);
-        const bool turn = (which == packed_f || which == packed_a || which == packed_r || which == packed_b) && t < walk.layers() && walk.packs_in_slab(t);
+        const bool turn =
+            (which == packed_f || which == packed_a || which == packed_r || which == packed_b) && t < walk.layers() && walk.packs_in_slab(t);
         if (!stale && !turn) sink_.span(use(walk, which, t), since);
       }
     for (Index t = 0; t < walk.inputs(); ++t) {
@@ -195,7 +167,9 @@ class Storage {
     }
     for (Index t = walk.inputs(); t <= walk.tensors(); ++t) {
       if (t == walk.tensors() ? !walk.stage->reduces : !walk.stage->use(t).leaves) continue;
-      if (walk.forward() || (t < walk.tensors() && (walk.needs->value[static_cast<std::size_t>(t)] || walk.reads_again(t)) && walk.reads_in_full(t)) || walk.norms_above(t) > 0)
+      if (walk.forward() ||
+          (t < walk.tensors() && (walk.needs->value[static_cast<std::size_t>(t)] || walk.reads_again(t)) && walk.reads_in_full(t)) ||
+          walk.norms_above(t) > 0)
         span_full(walk, t, since);
       if (!walk.forward()) sink_.span(gradients_[static_cast<std::size_t>(walk.stage->tensor(t))], since);
     }
@@ -213,32 +187,18 @@ class Storage {
 
  private:
   static constexpr Use slab_use(const StageWalk& walk) { return walk.again ? slab_a : walk.forward() ? slab_f : slab_b; }
-  static constexpr Use packed(Filter which) {
-    return which == Filter::forward ? packed_f : which == Filter::recompute ? packed_r : packed_b;
-  }
+  static constexpr Use packed(Filter which) { return which == Filter::forward ? packed_f : which == Filter::recompute ? packed_r : packed_b; }
   const Table& table_;
-  const Target& target_;
-  const std::vector<Stage>& stages_;
-  Sink& sink_;
-  std::vector<std::vector<Index>> uses_{};
   std::vector<Index> values_{}, values_again_{}, gradients_{}, norm_gradients_{};   ///< of the table's tensors, in full height
-  std::vector<Index> statistics_{}, sums_{};                      ///< of the layers that write them
-  std::vector<Index> lags_{};   ///< empty: gradients have places of their own
+  std::vector<Index> statistics_{}, sums_{};                                        ///< of the layers that write them
+  std::vector<Index> lags_{};                                                       ///< empty: gradients have places of their own
   Index input_gradient_ = -1;
 
-  constexpr Index aligned(Index bytes) const { return round_up(bytes, target_.alignment); }
-  constexpr Index piece_bytes(const Shape& s, Index images, Index rows) const {
-    return aligned(target_.bytes(images, s.c, rows, s.w));
-  }
   constexpr Index saved_bytes(const StageWalk& walk, Index l, Index images, Index rows) const {
     const Shape& s = walk.shape(walk.out(l));
     return aligned(target_.saved_bytes(walk.layer(l), images, s.c, rows, s.w));
   }
   constexpr const Node& node(const StageWalk& walk, Index l) const { return walk.node(l); }
-  static constexpr Ref with_tensor(const StageWalk& walk, Ref ref, Index t) {
-    ref.tensor = walk.stage->tensor(t);
-    return ref;
-  }
   /// The layer that may write over tensor t: the one that follows, where it reads it. -1: none.
   static constexpr Index overwriter(const StageWalk& walk, Index t) {
     for (Index l = std::max<Index>(0, t - walk.inputs() + 1); l < walk.layers(); ++l)
@@ -254,9 +214,10 @@ class Storage {
   constexpr Full gradient_in_full(const StageWalk& walk, Index t) {
     if (t < walk.inputs()) return {};
     const TensorUse& use = walk.stage->use(t);
-    const bool cut = walk.cut() || walk.stage->passes > 0;   // extra passes find the gradients above as they were
+    const bool cut = walk.cut() || walk.stage->passes > 0;                                  // extra passes find the gradients above as they were
     const bool pooled = walk.stage->passes > 0 && walk.stage->reduces && t == walk.top();   // each pass adds what the closing pooling sends
-    if (walk.in_full(t) && use.wanted_plain) return (walk.ends(t) && walk.norms_above(t) == 0 && !pooled) || !cut ? Full{&gradients_, walk.stage->tensor(t)} : Full{};
+    if (walk.in_full(t) && use.wanted_plain)
+      return (walk.ends(t) && walk.norms_above(t) == 0 && !pooled) || !cut ? Full{&gradients_, walk.stage->tensor(t)} : Full{};
     if (cut) return {};
     if (walk.in_full(t) && walk.norms_above(t) == 1)   // the norm's step turns one into the other in place
       for (const NormAbove& norm : walk.stage->norms_above)
@@ -295,35 +256,6 @@ class Storage {
     if (id < 0) id = sink_.declare(Role::statistics, walk.number, node + 1, aligned(bytes));
     return id;
   }
-  constexpr Index& use(const StageWalk& walk, Use which, Index t) {
-    return uses_[static_cast<std::size_t>(walk.number)][which * static_cast<std::size_t>(walk.tensors() + 1) + static_cast<std::size_t>(t)];
-  }
-  /// A buffer that is used anew in every slab: room for the largest.
-  constexpr Ref local(const StageWalk& walk, Use which, Role role, Index t, Range SlabRows::* held) {
-    const Range hold = walk.at(t).*held;
-    const bool input = t < walk.inputs() && walk.stage->tensor(t) == 0 && role == Role::slab && held == &SlabRows::hold;
-    const Index id = (input ? walk.input_copy() : walk.stream()) + declared(walk, which, role, t, [&] {
-      return piece_bytes(walk.shape(t), walk.stage->partition.images, walk.rows->most(t, held));
-    }, input ? walk.input_copies() : walk.copies());
-    return {id, 0, walk.stage->tensor(t), walk.images, hold, walk.images, hold};
-  }
-  /// A buffer of the rows that layer l reads, without others.
-  constexpr Ref needed(const StageWalk& walk, Use which, Role role, Index l) {
-    const Range rows = walk.need(l);
-    const Index t = walk.in(l);
-    Index& id = use(walk, which, l);
-    if (id < 0)
-      id = sink_.declare(role, walk.number, walk.stage->tensor(t), piece_bytes(walk.shape(t), walk.stage->partition.images, walk.most_needed(l)), walk.copies());
-    return {id + walk.stream(), 0, walk.stage->tensor(t), walk.images, rows, walk.images, rows};
-  }
-  /// A buffer of the rows of tensor t that are carried into slab n.
-  constexpr Ref carried(const StageWalk& walk, Use which, Role role, Index t, Index n) {
-    const Index id = declared(walk, which, role, t, [&] {
-      return piece_bytes(walk.shape(t), walk.stage->partition.images, walk.rows->most_carried(t));
-    });
-    const Range rows = walk.rows->carried(n, t);
-    return {id, 0, walk.stage->tensor(t), walk.images, rows, walk.images, rows};
-  }
   /// A tensor of the table or its gradient in full height, held for the images `held`: images of the slab, rows `rows`.
   constexpr Ref in_full(std::vector<Index>& ids, Role role, const StageWalk& walk, Index tensor, Range held, Range rows) {
     const Shape& shape = table_.shape(tensor);
@@ -341,4 +273,4 @@ class Storage {
     return {id, 0, tensor, held, {0, shape.h}, walk.images, rows};
   }
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

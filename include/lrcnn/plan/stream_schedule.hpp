@@ -1,8 +1,8 @@
 #pragma once
 // Slabs of a forward pass alone, which hand rows on and need not reach the top of their stage.
 //
-// For chains of layers. Cuts at a stage's output (slab_schedule.hpp) make the first slab tall: before the first row of the output is done, every layer
-// below must be as far ahead as the windows above it look. In a training step each slab goes up to the top and down again, so that is how
+// For chains of layers. Cuts at a stage's output (slab_schedule.hpp) make the first slab tall: before the first row of the output is done,
+// every layer below must be as far ahead as the windows above it look. In a training step each slab goes up to the top and down again, so that is how
 // it must be. A forward pass alone may cut where the maps are widest, at the output of the first layer, and let each slab
 // climb as far as its rows carry:
 //   c_1(n) = cuts, c_1(N) = H_1;   c_{t+1}(n) = frontier(c_t(n)), moved down to the grid of its layer;   c_0(n) = known_for(c_1(n))
@@ -76,4 +76,4 @@ constexpr Schedule best_stream_schedule(const RowGraph& graph, Index count) {
   if (cuts.empty()) return climbing;
   return make_schedule(graph, Cut::share, std::move(cuts));
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

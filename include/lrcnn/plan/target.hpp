@@ -7,31 +7,25 @@ namespace lrcnn {
 struct Target {
   static constexpr Index all_channels = 0;   ///< a storage block as large as the tensor has channels
   Index element_bytes = 4;
-  Index gradient_bytes = 0;     ///< of an element of filter gradients in the backend's own layout; 0: element_bytes
-  Index channel_block = 1;      ///< storage has room for a multiple of so many channels; 1 is NCHW; all_channels is NHWC
-  Index plain_channels = 0;     ///< tensors with at most so many channels are stored as NCHW all the same
-  Index alignment = 64;         ///< of every buffer, in bytes
-  bool uses_workspace = true;   ///< steps get the workspace that the policy bounds
-  bool packs_weights = false;   ///< convolutions want their filters in a layout of the backend's own
-  bool activates = false;       ///< a convolution's step can apply the activation behind it
+  Index gradient_bytes = 0;          ///< of an element of filter gradients in the backend's own layout; 0: element_bytes
+  Index channel_block = 1;           ///< storage has room for a multiple of so many channels; 1 is NCHW; all_channels is NHWC
+  Index plain_channels = 0;          ///< tensors with at most so many channels are stored as NCHW all the same
+  Index alignment = 64;              ///< of every buffer, in bytes
+  bool uses_workspace = true;        ///< steps get the workspace that the policy bounds
+  bool packs_weights = false;        ///< convolutions want their filters in a layout of the backend's own
+  bool activates = false;            ///< a convolution's step can apply the activation behind it
   bool sums_use_workspace = false;   ///< steps of norms, and of factors of channels, get the workspace, too
-  bool packs_transposed = false;   ///< transposed convolutions want their filters so too
-  bool packs_linear = false;    ///< linear layers want their weights so too: as elements, where parameters are something else
-  Index vector_block = 0;       ///< channels that lie side by side on the machine at hand; divides channel_block; 0: channel_block
+  bool packs_transposed = false;     ///< transposed convolutions want their filters so too
+  bool packs_linear = false;         ///< linear layers want their weights so too: as elements, where parameters are something else
+  Index vector_block = 0;            ///< channels that lie side by side on the machine at hand; divides channel_block; 0: channel_block
   /// Channels that lie side by side in tensors that are stored in blocks.
   constexpr Index lanes() const { return vector_block > 0 ? vector_block : channel_block; }
   /// Channels of a tensor with c channels that lie side by side.
-  constexpr Index block(Index c) const {
-    return c <= plain_channels ? 1 : channel_block == all_channels ? c : lanes();
-  }
+  constexpr Index block(Index c) const { return c <= plain_channels ? 1 : channel_block == all_channels ? c : lanes(); }
   /// Channels that storage has room for.
-  constexpr Index stored(Index c) const {
-    return c <= plain_channels || channel_block == all_channels ? c : round_up(c, channel_block);
-  }
+  constexpr Index stored(Index c) const { return c <= plain_channels || channel_block == all_channels ? c : round_up(c, channel_block); }
   /// Bytes of `rows` rows of images `n` of a tensor.
-  constexpr Index bytes(Index n, Index c, Index rows, Index w) const {
-    return n * stored(c) * rows * w * element_bytes;
-  }
+  constexpr Index bytes(Index n, Index c, Index rows, Index w) const { return n * stored(c) * rows * w * element_bytes; }
   /// Bytes of saved state for rows of a layer's output: one byte per element for pool indices, one bit for masks.
   constexpr Index index_bytes(Index n, Index c, Index rows, Index w) const { return n * stored(c) * rows * w; }
   constexpr Index mask_bytes(Index n, Index c, Index rows, Index w) const {
@@ -64,4 +58,4 @@ struct Target {
   }
   friend constexpr bool operator==(const Target&, const Target&) = default;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

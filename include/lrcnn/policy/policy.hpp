@@ -41,21 +41,24 @@ struct Share {
 template <Index n, class P = Column>
 struct ByImages {
   static_assert(n >= 1, "lrcnn: ByImages<n> needs at least one image; counts are positive; use ByImages<1>");
-  static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, n, P::partition.keep, P::partition.passes, P::partition.forward_passes};
+  static constexpr Partition partition{P::partition.cut,  P::partition.forward, P::partition.backward,      n,
+                                       P::partition.keep, P::partition.passes,  P::partition.forward_passes};
 };
 /// Partition P in a stage that keeps what its backward pass needs, where the policy recomputes in others. Of use in the
 /// deeper stages, whose tensors are small and whose convolutions are not.
 template <class P = Column>
 struct Keep {
-  static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, P::partition.images, true, P::partition.passes, P::partition.forward_passes};
+  static constexpr Partition partition{P::partition.cut,    P::partition.forward,       P::partition.backward, P::partition.images, true,
+                                       P::partition.passes, P::partition.forward_passes};
 };
 /// Partition P in a section whose norms' backward sums come from extra passes of slabs, one for each norm that lies above another,
 /// top down; each makes the slab again from the section's input. Neither the norms' inputs nor their gradients exist in full height in the
 /// backward pass. Of use where much memory meets few products: below the first pooling. Slabs must not share rows.
 template <class P = Column>
 struct ExtraPasses {
-  static_assert(P::partition.cut != Cut::share, "lrcnn: ExtraPasses<Share<N>> hands on rows that only its forward pass has; slabs of extra "
-                                                "passes make all their rows themselves; use ExtraPasses<Overlap<N>>");
+  static_assert(P::partition.cut != Cut::share,
+                "lrcnn: ExtraPasses<Share<N>> hands on rows that only its forward pass has; slabs of extra "
+                "passes make all their rows themselves; use ExtraPasses<Overlap<N>>");
   static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, P::partition.images, P::partition.keep, true};
 };
 /// ExtraPasses<P> whose forward pass goes through the section slab by slab too, once for the statistics of each norm that lies above
@@ -106,8 +109,10 @@ struct Chooses {
   static constexpr auto chosen = value;
 };
 template <class P, class E>
-concept ChoiceOf = requires { requires std::same_as<std::remove_const_t<decltype(P::chosen)>, E>; };
-}  // namespace detail
+concept ChoiceOf = requires {
+  requires std::same_as<std::remove_const_t<decltype(P::chosen)>, E>;
+};
+}   // namespace detail
 struct KeepAll : detail::Chooses<Recompute::none> {};
 struct RecomputeAll : detail::Chooses<Recompute::all> {};
 struct RecomputeCheap : detail::Chooses<Recompute::cheap> {};
@@ -139,7 +144,9 @@ struct Bf16 : detail::Chooses<Precision::bf16> {};
 namespace detail {
 enum class PartKind { partition, images, checkpoints, recompute, conv_algorithm, workspace, streams, prefetch, precision, gradients };
 template <class P>
-  requires requires { { P::partition } -> std::convertible_to<Partition>; }
+  requires requires {
+    { P::partition } -> std::convertible_to<Partition>;
+  }
 constexpr PartKind set_part(PolicySpec& s, std::type_identity<P>) {
   s.partitions[0] = P::partition;
   s.partition_count = 1;
@@ -217,12 +224,15 @@ constexpr PartKind set_part(PolicySpec& s, std::type_identity<GradientsInPlace>)
   return PartKind::gradients;
 }
 template <class P>
-inline constexpr bool is_part = requires(PolicySpec& s) { set_part(s, std::type_identity<P>{}); };
+inline constexpr bool is_part = requires(PolicySpec& s) {
+  set_part(s, std::type_identity<P>{});
+};
 template <class P>
 struct CheckedPart {
-  static_assert(is_part<P>, "lrcnn: a part of a Policy is none; parts are partitions, Images, checkpoints, recomputation, arithmetic, "
-                            "Workspace, Streams, Prefetch, GradientsInPlace and precision, and layers belong to the network; see the head of "
-                            "lrcnn/policy/policy.hpp");
+  static_assert(is_part<P>,
+                "lrcnn: a part of a Policy is none; parts are partitions, Images, checkpoints, recomputation, arithmetic, "
+                "Workspace, Streams, Prefetch, GradientsInPlace and precision, and layers belong to the network; see the head of "
+                "lrcnn/policy/policy.hpp");
   static constexpr bool ok = is_part<P>;
 };
 template <class... Parts>
@@ -231,10 +241,10 @@ constexpr PolicySpec make_policy() {
   (static_cast<void>(set_part(s, std::type_identity<Parts>{})), ...);
   return s;
 }
-}  // namespace detail
+}   // namespace detail
 /// Whether no two of the parts are of one kind, so that they make a Policy. Pre: each is a part.
 template <class... Parts>
-  requires(detail::CheckedPart<Parts>::ok && ...)
+  requires(detail::CheckedPart<Parts>::ok&&...)
 constexpr bool distinct_parts() {
   PolicySpec s;
   std::array<int, 10> seen{};
@@ -246,11 +256,12 @@ constexpr bool distinct_parts() {
 /// A policy as a type. `value` is the regular value that everything below reads.
 template <class... Parts>
 struct Policy {
-  static_assert(distinct_parts<Parts...>(),
-                "lrcnn: two parts of a Policy are of one kind; each kind may be named once; remove one of them");
+  static_assert(distinct_parts<Parts...>(), "lrcnn: two parts of a Policy are of one kind; each kind may be named once; remove one of them");
   static constexpr PolicySpec value = detail::make_policy<Parts...>();
 };
 /// Whether a type is a policy: a Policy, or any other with a constant PolicySpec `value`.
 template <class P>
-inline constexpr bool is_policy = requires { { P::value } -> std::convertible_to<const PolicySpec&>; };
-}  // namespace lrcnn
+inline constexpr bool is_policy = requires {
+  { P::value } -> std::convertible_to<const PolicySpec&>;
+};
+}   // namespace lrcnn

@@ -39,12 +39,13 @@ struct InPrecision {
   using type = B;
 };
 template <class B, Precision p>
-  requires(p != Precision::of_backend) && requires { typename B::template with<p>; }
+  requires(p != Precision::of_backend)
+&&requires { typename B::template with<p>; }
 struct InPrecision<B, p> {
   using type = typename B::template with<p>;
 };
-}  // namespace detail
+}   // namespace detail
 /// The backend that works in a precision: B itself, or its type for that precision.
 template <class B, Precision p>
 using InPrecision = typename detail::InPrecision<B, p>::type;
-}  // namespace lrcnn
+}   // namespace lrcnn

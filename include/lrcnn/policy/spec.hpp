@@ -17,11 +17,11 @@ enum class Cut : std::uint8_t {
 /// Partition of one stage. A count of images of 0 means: all that the step has at once.
 struct Partition {
   Cut cut = Cut::column;
-  Index forward = 1;    ///< slabs along the rows in the forward pass
-  Index backward = 1;   ///< and in the backward pass
-  Index images = 0;     ///< images per slab
-  bool keep = false;    ///< recomputes nothing, whatever the policy does elsewhere
-  bool passes = false;  ///< extra passes of slabs for the sums of norms, rather than their gradients in full height
+  Index forward = 1;             ///< slabs along the rows in the forward pass
+  Index backward = 1;            ///< and in the backward pass
+  Index images = 0;              ///< images per slab
+  bool keep = false;             ///< recomputes nothing, whatever the policy does elsewhere
+  bool passes = false;           ///< extra passes of slabs for the sums of norms, rather than their gradients in full height
   bool forward_passes = false;   ///< with `passes`: for their statistics too, rather than their inputs in full height
   friend constexpr bool operator==(const Partition&, const Partition&) = default;
 };
@@ -52,18 +52,16 @@ struct PolicySpec {
   static constexpr std::size_t capacity = 32;
   std::array<Partition, capacity> partitions{};   ///< of stage i; the last given one serves all further stages
   Index partition_count = 1;
-  Index images = 0;                               ///< images per group of the whole step; 0: all at once
+  Index images = 0;   ///< images per group of the whole step; 0: all at once
   Checkpoints checkpoints{};
   Recompute recompute = Recompute::none;
   ConvAlgorithm conv_algorithm = ConvAlgorithm::direct;
   Index workspace_bytes = 4_MiB;
-  Index streams = 1;                              ///< slabs that a device may work on at once
-  bool prefetch = false;                          ///< the network's input rows are brought in while another slab is worked on
+  Index streams = 1;       ///< slabs that a device may work on at once
+  bool prefetch = false;   ///< the network's input rows are brought in while another slab is worked on
   Precision precision = Precision::of_backend;
-  bool gradients_in_place = false;                ///< gradients in full height take their values' places, row by row
-  constexpr const Partition& partition(Index stage) const {
-    return partitions[static_cast<std::size_t>(std::min(stage, partition_count - 1))];
-  }
+  bool gradients_in_place = false;   ///< gradients in full height take their values' places, row by row
+  constexpr const Partition& partition(Index stage) const { return partitions[static_cast<std::size_t>(std::min(stage, partition_count - 1))]; }
   /// What a stage with this partition does about the values that its backward pass needs.
   constexpr Recompute recompute_in(const Partition& p) const { return p.keep ? Recompute::none : recompute; }
   friend constexpr bool operator==(const PolicySpec&, const PolicySpec&) = default;
@@ -116,7 +114,8 @@ inline std::string to_string(const PolicySpec& s) {
   if (s.images > 0) text += ", Images<" + std::to_string(s.images) + ">";
   return text + ", " + to_string(s.checkpoints) + ", " + std::string(recompute_name(s.recompute)) + ", " +
          std::string(conv_algorithm_name(s.conv_algorithm)) + ", Workspace<" + std::to_string(s.workspace_bytes) + ">" +
-         (s.streams == 1 ? "" : ", Streams<" + std::to_string(s.streams) + ">") + (s.prefetch ? ", Prefetch" : "") + (s.gradients_in_place ? ", GradientsInPlace" : "") +
+         (s.streams == 1 ? "" : ", Streams<" + std::to_string(s.streams) + ">") + (s.prefetch ? ", Prefetch" : "") +
+         (s.gradients_in_place ? ", GradientsInPlace" : "") +
          (s.precision == Precision::of_backend ? "" : ", " + std::string(precision_name(s.precision))) + ">";
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

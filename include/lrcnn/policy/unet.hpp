@@ -9,9 +9,8 @@ namespace lrcnn::unet {
 using Fast = Policy<FastestConv, Column, Workspace<16_MiB>>;
 /// Less than a quarter of Fast's memory: maps of the first level exist in full height once, as the skip connection, and its gradient takes
 /// that place.
-using Small = Policy<FastestConv, RecomputeAll, GradientsInPlace,
-                     Stages<ExtraPasses<Overlap<8>>, Overlap<2>, Column, Column, Keep<>, Column, Column, ExtraPasses<Overlap<64>>,
-                            ExtraPassesBothWays<Overlap<32>>>,
-                     CheckpointAt<"pool1", "pool2", "pool3", "pool4", "bottom.relu2", "merge4.relu2", "merge3.relu2", "merge2.relu2">,
-                     Workspace<16_MiB>>;
-}  // namespace lrcnn::unet
+using Small = Policy<
+    FastestConv, RecomputeAll, GradientsInPlace,
+    Stages<ExtraPasses<Overlap<8>>, Overlap<2>, Column, Column, Keep<>, Column, Column, ExtraPasses<Overlap<64>>, ExtraPassesBothWays<Overlap<32>>>,
+    CheckpointAt<"pool1", "pool2", "pool3", "pool4", "bottom.relu2", "merge4.relu2", "merge3.relu2", "merge2.relu2">, Workspace<16_MiB>>;
+}   // namespace lrcnn::unet

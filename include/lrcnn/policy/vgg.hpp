@@ -11,7 +11,7 @@ namespace lrcnn::vgg {
 namespace detail {
 template <class... Parts>
 using Quick = Policy<FastestConv, Parts...>;
-}  // namespace detail
+}   // namespace detail
 /// Layer by layer, nothing computed twice, in generous scratch memory.
 using Fast = detail::Quick<Column, Workspace<64_MiB>>;
 /// Half the memory at nearly Fast's time, by rows alone: only the convolutions that cost least are computed twice.
@@ -26,4 +26,4 @@ using SmallestByImages = detail::Quick<Images<2>, Stages<ByImages<1>, Column>, C
 using LargeBalanced = detail::Quick<Stages<Overlap<6>, Overlap<3>, Column, Overlap<2>, Column>, CheckpointAtPools, RecomputeLight, Workspace<16_MiB>>;
 /// For images of 1024 rows and more: between a quarter and a fifth.
 using LargeSmall = detail::Quick<Stages<Overlap<4, 7>, Keep<>>, CheckpointAt<"pool3">, RecomputeAll, Workspace<32_MiB>>;
-}  // namespace lrcnn::vgg
+}   // namespace lrcnn::vgg

@@ -36,6 +36,6 @@ LRCNN_INSTANCE class Executors<CudnnBf16>;
 LRCNN_INSTANCE class BasicPredictor<CudnnBf16>;
 LRCNN_INSTANCE class UpdateRounds<CudnnBf16, SoftmaxCrossEntropy>;
 LRCNN_INSTANCE class BasicTrainer<CudnnBf16>;
-}  // namespace lrcnn
+}   // namespace lrcnn
 #undef LRCNN_INSTANCE
 #endif

@@ -24,5 +24,5 @@ template void detail::run_loop<>(Index, int, ThreadPool::Body, void*);
 #else
 extern template void detail::run_loop<>(Index, int, ThreadPool::Body, void*);
 #endif
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host
 #endif

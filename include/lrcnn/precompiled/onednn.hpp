@@ -16,6 +16,6 @@ LRCNN_INSTANCE class Executors<Onednn>;
 LRCNN_INSTANCE class BasicPredictor<Onednn>;
 LRCNN_INSTANCE class UpdateRounds<Onednn, SoftmaxCrossEntropy>;
 LRCNN_INSTANCE class BasicTrainer<Onednn>;
-}  // namespace lrcnn
+}   // namespace lrcnn
 #undef LRCNN_INSTANCE
 #endif

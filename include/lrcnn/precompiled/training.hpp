@@ -14,7 +14,7 @@ LRCNN_INSTANCE Table table_at_run_time<>(std::span<const Layer>, const Input&);
 LRCNN_INSTANCE ArenaSize arena_at_run_time<>(const Table&, const PolicySpec&, const Target&, const PlanOptions&);
 LRCNN_INSTANCE Plan recorded_plan<>(Table&&, const PolicySpec&, const Target&, const PlanOptions&);
 LRCNN_INSTANCE std::vector<std::string> replay<>(const Plan&);
-}  // namespace detail
+}   // namespace detail
 LRCNN_INSTANCE class Batch<float>;
 LRCNN_INSTANCE class Epoch<float>;
 LRCNN_INSTANCE class Loader<float>;
@@ -28,6 +28,6 @@ LRCNN_INSTANCE class Executors<Reference<double>>;
 LRCNN_INSTANCE class BasicPredictor<Reference<double>>;
 LRCNN_INSTANCE class UpdateRounds<Reference<double>, SoftmaxCrossEntropy>;
 LRCNN_INSTANCE class BasicTrainer<Reference<double>>;
-}  // namespace lrcnn
+}   // namespace lrcnn
 #undef LRCNN_INSTANCE
 #endif

@@ -45,9 +45,7 @@ constexpr Index frontier(const Axis& axis, Index known, Index height, Index all)
 /// Likewise of a window, of which there are out_extent().
 constexpr Index frontier(const Axis& axis, Index known, Index height) { return frontier(axis, known, height, out_extent(axis, height)); }
 /// First input row that output rows from `next` on read; 0 at the least.
-constexpr Index first_needed(const Axis& axis, Index next) {
-  return std::max<Index>(0, window_begin(axis, next));
-}
+constexpr Index first_needed(const Axis& axis, Index next) { return std::max<Index>(0, window_begin(axis, next)); }
 /// Rows of [0, known) that output rows beyond the frontier will read. Empty when the stride jumps over them.
 constexpr Range carry(const Axis& axis, Index known, Index height) {
   const Range rows{first_needed(axis, frontier(axis, known, height)), known};
@@ -80,14 +78,18 @@ constexpr Axis reflected_axis(const Axis& window) {
 }
 /// Rows that output row `out` of an adaptive pool with `all` rows takes the mean of: they begin at floor(out * H / all), and end at
 /// ceil((out + 1) * H / all).
-LRCNN_HOST_DEVICE constexpr Range adaptive_window(Index out, Index all, Index height) { return {out * height / all, ceil_div((out + 1) * height, all)}; }
+LRCNN_HOST_DEVICE constexpr Range adaptive_window(Index out, Index all, Index height) {
+  return {out * height / all, ceil_div((out + 1) * height, all)};
+}
 /// Elements of such a window that one sum in what elements are computed in takes; larger windows are summed up in doubles, piece by piece.
 inline constexpr Index largest_window_sum = 1024;
 /// Columns of a row in a piece: in what elements are computed in, pieces themselves in doubles. Means over maps are summed up so, on the host
 /// and on a device, which gives them the same bits.
 inline constexpr Index sum_piece = 256;
 /// Output rows whose windows hold row `in`.
-LRCNN_HOST_DEVICE constexpr Range adaptive_readers(Index in, Index all, Index height) { return {in * all / height, ceil_div((in + 1) * all, height)}; }
+LRCNN_HOST_DEVICE constexpr Range adaptive_readers(Index in, Index all, Index height) {
+  return {in * all / height, ceil_div((in + 1) * all, height)};
+}
 constexpr Axis adaptive_axis(Index all, Index height) {
   Index most = 1;
   for (Index out = 0; out < all; ++out) most = std::max(most, adaptive_window(out, all, height).size());
@@ -128,9 +130,7 @@ constexpr RowPads pad_rows(const Axis& axis, Range out, Range in) {
           std::max<Index>(0, (out.end - 1) * axis.stride - axis.pad_begin + axis.extent() - in.end)};
 }
 /// Input position that a tap of an output position reads. Positions outside [0, extent) are padding.
-constexpr Index tap_position(const Axis& axis, Index out, Index tap) {
-  return out * axis.stride - axis.pad_begin + tap * axis.dilation;
-}
+constexpr Index tap_position(const Axis& axis, Index out, Index tap) { return out * axis.stride - axis.pad_begin + tap * axis.dilation; }
 /// Taps of output position `out` that lie inside the map.
 constexpr Range taps_inside(const Axis& axis, Index out, Index extent) {
   const Index first = tap_position(axis, out, 0), d = axis.dilation;
@@ -139,4 +139,4 @@ constexpr Range taps_inside(const Axis& axis, Index out, Index extent) {
   const Index end = std::min(axis.kernel, ceil_div(extent - first, d));
   return {begin, std::max(begin, end)};
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

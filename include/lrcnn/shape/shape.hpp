@@ -18,4 +18,4 @@ using Input = Shape;
 inline std::string to_string(const Shape& s) {
   return std::to_string(s.n) + 'x' + std::to_string(s.c) + 'x' + std::to_string(s.h) + 'x' + std::to_string(s.w);
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -66,4 +66,4 @@ LRCNN_HOST_DEVICE constexpr Range upsampled_to(const Upsampling& u, bool rows, I
   const Index begin = floor_div(2 * factor * (in - 1) + factor - 1, 2) + 1, end = ceil_div(2 * factor * (in + 1) + factor - 1, 2);
   return {first ? 0 : begin, last ? all : end};
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

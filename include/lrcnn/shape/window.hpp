@@ -48,17 +48,12 @@ struct Axis {
   constexpr Index extent() const { return (kernel - 1) * dilation + 1; }
   friend constexpr bool operator==(const Axis&, const Axis&) = default;
 };
-constexpr Axis row_axis(const Window& w) {
-  return {w.kernel.h, w.stride.h, w.pad.top, w.pad.bottom, w.dilation.h, 1, w.ceil};
-}
-constexpr Axis column_axis(const Window& w) {
-  return {w.kernel.w, w.stride.w, w.pad.left, w.pad.right, w.dilation.w, 1, w.ceil};
-}
+constexpr Axis row_axis(const Window& w) { return {w.kernel.h, w.stride.h, w.pad.top, w.pad.bottom, w.dilation.h, 1, w.ceil}; }
+constexpr Axis column_axis(const Window& w) { return {w.kernel.w, w.stride.w, w.pad.left, w.pad.right, w.dilation.w, 1, w.ceil}; }
 /// "kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1" (pads: top, bottom, left, right), and "ceil" where that is set
 inline std::string to_string(const Window& w) {
   const auto pair = [](const Pair& p) { return std::to_string(p.h) + 'x' + std::to_string(p.w); };
-  return "kernel " + pair(w.kernel) + " stride " + pair(w.stride) + " pad " + std::to_string(w.pad.top) + ',' +
-         std::to_string(w.pad.bottom) + ',' + std::to_string(w.pad.left) + ',' + std::to_string(w.pad.right) +
-         " dilation " + pair(w.dilation) + (w.ceil ? " ceil" : "");
+  return "kernel " + pair(w.kernel) + " stride " + pair(w.stride) + " pad " + std::to_string(w.pad.top) + ',' + std::to_string(w.pad.bottom) + ',' +
+         std::to_string(w.pad.left) + ',' + std::to_string(w.pad.right) + " dilation " + pair(w.dilation) + (w.ceil ? " ceil" : "");
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -37,4 +37,4 @@ class Executors {
   std::shared_ptr<typename B::Memory> arena_;
   std::vector<std::unique_ptr<Executor<B>>> executors_;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -23,4 +23,4 @@ inline std::string fingerprint_of(const Table& table) {
   }
   return std::to_string(table.size()) + " layers, " + std::to_string(crc32c(std::as_bytes(std::span(text))));
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -6,8 +6,7 @@ template <Backend B, TrainingLoss<typename B::element> L>
 template <class Loader>
 std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std::type_identity_t<Loader>* test, const FitOptions& options) {
   std::vector<EpochRecord> history;
-  if (!options.history.empty() && std::filesystem::exists(options.history) && state_.epoch > 0)
-    history = read_history(options.history);
+  if (!options.history.empty() && std::filesystem::exists(options.history) && state_.epoch > 0) history = read_history(options.history);
   std::erase_if(history, [&](const EpochRecord& r) { return r.epoch > state_.epoch; });   // after going back to an older file
   const std::size_t before = history.size();
   for (const auto& path : {options.training_file, options.history})
@@ -43,8 +42,8 @@ void BasicTrainer<B, L>::check_batches(const Loader& train) {
   const std::string batches = std::to_string(train.batches()) + " batches of " + to_string(train.input());
   std::string& begun = state_.notes["batches"];
   if (state_.batch > 0 && begun != batches)
-    throw DataError(error_text("training stands after batch " + std::to_string(state_.batch) + " of epoch " +
-                                   std::to_string(state_.epoch + 1) + ", which has " + begun + ", and is to go on with " + batches,
+    throw DataError(error_text("training stands after batch " + std::to_string(state_.batch) + " of epoch " + std::to_string(state_.epoch + 1) +
+                                   ", which has " + begun + ", and is to go on with " + batches,
                                "an epoch is finished with the batches it was begun with",
                                "use the same batch size and data, or a training file from the end of an epoch"));
   begun = batches;
@@ -70,8 +69,8 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
     }
     ++state_.batch;
     if (line && rounds_.started() == 0)
-      line->update({state_.epoch + 1, options.epochs, state_.batch, train.batches(), images, state_.metrics.loss(), state_.metrics.accuracy(),
-                    arena_bytes()});
+      line->update(
+          {state_.epoch + 1, options.epochs, state_.batch, train.batches(), images, state_.metrics.loss(), state_.metrics.accuracy(), arena_bytes()});
     if (saves) save(options.training_file);
   }
   EpochRecord record;
@@ -87,4 +86,4 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
   state_.metrics = {};
   return record;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -18,14 +18,14 @@
 namespace lrcnn {
 /// One epoch. What was not measured is empty.
 struct EpochRecord {
-  Index epoch = 0;                        ///< from 1
-  Index steps = 0;                        ///< steps of all epochs so far
-  double lr = 0;                          ///< of the last step
+  Index epoch = 0;   ///< from 1
+  Index steps = 0;   ///< steps of all epochs so far
+  double lr = 0;     ///< of the last step
   double train_loss = 0;
-  double train_accuracy = 0;              ///< in [0, 1]
+  double train_accuracy = 0;   ///< in [0, 1]
   std::optional<double> test_loss{};
   std::optional<double> test_accuracy{};
-  double seconds = 0;                     ///< of this epoch
+  double seconds = 0;   ///< of this epoch
   Index planned_peak_bytes = 0;
   friend bool operator==(const EpochRecord&, const EpochRecord&) = default;
 };
@@ -51,14 +51,12 @@ inline bool parse_field(std::string_view text, std::optional<double>& value) {
   value = parse_number<double>(text);
   return value.has_value() || text.empty();
 }
-}  // namespace detail
+}   // namespace detail
 /// The header line of a history.
 inline std::string history_header() {
   EpochRecord record;
   std::string line;
-  detail::each_column(record, [&](std::string_view name, const auto&) {
-    line.append(line.empty() ? "" : ",").append(name);
-  });
+  detail::each_column(record, [&](std::string_view name, const auto&) { line.append(line.empty() ? "" : ",").append(name); });
   return line;
 }
 /// The history as CSV: a header, one line per epoch, lines end in '\n'.
@@ -87,8 +85,8 @@ inline std::vector<EpochRecord> parse_history(std::string_view text, std::string
     const std::string where = "'" + std::string(name) + "', line " + std::to_string(line_number);
     if (line_number == 1) {
       if (line != history_header())
-        throw DataError(error_text(where + ": not the header of a history", "it must be " + history_header(),
-                                   "name a file that write_history wrote"));
+        throw DataError(
+            error_text(where + ": not the header of a history", "it must be " + history_header(), "name a file that write_history wrote"));
       continue;
     }
     EpochRecord record;
@@ -97,15 +95,12 @@ inline std::vector<EpochRecord> parse_history(std::string_view text, std::string
       const std::string_view field = line.substr(0, line.find(','));
       if (!more || !detail::parse_field(field, value))
         throw DataError(error_text(where + ": column " + std::string(column) + " holds '" + std::string(field) + "'",
-                                   std::is_same_v<decltype(value), Index&> ? "it must be a whole number"
-                                                                           : "it must be a number",
+                                   std::is_same_v<decltype(value), Index&> ? "it must be a whole number" : "it must be a number",
                                    "restore the line, or delete it"));
       more = field.size() < line.size();
       line.remove_prefix(std::min(line.size(), field.size() + 1));
     });
-    if (more)
-      throw DataError(error_text(where + ": has more fields than the header", "each column has one field",
-                                 "restore the line, or delete it"));
+    if (more) throw DataError(error_text(where + ": has more fields than the header", "each column has one field", "restore the line, or delete it"));
     records.push_back(record);
   }
   return records;
@@ -120,4 +115,4 @@ inline std::vector<EpochRecord> read_history(const std::filesystem::path& path) 
   const auto bytes = detail::bytes_of_file(path, "history");
   return parse_history({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -25,7 +25,7 @@ enum class Distribution { normal, uniform };
 struct He {
   Fan fan = Fan::in;
   Distribution distribution = Distribution::normal;
-  double slope = 0;  ///< that of a leaky rectifier below zero
+  double slope = 0;   ///< that of a leaky rectifier below zero
   friend constexpr bool operator==(const He&, const He&) = default;
 };
 /// Standard deviation gain * sqrt(2 / (fan_in + fan_out)); uniform in +-sqrt(3) times that.
@@ -55,8 +55,7 @@ inline double initial_deviation(const Initializer& initializer, const ParameterS
     const Index fan = he->fan == Fan::out && shape.fan_out > 0 ? shape.fan_out : shape.fan_in;
     return std::sqrt(2 / (1 + he->slope * he->slope) / static_cast<double>(fan));
   }
-  if (const auto* xavier = std::get_if<Xavier>(&initializer))
-    return xavier->gain * std::sqrt(2 / static_cast<double>(shape.fan_in + shape.fan_out));
+  if (const auto* xavier = std::get_if<Xavier>(&initializer)) return xavier->gain * std::sqrt(2 / static_cast<double>(shape.fan_in + shape.fan_out));
   return 0;
 }
 /// Writes one parameter's first values.
@@ -65,14 +64,12 @@ void initialize(const Parameter& parameter, const Initializer& initializer, std:
   const auto* fill = parameter.shape.running ? nullptr : std::get_if<Fill>(&initializer);
   const double deviation = initial_deviation(initializer, parameter.shape);
   if (!std::isfinite(deviation))
-    throw Error(error_text("initial values of '" + parameter.name + "' would have the deviation " +
-                               number_text(deviation),
+    throw Error(error_text("initial values of '" + parameter.name + "' would have the deviation " + number_text(deviation),
                            "gain and slope are finite", "mend the initializer's settings"));
   const Random random(seed, stream_of("initial values of " + parameter.name));
   const auto* he = std::get_if<He>(&initializer);
   const auto* xavier = std::get_if<Xavier>(&initializer);
-  const bool uniform = (he ? he->distribution : xavier ? xavier->distribution : Distribution::normal) ==
-                       Distribution::uniform;
+  const bool uniform = (he ? he->distribution : xavier ? xavier->distribution : Distribution::normal) == Distribution::uniform;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (fill) values[i] = static_cast<T>(fill->value);
     else if (parameter.shape.fan_in == 0) values[i] = static_cast<T>(parameter.shape.fill);
@@ -84,8 +81,7 @@ void initialize(const Parameter& parameter, const Initializer& initializer, std:
 /// Post:    a parameter's values are a function of its name, its shape, the initializer and the seed
 /// Errors:  ShapeError if the buffer is too small
 template <class T>
-void initialize(std::span<const Parameter> parameters, const Initializer& initializer, std::uint64_t seed,
-                std::span<T> flat) {
+void initialize(std::span<const Parameter> parameters, const Initializer& initializer, std::uint64_t seed, std::span<T> flat) {
   for (const Parameter& p : parameters) initialize(p, initializer, seed, elements_of(p, flat));
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

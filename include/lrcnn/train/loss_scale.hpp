@@ -23,4 +23,4 @@ struct LossScale {
   }
   friend constexpr bool operator==(const LossScale&, const LossScale&) = default;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

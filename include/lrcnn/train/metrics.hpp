@@ -16,7 +16,7 @@ namespace lrcnn {
 /// Mean loss and top-1 accuracy of the images seen so far. Regular. Of a loss over pixels the counts are of pixels, and a batch's mean
 /// weighs as many as it has.
 struct Metrics {
-  double loss_sum = 0;  ///< over images
+  double loss_sum = 0;   ///< over images
   Index images = 0;
   Index correct = 0;
   /// Adds a batch by its mean loss.
@@ -31,9 +31,7 @@ struct Metrics {
   constexpr double accuracy() const { return ratio(static_cast<double>(correct)); }
   friend constexpr bool operator==(const Metrics&, const Metrics&) = default;
  private:
-  constexpr double ratio(double sum) const {
-    return images == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(images);
-  }
+  constexpr double ratio(double sum) const { return images == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(images); }
 };
 /// The class with the largest score, the first of equals; -1 if any score is NaN.
 template <class T>
@@ -64,16 +62,14 @@ class ConfusionMatrix {
   /// Errors: DataError if either class does not exist.
   void add(Index label, Index predicted) {
     if (label < 0 || label >= classes_ || predicted < 0 || predicted >= classes_)
-      throw DataError(error_text("confusion matrix given label " + std::to_string(label) + " and prediction " +
-                                     std::to_string(predicted),
-                                 "classes are 0 to " + std::to_string(classes_ - 1),
-                                 "check the labels, and the scores for NaN"));
+      throw DataError(error_text("confusion matrix given label " + std::to_string(label) + " and prediction " + std::to_string(predicted),
+                                 "classes are 0 to " + std::to_string(classes_ - 1), "check the labels, and the scores for NaN"));
     ++counts_[static_cast<std::size_t>(label * classes_ + predicted)];
   }
-  Index operator()(Index label, Index predicted) const {
-    return counts_[static_cast<std::size_t>(label * classes_ + predicted)];
+  Index operator()(Index label, Index predicted) const { return counts_[static_cast<std::size_t>(label * classes_ + predicted)]; }
+  Index total() const {
+    return sum([](Index, Index) { return true; });
   }
-  Index total() const { return sum([](Index, Index) { return true; }); }
   double accuracy() const {
     return ratio(sum([](Index l, Index p) { return l == p; }), total());
   }
@@ -108,8 +104,7 @@ class ConfusionMatrix {
     return s;
   }
   static double ratio(Index part, Index whole) {
-    return whole == 0 ? std::numeric_limits<double>::quiet_NaN()
-                      : static_cast<double>(part) / static_cast<double>(whole);
+    return whole == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(part) / static_cast<double>(whole);
   }
   Index classes_;
   std::vector<Index> counts_;
@@ -128,4 +123,4 @@ inline std::ostream& operator<<(std::ostream& out, const ConfusionMatrix& matrix
   }
   return out << '\n';
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

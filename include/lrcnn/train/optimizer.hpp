@@ -43,9 +43,8 @@ void visit_update(const AdamW& a, const UpdateStep& step, const UpdateRange& ran
   const GradientRule<T> gradient{to(step.gradient_scale), to(step.gradient_limit)};
   const double lr_scale = step.lr_scale * range.lr_scale, decay_scale = range.decay ? range.decay_scale : 0;
   const double lr = a.lr * lr_scale, t = static_cast<double>(step.number);
-  f(AdamWUpdate<T>{to(1 - lr * (a.weight_decay * decay_scale)), to(1 - a.beta1), to(a.beta2), to(1 - a.beta2),
-                   to(a.epsilon), gradient, to(lr / (1 - std::pow(a.beta1, t))),
-                   to(1 / std::sqrt(1 - std::pow(a.beta2, t)))});
+  f(AdamWUpdate<T>{to(1 - lr * (a.weight_decay * decay_scale)), to(1 - a.beta1), to(a.beta2), to(1 - a.beta2), to(a.epsilon), gradient,
+                   to(lr / (1 - std::pow(a.beta1, t))), to(1 / std::sqrt(1 - std::pow(a.beta2, t)))});
 }
 /// An optimizer of any type, behind an Optimizer.
 struct AnyOptimizer {
@@ -139,7 +138,7 @@ struct RecordedOptimizer final : AnyOptimizer {
                            "a file keeps an optimizer's name and settings, and not its arithmetic", "give the trainer an optimizer of its type"));
   }
 };
-}  // namespace detail
+}   // namespace detail
 /// Any optimizer as a value. Regular, printable; holds settings only, the states belong to the caller. Copies share what they hold,
 /// which nobody changes.
 class Optimizer {
@@ -198,8 +197,7 @@ class Optimizer {
   template <class T, class Apply>
   void update(const UpdateStep& step, std::span<const UpdateRange> ranges, Apply&& apply) const {
     check_number(step);
-    for (const UpdateRange& r : ranges)
-      visit_update<T>(step, r, [&](const auto& functor) { apply(functor, r.elements); });
+    for (const UpdateRange& r : ranges) visit_update<T>(step, r, [&](const auto& functor) { apply(functor, r.elements); });
   }
   /// The same on the host, by any optimizer.
   /// Shapes:  parameters, gradients: the flat buffer; states: state_count() such buffers, one behind the other
@@ -207,17 +205,15 @@ class Optimizer {
   /// Errors:  Error if the buffers' sizes differ, the step's number is below 1, or a program's own optimizer is given ranges that are
   ///          not one parameter each, see update_ranges()
   template <class T>
-  void update(const UpdateStep& step, std::span<const UpdateRange> ranges,
-              std::type_identity_t<std::span<T>> parameters, std::span<const T> gradients,
-              std::type_identity_t<std::span<T>> states) const {
+  void update(const UpdateStep& step, std::span<const UpdateRange> ranges, std::type_identity_t<std::span<T>> parameters,
+              std::span<const T> gradients, std::type_identity_t<std::span<T>> states) const {
     const auto elements = static_cast<Index>(parameters.size());
     if (gradients.size() != parameters.size() || static_cast<Index>(states.size()) != state_count() * elements)
-      throw Error(error_text("update of " + std::to_string(elements) + " parameters with " +
-                                 std::to_string(gradients.size()) + " gradients and " +
-                                 std::to_string(states.size()) + " elements of state",
-                             std::string(name()) + " needs as many gradients and " + std::to_string(state_count()) +
-                                 " times as many elements of state",
-                             "size the buffers by flat_elements and Optimizer::state_count"));
+      throw Error(
+          error_text("update of " + std::to_string(elements) + " parameters with " + std::to_string(gradients.size()) + " gradients and " +
+                         std::to_string(states.size()) + " elements of state",
+                     std::string(name()) + " needs as many gradients and " + std::to_string(state_count()) + " times as many elements of state",
+                     "size the buffers by flat_elements and Optimizer::state_count"));
     if (!built_in()) return update_parameters<T>(step, ranges, parameters, gradients, states);
     update<T>(step, ranges, [&](const auto& functor, Range r) {
       host::update_elements(functor, parameters.data() + r.begin, gradients.data() + r.begin, state(states.data(), elements, r, 0),
@@ -235,8 +231,7 @@ class Optimizer {
   explicit Optimizer(std::shared_ptr<const detail::AnyOptimizer> any) : any_(std::move(any)) { check(); }
   static void check_number(const UpdateStep& step) {
     if (step.number < 1)
-      throw Error(error_text("update number " + std::to_string(step.number), "the first update has the number 1",
-                             "count updates from 1"));
+      throw Error(error_text("update number " + std::to_string(step.number), "the first update has the number 1", "count updates from 1"));
   }
   void check() const {
     any_->check();
@@ -244,8 +239,10 @@ class Optimizer {
     if (who.empty())
       throw Error(error_text("an optimizer has no name", "training files tell optimizers apart by their names", "give its type a name"));
     if (!built_in() && (who == Sgd::name || who == AdamW::name))
-      throw Error(error_text("an optimizer of the program's own is called " + who, "training files tell optimizers apart by their names, and "
-                             "that is one of the library's", "give its type a name of its own"));
+      throw Error(error_text("an optimizer of the program's own is called " + who,
+                             "training files tell optimizers apart by their names, and "
+                             "that is one of the library's",
+                             "give its type a name of its own"));
     const std::vector<OptimizerSetting> list = settings();
     for (const OptimizerSetting& s : list) {
       if (s.name.empty() || std::ranges::count(list, s.name, &OptimizerSetting::name) > 1)
@@ -286,4 +283,4 @@ inline std::string to_string(const Optimizer& optimizer) {
   return std::string(optimizer.name()) + (text.empty() ? "{" : text) + "}";
 }
 inline std::ostream& operator<<(std::ostream& out, const Optimizer& optimizer) { return out << to_string(optimizer); }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -33,8 +33,7 @@ struct Sgd {
     check_setting(lr >= 0, name, "lr", lr, "a learning rate is finite and not negative", "try 0.05");
     check_setting(momentum >= 0 && momentum < 1, name, "momentum", momentum, "momentum lies in [0, 1)", "try 0.9 or 0");
     check_setting(weight_decay >= 0, name, "weight_decay", weight_decay, "weight decay is finite and not negative", "try 5e-4 or 0");
-    check_setting(!nesterov || momentum > 0, name, "momentum", momentum, "Nesterov's step needs momentum",
-                  "set .momentum or leave out .nesterov");
+    check_setting(!nesterov || momentum > 0, name, "momentum", momentum, "Nesterov's step needs momentum", "set .momentum or leave out .nesterov");
   }
   friend constexpr bool operator==(const Sgd&, const Sgd&) = default;
 };
@@ -78,7 +77,7 @@ concept OwnOptimizer = requires(const O& o, const ParameterUpdate<float>& in_flo
   o.update(in_float);
   o.update(in_double);
 };
-}  // namespace detail
+}   // namespace detail
 /// A type that a trainer takes as its optimizer: a value with settings, as Sgd and AdamW are.
 ///     name                   for people and for training files; no other optimizer's
 ///     lr                     the learning rate, a double that is not negative
@@ -97,6 +96,7 @@ concept OptimizerSettings = requires(const O& o, O& to_change) {
   { o.state_count() } -> std::convertible_to<Index>;
   O::each_setting(o, detail::SettingVisitor{});
   O::each_setting(to_change, detail::SettingVisitor{});
-} && (detail::BuiltInOptimizer<O> || detail::OwnOptimizer<O>) &&
-    std::equality_comparable<O> && std::copyable<O>;   // last, because they ask for O's conversions, to Optimizer too
-}  // namespace lrcnn
+}
+&&(detail::BuiltInOptimizer<O> ||
+   detail::OwnOptimizer<O>)&&std::equality_comparable<O>&& std::copyable<O>;   // last, because they ask for O's conversions, to Optimizer too
+}   // namespace lrcnn

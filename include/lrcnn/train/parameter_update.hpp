@@ -12,9 +12,15 @@ class ParameterUpdate {
  public:
   // Made by Optimizer::update(). Pre: range.parameter is not null. values and gradient have range.elements.size() elements, and so has each
   // of `state_count` states, which lie `stride` elements apart.
-  ParameterUpdate(std::string_view optimizer, const UpdateStep& step, const UpdateRange& range, T* values, const T* gradient, T* states,
-                  Index stride, Index state_count)
-      : optimizer_(optimizer), step_(step), range_(range), values_(values), gradient_(gradient), states_(states), stride_(stride),
+  ParameterUpdate(std::string_view optimizer, const UpdateStep& step, const UpdateRange& range, T* values, const T* gradient, T* states, Index stride,
+                  Index state_count)
+      : optimizer_(optimizer),
+        step_(step),
+        range_(range),
+        values_(values),
+        gradient_(gradient),
+        states_(states),
+        stride_(stride),
         state_count_(state_count) {}
   /// Name and extents, and whether weight decay is meant for it.
   const Parameter& parameter() const { return *range_.parameter; }
@@ -88,4 +94,4 @@ class ParameterUpdate {
   T* states_;
   Index stride_, state_count_;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

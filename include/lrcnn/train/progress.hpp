@@ -25,19 +25,19 @@
 namespace lrcnn {
 /// What is known after a step. Zero, or NaN, means: not known, not shown.
 struct Progress {
-  Index epoch = 0;           ///< from 1
+  Index epoch = 0;   ///< from 1
   Index epochs = 0;
-  Index step = 0;            ///< steps done in this epoch
-  Index steps = 0;           ///< steps in an epoch
-  Index images = 0;          ///< images done in this epoch
+  Index step = 0;     ///< steps done in this epoch
+  Index steps = 0;    ///< steps in an epoch
+  Index images = 0;   ///< images done in this epoch
   double loss = std::nan("");
-  double accuracy = std::nan("");  ///< in [0, 1]
+  double accuracy = std::nan("");   ///< in [0, 1]
   Index memory_bytes = 0;
 };
 struct ProgressOptions {
   bool terminal = false;
-  double redraw_seconds = 0.1;   ///< terminal: least time between two drawings
-  double line_seconds = 10;      ///< elsewhere: least time between two lines
+  double redraw_seconds = 0.1;                               ///< terminal: least time between two drawings
+  double line_seconds = 10;                                  ///< elsewhere: least time between two lines
   std::function<Index()> width = [] { return Index{80}; };   ///< columns of the terminal, asked at every drawing
   std::function<double()> clock = [] {                       ///< seconds since any moment, never going back
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -110,7 +110,7 @@ class ProgressLine {
     Index step = 0;
     Index images = 0;
   };
-  static constexpr Index window = 16;  // drawings over which the rate is taken: it shall follow, but not flicker
+  static constexpr Index window = 16;   // drawings over which the rate is taken: it shall follow, but not flicker
   void restart(const Progress& progress, double now) {
     sample_[0] = {now, progress.step, progress.images};
     samples_ = 1;
@@ -131,18 +131,14 @@ class ProgressLine {
     drawn_at_ = now;
     unshown_ = false;
   }
-  static std::string of(Index part, Index whole) {
-    return std::to_string(part) + (whole > 0 ? "/" + std::to_string(whole) : "");
-  }
+  static std::string of(Index part, Index whole) { return std::to_string(part) + (whole > 0 ? "/" + std::to_string(whole) : ""); }
   /// Time to the end of the whole training, or of the epoch if the number of epochs is not known.
   std::string remaining(double seconds_per_step) const {
     if (seconds_per_step <= 0 || last_.steps < last_.step) return {};
     const Index later = last_.epochs > last_.epoch ? (last_.epochs - last_.epoch) * last_.steps : 0;
     return duration_text(seconds_per_step * static_cast<double>(last_.steps - last_.step + later));
   }
-  static std::string rate(double per_second) {
-    return fixed_text(per_second, per_second >= 99.95 ? 0 : per_second >= 9.995 ? 1 : 2);
-  }
+  static std::string rate(double per_second) { return fixed_text(per_second, per_second >= 99.95 ? 0 : per_second >= 9.995 ? 1 : 2); }
   void draw_in_place(double images_per_second, double seconds_per_step) {
     // What is dropped first when the line is too long has the highest number; the bar takes what is left.
     struct Part {
@@ -158,7 +154,7 @@ class ProgressLine {
         {4, images_per_second > 0 ? rate(images_per_second) + " img/s" + (eta.empty() ? "" : ", ETA " + eta) : ""},
         {5, last_.memory_bytes > 0 ? "mem " + memory_text(last_.memory_bytes) : ""},
     }};
-    const Index room = options_.width() - 1;  // in the last column some terminals wrap
+    const Index room = options_.width() - 1;   // in the last column some terminals wrap
     for (int least = 5;; --least) {
       line_.clear();
       for (const Part& p : parts)
@@ -168,8 +164,7 @@ class ProgressLine {
     const Index bar = std::min<Index>(room - static_cast<Index>(line_.size()) - 3, 30);
     if (bar >= 10 && last_.steps > 0) {
       const Index filled = std::clamp<Index>(bar * last_.step / last_.steps, 0, bar);
-      const std::string drawing = std::string(static_cast<std::size_t>(filled), '=') +
-                                  std::string(static_cast<std::size_t>(bar - filled), ' ');
+      const std::string drawing = std::string(static_cast<std::size_t>(filled), '=') + std::string(static_cast<std::size_t>(bar - filled), ' ');
       line_.insert(0, "[" + drawing + "] ");
     }
     line_.resize(std::min(line_.size(), static_cast<std::size_t>(std::max<Index>(room, 0))));
@@ -197,4 +192,4 @@ class ProgressLine {
   bool unshown_ = false;
   bool open_ = false;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

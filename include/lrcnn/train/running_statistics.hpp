@@ -90,4 +90,4 @@ class RunningStatistics {
  private:
   std::vector<RunningRange> ranges_;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

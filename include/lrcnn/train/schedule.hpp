@@ -53,38 +53,36 @@ struct LrClock {
 namespace detail {
 inline Index length_in_steps(const Length& length, const LrClock& clock, const char* what) {
   if (!std::isfinite(length.epochs) || length.epochs < 0 || length.steps < 0)
-    throw Error(error_text(std::string("schedule with ") + what + " of " + number_text(length.epochs) +
-                               " epochs and " + std::to_string(length.steps) + " steps",
-                           "a length of training is finite and not negative", "use epochs(2) or steps(500)"));
+    throw Error(error_text(
+        std::string("schedule with ") + what + " of " + number_text(length.epochs) + " epochs and " + std::to_string(length.steps) + " steps",
+        "a length of training is finite and not negative", "use epochs(2) or steps(500)"));
   if (length.epochs > 0 && clock.steps_per_epoch < 1)
-    throw Error(error_text(std::string("schedule with ") + what + " given in epochs",
-                           "the number of steps in an epoch must be known", "give it in steps, or train with fit"));
+    throw Error(error_text(std::string("schedule with ") + what + " given in epochs", "the number of steps in an epoch must be known",
+                           "give it in steps, or train with fit"));
   return length.steps + std::llround(length.epochs * static_cast<double>(clock.steps_per_epoch));
 }
 inline double scale_after_warm_up(const ConstantLr&, Index, Index, const LrClock&) { return 1; }
 inline double scale_after_warm_up(const StepLr& s, Index step, Index, const LrClock& clock) {
   const Index every = length_in_steps(s.every, clock, ".every");
   if (every < 1)
-    throw Error(error_text("step schedule without .every", "the rate changes every so many steps, at least 1",
-                           "set .every = epochs(30), or use ConstantLr"));
+    throw Error(
+        error_text("step schedule without .every", "the rate changes every so many steps, at least 1", "set .every = epochs(30), or use ConstantLr"));
   if (!std::isfinite(s.gamma) || s.gamma < 0)
-    throw Error(error_text("step schedule with .gamma = " + number_text(s.gamma), "it is finite and not negative",
-                           "try 0.1"));
+    throw Error(error_text("step schedule with .gamma = " + number_text(s.gamma), "it is finite and not negative", "try 0.1"));
   return std::pow(s.gamma, static_cast<double>(step / every));
 }
 inline double scale_after_warm_up(const CosineLr& s, Index step, Index warm_up, const LrClock& clock) {
   if (!std::isfinite(s.floor) || s.floor < 0 || s.floor > 1)
-    throw Error(error_text("cosine schedule with .floor = " + number_text(s.floor),
-                           "it is a multiplier of the learning rate in [0, 1]", "try 0 or 0.01"));
+    throw Error(
+        error_text("cosine schedule with .floor = " + number_text(s.floor), "it is a multiplier of the learning rate in [0, 1]", "try 0 or 0.01"));
   if (s.over.empty() && clock.steps < 1)
-    throw Error(error_text("cosine schedule without .over", "the length of the training must be known",
-                           "set .over, or train with fit"));
+    throw Error(error_text("cosine schedule without .over", "the length of the training must be known", "set .over, or train with fit"));
   const Index over = s.over.empty() ? clock.steps : length_in_steps(s.over, clock, ".over");
   if (step >= over) return s.floor;
   const double progress = static_cast<double>(step - warm_up) / static_cast<double>(over - warm_up);
   return s.floor + (1 - s.floor) * (1 + std::cos(std::numbers::pi * progress)) / 2;
 }
-}  // namespace detail
+}   // namespace detail
 /// The multiplier of the learning rate for a step, counted from 0 over the whole training.
 /// During a warm-up of n steps, step t has (t + 1) / n; then follows the shape.
 /// Post:    in [0, 1] for gamma <= 1; continuous at the end of the warm-up
@@ -110,14 +108,12 @@ inline std::string to_string(const LrSchedule& schedule) {
     decltype(field)& f;
     std::string operator()(const ConstantLr& s) const { return "ConstantLr{" + f("warm_up", s.warm_up); }
     std::string operator()(const StepLr& s) const {
-      return "StepLr{" + f("every", s.every) + ", .gamma = " + number_text(s.gamma) + ", " +
-             f("warm_up", s.warm_up);
+      return "StepLr{" + f("every", s.every) + ", .gamma = " + number_text(s.gamma) + ", " + f("warm_up", s.warm_up);
     }
     std::string operator()(const CosineLr& s) const {
-      return "CosineLr{" + f("over", s.over) + ", .floor = " + number_text(s.floor) + ", " +
-             f("warm_up", s.warm_up);
+      return "CosineLr{" + f("over", s.over) + ", .floor = " + number_text(s.floor) + ", " + f("warm_up", s.warm_up);
     }
   };
   return std::visit(Print{field}, schedule) + "}";
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

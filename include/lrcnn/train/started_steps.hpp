@@ -39,4 +39,4 @@ class StartedSteps {
   std::vector<Index> images_;
   LossResult sum_;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -17,7 +17,7 @@ inline std::string number_text(double value) {
 }
 /// A value rounded to `decimals` digits behind the point: fixed_text(84.2, 2) is "84.20". Pre: 0 <= decimals <= 80.
 inline std::string fixed_text(double value, int decimals) {
-  char buffer[400];  // the largest double has 309 digits
+  char buffer[400];   // the largest double has 309 digits
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, decimals).ptr;
   return {buffer, end};
 }
@@ -30,4 +30,4 @@ std::optional<Number> parse_number(std::string_view text) {
   if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return std::nullopt;
   return value;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -35,7 +35,7 @@ constexpr void check_batch() {
                 "lrcnn: this batch is none for this trainer; a batch has elements of the type of the trainer's parameters, which is double for "
                 "Reference<double> and float otherwise, and knows its labels; take Loader<double> or Loader<float>, or give source and labels");
 }
-}  // namespace detail
+}   // namespace detail
 /// The trainer of a list of layers under a policy value. Trainer<Net, Policy, B> gives it types.
 template <Backend B, TrainingLoss<typename B::element> L = SoftmaxCrossEntropy>
 class BasicTrainer {
@@ -49,8 +49,8 @@ class BasicTrainer {
                const TrainerOptions& options = {}, L loss = {})
       : BasicTrainer(layers, policy, input, optimizer, options, std::move(loss), B(options.threads)) {}
   /// The same on a backend that the program has made: on a certain device, say, or a stream of its own.
-  BasicTrainer(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, const Optimizer& optimizer,
-               const TrainerOptions& options, L loss, B backend)
+  BasicTrainer(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, const Optimizer& optimizer, const TrainerOptions& options,
+               L loss, B backend)
       : BasicTrainer(checked_table(layers, policy, input, optimizer), layers, policy, input, optimizer, options, std::move(loss),
                      std::move(backend)) {}
   BasicTrainer(const BasicTrainer&) = delete;
@@ -162,16 +162,8 @@ class BasicTrainer {
     rounds_.begin_anew();
   }
   /// The flat buffers, where their memory is the host's.
-  std::span<M> parameters()
-    requires(B::on_host)
-  {
-    return buffers_.parameters;
-  }
-  std::span<const M> gradients() const
-    requires(B::on_host)
-  {
-    return buffers_.gradients;
-  }
+  std::span<M> parameters() requires(B::on_host) { return buffers_.parameters; }
+  std::span<const M> gradients() const requires(B::on_host) { return buffers_.gradients; }
   /// Copies of them, wherever they are. Shapes: layout() says where each parameter is. In the place of a running statistic's gradient
   /// is what the last batch came to.
   std::vector<M> read_parameters() const { return copy_of(backend_, buffers_.parameters); }
@@ -222,9 +214,13 @@ class BasicTrainer {
   }
   BasicTrainer(const Table& table, std::span<const Layer> layers, const PolicySpec& policy, const Input& input, const Optimizer& optimizer,
                const TrainerOptions& options, L loss, B backend)
-      : options_(options), loss_(std::move(loss)), backend_(std::move(backend)), input_(input),
+      : options_(options),
+        loss_(std::move(loss)),
+        backend_(std::move(backend)),
+        input_(input),
         state_{.fingerprint = fingerprint_of(table), .optimizer = optimizer, .seed = options.seed},
-        buffers_(table, optimizer.state_count(), backend_), executors_(layers, policy),
+        buffers_(table, optimizer.state_count(), backend_),
+        executors_(layers, policy),
         rounds_(options_, loss_, backend_, executors_, buffers_, state_) {
     std::vector<M> initial(static_cast<std::size_t>(buffers_.count));
     initialize<M>(buffers_.layout, options.initializer, options.seed, initial);
@@ -262,14 +258,14 @@ class Trainer : public BasicTrainer<typename detail::ChosenTypes<Net, Policy, B>
   Trainer(const Input& input, const Optimizer& optimizer, const TrainerOptions& options, L loss, BackendType backend)
       : Base(Net::layers, Policy::value, input, optimizer, options, std::move(loss), std::move(backend)) {}
   /// For networks with fixed extents. What can be wrong with the training of such a network is an error at compile time.
-  explicit Trainer(const Optimizer& optimizer, const TrainerOptions& options = {}, L loss = {})
-    requires requires { Net::input; }
-      : Trainer(Net::input, optimizer, options, std::move(loss)) {
+  explicit Trainer(const Optimizer& optimizer, const TrainerOptions& options = {}, L loss = {}) requires requires {
+    Net::input;
+  } : Trainer(Net::input, optimizer, options, std::move(loss)) {
     if constexpr (requires { typename Net::Content; })
       static_assert(detail::CheckTraining<typename Net::Content, Net::input, !DenseLoss<L, typename Base::T>>::ok,
                     "lrcnn: this network cannot be trained on this input with this loss; the rule is in the message above; change the layer "
                     "named there, the input or the loss");
   }
 };
-}  // namespace lrcnn
+}   // namespace lrcnn
 #include <lrcnn/train/fit.hpp>

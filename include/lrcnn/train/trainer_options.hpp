@@ -16,24 +16,23 @@ struct GradientClip {
 /// Errors: Error if a limit is negative, or there are two.
 inline void check(const GradientClip& clip) {
   if (!(clip.norm >= 0 && clip.value >= 0) || (clip.norm > 0 && clip.value > 0))
-    throw Error(error_text("gradients are to be clipped at norm " + number_text(clip.norm) + " and value " +
-                               number_text(clip.value), "limits are positive, and there is one of them at most; 0 is none",
-                           "choose one of the two"));
+    throw Error(error_text("gradients are to be clipped at norm " + number_text(clip.norm) + " and value " + number_text(clip.value),
+                           "limits are positive, and there is one of them at most; 0 is none", "choose one of the two"));
 }
 /// What a trainer can be told beside network, policy, input and optimizer.
 struct TrainerOptions {
   LrSchedule schedule = ConstantLr{};
   Initializer initializer = He{};
-  std::uint64_t seed = 0;     ///< of the initial parameters
-  int threads = 0;            ///< of the backend; 0: as many as the machine offers
+  std::uint64_t seed = 0;   ///< of the initial parameters
+  int threads = 0;          ///< of the backend; 0: as many as the machine offers
   GradientClip clip{};
   std::vector<ParameterRule> rules{};   ///< frozen parameters, learning rates of their own; not kept in a training file
-  LrClock clock{};            ///< for schedules given in epochs when step() is called by hand; fit() knows it
+  LrClock clock{};                      ///< for schedules given in epochs when step() is called by hand; fit() knows it
 };
 /// What a step has done.
 struct StepReport {
-  double loss = 0;            ///< mean over the batch, before the update
-  double accuracy = 0;        ///< in [0, 1]; of pixels, if the loss is over them
+  double loss = 0;       ///< mean over the batch, before the update
+  double accuracy = 0;   ///< in [0, 1]; of pixels, if the loss is over them
   Index images = 0;
   double lr = 0;              ///< that the update used
   Index peak_bytes = 0;       ///< of the plan that was run
@@ -42,11 +41,11 @@ struct StepReport {
 };
 /// What fit() does beside training.
 struct FitOptions {
-  Index epochs = 1;                        ///< in all; those already done count
-  std::ostream* progress = nullptr;        ///< where progress is shown; its first line is the backend's describe()
+  Index epochs = 1;                   ///< in all; those already done count
+  std::ostream* progress = nullptr;   ///< where progress is shown; its first line is the backend's describe()
   ProgressOptions progress_options{};
   std::filesystem::path history{};         ///< CSV, written after every epoch; empty: none
   std::filesystem::path training_file{};   ///< saved after every epoch; empty: none
   Index save_every = 0;                    ///< steps after which it is saved within an epoch, too; 0: not
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

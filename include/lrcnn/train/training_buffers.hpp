@@ -12,13 +12,17 @@ struct TrainingBuffers {
   using M = master_t<typename B::element>;
   using Buffer = typename B::template Buffer<M>;
   TrainingBuffers(const Table& table, Index state_count, B& backend)
-      : layout(parameters_of(table)), running(table), count(parameter_count(table)), parameters(backend.template buffer<M>(count)),
-        gradients(backend.template buffer<M>(count)), states(backend.template buffer<M>(count * state_count)) {}
+      : layout(parameters_of(table)),
+        running(table),
+        count(parameter_count(table)),
+        parameters(backend.template buffer<M>(count)),
+        gradients(backend.template buffer<M>(count)),
+        states(backend.template buffer<M>(count * state_count)) {}
   const std::vector<Parameter> layout;   ///< where each parameter lies
   const RunningStatistics running;       ///< which of them are running statistics
   const Index count;                     ///< elements of the parameters
   Buffer parameters, gradients;
-  Buffer states;                         ///< one behind the other, each like the parameters
+  Buffer states;   ///< one behind the other, each like the parameters
 };
 /// A copy of a buffer, in the host's memory. Waits for what a device does to it.
 template <Backend B, class Buffer>
@@ -33,4 +37,4 @@ decltype(auto) seen_by_host(const B& backend, const Buffer& buffer) {
   if constexpr (B::on_host) return (buffer);
   else return copy_of(backend, buffer);
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -11,44 +11,40 @@ inline std::string parameter_text(std::span<const Parameter> list, std::size_t i
   return i < list.size() ? "'" + list[i].name + "' " + extents_text(list[i].shape) : "no parameter";
 }
 /// Throws and names the first difference unless file and network have the same parameters.
-inline void check_network(const TrainingContents& file, const std::string& who, std::string_view fingerprint,
-                          std::span<const Parameter> parameters) {
+inline void check_network(const TrainingContents& file, const std::string& who, std::string_view fingerprint, std::span<const Parameter> parameters) {
   const auto other = [&](const std::string& difference) {
-    return DataError(error_text(who + " is of another network: " + difference,
-                                "names and shapes of all parameters must be the same",
+    return DataError(error_text(who + " is of another network: " + difference, "names and shapes of all parameters must be the same",
                                 "load it into the network that saved it"));
   };
   for (std::size_t i = 0; i < std::max(parameters.size(), file.parameters.size()); ++i)
     if (i >= parameters.size() || i >= file.parameters.size() || parameters[i].name != file.parameters[i].name ||
         parameters[i].shape.extents != file.parameters[i].shape.extents)
-      throw other("parameter " + std::to_string(i + 1) + " is " + parameter_text(file.parameters, i) +
-                  " in the file and " + parameter_text(parameters, i) + " in this network");
+      throw other("parameter " + std::to_string(i + 1) + " is " + parameter_text(file.parameters, i) + " in the file and " +
+                  parameter_text(parameters, i) + " in this network");
   if (file.state.fingerprint != fingerprint)
-    throw other("the parameters are the same, but what is between them is not (fingerprint '" +
-                file.state.fingerprint + "' in the file, '" + std::string(fingerprint) + "' here)");
+    throw other("the parameters are the same, but what is between them is not (fingerprint '" + file.state.fingerprint + "' in the file, '" +
+                std::string(fingerprint) + "' here)");
 }
-}  // namespace detail
+}   // namespace detail
 /// Writes a training's state to a file, which is replaced atomically.
 /// Shapes:  parameters: the flat buffer that `layout` describes; states: state_count() such buffers, one after
 ///          another
 /// Errors:  DataError if the file cannot be written (the old one is still there); ShapeError if a buffer is too small
 /// Cost:    memory: the size of the file
 template <class T>
-void save_training_file(const std::filesystem::path& path, const TrainingState& state,
-                        std::span<const Parameter> layout, std::span<const T> parameters, std::span<const T> states) {
+void save_training_file(const std::filesystem::path& path, const TrainingState& state, std::span<const Parameter> layout,
+                        std::span<const T> parameters, std::span<const T> states) {
   const auto state_count = static_cast<std::size_t>(state.optimizer.state_count());
   if (states.size() != state_count * parameters.size())
-    throw ShapeError(error_text("saving " + std::to_string(states.size()) + " elements of optimizer state for " +
-                                    std::to_string(parameters.size()) + " parameters",
-                                std::string(state.optimizer.name()) + " has " + std::to_string(state_count) +
-                                    " states, each of the size of the parameters",
-                                "pass all states, one after another"));
+    throw ShapeError(error_text(
+        "saving " + std::to_string(states.size()) + " elements of optimizer state for " + std::to_string(parameters.size()) + " parameters",
+        std::string(state.optimizer.name()) + " has " + std::to_string(state_count) + " states, each of the size of the parameters",
+        "pass all states, one after another"));
   detail::ByteWriter out;
-  out.bytes().reserve(static_cast<std::size_t>(parameter_elements(layout)) * sizeof(T) * (1 + state_count) +
-                      (std::size_t{1} << 16));
+  out.bytes().reserve(static_cast<std::size_t>(parameter_elements(layout)) * sizeof(T) * (1 + state_count) + (std::size_t{1} << 16));
   out.numbers(detail::training_magic.data(), detail::training_magic.size());
   out.number(detail::training_format);
-  out.number(std::uint64_t{0});  // the size, known at the end
+  out.number(std::uint64_t{0});   // the size, known at the end
   out.text(state.library_version), out.text(state.fingerprint), out.text(detail::element_name<T>());
   out.count(layout.size());
   for (const Parameter& p : layout) {
@@ -66,8 +62,7 @@ void save_training_file(const std::filesystem::path& path, const TrainingState& 
   for (const auto& [key, value] : state.notes) out.text(key), out.text(value);
   for (std::size_t i = 0; i <= state_count; ++i)
     for (const Parameter& p : layout) {
-      const auto values = elements_of(p, i == 0 ? parameters : states.subspan((i - 1) * parameters.size(),
-                                                                              parameters.size()));
+      const auto values = elements_of(p, i == 0 ? parameters : states.subspan((i - 1) * parameters.size(), parameters.size()));
       out.numbers(values.data(), values.size());
     }
   const std::uint64_t size = out.bytes().size() + 4;
@@ -82,33 +77,27 @@ void save_training_file(const std::filesystem::path& path, const TrainingState& 
 ///          type or optimizer; ShapeError if a buffer is too small. After an error the buffers are as they were.
 /// Cost:    memory: the size of the file
 template <class T>
-TrainingState load_training_file(const std::filesystem::path& path, std::string_view fingerprint,
-                                 std::span<const Parameter> layout, const Optimizer& optimizer,
-                                 std::span<T> parameters, std::span<T> states) {
+TrainingState load_training_file(const std::filesystem::path& path, std::string_view fingerprint, std::span<const Parameter> layout,
+                                 const Optimizer& optimizer, std::span<T> parameters, std::span<T> states) {
   const std::string who = "training file '" + path.string() + "'";
   detail::TrainingContents file = detail::read_training_contents(path, &optimizer);
   detail::check_network(file, who, fingerprint, layout);
   if (file.element != detail::element_name<T>())
-    throw DataError(error_text(who + " holds " + file.element + " values",
-                               "this training computes in " + std::string(detail::element_name<T>()),
+    throw DataError(error_text(who + " holds " + file.element + " values", "this training computes in " + std::string(detail::element_name<T>()),
                                "load it into a Trainer of the file's element type"));
   const auto state_count = static_cast<std::size_t>(optimizer.state_count());
   if (file.state.optimizer.name() != optimizer.name() || file.states != optimizer.state_count())
     throw DataError(error_text(who + " was saved with " + to_string(file.state.optimizer),
-                               "this training has " + to_string(optimizer) + ", whose states differ",
-                               "continue with the optimizer of the file"));
-  if (states.size() != state_count * parameters.size() ||
-      static_cast<Index>(parameters.size()) < flat_elements(layout))
-    throw ShapeError(error_text("loading " + who + " into " + std::to_string(parameters.size()) + " parameters and " +
-                                    std::to_string(states.size()) + " elements of state",
-                                "the network has " + std::to_string(flat_elements(layout)) + " and its optimizer " +
-                                    std::to_string(state_count) + " states of that size",
-                                "size the buffers by flat_elements and Optimizer::state_count"));
+                               "this training has " + to_string(optimizer) + ", whose states differ", "continue with the optimizer of the file"));
+  if (states.size() != state_count * parameters.size() || static_cast<Index>(parameters.size()) < flat_elements(layout))
+    throw ShapeError(error_text(
+        "loading " + who + " into " + std::to_string(parameters.size()) + " parameters and " + std::to_string(states.size()) + " elements of state",
+        "the network has " + std::to_string(flat_elements(layout)) + " and its optimizer " + std::to_string(state_count) + " states of that size",
+        "size the buffers by flat_elements and Optimizer::state_count"));
   const std::byte* from = file.bytes.data() + file.values;
   for (std::size_t i = 0; i <= state_count; ++i)
     for (const Parameter& p : layout) {
-      const auto values = elements_of(p, i == 0 ? parameters : states.subspan((i - 1) * parameters.size(),
-                                                                              parameters.size()));
+      const auto values = elements_of(p, i == 0 ? parameters : states.subspan((i - 1) * parameters.size(), parameters.size()));
       detail::copy_little_endian(reinterpret_cast<std::byte*>(values.data()), from, values.size(), sizeof(T));
       from += values.size_bytes();
     }
@@ -126,4 +115,4 @@ inline TrainingFileInfo inspect_training_file(const std::filesystem::path& path)
   auto file = detail::read_training_contents(path);
   return {std::move(file.state), std::move(file.element), std::move(file.parameters)};
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

@@ -31,20 +31,20 @@
 namespace lrcnn {
 /// Everything but the numbers in flat buffers.
 struct TrainingState {
-  std::string fingerprint;                 ///< of the network; equal for networks that may exchange states
+  std::string fingerprint;   ///< of the network; equal for networks that may exchange states
   Optimizer optimizer{Sgd{}};
-  Index step = 0;                          ///< steps done
-  Index updates = 0;                       ///< optimizer updates done; the next has the number updates + 1
-  Index epoch = 0;                         ///< epochs finished
-  Index batch = 0;                         ///< batches done in the epoch that is not finished
+  Index step = 0;      ///< steps done
+  Index updates = 0;   ///< optimizer updates done; the next has the number updates + 1
+  Index epoch = 0;     ///< epochs finished
+  Index batch = 0;     ///< batches done in the epoch that is not finished
   std::uint64_t seed = 0;
-  Metrics metrics{};                       ///< of the epoch that is not finished
+  Metrics metrics{};                            ///< of the epoch that is not finished
   std::map<std::string, std::string> notes{};   ///< the caller's own, small
   std::string library_version = version();      ///< that wrote the file
   friend bool operator==(const TrainingState&, const TrainingState&) = default;
 };
 namespace detail {
-constexpr std::string_view training_magic{"\x89LRCNN\r\n", 8};  // not text, and text-mode copies damage it visibly
+constexpr std::string_view training_magic{"\x89LRCNN\r\n", 8};   // not text, and text-mode copies damage it visibly
 constexpr std::uint32_t training_format = 1;
 constexpr std::size_t prologue_bytes = 8 + 4 + 8;
 template <class T>
@@ -84,8 +84,7 @@ class ByteWriter {
 /// Reads what ByteWriter wrote. A length that leads beyond the end is an error, not an access.
 class ByteReader {
  public:
-  ByteReader(std::span<const std::byte> bytes, std::size_t at, std::string_view who)
-      : bytes_(bytes), at_(at), who_(who) {}
+  ByteReader(std::span<const std::byte> bytes, std::size_t at, std::string_view who) : bytes_(bytes), at_(at), who_(who) {}
   std::span<const std::byte> take(std::size_t count, std::size_t size) {
     if (count > (bytes_.size() - at_) / size) malformed("an entry leads beyond the end");
     const auto taken = bytes_.subspan(at_, count * size);
@@ -105,9 +104,8 @@ class ByteReader {
   }
   std::size_t left() const { return bytes_.size() - at_; }
   [[noreturn]] void malformed(std::string_view why) const {
-    throw DataError(
-        error_text(std::string(who_) + " is malformed at byte " + std::to_string(at_) + ": " + std::string(why),
-                   "its checksum is right, so it was written like this", "save it again with this library"));
+    throw DataError(error_text(std::string(who_) + " is malformed at byte " + std::to_string(at_) + ": " + std::string(why),
+                               "its checksum is right, so it was written like this", "save it again with this library"));
   }
  private:
   std::span<const std::byte> bytes_;
@@ -121,31 +119,26 @@ struct TrainingContents {
   std::vector<Parameter> parameters;   // densely laid out, as in the file
   Index states = 0;
   std::vector<std::byte> bytes;
-  std::size_t values = 0;              // offset of the first parameter's values
+  std::size_t values = 0;   // offset of the first parameter's values
 };
 inline void check_training_bytes(std::span<const std::byte> bytes, const std::string& who) {
   const std::size_t compared = std::min(bytes.size(), training_magic.size());
-  if (compared == 0)
-    throw DataError(error_text(who + " is empty", "a training file has at least a header", "take an older copy"));
+  if (compared == 0) throw DataError(error_text(who + " is empty", "a training file has at least a header", "take an older copy"));
   if (std::memcmp(bytes.data(), training_magic.data(), compared) != 0)
-    throw DataError(error_text(who + " is not a training file", "it does not start with the magic number of one",
-                               "name a file that save wrote"));
+    throw DataError(error_text(who + " is not a training file", "it does not start with the magic number of one", "name a file that save wrote"));
   const auto cut = [&](const std::string& of) {
     return DataError(error_text(who + " is cut: it holds " + std::to_string(bytes.size()) + " of " + of + " bytes",
-                                "a training file is used whole or not at all",
-                                "take an older copy, or copy it again"));
+                                "a training file is used whole or not at all", "take an older copy, or copy it again"));
   };
   const auto damaged = [&](const std::string& how) {
-    return DataError(error_text(who + " is damaged: " + how, "a training file is used whole or not at all",
-                                "take an older copy, or copy it again"));
+    return DataError(error_text(who + " is damaged: " + how, "a training file is used whole or not at all", "take an older copy, or copy it again"));
   };
   if (bytes.size() < prologue_bytes + 4) throw cut("at least " + std::to_string(prologue_bytes + 4));
   ByteReader prologue(bytes, training_magic.size(), who);
   const auto format = prologue.number<std::uint32_t>();
   const auto size = prologue.number<std::uint64_t>();
   if (bytes.size() < size) throw cut(std::to_string(size));
-  if (bytes.size() > size)
-    throw damaged(std::to_string(bytes.size() - size) + " bytes follow its end");
+  if (bytes.size() > size) throw damaged(std::to_string(bytes.size() - size) + " bytes follow its end");
   const auto expected = ByteReader(bytes, bytes.size() - 4, who).number<std::uint32_t>();
   if (crc32c(bytes.first(bytes.size() - 4)) != expected) throw damaged("its checksum does not match");
   if (format != training_format)
@@ -225,12 +218,10 @@ inline TrainingContents read_training_contents(const std::filesystem::path& path
   file.values = file.bytes.size() - 4 - in.left();
   const std::size_t size = file.element == "float32" ? 4 : file.element == "float64" ? 8 : 0;
   if (size == 0) in.malformed("element type '" + file.element + "' is not known");
-  if (file.states != s.optimizer.state_count())
-    in.malformed(std::string(s.optimizer.name()) + " with " + std::to_string(file.states) + " states");
+  if (file.states != s.optimizer.state_count()) in.malformed(std::string(s.optimizer.name()) + " with " + std::to_string(file.states) + " states");
   const auto elements = static_cast<std::size_t>(offset), buffers = static_cast<std::size_t>(1 + file.states);   // the latter may be anything
-  if (in.left() / size != elements * buffers || in.left() % size != 0)
-    in.malformed("it does not hold as many values as its parameters have");
+  if (in.left() / size != elements * buffers || in.left() % size != 0) in.malformed("it does not hold as many values as its parameters have");
   return file;
 }
-}  // namespace detail
-}  // namespace lrcnn
+}   // namespace detail
+}   // namespace lrcnn

@@ -13,16 +13,16 @@
 namespace lrcnn {
 /// Which parameters weight decay acts on.
 enum class Decay {
-  everything,  ///< as PyTorch does unless told otherwise
-  marked,      ///< those whose ParameterShape::decay is true: weights, not biases
+  everything,   ///< as PyTorch does unless told otherwise
+  marked,       ///< those whose ParameterShape::decay is true: weights, not biases
 };
 /// What changes from update to update.
 struct UpdateStep {
-  Index number = 1;           ///< 1 for the first update; AdamW's bias correction needs it
-  double lr_scale = 1;        ///< the schedule's multiplier
-  double gradient_scale = 1;  ///< gradients are multiplied by this first: clipping by norm, loss scaling, averaging
+  Index number = 1;            ///< 1 for the first update; AdamW's bias correction needs it
+  double lr_scale = 1;         ///< the schedule's multiplier
+  double gradient_scale = 1;   ///< gradients are multiplied by this first: clipping by norm, loss scaling, averaging
   double gradient_limit = std::numeric_limits<double>::infinity();   ///< then each is cut off at plus or minus this
-  int threads = 1;            ///< at most this many on the host; the result does not depend on it
+  int threads = 1;                                                   ///< at most this many on the host; the result does not depend on it
 };
 /// A stretch of the flat buffer that is updated alike. What is in no stretch stays as it is.
 struct UpdateRange {
@@ -35,7 +35,7 @@ struct UpdateRange {
 /// What is different for some parameters: frozen ones stay as they are and count in no norm; the optimizer's learning rate and
 /// weight decay are multiplied for the others. Rules mean nothing to running statistics: no optimizer updates them.
 struct ParameterRule {
-  std::string pattern{};    ///< of names, '*' for any text: "conv1.*", "*.bias", "linear1.weight"
+  std::string pattern{};   ///< of names, '*' for any text: "conv1.*", "*.bias", "linear1.weight"
   bool frozen = false;
   double lr_scale = 1;
   double decay_scale = 1;
@@ -52,8 +52,8 @@ inline bool fits_pattern(std::string_view name, std::string_view pattern) {
 /// Post:    each element of each parameter that is not frozen is in exactly one stretch, no frozen one is in any, and no running
 ///          statistic; elements of gaps may be in one or in none
 /// Errors:  Error if a rule fits no parameter, or running statistics alone, or one of its numbers is negative or not finite
-inline std::vector<UpdateRange> update_ranges(std::span<const Parameter> parameters, Decay decay,
-                                              std::span<const ParameterRule> rules = {}, bool join = true) {
+inline std::vector<UpdateRange> update_ranges(std::span<const Parameter> parameters, Decay decay, std::span<const ParameterRule> rules = {},
+                                              bool join = true) {
   for (const ParameterRule& rule : rules) {
     const auto fits = [&](const Parameter& p) { return fits_pattern(p.name, rule.pattern); };
     if (std::none_of(parameters.begin(), parameters.end(), fits))
@@ -88,4 +88,4 @@ inline std::vector<UpdateRange> update_ranges(std::span<const Parameter> paramet
   }
   return ranges;
 }
-}  // namespace lrcnn
+}   // namespace lrcnn

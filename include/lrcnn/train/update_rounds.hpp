@@ -31,7 +31,7 @@ void name_numeric_error(Where where, F f) {
     throw NumericError("lrcnn: in " + where() + " " + text.substr(text.find(' ') + 1));
   }
 }
-}  // namespace detail
+}   // namespace detail
 /// The rounds of one training, one after the other. All that it is given lives longer; it changes the buffers, the state's counts of steps
 /// and updates, and, after a loss that is not finite, of batches.
 template <Backend B, TrainingLoss<typename B::element> L>
@@ -40,8 +40,7 @@ class UpdateRounds {
   using T = typename B::element;
   using M = master_t<T>;
   /// Errors:  as update_ranges() and check(GradientClip)
-  UpdateRounds(const TrainerOptions& options, const L& loss, B& backend, Executors<B>& executors, TrainingBuffers<B>& buffers,
-               TrainingState& state)
+  UpdateRounds(const TrainerOptions& options, const L& loss, B& backend, Executors<B>& executors, TrainingBuffers<B>& buffers, TrainingState& state)
       : options_(options), loss_(loss), backend_(backend), executors_(executors), buffers_(buffers), state_(state) {
     check(options.clip);
     begin_anew();
@@ -288,4 +287,4 @@ class UpdateRounds {
     std::vector<M> running{};              ///< running statistics before it; none within a step, whose batch goes into them at its end
   } round_;
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

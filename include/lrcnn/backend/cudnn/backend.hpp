@@ -49,9 +49,7 @@ class DeviceBackend {
     return Buffer<E>(std::move(memory), count);
   }
   /// Every byte 0xFF, which is NaN in every format.
-  void fill_with_nans(const Memory& memory) const {
-    check(library_->fill(memory.data(), 0xFF, memory.bytes()), "filling memory of the device");
-  }
+  void fill_with_nans(const Memory& memory) const { check(library_->fill(memory.data(), 0xFF, memory.bytes()), "filling memory of the device"); }
   template <class E>
   void write(E* to, std::type_identity_t<std::span<const E>> from) const {
     if (!from.empty()) check(library_->write(to, from.data(), static_cast<Index>(from.size_bytes())), "copying to the device");
@@ -115,8 +113,7 @@ class DeviceBackend {
     if constexpr (std::is_same_v<L, SoftmaxCrossEntropy>) {
       check(library_->cross_entropy(logits, first, dx, scale), "the loss");
     } else if constexpr (DenseLoss<L, element>) {
-      if (const auto known = device_loss(loss))
-        return check(library_->pixel_loss(*known, logits, first, dx, scale, counts), "the loss");
+      if (const auto known = device_loss(loss)) return check(library_->pixel_loss(*known, logits, first, dx, scale, counts), "the loss");
       loss_on_host(logits, dx, [&](const auto& x, const auto& d) { loss(x, labels_, first, d, scale, result); });
     } else {
       const std::vector<std::int32_t> labels = host_labels(first, logits.n, logits.c);
@@ -170,9 +167,7 @@ class DeviceBackend {
     const auto piece = [&](std::vector<element>& all, Index i) {
       return std::span<element>(all).subspan(static_cast<std::size_t>(i * image), static_cast<std::size_t>(image));
     };
-    const auto over = [&](std::vector<element>& all) {
-      return dense_view(all.data(), logits.n, logits.c, logits.range(), logits.w, logits.block);
-    };
+    const auto over = [&](std::vector<element>& all) { return dense_view(all.data(), logits.n, logits.c, logits.range(), logits.w, logits.block); };
     for (Index i = 0; i < logits.n; ++i) read(piece(host, i), logits.data + i * logits.stride_n);
     f(View<const element>(over(host)), dx.data ? over(gradient) : View<element>{});
     for (Index i = 0; dx.data && i < dx.n; ++i) write(dx.data + i * dx.stride_n, std::span<const element>(piece(gradient, i)));
@@ -218,8 +213,8 @@ class DeviceBackend {
   }
   std::vector<element> fetched_{};   ///< rows of the output
   std::vector<float> widened_{};     ///< the same, where elements have two bytes
-  Labels labels_{};        ///< of the batch at hand
-  bool running_ = false;   ///< losses have not been fetched
-  bool broken_ = false;    ///< they are of a run that an error ended
+  Labels labels_{};                  ///< of the batch at hand
+  bool running_ = false;             ///< losses have not been fetched
+  bool broken_ = false;              ///< they are of a run that an error ended
 };
-}  // namespace lrcnn::cudnn
+}   // namespace lrcnn::cudnn

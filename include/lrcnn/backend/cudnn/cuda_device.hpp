@@ -24,8 +24,7 @@ inline Status status_of(cudnnStatus_t status) {
 /// Why a device cannot be used; empty if it can. `device`: CUDA ordinal; -1: the current one.
 inline std::string problem_of_device(int device) {
   int count = 0;
-  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess)
-    return "no CUDA device can be used (" + status_of(error).text + ")";
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) return "no CUDA device can be used (" + status_of(error).text + ")";
   if (count == 0) return "there is no CUDA device";
   if (device >= count) return "CUDA device " + std::to_string(device) + " is asked for, and there are " + std::to_string(count);
   if (device < 0 && cudaGetDevice(&device) != cudaSuccess) return "the current CUDA device is not known";
@@ -141,8 +140,8 @@ class CudaDevice : public Interface {
   Status send(void* to, Index to_pitch, const void* from, Index from_pitch, Index bytes, Index rows) override {
     const CurrentDevice current(device_);
     const auto size = [](Index v) { return static_cast<std::size_t>(v); };
-    const Status sent = status_of(cudaMemcpy2DAsync(to, size(to_pitch), from, size(from_pitch), size(bytes), size(rows),
-                                                    cudaMemcpyHostToDevice, stream_));
+    const Status sent =
+        status_of(cudaMemcpy2DAsync(to, size(to_pitch), from, size(from_pitch), size(bytes), size(rows), cudaMemcpyHostToDevice, stream_));
     for (Staging& piece : staging_)
       if (piece.memory == from && sent.good()) return status_of(cudaEventRecord(piece.gone, stream_));
     return sent;
@@ -314,4 +313,4 @@ class CudaDevice : public Interface {
   std::array<Staging, 2> staging_{};
   std::size_t next_ = 0;
 };
-}  // namespace lrcnn::cudnn
+}   // namespace lrcnn::cudnn

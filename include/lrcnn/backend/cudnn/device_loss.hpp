@@ -29,4 +29,4 @@ std::optional<DeviceLoss> device_loss(const L& loss) {
     return std::nullopt;
   }
 }
-}  // namespace lrcnn::cudnn
+}   // namespace lrcnn::cudnn

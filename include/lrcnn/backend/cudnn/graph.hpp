@@ -65,11 +65,9 @@ inline std::shared_ptr<fe::graph::Graph> operations(const Problem& p) {
     if (p.relu) result = graph->pointwise(result, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::RELU_FWD));
     output(result, uid_y, y);
   } else if (p.op == Op::backward_data) {
-    output(graph->conv_dgrad(input("dy", uid_y, y, type), input("w", uid_w, w, type), window<fe::graph::Conv_dgrad_attributes>(p)),
-           uid_x, x);
+    output(graph->conv_dgrad(input("dy", uid_y, y, type), input("w", uid_w, w, type), window<fe::graph::Conv_dgrad_attributes>(p)), uid_x, x);
   } else {
-    output(graph->conv_wgrad(input("dy", uid_y, y, type), input("x", uid_x, x, type), window<fe::graph::Conv_wgrad_attributes>(p)),
-           uid_w, w);
+    output(graph->conv_wgrad(input("dy", uid_y, y, type), input("x", uid_x, x, type), window<fe::graph::Conv_wgrad_attributes>(p)), uid_w, w);
   }
   return graph;
 }
@@ -83,8 +81,7 @@ inline fe::error_t plan(fe::graph::Graph& graph, const Problem& p, const Place& 
   if (auto error = place.handle ? graph.build_operation_graph(place.handle) : graph.build_operation_graph(); error.is_bad()) return error;
   if (auto error = graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}); error.is_bad()) return error;
   if (p.deterministic) graph.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
-  if (p.precision == Precision::fp32)
-    graph.deselect_numeric_notes({fe::NumericalNote_t::TENSOR_CORE, fe::NumericalNote_t::DOWN_CONVERT_INPUTS});
+  if (p.precision == Precision::fp32) graph.deselect_numeric_notes({fe::NumericalNote_t::TENSOR_CORE, fe::NumericalNote_t::DOWN_CONVERT_INPUTS});
   graph.deselect_workspace_greater_than(workspace_bytes);
   return {};
 }
@@ -98,7 +95,7 @@ inline fe::error_t build(fe::graph::Graph& graph, const Place& place, const std:
   if (auto error = place.handle ? graph.check_support(place.handle) : graph.check_support(); error.is_bad()) return error;
   return place.handle ? graph.build_plans(place.handle) : graph.build_plans();
 }
-}  // namespace detail
+}   // namespace detail
 /// A graph ready to run, with the engine that the library's heuristics put first of those that fit.
 struct BuiltGraph {
   std::shared_ptr<fe::graph::Graph> graph;
@@ -137,4 +134,4 @@ inline std::shared_ptr<const fe::DeviceProperties> device_from(const std::string
                                   "descriptions are those that cuDNN 9.8 or later serialises", "make one on the device itself"));
   return device;
 }
-}  // namespace lrcnn::cudnn
+}   // namespace lrcnn::cudnn

@@ -8,8 +8,7 @@ namespace lrcnn::cudnn {
 namespace {
 class GraphConvolution final : public Convolution {
  public:
-  GraphConvolution(BuiltGraph built, const Problem& problem, cudnnHandle_t handle)
-      : built_(std::move(built)), problem_(problem), handle_(handle) {}
+  GraphConvolution(BuiltGraph built, const Problem& problem, cudnnHandle_t handle) : built_(std::move(built)), problem_(problem), handle_(handle) {}
   Index workspace_bytes() const override { return built_.workspace_bytes; }
   std::string name() const override {
     std::string name;
@@ -58,7 +57,7 @@ class Described final : public DescribedDevice {
   Place place_;
   DeviceInfo info_;
 };
-}  // namespace
+}   // namespace
 Status make_convolution(std::unique_ptr<Convolution>& made, const Problem& problem, void* handle, Index workspace_bytes, const std::string& engine) {
   const auto cudnn = static_cast<cudnnHandle_t>(handle);
   BuiltGraph built;
@@ -69,9 +68,7 @@ Status make_convolution(std::unique_ptr<Convolution>& made, const Problem& probl
 Status list_engines(std::vector<std::string>& names, const Problem& problem, void* handle, Index workspace_bytes) {
   return engine_names(problem, {static_cast<cudnnHandle_t>(handle), {}, 0}, workspace_bytes, names);
 }
-std::shared_ptr<const DescribedDevice> describe_device(const std::string& description) {
-  return std::make_shared<Described>(description);
-}
+std::shared_ptr<const DescribedDevice> describe_device(const std::string& description) { return std::make_shared<Described>(description); }
 std::string device_description() {
   if (const std::string problem = device_problem(); !problem.empty())
     throw BackendError(error_text(problem, "a description is made on the device itself", "run this where the device is"));
@@ -88,4 +85,4 @@ std::string device_description() {
   check(properties.serialize(bytes));
   return {bytes.begin(), bytes.end()};
 }
-}  // namespace lrcnn::cudnn
+}   // namespace lrcnn::cudnn

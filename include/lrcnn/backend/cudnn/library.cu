@@ -67,8 +67,7 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
       loops::softmax_cross_entropy(exec, logits, device_labels_ + first, dx, scale, sums_, static_cast<std::byte*>(scratch_.memory));
     });
   }
-  Status pixel_loss(const DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale,
-                    bool counts) override {
+  Status pixel_loss(const DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale, bool counts) override {
     if (const Status s = this->grow(scratch_, loops::pixel_loss_bytes); !s.good()) return s;
     return started([&](const auto& exec) {
       auto* workspace = static_cast<std::byte*>(scratch_.memory);
@@ -93,9 +92,7 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     if (const Status s = started([&](const auto& exec) { loops::sum_of_squares(exec, elements, count, sums); }); !s.good()) return s;
     return this->read(&result, sums, sizeof(double));
   }
-  Status update(const SgdUpdate<float>& f, float* w, const float* g, Index count) override {
-    return update_all(f, w, g, nullptr, nullptr, count);
-  }
+  Status update(const SgdUpdate<float>& f, float* w, const float* g, Index count) override { return update_all(f, w, g, nullptr, nullptr, count); }
   Status update(const MomentumUpdate<float>& f, float* w, const float* g, float* v, Index count) override {
     return update_all(f, w, g, v, nullptr, count);
   }
@@ -139,7 +136,7 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
   loops::LossSums* sums_ = nullptr;
   RunKey* key_ = nullptr;
 };
-}  // namespace
+}   // namespace
 template <class T>
 std::shared_ptr<Library<T>> open_library(const DeviceOptions& options) {
   return std::make_shared<CudaLibrary<T>>(options);
@@ -148,4 +145,4 @@ template std::shared_ptr<Library<float>> open_library<float>(const DeviceOptions
 template std::shared_ptr<Library<float16>> open_library<float16>(const DeviceOptions&);
 template std::shared_ptr<Library<bfloat16>> open_library<bfloat16>(const DeviceOptions&);
 std::string device_problem() { return problem_of_device(-1); }
-}  // namespace lrcnn::cudnn
+}   // namespace lrcnn::cudnn

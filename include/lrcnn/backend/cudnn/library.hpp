@@ -19,38 +19,37 @@ struct Status {
   constexpr bool good() const { return text.empty(); }
 };
 struct DeviceInfo {
-  std::string name{};              ///< "NVIDIA H200"
-  int compute_capability = 0;      ///< 90 for 9.0
-  Index free_bytes = 0;            ///< of the device's memory, now
+  std::string name{};           ///< "NVIDIA H200"
+  int compute_capability = 0;   ///< 90 for 9.0
+  Index free_bytes = 0;         ///< of the device's memory, now
   Index total_bytes = 0;
-  Index cudnn_version = 0;         ///< 91900 for 9.19.0
+  Index cudnn_version = 0;   ///< 91900 for 9.19.0
 };
-inline constexpr int least_capability = 75;        ///< Turing: the oldest that CUDA 13 and cuDNN 9 serve
-inline constexpr Index least_cudnn = 90800;        ///< the first that describes devices which are not there
+inline constexpr int least_capability = 75;   ///< Turing: the oldest that CUDA 13 and cuDNN 9 serve
+inline constexpr Index least_cudnn = 90800;   ///< the first that describes devices which are not there
 /// "9.19.0"
-inline std::string version_text(Index v) {
-  return std::to_string(v / 10000) + "." + std::to_string(v / 100 % 100) + "." + std::to_string(v % 100);
-}
+inline std::string version_text(Index v) { return std::to_string(v / 10000) + "." + std::to_string(v / 100 % 100) + "." + std::to_string(v % 100); }
 /// Why a device cannot be used; empty if it can.
 inline std::string fault_of(const DeviceInfo& info) {
   if (info.compute_capability < least_capability)
     return "the device (" + info.name + ") has compute capability " + std::to_string(info.compute_capability / 10) + "." +
            std::to_string(info.compute_capability % 10) + ", and 7.5 is the least";
-  if (info.cudnn_version < least_cudnn) return "cuDNN " + version_text(info.cudnn_version) + " is installed, and " + version_text(least_cudnn) + " is the least";
+  if (info.cudnn_version < least_cudnn)
+    return "cuDNN " + version_text(info.cudnn_version) + " is installed, and " + version_text(least_cudnn) + " is the least";
   return "";
 }
 /// Engines are tried among those that give the same bits on every run, unless the policy says FastestConv.
 using lrcnn::TuningOptions;
 /// What a program may bring along. Null or negative: the library's own.
 struct DeviceOptions {
-  int device = -1;                 ///< CUDA ordinal; -1: the current device
-  void* stream = nullptr;          ///< cudaStream_t, the caller's to destroy
-  void* handle = nullptr;          ///< cudnnHandle_t, the caller's to destroy; its stream is set to `stream`
-  void* (*allocate)(Index bytes, void* context) = nullptr;        ///< device memory, aligned to 256 bytes; null if there is none
+  int device = -1;                                           ///< CUDA ordinal; -1: the current device
+  void* stream = nullptr;                                    ///< cudaStream_t, the caller's to destroy
+  void* handle = nullptr;                                    ///< cudnnHandle_t, the caller's to destroy; its stream is set to `stream`
+  void* (*allocate)(Index bytes, void* context) = nullptr;   ///< device memory, aligned to 256 bytes; null if there is none
   void (*release)(void* memory, void* context) = nullptr;
-  void* context = nullptr;         ///< handed to the two
-  TuningOptions tuning{};          ///< whether engines are timed
-  bool record = true;              ///< steps that repeat become CUDA graphs; not to be had while the program captures `stream`
+  void* context = nullptr;   ///< handed to the two
+  TuningOptions tuning{};    ///< whether engines are timed
+  bool record = true;        ///< steps that repeat become CUDA graphs; not to be had while the program captures `stream`
 };
 /// A convolution ready to run. One thread at a time.
 class Convolution {
@@ -159,8 +158,7 @@ class Library : public Device {
   virtual Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) = 0;
   /// A loss over pixels, of some rows of the batch's images from `first` on: adds to the sums if it counts, writes dx if it has memory.
   /// Pre: the loss's total() has found the labels good
-  virtual Status pixel_loss(const DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale,
-                            bool counts) = 0;
+  virtual Status pixel_loss(const DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale, bool counts) = 0;
   virtual Status finite(const View<const T>& view, bool& result) = 0;
 };
 /// The library on a CUDA device, for T = float, float16, bfloat16.
@@ -191,4 +189,4 @@ class DescribedDevice {
 std::shared_ptr<const DescribedDevice> describe_device(const std::string& json);
 /// The description of the current device, to be used elsewhere. Errors: BackendError as open_library().
 std::string device_description();
-}  // namespace lrcnn::cudnn
+}   // namespace lrcnn::cudnn

@@ -51,8 +51,10 @@ struct Rows<std::index_sequence<kinds...>> {
 };
 using KindRows = Rows<std::make_index_sequence<kind_count>>;
 template <class T>
-constexpr std::size_t kind_of(const Operands<T>& o) { return static_cast<std::size_t>(o.node->layer.kind); }
-}  // namespace detail
+constexpr std::size_t kind_of(const Operands<T>& o) {
+  return static_cast<std::size_t>(o.node->layer.kind);
+}
+}   // namespace detail
 /// Bytes of workspace that a step needs.
 template <class T>
 constexpr Index workspace_bytes(const Operands<T>& o) {
@@ -80,4 +82,4 @@ void run(const Exec& exec, const Operands<T>& o) {
     case Op::loss: return;
   }
 }
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

@@ -21,10 +21,10 @@ class Memory {
       DeviceInfo info;
       static_cast<void>(library_->info(info));
       throw MemoryError(error_text(who + " needs " + format_bytes(bytes) + " (" + std::to_string(bytes) + " bytes) of the memory of " +
-                                     (info.name.empty() ? "the device" : info.name) + ", where " + format_bytes(info.free_bytes) + " of " +
-                                     format_bytes(info.total_bytes) + " are free (" + status.text + ")",
-                                 "a plan's memory is taken at once, before the first step",
-                                 "use more slabs, more checkpoints, RecomputeAll, fewer images, or a smaller input"));
+                                       (info.name.empty() ? "the device" : info.name) + ", where " + format_bytes(info.free_bytes) + " of " +
+                                       format_bytes(info.total_bytes) + " are free (" + status.text + ")",
+                                   "a plan's memory is taken at once, before the first step",
+                                   "use more slabs, more checkpoints, RecomputeAll, fewer images, or a smaller input"));
     }
   }
   Memory(Memory&& other) noexcept
@@ -57,4 +57,4 @@ class Buffer {
   Memory memory_{};
   Index count_ = 0;
 };
-}  // namespace lrcnn::cudnn
+}   // namespace lrcnn::cudnn

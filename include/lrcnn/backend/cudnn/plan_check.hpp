@@ -62,4 +62,4 @@ template <Precision precision>
 PlanCheck check_plan_on(const Table& table, const PolicySpec& policy, const DescribedDevice& device, int threads = 1) {
   return check_requests(requests_of<precision>(make_plan(table, policy, BasicCudnn<precision>::target)), device, threads);
 }
-}  // namespace lrcnn::cudnn
+}   // namespace lrcnn::cudnn

@@ -19,11 +19,11 @@ template <Precision p>
 using Stored = std::conditional_t<is_single(p), float, std::conditional_t<p == Precision::fp16, float16, bfloat16>>;
 /// Pre:  all extents are at least 1; see serves()
 struct Problem {
-  Op op = Op::forward;             ///< forward, backward_data or backward_parameters
+  Op op = Op::forward;   ///< forward, backward_data or backward_parameters
   Precision precision = Precision::fp32;
-  bool bias = false;               ///< of a forward pass: added before y is written
-  bool relu = false;               ///< of a forward pass: applied before y is written
-  bool deterministic = true;       ///< bit-identical reruns, by engines that promise them; false under FastestConv
+  bool bias = false;                  ///< of a forward pass: added before y is written
+  bool relu = false;                  ///< of a forward pass: applied before y is written
+  bool deterministic = true;          ///< bit-identical reruns, by engines that promise them; false under FastestConv
   Index n = 1, c = 1, h = 1, w = 1;   ///< x or dx: rows of the slab
   Index k = 1, p = 1, q = 1;          ///< y or dy
   Index groups = 1;
@@ -38,9 +38,9 @@ inline std::string to_string(const Problem& p) {
   const auto pair = [](const Pair& v) { return std::to_string(v.h) + "x" + std::to_string(v.w); };
   std::string text(op_name(p.op));
   text += " " + std::string(precision_name(p.precision)) + " x " + to_string(Shape{p.n, p.c, p.h, p.w}) + " y " +
-          to_string(Shape{p.n, p.k, p.p, p.q}) + " kernel " + pair(p.kernel) + " stride " + pair(p.stride) + " dilation " +
-          pair(p.dilation) + " pad " + std::to_string(p.pad.top) + "," + std::to_string(p.pad.bottom) + "," +
-          std::to_string(p.pad.left) + "," + std::to_string(p.pad.right) + " groups " + std::to_string(p.groups);
+          to_string(Shape{p.n, p.k, p.p, p.q}) + " kernel " + pair(p.kernel) + " stride " + pair(p.stride) + " dilation " + pair(p.dilation) +
+          " pad " + std::to_string(p.pad.top) + "," + std::to_string(p.pad.bottom) + "," + std::to_string(p.pad.left) + "," +
+          std::to_string(p.pad.right) + " groups " + std::to_string(p.groups);
   if (p.alignment != 16) text += " aligned to " + std::to_string(p.alignment) + " bytes";
   if (p.bias_alignment != 16) text += " bias to " + std::to_string(p.bias_alignment);
   return text + (p.bias ? " bias" : "") + (p.relu ? " relu" : "") + (p.deterministic ? "" : " any engine");
@@ -76,7 +76,9 @@ Sides<T> sides_of(const Operands<T>& o) {
   const Index first = ceil_div(rows.begin - axis.extent() + 1 + axis.pad_begin, axis.stride);   // whose windows reach into them
   const Range held = intersect(in.range(), {first, floor_div(rows.end - 1 + axis.pad_begin, axis.stride) + 1});
   const Range windows = held.empty() ? held : Range{window_begin(axis, held.begin), window_begin(axis, held.end - 1) + axis.extent()};
-  return {o.op == Op::forward ? Op::backward_data : o.op == Op::backward_data ? Op::forward : o.op,
+  return {o.op == Op::forward         ? Op::backward_data
+          : o.op == Op::backward_data ? Op::forward
+                                      : o.op,
           out.slice(intersect(windows, rows)), in.slice(held)};
 }
 /// The largest power of two up to 16 of which all addresses are multiples; null counts as aligned.
@@ -154,4 +156,4 @@ template <class T>
 Request request_of(const Operands<T>& o, Precision precision) {
   return {problem_of(o, precision), o.workspace_bytes - reserved_bytes(o)};
 }
-}  // namespace lrcnn::cudnn
+}   // namespace lrcnn::cudnn

@@ -14,12 +14,12 @@ class DeviceSource final : public RowSource<float> {
   }
   /// Errors: DataError always: the host cannot read them.
   void read(Index, const View<float>&) const override {
-    throw DataError(error_text("a batch in the memory of a device is given to a backend on the host",
-                               "only the backend of that device reads it", "use MemorySource, or Cudnn"));
+    throw DataError(error_text("a batch in the memory of a device is given to a backend on the host", "only the backend of that device reads it",
+                               "use MemorySource, or Cudnn"));
   }
 
  private:
   const float* images_;
   Shape shape_;
 };
-}  // namespace lrcnn::cudnn
+}   // namespace lrcnn::cudnn

@@ -5,15 +5,16 @@
 namespace lrcnn::cudnn {
 class Tuner {
  public:
-  static constexpr std::size_t most_engines = 8;    ///< tried for one problem
+  static constexpr std::size_t most_engines = 8;   ///< tried for one problem
   static constexpr int turns = 4;
   Tuner() = default;
   Tuner(Device& device, const TuningOptions& options) : on_(options.on) {
     if (!on_) return;
     DeviceInfo info;
     static_cast<void>(device.info(info));
-    choices_ = ChoiceFile(options.file, info.name + ", compute capability " + std::to_string(info.compute_capability) + ", cuDNN " +
-                                            std::to_string(info.cudnn_version), options.notice);
+    choices_ = ChoiceFile(
+        options.file, info.name + ", compute capability " + std::to_string(info.compute_capability) + ", cuDNN " + std::to_string(info.cudnn_version),
+        options.notice);
   }
   const ChoiceFile& choices() const { return choices_; }
   /// Problems for which engines were tried.
@@ -62,4 +63,4 @@ class Tuner {
   ChoiceFile choices_;
   Index tried_ = 0;
 };
-}  // namespace lrcnn::cudnn
+}   // namespace lrcnn::cudnn

@@ -64,8 +64,7 @@ void apply_backward(const F& f, unsigned mask, const T* dy, T* dx) {
   using Value = typename W::Value;
   using Code = typename W::Code;
   const Code bits = Code{} + static_cast<CodeElement<T>>(mask);
-  for (Index l = 0; l < 16; l += W::width)
-    store_word(dx + l, f.template gradient<Value>(load_word<Value>(dy + l), (bits & bits_at<T>(l)) != Code{}));
+  for (Index l = 0; l < 16; l += W::width) store_word(dx + l, f.template gradient<Value>(load_word<Value>(dy + l), (bits & bits_at<T>(l)) != Code{}));
 }
 /// dx = f'(.) * dy for 16 elements, with x, or y in its place where the sign is enough.
 template <class T, class F>
@@ -119,7 +118,7 @@ void activation_row_backward(const F& f, const std::uint8_t* mask, const T* valu
     if (size < 16) std::copy_n(down.data(), size, dx + i);
   }
 }
-}  // namespace detail
+}   // namespace detail
 /// y = f(x), saved = the bits x > 0.
 /// Shapes:  x, y [N,C,rows,W], saved as saved_view() lays it out; y or saved may be empty
 /// Post:    writes y and saved; bits beyond a row's last element are 0
@@ -128,8 +127,8 @@ void activation_forward(const Operands<T>& o, int threads) {
   const auto& out = o.y;
   with_functor<master_t<T>>(o.node->layer.activation, [&](const auto& f) {
     const auto row_at = [&](Index i, Index b, Index row) {
-      detail::activation_row(f, o.x.row(i, b, row), out.data ? out.row(i, b, row) : nullptr,
-                             o.saved.data ? o.saved.row(i, b, row) : nullptr, o.x.stride_row());
+      detail::activation_row(f, o.x.row(i, b, row), out.data ? out.row(i, b, row) : nullptr, o.saved.data ? o.saved.row(i, b, row) : nullptr,
+                             o.x.stride_row());
     };
     if (out.data) for_rows(out, threads, row_at);
     else for_rows(o.saved, threads, row_at);
@@ -150,13 +149,12 @@ void activation_backward(const Operands<T>& o, int threads) {
       T* dx = o.dx.row(i, b, row);
       const Index count = o.dx.stride_row();
       if (rows.contains({row, row + 1}))
-        detail::activation_row_backward(f, masked ? o.saved.row(i, b, row) : nullptr,
-                                        masked ? nullptr : values.row(i, b, row), o.dy.row(i, b, row), dx, count);
-      else
-        std::fill_n(dx, count, T(0));
+        detail::activation_row_backward(f, masked ? o.saved.row(i, b, row) : nullptr, masked ? nullptr : values.row(i, b, row), o.dy.row(i, b, row),
+                                        dx, count);
+      else std::fill_n(dx, count, T(0));
     });
   });
 }
 template <class T>
 inline constexpr LayerLoops<T> layer_loops<Kind::activation, T>{activation_forward<T>, activation_backward<T>};
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -13,40 +13,44 @@ template <class T>
 void adaptive_pool_forward(const Operands<T>& o, int threads) {
   const Shape &in = o.node->in, &out = o.node->out;
   const Index block = o.y.block;
-  for_rows(o.y, threads, [&](Index i, Index b, Index row) {
-    const Range h = adaptive_window(row, out.h, in.h);
-    assert(o.x.range().contains(h));
-    T* y = o.y.row(i, b, row);
-    for (Index q = 0; q < out.w; ++q) {
-      const Range w = adaptive_window(q, out.w, in.w);
-      for_lanes(block, [&](auto lanes, Index lane) {
-        using W = Words<T, decltype(lanes)::value>;
-        using Value = typename W::Value;
-        if (h.size() * w.size() > largest_window_sum) {   // one running sum would stop growing
-          constexpr std::size_t L = decltype(lanes)::value;
-          std::array<double, L> total{};
-          for (Index r = h.begin; r < h.end; ++r)
-            for (Index first = w.begin; first < w.end; first += sum_piece) {
-              std::array<master_t<T>, L> some{};
-              for (Index s = first; s < std::min(first + sum_piece, w.end); ++s)
-                for (std::size_t l = 0; l < L; ++l) some[l] += o.x.row(i, b, r)[s * block + lane + static_cast<Index>(l)];
-              for (std::size_t l = 0; l < L; ++l) total[l] += static_cast<double>(some[l]);
+  for_rows(
+      o.y, threads,
+      [&](Index i, Index b, Index row) {
+        const Range h = adaptive_window(row, out.h, in.h);
+        assert(o.x.range().contains(h));
+        T* y = o.y.row(i, b, row);
+        for (Index q = 0; q < out.w; ++q) {
+          const Range w = adaptive_window(q, out.w, in.w);
+          for_lanes(block, [&](auto lanes, Index lane) {
+            using W = Words<T, decltype(lanes)::value>;
+            using Value = typename W::Value;
+            if (h.size() * w.size() > largest_window_sum) {   // one running sum would stop growing
+              constexpr std::size_t L = decltype(lanes)::value;
+              std::array<double, L> total{};
+              for (Index r = h.begin; r < h.end; ++r)
+                for (Index first = w.begin; first < w.end; first += sum_piece) {
+                  std::array<master_t<T>, L> some{};
+                  for (Index s = first; s < std::min(first + sum_piece, w.end); ++s)
+                    for (std::size_t l = 0; l < L; ++l) some[l] += o.x.row(i, b, r)[s * block + lane + static_cast<Index>(l)];
+                  for (std::size_t l = 0; l < L; ++l) total[l] += static_cast<double>(some[l]);
+                }
+              const auto count = static_cast<double>(h.size() * w.size());
+              for (std::size_t l = 0; l < L; ++l)
+                y[q * block + lane + static_cast<Index>(l)] = static_cast<T>(static_cast<master_t<T>>(total[l] / count));
+              return;
             }
-          const auto count = static_cast<double>(h.size() * w.size());
-          for (std::size_t l = 0; l < L; ++l) y[q * block + lane + static_cast<Index>(l)] = static_cast<T>(static_cast<master_t<T>>(total[l] / count));
-          return;
+            std::array<Value, W::count> sum{};
+            for (Index r = h.begin; r < h.end; ++r) {
+              const T* x = o.x.row(i, b, r) + lane;
+              for (Index s = w.begin; s < w.end; ++s)
+                for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += load_word<Value>(x + s * block + static_cast<Index>(k) * W::width);
+            }
+            for (Value& part : sum) part = part / (Value{} + static_cast<master_t<T>>(h.size() * w.size()));
+            store_words(y + q * block + lane, sum);
+          });
         }
-        std::array<Value, W::count> sum{};
-        for (Index r = h.begin; r < h.end; ++r) {
-          const T* x = o.x.row(i, b, r) + lane;
-          for (Index s = w.begin; s < w.end; ++s)
-            for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += load_word<Value>(x + s * block + static_cast<Index>(k) * W::width);
-        }
-        for (Value& part : sum) part = part / (Value{} + static_cast<master_t<T>>(h.size() * w.size()));
-        store_words(y + q * block + lane, sum);
-      });
-    }
-  }, ceil_div(in.h, out.h) * ceil_div(in.w, out.w));
+      },
+      ceil_div(in.h, out.h) * ceil_div(in.w, out.w));
 }
 /// dx = dy / the window's size, added up over windows.
 /// Shapes:  dy [N,C,rows,Q] -> dx [N,C,rows,W]
@@ -80,4 +84,4 @@ void adaptive_pool_backward(const Operands<T>& o, int threads) {
 }
 template <class T>
 inline constexpr LayerLoops<T> layer_loops<Kind::adaptive_avg_pool, T>{adaptive_pool_forward<T>, adaptive_pool_backward<T>};
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

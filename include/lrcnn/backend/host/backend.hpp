@@ -34,11 +34,17 @@ class HostBackend {
   void fill_with_nans(const Memory& memory) const { std::memset(memory.data(), 0xFF, static_cast<std::size_t>(memory.bytes())); }
   /// Elements that are zero.
   template <class E>
-  Buffer<E> buffer(Index count) const { return std::vector<E>(static_cast<std::size_t>(count), E{0}); }
+  Buffer<E> buffer(Index count) const {
+    return std::vector<E>(static_cast<std::size_t>(count), E{0});
+  }
   template <class E>
-  void write(E* to, std::span<const E> from) const { std::copy(from.begin(), from.end(), to); }
+  void write(E* to, std::span<const E> from) const {
+    std::copy(from.begin(), from.end(), to);
+  }
   template <class E>
-  void read(std::span<E> to, const E* from) const { std::copy_n(from, to.size(), to.begin()); }
+  void read(std::span<E> to, const E* from) const {
+    std::copy_n(from, to.size(), to.begin());
+  }
   /// Rows of the source into a slab. Padded channels are part of its storage, and the memory may have held anything.
   /// Cost:    elements of two bytes pass through a buffer of 256 KiB, or of a row, that is taken once
   void load(const RowSource<master_t<T>>& source, Index first_image, const View<T>& y) {
@@ -66,8 +72,8 @@ class HostBackend {
   /// Errors: DataError if the labels are a device's.
   void start(const Labels& labels) {
     if (labels.on_device())
-      throw DataError(error_text("labels in the memory of a device are given to a backend on the host",
-                                 "only the backend of that device reads them", "give labels that the host can read, or use Cudnn"));
+      throw DataError(error_text("labels in the memory of a device are given to a backend on the host", "only the backend of that device reads them",
+                                 "give labels that the host can read, or use Cudnn"));
     labels_ = labels;
   }
   /// The loss of images [first, first + logits.n) of the run; of the rows that are given, if it is one over pixels. What does not count for
@@ -81,8 +87,7 @@ class HostBackend {
   void finish(LossResult&) const {}
   void cancel() const {}
   template <class Update>
-  void update(const Update& update, master_t<T>* w, const master_t<T>* g, master_t<T>* s0, master_t<T>* s1,
-              Index count) const {
+  void update(const Update& update, master_t<T>* w, const master_t<T>* g, master_t<T>* s0, master_t<T>* s1, Index count) const {
     host::update_elements(update, w, g, s0, s1, count, threads_);
   }
   double sum_of_squares(const master_t<T>* elements, Index count) const { return host::sum_of_squares(elements, count, threads_); }
@@ -167,8 +172,8 @@ class HostBackend {
     return fit;
   }
   int threads_;
-  Labels labels_{};   ///< of the run
+  Labels labels_{};                         ///< of the run
   std::vector<LossResult> row_results_{};   ///< of a loss over pixels, of rows or of images
-  std::vector<master_t<T>> rows_{};   ///< of a batch, before they are rounded; of the output, as they leave
+  std::vector<master_t<T>> rows_{};         ///< of a batch, before they are rounded; of the output, as they leave
 };
-}  // namespace lrcnn
+}   // namespace lrcnn

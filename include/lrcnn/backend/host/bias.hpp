@@ -35,4 +35,4 @@ void bias_gradient(const Operands<T>& o, int threads) {
     }
   });
 }
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -41,4 +41,4 @@ class Calibration {
   Index tried_ = 0;
   ChoiceFile choices_;
 };
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -44,7 +44,7 @@ void move_channels(const View<const T>& from, const View<T>& to, int threads, So
     }
   });
 }
-}  // namespace detail
+}   // namespace detail
 /// y = layer_scale * x. Shapes: x, y [N,C,rows,W], parameter [C]. Pre: x holds y's rows.
 template <class T>
 void layer_scale_forward(const Operands<T>& o, int threads) {
@@ -95,7 +95,8 @@ void channel_shuffle_backward(const Operands<T>& o, int threads) {
   detail::move_channels(View<const T>(o.dy), o.dx, threads, [=](Index c) { return c % each * groups + c / each; });
 }
 template <class T>
-inline constexpr LayerLoops<T> layer_loops<Kind::layer_scale, T>{layer_scale_forward<T>, layer_scale_backward_data<T>, layer_scale_backward_parameters<T>};
+inline constexpr LayerLoops<T> layer_loops<Kind::layer_scale, T>{layer_scale_forward<T>, layer_scale_backward_data<T>,
+                                                                 layer_scale_backward_parameters<T>};
 template <class T>
 inline constexpr LayerLoops<T> layer_loops<Kind::channel_shuffle, T>{channel_shuffle_forward<T>, channel_shuffle_backward<T>};
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -18,13 +18,15 @@ struct TransposedLoops {
   Shape in, out;
   Index c_group, k_group;   ///< channels of one group
   explicit TransposedLoops(const Node& node)
-      : rows(row_axis(node.layer.window)), columns(column_axis(node.layer.window)), in(node.in), out(node.out),
-        c_group(node.in.c / node.layer.groups), k_group(node.out.c / node.layer.groups) {}
+      : rows(row_axis(node.layer.window)),
+        columns(column_axis(node.layer.window)),
+        in(node.in),
+        out(node.out),
+        c_group(node.in.c / node.layer.groups),
+        k_group(node.out.c / node.layer.groups) {}
   constexpr Index taps() const { return rows.kernel * columns.kernel; }
   /// Element of the filter [C, K/groups, R, S]; k counts within its group.
-  constexpr Index weight(Index c, Index k, Index r, Index s) const {
-    return ((c * k_group + k) * rows.kernel + r) * columns.kernel + s;
-  }
+  constexpr Index weight(Index c, Index k, Index r, Index s) const { return ((c * k_group + k) * rows.kernel + r) * columns.kernel + s; }
   /// Output position of an input position.
   static constexpr Index sent_to(const Axis& axis, Index in, Index tap) { return tap_position(axis, in, tap); }
   /// Input positions in [0, extent) that a tap sends into some output positions.
@@ -35,10 +37,8 @@ template <class T, Index L>
 struct TransposedTile {
   static constexpr Index positions = 512;
   Range rows{}, columns{};
-  std::array<master_t<T>, static_cast<std::size_t>(positions * L)> sums;
-  master_t<T>* at(Index row, Index column) {
-    return sums.data() + ((row - rows.begin) * columns.size() + column - columns.begin) * L;
-  }
+  std::array<master_t<T>, static_cast<std::size_t>(positions* L)> sums;
+  master_t<T>* at(Index row, Index column) { return sums.data() + ((row - rows.begin) * columns.size() + column - columns.begin) * L; }
 };
 /// Numbers of a filter for some channels of what is read: L lanes of what is written for each.
 template <class T, Index L>
@@ -67,8 +67,7 @@ void gather_columns(const View<const T>& from, Index image, Range channels, Inde
     }
   }
   for (std::size_t j = 0; j < n; ++j)
-    for (std::size_t p = 0; p < sum[j].size(); ++p)
-      store_word(sums + static_cast<Index>(j) * to_step + static_cast<Index>(p) * W::width, sum[j][p]);
+    for (std::size_t p = 0; p < sum[j].size(); ++p) store_word(sums + static_cast<Index>(j) * to_step + static_cast<Index>(p) * W::width, sum[j][p]);
 }
 template <class T, Index L>
 void gather_row(const View<const T>& from, Index image, Range channels, Index row, Index column, Index step, const master_t<T>* filter,
@@ -154,7 +153,7 @@ void transposed_filter(const Operands<T>& o, const TransposedLoops& loops, Index
       }
     }
 }
-}  // namespace detail
+}   // namespace detail
 /// y = what a convolution with w would send back for x, + b.
 /// Shapes:  x [N,C,rows,W], parameters w [C,K/groups,R,S] and, if the layer has one, b [K] -> y [N,K,rows,Q]
 /// Pre:     x holds the rows inside the map that y's rows read
@@ -185,8 +184,8 @@ void conv_transpose_forward(const Operands<T>& o, int threads) {
               }
             for (Index row = h.begin; row < h.end; ++row)
               detail::gather_row<T, L>(o.x, i, channels, row, w.begin, 1, filter.data(),
-                                       tile.at(loops.sent_to(loops.rows, row, r), loops.sent_to(loops.columns, w.begin, s)),
-                                       loops.columns.stride * L, w.size());
+                                       tile.at(loops.sent_to(loops.rows, row, r), loops.sent_to(loops.columns, w.begin, s)), loops.columns.stride * L,
+                                       w.size());
           }
         }
       }
@@ -253,5 +252,6 @@ void conv_transpose_backward_parameters(const Operands<T>& o, int threads) {
   bias_gradient(o, threads);
 }
 template <class T>
-inline constexpr LayerLoops<T> layer_loops<Kind::conv_transpose, T>{conv_transpose_forward<T>, conv_transpose_backward_data<T>, conv_transpose_backward_parameters<T>};
-}  // namespace lrcnn::host
+inline constexpr LayerLoops<T> layer_loops<Kind::conv_transpose, T>{conv_transpose_forward<T>, conv_transpose_backward_data<T>,
+                                                                    conv_transpose_backward_parameters<T>};
+}   // namespace lrcnn::host

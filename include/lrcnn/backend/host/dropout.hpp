@@ -17,32 +17,35 @@ void drop_rows(const Operands<T>& o, const View<const T>& from, const View<T>& t
   const DropMask mask(drop, o.run ? *o.run : RunKey{}, o.layer);
   const A factor = static_cast<A>(1 / (1 - drop.probability));
   const Index block = to.block, work = !drops ? 1 : mask.of_elements() ? 16 : 2;
-  for_rows(to, threads, [&](Index i, Index b, Index row) {
-    T* y = to.row(i, b, row);
-    if (!from.range().contains({row, row + 1})) {
-      std::fill_n(y, to.stride_row(), T(0));
-      return;
-    }
-    const T* x = from.row(i, b, row);
-    if (!drops) {
-      if (x != y) std::copy_n(x, to.stride_row(), y);
-      return;
-    }
-    for (Index lane = 0; lane < block; ++lane) {
-      const Index c = b * block + lane;
-      DropMask::Kept keeps{};
-      if (c < to.c && !mask.of_elements()) keeps = mask.keeps(o.first_image + i, c, row, 0);
-      for (Index quad = 0; 4 * quad < to.w; ++quad) {
-        if (c < to.c && mask.of_elements()) keeps = mask.keeps(o.first_image + i, c, row, quad);
-        for (Index q = 4 * quad; q < std::min(4 * quad + 4, to.w); ++q) {
-          const Index at = q * block + lane;
-          y[at] = keeps[q % 4] ? static_cast<T>(static_cast<A>(x[at]) * factor) : T(0);
+  for_rows(
+      to, threads,
+      [&](Index i, Index b, Index row) {
+        T* y = to.row(i, b, row);
+        if (!from.range().contains({row, row + 1})) {
+          std::fill_n(y, to.stride_row(), T(0));
+          return;
         }
-      }
-    }
-  }, work);
+        const T* x = from.row(i, b, row);
+        if (!drops) {
+          if (x != y) std::copy_n(x, to.stride_row(), y);
+          return;
+        }
+        for (Index lane = 0; lane < block; ++lane) {
+          const Index c = b * block + lane;
+          DropMask::Kept keeps{};
+          if (c < to.c && !mask.of_elements()) keeps = mask.keeps(o.first_image + i, c, row, 0);
+          for (Index quad = 0; 4 * quad < to.w; ++quad) {
+            if (c < to.c && mask.of_elements()) keeps = mask.keeps(o.first_image + i, c, row, quad);
+            for (Index q = 4 * quad; q < std::min(4 * quad + 4, to.w); ++q) {
+              const Index at = q * block + lane;
+              y[at] = keeps[q % 4] ? static_cast<T>(static_cast<A>(x[at]) * factor) : T(0);
+            }
+          }
+        }
+      },
+      work);
 }
-}  // namespace detail
+}   // namespace detail
 /// y = x where the mask keeps it, divided by 1 - probability, and 0 elsewhere; without a run's key y = x.
 /// Shapes:  x, y [N,C,rows,W]. Pre: x holds y's rows, and may be the same memory
 template <class T>
@@ -57,4 +60,4 @@ void dropout_backward(const Operands<T>& o, int threads) {
 }
 template <class T>
 inline constexpr LayerLoops<T> layer_loops<Kind::dropout, T>{dropout_forward<T>, dropout_backward<T>};
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -12,7 +12,7 @@ void for_features(const Shape& in, Index images, int threads, F&& f) {
     for (Index row = 0; row < in.h; ++row) f(piece / in.c, piece % in.c, row, (piece % in.c * in.h + row) * in.w);
   });
 }
-}  // namespace detail
+}   // namespace detail
 /// Shapes:  x [N,C,H,W], all rows -> y [N,C*H*W,1,1]
 template <class T>
 void flatten_forward(const Operands<T>& o, int threads) {
@@ -39,4 +39,4 @@ void flatten_backward(const Operands<T>& o, int threads) {
 }
 template <class T>
 inline constexpr LayerLoops<T> layer_loops<Kind::flatten, T>{flatten_forward<T>, flatten_backward<T>};
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -72,4 +72,4 @@ void global_pool_backward(const Operands<T>& o, int threads) {
 }
 template <class T>
 inline constexpr LayerLoops<T> layer_loops<Kind::global_avg_pool, T>{global_pool_forward<T>, global_pool_backward<T>};
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

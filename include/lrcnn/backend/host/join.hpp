@@ -21,7 +21,7 @@ template <class V, class U>
 bool same_places(const V& a, const U& b, Index first) {
   return a.block == b.block && first % a.block == 0;
 }
-}  // namespace detail
+}   // namespace detail
 /// y = x + other, then through the step's activation, with saved = the bits that are positive.
 /// Shapes:  x, other, y [N,C,rows,W], saved as an activation's
 /// Pre:     y or saved may be empty; y may be the same memory as x or other, which may hold more rows
@@ -64,10 +64,12 @@ void concat_forward(const Operands<T>& o, int threads) {
   const bool x_fits = detail::same_places(o.x, o.y, 0), other_fits = detail::same_places(o.other, o.y, channels);
   parallel_for(o.y.n * o.y.rows, useful_threads(o.y.n * o.y.rows * o.y.blocks() * o.y.stride_row(), threads), [&](Index r) {
     const Index i = r / o.y.rows, row = o.y.row0 + r % o.y.rows, size = o.y.stride_row();
-    if (x_fits) for (Index b = 0; b < o.x.blocks(); ++b) std::copy_n(o.x.row(i, b, row), size, o.y.row(i, b, row));
+    if (x_fits)
+      for (Index b = 0; b < o.x.blocks(); ++b) std::copy_n(o.x.row(i, b, row), size, o.y.row(i, b, row));
     else detail::copy_channels(o.x, 0, o.y, 0, channels, i, row);
     const Index first = channels / o.y.block;
-    if (other_fits) for (Index b = 0; b < o.other.blocks(); ++b) std::copy_n(o.other.row(i, b, row), size, o.y.row(i, first + b, row));
+    if (other_fits)
+      for (Index b = 0; b < o.other.blocks(); ++b) std::copy_n(o.other.row(i, b, row), size, o.y.row(i, first + b, row));
     else detail::copy_channels(o.other, 0, o.y, channels, others, i, row);
   });
   zero_padded_channels(o.y);
@@ -93,4 +95,4 @@ template <class T>
 inline constexpr LayerLoops<T> layer_loops<Kind::sum, T>{sum_forward<T>, sum_backward<T>};
 template <class T>
 inline constexpr LayerLoops<T> layer_loops<Kind::concat, T>{concat_forward<T>, concat_backward<T>};
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -27,8 +27,10 @@ Strip<double> sum_channels(const Tile& t, Term term) {
     for (Index c = lane; c < t.channels; c += t.block, ++b) {
       const auto used = static_cast<std::size_t>(std::min<Index>(t.channels - c, static_cast<Index>(width)));
       for (std::size_t p = 0; p < static_cast<std::size_t>(t.count); ++p)
-        if (used == width) for (std::size_t l = 0; l < width; ++l) add(p, l);
-        else for (std::size_t l = 0; l < used; ++l) add(p, l);
+        if (used == width)
+          for (std::size_t l = 0; l < width; ++l) add(p, l);
+        else
+          for (std::size_t l = 0; l < used; ++l) add(p, l);
     }
     for (std::size_t p = 0; p < 16; ++p)
       for (std::size_t l = 0; l < width; ++l) total[p] += sums[p][l];
@@ -62,8 +64,7 @@ template <class V, class F>
 void for_tiles(const V& rows, const Shape& shape, Index block, int threads, F&& f) {
   const Index elements = shape.c * shape.w;
   parallel_for(rows.n * rows.rows, useful_threads(rows.n * rows.rows * elements, threads), [&](Index r) {
-    for (Index q = 0; q < shape.w; q += 16)
-      f(Tile{r / rows.rows, rows.row0 + r % rows.rows, q, std::min<Index>(16, shape.w - q), block, shape.c});
+    for (Index q = 0; q < shape.w; q += 16) f(Tile{r / rows.rows, rows.row0 + r % rows.rows, q, std::min<Index>(16, shape.w - q), block, shape.c});
   });
 }
 /// Calls f(channel block, element of its row, size, weight, bias, pixels) for strips of a tile: with weight and bias of each element's
@@ -98,7 +99,7 @@ Strip<A> of_pixels(const Strip<double>& numbers, const Strip<std::uint8_t>& pixe
   for (std::size_t e = 0; e < 16; ++e) each[e] = static_cast<A>(numbers[pixels[e]]);
   return each;
 }
-}  // namespace detail
+}   // namespace detail
 /// y = weight * (x - mean) / sqrt(variance + epsilon) + bias of each pixel, and its activation. Shapes, preconditions: as norm_forward.
 template <class T>
 void layer_norm_forward(const Operands<T>& o, int threads) {
@@ -127,14 +128,11 @@ template <class T>
 void layer_norm_backward_data(const Operands<T>& o, int threads) {
   detail::for_tiles(o.dx, o.node->in, o.dx.block, threads, [&](const detail::Tile& t) {
     if (!o.dy.range().contains({t.row, t.row + 1})) {
-      for (Index b = 0; b < o.dx.blocks(); ++b)
-        std::fill_n(o.dx.row(t.image, b, t.row) + t.elements().begin, t.elements().size(), T(0));
+      for (Index b = 0; b < o.dx.blocks(); ++b) std::fill_n(o.dx.row(t.image, b, t.row) + t.elements().begin, t.elements().size(), T(0));
       return;
     }
     const detail::PixelNorm n = detail::pixel_norm(o, t);
-    const auto g = [&](Index b, Index at, Index c) {
-      return static_cast<double>(o.dy.row(t.image, b, t.row)[at]) * detail::layer_weight(o, c);
-    };
+    const auto g = [&](Index b, Index at, Index c) { return static_cast<double>(o.dy.row(t.image, b, t.row)[at]) * detail::layer_weight(o, c); };
     const auto sum = detail::sum_channels(t, [&](Index b, Index at, Index c, std::size_t) { return g(b, at, c); });
     const auto product = detail::sum_channels(t, [&](Index b, Index at, Index c, std::size_t p) {
       return g(b, at, c) * (static_cast<double>(o.x.row(t.image, b, t.row)[at]) - n.mean[p]);
@@ -201,4 +199,4 @@ void layer_norm_backward_parameters(const Operands<T>& o, int threads) {
     });
   }
 }
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -69,4 +69,4 @@ void linear_backward_parameters(const Operands<T>& o, int threads) {
 }
 template <class T>
 inline constexpr LayerLoops<T> layer_loops<Kind::linear, T>{linear_forward<T>, linear_backward_data<T>, linear_backward_parameters<T>};
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -13,4 +13,4 @@ struct LayerLoops {
 };
 template <Kind kind, class T>
 inline constexpr LayerLoops<T> layer_loops{};
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

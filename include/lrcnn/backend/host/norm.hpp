@@ -43,7 +43,7 @@ class BackwardOf {
   Index i_, unit_ = -1;
   double sum_ = 0, product_ = 0;
 };
-}  // namespace detail
+}   // namespace detail
 /// y = weight * (x - mean) / sqrt(variance + epsilon) + bias, then through the step's activation, with saved = the bits that are positive.
 /// Shapes:  x, y [N,C,rows,W], saved as an activation's; statistics as norm_statistics leaves them, complete, or null for running ones
 /// Pre:     y or saved may be empty; x may be the same memory as y and may hold more rows
@@ -58,9 +58,8 @@ void norm_forward(const Operands<T>& o, int threads) {
     detail::Strip<A> scale{}, shift{};
     const auto lay_out = [&](Index at) {
       detail::lay_out(scale, n.channels, block, b, at, [&](Index c) { return static_cast<A>(n.weight(c) * n.inverse(i, c)); });
-      detail::lay_out(shift, n.channels, block, b, at, [&](Index c) {
-        return static_cast<A>(n.bias(c) - n.mean(i, c) * n.weight(c) * n.inverse(i, c));
-      });
+      detail::lay_out(shift, n.channels, block, b, at,
+                      [&](Index c) { return static_cast<A>(n.bias(c) - n.mean(i, c) * n.weight(c) * n.inverse(i, c)); });
     };
     const bool regular = 16 % block == 0;
     if (regular) lay_out(0);
@@ -133,4 +132,4 @@ void norm_backward_parameters(const Operands<T>& o, int threads) {
 }
 template <class T>
 inline constexpr LayerLoops<T> layer_loops<Kind::norm, T>{norm_forward<T>, norm_backward_data<T>, norm_backward_parameters<T>};
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -27,20 +27,16 @@ struct ChannelNorm {
   Index channels = o.node->in.c, units = statistics_units(norm, channels), unit_channels = channels / units;
   bool batch = norm.over == Norm::Over::batch;
   std::size_t running = norm.affine ? 2 : 0;   ///< place of the running mean among the parameters, before the running variance
-  explicit ChannelNorm(const Operands<T>& operands) : o(operands) {
-    assert(norm.over != Norm::Over::channels && (batch || o.statistics != nullptr));
-  }
+  explicit ChannelNorm(const Operands<T>& operands) : o(operands) { assert(norm.over != Norm::Over::channels && (batch || o.statistics != nullptr)); }
   Index set(Index i) const { return batch ? 0 : i; }
   Statistics statistics(Index i) const { return {o.statistics + set(i) * Statistics::doubles(units), units}; }
   Statistics sums(Index i) const { return {o.sums + set(i) * Statistics::doubles(channels), channels}; }
   Index unit(Index c) const { return c / unit_channels; }
-  double mean(Index i, Index c) const {
-    return o.statistics ? statistics(i).mean(unit(c)) : static_cast<double>(o.parameters[running][c]);
-  }
+  double mean(Index i, Index c) const { return o.statistics ? statistics(i).mean(unit(c)) : static_cast<double>(o.parameters[running][c]); }
   /// 1 / sqrt(variance + epsilon)
   double inverse(Index i, Index c) const {
-    const double variance = o.statistics ? statistics(i).deviations(unit(c)) / statistics(i).count()
-                                         : static_cast<double>(o.parameters[running + 1][c]);
+    const double variance =
+        o.statistics ? statistics(i).deviations(unit(c)) / statistics(i).count() : static_cast<double>(o.parameters[running + 1][c]);
     return 1 / std::sqrt(variance + norm.epsilon);
   }
   double weight(Index c) const { return norm.affine ? static_cast<double>(o.parameters[0][c]) : 1; }
@@ -51,8 +47,12 @@ struct Pieces {
   Index block, lane_groups, groups, sets, rows, pieces, elements;
   template <class V>
   Pieces(const V& x, bool batch)
-      : block(x.block), lane_groups(ceil_div(x.block, 16)), groups(x.blocks() * lane_groups), sets(batch ? 1 : x.n),
-        rows((batch ? x.n : 1) * x.rows), elements(x.w * std::min<Index>(x.block, 16)) {
+      : block(x.block),
+        lane_groups(ceil_div(x.block, 16)),
+        groups(x.blocks() * lane_groups),
+        sets(batch ? 1 : x.n),
+        rows((batch ? x.n : 1) * x.rows),
+        elements(x.w * std::min<Index>(x.block, 16)) {
     const Index most = std::max<Index>(1, rows * elements / 4096);
     pieces = std::clamp<Index>(std::min(most, ceil_div(64, groups * sets)), 1, std::max<Index>(1, rows));
   }
@@ -188,21 +188,25 @@ Moments task_sums(const Pieces& cut, const Operands<T>& o, Index task, const Str
   Wide sum{}, product{};
   Strip<T> dy_copy, x_copy;
   Index columns = 0;
-  for_task(cut, o.dy, task, [&](Index i, Index b, Index row) { return Rows{o.dy.row(i, b, row), o.x.row(i, b, row)}; },
-           [&](const Rows& rows, Index at, Index size) {
-             Wide sums = sum, products = product;   // in registers
-             for_strips(size, [&](Index e, Index some) {
-               read_ahead(rows.dy + at + e);
-               read_ahead(rows.x + at + e);
-               const Wide dy = load_wide(whole_strip(rows.dy + at + e, some, dy_copy)), x = load_wide(whole_strip(rows.x + at + e, some, x_copy));
-               for (std::size_t p = 0; p < dy.size(); ++p) {
-                 sums[p] += dy[p];
-                 products[p] += dy[p] * (x[p] - mean[p]);
-               }
-             });
-             sum = sums, product = products;
-           },
-           [&] { columns += o.dy.w; });
+  for_task(
+      cut, o.dy, task,
+      [&](Index i, Index b, Index row) {
+        return Rows{o.dy.row(i, b, row), o.x.row(i, b, row)};
+      },
+      [&](const Rows& rows, Index at, Index size) {
+        Wide sums = sum, products = product;   // in registers
+        for_strips(size, [&](Index e, Index some) {
+          read_ahead(rows.dy + at + e);
+          read_ahead(rows.x + at + e);
+          const Wide dy = load_wide(whole_strip(rows.dy + at + e, some, dy_copy)), x = load_wide(whole_strip(rows.x + at + e, some, x_copy));
+          for (std::size_t p = 0; p < dy.size(); ++p) {
+            sums[p] += dy[p];
+            products[p] += dy[p] * (x[p] - mean[p]);
+          }
+        });
+        sum = sums, product = products;
+      },
+      [&] { columns += o.dy.w; });
   Strip<double> sums, products;
   std::memcpy(&sums, &sum, sizeof(sums));
   std::memcpy(&products, &product, sizeof(products));
@@ -256,7 +260,7 @@ void add_sums(const Operands<T>& o, bool accumulate, int threads) {
     }
   });
 }
-}  // namespace detail
+}   // namespace detail
 /// Adds x's rows to the statistics of their images; with the last row of the batch, its mean and unbiased variance are written to
 /// d_parameters in the places of the running ones, unless those are null (the variance of a single element is 0).
 /// Shapes:  x [N,C,rows,W]; statistics: a set for the batch (Over::batch), or one for each of x's images, one behind the other
@@ -272,8 +276,9 @@ void norm_statistics(const Operands<T>& o, int threads) {
   detail::Moments all;   // of the group and set that is being merged
   const auto compute = [&](Index task) {
     detail::RunningMoments<T> running;
-    detail::for_task(cut, o.x, task, [&](Index i, Index b, Index row) { return o.x.row(i, b, row); },
-                     [&](const T* row, Index at, Index size) { running.add(row + at, size); }, [&] { running.settle(1024); });
+    detail::for_task(
+        cut, o.x, task, [&](Index i, Index b, Index row) { return o.x.row(i, b, row); },
+        [&](const T* row, Index at, Index size) { running.add(row + at, size); }, [&] { running.settle(1024); });
     return running.moments(cut.places());
   };
   detail::in_order(cut, threads, compute, [&](Index task, const detail::Moments& m) {
@@ -304,4 +309,4 @@ void norm_backward_sums(const Operands<T>& o, int threads) {
   detail::add_sums(o, o.accumulate_parameters, threads);
   for (Index s = 0; s < sets; ++s) n.sums(s).count() += static_cast<double>((n.batch ? o.dy.n : 1) * o.dy.rows * o.dy.w);
 }
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

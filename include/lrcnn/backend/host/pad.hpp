@@ -22,7 +22,7 @@ void shift_rows(const View<const T>& from, const View<T>& to, Index top, Index l
     std::fill_n(y + inside.end * block, (to.w - inside.end) * block, T(0));
   });
 }
-}  // namespace detail
+}   // namespace detail
 /// y = x with rows and columns around it, or without some of its own.
 /// Shapes:  x [N,C,rows,W] -> y [N,C,rows,W+left+right]
 /// Pre:     x holds the rows inside the map that y's rows show
@@ -70,4 +70,4 @@ void pad_backward(const Operands<T>& o, int threads) {
 }
 template <class T>
 inline constexpr LayerLoops<T> layer_loops<Kind::pad, T>{pad_forward<T>, pad_backward<T>};
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -17,7 +17,8 @@ template <class T, Index L>
 LaneWeights<T, L> lane_weights(const master_t<T>* filter, Index in_c, Index out_c, Index first) {
   LaneWeights<T, L> weights{};
   for (Index k = 0; k < out_c; ++k)
-    for (Index l = 0; l < L && first + l < in_c; ++l) weights[static_cast<std::size_t>(k)][static_cast<std::size_t>(l)] = filter[k * in_c + first + l];
+    for (Index l = 0; l < L && first + l < in_c; ++l)
+      weights[static_cast<std::size_t>(k)][static_cast<std::size_t>(l)] = filter[k * in_c + first + l];
   return weights;
 }
 /// Adds up a word's lanes, halves at a time.
@@ -69,7 +70,8 @@ void pointwise_row_backward(Lanes<L>, const T* dy, Index next_channel, Index out
     for (Index p = 0; p < W::count; ++p) {
       Value sum{};
       for (Index k = 0; k < out_c; ++k)
-        sum += static_cast<master_t<T>>(dy[k * next_channel + q]) * load_word<Value>(&weights[static_cast<std::size_t>(k)][static_cast<std::size_t>(p * W::width)]);
+        sum += static_cast<master_t<T>>(dy[k * next_channel + q]) *
+               load_word<Value>(&weights[static_cast<std::size_t>(k)][static_cast<std::size_t>(p * W::width)]);
       store_word(dx + q * L + p * W::width, sum);
     }
   }
@@ -103,7 +105,7 @@ void with_block(Index block, F&& f) {
   if (block == 16) f(Lanes<16>{});
   else f(Lanes<8>{});
 }
-}  // namespace detail
+}   // namespace detail
 /// Whether a step is one for the loops below.
 template <class T>
 bool is_pointwise(const Operands<T>& o) {
@@ -184,8 +186,8 @@ template <class T>
 void any_conv_backward_parameters(const Operands<T>& o, int threads) {
   return is_pointwise(o) ? pointwise_backward_parameters(o, threads) : conv_backward_parameters(o, threads);
 }
-}  // namespace detail
+}   // namespace detail
 template <class T>
 inline constexpr LayerLoops<T> layer_loops<Kind::conv, T>{detail::any_conv_forward<T>, detail::any_conv_backward_data<T>,
                                                           detail::any_conv_backward_parameters<T>};
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

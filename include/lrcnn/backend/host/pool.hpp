@@ -13,8 +13,7 @@ namespace lrcnn::host {
 namespace detail {
 /// One row of max pooling. x_row(r) is the input row under tap row r. y and index may be null.
 template <class T, Index L, class XRow>
-void max_pool_row(Lanes<L>, Index lane, const Window& window, Range r, Index w, Index q_count, Index block,
-                  XRow x_row, T* y, std::uint8_t* index) {
+void max_pool_row(Lanes<L>, Index lane, const Window& window, Range r, Index w, Index q_count, Index block, XRow x_row, T* y, std::uint8_t* index) {
   using W = Words<T, L>;
   using Value = typename W::Value;
   using Code = typename W::Code;
@@ -95,7 +94,7 @@ constexpr Index average_count(const Axis& axis, Index out, Index extent, bool co
   const Axis padded{.kernel = axis.kernel, .stride = axis.stride, .dilation = axis.dilation};
   return taps_inside(padded, out, extent + axis.pad_begin + axis.pad_end).size();
 }
-}  // namespace detail
+}   // namespace detail
 /// y = the largest value in each window, saved = its place in the window (row-major), one byte.
 /// Shapes:  x [N,C,rows,W] -> y [N,C,rows,Q], saved in y's layout; y or saved may be empty
 /// Post:    padding counts as -inf, the first of equals wins; not-a-number wins over everything
@@ -111,9 +110,8 @@ void max_pool_forward(const Operands<T>& o, int threads) {
     std::uint8_t* index = o.saved.data ? o.saved.row(i, b, row) : nullptr;
     const Index block = o.x.block;
     for_lanes(block, [&](auto lanes, Index lane) {
-      detail::max_pool_row(lanes, lane, window, r, w, o.node->out.w, block, [&](Index tap) {
-        return o.x.row(i, b, tap_position(axis, row, tap));
-      }, y, index);
+      detail::max_pool_row(
+          lanes, lane, window, r, w, o.node->out.w, block, [&](Index tap) { return o.x.row(i, b, tap_position(axis, row, tap)); }, y, index);
     });
   };
   if (o.y.data) for_rows(o.y, threads, row_at);
@@ -160,8 +158,7 @@ void avg_pool_forward(const Operands<T>& o, int threads) {
           const T* from = o.x.row(i, b, tap_position(rows, row, tap_r)) + lane;
           for (Index tap_s = s.begin; tap_s < s.end; ++tap_s) {
             const T* v = from + tap_position(columns, q, tap_s) * block;
-            for (std::size_t p = 0; p < sum.size(); ++p)
-              sum[p] += load_word<Value>(v + static_cast<Index>(p) * W::width);
+            for (std::size_t p = 0; p < sum.size(); ++p) sum[p] += load_word<Value>(v + static_cast<Index>(p) * W::width);
           }
         }
         const Index column_count = detail::average_count(columns, q, w, layer.count_padding);
@@ -211,4 +208,4 @@ template <class T>
 inline constexpr LayerLoops<T> layer_loops<Kind::max_pool, T>{max_pool_forward<T>, max_pool_backward<T>};
 template <class T>
 inline constexpr LayerLoops<T> layer_loops<Kind::avg_pool, T>{avg_pool_forward<T>, avg_pool_backward<T>};
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

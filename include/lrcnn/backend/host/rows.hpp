@@ -16,7 +16,7 @@ void check_same_rows(const Operands<T>& o) {
   assert(o.x.range().contains(o.y.range()));
   static_cast<void>(o);
 }
-}  // namespace detail
+}   // namespace detail
 /// y = x. Shapes: x, y [N,C,rows,W]. Pre: x holds y's rows; they do not overlap. Post: writes y, padded channels too.
 template <class T>
 void copy_rows(const Operands<T>& o, int threads) {
@@ -38,8 +38,7 @@ void add_rows(const Operands<T>& o, int threads) {
     } else {
       using W = Words<T, 16>;
       Index e = 0;
-      for (; e + W::width <= count; e += W::width)
-        store_word(to + e, load_word<typename W::Value>(to + e) + load_word<typename W::Value>(from + e));
+      for (; e + W::width <= count; e += W::width) store_word(to + e, load_word<typename W::Value>(to + e) + load_word<typename W::Value>(from + e));
       for (; e < count; ++e) to[e] = static_cast<T>(to[e] + from[e]);
     }
   });
@@ -47,9 +46,7 @@ void add_rows(const Operands<T>& o, int threads) {
 /// y = 0, padded channels too.
 template <class T>
 void zero_rows(const View<T>& y, int threads) {
-  for_row_groups(y, threads, [&](Index i, Index b, Range rows) {
-    std::fill_n(y.row(i, b, rows.begin), rows.size() * y.stride_row(), T(0));
-  });
+  for_row_groups(y, threads, [&](Index i, Index b, Range rows) { std::fill_n(y.row(i, b, rows.begin), rows.size() * y.stride_row(), T(0)); });
 }
 /// Zeroes the channels that exist in storage only.
 template <class T>
@@ -59,8 +56,7 @@ void zero_padded_channels(const View<T>& y) {
   for (Index i = 0; i < y.n; ++i)
     for (Index row = y.row0; row < y.row0 + y.rows; ++row) {
       T* to = y.row(i, y.blocks() - 1, row);
-      for (Index column = 0; column < y.w; ++column)
-        std::fill(to + column * y.block + used, to + (column + 1) * y.block, T(0));
+      for (Index column = 0; column < y.w; ++column) std::fill(to + column * y.block + used, to + (column + 1) * y.block, T(0));
     }
 }
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -34,7 +34,7 @@ template <class T>
 const LayerLoops<T>& loops_of(const Operands<T>& o) {
   return LoopsOfKinds<T, std::make_index_sequence<kind_count>>::row[static_cast<std::size_t>(o.node->layer.kind)];
 }
-}  // namespace detail
+}   // namespace detail
 /// Whether run() can carry out a step.
 /// Errors:  BackendError if a custom layer lacks a function for T
 template <class T>
@@ -56,11 +56,11 @@ void run(const Operands<T>& o, int threads = 1) {
     case Op::backward_sums: return norm_backward_sums(o, threads);
     case Op::backward_data: return detail::loops_of(o).backward_data(o, threads);
     case Op::backward_parameters: return detail::loops_of(o).backward_parameters(o, threads);
-    case Op::pack_forward:    // filters are used as they are
+    case Op::pack_forward:   // filters are used as they are
     case Op::pack_backward:
     case Op::load:
     case Op::store:
     case Op::loss: return;
   }
 }
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -28,7 +28,7 @@ void multiply_rows(const View<const T>& from, const View<const T>& factors, cons
     });
   });
 }
-}  // namespace detail
+}   // namespace detail
 /// y = x * other. Shapes: x, y [N,C,rows,W], other [N,C,1,1]. Pre: x holds y's rows.
 template <class T>
 void scale_forward(const Operands<T>& o, int threads) {
@@ -66,4 +66,4 @@ void scale_backward(const Operands<T>& o, int threads) {
 }
 template <class T>
 inline constexpr LayerLoops<T> layer_loops<Kind::scale, T>{scale_forward<T>, scale_backward<T>};
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

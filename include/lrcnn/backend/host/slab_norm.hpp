@@ -40,9 +40,8 @@ struct SlabMoments {
 template <class T, class F>
 void for_channel_groups(const View<T>& view, int threads, F f) {
   const Index work = view.n * view.blocks() * view.rows * view.stride_row();
-  parallel_for(view.blocks(), useful_threads(4 * work, threads), [&](Index b) {
-    for_lanes(view.block, [&](auto lanes, Index lane) { f(lanes, b, lane); });
-  });
+  parallel_for(view.blocks(), useful_threads(4 * work, threads),
+               [&](Index b) { for_lanes(view.block, [&](auto lanes, Index lane) { f(lanes, b, lane); }); });
 }
 /// Sums over dy and over dy * normalised x.
 template <std::size_t L>
@@ -67,7 +66,7 @@ double slab_parameter(const Operands<T>& o, std::size_t which, Index c, double o
   if (c >= o.node->in.c) return 0;
   return o.node->layer.norm.affine ? static_cast<double>(o.parameters[which][c]) : otherwise;
 }
-}  // namespace detail
+}   // namespace detail
 /// y = weight * (x - mean) / sqrt(variance + epsilon) + bias, with the statistics of y's rows of x, then through the step's activation.
 /// Shapes:  x, y [N,C,rows,W], saved as an activation's. Pre: x holds y's rows
 template <class T>
@@ -141,4 +140,4 @@ void slab_norm_backward_parameters(const Operands<T>& o, int threads) {
     }
   });
 }
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

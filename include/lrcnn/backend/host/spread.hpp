@@ -39,4 +39,4 @@ void spread_pixels(const View<T>& to, Index rows, Index columns, Index first_row
     last = first;
   }
 }
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -70,7 +70,9 @@ void combine_strip(const std::array<Strip<master_t<T>>, 3>& numbers, const T* dy
 struct Same {
   static constexpr bool from_sign = true;
   template <class T>
-  constexpr T value(const T& x) const { return x; }
+  constexpr T value(const T& x) const {
+    return x;
+  }
 };
 /// Calls f with the functor of the activation that a step applies, or with Same.
 template <class T, class F>
@@ -117,4 +119,4 @@ void make_activated(const Operands<T>& o, Index w, Index block, int threads, Mak
   });
   if (o.y.data && o.activation && !keeps_zero(o.activation->layer.activation.function)) zero_padded_channels(o.y);
 }
-}  // namespace lrcnn::host::detail
+}   // namespace lrcnn::host::detail

@@ -21,13 +21,11 @@ void sum_columns(Lanes<L>, T* row, Index step, Index count, F&& f) {
     for (Index first = 0; first < count; first += columns) {
       const Range piece{first, std::min(first + columns, count)};
       for (Index c = 0; c < piece.size(); ++c)
-        for (Index l = 0; l < L; l += W::width)
-          store_word(sums.data() + c * L + l, load_word<typename W::Value>(row + (first + c) * step + l));
+        for (Index l = 0; l < L; l += W::width) store_word(sums.data() + c * L + l, load_word<typename W::Value>(row + (first + c) * step + l));
       f(sums.data(), L, piece);
       for (Index c = 0; c < piece.size(); ++c)
-        for (Index l = 0; l < L; l += W::width)
-          store_word(row + (first + c) * step + l, load_word<typename W::Value>(sums.data() + c * L + l));
+        for (Index l = 0; l < L; l += W::width) store_word(row + (first + c) * step + l, load_word<typename W::Value>(sums.data() + c * L + l));
     }
   }
 }
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

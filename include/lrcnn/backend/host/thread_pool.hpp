@@ -208,7 +208,7 @@ class ThreadPool {
   static constexpr int caller_spins = 2000, worker_spins = 4000;
   std::atomic<bool> busy_{false}, stop_{false};
   std::atomic<bool> running_{false};   ///< the worker that was started last
-  std::uint32_t number_ = 0;   ///< of the loop; written by who holds busy_
+  std::uint32_t number_ = 0;           ///< of the loop; written by who holds busy_
   std::array<Part, most_parts> part_;
   alignas(64) std::atomic<Index> count_{0}, of_part_{0}, parts_{0};
   std::atomic<Body> body_{nullptr};
@@ -217,4 +217,4 @@ class ThreadPool {
   std::atomic<int> waiting_{0};              ///< 1: the caller sleeps until left_ is 0
   std::unique_ptr<std::vector<std::thread>> workers_;
 };
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -15,8 +15,8 @@ inline int thread_count(int wanted) {
   const int processors = processor_count(), most = std::max(64, 8 * processors);
   if (wanted < 0 || wanted > most)
     throw BackendError(error_text("a backend is to use " + std::to_string(wanted) + " threads",
-                                  "a number of threads is 0 to " + std::to_string(most) + " where a process has " +
-                                      std::to_string(processors) + (processors == 1 ? " processor" : " processors"),
+                                  "a number of threads is 0 to " + std::to_string(most) + " where a process has " + std::to_string(processors) +
+                                      (processors == 1 ? " processor" : " processors"),
                                   "give 0 for as many threads as there are processors, or a number within these limits"));
 #ifdef _OPENMP
   return wanted > 0 ? wanted : std::max(1, std::min(omp_get_max_threads(), processors));
@@ -27,4 +27,4 @@ inline int thread_count(int wanted) {
 /// How many of a backend's `threads` a library may use that runs on OpenMP's: no more than the process has processors for. These threads
 /// wait for each other without giving way, so that 18 on 2 processors train a hundred times as slowly as 16 (oneDNN 2.6, the demo's network).
 inline int openmp_threads(int threads) { return std::min(threads, processor_count()); }
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -20,7 +20,8 @@ class TiledTranspose {
   /// room for the filters.
   static bool serves(const Operands<float>& o, Vectors vectors) {
     const Node& node = *o.node;
-    const Index lanes = vector_block(vectors), in = o.op == Op::backward_data ? o.dx.block : o.x.block, out = o.op == Op::forward ? o.y.block : o.dy.block;
+    const Index lanes = vector_block(vectors), in = o.op == Op::backward_data ? o.dx.block : o.x.block,
+                out = o.op == Op::forward ? o.y.block : o.dy.block;
     return LRCNN_WINOGRAD && node.layer.kind == Kind::conv_transpose && tiles(node.layer.window) && node.layer.groups == 1 && in == lanes &&
            out == lanes && workspace_bytes(node, lanes) <= o.workspace_bytes;
   }
@@ -85,12 +86,22 @@ class TiledTranspose {
     std::fill_n(bias, s.out, 0.f);
     if (o.node->layer.bias) std::copy_n(o.parameters[1], s.out_c, bias);
     for_panels(s.out, o.y.n * o.y.rows, s.in * s.out * o.y.n * o.y.rows * o.x.w, threads, [&](Index panel, Index number) {
-      const Index image = number / o.y.rows, row = o.y.row0 + number % o.y.rows, first = panel * winograd::panel, width = winograd::panel_width(s.out, panel);
+      const Index image = number / o.y.rows, row = o.y.row0 + number % o.y.rows, first = panel * winograd::panel,
+                  width = winograd::panel_width(s.out, panel);
       for (Index column = 0; column < s.window.w; ++column)
-        K::multiply_all({.a = o.x.row(image, 0, row / s.window.h), .a_row = K::lanes, .a_step = 1, .a_next = o.x.stride_c,
-                         .b = u + (row % s.window.h * s.window.w + column) * s.in * s.out + s.in * first, .b_step = width, .b_vector = K::lanes,
-                         .b_next = K::lanes * width, .depth = K::lanes, .pieces = s.in / K::lanes,
-                         .c = o.y.row(image, first / K::lanes, row) + column * K::lanes, .c_row = s.window.w * K::lanes, .c_vector = o.y.stride_c,
+        K::multiply_all({.a = o.x.row(image, 0, row / s.window.h),
+                         .a_row = K::lanes,
+                         .a_step = 1,
+                         .a_next = o.x.stride_c,
+                         .b = u + (row % s.window.h * s.window.w + column) * s.in * s.out + s.in * first,
+                         .b_step = width,
+                         .b_vector = K::lanes,
+                         .b_next = K::lanes * width,
+                         .depth = K::lanes,
+                         .pieces = s.in / K::lanes,
+                         .c = o.y.row(image, first / K::lanes, row) + column * K::lanes,
+                         .c_row = s.window.w * K::lanes,
+                         .c_vector = o.y.stride_c,
                          .start = bias + first},
                         o.x.w, width / K::lanes);
     });
@@ -100,15 +111,26 @@ class TiledTranspose {
     const Sizes<K> s(*o.node);
     pack(u, s.taps(), s.out, s.in, s.out_c, s.in_c, threads, [&](Index k, Index c, Index tap) { return o.parameters[0][s.filter(c, k, tap)]; });
     for_panels(s.in, o.dx.n * o.dx.rows, s.taps() * s.in * s.out * o.dx.n * o.dx.rows * o.dx.w, threads, [&](Index panel, Index number) {
-      const Index image = number / o.dx.rows, row = o.dx.row0 + number % o.dx.rows, first = panel * winograd::panel, width = winograd::panel_width(s.in, panel);
+      const Index image = number / o.dx.rows, row = o.dx.row0 + number % o.dx.rows, first = panel * winograd::panel,
+                  width = winograd::panel_width(s.in, panel);
       bool add = false;
       for (Index tap = 0; tap < s.taps(); ++tap) {
         const Index from = row * s.window.h + tap / s.window.w;
         if (!o.dy.range().contains({from, from + 1})) continue;
-        K::multiply_all({.a = o.dy.row(image, 0, from) + tap % s.window.w * K::lanes, .a_row = s.window.w * K::lanes, .a_step = 1, .a_next = o.dy.stride_c,
-                         .b = u + tap * s.in * s.out + s.out * first, .b_step = width, .b_vector = K::lanes, .b_next = K::lanes * width,
-                         .depth = K::lanes, .pieces = s.out / K::lanes, .c = o.dx.row(image, first / K::lanes, row), .c_row = K::lanes,
-                         .c_vector = o.dx.stride_c, .add = add},
+        K::multiply_all({.a = o.dy.row(image, 0, from) + tap % s.window.w * K::lanes,
+                         .a_row = s.window.w * K::lanes,
+                         .a_step = 1,
+                         .a_next = o.dy.stride_c,
+                         .b = u + tap * s.in * s.out + s.out * first,
+                         .b_step = width,
+                         .b_vector = K::lanes,
+                         .b_next = K::lanes * width,
+                         .depth = K::lanes,
+                         .pieces = s.out / K::lanes,
+                         .c = o.dx.row(image, first / K::lanes, row),
+                         .c_row = K::lanes,
+                         .c_vector = o.dx.stride_c,
+                         .add = add},
                         o.dx.w, width / K::lanes);
         add = true;
       }
@@ -132,11 +154,20 @@ class TiledTranspose {
           const Range h = intersect({begin, std::min(begin + chunk, rows.end)},
                                     {ceil_div(o.dy.row0 - r, s.window.h), ceil_div(o.dy.row0 + o.dy.rows - r, s.window.h)});
           if (h.empty()) return;
-          K::multiply_all({.a = o.x.row(image, block, h.begin), .a_row = 1, .a_step = K::lanes, .a_next = o.x.stride_row(),
+          K::multiply_all({.a = o.x.row(image, block, h.begin),
+                           .a_row = 1,
+                           .a_step = K::lanes,
+                           .a_next = o.x.stride_row(),
                            .b = o.dy.row(image, first / K::lanes, h.begin * s.window.h + r) + tap % s.window.w * K::lanes,
-                           .b_step = s.window.w * K::lanes, .b_vector = o.dy.stride_c, .b_next = s.window.h * o.dy.stride_row(), .depth = o.x.w,
-                           .pieces = h.size(), .c = u + tap * matrix + s.in * first + block * K::lanes * width, .c_row = width,
-                           .c_vector = K::lanes, .add = true},
+                           .b_step = s.window.w * K::lanes,
+                           .b_vector = o.dy.stride_c,
+                           .b_next = s.window.h * o.dy.stride_row(),
+                           .depth = o.x.w,
+                           .pieces = h.size(),
+                           .c = u + tap * matrix + s.in * first + block * K::lanes * width,
+                           .c_row = width,
+                           .c_vector = K::lanes,
+                           .add = true},
                           K::lanes, width / K::lanes);
         });
     parallel_for(s.in_c, useful_threads(s.taps() * matrix, threads), [&](Index c) {
@@ -152,4 +183,4 @@ class TiledTranspose {
   }
 #endif
 };
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -12,8 +12,7 @@ namespace detail {
 using Columns = std::array<Interpolation, 128>;
 /// One row between two rows of the input; L lanes from `lane` on.
 template <class T, Index L>
-void interpolate_row(Lanes<L>, Index lane, const Columns& columns, Range q, Index block, const T* top, const T* bottom, double weight,
-                     T* y) {
+void interpolate_row(Lanes<L>, Index lane, const Columns& columns, Range q, Index block, const T* top, const T* bottom, double weight, T* y) {
   using W = Words<T, L>;
   using Value = typename W::Value;
   using A = master_t<T>;
@@ -60,7 +59,7 @@ class Shares {
   static constexpr Index first = 64;
   double shares_[first] = {};   // no std::array: what nvcc 13 makes of its count does not compile here
 };
-}  // namespace detail
+}   // namespace detail
 /// y = x upsampled, as shape/upsampling.hpp says.
 /// Shapes:  x [N,C,rows,W] -> y [N,C,rows,v*W]
 /// Pre:     x holds the rows that y's read
@@ -78,9 +77,7 @@ void upsample_forward(const Operands<T>& o, int threads) {
         assert(o.x.range().contains({r.first, r.second + 1}));
         const T *top = o.x.row(i, b, r.first), *bottom = o.x.row(i, b, r.second);
         T* y = o.y.row(i, b, row);
-        for_lanes(block, [&](auto lanes, Index lane) {
-          detail::interpolate_row(lanes, lane, columns, q, block, top, bottom, r.weight, y);
-        });
+        for_lanes(block, [&](auto lanes, Index lane) { detail::interpolate_row(lanes, lane, columns, q, block, top, bottom, r.weight, y); });
       }
     }
   });
@@ -93,30 +90,32 @@ void upsample_backward(const Operands<T>& o, int threads) {
   using A = master_t<T>;
   const Upsampling& u = o.node->layer.upsampling;
   const Index block = o.dx.block, h = o.node->in.h, w = o.node->in.w;
-  for_row_groups(o.dx, threads, [&](Index i, Index b, Range rows) {
-    for (Index row = rows.begin; row < rows.end; ++row) {
-      const detail::Shares down(u, true, row, h, intersect(upsampled_to(u, true, row, h), o.dy.range()));
-      T* dx = o.dx.row(i, b, row);
-      for (Index column = 0; column < w; ++column) {
-        const detail::Shares across(u, false, column, w, upsampled_to(u, false, column, w));
-        for_lanes(block, [&](auto lanes, Index lane) {
-          using W = Words<T, decltype(lanes)::value>;
-          using Value = typename W::Value;
-          std::array<Value, W::count> sum{};
-          for (Index p = down.out().begin; p < down.out().end; ++p) {
-            const T* dy = o.dy.row(i, b, p) + lane;
-            for (Index q = across.out().begin; q < across.out().end; ++q) {
-              const A share = static_cast<A>(down(p) * across(q));
-              for (std::size_t k = 0; k < sum.size(); ++k)
-                sum[k] += share * load_word<Value>(dy + q * block + static_cast<Index>(k) * W::width);
-            }
+  for_row_groups(
+      o.dx, threads,
+      [&](Index i, Index b, Range rows) {
+        for (Index row = rows.begin; row < rows.end; ++row) {
+          const detail::Shares down(u, true, row, h, intersect(upsampled_to(u, true, row, h), o.dy.range()));
+          T* dx = o.dx.row(i, b, row);
+          for (Index column = 0; column < w; ++column) {
+            const detail::Shares across(u, false, column, w, upsampled_to(u, false, column, w));
+            for_lanes(block, [&](auto lanes, Index lane) {
+              using W = Words<T, decltype(lanes)::value>;
+              using Value = typename W::Value;
+              std::array<Value, W::count> sum{};
+              for (Index p = down.out().begin; p < down.out().end; ++p) {
+                const T* dy = o.dy.row(i, b, p) + lane;
+                for (Index q = across.out().begin; q < across.out().end; ++q) {
+                  const A share = static_cast<A>(down(p) * across(q));
+                  for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += share * load_word<Value>(dy + q * block + static_cast<Index>(k) * W::width);
+                }
+              }
+              store_words(dx + column * block + lane, sum);
+            });
           }
-          store_words(dx + column * block + lane, sum);
-        });
-      }
-    }
-  }, upsampling_factor(u, true) * upsampling_factor(u, false));
+        }
+      },
+      upsampling_factor(u, true) * upsampling_factor(u, false));
 }
 template <class T>
 inline constexpr LayerLoops<T> layer_loops<Kind::upsample, T>{upsample_forward<T>, upsample_backward<T>};
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

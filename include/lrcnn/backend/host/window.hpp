@@ -51,4 +51,4 @@ void for_lanes(Index block, F&& f) {
   if (block == 8) return f(Lanes<8>{}, Index{0});
   for (Index lane = 0; lane < block; ++lane) f(Lanes<1>{}, lane);
 }
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

@@ -22,12 +22,12 @@ void for_parts(Index blocks, Index size, int threads, F f) {
     f(i % blocks, Range{size * part / cuts, size * (part + 1) / cuts});
   });
 }
-}  // namespace detail
+}   // namespace detail
 /// A forward pass, or a data gradient, with the kernels K. Writes all of `out.y`.
 /// Pre:     the processor has K's vectors; views have K::lanes channels a block; `scratch`: blocking.bytes, aligned to 64
 template <class K>
 void run(const SlabPass& p, const Blocking& blocking, int threads, const View<const float>& in, const Filter& filter, const Output& out,
-                float* scratch) {
+         float* scratch) {
   const auto put = [&](const float* m, Index begin, Index count, Index first, Index channels, Index block, Range tiles) {
     if (out.relu) K::template outputs<true>(p, m, begin, count, first, channels, block, out, tiles);
     else K::template outputs<false>(p, m, begin, count, first, channels, block, out, tiles);
@@ -49,9 +49,9 @@ void run(const SlabPass& p, const Blocking& blocking, int threads, const View<co
         for (Index block = 0; block < in_blocks; ++block) K::inputs(p, in, begin, count, block, v, {0, count});
         for (Index q = 0; q < positions; ++q)
           for (Index kp = 0; kp < ceil_div(channels, panel); ++kp)
-            K::product(p, v + q * detail::apart(count, p.in_c), u + q * detail::apart(p.in_c, channels), count, channels, kp, m + q * detail::apart(count, channels));
-        for (Index block = 0; block < channels / K::lanes; ++block)
-          put(m, begin, count, 0, channels, block, {0, count});
+            K::product(p, v + q * detail::apart(count, p.in_c), u + q * detail::apart(p.in_c, channels), count, channels, kp,
+                       m + q * detail::apart(count, channels));
+        for (Index block = 0; block < channels / K::lanes; ++block) put(m, begin, count, 0, channels, block, {0, count});
       }
     });
     return;
@@ -68,11 +68,10 @@ void run(const SlabPass& p, const Blocking& blocking, int threads, const View<co
       if (grouped) transform_filters(first, channels);
       parallel_for(positions * panels, threads, [&](Index i) {
         const Index q = i / panels;
-        K::product(p, v + q * detail::apart(count, p.in_c), u + q * detail::apart(p.in_c, channels), count, channels, i % panels, m + q * detail::apart(count, channels));
+        K::product(p, v + q * detail::apart(count, p.in_c), u + q * detail::apart(p.in_c, channels), count, channels, i % panels,
+                   m + q * detail::apart(count, channels));
       });
-      detail::for_parts(channels / K::lanes, count, threads, [&](Index block, Range t) {
-        put(m, begin, count, first, channels, block, t);
-      });
+      detail::for_parts(channels / K::lanes, count, threads, [&](Index block, Range t) { put(m, begin, count, first, channels, block, t); });
     }
   }
 }
@@ -86,9 +85,8 @@ namespace detail {
 /// Transforms products of gradients back, for output channels [first, first + channels), and puts them where they go.
 template <class K>
 void write_gradient(const SlabPass& p, const FilterGradient& d, const float* u, Index first, Index channels, int threads) {
-  for_parts(channels / K::lanes, d.inputs, threads, [&](Index block, Range in) {
-    K::taps(p, u, first, channels, block, in, d.outputs, d.inputs, d.add, d.dw);
-  });
+  for_parts(channels / K::lanes, d.inputs, threads,
+            [&](Index block, Range in) { K::taps(p, u, first, channels, block, in, d.outputs, d.inputs, d.add, d.dw); });
 }
 /// Each thread takes a part of the tiles and has products and sums of its own, which are added up at the end.
 template <class K>
@@ -112,8 +110,8 @@ void gradient_by_thread(const SlabPass& p, const Blocking& blocking, int threads
       for (Index block = 0; block < channels / K::lanes; ++block) K::gradients(p, dy, begin, count, 0, channels, block, m, {0, count});
       for (Index q = 0; q < positions; ++q)
         for (Index kp = 0; kp < ceil_div(channels, panel); ++kp)
-          K::product_of_gradients(p, v + q * apart(count, p.in_c), m + q * apart(count, channels), count, channels, kp, u + q * apart(p.in_c, channels),
-                                       begin > first);
+          K::product_of_gradients(p, v + q * apart(count, p.in_c), m + q * apart(count, channels), count, channels, kp,
+                                  u + q * apart(p.in_c, channels), begin > first);
       K::add_biases(m, count, channels, sums);
     }
   });
@@ -131,7 +129,7 @@ void gradient_by_thread(const SlabPass& p, const Blocking& blocking, int threads
   }
   write_gradient<K>(p, d, scratch, 0, channels, threads);
 }
-}  // namespace detail
+}   // namespace detail
 /// A filter gradient from x and dy.
 /// Pre:     as run(); d.outputs <= out_c and d.inputs <= in_c
 template <class K>
@@ -150,20 +148,18 @@ void run_gradient(const SlabPass& p, const Blocking& blocking, int threads, cons
     for (Index begin = 0; begin < all; begin += blocking.tiles) {
       const Index count = std::min(blocking.tiles, all - begin);
       if (reads) detail::for_parts(in_blocks, count, threads, [&](Index block, Range t) { K::inputs(p, x, begin, count, block, v, t); });
-      detail::for_parts(channels / K::lanes, count, threads, [&](Index block, Range t) {
-        K::gradients(p, dy, begin, count, first, channels, block, m, t);
-      });
+      detail::for_parts(channels / K::lanes, count, threads,
+                        [&](Index block, Range t) { K::gradients(p, dy, begin, count, first, channels, block, m, t); });
       parallel_for(positions * panels, threads, [&](Index i) {
         const Index q = i / panels;
         K::product_of_gradients(p, v + q * detail::apart(count, p.in_c), m + q * detail::apart(count, channels), count, channels, i % panels,
-                                     u + q * detail::apart(p.in_c, channels), begin > 0);
+                                u + q * detail::apart(p.in_c, channels), begin > 0);
       });
       K::add_biases(m, count, channels, sums);
     }
-    for (Index k = 0; d.db != nullptr && k < std::min(channels, d.outputs - first); ++k)
-      d.db[first + k] = (d.add ? d.db[first + k] : 0.f) + sums[k];
+    for (Index k = 0; d.db != nullptr && k < std::min(channels, d.outputs - first); ++k) d.db[first + k] = (d.add ? d.db[first + k] : 0.f) + sums[k];
     detail::write_gradient<K>(p, d, u, first, channels, threads);
   }
 }
-}  // namespace lrcnn::host::winograd
+}   // namespace lrcnn::host::winograd
 #endif

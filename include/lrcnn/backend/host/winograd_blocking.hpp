@@ -26,10 +26,10 @@ struct SlabPass {
 };
 /// What is in memory at a time.
 struct Blocking {
-  Index tiles = 0;      ///< in a chunk
-  Index channels = 0;   ///< output channels in a group
+  Index tiles = 0;          ///< in a chunk
+  Index channels = 0;       ///< output channels in a group
   bool by_thread = false;   ///< each thread has a chunk of its own
-  Index bytes = 0;      ///< of scratch
+  Index bytes = 0;          ///< of scratch
 };
 namespace detail {
 inline constexpr Index float_bytes = positions * 4;   ///< of an element in all positions
@@ -40,16 +40,14 @@ constexpr Index apart(Index rows, Index columns) {
   return (ceil_div(rows * columns, line) | 1) * line;
 }
 inline constexpr Index fewest_tiles = 24, most_tiles = 1536;   ///< in a chunk that all threads share
-}  // namespace detail
+}   // namespace detail
 /// Scratch of a chunk of so many tiles and a group of so many output channels, where all threads share them.
 constexpr Index pass_bytes(const SlabPass& p, Index tiles, Index channels) {
   using detail::apart;
   return detail::float_bytes * (apart(tiles, p.in_c) + apart(tiles, channels) + apart(p.in_c, channels)) + 4 * channels;
 }
 /// The smallest scratch that a pass can do with.
-constexpr Index least_bytes(const SlabPass& p) {
-  return pass_bytes(p, std::min(p.tiles(), detail::fewest_tiles), std::min(p.out_c, panel));
-}
+constexpr Index least_bytes(const SlabPass& p) { return pass_bytes(p, std::min(p.tiles(), detail::fewest_tiles), std::min(p.out_c, panel)); }
 /// How a pass is cut so that its scratch fits into `room` bytes; nothing if that is less than least_bytes().
 /// `gradient`: of the filters. Cost: microseconds.
 /// Source:  VGG-16's layers, batch 8, two cores of an AMD EPYC with 1 MiB of L2 each and 32 MiB of L3: with 12 to 24 tiles to each
@@ -86,10 +84,9 @@ inline std::optional<Blocking> choose_blocking(const SlabPass& p, bool gradient,
     const Index chunks = ceil_div(all, tiles);
     // Numbers that are written, in place of time: filters again for each chunk, or inputs for each group.
     const Index filters = p.in_c * p.out_c, inputs = all * p.in_c;
-    Index work = gradient ? filters + (chunks > 1 ? groups : 1) * inputs + chunks * filters
-                          : inputs + (groups > 1 ? chunks : 1) * filters;
-    work += chunks * groups * 4096;   // the threads wait for each other
-    if (float_bytes * p.in_c * channels > 8_MiB) work += chunks * filters;   // filters have left the cache when products want them
+    Index work = gradient ? filters + (chunks > 1 ? groups : 1) * inputs + chunks * filters : inputs + (groups > 1 ? chunks : 1) * filters;
+    work += chunks * groups * 4096;                                                  // the threads wait for each other
+    if (float_bytes * p.in_c * channels > 8_MiB) work += chunks * filters;           // filters have left the cache when products want them
     if (float_bytes * tiles * p.in_c > caches.level3 / 2) work += groups * inputs;   // likewise inputs, for each group
     if (work < least) least = work, best = Blocking{tiles, channels, false, pass_bytes(p, tiles, channels)};
   }
@@ -97,4 +94,4 @@ inline std::optional<Blocking> choose_blocking(const SlabPass& p, bool gradient,
 }
 /// Whether a pass is likely to be faster than direct arithmetic: tiles at the borders do work that is thrown away.
 constexpr bool pays(const SlabPass& p) { return positions * p.tiles() * 5 <= 9 * p.n * p.out_rows * p.out_w * 2; }
-}  // namespace lrcnn::host::winograd
+}   // namespace lrcnn::host::winograd

@@ -14,8 +14,8 @@ class WinogradConvolution {
     const Window& w = layer.window;
     const Index lanes = vector_block(vectors);
     const bool suits = layer.kind == Kind::conv && w.kernel == Pair(3) && w.stride == Pair(1) && w.dilation == Pair(1) && layer.groups == 1 &&
-                       w.pad.top < 3 && w.pad.bottom < 3 && w.pad.left < 3 && w.pad.right < 3 && x.block == lanes && y.block == lanes &&
-                       x.n > 0 && x.rows > 0 && y.rows > 0;
+                       w.pad.top < 3 && w.pad.bottom < 3 && w.pad.left < 3 && w.pad.right < 3 && x.block == lanes && y.block == lanes && x.n > 0 &&
+                       x.rows > 0 && y.rows > 0;
     if (!suits || !LRCNN_WINOGRAD) return {};
     const Index top = pad_rows(row_axis(w), y.range(), x.range()).top, c = round_up(x.c, lanes), k = round_up(y.c, lanes);
     if (op != Op::backward_data) return winograd::SlabPass{x.n, c, k, x.rows, x.w, y.rows, y.w, top, w.pad.left};
@@ -64,4 +64,4 @@ class WinogradConvolution {
   Vectors vectors_;
   std::vector<float> bias_;   ///< with zeros for the channels that are padding
 };
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

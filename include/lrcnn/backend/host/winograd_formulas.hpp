@@ -27,7 +27,7 @@ struct LRCNN_KERNELS {
   LRCNN_TARGET static void transform_input(const float* d, Index row, float* out, Index stride) {
     alignas(64) Floats half[36];
     for (Index x = 0; x < 6; ++x) {
-      const Floats column[6] = {at(d + x * lanes), at(d + row + x * lanes), at(d + 2 * row + x * lanes),
+      const Floats column[6] = {at(d + x * lanes),           at(d + row + x * lanes),     at(d + 2 * row + x * lanes),
                                 at(d + 3 * row + x * lanes), at(d + 4 * row + x * lanes), at(d + 5 * row + x * lanes)};
       to_patch(column, 1, reinterpret_cast<float*>(half + x), 6 * lanes);
     }
@@ -35,7 +35,7 @@ struct LRCNN_KERNELS {
   }
   /// A' of six numbers.
   LRCNN_TARGET [[gnu::always_inline]] static inline void to_tile(const Floats& m0, const Floats& m1, const Floats& m2, const Floats& m3,
-                                                                    const Floats& m4, const Floats& m5, Floats* out, Index stride) {
+                                                                 const Floats& m4, const Floats& m5, Floats* out, Index stride) {
     const Floats s = m1 + m2, d = m1 - m2, s2 = m3 + m4, d2 = m3 - m4;
     out[0] = m0 + s + s2;
     out[stride] = d + 2.f * d2;
@@ -46,16 +46,16 @@ struct LRCNN_KERNELS {
   LRCNN_TARGET static void transform_output(const float* m, Index stride, Floats* out) {
     alignas(64) Floats half[24];
     for (Index x = 0; x < 6; ++x)
-      to_tile(at(m + x * stride), at(m + (6 + x) * stride), at(m + (12 + x) * stride), at(m + (18 + x) * stride),
-              at(m + (24 + x) * stride), at(m + (30 + x) * stride), half + x, 6);
+      to_tile(at(m + x * stride), at(m + (6 + x) * stride), at(m + (12 + x) * stride), at(m + (18 + x) * stride), at(m + (24 + x) * stride),
+              at(m + (30 + x) * stride), half + x, 6);
     for (Index y = 0; y < 4; ++y) {
       const Floats* h = half + 6 * y;
       to_tile(h[0], h[1], h[2], h[3], h[4], h[5], out + 4 * y, 1);
     }
   }
   /// A of four numbers.
-  LRCNN_TARGET [[gnu::always_inline]] static inline void from_tile(const Floats& y0, const Floats& y1, const Floats& y2, const Floats& y3,
-                                                                      float* out, Index stride) {
+  LRCNN_TARGET [[gnu::always_inline]] static inline void from_tile(const Floats& y0, const Floats& y1, const Floats& y2, const Floats& y3, float* out,
+                                                                   Index stride) {
     const Floats even = y0 + y2, odd = y1 + y3, even4 = y0 + 4.f * y2, odd4 = 2.f * y1 + 8.f * y3;
     at(out) = y0;
     at(out + stride) = even + odd;
@@ -93,7 +93,7 @@ struct LRCNN_KERNELS {
   }
   /// G' of six numbers.
   LRCNN_TARGET [[gnu::always_inline]] static inline void to_taps(const Floats& u0, const Floats& u1, const Floats& u2, const Floats& u3,
-                                                                    const Floats& u4, const Floats& u5, Floats* out, Index stride) {
+                                                                 const Floats& u4, const Floats& u5, Floats* out, Index stride) {
     const Floats inner = (u1 + u2) * (1.f / 6), outer = (u3 + u4) * (1.f / 24);
     out[0] = u0 * .25f - inner + outer;
     out[stride] = (u2 - u1) * (1.f / 6) + (u3 - u4) * (1.f / 12);
@@ -103,8 +103,8 @@ struct LRCNN_KERNELS {
   LRCNN_TARGET static void transform_taps(const float* u, Index stride, Floats* out) {
     alignas(64) Floats half[18];
     for (Index x = 0; x < 6; ++x)
-      to_taps(at(u + x * stride), at(u + (6 + x) * stride), at(u + (12 + x) * stride), at(u + (18 + x) * stride),
-              at(u + (24 + x) * stride), at(u + (30 + x) * stride), half + x, 6);
+      to_taps(at(u + x * stride), at(u + (6 + x) * stride), at(u + (12 + x) * stride), at(u + (18 + x) * stride), at(u + (24 + x) * stride),
+              at(u + (30 + x) * stride), half + x, 6);
     for (Index y = 0; y < 3; ++y) {
       const Floats* h = half + 6 * y;
       to_taps(h[0], h[1], h[2], h[3], h[4], h[5], out + 3 * y, 1);
@@ -165,8 +165,7 @@ struct LRCNN_KERNELS {
   }
   static constexpr Index row_of(Index columns, Index block) { return panel_width(columns, block * lanes / panel); }
   /// B' d B of tiles [begin, begin + count) for one block of channels.
-  LRCNN_TARGET static void inputs(const SlabPass& p, const View<const float>& in, Index begin, Index count, Index block,
-                                                float* v, Range tiles) {
+  LRCNN_TARGET static void inputs(const SlabPass& p, const View<const float>& in, Index begin, Index count, Index block, float* v, Range tiles) {
     alignas(64) float border[36 * lanes];
     detail::Place place(p, begin + tiles.begin);
     const Index width = row_of(p.in_c, block);
@@ -179,8 +178,8 @@ struct LRCNN_KERNELS {
     }
   }
   /// A dy A' likewise, for one block of the channels from `first` on.
-  LRCNN_TARGET static void gradients(const SlabPass& p, const View<const float>& dy, Index begin, Index count, Index first,
-                                                   Index channels, Index block, float* m, Range tiles) {
+  LRCNN_TARGET static void gradients(const SlabPass& p, const View<const float>& dy, Index begin, Index count, Index first, Index channels,
+                                     Index block, float* m, Range tiles) {
     alignas(64) float border[16 * lanes];
     detail::Place place(p, begin + tiles.begin);
     const Index width = row_of(channels, block), source = first / lanes + block;
@@ -195,7 +194,7 @@ struct LRCNN_KERNELS {
   /// A' m A and what follows it, of tiles, to one block of the channels from `first` on.
   template <bool relu>
   LRCNN_TARGET static void outputs(const SlabPass& p, const float* m, Index begin, Index count, Index first, Index channels, Index block,
-                                          const Output& out, Range tiles) {
+                                   const Output& out, Range tiles) {
     detail::Place place(p, begin + tiles.begin);
     const Index width = row_of(channels, block), target = first / lanes + block;
     const float* from = column(m, count, block) + tiles.begin * width;
@@ -231,8 +230,8 @@ struct LRCNN_KERNELS {
                        detail::apart(p.in_c, channels));
   }
   /// G' u G for input channels `in` and a block of the output channels from `first` on, into the filters' own layout.
-  LRCNN_TARGET static void taps(const SlabPass& p, const float* u, Index first, Index channels, Index block, Range in, Index outputs,
-                                              Index inputs, bool add, float* dw) {
+  LRCNN_TARGET static void taps(const SlabPass& p, const float* u, Index first, Index channels, Index block, Range in, Index outputs, Index inputs,
+                                bool add, float* dw) {
     const Index width = row_of(channels, block), k = first + block * lanes, count = std::min(lanes, outputs - k);
     const float* from = column(u, p.in_c, block) + in.begin * width;
     for (Index c = in.begin; c < in.end; ++c, from += width) {
@@ -265,19 +264,50 @@ struct LRCNN_KERNELS {
     const float* b = u + p.in_c * panel * kp;
     float* c = m + count * panel * kp;
     if (whole > 0)
-      multiply_all({.a = v, .a_row = panel, .a_step = 1, .a_next = panel * count, .b = b, .b_step = width, .b_vector = lanes, .b_next = panel * width,
-                    .depth = panel, .pieces = whole, .c = c, .c_row = width, .c_vector = lanes}, count, width / lanes);
+      multiply_all({.a = v,
+                    .a_row = panel,
+                    .a_step = 1,
+                    .a_next = panel * count,
+                    .b = b,
+                    .b_step = width,
+                    .b_vector = lanes,
+                    .b_next = panel * width,
+                    .depth = panel,
+                    .pieces = whole,
+                    .c = c,
+                    .c_row = width,
+                    .c_vector = lanes},
+                   count, width / lanes);
     if (rest > 0)
-      multiply_all({.a = v + whole * panel * count, .a_row = rest, .a_step = 1, .b = b + whole * panel * width, .b_step = width, .b_vector = lanes,
-                    .depth = rest, .c = c, .c_row = width, .c_vector = lanes, .add = whole > 0}, count, width / lanes);
+      multiply_all({.a = v + whole * panel * count,
+                    .a_row = rest,
+                    .a_step = 1,
+                    .b = b + whole * panel * width,
+                    .b_step = width,
+                    .b_vector = lanes,
+                    .depth = rest,
+                    .c = c,
+                    .c_row = width,
+                    .c_vector = lanes,
+                    .add = whole > 0},
+                   count, width / lanes);
   }
   /// u (+)= v' m at one position, for one panel of output channels.
   static void product_of_gradients(const SlabPass& p, const float* v, const float* m, Index count, Index channels, Index kp, float* u, bool add) {
     const Index width = panel_width(channels, kp);
     for (Index cp = 0; cp < ceil_div(p.in_c, panel); ++cp) {
       const Index rows = panel_width(p.in_c, cp);
-      multiply_all({.a = v + cp * panel * count, .a_row = 1, .a_step = rows, .b = m + count * panel * kp, .b_step = width, .b_vector = lanes,
-                    .depth = count, .c = u + p.in_c * panel * kp + cp * panel * width, .c_row = width, .c_vector = lanes, .add = add},
+      multiply_all({.a = v + cp * panel * count,
+                    .a_row = 1,
+                    .a_step = rows,
+                    .b = m + count * panel * kp,
+                    .b_step = width,
+                    .b_vector = lanes,
+                    .depth = count,
+                    .c = u + p.in_c * panel * kp + cp * panel * width,
+                    .c_row = width,
+                    .c_vector = lanes,
+                    .add = add},
                    rows, width / lanes);
     }
   }

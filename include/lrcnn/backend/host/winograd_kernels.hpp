@@ -38,21 +38,21 @@ struct Filter {
 /// Where results go, and what is done with them on the way.
 struct Output {
   View<float> y{};
-  const float* bias = nullptr;        ///< out_c numbers; null: none are added
+  const float* bias = nullptr;   ///< out_c numbers; null: none are added
   bool relu = false;
-  View<std::uint8_t> signs{};         ///< with ReLU: where a bit tells of each number whether it is positive (saved_view); empty: nowhere
+  View<std::uint8_t> signs{};   ///< with ReLU: where a bit tells of each number whether it is positive (saved_view); empty: nowhere
 };
 /// A product of matrices, c(i, j) (+)= sum over p of a(i, p) b(p, j), wherever their elements lie: columns j in vectors, the depth in pieces.
 struct Product {
   const float* a = nullptr;
-  Index a_row = 0, a_step = 0, a_next = 0;      ///< from row to row, along the depth, and to the next piece of it
+  Index a_row = 0, a_step = 0, a_next = 0;   ///< from row to row, along the depth, and to the next piece of it
   const float* b = nullptr;
   Index b_step = 0, b_vector = 0, b_next = 0;   ///< along the depth, from vector to vector, and to the next piece
   Index depth = 0, pieces = 1;                  ///< of a piece; how many
   float* c = nullptr;
   Index c_row = 0, c_vector = 0;
-  bool add = false;                             ///< to what c has
-  const float* start = nullptr;                 ///< otherwise every row begins with this, a vector behind the other; null: zeros
+  bool add = false;               ///< to what c has
+  const float* start = nullptr;   ///< otherwise every row begins with this, a vector behind the other; null: zeros
 };
 namespace detail {
 /// Where a tile lies.
@@ -73,7 +73,7 @@ unsigned bits_of(const Truths& truths) {
   for (unsigned l = 0; l < sizeof(truths) / 4; ++l) bits |= static_cast<unsigned>(truths[l] != 0) << l;
   return bits;
 }
-}  // namespace detail
+}   // namespace detail
 #if LRCNN_WINOGRAD
 // LRCNN_KERNELS: the struct's name. LRCNN_VECTORS: their kind. LRCNN_COLUMNS: vectors side by side in a product's piece of six
 // rows; its 6 x LRCNN_COLUMNS sums stay in registers. LRCNN_TARGET: instructions. LRCNN_POSITIVE(x): a bit for each lane of x.
@@ -114,4 +114,4 @@ void with_kernels([[maybe_unused]] Vectors vectors, F&& f) {
   f(Plain{});
 }
 #endif
-}  // namespace lrcnn::host::winograd
+}   // namespace lrcnn::host::winograd

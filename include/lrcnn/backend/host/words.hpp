@@ -27,10 +27,9 @@ namespace detail {
 template <class T>
 using CodeElement = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
 template <class T>
-inline constexpr Index word_width =
-    word_bytes > 0 && (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, bfloat16>)
-        ? word_bytes / Index{sizeof(master_t<T>)}
-        : 1;
+inline constexpr Index word_width = word_bytes > 0 && (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, bfloat16>)
+                                        ? word_bytes / Index{sizeof(master_t<T>)}
+                                        : 1;
 template <class E, bool several>
 struct Word {
   using type = E;
@@ -86,7 +85,7 @@ W unpacked(const std::uint8_t* from) {
   return __builtin_convertvector(bytes, W);
 }
 #endif
-}  // namespace detail
+}   // namespace detail
 /// Asks for what a loop over memory will read soon, 2 kB ahead. Call it for each 64 bytes or less; memory need not be there.
 /// Source:  statistics and sums of norms over 67 MB read at 12 GB/s without it and at 30 to 33 with it, 34 to 41 in pages of 2 MB (two
 ///          cores of an Intel Xeon, 2 MiB of L2 each, AVX-512); 1 kB is 5 to 30 % slower, 4 and 8 kB are the same within 10 %
@@ -175,7 +174,7 @@ W erf_of(const W& x) {
   for (T& e : elements) e = StandardExp{}.erf(e);
   return load_word<W>(elements.data());
 }
-}  // namespace detail
+}   // namespace detail
 /// The exponential of words, and their error function. Of float, for arguments from -87 to 88 (others are taken as the nearest of these) within
 /// a relative error of 2e-7; of other elements, the standard library's element by element.
 template <class T>
@@ -188,7 +187,9 @@ struct WordExp {
     return load_word<W>(elements.data());
   }
   template <class W>
-  W erf(const W& x) const { return detail::erf_of<T>(x); }
+  W erf(const W& x) const {
+    return detail::erf_of<T>(x);
+  }
 };
 template <>
 struct WordExp<float> {
@@ -207,6 +208,8 @@ struct WordExp<float> {
     return sum * load_word<W>(&power);
   }
   template <class W>
-  W erf(const W& x) const { return detail::erf_of<float>(x); }
+  W erf(const W& x) const {
+    return detail::erf_of<float>(x);
+  }
 };
-}  // namespace lrcnn::host
+}   // namespace lrcnn::host

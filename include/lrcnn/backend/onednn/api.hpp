@@ -48,7 +48,7 @@ inline dnnl::primitive_attr attributes(bool add = false) {
 /// A convolution in the library's terms. `b` is a zero descriptor if there is no bias. dilation 0 is dense.
 struct ConvDesc {
   MemoryDesc x, w, b, y;
-  Dims filter;   ///< dimensions of w
+  Dims filter;             ///< dimensions of w
   Type type = Type::f32;   ///< of x, y and filters; filter gradients and biases are f32
   Dims stride, dilation, pad_begin, pad_end;
 };
@@ -61,8 +61,8 @@ auto or_empty(F f) -> decltype(f()) {
     return f();
   } catch (const dnnl::error& e) {
     if (e.status == dnnl_unimplemented || e.status == dnnl_invalid_arguments) return {};
-    throw BackendError(error_text(std::string("oneDNN cannot describe an operation: ") + e.message,
-                                  "its status is " + std::to_string(e.status), "report this as a defect"));
+    throw BackendError(error_text(std::string("oneDNN cannot describe an operation: ") + e.message, "its status is " + std::to_string(e.status),
+                                  "report this as a defect"));
   }
 }
 /// The first implementation that is wanted, by its name and bytes of scratch; the library lists the fastest first.
@@ -84,8 +84,7 @@ auto forward(const Library& l, const ConvDesc& d, Wanted wanted) {
     const Conv::desc op(kind, direct, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end);
     Conv::primitive_desc pd(op, attr, l.engine, true);   // op and attr must live as long as pd walks on
 #else
-    Conv::primitive_desc pd(l.engine, kind, direct, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin,
-                            d.pad_end, attr, true);
+    Conv::primitive_desc pd(l.engine, kind, direct, d.x, d.w, d.b, d.y, d.stride, d.dilation, d.pad_begin, d.pad_end, attr, true);
 #endif
     return first_wanted(std::move(pd), wanted);
   });
@@ -130,8 +129,7 @@ auto backward_parameters(const Library& l, const ConvDesc& d, Wanted wanted) {
   });
 }
 /// c = a b (+ bias), or c += a b.
-inline auto matmul(const Library& l, const MemoryDesc& a, const MemoryDesc& b, const MemoryDesc& bias,
-                   const MemoryDesc& c, bool add) {
+inline auto matmul(const Library& l, const MemoryDesc& a, const MemoryDesc& b, const MemoryDesc& bias, const MemoryDesc& c, bool add) {
   using Matmul = dnnl::matmul;
   return or_empty([&] {
 #if DNNL_VERSION_MAJOR == 2
@@ -141,7 +139,7 @@ inline auto matmul(const Library& l, const MemoryDesc& a, const MemoryDesc& b, c
 #endif
   });
 }
-}  // namespace api
+}   // namespace api
 /// A primitive and its arguments.
 class Call {
  public:
@@ -165,18 +163,19 @@ class Call {
     for (const void* d : data) bind(position++, d);
   }
   void run(const Library& library) const {
-    check(dnnl_primitive_execute(primitive_.get(), library.stream.get(), static_cast<int>(arguments_.size()),
-                                 arguments_.data()));
+    check(dnnl_primitive_execute(primitive_.get(), library.stream.get(), static_cast<int>(arguments_.size()), arguments_.data()));
   }
 
  private:
   static void check(dnnl_status_t status) {
     if (status != dnnl_success)
-      throw BackendError(error_text("oneDNN failed with status " + std::to_string(status), "an operation that it has "
-                                    "accepted runs", "check that there is memory left, and report this otherwise"));
+      throw BackendError(error_text("oneDNN failed with status " + std::to_string(status),
+                                    "an operation that it has "
+                                    "accepted runs",
+                                    "check that there is memory left, and report this otherwise"));
   }
   dnnl::primitive primitive_;
   std::vector<dnnl::memory> memories_;
   std::vector<dnnl_exec_arg_t> arguments_;
 };
-}  // namespace lrcnn::onednn
+}   // namespace lrcnn::onednn

@@ -24,9 +24,7 @@ constexpr Channels channels_of(const Node& node, const Target& target) {
 /// What the library calls the backend's elements.
 constexpr Type element_type(const Target& target) { return target.element_bytes == 2 ? Type::bf16 : Type::f32; }
 /// A filter is made of elements, its gradient of floats.
-constexpr Type filter_type(Op op, const Target& target) {
-  return op == Op::backward_parameters ? Type::f32 : element_type(target);
-}
+constexpr Type filter_type(Op op, const Target& target) { return op == Op::backward_parameters ? Type::f32 : element_type(target); }
 /// Dimensions of a convolution's filter: [G,]K,C,R,S.
 inline Dims filter_dims(Index groups, Index in, Index out, const Pair& kernel) {
   Dims dims{out / groups, in / groups, kernel.h, kernel.w};
@@ -39,10 +37,8 @@ inline MemoryDesc map_desc(Index n, Index c, Index rows, Index w, Index block, T
 /// The filter layouts that we know by name, and so can fill ourselves. Those of two-byte elements have input channels,
 /// or output channels for the data gradient, in pairs.
 inline std::span<const Tag> filter_tags(Index block, bool grouped, Type type) {
-  static constexpr std::array plain16{Tag::OIhw16i16o, Tag::OIhw16o16i, Tag::IOhw16o16i, Tag::IOhw16i16o,
-                                      Tag::Ohwi16o, Tag::Owhi16o, Tag::Oihw16o};
-  static constexpr std::array grouped16{Tag::gOIhw16i16o, Tag::gOIhw16o16i, Tag::gIOhw16o16i, Tag::gIOhw16i16o,
-                                        Tag::Goihw16g};
+  static constexpr std::array plain16{Tag::OIhw16i16o, Tag::OIhw16o16i, Tag::IOhw16o16i, Tag::IOhw16i16o, Tag::Ohwi16o, Tag::Owhi16o, Tag::Oihw16o};
+  static constexpr std::array grouped16{Tag::gOIhw16i16o, Tag::gOIhw16o16i, Tag::gIOhw16o16i, Tag::gIOhw16i16o, Tag::Goihw16g};
   static constexpr std::array plain8{Tag::OIhw8i8o, Tag::OIhw8o8i, Tag::Ohwi8o};
   static constexpr std::array grouped8{Tag::gOIhw8i8o, Tag::gOIhw8o8i, Tag::Goihw8g};
   static constexpr std::array pairs{Tag::OIhw8i16o2i, Tag::OIhw8o16i2o, Tag::IOhw8o16i2o, Tag::OhwI16o2i};
@@ -71,4 +67,4 @@ inline ConvDesc conv_desc(const Node& node, const Target& target, Op op, Index n
   d.pad_end = {rows.bottom, columns.bottom};
   return d;
 }
-}  // namespace lrcnn::onednn
+}   // namespace lrcnn::onednn

@@ -8,12 +8,11 @@ namespace lrcnn::onednn {
 /// What to say where a convolution's scratch does not fit into the step's workspace. `kind`: "" or "Winograd ".
 template <class T>
 BackendError workspace_error(const Operands<T>& o, Range rows, Index needed, std::string_view kind = "") {
-  return BackendError(error_text(
-      "layer '" + std::string(o.node->layer.name.view()) + "', " + std::string(op_name(o.op)) + " of " + std::string(kind) +
-          "convolution to rows " + std::to_string(rows.begin) + " to " + std::to_string(rows.end) + ", needs " + std::to_string(needed) +
-          " bytes of workspace and has " + std::to_string(o.workspace_bytes),
-      "scratch memory of every layer lies in the plan's workspace",
-      "raise the policy's Workspace<...> to " + std::to_string(needed) + " or more, or cut thinner slabs"));
+  return BackendError(error_text("layer '" + std::string(o.node->layer.name.view()) + "', " + std::string(op_name(o.op)) + " of " +
+                                     std::string(kind) + "convolution to rows " + std::to_string(rows.begin) + " to " + std::to_string(rows.end) +
+                                     ", needs " + std::to_string(needed) + " bytes of workspace and has " + std::to_string(o.workspace_bytes),
+                                 "scratch memory of every layer lies in the plan's workspace",
+                                 "raise the policy's Workspace<...> to " + std::to_string(needed) + " or more, or cut thinner slabs"));
 }
 template <class T>
 class Convolution {
@@ -22,8 +21,8 @@ class Convolution {
   /// Pre:     `filter` is of the same pass and has a tag
   /// Post:    served() tells whether the library takes slabs like this one
   /// Errors:  BackendError naming layer and bytes if it does but needs more workspace than there is
-  Convolution(const Library& library, const Target& target, const Operands<T>& o, const View<const T>& x,
-              const View<const T>& y, std::shared_ptr<PackedFilter> filter)
+  Convolution(const Library& library, const Target& target, const Operands<T>& o, const View<const T>& x, const View<const T>& y,
+              std::shared_ptr<PackedFilter> filter)
       : op_(o.op), filter_(std::move(filter)), channels_(o.node->out.c), images_(x.n) {
     const Index all = library_threads();
     if (all > 1 && images_ >= all) {
@@ -54,7 +53,8 @@ class Convolution {
       else if (op_ == Op::backward_data)
         part.call.bind_all({o.dx.data + part.first * dense, o.packed, o.dy.data + part.first * o.dy.stride_n, scratch});
       else
-        part.call.bind_all({o.x.data + part.first * o.x.stride_n, gradient(o, p), o.dy.data + part.first * o.dy.stride_n, scratch, bias_gradient(o, p)});
+        part.call.bind_all(
+            {o.x.data + part.first * o.x.stride_n, gradient(o, p), o.dy.data + part.first * o.dy.stride_n, scratch, bias_gradient(o, p)});
       part.call.run(part.library);
     };
     host::threads_awake() = calls_.size() == 1 ? library_threads() : 1;
@@ -198,8 +198,8 @@ class Convolution {
   }
   /// Filter gradients in bf16 transpose whole images in their scratch, each thread one. Where that does not fit, fewer
   /// images at a time may, which have all threads at work on one; the least that is needed otherwise is in `needed`.
-  std::optional<Offer> choose_images(const Library& library, const Target& target, ConvDesc& d, const Operands<T>& o,
-                                     Range in, Range rows, Index& needed) {
+  std::optional<Offer> choose_images(const Library& library, const Target& target, ConvDesc& d, const Operands<T>& o, Range in, Range rows,
+                                     Index& needed) {
     if (d.type == Type::f32 || op_ != Op::backward_parameters) return {};
     for (Index n = images_ - 1; n > 0; --n) {
       if (o.x.n % n != 0) continue;
@@ -215,12 +215,12 @@ class Convolution {
   Op op_;
   std::shared_ptr<PackedFilter> filter_;
   Index channels_;
-  Index images_;         ///< at a time
-  bool spreads_ = false;   ///< data gradients are made densely and moved apart
-  std::vector<Part> calls_;   ///< one for all threads, or one for each part of the images
+  Index images_;                                                     ///< at a time
+  bool spreads_ = false;                                             ///< data gradients are made densely and moved apart
+  std::vector<Part> calls_;                                          ///< one for all threads, or one for each part of the images
   Index part_bytes_ = 0, scratch_bytes_ = 0, gradient_floats_ = 0;   ///< of a part, in the workspace
   std::string name_;
   Index bytes_ = 0;
   std::vector<float> bias_;
 };
-}  // namespace lrcnn::onednn
+}   // namespace lrcnn::onednn

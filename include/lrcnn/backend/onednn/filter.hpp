@@ -23,9 +23,7 @@ struct Offer {
 };
 /// Whether an implementation beats plain loops and allocates nothing while it runs: no reference code, no matrix
 /// products over unfolded images.
-constexpr bool is_good(std::string_view name) {
-  return name.find("ref") == name.npos && name.find("gemm") == name.npos;
-}
+constexpr bool is_good(std::string_view name) { return name.find("ref") == name.npos && name.find("gemm") == name.npos; }
 /// The kernels for 1x1 filters cut the sum over channels in pieces that depend on the number of rows, so slabs would
 /// differ from the whole map in the last bits. The general kernels do not; they are 5 to 8 % slower on the 1x1 layers
 /// of ResNet-50 (2.6.3, one core, batch 4).
@@ -148,13 +146,11 @@ class PackedFilter {
   bool of_library() const { return of_library_; }
   void pack(const Library&, const float* canonical, void* packed) { pack_.run(canonical, packed); }
   /// Writes or adds a gradient.
-  void unpack(const Library&, const void* packed, float* canonical, bool accumulate) {
-    (accumulate ? add_ : write_).run(packed, canonical);
-  }
+  void unpack(const Library&, const void* packed, float* canonical, bool accumulate) { (accumulate ? add_ : write_).run(packed, canonical); }
 
  private:
   std::optional<Tag> tag_;
   bool of_library_ = false;
   Reorder pack_, write_, add_;
 };
-}  // namespace lrcnn::onednn
+}   // namespace lrcnn::onednn

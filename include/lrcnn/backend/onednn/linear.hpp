@@ -42,8 +42,10 @@ class Linear {
       if (!pd || std::string_view(pd.impl_info_str()).find("brg") == std::string_view::npos) return;
       const MemoryDesc scratch = pd.scratchpad_desc();
       const Library own = with_own_stream(library);
-      parts_.push_back({own, Call(own, dnnl::matmul(pd), {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c},
-                                                          {DNNL_ARG_SCRATCHPAD, scratch}, {DNNL_ARG_BIAS, bias}}), first, bytes});
+      parts_.push_back({own,
+                        Call(own, dnnl::matmul(pd),
+                             {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}, {DNNL_ARG_SCRATCHPAD, scratch}, {DNNL_ARG_BIAS, bias}}),
+                        first, bytes});
       bytes += round_up(static_cast<Index>(scratch.get_size()), 64);
       name = pd.impl_info_str();
     }
@@ -96,23 +98,19 @@ class Linear {
     v.offset = staged_;
     staged_ += round_up(n * features * Index(sizeof(float)), 64);
   }
-  static void* place(const Vectors& v, const Operands<T>& o, T* stored) {
-    return v.offset < 0 ? static_cast<void*>(stored) : o.workspace + v.offset;
-  }
+  static void* place(const Vectors& v, const Operands<T>& o, T* stored) { return v.offset < 0 ? static_cast<void*>(stored) : o.workspace + v.offset; }
   static const void* gather(const Vectors& v, const Operands<T>& o, const T* stored, int threads) {
     if (v.offset < 0) return stored;
     float* dense = reinterpret_cast<float*>(o.workspace + v.offset);
-    host::parallel_for(v.n, host::useful_threads(v.n * v.features, threads), [&](Index i) {
-      std::copy_n(stored + i * v.stride, v.features, dense + i * v.features);
-    });
+    host::parallel_for(v.n, host::useful_threads(v.n * v.features, threads),
+                       [&](Index i) { std::copy_n(stored + i * v.stride, v.features, dense + i * v.features); });
     return dense;
   }
   static void scatter(const Vectors& v, const Operands<T>& o, T* stored, int threads) {
     const float* dense = reinterpret_cast<const float*>(o.workspace + v.offset);
     host::parallel_for(v.n, host::useful_threads(v.n * v.features, threads), [&](Index i) {
       T* to = stored + i * v.stride;
-      if (v.offset >= 0)
-        std::transform(dense + i * v.features, dense + (i + 1) * v.features, to, [](float e) { return static_cast<T>(e); });
+      if (v.offset >= 0) std::transform(dense + i * v.features, dense + (i + 1) * v.features, to, [](float e) { return static_cast<T>(e); });
       std::fill(to + v.features, to + v.stride, T(0));
     });
   }
@@ -124,10 +122,10 @@ class Linear {
   }
   Op op_;
   Vectors left_, right_;
-  Index staged_ = 0;   ///< bytes of the workspace before the library's scratch
+  Index staged_ = 0;                          ///< bytes of the workspace before the library's scratch
   Index rows_ = 0, deep_ = 0, columns_ = 0;   ///< of the product: [rows][deep] [deep][columns]
   std::vector<Part> parts_;
   std::string name_;
   Index bytes_ = 0;
 };
-}  // namespace lrcnn::onednn
+}   // namespace lrcnn::onednn

@@ -62,4 +62,4 @@ void for_parts(Index parts, int threads, F f) {
   });
   if (failed) std::rethrow_exception(error);
 }
-}  // namespace lrcnn::onednn
+}   // namespace lrcnn::onednn

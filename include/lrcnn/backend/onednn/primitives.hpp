@@ -81,23 +81,29 @@ class Primitives {
   }
   static Key layer_key(const Node& node, Op op) {
     const Window& w = node.layer.window;
-    return {static_cast<Index>(op), node.in.n, node.in.c, node.in.h, node.in.w, node.out.c, node.out.h, node.out.w,
-            node.layer.groups, node.layer.bias, w.kernel.h, w.kernel.w, w.stride.h, w.stride.w, w.pad.top,
-            w.pad.bottom, w.pad.left, w.pad.right, w.dilation.h, w.dilation.w};
+    return {static_cast<Index>(op), node.in.n,   node.in.c,  node.in.h,  node.in.w,  node.out.c, node.out.h,   node.out.w, node.layer.groups,
+            node.layer.bias,        w.kernel.h,  w.kernel.w, w.stride.h, w.stride.w, w.pad.top,  w.pad.bottom, w.pad.left, w.pad.right,
+            w.dilation.h,           w.dilation.w};
   }
   static Key slab_key(const Operands<T>& o, const PackedFilter& filter) {
     Key key = layer_key(*o.node, o.op);
     const Sides<T> slab = sides_of(o);
     const RowPads pads = pad_rows(row_axis(o.node->layer.window), slab.y.range(), slab.x.range());
-    const std::array<Index, slab_numbers> numbers{slab.x.n, slab.x.rows, slab.y.rows, pads.top, pads.bottom, o.workspace_bytes,
-                                                  static_cast<Index>(o.conv_algorithm), static_cast<Index>(*filter.tag())};
+    const std::array<Index, slab_numbers> numbers{slab.x.n,
+                                                  slab.x.rows,
+                                                  slab.y.rows,
+                                                  pads.top,
+                                                  pads.bottom,
+                                                  o.workspace_bytes,
+                                                  static_cast<Index>(o.conv_algorithm),
+                                                  static_cast<Index>(*filter.tag())};
     std::copy(numbers.begin(), numbers.end(), key.begin() + layer_numbers);
     return key;
   }
   static Key linear_key(const Operands<T>& o) {
     const Sides<T> vectors = sides_of(o);
-    return {static_cast<Index>(o.op), vectors.y.n, o.node->in.c, vectors.x.stride_n, o.node->out.c, vectors.y.stride_n, o.node->layer.bias,
-            o.accumulate, o.workspace_bytes};
+    return {static_cast<Index>(o.op), vectors.y.n,        o.node->in.c, vectors.x.stride_n, o.node->out.c,
+            vectors.y.stride_n,       o.node->layer.bias, o.accumulate, o.workspace_bytes};
   }
   Target layout_;
   Library library_;
@@ -107,5 +113,5 @@ class Primitives {
   Cache<Linear<T>> linears_;
   OnednnCache counts_;
 };
-}  // namespace onednn
-}  // namespace lrcnn
+}   // namespace onednn
+}   // namespace lrcnn

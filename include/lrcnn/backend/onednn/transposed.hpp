@@ -22,9 +22,7 @@ class Transposed {
     m.in = node.out, m.out = node.in;
     return m;
   }
-  static Op mirror(Op op) {
-    return op == Op::forward ? Op::backward_data : op == Op::backward_data ? Op::forward : Op::backward_parameters;
-  }
+  static Op mirror(Op op) { return op == Op::forward ? Op::backward_data : op == Op::backward_data ? Op::forward : Op::backward_parameters; }
   /// `convolution` finds or makes the convolution of a mirrored piece's operands with a filter: std::shared_ptr<Convolution<T>>, or null.
   /// Pre:     host::TiledTranspose::tiles(the layer's window); `filter` is of the mirrored layer and pass
   /// Post:    served() tells whether the library takes it and pieces fit into the workspace
@@ -99,9 +97,7 @@ class Transposed {
 
  private:
   static constexpr Index align = 64;
-  static Index x_bytes(const View<const T>& x, Index m) {
-    return round_up(stored_elements(x.n, x.c, m, x.w, x.block) * Index{sizeof(T)}, align);
-  }
+  static Index x_bytes(const View<const T>& x, Index m) { return round_up(stored_elements(x.n, x.c, m, x.w, x.block) * Index{sizeof(T)}, align); }
   Index y_bytes(const View<const T>& y, Index m) const { return x_bytes(y, m * stride_); }
   Operands<T> mirrored(const Operands<T>& o, const View<T>& x, const View<T>& y) const {
     Operands<T> m;
@@ -139,8 +135,8 @@ class Transposed {
   Node mirror_;
   std::shared_ptr<PackedFilter> filter_;
   std::shared_ptr<Convolution<T>> whole_, rest_;   ///< of pieces of piece_rows_ input rows, and of the last one if that has fewer
-  Range rows_{};            ///< of the input
+  Range rows_{};                                   ///< of the input
   Index piece_rows_ = 0, filter_bytes_ = 0, bytes_ = 0;
-  bool direct_ = false;     ///< one piece, whose rows lie dense where they are
+  bool direct_ = false;   ///< one piece, whose rows lie dense where they are
 };
-}  // namespace lrcnn::onednn
+}   // namespace lrcnn::onednn

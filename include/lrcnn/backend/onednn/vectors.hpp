@@ -28,8 +28,8 @@ inline void limit_library(Vectors vectors) {
 /// Errors:  BackendError if there is less than that
 inline Vectors choose_vectors(std::optional<Vectors> wanted) {
   const auto limited = [](std::string_view who, Vectors vectors, Vectors most) {
-    return BackendError(error_text(std::string(who) + " asks for " + std::string(vectors_name(vectors)) + ", and " + library_name() +
-                                       " is held to " + std::string(vectors_name(most)),
+    return BackendError(error_text(std::string(who) + " asks for " + std::string(vectors_name(vectors)) + ", and " + library_name() + " is held to " +
+                                       std::string(vectors_name(most)),
                                    "its variable ONEDNN_MAX_CPU_ISA, or the program, has set its limit",
                                    "unset that variable, or ask for " + std::string(vectors_name(most)) + " or less"));
   };
@@ -39,9 +39,9 @@ inline Vectors choose_vectors(std::optional<Vectors> wanted) {
     const Vectors vectors = vectors_named(vectors_name(*wanted), "OnednnOptions::vectors");
     if (environment && vectors > *environment) {
       const std::string word(vectors_name(*environment));
-      throw BackendError(error_text("OnednnOptions::vectors asks for " + std::string(vectors_name(vectors)) +
-                                        ", and the variable LRCNN_CPU holds this program to " + word,
-                                    "the variable is for all backends of a program", "unset it, or ask for " + word + " or less"));
+      throw BackendError(error_text(
+          "OnednnOptions::vectors asks for " + std::string(vectors_name(vectors)) + ", and the variable LRCNN_CPU holds this program to " + word,
+          "the variable is for all backends of a program", "unset it, or ask for " + word + " or less"));
     }
     if (vectors > library_vectors()) throw limited("OnednnOptions::vectors", vectors, library_vectors());
     return vectors;
@@ -52,4 +52,4 @@ inline Vectors choose_vectors(std::optional<Vectors> wanted) {
   }
   return std::min(machine_vectors(), library_vectors());
 }
-}  // namespace lrcnn::onednn
+}   // namespace lrcnn::onednn

@@ -78,8 +78,8 @@ struct LibraryProducts {
 namespace detail {
 template <class T, class... Own>
 using WayOf = std::variant<HostLoops<T>, DirectKernels<T>, FilterReorder<T>, MirroredConvolution<T>, LibraryProducts<T>, Own...>;
-}  // namespace detail
+}   // namespace detail
 /// One of the ways above; to begin with, plain loops. Our own fast loops are for floats only.
 template <class T>
 using Way = std::conditional_t<std::is_same_v<T, float>, detail::WayOf<T, WinogradLoops, TransposeProducts>, detail::WayOf<T>>;
-}  // namespace lrcnn::onednn
+}   // namespace lrcnn::onednn

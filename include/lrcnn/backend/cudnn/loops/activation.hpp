@@ -13,7 +13,9 @@ namespace detail {
 /// Takes a number as it is: what is left of a biased activation without the activation.
 struct Identity {
   template <class A>
-  LRCNN_HOST_DEVICE A value(A x) const { return x; }
+  LRCNN_HOST_DEVICE A value(A x) const {
+    return x;
+  }
 };
 /// value[v] = the element nearest to value[v] + bias; a piece begins at any channel.
 template <class T, class A>
@@ -90,8 +92,7 @@ struct ActivationBackwardLoop {
   }
 };
 template <class Exec, class T, class F>
-void activation(const Exec& exec, const F& f, const View<const T>& x, const master_t<T>* bias, const View<T>& y,
-                const View<std::uint8_t>& saved) {
+void activation(const Exec& exec, const F& f, const View<const T>& x, const master_t<T>* bias, const View<T>& y, const View<std::uint8_t>& saved) {
   if (empty(x)) return;
   assert(channels_last(x) && channels_last(y));
   const Lines lines(saved, x, y);
@@ -113,14 +114,14 @@ template <class T>
 View<std::uint8_t> made_saved(const Operands<T>& o) {
   return o.saved.data != nullptr ? o.saved.slice(made_rows(o)) : View<std::uint8_t>{};
 }
-}  // namespace detail
+}   // namespace detail
 /// y = f(x + bias), saved = the bits x + bias > 0.
 /// Shapes:  x, y [N,C,rows,W] of the same rows, bias [C] or null, saved as saved_view() lays it out; y or saved may be
 ///          empty, y may be x
 /// Post:    writes y and saved, to the bit as bias_add() and an activation after it; bits beyond a row's end are 0
 template <class Exec, class T>
-void bias_activation(const Exec& exec, const Activation& activation, const ReadView<T>& x, const master_t<T>* bias,
-                     const View<T>& y, const View<std::uint8_t>& saved) {
+void bias_activation(const Exec& exec, const Activation& activation, const ReadView<T>& x, const master_t<T>* bias, const View<T>& y,
+                     const View<std::uint8_t>& saved) {
   with_functor<master_t<T>>(activation, [&](const auto& f) { detail::activation(exec, f, x, bias, y, saved); });
 }
 /// y = x + bias. Shapes: x, y [N,C,rows,W] of the same rows, bias [C]; y may be x.
@@ -155,10 +156,9 @@ void activation_backward(const Exec& exec, const Operands<T>& o) {
     const View<T> dx = o.dx.slice(both);
     assert(channels_last(values) && channels_last(dy) && channels_last(dx));
     const Lines lines(saved, dx, dy, values);
-    for_units(exec, lines.count(),
-              detail::ActivationBackwardLoop<T, std::remove_cvref_t<decltype(f)>>{lines, saved, values, dy, dx, f});
+    for_units(exec, lines.count(), detail::ActivationBackwardLoop<T, std::remove_cvref_t<decltype(f)>>{lines, saved, values, dy, dx, f});
   });
 }
 template <class Exec, class T>
 inline constexpr LayerLoops<Exec, T> layer_loops<Kind::activation, Exec, T>{activation_forward<Exec, T>, activation_backward<Exec, T>};
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

@@ -68,7 +68,7 @@ struct AdaptivePoolBackwardLoop {
     store(dx.at(at.image, at.y, at.x, at.channel), at.count, packs, sum);
   }
 };
-}  // namespace detail
+}   // namespace detail
 /// As host::adaptive_pool_forward. Pre: x holds the rows that y's read
 template <class Exec, class T>
 void adaptive_pool_forward(const Exec& exec, const Operands<T>& o) {
@@ -78,8 +78,8 @@ void adaptive_pool_forward(const Exec& exec, const Operands<T>& o) {
   const detail::Positions positions(o.y, V);
   const Shape &in = o.node->in, &out = o.node->out;
   for_units(exec, positions.count(),
-            detail::AdaptivePoolLoop<T>{positions, o.x, o.y, {in.h, in.w}, {out.h, out.w},
-                                        detail::position_packs<V>(o.x) && detail::position_packs<V>(o.y)});
+            detail::AdaptivePoolLoop<T>{
+                positions, o.x, o.y, {in.h, in.w}, {out.h, out.w}, detail::position_packs<V>(o.x) && detail::position_packs<V>(o.y)});
 }
 /// As host::adaptive_pool_backward. Post: writes all rows of dx; only windows of dy's rows contribute
 template <class Exec, class T>
@@ -90,9 +90,9 @@ void adaptive_pool_backward(const Exec& exec, const Operands<T>& o) {
   const detail::Positions positions(o.dx, V);
   const Shape &in = o.node->in, &out = o.node->out;
   for_units(exec, positions.count(),
-            detail::AdaptivePoolBackwardLoop<T>{positions, o.dy, o.dx, {in.h, in.w}, {out.h, out.w},
-                                                detail::position_packs<V>(o.dx) && detail::position_packs<V>(o.dy)});
+            detail::AdaptivePoolBackwardLoop<T>{
+                positions, o.dy, o.dx, {in.h, in.w}, {out.h, out.w}, detail::position_packs<V>(o.dx) && detail::position_packs<V>(o.dy)});
 }
 template <class Exec, class T>
 inline constexpr LayerLoops<Exec, T> layer_loops<Kind::adaptive_avg_pool, Exec, T>{adaptive_pool_forward<Exec, T>, adaptive_pool_backward<Exec, T>};
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

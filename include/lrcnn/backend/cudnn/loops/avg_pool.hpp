@@ -12,8 +12,7 @@ struct AvgPoolLoop : PoolLoop<T> {
   Image<const T> x;
   Image<T> y;
   bool count_padding;
-  explicit AvgPoolLoop(const Operands<T>& o)
-      : PoolLoop<T>(*o.node, o.y, o.x), x(o.x), y(o.y), count_padding(o.node->layer.count_padding) {}
+  explicit AvgPoolLoop(const Operands<T>& o) : PoolLoop<T>(*o.node, o.y, o.x), x(o.x), y(o.y), count_padding(o.node->layer.count_padding) {}
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     const auto at = positions.place(unit);
     A sum[V] = {};
@@ -45,8 +44,7 @@ struct AvgPoolBackwardLoop : PoolLoop<T> {
   int outputs;
   bool count_padding;
   explicit AvgPoolBackwardLoop(const Operands<T>& o)
-      : PoolLoop<T>(*o.node, o.dx, o.dy), dy(o.dy), dx(o.dx), outputs(static_cast<int>(o.node->out.w)),
-        count_padding(o.node->layer.count_padding) {}
+      : PoolLoop<T>(*o.node, o.dx, o.dy), dy(o.dy), dx(o.dx), outputs(static_cast<int>(o.node->out.w)), count_padding(o.node->layer.count_padding) {}
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     const auto at = positions.place(unit);
     A sum[V] = {};
@@ -64,7 +62,7 @@ struct AvgPoolBackwardLoop : PoolLoop<T> {
     store(dx.at(at.image, at.y, at.x, at.channel), at.count, packs, sum);
   }
 };
-}  // namespace detail
+}   // namespace detail
 /// As host::avg_pool_forward: the mean of each window.
 template <class Exec, class T>
 void avg_pool_forward(const Exec& exec, const Operands<T>& o) {
@@ -82,4 +80,4 @@ void avg_pool_backward(const Exec& exec, const Operands<T>& o) {
 }
 template <class Exec, class T>
 inline constexpr LayerLoops<Exec, T> layer_loops<Kind::avg_pool, Exec, T>{avg_pool_forward<Exec, T>, avg_pool_backward<Exec, T>};
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

@@ -50,22 +50,19 @@ struct SumLoop {
   }
 };
 template <class Exec, class S, class A>
-void sum_round(const Exec& exec, const S* from, Index stride_n, Index per_image, const SumRound& round, Index channels,
-               A* to, bool accumulate) {
+void sum_round(const Exec& exec, const S* from, Index stride_n, Index per_image, const SumRound& round, Index channels, A* to, bool accumulate) {
   constexpr int V = lanes<S>;
   const Index groups = ceil_div(channels, Index{V});
   const bool packs = takes_packs<V>(from, channels, stride_n);
   for_units(exec, round.pieces() * groups,
-            SumLoop<S, A>{from, stride_n, Divisor(per_image), Divisor(groups), round, channels, to, packs,
-                          accumulate});
+            SumLoop<S, A>{from, stride_n, Divisor(per_image), Divisor(groups), round, channels, to, packs, accumulate});
 }
-}  // namespace detail
+}   // namespace detail
 /// Bytes of workspace that bias_gradient() needs for a view [n,c,rows,w] of elements T.
 template <class T>
 constexpr Index bias_gradient_bytes(Index n, Index c, Index rows, Index w) {
   Index numbers = 0;
-  for (auto round = detail::first_round(n * rows * w, c); round.pieces() > 1; round = detail::next_round(round))
-    numbers += round.pieces() * c;
+  for (auto round = detail::first_round(n * rows * w, c); round.pieces() > 1; round = detail::next_round(round)) numbers += round.pieces() * c;
   return numbers * static_cast<Index>(sizeof(master_t<T>));
 }
 /// db = the sum of dy over images, rows and columns; added to what is there if accumulate, else written.
@@ -73,8 +70,7 @@ constexpr Index bias_gradient_bytes(Index n, Index c, Index rows, Index w) {
 /// Pre:     workspace: bias_gradient_bytes<T>(dy.n, dy.c, dy.rows, dy.w) bytes, aligned to 16
 /// Post:    the same bits for the same shape and values
 template <class Exec, class T>
-void bias_gradient(const Exec& exec, const View<T>& dy, master_t<std::remove_const_t<T>>* db, bool accumulate,
-                   std::byte* workspace) {
+void bias_gradient(const Exec& exec, const View<T>& dy, master_t<std::remove_const_t<T>>* db, bool accumulate, std::byte* workspace) {
   using A = master_t<std::remove_const_t<T>>;
   assert(channels_last(dy));
   if (empty(dy)) {
@@ -83,14 +79,13 @@ void bias_gradient(const Exec& exec, const View<T>& dy, master_t<std::remove_con
   }
   auto round = detail::first_round(dy.n * dy.rows * dy.w, dy.c);
   A* to = reinterpret_cast<A*>(workspace);
-  detail::sum_round(exec, dy.data, dy.n > 1 ? dy.stride_n : 0, dy.rows * dy.w, round, dy.c,
-                    round.pieces() > 1 ? to : db, round.pieces() == 1 && accumulate);
+  detail::sum_round(exec, dy.data, dy.n > 1 ? dy.stride_n : 0, dy.rows * dy.w, round, dy.c, round.pieces() > 1 ? to : db,
+                    round.pieces() == 1 && accumulate);
   while (round.pieces() > 1) {
     const A* from = to;
     to += round.pieces() * dy.c;
     round = detail::next_round(round);
-    detail::sum_round(exec, from, 0, round.positions, round, dy.c, round.pieces() > 1 ? to : db,
-                      round.pieces() == 1 && accumulate);
+    detail::sum_round(exec, from, 0, round.positions, round, dy.c, round.pieces() > 1 ? to : db, round.pieces() == 1 && accumulate);
   }
 }
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

@@ -104,7 +104,7 @@ void shuffle(const Exec& exec, const View<const T>& from, const View<T>& to, Ind
   const Positions positions(to, V);
   for_units(exec, positions.count(), ShuffleLoop<T>{positions, from, to, Divisor(inner), step, position_packs<V>(to)});
 }
-}  // namespace detail
+}   // namespace detail
 /// As host::layer_scale_forward.
 template <class Exec, class T>
 void layer_scale_forward(const Exec& exec, const Operands<T>& o) {
@@ -156,9 +156,10 @@ inline constexpr auto layer_workspace<Kind::layer_scale, T> = products_workspace
 template <class T>
 inline constexpr auto layer_workspace<Kind::scale, T> = products_workspace_bytes<T>;
 template <class Exec, class T>
-inline constexpr LayerLoops<Exec, T> layer_loops<Kind::layer_scale, Exec, T>{layer_scale_forward<Exec, T>, layer_scale_backward_data<Exec, T>, layer_scale_backward_parameters<Exec, T>};
+inline constexpr LayerLoops<Exec, T> layer_loops<Kind::layer_scale, Exec, T>{layer_scale_forward<Exec, T>, layer_scale_backward_data<Exec, T>,
+                                                                             layer_scale_backward_parameters<Exec, T>};
 template <class Exec, class T>
 inline constexpr LayerLoops<Exec, T> layer_loops<Kind::scale, Exec, T>{scale_forward<Exec, T>, scale_backward<Exec, T>};
 template <class Exec, class T>
 inline constexpr LayerLoops<Exec, T> layer_loops<Kind::channel_shuffle, Exec, T>{channel_shuffle_forward<Exec, T>, channel_shuffle_backward<Exec, T>};
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

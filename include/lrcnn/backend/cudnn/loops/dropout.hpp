@@ -43,7 +43,7 @@ void drop_rows(const Exec& exec, const Operands<T>& o, const View<const T>& from
             DropLoop<T>{Strided<const T>(x), Strided<T>(to), drop, o.run, o.layer, o.first_image, to.row0, to.w,
                         static_cast<master_t<T>>(1 / (1 - drop.probability)), Divisor(to.c), Divisor(quads), Divisor(to.rows)});
 }
-}  // namespace detail
+}   // namespace detail
 /// As host::dropout_forward. Pre: o.run, if there is one, lies in memory that `exec` reaches
 template <class Exec, class T>
 void dropout_forward(const Exec& exec, const Operands<T>& o) {
@@ -57,4 +57,4 @@ void dropout_backward(const Exec& exec, const Operands<T>& o) {
 }
 template <class Exec, class T>
 inline constexpr LayerLoops<Exec, T> layer_loops<Kind::dropout, Exec, T>{dropout_forward<Exec, T>, dropout_backward<Exec, T>};
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

@@ -49,7 +49,7 @@ struct UnpackLoop {
     kept[unit] = accumulate ? kept[unit] + value : value;
   }
 };
-}  // namespace detail
+}   // namespace detail
 /// packed = the filter w, rounded. Shapes: w [K,C/groups,R,S] -> packed [K][R][S][C/groups]; they do not overlap
 template <class Exec, class T>
 void pack_filter(const Exec& exec, const FilterExtents& e, const master_t<T>* w, T* packed) {
@@ -60,7 +60,6 @@ void pack_filter(const Exec& exec, const FilterExtents& e, const master_t<T>* w,
 template <class Exec, class S, class A>
 void unpack_filter(const Exec& exec, const FilterExtents& e, const S* packed, A* dw, bool accumulate) {
   if (e.count() == 0) return;
-  for_units(exec, e.count(),
-            detail::UnpackLoop<S, A>{packed, dw, Divisor(e.channels), Divisor(e.taps), accumulate});
+  for_units(exec, e.count(), detail::UnpackLoop<S, A>{packed, dw, Divisor(e.channels), Divisor(e.taps), accumulate});
 }
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

@@ -10,7 +10,7 @@ template <class T>
 constexpr View<T> unflattened(const View<T>& features, const Shape& map) {
   return {features.data, features.n, map.c, 0, map.h, map.w, 1, features.stride_n, map.h * map.w};
 }
-}  // namespace detail
+}   // namespace detail
 /// Shapes:  x [N,C,H,W], all rows -> y [N,C*H*W,1,1]
 template <class Exec, class T>
 void flatten_forward(const Exec& exec, const Operands<T>& o) {
@@ -25,4 +25,4 @@ void flatten_backward(const Exec& exec, const Operands<T>& o) {
 }
 template <class Exec, class T>
 inline constexpr LayerLoops<Exec, T> layer_loops<Kind::flatten, Exec, T>{flatten_forward<Exec, T>, flatten_backward<Exec, T>};
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

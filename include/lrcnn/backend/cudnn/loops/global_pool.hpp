@@ -75,7 +75,7 @@ struct GlobalPoolBackwardLoop {
     store(dx.at(p), p.count, lines.packs(), share);
   }
 };
-}  // namespace detail
+}   // namespace detail
 /// As host::global_pool_forward: sums = (accumulate ? sums : 0) + the sum of x's rows; y = sums / (H*W).
 /// Shapes:  x [N,C,rows,W] -> sums [N,C], y [N,C,1,1]. Pre: slabs come from the top down
 /// Post:    the host's bits, however rows are cut
@@ -96,10 +96,9 @@ void global_pool_backward(const Exec& exec, const Operands<T>& o) {
   assert(channels_last(o.dx) && channels_last(o.dy));
   const Lines lines({}, o.dx);
   for_units(exec, lines.count(),
-            detail::GlobalPoolBackwardLoop<T>{lines, o.dx, o.dy.data, o.dy.stride_n,
-                                              Divisor(o.dx.rows * o.dx.stride_row()), Divisor(o.dx.c),
+            detail::GlobalPoolBackwardLoop<T>{lines, o.dx, o.dy.data, o.dy.stride_n, Divisor(o.dx.rows * o.dx.stride_row()), Divisor(o.dx.c),
                                               static_cast<master_t<T>>(o.node->in.h * o.node->in.w)});
 }
 template <class Exec, class T>
 inline constexpr LayerLoops<Exec, T> layer_loops<Kind::global_avg_pool, Exec, T>{global_pool_forward<Exec, T>, global_pool_backward<Exec, T>};
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

@@ -51,7 +51,7 @@ void copy_channels(const Exec& exec, const V& narrow, const View<const T>& from,
   const bool packs = position_packs<lanes_of_thread>(from) && position_packs<lanes_of_thread>(to);
   for_units(exec, positions.count(), ChannelsLoop<T>{positions, from, to, packs});
 }
-}  // namespace detail
+}   // namespace detail
 /// As host::sum_forward: y = x + other, then through the step's activation; the rows of y, or of saved if there is no y.
 /// Pre:     y may be the same memory as x or other, which may hold more rows
 template <class Exec, class T>
@@ -95,4 +95,4 @@ template <class Exec, class T>
 inline constexpr LayerLoops<Exec, T> layer_loops<Kind::sum, Exec, T>{sum_forward<Exec, T>, sum_backward<Exec, T>};
 template <class Exec, class T>
 inline constexpr LayerLoops<Exec, T> layer_loops<Kind::concat, Exec, T>{concat_forward<Exec, T>, concat_backward<Exec, T>};
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

@@ -15,8 +15,10 @@ struct LayerLoops {
 template <Kind kind, class Exec, class T>
 inline constexpr LayerLoops<Exec, T> layer_loops{};
 template <class T>
-constexpr Index no_workspace(const Operands<T>&) { return 0; }
+constexpr Index no_workspace(const Operands<T>&) {
+  return 0;
+}
 /// Bytes of workspace that a step of a kind of layer needs.
 template <Kind kind, class T>
 inline constexpr Index (*layer_workspace)(const Operands<T>&) = no_workspace<T>;
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

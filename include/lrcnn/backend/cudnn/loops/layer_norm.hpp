@@ -17,7 +17,11 @@ struct PixelReader {
   double epsilon;
   bool packs;
   PixelReader(const View<const T>& view, double e)
-      : x(view.data), stride_n(view.stride_n), channels(view.c), per_image(view.rows * view.w), epsilon(e),
+      : x(view.data),
+        stride_n(view.stride_n),
+        channels(view.c),
+        per_image(view.rows * view.w),
+        epsilon(e),
         packs(takes_packs<V>(view.data, view.n > 1 ? view.stride_n : 0, view.c)) {}
   LRCNN_HOST_DEVICE const T* at(Index pixel) const {
     const Index image = per_image.split(pixel);
@@ -179,7 +183,7 @@ template <class T>
 const master_t<T>* layer_parameter(const Operands<T>& o, std::size_t which) {
   return o.node->layer.norm.affine ? o.parameters[which] : nullptr;
 }
-}  // namespace detail
+}   // namespace detail
 /// As host::layer_norm_forward, for the rows of y, or of saved if there is no y.
 /// Pre:     a workspace of layer_norm_bytes() for one row of all images
 template <class Exec, class T>
@@ -195,8 +199,8 @@ void layer_norm_forward(const Exec& exec, const Operands<T>& o) {
     const Lines lines(saved, x, y);
     detail::with_activation(o, [&](const auto& f) {
       for_units(exec, lines.count(),
-                detail::LayerNormLoop<T, std::remove_cvref_t<decltype(f)>>{lines, detail::PixelLines(x), x, {y, saved, f}, pixels,
-                                                                           detail::layer_parameter(o, 0), detail::layer_parameter(o, 1)});
+                detail::LayerNormLoop<T, std::remove_cvref_t<decltype(f)>>{
+                    lines, detail::PixelLines(x), x, {y, saved, f}, pixels, detail::layer_parameter(o, 0), detail::layer_parameter(o, 1)});
     });
   });
 }
@@ -211,8 +215,7 @@ void layer_norm_backward_data(const Exec& exec, const Operands<T>& o) {
     const View<const T> x = o.x.slice(rows), dy = o.dy.slice(rows);
     const View<T> dx = o.dx.slice(rows);
     assert(channels_last(x) && channels_last(dy) && channels_last(dx));
-    for_units(exec, x.n * x.rows * x.w,
-              detail::PixelDownLoop<T>{PixelReader<T>(x, epsilon), PixelReader<T>(dy, epsilon), weight, pixels});
+    for_units(exec, x.n * x.rows * x.w, detail::PixelDownLoop<T>{PixelReader<T>(x, epsilon), PixelReader<T>(dy, epsilon), weight, pixels});
     const Lines lines({}, x, dy, dx);
     for_units(exec, lines.count(), detail::LayerNormBackwardLoop<T>{lines, detail::PixelLines(x), x, dy, dx, pixels, weight});
   });
@@ -241,4 +244,4 @@ void layer_norm_backward_parameters(const Exec& exec, const Operands<T>& o) {
     accumulate = true;
   });
 }
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

@@ -64,11 +64,9 @@ struct Line {
   Index stride_n, stride_row;
   Line(const View<T>& view) : data(view.data), stride_n(view.stride_n), stride_row(view.stride_row()) {}
   /// The first element of a piece; of mask bits, their byte.
-  LRCNN_HOST_DEVICE T* at(const Piece& piece) const {
-    return data + piece.image * stride_n + piece.row * stride_row + piece.first;
-  }
+  LRCNN_HOST_DEVICE T* at(const Piece& piece) const { return data + piece.image * stride_n + piece.row * stride_row + piece.first; }
   LRCNN_HOST_DEVICE T* byte_at(const Piece& piece) const {
     return data + piece.image * stride_n + piece.row * stride_row + piece.first / Lines::width;
   }
 };
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

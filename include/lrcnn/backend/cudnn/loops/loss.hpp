@@ -88,8 +88,8 @@ struct ImageLossLoop {
     for (int j = 0; j < logits.step(); ++j) sum += logits.part[image * logits.step() + j].sum;
     own.image_sum = sum;
     const int label = labels[image];
-    own.image_loss = label < 0 || label >= logits.outputs ? static_cast<double>(NAN)
-                                                          : log(sum) + logits.at(image, own.image_largest) - logits.at(image, label);
+    own.image_loss =
+        label < 0 || label >= logits.outputs ? static_cast<double>(NAN) : log(sum) + logits.at(image, own.image_largest) - logits.at(image, label);
   }
 };
 /// Adds the images to the sums. One thread.
@@ -133,25 +133,22 @@ struct LossGradientLoop {
     dx[image * dx_stride_n + k] = static_cast<T>(scale * (p - (k == labels[image] ? 1.0 : 0.0)));
   }
 };
-}  // namespace detail
+}   // namespace detail
 /// Begins the sums anew.
 template <class Exec>
 void reset_sums(const Exec& exec, LossSums* sums) {
   for_units(exec, 1, detail::ResetLoop{sums});
 }
 /// Bytes of workspace that softmax_cross_entropy() needs for n images of k logits.
-constexpr Index loss_bytes(Index n, Index k) {
-  return n * detail::loss_parts(k) * static_cast<Index>(sizeof(detail::LossPart));
-}
+constexpr Index loss_bytes(Index n, Index k) { return n * detail::loss_parts(k) * static_cast<Index>(sizeof(detail::LossPart)); }
 /// -log softmax(logits)[label], summed; dx = scale * (softmax - onehot).
 /// Shapes:  logits [N,K,1,1], labels [N], dx like logits or empty; labels, sums: in the device's memory
 /// Pre:     workspace: loss_bytes(N, K) bytes, aligned to 8; logits and dx do not overlap
 /// Post:    *sums grows by these images, in their order; the first of equally large logits counts as the largest.
 ///          A label outside [0,K) makes the sum not a number, and is counted
 template <class Exec, class T>
-void softmax_cross_entropy(const Exec& exec, const View<const T>& logits, const std::int32_t* labels,
-                           const View<std::type_identity_t<T>>& dx, double scale, LossSums* sums,
-                           std::byte* workspace) {
+void softmax_cross_entropy(const Exec& exec, const View<const T>& logits, const std::int32_t* labels, const View<std::type_identity_t<T>>& dx,
+                           double scale, LossSums* sums, std::byte* workspace) {
   if (empty(logits)) return;
   assert(channels_last(logits) && channels_last(dx) && logits.rows == 1 && logits.w == 1);
   const Index n = logits.n, parts = detail::loss_parts(logits.c);
@@ -161,8 +158,6 @@ void softmax_cross_entropy(const Exec& exec, const View<const T>& logits, const 
   for_units(exec, n * parts, detail::ExponentialsLoop<T>{all});
   for_units(exec, n, detail::ImageLossLoop<T>{all, labels});
   for_units(exec, 1, detail::TotalLoop{all.part, parts, n, all.outputs, labels, sums});
-  if (dx.data != nullptr)
-    for_units(exec, n * logits.c,
-              detail::LossGradientLoop<T>{all, labels, dx.data, dx.stride_n, Divisor(logits.c), scale});
+  if (dx.data != nullptr) for_units(exec, n * logits.c, detail::LossGradientLoop<T>{all, labels, dx.data, dx.stride_n, Divisor(logits.c), scale});
 }
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

@@ -15,8 +15,7 @@ struct MaxPoolLoop : PoolLoop<T> {
   Image<const T> x;
   Image<T> y;
   Image<std::uint8_t> index;
-  MaxPoolLoop(const Operands<T>& o, const View<T>& written)
-      : PoolLoop<T>(*o.node, written, o.x, o.saved), x(o.x), y(o.y), index(o.saved) {}
+  MaxPoolLoop(const Operands<T>& o, const View<T>& written) : PoolLoop<T>(*o.node, written, o.x, o.saved), x(o.x), y(o.y), index(o.saved) {}
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     const auto at = positions.place(unit);
     A best[V];
@@ -57,8 +56,7 @@ struct MaxPoolBackwardLoop : PoolLoop<T> {
   Image<std::uint8_t> index;
   int outputs;
   explicit MaxPoolBackwardLoop(const Operands<T>& o)
-      : PoolLoop<T>(*o.node, o.dx, o.dy, o.saved), dy(o.dy), dx(o.dx), index(o.saved),
-        outputs(static_cast<int>(o.node->out.w)) {}
+      : PoolLoop<T>(*o.node, o.dx, o.dy, o.saved), dy(o.dy), dx(o.dx), index(o.saved), outputs(static_cast<int>(o.node->out.w)) {}
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     const auto at = positions.place(unit);
     A sum[V] = {};
@@ -77,7 +75,7 @@ struct MaxPoolBackwardLoop : PoolLoop<T> {
     store(dx.at(at.image, at.y, at.x, at.channel), at.count, packs, sum);
   }
 };
-}  // namespace detail
+}   // namespace detail
 /// As host::max_pool_forward: the largest value of each window and its place; y or saved may be empty.
 /// Post:    padding counts as -inf, the first of equals wins; not-a-number wins over everything
 template <class Exec, class T>
@@ -98,4 +96,4 @@ void max_pool_backward(const Exec& exec, const Operands<T>& o) {
 }
 template <class Exec, class T>
 inline constexpr LayerLoops<Exec, T> layer_loops<Kind::max_pool, Exec, T>{max_pool_forward<Exec, T>, max_pool_backward<Exec, T>};
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

@@ -98,9 +98,7 @@ struct NormBackwardLoop {
     load(dy.at(p), p.count, lines.packs(), down);
     if (x.data != nullptr) {
       load(x.at(p), p.count, lines.packs(), value);
-      places.each(p, [&](int v, Index at) {
-        down[v] = value[v] * numbers[at].across + (numbers[at].shift + down[v] * numbers[at].down);
-      });
+      places.each(p, [&](int v, Index at) { down[v] = value[v] * numbers[at].across + (numbers[at].shift + down[v] * numbers[at].down); });
     } else {
       places.each(p, [&](int v, Index at) { down[v] *= numbers[at].down; });
     }
@@ -108,7 +106,7 @@ struct NormBackwardLoop {
   }
 };
 constexpr Lines::Images images_of(bool batch) { return batch ? Lines::Images::together : Lines::Images::apart; }
-}  // namespace detail
+}   // namespace detail
 /// Bytes of workspace that a norm's step needs at least.
 template <class T>
 constexpr Index norm_workspace_bytes(const Operands<T>& o) {
@@ -137,8 +135,7 @@ void norm_forward(const Exec& exec, const Operands<T>& o) {
   const View<std::uint8_t> saved = detail::made_saved(o);
   const Lines lines(detail::images_of(norm.batch), saved, x, o.y);
   detail::with_activation(o, [&](const auto& f) {
-    for_units(exec, lines.count(),
-              detail::NormLoop<T, std::remove_cvref_t<decltype(f)>>{lines, {channels, norm.batch}, x, {o.y, saved, f}, numbers});
+    for_units(exec, lines.count(), detail::NormLoop<T, std::remove_cvref_t<decltype(f)>>{lines, {channels, norm.batch}, x, {o.y, saved, f}, numbers});
   });
 }
 /// As host::norm_backward_data. Pre: a workspace of norm_workspace_bytes()
@@ -171,4 +168,4 @@ void norm_backward_parameters(const Exec& exec, const Operands<T>& o) {
   if (o.node->layer.norm.over == Norm::Over::channels) return layer_norm_backward_parameters(exec, o);
   detail::add_sums(exec, o, o.accumulate);
 }
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

@@ -19,8 +19,13 @@ struct ChannelNorm {
   double epsilon;
   bool batch;
   explicit ChannelNorm(const Operands<T>& o)
-      : statistics_data(o.statistics), sums_data(o.sums), channels(o.node->in.c), units(statistics_units(o.node->layer.norm, channels)),
-        unit_channels(channels / units), epsilon(o.node->layer.norm.epsilon), batch(shares_statistics(o.node->layer.norm)) {
+      : statistics_data(o.statistics),
+        sums_data(o.sums),
+        channels(o.node->in.c),
+        units(statistics_units(o.node->layer.norm, channels)),
+        unit_channels(channels / units),
+        epsilon(o.node->layer.norm.epsilon),
+        batch(shares_statistics(o.node->layer.norm)) {
     const bool affine = o.node->layer.norm.affine, running = batch && !o.statistics;
     weights = affine ? o.parameters[0] : nullptr, biases = affine ? o.parameters[1] : nullptr;
     means = running ? o.parameters[affine ? 2 : 0] : nullptr, variances = running ? o.parameters[affine ? 3 : 1] : nullptr;
@@ -34,8 +39,8 @@ struct ChannelNorm {
   }
   /// 1 / sqrt(variance + epsilon)
   LRCNN_HOST_DEVICE double inverse(Index set, Index c) const {
-    const double variance = variances != nullptr ? static_cast<double>(variances[c])
-                                                 : statistics(set).deviations(unit_channels.quotient(c)) / statistics(set).count();
+    const double variance =
+        variances != nullptr ? static_cast<double>(variances[c]) : statistics(set).deviations(unit_channels.quotient(c)) / statistics(set).count();
     return 1 / std::sqrt(variance + epsilon);
   }
   LRCNN_HOST_DEVICE double weight(Index c) const { return weights != nullptr ? static_cast<double>(weights[c]) : 1; }
@@ -102,8 +107,13 @@ struct PartLoop {
     int count;
   };
   PartLoop(const View<const T>& view, const PartRound& r, const Parts& parts_of)
-      : round(r), to(parts_of), groups(ceil_div(view.c, Index{V})), parts(r.parts()), per_image(std::max<Index>(1, view.rows * view.w)),
-        channels(view.c), stride_n(view.stride_n) {}
+      : round(r),
+        to(parts_of),
+        groups(ceil_div(view.c, Index{V})),
+        parts(r.parts()),
+        per_image(std::max<Index>(1, view.rows * view.w)),
+        channels(view.c),
+        stride_n(view.stride_n) {}
   Index units() const { return groups.value() * parts.value() * round.sets; }
   LRCNN_HOST_DEVICE Place place(Index unit) const {
     Index number = groups.split(unit);
@@ -169,4 +179,4 @@ Parts merge_parts(const Exec& exec, PartRound round, Index channels, double* mem
   }
   return parts;
 }
-}  // namespace lrcnn::loops::detail
+}   // namespace lrcnn::loops::detail

@@ -60,7 +60,11 @@ struct ProductsLoop : PartLoop<T> {
   Means means;
   bool packs;
   ProductsLoop(const View<const T>& down, const View<const T>& view, const PartRound& r, const Parts& parts_of, const Means& m)
-      : PartLoop<T>(down, r, parts_of), dy(down.data), x(view.data), x_stride_n(view.stride_n), means(m),
+      : PartLoop<T>(down, r, parts_of),
+        dy(down.data),
+        x(view.data),
+        x_stride_n(view.stride_n),
+        means(m),
         packs(takes_packs<V>(down.data, down.n > 1 ? down.stride_n : 0, down.c) &&
               takes_packs<V>(view.data, view.n > 1 ? view.stride_n : 0, view.c)) {}
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
@@ -177,7 +181,7 @@ void add_sums(const Exec& exec, const Operands<T>& o, bool accumulate_parameters
             ChannelSumsLoop<T>{norm, parts, sets, static_cast<double>(positions), o.accumulate, accumulate_parameters,
                                wants ? o.d_parameters[0] : nullptr, wants ? o.d_parameters[1] : nullptr});
 }
-}  // namespace detail
+}   // namespace detail
 /// As host::norm_statistics: adds x's rows to the statistics of their images, and writes those of a batch that is complete.
 /// Pre:     a workspace of part_bytes() for x's rows
 template <class Exec, class T>
@@ -208,4 +212,4 @@ template <class Exec, class T>
 void norm_backward_sums(const Exec& exec, const Operands<T>& o) {
   detail::add_sums(exec, o, o.accumulate_parameters);
 }
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

@@ -71,7 +71,7 @@ struct ReflectBackwardLoop {
     store(dx.at(at.image, at.y, at.x, at.channel), at.count, packs, sum);
   }
 };
-}  // namespace detail
+}   // namespace detail
 /// As host::pad_forward. Pre: x holds the rows inside the map that y's rows show
 template <class Exec, class T>
 void pad_forward(const Exec& exec, const Operands<T>& o) {
@@ -81,9 +81,9 @@ void pad_forward(const Exec& exec, const Operands<T>& o) {
   if (!o.node->layer.reflect) return detail::shift(exec, o.x, o.y, pad.top, pad.left);
   constexpr int V = lanes<T>;
   const detail::Positions positions(o.y, V);
-  for_units(exec, positions.count(),
-            detail::ReflectLoop<T>{positions, o.x, o.y, pad, o.node->in.h, o.node->in.w,
-                                   detail::position_packs<V>(o.x) && detail::position_packs<V>(o.y)});
+  for_units(
+      exec, positions.count(),
+      detail::ReflectLoop<T>{positions, o.x, o.y, pad, o.node->in.h, o.node->in.w, detail::position_packs<V>(o.x) && detail::position_packs<V>(o.y)});
 }
 /// As host::pad_backward. Post: writes all rows of dx; only rows that dy has contribute
 template <class Exec, class T>
@@ -100,4 +100,4 @@ void pad_backward(const Exec& exec, const Operands<T>& o) {
 }
 template <class Exec, class T>
 inline constexpr LayerLoops<Exec, T> layer_loops<Kind::pad, Exec, T>{pad_forward<Exec, T>, pad_backward<Exec, T>};
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

@@ -117,30 +117,42 @@ struct PixelTotalLoop {
 constexpr Index pixel_parts = Index{1} << 16;   ///< that exist at once
 /// Threads for the pixels of a row.
 constexpr Index parts_of_row(Index width) { return std::clamp<Index>(ceil_div(width, Index{4}), 1, 256); }
-}  // namespace detail
+}   // namespace detail
 /// Bytes of workspace that pixel_loss() needs, whatever it is given.
 inline constexpr Index pixel_loss_bytes = detail::pixel_parts * static_cast<Index>(sizeof(detail::PixelPart));
 /// The loss of some rows of some images, the first of which is image `first` of the batch.
 /// Shapes:  logits [N,K,rows,W], dx like logits or empty; labels as the loss wants them, of the whole batch
 /// Pre:     the loss has found the labels good; workspace: pixel_loss_bytes, aligned to 8
-/// Post:    *sums, if there are some, grows by these rows, in their order; dx = the gradient of scale times their sum. A row of H counts as 1 / H of an image
+/// Post:    *sums, if there are some, grows by these rows, in their order; dx = the gradient of scale times their sum. A row of
+///          H counts as 1 / H of an image
 template <class Exec, class T>
 void pixel_loss(const Exec& exec, const DeviceLoss& loss, const View<const T>& logits, const PixelLabels& labels, Index first,
                 const View<std::type_identity_t<T>>& dx, double scale, LossSums* sums, std::byte* workspace) {
   if (empty(logits)) return;
   assert(channels_last(logits) && channels_last(dx));
-  const detail::PixelLogits<T> all{logits.data, dx.data, logits.stride_n, logits.stride_row(), dx.stride_n, dx.data ? dx.stride_row() : 0,
-                                   logits.row0, static_cast<int>(logits.c), static_cast<int>(logits.w), labels, scale};
+  const detail::PixelLogits<T> all{logits.data,
+                                   dx.data,
+                                   logits.stride_n,
+                                   logits.stride_row(),
+                                   dx.stride_n,
+                                   dx.data ? dx.stride_row() : 0,
+                                   logits.row0,
+                                   static_cast<int>(logits.c),
+                                   static_cast<int>(logits.w),
+                                   labels,
+                                   scale};
   auto* part = reinterpret_cast<detail::PixelPart*>(workspace);
   const Index parts = detail::parts_of_row(logits.w), rows = logits.n * logits.rows, strip = std::max<Index>(1, detail::pixel_parts / parts);
   for (Index row = 0; row < rows; row += strip) {
     const Index count = std::min(strip, rows - row);
-    std::visit([&]<class L>(const L& rule) {
-      for_units(exec, count * parts, detail::PixelLossLoop<T, L>{all, {rule}, Divisor(parts), Divisor(logits.rows), row, first, part});
-    }, loss);
+    std::visit(
+        [&]<class L>(const L& rule) {
+          for_units(exec, count * parts, detail::PixelLossLoop<T, L>{all, {rule}, Divisor(parts), Divisor(logits.rows), row, first, part});
+        },
+        loss);
     if (sums == nullptr) continue;
     for_units(exec, count, detail::PixelRowLoop{part, parts});
     for_units(exec, 1, detail::PixelTotalLoop{part, parts, count, 1 / static_cast<double>(labels.height), sums});
   }
 }
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

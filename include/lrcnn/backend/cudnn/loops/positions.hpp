@@ -13,8 +13,13 @@ struct Positions {
   };
   template <class T>
   Positions(const View<T>& v, int channels_of_a_thread)
-      : rows(v.rows), columns(v.w), groups(ceil_div(v.c, channels_of_a_thread)), channels(static_cast<int>(v.c)),
-        lanes(channels_of_a_thread), row0(static_cast<int>(v.row0)), images_(v.n) {}
+      : rows(v.rows),
+        columns(v.w),
+        groups(ceil_div(v.c, channels_of_a_thread)),
+        channels(static_cast<int>(v.c)),
+        lanes(channels_of_a_thread),
+        row0(static_cast<int>(v.row0)),
+        images_(v.n) {}
   Index count() const { return images_ * rows.value() * columns.value() * groups.value(); }
   LRCNN_HOST_DEVICE Place place(Index unit) const {
     Index x = groups.split(unit), y = columns.split(x);
@@ -33,8 +38,12 @@ struct Image {
   Index stride_n, stride_row;
   int channels, row0, rows;
   Image(const View<T>& v)
-      : data(v.data), stride_n(v.stride_n), stride_row(v.stride_row()), channels(static_cast<int>(v.c)),
-        row0(static_cast<int>(v.row0)), rows(static_cast<int>(v.rows)) {}
+      : data(v.data),
+        stride_n(v.stride_n),
+        stride_row(v.stride_row()),
+        channels(static_cast<int>(v.c)),
+        row0(static_cast<int>(v.row0)),
+        rows(static_cast<int>(v.rows)) {}
   LRCNN_HOST_DEVICE bool holds(int y) const { return row0 <= y && y < row0 + rows; }
   LRCNN_HOST_DEVICE T* at(Index image, int y, int x, int channel) const {
     return data + image * stride_n + (y - row0) * stride_row + static_cast<Index>(x) * channels + channel;
@@ -55,10 +64,11 @@ struct PoolLoop {
   bool packs;
   template <class... Views>
   PoolLoop(const Node& node, const View<T>& written, const Views&... views)
-      : positions(written, V), rows(row_axis(node.layer.window), node.in.h),
+      : positions(written, V),
+        rows(row_axis(node.layer.window), node.in.h),
         columns(column_axis(node.layer.window), node.in.w),
         packs(position_packs<V>(written) && (position_packs<V>(views) && ...)) {
     assert(channels_last(written) && (channels_last(views) && ...));
   }
 };
-}  // namespace lrcnn::loops::detail
+}   // namespace lrcnn::loops::detail

@@ -49,11 +49,8 @@ template <class T>
 struct Strided {
   T* data;
   Index n, row, column, channel;
-  explicit Strided(const View<T>& v)
-      : data(v.data), n(v.stride_n), row(v.stride_row()), column(v.block), channel(v.block == 1 ? v.stride_c : 1) {}
-  LRCNN_HOST_DEVICE T* at(Index i, Index y, Index x, Index c) const {
-    return data + i * n + y * row + x * column + c * channel;
-  }
+  explicit Strided(const View<T>& v) : data(v.data), n(v.stride_n), row(v.stride_row()), column(v.block), channel(v.block == 1 ? v.stride_c : 1) {}
+  LRCNN_HOST_DEVICE T* at(Index i, Index y, Index x, Index c) const { return data + i * n + y * row + x * column + c * channel; }
 };
 /// to = scale * from, one element at a time, in the order in which those of `to` lie in memory.
 template <class S, class T>
@@ -72,7 +69,7 @@ struct ConvertLoop {
     *to.at(i, y, x, c) = static_cast<T>(scale * static_cast<A>(*from.at(i, y, x, c)));
   }
 };
-}  // namespace detail
+}   // namespace detail
 /// y = x. Shapes: x, y [N,C,rows,W]. Pre: x holds y's rows; they do not overlap. Post: writes y.
 template <class Exec, class T>
 void copy_rows(const Exec& exec, const ReadView<T>& x, const View<T>& y) {
@@ -101,8 +98,8 @@ void convert_rows(const Exec& exec, const View<S>& from, const View<T>& to, doub
   assert((from.block == 1 || channels_last(from)) && (to.block == 1 || channels_last(to)));
   using Loop = detail::ConvertLoop<S, T>;
   for_units(exec, to.n * to.rows * to.w * to.c,
-            Loop{detail::Strided<S>(from.slice(to.range())), detail::Strided<T>(to), Divisor(to.rows), Divisor(to.w),
-                 Divisor(to.c), to.block == 1, static_cast<typename Loop::A>(scale)});
+            Loop{detail::Strided<S>(from.slice(to.range())), detail::Strided<T>(to), Divisor(to.rows), Divisor(to.w), Divisor(to.c), to.block == 1,
+                 static_cast<typename Loop::A>(scale)});
 }
 namespace detail {
 /// dx's rows that dy has not become 0; returns those that it has.
@@ -114,5 +111,5 @@ Range zero_others(const Exec& exec, const Operands<T>& o) {
   zero_rows(exec, o.dx.slice({both.end, all.end}));
   return both;
 }
-}  // namespace detail
-}  // namespace lrcnn::loops
+}   // namespace detail
+}   // namespace lrcnn::loops

@@ -46,7 +46,7 @@ Operands<T> with_slab_statistics(const Exec& exec, const Operands<T>& o) {
   add_sums(exec, sums, false);
   return step;
 }
-}  // namespace detail
+}   // namespace detail
 /// As host::slab_norm_forward. Pre: a workspace of norm_workspace_bytes()
 template <class Exec, class T>
 void slab_norm_forward(const Exec& exec, const Operands<T>& o) {
@@ -68,9 +68,13 @@ void slab_norm_backward_parameters(const Exec& exec, const Operands<T>& o) {
 }
 namespace detail {
 template <class T>
-constexpr bool is_slab_norm(const Operands<T>& o) { return o.node->layer.norm.over == Norm::Over::slab; }
+constexpr bool is_slab_norm(const Operands<T>& o) {
+  return o.node->layer.norm.over == Norm::Over::slab;
+}
 template <class Exec, class T>
-void any_norm_forward(const Exec& exec, const Operands<T>& o) { return is_slab_norm(o) ? slab_norm_forward(exec, o) : norm_forward(exec, o); }
+void any_norm_forward(const Exec& exec, const Operands<T>& o) {
+  return is_slab_norm(o) ? slab_norm_forward(exec, o) : norm_forward(exec, o);
+}
 template <class Exec, class T>
 void any_norm_backward_data(const Exec& exec, const Operands<T>& o) {
   return is_slab_norm(o) ? slab_norm_backward_data(exec, o) : norm_backward_data(exec, o);
@@ -83,9 +87,10 @@ template <class T>
 constexpr Index any_norm_workspace(const Operands<T>& o) {
   return is_slab_norm(o) ? SlabNormWorkspace<T>(o).bytes() : norm_workspace_bytes(o);
 }
-}  // namespace detail
+}   // namespace detail
 template <class T>
 inline constexpr auto layer_workspace<Kind::norm, T> = detail::any_norm_workspace<T>;
 template <class Exec, class T>
-inline constexpr LayerLoops<Exec, T> layer_loops<Kind::norm, Exec, T>{detail::any_norm_forward<Exec, T>, detail::any_norm_backward_data<Exec, T>, detail::any_norm_backward_parameters<Exec, T>};
-}  // namespace lrcnn::loops
+inline constexpr LayerLoops<Exec, T> layer_loops<Kind::norm, Exec, T>{detail::any_norm_forward<Exec, T>, detail::any_norm_backward_data<Exec, T>,
+                                                                      detail::any_norm_backward_parameters<Exec, T>};
+}   // namespace lrcnn::loops

@@ -55,7 +55,7 @@ struct AddLoop {
   }
 };
 inline constexpr Index square_pieces = 16384, piece_groups = 128;
-}  // namespace detail
+}   // namespace detail
 /// Bytes of workspace that sum_of_squares() needs.
 inline constexpr Index squares_bytes = detail::square_pieces * static_cast<Index>(sizeof(double));
 /// sums[0] = the sum of the squares of `count` elements, in double. Pre: sums: squares_bytes of the device's memory.
@@ -69,8 +69,7 @@ void sum_of_squares(const Exec& exec, const float* x, Index count, double* sums)
 /// does; s0 and s1 are the first two states, null where the update has none.
 /// Post:    nothing is touched if `apply` is given and *apply, in the device's memory, is 0 when the loop runs
 template <class Exec, class Update, class A>
-void update_elements(const Exec& exec, const Update& update, A* w, const A* g, A* s0, A* s1, Index count,
-                     const int* apply = nullptr) {
+void update_elements(const Exec& exec, const Update& update, A* w, const A* g, A* s0, A* s1, Index count, const int* apply = nullptr) {
   for_units(exec, count, detail::UpdateLoop<Update, A>{update, w, g, s0, s1, apply});
 }
 /// Clears *flag, in the device's memory, if an element is infinite or not a number; otherwise leaves it alone. So one
@@ -88,4 +87,4 @@ template <class Exec, class T>
 void all_finite(const Exec& exec, const T* x, Index count, int* flag) {
   all_finite(exec, dense_view(x, 1, 1, {0, 1}, count), flag);
 }
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

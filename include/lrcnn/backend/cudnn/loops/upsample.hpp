@@ -73,7 +73,7 @@ struct UpsampleBackwardLoop {
     return (at.first == in ? 1 - at.weight : 0) + (at.second == in ? at.weight : 0);
   }
 };
-}  // namespace detail
+}   // namespace detail
 /// As host::upsample_forward. Pre: x holds the rows that y's read
 template <class Exec, class T>
 void upsample_forward(const Exec& exec, const Operands<T>& o) {
@@ -82,8 +82,8 @@ void upsample_forward(const Exec& exec, const Operands<T>& o) {
   constexpr int V = lanes<T>;
   const detail::Positions positions(o.y, V);
   for_units(exec, positions.count(),
-            detail::UpsampleLoop<T>{positions, o.x, o.y, o.node->layer.upsampling, static_cast<int>(o.node->in.h),
-                                    static_cast<int>(o.node->in.w), detail::position_packs<V>(o.x) && detail::position_packs<V>(o.y)});
+            detail::UpsampleLoop<T>{positions, o.x, o.y, o.node->layer.upsampling, static_cast<int>(o.node->in.h), static_cast<int>(o.node->in.w),
+                                    detail::position_packs<V>(o.x) && detail::position_packs<V>(o.y)});
 }
 /// As host::upsample_backward. Post: writes all rows of dx; only rows that dy has contribute
 template <class Exec, class T>
@@ -94,9 +94,8 @@ void upsample_backward(const Exec& exec, const Operands<T>& o) {
   const detail::Positions positions(o.dx, V);
   for_units(exec, positions.count(),
             detail::UpsampleBackwardLoop<T>{positions, o.dy, o.dx, o.node->layer.upsampling, static_cast<int>(o.node->in.h),
-                                            static_cast<int>(o.node->in.w),
-                                            detail::position_packs<V>(o.dx) && detail::position_packs<V>(o.dy)});
+                                            static_cast<int>(o.node->in.w), detail::position_packs<V>(o.dx) && detail::position_packs<V>(o.dy)});
 }
 template <class Exec, class T>
 inline constexpr LayerLoops<Exec, T> layer_loops<Kind::upsample, Exec, T>{upsample_forward<Exec, T>, upsample_backward<Exec, T>};
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

@@ -10,9 +10,13 @@ class WindowAxis {
  public:
   /// Pre: extents and window fit into int.
   WindowAxis(const Axis& axis, Index extent)
-      : kernel_(static_cast<int>(axis.kernel)), stride_(static_cast<int>(axis.stride)),
-        pad_(static_cast<int>(axis.pad_begin)), dilation_(static_cast<int>(axis.dilation)),
-        extent_(static_cast<int>(extent)), limit_(static_cast<int>(extent + axis.pad_end)), by_stride_(axis.stride) {
+      : kernel_(static_cast<int>(axis.kernel)),
+        stride_(static_cast<int>(axis.stride)),
+        pad_(static_cast<int>(axis.pad_begin)),
+        dilation_(static_cast<int>(axis.dilation)),
+        extent_(static_cast<int>(extent)),
+        limit_(static_cast<int>(extent + axis.pad_end)),
+        by_stride_(axis.stride) {
     assert(extent + axis.pad_begin + axis.pad_end + axis.extent() < (Index{1} << 31));
     const int common = std::gcd(stride_, dilation_);
     tap_step_ = stride_ / common, output_step_ = dilation_ / common;
@@ -59,7 +63,7 @@ class WindowAxis {
 
  private:
   int kernel_, stride_, pad_, dilation_, extent_, limit_;   // limit: end of the padding
-  int tap_step_ = 1, output_step_ = 1;   // between the taps that read one position, and between their outputs
+  int tap_step_ = 1, output_step_ = 1;                      // between the taps that read one position, and between their outputs
   Divisor by_stride_;
 };
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

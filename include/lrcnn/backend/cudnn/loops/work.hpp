@@ -33,8 +33,7 @@ class Divisor {
   LRCNN_HOST_DEVICE Index value() const { return value_; }
   /// Pre: a >= 0.
   LRCNN_HOST_DEVICE Index quotient(Index a) const {
-    if (multiplier_ != 0 && a < small)
-      return static_cast<Index>(static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) * multiplier_ >> shift_);
+    if (multiplier_ != 0 && a < small) return static_cast<Index>(static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) * multiplier_ >> shift_);
     return a / value_;
   }
   /// Replaces a by what remains of it. Pre: a >= 0.
@@ -84,8 +83,7 @@ LRCNN_HOST_DEVICE void copy_pack(T* to, const Pack<T, V>* from) {
     constexpr int in_word = 4 / static_cast<int>(sizeof(T));
     std::uint32_t words[V / in_word] = {};
     for (int v = 0; v < V; ++v) words[v / in_word] |= bits_of(from->element[v]) << (v % in_word * 32 / in_word);
-    if constexpr (sizeof(words) == 16)
-      __stwb(reinterpret_cast<uint4*>(to), make_uint4(words[0], words[1], words[2], words[3]));
+    if constexpr (sizeof(words) == 16) __stwb(reinterpret_cast<uint4*>(to), make_uint4(words[0], words[1], words[2], words[3]));
     else if constexpr (sizeof(words) == 8) __stwb(reinterpret_cast<uint2*>(to), make_uint2(words[0], words[1]));
     else __stwb(reinterpret_cast<unsigned*>(to), words[0]);
   } else {
@@ -133,4 +131,4 @@ template <class T>
 constexpr bool channels_last(const View<T>& view) {
   return view.data == nullptr || view.block == view.c;
 }
-}  // namespace lrcnn::loops
+}   // namespace lrcnn::loops

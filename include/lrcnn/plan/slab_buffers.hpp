@@ -1,0 +1,91 @@
+#pragma once
+// Buffers of slabs: which there are for a stage, and where the pieces of the slab at hand lie in them.
+//
+// A buffer is known by stage, tensor and what it is for (Use). Its size is that of the largest slab, or the sum over
+// slabs where each has a piece of its own, so that it is the same whichever slab asks first.
+#include <lrcnn/plan/sink.hpp>
+#include <lrcnn/plan/stage_walk.hpp>
+namespace lrcnn {
+constexpr Ref with_rows(Ref ref, Range rows) {
+  ref.rows = rows;
+  return ref;
+}
+class SlabBuffers {
+ protected:
+  /// What a buffer of one tensor, or of one layer, is for. _f: in the forward pass, _a: in a repeated forward pass; _b: in
+  /// the backward pass. What is used in one of them alone lives no longer than that.
+  // clang-format off
+  enum Use : std::size_t {
+    slab_f, slab_a, slab_b, own_f, own_a, own_b, need_f, need_a, need_b, kept, saved_b, saved_kept, rolling_rows, rolling_again, state_rows,
+    dslab, dmore, dneed, down, dcarry, packed_f, packed_a, packed_r, packed_b, scratch, use_count
+  };
+  // clang-format on
+  const Target& target_;
+  Sink& sink_;
+  constexpr SlabBuffers(const Target& target, const std::vector<Stage>& stages, Sink& sink) : target_(target), sink_(sink) {
+    for (const Stage& stage : stages) uses_.push_back(std::vector<Index>(use_count * static_cast<std::size_t>(stage.tensors() + 1), -1));
+  }
+  constexpr Index aligned(Index bytes) const { return round_up(bytes, target_.alignment); }
+  constexpr Index piece_bytes(const Shape& s, Index images, Index rows) const { return aligned(target_.bytes(images, s.c, rows, s.w)); }
+  static constexpr Ref with_tensor(const StageWalk& walk, Ref ref, Index t) {
+    ref.tensor = walk.stage->tensor(t);
+    return ref;
+  }
+  constexpr Index& use(const StageWalk& walk, Use which, Index t) {
+    return uses_[static_cast<std::size_t>(walk.number)][which * static_cast<std::size_t>(walk.tensors() + 1) + static_cast<std::size_t>(t)];
+  }
+  // Templates stand before what uses them: constant expressions of clang ask for that.
+  template <class Bytes>
+  constexpr Index declared(const StageWalk& walk, Use which, Role role, Index t, Bytes bytes, Index copies = 1) {
+    Index& id = use(walk, which, t);
+    if (id < 0) id = sink_.declare(role, walk.number, t < walk.tensors() ? walk.stage->tensor(t) : -1, bytes(), copies);
+    return id;
+  }
+  /// A buffer with a piece for every slab. `size` gives a piece's bytes for a number of images and a slab.
+  template <class Size>
+  constexpr Ref piece(const StageWalk& walk, Use which, Role role, Index t, Range hold, Index slabs, Index n, Size size) {
+    const Index images = walk.stage->partition.images, count = ceil_div(walk.group.size(), images);
+    const auto image_count = [&](Index i) { return std::min(images, walk.group.size() - i * images); };
+    const auto sum = [&](Index image_slabs, Index until) {
+      Index bytes = 0;
+      for (Index i = 0; i <= image_slabs; ++i)
+        for (Index k = 0; k < (i < image_slabs ? slabs : until); ++k) bytes += size(image_count(i), k);
+      return bytes;
+    };
+    const Index id = declared(walk, which, role, t, [&] { return sum(count, 0); });
+    const Index offset = sink_.every_turn ? sum(walk.image_slab, n) : 0;
+    return {id, offset, walk.stage->tensor(t), walk.images, hold, walk.images, hold};
+  }
+
+  /// A buffer that is used anew in every slab: room for the largest.
+  constexpr Ref local(const StageWalk& walk, Use which, Role role, Index t, Range SlabRows::*held) {
+    const Range hold = walk.at(t).*held;
+    const bool input = t < walk.inputs() && walk.stage->tensor(t) == 0 && role == Role::slab && held == &SlabRows::hold;
+    const Index id = (input ? walk.input_copy() : walk.stream()) +
+                     declared(
+                         walk, which, role, t, [&] { return piece_bytes(walk.shape(t), walk.stage->partition.images, walk.rows->most(t, held)); },
+                         input ? walk.input_copies() : walk.copies());
+    return {id, 0, walk.stage->tensor(t), walk.images, hold, walk.images, hold};
+  }
+  /// A buffer of the rows that layer l reads, without others.
+  constexpr Ref needed(const StageWalk& walk, Use which, Role role, Index l) {
+    const Range rows = walk.need(l);
+    const Index t = walk.in(l);
+    Index& id = use(walk, which, l);
+    if (id < 0)
+      id = sink_.declare(role, walk.number, walk.stage->tensor(t), piece_bytes(walk.shape(t), walk.stage->partition.images, walk.most_needed(l)),
+                         walk.copies());
+    return {id + walk.stream(), 0, walk.stage->tensor(t), walk.images, rows, walk.images, rows};
+  }
+  /// A buffer of the rows of tensor t that are carried into slab n.
+  constexpr Ref carried(const StageWalk& walk, Use which, Role role, Index t, Index n) {
+    const Index id =
+        declared(walk, which, role, t, [&] { return piece_bytes(walk.shape(t), walk.stage->partition.images, walk.rows->most_carried(t)); });
+    const Range rows = walk.rows->carried(n, t);
+    return {id, 0, walk.stage->tensor(t), walk.images, rows, walk.images, rows};
+  }
+
+ private:
+  std::vector<std::vector<Index>> uses_{};   ///< of each stage: buffers by use and tensor
+};
+}   // namespace lrcnn
