@@ -25,11 +25,32 @@ enum class Role : std::uint8_t {
   workspace,    ///< the backend's own scratch
   statistics,   ///< of a norm, or sums: of its backward pass, of a global pooling, of a scale's factors
 };
-constexpr std::string_view role_name(Role role) {
-  constexpr std::array<std::string_view, 13> names{"value", "gradient", "slab",   "own",     "kept",      "saved",     "carry",
-                                                   "dslab", "dcarry",   "packed", "scratch", "workspace", "statistics"};
-  return names[static_cast<std::size_t>(role)];
-}
+/// What people read of a role: its name, and its letter in a map of memory.
+struct RoleText {
+  Role role;
+  std::string_view name;
+  char letter;
+};
+inline constexpr std::array role_texts{RoleText{Role::value, "value", 'V'},
+                                       RoleText{Role::gradient, "gradient", 'G'},
+                                       RoleText{Role::slab, "slab", 's'},
+                                       RoleText{Role::own, "own", 'o'},
+                                       RoleText{Role::kept, "kept", 'K'},
+                                       RoleText{Role::saved, "saved", 'M'},
+                                       RoleText{Role::carry, "carry", 'c'},
+                                       RoleText{Role::dslab, "dslab", 'd'},
+                                       RoleText{Role::dcarry, "dcarry", 'r'},
+                                       RoleText{Role::packed, "packed", 'p'},
+                                       RoleText{Role::scratch, "scratch", 'f'},
+                                       RoleText{Role::workspace, "workspace", 'w'},
+                                       RoleText{Role::statistics, "statistics", 'S'}};
+static_assert([] {
+  for (std::size_t r = 0; r < role_texts.size(); ++r)
+    if (role_texts[r].role != static_cast<Role>(r)) return false;
+  return role_texts.back().role == Role::statistics;
+}());
+constexpr const RoleText& text_of(Role role) { return role_texts[static_cast<std::size_t>(role)]; }
+constexpr std::string_view role_name(Role role) { return text_of(role).name; }
 struct Buffer {
   Role role{};
   Index stage = -1;

@@ -68,8 +68,7 @@ inline std::ostream& operator<<(std::ostream& out, const Plan& plan) {
 inline void print_memory(std::ostream& out, const Plan& plan, Index lines = 24, Index width = 72) {
   Index end = 0;
   for (const Buffer& b : plan.buffers) end = std::max(end, b.last);
-  constexpr std::string_view letters = "VGsoKMcdrpfwS";   // one for each Role
-  for (std::size_t r = 0; r < letters.size(); ++r) out << (r ? ", " : "  ") << letters[r] << " " << role_name(static_cast<Role>(r));
+  for (const RoleText& text : role_texts) out << (text.role == role_texts[0].role ? "  " : ", ") << text.letter << " " << text.name;
   out << "\n";
   for (Index line = 0; line < lines; ++line) {
     const Index now = line * std::max<Index>(1, end - 1) / std::max<Index>(1, lines - 1);
@@ -77,7 +76,7 @@ inline void print_memory(std::ostream& out, const Plan& plan, Index lines = 24, 
     for (const Buffer& b : plan.buffers)
       if (b.first <= now && now < b.last && b.bytes > 0)
         for (Index c = b.offset * width / plan.arena.bytes; c < ceil_div((b.offset + b.bytes) * width, plan.arena.bytes); ++c)
-          map[static_cast<std::size_t>(std::min(c, width - 1))] = letters[static_cast<std::size_t>(b.role)];
+          map[static_cast<std::size_t>(std::min(c, width - 1))] = text_of(b.role).letter;
     out << "  |" << map << "|\n";
   }
 }

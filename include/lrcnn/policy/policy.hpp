@@ -21,6 +21,22 @@
 #include <concepts>
 #include <type_traits>
 namespace lrcnn {
+namespace detail {
+/// Partitions as another one, but for what the name says.
+constexpr Partition by_images(Partition p, Index images) {
+  p.images = images;
+  return p;
+}
+constexpr Partition keeping(Partition p) {
+  p.keep = true;
+  return p;
+}
+constexpr Partition with_passes(Partition p, bool forward_passes) {
+  p.passes = true;
+  p.forward_passes = forward_passes;
+  return p;
+}
+}   // namespace detail
 /// No cuts: the stage runs layer by layer.
 struct Column {
   static constexpr Partition partition{};
@@ -41,15 +57,13 @@ struct Share {
 template <Index n, class P = Column>
 struct ByImages {
   static_assert(n >= 1, "lrcnn: ByImages<n> needs at least one image; counts are positive; use ByImages<1>");
-  static constexpr Partition partition{P::partition.cut,  P::partition.forward, P::partition.backward,      n,
-                                       P::partition.keep, P::partition.passes,  P::partition.forward_passes};
+  static constexpr Partition partition = detail::by_images(P::partition, n);
 };
 /// Partition P in a stage that keeps what its backward pass needs, where the policy recomputes in others. Of use in the
 /// deeper stages, whose tensors are small and whose convolutions are not.
 template <class P = Column>
 struct Keep {
-  static constexpr Partition partition{P::partition.cut,    P::partition.forward,       P::partition.backward, P::partition.images, true,
-                                       P::partition.passes, P::partition.forward_passes};
+  static constexpr Partition partition = detail::keeping(P::partition);
 };
 /// Partition P in a section whose norms' backward sums come from extra passes of slabs, one for each norm that lies above another,
 /// top down; each makes the slab again from the section's input. Neither the norms' inputs nor their gradients exist in full height in the
@@ -59,18 +73,14 @@ struct ExtraPasses {
   static_assert(P::partition.cut != Cut::share,
                 "lrcnn: ExtraPasses<Share<N>> hands on rows that only its forward pass has; slabs of extra "
                 "passes make all their rows themselves; use ExtraPasses<Overlap<N>>");
-  static constexpr Partition partition{P::partition.cut, P::partition.forward, P::partition.backward, P::partition.images, P::partition.keep, true};
+  static constexpr Partition partition = detail::with_passes(P::partition, false);
 };
 /// ExtraPasses<P> whose forward pass goes through the section slab by slab too, once for the statistics of each norm that lies above
 /// another and once for what the section writes (not for a loss that is local to rows, which the backward pass has): nothing within
 /// it exists in full height at any time.
 template <class P = Column>
 struct ExtraPassesBothWays {
-  static constexpr Partition partition = [] {
-    Partition p = ExtraPasses<P>::partition;
-    p.forward_passes = true;
-    return p;
-  }();
+  static constexpr Partition partition = detail::with_passes(ExtraPasses<P>::partition, true);
 };
 /// A partition for each stage in turn; the last one serves all further stages.
 template <class... Partitions>
@@ -143,6 +153,7 @@ struct Fp16 : detail::Chooses<Precision::fp16> {};
 struct Bf16 : detail::Chooses<Precision::bf16> {};
 namespace detail {
 enum class PartKind { partition, images, checkpoints, recompute, conv_algorithm, workspace, streams, prefetch, precision, gradients };
+inline constexpr std::size_t part_kinds = static_cast<std::size_t>(PartKind::gradients) + 1;   // behind the last one
 template <class P>
   requires requires {
     { P::partition } -> std::convertible_to<Partition>;
@@ -247,7 +258,7 @@ template <class... Parts>
   requires(detail::CheckedPart<Parts>::ok&&...)
 constexpr bool distinct_parts() {
   PolicySpec s;
-  std::array<int, 10> seen{};
+  std::array<int, detail::part_kinds> seen{};
   ((++seen[static_cast<std::size_t>(detail::set_part(s, std::type_identity<Parts>{}))]), ...);
   for (const int count : seen)
     if (count > 1) return false;
