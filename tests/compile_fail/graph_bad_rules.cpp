@@ -1,5 +1,5 @@
 // A custom layer that wants all rows, which its functions do not see.
-// EXPECT: lrcnn: the rules of a custom layer ask for what its functions are not given; they see rows of the input, in the backward step also of the output, and neither random numbers nor sums over slabs; use RowMap::same, window or own, and reads_nothing, reads_input, reads_output or reads_input_and_output
+// EXPECT: lrcnn: the rules of a custom layer ask for what its functions are not given; they see rows of the input, in the backward step also of the output, and no random numbers, workspace or sums over slabs; use RowMap::same, window or own, and reads_nothing, reads_input, reads_input_for_parameters, reads_output or reads_input_and_output
 // EXPECT_WITHIN 3: layer_at<2
 // EXPECT_WITHIN 3: SeesAll
 #include <lrcnn/layer/conv.hpp>

@@ -61,12 +61,21 @@ def apply(block, copy):
     return name
 
 
+def check_that_loops_are_missed(copy, arguments):
+    """A kind that has no loops yet must not compile."""
+    source = "#include <lrcnn/backend/host/run.hpp>\ntemplate void lrcnn::host::run<float>(const lrcnn::Operands<float>&, int);\n"
+    done = subprocess.run([arguments.compiler, "-std=c++20", "-fsyntax-only", "-I" + os.path.join(copy, "include"), "-x", "c++", "-"],
+                          input=source, capture_output=True, text=True, check=False)
+    if done.returncode == 0 or "lrcnn: a kind of layer has no loops on the host" not in done.stderr:
+        sys.exit(f"a kind without loops is not refused as it should be:\n{done.stderr[:2000]}")
+
+
 def run_test(name, copy, arguments):
     """Compiles a new test and runs it."""
     program = os.path.join(copy, os.path.basename(name) + ".program")
     with open(os.path.join(arguments.flags, "core.rsp"), encoding="utf-8") as file:   # its include folder is the repository's
         flags = [flag for flag in shlex.split(file.read()) if not flag.startswith(("-I", "-isystem"))]
-    command = [arguments.compiler, *flags, "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-I" + os.path.join(copy, "include"),
+    command = [arguments.compiler, *flags, "-O0", "-Wall", "-Wextra", "-Werror", "-pthread", "-I" + os.path.join(copy, "include"),
                "-I" + os.path.join(copy, "tests"), os.path.join(copy, name), arguments.main, "-o", program]
     if name.startswith("tests/loops/"):
         command += ["-isystem", arguments.thrust, "-Wno-error"]
@@ -89,7 +98,9 @@ def main():
     try:
         for part in ("include", "tests"):
             shutil.copytree(os.path.join(ROOT, part), os.path.join(folder, part))
-        names = [apply(block, folder) for block in steps]
+        names = [apply(block, folder) for block in steps if "include/lrcnn/layer/" in block.options["recipe"]]
+        check_that_loops_are_missed(folder, arguments)
+        names += [apply(block, folder) for block in steps if "include/lrcnn/layer/" not in block.options["recipe"]]
         changed = sorted({name for name in names if name.startswith("include/")})
         print(f"the layer takes {len(changed)} files: {', '.join(changed)}")
         if len(changed) > MOST_FILES:

@@ -10,12 +10,12 @@
 #include <vector>
 using namespace lrcnn;
 namespace {
-constexpr std::array faults{Fault::empty_input,    Fault::too_large,       Fault::bad_window,    Fault::bad_channels,     Fault::groups_in,
-                            Fault::groups_out,     Fault::window_too_tall, Fault::pad_too_large, Fault::window_too_large, Fault::needs_rows,
-                            Fault::needs_vector,   Fault::norm_groups,     Fault::bad_norm,      Fault::bad_factor,       Fault::ceil_window,
-                            Fault::nothing_left,   Fault::bad_reflection,  Fault::bad_pooled,    Fault::bad_probability,  Fault::bad_rules,
-                            Fault::bad_reference,  Fault::needs_other,     Fault::same_inputs,   Fault::sum_channels,     Fault::sum_extents,
-                            Fault::concat_extents, Fault::scale_factors,   Fault::unused};
+constexpr std::array faults{Fault::empty_input,  Fault::too_large,       Fault::bad_window,     Fault::bad_channels,     Fault::groups_in,
+                            Fault::groups_out,   Fault::window_too_tall, Fault::pad_too_large,  Fault::window_too_large, Fault::needs_rows,
+                            Fault::needs_vector, Fault::norm_groups,     Fault::bad_norm,       Fault::bad_factor,       Fault::ceil_window,
+                            Fault::nothing_left, Fault::bad_reflection,  Fault::bad_pooled,     Fault::bad_probability,  Fault::bad_rules,
+                            Fault::bad_row_rule, Fault::not_in_place,    Fault::bad_reference,  Fault::needs_other,      Fault::same_inputs,
+                            Fault::sum_channels, Fault::sum_extents,     Fault::concat_extents, Fault::scale_factors,    Fault::unused};
 constexpr std::array training_faults{Fault::one_value, Fault::map_given};   // which fault_of() does not find
 constexpr auto all_faults = [] {
   std::array<Fault, faults.size() + training_faults.size()> all{};
@@ -23,11 +23,12 @@ constexpr auto all_faults = [] {
   return all;
 }();
 std::string name_of(Fault f) {
-  constexpr std::array names{
-      "none",          "empty_input",      "too_large",      "bad_window",      "bad_channels", "groups_in",     "groups_out",  "window_too_tall",
-      "pad_too_large", "window_too_large", "needs_rows",     "needs_vector",    "norm_groups",  "bad_norm",      "bad_factor",  "ceil_window",
-      "nothing_left",  "bad_reflection",   "bad_pooled",     "bad_probability", "bad_rules",    "bad_reference", "needs_other", "same_inputs",
-      "sum_channels",  "sum_extents",      "concat_extents", "scale_factors",   "unused",       "one_value",     "map_given"};
+  constexpr std::array names{"none",        "empty_input",     "too_large",     "bad_window",       "bad_channels",   "groups_in",
+                             "groups_out",  "window_too_tall", "pad_too_large", "window_too_large", "needs_rows",     "needs_vector",
+                             "norm_groups", "bad_norm",        "bad_factor",    "ceil_window",      "nothing_left",   "bad_reflection",
+                             "bad_pooled",  "bad_probability", "bad_rules",     "bad_row_rule",     "not_in_place",   "bad_reference",
+                             "needs_other", "same_inputs",     "sum_channels",  "sum_extents",      "concat_extents", "scale_factors",
+                             "unused",      "one_value",       "map_given"};
   return names[static_cast<std::size_t>(f)];
 }
 std::string text_of(Fault f) {
@@ -101,6 +102,8 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
     std::string who;
   };
   static constexpr CustomLayer sees_all{.rules = {.name = "sees_all", .rows = RowMap::all}};
+  static constexpr CustomLayer forgets_window{.rules = {.name = "forgets_window"}};
+  static constexpr CustomLayer halves_in_place{.rules = {.name = "halves_in_place", .overwrites_input = true}};
   const Layer grouped = conv(6, {.kernel = 3, .pad = 1}, 4);
   Layer named = conv(6, {.kernel = 9});
   named.name = "tall";
@@ -220,6 +223,14 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
        usual,
        "layer 3 (scale) on inputs 2x6x12x10 of the input and 2x4x1x1 of layer 2 (conv)"},
       {Fault::bad_rules, {{.kind = Kind::custom, .custom = &sees_all}}, usual, "layer 1 (sees_all) on input 2x6x12x10"},
+      {Fault::bad_row_rule,
+       {{.kind = Kind::custom, .window = {.kernel = 3}, .custom = &forgets_window}},
+       usual,
+       "layer 1 (forgets_window, kernel 3x3 stride 1x1 pad 0,0,0,0 dilation 1x1) on input 2x6x12x10"},
+      {Fault::not_in_place,
+       {{.kind = Kind::custom, .channels = 3, .custom = &halves_in_place}},
+       usual,
+       "layer 1 (halves_in_place to 3 channels) on input 2x6x12x10"},
       {Fault::scale_factors,
        {pool2, {.kind = Kind::scale, .input = 2, .other = 1}},
        usual,
@@ -234,21 +245,72 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
   }
   CHECK(seen.size() == faults.size());
 }
+namespace {
+/// The fault of a custom layer with such rules on eight rows.
+Fault fault_of_rules(const LayerRules& rules, Layer layer = {}) {
+  const CustomLayer custom{.rules = rules};
+  layer.kind = Kind::custom, layer.custom = &custom;
+  return fault_of(layer, {1, 2, 8, 4});
+}
+template <Index numerator, Index denominator>
+Shape rows_times(const Layer&, const Shape& in, const Shape&) {
+  return {in.n, in.c, in.h * numerator / denominator, in.w};
+}
+}   // namespace
 TEST_CASE("a custom layer may ask for what its functions are given, and for no more") {
   using enum Fault;
-  const auto of = [](const LayerRules& rules) {
-    const CustomLayer custom{.rules = rules};
-    return fault_of({.kind = Kind::custom, .custom = &custom}, {1, 2, 4, 4});
-  };
   for (const auto reads : {reads_nothing, reads_input, reads_output, reads_input_and_output, reads_input_for_parameters})
-    CHECK(of({.name = "mine", .backward = reads}) == none);
-  CHECK(of({.name = "mine", .rows = RowMap::window}) == none);
-  CHECK(of({.name = "mine", .rows = RowMap::all}) == bad_rules);
-  CHECK(of({.name = "mine", .ends_rows = true}) == bad_rules);
-  CHECK(of({.name = "mine", .draws = true}) == bad_rules);
-  CHECK(of({.name = "mine", .backward = [](const Layer&) { return BackwardReads{.indices = true}; }}) == bad_rules);
-  CHECK(of({.name = "mine", .backward = [](const Layer&) { return BackwardReads{.sign = true}; }}) == bad_rules);
-  CHECK(of({.name = "mine", .backward = [](const Layer&) { return BackwardReads{.other = true}; }}) == bad_rules);
+    CHECK(fault_of_rules({.name = "mine", .backward = reads}) == none);
+  CHECK(fault_of_rules({.name = "mine", .rows = RowMap::all}) == bad_rules);
+  CHECK(fault_of_rules({.name = "mine", .reduces = true}) == bad_rules);
+  CHECK(fault_of_rules({.name = "mine", .ends_rows = true}) == bad_rules);
+  CHECK(fault_of_rules({.name = "mine", .uses_workspace = true}) == bad_rules);
+  CHECK(fault_of_rules({.name = "mine", .sums_channels = true}) == bad_rules);
+  CHECK(fault_of_rules({.name = "mine", .draws = true}) == bad_rules);
+  CHECK(fault_of_rules({.name = "mine", .backward = [](const Layer&) { return BackwardReads{.indices = true}; }}) == bad_rules);
+  CHECK(fault_of_rules({.name = "mine", .backward = [](const Layer&) { return BackwardReads{.sign = true}; }}) == bad_rules);
+  CHECK(fault_of_rules({.name = "mine", .backward = [](const Layer&) { return BackwardReads{.other = true}; }}) == bad_rules);
+  CHECK(fault_of_rules({.name = "mine", .backward = [](const Layer&) { return BackwardReads{.for_parameters = true}; }}) == bad_rules);
+}
+TEST_CASE("a custom layer's rows are those of its rule") {
+  using enum Fault;
+  const Layer blur{.window = {.kernel = {3, 1}, .pad = {1, 0}}}, half{.window = {.kernel = 2, .stride = 2}};
+  const auto axis_of = [](auto rule) { return rule; };
+  const auto three = axis_of([](const Layer&, const Shape&) { return Axis{.kernel = 3, .pad_begin = 1, .pad_end = 1}; });
+  const auto two = axis_of([](const Layer&, const Shape&) { return Axis{.kernel = 2, .stride = 2}; });
+  const auto still = axis_of([](const Layer&, const Shape&) { return Axis{.stride = 0}; });
+  CHECK(fault_of_rules({.name = "mine", .rows = RowMap::window}, blur) == none);
+  CHECK(fault_of_rules({.name = "mine"}, blur) == bad_row_rule);   // the window would be ignored
+  CHECK(fault_of_rules({.name = "mine", .output = rows_times<1, 2>}) == bad_row_rule);
+  CHECK(fault_of_rules({.name = "mine", .output = rows_times<2, 1>}) == bad_row_rule);
+  CHECK(fault_of_rules({.name = "mine", .rows = RowMap::window, .output = rows_times<1, 2>}, half) == bad_row_rule);   // another width
+  CHECK(fault_of_rules({.name = "mine", .rows = RowMap::window, .output = rows_times<2, 1>}, half) == bad_row_rule);
+  CHECK(fault_of_rules({.name = "mine", .rows = RowMap::own, .axis = three}) == none);
+  CHECK(fault_of_rules({.name = "mine", .rows = RowMap::own, .axis = two, .output = rows_times<1, 2>}) == none);
+  CHECK(fault_of_rules({.name = "mine", .rows = RowMap::own, .axis = two}) == bad_row_rule);   // its last rows would read nothing
+  CHECK(fault_of_rules({.name = "mine", .rows = RowMap::own, .output = rows_times<2, 1>}) == bad_row_rule);
+  CHECK(fault_of_rules({.name = "mine", .rows = RowMap::own, .axis = still}) == bad_row_rule);
+  CHECK(fault_of_rules({.name = "mine", .rows = RowMap::own, .output = rows_times<0, 1>}) == bad_row_rule);
+}
+TEST_CASE("a custom layer works in place only where it keeps the shape") {
+  using enum Fault;
+  const Layer narrower{.channels = 1}, blur{.window = {.kernel = {3, 1}, .pad = {1, 0}}};
+  for (const bool gradient : {false, true}) {
+    const auto of = [&](LayerRules rules, const Layer& layer = {}) {
+      (gradient ? rules.overwrites_gradient : rules.overwrites_input) = true;
+      return fault_of_rules(rules, layer);
+    };
+    CHECK(of({.name = "mine"}) == none);
+    CHECK(of({.name = "mine"}, narrower) == not_in_place);
+    CHECK(of({.name = "mine", .rows = RowMap::window}, blur) == not_in_place);
+    CHECK(of({.name = "mine", .rows = RowMap::own}) == not_in_place);
+  }
+}
+TEST_CASE("a custom layer without a name is called custom") {
+  CHECK(describe({.kind = Kind::custom, .custom = [] {
+                    static const CustomLayer none;
+                    return &none;
+                  }()}) == "custom");
 }
 TEST_CASE("sizes up to the limits are no fault") {
   CHECK(fault_of({}, {1024, 1024, 4096, 4096}) == Fault::none);

@@ -332,6 +332,25 @@ TEST_CASE("a program's own optimizers that make no sense are refused") {
   CHECK(refusal(Nameless{}) == "lrcnn: an optimizer has no name; training files tell optimizers apart by their names; give its type a name");
   CHECK(refusal(Odd{.first_name = "rate"}) == "no error");   // a learning rate that files do not keep is the program's choice
 }
+TEST_CASE("a step whose optimizer throws does not count, and leaves losses and running statistics as they were") {
+  const Photos<float> batch(1), other(2);
+  using Trained = BasicTrainer<Reference<float>>;
+  const auto state_of = [](Trained& t) { return std::vector<float>(t.parameters().begin(), t.parameters().end()); };   // running ones are in it
+  for (const auto& way :
+       {+[](Trained&t, const Photos<float>&b) { t.step(b.source(), b.labels); },
+        +[](Trained&t, const Photos<float>&b) { t.start_step(b.source(), b.labels); },
+        +[](Trained&t, const Photos<float>&b) { t.accumulate(b.source(), b.labels), t.accumulate(b.source(), b.labels), t.update(); }}) {
+    Trained trainer(Net::layers, policies[0], input, Odd{.states = 0, .used = 0});   // which throws at the first parameter
+    const std::vector<float> before = state_of(trainer);
+    CHECK(error_of([&] { way(trainer, batch); }).starts_with("lrcnn: Odd asks for its state number 0"));
+    CHECK(trainer.steps_done() == 0);
+    CHECK(trainer.wait().count == 0);
+    CHECK(state_of(trainer) == before);
+    CHECK(error_of([&] { way(trainer, other); }).starts_with("lrcnn: Odd asks for its state number 0"));   // and it can be tried again
+    CHECK(trainer.steps_done() == 0);
+    CHECK(state_of(trainer) == before);
+  }
+}
 TEST_CASE("a program's own optimizer that asks for states it does not have is told so, and so is who joins its parameters") {
   const Photos<float> batch(1);
   const auto refusal = [&](const Optimizer& o) {

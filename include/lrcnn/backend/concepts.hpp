@@ -23,7 +23,7 @@ template <class T>
 struct Operands {
   Op op{};
   const Node* node = nullptr;         ///< null for load, store, copy, add, zero, loss
-  const Node* activation = nullptr;   ///< of a convolution's forward step that applies it: y and saved are the activation's
+  const Node* activation = nullptr;   ///< of a forward step that applies it: y and saved are the activation's
   bool accumulate = false;
   bool accumulate_parameters = false;   ///< backward_sums
   Index operand = 0;                    ///< backward_data of a join: which input dx is of
@@ -31,11 +31,11 @@ struct Operands {
   Index first_image = 0;                ///< likewise: number in the batch of the views' first image
   const RunKey* run = nullptr;          ///< likewise: of the run at hand; null where nothing is dropped
   ConvAlgorithm conv_algorithm = ConvAlgorithm::direct;
-  View<const T> x{};       ///< may be the same memory as y for an activation (in place)
+  View<const T> x{};       ///< may be the same memory as y where the layer's rules say overwrites_input
   View<const T> other{};   ///< joins: the second input
   View<T> y{};             ///< read-only in backward_data
   View<const T> dy{};
-  View<T> dx{};                   ///< may be the same memory as dy for an activation (in place)
+  View<T> dx{};                   ///< may be the same memory as dy where they say overwrites_gradient; norms' may, too
   View<std::uint8_t> saved{};     ///< see saved_view()
   double* statistics = nullptr;   ///< norms: see Statistics; null where running ones are used, or none
   double* sums = nullptr;         ///< norms, backward: see Statistics. Global pooling forward, and a scale's factors backward, of a map in
@@ -48,13 +48,13 @@ struct Operands {
   std::byte* workspace = nullptr;
   Index workspace_bytes = 0;
 };
-/// The activation that a convolution's step applies, as a step of its own, in place.
+/// The activation that a forward step applies, as a step of its own, in place.
 template <class T>
-Operands<T> activation_of(const Operands<T>& convolution) {
+Operands<T> activation_of(const Operands<T>& step) {
   Operands<T> o;
   o.op = Op::forward;
-  o.node = convolution.activation;
-  o.x = convolution.y, o.y = convolution.y, o.saved = convolution.saved;
+  o.node = step.activation;
+  o.x = step.y, o.y = step.y, o.saved = step.saved;
   return o;
 }
 /// Layout of saved state for rows of a layer's output.

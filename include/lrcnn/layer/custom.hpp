@@ -27,7 +27,7 @@ struct CustomBackward {
   const Layer& layer;
   Shape in;
   Shape out;
-  View<const T> x;   ///< data is nullptr unless the rules' `backward` asks for the input
+  View<const T> x;   ///< data is nullptr unless the rules' `backward` asks for the input, in backward_data also if `for_parameters` alone
   View<const T> y;   ///< data is nullptr unless it asks for the output
   View<const T> dy;
   View<T> dx;   ///< data is nullptr in backward_parameters
@@ -43,8 +43,8 @@ struct CustomFunctions {
 };
 /// Everything the library asks of a user's layer.
 struct CustomLayer {
-  /// What the planner must know, as of the library's own layers. `backward` may ask for input and output alone, and rows may not be
-  /// RowMap::all: Fault::bad_rules otherwise.
+  /// What the planner must know, as of the library's own layers. What its functions are not given it may not ask for (Fault::bad_rules),
+  /// its rows must be those of its rule (Fault::bad_row_rule), and only what keeps shape may work in place (Fault::not_in_place).
   LayerRules rules{};
   CustomFunctions<float> f32{};
   CustomFunctions<double> f64{};

@@ -16,25 +16,25 @@
 namespace lrcnn {
 namespace detail {
 template <class Kinds>
-struct RowsOfKinds;
+struct RulesTable;
 template <std::size_t... kinds>
-struct RowsOfKinds<std::index_sequence<kinds...>> {
+struct RulesTable<std::index_sequence<kinds...>> {
   static constexpr const LayerRules* row[sizeof...(kinds)]{&kind_rules<static_cast<Kind>(kinds)>...};
   static_assert((!kind_rules<static_cast<Kind>(kinds)>.name.empty() && ...),
                 "lrcnn: a kind of layer has no rules; each has kind_rules<kind> beside its descriptor; specialise it");
 };
-using AllRows = RowsOfKinds<std::make_index_sequence<kind_count>>;
+using AllRules = RulesTable<std::make_index_sequence<kind_count>>;
 }   // namespace detail
 /// The rules of a layer: those of its kind, or a custom layer's own.
 constexpr const LayerRules& rules_of(const Layer& layer) {
-  return layer.kind == Kind::custom ? layer.custom->rules : *detail::AllRows::row[static_cast<std::size_t>(layer.kind)];
+  return layer.kind == Kind::custom ? layer.custom->rules : *detail::AllRules::row[static_cast<std::size_t>(layer.kind)];
 }
 /// "conv", "max_pool", "relu", "batch_norm", a custom layer's own name
 constexpr std::string_view variant_name(const Layer& layer) {
   const LayerRules& rules = rules_of(layer);
   const std::string_view variant = rules.variant(layer);
-  return variant.empty() ? rules.name : variant;
+  return !variant.empty() ? variant : !rules.name.empty() ? rules.name : std::string_view("custom");
 }
 /// "conv", "max_pool", ...
-constexpr std::string_view kind_name(Kind kind) { return detail::AllRows::row[static_cast<std::size_t>(kind)]->name; }
+constexpr std::string_view kind_name(Kind kind) { return detail::AllRules::row[static_cast<std::size_t>(kind)]->name; }
 }   // namespace lrcnn

@@ -125,7 +125,8 @@ constexpr ParameterShapes parameters_of_norm(const Layer& layer, const Shape& in
   return shapes;
 }
 }   // namespace detail
-/// A norm's gradient may take the place of that of its output only where the whole map's sums are there (plan/emit_backward.hpp).
+/// `overwrites_gradient` is not set: a norm's gradient takes the place of its output's in full height only, once the whole map's sums are
+/// there, and the planner sees to that (plan/emit_backward.hpp).
 template <>
 inline constexpr LayerRules kind_rules<Kind::norm>{.name = "norm",
                                                    .variant = detail::name_of_norm,

@@ -2,8 +2,9 @@
 // What the library must know about a kind of layer, in one row.
 //
 // The row of a kind stands beside its descriptor, as `kind_rules<Kind::conv>`; a layer of a program's own brings its row in
-// CustomLayer::rules. Checks, planner, checker and trainer ask the row (rules_of() in layer/layers.hpp), and know by name only the kinds
-// that are barriers, joins or norms. What a layer computes is said by its loops, in backend/.
+// CustomLayer::rules. Checks, planner, checker and trainer ask the row (rules_of() in layer/layers.hpp). They know by name only kinds of
+// which there is more to say: barriers, joins, norms, activations, and convolutions, whose filters are packed and whose slabs are dense.
+// What a layer computes is said by its loops, in backend/.
 #include <lrcnn/layer/fault.hpp>
 #include <lrcnn/layer/layer.hpp>
 #include <lrcnn/layer/parameter_shape.hpp>
@@ -32,7 +33,7 @@ constexpr BackwardReads reads_input(const Layer&) { return {.input = true}; }
 constexpr BackwardReads reads_output(const Layer&) { return {.output = true}; }
 constexpr BackwardReads reads_input_and_output(const Layer&) { return {.input = true, .output = true}; }
 constexpr BackwardReads reads_input_for_parameters(const Layer&) { return {.input = true, .for_parameters = true}; }
-/// What a row says unless told otherwise.
+/// What rules say unless told otherwise.
 constexpr std::string_view no_variants(const Layer&) { return {}; }
 inline std::string no_details(const Layer&) { return {}; }
 constexpr Axis same_row(const Layer&, const Shape&) { return {}; }

@@ -16,10 +16,33 @@ constexpr bool has_too_large_number(const Layer& y) {
   return false;
 }
 /// Whether the rules of a custom layer say more than its functions can do.
-constexpr bool asks_too_much(const Layer& layer) {
+constexpr bool asks_too_much(const LayerRules& rules, const BackwardReads& reads) {
+  if (rules.rows == RowMap::all || rules.reduces || rules.ends_rows || rules.draws || rules.uses_workspace || rules.sums_channels) return true;
+  return reads.other || reads.indices || reads.sign || (reads.for_parameters && !reads.input);
+}
+/// Whether a custom layer's rows are those of its rule, as far as extents are known.
+constexpr bool fits_row_rule(const Layer& layer, const Shape& in) {
   const LayerRules& rules = rules_of(layer);
-  const BackwardReads reads = rules.backward(layer);
-  return rules.rows == RowMap::all || rules.reduces || rules.ends_rows || rules.draws || reads.other || reads.indices || reads.sign;
+  if (rules.rows == RowMap::same && layer.window != Window{1}) return false;
+  if (!known(in.h) || !known(in.w)) return true;
+  const Shape own = rules.output(layer, in, in), plain = same_extents(layer, in, in);
+  if (rules.rows == RowMap::same) return own.h == in.h;
+  if (rules.rows == RowMap::window) return own == plain || own == windowed_shape(layer, in);   // another one would be ignored
+  const Axis axis = rules.axis(layer, in);
+  if (axis.kernel < 1 || axis.stride < 1 || axis.dilation < 1 || axis.up < 1 || own.h < 1) return false;
+  return window_begin(axis, own.h - 1) < in.h + std::max<Index>(0, axis.pad_end);
+}
+constexpr Fault fault_of_custom(const Layer& layer, const Shape& in) {
+  const LayerRules& rules = rules_of(layer);
+  if (asks_too_much(rules, rules.backward(layer))) return Fault::bad_rules;
+  if (rules.rows == RowMap::window) {
+    if (const Fault fault = fault_of_window(layer.window); fault != Fault::none) return fault;
+    if (const Fault fault = fault_of_fit(layer.window, in); fault != Fault::none) return fault;
+  }
+  if (!fits_row_rule(layer, in)) return Fault::bad_row_rule;
+  if (!rules.overwrites_input && !rules.overwrites_gradient) return Fault::none;
+  const bool keeps_shape = !known(in.c) || !known(in.h) || !known(in.w) || rules.output(layer, in, in) == in;
+  return rules.rows == RowMap::same && keeps_shape ? Fault::none : Fault::not_in_place;
 }
 }   // namespace detail
 /// True if what follows `layer` is a feature vector, which has no rows any more.
@@ -37,7 +60,8 @@ constexpr Fault fault_of(const Layer& layer, const Shape& in, bool flat = false,
   for (const Index extent : {in.n, in.c, in.h, in.w})
     if (detail::known(extent) && extent < 1) return Fault::empty_input;
   if (detail::too_many(in) || detail::has_too_large_number(layer)) return Fault::too_large;
-  if (layer.kind == Kind::custom && detail::asks_too_much(layer)) return Fault::bad_rules;
+  if (layer.kind == Kind::custom)
+    if (const Fault fault = detail::fault_of_custom(layer, in); fault != Fault::none) return fault;
   const LayerRules& rules = rules_of(layer);
   if (flat && rules.rows != RowMap::same && !rules.ends_rows) return Fault::needs_rows;
   const bool windowed = rules.rows == RowMap::window;
@@ -51,7 +75,8 @@ inline std::string describe(const Layer& layer) {
   const LayerRules& rules = rules_of(layer);
   std::string text(variant_name(layer));
   if (layer.channels > 0) text += " to " + std::to_string(layer.channels) + " channels";
-  if (rules.rows == RowMap::window) text += ", " + to_string(layer.window);
+  const bool own_window = layer.kind == Kind::custom && layer.window != Window{1};   // whatever its axis makes of it
+  if (rules.rows == RowMap::window || own_window) text += ", " + to_string(layer.window);
   return text + rules.details(layer);
 }
 }   // namespace lrcnn

@@ -57,6 +57,8 @@ template <class Where, Fault fault> inline constexpr bool reflection_is_smaller 
 template <class Where, Fault fault> inline constexpr bool pooled_is_positive = fault != Fault::bad_pooled;
 template <class Where, Fault fault> inline constexpr bool probability_is_below_one = fault != Fault::bad_probability;
 template <class Where, Fault fault> inline constexpr bool rules_are_for_functions = fault != Fault::bad_rules;
+template <class Where, Fault fault> inline constexpr bool row_rule_fits = fault != Fault::bad_row_rule;
+template <class Where, Fault fault> inline constexpr bool works_in_place = fault != Fault::not_in_place;
 template <class Where, Fault fault> inline constexpr bool references_go_back = fault != Fault::bad_reference;
 template <class Where, Fault fault> inline constexpr bool join_has_two_inputs = fault != Fault::needs_other;
 template <class Where, Fault fault> inline constexpr bool join_inputs_differ = fault != Fault::same_inputs;
@@ -90,7 +92,9 @@ struct Witness {
   static_assert(rule::reflection_is_smaller<Where, fault>, "lrcnn: reflected padding is negative, or not smaller than the map; a border shows the rows or columns next to the map's first or last, in reverse; use less padding, Crop, or a larger input");
   static_assert(rule::pooled_is_positive<Where, fault>, "lrcnn: an adaptive pool has no rows or no columns; the extents of its output are at least 1; give positive extents");
   static_assert(rule::probability_is_below_one<Where, fault>, "lrcnn: a dropout's probability is below 0, or not below 1; what is kept is divided by 1 - probability; give a probability from 0 up to, and without, 1");
-  static_assert(rule::rules_are_for_functions<Where, fault>, "lrcnn: the rules of a custom layer ask for what its functions are not given; they see rows of the input, in the backward step also of the output, and neither random numbers nor sums over slabs; use RowMap::same, window or own, and reads_nothing, reads_input, reads_output or reads_input_and_output");
+  static_assert(rule::rules_are_for_functions<Where, fault>, "lrcnn: the rules of a custom layer ask for what its functions are not given; they see rows of the input, in the backward step also of the output, and no random numbers, workspace or sums over slabs; use RowMap::same, window or own, and reads_nothing, reads_input, reads_input_for_parameters, reads_output or reads_input_and_output");
+  static_assert(rule::row_rule_fits<Where, fault>, "lrcnn: the row rule of a custom layer does not fit its window, or the rows that it gives; RowMap::same has no window and gives the input's rows, RowMap::window gives the window's, and an axis of RowMap::own reaches as far as the rows that it gives; set rows to RowMap::window, or correct the rules' axis or output, or the layer's Window");
+  static_assert(rule::works_in_place<Where, fault>, "lrcnn: a custom layer says that it works in place, and changes shape or reads other rows; output and gradient may lie over input and gradient only where each element is made of its own place; leave out overwrites_input and overwrites_gradient");
   static_assert(rule::references_go_back<Where, fault>, "lrcnn: a layer reads what does not come before it, or two inputs without being a join; input is at least 1 place back, and other is 0 except for sum, concat and scale; correct the layer's input or other");
   static_assert(rule::join_has_two_inputs<Where, fault>, "lrcnn: a sum, concat or scale has one input only; a join reads two tensors, input and other; say in other how many places before it the second one lies");
   static_assert(rule::join_inputs_differ<Where, fault>, "lrcnn: a sum, concat or scale reads one tensor twice; the branches of a join end in different tensors; put a layer into one of the branches");

@@ -53,7 +53,7 @@ struct Step {
   bool accumulate = false;
   bool accumulate_parameters = false;   ///< backward_sums
   Index operand = 0;                    ///< backward_data of a join: 0 for x, 1 for other
-  bool activates = false;               ///< forward of a convolution: the activation that follows is part of the step; y, saved are its own
+  bool activates = false;   ///< forward of a layer that takes it (LayerRules): the activation that follows is part of the step; y, saved are its own
   ConvAlgorithm conv_algorithm = ConvAlgorithm::direct;   ///< of a convolution, and of the filter packed for it
   Index stage = 0;
   Index slab = 0;

@@ -13,7 +13,7 @@ struct Target {
   Index alignment = 64;              ///< of every buffer, in bytes
   bool uses_workspace = true;        ///< steps get the workspace that the policy bounds
   bool packs_weights = false;        ///< convolutions want their filters in a layout of the backend's own
-  bool activates = false;            ///< a convolution's step can apply the activation behind it
+  bool activates = false;            ///< a step can apply the activation behind its layer, where the layer's rules take one (takes_activation)
   bool sums_use_workspace = false;   ///< steps of norms, and of factors of channels, get the workspace, too
   bool packs_transposed = false;     ///< transposed convolutions want their filters so too
   bool packs_linear = false;         ///< linear layers want their weights so too: as elements, where parameters are something else

@@ -87,6 +87,9 @@ struct OptimizerOf final : AnyOptimizer {
     return same != nullptr && same->own == own;
   }
   void check() const override {
+    static_assert(
+        !requires(O & o) { o.check(); } || requires(const O& o) { o.check(); },
+        "lrcnn: an optimizer's check() is not const; it looks at settings and changes none; declare it const");
     if constexpr (requires { own.check(); }) own.check();
   }
   std::shared_ptr<const AnyOptimizer> with(std::span<const OptimizerSetting> settings) const override {
@@ -182,7 +185,7 @@ class Optimizer {
   std::vector<UpdateRange> update_ranges(std::span<const Parameter> parameters, std::span<const ParameterRule> rules = {}) const {
     return lrcnn::update_ranges(parameters, decay(), rules, built_in());
   }
-  /// Calls f(functor) with this update's arithmetic for the elements of a stretch.
+  /// Calls f(functor) with this update's arithmetic for the elements of a stretch, on the host or on a device.
   /// Errors:  BackendError unless it is the library's
   template <class T, class F>
   void visit_update(const UpdateStep& step, const UpdateRange& range, F&& f) const {

@@ -6,7 +6,8 @@
 namespace lrcnn {
 /// What an optimizer of a program's own is given for each parameter tensor, in the order of the flat buffer. Elements are numbered from 0
 /// to size() - 1 in the order of parameter().shape.extents, the last one fastest. Nothing of it outlives the call. An error that update()
-/// throws ends the step; parameters that were updated before it stay so.
+/// throws ends the step, which then does not count: losses, counters and running statistics are what they were before it. Parameters and
+/// states that were updated before the error stay so; a training file brings them back.
 template <class T>
 class ParameterUpdate {
  public:

@@ -17,6 +17,13 @@ class StartedSteps {
   void forget() { images_.clear(); }
   /// Adds losses that are known at once.
   void note(const LossResult& result) { sum_ += result; }
+  /// The losses that are known and were not taken.
+  const LossResult& known() const { return sum_; }
+  /// Takes the last step back, which nobody has waited for or whose losses are known: only `known` remain.
+  void take_back(const LossResult& known) {
+    if (!images_.empty()) images_.pop_back();
+    sum_ = known;
+  }
   /// Drops all losses that are known but those that take() gave earlier.
   void go_back(const LossResult& earlier) { sum_ = earlier; }
   /// Notes what the steps came to, together; where that is not finite nothing is noted. Returns how many of them, the last ones, do not

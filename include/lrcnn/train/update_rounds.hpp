@@ -171,7 +171,8 @@ class UpdateRounds {
       auto& batch = executor(source.shape(), round_.batches > 0);
       weight = batch.weigh(source, labels, loss_);
       if (round_.batches == 0)
-        round_.first = weight, round_.scale = loss_scale_now(), round_.lr_scale = lr_scale(options_.schedule, state_.step, options_.clock);
+        round_.before = started_.known(), round_.first = weight, round_.scale = loss_scale_now(),
+        round_.lr_scale = lr_scale(options_.schedule, state_.step, options_.clock);
       start_run(batch, source, labels, result, round_.scale * (weight / round_.first));
       if (!round_.running.empty()) mix_running();
       round_.peak_bytes = std::max(round_.peak_bytes, batch.plan().peak_bytes());
@@ -194,12 +195,21 @@ class UpdateRounds {
     if (waits_for_each()) settle(last);
     report.skipped = scales_loss && !take_gradients();
     if (options_.clip.norm > 0 && !report.skipped) report.gradient_norm = gradient_norm();
-    if (round.running.empty()) mix_running();   // now that nothing can be wrong with the step any more
+    const bool may_throw = !state_.optimizer.built_in();
+    const std::vector<M> running = may_throw && round.running.empty() ? read_running() : round.running;
+    if (round.running.empty()) mix_running();   // now that nothing can be wrong with the step but the program's own optimizer
     if (report.skipped) return report;
     UpdateStep update{.number = state_.updates + 1, .lr_scale = round.lr_scale, .gradient_scale = 1 / run_scale_};
     if (options_.clip.value > 0) update.gradient_limit = options_.clip.value;
     if (options_.clip.norm > 0) update.gradient_scale *= std::min(1.0, options_.clip.norm / report.gradient_norm);
-    optimize(update);
+    try {
+      optimize(update);
+    } catch (...) {   // the step does not count
+      --state_.step;
+      started_.take_back(round.before);
+      write_running(running);
+      throw;
+    }
     ++state_.updates;
     return report;
   }
@@ -283,6 +293,7 @@ class UpdateRounds {
     double first = 0, weight = 0;          ///< of the losses of the first, and of all: images, or what pixels weigh
     double scale = 1;                      ///< of the loss
     double lr_scale = 1;                   ///< of the update
+    LossResult before{};                   ///< losses that were known when it began
     std::optional<LossResult> earlier{};   ///< of steps before it; none within a step
     std::vector<M> running{};              ///< running statistics before it; none within a step, whose batch goes into them at its end
   } round_;

@@ -24,32 +24,37 @@
 #include <lrcnn/backend/cudnn/loops/upsample.hpp>
 namespace lrcnn::loops {
 constexpr bool is_layer_op(Op op) { return op == Op::forward || op == Op::backward_data || op == Op::backward_parameters; }
+/// Whether layers of a kind have no loops here: the library for convolutions carries them out, or nobody does.
+constexpr bool is_left_out(Kind kind) { return kind == Kind::conv || kind == Kind::conv_transpose || kind == Kind::linear || kind == Kind::custom; }
 /// Whether run() carries out a step.
 template <class T>
 constexpr bool covers(const Operands<T>& o) {
   if (o.op == Op::copy || o.op == Op::add || o.op == Op::zero) return true;
   if (o.node == nullptr) return false;
   const Layer& layer = o.node->layer;
+  if (is_left_out(layer.kind)) return false;
   switch (layer.kind) {
-    case Kind::conv:
-    case Kind::conv_transpose:
-    case Kind::linear:
-    case Kind::custom: return false;
     case Kind::norm: return o.op == Op::statistics || o.op == Op::backward_sums || is_layer_op(o.op);
     default: return o.op == Op::backward_parameters ? trains(layer, o.node->in) : is_layer_op(o.op);
   }
 }
 namespace detail {
-template <class Kinds>
-struct Rows;
-template <std::size_t... kinds>
-struct Rows<std::index_sequence<kinds...>> {
-  template <class Exec, class T>
-  static constexpr LayerLoops<Exec, T> loops[sizeof...(kinds)]{layer_loops<static_cast<Kind>(kinds), Exec, T>...};
-  template <class T>
-  static constexpr Index (*workspace[sizeof...(kinds)])(const Operands<T>&){layer_workspace<static_cast<Kind>(kinds), T>...};
+template <class Exec, class T, class Kinds>
+struct LoopTable;
+template <class Exec, class T, std::size_t... kinds>
+struct LoopTable<Exec, T, std::index_sequence<kinds...>> {
+  static_assert(((has_loops<static_cast<Kind>(kinds), Exec, T> != is_left_out(static_cast<Kind>(kinds))) && ...),
+                "lrcnn: a kind of layer has no loops for a device; backend/cudnn/loops.hpp includes a header that says for each kind which they "
+                "are; specialise layer_loops<kind, Exec, T> beside them");
+  static constexpr LayerLoops<Exec, T> row[sizeof...(kinds)]{layer_loops<static_cast<Kind>(kinds), Exec, T>...};
 };
-using KindRows = Rows<std::make_index_sequence<kind_count>>;
+template <class T, class Kinds>
+struct WorkspaceTable;
+template <class T, std::size_t... kinds>
+struct WorkspaceTable<T, std::index_sequence<kinds...>> {
+  static constexpr Index (*row[sizeof...(kinds)])(const Operands<T>&){layer_workspace<static_cast<Kind>(kinds), T>...};
+};
+using AllKinds = std::make_index_sequence<kind_count>;
 template <class T>
 constexpr std::size_t kind_of(const Operands<T>& o) {
   return static_cast<std::size_t>(o.node->layer.kind);
@@ -58,7 +63,7 @@ constexpr std::size_t kind_of(const Operands<T>& o) {
 /// Bytes of workspace that a step needs.
 template <class T>
 constexpr Index workspace_bytes(const Operands<T>& o) {
-  return o.node == nullptr ? 0 : detail::KindRows::workspace<T>[detail::kind_of(o)](o);
+  return o.node == nullptr ? 0 : detail::WorkspaceTable<T, detail::AllKinds>::row[detail::kind_of(o)](o);
 }
 /// Carries out a step, as host::run does, where a Thrust execution policy says; does not wait for it.
 /// Pre:     covers(o); operands lie in memory that `exec` reaches, channels last; a workspace of workspace_bytes()
@@ -70,11 +75,11 @@ void run(const Exec& exec, const Operands<T>& o) {
     case Op::copy: return copy_rows(exec, o.x, o.y);
     case Op::add: return add_rows(exec, o.x, o.y);
     case Op::zero: return zero_rows(exec, o.y);
-    case Op::forward: return detail::KindRows::loops<Exec, T>[detail::kind_of(o)].forward(exec, o);
-    case Op::backward_data: return detail::KindRows::loops<Exec, T>[detail::kind_of(o)].backward_data(exec, o);
+    case Op::forward: return detail::LoopTable<Exec, T, detail::AllKinds>::row[detail::kind_of(o)].forward(exec, o);
+    case Op::backward_data: return detail::LoopTable<Exec, T, detail::AllKinds>::row[detail::kind_of(o)].backward_data(exec, o);
     case Op::statistics: return norm_statistics(exec, o);
     case Op::backward_sums: return norm_backward_sums(exec, o);
-    case Op::backward_parameters: return detail::KindRows::loops<Exec, T>[detail::kind_of(o)].backward_parameters(exec, o);
+    case Op::backward_parameters: return detail::LoopTable<Exec, T, detail::AllKinds>::row[detail::kind_of(o)].backward_parameters(exec, o);
     case Op::load:
     case Op::store:
     case Op::pack_forward:

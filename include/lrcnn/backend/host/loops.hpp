@@ -3,6 +3,7 @@
 //
 // Each header with loops says of its kinds which they are, `layer_loops<Kind::pad, T>`; run.hpp finds them by the layer's kind.
 #include <lrcnn/backend/concepts.hpp>
+#include <type_traits>
 namespace lrcnn::host {
 template <class T>
 struct LayerLoops {
@@ -11,6 +12,9 @@ struct LayerLoops {
   Loop backward_data = nullptr;
   Loop backward_parameters = nullptr;   ///< null: it has no parameters
 };
+struct NoLoops {};
 template <Kind kind, class T>
-inline constexpr LayerLoops<T> layer_loops{};
+inline constexpr NoLoops layer_loops{};
+template <Kind kind, class T>
+inline constexpr bool has_loops = !std::is_same_v<decltype(layer_loops<kind, T>), const NoLoops>;
 }   // namespace lrcnn::host

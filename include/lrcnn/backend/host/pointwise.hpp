@@ -3,9 +3,7 @@
 //
 // Vendors' libraries have no kernels for such outputs, and the general loops (conv.hpp) read the map once for each pair of channels. These
 // read it once. A sum over channels is made for each lane of a block first and over lanes then, so a pixel's bits depend on nothing else.
-#include <lrcnn/backend/host/activation.hpp>
 #include <lrcnn/backend/host/conv.hpp>
-#include <lrcnn/backend/host/loops.hpp>
 #include <lrcnn/backend/host/strips.hpp>
 namespace lrcnn::host {
 namespace detail {
@@ -170,24 +168,4 @@ void pointwise_backward_parameters(const Operands<T>& o, int threads) {
   }
   bias_gradient(o, threads);
 }
-namespace detail {
-/// A convolution's steps, by whichever loops serve; the activation that the forward step applies comes behind.
-template <class T>
-void any_conv_forward(const Operands<T>& o, int threads) {
-  if (is_pointwise(o)) pointwise_forward(o, threads);
-  else conv_forward(o, threads);
-  if (o.activation) activation_forward(activation_of(o), threads);
-}
-template <class T>
-void any_conv_backward_data(const Operands<T>& o, int threads) {
-  return is_pointwise(o) ? pointwise_backward_data(o, threads) : conv_backward_data(o, threads);
-}
-template <class T>
-void any_conv_backward_parameters(const Operands<T>& o, int threads) {
-  return is_pointwise(o) ? pointwise_backward_parameters(o, threads) : conv_backward_parameters(o, threads);
-}
-}   // namespace detail
-template <class T>
-inline constexpr LayerLoops<T> layer_loops<Kind::conv, T>{detail::any_conv_forward<T>, detail::any_conv_backward_data<T>,
-                                                          detail::any_conv_backward_parameters<T>};
 }   // namespace lrcnn::host

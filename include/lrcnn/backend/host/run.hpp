@@ -6,8 +6,8 @@
 #include <lrcnn/backend/host/activation.hpp>
 #include <lrcnn/backend/host/adaptive_pool.hpp>
 #include <lrcnn/backend/host/channels.hpp>
-#include <lrcnn/backend/host/conv.hpp>
 #include <lrcnn/backend/host/conv_transpose.hpp>
+#include <lrcnn/backend/host/convolution.hpp>
 #include <lrcnn/backend/host/custom.hpp>
 #include <lrcnn/backend/host/dropout.hpp>
 #include <lrcnn/backend/host/flatten.hpp>
@@ -16,7 +16,6 @@
 #include <lrcnn/backend/host/linear.hpp>
 #include <lrcnn/backend/host/norm.hpp>
 #include <lrcnn/backend/host/pad.hpp>
-#include <lrcnn/backend/host/pointwise.hpp>
 #include <lrcnn/backend/host/pool.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/scale.hpp>
@@ -24,15 +23,18 @@
 namespace lrcnn::host {
 namespace detail {
 template <class T, class Kinds>
-struct LoopsOfKinds;
+struct LoopTable;
 template <class T, std::size_t... kinds>
-struct LoopsOfKinds<T, std::index_sequence<kinds...>> {
+struct LoopTable<T, std::index_sequence<kinds...>> {
+  static_assert((has_loops<static_cast<Kind>(kinds), T> && ...),
+                "lrcnn: a kind of layer has no loops on the host; backend/host/run.hpp includes a header that says for each kind which they are; "
+                "specialise layer_loops<kind, T> beside them");
   static constexpr LayerLoops<T> row[sizeof...(kinds)]{layer_loops<static_cast<Kind>(kinds), T>...};
 };
 /// The loops of the layer that a step is about.
 template <class T>
 const LayerLoops<T>& loops_of(const Operands<T>& o) {
-  return LoopsOfKinds<T, std::make_index_sequence<kind_count>>::row[static_cast<std::size_t>(o.node->layer.kind)];
+  return LoopTable<T, std::make_index_sequence<kind_count>>::row[static_cast<std::size_t>(o.node->layer.kind)];
 }
 }   // namespace detail
 /// Whether run() can carry out a step.

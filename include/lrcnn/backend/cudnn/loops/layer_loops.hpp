@@ -4,6 +4,7 @@
 // Each header with loops says of its kinds which they are, `layer_loops<Kind::pad, Exec, T>`; backend/cudnn/loops.hpp finds them by the
 // layer's kind. What a library for convolutions does has none.
 #include <lrcnn/backend/concepts.hpp>
+#include <type_traits>
 namespace lrcnn::loops {
 template <class Exec, class T>
 struct LayerLoops {
@@ -12,8 +13,16 @@ struct LayerLoops {
   Loop backward_data = nullptr;
   Loop backward_parameters = nullptr;   ///< null: it has no parameters
 };
+struct NoLoops {
+  template <class Exec, class T>
+  constexpr operator LayerLoops<Exec, T>() const {
+    return {};
+  }
+};
 template <Kind kind, class Exec, class T>
-inline constexpr LayerLoops<Exec, T> layer_loops{};
+inline constexpr NoLoops layer_loops{};
+template <Kind kind, class Exec, class T>
+inline constexpr bool has_loops = !std::is_same_v<decltype(layer_loops<kind, Exec, T>), const NoLoops>;
 template <class T>
 constexpr Index no_workspace(const Operands<T>&) {
   return 0;
