@@ -1,5 +1,6 @@
 #pragma once
 // How tensors are stored and multiplied, and which type of a backend does it so.
+#include <lrcnn/core/language.hpp>
 #include <concepts>
 #include <cstdint>
 #include <string_view>
