@@ -32,13 +32,9 @@ constexpr bool fits_row_rule(const Layer& layer, const Shape& in) {
   if (axis.kernel < 1 || axis.stride < 1 || axis.dilation < 1 || axis.up < 1 || own.h < 1) return false;
   return window_begin(axis, own.h - 1) < in.h + std::max<Index>(0, axis.pad_end);
 }
-constexpr Fault fault_of_custom(const Layer& layer, const Shape& in) {
+/// What is wrong with the shapes that a custom layer's rules give. Pre: nothing else is.
+constexpr Fault fault_of_custom_shape(const Layer& layer, const Shape& in) {
   const LayerRules& rules = rules_of(layer);
-  if (asks_too_much(rules, rules.backward(layer))) return Fault::bad_rules;
-  if (rules.rows == RowMap::window) {
-    if (const Fault fault = fault_of_window(layer.window); fault != Fault::none) return fault;
-    if (const Fault fault = fault_of_fit(layer.window, in); fault != Fault::none) return fault;
-  }
   if (!fits_row_rule(layer, in)) return Fault::bad_row_rule;
   if (!rules.overwrites_input && !rules.overwrites_gradient) return Fault::none;
   const bool keeps_shape = !known(in.c) || !known(in.h) || !known(in.w) || rules.output(layer, in, in) == in;
@@ -60,14 +56,15 @@ constexpr Fault fault_of(const Layer& layer, const Shape& in, bool flat = false,
   for (const Index extent : {in.n, in.c, in.h, in.w})
     if (detail::known(extent) && extent < 1) return Fault::empty_input;
   if (detail::too_many(in) || detail::has_too_large_number(layer)) return Fault::too_large;
-  if (layer.kind == Kind::custom)
-    if (const Fault fault = detail::fault_of_custom(layer, in); fault != Fault::none) return fault;
   const LayerRules& rules = rules_of(layer);
+  const bool custom = layer.kind == Kind::custom;
+  if (custom && detail::asks_too_much(rules, rules.backward(layer))) return Fault::bad_rules;
   if (flat && rules.rows != RowMap::same && !rules.ends_rows) return Fault::needs_rows;
   const bool windowed = rules.rows == RowMap::window;
   if (const Fault fault = windowed ? detail::fault_of_window(layer.window) : Fault::none; fault != Fault::none) return fault;
   if (const Fault fault = rules.fault(layer, in, other); fault != Fault::none) return fault;
   if (const Fault fault = windowed ? detail::fault_of_fit(layer.window, in) : Fault::none; fault != Fault::none) return fault;
+  if (const Fault fault = custom ? detail::fault_of_custom_shape(layer, in) : Fault::none; fault != Fault::none) return fault;
   return detail::too_many(output_shape(layer, in, other)) ? Fault::too_large : Fault::none;
 }
 /// "conv to 64 channels, kernel 3x3 stride 1x1 ..., groups 2", "group_norm, groups 8", "upsample by 2x2, nearest"

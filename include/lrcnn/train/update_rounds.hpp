@@ -155,6 +155,16 @@ class UpdateRounds {
   static constexpr bool scales_loss = requires { requires B::scales_loss; };
 
  private:
+  /// Batches whose gradients wait for an update.
+  struct Round {
+    Index batches = 0, images = 0, peak_bytes = 0;
+    double first = 0, weight = 0;          ///< of the losses of the first, and of all: images, or what pixels weigh
+    double scale = 1;                      ///< of the loss
+    double lr_scale = 1;                   ///< of the update
+    LossResult before{};                   ///< losses that were known when it began
+    std::optional<LossResult> earlier{};   ///< of steps before it; none within a step
+    std::vector<M> running{};              ///< running statistics before it; none within a step, whose batch goes into them at its end
+  };
   /// Whether an update depends on what its gradients are.
   bool waits_for_each() const { return scales_loss || options_.clip.norm > 0; }
   double loss_scale_now() const { return scales_loss ? loss_scale_.scale : 1; }
@@ -195,10 +205,12 @@ class UpdateRounds {
     if (waits_for_each()) settle(last);
     report.skipped = scales_loss && !take_gradients();
     if (options_.clip.norm > 0 && !report.skipped) report.gradient_norm = gradient_norm();
-    const bool may_throw = !state_.optimizer.built_in();
-    const std::vector<M> running = may_throw && round.running.empty() ? read_running() : round.running;
-    if (round.running.empty()) mix_running();   // now that nothing can be wrong with the step but the program's own optimizer
-    if (report.skipped) return report;
+    if (!report.skipped) optimize(round, report);
+    if (round.running.empty()) mix_running();   // now that nothing can be wrong with the step any more
+    return report;
+  }
+  /// The update by the round's gradients. Where the program's own optimizer throws, the step does not count.
+  void optimize(const Round& round, const StepReport& report) {
     UpdateStep update{.number = state_.updates + 1, .lr_scale = round.lr_scale, .gradient_scale = 1 / run_scale_};
     if (options_.clip.value > 0) update.gradient_limit = options_.clip.value;
     if (options_.clip.norm > 0) update.gradient_scale *= std::min(1.0, options_.clip.norm / report.gradient_norm);
@@ -207,11 +219,9 @@ class UpdateRounds {
     } catch (...) {   // the step does not count
       --state_.step;
       started_.take_back(round.before);
-      write_running(running);
       throw;
     }
     ++state_.updates;
-    return report;
   }
   /// Batches whose update cannot come any more leave nothing behind.
   void roll_back() {
@@ -287,15 +297,6 @@ class UpdateRounds {
   double run_scale_ = 1;              ///< of the gradients that the last run has left
   StartedSteps started_;
   bool counts_batches_ = false;
-  /// Batches whose gradients wait for an update.
-  struct Round {
-    Index batches = 0, images = 0, peak_bytes = 0;
-    double first = 0, weight = 0;          ///< of the losses of the first, and of all: images, or what pixels weigh
-    double scale = 1;                      ///< of the loss
-    double lr_scale = 1;                   ///< of the update
-    LossResult before{};                   ///< losses that were known when it began
-    std::optional<LossResult> earlier{};   ///< of steps before it; none within a step
-    std::vector<M> running{};              ///< running statistics before it; none within a step, whose batch goes into them at its end
-  } round_;
+  Round round_;
 };
 }   // namespace lrcnn
