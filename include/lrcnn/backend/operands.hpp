@@ -23,7 +23,7 @@ View<E> piece(View<E> all, const Ref& ref) {
 }
 template <class E>
 E* at_buffer(const Plan& plan, std::byte* arena, Index buffer, Index offset = 0) {
-  return reinterpret_cast<E*>(arena + plan.buffers[static_cast<std::size_t>(buffer)].offset + offset);
+  return reinterpret_cast<E*>(arena + item(plan.buffers, buffer).offset + offset);
 }
 }   // namespace detail
 /// The piece of a tensor that a Ref names; an empty view for none.
@@ -63,7 +63,7 @@ Operands<T> operands_of(const Plan& plan, const Step& step, const std::vector<Pa
   if (step.scratch >= 0) o.scratch = detail::at_buffer<T>(plan, at.arena, step.scratch);
   if (step.workspace >= 0) {
     o.workspace = detail::at_buffer<std::byte>(plan, at.arena, step.workspace);
-    o.workspace_bytes = plan.buffers[static_cast<std::size_t>(step.workspace)].bytes;
+    o.workspace_bytes = item(plan.buffers, step.workspace).bytes;
   }
   if (step.layer < 0) return o;
   o.node = &plan.table.node(step.layer);

@@ -85,7 +85,7 @@ double sum_of_squares_of(const F& element, Index count, int threads) {
       const double value = static_cast<double>(static_cast<T>(element(i)));
       sum += value * value;
     }
-    sums[static_cast<std::size_t>(p)] = sum;
+    item(sums, p) = sum;
   });
   double all = 0;
   for (const double sum : sums) all += sum;

@@ -11,6 +11,12 @@
 namespace lrcnn {
 /// Every extent, count and byte size. Signed, so that differences need no care.
 using Index = std::int64_t;
+/// Element `i` of a container or array, whose own operator takes an unsigned number. Pre: 0 <= i < its size.
+/// A few functions that constant expressions evaluate a thousand times convert the number themselves, since a call counts as a step.
+template <class Values>
+constexpr decltype(auto) item(Values&& values, Index i) {
+  return values[static_cast<std::size_t>(i)];
+}
 /// A half-open range [begin, end), absolute in the whole feature map (rows) or batch (images).
 /// Every empty range counts as the same set, wherever it lies.
 struct Range {

@@ -27,7 +27,7 @@ inline void append_cifar(Dataset& to, std::span<const std::uint8_t> bytes, std::
                                "check that it is a CIFAR-10 binary file, or fetch it again"));
   for (Index r = 0; r < records; ++r) {
     const Index at = r * cifar_record_bytes;
-    detail::check_label(bytes[static_cast<std::size_t>(at)], to.classes, who, " at byte " + std::to_string(at));
+    detail::check_label(item(bytes, at), to.classes, who, " at byte " + std::to_string(at));
   }
   to.shape = {to.shape.n + records, 3, 32, 32};
   to.images.reserve(static_cast<std::size_t>(to.shape.count()));

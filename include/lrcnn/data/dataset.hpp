@@ -27,7 +27,7 @@ struct Dataset {
     return std::span(images).subspan(static_cast<std::size_t>(i * image_bytes()), static_cast<std::size_t>(image_bytes()));
   }
   /// Name of a class, or its number where there are no names. Pre: 0 <= c < classes.
-  std::string class_name(Index c) const { return class_names.empty() ? std::to_string(c) : class_names[static_cast<std::size_t>(c)]; }
+  std::string class_name(Index c) const { return class_names.empty() ? std::to_string(c) : item(class_names, c); }
   friend bool operator==(const Dataset&, const Dataset&) = default;
 };
 namespace detail {

@@ -53,7 +53,7 @@ struct BatchMaker {
       const Placement p = place(options.augmentation, data.shape, image, options.seed, epoch, sample);
       cut_image(data.image(sample), data.shape, to, image, p, options.augmentation.fill);
       if (options.transform) options.transform(to, image, purpose_random(options.seed, "user", epoch, sample));
-      batch.labels[i] = data.labels[static_cast<std::size_t>(sample)];
+      batch.labels[i] = item(data.labels, sample);
       batch.indices[i] = sample;
     }
   }
@@ -152,7 +152,7 @@ class Epoch {
       room_.wait(lock, [&] { return claimed_ >= end_ || claimed_ < released_ + size; });
       if (claimed_ >= end_) return;
       const Index position = claimed_++;
-      Slot& slot = slots_[static_cast<std::size_t>(position % size)];
+      Slot& slot = item(slots_, position % size);
       lock.unlock();
       fill(slot, position);
       lock.lock();

@@ -83,7 +83,7 @@ inline void draw_shape(Index kind, const Random& random, Shape s, std::span<std:
         // Two bytes make noise with a triangular distribution.
         level += (static_cast<Index>(bits & 255) + static_cast<Index>(bits >> 8 & 255) - 255) * noise / 255;
         bits >>= 16;
-        out[static_cast<std::size_t>(pixel)] = static_cast<std::uint8_t>(std::clamp<Index>(level, 0, 255));
+        item(out, pixel) = static_cast<std::uint8_t>(std::clamp<Index>(level, 0, 255));
       }
 }
 }   // namespace detail

@@ -64,7 +64,7 @@ class Executor {
   const Plan& plan() const { return plan_; }
   const Memory& arena() const { return *arena_; }
   /// Operands of step i, as the backend sees them.
-  const Operands<T>& operands(Index i) const { return operands_[static_cast<std::size_t>(i)]; }
+  const Operands<T>& operands(Index i) const { return item(operands_, i); }
   /// Runs the plan on one batch. In training, dropouts draw their masks from `key`; otherwise they drop nothing.
   /// Post:    a training plan has written every parameter gradient (of gradient_scale times the mean loss over the batch, or over its
   ///          pixels: result.total is what divides their sum then)
@@ -220,7 +220,7 @@ class Executor {
     const auto waits = streams_ > 1 ? waits_of(plan_) : std::vector<std::vector<Index>>(plan_.steps.size());
     std::vector<char> has_waiters(plan_.steps.size(), 0);
     for (const auto& list : waits)
-      for (const Index step : list) has_waiters[static_cast<std::size_t>(step)] = 1;
+      for (const Index step : list) item(has_waiters, step) = 1;
     std::vector<Index> event_of(plan_.steps.size(), -1);
     Index events = 0;
     for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
@@ -231,7 +231,7 @@ class Executor {
         ++groups_.back().end;
       } else {
         groups_.push_back({i, i + 1, {}});
-        for (const Index step : waits[i]) groups_.back().waits_for.push_back(event_of[static_cast<std::size_t>(step)]);
+        for (const Index step : waits[i]) groups_.back().waits_for.push_back(item(event_of, step));
       }
       if (has_waiters[i]) groups_.back().event = event_of[i] = events++;
     }

@@ -64,8 +64,8 @@ struct DiceLoss {
     for (Index k = 1; k < logits.c; ++k)
       if (logit(k) > logit(largest)) largest = k;
     double sum = 0;
-    for (Index k = 0; k < logits.c; ++k) sum += p[static_cast<std::size_t>(k)] = std::exp(logit(k) - logit(largest));
-    for (Index k = 0; k < logits.c; ++k) p[static_cast<std::size_t>(k)] /= sum;
+    for (Index k = 0; k < logits.c; ++k) sum += item(p, k) = std::exp(logit(k) - logit(largest));
+    for (Index k = 0; k < logits.c; ++k) item(p, k) /= sum;
     return largest == label;
   }
   template <class T>

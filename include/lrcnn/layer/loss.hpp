@@ -41,7 +41,7 @@ struct SoftmaxCrossEntropy {
   template <class T>
   void operator()(const View<const T>& logits, std::span<const std::int32_t> labels, const View<T>& dx, double scale, LossResult& result) const {
     for (Index i = 0; i < logits.n; ++i) {
-      const Index label = labels[static_cast<std::size_t>(i)];
+      const Index label = item(labels, i);
       Index largest = 0;
       for (Index k = 1; k < logits.c; ++k)
         if (logits(i, k, 0, 0) > logits(i, largest, 0, 0)) largest = k;

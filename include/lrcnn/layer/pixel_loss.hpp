@@ -177,7 +177,7 @@ struct PixelCrossEntropy {
   }
 
  private:
-  double weight(std::int32_t label) const { return weights.empty() ? 1 : weights[static_cast<std::size_t>(label)]; }
+  double weight(std::int32_t label) const { return weights.empty() ? 1 : item(weights, label); }
   template <class T>
   void pixel(const View<const T>& logits, Index i, Index row, Index x, std::int32_t label, const View<T>& dx, double scale, LossResult& own) const {
     const bool counts = !ignore || label != *ignore;

@@ -59,7 +59,7 @@ using DescriptorsOf = typename ContentOf<T>::Descriptors::type;
 template <std::size_t N, std::size_t M>
 constexpr void append(std::array<Layer, N>& list, std::size_t& at, const std::array<Layer, M>& part, Index gap) {
   for (Index i = 0; i < static_cast<Index>(M); ++i) {
-    Layer& layer = list[at++] = part[static_cast<std::size_t>(i)];
+    Layer& layer = list[at++] = item(part, i);
     if (layer.input > i) layer.input = i + gap;
     if (layer.other > i) layer.other = i + gap;
   }
@@ -146,11 +146,11 @@ struct CheckContent {
   static constexpr bool witness() {
     constexpr Reads reads = reads_of(Content::layers[I], static_cast<Index>(I));
     constexpr Index position = static_cast<Index>(I + 1);
-    constexpr Shape in = inferred.shape[static_cast<std::size_t>(reads.input)];
+    constexpr Shape in = item(inferred.shape, reads.input);
     if constexpr (reads.other < 0) {
       return Witness<layer_at<position, D, typename ShapeShown<in>::type>, inferred.fault[I]>::ok;
     } else {
-      constexpr Shape other = inferred.shape[static_cast<std::size_t>(reads.other)];
+      constexpr Shape other = item(inferred.shape, reads.other);
       return Witness<
           join_at<position, D, branch_from<reads.input, typename ShapeShown<in>::type>, branch_from<reads.other, typename ShapeShown<other>::type>>,
           inferred.fault[I]>::ok;
@@ -172,7 +172,7 @@ struct CheckTraining {
   static constexpr auto& shape = CheckContent<Content, input>::inferred.shape;
   static constexpr Shape output = shape.back();
   static constexpr bool maps = image_loss && (output.h != 1 || output.w != 1);
-  static constexpr Shape in(std::size_t i) { return shape[static_cast<std::size_t>(reads_of(Content::layers[i], static_cast<Index>(i)).input)]; }
+  static constexpr Shape in(std::size_t i) { return item(shape, reads_of(Content::layers[i], static_cast<Index>(i)).input); }
   static constexpr bool lone = [] {
     for (std::size_t i = 0; i < Content::layers.size(); ++i)
       if (has_one_value(Content::layers[i], in(i))) return true;

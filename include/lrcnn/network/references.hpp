@@ -55,7 +55,7 @@ constexpr std::vector<Index> levels_of(std::span<const Layer> layers) {
     const Reads reads = reads_of(layer, static_cast<Index>(i));
     for (const Index tensor : {reads.input, reads.other})
       if (tensor > 0) {
-        Index& source = level[static_cast<std::size_t>(tensor - 1)];
+        Index& source = item(level, tensor - 1);
         source = std::min(source, level[i] - (parts_levels(layer) ? 1 : 0));
       }
   }

@@ -134,7 +134,7 @@ class Replay : ReplayedMemory, NumberedLayers {
       if (set_of(s.layer, i) == set_of(s.layer, s.x.images.begin) || s.x.images.contains({i, i + 1})) std::fill_n(t.rows.begin() + i * h, h, char{0});
     each(s.x, [&](Index i, Index r) {
       read(s.x, Holds::value, i, r);
-      char& seen = t.rows[static_cast<std::size_t>(i * h + r)];
+      char& seen = item(t.rows, i * h + r);
       if (seen) problem("counts row " + std::to_string(r) + " of image " + std::to_string(i) + " twice");
       seen = 1;
     });
@@ -148,7 +148,7 @@ class Replay : ReplayedMemory, NumberedLayers {
     for (Index i = 0; i < plan_.table.input.n; ++i) {
       if (set_of(s.layer, i) != set_of(s.layer, rows.images.begin) && !rows.images.contains({i, i + 1})) continue;
       for (Index r = 0; r < h; ++r)
-        if (!found->second.rows[static_cast<std::size_t>(i * h + r)])
+        if (!item(found->second.rows, i * h + r))
           return problem("normalises before row " + std::to_string(r) + " of image " + std::to_string(i) + " was counted");
     }
     if (s.set != (set_of(s.layer, 1) == 0 ? 0 : rows.images.begin - group_begin(rows.images.begin))) problem("uses another image's statistics");
@@ -295,10 +295,10 @@ class Replay : ReplayedMemory, NumberedLayers {
       for (Index i = 0; i < images; ++i)
         for (Index r = 0; r < table.input.h; ++r)
           if (const Cell* cell = read(plan_.results.input_gradient, Holds::gradient, i, r))
-            if (cell->number != expected.input[static_cast<std::size_t>(i * table.input.h + r)])
+            if (cell->number != item(expected.input, i * table.input.h + r))
               problem("the input gradient of image " + std::to_string(i) + ", row " + std::to_string(r) + " is not the whole sum");
     for (Index l = 0; l < table.size(); ++l)
-      if (expected.parameters[static_cast<std::size_t>(l)] != parameters_[static_cast<std::size_t>(l)])
+      if (item(expected.parameters, l) != item(parameters_, l))
         problem("the parameter gradient of " + std::string(node(l).layer.name.view()) + " is not the whole sum");
   }
 };

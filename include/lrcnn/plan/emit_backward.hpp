@@ -12,7 +12,7 @@ class BackwardEmitter : protected ForwardEmitter {
   /// slabs have written are added to, and rows that nothing read get zeros.
   template <class F>
   constexpr void deliver(StageWalk& walk, Index t, const Ref& slab, F full) {
-    Index& written_from = walk.written_from[static_cast<std::size_t>(t)];
+    Index& written_from = item(walk.written_from, t);
     const Range rows = slab ? slab.rows : walk.at(t).hold;
     const Range seen = rows.empty() ? Range{written_from, written_from} : rows;
     move(walk, Op::zero, {}, full({std::min(seen.end, written_from), written_from}));
@@ -41,23 +41,21 @@ class BackwardEmitter : protected ForwardEmitter {
       const bool last = number > stage.passes;
       Index end = 0;   // of the runs that this pass has
       for (std::size_t i = 0; i < walk.needs->runs.size(); ++i)
-        if (const BackwardRun& run = walk.needs->runs[i]; !run.recompute && (last || over[static_cast<std::size_t>(run.first)] < number))
-          end = static_cast<Index>(i) + 1;
+        if (const BackwardRun& run = walk.needs->runs[i]; !run.recompute && (last || item(over, run.first) < number)) end = static_cast<Index>(i) + 1;
       for_slabs(walk, true, [&] {
         if (stage.reduces) backward_reduction(walk);
         for (const NormAbove& norm : stage.norms_above)   // before anything is made again: what they read may be gone then
           if (norm.tensor < walk.tensors() && walk.ends(norm.tensor)) open_gradient(walk, norm.tensor);
         for (Index i = 0; i < end; ++i) {
-          const BackwardRun& run = walk.needs->runs[static_cast<std::size_t>(i)];
+          const BackwardRun& run = item(walk.needs->runs, i);
           walk.pass = run.recompute ? Pass::recompute : Pass::backward;
           if (run.recompute) {
             walk.wanted = walk.made_by(run);
             forward_layers(walk, run);
             walk.wanted.clear();
             if (walk.loses_rows && i == 0) rows_loss(walk, last);
-          } else if (last || over[static_cast<std::size_t>(run.first)] < number) {
-            const bool sums =
-                !last && over[static_cast<std::size_t>(run.first)] + 1 == number && walk.norm_waits(run.first) && !walk.norm_at_bottom(run.first);
+          } else if (last || item(over, run.first) < number) {
+            const bool sums = !last && item(over, run.first) + 1 == number && walk.norm_waits(run.first) && !walk.norm_at_bottom(run.first);
             backward_layer(walk, run.first, last, sums);
           }
         }
@@ -132,7 +130,7 @@ class BackwardEmitter : protected ForwardEmitter {
   }
   /// The gradient of tensor t begins with what stages further on have left of it.
   constexpr void open_gradient(StageWalk& walk, Index t) {
-    Index& count = walk.contributions[static_cast<std::size_t>(t)];
+    Index& count = item(walk.contributions, t);
     if (count > 0 || !walk.in_full(t)) return;
     const TensorUse& use = walk.stage->use(t);
     const Range part = walk.at(t).part;
@@ -158,10 +156,10 @@ class BackwardEmitter : protected ForwardEmitter {
   /// Gives the step its dx, rows `rows` of the gradient of tensor t, and adds that to what others gave.
   constexpr void contribute(StageWalk& walk, Step step, Index t, Range rows) {
     open_gradient(walk, t);
-    Index& count = walk.contributions[static_cast<std::size_t>(t)];
+    Index& count = item(walk.contributions, t);
     const Ref hold = storage_.gradient(walk, t);
     const bool dense = step.layer - walk.stage->first < walk.layers() && is_conv(walk.layer(step.layer - walk.stage->first)) &&
-                       walk.slabs.need_copy[static_cast<std::size_t>(step.layer - walk.stage->first)];
+                       item(walk.slabs.need_copy, step.layer - walk.stage->first);
     step.dx = dense ? storage_.needed_gradient(walk, step.layer - walk.stage->first) : count > 0 ? storage_.another_gradient(walk, t) : hold;
     sink_.step(step);
     if (dense && count == 0) {
@@ -171,7 +169,7 @@ class BackwardEmitter : protected ForwardEmitter {
       move(walk, Op::add, with_rows(step.dx, rows), with_rows(hold, rows));
     }
     const bool complete = ++count == walk.stage->use(t).readers + outside(walk, t);
-    if (complete && t < walk.top() && walk.slabs.carries[static_cast<std::size_t>(t)]) exchange_gradient(walk, t, hold);
+    if (complete && t < walk.top() && item(walk.slabs.carries, t)) exchange_gradient(walk, t, hold);
   }
   /// How many gradients of tensor t later stages have written or will write.
   static constexpr Index outside(const StageWalk& walk, Index t) {
@@ -182,10 +180,10 @@ class BackwardEmitter : protected ForwardEmitter {
   constexpr void backward_layer(StageWalk& walk, Index l, bool gives, bool sums) {
     const Index t = walk.out(l);
     const Layer& y = walk.layer(l);
-    const LayerNeeds& needs = walk.needs->layer[static_cast<std::size_t>(l)];
+    const LayerNeeds& needs = item(walk.needs->layer, l);
     open_gradient(walk, t);
     Ref dy = with_rows(storage_.gradient(walk, t), walk.at(t).own);
-    const bool scattered = storage_.is_given(walk, t) ? walk.cut() : walk.slabs.carries[static_cast<std::size_t>(t)] != 0;
+    const bool scattered = storage_.is_given(walk, t) ? walk.cut() : item(walk.slabs.carries, t) != 0;
     if (is_conv(y) && scattered) {
       const Ref dense = storage_.own_gradient(walk, t);
       move(walk, Op::copy, dy, dense);
@@ -222,7 +220,7 @@ class BackwardEmitter : protected ForwardEmitter {
   }
   constexpr void backward_parameters(StageWalk& walk, Index l, const Ref& dy) {
     Step step = make(walk, Op::backward_parameters, l);
-    const LayerNeeds& needs = walk.needs->layer[static_cast<std::size_t>(l)];
+    const LayerNeeds& needs = item(walk.needs->layer, l);
     if (needs.input) step.x = layer_input(walk, l);
     if (needs.output) step.y = with_rows(value(walk, walk.out(l)), walk.at(walk.out(l)).own);
     step.dy = dy;
@@ -232,7 +230,7 @@ class BackwardEmitter : protected ForwardEmitter {
   }
   /// Whether a layer's parameters get their first gradient of the step.
   constexpr bool is_first(const StageWalk& walk, Index l) {
-    char& fresh = first_contribution_[static_cast<std::size_t>(walk.stage->first + l)];
+    char& fresh = item(first_contribution_, walk.stage->first + l);
     const bool first = fresh;
     fresh = 0;
     return first;
@@ -264,7 +262,7 @@ class BackwardEmitter : protected ForwardEmitter {
   /// The gradient of an input of the stage. From one layer alone: straight into the full-height gradient where slabs do not meet, else by
   /// way of a slab whose rows are added to those that later slabs have written. From several: added to what is there.
   constexpr void input_gradient_step(StageWalk& walk, Step step, Index l, Index t) {
-    Index& count = walk.contributions[static_cast<std::size_t>(t)];
+    Index& count = item(walk.contributions, t);
     const Range all{0, walk.shape(t).h};
     if (step.operand == 1 && step.sums >= 0 && walk.slab > 0 && sink_.every_turn) {   // factors' gradient: what it is so far, which goes nowhere
       step.dx = is_sole(walk, t) ? storage_.gradient(walk, t) : storage_.another_gradient(walk, t);
@@ -279,7 +277,7 @@ class BackwardEmitter : protected ForwardEmitter {
       return;
     }
     if (!is_sole(walk, t)) {
-      const bool dense = is_conv(walk.layer(l)) && walk.slabs.need_copy[static_cast<std::size_t>(l)];
+      const bool dense = is_conv(walk.layer(l)) && item(walk.slabs.need_copy, l);
       step.dx = dense ? storage_.needed_gradient(walk, l) : storage_.another_gradient(walk, t);
       sink_.step(step);
       move(walk, Op::add, step.dx, storage_.full_gradient(walk, t, step.dx.rows));

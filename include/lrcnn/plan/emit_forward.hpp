@@ -26,7 +26,7 @@ class ForwardEmitter {
   Range group_{};   ///< images that go through all stages together
 
   // ---- steps -------------------------------------------------------------------------------------------------------
-  constexpr const Stage& stage_at(Index s) const { return stages_[static_cast<std::size_t>(s)]; }
+  constexpr const Stage& stage_at(Index s) const { return item(stages_, s); }
   constexpr StageWalk walk_of(Index s, const PassKind& kind, const Schedule& rows) const {
     return {table_, stages_, needs_, s, kind, rows, policy_, options_, group_};
   }
@@ -81,16 +81,16 @@ class ForwardEmitter {
   constexpr Ref value(StageWalk& walk, Index t) {
     const Ref ref = storage_.value(walk, t);
     const bool there = walk.reads_in_full(t) && (t < walk.inputs() || (walk.cut() && !walk.forward() && !walk.ends(t)));
-    if (!there || walk.input_ready[static_cast<std::size_t>(t)] || !storage_.has_input_slab(walk, t)) return ref;
+    if (!there || item(walk.input_ready, t) || !storage_.has_input_slab(walk, t)) return ref;
     if (walk.stage->tensor(t) == 0) move(walk, Op::load, {}, ref);
     else move(walk, Op::copy, storage_.full_value(walk, t, ref.rows), ref);
-    walk.input_ready[static_cast<std::size_t>(t)] = true;
+    item(walk.input_ready, t) = true;
     return ref;
   }
   /// The rows that layer l reads, dense if the layer wants them so.
   constexpr Ref layer_input(StageWalk& walk, Index l) {
     const Ref x = value(walk, walk.in(l));
-    if (!is_conv(walk.layer(l)) || !walk.slabs.need_copy[static_cast<std::size_t>(l)]) return x;
+    if (!is_conv(walk.layer(l)) || !item(walk.slabs.need_copy, l)) return x;
     const Ref dense = storage_.needed_value(walk, l);
     move(walk, Op::copy, with_rows(x, dense.rows), dense);
     return dense;
@@ -105,14 +105,14 @@ class ForwardEmitter {
   constexpr void carry_out(StageWalk& walk, Index t, const Ref& hold) {
     if (!walk.forward()) return;
     const bool keep = walk.wants_state(t);
-    if (walk.slabs.carries[static_cast<std::size_t>(t)] && !(keep && walk.same_cuts())) {
+    if (item(walk.slabs.carries, t) && !(keep && walk.same_cuts())) {
       const Ref to = storage_.rolling(walk, t, walk.slab + 1);
       move(walk, Op::copy, with_rows(hold, to.rows), to);
     }
     if (!keep) return;
     const auto& cuts = walk.stage->backward.cuts;
-    const Index begin = walk.slab == 0 ? 0 : walk.rows->cuts[static_cast<std::size_t>(walk.slab - 1)];
-    const Index end = walk.rows->cuts[static_cast<std::size_t>(walk.slab)];
+    const Index begin = walk.slab == 0 ? 0 : item(walk.rows->cuts, walk.slab - 1);
+    const Index end = item(walk.rows->cuts, walk.slab);
     for (std::size_t g = 0; g + 1 < cuts.size(); ++g) {
       const Ref to = storage_.state(walk, t, static_cast<Index>(g) + 1);   // declared in the first slab in any case
       if (sink_.every_turn && (cuts[g] <= begin || cuts[g] > end)) continue;
@@ -142,7 +142,7 @@ class ForwardEmitter {
     const Index t = walk.out(l + (activates ? 1 : 0));
     const auto at = static_cast<std::size_t>(l + (activates ? 1 : 0));   // the layer whose output and saved state the step writes
     const bool makes = walk.makes(t);
-    const bool carries = !walk.ends(t) && walk.slabs.carries[static_cast<std::size_t>(t)] && makes;
+    const bool carries = !walk.ends(t) && item(walk.slabs.carries, t) && makes;
     const bool saves = walk.training && walk.needs->layer[at].saved && (walk.forward() == static_cast<bool>(walk.needs->saved_kept[at]));
     const bool conv = is_conv(walk.layer(l));
     Step step = make(walk, Op::forward, l);
@@ -203,7 +203,7 @@ class ForwardEmitter {
     for (Index begin = group_.begin; begin < group_.end; begin += images, ++walk.image_slab) {
       walk.images = {begin, std::min(begin + images, group_.end)};
       walk.written_from.assign(static_cast<std::size_t>(walk.tensors()), 0);
-      for (Index t = 0; t < walk.tensors(); ++t) walk.written_from[static_cast<std::size_t>(t)] = walk.shape(t).h;
+      for (Index t = 0; t < walk.tensors(); ++t) item(walk.written_from, t) = walk.shape(t).h;
       for (Index k = 0; k < slabs; ++k) {
         walk.slab = upward ? slabs - 1 - k : k;
         walk.input_ready.assign(static_cast<std::size_t>(walk.tensors()), 0);
@@ -222,11 +222,11 @@ class ForwardEmitter {
       BackwardRun run{false, 0, 0, Flags(static_cast<std::size_t>(walk.layers()), 0)};   // what those norms read
       Flags wanted(static_cast<std::size_t>(walk.tensors()), 0);
       for (Index l = walk.layers() - 1; l >= 0; --l) {
-        const bool makes = wanted[static_cast<std::size_t>(walk.out(l))] != 0;
-        run.made[static_cast<std::size_t>(l)] = makes;
+        const bool makes = item(wanted, walk.out(l)) != 0;
+        item(run.made, l) = makes;
         if (makes && run.last == 0) run.last = l + 1;
         for (const Index t : {walk.in(l), walk.other(l)})
-          if (t >= 0 && (makes || (walk.norm_in_round(l) && t == walk.in(l)))) wanted[static_cast<std::size_t>(t)] = 1;
+          if (t >= 0 && (makes || (walk.norm_in_round(l) && t == walk.in(l)))) item(wanted, t) = 1;
       }
       for_slabs(walk, false, [&] { forward_layers(walk, run); });
     }
@@ -239,7 +239,7 @@ class ForwardEmitter {
     const Stage& stage = stage_at(s);
     const bool leaves_pieces = options_.training && stage.forward_repeated == again && !stage.replaced_by_extra_passes && stage.passes == 0;
     // Pieces for the backward slabs, now or again.
-    const bool keeps = options_.training && !stage.replaced_by_extra_passes && needs_[static_cast<std::size_t>(s)].any_kept;
+    const bool keeps = options_.training && !stage.replaced_by_extra_passes && item(needs_, s).any_kept;
     StageWalk walk = walk_of(s, {Pass::forward, leaves_pieces, again}, keeps ? stage.backward : stage.forward);
     const Index since = sink_.now;
     pack_all(walk, Filter::forward, 0, walk.layers());

@@ -10,11 +10,10 @@ namespace lrcnn {
 namespace detail {
 /// Whether a stage's backward pass reads the values of its tensor t in full height.
 constexpr bool reads_values(const Stage& stage, const StageNeeds& needs, Index t) {
-  const auto at = [](Index i) { return static_cast<std::size_t>(i); };
-  if (needs.remade_in_slabs[at(t)]) return false;
+  if (item(needs.remade_in_slabs, t)) return false;
   for (const NormAbove& norm : stage.norms_above)
     if (norm.tensor == t) return true;
-  if (needs.value[at(t)]) return true;
+  if (item(needs.value, t)) return true;
   for (const BackwardRun& run : needs.runs)
     for (Index l = run.first; run.recompute && l < run.last; ++l)
       if (run.makes(l) && (stage.in(l) == t || stage.other(l) == t)) return true;
@@ -53,7 +52,7 @@ constexpr Index gradient_lag(const Table& table, const std::vector<Stage>& stage
 constexpr std::vector<Index> gradient_lags(const Table& table, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs,
                                            Index forward_count) {
   std::vector<Index> lags(static_cast<std::size_t>(table.tensors()), 0);
-  for (Index g = 1; g < table.size(); ++g) lags[static_cast<std::size_t>(g)] = detail::gradient_lag(table, stages, needs, forward_count, g);
+  for (Index g = 1; g < table.size(); ++g) item(lags, g) = detail::gradient_lag(table, stages, needs, forward_count, g);
   return lags;
 }
 }   // namespace lrcnn

@@ -161,7 +161,7 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
     detail::throw_if_more_slabs_than_fit(asked, most, [&] {
       return error_text(
           "no stage can be cut into " + std::to_string(asked) + " slabs by " + to_string(policy.partition(0)) + " on input " + to_string(table.input),
-          rule + std::to_string(most) + ", in " + detail::stage_name(table, stages[static_cast<std::size_t>(best_stage)]),
+          rule + std::to_string(most) + ", in " + detail::stage_name(table, item(stages, best_stage)),
           "ask for at most " + std::to_string(most) + ", or for fewer layers in a stage by more checkpoints");
     });
   if (training && !streams) detail::choose_repeated(table, policy, stages);

@@ -18,18 +18,22 @@ class Measure final : public Sink {
       buffers.push_back({role, stage, tensor, bytes, std::numeric_limits<Index>::max(), 0, 0, copy, copies});
     return first;
   }
-  constexpr void touch(Index buffer) override { stretch(buffer, now, now + 1); }
-  constexpr void span(Index buffer, Index since) override { stretch(buffer, since, now); }
+  constexpr void touch(Index buffer) override {
+    if (buffer >= 0) stretch(buffer, now, now + 1);
+  }
+  constexpr void span(Index buffer, Index since) override {
+    if (buffer >= 0) stretch(buffer, since, now);
+  }
   constexpr void step(const Step& s) override {
-    touch(s.x.buffer), touch(s.other.buffer), touch(s.y.buffer), touch(s.dy.buffer), touch(s.dx.buffer), touch(s.saved.buffer);
-    touch(s.statistics), touch(s.sums), touch(s.packed), touch(s.scratch), touch(s.workspace);
+    for (const Index buffer :
+         {s.x.buffer, s.other.buffer, s.y.buffer, s.dy.buffer, s.dx.buffer, s.saved.buffer, s.statistics, s.sums, s.packed, s.scratch, s.workspace})
+      if (buffer >= 0) stretch(buffer, now, now + 1);
     ++now;
   }
 
  private:
-  /// One turn stands for all, so one copy does.
+  /// One turn stands for all, so one copy does. Pre: buffer >= 0.
   constexpr void stretch(Index buffer, Index first, Index last) {
-    if (buffer < 0) return;
     Buffer* b = &buffers[static_cast<std::size_t>(buffer)];
     b -= b->copy;
     for (Buffer* const end = b + b->copies; b != end; ++b) {

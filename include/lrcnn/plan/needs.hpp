@@ -21,7 +21,7 @@ struct BackwardRun {
   Index first = 0;
   Index last = 0;
   std::vector<char> made{};   ///< of these layers, those that the re-run makes; empty: all
-  constexpr bool makes(Index l) const { return made.empty() || made[static_cast<std::size_t>(l - first)] != 0; }
+  constexpr bool makes(Index l) const { return made.empty() || item(made, l - first) != 0; }
 };
 /// One truth value per tensor or layer. (Plain chars: compilers evaluate them cheaply in constant expressions.)
 using Flags = std::vector<char>;
@@ -59,7 +59,6 @@ constexpr bool is_light(const Table& table, const Stage& stage, Index t) {
 /// what the run's backward steps need may take less than that tensor (a pooled map, its indices, mask bits): then that.
 constexpr void choose_bases(const Table& table, const Stage& stage, StageNeeds& needs) {
   const Index inputs = stage.input_count(), top = stage.tensors() - 1;
-  const auto at = [](Index i) { return static_cast<std::size_t>(i); };
   const auto layer = [&](Index l) -> const Layer& { return table.node(stage.first + l).layer; };
   const auto bits = [&](Index t, Index each) { return table.shape(stage.tensor(t)).count() * each; };
   // The layer that alone reads tensor t, and comes next; -1 if there is none.
@@ -72,41 +71,40 @@ constexpr void choose_bases(const Table& table, const Stage& stage, StageNeeds& 
     Index end = t, kept = 0;   // tensors t .. end
     for (Index l = next(end); l >= 0 && rules_of(layer(l)).cheap; l = next(end)) ++end;
     for (Index u = t; u <= end; ++u) {
-      if (u < top && needs.value[at(u)]) kept += bits(u, 32);
+      if (u < top && item(needs.value, u)) kept += bits(u, 32);
       if (u == end) continue;
-      const LayerNeeds& reader = needs.layer[at(u - inputs + 1)];
+      const LayerNeeds& reader = item(needs.layer, u - inputs + 1);
       if (reader.saved) kept += bits(u + 1, 8);
-      if (reader.sign && !(u + 1 < top && needs.value[at(u + 1)])) kept += bits(u + 1, 1);
+      if (reader.sign && !(u + 1 < top && item(needs.value, u + 1))) kept += bits(u + 1, 1);
     }
     const Index l = t - inputs + 1;
-    const bool overwrites = t + 1 < top && t < end && needs.layer[at(l)].sign && keeps_sign(layer(l)) && !stage.use(t + 1).leaves;
+    const bool overwrites = t + 1 < top && t < end && item(needs.layer, l).sign && keeps_sign(layer(l)) && !stage.use(t + 1).leaves;
     const Index base = overwrites ? t + 1 : t;
     if (kept <= bits(base, 32)) {
-      for (Index u = t; u <= end; ++u) needs.keeps_needs[at(u)] = 1;
+      for (Index u = t; u <= end; ++u) item(needs.keeps_needs, u) = 1;
       continue;
     }
-    needs.kept[at(base)] = 1;
-    if (overwrites) needs.value[at(base)] = 1;   // the sign is read from it
+    item(needs.kept, base) = 1;
+    if (overwrites) item(needs.value, base) = 1;   // the sign is read from it
   }
 }
 /// The forward layers to run again before layer l's backward pass, from the nearest tensors below that are in memory (`at_hand`). They make
 /// layer l's own output or saved state if `its_own` asks for it, and `tensor`, another one that the pass reads (-1: none).
 constexpr BackwardRun rerun_for(const Stage& stage, const Flags& at_hand, Index l, bool its_own, Index tensor) {
-  const auto at = [](Index i) { return static_cast<std::size_t>(i); };
   BackwardRun run{true, l, its_own ? l + 1 : l, {}};
-  Flags wanted(at(stage.tensors()), 0), made(at(l + 1), 0);
-  if (tensor >= 0) wanted[at(tensor)] = 1;
+  Flags wanted(static_cast<std::size_t>(stage.tensors()), 0), made(static_cast<std::size_t>(l + 1), 0);
+  if (tensor >= 0) item(wanted, tensor) = 1;
   for (Index k = its_own ? l : l - 1; k >= 0; --k) {
     const Index t = stage.out(k);
-    if (!(its_own && k == l) && !(wanted[at(t)] && !at_hand[at(t)])) continue;
-    made[at(k)] = 1;
+    if (!(its_own && k == l) && !(item(wanted, t) && !item(at_hand, t))) continue;
+    item(made, k) = 1;
     run.first = k;
-    wanted[at(stage.in(k))] = 1;
-    if (stage.other(k) >= 0) wanted[at(stage.other(k))] = 1;
+    item(wanted, stage.in(k)) = 1;
+    if (stage.other(k) >= 0) item(wanted, stage.other(k)) = 1;
   }
-  while (!made[at(run.last - 1)]) --run.last;
+  while (!item(made, run.last - 1)) --run.last;
   bool whole = true;
-  for (Index k = run.first; k < run.last; ++k) whole = whole && made[at(k)];
+  for (Index k = run.first; k < run.last; ++k) whole = whole && item(made, k);
   if (!whole) run.made.assign(made.begin() + run.first, made.begin() + run.last);
   return run;
 }
@@ -117,69 +115,68 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
   const bool no_forward = stage.passes > 0 || loses_rows;
   if (no_forward) recompute = Recompute::all;
   const Index count = stage.chain_layers(), inputs = stage.input_count(), tensors = stage.tensors();
-  const auto at = [](Index i) { return static_cast<std::size_t>(i); };
   const auto layer = [&](Index l) -> const Layer& { return table.node(stage.first + l).layer; };
   StageNeeds needs;
-  needs.layer.assign(at(count), LayerNeeds{});
-  needs.value.assign(at(tensors), 0);
-  needs.kept.assign(at(tensors), 0);
-  needs.keeps_needs.assign(at(tensors), 0);
-  needs.remade_in_slabs.assign(at(tensors), 0);
+  needs.layer.assign(static_cast<std::size_t>(count), LayerNeeds{});
+  needs.value.assign(static_cast<std::size_t>(tensors), 0);
+  needs.kept.assign(static_cast<std::size_t>(tensors), 0);
+  needs.keeps_needs.assign(static_cast<std::size_t>(tensors), 0);
+  needs.remade_in_slabs.assign(static_cast<std::size_t>(tensors), 0);
   for (Index t = inputs; frees && recompute == Recompute::all && t < tensors; ++t)
-    needs.remade_in_slabs[at(t)] = stage.use(t).leaves && stage.use(t).readers > 0 && rules_of(layer(t - inputs)).cheap;
-  needs.saved_kept.assign(at(count), 0);
+    item(needs.remade_in_slabs, t) = stage.use(t).leaves && stage.use(t).readers > 0 && rules_of(layer(t - inputs)).cheap;
+  needs.saved_kept.assign(static_cast<std::size_t>(count), 0);
   for (Index l = 0; l < count; ++l) {
-    LayerNeeds& n = needs.layer[at(l)];
+    LayerNeeds& n = item(needs.layer, l);
     const Layer& y = layer(l);
     const BackwardReads reads = backward_reads(y);
     n = {reads.input, reads.output, reads.indices, reads.sign, reads.for_parameters};   // where a sign is read from follows below
-    if (reads.other) needs.value[at(stage.other(l))] = true;                            // in full height, and at hand
-    if (n.input) needs.value[at(stage.in(l))] = true;
-    if (n.output) needs.value[at(inputs + l)] = true;
+    if (reads.other) item(needs.value, stage.other(l)) = true;                          // in full height, and at hand
+    if (n.input) item(needs.value, stage.in(l)) = true;
+    if (n.output) item(needs.value, inputs + l) = true;
   }
   if (recompute == Recompute::cheap) detail::choose_bases(table, stage, needs);
   // A sign comes from the output if that is kept anyway, else from mask bits: what is made again is gone sooner.
   for (Index l = 0; l < count; ++l) {
-    if (!needs.layer[at(l)].sign) continue;
+    if (!item(needs.layer, l).sign) continue;
     const Index t = inputs + l;
     const bool ends = t + 1 == tensors || (stage.use(t).leaves && stage.use(t).readers == 0);
-    const bool from_output = !ends && needs.value[at(t)] && keeps_sign(layer(l)) && recompute != Recompute::all;
-    (from_output ? needs.layer[at(l)].output : needs.layer[at(l)].saved) = true;
-    if (!from_output && !no_forward && (ends || stage.use(t).leaves)) needs.saved_kept[at(l)] = true;   // one bit, instead of a re-run
+    const bool from_output = !ends && item(needs.value, t) && keeps_sign(layer(l)) && recompute != Recompute::all;
+    (from_output ? item(needs.layer, l).output : item(needs.layer, l).saved) = true;
+    if (!from_output && !no_forward && (ends || stage.use(t).leaves)) item(needs.saved_kept, l) = true;   // one bit, instead of a re-run
   }
   // What leaves the stage exists in full height: it is read there and never kept in slabs.
   const auto in_slabs = [&](Index t) {
-    return t >= inputs && (!stage.use(t).leaves || needs.remade_in_slabs[at(t)] || (loses_rows && t + 1 == tensors));
+    return t >= inputs && (!stage.use(t).leaves || item(needs.remade_in_slabs, t) || (loses_rows && t + 1 == tensors));
   };
   const bool keeps_all = recompute == Recompute::none || recompute == Recompute::light;
   for (Index t = inputs; t < tensors; ++t) {
     const Index l = t - inputs;
-    const bool keeps_saved = keeps_all || (recompute == Recompute::cheap && needs.keeps_needs[at(t)]);
+    const bool keeps_saved = keeps_all || (recompute == Recompute::cheap && item(needs.keeps_needs, t));
     const bool keeps = keeps_saved && !(recompute == Recompute::light && detail::is_light(table, stage, t));
-    if (keeps && in_slabs(t)) needs.kept[at(t)] = needs.value[at(t)];
-    if (keeps_saved && needs.layer[at(l)].saved) needs.saved_kept[at(l)] = 1;
+    if (keeps && in_slabs(t)) item(needs.kept, t) = item(needs.value, t);
+    if (keeps_saved && item(needs.layer, l).saved) item(needs.saved_kept, l) = 1;
   }
   for (Index t = inputs; t < tensors; ++t)   // the last layer's saved state lies in full height, not in pieces
-    needs.any_kept = needs.any_kept || needs.kept[at(t)] || (t + 1 < tensors && needs.saved_kept[at(t - inputs)]);
+    needs.any_kept = needs.any_kept || item(needs.kept, t) || (t + 1 < tensors && item(needs.saved_kept, t - inputs));
   Flags at_hand = needs.kept, saved_at_hand = needs.saved_kept;
   for (Index t = 0; t < tensors; ++t)
-    if (!in_slabs(t)) at_hand[at(t)] = true;
+    if (!in_slabs(t)) item(at_hand, t) = true;
   const auto add = [&](BackwardRun run) {
     for (Index k = run.first; k < run.last; ++k) {
       if (!run.makes(k)) continue;
-      at_hand[at(inputs + k)] = at_hand[at(inputs + k)] || needs.value[at(inputs + k)];
-      saved_at_hand[at(k)] = true;
+      item(at_hand, inputs + k) = item(at_hand, inputs + k) || item(needs.value, inputs + k);
+      item(saved_at_hand, k) = true;
     }
     needs.runs.push_back(std::move(run));
   };
   if (loses_rows && tensors > inputs) {
-    needs.value[at(tensors - 1)] = 1;
+    item(needs.value, tensors - 1) = 1;
     add(detail::rerun_for(stage, at_hand, count, false, tensors - 1));
   }
   for (Index l = count - 1; l >= 0; --l) {
-    const LayerNeeds& n = needs.layer[at(l)];
-    const bool lacks_top = (n.saved && !saved_at_hand[at(l)]) || (n.output && !at_hand[at(inputs + l)]);
-    const bool lacks_input = n.input && !at_hand[at(stage.in(l))];
+    const LayerNeeds& n = item(needs.layer, l);
+    const bool lacks_top = (n.saved && !item(saved_at_hand, l)) || (n.output && !item(at_hand, inputs + l));
+    const bool lacks_input = n.input && !item(at_hand, stage.in(l));
     if (lacks_top || lacks_input) add(detail::rerun_for(stage, at_hand, l, lacks_top, lacks_input ? stage.in(l) : -1));
     needs.runs.push_back({false, l, l + 1, {}});
   }

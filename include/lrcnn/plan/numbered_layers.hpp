@@ -61,7 +61,7 @@ class NumberedLayers {
     std::vector<std::uint64_t> parameters(static_cast<std::size_t>(table.size()), 0);
     std::vector<std::vector<std::uint64_t>> gradient(static_cast<std::size_t>(table.tensors()));   // row r of image i at i * H + r
     const auto rows_of = [&](Index tensor) -> std::vector<std::uint64_t>& {
-      auto& g = gradient[static_cast<std::size_t>(tensor)];
+      auto& g = item(gradient, tensor);
       g.resize(static_cast<std::size_t>(images * table.shape(tensor).h), 0);
       return g;
     };
@@ -79,7 +79,7 @@ class NumberedLayers {
           const Range rows = reads(l, {o, o + 1});
           for (Index r = rows.begin; r < rows.end; ++r) rows_of(n.input)[place(i, n.in.h, r)] += d * weight(Coefficient::data, l, o, r);
           if (const Index r = other_row(l, o); n.other >= 0) rows_of(n.other)[place(i, n.in2.h, r)] += d * weight(Coefficient::other, l, o, r);
-          if (trains(n.layer, n.in) || waits(l)) parameters[static_cast<std::size_t>(l)] += d * weight(Coefficient::parameters, l, o, i);
+          if (trains(n.layer, n.in) || waits(l)) item(parameters, l) += d * weight(Coefficient::parameters, l, o, i);
           if (waits(l)) sums[set_of(l, i)] += d * weight(Coefficient::into_sums, l, o, i);
         }
       for (Index i = 0; i < images && waits(l); ++i)

@@ -51,14 +51,14 @@ struct Accesses {
 
  private:
   void add(const Plan& plan, Index buffer, Index offset, Index bytes, const Ref& ref, bool writes) {
-    const Index begin = plan.buffers[static_cast<std::size_t>(buffer)].offset + offset;
+    const Index begin = item(plan.buffers, buffer).offset + offset;
     list[count++] = {begin, begin + bytes, ref, writes};
   }
   void piece(const Plan& plan, const Ref& ref, bool saved, bool writes) {
     if (ref) add(plan, ref.buffer, ref.offset, piece_bytes(plan, ref, saved), ref, writes);
   }
   void whole(const Plan& plan, Index buffer, bool writes) {
-    if (buffer >= 0) add(plan, buffer, 0, plan.buffers[static_cast<std::size_t>(buffer)].bytes, {}, writes);
+    if (buffer >= 0) add(plan, buffer, 0, item(plan.buffers, buffer).bytes, {}, writes);
   }
 };
 }   // namespace detail
@@ -85,9 +85,9 @@ inline std::vector<std::vector<Index>> waits_of(const Plan& plan) {
     for (std::size_t other = 0; other < streams; ++other) {
       if (other == own) continue;
       for (auto j = on[other].rbegin(); j != on[other].rend() && *j > known[own][other]; ++j) {
-        if (!accesses[i].conflicts(accesses[static_cast<std::size_t>(*j)])) continue;
+        if (!accesses[i].conflicts(item(accesses, *j))) continue;
         waits[i].push_back(*j);
-        for (std::size_t s = 0; s < streams; ++s) known[own][s] = std::max(known[own][s], at[static_cast<std::size_t>(*j)][s]);
+        for (std::size_t s = 0; s < streams; ++s) known[own][s] = std::max(known[own][s], item(at, *j)[s]);
         break;
       }
     }

@@ -35,9 +35,8 @@ class Record final : public Sink {
   Index declare(Role role, Index stage, Index tensor, Index bytes, Index copies = 1) override {
     const Index id = static_cast<Index>(declared_);
     declared_ += static_cast<std::size_t>(copies);
-    if (declared_ > measured_.size() || measured_[static_cast<std::size_t>(id)].copies != copies ||
-        measured_[static_cast<std::size_t>(id)].role != role || measured_[static_cast<std::size_t>(id)].stage != stage ||
-        measured_[static_cast<std::size_t>(id)].tensor != tensor || measured_[static_cast<std::size_t>(id)].bytes != bytes)
+    if (declared_ > measured_.size() || item(measured_, id).copies != copies || item(measured_, id).role != role ||
+        item(measured_, id).stage != stage || item(measured_, id).tensor != tensor || item(measured_, id).bytes != bytes)
       throw PlanError(error_text("the recorded plan declares other buffers than the measured one (" + std::string(role_name(role)) + " of tensor " +
                                      std::to_string(tensor) + ")",
                                  "both follow one emitter", "report this network and policy as a defect"));

@@ -76,7 +76,7 @@ inline void print_memory(std::ostream& out, const Plan& plan, Index lines = 24, 
     for (const Buffer& b : plan.buffers)
       if (b.first <= now && now < b.last && b.bytes > 0)
         for (Index c = b.offset * width / plan.arena.bytes; c < ceil_div((b.offset + b.bytes) * width, plan.arena.bytes); ++c)
-          map[static_cast<std::size_t>(std::min(c, width - 1))] = text_of(b.role).letter;
+          item(map, std::min(c, width - 1)) = text_of(b.role).letter;
     out << "  |" << map << "|\n";
   }
 }

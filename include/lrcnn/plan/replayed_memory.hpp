@@ -22,7 +22,7 @@ class ReplayedMemory {
     Index begin = 0, end = 0;   ///< bytes of the arena
     Range images{}, rows{};
     std::vector<Cell> cells;
-    Cell& cell(Index image, Index row) { return cells[static_cast<std::size_t>((image - images.begin) * rows.size() + row - rows.begin)]; }
+    Cell& cell(Index image, Index row) { return item(cells, (image - images.begin) * rows.size() + row - rows.begin); }
   };
   using Key = std::array<Index, 6>;   // buffer, offset, held images, held rows
   /// What a buffer of statistics or of sums has taken in.
@@ -49,7 +49,7 @@ class ReplayedMemory {
     problems_.push_back(where + ": " + text);
   }
   static std::string show(Range r) { return "[" + std::to_string(r.begin) + "," + std::to_string(r.end) + ")"; }
-  const Buffer& buffer(Index id) const { return plan_.buffers[static_cast<std::size_t>(id)]; }
+  const Buffer& buffer(Index id) const { return item(plan_.buffers, id); }
   /// Bytes that a Ref's whole extent takes.
   Index bytes(const Ref& ref, bool saved) const { return piece_bytes(plan_, ref, saved); }
   static bool inside(const Ref& ref, Index image, Index row) { return ref.images.contains({image, image + 1}) && ref.rows.contains({row, row + 1}); }

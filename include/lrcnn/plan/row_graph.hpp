@@ -42,8 +42,8 @@ struct RowGraph {
   constexpr bool chain() const { return rule_of.empty(); }
   constexpr Index layers() const { return static_cast<Index>(rules.size()); }
   constexpr Index tensors() const { return inputs + layers(); }
-  constexpr const RowRule& rule(Index l) const { return rules[static_cast<std::size_t>(l)]; }
-  constexpr const TensorRule& of(Index t) const { return rule_of[static_cast<std::size_t>(t)]; }
+  constexpr const RowRule& rule(Index l) const { return item(rules, l); }
+  constexpr const TensorRule& of(Index t) const { return item(rule_of, t); }
   constexpr Index tensor_height(Index t) const { return !chain() ? of(t).height : t == layers() ? height : rule(t).in_height; }
   constexpr Index grid(Index t) const { return t < inputs ? 1 : rule(t - inputs).grid; }
   constexpr Index row_bytes(Index t) const { return !chain() ? of(t).row_bytes : t == layers() ? last_row_bytes : rule(t).in_row_bytes; }

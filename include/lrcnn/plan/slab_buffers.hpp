@@ -32,7 +32,7 @@ class SlabBuffers {
     return ref;
   }
   constexpr Index& use(const StageWalk& walk, Use which, Index t) {
-    return uses_[static_cast<std::size_t>(walk.number)][which * static_cast<std::size_t>(walk.tensors() + 1) + static_cast<std::size_t>(t)];
+    return item(uses_, walk.number)[which * static_cast<std::size_t>(walk.tensors() + 1) + static_cast<std::size_t>(t)];
   }
   // Templates stand before what uses them: constant expressions of clang ask for that.
   template <class Bytes>

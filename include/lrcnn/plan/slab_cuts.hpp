@@ -50,7 +50,7 @@ constexpr std::vector<Index> exact_cuts(const RowGraph& graph, Cut cut, Index co
       }
   if (least[at(count, h)] == never) return {};
   std::vector<Index> cuts(static_cast<std::size_t>(count), h);
-  for (Index n = count, e = h; n > 1; --n) cuts[static_cast<std::size_t>(n - 2)] = e = from[at(n, e)];
+  for (Index n = count, e = h; n > 1; --n) item(cuts, n - 2) = e = from[at(n, e)];
   return cuts;
 }
 /// Above this many output rows choose_cuts() finds cuts by the affine cost, within one unit (cut_unit) of the optimum; up to it, the optimum.
@@ -149,7 +149,7 @@ constexpr std::vector<Index> choose_cuts(const RowGraph& graph, Cut cut, Index c
 constexpr std::vector<Index> thin_cuts(std::span<const Index> cuts, Index count) {
   std::vector<Index> some;
   const Index all = static_cast<Index>(cuts.size());
-  for (Index i = 1; i <= count; ++i) some.push_back(cuts[static_cast<std::size_t>(ceil_div(i * all, count) - 1)]);
+  for (Index i = 1; i <= count; ++i) some.push_back(item(cuts, ceil_div(i * all, count) - 1));
   return some;
 }
 }   // namespace lrcnn

@@ -9,7 +9,7 @@ constexpr void connect(const Table& table, std::vector<Stage>& stages, bool trai
   std::vector<Index> stage_of(static_cast<std::size_t>(table.size()), 0);
   std::vector<char> given(static_cast<std::size_t>(table.tensors()), 0);   // has a gradient by stages further on
   for (std::size_t s = stages.size(); s-- > 0;)
-    for (Index n = stages[s].first; n < stages[s].last; ++n) stage_of[static_cast<std::size_t>(n)] = static_cast<Index>(s);
+    for (Index n = stages[s].first; n < stages[s].last; ++n) item(stage_of, n) = static_cast<Index>(s);
   for (Stage& stage : stages) {
     stage.inputs.clear(), stage.reads.clear(), stage.norms_above.clear();   // of stages that were otherwise before
     for (Index n = stage.first; n < stage.last; ++n)                        // what it reads from outside
@@ -19,7 +19,7 @@ constexpr void connect(const Table& table, std::vector<Stage>& stages, bool trai
     const auto local = [&](Index g) {
       if (g > stage.first) return stage.input_count() + g - stage.first - 1;
       for (Index t = 0; t < stage.input_count(); ++t)
-        if (stage.inputs[static_cast<std::size_t>(t)] == g) return t;
+        if (item(stage.inputs, t) == g) return t;
       return Index{-1};
     };
     for (Index n = stage.first; n < stage.last; ++n) {
@@ -29,7 +29,7 @@ constexpr void connect(const Table& table, std::vector<Stage>& stages, bool trai
       const bool closing = n >= stage.first + stage.chain_layers();   // the global pooling is none of the chain
       for (const Index t : reads) {
         if (t < 0 || closing) continue;
-        TensorUse& use = stage.uses[static_cast<std::size_t>(t)];
+        TensorUse& use = item(stage.uses, t);
         ++use.readers;
         use.plain += !waits(node, training);
       }
@@ -39,10 +39,10 @@ constexpr void connect(const Table& table, std::vector<Stage>& stages, bool trai
     const Node& node = table.node(n);
     for (const Index g : {node.input, node.other}) {
       if (g <= 0) continue;
-      Stage& from = stages[static_cast<std::size_t>(stage_of[static_cast<std::size_t>(g - 1)])];
+      Stage& from = item(stages, item(stage_of, g - 1));
       if (n < from.last) continue;
       const Index t = from.input_count() + g - from.first - 1;
-      TensorUse& use = from.uses[static_cast<std::size_t>(t)];
+      TensorUse& use = item(from.uses, t);
       use.leaves = true;
       if (waits(node, training)) from.norms_above.push_back({t, n});
       else use.wanted_plain = true;
@@ -52,8 +52,8 @@ constexpr void connect(const Table& table, std::vector<Stage>& stages, bool trai
   for (std::size_t s = stages.size(); s-- > 0;) {
     Stage& stage = stages[s];
     for (Index t = 0; t < stage.input_count(); ++t) {
-      TensorUse& use = stage.uses[static_cast<std::size_t>(t)];
-      char& has = given[static_cast<std::size_t>(stage.inputs[static_cast<std::size_t>(t)])];
+      TensorUse& use = item(stage.uses, t);
+      char& has = item(given, item(stage.inputs, t));
       use.given = has;
       if (use.plain > 0 || (stage.reduces && stage.chain_layers() == 0)) has = 1;
     }
@@ -66,8 +66,8 @@ constexpr std::vector<Index> norms_over(const Table& table, const Stage& stage) 
     const bool counts = waits(table.node(stage.first + l), true) && stage.in(l) >= stage.input_count();
     for (const Index t : {stage.in(l), stage.other(l)})
       if (t >= stage.input_count()) {
-        Index& below = over[static_cast<std::size_t>(t - stage.input_count())];
-        below = std::max(below, over[static_cast<std::size_t>(l)] + counts);
+        Index& below = item(over, t - stage.input_count());
+        below = std::max(below, item(over, l) + counts);
       }
   }
   return over;
@@ -76,9 +76,9 @@ constexpr std::vector<Index> norms_over(const Table& table, const Stage& stage) 
 constexpr std::vector<Index> norms_under(const Table& table, const Stage& stage) {
   std::vector<Index> under(static_cast<std::size_t>(stage.chain_layers()), 0);
   for (Index l = 0; l < stage.chain_layers(); ++l) {
-    Index& mine = under[static_cast<std::size_t>(l)];
+    Index& mine = item(under, l);
     for (const Index t : {stage.in(l), stage.other(l)})
-      if (t >= stage.input_count()) mine = std::max(mine, under[static_cast<std::size_t>(t - stage.input_count())]);
+      if (t >= stage.input_count()) mine = std::max(mine, item(under, t - stage.input_count()));
     mine += waits(table.node(stage.first + l), true) && stage.in(l) >= stage.input_count();
   }
   return under;
@@ -135,11 +135,10 @@ constexpr void choose_repeated(const Table& table, const PolicySpec& policy, std
         const Index g = stages[i].tensor(t);
         bool inside = stages[i].use(t).leaves;
         for (Index n = stage.last; n < table.size() && inside; ++n) inside = table.node(n).input != g && table.node(n).other != g;
-        discarded[static_cast<std::size_t>(g)] = stages[i].uses[static_cast<std::size_t>(t)].discarded = inside;
+        item(discarded, g) = item(stages[i].uses, t).discarded = inside;
       }
     for (std::size_t i = first; i <= s; ++i)
-      for (Index t = 0; t < stages[i].input_count(); ++t)
-        stages[i].uses[static_cast<std::size_t>(t)].discarded = discarded[static_cast<std::size_t>(stages[i].tensor(t))];
+      for (Index t = 0; t < stages[i].input_count(); ++t) item(stages[i].uses, t).discarded = item(discarded, stages[i].tensor(t));
     first = s + 1;
   }
 }

@@ -39,8 +39,8 @@ class StagePass {
   constexpr StagePass(const Table& whole, const std::vector<Stage>& stages, const std::vector<StageNeeds>& all_needs, Index stage_number,
                       const PassKind& kind, const Schedule& schedule, const PolicySpec& policy, const PlanOptions& options, Range images_together)
       : table(&whole),
-        stage(&stages[static_cast<std::size_t>(stage_number)]),
-        needs(&all_needs[static_cast<std::size_t>(stage_number)]),
+        stage(&item(stages, stage_number)),
+        needs(&item(all_needs, stage_number)),
         rows(&schedule),
         number(stage_number),
         backward(kind.pass != Pass::forward),
@@ -88,7 +88,7 @@ class StagePass {
   /// Whether a tensor lies in full height.
   constexpr bool in_full(Index t) const { return t < inputs() || (stage->use(t).leaves && !((stores || loses_rows) && t == top())); }
   /// Whether this pass finds the values of a tensor there, rather than making them again.
-  constexpr bool reads_in_full(Index t) const { return in_full(t) && (forward() || !needs->remade_in_slabs[static_cast<std::size_t>(t)]); }
+  constexpr bool reads_in_full(Index t) const { return in_full(t) && (forward() || !item(needs->remade_in_slabs, t)); }
   /// Whether it does and no layer of the stage reads it: its rows are written where they stay.
   constexpr bool ends(Index t) const { return in_full(t) && stage->use(t).readers == 0; }
   /// Whether a convolution reads a tensor, and so wants its rows dense.
@@ -151,7 +151,7 @@ class StagePass {
 
  protected:
   constexpr bool read_once(Index t) const { return stage->use(t).readers == 1 && !stage->use(t).leaves; }
-  constexpr bool same_memory(Index l) const { return slabs.same_rows[static_cast<std::size_t>(l)] && !(ends(out(l)) && cut()); }
+  constexpr bool same_memory(Index l) const { return item(slabs.same_rows, l) && !(ends(out(l)) && cut()); }
 
  private:
   const bool trains_;
@@ -167,7 +167,6 @@ class StagePass {
     carries.assign(static_cast<std::size_t>(tensors()), 0);
     same_rows.assign(static_cast<std::size_t>(layers()), 1);
     need_copy.assign(static_cast<std::size_t>(layers()), 0);
-    const auto at_index = [](Index i) { return static_cast<std::size_t>(i); };
     const Index count = rows->slabs(), width = rows->tensors;
     for (Index l = 0; cut() && l < layers(); ++l) {
       const Index t = in(l), y = out(l), stride = row_axis(layer(l).window).stride;
@@ -175,15 +174,15 @@ class StagePass {
       const SlabRows* all = rows->rows.data();
       for (Index k = 0; k < count; ++k) {
         const SlabRows *r = all + k * width + t, *o = all + k * width + y;
-        if (!input && r->hold.begin < r->own.begin) carries[at_index(t)] = 1;
-        if (r->hold != o->own || o->hold != o->own) same_rows[at_index(l)] = 0;
+        if (!input && r->hold.begin < r->own.begin) item(carries, t) = 1;
+        if (r->hold != o->own || o->hold != o->own) item(same_rows, l) = 0;
         if ((input && sole) || o->own.empty()) continue;   // an input is what its only reader reads; or the layer is left out
         const Range wants = sole ? r->need : need(k, l);
-        if (wants.empty() ? !r->hold.empty() : wants.begin != r->hold.begin || r->hold.end - wants.end >= stride) need_copy[at_index(l)] = 1;
+        if (wants.empty() ? !r->hold.empty() : wants.begin != r->hold.begin || r->hold.end - wants.end >= stride) item(need_copy, l) = 1;
       }
       if (const Index u = other(l); u >= inputs())
         for (Index k = 0; k < count; ++k)
-          if (rows->at(k, u).hold.begin < rows->at(k, u).own.begin) carries[at_index(u)] = 1;
+          if (rows->at(k, u).hold.begin < rows->at(k, u).own.begin) item(carries, u) = 1;
     }
     return found;
   }

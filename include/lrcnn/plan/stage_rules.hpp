@@ -97,7 +97,7 @@ constexpr RowRules row_rules(const Table& table, const Stage& stage, const Targe
   }
   for (Index l = 0; stage.passes > 0 && l < stage.chain_layers(); ++l)   // each row of such a norm's input has a gradient, read or not
     if (detail::waits(table.node(stage.first + l), true))
-      for (const Index t : {stage.in(l), stage.out(l)}) rules.tensor[static_cast<std::size_t>(t)].leaves = true;
+      for (const Index t : {stage.in(l), stage.out(l)}) item(rules.tensor, t).leaves = true;
   return rules;
 }
 namespace detail {

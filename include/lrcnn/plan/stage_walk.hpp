@@ -24,9 +24,9 @@ class StageWalk : public StagePass {
   constexpr Index stream() const { return streams == 1 ? 0 : turn() % copies(); }
   constexpr Index input_copy() const { return prefetch ? turn() % input_copies() : stream(); }
   /// Whether layer l is such a norm within the stage, whose statistics the forward pass at hand is for.
-  constexpr bool norm_in_round(Index l) const { return norm_waits(l) && !norm_at_bottom(l) && norms_under[static_cast<std::size_t>(l)] == round; }
+  constexpr bool norm_in_round(Index l) const { return norm_waits(l) && !norm_at_bottom(l) && item(norms_under, l) == round; }
   /// Whether tensor t is written in this run, rather than the saved state of its layer alone.
-  constexpr bool makes(Index t) const { return wanted.empty() || wanted[static_cast<std::size_t>(t)] != 0; }
+  constexpr bool makes(Index t) const { return wanted.empty() || item(wanted, t) != 0; }
   /// Whether layer l writes its output over its input in this pass.
   constexpr bool in_place(Index l) const {
     const Index t = in(l);

@@ -31,7 +31,7 @@ class Storage : SlabBuffers {
       return walk.in_full(t) && walk.cut() && !walk.forward() && has_input_slab(walk, t)
                  ? local(walk, slab_b, Role::slab, t, &SlabRows::hold)
                  : full_value(walk, t, walk.ends(t) ? walk.at(t).own : walk.at(t).hold);
-    if (walk.needs->kept[static_cast<std::size_t>(t)] && walk.training)
+    if (item(walk.needs->kept, t) && walk.training)
       return piece(walk, kept, Role::kept, t, walk.at(t).hold, walk.rows->slabs(), walk.slab,
                    [&](Index images, Index k) { return piece_bytes(walk.shape(t), images, walk.rows->at(k, t).hold.size()); });
     return local(walk, slab_use(walk), Role::slab, t, &SlabRows::hold);
@@ -65,7 +65,7 @@ class Storage : SlabBuffers {
   constexpr Ref saved(const StageWalk& walk, Index l) {
     const Index t = walk.out(l);
     const Range own = walk.at(t).own;
-    const bool keeps = walk.needs->saved_kept[static_cast<std::size_t>(l)];
+    const bool keeps = item(walk.needs->saved_kept, l);
     Ref ref;
     if (keeps && t == walk.top()) {   // disjoint rows: one full-height piece
       const Index height = walk.shape(t).h;
@@ -123,7 +123,7 @@ class Storage : SlabBuffers {
   /// Where slabs are not cut and `dy`, what the norm's stage has of it, is in full height, it is the same buffer from then on.
   constexpr void keep_norm_gradient(const StageWalk& walk, Index node, const Ref& dy) {
     const Shape& shape = table_.shape(node + 1);
-    Index& id = norm_gradients_[static_cast<std::size_t>(node + 1)];
+    Index& id = item(norm_gradients_, node + 1);
     if (id < 0 && !walk.cut() && dy.held_images == walk.group && dy.held_rows == Range{0, shape.h}) id = dy.buffer;
   }
   constexpr Ref norm_gradient(const StageWalk& walk, Index node, Range rows) {
@@ -152,14 +152,13 @@ class Storage : SlabBuffers {
   /// Stretches what must outlive a turn over the whole loop of a pass that began at `since`.
   constexpr void outlive_turns(const StageWalk& walk, Index since) {
     if (walk.turns() == 1) return;
-    for (const Use which : {kept, saved_kept, rolling_rows, rolling_again, state_rows, dcarry, packed_f, packed_a, packed_r, packed_b})
-      for (Index t = 0; t <= walk.tensors(); ++t) {
-        const bool first = which == rolling_rows || which == packed_f, again = which == rolling_again || which == packed_a;
-        const bool stale = (first && (!walk.forward() || walk.again)) || (again && !walk.again);
-        const bool turn =
-            (which == packed_f || which == packed_a || which == packed_r || which == packed_b) && t < walk.layers() && walk.packs_in_slab(t);
-        if (!stale && !turn) sink_.span(use(walk, which, t), since);
-      }
+    for (const Use which : {kept, saved_kept, rolling_rows, rolling_again, state_rows, dcarry, packed_f, packed_a, packed_r, packed_b}) {
+      const bool first = which == rolling_rows || which == packed_f, again = which == rolling_again || which == packed_a;
+      const bool filter = which == packed_f || which == packed_a || which == packed_r || which == packed_b;
+      if ((first && (!walk.forward() || walk.again)) || (again && !walk.again)) continue;   // of another pass
+      for (Index t = 0; t <= walk.tensors(); ++t)
+        if (const Index id = use(walk, which, t); id >= 0 && !(filter && t < walk.layers() && walk.packs_in_slab(t))) sink_.span(id, since);
+    }
     for (Index t = 0; t < walk.inputs(); ++t) {
       if (walk.input_copies() > walk.copies() && walk.stage->tensor(t) == 0)
         sink_.span(use(walk, slab_use(walk), t), since);   // the next slab's rows come in meanwhile
@@ -167,22 +166,21 @@ class Storage : SlabBuffers {
     }
     for (Index t = walk.inputs(); t <= walk.tensors(); ++t) {
       if (t == walk.tensors() ? !walk.stage->reduces : !walk.stage->use(t).leaves) continue;
-      if (walk.forward() ||
-          (t < walk.tensors() && (walk.needs->value[static_cast<std::size_t>(t)] || walk.reads_again(t)) && walk.reads_in_full(t)) ||
+      if (walk.forward() || (t < walk.tensors() && (item(walk.needs->value, t) || walk.reads_again(t)) && walk.reads_in_full(t)) ||
           walk.norms_above(t) > 0)
         span_full(walk, t, since);
-      if (!walk.forward()) sink_.span(gradients_[static_cast<std::size_t>(walk.stage->tensor(t))], since);
+      if (!walk.forward()) sink_.span(item(gradients_, walk.stage->tensor(t)), since);
     }
     for (const NormAbove& norm : walk.stage->norms_above) span_norm(walk, norm.node, since);
     for (Index l = 0; l < walk.layers(); ++l)
       if (walk.norm_waits(l)) span_norm(walk, walk.stage->first + l, since);
-    if (walk.forward() && walk.stage->reduces) sink_.span(sums_[static_cast<std::size_t>(walk.stage->last)], since);
+    if (walk.forward() && walk.stage->reduces) sink_.span(item(sums_, walk.stage->last), since);
     if (walk.forward()) return;
     for (Index l = 0; l < walk.layers(); ++l)
-      if (walk.layer(l).kind == Kind::scale) sink_.span(sums_[static_cast<std::size_t>(walk.stage->first + l + 1)], since);
+      if (walk.layer(l).kind == Kind::scale) sink_.span(item(sums_, walk.stage->first + l + 1), since);
     for (Index t = 0; t < walk.inputs(); ++t)
       if (const Index g = walk.stage->tensor(t); walk.stage->use(t).plain > 0 || walk.layers() == 0)
-        sink_.span(g > 0 ? gradients_[static_cast<std::size_t>(g)] : input_gradient_, since);
+        sink_.span(g > 0 ? item(gradients_, g) : input_gradient_, since);
   }
 
  private:
@@ -252,18 +250,18 @@ class Storage : SlabBuffers {
     sink_.span(norm_gradients_[g], since);
   }
   constexpr Index by_norm(const StageWalk& walk, std::vector<Index>& ids, Index node, Index bytes) {
-    Index& id = ids[static_cast<std::size_t>(node + 1)];
+    Index& id = item(ids, node + 1);
     if (id < 0) id = sink_.declare(Role::statistics, walk.number, node + 1, aligned(bytes));
     return id;
   }
   /// A tensor of the table or its gradient in full height, held for the images `held`: images of the slab, rows `rows`.
   constexpr Ref in_full(std::vector<Index>& ids, Role role, const StageWalk& walk, Index tensor, Range held, Range rows) {
     const Shape& shape = table_.shape(tensor);
-    Index& id = ids[static_cast<std::size_t>(tensor)];
-    const Index lag = lags_.empty() ? 0 : lags_[static_cast<std::size_t>(tensor)];
+    Index& id = item(ids, tensor);
+    const Index lag = lags_.empty() ? 0 : item(lags_, tensor);
     const bool gradient = &ids == &gradients_;
     if (lag > 0 && (gradient || &ids == &values_)) {
-      if (id < 0 && gradient) id = values_[static_cast<std::size_t>(tensor)];
+      if (id < 0 && gradient) id = item(values_, tensor);
       if (id < 0) id = sink_.declare(role, walk.number, tensor, piece_bytes(shape, held.size(), shape.h + lag));
       Range held_rows{0, shape.h + lag};
       if (gradient) held_rows = {-lag, shape.h};

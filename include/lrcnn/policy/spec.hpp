@@ -61,7 +61,7 @@ struct PolicySpec {
   bool prefetch = false;   ///< the network's input rows are brought in while another slab is worked on
   Precision precision = Precision::of_backend;
   bool gradients_in_place = false;   ///< gradients in full height take their values' places, row by row
-  constexpr const Partition& partition(Index stage) const { return partitions[static_cast<std::size_t>(std::min(stage, partition_count - 1))]; }
+  constexpr const Partition& partition(Index stage) const { return item(partitions, std::min(stage, partition_count - 1)); }
   /// What a stage with this partition does about the values that its backward pass needs.
   constexpr Recompute recompute_in(const Partition& p) const { return p.keep ? Recompute::none : recompute; }
   friend constexpr bool operator==(const PolicySpec&, const PolicySpec&) = default;

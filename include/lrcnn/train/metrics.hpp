@@ -39,7 +39,7 @@ constexpr Index predicted_class(std::span<const T> scores) {
   Index best = 0;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (scores[i] != scores[i]) return -1;
-    if (scores[i] > scores[static_cast<std::size_t>(best)]) best = static_cast<Index>(i);
+    if (scores[i] > item(scores, best)) best = static_cast<Index>(i);
   }
   return best;
 }
@@ -64,9 +64,9 @@ class ConfusionMatrix {
     if (label < 0 || label >= classes_ || predicted < 0 || predicted >= classes_)
       throw DataError(error_text("confusion matrix given label " + std::to_string(label) + " and prediction " + std::to_string(predicted),
                                  "classes are 0 to " + std::to_string(classes_ - 1), "check the labels, and the scores for NaN"));
-    ++counts_[static_cast<std::size_t>(label * classes_ + predicted)];
+    ++item(counts_, label * classes_ + predicted);
   }
-  Index operator()(Index label, Index predicted) const { return counts_[static_cast<std::size_t>(label * classes_ + predicted)]; }
+  Index operator()(Index label, Index predicted) const { return item(counts_, label * classes_ + predicted); }
   Index total() const {
     return sum([](Index, Index) { return true; });
   }

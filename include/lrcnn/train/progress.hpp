@@ -116,7 +116,7 @@ class ProgressLine {
     samples_ = 1;
   }
   void draw(double now) {
-    const Sample& oldest = sample_[static_cast<std::size_t>(samples_ >= window ? samples_ % window : 0)];
+    const Sample& oldest = item(sample_, samples_ >= window ? samples_ % window : 0);
     const double seconds = now - oldest.time;
     const Index steps_done = last_.step - oldest.step;
     double images_per_second = 0, seconds_per_step = 0;
@@ -126,7 +126,7 @@ class ProgressLine {
     }
     if (options_.terminal) draw_in_place(images_per_second, seconds_per_step);
     else draw_line(images_per_second, seconds_per_step);
-    if (steps_done > 0) sample_[static_cast<std::size_t>(samples_++ % window)] = {now, last_.step, last_.images};
+    if (steps_done > 0) item(sample_, samples_++ % window) = {now, last_.step, last_.images};
     drawn_ = true;
     drawn_at_ = now;
     unshown_ = false;

@@ -139,9 +139,9 @@ class CudaDevice : public Interface {
   }
   Status send(void* to, Index to_pitch, const void* from, Index from_pitch, Index bytes, Index rows) override {
     const CurrentDevice current(device_);
-    const auto size = [](Index v) { return static_cast<std::size_t>(v); };
     const Status sent =
-        status_of(cudaMemcpy2DAsync(to, size(to_pitch), from, size(from_pitch), size(bytes), size(rows), cudaMemcpyHostToDevice, stream_));
+        status_of(cudaMemcpy2DAsync(to, static_cast<std::size_t>(to_pitch), from, static_cast<std::size_t>(from_pitch),
+                                    static_cast<std::size_t>(bytes), static_cast<std::size_t>(rows), cudaMemcpyHostToDevice, stream_));
     for (Staging& piece : staging_)
       if (piece.memory == from && sent.good()) return status_of(cudaEventRecord(piece.gone, stream_));
     return sent;
@@ -168,7 +168,7 @@ class CudaDevice : public Interface {
       if (const Status s = status_of(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking)); !s.good()) return s;
       streams_.push_back(made);
     }
-    stream_ = streams_[static_cast<std::size_t>(stream)];
+    stream_ = item(streams_, stream);
     return status_of(cudnnSetStream(handle_, stream_));
   }
   Status fork(Index count) override {
@@ -190,11 +190,11 @@ class CudaDevice : public Interface {
   }
   Status record_event(Index number) override {
     if (static_cast<Index>(events_.size()) <= number) events_.resize(static_cast<std::size_t>(number) + 1, nullptr);
-    return record(events_[static_cast<std::size_t>(number)]);
+    return record(item(events_, number));
   }
   Status wait_for_event(Index number) override {
     const CurrentDevice current(device_);
-    return status_of(cudaStreamWaitEvent(stream_, events_[static_cast<std::size_t>(number)], 0));
+    return status_of(cudaStreamWaitEvent(stream_, item(events_, number), 0));
   }
 
   // ---- convolutions and recordings ---------------------------------------------------------------------------------

@@ -115,10 +115,9 @@ class HostBackend {
     const Index work = count * logits.blocks() * logits.stride_row() * exponentials;
     host::parallel_for_any(count, host::useful_threads(work, threads_), [&](Index piece) {
       const Index i = piece / logits.rows, row = logits.row0 + piece % logits.rows;
-      loss(row_of(logits, i, row), labels_, first + i, dx.data ? row_of(dx, i, row) : View<T>{}, scale,
-           row_results_[static_cast<std::size_t>(piece)]);
+      loss(row_of(logits, i, row), labels_, first + i, dx.data ? row_of(dx, i, row) : View<T>{}, scale, item(row_results_, piece));
     });
-    for (Index piece = 0; piece < count; ++piece) result += row_results_[static_cast<std::size_t>(piece)];
+    for (Index piece = 0; piece < count; ++piece) result += item(row_results_, piece);
   }
   /// Image by image on all threads; what they come to is added in their order.
   template <class L>
@@ -131,7 +130,7 @@ class HostBackend {
     const Index work = logits.n * logits.blocks() * logits.rows * logits.stride_row() * exponentials;
     host::parallel_for_any(logits.n, host::useful_threads(work, threads_), [&](Index i) {
       const View<T> down = dx.data ? image_of(dx, i) : View<T>{};
-      loss(image_of(logits, i), labels_, first + i, down, scale, row_results_[static_cast<std::size_t>(i)]);
+      loss(image_of(logits, i), labels_, first + i, down, scale, item(row_results_, i));
     });
     for (const LossResult& own : row_results_) result += own;
   }

@@ -25,13 +25,13 @@ void bias_gradient(const Operands<T>& o, int threads) {
         for (Index first = 0; first < o.dy.w; first += piece) {
           std::array<A, most> some{};
           for (Index q = first; q < std::min(first + piece, o.dy.w); ++q, dy += block)
-            for (Index l = 0; l < block; ++l) some[static_cast<std::size_t>(l)] += dy[l];
+            for (Index l = 0; l < block; ++l) item(some, l) += dy[l];
           for (std::size_t l = 0; l < static_cast<std::size_t>(block); ++l) sums[l] += static_cast<double>(some[l]);
         }
       }
     for (Index k = b * block; k < std::min((b + 1) * block, o.node->out.c); ++k) {
       A& db = o.d_parameters[1][k];
-      db = static_cast<A>((o.accumulate ? static_cast<double>(db) : 0) + sums[static_cast<std::size_t>(k - b * block)]);
+      db = static_cast<A>((o.accumulate ? static_cast<double>(db) : 0) + item(sums, k - b * block));
     }
   });
 }

@@ -16,7 +16,7 @@ void scale_rows(const View<const T>& from, const View<T>& to, const master_t<T>*
       using Value = typename W::Value;
       std::array<master_t<T>, L> factor{};
       for (Index l = 0; l < L; ++l)
-        if (const Index c = b * block + lane + l; c < to.c) factor[static_cast<std::size_t>(l)] = factors[c];
+        if (const Index c = b * block + lane + l; c < to.c) item(factor, l) = factors[c];
       const auto words = load_word<std::array<Value, W::count>>(factor.data());
       for (Index row = rows.begin; row < rows.end; ++row) {
         T* y = to.row(i, b, row) + lane;
@@ -76,7 +76,7 @@ void layer_scale_backward_parameters(const Operands<T>& o, int threads) {
         const Index c = b * block + lane + l;
         if (c >= o.dy.c) return;
         master_t<T>& d = o.d_parameters[0][c];
-        d = static_cast<master_t<T>>((o.accumulate ? static_cast<double>(d) : 0) + sum[static_cast<std::size_t>(l)]);
+        d = static_cast<master_t<T>>((o.accumulate ? static_cast<double>(d) : 0) + item(sum, l));
       }
     });
   });

@@ -148,7 +148,7 @@ void transposed_filter(const Operands<T>& o, const TransposedLoops& loops, Index
         for (Index l = 0; l < L && k + l < loops.out.c; ++l) {
           if ((k + l) / loops.k_group != group) continue;
           master_t<T>& dw = o.d_parameters[0][loops.weight(from, k + l - group * loops.k_group, r, s)];
-          dw = (o.accumulate ? dw : master_t<T>(0)) + lanes[static_cast<std::size_t>(l)];
+          dw = (o.accumulate ? dw : master_t<T>(0)) + item(lanes, l);
         }
       }
     }
@@ -165,8 +165,7 @@ void conv_transpose_forward(const Operands<T>& o, int threads) {
     constexpr Index L = decltype(number)::value;
     detail::for_transposed_tiles<L>(o.y, threads, loops.c_group * loops.taps(), [&](auto& tile, Index i, Index first, Index lanes) {
       for (Index at = 0; at < tile.rows.size() * tile.columns.size(); ++at)
-        for (Index l = 0; l < L; ++l)
-          tile.sums[static_cast<std::size_t>(at * L + l)] = o.node->layer.bias && l < lanes ? o.parameters[1][first + l] : master_t<T>(0);
+        for (Index l = 0; l < L; ++l) item(tile.sums, at * L + l) = o.node->layer.bias && l < lanes ? o.parameters[1][first + l] : master_t<T>(0);
       const Range all = detail::connected(first, lanes, loops.k_group, loops.c_group);
       detail::TransposedLanes<T, L> filter;
       for (Index r = 0; r < loops.rows.kernel; ++r) {

@@ -174,14 +174,14 @@ void layer_norm_backward_parameters(const Operands<T>& o, int threads) {
   for (Index from = 0; from < tiles; from += at_once) {
     const Index count = std::min(at_once, tiles - from);
     const int useful = useful_threads(count * 16 * in.c, threads);
-    parallel_for(count, useful, [&](Index t) { norms[static_cast<std::size_t>(t)] = detail::pixel_norm(o, tile_at(from + t)); });
+    parallel_for(count, useful, [&](Index t) { item(norms, t) = detail::pixel_norm(o, tile_at(from + t)); });
     parallel_for(o.dy.blocks(), useful, [&](Index b) {
       for_lanes(o.dy.block, [&](auto lanes, Index lane) {
         constexpr std::size_t width = decltype(lanes)::value;
         std::array<double, width> weight{}, bias{};
         for (Index k = 0; k < count; ++k) {
           const detail::Tile t = tile_at(from + k);
-          const detail::PixelNorm& n = norms[static_cast<std::size_t>(k)];
+          const detail::PixelNorm& n = item(norms, k);
           const T *dy = o.dy.row(t.image, b, t.row) + t.first * t.block + lane, *x = o.x.row(t.image, b, t.row) + t.first * t.block + lane;
           for (std::size_t p = 0; p < static_cast<std::size_t>(t.count); ++p, dy += t.block, x += t.block)
             for (std::size_t l = 0; l < width; ++l) {

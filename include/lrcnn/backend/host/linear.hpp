@@ -21,8 +21,8 @@ void linear_forward(const Operands<T>& o, int threads) {
       std::array<A, 16> sum{};
       Index f = 0;
       for (; f + 16 <= count; f += 16)
-        for (Index l = 0; l < 16; ++l) sum[static_cast<std::size_t>(l)] += w[f + l] * x[f + l];
-      for (Index l = 0; f + l < count; ++l) sum[static_cast<std::size_t>(l)] += w[f + l] * x[f + l];
+        for (Index l = 0; l < 16; ++l) item(sum, l) += w[f + l] * x[f + l];
+      for (Index l = 0; f + l < count; ++l) item(sum, l) += w[f + l] * x[f + l];
       for (std::size_t width = 8; width > 0; width /= 2)
         for (std::size_t l = 0; l < width; ++l) sum[l] += sum[l + width];
       features(o.y, i)[k] = static_cast<T>(bias ? sum[0] + bias[k] : sum[0]);

@@ -93,8 +93,8 @@ void in_order(const Pieces& cut, int threads, Compute compute, Take take) {
   const Index work = std::max<Index>(1, cut.rows / cut.pieces) * cut.elements;
   for (Index first = 0; first < cut.tasks(); first += 64) {
     const Index count = std::min<Index>(64, cut.tasks() - first);
-    parallel_for(count, useful_threads(count * work, threads), [&](Index t) { results[static_cast<std::size_t>(t)] = compute(first + t); });
-    for (Index t = 0; t < count; ++t) take(first + t, results[static_cast<std::size_t>(t)]);
+    parallel_for(count, useful_threads(count * work, threads), [&](Index t) { item(results, t) = compute(first + t); });
+    for (Index t = 0; t < count; ++t) take(first + t, item(results, t));
   }
 }
 /// Running mean and deviations of sixteen places.
@@ -239,7 +239,7 @@ void add_sums(const Operands<T>& o, bool accumulate, int threads) {
     const Index first = cut.channel(cut.group(task)), count = cut.channels(cut.group(task), n.channels);
     for (Index l = 0; l < 16; ++l) {
       const Index lane = l % static_cast<Index>(cut.places());
-      mean[static_cast<std::size_t>(l)] = lane < count ? n.mean(cut.set(task), first + lane) : 0;
+      item(mean, l) = lane < count ? n.mean(cut.set(task), first + lane) : 0;
     }
     return task_sums(cut, o, task, mean);
   };
@@ -290,8 +290,7 @@ void norm_statistics(const Operands<T>& o, int threads) {
     for (Index l = 0; l < cut.channels(cut.group(task), n.channels); ++l) {
       const Index c = cut.channel(cut.group(task)) + l, u = n.unit(c);
       const double before = set.count() + static_cast<double>(c % n.unit_channels) * all.count;   // channels of the unit merged already
-      detail::merge(before, set.mean(u), set.deviations(u), all.count, all.first[static_cast<std::size_t>(l)],
-                    all.second[static_cast<std::size_t>(l)]);
+      detail::merge(before, set.mean(u), set.deviations(u), all.count, item(all.first, l), item(all.second, l));
     }
   });
   const Index pixels = (n.batch ? o.x.n : 1) * o.x.rows * o.x.w;

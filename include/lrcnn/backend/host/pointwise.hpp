@@ -15,8 +15,7 @@ template <class T, Index L>
 LaneWeights<T, L> lane_weights(const master_t<T>* filter, Index in_c, Index out_c, Index first) {
   LaneWeights<T, L> weights{};
   for (Index k = 0; k < out_c; ++k)
-    for (Index l = 0; l < L && first + l < in_c; ++l)
-      weights[static_cast<std::size_t>(k)][static_cast<std::size_t>(l)] = filter[k * in_c + first + l];
+    for (Index l = 0; l < L && first + l < in_c; ++l) item(item(weights, k), l) = filter[k * in_c + first + l];
   return weights;
 }
 /// Adds up a word's lanes, halves at a time.
@@ -47,15 +46,14 @@ void pointwise_row(Lanes<L>, const T* x, Index next_block, Index in_c, const mas
         for (Index p = 0; p < W::count; ++p) {
           const Value value = load_word<Value>(from + q * L + p * W::width);
           for (Index k = 0; k < out_c; ++k)
-            sums[static_cast<std::size_t>((q * few_channels + k) * W::count + p)] +=
-                value * load_word<Value>(&weights[static_cast<std::size_t>(k)][static_cast<std::size_t>(p * W::width)]);
+            item(sums, (q * few_channels + k) * W::count + p) += value * load_word<Value>(&item(item(weights, k), p * W::width));
         }
       }
     }
     for (Index q = 0; q < count; ++q)
       for (Index k = 0; k < out_c; ++k)
-        y[k * next_channel + first + q] = static_cast<T>(
-            (bias ? bias[k] : master_t<T>(0)) + sum_of_lanes<master_t<T>, L>(&sums[static_cast<std::size_t>((q * few_channels + k) * W::count)]));
+        y[k * next_channel + first + q] =
+            static_cast<T>((bias ? bias[k] : master_t<T>(0)) + sum_of_lanes<master_t<T>, L>(&item(sums, (q * few_channels + k) * W::count)));
   }
 }
 /// A row of one block of dx.
@@ -68,8 +66,7 @@ void pointwise_row_backward(Lanes<L>, const T* dy, Index next_channel, Index out
     for (Index p = 0; p < W::count; ++p) {
       Value sum{};
       for (Index k = 0; k < out_c; ++k)
-        sum += static_cast<master_t<T>>(dy[k * next_channel + q]) *
-               load_word<Value>(&weights[static_cast<std::size_t>(k)][static_cast<std::size_t>(p * W::width)]);
+        sum += static_cast<master_t<T>>(dy[k * next_channel + q]) * load_word<Value>(&item(item(weights, k), p * W::width));
       store_word(dx + q * L + p * W::width, sum);
     }
   }
@@ -86,8 +83,7 @@ void add_pointwise_row(Lanes<L>, const T* x, const T* dy, Index next_channel, In
       read_ahead(x + q * L);
       for (Index p = 0; p < W::count; ++p) {
         const Value value = load_word<Value>(x + q * L + p * W::width);
-        for (Index k = 0; k < out_c; ++k)
-          some[static_cast<std::size_t>(k)][static_cast<std::size_t>(p)] += value * static_cast<master_t<T>>(dy[k * next_channel + q]);
+        for (Index k = 0; k < out_c; ++k) item(item(some, k), p) += value * static_cast<master_t<T>>(dy[k * next_channel + q]);
       }
     }
     for (std::size_t k = 0; k < static_cast<std::size_t>(out_c); ++k) {
@@ -150,7 +146,7 @@ void pointwise_backward_parameters(const Operands<T>& o, int threads) {
   std::array<std::array<detail::Strip<double>, detail::few_channels>, 16> of_piece;
   for (Index b = 0; b < o.x.blocks(); ++b) {
     parallel_for(pieces, useful_threads(rows * o.dy.w * block, threads), [&](Index piece) {
-      auto& sums = of_piece[static_cast<std::size_t>(piece)] = {};
+      auto& sums = item(of_piece, piece) = {};
       detail::with_block(block, [&](auto lanes) {
         for (Index r = rows * piece / pieces; r < rows * (piece + 1) / pieces; ++r) {
           const Index i = r / o.dy.rows, row = o.dy.row0 + r % o.dy.rows;
@@ -161,8 +157,7 @@ void pointwise_backward_parameters(const Operands<T>& o, int threads) {
     for (Index k = 0; k < out_c; ++k)
       for (Index l = 0; l < block && b * block + l < in_c; ++l) {
         double sum = 0;
-        for (Index piece = 0; piece < pieces; ++piece)
-          sum += of_piece[static_cast<std::size_t>(piece)][static_cast<std::size_t>(k)][static_cast<std::size_t>(l)];
+        for (Index piece = 0; piece < pieces; ++piece) sum += item(item(item(of_piece, piece), k), l);
         put(o.d_parameters[0][k * in_c + b * block + l], sum);
       }
   }

@@ -131,7 +131,7 @@ void max_pool_backward(const Operands<T>& o, int threads) {
       Index count = 0;
       for (Index r = 0; r < rows.kernel; ++r)
         if (const Index y = output_reading(rows, h, r, o.dy.range()); y >= 0)
-          from[static_cast<std::size_t>(count++)] = {r, o.dy.row(i, b, y) + lane, o.saved.row(i, b, y) + lane};
+          item(from, count++) = {r, o.dy.row(i, b, y) + lane, o.saved.row(i, b, y) + lane};
       detail::max_pool_row_backward(lanes, columns, w, o.node->out.w, block, from.data(), count, o.dx.row(i, b, h) + lane);
     });
   });

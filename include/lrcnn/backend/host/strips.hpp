@@ -42,8 +42,8 @@ template <class N, class Make>
 void lay_out(Strip<N>& numbers, Index channels, Index block, Index b, Index at, Make make) {
   for (Index e = 0; e < 16; ++e) {
     const Index c = b * block + (at + e) % block;
-    auto& number = numbers[static_cast<std::size_t>(e)];
-    if (e >= block && 16 % block == 0) number = numbers[static_cast<std::size_t>(e % block)];
+    auto& number = item(numbers, e);
+    if (e >= block && 16 % block == 0) number = item(numbers, e % block);
     else number = c < channels ? make(c) : N{};
   }
 }

@@ -126,7 +126,7 @@ class ThreadPool {
     mine.wake.fetch_add(1);
     if (mine.asleep.load()) mine.wake.notify_one();
   }
-  Part& part(Index p) { return part_[static_cast<std::size_t>(p)]; }
+  Part& part(Index p) { return item(part_, p); }
   /// Takes chunks of part `first`, then of the others, until none is left of the loop. False if there was none.
   bool take_chunks(Index first, std::uint32_t number, Index parts) {
     bool any = false;

@@ -18,7 +18,7 @@ void interpolate_row(Lanes<L>, Index lane, const Columns& columns, Range q, Inde
   using A = master_t<T>;
   const A low = static_cast<A>(weight), high = static_cast<A>(1 - weight);
   for (Index at = q.begin; at < q.end; ++at) {
-    const Interpolation& c = columns[static_cast<std::size_t>(at - q.begin)];
+    const Interpolation& c = item(columns, at - q.begin);
     const A right = static_cast<A>(c.weight), left = static_cast<A>(1 - c.weight);
     for (Index l = lane; l < lane + L; l += W::width) {
       const Index first = c.first * block + l, second = c.second * block + l;
@@ -71,7 +71,7 @@ void upsample_forward(const Operands<T>& o, int threads) {
     detail::Columns columns;
     for (Index first = 0; first < o.y.w; first += static_cast<Index>(columns.size())) {
       const Range q{first, std::min(first + static_cast<Index>(columns.size()), o.y.w)};
-      for (Index at = q.begin; at < q.end; ++at) columns[static_cast<std::size_t>(at - first)] = upsampled_at(u, false, at, w);
+      for (Index at = q.begin; at < q.end; ++at) item(columns, at - first) = upsampled_at(u, false, at, w);
       for (Index row = rows.begin; row < rows.end; ++row) {
         const Interpolation r = upsampled_at(u, true, row, h);
         assert(o.x.range().contains({r.first, r.second + 1}));

@@ -143,7 +143,7 @@ Wide load_wide(const T* from) {
   if constexpr (std::is_same_v<T, bfloat16> && W::width > 1) {
     std::array<float, 16> floats;
     using H = Words<bfloat16, 16>;
-    for (Index l = 0; l < 16; l += H::width) store_word(&floats[static_cast<std::size_t>(l)], load_word<typename H::Value>(from + l));
+    for (Index l = 0; l < 16; l += H::width) store_word(&item(floats, l), load_word<typename H::Value>(from + l));
     return load_wide(floats.data());
   } else {
     for (std::size_t p = 0; p < wide.size(); ++p) {

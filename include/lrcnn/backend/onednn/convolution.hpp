@@ -163,8 +163,7 @@ class Convolution {
     add_bias(o, o.accumulate);
   }
   void add_bias(const Operands<T>& o, bool add) const {
-    for (Index k = 0; !bias_.empty() && k < channels_; ++k)
-      o.d_parameters[1][k] = (add ? o.d_parameters[1][k] : 0.f) + bias_[static_cast<std::size_t>(k)];
+    for (Index k = 0; !bias_.empty() && k < channels_; ++k) o.d_parameters[1][k] = (add ? o.d_parameters[1][k] : 0.f) + item(bias_, k);
   }
   /// On all threads at once, for as many images as fit.
   void add_gradients(const Library& library, const Operands<T>& o) {

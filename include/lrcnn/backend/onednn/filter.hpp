@@ -107,7 +107,7 @@ class Reorder {
   void run(const void* from, void* to) {
     const Index parts = static_cast<Index>(parts_.size());
     for_parts(parts, static_cast<int>(parts), [&](Index p) {
-      Part& part = parts_[static_cast<std::size_t>(p)];
+      Part& part = item(parts_, p);
       part.call.bind_all({static_cast<const std::byte*>(from) + part.from, static_cast<std::byte*>(to) + part.to, part.scratch.data()});
       part.call.run(part.library);
     });

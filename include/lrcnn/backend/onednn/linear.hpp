@@ -80,7 +80,7 @@ class Linear {
   /// c = a b, of all columns.
   void multiply(const Operands<T>& o, const void* a, const void* b, void* c, int threads) {
     for_parts(static_cast<Index>(parts_.size()), threads, [&](Index p) {
-      Part& part = parts_[static_cast<std::size_t>(p)];
+      Part& part = item(parts_, p);
       const Index b_step = op_ == Op::forward ? deep_ : 1;
       const float* const bias = op_ == Op::forward ? o.parameters[1] : nullptr;
       part.call.bind_all({a, static_cast<const float*>(b) + part.first * b_step, static_cast<float*>(c) + part.first,

@@ -124,10 +124,9 @@ class Transposed {
       const T* from = piece.row(i, b, row);
       T* to = o.y.row(i, b, row);
       std::array<float, 64> bias{};
-      for (Index c = 0; o.node->layer.bias && c < block && b * block + c < o.y.c; ++c)
-        bias[static_cast<std::size_t>(c)] = o.parameters[1][b * block + c];
+      for (Index c = 0; o.node->layer.bias && c < block && b * block + c < o.y.c; ++c) item(bias, c) = o.parameters[1][b * block + c];
       for (Index w = 0; w < o.y.w; ++w, from += block, to += block)
-        for (Index c = 0; c < block; ++c) to[c] = static_cast<T>(static_cast<float>(from[c]) + bias[static_cast<std::size_t>(c)]);
+        for (Index c = 0; c < block; ++c) to[c] = static_cast<T>(static_cast<float>(from[c]) + item(bias, c));
     });
   }
   Op op_;
