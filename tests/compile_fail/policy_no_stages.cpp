@@ -1,5 +1,5 @@
 // No partition.
-// EXPECT: lrcnn: Stages<...> takes 1 to 32 partitions; one for each stage; merge stages by fewer checkpoints
+// EXPECT: lrcnn: Stages<...> takes 1 to 64 partitions; one for each stage; merge stages by fewer checkpoints
 // EXPECT: Stages<>
 #include <lrcnn/policy/policy.hpp>
 using namespace lrcnn;

@@ -1,10 +1,10 @@
-// 33 partitions.
-// EXPECT: lrcnn: Stages<...> takes 1 to 32 partitions; one for each stage; merge stages by fewer checkpoints
+// 65 partitions.
+// EXPECT: lrcnn: Stages<...> takes 1 to 64 partitions; one for each stage; merge stages by fewer checkpoints
 // EXPECT: Stages<
 #include <lrcnn/policy/policy.hpp>
 using namespace lrcnn;
 #ifdef LRCNN_FAIL
-constexpr PolicySpec rows = Policy<Stages<Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column>>::value;
+constexpr PolicySpec rows = Policy<Stages<Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column>>::value;
 #else
-constexpr PolicySpec rows = Policy<Stages<Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column>>::value;
+constexpr PolicySpec rows = Policy<Stages<Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column, Column>>::value;
 #endif

@@ -46,6 +46,7 @@ void law(std::uint64_t first, std::uint64_t rounds, double column_tolerance, dou
       for (int i = 0; i < 3; ++i) {
         PolicySpec policy = policy_with(dice, parts[static_cast<std::size_t>(dice.upto(0, part_count - 1))], net, B::target);
         policy.workspace_bytes = 100'000;
+        add_workspaces(dice, policy, {100'000});
         INFO("feature ", std::string(features[f]), " ", to_string(policy));
         try {
           static_cast<void>(make_plan(problem.table, policy, B::target));

@@ -47,7 +47,7 @@ void law(std::uint64_t first, int rounds, double against_reference, double again
       for (int i = 0; i < 6; ++i) {
         PolicySpec policy = policy_with(dice, parts[static_cast<std::size_t>(dice.upto(0, part_count - 1))], net, B::target);
         policy.workspace_bytes = 32_MiB;
-        policy.conv_algorithm = ConvAlgorithm::direct;
+        compute_by(policy, ConvAlgorithm::direct);
         INFO(to_string(policy));
         try {
           static_cast<void>(make_plan(problem.table, policy, B::target));

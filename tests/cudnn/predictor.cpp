@@ -34,6 +34,7 @@ void law(std::uint64_t first, std::uint64_t rounds) {
       for (int i = 0; i < 4; ++i) {
         PolicySpec policy = forward_policy(dice, parts[static_cast<std::size_t>(dice.upto(0, part_count - 1))], net, B::target);
         policy.workspace_bytes = 100'000;
+        add_workspaces(dice, policy, {100'000});
         INFO("feature ", std::string(features[f]), " ", to_string(policy));
         try {
           BasicPredictor<B> predictor(net.layers, policy, net.input, problem.parameters, B(library));

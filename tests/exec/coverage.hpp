@@ -23,10 +23,10 @@ inline constexpr std::array features{"conv",           "conv 1x1",
                                      "global pool",    "flatten",
                                      "linear",         "blur",
                                      "softplus",       "tanh"};
-inline constexpr std::array parts{"Column",         "Overlap",       "Overlap F!=B", "Share",    "Share F<B",    "Share F>B",
-                                  "one row",        "Winograd grid", "ByImages",     "Images",   "Stages",       "checkpoints: none",
-                                  "pools",          "every k",       "named",        "KeepAll",  "RecomputeAll", "RecomputeCheap",
-                                  "RecomputeLight", "Keep",          "batch 1",      "batch > 1"};
+inline constexpr std::array parts{"Column",         "Overlap",       "Overlap F!=B", "Share",   "Share F<B",    "Share F>B",
+                                  "one row",        "Winograd grid", "ByImages",     "Images",  "Stages",       "checkpoints: none",
+                                  "pools",          "every k",       "named",        "KeepAll", "RecomputeAll", "RecomputeCheap",
+                                  "RecomputeLight", "Keep",          "Section",      "batch 1", "batch > 1"};
 constexpr std::size_t feature_count = features.size(), part_count = parts.size();
 using FeatureSet = std::array<bool, feature_count>;
 using PartSet = std::array<bool, part_count>;
@@ -85,7 +85,8 @@ inline PartSet parts_of(const Plan& plan, const Stage& stage) {
     share = share || (cut && s.partition.cut == Cut::share);
     fewer = fewer || (cut && f < b), more = more || (cut && f > b);
     for (Index n = 0; cut && n < b; ++n) one_row = one_row || s.backward.at(n, s.tensors() - 1).own.size() == 1;
-    for (const auto& rule : row_rules(plan.table, s, plan.target, plan.policy.conv_algorithm).layer) grid = grid || (cut && rule.grid > 1);
+    for (const auto& rule : row_rules(plan.table, s, plan.target, plan.policy.conv_algorithm_in(s.partition)).layer)
+      grid = grid || (cut && rule.grid > 1);
   }
   has("Column", column), has("Overlap", overlap), has("Overlap F!=B", overlap && (fewer || more));
   has("Share", share), has("Share F<B", share && fewer), has("Share F>B", share && more);
@@ -105,7 +106,8 @@ inline PartSet parts_of(const Plan& plan, const Stage& stage) {
   const Recompute recompute = plan.policy.recompute_in(stage.partition);
   has("KeepAll", plan.policy.recompute == Recompute::none), has("RecomputeAll", recompute == Recompute::all);
   has("RecomputeCheap", recompute == Recompute::cheap), has("RecomputeLight", recompute == Recompute::light);
-  has("Keep", stage.partition.keep && plan.policy.recompute != Recompute::none);
+  has("Keep", stage.partition.recompute == Recompute::none && plan.policy.recompute != Recompute::none);
+  has("Section", recompute != Recompute::none && recompute != plan.policy.recompute);
   has("batch 1", plan.table.input.n == 1), has("batch > 1", plan.table.input.n > 1);
   return set;
 }
@@ -245,7 +247,7 @@ inline Index most_slabs(const Table& table, const PolicySpec& policy, const Targ
   Index most = 1;
   for (const Stage& stage : split_stages(table, policy)) {
     if (stage.vector) continue;
-    most = std::max(most, max_slabs(row_rules(table, stage, target, policy.conv_algorithm).graph(), cut));
+    most = std::max(most, max_slabs(row_rules(table, stage, target, policy.conv_algorithm_in(policy.partition(0))).graph(), cut));
   }
   return most;
 }
@@ -264,9 +266,12 @@ inline PolicySpec policy_with(Dice& dice, std::string_view part, const RandomNet
   if (part == "RecomputeLight") p.recompute = Recompute::light;
   if (part == "Keep") p.recompute = dice.pick({Recompute::all, Recompute::cheap, Recompute::light});
   if (part == "Images") p.images = dice.upto(1, std::max<Index>(1, net.input.n - 1));
-  if (part == "Winograd grid") p.conv_algorithm = ConvAlgorithm::winograd;
+  if (part == "Winograd grid") compute_by(p, ConvAlgorithm::winograd);
   Partition one = p.partitions[0];
-  one.keep = part == "Keep" || (one.keep && !part.starts_with("Recompute") && !part.ends_with("B"));
+  if (part == "Keep") one.recompute = Recompute::none;
+  else if (part == "Section") one.recompute = dice.pick({Recompute::all, Recompute::cheap, Recompute::light});
+  else if (part.starts_with("Recompute") || part.ends_with("B")) one.recompute = Recompute::of_policy;
+  if (part == "Section" && p.recompute == one.recompute) p.recompute = Recompute::none;
   if (part == "Column") one.cut = Cut::column, one.forward = one.backward = 1;
   if (part.starts_with("Overlap") || part.starts_with("Share") || part == "one row" || part == "Winograd grid") {
     one.cut = part.starts_with("Overlap") ? Cut::overlap : part.starts_with("Share") ? Cut::share : dice.pick({Cut::overlap, Cut::share});

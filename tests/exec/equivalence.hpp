@@ -54,7 +54,8 @@ void compare_network(std::uint64_t seed, std::size_t f, const std::vector<std::s
   for (const std::size_t p : which) {
     PolicySpec policy = policy_with(dice, parts[p], net, B::target);
     policy.workspace_bytes = options.workspace;
-    if (options.direct) policy.conv_algorithm = ConvAlgorithm::direct;
+    if (dice.chance(0.5)) add_workspaces(dice, policy, {options.workspace});
+    if (options.direct) compute_by(policy, ConvAlgorithm::direct);
     INFO("seed ", seed, ", feature ", std::string(features[f]), ", part ", std::string(parts[p]), "\n", to_string(policy), "\n", network_text(net));
     try {
       const Plan plan = make_plan(problem.table, policy, B::target, {.input_gradient = true});

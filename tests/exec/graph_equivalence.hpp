@@ -103,7 +103,8 @@ void compare_graphs(std::uint64_t first_seed, std::size_t networks, GraphCoverag
       const std::string_view part = graph_parts[p];
       PolicySpec policy = graph_policy_with(dice, part, net, B::target);
       policy.workspace_bytes = options.workspace;
-      if (options.direct) policy.conv_algorithm = ConvAlgorithm::direct;
+      if (dice.chance(0.5)) add_workspaces(dice, policy, {options.workspace});
+      if (options.direct) compute_by(policy, ConvAlgorithm::direct);
       if (part != "Images" && dice.chance(0.9)) policy.images = 0;   // a batch norm refuses it
       INFO("seed ", seed, ", feature ", std::string(graph_features[f]), ", part ", std::string(part), "\n", to_string(policy), "\n", graph_text(net));
       bool merges = false;

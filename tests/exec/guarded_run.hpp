@@ -57,7 +57,7 @@ template <class B, class Features, class Draw, class F>
 int for_runs_of(const Features& list, std::uint64_t first_seed, std::size_t feature_step, Draw draw, F law) {
   int cases = 0;
   for (std::size_t f = 0; f < list.size(); f += feature_step)
-    for (std::size_t p = 0; p <= index_of(parts, "Keep"); ++p) {
+    for (std::size_t p = 0; p <= index_of(parts, "Section"); ++p) {
       const std::uint64_t seed = first_seed + 100 * f + p;
       Dice dice(seed);
       const RandomNetwork net = draw(dice, list[f]);

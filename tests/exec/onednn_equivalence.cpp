@@ -101,7 +101,7 @@ TEST_CASE("equivalence: oneDNN with Winograd's arithmetic is as near to fp64 by 
     const double column_error = worst_difference(exact, widened(run_once(problem, column, backend)), truth);
     for (const char* part : {"Overlap", "Share", "Share F<B", "one row"}) {
       PolicySpec policy = policy_with(dice, part, net, Onednn::target);
-      policy.conv_algorithm = ConvAlgorithm::winograd;
+      compute_by(policy, ConvAlgorithm::winograd);
       policy.workspace_bytes = 16_MiB;
       INFO("seed ", seed, " ", to_string(policy));
       try {

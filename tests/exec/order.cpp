@@ -55,6 +55,7 @@ TEST_CASE("steps of different streams that touch the same bytes are in order") {
     policy.streams = dice.upto(1, 3);
     policy.prefetch = policy.streams == 1 || dice.chance(0.3);
     policy.workspace_bytes = dice.pick({0, 64});
+    add_workspaces(dice, policy, {0, 64, 640});
     const Target target{.element_bytes = 4,
                         .channel_block = dice.pick<Index>({1, 8, Target::all_channels}),
                         .packs_weights = dice.chance(0.5),

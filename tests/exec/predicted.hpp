@@ -77,7 +77,7 @@ void compare_predicted(std::uint64_t seed, PredictedCases& counts, Index workspa
     for (std::size_t p = 0; p < part_count; ++p) {
       PolicySpec policy = forward_policy(dice, parts[p], net, B::target);
       policy.workspace_bytes = workspace;
-      if (direct) policy.conv_algorithm = ConvAlgorithm::direct;
+      if (direct) compute_by(policy, ConvAlgorithm::direct);
       INFO("seed ", net_seed, ", feature ", std::string(features[f]), ", part ", std::string(parts[p]), "\n", to_string(policy));
       try {
         BasicPredictor<B> predictor(net.layers, policy, net.input, problem.parameters, backend_for_tests<B>(1));

@@ -71,7 +71,7 @@ TEST_CASE("a step with a loss that is local to rows equals the column run's, wit
     for (int k = 0; k < 4; ++k) {
       PolicySpec policy = random_policy(dice, net);
       policy.images = 0;
-      policy.conv_algorithm = ConvAlgorithm::direct;
+      compute_by(policy, ConvAlgorithm::direct);
       INFO("seed ", seed, ", ", to_string(policy));
       Plan plan;
       try {

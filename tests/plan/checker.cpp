@@ -51,6 +51,7 @@ TEST_CASE("plans of random networks, policies, targets and options have no probl
     const RandomNetwork net = random_network(dice, 9, dice.chance(0.3) ? extra : ExtraLayers{});
     PolicySpec policy = random_policy(dice, net);
     policy.workspace_bytes = dice.pick({0, 1, 64, 5000});
+    add_workspaces(dice, policy, {0, 1, 64, 5000});
     const Target target = random_target(dice);
     const PlanOptions options{.training = dice.chance(0.85), .input_gradient = dice.chance(0.5)};
     INFO("seed ", seed, ", ", to_string(policy));

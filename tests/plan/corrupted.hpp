@@ -131,7 +131,7 @@ void check_reported(const std::vector<Corruption>& kinds, std::uint64_t first_se
     Dice dice(seed + first_seed);
     const RandomNetwork net = draw(dice);
     PolicySpec policy = random_policy(dice, net);
-    policy.conv_algorithm = ConvAlgorithm::direct;
+    compute_by(policy, ConvAlgorithm::direct);
     const Problem<double> problem(net.layers, net.input, seed);
     Plan sound;
     try {

@@ -48,6 +48,7 @@ TEST_CASE("plans of random networks that branch, policies, targets and options h
       if (hands_on && dice.chance(0.6))          // counts that only a forward pass allows
         policy.partition_count = 1, policy.partitions[0] = {Cut::share, dice.upto(2, net.input.h), 1, policy.partitions[0].images};
       policy.workspace_bytes = dice.pick({0, 1, 64, 5000});
+      add_workspaces(dice, policy, {0, 1, 64, 5000});
       const Target target = any_target(dice);
       const PlanOptions options = hands_on ? predicting : PlanOptions{.training = dice.chance(0.85), .input_gradient = dice.chance(0.5)};
       INFO("seed ", seed, ", round ", round, ", ", to_string(policy));

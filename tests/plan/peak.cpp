@@ -3,6 +3,7 @@
 // and the time that planning takes.
 #include <lrcnn/network/lenet.hpp>
 #include <lrcnn/network/vgg.hpp>
+#include <lrcnn/plan/checker.hpp>
 #include <lrcnn/plan/peak.hpp>
 #include <doctest/doctest.h>
 #include <ctime>
@@ -133,6 +134,31 @@ TEST_CASE("the workspace is part of the peak, byte by byte") {
   for (const Index bytes : {64, 4096, 1 << 20}) {
     policy.workspace_bytes = bytes;
     CHECK(arena_size(table, policy).lower_bound == without + bytes);   // live during the whole step
+  }
+}
+TEST_CASE("a section's own workspace takes memory only while its stages run") {
+  const Table table = make_table(SmallNet<>::layers, {8, 3, 32, 32});
+  const auto spec = [&](Index first, Index second, Index shared) {
+    PolicySpec s = Policy<Stages<Overlap<4>, Column>, CheckpointAt<"pool1">, RecomputeAll>::value;
+    s.partitions[0].workspace_bytes = first, s.partitions[1].workspace_bytes = second, s.workspace_bytes = shared;
+    return s;
+  };
+  const Index none = arena_size(table, spec(0, 0, 0)).lower_bound;
+  const Index huge = 1 << 28;                                                       // more than everything else
+  CHECK(arena_size(table, spec(0, 0, huge)) == arena_size(table, spec(0, 0, 0)));   // no section takes the shared one
+  CHECK(arena_size(table, spec(-1, 0, huge)).lower_bound == none + huge);           // the shared one lives during the whole step
+  for (const auto& [first, second] : {std::pair<Index, Index>{huge, 0}, {0, huge}, {huge, huge}}) {
+    const Plan plan = make_plan(table, spec(first, second, huge));
+    CHECK(plan.arena.lower_bound <= none + huge);                   // the sections take turns
+    if (second == 0) CHECK(plan.arena.lower_bound < none + huge);   // the peak without workspaces is in the second section
+    CHECK(plan.arena.lower_bound > huge);
+    CHECK(check_plan(plan).empty());
+    for (const Step& step : plan.steps) {
+      const Partition& partition = plan.stages[static_cast<std::size_t>(step.stage)].partition;
+      if (step.workspace < 0) continue;
+      CHECK(item(plan.buffers, step.workspace).bytes == partition.workspace_bytes);
+      CHECK(item(plan.buffers, step.workspace).stage == step.stage);
+    }
   }
 }
 TEST_CASE("planning a shipped network takes less than 50 ms for maps of 224 to 4096 rows") {

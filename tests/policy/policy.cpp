@@ -45,7 +45,7 @@ TEST_CASE("each part sets its own field and nothing else") {
   CHECK(spec<ByImages<2, Share<7>>> == s);
   s.partitions[0] = {Cut::column, 1, 1, 3};
   CHECK(spec<ByImages<3>> == s);
-  s.partitions[0].keep = true;
+  s.partitions[0].recompute = Recompute::none;
   CHECK(spec<Keep<ByImages<3>>> == s);
   CHECK(spec<ByImages<3, Keep<>>> == s);
   CHECK(to_string(s.partitions[0]) == "Keep<ByImages<3,Column>>");
@@ -81,6 +81,27 @@ TEST_CASE("Stages holds a partition for each stage; the last one serves all furt
   for (Index stage : {2, 3, 31, 1000}) CHECK(s.partition(stage) == Partition{});
   CHECK(spec<Share<8>>.partition(17) == Partition{Cut::share, 8, 8, 0});
   CHECK(spec<Stages<Share<8>>> == spec<Share<8>>);
+}
+TEST_CASE("a section has a partition, recomputation, arithmetic and a workspace of its own") {
+  constexpr PolicySpec s = spec<Stages<Section<Overlap<6>, RecomputeLight, Workspace<8_MiB>>, Section<WinogradConv>, Share<2>>, RecomputeAll>;
+  const Partition &first = s.partition(0), &second = s.partition(1), &last = s.partition(2);
+  CHECK(first == Partition{Cut::overlap, 6, 6, 0, false, false, Recompute::light, ConvAlgorithm::of_policy, 8_MiB});
+  CHECK(second == Partition{.conv_algorithm = ConvAlgorithm::winograd});
+  CHECK(last == Partition{Cut::share, 2, 2});
+  CHECK(s.recompute_in(first) == Recompute::light);
+  CHECK(s.recompute_in(second) == Recompute::all);
+  CHECK(s.conv_algorithm_in(first) == ConvAlgorithm::direct);
+  CHECK(s.conv_algorithm_in(second) == ConvAlgorithm::winograd);
+  // Parts in any order; on its own it serves all sections; within another partition it keeps what it says.
+  CHECK(spec<Section<Workspace<8_MiB>, RecomputeLight, Overlap<6>>>.partition(3) == first);
+  CHECK(spec<Keep<Overlap<2>>> == spec<Section<Overlap<2>, KeepAll>>);
+  CHECK(spec<ByImages<2, Section<Overlap<2>, RecomputeAll>>> == spec<Section<ByImages<2, Overlap<2>>, RecomputeAll>>);
+  CHECK(spec<Section<Keep<Overlap<2>>, RecomputeAll>> == spec<Section<Overlap<2>, RecomputeAll>>);
+  CHECK(to_string(first) == "Section<Overlap<6>, RecomputeLight, Workspace<8388608>>");
+  CHECK(to_string(second) == "Section<Column, WinogradConv>");
+  CHECK(to_string(spec<Section<KeepAll, DirectConv>>.partition(0)) == "Section<Column, KeepAll, DirectConv>");
+  CHECK(to_string(spec<Section<KeepAll>>.partition(0)) == "Keep<Column>");
+  CHECK(spec<Section<Workspace<0>>> != spec<>);
 }
 TEST_CASE("each kind of part may be named once") {
   CHECK(distinct<>);

@@ -85,7 +85,7 @@ inline RandomNetwork without_head(RandomNetwork net) {
   if (head != net.layers.rend()) net.layers.erase(head.base() - 1, net.layers.end());
   return net;
 }
-/// Any combination of the policies' parts. Counts may be more than the rows carry: then make_plan() throws.
+/// Any combination of the policies' parts, without workspaces. Counts may be more than the rows carry: then make_plan() throws.
 inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
   PolicySpec p;
   const bool norms = std::any_of(net.layers.begin(), net.layers.end(), [](const Layer& y) { return y.kind == Kind::norm; });
@@ -97,7 +97,9 @@ inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
       part.backward = dice.chance(0.6) ? part.forward : dice.upto(1, 6);
     }
     if (dice.chance(0.3)) part.images = dice.upto(1, 2);
-    part.keep = dice.chance(0.15);
+    if (dice.chance(0.15)) part.recompute = Recompute::none;
+    else if (dice.chance(0.2)) part.recompute = dice.pick({Recompute::all, Recompute::cheap, Recompute::light});
+    if (dice.chance(0.1)) part.conv_algorithm = dice.pick({ConvAlgorithm::direct, ConvAlgorithm::winograd});
     part.passes = norms && part.cut != Cut::share && dice.chance(0.2);
     part.forward_passes = part.passes && dice.chance(0.5);
     return part;
@@ -119,5 +121,15 @@ inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
   p.prefetch = dice.chance(0.15);
   p.gradients_in_place = dice.chance(0.3);
   return p;
+}
+/// Gives some sections a workspace of their own, of one of these sizes.
+inline void add_workspaces(Dice& dice, PolicySpec& p, std::initializer_list<Index> sizes) {
+  for (Index i = 0; i < p.partition_count; ++i)
+    if (dice.chance(0.4)) item(p.partitions, i).workspace_bytes = dice.pick(sizes);
+}
+/// Has all convolutions computed in one way, whatever sections say.
+inline void compute_by(PolicySpec& p, ConvAlgorithm algorithm) {
+  p.conv_algorithm = algorithm;
+  for (Partition& part : p.partitions) part.conv_algorithm = ConvAlgorithm::of_policy;
 }
 }   // namespace lrcnn::testing

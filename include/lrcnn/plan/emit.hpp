@@ -53,7 +53,8 @@ class Emitter : BackwardEmitter {
     Index copies = 1;
     for (Index s = 0; policy_.streams > 1 && s < all_stages; ++s)
       for (const Schedule* rows : {&stage_at(s).forward, &stage_at(s).backward}) copies = std::max(copies, walk_of(s, {}, *rows).copies());
-    workspace_ = storage_.declare_workspace(policy_.workspace_bytes, copies);
+    const auto shares = [](const Stage& stage) { return stage.partition.workspace_bytes < 0; };
+    if (std::any_of(stages_.begin(), stages_.end(), shares)) workspace_ = storage_.declare_workspace(policy_.workspace_bytes, copies);
   }
   constexpr const Stage& last_stage() const { return stage_at(stage_count_ - 1); }
   /// Whether the output's rows go through the loss slab by slab.

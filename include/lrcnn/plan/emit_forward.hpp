@@ -30,7 +30,7 @@ class ForwardEmitter {
   constexpr StageWalk walk_of(Index s, const PassKind& kind, const Schedule& rows) const {
     return {table_, stages_, needs_, s, kind, rows, policy_, options_, group_};
   }
-  constexpr Step make(const StageWalk& walk, Op op, Index l = -1) const {
+  constexpr Step make(const StageWalk& walk, Op op, Index l = -1) {
     Step step;
     step.op = op;
     step.pass = walk.pass;
@@ -41,14 +41,15 @@ class ForwardEmitter {
     if (walk.again) step.pass = Pass::recompute;
     if (l < 0 || l >= walk.layers()) return step;
     const Layer& y = walk.layer(l);
-    if (is_conv(y)) step.conv_algorithm = policy_.conv_algorithm;
+    if (is_conv(y)) step.conv_algorithm = policy_.conv_algorithm_in(walk.stage->partition);
     use_workspace(walk, step, y);
     return step;
   }
-  constexpr void use_workspace(const StageWalk& walk, Step& step, const Layer& y) const {
+  constexpr void use_workspace(const StageWalk& walk, Step& step, const Layer& y) {
     const LayerRules& rules = rules_of(y);
-    const bool uses = rules.uses_workspace || (rules.sums_channels && target_.sums_use_workspace);
-    if (uses && workspace_ >= 0) step.workspace = workspace_ + walk.stream();
+    if (!rules.uses_workspace && !(rules.sums_channels && target_.sums_use_workspace)) return;
+    const Index id = walk.stage->partition.workspace_bytes < 0 ? workspace_ : storage_.workspace(walk);
+    if (id >= 0) step.workspace = id + walk.stream();
   }
   /// copy, add, zero, load: x may be empty.
   constexpr void move(const StageWalk& walk, Op op, const Ref& x, const Ref& y) {

@@ -11,8 +11,9 @@ inline std::string fewer_slabs(const Table& table, const PolicySpec& policy, con
   for (const Stage& other : stages) {
     if (other.section != stage.section || other.vector) continue;
     first = std::min(first, other.first), last = std::max(last, other.last);
-    RowRules rules = row_rules(table, other, target, policy.conv_algorithm);
-    const Cut cut = policy.partition(stage.partition_number).cut;
+    const Partition& partition = policy.partition(stage.partition_number);
+    const Cut cut = partition.cut;
+    RowRules rules = row_rules(table, other, target, policy.conv_algorithm_in(partition));
     largest = std::min(largest, streams && cut == Cut::share ? max_stream_slabs(rules.graph()) : max_slabs(rules.graph(), cut));
   }
   const std::string most = "ask for at most " + std::to_string(largest);
@@ -118,7 +119,7 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
     Stage& stage = stages[i];
     stage.partition = detail::partition_of(table, policy, stage, images, options);
     Partition& p = stage.partition;
-    auto rules = row_rules(table, stage, target, policy.conv_algorithm);
+    auto rules = row_rules(table, stage, target, policy.conv_algorithm_in(p));
     const RowGraph graph = rules.graph();
     const Index wanted = std::max(p.forward, p.backward);
     asked = std::max(asked, wanted);

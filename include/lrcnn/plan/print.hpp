@@ -31,7 +31,8 @@ inline std::string to_string(const Step& step, const Table& table) {
 /// Bytes that the network layer by layer needs, if a plan by another policy needs as many or more: then what it computes twice is for nothing.
 inline std::optional<Index> cheaper_column(const Plan& plan) {
   PolicySpec column;
-  column.conv_algorithm = plan.policy.conv_algorithm, column.workspace_bytes = plan.policy.workspace_bytes, column.precision = plan.policy.precision;
+  column.conv_algorithm = plan.policy.conv_algorithm, column.workspace_bytes = plan.policy.most_workspace_bytes(),
+  column.precision = plan.policy.precision;
   if (plan.policy == column) return std::nullopt;
   const Index bytes = arena_size(plan.table, column, plan.target, plan.options).bytes;
   return bytes <= plan.arena.bytes ? std::optional(bytes) : std::nullopt;
@@ -40,7 +41,7 @@ inline std::optional<Index> cheaper_column(const Plan& plan) {
 inline std::ostream& operator<<(std::ostream& out, const Plan& plan) {
   out << to_string(plan.policy) << "\n  input " << to_string(plan.table.input) << ", " << plan.table.size() << " layers, " << plan.steps.size()
       << " steps, " << plan.buffers.size() << " buffers\n  peak " << format_bytes(plan.arena.bytes) << " (no placement can need less than "
-      << format_bytes(plan.arena.lower_bound) << "), workspace " << format_bytes(plan.policy.workspace_bytes) << "\n";
+      << format_bytes(plan.arena.lower_bound) << "), workspace " << format_bytes(plan.policy.most_workspace_bytes()) << "\n";
   if (const auto bytes = cheaper_column(plan))
     out << "  Column, which computes nothing twice, needs " << (*bytes < plan.arena.bytes ? "less, " : "no more, ") << format_bytes(*bytes)
         << "; take it, or other slabs and checkpoints\n";

@@ -26,8 +26,10 @@ constexpr bool is_checkpoint(const Table& table, const PolicySpec& policy, Index
     case sums: return ends_block(table, l) > 0 && ends_block(table, l) % policy.checkpoints.every == 0;
     case every: return (l + 1) % policy.checkpoints.every == 0;
     case named:
-      for (const Name& name : policy.checkpoints.names)
-        if (!name.empty() && name == layer.name) return true;
+      for (const Name& name : policy.checkpoints.names) {
+        if (name.empty()) break;
+        if (name == layer.name) return true;
+      }
       return false;
   }
   return false;
@@ -50,7 +52,8 @@ constexpr bool scales_map(const Node& node) { return node.layer.kind == Kind::sc
 constexpr void check_names(const Table& table, const PolicySpec& policy) {
   if (policy.checkpoints.rule != Checkpoints::Rule::named) return;
   for (const Name& name : policy.checkpoints.names) {
-    bool found = name.empty();
+    if (name.empty()) return;
+    bool found = false;
     for (const Node& node : table.nodes) found = found || node.layer.name == name;
     if (!found)
       throw PlanError(error_text("checkpoint at layer '" + std::string(name.view()) + "', which the network does not have",

@@ -15,9 +15,17 @@ class Storage : SlabBuffers {
   }
   /// Has gradients in full height take their values' places: of each tensor of the table, how many rows behind (in_place.hpp).
   constexpr void put_gradients_in_place(std::vector<Index> lags) { lags_ = std::move(lags); }
-  /// The backend's scratch, one for each of `copies`; -1 if it wants none.
+  /// The backend's scratch that sections share, one for each of `copies`; -1 if it wants none.
   constexpr Index declare_workspace(Index bytes, Index copies) {
     return bytes > 0 && target_.uses_workspace ? sink_.declare(Role::workspace, -1, -1, aligned(bytes), copies) : -1;
+  }
+  /// The scratch of a section that has its own, while this pass of the stage runs: the first copy's; -1 if the backend wants none.
+  constexpr Index workspace(const StageWalk& walk) {
+    const Index bytes = walk.stage->partition.workspace_bytes;
+    if (bytes == 0 || !target_.uses_workspace) return -1;
+    const Use which = walk.again ? workspace_a : walk.forward() ? workspace_f : workspace_b;
+    return declared(
+        walk, which, Role::workspace, walk.tensors(), [&] { return aligned(bytes); }, walk.copies());
   }
 
   // ---- values ------------------------------------------------------------------------------------------------------

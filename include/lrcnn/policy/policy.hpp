@@ -3,8 +3,9 @@
 //
 // A policy never changes a result, only the order of the arithmetic and what is kept. It has independent parts:
 //   partition    Column, Overlap<N>, Share<N>, each with other counts for forward and backward if wanted, for every
-//                stage alike or stage by stage (Stages<...>); ByImages<n, P> cuts a stage's batch too, Keep<P> recomputes nothing,
-//                ExtraPasses<P> goes through norms slab by slab
+//                stage alike or stage by stage (Stages<...>); ByImages<n, P> cuts a stage's batch too, ExtraPasses<P> goes
+//                through norms slab by slab; Section<P, ...> has recomputation, arithmetic and workspace of its own, and Keep<P>
+//                recomputes nothing
 //   images       Images<n>: the whole step in groups of n images
 //   checkpoints  NoCheckpoints, CheckpointAtPools, CheckpointAtSums<k>, CheckpointEvery<k>, CheckpointAt<"name", ...>
 //   recompute    KeepAll, RecomputeAll, RecomputeCheap, RecomputeLight
@@ -28,7 +29,7 @@ constexpr Partition by_images(Partition p, Index images) {
   return p;
 }
 constexpr Partition keeping(Partition p) {
-  p.keep = true;
+  p.recompute = Recompute::none;
   return p;
 }
 constexpr Partition with_passes(Partition p, bool forward_passes) {
@@ -59,8 +60,8 @@ struct ByImages {
   static_assert(n >= 1, "lrcnn: ByImages<n> needs at least one image; counts are positive; use ByImages<1>");
   static constexpr Partition partition = detail::by_images(P::partition, n);
 };
-/// Partition P in a stage that keeps what its backward pass needs, where the policy recomputes in others. Of use in the
-/// deeper stages, whose tensors are small and whose convolutions are not.
+/// Partition P in a section that keeps what its backward pass needs, where the policy recomputes in others: Section<P, KeepAll>. Of use in
+/// the deeper stages, whose tensors are small and whose convolutions are not.
 template <class P = Column>
 struct Keep {
   static constexpr Partition partition = detail::keeping(P::partition);
@@ -86,7 +87,7 @@ struct ExtraPassesBothWays {
 template <class... Partitions>
 struct Stages {
   static_assert(sizeof...(Partitions) >= 1 && sizeof...(Partitions) <= PolicySpec::capacity,
-                "lrcnn: Stages<...> takes 1 to 32 partitions; one for each stage; merge stages by fewer checkpoints");
+                "lrcnn: Stages<...> takes 1 to 64 partitions; one for each stage; merge stages by fewer checkpoints");
 };
 /// The whole step, forward and backward, in groups of n images. Exact: parameter gradients are sums over images.
 template <Index n>
@@ -110,7 +111,7 @@ struct CheckpointEvery {
 template <Name... names>
 struct CheckpointAt {
   static_assert(sizeof...(names) >= 1 && sizeof...(names) <= Checkpoints::capacity,
-                "lrcnn: CheckpointAt<...> takes 1 to 16 layer names; one for each checkpoint; use CheckpointEvery<k>");
+                "lrcnn: CheckpointAt<...> takes 1 to 64 layer names; one for each checkpoint; use CheckpointEvery<k>");
 };
 namespace detail {
 /// A part that chooses one value of an enumeration.
@@ -135,11 +136,12 @@ template <Index bytes>
 struct Workspace {
   static_assert(bytes >= 0, "lrcnn: Workspace<bytes> is negative; sizes are at least 0; use Workspace<32_MiB>");
 };
+inline constexpr Index most_streams = 8;
 /// Slabs take turns on k sets of buffers, so that a device can work on k slabs at once where none needs the other's rows.
 /// What a backend without streams does in order.
 template <Index k>
 struct Streams {
-  static_assert(k >= 1 && k <= 8, "lrcnn: Streams<k> needs 1 <= k <= 8; each stream takes a slab's memory; use Streams<2>");
+  static_assert(k >= 1 && k <= most_streams, "lrcnn: Streams<k> needs 1 <= k <= 8; each stream takes a slab's memory; use Streams<2>");
 };
 /// The network's input rows have two buffers: a device is sent the next slab's while it works on this one's.
 struct Prefetch {};
@@ -264,6 +266,49 @@ constexpr bool distinct_parts() {
     if (count > 1) return false;
   return true;
 }
+namespace detail {
+/// Whether a Section may have a part of this kind, which has just set a field of `s`.
+constexpr bool may_differ(PartKind kind, const PolicySpec& s) {
+  return (kind == PartKind::partition && s.partition_count == 1) || kind == PartKind::recompute || kind == PartKind::conv_algorithm ||
+         kind == PartKind::workspace;
+}
+template <class P>
+constexpr bool may_differ() {
+  PolicySpec s;
+  const PartKind kind = set_part(s, std::type_identity<P>{});
+  return may_differ(kind, s);
+}
+/// A Section's parts are set as a Policy's are, from these values on; section_of() then makes a partition of them.
+constexpr PolicySpec section_defaults() {
+  PolicySpec s;
+  s.recompute = Recompute::of_policy, s.conv_algorithm = ConvAlgorithm::of_policy, s.workspace_bytes = -1;
+  return s;
+}
+constexpr Partition section_of(const PolicySpec& s) {
+  Partition p = s.partitions[0];
+  if (s.recompute != Recompute::of_policy) p.recompute = s.recompute;
+  if (s.conv_algorithm != ConvAlgorithm::of_policy) p.conv_algorithm = s.conv_algorithm;
+  if (s.workspace_bytes >= 0) p.workspace_bytes = s.workspace_bytes;
+  return p;
+}
+template <class... Parts>
+constexpr Partition make_section() {
+  PolicySpec s = section_defaults();
+  (static_cast<void>(set_part(s, std::type_identity<Parts>{})), ...);
+  return section_of(s);
+}
+}   // namespace detail
+/// A partition, in Stages<...> or alone, with recomputation, arithmetic and a workspace of its own where they are named; the rest is what the
+/// policy says. A workspace of its own takes memory only while a stage of the section runs.
+///     Stages<Section<Overlap<6>, RecomputeLight, Workspace<8_MiB>>, Column>
+template <class... Parts>
+struct Section {
+  static_assert(distinct_parts<Parts...>(), "lrcnn: two parts of a Section are of one kind; each kind may be named once; remove one of them");
+  static_assert((detail::may_differ<Parts>() && ...),
+                "lrcnn: a part of a Section holds for the whole step; a Section has a partition, recomputation, arithmetic and Workspace; "
+                "give the other parts to the Policy");
+  static constexpr Partition partition = detail::make_section<Parts...>();
+};
 /// A policy as a type. `value` is the regular value that everything below reads.
 template <class... Parts>
 struct Policy {

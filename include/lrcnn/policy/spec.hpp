@@ -14,43 +14,47 @@ enum class Cut : std::uint8_t {
   overlap,   ///< slabs are independent, halo rows are computed by both neighbours (OverL)
   share,     ///< slabs hand the rows on that the next one needs (2PS)
 };
-/// Partition of one stage. A count of images of 0 means: all that the step has at once.
+/// Which tensors are kept in full height from the forward to the backward pass.
+struct Checkpoints {
+  enum class Rule : std::uint8_t { none, pools, every, named, sums };
+  static constexpr std::size_t capacity = 64;
+  Rule rule = Rule::none;
+  Index every = 0;                      ///< layers, or sums, from one checkpoint to the next
+  std::array<Name, capacity> names{};   ///< layers whose outputs are kept; the first empty name ends the list
+  friend constexpr bool operator==(const Checkpoints&, const Checkpoints&) = default;
+};
+/// What a stage does about the values that its backward pass needs.
+enum class Recompute : std::uint8_t {
+  none,        ///< keeps them all from the forward pass
+  all,         ///< keeps nothing but the stage's input; computes the slab again
+  cheap,       ///< keeps what convolutions made; computes activations and pools again
+  light,       ///< keeps all but what convolutions with few multiply-adds make; computes those again
+  of_policy,   ///< of a section: what the policy says
+};
+/// How convolutions are computed; backends that know one way only ignore it.
+enum class ConvAlgorithm : std::uint8_t {
+  direct,      ///< as the formula says; slabs are bit-identical to the whole map
+  winograd,    ///< Winograd where the backend has it, direct elsewhere; row cuts lie on its tile grid where they may
+  fastest,     ///< whichever of the two fits into the workspace, Winograd first
+  of_policy,   ///< of a section: what the policy says
+};
+/// How one section is cut, and what it does otherwise than the rest of the policy. A count of images of 0 means: all that the step has at once.
 struct Partition {
   Cut cut = Cut::column;
   Index forward = 1;             ///< slabs along the rows in the forward pass
   Index backward = 1;            ///< and in the backward pass
   Index images = 0;              ///< images per slab
-  bool keep = false;             ///< recomputes nothing, whatever the policy does elsewhere
   bool passes = false;           ///< extra passes of slabs for the sums of norms, rather than their gradients in full height
   bool forward_passes = false;   ///< with `passes`: for their statistics too, rather than their inputs in full height
+  Recompute recompute = Recompute::of_policy;
+  ConvAlgorithm conv_algorithm = ConvAlgorithm::of_policy;
+  Index workspace_bytes = -1;   ///< below 0: what the policy says, in memory that all such sections share for the whole step
   friend constexpr bool operator==(const Partition&, const Partition&) = default;
-};
-/// Which tensors are kept in full height from the forward to the backward pass.
-struct Checkpoints {
-  enum class Rule : std::uint8_t { none, pools, every, named, sums };
-  static constexpr std::size_t capacity = 16;
-  Rule rule = Rule::none;
-  Index every = 0;                      ///< layers, or sums, from one checkpoint to the next
-  std::array<Name, capacity> names{};   ///< layers whose outputs are kept
-  friend constexpr bool operator==(const Checkpoints&, const Checkpoints&) = default;
-};
-/// What a stage does about the values that its backward pass needs.
-enum class Recompute : std::uint8_t {
-  none,    ///< keeps them all from the forward pass
-  all,     ///< keeps nothing but the stage's input; computes the slab again
-  cheap,   ///< keeps what convolutions made; computes activations and pools again
-  light,   ///< keeps all but what convolutions with few multiply-adds make; computes those again
-};
-/// How convolutions are computed; backends that know one way only ignore it.
-enum class ConvAlgorithm : std::uint8_t {
-  direct,     ///< as the formula says; slabs are bit-identical to the whole map
-  winograd,   ///< Winograd where the backend has it, direct elsewhere; row cuts lie on its tile grid where they may
-  fastest,    ///< whichever of the two fits into the workspace, Winograd first
 };
 /// A policy as a regular value: comparable, printable, usable as a template argument.
 struct PolicySpec {
-  static constexpr std::size_t capacity = 32;
-  std::array<Partition, capacity> partitions{};   ///< of stage i; the last given one serves all further stages
+  static constexpr std::size_t capacity = 64;
+  std::array<Partition, capacity> partitions{};   ///< of section i; the last given one serves all further sections
   Index partition_count = 1;
   Index images = 0;   ///< images per group of the whole step; 0: all at once
   Checkpoints checkpoints{};
@@ -61,12 +65,37 @@ struct PolicySpec {
   bool prefetch = false;   ///< the network's input rows are brought in while another slab is worked on
   Precision precision = Precision::of_backend;
   bool gradients_in_place = false;   ///< gradients in full height take their values' places, row by row
-  constexpr const Partition& partition(Index stage) const { return item(partitions, std::min(stage, partition_count - 1)); }
-  /// What a stage with this partition does about the values that its backward pass needs.
-  constexpr Recompute recompute_in(const Partition& p) const { return p.keep ? Recompute::none : recompute; }
+  constexpr const Partition& partition(Index section) const { return item(partitions, std::min(section, partition_count - 1)); }
+  /// What holds in a section with this partition: what the section says, or else what the policy says.
+  constexpr Recompute recompute_in(const Partition& p) const { return p.recompute == Recompute::of_policy ? recompute : p.recompute; }
+  constexpr ConvAlgorithm conv_algorithm_in(const Partition& p) const {
+    return p.conv_algorithm == ConvAlgorithm::of_policy ? conv_algorithm : p.conv_algorithm;
+  }
+  /// The most that any section has.
+  constexpr Index most_workspace_bytes() const {
+    Index most = 0;
+    for (Index i = 0; i < partition_count; ++i) {
+      const Index own = partition(i).workspace_bytes;
+      most = std::max(most, own < 0 ? workspace_bytes : own);
+    }
+    return most;
+  }
   friend constexpr bool operator==(const PolicySpec&, const PolicySpec&) = default;
 };
-/// "Share<7>", "Overlap<4,8>", "ByImages<2,Column>"
+constexpr std::string_view recompute_name(Recompute r) {
+  switch (r) {
+    case Recompute::none: return "KeepAll";
+    case Recompute::all: return "RecomputeAll";
+    case Recompute::cheap: return "RecomputeCheap";
+    case Recompute::light: return "RecomputeLight";
+    case Recompute::of_policy: break;
+  }
+  return "?";
+}
+constexpr std::string_view conv_algorithm_name(ConvAlgorithm a) {
+  return a == ConvAlgorithm::direct ? "DirectConv" : a == ConvAlgorithm::winograd ? "WinogradConv" : "FastestConv";
+}
+/// "Share<7>", "Overlap<4,8>", "ByImages<2,Column>", "Section<Overlap<6>, RecomputeLight, Workspace<8388608>>"
 inline std::string to_string(const Partition& p) {
   std::string text = "Column";
   if (p.cut != Cut::column) {
@@ -76,7 +105,13 @@ inline std::string to_string(const Partition& p) {
   }
   if (p.images > 0) text = "ByImages<" + std::to_string(p.images) + "," + text + ">";
   if (p.passes) text = (p.forward_passes ? "ExtraPassesBothWays<" : "ExtraPasses<") + text + ">";
-  return p.keep ? "Keep<" + text + ">" : text;
+  const bool arithmetic = p.conv_algorithm != ConvAlgorithm::of_policy, workspace = p.workspace_bytes >= 0;
+  if (p.recompute == Recompute::of_policy && !arithmetic && !workspace) return text;
+  if (p.recompute == Recompute::none && !arithmetic && !workspace) return "Keep<" + text + ">";
+  if (p.recompute != Recompute::of_policy) text += ", " + std::string(recompute_name(p.recompute));
+  if (arithmetic) text += ", " + std::string(conv_algorithm_name(p.conv_algorithm));
+  if (workspace) text += ", Workspace<" + std::to_string(p.workspace_bytes) + ">";
+  return "Section<" + text + ">";
 }
 inline std::string to_string(const Checkpoints& c) {
   using enum Checkpoints::Rule;
@@ -85,21 +120,8 @@ inline std::string to_string(const Checkpoints& c) {
   if (c.rule == every) return "CheckpointEvery<" + std::to_string(c.every) + ">";
   if (c.rule == none) return "NoCheckpoints";
   std::string text;
-  for (const Name& name : c.names)
-    if (!name.empty()) text += (text.empty() ? "\"" : ",\"") + std::string(name.view()) + "\"";
+  for (std::size_t i = 0; i < c.capacity && !c.names[i].empty(); ++i) text += (i == 0 ? "\"" : ",\"") + std::string(c.names[i].view()) + "\"";
   return "CheckpointAt<" + text + ">";
-}
-constexpr std::string_view recompute_name(Recompute r) {
-  switch (r) {
-    case Recompute::none: return "KeepAll";
-    case Recompute::all: return "RecomputeAll";
-    case Recompute::cheap: return "RecomputeCheap";
-    case Recompute::light: return "RecomputeLight";
-  }
-  return "?";
-}
-constexpr std::string_view conv_algorithm_name(ConvAlgorithm a) {
-  return a == ConvAlgorithm::direct ? "DirectConv" : a == ConvAlgorithm::winograd ? "WinogradConv" : "FastestConv";
 }
 /// The policy as the type one would write: "Policy<Share<7>, CheckpointAtPools, RecomputeAll, ..., Workspace<4194304>>".
 inline std::string to_string(const PolicySpec& s) {

@@ -1,0 +1,104 @@
+// Policies from text: what a type's text says is the type's value, printed policies come back, and what is no policy is refused.
+#include "support/error_of.hpp"
+#include "support/random_graph.hpp"
+#include "support/random_network.hpp"
+#include <lrcnn/policy/parse.hpp>
+#include <lrcnn/policy/resnet.hpp>
+#include <lrcnn/policy/unet.hpp>
+#include <lrcnn/policy/vgg.hpp>
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+// The compiler reads a type, the library its text.
+#define SAYS_WHAT_IT_IS(...) static_assert(parse_policy(#__VA_ARGS__) == (__VA_ARGS__::value))
+SAYS_WHAT_IT_IS(Policy<>);
+SAYS_WHAT_IT_IS(Policy<Column, KeepAll, DirectConv, NoCheckpoints>);
+SAYS_WHAT_IT_IS(Policy<Overlap<4>, RecomputeAll, WinogradConv, CheckpointAtPools>);
+SAYS_WHAT_IT_IS(Policy<Share<3, 5>, RecomputeCheap, CheckpointEvery<6>, Workspace<0>>);
+SAYS_WHAT_IT_IS(Policy<ByImages<2>, RecomputeLight, CheckpointAtSums<>, Workspace<12345>>);
+SAYS_WHAT_IT_IS(Policy<ByImages<2, Share<7>>, CheckpointAtSums<2>, Images<4>, Workspace<3_KiB>, Streams<8>>);
+SAYS_WHAT_IT_IS(Policy<Keep<>, CheckpointAt<"conv1", "layer1.0.relu2", "a name, with > and <">, Prefetch, GradientsInPlace, Bf16>);
+SAYS_WHAT_IT_IS(Policy<Stages<Keep<ExtraPasses<Overlap<4>>>, ExtraPasses<>, ExtraPassesBothWays<ByImages<1, Overlap<2, 3>>>>, FastestConv, Fp32>);
+SAYS_WHAT_IT_IS(Policy<Section<Overlap<6>, RecomputeLight, DirectConv, Workspace<8_MiB>>, Workspace<1_GiB>, Tf32>);
+SAYS_WHAT_IT_IS(Policy<Stages<Section<>, Section<WinogradConv>, ByImages<3, Section<KeepAll>>, Section<Keep<Share<2>>, RecomputeAll>>, Fp16>);
+static_assert(parse_policy(" Policy <\n  Share < 3 ,5>\t, Workspace<8_MiB> >\n") == Policy<Share<3, 5>, Workspace<8_MiB>>::value);
+TEST_CASE("policies that are printed come back") {
+  for (const PolicySpec& s : {vgg::Fast::value, vgg::Balanced::value, vgg::Small::value, vgg::SmallByImages::value, vgg::SmallestByImages::value,
+                              resnet::Small50::value, resnet::Large18::value, resnet::LargeSmall50::value, unet::Small::value})
+    CHECK(parse_policy(to_string(s)) == s);
+  Index with_sections = 0;
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    Dice dice(seed);
+    const RandomNetwork net = seed % 2 ? random_network(dice, 6) : random_graph(dice, 8);
+    PolicySpec s = random_policy(dice, net);
+    add_workspaces(dice, s, {0, 1, 5_MiB});
+    s.precision = dice.pick({Precision::of_backend, Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16});
+    const std::string text = to_string(s);
+    with_sections += text.find("Section<") != std::string::npos;
+    if (!(parse_policy(text) == s)) CHECK_MESSAGE(parse_policy(text) == s, text);
+    if (to_string(parse_policy(text)) != text) CHECK(to_string(parse_policy(text)) == text);
+  }
+  MESSAGE(with_sections, " of 3000 with sections of their own");
+  CHECK(with_sections > 500);
+}
+TEST_CASE("text that is no policy is refused, with the place") {
+  const auto refusal = [](std::string_view text) { return error_of<Error>([&] { static_cast<void>(parse_policy(text)); }); };
+  const std::string types = "policies are written as types, as to_string(policy) prints them";
+  CHECK(refusal("") == "lrcnn: character 1 of policy '': there is no name; " + types + "; the text begins with Policy<");
+  CHECK(refusal("Share<4>") ==
+        "lrcnn: character 1 of policy 'Share<4>': 'Share' is not the name of a policy; " + types + "; the text begins with Policy<");
+  CHECK(refusal("Policy<Shares<4>>") == "lrcnn: character 8 of policy 'Policy<Shares<4>>': 'Shares' is not the name of a part of a policy; " + types +
+                                            "; see the head of lrcnn/policy/policy.hpp for the names that there are");
+  CHECK(refusal("Policy<Share<4>") == "lrcnn: character 16 of policy 'Policy<Share<4>': there is no '>'; " + types + "; add it");
+  CHECK(refusal("Policy<Share<0>>") ==
+        "lrcnn: character 14 of policy 'Policy<Share<0>>': '0' is no number from 1 on; counts are whole numbers, and bytes "
+        "may end in _KiB, _MiB or _GiB; write one");
+  for (const char* text :
+       {"Policy<Share<>>", "Policy<Share<-1>>", "Policy<Share<x>>", "Policy<Images<99999999999999999999>>",
+        "Policy<Workspace<9223372036854775807_KiB>>", "Policy<Workspace<8_MB>>", "Policy<Overlap<2,0>>", "Policy<CheckpointEvery<0>>"})
+    CHECK(refusal(text).find("is no number from ") != std::string::npos);
+  CHECK(refusal("Policy<Share<4.5>>").find("character 15 of policy 'Policy<Share<4.5>>': there is no '>'") != std::string::npos);
+  CHECK(refusal("Policy<Share<4>, Column>").find("character 18 of policy 'Policy<Share<4>, Column>': a part of this kind stands before it") !=
+        std::string::npos);
+  CHECK(refusal("Policy<Section<DirectConv, WinogradConv>>").find("character 28 ") != std::string::npos);
+  CHECK(refusal("Policy<Section<Overlap<2>, Images<2>>>")
+            .find("character 28 of policy 'Policy<Section<Overlap<2>, Images<2>>>': this part holds for "
+                  "the whole step; a Section has a partition, recomputation, arithmetic and Workspace") != std::string::npos);
+  CHECK(refusal("Policy<Section<Stages<Column>>, Stages<Column>>").find("a part of this kind stands before it") != std::string::npos);
+  CHECK(refusal("Policy<Section<Stages<Column, Column>>>").find("this part holds for the whole step") != std::string::npos);
+  CHECK(
+      refusal("Policy<ExtraPasses<Share<2>>>").find("character 8 of policy 'Policy<ExtraPasses<Share<2>>>': extra passes of slabs that share rows") !=
+      std::string::npos);
+  CHECK(refusal("Policy<Streams<9>>").find("there are 9 streams; Streams<k> needs 1 <= k <= 8") != std::string::npos);
+  CHECK(refusal("Policy<CheckpointAt<conv1>>").find("there is no layer's name in quotes") != std::string::npos);
+  CHECK(refusal("Policy<CheckpointAt<\"conv1>>").find("a name has no second quote") != std::string::npos);
+  CHECK(refusal("Policy<CheckpointAt<\"\">>").find("a layer's name has 0 characters; names have from 1 to 47") != std::string::npos);
+  CHECK(refusal("Policy<CheckpointAt<\"" + std::string(48, 'x') + "\">>").find("a layer's name has 48 characters") != std::string::npos);
+  CHECK(refusal("Policy<Column> Policy<>").find("character 16 of policy 'Policy<Column> Policy<>': there is more behind the policy's last '>'") !=
+        std::string::npos);
+  CHECK(refusal("Policy<Keep<Images<2>>>").find("'Images' is not the name of a partition") != std::string::npos);
+  std::string stages = "Column", names = "\"a\"";
+  for (int i = 1; i < 65; ++i) stages += ", Column", names += ", \"a\"";
+  CHECK(refusal("Policy<Stages<" + stages + ">>").find("there are more than 64 partitions") != std::string::npos);
+  CHECK(refusal("Policy<CheckpointAt<" + names + ">>").find("there are more than 64 names") != std::string::npos);
+}
+TEST_CASE("text cut off or changed anywhere is refused or means another policy, and nothing else happens") {
+  const std::string text =
+      "Policy<Stages<Section<Overlap<6>, RecomputeLight, Workspace<8_MiB>>, ByImages<2, Share<3>>>, CheckpointAt<\"a\", \"b\">, Images<4>>";
+  for (std::size_t i = 0; i < text.size(); ++i) CHECK_THROWS_AS(static_cast<void>(parse_policy(text.substr(0, i))), Error);
+  Dice dice(1);
+  Index refused = 0;
+  for (int k = 0; k < 20000; ++k) {
+    std::string changed = text;
+    for (Index n = dice.upto(1, 3); n > 0; --n)
+      item(changed, dice.upto(0, static_cast<Index>(changed.size()) - 1)) = static_cast<char>(dice.upto(0, 255));
+    try {
+      const PolicySpec other = parse_policy(changed);
+      CHECK(parse_policy(to_string(other)) == other);
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  MESSAGE(refused, " of 20000 changed texts refused");
+  CHECK(refused > 10000);
+}
