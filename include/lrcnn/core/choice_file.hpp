@@ -21,9 +21,9 @@ class ChoiceFile {
   /// Choices that are kept while the program runs, and nowhere else.
   ChoiceFile() = default;
   /// Reads the file, if there is one. `machine`: one line that differs wherever choices may differ.
-  /// `notice`: by default a line on std::clog.
-  ChoiceFile(std::filesystem::path path, std::string machine, Notice notice = {})
-      : path_(std::move(path)), machine_(std::move(machine)), notice_(std::move(notice)) {
+  /// `notice`: by default a line on std::clog. `contents`: what messages call what is kept, one word of the file's first line.
+  ChoiceFile(std::filesystem::path path, std::string machine, Notice notice = {}, std::string contents = "choices")
+      : path_(std::move(path)), machine_(std::move(machine)), notice_(std::move(notice)), contents_(std::move(contents)) {
     std::error_code error;
     if (!path_.empty() && std::filesystem::exists(path_, error)) choices_ = read(true);
   }
@@ -48,7 +48,7 @@ class ChoiceFile {
       theirs.swap(choices_);
       for (auto& [problem, choice] : theirs) choices_[problem] = choice;
     }
-    std::string text = std::string(first_line) + "\nmachine " + machine_ + "\n";
+    std::string text = first_line() + "\nmachine " + machine_ + "\n";
     for (const auto& [problem, choice] : choices_) text += problem + "\t" + choice + "\n";
     text += "checksum " + std::to_string(crc32c(std::as_bytes(std::span(text)))) + "\n";
     try {
@@ -58,12 +58,14 @@ class ChoiceFile {
       path_.clear();
     }
   }
+  /// By problem.
+  const std::map<std::string, std::string>& all() const { return choices_; }
   Index size() const { return static_cast<Index>(choices_.size()); }
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  static constexpr std::string_view first_line = "lrcnn choices 1";
   using Choices = std::map<std::string, std::string>;
+  std::string first_line() const { return "lrcnn " + contents_ + " 1"; }
   void say(const std::string& text) const {
     if (notice_) notice_(text);
     else std::clog << text << "\n";
@@ -72,19 +74,19 @@ class ChoiceFile {
   Choices read(bool tell) const {
     const auto refused = [&](const std::string& what) {
       if (tell)
-        say(error_text("the file of choices '" + path_.string() + "' is ignored: " + what, "choices are made again, and the file is replaced",
-                       "nothing need be done"));
+        say(error_text("the file of " + contents_ + " '" + path_.string() + "' is ignored: " + what,
+                       contents_ + " are made again, and the file is replaced", "nothing need be done"));
       return Choices{};
     };
     std::string text;
     try {
-      const auto bytes = detail::bytes_of_file(path_, "file of choices", first_line);
+      const auto bytes = detail::bytes_of_file(path_, "file of " + contents_, first_line());
       text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     } catch (const DataError& e) {
       return refused(e.what());
     }
     const auto end = text.rfind("checksum ");
-    if (!text.starts_with(std::string(first_line) + "\n")) return refused("it is no such file, or one of another version");
+    if (!text.starts_with(first_line() + "\n")) return refused("it is no such file, or one of another version");
     if (end == std::string::npos || text[end - 1] != '\n' ||
         text.substr(end) != "checksum " + std::to_string(crc32c(std::as_bytes(std::span(text).first(end)))) + "\n")
       return refused("it is damaged");
@@ -104,6 +106,7 @@ class ChoiceFile {
   std::filesystem::path path_;
   std::string machine_;
   Notice notice_;
+  std::string contents_ = "choices";
   Choices choices_;
   bool changed_ = false;
 };

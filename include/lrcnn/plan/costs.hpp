@@ -1,0 +1,161 @@
+#pragma once
+// What a plan costs in time, known without running it: the seconds of each step.
+//
+// A step has a kind and a size. Its kind is all that matters for its speed but how many rows of how many images it works on: operation, layer,
+// channels, width, algorithm, workspace. Its size is the number of pixels. Seconds of a kind that was measured on a machine
+// (exec/measure_costs.hpp) are a line through the sizes that were measured. Seconds of any other kind are estimated from the step's products
+// and bytes, at the rates that its backend is known for.
+#include <lrcnn/core/bytes.hpp>
+#include <lrcnn/plan/plan.hpp>
+#include <lrcnn/plan/rates.hpp>
+#include <map>
+#include <string>
+namespace lrcnn {
+/// How much of its kind a step is.
+struct StepSize {
+  Index pixels = 0;      ///< of all images: of a convolution's output, of the larger of what other steps read and write
+  double products = 0;   ///< multiply-adds, by the formula
+  Index bytes = 0;       ///< read and written, parameters included
+  friend constexpr bool operator==(const StepSize&, const StepSize&) = default;
+};
+namespace detail {
+constexpr bool multiplies(const Step& step, const Node& node) {
+  const Kind kind = node.layer.kind;
+  return (kind == Kind::conv || kind == Kind::conv_transpose || kind == Kind::linear) && step.op != Op::pack_forward && step.op != Op::pack_backward;
+}
+/// Whether Winograd's algorithm could compute a convolution: 3x3, stride 1, dense.
+constexpr bool fits_winograd(const Layer& y) {
+  return y.kind == Kind::conv && y.window.kernel == Pair(3) && y.window.stride == Pair(1) && y.window.dilation == Pair(1) && y.groups == 1;
+}
+constexpr Index pixels_of(const Table& table, const Ref& ref) { return ref ? ref.images.size() * ref.rows.size() * table.shape(ref.tensor).w : 0; }
+inline std::string pair_of(char letter, const Pair& pair) { return std::string(1, letter) + std::to_string(pair.h) + 'x' + std::to_string(pair.w); }
+}   // namespace detail
+/// Pre: the step is one of the plan's.
+inline StepSize step_size(const Plan& plan, const Step& step) {
+  const Table& table = plan.table;
+  StepSize size;
+  for (const Ref* ref : {&step.x, &step.other, &step.y, &step.dy, &step.dx}) {
+    if (!*ref) continue;
+    const Shape& shape = table.shape(ref->tensor);
+    size.pixels = std::max(size.pixels, detail::pixels_of(table, *ref));
+    size.bytes += plan.target.bytes(ref->images.size(), shape.c, ref->rows.size(), shape.w);
+  }
+  if (step.op == Op::pack_forward || step.op == Op::pack_backward) size.pixels = 1, size.bytes = 2 * plan.target.packed_bytes(table.node(step.layer));
+  if (step.layer < 0) return size;
+  const Node& node = table.node(step.layer);
+  if (!detail::multiplies(step, node)) return size;
+  const bool transposed = node.layer.kind == Kind::conv_transpose;   // each pixel of its input is multiplied with each tap
+  const Ref& out = step.op == Op::forward ? step.y : step.dy;
+  const Ref& in = step.op == Op::backward_data ? step.dx : step.x;
+  size.pixels = detail::pixels_of(table, transposed ? in : out);
+  const Pair kernel = node.layer.kind == Kind::linear ? Pair(1) : node.layer.window.kernel;
+  const Index taps = kernel.h * kernel.w * (node.in.c / node.layer.groups) * node.out.c;
+  size.products = static_cast<double>(size.pixels) * static_cast<double>(taps);
+  size.bytes += taps * plan.target.element_bytes;
+  return size;
+}
+/// A name that steps of one kind share: "forward conv 64x224 > 128x112 k3x3 s1x1 d1x1 g1 direct / 16 MB accumulate". What stands before the
+/// slash matters most. Pre: the step is one of the plan's.
+inline std::string step_kind(const Plan& plan, const Step& step) {
+  const Table& table = plan.table;
+  std::string text(op_name(step.op));
+  std::string rest = " /";
+  if (step.layer >= 0) {
+    const Node& node = table.node(step.layer);
+    const Layer& y = node.layer;
+    const LayerRules& rules = rules_of(y);
+    text += " " + std::string(rules.variant(y).empty() ? rules.name : rules.variant(y)) + " " + std::to_string(node.in.c) + "x" +
+            std::to_string(node.in.w) + " > " + std::to_string(node.out.c) + "x" + std::to_string(node.out.w);
+    if (rules.rows == RowMap::window)
+      text += " " + detail::pair_of('k', y.window.kernel) + " " + detail::pair_of('s', y.window.stride) + " " +
+              detail::pair_of('d', y.window.dilation) + " g" + std::to_string(y.groups);
+    if (detail::fits_winograd(y)) text += " " + std::string(conv_algorithm_name(step.conv_algorithm));
+    if (detail::multiplies(step, node) && step.workspace >= 0) {   // more of it is of use in large leaps only
+      Index bytes = 1;
+      while (2 * bytes <= item(plan.buffers, step.workspace).bytes) bytes *= 2;
+      rest += " " + format_bytes(bytes);
+    }
+  } else if (const Ref& ref = step.y ? step.y : step.x; ref) {
+    const Shape& shape = table.shape(ref.tensor);
+    text += " " + std::to_string(shape.c) + "x" + std::to_string(shape.w);
+  }
+  if (step.activates) rest += " activates";
+  if (step.accumulate) rest += " accumulate";
+  if (step.saved) rest += step.y ? " saves" : " saves only";
+  if (step.operand > 0) rest += " operand";
+  if (plan.target.element_bytes != 4) rest += " " + std::to_string(plan.target.element_bytes) + " bytes";
+  return text + rest;
+}
+/// Seconds of steps by kind and size: measured ones where there are any, else estimates. A regular value.
+class Costs {
+ public:
+  /// Seconds of a step of so many pixels.
+  struct Point {
+    Index pixels = 0;
+    double seconds = 0;
+    friend constexpr bool operator==(const Point&, const Point&) = default;
+  };
+  using Points = std::vector<Point>;
+  Costs() = default;
+  explicit Costs(const Rates& rates) : rates_(rates) {}
+  const Rates& rates() const { return rates_; }
+  /// Kinds that were measured, and what came of them by rising pixels.
+  const std::map<std::string, Points>& measured() const { return measured_; }
+  /// Sets what was measured of a kind. Pre: points rise by their pixels, which are above 0; seconds are not negative and finite.
+  void set(const std::string& kind, Points points) { measured_[kind] = std::move(points); }
+  /// Seconds of a step of a plan.
+  double seconds(const Plan& plan, const Step& step) const {
+    const StepSize size = step_size(plan, step);
+    if (const Points* points = find(step_kind(plan, step))) return on_line(*points, size.pixels);
+    return estimate(plan, step, size);
+  }
+  /// Without measurements: what a step's products take, or its bytes if these take longer.
+  double estimate(const Plan& plan, const Step& step, const StepSize& size) const {
+    double products = 0;
+    if (size.products > 0) {
+      const Node& node = plan.table.node(step.layer);
+      const auto lanes = [&](Index channels) { return static_cast<double>(round_up(channels, rates_.lanes)) / static_cast<double>(channels); };
+      const bool winograd = step.conv_algorithm != ConvAlgorithm::direct && detail::fits_winograd(node.layer);
+      products = size.products * lanes(node.out.c) * lanes(node.in.c / node.layer.groups) / (winograd ? rates_.winograd : rates_.products);
+    }
+    return rates_.step + std::max(products, static_cast<double>(size.bytes) / rates_.bytes);
+  }
+  friend bool operator==(const Costs&, const Costs&) = default;
+
+ private:
+  Rates rates_{};
+  std::map<std::string, Points> measured_{};
+  /// What was measured of this kind, or of one that is the same before the slash.
+  const Points* find(const std::string& kind) const {
+    if (const auto known = measured_.find(kind); known != measured_.end()) return &known->second;
+    const std::string_view main = std::string_view(kind).substr(0, kind.find('/') + 1);
+    const auto like = measured_.lower_bound(std::string(main));
+    return like != measured_.end() && like->first.starts_with(main) ? &like->second : nullptr;
+  }
+  /// Beyond the largest size seconds grow with the pixels. Below the smallest the first line goes on, or one to a step without pixels where
+  /// that is steeper.
+  double on_line(const Points& points, Index pixels) const {
+    const auto ratio = [](Index a, Index b) { return static_cast<double>(a) / static_cast<double>(b); };
+    const Point &first = points.front(), &last = points.back();
+    if (pixels >= last.pixels) return last.seconds * ratio(pixels, last.pixels);
+    if (pixels <= first.pixels) {
+      double none = std::min(rates_.step, first.seconds);   // of a step without pixels
+      if (points.size() > 1) {
+        const double slope = (points[1].seconds - first.seconds) / static_cast<double>(points[1].pixels - first.pixels);
+        none = std::clamp(first.seconds - slope * static_cast<double>(first.pixels), none, first.seconds);
+      }
+      return none + (first.seconds - none) * ratio(pixels, first.pixels);
+    }
+    std::size_t i = 1;
+    while (points[i].pixels < pixels) ++i;
+    const Point &a = points[i - 1], &b = points[i];
+    return a.seconds + (b.seconds - a.seconds) * ratio(pixels - a.pixels, b.pixels - a.pixels);
+  }
+};
+/// Seconds of one run of a plan: the sum over its steps.
+inline double seconds(const Plan& plan, const Costs& costs) {
+  double sum = 0;
+  for (const Step& step : plan.steps) sum += costs.seconds(plan, step);
+  return sum;
+}
+}   // namespace lrcnn

@@ -1,0 +1,161 @@
+#pragma once
+// Finds out what a network's steps cost on the machine at hand.
+//
+// The network is trained for a few steps under policies that cut it into few and into many slabs. So each kind of step occurs in several sizes,
+// and where it occurs in training: between the steps that always are its neighbours, with what these leave in the caches.
+#include <lrcnn/exec/executor.hpp>
+#include <lrcnn/layer/loss.hpp>
+#include <lrcnn/plan/costs.hpp>
+#include <lrcnn/train/initializer.hpp>
+#include <chrono>
+#include <limits>
+namespace lrcnn {
+struct MeasureOptions {
+  double seconds = 30;   ///< at most so long, but for one run of one policy
+  int runs = 2;          ///< timed runs of each policy, behind one that is not
+};
+namespace detail {
+/// Times each step: the least of all runs, since what disturbs a machine makes steps slower only.
+struct StepTimes {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double>* seconds;
+  Clock::time_point since{};
+  void before(const Plan&, Index) { since = Clock::now(); }
+  void after(const Plan&, Index i) {
+    double& best = item(*seconds, i);
+    best = std::min(best, std::chrono::duration<double>(Clock::now() - since).count());
+  }
+};
+inline double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+/// What was measured: seconds by kind and pixels.
+using Samples = std::map<std::string, std::map<Index, std::vector<double>>>;
+/// A policy that cuts each section into at most `slabs` slabs, of at least seven rows of its output if there are more than two, and
+/// recomputes all.
+inline PolicySpec measuring_slabs(const Table& table, const Target& target, Cut cut, Index slabs, ConvAlgorithm algorithm) {
+  constexpr Index rows = 7;
+  bool sums = false;
+  for (const Node& node : table.nodes) sums = sums || node.layer.kind == Kind::sum;
+  PolicySpec policy;
+  policy.checkpoints = {.rule = sums ? Checkpoints::Rule::sums : Checkpoints::Rule::pools, .every = 1};
+  policy.recompute = Recompute::all, policy.conv_algorithm = algorithm, policy.workspace_bytes = 16_MiB;
+  std::vector<Index> counts;
+  for (const Stage& stage : split_stages(table, policy)) {
+    if (static_cast<std::size_t>(stage.partition_number) >= counts.size()) counts.resize(static_cast<std::size_t>(stage.partition_number) + 1, slabs);
+    if (stage.vector || stage.behind_means) continue;
+    RowRules rules = row_rules(table, stage, target, algorithm);
+    const RowGraph graph = rules.graph();
+    Index& count = item(counts, stage.partition_number);
+    count = std::min({count, std::max<Index>(2, graph.height / rows), max_slabs(graph, cut)});
+  }
+  policy.partition_count = std::min<Index>(static_cast<Index>(counts.size()), static_cast<Index>(PolicySpec::capacity));
+  for (Index i = 0; i < policy.partition_count; ++i)
+    if (counts[static_cast<std::size_t>(i)] > 1) item(policy.partitions, i) = {cut, item(counts, i), item(counts, i)};
+  return policy;
+}
+/// Policies under which the kinds of steps of any policy occur, those that matter most first.
+inline std::vector<PolicySpec> measuring_policies(const Table& table, const Target& target) {
+  PolicySpec column;
+  column.workspace_bytes = 64_MiB;
+  std::vector<PolicySpec> list;
+  for (const ConvAlgorithm algorithm : {ConvAlgorithm::fastest, ConvAlgorithm::direct}) {
+    column.conv_algorithm = algorithm;
+    list.push_back(column);
+    list.push_back(measuring_slabs(table, target, Cut::overlap, 4, algorithm));
+    list.push_back(measuring_slabs(table, target, Cut::overlap, 16, algorithm));
+    if (table.input.n > 1) list.push_back(list.back()), list.back().partition_count = 1, list.back().partitions[0] = {.images = 1};
+    list.push_back(measuring_slabs(table, target, Cut::share, 4, algorithm));
+  }
+  return list;
+}
+/// The input with fewer rows or images, so that a step takes at most so many seconds by the rates, as far as the network allows it.
+inline Table measured_table(const Table& table, const Target& target, const PlanOptions& options, const Rates& rates, double most) {
+  PolicySpec column;
+  column.conv_algorithm = ConvAlgorithm::fastest, column.workspace_bytes = 64_MiB;
+  Table reduced = table;
+  std::vector<Layer> layers;
+  for (const Node& node : table.nodes) layers.push_back(node.layer);
+  while (seconds(make_plan(reduced, column, target, options), Costs(rates)) > most) {
+    Input input = reduced.input;
+    if (input.h >= 128) input.h /= 2;
+    else if (input.n > 1) input.n /= 2;
+    else break;
+    try {
+      reduced = make_table(layers, input);
+    } catch (const ShapeError&) {
+      break;
+    }
+  }
+  return reduced;
+}
+/// Sizes that differ by less than a tenth count as one.
+inline Costs::Points points_of(const std::map<Index, std::vector<double>>& samples) {
+  Costs::Points points;
+  for (auto first = samples.begin(); first != samples.end();) {
+    double pixels = 0, seconds = 0, count = 0;
+    const Index most = first->first + first->first / 10;
+    for (; first != samples.end() && first->first <= most; ++first) {
+      const auto weight = static_cast<double>(first->second.size());
+      pixels += weight * static_cast<double>(first->first), seconds += weight * median_of(first->second), count += weight;
+    }
+    points.push_back({static_cast<Index>(pixels / count), seconds / count});
+  }
+  return points;
+}
+}   // namespace detail
+/// Costs of a network's steps on an input, measured by running it on a backend of the host.
+/// Errors:  as the executor's; policies that the network or the memory does not allow are left out
+template <Backend B, TrainingLoss<typename B::element> L = SoftmaxCrossEntropy>
+  requires(B::on_host)
+Costs measure_costs(const Table& network, B& backend, const MeasureOptions& options = {}, const L& loss = {}) {
+  using Clock = std::chrono::steady_clock;
+  using M = master_t<typename B::element>;
+  const auto start = Clock::now();
+  const auto spent = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  const Rates rates = rates_of<B>();
+  const PlanOptions plan_options{.rows_loss = RowLocalLoss<L, typename B::element>};
+  const Table table = detail::measured_table(network, B::target, plan_options, rates, options.seconds / 12);
+  std::vector<M> images(static_cast<std::size_t>(table.input.count()));
+  const Random random(1, 1);
+  for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<M>(random.uniform(i) - 0.5);
+  const MemorySource<M> source(images.data(), table.input);
+  const Shape& output = table.shape(table.size());
+  const bool map = output.h * output.w > 1;
+  const std::vector<std::int32_t> classes(static_cast<std::size_t>(output.n * output.h * output.w), 0);
+  const Labels labels = map ? Labels::of_pixels(classes, output.h, output.w) : Labels(classes);
+  std::vector<M> parameters(static_cast<std::size_t>(parameter_count(table))), gradients(parameters.size());
+  initialize<M>(parameters_of(table), He{}, 1, parameters);
+  detail::Samples samples;
+  Costs costs(rates);
+  std::shared_ptr<const typename B::Memory> arena;
+  for (const PolicySpec& policy : detail::measuring_policies(table, B::target)) {
+    try {
+      Plan plan = make_plan(table, policy, B::target, plan_options);
+      if (!samples.empty() && spent() + 1.2 * seconds(plan, costs) > options.seconds) continue;
+      const bool fresh = !arena || arena->bytes() < plan.arena.bytes;
+      if (fresh) arena.reset(), arena = std::make_shared<const typename B::Memory>(allocate_arena(backend, plan));
+      Executor<B> executor(std::move(plan), backend, parameters.data(), gradients.data(), arena);
+      if (fresh) executor.run(source, labels, loss);   // the system gives the memory now
+      std::vector<double> times(executor.plan().steps.size(), std::numeric_limits<double>::max());
+      double longest = 0;
+      for (int run = 0; run < options.runs; ++run) {
+        const double before = spent();
+        if (run > 0 && before + longest > options.seconds * 0.8) break;
+        executor.run(source, labels, loss, detail::StepTimes{&times});
+        longest = std::max(longest, spent() - before);
+      }
+      for (std::size_t i = 0; i < times.size(); ++i) {
+        const Step& step = executor.plan().steps[i];
+        samples[step_kind(executor.plan(), step)][std::max<Index>(1, step_size(executor.plan(), step).pixels)].push_back(times[i]);
+      }
+    } catch (const PlanError&) {
+      continue;
+    }
+    for (const auto& [kind, sizes] : samples) costs.set(kind, detail::points_of(sizes));
+  }
+  return costs;
+}
+}   // namespace lrcnn

@@ -1,0 +1,125 @@
+// Costs of plans: what a step's size and kind say, estimates, lines through measurements, sums.
+#include "support/random_graph.hpp"
+#include "support/random_network.hpp"
+#include <lrcnn/network/vgg.hpp>
+#include <lrcnn/plan/costs.hpp>
+#include <lrcnn/policy/vgg.hpp>
+#include <doctest/doctest.h>
+#include <set>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+const Target blocked{.channel_block = 16, .plain_channels = 4, .packs_weights = true, .activates = true};
+double products_of(const Plan& plan, Op op) {
+  double sum = 0;
+  for (const Step& step : plan.steps)
+    if (step.op == op) sum += step_size(plan, step).products;
+  return sum;
+}
+/// The first step of an operation on a layer.
+const Step& step_of(const Plan& plan, Op op, std::string_view layer) {
+  for (const Step& step : plan.steps)
+    if (step.op == op && step.layer >= 0 && plan.table.node(step.layer).layer.name == Name(layer)) return step;
+  throw "no such step";
+}
+}   // namespace
+TEST_CASE("products of a column are those of the formula, three times those of its convolutions but for the first layer's data gradient") {
+  const Table table = make_table(Vgg16<>::layers, {2, 3, 64, 96});
+  const Plan plan = make_plan(table, Policy<Column>::value, blocked);
+  double forward = 0, first = 0;
+  for (const Node& node : table.nodes) {
+    if (node.layer.kind != Kind::conv && node.layer.kind != Kind::linear) continue;
+    const double taps = node.layer.kind == Kind::conv ? 9 : 1;
+    const double products = taps * static_cast<double>(node.in.c * node.out.c * node.out.h * node.out.w * node.out.n);
+    if (first == 0) first = products;
+    forward += products;
+  }
+  CHECK(products_of(plan, Op::forward) == forward);
+  CHECK(products_of(plan, Op::backward_parameters) == forward);
+  CHECK(products_of(plan, Op::backward_data) == forward - first);
+}
+TEST_CASE("overlap adds products, sharing adds none") {
+  const Table table = make_table(Vgg16<>::layers, {1, 3, 128, 128});
+  const auto forward_of = [&](const PolicySpec& policy) { return products_of(make_plan(table, policy, blocked, {.training = false}), Op::forward); };
+  const double column = forward_of(Policy<Column>::value);
+  CHECK(forward_of(Policy<Stages<Share<4>, Share<2>, Column>, CheckpointAt<"pool1", "pool2">>::value) == column);
+  CHECK(forward_of(Policy<Stages<Overlap<4>, Overlap<2>, Column>, CheckpointAt<"pool1", "pool2">>::value) > column);
+}
+TEST_CASE("the kind of a step is all but its rows and images") {
+  const Table table = make_table(Vgg16<>::layers, {4, 3, 64, 64});
+  const auto plan_of = [&](const PolicySpec& policy) { return make_plan(table, policy, blocked); };
+  const Plan column = plan_of(Policy<Column>::value), slabs = plan_of(Policy<Overlap<4>, CheckpointAtPools>::value);
+  const Step& whole = step_of(column, Op::forward, "conv4");
+  CHECK(step_kind(column, whole) == "forward conv 128x32 > 128x32 k3x3 s1x1 d1x1 g1 DirectConv / 4.2 MB activates saves");
+  CHECK(step_size(column, whole).pixels == 4 * 32 * 32);
+  CHECK(step_size(slabs, step_of(slabs, Op::forward, "conv4")).pixels < 4 * 32 * 32 / 2);
+  CHECK(step_kind(slabs, step_of(slabs, Op::backward_data, "conv4")) == step_kind(column, step_of(column, Op::backward_data, "conv4")));
+  CHECK(step_kind(column, step_of(column, Op::backward_parameters, "conv4")) != step_kind(column, step_of(column, Op::backward_data, "conv4")));
+  const Plan winograd = plan_of(Policy<Column, FastestConv, Workspace<16_MiB>>::value);
+  CHECK(step_kind(winograd, step_of(winograd, Op::forward, "conv4")) ==
+        "forward conv 128x32 > 128x32 k3x3 s1x1 d1x1 g1 FastestConv / 16.8 MB activates saves");
+  CHECK(step_kind(column, step_of(column, Op::backward_data, "pool2")) == "backward_data max_pool 128x32 > 128x16 k2x2 s2x2 d1x1 g1 / saves only");
+}
+TEST_CASE("a plan takes the sum of its steps, whatever the order of measurements") {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Dice dice(seed);
+    const RandomNetwork net = seed % 2 ? random_network(dice, 8) : random_graph(dice, 6);
+    PolicySpec policy = random_policy(dice, net);
+    policy.images = 0;
+    Plan plan;
+    try {
+      plan = make_plan(make_table(net.layers, net.input), policy, blocked);
+    } catch (const PlanError&) {
+      continue;
+    }
+    Costs costs({.step = 1e-6, .products = 1e9, .winograd = 2e9, .bytes = 1e9, .lanes = 16});
+    const double estimated = seconds(plan, costs);
+    CHECK(estimated >= 1e-6 * static_cast<double>(plan.steps.size()));
+    // Measured so, every step takes a thousandth of a second.
+    for (const Step& step : plan.steps) costs.set(step_kind(plan, step), {{1, 1e-3}, {Index{1} << 40, 1e-3}});
+    CHECK(seconds(plan, costs) == doctest::Approx(1e-3 * static_cast<double>(plan.steps.size())).epsilon(1e-9));
+    Costs again({.step = 1e-6, .products = 1e9, .winograd = 2e9, .bytes = 1e9, .lanes = 16});
+    for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step) again.set(step_kind(plan, *step), {{1, 1e-3}, {Index{1} << 40, 1e-3}});
+    CHECK(again == costs);
+  }
+}
+TEST_CASE("seconds of a kind are a line through its measured sizes") {
+  const Table table = make_table(Vgg16<>::layers, {1, 3, 64, 64});
+  const auto seconds_of = [&](Costs::Points points, Index rows) {
+    const Plan plan = make_plan(table, Policy<Column>::value, blocked);
+    Step step = step_of(plan, Op::forward, "conv2");
+    Costs costs({.step = 1e-6});
+    costs.set(step_kind(plan, step), std::move(points));
+    step.y.rows = {0, rows};
+    return costs.seconds(plan, step);
+  };
+  const Costs::Points points{{64 * 10, 1.0}, {64 * 20, 1.5}, {64 * 40, 3.5}};
+  CHECK(seconds_of(points, 10) == doctest::Approx(1.0));
+  CHECK(seconds_of(points, 15) == doctest::Approx(1.25));
+  CHECK(seconds_of(points, 20) == doctest::Approx(1.5));
+  CHECK(seconds_of(points, 30) == doctest::Approx(2.5));
+  CHECK(seconds_of(points, 40) == doctest::Approx(3.5));
+  CHECK(seconds_of(points, 60) == doctest::Approx(3.5 * 60 / 40));   // beyond: by pixels
+  CHECK(seconds_of(points, 2) == doctest::Approx(0.6));              // below: the first line goes on
+  CHECK(seconds_of({{64 * 10, 1.0}}, 5) == doctest::Approx(0.5).epsilon(1e-5));
+  CHECK(seconds_of({{64 * 10, 1.0}, {64 * 20, 0.5}}, 5) == doctest::Approx(1.0));                 // never more than the smallest
+  CHECK(seconds_of({{64 * 10, 1.0}, {64 * 20, 9.0}}, 5) == doctest::Approx(0.5).epsilon(1e-5));   // nor less than nothing
+}
+TEST_CASE("a kind that was not measured is like one that differs behind the slash, or estimated") {
+  const Table table = make_table(Vgg16<>::layers, {1, 3, 64, 64});
+  const Plan plan = make_plan(table, Policy<Column, FastestConv, Workspace<16_MiB>>::value, blocked);
+  const Plan roomy = make_plan(table, Policy<Column, FastestConv, Workspace<64_MiB>>::value, blocked);
+  const Step &step = step_of(plan, Op::forward, "conv2"), &same = step_of(roomy, Op::forward, "conv2");
+  const Rates rates{.step = 1e-6, .products = 1e9, .winograd = 2e9, .bytes = 1e9, .lanes = 16};
+  Costs costs(rates);
+  const double estimate = costs.seconds(plan, step);
+  CHECK(estimate == doctest::Approx(1e-6 + 9.0 * 64 * 64 * 64 * 64 / 2e9));
+  costs.set(step_kind(roomy, same), {{64 * 64, 7.0}});
+  CHECK(costs.seconds(plan, step) == doctest::Approx(7.0));
+  costs.set(step_kind(plan, step), {{64 * 64, 5.0}});
+  CHECK(costs.seconds(plan, step) == doctest::Approx(5.0));
+  CHECK(costs.seconds(plan, step_of(plan, Op::forward, "conv1")) == Costs(rates).seconds(plan, step_of(plan, Op::forward, "conv1")));
+  // Three channels of an input take as long as a full vector of them.
+  const StepSize first = step_size(plan, step_of(plan, Op::forward, "conv1"));
+  CHECK(costs.estimate(plan, step_of(plan, Op::forward, "conv1"), first) == doctest::Approx(1e-6 + first.products * 16 / 3 / 2e9));
+}
