@@ -1,6 +1,6 @@
 // The benchmark: Google Benchmark, with its options and its JSON.
 //
-//   lrcnn_bench [--threads=N] [--rounds=N] [--benchmark_...]
+//   lrcnn_bench [--threads=N] [--rounds=N] [--predict] [--benchmark_...]
 //
 //   step/<network>/<size>x<batch>/<policy>   one training step, forward and backward. Time is the median of the rounds;
 //                                 the label is the arithmetic.
@@ -9,6 +9,7 @@
 //     images_per_second
 //     outside_convolutions          share of the time
 //     time_vs_column, bytes_vs_column   against the column run of the same pass: policies take turns
+//     predicted_seconds, predicted_vs_time   with --predict: from costs that are measured before, 30 seconds a network
 //     conv_sum, time_vs_conv_sum    of column-direct: seconds of the same convolutions alone by oneDNN, in the same pass
 //   slabs/<network>/<size>x<batch>/<cut><n>  the same of policies that differ in the number of slabs alone
 //   plan/<network>/<size>x<batch>/<policy>   making the plan
@@ -38,6 +39,7 @@ namespace {
 struct Options {
   int threads = 0;
   int rounds = 3;
+  bool predicts = false;
 };
 /// Takes --name=N out of the arguments.
 bool take_number(std::string_view argument, std::string_view name, int& value) {
@@ -78,7 +80,7 @@ std::string arithmetic(const Case& c, const std::string& policy) {
 }
 /// A benchmark that reads its result off a pass.
 void report(benchmark::State& state, NetworkPass& pass, const std::string& policy, const std::vector<std::string>& wanted, const Options& options) {
-  pass.run(wanted, options.threads, options.rounds);
+  pass.run(wanted, options.threads, options.rounds, options.predicts);
   const Measured &m = pass.measured(policy), &column = pass.measured("column");
   const double seconds = median(m.seconds);
   for (auto _ : state) state.SetIterationTime(seconds);
@@ -91,6 +93,10 @@ void report(benchmark::State& state, NetworkPass& pass, const std::string& polic
   counters["outside_convolutions"] = median(m.outside);
   counters["time_vs_column"] = seconds / median(column.seconds);
   counters["bytes_vs_column"] = static_cast<double>(m.planned_bytes) / static_cast<double>(column.planned_bytes);
+  if (options.predicts) {
+    counters["predicted_seconds"] = m.predicted;
+    counters["predicted_vs_time"] = m.predicted / seconds;
+  }
   if (policy != "column-direct" || pass.convolutions().empty()) return;
   counters["conv_sum"] = median(pass.convolutions());
   counters["time_vs_conv_sum"] = seconds / median(pass.convolutions());
@@ -158,6 +164,10 @@ int run(int argc, char** argv) {
   for (int i = 0; i < argc; ++i) {
     const std::string_view a = argv[i];
     if (take_number(a, "--threads=", options.threads) || take_number(a, "--rounds=", options.rounds)) continue;
+    if (a == "--predict") {
+      options.predicts = true;
+      continue;
+    }
     list = list || a == "--benchmark_list_tests" || a == "--benchmark_list_tests=true";
     to_file = to_file || a.starts_with("--benchmark_out=");
     formatted = formatted || a.starts_with("--benchmark_format=");

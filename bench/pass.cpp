@@ -1,6 +1,7 @@
 #include "pass.hpp"
 #include <lrcnn/data/detect.hpp>
 #include <lrcnn/data/transform.hpp>
+#include <lrcnn/train/measure_costs.hpp>
 #include <cstdlib>
 namespace bench {
 namespace {
@@ -53,7 +54,15 @@ struct Run {
   virtual ~Run() = default;
   virtual void step(const Images& images, Watch& watch) = 0;
   virtual void measure(const Images& images, Measured& m) = 0;
+  virtual const Plan& plan() const = 0;
 };
+/// Costs of a network on a backend's type, measured once.
+template <class B>
+const Costs& costs_on(B& backend, const Table& table, std::optional<Costs>& costs) {
+  if (costs) return *costs;
+  const bool map = is_map(table.shape(table.size()));
+  return costs.emplace(map ? measure_costs(table, backend, {}, PixelCrossEntropy{}) : measure_costs(table, backend));
+}
 template <class B>
 class RunOn final : public Run {
  public:
@@ -73,6 +82,7 @@ class RunOn final : public Run {
     m.arena_bytes = executor_.arena().bytes();
     m.growth_bytes = resident_growth(executor_.arena(), [&] { step(images, watch); });
   }
+  const Plan& plan() const override { return executor_.plan(); }
 
  private:
   Executor<B> executor_;
@@ -86,13 +96,14 @@ Images make_images(const Input& input, const Shape& output) {
   return enlarged(load_dataset(folder, Split::train), input);
 }
 
-void NetworkPass::run(const std::vector<std::string>& wanted, int threads, int rounds) {
+void NetworkPass::run(const std::vector<std::string>& wanted, int threads, int rounds, bool predicts) {
   if (done()) return;
   const Images images = make_images(case_.input, table_.shape(table_.size()));
   std::vector<float> parameters(static_cast<std::size_t>(parameter_count(table_))), gradients(parameters.size());
   initialize<float>(parameters_of(table_), He{}, 1, parameters);
   Cpu backend(threads);
   std::optional<CpuBf16> bf16;   // not every processor has kernels for it
+  std::optional<Costs> costs, bf16_costs;
   std::vector<std::unique_ptr<Run>> runs(case_.policies.size());
   measured_.resize(case_.policies.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -103,6 +114,9 @@ void NetworkPass::run(const std::vector<std::string>& wanted, int threads, int r
       runs[i] = std::make_unique<RunOn<CpuBf16>>(table_, policy.spec, *bf16, parameters, gradients);
     } else runs[i] = std::make_unique<RunOn<Cpu>>(table_, policy.spec, backend, parameters, gradients);
     runs[i]->measure(images, measured_[i].emplace());
+    if (!predicts) continue;
+    const bool in_bf16 = policy.spec.precision == Precision::bf16;
+    measured_[i]->predicted = seconds(runs[i]->plan(), in_bf16 ? costs_on(*bf16, table_, bf16_costs) : costs_on(backend, table_, costs));
   }
 #ifdef LRCNN_WITH_ONEDNN
   std::optional<Convolutions> convolutions;

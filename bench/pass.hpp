@@ -34,12 +34,13 @@ struct Measured {
   Index growth_bytes = 0;        ///< of the resident set during a step; -1 if the system does not say
   std::vector<double> seconds;   ///< of each round
   std::vector<double> outside;   ///< share of it that was not spent in convolutions
+  double predicted = 0;          ///< seconds, from costs that were measured before; 0: not asked for
 };
 class NetworkPass {
  public:
   explicit NetworkPass(const Case& c) : case_(c), table_(make_table(c.layers, c.input)) {}
-  /// Measures the column and the policies so named, once.
-  void run(const std::vector<std::string>& wanted, int threads, int rounds);
+  /// Measures the column and the policies so named, once. `predicts`: measures costs first, and what they foretell for each policy.
+  void run(const std::vector<std::string>& wanted, int threads, int rounds, bool predicts);
   bool done() const { return !measured_.empty(); }
   const Measured& measured(const std::string& policy) const { return *measured_[index(policy)]; }
   /// Seconds of the network's convolutions alone, of each round, where column-direct is measured.
