@@ -26,7 +26,7 @@ TEST_CASE("what was measured covers a network's steps, and foretells the time of
     const Plan plan = make_plan(table, policy, Reference<float>::target);
     std::set<std::string> unknown;
     for (const Step& step : plan.steps)
-      if (costs.measured().count(step_kind(plan, step)) == 0) unknown.insert(step_kind(plan, step));
+      if (!costs.knows(step_kind(plan, step))) unknown.insert(step_kind(plan, step));
     for (const std::string& kind : unknown) MESSAGE(kind);
     CHECK(unknown.empty());
   }
@@ -64,6 +64,21 @@ TEST_CASE("costs come back from a file, to the last bit, and other networks' sta
   CHECK(both.measured().at("add 3x8 /") == others.measured().at("add 3x8 /"));
   CHECK(load_costs("", backend).measured().empty());
   CHECK(load_costs(file.path.string() + ".none", backend).measured().empty());
+}
+TEST_CASE("a network is measured once") {
+  const File file;
+  Reference<float> backend;
+  const Table table = make_table(SmallNet<>::layers, {4, 3, 32, 32});
+  const MeasureOptions quick{.seconds = 0.2};
+  const Costs first = known_costs(file.path, table, backend, quick);
+  CHECK(first.measured().size() > 20);
+  CHECK(known_costs(file.path, table, backend, quick) == first);   // seconds would differ
+  const Costs wider = known_costs(file.path, make_table(SmallNet<>::layers, {4, 3, 32, 40}), backend, quick);
+  CHECK(wider.measured().size() > first.measured().size());
+  for (const auto& [kind, points] : first.measured()) CHECK(wider.measured().at(kind).size() >= 1);
+  const Plan more_images =
+      make_plan(make_table(SmallNet<>::layers, {8, 3, 32, 32}), detail::measuring_column(ConvAlgorithm::fastest), Reference<float>::target);
+  for (const Step& step : more_images.steps) CHECK(first.knows(step_kind(more_images, step)));
 }
 TEST_CASE("costs of other threads, damaged ones and files that cannot be written are notices") {
   const File file;

@@ -103,6 +103,8 @@ class Costs {
   const std::map<std::string, Points>& measured() const { return measured_; }
   /// Sets what was measured of a kind. Pre: points rise by their pixels, which are above 0; seconds are not negative and finite.
   void set(const std::string& kind, Points points) { measured_[kind] = std::move(points); }
+  /// Whether a kind was measured.
+  bool knows(const std::string& kind) const { return measured_.count(kind) > 0; }
   /// Seconds of a step of a plan.
   double seconds(const Plan& plan, const Step& step) const {
     const StepSize size = step_size(plan, step);

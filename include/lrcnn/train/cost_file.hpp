@@ -51,4 +51,20 @@ void save_costs(const std::filesystem::path& path, const B& backend, const Costs
   for (const auto& [kind, points] : costs.measured()) file.note(kind, detail::text_of(points));
   file.save();
 }
+/// Costs of a network on this machine: from a file, or measured and added to it if the file lacks a kind of step that the network has layer by
+/// layer. Policies for the same network, and other numbers of images and rows, need not be measured again.
+/// Errors:  as measure_costs()
+template <Backend B, TrainingLoss<typename B::element> L = SoftmaxCrossEntropy>
+Costs known_costs(const std::filesystem::path& path, const Table& table, B& backend, const MeasureOptions& options = {}, const L& loss = {},
+                  const Notice& notice = {}) {
+  Costs costs = load_costs(path, backend, notice);
+  const Plan column =
+      make_plan(table, detail::measuring_column(ConvAlgorithm::fastest), B::target, {.rows_loss = RowLocalLoss<L, typename B::element>});
+  const auto known = [&](const Step& step) { return costs.knows(step_kind(column, step)); };
+  if (std::all_of(column.steps.begin(), column.steps.end(), known)) return costs;
+  const Costs measured = measure_costs(table, backend, options, loss);
+  for (const auto& [kind, points] : measured.measured()) costs.set(kind, points);
+  save_costs(path, backend, measured, notice);
+  return costs;
+}
 }   // namespace lrcnn

@@ -56,14 +56,17 @@ inline PolicySpec measuring_slabs(const Table& table, const Target& target, Cut 
     if (counts[static_cast<std::size_t>(i)] > 1) item(policy.partitions, i) = {cut, item(counts, i), item(counts, i)};
   return policy;
 }
+/// Layer by layer, in generous scratch memory.
+inline PolicySpec measuring_column(ConvAlgorithm algorithm) {
+  PolicySpec column;
+  column.conv_algorithm = algorithm, column.workspace_bytes = 64_MiB;
+  return column;
+}
 /// Policies under which the kinds of steps of any policy occur, those that matter most first.
 inline std::vector<PolicySpec> measuring_policies(const Table& table, const Target& target) {
-  PolicySpec column;
-  column.workspace_bytes = 64_MiB;
   std::vector<PolicySpec> list;
   for (const ConvAlgorithm algorithm : {ConvAlgorithm::fastest, ConvAlgorithm::direct}) {
-    column.conv_algorithm = algorithm;
-    list.push_back(column);
+    list.push_back(measuring_column(algorithm));
     list.push_back(measuring_slabs(table, target, Cut::overlap, 4, algorithm));
     list.push_back(measuring_slabs(table, target, Cut::overlap, 16, algorithm));
     if (table.input.n > 1) list.push_back(list.back()), list.back().partition_count = 1, list.back().partitions[0] = {.images = 1};
@@ -73,12 +76,10 @@ inline std::vector<PolicySpec> measuring_policies(const Table& table, const Targ
 }
 /// The input with fewer rows or images, so that a step takes at most so many seconds by the rates, as far as the network allows it.
 inline Table measured_table(const Table& table, const Target& target, const PlanOptions& options, const Rates& rates, double most) {
-  PolicySpec column;
-  column.conv_algorithm = ConvAlgorithm::fastest, column.workspace_bytes = 64_MiB;
   Table reduced = table;
   std::vector<Layer> layers;
   for (const Node& node : table.nodes) layers.push_back(node.layer);
-  while (seconds(make_plan(reduced, column, target, options), Costs(rates)) > most) {
+  while (seconds(make_plan(reduced, measuring_column(ConvAlgorithm::fastest), target, options), Costs(rates)) > most) {
     Input input = reduced.input;
     if (input.h >= 128) input.h /= 2;
     else if (input.n > 1) input.n /= 2;
