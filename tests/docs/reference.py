@@ -41,7 +41,8 @@ PAGE = [
                ("layer/norm.hpp", "FrozenBatchNorm"), ("layer/norm.hpp", "GroupNorm"), ("layer/norm.hpp", "InstanceNormWith"),
                ("layer/norm.hpp", "LayerNormWith"), ("layer/norm.hpp", "SlabBatchNormWith")]),
     ("Data", [("data/loader.hpp", "LoaderOptions"), ("data/transform.hpp", "Augmentation")]),
-    ("Plans and backends", [("plan/options.hpp", "PlanOptions"), ("backend/onednn.hpp", "OnednnOptions"), ("core/choice_file.hpp", "TuningOptions")]),
+    ("Plans and backends", [("plan/options.hpp", "PlanOptions"), ("plan/costs.hpp", "Costs"), ("plan/rates.hpp", "Rates"),
+                            ("train/measure_costs.hpp", "MeasureOptions"), ("backend/onednn.hpp", "OnednnOptions"), ("core/choice_file.hpp", "TuningOptions")]),
 ]
 FIELD = re.compile(r"^  (?! |static|friend|constexpr|template|explicit|using|return)([\w:<>,\s\*&]+?)\s+(\w+)\s*(?:=\s*([^;]+?)|(\{[^;]*\}))?;\s*(?:///<\s*(.*))?$")
 SEVERAL = re.compile(r"^  ([\w:]+) (\w+(?: = [^,;]+)?(?:, \w+(?: = [^,;]+)?)+);\s*(?:///<\s*(.*))?$")

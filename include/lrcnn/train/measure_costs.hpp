@@ -10,9 +10,10 @@
 #include <chrono>
 #include <limits>
 namespace lrcnn {
+/// How long measure_costs() may take.
 struct MeasureOptions {
   double seconds = 30;   ///< at most so long, but for one run of one policy
-  int runs = 2;          ///< timed runs of each policy, behind one that is not
+  int runs = 2;          ///< timed runs of each policy; of each step the shortest counts
 };
 namespace detail {
 /// Times each step: the least of all runs, since what disturbs a machine makes steps slower only.
