@@ -16,12 +16,18 @@
 //   conv/<c>to<k>/<size>/<pass>/<arithmetic>/<rows>   one pass of a 3x3 convolution over the first rows of eight maps
 //     gflops, share_of_direct_peak  operations as the formula has them; slabs.hpp
 //
+//   graph/<graph>/<family>/<what>   what to keep of a forward graph (graphs.hpp): the least budget, or the strategy for so many percent of it
+//     lower_sets
+//     peak_bytes                    of the strategy; where the least budget is asked for, that
+//     budget_bytes, overhead        of the strategy
+//
 //   loader/<size>x<batch>   a loader's batches, shuffled, cropped and flipped, and their rows as a step reads them, on one thread
 //     images_per_second
 //
 // --benchmark_filter selects among these names. A pass runs those policies of a network that are selected, and the
 // column. Those in bf16 are left out where the processor has no kernels for it. Google Benchmark puts how it
 // counts behind the names of benchmarks that take their own time; that is taken off.
+#include "graphs.hpp"
 #include "pass.hpp"
 #include "slabs.hpp"
 #include <lrcnn/core/machine.hpp>
@@ -110,6 +116,22 @@ void plan_time(benchmark::State& state, const Case& c, const PolicySpec& policy)
     benchmark::DoNotOptimize(plan.arena.bytes);
   }
   state.counters["steps"] = static_cast<double>(steps);
+}
+void graph_time(benchmark::State& state, const GraphCase& c) {
+  const Index budget = c.percent == 0 ? 0 : least_recomputation_budget(c.graph->graph, {c.family}) * c.percent / 100;
+  Index sets = 0;
+  RecomputationStrategy strategy;
+  for (auto _ : state) {
+    const RecomputationPlanner planner(c.graph->graph, {c.family});
+    sets = planner.lower_set_count();
+    if (c.percent == 0) strategy.peak_bytes = planner.least_budget();
+    else strategy = planner.strategy(budget);
+  }
+  state.counters["lower_sets"] = static_cast<double>(sets);
+  state.counters["peak_bytes"] = static_cast<double>(strategy.peak_bytes);
+  if (c.percent == 0) return;
+  state.counters["budget_bytes"] = static_cast<double>(budget);
+  state.counters["overhead"] = static_cast<double>(strategy.overhead);
 }
 /// Everything that a batch costs before a step begins, and what the step's load adds; nothing is made ahead.
 void loader(benchmark::State& state, Index size, Index batch_size) {
@@ -209,6 +231,9 @@ int run(int argc, char** argv) {
         benchmark::RegisterBenchmark(("plan/" + c.name() + "/" + p.name).c_str(), [&c, &p](auto& state) {
           plan_time(state, c, p.spec);
         })->Unit(benchmark::kMillisecond);
+  const std::vector<NamedGraph> graphs = benchmark_graphs();
+  for (const GraphCase& c : graph_cases(graphs))
+    if (take(c.name(), "")) benchmark::RegisterBenchmark(c.name().c_str(), [c](auto& state) { graph_time(state, c); })->Unit(benchmark::kMillisecond);
   for (const auto& [size, batch] : {std::pair<Index, Index>{224, 8}, {28, 128}})
     if (const std::string name = "loader/" + std::to_string(size) + "x" + std::to_string(batch); take(name, "/real_time"))
       benchmark::RegisterBenchmark(name.c_str(), [size, batch](auto& state) { loader(state, size, batch); })

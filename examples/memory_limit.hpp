@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 /// "800M", "1.5GB", "1GiB", "123456": a number, k, M, G or T (powers of 1000) or Ki, Mi, Gi, Ti (of 1024), and B if wanted.
-/// Errors: lrcnn::Error if it is something else, or not positive.
+/// Errors: lrcnn::Error if it is something else, below 1, or above 1000T.
 inline lrcnn::Index parse_bytes(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
@@ -23,7 +23,8 @@ inline lrcnn::Index parse_bytes(std::string_view text) {
   const double bytes = number * std::pow(base, static_cast<double>(power));
   if (error != std::errc() || unit.size() > 1 || place > 3 || !(bytes >= 1) || bytes > 1e15)
     throw lrcnn::Error(lrcnn::error_text("no number of bytes: '" + std::string(text) + "'",
-                                         "bytes are a number above 0 and, if wanted, k, M, G, T or Ki, Mi, Gi, Ti", "write it as in 800M or 1GiB"));
+                                         "bytes are a number from 1 to 1000T and, if wanted, k, M, G, T or Ki, Mi, Gi, Ti",
+                                         "write it as in 800M or 1GiB"));
   return static_cast<lrcnn::Index>(bytes);
 }
 /// Bytes of address space that this process has.

@@ -4,15 +4,21 @@
 //   plan [NETWORK] [NxCxHxW] POLICY [--steps]       the plan of one: stages, and memory (columns) over time (lines)
 //   plan NETWORK NxCxHxW POLICY --kernels           what would carry its steps out on this machine
 //   plan NETWORK NxCxHxW POLICY --device FILE       the same for a GPU, described by FILE, that need not be there
+//   plan --graph FILE --budget BYTES                of any graph (graph_file.hpp), what to keep and what to compute again
+//   plan --graph FILE --least                       the fewest bytes that this can come to
 //
 // NETWORK: vgg11 vgg13 vgg16 vgg19 smallnet lenet. POLICY: a name from the first form's table.
 //
 // ctest:
 // ctest: vgg16 1x3x512x384 fine
 // ctest: lenet 8x1x28x28 share --steps
+// ctest: --graph @SOURCE@/examples/tests/small_graph.json --budget 48KiB --least
 #include "cpu_backend.hpp"
 #include "device_plan.hpp"
+#include "graph_file.hpp"
+#include "graph_print.hpp"
 #include "kernel_list.hpp"
+#include "memory_limit.hpp"
 #include "program.hpp"
 #include "work.hpp"
 #include <lrcnn/lrcnn.hpp>
@@ -67,6 +73,37 @@ Input parse_input(const std::string& text) {
   }
   return {extents[0], extents[1], extents[2], extents[3]};
 }
+/// What is asked of a graph.
+struct GraphQuestion {
+  std::string file, budget;   ///< an empty budget: none is given
+  std::string family{family_name(LowerSetFamily::wide)}, objective{objective_name(RecomputationObjective::time)};
+  bool least = false, json = false;
+};
+/// Integers are taken as they are, others as parse_bytes() does.
+Index parse_budget(const std::string& text) {
+  Index bytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  return error == std::errc() && end == text.data() + text.size() && bytes > 0 ? bytes : parse_bytes(text);
+}
+void answer(const GraphQuestion& question) {
+  if (question.budget.empty() && !question.least)
+    throw Error(error_text("nothing is asked of graph file '" + question.file + "'",
+                           "--budget asks for a strategy within so many bytes, --least for the fewest bytes that there is one for",
+                           "give one of them, or both"));
+  const Index budget = question.budget.empty() ? 0 : parse_budget(question.budget);
+  const GraphFile file = GraphReader(question.file).read();
+  GraphReport report{file};
+  for (const LowerSetFamily family : {LowerSetFamily::exact, LowerSetFamily::approx, LowerSetFamily::order, LowerSetFamily::wide})
+    if (family_name(family) == question.family) report.family = family;
+  for (const RecomputationObjective objective : {RecomputationObjective::time, RecomputationObjective::memory})
+    if (objective_name(objective) == question.objective) report.objective = objective;
+  const RecomputationPlanner planner(file.graph, {.family = report.family});
+  report.lower_sets = planner.lower_set_count();
+  if (!question.budget.empty()) report.budget = budget, report.strategy = planner.strategy(budget, report.objective);
+  if (question.least) report.least_budget = planner.least_budget();
+  if (question.json) print_json(std::cout, report);
+  else print_report(std::cout, report);
+}
 void compare(const Table& table) {
   std::cout << table.size() << " layers, " << parameter_count(table) << " parameters, input " << to_string(table.input) << ", backend " << Cpu::name
             << "\n\n      peak  of column  work  policy\n";
@@ -98,14 +135,34 @@ int main(int argc, char** argv) {
     names += "  " + name + " " + std::string(p.what) + "\n";
   }
   app.footer(names);
-  app.add_option("NETWORK", network_name, "one of those below")->capture_default_str();
+  auto* const network_option = app.add_option("NETWORK", network_name, "one of those below")->capture_default_str();
   app.add_option("EXTENTS", extents, "of a batch: images x channels x rows x columns")->capture_default_str();
   auto* const policy_option =
       app.add_option("POLICY", policy_name, "one of those below: its plan in detail; without it, the peaks of all of them, in bytes");
   app.add_flag("--steps", steps, "every step, one a line")->needs(policy_option);
   app.add_flag("--kernels", kernels, "what would carry the steps out on this machine")->needs(policy_option);
   app.add_option("--device", device, "description of a GPU, as a file: what would carry the steps out there")->needs(policy_option);
+  GraphQuestion question;
+  auto* const graph_option = app.add_option("--graph", question.file, "a graph instead of a network, as a file of JSON")->excludes(network_option);
+  app.add_option("--budget", question.budget, "bytes that what is kept and computed again for the backward pass may take, as in 6932111360 or 8GiB")
+      ->needs(graph_option);
+  app.add_option("--family", question.family,
+                 "lower sets among which a strategy is chosen: all (exact), closures of nodes (approx), prefixes (order), "
+                 "or the last two (wide)")
+      ->needs(graph_option)
+      ->check(CLI::IsMember({"exact", "approx", "order", "wide"}))
+      ->capture_default_str();
+  app.add_option("--objective", question.objective, "the strategy that computes least (time) or most (memory) again")
+      ->needs(graph_option)
+      ->check(CLI::IsMember({"time", "memory"}))
+      ->capture_default_str();
+  app.add_flag("--least", question.least, "the least budget that there is a strategy for")->needs(graph_option);
+  app.add_flag("--json", question.json, "the answer as JSON")->needs(graph_option);
   return run_program(app, argc, argv, [&] {
+    if (*graph_option) {
+      answer(question);
+      return 0;
+    }
     const auto network = find(networks, "network", network_name);
     const Table table = make_table(network.layers, parse_input(extents));
     if (policy_name.empty()) {

@@ -41,6 +41,10 @@ PAGE = [
                ("layer/norm.hpp", "FrozenBatchNorm"), ("layer/norm.hpp", "GroupNorm"), ("layer/norm.hpp", "InstanceNormWith"),
                ("layer/norm.hpp", "LayerNormWith"), ("layer/norm.hpp", "SlabBatchNormWith")]),
     ("Data", [("data/loader.hpp", "LoaderOptions"), ("data/transform.hpp", "Augmentation")]),
+    ("Recomputation", [("plan/recomputation_graph.hpp", "RecomputationNode"), ("plan/recomputation_graph.hpp", "RecomputationEdge"),
+                       ("plan/recomputation_graph.hpp", "RecomputationGraph"), ("plan/lower_sets.hpp", "RecomputationOptions"),
+                       ("plan/lower_sets.hpp", "RecomputationSegment"), ("plan/lower_sets.hpp", "RecomputationStrategy"),
+                       ("plan/lower_sets.hpp", "RecomputationPlanner")]),
     ("Plans and backends", [("plan/options.hpp", "PlanOptions"), ("plan/costs.hpp", "Costs"), ("plan/rates.hpp", "Rates"),
                             ("train/measure_costs.hpp", "MeasureOptions"), ("backend/onednn.hpp", "OnednnOptions"), ("core/choice_file.hpp", "TuningOptions")]),
 ]
