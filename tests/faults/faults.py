@@ -42,7 +42,7 @@ FAULTS = [
     ("a shuffle that says it works in place", "layer/channels.hpp",
      ".details = detail::shuffle_text, .fault", ".details = detail::shuffle_text, .overwrites_input = true, .fault"),
     ("output of a custom layer not made again", "plan/needs.hpp",
-     "if (n.output) item(needs.value, inputs + l) = true;", ""),
+     "if (n.output) item(needs.value, stage.out(l)) = true;", ""),
     ("statistics of the image before are not begun anew", "plan/emit_forward.hpp",
      "step.accumulate = step.x.rows.begin > 0 || (is_of_batch(node)", "step.accumulate = walk.slab > 0 || (is_of_batch(node)"),
     ("names that come again get no numbers", "network/names.hpp",

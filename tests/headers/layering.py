@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Three rules of the headers in include/lrcnn:
+"""Four rules of the headers in include/lrcnn:
 
     layering.py ROOT
 
@@ -9,6 +9,7 @@
 2. What is in a namespace `detail` is the headers' own. Tests, examples, the benchmark and the pages do not name it; they may have a namespace
    `detail` themselves. Blocks of docs/extending.md that are a part of a header ("recipe: include/...") are as headers.
 3. A file has at most 350 lines.
+4. A function has at most 70.
 """
 import os
 import re
@@ -16,6 +17,7 @@ import sys
 
 LAST_LINES = {"backend/onednn.hpp": "precompiled/onednn.hpp", "backend/cudnn.hpp": "precompiled/cudnn.hpp"}
 MOST_LINES = 350
+MOST_OF_FUNCTION = 70
 OUTSIDE = ("tests", "examples", "bench", "docs")   # and pages in the root
 
 
@@ -55,6 +57,25 @@ def too_long(files):
         if (lines := text.count("\n")) > MOST_LINES:
             found.append(f"include/lrcnn/{path}:{MOST_LINES + 1}: the file has {lines} lines, and {MOST_LINES} is the most; split it by what it "
                          "is about")
+    return found
+
+
+def long_functions(files):
+    """Which functions have too many lines. As the files are formatted, a block ends with a brace as far from the left as its first line; one that
+    is no namespace, type or list of values is a function, or a part of one."""
+    found = []
+    for path, text in files:
+        begun = []   # (indentation, number of the first line, whether it is code) of the blocks at hand
+        for number, line in enumerate(text.split("\n"), 1):
+            code = re.sub(r"\s*//.*", "", line)
+            indent = len(line) - len(line.lstrip())
+            if begun and re.match(r"\s*\}", code) and indent == begun[-1][0]:
+                _, first, is_code = begun.pop()
+                if is_code and number - first + 1 > MOST_OF_FUNCTION:
+                    found.append(f"include/lrcnn/{path}:{first}: the function has {number - first + 1} lines, and {MOST_OF_FUNCTION} is the most; "
+                                 "give its parts names of their own")
+            if code.endswith("{"):
+                begun.append((indent, number, not re.search(r"\b(namespace|class|struct|union|enum|concept)\b|=\s*\{$", code)))
     return found
 
 
@@ -111,6 +132,12 @@ def try_rules(order):
     assert too_long([("core/a.hpp", "\n" * 350)]) == []
     assert too_long([("core/a.hpp", "\n" * 351)])[0].startswith("include/lrcnn/core/a.hpp:351: the file has 351 lines")
 
+    def body(lines):
+        return "namespace a {\nclass B {\n  void f() {\n" + "    g();\n" * lines + "  }\n};\n}   // namespace a\n"
+
+    assert long_functions([("core/a.hpp", body(68))]) == []
+    assert long_functions([("core/a.hpp", body(69))])[0].startswith("include/lrcnn/core/a.hpp:3: the function has 71 lines")
+
     def lines(path, text):
         return [int(problem.split(":")[1]) for problem in details_named(path, text, {"lrcnn", "host"})]
 
@@ -134,7 +161,7 @@ def main():
     for page in sorted(name for name in os.listdir(root) if name.endswith(".md")):
         with open(os.path.join(root, page), encoding="utf-8") as file:
             outside.append((page, file.read()))
-    found = problems(order, headers) + too_long(headers)
+    found = problems(order, headers) + too_long(headers) + long_functions(headers)
     for path, text in outside:
         found += details_named(path, text, namespaces - {"detail"})
     print(*found, sep="\n")

@@ -42,11 +42,11 @@ TEST_CASE("a large input is measured with fewer rows, or fewer images where the 
   const PlanOptions options;
   const Rates rates{.step = 1e-6, .products = 1e9, .winograd = 1e9, .bytes = 1e9, .lanes = 1};
   const Table maps = make_table(ResNet18<>::layers, {2, 3, 1024, 256});
-  const Table few = detail::measured_table(maps, {}, options, rates, 10);
+  const Table few = measured_table(maps, {}, options, rates, 10);
   CHECK(few.input.w == 256);
   CHECK(few.input.h < 1024);
   CHECK(seconds(make_plan(few, Policy<Column, FastestConv, Workspace<64_MiB>>::value, {}, options), Costs(rates)) <= 10);
-  const Table all = detail::measured_table(maps, {}, options, rates, 1e9);
+  const Table all = measured_table(maps, {}, options, rates, 1e9);
   CHECK(all.input == maps.input);
 }
 TEST_CASE("costs come back from a file, to the last bit, and other networks' stay") {
@@ -77,7 +77,7 @@ TEST_CASE("a network is measured once") {
   CHECK(wider.measured().size() > first.measured().size());
   for (const auto& [kind, points] : first.measured()) CHECK(wider.measured().at(kind).size() >= 1);
   const Plan more_images =
-      make_plan(make_table(SmallNet<>::layers, {8, 3, 32, 32}), detail::measuring_column(ConvAlgorithm::fastest), Reference<float>::target);
+      make_plan(make_table(SmallNet<>::layers, {8, 3, 32, 32}), measuring_column(ConvAlgorithm::fastest), Reference<float>::target);
   for (const Step& step : more_images.steps) CHECK(first.knows(step_kind(more_images, step)));
 }
 TEST_CASE("costs of other threads, damaged ones and files that cannot be written are notices") {
@@ -102,6 +102,6 @@ TEST_CASE("costs of other threads, damaged ones and files that cannot be written
 }
 TEST_CASE("text that is none of a kind's points counts as not measured") {
   for (const char* text : {"", "1", "1:", ":1", "1:2:3", "1:-2", "0:1", "2:1 1:1", "1:1 ", "1:nan", "1:inf", "x:1", "1:1,2:2", "1:1e300"})
-    CHECK(detail::points_from(text).empty());
-  CHECK(detail::points_from("1:0.5 2:1e-9") == Costs::Points{{1, 0.5}, {2, 1e-9}});
+    CHECK(parse_points(text).empty());
+  CHECK(parse_points("1:0.5 2:1e-9") == Costs::Points{{1, 0.5}, {2, 1e-9}});
 }

@@ -19,13 +19,13 @@ struct StepSize {
   friend constexpr bool operator==(const StepSize&, const StepSize&) = default;
 };
 namespace detail {
-constexpr bool multiplies(const Step& step, const Node& node) {
-  const Kind kind = node.layer.kind;
-  return (kind == Kind::conv || kind == Kind::conv_transpose || kind == Kind::linear) && step.op != Op::pack_forward && step.op != Op::pack_backward;
+/// Whether a step multiplies with a layer's weights, each weight once for a pixel.
+constexpr bool multiplies(const Step& step, const Layer& layer) {
+  return rules_of(layer).uses_workspace && step.op != Op::pack_forward && step.op != Op::pack_backward;
 }
 /// Whether Winograd's algorithm could compute a convolution: 3x3, stride 1, dense.
 constexpr bool fits_winograd(const Layer& y) {
-  return y.kind == Kind::conv && y.window.kernel == Pair(3) && y.window.stride == Pair(1) && y.window.dilation == Pair(1) && y.groups == 1;
+  return is_conv(y) && y.window.kernel == Pair(3) && y.window.stride == Pair(1) && y.window.dilation == Pair(1) && y.groups == 1;
 }
 constexpr Index pixels_of(const Table& table, const Ref& ref) { return ref ? ref.images.size() * ref.rows.size() * table.shape(ref.tensor).w : 0; }
 inline std::string pair_of(char letter, const Pair& pair) { return std::string(1, letter) + std::to_string(pair.h) + 'x' + std::to_string(pair.w); }
@@ -43,15 +43,14 @@ inline StepSize step_size(const Plan& plan, const Step& step) {
   if (step.op == Op::pack_forward || step.op == Op::pack_backward) size.pixels = 1, size.bytes = 2 * plan.target.packed_bytes(table.node(step.layer));
   if (step.layer < 0) return size;
   const Node& node = table.node(step.layer);
-  if (!detail::multiplies(step, node)) return size;
-  const bool transposed = node.layer.kind == Kind::conv_transpose;   // each pixel of its input is multiplied with each tap
+  if (!detail::multiplies(step, node.layer)) return size;
+  const bool by_input = rules_of(node.layer).rows == RowMap::own;   // a transposed convolution
   const Ref& out = step.op == Op::forward ? step.y : step.dy;
   const Ref& in = step.op == Op::backward_data ? step.dx : step.x;
-  size.pixels = detail::pixels_of(table, transposed ? in : out);
-  const Pair kernel = node.layer.kind == Kind::linear ? Pair(1) : node.layer.window.kernel;
-  const Index taps = kernel.h * kernel.w * (node.in.c / node.layer.groups) * node.out.c;
-  size.products = static_cast<double>(size.pixels) * static_cast<double>(taps);
-  size.bytes += taps * plan.target.element_bytes;
+  size.pixels = detail::pixels_of(table, by_input ? in : out);
+  const Index weights = parameter_shapes(node.layer, node.in).item[0].count();
+  size.products = static_cast<double>(size.pixels) * static_cast<double>(weights);
+  size.bytes += weights * plan.target.element_bytes;
   return size;
 }
 /// A name that steps of one kind share: "forward conv 64x224 > 128x112 k3x3 s1x1 d1x1 g1 direct / 16 MB accumulate". What stands before the
@@ -66,11 +65,11 @@ inline std::string step_kind(const Plan& plan, const Step& step) {
     const LayerRules& rules = rules_of(y);
     text += " " + std::string(rules.variant(y).empty() ? rules.name : rules.variant(y)) + " " + std::to_string(node.in.c) + "x" +
             std::to_string(node.in.w) + " > " + std::to_string(node.out.c) + "x" + std::to_string(node.out.w);
-    if (rules.rows == RowMap::window)
+    if (rules.rows == RowMap::window || rules.rows == RowMap::own)
       text += " " + detail::pair_of('k', y.window.kernel) + " " + detail::pair_of('s', y.window.stride) + " " +
               detail::pair_of('d', y.window.dilation) + " g" + std::to_string(y.groups);
     if (detail::fits_winograd(y)) text += " " + std::string(conv_algorithm_name(step.conv_algorithm));
-    if (detail::multiplies(step, node) && step.workspace >= 0) {   // more of it is of use in large leaps only
+    if (detail::multiplies(step, y) && step.workspace >= 0) {   // more of it is of use in large leaps only
       Index bytes = 1;
       while (2 * bytes <= item(plan.buffers, step.workspace).bytes) bytes *= 2;
       rest += " " + format_bytes(bytes);

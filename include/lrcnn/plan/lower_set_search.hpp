@@ -153,7 +153,7 @@ class LowerSetSearch {
   Index kept_bytes(std::size_t i, std::size_t j) const {
     Index bytes = 0;
     each_node(table_.boundaries[j], table_.sets.words(), [&](Index v) {
-      if (!has(table_.sets[i], v)) bytes += table_.node_bytes[static_cast<std::size_t>(v)];
+      if (!has(table_.sets[i], v)) bytes += item(table_.node_bytes, v);
     });
     return bytes;
   }

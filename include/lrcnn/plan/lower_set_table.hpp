@@ -99,7 +99,7 @@ inline NodeSets all_lower_sets(const NodeLinks& links, Index most) {
     collector.forget();
     for (std::size_t i = begin; i < end; ++i)
       for (Index v = 0; v < nodes; ++v) {
-        const auto& inputs = links.inputs[static_cast<std::size_t>(v)];
+        const auto& inputs = item(links.inputs, v);
         if (has(sets[i], v) || !std::all_of(inputs.begin(), inputs.end(), [&](Index input) { return has(sets[i], input); })) continue;
         sets.push(i);
         insert(sets[sets.size() - 1], v);
@@ -128,10 +128,10 @@ inline NodeSets family_of(const NodeLinks& links, LowerSetFamily family, Index m
   if (family != LowerSetFamily::order) {
     for (Index v = 0; v < nodes; ++v) closures.push();
     for (const Index v : order) {
-      Word* const closure = closures[static_cast<std::size_t>(v)];
+      Word* const closure = item(closures, v);
       insert(closure, v);
-      for (const Index input : links.inputs[static_cast<std::size_t>(v)])
-        for (std::size_t w = 0; w < closures.words(); ++w) closure[w] |= closures[static_cast<std::size_t>(input)][w];
+      for (const Index input : item(links.inputs, v))
+        for (std::size_t w = 0; w < closures.words(); ++w) closure[w] |= item(closures, input)[w];
       sets.push();
       std::copy_n(closure, sets.words(), sets[sets.size() - 1]);
       add();
@@ -198,18 +198,18 @@ struct LowerSetTable {
  private:
   Index sum(const Word* set, const std::vector<Index>& of) const {
     Index total = 0;
-    each_node(set, sets.words(), [&](Index v) { total += of[static_cast<std::size_t>(v)]; });
+    each_node(set, sets.words(), [&](Index v) { total += item(of, v); });
     return total;
   }
   /// The need of a set; writes its boundary.
   Index need_of(const NodeLinks& links, const Word* set, Word* boundary, std::size_t words) const {
     std::vector<Word> readers(words), beside(words);   // outside the set: who reads it, and what these read
     each_node(set, words, [&](Index v) {
-      for (const Index reader : links.readers[static_cast<std::size_t>(v)])
+      for (const Index reader : item(links.readers, v))
         if (!has(set, reader)) insert(boundary, v), insert(readers.data(), reader);
     });
     each_node(readers.data(), words, [&](Index reader) {
-      for (const Index input : links.inputs[static_cast<std::size_t>(reader)])
+      for (const Index input : item(links.inputs, reader))
         if (!has(set, input)) insert(beside.data(), input);
     });
     return 2 * sum(set, node_bytes) + sum(readers.data(), node_bytes) + sum(beside.data(), node_bytes);

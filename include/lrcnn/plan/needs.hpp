@@ -88,6 +88,17 @@ constexpr void choose_bases(const Table& table, const Stage& stage, StageNeeds& 
     if (overwrites) item(needs.value, base) = 1;   // the sign is read from it
   }
 }
+/// What the layers' rules say that their backward steps read. Where a sign is read from is not decided yet.
+constexpr void note_reads(const Table& table, const Stage& stage, StageNeeds& needs) {
+  for (Index l = 0; l < stage.chain_layers(); ++l) {
+    const BackwardReads reads = backward_reads(table.node(stage.first + l).layer);
+    LayerNeeds& n = item(needs.layer, l);
+    n = {reads.input, reads.output, reads.indices, reads.sign, reads.for_parameters};
+    if (reads.other) item(needs.value, stage.other(l)) = true;   // in full height, and at hand
+    if (n.input) item(needs.value, stage.in(l)) = true;
+    if (n.output) item(needs.value, stage.out(l)) = true;
+  }
+}
 /// The forward layers to run again before layer l's backward pass, from the nearest tensors below that are in memory (`at_hand`). They make
 /// layer l's own output or saved state if `its_own` asks for it, and `tensor`, another one that the pass reads (-1: none).
 constexpr BackwardRun rerun_for(const Stage& stage, const Flags& at_hand, Index l, bool its_own, Index tensor) {
@@ -125,15 +136,7 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
   for (Index t = inputs; frees && recompute == Recompute::all && t < tensors; ++t)
     item(needs.remade_in_slabs, t) = stage.use(t).leaves && stage.use(t).readers > 0 && rules_of(layer(t - inputs)).cheap;
   needs.saved_kept.assign(static_cast<std::size_t>(count), 0);
-  for (Index l = 0; l < count; ++l) {
-    LayerNeeds& n = item(needs.layer, l);
-    const Layer& y = layer(l);
-    const BackwardReads reads = backward_reads(y);
-    n = {reads.input, reads.output, reads.indices, reads.sign, reads.for_parameters};   // where a sign is read from follows below
-    if (reads.other) item(needs.value, stage.other(l)) = true;                          // in full height, and at hand
-    if (n.input) item(needs.value, stage.in(l)) = true;
-    if (n.output) item(needs.value, inputs + l) = true;
-  }
+  detail::note_reads(table, stage, needs);
   if (recompute == Recompute::cheap) detail::choose_bases(table, stage, needs);
   // A sign comes from the output if that is kept anyway, else from mask bits: what is made again is gone sooner.
   for (Index l = 0; l < count; ++l) {

@@ -29,7 +29,7 @@ struct RecomputationGraph {
   std::vector<RecomputationNode> nodes{};
   std::vector<RecomputationEdge> edges{};
   Index size() const { return static_cast<Index>(nodes.size()); }
-  const RecomputationNode& node(Index i) const { return nodes[static_cast<std::size_t>(i)]; }
+  const RecomputationNode& node(Index i) const { return item(nodes, i); }
   friend bool operator==(const RecomputationGraph&, const RecomputationGraph&) = default;
 };
 namespace detail {
@@ -38,8 +38,8 @@ struct NodeLinks {
   std::vector<std::vector<Index>> readers, inputs;
   explicit NodeLinks(const RecomputationGraph& graph) : readers(graph.nodes.size()), inputs(graph.nodes.size()) {
     for (const RecomputationEdge& e : graph.edges) {
-      readers[static_cast<std::size_t>(e.from)].push_back(e.to);
-      inputs[static_cast<std::size_t>(e.to)].push_back(e.from);
+      item(readers, e.from).push_back(e.to);
+      item(inputs, e.to).push_back(e.from);
     }
   }
 };
@@ -55,8 +55,8 @@ inline std::vector<Index> order_of_links(const NodeLinks& links) {
   while (!ready.empty()) {
     order.push_back(ready.top());
     ready.pop();
-    for (const Index reader : links.readers[static_cast<std::size_t>(order.back())])
-      if (--waits[static_cast<std::size_t>(reader)] == 0) ready.push(reader);
+    for (const Index reader : item(links.readers, order.back()))
+      if (--item(waits, reader) == 0) ready.push(reader);
   }
   return order;
 }
@@ -68,13 +68,13 @@ inline std::string node_text(const RecomputationGraph& graph, Index i) {
 /// "node 0 -> node 2 -> node 0": a cycle of a graph that has one. `ordered`: the nodes that are not on or behind a cycle.
 inline std::string cycle_text(const RecomputationGraph& graph, const NodeLinks& links, const std::vector<Index>& ordered) {
   std::vector<char> done(graph.nodes.size(), 0);
-  for (const Index i : ordered) done[static_cast<std::size_t>(i)] = 1;
+  for (const Index i : ordered) item(done, i) = 1;
   Index at = std::find(done.begin(), done.end(), 0) - done.begin();
   std::vector<Index> path;   // against the edges: each node left over reads one that is
   while (std::find(path.begin(), path.end(), at) == path.end()) {
     path.push_back(at);
-    const auto& inputs = links.inputs[static_cast<std::size_t>(at)];
-    at = *std::find_if(inputs.begin(), inputs.end(), [&](Index input) { return !done[static_cast<std::size_t>(input)]; });
+    const auto& inputs = item(links.inputs, at);
+    at = *std::find_if(inputs.begin(), inputs.end(), [&](Index input) { return !item(done, input); });
   }
   std::string text = node_text(graph, at);
   const auto begin = std::find(path.begin(), path.end(), at);
@@ -142,13 +142,14 @@ inline std::vector<Index> topological_order(const RecomputationGraph& graph) {
   return detail::order_of_links(detail::NodeLinks(graph));
 }
 /// The forward graph of a network: a node for each layer of the table, in its order, with the bytes of its output as a buffer of that target,
-/// alignment included. By the convention of Kusumoto et al. (NeurIPS 2019), a convolution takes a time of 10, transposed ones included, and any
-/// other layer, linear ones included, a time of 1.
+/// alignment included. By the convention of Kusumoto et al. (NeurIPS 2019), a convolution takes a time of 10, transposed ones and custom
+/// layers that are not cheap included, and any other layer, linear ones included, a time of 1.
 inline RecomputationGraph recomputation_graph(const Table& table, const Target& target) {
   RecomputationGraph graph;
   for (Index i = 0; i < table.size(); ++i) {
     const Node& node = table.node(i);
-    const bool convolves = node.layer.kind == Kind::conv || node.layer.kind == Kind::conv_transpose;
+    const LayerRules& rules = rules_of(node.layer);
+    const bool convolves = !rules.cheap && !rules.ends_rows;
     const Index bytes = target.bytes(node.out.n, node.out.c, node.out.h, node.out.w);
     graph.nodes.push_back({std::string(node.layer.name.view()), round_up(bytes, target.alignment), convolves ? 10 : 1});
     if (node.input > 0) graph.edges.push_back({node.input - 1, i});

@@ -17,8 +17,9 @@ inline std::string text_of(const Costs::Points& points) {
   }
   return text;
 }
-/// Empty if the text is none of a kind's points.
-inline Costs::Points points_from(const std::string& text) {
+}   // namespace detail
+/// What was measured of a kind, from the text that a file of costs has for it; empty if the text is none.
+inline Costs::Points parse_points(const std::string& text) {
   Costs::Points points;
   const char *at = text.data(), *const end = at + text.size();
   for (Index before = 0; at != end;) {
@@ -33,7 +34,6 @@ inline Costs::Points points_from(const std::string& text) {
   }
   return points;
 }
-}   // namespace detail
 /// The costs that a file keeps for a backend on this machine, beside the backend's rates. A missing file has none; one of another machine, of
 /// other libraries or threads, or a damaged one is ignored, which `notice` hears (by default a line on std::clog).
 template <Backend B>
@@ -41,7 +41,7 @@ Costs load_costs(const std::filesystem::path& path, const B& backend, const Noti
   const ChoiceFile file(path, backend.describe(), notice, "costs");
   Costs costs(rates_of<B>());
   for (const auto& [kind, text] : file.all())
-    if (Costs::Points points = detail::points_from(text); !points.empty()) costs.set(kind, std::move(points));
+    if (Costs::Points points = parse_points(text); !points.empty()) costs.set(kind, std::move(points));
   return costs;
 }
 /// Adds costs to a file; kinds of other networks stay. A file that cannot be written is a notice.
@@ -58,8 +58,7 @@ template <Backend B, TrainingLoss<typename B::element> L = SoftmaxCrossEntropy>
 Costs known_costs(const std::filesystem::path& path, const Table& table, B& backend, const MeasureOptions& options = {}, const L& loss = {},
                   const Notice& notice = {}) {
   Costs costs = load_costs(path, backend, notice);
-  const Plan column =
-      make_plan(table, detail::measuring_column(ConvAlgorithm::fastest), B::target, {.rows_loss = RowLocalLoss<L, typename B::element>});
+  const Plan column = make_plan(table, measuring_column(ConvAlgorithm::fastest), B::target, {.rows_loss = RowLocalLoss<L, typename B::element>});
   const auto known = [&](const Step& step) { return costs.knows(step_kind(column, step)); };
   if (std::all_of(column.steps.begin(), column.steps.end(), known)) return costs;
   const Costs measured = measure_costs(table, backend, options, loss);

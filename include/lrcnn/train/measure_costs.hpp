@@ -15,6 +15,12 @@ struct MeasureOptions {
   double seconds = 30;   ///< at most so long, but for one run of one policy
   int runs = 2;          ///< timed runs of each policy; of each step the shortest counts
 };
+/// The policy whose steps measure_costs() measures first: layer by layer, in generous scratch memory.
+inline PolicySpec measuring_column(ConvAlgorithm algorithm) {
+  PolicySpec column;
+  column.conv_algorithm = algorithm, column.workspace_bytes = 64_MiB;
+  return column;
+}
 namespace detail {
 /// Times each step: the least of all runs, since what disturbs a machine makes steps slower only.
 struct StepTimes {
@@ -34,10 +40,9 @@ inline double median_of(std::vector<double> values) {
 }
 /// What was measured: seconds by kind and pixels.
 using Samples = std::map<std::string, std::map<Index, std::vector<double>>>;
-/// A policy that cuts each section into at most `slabs` slabs, of at least seven rows of its output if there are more than two, and
+/// A policy that cuts each section into at most `slabs` slabs, of at least `rows` rows of its output if there are more than two, and
 /// recomputes all.
-inline PolicySpec measuring_slabs(const Table& table, const Target& target, Cut cut, Index slabs, ConvAlgorithm algorithm) {
-  constexpr Index rows = 7;
+inline PolicySpec measuring_slabs(const Table& table, const Target& target, Cut cut, Index slabs, Index rows, ConvAlgorithm algorithm) {
   bool sums = false;
   for (const Node& node : table.nodes) sums = sums || node.layer.kind == Kind::sum;
   PolicySpec policy;
@@ -57,25 +62,34 @@ inline PolicySpec measuring_slabs(const Table& table, const Target& target, Cut 
     if (counts[static_cast<std::size_t>(i)] > 1) item(policy.partitions, i) = {cut, item(counts, i), item(counts, i)};
   return policy;
 }
-/// Layer by layer, in generous scratch memory.
-inline PolicySpec measuring_column(ConvAlgorithm algorithm) {
-  PolicySpec column;
-  column.conv_algorithm = algorithm, column.workspace_bytes = 64_MiB;
-  return column;
-}
 /// Policies under which the kinds of steps of any policy occur, those that matter most first.
 inline std::vector<PolicySpec> measuring_policies(const Table& table, const Target& target) {
   std::vector<PolicySpec> list;
   for (const ConvAlgorithm algorithm : {ConvAlgorithm::fastest, ConvAlgorithm::direct}) {
     list.push_back(measuring_column(algorithm));
-    list.push_back(measuring_slabs(table, target, Cut::overlap, 4, algorithm));
-    list.push_back(measuring_slabs(table, target, Cut::overlap, 16, algorithm));
+    list.push_back(measuring_slabs(table, target, Cut::overlap, 4, 7, algorithm));
+    list.push_back(measuring_slabs(table, target, Cut::overlap, 16, 3, algorithm));
     if (table.input.n > 1) list.push_back(list.back()), list.back().partition_count = 1, list.back().partitions[0] = {.images = 1};
-    list.push_back(measuring_slabs(table, target, Cut::share, 4, algorithm));
+    list.push_back(measuring_slabs(table, target, Cut::share, 4, 7, algorithm));
   }
   return list;
 }
-/// The input with fewer rows or images, so that a step takes at most so many seconds by the rates, as far as the network allows it.
+/// Sizes that differ by less than a tenth count as one.
+inline Costs::Points points_of(const std::map<Index, std::vector<double>>& samples) {
+  Costs::Points points;
+  for (auto first = samples.begin(); first != samples.end();) {
+    double pixels = 0, seconds = 0, count = 0;
+    const Index most = first->first + first->first / 10;
+    for (; first != samples.end() && first->first <= most; ++first) {
+      const auto weight = static_cast<double>(first->second.size());
+      pixels += weight * static_cast<double>(first->first), seconds += weight * median_of(first->second), count += weight;
+    }
+    points.push_back({static_cast<Index>(pixels / count), seconds / count});
+  }
+  return points;
+}
+}   // namespace detail
+/// The network with fewer rows or images, so that a step takes at most so many seconds by the rates, as far as the network allows it.
 inline Table measured_table(const Table& table, const Target& target, const PlanOptions& options, const Rates& rates, double most) {
   Table reduced = table;
   std::vector<Layer> layers;
@@ -93,21 +107,6 @@ inline Table measured_table(const Table& table, const Target& target, const Plan
   }
   return reduced;
 }
-/// Sizes that differ by less than a tenth count as one.
-inline Costs::Points points_of(const std::map<Index, std::vector<double>>& samples) {
-  Costs::Points points;
-  for (auto first = samples.begin(); first != samples.end();) {
-    double pixels = 0, seconds = 0, count = 0;
-    const Index most = first->first + first->first / 10;
-    for (; first != samples.end() && first->first <= most; ++first) {
-      const auto weight = static_cast<double>(first->second.size());
-      pixels += weight * static_cast<double>(first->first), seconds += weight * median_of(first->second), count += weight;
-    }
-    points.push_back({static_cast<Index>(pixels / count), seconds / count});
-  }
-  return points;
-}
-}   // namespace detail
 /// Costs of a network's steps on an input, measured by running it on a backend of the host.
 /// Errors:  as the executor's; policies that the network or the memory does not allow are left out
 template <Backend B, TrainingLoss<typename B::element> L = SoftmaxCrossEntropy>
@@ -119,7 +118,7 @@ Costs measure_costs(const Table& network, B& backend, const MeasureOptions& opti
   const auto spent = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   const Rates rates = rates_of<B>();
   const PlanOptions plan_options{.rows_loss = RowLocalLoss<L, typename B::element>};
-  const Table table = detail::measured_table(network, B::target, plan_options, rates, options.seconds / 12);
+  const Table table = measured_table(network, B::target, plan_options, rates, options.seconds / 12);
   std::vector<M> images(static_cast<std::size_t>(table.input.count()));
   const Random random(1, 1);
   for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<M>(random.uniform(i) - 0.5);
