@@ -102,6 +102,8 @@ class ReplayedMemory {
     const Index begin = buffer(ref.buffer).offset + ref.offset, end = begin + bytes(ref, saved);
     if (ref.offset + bytes(ref, saved) > buffer(ref.buffer).bytes)
       problem("writes " + std::to_string(ref.offset + bytes(ref, saved)) + " bytes into a buffer of " + std::to_string(buffer(ref.buffer).bytes));
+    if (const Index height = plan_.table.shape(ref.tensor).h; !Range{0, height}.contains(ref.rows))
+      problem("writes rows " + show(ref.rows) + " of tensor " + std::to_string(ref.tensor) + ", which has " + std::to_string(height));
     if (!within(ref)) {
       problem("writes images " + show(ref.images) + " rows " + show(ref.rows) + " of a piece that holds " + show(ref.held_images) + " " +
               show(ref.held_rows));
