@@ -69,13 +69,13 @@ def long_functions(files):
         for number, line in enumerate(text.split("\n"), 1):
             code = re.sub(r"\s*//.*", "", line)
             indent = len(line) - len(line.lstrip())
-            if begun and re.match(r"\s*\}", code) and indent == begun[-1][0]:
+            if begun and re.match(r"\s*\}", code) and indent <= begun[-1][0]:   # less where the first line goes on from others
                 _, first, is_code = begun.pop()
                 if is_code and number - first + 1 > MOST_OF_FUNCTION:
                     found.append(f"include/lrcnn/{path}:{first}: the function has {number - first + 1} lines, and {MOST_OF_FUNCTION} is the most; "
                                  "give its parts names of their own")
             if code.endswith("{"):
-                begun.append((indent, number, not re.search(r"\b(namespace|class|struct|union|enum|concept)\b|=\s*\{$", code)))
+                begun.append((indent, number, not re.search(r"^\s*(inline )?(namespace|class|struct|union|enum)\b|=\s*\{$", code)))
     return found
 
 
@@ -136,6 +136,8 @@ def try_rules(order):
         return "namespace a {\nclass B {\n  void f() {\n" + "    g();\n" * lines + "  }\n};\n}   // namespace a\n"
 
     assert long_functions([("core/a.hpp", body(68))]) == []
+    wrapped = body(69).replace("void f() {", "void f(int a,\n         const struct C& c) {")
+    assert [text.split(":")[1] for text in long_functions([("core/a.hpp", wrapped)])] == ["4"]
     assert long_functions([("core/a.hpp", body(69))])[0].startswith("include/lrcnn/core/a.hpp:3: the function has 71 lines")
 
     def lines(path, text):

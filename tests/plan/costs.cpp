@@ -50,15 +50,15 @@ TEST_CASE("the kind of a step is all but its rows and images") {
   const auto plan_of = [&](const PolicySpec& policy) { return make_plan(table, policy, blocked); };
   const Plan column = plan_of(Policy<Column>::value), slabs = plan_of(Policy<Overlap<4>, CheckpointAtPools>::value);
   const Step& whole = step_of(column, Op::forward, "conv4");
-  CHECK(step_kind(column, whole) == "forward conv 128x32 > 128x32 k3x3 s1x1 d1x1 g1 DirectConv / 4.2 MB activates saves");
+  CHECK(step_kind(column, whole) == "forward conv 128x32 > 128x32 k3x3 s1x1 d1x1 DirectConv / 4.2 MB activates saves");
   CHECK(step_size(column, whole).pixels == 4 * 32 * 32);
   CHECK(step_size(slabs, step_of(slabs, Op::forward, "conv4")).pixels < 4 * 32 * 32 / 2);
   CHECK(step_kind(slabs, step_of(slabs, Op::backward_data, "conv4")) == step_kind(column, step_of(column, Op::backward_data, "conv4")));
   CHECK(step_kind(column, step_of(column, Op::backward_parameters, "conv4")) != step_kind(column, step_of(column, Op::backward_data, "conv4")));
   const Plan winograd = plan_of(Policy<Column, FastestConv, Workspace<16_MiB>>::value);
   CHECK(step_kind(winograd, step_of(winograd, Op::forward, "conv4")) ==
-        "forward conv 128x32 > 128x32 k3x3 s1x1 d1x1 g1 FastestConv / 16.8 MB activates saves");
-  CHECK(step_kind(column, step_of(column, Op::backward_data, "pool2")) == "backward_data max_pool 128x32 > 128x16 k2x2 s2x2 d1x1 g1 / saves only");
+        "forward conv 128x32 > 128x32 k3x3 s1x1 d1x1 FastestConv / 16.8 MB activates saves");
+  CHECK(step_kind(column, step_of(column, Op::backward_data, "pool2")) == "backward_data max_pool 128x32 > 128x16 k2x2 s2x2 d1x1 / saves only");
 }
 TEST_CASE("a plan takes the sum of its steps, whatever the order of measurements") {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {

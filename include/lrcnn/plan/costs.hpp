@@ -3,7 +3,7 @@
 //
 // A step has a kind and a size. Its kind is all that matters for its speed but how many rows of how many images it works on: operation, layer,
 // channels, width, algorithm, workspace. Its size is the number of pixels. Seconds of a kind that was measured on a machine
-// (exec/measure_costs.hpp) are a line through the sizes that were measured. Seconds of any other kind are estimated from the step's products
+// (train/measure_costs.hpp) are a line through the sizes that were measured. Seconds of any other kind are estimated from the step's products
 // and bytes, at the rates that its backend is known for.
 #include <lrcnn/core/bytes.hpp>
 #include <lrcnn/plan/plan.hpp>
@@ -53,7 +53,7 @@ inline StepSize step_size(const Plan& plan, const Step& step) {
   size.bytes += weights * plan.target.element_bytes;
   return size;
 }
-/// A name that steps of one kind share: "forward conv 64x224 > 128x112 k3x3 s1x1 d1x1 g1 direct / 16 MB accumulate". What stands before the
+/// A name that steps of one kind share: "forward conv 64x224 > 128x224 k3x3 s1x1 d1x1 DirectConv / 16.8 MB accumulate". What stands before the
 /// slash matters most. Pre: the step is one of the plan's.
 inline std::string step_kind(const Plan& plan, const Step& step) {
   const Table& table = plan.table;
@@ -66,8 +66,9 @@ inline std::string step_kind(const Plan& plan, const Step& step) {
     text += " " + std::string(rules.variant(y).empty() ? rules.name : rules.variant(y)) + " " + std::to_string(node.in.c) + "x" +
             std::to_string(node.in.w) + " > " + std::to_string(node.out.c) + "x" + std::to_string(node.out.w);
     if (rules.rows == RowMap::window || rules.rows == RowMap::own)
-      text += " " + detail::pair_of('k', y.window.kernel) + " " + detail::pair_of('s', y.window.stride) + " " +
-              detail::pair_of('d', y.window.dilation) + " g" + std::to_string(y.groups);
+      text +=
+          " " + detail::pair_of('k', y.window.kernel) + " " + detail::pair_of('s', y.window.stride) + " " + detail::pair_of('d', y.window.dilation);
+    text += rules.details(y);
     if (detail::fits_winograd(y)) text += " " + std::string(conv_algorithm_name(step.conv_algorithm));
     if (detail::multiplies(step, y) && step.workspace >= 0) {   // more of it is of use in large leaps only
       Index bytes = 1;
@@ -82,7 +83,9 @@ inline std::string step_kind(const Plan& plan, const Step& step) {
   if (step.accumulate) rest += " accumulate";
   if (step.saved) rest += step.y ? " saves" : " saves only";
   if (step.operand > 0) rest += " operand";
-  if (plan.target.element_bytes != 4) rest += " " + std::to_string(plan.target.element_bytes) + " bytes";
+  if (plan.target.element_bytes != 4) text += " " + std::to_string(plan.target.element_bytes) + " bytes";
+  for (char& c : text)   // a custom layer may have any name
+    if (c == '/' || c == '\t' || c == '\n') c = '_';
   return text + rest;
 }
 /// Seconds of steps by kind and size: measured ones where there are any, else estimates. A regular value.
@@ -100,7 +103,8 @@ class Costs {
   const Rates& rates() const { return rates_; }
   /// Kinds that were measured, and what came of them by rising pixels.
   const std::map<std::string, Points>& measured() const { return measured_; }
-  /// Sets what was measured of a kind. Pre: points rise by their pixels, which are above 0; seconds are not negative and finite.
+  /// Sets what was measured of a kind. Pre: there are points; they rise by their pixels, which are above 0; seconds are not negative
+  /// and finite.
   void set(const std::string& kind, Points points) { measured_[kind] = std::move(points); }
   /// Whether a kind was measured.
   bool knows(const std::string& kind) const { return measured_.count(kind) > 0; }
@@ -126,12 +130,15 @@ class Costs {
  private:
   Rates rates_{};
   std::map<std::string, Points> measured_{};
-  /// What was measured of this kind, or of one that is the same before the slash.
+  /// What was measured of this kind, or of one that is the same before the slash, or is but for WinogradConv where FastestConv was measured.
   const Points* find(const std::string& kind) const {
     if (const auto known = measured_.find(kind); known != measured_.end()) return &known->second;
     const std::string_view main = std::string_view(kind).substr(0, kind.find('/') + 1);
     const auto like = measured_.lower_bound(std::string(main));
-    return like != measured_.end() && like->first.starts_with(main) ? &like->second : nullptr;
+    if (like != measured_.end() && like->first.starts_with(main)) return &like->second;
+    constexpr std::string_view winograd = conv_algorithm_name(ConvAlgorithm::winograd), fastest = conv_algorithm_name(ConvAlgorithm::fastest);
+    const auto at = kind.find(winograd);
+    return at == std::string::npos ? nullptr : find(std::string(kind).replace(at, winograd.size(), fastest));
   }
   /// Beyond the largest size seconds grow with the pixels. Below the smallest the first line goes on, or one to a step without pixels where
   /// that is steeper.

@@ -27,8 +27,12 @@ class PolicyParser {
   std::string_view text_;
   std::size_t at_ = 0;      ///< the next character
   std::size_t start_ = 0;   ///< of the word read last
+  int depth_ = 0;           ///< partitions within partitions
   [[noreturn]] void refuse(const std::string& what, std::string_view rule, std::string_view change) const {
-    throw Error(error_text("character " + std::to_string(start_ + 1) + " of policy '" + std::string(text_) + "': " + what, rule, change));
+    std::string text(text_.substr(0, 2000));
+    for (char& c : text)
+      if (c == '\0') c = '?';   // it would end the message
+    throw Error(error_text("character " + std::to_string(start_ + 1) + " of policy '" + text + "': " + what, rule, change));
   }
   [[noreturn]] void refuse_word(std::string_view name, std::string_view what, std::string_view change) const {
     refuse(name.empty() ? "there is no name" : "'" + std::string(name) + "' is not the name of " + std::string(what),
@@ -86,6 +90,7 @@ class PolicyParser {
     const std::size_t end = text_.find('"', at_ + 1);
     if (end == std::string_view::npos) refuse("a name has no second quote", "CheckpointAt<...> names layers as in \"conv1\"", "add it");
     const std::string_view name = text_.substr(at_ + 1, end - at_ - 1);
+    if (name.find('\0') != std::string_view::npos) refuse("a layer's name has a null character", "names are text", "take it away");
     if (name.empty() || name.size() > Name::capacity)
       refuse("a layer's name has " + std::to_string(name.size()) + " characters", "names have from 1 to " + std::to_string(Name::capacity),
              "use a name that the network's table shows");
@@ -182,6 +187,12 @@ class PolicyParser {
   /// A partition whose name has been read.
   constexpr Partition partition(std::string_view name, std::string_view what) {
     const std::size_t begin = start_;
+    if (++depth_ > 16) refuse("partitions stand within each other more than 16 deep", "each says something more of one partition", "take some away");
+    const Partition p = partition_from(name, what, begin);
+    --depth_;
+    return p;
+  }
+  constexpr Partition partition_from(std::string_view name, std::string_view what, std::size_t begin) {
     if (name == "Column") return {};
     if (name == "Overlap" || name == "Share") {
       Partition p{.cut = name == "Share" ? Cut::share : Cut::overlap};

@@ -112,6 +112,7 @@ template <Name... names>
 struct CheckpointAt {
   static_assert(sizeof...(names) >= 1 && sizeof...(names) <= Checkpoints::capacity,
                 "lrcnn: CheckpointAt<...> takes 1 to 64 layer names; one for each checkpoint; use CheckpointEvery<k>");
+  static_assert((!names.empty() && ...), "lrcnn: CheckpointAt<...> has an empty name; names are those of layers; take it away");
 };
 namespace detail {
 /// A part that chooses one value of an enumeration.

@@ -4,6 +4,7 @@
 // The file is one of core/choice_file.hpp: for one machine, with a checksum, written atomically; a damaged one is ignored with a notice.
 #include <lrcnn/core/choice_file.hpp>
 #include <lrcnn/train/measure_costs.hpp>
+#include <lrcnn/version.hpp>
 #include <charconv>
 namespace lrcnn {
 namespace detail {
@@ -18,6 +19,11 @@ inline std::string text_of(const Costs::Points& points) {
   return text;
 }
 }   // namespace detail
+/// The line that a file of costs has for its machine.
+template <Backend B>
+std::string costs_machine(const B& backend) {
+  return backend.describe() + ", elements of " + std::to_string(sizeof(typename B::element)) + " bytes, lrcnn " + std::string(version());
+}
 /// What was measured of a kind, from the text that a file of costs has for it; empty if the text is none.
 inline Costs::Points parse_points(const std::string& text) {
   Costs::Points points;
@@ -38,7 +44,7 @@ inline Costs::Points parse_points(const std::string& text) {
 /// other libraries or threads, or a damaged one is ignored, which `notice` hears (by default a line on std::clog).
 template <Backend B>
 Costs load_costs(const std::filesystem::path& path, const B& backend, const Notice& notice = {}) {
-  const ChoiceFile file(path, backend.describe(), notice, "costs");
+  const ChoiceFile file(path, costs_machine(backend), notice, "costs");
   Costs costs(rates_of<B>());
   for (const auto& [kind, text] : file.all())
     if (Costs::Points points = parse_points(text); !points.empty()) costs.set(kind, std::move(points));
@@ -47,7 +53,7 @@ Costs load_costs(const std::filesystem::path& path, const B& backend, const Noti
 /// Adds costs to a file; kinds of other networks stay. A file that cannot be written is a notice.
 template <Backend B>
 void save_costs(const std::filesystem::path& path, const B& backend, const Costs& costs, const Notice& notice = {}) {
-  ChoiceFile file(path, backend.describe(), notice, "costs");
+  ChoiceFile file(path, costs_machine(backend), notice, "costs");
   for (const auto& [kind, points] : costs.measured()) file.note(kind, detail::text_of(points));
   file.save();
 }

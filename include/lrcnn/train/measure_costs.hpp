@@ -9,6 +9,7 @@
 #include <lrcnn/train/initializer.hpp>
 #include <chrono>
 #include <limits>
+#include <set>
 namespace lrcnn {
 /// How long measure_costs() may take.
 struct MeasureOptions {
@@ -89,23 +90,38 @@ inline Costs::Points points_of(const std::map<Index, std::vector<double>>& sampl
   return points;
 }
 }   // namespace detail
-/// The network with fewer rows or images, so that a step takes at most so many seconds by the rates, as far as the network allows it.
+/// The network with fewer rows or images, so that a step layer by layer takes at most `most` seconds by the rates, as far as that leaves all of
+/// its kinds of steps. A layer behind a flatten has other ones where there are fewer rows; then there are fewer images.
+/// Errors:  as make_plan()
 inline Table measured_table(const Table& table, const Target& target, const PlanOptions& options, const Rates& rates, double most) {
-  Table reduced = table;
   std::vector<Layer> layers;
   for (const Node& node : table.nodes) layers.push_back(node.layer);
-  while (seconds(make_plan(reduced, measuring_column(ConvAlgorithm::fastest), target, options), Costs(rates)) > most) {
-    Input input = reduced.input;
-    if (input.h >= 128) input.h /= 2;
-    else if (input.n > 1) input.n /= 2;
-    else break;
-    try {
-      reduced = make_table(layers, input);
-    } catch (const ShapeError&) {
-      break;
+  const auto column_of = [&](const Table& t) { return make_plan(t, measuring_column(ConvAlgorithm::fastest), target, options); };
+  const auto kinds_of = [](const Plan& plan) {
+    std::set<std::string> kinds;
+    for (const Step& step : plan.steps) kinds.insert(step_kind(plan, step));
+    return kinds;
+  };
+  Plan column = column_of(table);
+  const auto kinds = kinds_of(column);
+  while (seconds(column, Costs(rates)) > most) {
+    Input fewer_rows = column.table.input, fewer_images = fewer_rows;
+    fewer_rows.h /= 2, fewer_images.n /= 2;
+    bool found = false;
+    for (const Input& input : {fewer_rows, fewer_images}) {
+      if (input.n < 1 || input.h < 64) continue;
+      try {
+        Plan smaller = column_of(make_table(layers, input));
+        if (kinds_of(smaller) != kinds) continue;
+        column = std::move(smaller), found = true;
+        break;
+      } catch (const Error&) {   // the network does not allow it
+        continue;
+      }
     }
+    if (!found) break;
   }
-  return reduced;
+  return column.table;
 }
 /// Costs of a network's steps on an input, measured by running it on a backend of the host.
 /// Errors:  as the executor's; policies that the network or the memory does not allow are left out
@@ -142,7 +158,7 @@ Costs measure_costs(const Table& network, B& backend, const MeasureOptions& opti
       if (fresh) executor.run(source, labels, loss);   // the system gives the memory now
       std::vector<double> times(executor.plan().steps.size(), std::numeric_limits<double>::max());
       double longest = 0;
-      for (int run = 0; run < options.runs; ++run) {
+      for (int run = 0; run < std::max(1, options.runs); ++run) {
         const double before = spent();
         if (run > 0 && before + longest > options.seconds * 0.8) break;
         executor.run(source, labels, loss, detail::StepTimes{&times});
