@@ -61,21 +61,21 @@ def too_long(files):
 
 
 def long_functions(files):
-    """Which functions have too many lines. As the files are formatted, a block ends with a brace as far from the left as its first line; one that
-    is no namespace, type or list of values is a function, or a part of one."""
+    """Which functions have too many lines, from the line of the brace that opens them. A brace behind a parenthesis or one of a few words opens a
+    function or a part of one; others open namespaces, types and lists of values."""
     found = []
     for path, text in files:
-        begun = []   # (indentation, number of the first line, whether it is code) of the blocks at hand
+        begun = []   # (number of the line, whether it is code) of the braces at hand
         for number, line in enumerate(text.split("\n"), 1):
-            code = re.sub(r"\s*//.*", "", line)
-            indent = len(line) - len(line.lstrip())
-            if begun and re.match(r"\s*\}", code) and indent <= begun[-1][0]:   # less where the first line goes on from others
-                _, first, is_code = begun.pop()
-                if is_code and number - first + 1 > MOST_OF_FUNCTION:
-                    found.append(f"include/lrcnn/{path}:{first}: the function has {number - first + 1} lines, and {MOST_OF_FUNCTION} is the most; "
-                                 "give its parts names of their own")
-            if code.endswith("{"):
-                begun.append((indent, number, not re.search(r"^\s*(inline )?(namespace|class|struct|union|enum)\b|=\s*\{$", code)))
+            code = re.sub(r"\"(\\.|[^\"\\])*\"|'(\\.|[^'\\])'|//.*", "", line)
+            for at, character in enumerate(code):
+                if character == "{":
+                    begun.append((number, bool(re.search(r"(\)|\b(const|noexcept|override|else|do|try|mutable)|-> [\w:<>, &*]+)\s*$", code[:at]))))
+                elif character == "}" and begun:
+                    first, is_code = begun.pop()
+                    if is_code and number - first + 1 > MOST_OF_FUNCTION:
+                        found.append(f"include/lrcnn/{path}:{first}: the function has {number - first + 1} lines, and {MOST_OF_FUNCTION} is the most; "
+                                     "give its parts names of their own")
     return found
 
 
