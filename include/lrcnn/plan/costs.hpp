@@ -23,10 +23,6 @@ namespace detail {
 constexpr bool multiplies(const Step& step, const Layer& layer) {
   return rules_of(layer).uses_workspace && step.op != Op::pack_forward && step.op != Op::pack_backward;
 }
-/// Whether Winograd's algorithm could compute a convolution: 3x3, stride 1, dense.
-constexpr bool fits_winograd(const Layer& y) {
-  return is_conv(y) && y.window.kernel == Pair(3) && y.window.stride == Pair(1) && y.window.dilation == Pair(1) && y.groups == 1;
-}
 constexpr Index pixels_of(const Table& table, const Ref& ref) { return ref ? ref.images.size() * ref.rows.size() * table.shape(ref.tensor).w : 0; }
 inline std::string pair_of(char letter, const Pair& pair) { return std::string(1, letter) + std::to_string(pair.h) + 'x' + std::to_string(pair.w); }
 }   // namespace detail
@@ -63,8 +59,8 @@ inline std::string step_kind(const Plan& plan, const Step& step) {
     const Node& node = table.node(step.layer);
     const Layer& y = node.layer;
     const LayerRules& rules = rules_of(y);
-    text += " " + std::string(rules.variant(y).empty() ? rules.name : rules.variant(y)) + " " + std::to_string(node.in.c) + "x" +
-            std::to_string(node.in.w) + " > " + std::to_string(node.out.c) + "x" + std::to_string(node.out.w);
+    text += " " + std::string(variant_name(y)) + " " + std::to_string(node.in.c) + "x" + std::to_string(node.in.w) + " > " +
+            std::to_string(node.out.c) + "x" + std::to_string(node.out.w);
     if (rules.rows == RowMap::window || rules.rows == RowMap::own)
       text +=
           " " + detail::pair_of('k', y.window.kernel) + " " + detail::pair_of('s', y.window.stride) + " " + detail::pair_of('d', y.window.dilation);

@@ -61,6 +61,10 @@ constexpr void check_names(const Table& table, const PolicySpec& policy) {
                                  "use a name that the network's table shows, such as '" + std::string(table.node(0).layer.name.view()) + "'"));
   }
 }
+/// Whether Winograd's algorithm could compute a layer: a convolution with 3x3 filters, stride 1, dense.
+constexpr bool fits_winograd(const Layer& y) {
+  return y.kind == Kind::conv && y.window.kernel == Pair(3) && y.window.stride == Pair(1) && y.window.dilation == Pair(1) && y.groups == 1;
+}
 /// Whether a norm needs its input whole before it begins.
 constexpr bool waits(const Node& node, bool training) { return node.layer.kind == Kind::norm && has_statistics(node.layer, training); }
 }   // namespace detail
@@ -82,9 +86,7 @@ constexpr RowRules row_rules(const Table& table, const Stage& stage, const Targe
     const Node& node = table.node(l);
     RowRule rule{
         .axis = row_axis_of(node), .in_height = node.in.h, .out_height = node.out.h, .in_row_bytes = target.bytes(1, node.in.c, 1, node.in.w)};
-    const bool tiled = conv_algorithm == ConvAlgorithm::winograd && node.layer.kind == Kind::conv && node.layer.window.kernel == Pair(3) &&
-                       node.layer.window.stride == Pair(1) && node.layer.window.dilation == Pair(1) && node.layer.groups == 1;
-    if (tiled) rule.grid = 4;   // output rows of a tile of F(4x4, 3x3)
+    if (conv_algorithm == ConvAlgorithm::winograd && detail::fits_winograd(node.layer)) rule.grid = 4;   // output rows of a tile of F(4x4, 3x3)
     if (is_activation(node.layer) && chain && !rules.layer.empty()) rule.grid = rules.layer.back().grid;
     if (!chain) rule.in = stage.in(l - stage.first), rule.other = stage.other(l - stage.first);
     rule.other_whole = node.layer.kind == Kind::scale;
