@@ -154,7 +154,7 @@ class Replay : ReplayedMemory, NumberedLayers {
     if (s.set != (set_of(s.layer, 1) == 0 ? 0 : rows.images.begin - group_begin(rows.images.begin))) problem("uses another image's statistics");
   }
   Index group_begin(Index image) const {
-    const Index images = lrcnn::detail::group_images(plan_.table, plan_.policy);
+    const Index images = group_images(plan_.table, plan_.policy);
     return image / images * images;
   }
   void backward_sums(const Step& s) {

@@ -8,8 +8,10 @@
 #include <lrcnn/core/bytes.hpp>
 #include <lrcnn/plan/plan.hpp>
 #include <lrcnn/plan/rates.hpp>
+#include <bit>
 #include <map>
 #include <string>
+#include <unordered_map>
 namespace lrcnn {
 /// How much of its kind a step is.
 struct StepSize {
@@ -24,19 +26,24 @@ constexpr bool multiplies(const Step& step, const Layer& layer) {
   return rules_of(layer).uses_workspace && step.op != Op::pack_forward && step.op != Op::pack_backward;
 }
 constexpr Index pixels_of(const Table& table, const Ref& ref) { return ref ? ref.images.size() * ref.rows.size() * table.shape(ref.tensor).w : 0; }
+/// The largest power of two that is not above: more workspace is of use in large leaps only. Pre: bytes > 0.
+constexpr Index leap(Index bytes) {
+  Index power = 1;
+  while (2 * power <= bytes) power *= 2;
+  return power;
+}
 inline std::string pair_of(char letter, const Pair& pair) { return std::string(1, letter) + std::to_string(pair.h) + 'x' + std::to_string(pair.w); }
 }   // namespace detail
-/// Pre: the step is one of the plan's.
-inline StepSize step_size(const Plan& plan, const Step& step) {
-  const Table& table = plan.table;
+/// Pre: the step is of a plan for this table and target.
+inline StepSize step_size(const Table& table, const Target& target, const Step& step) {
   StepSize size;
   for (const Ref* ref : {&step.x, &step.other, &step.y, &step.dy, &step.dx}) {
     if (!*ref) continue;
     const Shape& shape = table.shape(ref->tensor);
     size.pixels = std::max(size.pixels, detail::pixels_of(table, *ref));
-    size.bytes += plan.target.bytes(ref->images.size(), shape.c, ref->rows.size(), shape.w);
+    size.bytes += target.bytes(ref->images.size(), shape.c, ref->rows.size(), shape.w);
   }
-  if (step.op == Op::pack_forward || step.op == Op::pack_backward) size.pixels = 1, size.bytes = 2 * plan.target.packed_bytes(table.node(step.layer));
+  if (step.op == Op::pack_forward || step.op == Op::pack_backward) size.pixels = 1, size.bytes = 2 * target.packed_bytes(table.node(step.layer));
   if (step.layer < 0) return size;
   const Node& node = table.node(step.layer);
   if (!detail::multiplies(step, node.layer)) return size;
@@ -46,13 +53,14 @@ inline StepSize step_size(const Plan& plan, const Step& step) {
   size.pixels = detail::pixels_of(table, by_input ? in : out);
   const Index weights = parameter_shapes(node.layer, node.in).item[0].count();
   size.products = static_cast<double>(size.pixels) * static_cast<double>(weights);
-  size.bytes += weights * plan.target.element_bytes;
+  size.bytes += weights * target.element_bytes;
   return size;
 }
+/// Pre: the step is one of the plan's.
+inline StepSize step_size(const Plan& plan, const Step& step) { return step_size(plan.table, plan.target, step); }
 /// A name that steps of one kind share: "forward conv 64x224 > 128x224 k3x3 s1x1 d1x1 DirectConv / 16.8 MB accumulate". What stands before the
-/// slash matters most. Pre: the step is one of the plan's.
-inline std::string step_kind(const Plan& plan, const Step& step) {
-  const Table& table = plan.table;
+/// slash matters most. Pre: the step is of a plan for this table and target, and has a workspace of so many bytes.
+inline std::string step_kind(const Table& table, const Target& target, const Step& step, Index workspace_bytes) {
   std::string text(op_name(step.op));
   std::string rest = " /";
   if (step.layer >= 0) {
@@ -66,11 +74,7 @@ inline std::string step_kind(const Plan& plan, const Step& step) {
           " " + detail::pair_of('k', y.window.kernel) + " " + detail::pair_of('s', y.window.stride) + " " + detail::pair_of('d', y.window.dilation);
     text += rules.details(y);
     if (detail::fits_winograd(y)) text += " " + std::string(conv_algorithm_name(step.conv_algorithm));
-    if (detail::multiplies(step, y) && step.workspace >= 0) {   // more of it is of use in large leaps only
-      Index bytes = 1;
-      while (2 * bytes <= item(plan.buffers, step.workspace).bytes) bytes *= 2;
-      rest += " " + format_bytes(bytes);
-    }
+    if (detail::multiplies(step, y) && workspace_bytes > 0) rest += " " + format_bytes(detail::leap(workspace_bytes));
   } else if (const Ref& ref = step.y ? step.y : step.x; ref) {
     const Shape& shape = table.shape(ref.tensor);
     text += " " + std::to_string(shape.c) + "x" + std::to_string(shape.w);
@@ -79,10 +83,14 @@ inline std::string step_kind(const Plan& plan, const Step& step) {
   if (step.accumulate) rest += " accumulate";
   if (step.saved) rest += step.y ? " saves" : " saves only";
   if (step.operand > 0) rest += " operand";
-  if (plan.target.element_bytes != 4) text += " " + std::to_string(plan.target.element_bytes) + " bytes";
+  if (target.element_bytes != 4) text += " " + std::to_string(target.element_bytes) + " bytes";
   for (char& c : text)   // a custom layer may have any name
     if (c == '/' || c == '\t' || c == '\n') c = '_';
   return text + rest;
+}
+/// Pre: the step is one of the plan's.
+inline std::string step_kind(const Plan& plan, const Step& step) {
+  return step_kind(plan.table, plan.target, step, step.workspace < 0 ? 0 : item(plan.buffers, step.workspace).bytes);
 }
 /// Seconds of steps by kind and size: measured ones where there are any, else estimates. A regular value.
 class Costs {
@@ -104,29 +112,8 @@ class Costs {
   void set(const std::string& kind, Points points) { measured_[kind] = std::move(points); }
   /// Whether a kind was measured.
   bool knows(const std::string& kind) const { return measured_.count(kind) > 0; }
-  /// Seconds of a step of a plan.
-  double seconds(const Plan& plan, const Step& step) const {
-    const StepSize size = step_size(plan, step);
-    if (const Points* points = find(step_kind(plan, step))) return on_line(*points, size.pixels);
-    return estimate(plan, step, size);
-  }
-  /// Without measurements: what a step's products take, or its bytes if these take longer.
-  double estimate(const Plan& plan, const Step& step, const StepSize& size) const {
-    double products = 0;
-    if (size.products > 0) {
-      const Node& node = plan.table.node(step.layer);
-      const auto lanes = [&](Index channels) { return static_cast<double>(round_up(channels, rates_.lanes)) / static_cast<double>(channels); };
-      const bool winograd = step.conv_algorithm != ConvAlgorithm::direct && detail::fits_winograd(node.layer);
-      products = size.products * lanes(node.out.c) * lanes(node.in.c / node.layer.groups) / (winograd ? rates_.winograd : rates_.products);
-    }
-    return rates_.step + std::max(products, static_cast<double>(size.bytes) / rates_.bytes);
-  }
-  friend bool operator==(const Costs&, const Costs&) = default;
-
- private:
-  Rates rates_{};
-  std::map<std::string, Points> measured_{};
   /// What was measured of this kind, or of one that is the same before the slash, or is but for WinogradConv where FastestConv was measured.
+  /// nullptr: nothing.
   const Points* find(const std::string& kind) const {
     if (const auto known = measured_.find(kind); known != measured_.end()) return &known->second;
     const std::string_view main = std::string_view(kind).substr(0, kind.find('/') + 1);
@@ -136,8 +123,19 @@ class Costs {
     const auto at = kind.find(winograd);
     return at == std::string::npos ? nullptr : find(std::string(kind).replace(at, winograd.size(), fastest));
   }
-  /// Beyond the largest size seconds grow with the pixels. Below the smallest the first line goes on, or one to a step without pixels where
-  /// that is steeper.
+  /// Without measurements: what a step's products take, or its bytes if these take longer.
+  double estimate(const Table& table, const Step& step, const StepSize& size) const {
+    double products = 0;
+    if (size.products > 0) {
+      const Node& node = table.node(step.layer);
+      const auto lanes = [&](Index channels) { return static_cast<double>(round_up(channels, rates_.lanes)) / static_cast<double>(channels); };
+      const bool winograd = step.conv_algorithm != ConvAlgorithm::direct && detail::fits_winograd(node.layer);
+      products = size.products * lanes(node.out.c) * lanes(node.in.c / node.layer.groups) / (winograd ? rates_.winograd : rates_.products);
+    }
+    return rates_.step + std::max(products, static_cast<double>(size.bytes) / rates_.bytes);
+  }
+  /// Seconds of so many pixels from what was measured of others. Beyond the largest size they grow with the pixels. Below the smallest the
+  /// first line goes on, or one to a step without pixels where that is steeper.
   double on_line(const Points& points, Index pixels) const {
     const auto ratio = [](Index a, Index b) { return static_cast<double>(a) / static_cast<double>(b); };
     const Point &first = points.front(), &last = points.back();
@@ -155,11 +153,51 @@ class Costs {
     const Point &a = points[i - 1], &b = points[i];
     return a.seconds + (b.seconds - a.seconds) * ratio(pixels - a.pixels, b.pixels - a.pixels);
   }
+  friend bool operator==(const Costs&, const Costs&) = default;
+
+ private:
+  Rates rates_{};
+  std::map<std::string, Points> measured_{};
+};
+/// The costs of steps of one table on one target. It remembers what it looked up, so that a step is asked for in some 50 ns.
+class StepCosts {
+ public:
+  /// Pre: they outlive the object.
+  StepCosts(const Costs& costs, const Table& table, const Target& target) : costs_(costs), table_(table), target_(target) {}
+  /// Seconds of a step that has a workspace of so many bytes; 0: it has none.
+  double seconds(const Step& step, Index workspace_bytes) {
+    const auto [place, is_new] = points_.try_emplace(key(step, workspace_bytes), nullptr);
+    if (is_new) place->second = costs_.find(step_kind(table_, target_, step, workspace_bytes));
+    const StepSize size = step_size(table_, target_, step);
+    return place->second != nullptr ? costs_.on_line(*place->second, size.pixels) : costs_.estimate(table_, step, size);
+  }
+  /// Seconds of a step of a plan for this table and target.
+  double seconds(const Plan& plan, const Step& step) { return seconds(step, step.workspace < 0 ? 0 : item(plan.buffers, step.workspace).bytes); }
+
+ private:
+  const Costs& costs_;
+  const Table& table_;
+  const Target& target_;
+  std::unordered_map<std::uint64_t, const Costs::Points*> points_{};
+  /// Steps of one table that have one key have one kind.
+  static std::uint64_t key(const Step& step, Index workspace_bytes) {
+    const Ref& moved = step.y ? step.y : step.x;
+    auto number = static_cast<std::uint64_t>(step.layer >= 0 ? 2 * step.layer : 2 * (moved ? moved.tensor : 0) + 1);
+    const auto add = [&](std::uint64_t value, int bits) { number = (number << bits) | value; };
+    add(static_cast<std::uint64_t>(step.op), 5);
+    add(static_cast<std::uint64_t>(step.conv_algorithm), 2);
+    add(workspace_bytes > 0 ? static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(workspace_bytes))) : 0, 6);
+    for (const bool flag :
+         {step.activates, step.accumulate, static_cast<bool>(step.saved), static_cast<bool>(moved), step.y && step.layer >= 0, step.operand > 0})
+      add(flag, 1);
+    return number;
+  }
 };
 /// Seconds of one run of a plan: the sum over its steps.
 inline double seconds(const Plan& plan, const Costs& costs) {
+  StepCosts of_steps(costs, plan.table, plan.target);
   double sum = 0;
-  for (const Step& step : plan.steps) sum += costs.seconds(plan, step);
+  for (const Step& step : plan.steps) sum += of_steps.seconds(plan, step);
   return sum;
 }
 }   // namespace lrcnn

@@ -15,46 +15,89 @@
 #include <lrcnn/plan/measure.hpp>
 namespace lrcnn {
 class Emitter : BackwardEmitter {
+ private:
+  /// Calls f() for each group of images that go through all stages together; only for the first where one turn stands for all.
+  template <class F>
+  constexpr void for_groups(const F& f) {
+    const Index batch = table_.input.n, images = group_images(table_, policy_);
+    for (Index begin = 0; begin < batch; begin += images) {
+      group_ = {begin, std::min(begin + images, batch)};
+      f();
+      if (!sink_.every_turn) break;
+    }
+  }
+
  public:
   using BackwardEmitter::BackwardEmitter;
   /// Emits the whole step: forward, loss, backward, for every group of images; or forward and the output's rows handed on.
   constexpr PlanResults run() {
-    const Index batch = table_.input.n, images = policy_.images > 0 ? std::min(policy_.images, batch) : batch;
-    group_ = {0, images};
     prepare();
+    storage_.put_gradients_in_place(lags());
     const Index since = sink_.now;
-    for (Index begin = 0; begin < batch; begin += images) {
-      group_ = {begin, std::min(begin + images, batch)};
+    for_groups([&] {
       forward();
-      if (!options_.stores_output && !loses_rows()) loss();
+      if (keeps_output()) loss();
       if (options_.training) backward();
-      if (!sink_.every_turn) break;
-    }
+    });
     const PlanResults results = find_results();
     for (const Index buffer : {results.output.buffer, results.input_gradient.buffer}) {   // the caller reads them at the end
-      if (images < batch) sink_.span(buffer, since);
+      if (group_images(table_, policy_) < table_.input.n) sink_.span(buffer, since);
       sink_.touch(buffer);
     }
     ++sink_.now;
     return results;
+  }
+  /// The same of some stages alone, those of one section: `between()` is called after the forward pass (and the loss) of each group of images.
+  /// Buffers that other sections use, too, are declared at their first use here; for_shared() names them. `lags`: of the whole plan.
+  template <class F>
+  constexpr void run_section(std::vector<Index> lags, const F& between) {
+    prepare();
+    storage_.put_gradients_in_place(std::move(lags));
+    for_groups([&] {
+      forward();
+      if (last_stage().last == table_.size() && keeps_output()) loss();
+      between();
+      if (options_.training) backward();
+    });
+  }
+  /// How many rows each tensor's gradient lies behind its values: see in_place.hpp. Nothing is emitted.
+  constexpr std::vector<Index> plan_lags() {
+    prepare();
+    return lags();
+  }
+  /// Whether the network's output is there when the step is done. Pre: the last section's stages are here.
+  constexpr bool keeps_output() const { return !options_.stores_output && !loses_rows(); }
+  /// Calls f(kind, number, buffer) for the buffers that sections share; of tensors and layers of the table by their number.
+  template <class F>
+  constexpr void for_shared(const F& f) const {
+    storage_.for_shared(f);
+    if (workspace_ >= 0) f(SharedBuffer::workspace, 0, workspace_);
   }
 
  private:
   Index stage_count_ = 0;   ///< of those that the forward pass has
   /// What stages need of each other, and the buffers that all of them use.
   constexpr void prepare() {
+    group_ = {0, group_images(table_, policy_)};
     for (const Stage& stage : stages_)
       needs_.push_back(stage_needs(table_, stage, options_.training ? policy_.recompute_in(stage.partition) : Recompute::all,
                                    options_.training && stage.loses_rows(table_, options_),
                                    policy_.gradients_in_place && stage.partition.cut != Cut::share && stage.backward.slabs() > 1));
     const Index all_stages = static_cast<Index>(stages_.size());
     while (stage_count_ < all_stages && stage_at(stage_count_).passes == 0) ++stage_count_;
-    if (policy_.gradients_in_place && options_.training) storage_.put_gradients_in_place(gradient_lags(table_, stages_, needs_, stage_count_));
-    Index copies = 1;
-    for (Index s = 0; policy_.streams > 1 && s < all_stages; ++s)
-      for (const Schedule* rows : {&stage_at(s).forward, &stage_at(s).backward}) copies = std::max(copies, walk_of(s, {}, *rows).copies());
-    const auto shares = [](const Stage& stage) { return stage.partition.workspace_bytes < 0; };
-    if (std::any_of(stages_.begin(), stages_.end(), shares)) workspace_ = storage_.declare_workspace(policy_.workspace_bytes, copies);
+    Index copies = 0;   // of the workspace that sections share
+    for (Index s = 0; s < all_stages; ++s) {
+      if (stage_at(s).partition.workspace_bytes >= 0) continue;
+      copies = std::max<Index>(copies, 1);
+      for (const Schedule* rows : {&stage_at(s).forward, &stage_at(s).backward})
+        if (policy_.streams > 1) copies = std::max(copies, walk_of(s, {}, *rows).copies());
+    }
+    if (copies > 0) workspace_ = storage_.declare_workspace(policy_.workspace_bytes, copies);
+  }
+  /// How far gradients lie behind their values. Pre: all stages of the plan are here.
+  constexpr std::vector<Index> lags() const {
+    if (!policy_.gradients_in_place || !options_.training) return {};
+    return gradient_lags(table_, stages_, needs_, stage_count_);
   }
   constexpr const Stage& last_stage() const { return stage_at(stage_count_ - 1); }
   /// Whether the output's rows go through the loss slab by slab.
@@ -106,7 +149,7 @@ class Emitter : BackwardEmitter {
   constexpr PlanResults find_results() {
     const Range all{0, table_.input.n};
     PlanResults results;
-    if (!options_.stores_output && !loses_rows()) {
+    if (keeps_output()) {
       StageWalk last = walk_of(stage_count_ - 1, {}, last_stage().forward);
       last.images = all;
       results.output = storage_.full_value(last, last_tensor(last), {0, table_.shape(table_.size()).h});

@@ -69,35 +69,84 @@ constexpr Partition partition_of(const Table& table, const PolicySpec& policy, c
   if (p.cut == Cut::column || options.stores_output) p.backward = p.forward;
   return p;
 }
-}   // namespace detail
-/// Ranges of layers between full-height tensors, not cut yet. `training`: statistics of batches are taken, not running ones.
-constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& policy, bool training = true) {
-  detail::check_names(table, policy);
+/// Cuts a stage's rows as its partition says, or, where they carry fewer slabs, into as many as they do. Returns 0, or how many these are.
+constexpr Index cut_stage(const Table& table, const PolicySpec& policy, const Target& target, bool streams, Stage& stage) {
+  Partition& p = stage.partition;
+  RowRules rules = row_rules(table, stage, target, policy.conv_algorithm_in(p));
+  const RowGraph graph = rules.graph();
+  const Index wanted = std::max(p.forward, p.backward);
+  if (streams && p.cut == Cut::share) {
+    const Index largest = max_stream_slabs(graph);
+    p.forward = p.backward = std::min(wanted, largest);
+    stage.forward = best_stream_schedule(graph, p.forward);
+    return wanted > largest ? largest : 0;
+  }
+  std::vector<Index> finest = choose_cuts(graph, p.cut, wanted);
+  const Index fewer = finest.empty() ? max_slabs(graph, p.cut) : 0;
+  if (fewer > 0) {
+    p.forward = std::min(p.forward, fewer);
+    p.backward = std::min(p.backward, fewer);
+    finest = choose_cuts(graph, p.cut, std::max(p.forward, p.backward));
+  }
+  // Passes of a sharing stage must meet at common cuts: the coarser one uses every so many of the finer one's.
+  const auto cuts_for = [&](Index count) {
+    if (count == static_cast<Index>(finest.size())) return finest;
+    if (p.cut == Cut::share) return thin_cuts(finest, count);
+    return choose_cuts(graph, p.cut, count);
+  };
+  stage.forward = make_schedule(graph, p.cut, cuts_for(p.forward));
+  stage.backward = make_schedule(graph, p.cut, cuts_for(p.backward));
+  return fewer;
+}
+/// Whether layer l works on vectors, which have no rows to cut, given whether the layer before does.
+constexpr bool is_vector(const Table& table, Index l, bool before) {
+  return (before && !scales_map(table.node(l))) || ends_rows(table.node(l).layer);
+}
+/// Whether a stage that begins with layer `begin` has a global pooling before it, with layers of one row at most between.
+constexpr bool follows_means(const Table& table, Index begin) {
+  for (Index l = begin - 1; l >= 0; --l) {
+    if (rules_of(table.node(l).layer).reduces) return true;
+    if (table.node(l).in.h > 1 || table.node(l).out.h > 1) return false;
+  }
+  return false;
+}
+/// The stages of layers [begin, end), not cut yet; `ends_by_policy(l)` tells whether the policy ends a section behind layer l. Sections and
+/// their partitions are numbered from 0. Pre: sections begin with layers `begin` and `end`.
+template <class EndsByPolicy>
+constexpr std::vector<Stage> split_layers(const Table& table, Index begin, Index end, bool training, const EndsByPolicy& ends_by_policy) {
   std::vector<Stage> stages;
-  Index first = 0, section = 0, number = 0, section_first = 0;   // number: of the policy's partition
-  bool vector = false;
-  for (Index l = 0; l < table.size(); ++l) {
-    vector = (vector && !detail::scales_map(table.node(l))) || ends_rows(table.node(l).layer);
+  Index first = begin, section = 0, number = 0, section_first = begin;   // number: of the policy's partition
+  bool vector = false, behind = follows_means(table, begin);
+  for (Index l = 0; l < begin; ++l) vector = is_vector(table, l, vector);
+  for (Index l = begin; l < end; ++l) {
+    vector = is_vector(table, l, vector);
     const bool scaled = l + 1 < table.size() && table.node(l + 1).layer.kind == Kind::scale && table.node(l + 1).other > section_first;
-    const bool waited = l + 1 < table.size() && detail::waits(table.node(l + 1), training) && table.node(l + 1).input > first;
+    const bool waited = l + 1 < table.size() && waits(table.node(l + 1), training) && table.node(l + 1).input > first;
     const bool apart = l + 1 < table.size() && rules_of(table.node(l + 1).layer).reduces && table.node(l + 1).input != l + 1;
-    const bool ends_section = apart || scaled || detail::is_barrier(table, l) || (!vector && detail::is_checkpoint(table, policy, l));
+    const bool ends_section = l + 1 == end || apart || scaled || is_barrier(table, l) || (!vector && ends_by_policy(l));
     if (!waited && !ends_section) continue;
     Stage stage;
     stage.first = first;
     stage.last = l + 1;
-    stage.behind_means = !stages.empty() && (stages.back().reduces || stages.back().behind_means) && detail::has_one_row(table, stage);
+    stage.behind_means = behind && has_one_row(table, stage);
     stage.section = section;
-    stage.partition_number = stage.behind_means ? stages.back().partition_number : number;
+    stage.partition_number = stage.behind_means && !stages.empty() ? stages.back().partition_number : number;
     section += ends_section, number += ends_section && !stage.behind_means;
     if (ends_section) section_first = l + 1;
     stage.reduces = rules_of(table.node(l).layer).reduces;
     stage.vector = vector;
+    behind = stage.reduces || stage.behind_means;
     stages.push_back(stage);
     first = l + 1;
   }
-  detail::connect(table, stages, training);
+  connect(table, stages, training);
   return stages;
+}
+}   // namespace detail
+/// Ranges of layers between full-height tensors, not cut yet. `training`: statistics of batches are taken, not running ones.
+constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& policy, bool training = true) {
+  detail::check_names(table, policy);
+  return detail::split_layers(table, 0, table.size(), training, [&](Index l) { return detail::is_checkpoint(table, policy, l); });
 }
 /// The stages of a network under a policy, with all cuts chosen. `images`: how many the step has at once.
 /// A count given for all stages alike asks the stage that carries most; stages with fewer rows are cut as finely as
@@ -118,45 +167,20 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
   for (std::size_t i = 0; i < stages.size(); ++i) {
     Stage& stage = stages[i];
     stage.partition = detail::partition_of(table, policy, stage, images, options);
-    Partition& p = stage.partition;
-    auto rules = row_rules(table, stage, target, policy.conv_algorithm_in(p));
-    const RowGraph graph = rules.graph();
-    const Index wanted = std::max(p.forward, p.backward);
+    const Index wanted = std::max(stage.partition.forward, stage.partition.backward);
     asked = std::max(asked, wanted);
-    const auto refuse = [&](Index largest) {
+    const Index largest = detail::cut_stage(table, policy, target, streams, stage);
+    if (largest == 0) {
+      most = std::max(most, wanted);
+      continue;
+    }
+    if (!alike)
       detail::throw_if_more_slabs_than_fit(wanted, largest, [&] {
         return error_text(detail::stage_name(table, stage) + " cannot be cut into " + std::to_string(wanted) + " slabs by " +
                               to_string(policy.partition(stage.partition_number)),
                           rule + std::to_string(largest), detail::fewer_slabs(table, policy, target, stages, stage, largest, streams));
       });
-    };
-    if (streams && p.cut == Cut::share) {
-      const Index largest = max_stream_slabs(graph), count = std::min(wanted, largest);
-      if (!alike && wanted > largest) refuse(largest);
-      if (count > most) most = count, best_stage = static_cast<Index>(i);
-      p.forward = p.backward = count;
-      stage.forward = best_stream_schedule(graph, count);
-      continue;
-    }
-    std::vector<Index> finest = choose_cuts(graph, p.cut, wanted);
-    if (finest.empty()) {
-      const Index largest = max_slabs(graph, p.cut);
-      if (!alike) refuse(largest);
-      if (largest > most) most = largest, best_stage = static_cast<Index>(i);
-      p.forward = std::min(p.forward, largest);
-      p.backward = std::min(p.backward, largest);
-      finest = choose_cuts(graph, p.cut, std::max(p.forward, p.backward));
-    } else if (wanted > most) {
-      most = wanted;
-    }
-    // Passes of a sharing stage must meet at common cuts: the coarser one uses every so many of the finer one's.
-    const auto cuts_for = [&](Index count) {
-      if (count == static_cast<Index>(finest.size())) return finest;
-      if (p.cut == Cut::share) return thin_cuts(finest, count);
-      return choose_cuts(graph, p.cut, count);
-    };
-    stage.forward = make_schedule(graph, p.cut, cuts_for(p.forward));
-    stage.backward = make_schedule(graph, p.cut, cuts_for(p.backward));
+    if (largest > most) most = largest, best_stage = static_cast<Index>(i);
   }
   if (alike)
     detail::throw_if_more_slabs_than_fit(asked, most, [&] {
@@ -166,6 +190,23 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
           "ask for at most " + std::to_string(most) + ", or for fewer layers in a stage by more checkpoints");
     });
   if (training && !streams) detail::choose_repeated(table, policy, stages);
+  return stages;
+}
+/// The stages of layers [begin, end) as one section with the partition `section`, without those of other sections: as make_stages() has them.
+/// `policy` says the rest, and has no checkpoints. Empty if the rows of a stage carry fewer slabs.
+/// Pre: sections may begin with layers `begin` and `end`; no section must end between.
+constexpr std::vector<Stage> make_section_stages(const Table& table, Index begin, Index end, PolicySpec policy, const Partition& section,
+                                                 const Target& target, Index images, const PlanOptions& options = {}) {
+  const bool streams = options.stores_output;
+  policy.partitions[0] = section;
+  policy.partition_count = 1;
+  std::vector<Stage> stages = detail::split_layers(table, begin, end, options.training, [](Index) { return false; });
+  if (options.training && !streams) detail::add_passes(table, policy, stages);
+  for (Stage& stage : stages) {
+    stage.partition = detail::partition_of(table, policy, stage, images, options);
+    if (detail::cut_stage(table, policy, target, streams, stage) > 0) return {};
+  }
+  if (options.training && !streams) detail::choose_repeated(table, policy, stages);
   return stages;
 }
 }   // namespace lrcnn

@@ -28,6 +28,8 @@ inline Index piece_bytes(const Plan& plan, const Ref& ref, bool saved) {
   return plan.target.saved_bytes(plan.table.node(ref.tensor - 1).layer, ref.held_images.size(), s.c, ref.held_rows.size(), s.w);
 }
 namespace detail {
+/// Whether a step moves no rows.
+constexpr bool is_nothing(const Step& s) { return (s.op == Op::copy || s.op == Op::add || s.op == Op::zero || s.op == Op::load) && s.y.rows.empty(); }
 /// Sink that keeps every step. Buffers are the measured ones, found again by their order.
 class Record final : public Sink {
  public:
@@ -45,8 +47,7 @@ class Record final : public Sink {
   void touch(Index) override {}
   void span(Index, Index) override {}
   void step(const Step& s) override {
-    const bool moves = s.op == Op::copy || s.op == Op::add || s.op == Op::zero || s.op == Op::load;
-    if (moves && s.y.rows.empty()) return;
+    if (is_nothing(s)) return;
     if (steps_.size() == most_steps)
       throw PlanError(error_text("the plan would have more than " + std::to_string(most_steps) + " steps",
                                  "each slab of rows of each group of images has steps of its own",
@@ -75,9 +76,6 @@ constexpr Measured measure(const Table& table, const PolicySpec& policy, const T
   Measured result{std::move(sink.buffers), {}};
   result.arena = place(result.buffers);
   return result;
-}
-constexpr Index group_images(const Table& table, const PolicySpec& policy) {
-  return policy.images > 0 ? std::min(policy.images, table.input.n) : table.input.n;
 }
 constexpr ArenaSize measured_arena(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options) {
   const auto stages = make_stages(table, policy, target, group_images(table, policy), options);

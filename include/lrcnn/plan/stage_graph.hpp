@@ -4,8 +4,9 @@
 #include <algorithm>
 namespace lrcnn {
 namespace detail {
-/// Tensors that each stage reads, and who reads what it writes.
+/// Tensors that each stage reads, and who reads what it writes. The stages are all of a table or a run of them.
 constexpr void connect(const Table& table, std::vector<Stage>& stages, bool training) {
+  const Index begin = stages.front().first, end = stages.back().last;
   std::vector<Index> stage_of(static_cast<std::size_t>(table.size()), 0);
   std::vector<char> given(static_cast<std::size_t>(table.tensors()), 0);   // has a gradient by stages further on
   for (std::size_t s = stages.size(); s-- > 0;)
@@ -35,10 +36,11 @@ constexpr void connect(const Table& table, std::vector<Stage>& stages, bool trai
       }
     }
   }
-  for (Index n = 0; n < table.size(); ++n) {
+  for (Index n = begin; n < table.size(); ++n) {
     const Node& node = table.node(n);
     for (const Index g : {node.input, node.other}) {
-      if (g <= 0) continue;
+      if (n >= end && g >= 0 && !waits(node, training)) item(given, g) = 1;
+      if (g <= begin || g > end) continue;
       Stage& from = item(stages, item(stage_of, g - 1));
       if (n < from.last) continue;
       const Index t = from.input_count() + g - from.first - 1;
@@ -48,7 +50,7 @@ constexpr void connect(const Table& table, std::vector<Stage>& stages, bool trai
       else use.wanted_plain = true;
     }
   }
-  stages.back().uses.back().leaves = stages.back().uses.back().wanted_plain = true;   // the loss reads it
+  if (end == table.size()) stages.back().uses.back().leaves = stages.back().uses.back().wanted_plain = true;   // the loss reads it
   for (std::size_t s = stages.size(); s-- > 0;) {
     Stage& stage = stages[s];
     for (Index t = 0; t < stage.input_count(); ++t) {

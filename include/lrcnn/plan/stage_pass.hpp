@@ -83,7 +83,9 @@ class StagePass {
   /// Copies of a slab's buffers that slabs take in turn, one for each stream that they are on.
   constexpr Index copies() const { return streams == 1 ? 1 : std::min(streams, turns()); }
   /// The same of the network's input rows.
-  constexpr Index input_copies() const { return number == 0 && prefetch ? std::max(copies(), std::min<Index>(2, turns())) : copies(); }
+  constexpr Index input_copies() const {
+    return number == 0 && stage->first == 0 && prefetch ? std::max(copies(), std::min<Index>(2, turns())) : copies();
+  }
   constexpr bool same_cuts() const { return rows->cuts == stage->backward.cuts; }
   /// Whether a tensor lies in full height.
   constexpr bool in_full(Index t) const { return t < inputs() || (stage->use(t).leaves && !((stores || loses_rows) && t == top())); }

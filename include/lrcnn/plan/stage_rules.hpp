@@ -5,6 +5,10 @@
 #include <lrcnn/plan/target.hpp>
 #include <string>
 namespace lrcnn {
+/// Images that go through all stages together.
+constexpr Index group_images(const Table& table, const PolicySpec& policy) {
+  return policy.images > 0 ? std::min(policy.images, table.input.n) : table.input.n;
+}
 namespace detail {
 constexpr bool is_pool(const Layer& layer) { return layer.kind == Kind::max_pool || layer.kind == Kind::avg_pool; }
 /// Whether layer `l` ends a residual block, and the number of the block, from 1: it is a sum, or the activation behind one. 0: it does not.

@@ -4,6 +4,16 @@
 // Tensors in full height, and what norms add up, belong to the table; what slabs have is plan/slab_buffers.hpp.
 #include <lrcnn/plan/slab_buffers.hpp>
 namespace lrcnn {
+/// What a buffer that sections share is: of a tensor or a layer of the table, or of the whole step.
+enum class SharedBuffer : std::uint8_t {
+  value,           ///< of a tensor
+  value_again,     ///< of a tensor, made by a second forward pass
+  gradient,        ///< of a tensor
+  norm_gradient,   ///< of what a norm that waits writes, by the layer's output
+  statistics,      ///< of a norm, by its output
+  sums,            ///< of a norm's backward pass, a global pooling or a scale, by the layer's output
+  workspace,       ///< the one that sections share
+};
 class Storage : SlabBuffers {
  public:
   /// Filters are packed for one of these.
@@ -26,6 +36,22 @@ class Storage : SlabBuffers {
     const Use which = walk.again ? workspace_a : walk.forward() ? workspace_f : workspace_b;
     return declared(
         walk, which, Role::workspace, walk.tensors(), [&] { return aligned(bytes); }, walk.copies());
+  }
+
+  /// Calls f(kind, number of the tensor, buffer) for each buffer that exists in full height or is of a norm.
+  template <class F>
+  constexpr void for_shared(const F& f) const {
+    const auto all = [&](SharedBuffer kind, const std::vector<Index>& ids) {
+      for (std::size_t g = 0; g < ids.size(); ++g)
+        if (ids[g] >= 0) f(kind, static_cast<Index>(g), ids[g]);
+    };
+    all(SharedBuffer::value, values_);
+    all(SharedBuffer::value_again, values_again_);
+    all(SharedBuffer::gradient, gradients_);
+    all(SharedBuffer::norm_gradient, norm_gradients_);
+    all(SharedBuffer::statistics, statistics_);
+    all(SharedBuffer::sums, sums_);
+    if (input_gradient_ >= 0) f(SharedBuffer::gradient, 0, input_gradient_);
   }
 
   // ---- values ------------------------------------------------------------------------------------------------------

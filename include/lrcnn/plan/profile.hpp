@@ -1,0 +1,174 @@
+#pragma once
+// What one section of a plan takes, without the other sections: buffers with the times at which they live, and seconds.
+//
+// The sections of a step run one after another: upward in the forward pass, downward in the backward pass. A section's profile comes from the
+// emitter, which is led through the stages of this section alone, and has times of its own. Buffers that other sections use, too, are the
+// tensors between sections, their gradients, and what belongs to norms between them; a profile names these by a key. Put side by side,
+// the profiles of all sections give what the whole plan takes: exactly, but for GradientsInPlace, which lets tensors and gradients of
+// several sections share memory and takes less.
+#include <lrcnn/plan/costs.hpp>
+namespace lrcnn {
+/// Which buffer of a whole plan a section's buffer is.
+struct SharedKey {
+  SharedBuffer kind{};
+  Index number = 0;
+  friend constexpr auto operator<=>(const SharedKey&, const SharedKey&) = default;
+};
+/// A buffer of a section, in use at the section's times [first, last).
+struct SectionBuffer {
+  Index bytes = 0;
+  Index first = 0;
+  Index last = 0;
+  std::vector<SharedKey> keys{};   ///< empty: no other section uses it. Two: it is a gradient first, and then a norm's
+  bool from_start = false;         ///< it lives from the start of the step
+  bool to_end = false;             ///< or to its end: the caller reads it
+  constexpr bool is_used() const { return first < last; }
+};
+/// What a section of a plan takes. Times count the steps of one turn of each loop.
+struct SectionProfile {
+  std::vector<SectionBuffer> buffers{};
+  Index forward_end = 0;         ///< one past the times of the forward pass, with the loss: the time at which other sections run
+  Index end = 0;                 ///< one past the times of the backward pass, which begin at forward_end + 1
+  double forward_seconds = 0;    ///< of all slabs of all images, with the loss
+  double again_seconds = 0;      ///< what the backward pass computes again
+  double backward_seconds = 0;   ///< the rest of the backward pass
+  Index steps = 0;               ///< likewise of all slabs
+  double seconds() const { return forward_seconds + again_seconds + backward_seconds; }
+};
+namespace detail {
+/// Sink that adds up what steps cost, and keeps none.
+class AddUp final : public Sink {
+ public:
+  AddUp(StepCosts& costs, SectionProfile& profile) : Sink(true), costs_(costs), profile_(profile) {}
+  Index declare(Role, Index, Index, Index bytes, Index copies = 1) override {
+    bytes_.insert(bytes_.end(), static_cast<std::size_t>(copies), bytes);
+    return static_cast<Index>(bytes_.size()) - copies;
+  }
+  void touch(Index) override {}
+  void span(Index, Index) override {}
+  void step(const Step& s) override {
+    if (is_nothing(s)) return;
+    const double seconds = costs_.seconds(s, s.workspace < 0 ? 0 : item(bytes_, s.workspace));
+    (s.pass == Pass::forward ? profile_.forward_seconds : s.pass == Pass::recompute ? profile_.again_seconds : profile_.backward_seconds) += seconds;
+    ++profile_.steps;
+  }
+
+ private:
+  StepCosts& costs_;
+  SectionProfile& profile_;
+  std::vector<Index> bytes_{};   ///< of each buffer
+};
+}   // namespace detail
+/// The buffers of a section, without seconds. `stages`: those of the section, cut, as make_stages() or make_section_stages() has them;
+/// `lags`: how far gradients lie behind their values, of the whole plan, for GradientsInPlace.
+inline SectionProfile profile_section(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
+                                      const std::vector<Stage>& stages, const std::vector<Index>& lags = {}) {
+  Measure sink;
+  SectionProfile profile;
+  Emitter emitter(table, policy, target, options, stages, sink);
+  emitter.run_section(lags, [&] { profile.forward_end = sink.now++; });
+  profile.end = sink.now;
+  for (const Buffer& b : sink.buffers) profile.buffers.push_back({b.bytes, b.first, b.last, {}, false, false});
+  const bool in_groups = group_images(table, policy) < table.input.n;
+  emitter.for_shared([&](SharedBuffer kind, Index number, Index first) {
+    const Index copies = item(sink.buffers, first).copies;
+    for (Index copy = 0; copy < copies; ++copy) {
+      SectionBuffer& buffer = item(profile.buffers, first + copy);
+      buffer.keys.push_back({kind, number + copy});   // only the workspace, which has the number 0, has copies
+      const bool output = kind == SharedBuffer::value && number == table.size();
+      const bool results = output ? emitter.keeps_output() : options.input_gradient && kind == SharedBuffer::gradient && number == 0;
+      buffer.to_end = results;
+      buffer.from_start = results && in_groups;
+    }
+  });
+  std::erase_if(profile.buffers, [](const SectionBuffer& b) { return !b.is_used() && b.keys.empty(); });
+  return profile;
+}
+/// Adds seconds and the number of steps to a section's profile. Pre: the arguments are those that the profile was made with.
+/// Cost:    grows with the number of slabs: some 0.2 us for each step
+inline void add_seconds(SectionProfile& profile, const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
+                        const std::vector<Stage>& stages, StepCosts& costs) {
+  detail::AddUp sink(costs, profile);
+  Emitter(table, policy, target, options, stages, sink).run_section({}, [] {});
+}
+/// The stages of each section, from the network's input upward; those with extra passes behind the others of their section.
+inline std::vector<std::vector<Stage>> by_section(const std::vector<Stage>& stages) {
+  std::vector<std::vector<Stage>> sections;
+  for (const Stage& stage : stages) {
+    if (stage.section >= static_cast<Index>(sections.size())) sections.resize(static_cast<std::size_t>(stage.section + 1));
+    item(sections, stage.section).push_back(stage);
+  }
+  return sections;
+}
+/// The profiles of a plan's sections, from the network's input upward.
+inline std::vector<SectionProfile> profile_sections(const Plan& plan, const Costs& costs) {
+  std::vector<SectionProfile> profiles;
+  StepCosts of_steps(costs, plan.table, plan.target);
+  Measure unheard;
+  const auto lags = Emitter(plan.table, plan.policy, plan.target, plan.options, plan.stages, unheard).plan_lags();
+  for (const std::vector<Stage>& stages : by_section(plan.stages)) {
+    profiles.push_back(profile_section(plan.table, plan.policy, plan.target, plan.options, stages, lags));
+    add_seconds(profiles.back(), plan.table, plan.policy, plan.target, plan.options, stages, of_steps);
+  }
+  return profiles;
+}
+/// The most bytes that are live at once in a plan whose sections have these profiles, from the network's input upward: a plan's
+/// arena.lower_bound, or more with GradientsInPlace. Shared workspaces are as large as the section that wants most has them.
+inline Index lower_bound(const std::vector<SectionProfile>& sections) {
+  struct Life {
+    Index bytes = 0, first = 0, last = 0;
+  };
+  std::vector<Life> lives;
+  std::map<SharedKey, std::size_t> known;
+  std::vector<Index> backward_at(sections.size(), 0);   // where in the whole step a section's backward pass begins
+  Index end = 0;
+  for (const SectionProfile& section : sections) end += section.forward_end;
+  for (std::size_t s = sections.size(); s-- > 0;) {
+    backward_at[s] = end;
+    end += sections[s].end - sections[s].forward_end - 1;
+  }
+  ++end;   // the caller reads results
+  Index forward_at = 0;
+  std::vector<std::size_t> same;   // lives that turned out to be of the same buffer: the other's number
+  const auto home = [&](std::size_t i) {
+    while (same[i] != i) i = same[i];
+    return i;
+  };
+  for (std::size_t s = 0; s < sections.size(); ++s) {
+    const SectionProfile& section = sections[s];
+    const auto when = [&](Index time) { return time <= section.forward_end ? forward_at + time : backward_at[s] + time - section.forward_end - 1; };
+    for (const SectionBuffer& b : section.buffers) {
+      Life here{b.bytes, end, 0};   // not used: a workspace, or a copy of it
+      if (b.is_used()) here.first = b.from_start ? 0 : when(b.first), here.last = b.to_end ? end : when(b.last);
+      std::size_t place = lives.size();
+      lives.push_back(here);
+      same.push_back(place);
+      for (const SharedKey& key : b.keys) {
+        const auto [found, is_new] = known.try_emplace(key, place);
+        if (is_new) continue;
+        const std::size_t other = home(found->second), mine = home(place);
+        if (other == mine) continue;
+        Life& into = lives[other];
+        into = {std::max(into.bytes, lives[mine].bytes), std::min(into.first, lives[mine].first), std::max(into.last, lives[mine].last)};
+        lives[mine] = {};
+        same[mine] = other;
+      }
+    }
+    forward_at += section.forward_end;
+  }
+  Life shared;   // all copies of the workspace live as long as one
+  shared.first = end;
+  const auto each_workspace = [&](const auto& f) {
+    for (const auto& [key, place] : known)
+      if (key.kind == SharedBuffer::workspace) f(lives[home(place)]);
+  };
+  each_workspace([&](const Life& life) { shared.first = std::min(shared.first, life.first), shared.last = std::max(shared.last, life.last); });
+  each_workspace([&](Life& life) { life.first = shared.first, life.last = shared.last; });
+  std::vector<Index> change(static_cast<std::size_t>(end + 1), 0);
+  for (const Life& life : lives)
+    if (life.first < life.last) item(change, life.first) += life.bytes, item(change, life.last) -= life.bytes;
+  Index live = 0, most = 0;
+  for (const Index bytes : change) most = std::max(most, live += bytes);
+  return most;
+}
+}   // namespace lrcnn

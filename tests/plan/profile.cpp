@@ -1,0 +1,103 @@
+// Profiles of sections: put together, they are the plan's live bytes and seconds; a section made alone is the one of the whole plan.
+#include "support/random_graph.hpp"
+#include "support/random_network.hpp"
+#include "support/thorough.hpp"
+#include <lrcnn/plan/profile.hpp>
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+const Target blocked{.channel_block = 16, .plain_channels = 4, .packs_weights = true, .activates = true, .sums_use_workspace = true};
+struct Case {
+  Table table;
+  PolicySpec policy;
+  Target target;
+  PlanOptions options;
+};
+Case random_case(std::uint64_t seed) {
+  Dice dice(seed);
+  RandomNetwork net = seed % 3 == 0 ? random_network(dice, 10) : random_graph(dice, 8);
+  if (dice.chance(0.3)) net = without_head(net);
+  if (net.layers.empty()) net = random_network(dice, 10);
+  PolicySpec policy = random_policy(dice, net);
+  policy.workspace_bytes = dice.pick<Index>({0, 1 << 10, 1 << 14});
+  add_workspaces(dice, policy, {0, 1 << 10, 1 << 12});
+  PlanOptions options{.training = dice.chance(0.9), .accumulate = dice.chance(0.2), .input_gradient = dice.chance(0.2)};
+  options.rows_loss = options.training && dice.chance(0.3);
+  if (!options.training) options.stores_output = dice.chance(0.7);
+  return {make_table(net.layers, net.input), policy, dice.chance(0.5) ? Target{} : blocked, options};
+}
+/// Costs that differ with everything a step's kind names, and estimates for some kinds.
+Costs some_costs(const Plan& plan) {
+  Costs costs(Rates{.step = 1e-6, .products = 3e9, .winograd = 7e9, .bytes = 4e9, .lanes = 16});
+  double seconds = 1e-6;
+  for (std::size_t i = 0; i < plan.steps.size(); i += 1 + i % 3)
+    costs.set(step_kind(plan, plan.steps[i]), {{10, seconds += 1e-6}, {30, 3 * seconds}, {400, 20 * seconds}});
+  return costs;
+}
+bool plan_of(const Case& c, Plan& plan) {
+  try {
+    plan = make_plan(c.table, c.policy, c.target, c.options);
+    return true;
+  } catch (const PlanError&) {   // more slabs than rows, a norm over one image, and so on
+    return false;
+  }
+}
+}   // namespace
+TEST_CASE("profiles of all sections give a plan's live bytes to the byte, its seconds and the number of its steps") {
+  std::size_t planned = 0, of_several = 0, in_place = 0;
+  const std::uint64_t cases = cases_to_do<std::uint64_t>(20000, 3000), first = thorough() ? 0 : day() * cases;
+  for (std::uint64_t seed = first; seed < first + cases; ++seed) {
+    const Case c = random_case(seed);
+    Plan plan;
+    if (!plan_of(c, plan)) continue;
+    const Costs costs = some_costs(plan);
+    const auto profiles = profile_sections(plan, costs);
+    CAPTURE(seed);
+    CAPTURE(to_string(c.policy));
+    REQUIRE(lower_bound(profiles) == plan.arena.lower_bound);
+    double sum = 0;
+    Index steps = 0;
+    for (const SectionProfile& p : profiles) sum += p.seconds(), steps += p.steps;
+    REQUIRE(sum == doctest::Approx(seconds(plan, costs)).epsilon(1e-9));
+    REQUIRE(steps == static_cast<Index>(plan.steps.size()));
+    ++planned, of_several += profiles.size() > 1, in_place += c.policy.gradients_in_place;
+  }
+  MESSAGE(planned << " plans, " << of_several << " of several sections, " << in_place << " with gradients in place");
+  CHECK(planned > cases / 2);
+  CHECK(of_several > cases / 4);
+}
+TEST_CASE("a section's stages are those of the whole plan, made without the other sections") {
+  std::size_t same = 0;
+  for (std::uint64_t seed = 0; seed < cases_to_do<std::uint64_t>(20000, 2000); ++seed) {
+    const Case c = random_case(seed);
+    Plan plan;
+    if (!plan_of(c, plan)) continue;
+    PolicySpec rest = c.policy;
+    rest.checkpoints = {};
+    for (const std::vector<Stage>& stages : by_section(plan.stages)) {
+      Partition asked = c.policy.partition(stages[0].partition_number);
+      Index begin = stages[0].first, end = stages[0].last;
+      bool as_asked = true;   // a count for all stages alike is carried out as far as rows allow
+      for (const Stage& stage : stages) {
+        end = std::max(end, stage.last);
+        as_asked = as_asked && stage.partition_number == stages[0].partition_number;   // factors of a scale have those of the section before
+        const bool whole = stage.partition.cut == Cut::column;
+        as_asked = as_asked &&
+                   (whole || (stage.partition.forward == asked.forward && (stage.partition.backward == asked.backward || c.options.stores_output)));
+      }
+      const auto alone = make_section_stages(plan.table, begin, end, rest, asked, c.target, group_images(plan.table, c.policy), c.options);
+      if (!as_asked) continue;
+      CAPTURE(seed);
+      CAPTURE(to_string(c.policy));
+      REQUIRE(alone.size() == stages.size());
+      for (std::size_t i = 0; i < alone.size(); ++i) {
+        Stage expected = stages[i];   // numbers of sections and partitions are the whole plan's
+        expected.section = alone[i].section, expected.partition_number = alone[i].partition_number;
+        REQUIRE(alone[i] == expected);
+        ++same;
+      }
+    }
+  }
+  CHECK(same > 2000);
+}
