@@ -50,6 +50,16 @@ inline std::vector<NamedPolicy> more_and_more_slabs() {
     }
   return list;
 }
+/// What Fit chooses for some bytes, by costs that are measured on the machine: "fit-137MB".
+inline std::vector<NamedPolicy> fitted(const PolicySpec& column, std::initializer_list<Index> megabytes) {
+  std::vector<NamedPolicy> list{{"column", column}};
+  for (const Index mb : megabytes) {
+    PolicySpec spec = Policy<Fit<1>>::value;
+    spec.fit_bytes = mb * 1'000'000;
+    list.push_back({"fit-" + std::to_string(mb) + "MB", spec});
+  }
+  return list;
+}
 inline std::vector<Case> cases() {
   return {{"vgg16",
            Vgg16<>::layers,
@@ -94,6 +104,13 @@ inline std::vector<Case> cases() {
            {{"column", Fast::value},
             {"rows7", Policy<Overlap<7>, CheckpointAtPools, RecomputeAll, FastestConv, W>::value},
             {"images16", Policy<Images<16>, FastestConv, W>::value}}},
+          {"vgg16", Vgg16<>::layers, {8, 3, 224, 224}, fitted(Fast::value, {134, 63, 45, 32}), "frontier"},
+          {"vgg16", Vgg16<>::layers, {1, 3, 1024, 1024}, fitted(Fast::value, {294, 198, 141, 99}), "frontier"},
+          {"vgg16", Vgg16<>::layers, {1, 3, 2048, 2048}, fitted(Fast::value, {664, 490, 350, 245}), "frontier"},
+          {"resnet50", ResNet50<>::layers, {8, 3, 224, 224}, fitted(resnet::Fast::value, {332, 205}), "frontier"},
+          {"resnet50", ResNet50<>::layers, {1, 3, 1024, 1024}, fitted(resnet::Fast::value, {512, 451}), "frontier"},
+          {"resnet18", ResNet18<>::layers, {1, 3, 2048, 2048}, fitted(resnet::Fast::value, {432, 365}), "frontier"},
+          {"unet", UNet<2>::layers, {1, 3, 1024, 1024}, fitted(unet::Fast::value, {2400, 1136}), "frontier"},
           {"vgg16", Vgg16<>::layers, {8, 3, 224, 224}, more_and_more_slabs(), "slabs"},
           {"vgg16", Vgg16<>::layers, {1, 3, 1024, 1024}, more_and_more_slabs(), "slabs"}};
 }

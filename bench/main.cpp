@@ -33,7 +33,7 @@
 #include <lrcnn/core/machine.hpp>
 #include <lrcnn/data/loader.hpp>
 #include <lrcnn/data/shapes.hpp>
-#include <lrcnn/plan/plan.hpp>
+#include <lrcnn/plan/make_plan.hpp>
 #include <lrcnn/version.hpp>
 #include <benchmark/benchmark.h>
 #include <charconv>
@@ -99,7 +99,7 @@ void report(benchmark::State& state, NetworkPass& pass, const std::string& polic
   counters["outside_convolutions"] = median(m.outside);
   counters["time_vs_column"] = seconds / median(column.seconds);
   counters["bytes_vs_column"] = static_cast<double>(m.planned_bytes) / static_cast<double>(column.planned_bytes);
-  if (options.predicts) {
+  if (m.predicted > 0) {
     counters["predicted_seconds"] = m.predicted;
     counters["predicted_vs_time"] = m.predicted / seconds;
   }

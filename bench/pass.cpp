@@ -66,9 +66,10 @@ const Costs& costs_on(B& backend, const Table& table, std::optional<Costs>& cost
 template <class B>
 class RunOn final : public Run {
  public:
-  RunOn(const Table& table, const PolicySpec& policy, B& backend, const std::vector<float>& parameters, std::vector<float>& gradients)
-      : executor_(make_plan(table, policy, B::target, {.training = true, .rows_loss = is_map(table.shape(table.size()))}), backend, parameters.data(),
-                  gradients.data()) {}
+  RunOn(const Table& table, const PolicySpec& policy, B& backend, const std::vector<float>& parameters, std::vector<float>& gradients,
+        const Costs& costs)
+      : executor_(make_plan(table, policy, B::target, {.training = true, .rows_loss = is_map(table.shape(table.size()))}, costs), backend,
+                  parameters.data(), gradients.data()) {}
   void step(const Images& images, Watch& watch) override {
     const Table& table = executor_.plan().table;
     const MemorySource<float> source(images.values.data(), table.input);
@@ -108,15 +109,14 @@ void NetworkPass::run(const std::vector<std::string>& wanted, int threads, int r
   measured_.resize(case_.policies.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const NamedPolicy& policy = case_.policies[i];
+    const bool in_bf16 = policy.spec.precision == Precision::bf16, measures = predicts || policy.spec.fit_bytes > 0;
     if (i > 0 && std::find(wanted.begin(), wanted.end(), policy.name) == wanted.end()) continue;
-    if (policy.spec.precision == Precision::bf16) {
-      if (!bf16) bf16.emplace(threads);
-      runs[i] = std::make_unique<RunOn<CpuBf16>>(table_, policy.spec, *bf16, parameters, gradients);
-    } else runs[i] = std::make_unique<RunOn<Cpu>>(table_, policy.spec, backend, parameters, gradients);
+    if (in_bf16 && !bf16) bf16.emplace(threads);
+    const Costs known = !measures ? Costs{} : in_bf16 ? costs_on(*bf16, table_, bf16_costs) : costs_on(backend, table_, costs);
+    if (in_bf16) runs[i] = std::make_unique<RunOn<CpuBf16>>(table_, policy.spec, *bf16, parameters, gradients, known);
+    else runs[i] = std::make_unique<RunOn<Cpu>>(table_, policy.spec, backend, parameters, gradients, known);
     runs[i]->measure(images, measured_[i].emplace());
-    if (!predicts) continue;
-    const bool in_bf16 = policy.spec.precision == Precision::bf16;
-    measured_[i]->predicted = seconds(runs[i]->plan(), in_bf16 ? costs_on(*bf16, table_, bf16_costs) : costs_on(backend, table_, costs));
+    if (measures) measured_[i]->predicted = seconds(runs[i]->plan(), known);
   }
 #ifdef LRCNN_WITH_ONEDNN
   std::optional<Convolutions> convolutions;

@@ -4,17 +4,23 @@
 //   plan [NETWORK] [NxCxHxW] POLICY [--steps]       the plan of one: stages, and memory (columns) over time (lines)
 //   plan NETWORK NxCxHxW POLICY --kernels           what would carry its steps out on this machine
 //   plan NETWORK NxCxHxW POLICY --device FILE       the same for a GPU, described by FILE, that need not be there
+//   plan NETWORK NxCxHxW --budget BYTES             the plan of the fastest policy that takes no more bytes
+//   plan NETWORK NxCxHxW --frontier                 what each number of bytes costs in time
 //   plan --graph FILE --budget BYTES                of any graph (graph_file.hpp), what to keep and what to compute again
 //   plan --graph FILE --least                       the fewest bytes that this can come to
 //
-// NETWORK: vgg11 vgg13 vgg16 vgg19 smallnet lenet. POLICY: a name from the first form's table.
+// NETWORK: see plan --help. POLICY: a name from the first form's table, or a policy's text, as in 'Policy<Overlap<4>, RecomputeAll>'.
 //
 // ctest:
 // ctest: vgg16 1x3x512x384 fine
 // ctest: lenet 8x1x28x28 share --steps
+// ctest: vgg11 2x3x64x64 Policy<Fit<12_MiB>> --steps
+// ctest: resnet18 1x3x96x96 --budget 16MiB
+// ctest: unet 1x3x64x64 --frontier
 // ctest: --graph @SOURCE@/examples/tests/small_graph.json --budget 48KiB --least
 #include "cpu_backend.hpp"
 #include "device_plan.hpp"
+#include "frontier_print.hpp"
 #include "graph_file.hpp"
 #include "graph_print.hpp"
 #include "kernel_list.hpp"
@@ -22,6 +28,13 @@
 #include "program.hpp"
 #include "work.hpp"
 #include <lrcnn/lrcnn.hpp>
+#include <lrcnn/network/convnext.hpp>
+#include <lrcnn/network/densenet.hpp>
+#include <lrcnn/network/mobilenet.hpp>
+#include <lrcnn/network/resnet.hpp>
+#include <lrcnn/network/squeezenet.hpp>
+#include <lrcnn/network/unet.hpp>
+#include <lrcnn/policy/parse.hpp>
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <iostream>
@@ -31,12 +44,19 @@ struct NamedNetwork {
   std::string_view name;
   std::span<const Layer> layers;
 };
-const std::array<NamedNetwork, 6> networks{{{"vgg11", Vgg11<>::layers},
-                                            {"vgg13", Vgg13<>::layers},
-                                            {"vgg16", Vgg16<>::layers},
-                                            {"vgg19", Vgg19<>::layers},
-                                            {"smallnet", SmallNet<>::layers},
-                                            {"lenet", LeNet<>::layers}}};
+const std::array<NamedNetwork, 13> networks{{{"vgg11", Vgg11<>::layers},
+                                             {"vgg13", Vgg13<>::layers},
+                                             {"vgg16", Vgg16<>::layers},
+                                             {"vgg19", Vgg19<>::layers},
+                                             {"resnet18", ResNet18<>::layers},
+                                             {"resnet50", ResNet50<>::layers},
+                                             {"unet", UNet<2>::layers},
+                                             {"densenet121", DenseNet121<>::layers},
+                                             {"mobilenet_v2", MobileNetV2<>::layers},
+                                             {"convnext_tiny", ConvNeXtTiny<>::layers},
+                                             {"squeezenet11", SqueezeNet11<>::layers},
+                                             {"smallnet", SmallNet<>::layers},
+                                             {"lenet", LeNet<>::layers}}};
 struct NamedPolicy {
   std::string_view name;
   PolicySpec spec;
@@ -104,6 +124,8 @@ void answer(const GraphQuestion& question) {
   if (question.json) print_json(std::cout, report);
   else print_report(std::cout, report);
 }
+/// By its name, or by its text.
+PolicySpec policy_from(const std::string& text) { return text.starts_with("Policy") ? parse_policy(text) : find(policies, "policy", text).spec; }
 void compare(const Table& table) {
   std::cout << table.size() << " layers, " << parameter_count(table) << " parameters, input " << to_string(table.input) << ", backend " << Cpu::name
             << "\n\n      peak  of column  work  policy\n";
@@ -124,7 +146,7 @@ void compare(const Table& table) {
 
 int main(int argc, char** argv) {
   std::string network_name = "vgg16", extents = "8x3x224x224", policy_name, device;
-  bool steps = false, kernels = false;
+  bool steps = false, kernels = false, frontier = false;
   CLI::App app("Prints how a network would be run, and what it would need, without running it.");
   std::string names = "Networks:";
   for (const NamedNetwork& n : networks) names += " " + std::string(n.name);
@@ -137,15 +159,17 @@ int main(int argc, char** argv) {
   app.footer(names);
   auto* const network_option = app.add_option("NETWORK", network_name, "one of those below")->capture_default_str();
   app.add_option("EXTENTS", extents, "of a batch: images x channels x rows x columns")->capture_default_str();
-  auto* const policy_option =
-      app.add_option("POLICY", policy_name, "one of those below: its plan in detail; without it, the peaks of all of them, in bytes");
-  app.add_flag("--steps", steps, "every step, one a line")->needs(policy_option);
+  auto* const policy_option = app.add_option(
+      "POLICY", policy_name, "one of those below, or a policy's text: its plan in detail; without it, the peaks of all of them, in bytes");
+  app.add_flag("--steps", steps, "every step, one a line");
   app.add_flag("--kernels", kernels, "what would carry the steps out on this machine")->needs(policy_option);
   app.add_option("--device", device, "description of a GPU, as a file: what would carry the steps out there")->needs(policy_option);
   GraphQuestion question;
   auto* const graph_option = app.add_option("--graph", question.file, "a graph instead of a network, as a file of JSON")->excludes(network_option);
-  app.add_option("--budget", question.budget, "bytes that what is kept and computed again for the backward pass may take, as in 6932111360 or 8GiB")
-      ->needs(graph_option);
+  app.add_option("--budget", question.budget,
+                 "bytes that a plan may take, or, of a graph, what is kept and computed again for the backward pass, as in 6932111360 or 8GiB")
+      ->excludes(policy_option);
+  app.add_flag("--frontier", frontier, "what each number of bytes costs in time, and the policies")->excludes(graph_option)->excludes(policy_option);
   app.add_option("--family", question.family,
                  "lower sets among which a strategy is chosen: all (exact), closures of nodes (approx), prefixes (order), "
                  "or the last two (wide)")
@@ -165,11 +189,18 @@ int main(int argc, char** argv) {
     }
     const auto network = find(networks, "network", network_name);
     const Table table = make_table(network.layers, parse_input(extents));
-    if (policy_name.empty()) {
+    if (frontier) {
+      const PolicySpec any = Policy<Fit<1>>::value, column = Policy<FastestConv, Workspace<64_MiB>>::value;
+      print_frontier(std::cout, table, any, column, Cpu::target, Costs(rates_of<Cpu>()));
+      return 0;
+    }
+    if (policy_name.empty() && question.budget.empty()) {
       compare(table);
       return 0;
     }
-    PolicySpec policy = find(policies, "policy", policy_name).spec;
+    PolicySpec policy = Policy<Fit<1>>::value;
+    if (question.budget.empty()) policy = policy_from(policy_name);
+    else policy.fit_bytes = parse_budget(question.budget);
     if (!device.empty()) {
       policy.workspace_bytes = 64_MiB;
       print_device_plan(std::cout, table, policy, device);
@@ -179,7 +210,9 @@ int main(int argc, char** argv) {
       print_kernels(std::cout, table, policy);
       return 0;
     }
-    const Plan plan = make_plan(table, policy, Cpu::target);
+    const Costs costs(rates_of<Cpu>());
+    const Plan plan = make_plan(table, policy, Cpu::target, {}, costs);
+    if (policy.fit_bytes > 0) std::cout << to_string(policy) << " chose\n" << to_string(plan.policy) << "\n\n";
     std::cout << plan;
     print_memory(std::cout, plan);
     if (steps) print_steps(std::cout, plan);

@@ -37,6 +37,7 @@
 #include <lrcnn/network/vgg.hpp>
 #include <lrcnn/plan/checker.hpp>
 #include <lrcnn/plan/peak.hpp>
+#include <lrcnn/plan/make_plan.hpp>
 #include <lrcnn/plan/plan.hpp>
 #include <lrcnn/plan/print.hpp>
 #include <lrcnn/policy/policy.hpp>

@@ -133,6 +133,33 @@ Index graphs() {
   }
   return feasible;
 }
+/// Frontiers: a search keeps to its bytes, and points are what their plans are.
+void frontiers() {
+  const Costs costs(Rates{.step = 2e-7, .products = 2e9, .winograd = 5e9, .bytes = 5e9, .lanes = 4});
+  constexpr PlanOptions options{.input_gradient = true};
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    Dice dice(seed + 9000);
+    const RandomNetwork net = random_graph(dice, 5);
+    const Table table = make_table(net.layers, net.input);
+    const std::string where = "graph " + std::to_string(seed);
+    const Target& target = Reference<double>::target;
+    try {
+      PolicySpec policy = Policy<Fit<1>, Workspace<0>, DirectConv>::value;
+      for (const SolvedPolicy& p : find_frontier(table, policy, target, options, costs).points)
+        if (make_plan(table, p.policy, target, options).arena.bytes != p.bytes) report("frontier", where + ": other bytes than the plan's");
+      policy.fit_bytes = 0;
+      const SectionSearch search(table, policy, target, options, costs, policy.named);
+      for (Index room = Index{1} << 40, tries = 0; tries < 40; ++tries) {
+        const auto solved = search.fastest(room, 0);
+        if (solved.empty()) break;
+        const Index live = arena_size(table, solved[0].policy, target, options).lower_bound;
+        if (live > room) report("frontier", where + ": more bytes than the search was given");
+        room = std::min(room, live) - 1;
+      }
+    } catch (const PlanError&) {   // a norm of one value
+    }
+  }
+}
 #if LRCNN_WINOGRAD
 /// Normally distributed numbers.
 std::vector<float> numbers(Index count, std::uint64_t seed) {
@@ -331,6 +358,7 @@ int main() {
   sums();
   names();
   caches();
+  frontiers();
   if (has_flag("avx2") && has_flag("fma") &&
       vector_block(machine_vectors()) != (has_flag("avx512f") && has_flag("avx512bw") && has_flag("avx512dq") && has_flag("avx512vl") ? 16 : 8))
     report("vectors", "this processor has others than " + std::string(vectors_name(machine_vectors())));

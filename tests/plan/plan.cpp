@@ -2,7 +2,6 @@
 #include <lrcnn/layer/norm.hpp>
 #include <lrcnn/network/lenet.hpp>
 #include <lrcnn/plan/checker.hpp>
-#include <lrcnn/plan/fewest_slabs.hpp>
 #include <lrcnn/plan/print.hpp>
 #include <doctest/doctest.h>
 #include <sstream>
@@ -151,29 +150,6 @@ TEST_CASE("a stage that keeps carries out its forward steps once, others again")
   CHECK(mixed[1] == 0);
   CHECK(forwards(Policy<Stages<Overlap<2>, Keep<Overlap<2>>>, CheckpointAtPools, KeepAll>::value) ==
         forwards(Policy<Overlap<2>, CheckpointAtPools, KeepAll>::value));
-}
-TEST_CASE("the fewest slabs with which a step fits are found, and one less does not fit") {
-  const Table vgg = make_table(Vgg16<10>::layers, {1, 3, 1024, 1024});
-  const Target target{.channel_block = 16, .plain_channels = 4, .packs_weights = true};
-  const PolicySpec column = Policy<Workspace<4_MiB>>::value;
-  REQUIRE(arena_size(vgg, column, target).bytes > 800'000'000);
-  Index slabs_before = 0;
-  for (const Index room : {500'000'000, 300'000'000, 220'000'000}) {
-    const auto found = fewest_slabs(vgg, column, target, {}, room);
-    REQUIRE(found);
-    CHECK(found->bytes <= room);
-    CHECK(arena_size(vgg, found->policy, target).bytes == found->bytes);
-    const Index slabs = found->policy.partitions[0].forward;
-    CHECK(slabs >= slabs_before);
-    slabs_before = slabs;
-    PolicySpec fewer = found->policy;
-    fewer.partitions[0].forward = fewer.partitions[0].backward = slabs - 1;
-    if (slabs > 2) CHECK(arena_size(vgg, fewer, target).bytes > room);
-  }
-  CHECK(!fewest_slabs(vgg, column, target, {}, 1'000'000));
-  const auto share = fewest_slabs(vgg, Policy<Share<2>, CheckpointAtPools, RecomputeAll>::value, target, {}, 300'000'000);
-  REQUIRE(share);
-  CHECK(share->policy.partitions[0].cut == Cut::share);
 }
 TEST_CASE("a printed plan says where layer by layer would need no more") {
   using Net = Sequential<Conv<8>, BatchNorm, ReLU, Conv<8>, BatchNorm, ReLU, GlobalAvgPool, Linear<3>>;

@@ -22,6 +22,8 @@ SAYS_WHAT_IT_IS(Policy<Keep<>, CheckpointAt<"conv1", "layer1.0.relu2", "a name, 
 SAYS_WHAT_IT_IS(Policy<Stages<Keep<ExtraPasses<Overlap<4>>>, ExtraPasses<>, ExtraPassesBothWays<ByImages<1, Overlap<2, 3>>>>, FastestConv, Fp32>);
 SAYS_WHAT_IT_IS(Policy<Section<Overlap<6>, RecomputeLight, DirectConv, Workspace<8_MiB>>, Workspace<1_GiB>, Tf32>);
 SAYS_WHAT_IT_IS(Policy<Stages<Section<>, Section<WinogradConv>, ByImages<3, Section<KeepAll>>, Section<Keep<Share<2>>, RecomputeAll>>, Fp16>);
+SAYS_WHAT_IT_IS(Policy<Fit<256_MiB>>);
+SAYS_WHAT_IT_IS(Policy<Bf16, Fit<1000>, Overlap<2>, CheckpointAtPools, RecomputeAll, FastestConv, Workspace<0>, Images<2>, Streams<2>, Prefetch>);
 static_assert(parse_policy(" Policy <\n  Share < 3 ,5>\t, Workspace<8_MiB> >\n") == Policy<Share<3, 5>, Workspace<8_MiB>>::value);
 TEST_CASE("policies that are printed come back") {
   for (const PolicySpec& s : {vgg::Fast::value, vgg::Balanced::value, vgg::Small::value, vgg::SmallByImages::value, vgg::SmallestByImages::value,
@@ -42,6 +44,16 @@ TEST_CASE("policies that are printed come back") {
   MESSAGE(with_sections, " of 3000 with sections of their own");
   CHECK(with_sections > 500);
 }
+TEST_CASE("a policy with Fit prints the parts that it names, defaults among them, and no others") {
+  const PolicySpec policy = Policy<Fit<1000>, Bf16, Column, Workspace<4_MiB>>::value;
+  CHECK(to_string(policy) == "Policy<Fit<1000>, Column, Workspace<4194304>, Bf16>");
+  CHECK(parse_policy(to_string(policy)) == policy);
+  CHECK(policy.names(PolicySpec::Part::partition));
+  CHECK(!policy.names(PolicySpec::Part::recompute));
+  CHECK(parse_policy("Policy<Fit<1000>, Bf16, Workspace<4_MiB>>") != policy);
+  CHECK(parse_policy(to_string(Policy<Fit<1000>, Streams<1>>::value)) == Policy<Fit<1000>, Streams<1>>::value);
+  CHECK(Policy<Column, Workspace<4_MiB>>::value == Policy<>::value);   // without Fit, what is named makes no difference
+}
 TEST_CASE("text that is no policy is refused, with the place") {
   const auto refusal = [](std::string_view text) { return error_of<Error>([&] { static_cast<void>(parse_policy(text)); }); };
   const std::string types = "policies are written as types, as to_string(policy) prints them";
@@ -54,9 +66,9 @@ TEST_CASE("text that is no policy is refused, with the place") {
   CHECK(refusal("Policy<Share<0>>") ==
         "lrcnn: character 14 of policy 'Policy<Share<0>>': '0' is no number from 1 on; counts are whole numbers, and bytes "
         "may end in _KiB, _MiB or _GiB; write one");
-  for (const char* text :
-       {"Policy<Share<>>", "Policy<Share<-1>>", "Policy<Share<x>>", "Policy<Images<99999999999999999999>>",
-        "Policy<Workspace<9223372036854775807_KiB>>", "Policy<Workspace<8_MB>>", "Policy<Overlap<2,0>>", "Policy<CheckpointEvery<0>>"})
+  for (const char* text : {"Policy<Share<>>", "Policy<Share<-1>>", "Policy<Share<x>>", "Policy<Images<99999999999999999999>>",
+                           "Policy<Workspace<9223372036854775807_KiB>>", "Policy<Fit<0>>", "Policy<Workspace<8_MB>>", "Policy<Overlap<2,0>>",
+                           "Policy<CheckpointEvery<0>>"})
     CHECK(refusal(text).find("is no number from ") != std::string::npos);
   CHECK(refusal("Policy<Share<4.5>>").find("character 15 of policy 'Policy<Share<4.5>>': there is no '>'") != std::string::npos);
   CHECK(refusal("Policy<Share<4>, Column>").find("character 18 of policy 'Policy<Share<4>, Column>': a part of this kind stands before it") !=

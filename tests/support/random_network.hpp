@@ -1,7 +1,7 @@
 #pragma once
 // Seeded random networks and policies, as run-time tables, for tests of laws.
 #include <lrcnn/core/rng.hpp>
-#include <lrcnn/plan/plan.hpp>
+#include <lrcnn/plan/make_plan.hpp>
 #include <string>
 #include <vector>
 namespace lrcnn::testing {

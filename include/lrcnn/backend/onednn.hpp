@@ -58,8 +58,12 @@ class BasicOnednn : public HostBackend<T> {
                                  .activates = true};
   static constexpr std::string_view name = "onednn";
   /// Source:  VGG-16 at 224x224, batch 8, layer by layer, two threads of an AMD EPYC with AVX-512 and bf16
-  static constexpr Rates rates{
-      .step = 3e-6, .products = sizeof(T) == 4 ? 100e9 : 180e9, .winograd = sizeof(T) == 4 ? 190e9 : 180e9, .bytes = 10e9, .lanes = 16};
+  static constexpr Rates rates{.step = 3e-6,
+                               .products = sizeof(T) == 4 ? 100e9 : 180e9,
+                               .winograd = sizeof(T) == 4 ? 190e9 : 180e9,
+                               .bytes = 10e9,
+                               .lanes = 16,
+                               .winograd_bytes = sizeof(T) == 4 ? &host::winograd::scratch_bytes : nullptr};
   /// A step made ready. Copies share primitives.
   class Prepared {
     friend class BasicOnednn;

@@ -2,7 +2,7 @@
 // Memory for a plan's arena.
 #include <lrcnn/backend/operands.hpp>
 #include <lrcnn/core/bytes.hpp>
-#include <lrcnn/plan/fewest_slabs.hpp>
+#include <lrcnn/plan/make_plan.hpp>
 #include <concepts>
 #include <cstdlib>
 #include <string>
@@ -16,6 +16,19 @@ inline bool fills_arenas() {
   const char* word = std::getenv("LRCNN_FILL_ARENA");
   return word != nullptr && *word != '\0' && std::string_view(word) != "0";
 }
+namespace detail {
+/// For an error: the fastest policy whose plan takes at most so many bytes, or how few bytes there is a plan for.
+template <class = void>
+std::string what_fits(const Plan& plan, Index bytes, const Costs& costs) {
+  PolicySpec wanted;
+  wanted.conv_algorithm = plan.policy.conv_algorithm, wanted.named = std::uint32_t{1} << static_cast<unsigned>(PolicySpec::Part::conv_algorithm);
+  wanted.streams = plan.policy.streams, wanted.prefetch = plan.policy.prefetch, wanted.precision = plan.policy.precision;
+  const Frontier frontier = find_frontier(plan.table, wanted, plan.target, plan.options, costs);
+  const SolvedPolicy* const fits = frontier.fastest(bytes);
+  if (fits == nullptr) return "the fewest bytes that there is a plan for are " + format_bytes(frontier.smallest().bytes);
+  return to_string(fits->policy) + " needs " + format_bytes(fits->bytes);
+}
+}   // namespace detail
 /// Memory for a plan's arena.
 /// Errors:  PlanError if there is not enough; where the backend knows how much there is, with a policy that would fit
 template <Backend B>
@@ -26,9 +39,7 @@ typename B::Memory allocate_arena(const B& backend, const Plan& plan) {
     if constexpr (requires {
                     { backend.free_bytes() } -> std::convertible_to<Index>;
                   }) {
-      const auto fits = fewest_slabs(plan.table, plan.policy, plan.target, plan.options, backend.free_bytes());
-      throw PlanError(std::string(e.what()) + "; " +
-                      (fits ? to_string(fits->policy) + " needs " + format_bytes(fits->bytes) : "no number of slabs alone makes it fit"));
+      throw PlanError(std::string(e.what()) + "; " + detail::what_fits(plan, backend.free_bytes(), Costs(rates_of<B>())));
     }
     throw;
   }

@@ -29,7 +29,7 @@ class BasicPredictor {
   BasicPredictor(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, std::span<const M> parameters, B backend)
       : backend_(std::move(backend)),
         parameters_(buffer_for(make_table(layers, input), policy, parameters)),
-        executor_(make_plan(make_table(layers, input), policy, B::target, predicting), backend_, parameters_.data(), nullptr) {
+        executor_(make_plan(make_table(layers, input), policy, B::target, predicting, Costs(rates_of<B>())), backend_, parameters_.data(), nullptr) {
     write_parameters(parameters);
   }
   BasicPredictor(const BasicPredictor&) = delete;

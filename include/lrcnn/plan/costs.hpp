@@ -123,6 +123,13 @@ class Costs {
     const auto at = kind.find(winograd);
     return at == std::string::npos ? nullptr : find(std::string(kind).replace(at, winograd.size(), fastest));
   }
+  /// How a step's convolution is computed: directly where its workspace is too small for Winograd's algorithm and it may choose.
+  ConvAlgorithm algorithm_of(const Table& table, const Step& step, Index workspace_bytes) const {
+    if (step.conv_algorithm != ConvAlgorithm::fastest || step.layer < 0) return step.conv_algorithm;
+    const Node& node = table.node(step.layer);
+    if (!detail::fits_winograd(node.layer) || !detail::multiplies(step, node.layer)) return step.conv_algorithm;
+    return rates_.has_scratch(node.in.c, node.out.c, workspace_bytes) ? step.conv_algorithm : ConvAlgorithm::direct;
+  }
   /// Without measurements: what a step's products take, or its bytes if these take longer.
   double estimate(const Table& table, const Step& step, const StepSize& size) const {
     double products = 0;
@@ -166,6 +173,11 @@ class StepCosts {
   StepCosts(const Costs& costs, const Table& table, const Target& target) : costs_(costs), table_(table), target_(target) {}
   /// Seconds of a step that has a workspace of so many bytes; 0: it has none.
   double seconds(const Step& step, Index workspace_bytes) {
+    if (const ConvAlgorithm algorithm = costs_.algorithm_of(table_, step, workspace_bytes); algorithm != step.conv_algorithm) {
+      Step other = step;
+      other.conv_algorithm = algorithm;
+      return seconds(other, workspace_bytes);
+    }
     const auto [place, is_new] = points_.try_emplace(key(step, workspace_bytes), nullptr);
     if (is_new) place->second = costs_.find(step_kind(table_, target_, step, workspace_bytes));
     const StepSize size = step_size(table_, target_, step);

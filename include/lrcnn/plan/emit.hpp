@@ -22,9 +22,11 @@ class Emitter : BackwardEmitter {
     const Index batch = table_.input.n, images = group_images(table_, policy_);
     for (Index begin = 0; begin < batch; begin += images) {
       group_ = {begin, std::min(begin + images, batch)};
-      f();
+      sink_.weight = sink_.every_turn ? sink_.slabs_of_images(begin / images, batch, images) : 1;
+      if (sink_.weight > 0) f();
       if (!sink_.every_turn) break;
     }
+    sink_.weight = 1;
   }
 
  public:

@@ -200,19 +200,28 @@ class ForwardEmitter {
   template <class F>
   constexpr void for_slabs(StageWalk& walk, bool upward, F slab) {
     const Index images = walk.stage->partition.images, slabs = walk.rows->slabs();
+    const double whole = sink_.weight;
     walk.image_slab = 0;
     for (Index begin = group_.begin; begin < group_.end; begin += images, ++walk.image_slab) {
       walk.images = {begin, std::min(begin + images, group_.end)};
+      const double of_images = sink_.every_turn ? whole * sink_.slabs_of_images(walk.image_slab, group_.size(), images) : 1;
+      if (of_images == 0) continue;
       walk.written_from.assign(static_cast<std::size_t>(walk.tensors()), 0);
       for (Index t = 0; t < walk.tensors(); ++t) item(walk.written_from, t) = walk.shape(t).h;
       for (Index k = 0; k < slabs; ++k) {
         walk.slab = upward ? slabs - 1 - k : k;
+        sink_.weight = sink_.every_turn ? of_images * sink_.slabs_of_rows(walk.slab, walk.rows->cuts) : 1;
+        if (sink_.weight == 0) {
+          for (Index t = 0; t < walk.tensors(); ++t) item(walk.written_from, t) = std::min(item(walk.written_from, t), walk.at(t).hold.begin);
+          continue;
+        }
         walk.input_ready.assign(static_cast<std::size_t>(walk.tensors()), 0);
         walk.contributions.assign(static_cast<std::size_t>(walk.tensors()), 0);
         slab();
         if (!sink_.every_turn) return;
       }
     }
+    sink_.weight = whole;
   }
   /// Before what a stage with extra passes writes: passes of slabs for the statistics of its norms alone, a round for those whose inputs
   /// have come through no other, one for those above one of these, and so on.

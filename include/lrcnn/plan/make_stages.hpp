@@ -142,6 +142,13 @@ constexpr std::vector<Stage> split_layers(const Table& table, Index begin, Index
   connect(table, stages, training);
   return stages;
 }
+/// Where a section that begins with layer `begin` must end at the latest. Pre: a section may begin there.
+constexpr Index section_end(const Table& table, Index begin, bool training) {
+  const std::vector<Stage> stages = split_layers(table, begin, table.size(), training, [](Index) { return false; });
+  for (const Stage& stage : stages)
+    if (stage.section > 0) return stage.first;
+  return table.size();
+}
 }   // namespace detail
 /// Ranges of layers between full-height tensors, not cut yet. `training`: statistics of batches are taken, not running ones.
 constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& policy, bool training = true) {

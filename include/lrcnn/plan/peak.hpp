@@ -1,7 +1,7 @@
 #pragma once
 // The peak of a network type under a policy type, as a constant expression.
 #include <lrcnn/network/sequential.hpp>
-#include <lrcnn/plan/plan.hpp>
+#include <lrcnn/plan/make_plan.hpp>
 namespace lrcnn {
 /// Bytes of the arena of one training step: everything beyond parameters, their gradients and optimizer state;
 /// the workspace that the policy bounds is part of it. Equal to make_plan(...).peak_bytes().
@@ -15,6 +15,9 @@ constexpr Index peak_bytes(const Input& input, const PlanOptions& options = {}) 
   static_assert(is_policy<Policy>,
                 "lrcnn: the second argument of peak_bytes is no Policy; it takes network, policy and backend, in this order, "
                 "and parts such as Share<4> stand within the policy; write Policy<Share<4>>");
+  static_assert(Policy::value.fit_bytes == 0,
+                "lrcnn: peak_bytes of a policy with Fit is no constant; Fit chooses when a plan is made, at run time; call "
+                "arena_size() or make_plan(), or give the policy that was chosen: to_string(plan.policy) prints it");
   Target target;
   if constexpr (!std::is_void_v<B>) target = InPrecision<B, Policy::value.precision>::target;
   return arena_size(table_of<Net>(input), Policy::value, target, options).bytes;

@@ -1,9 +1,9 @@
 #pragma once
 // A plan: everything about a training step that is known before it runs.
 //
-// Table and policy become stages, stages become buffers with offsets in one arena and a list of steps. peak_bytes() is
+// Table and policy become stages, stages become buffers with offsets in one arena and a list of steps. The size of the arena is
 // the same computation without the steps, cheap enough for a constant expression; the two agree by construction,
-// because buffers are sized and placed from the measured turn alone (plan/emit.hpp).
+// because buffers are sized and placed from the measured turn alone (plan/emit.hpp). make_plan() is in plan/make_plan.hpp.
 #include <lrcnn/plan/emit.hpp>
 namespace lrcnn {
 struct Plan {
@@ -28,6 +28,8 @@ inline Index piece_bytes(const Plan& plan, const Ref& ref, bool saved) {
   return plan.target.saved_bytes(plan.table.node(ref.tensor - 1).layer, ref.held_images.size(), s.c, ref.held_rows.size(), s.w);
 }
 namespace detail {
+/// The most steps that a plan may have: some 400 MB.
+inline constexpr Index most_steps = 1 << 19;
 /// Whether a step moves no rows.
 constexpr bool is_nothing(const Step& s) { return (s.op == Op::copy || s.op == Op::add || s.op == Op::zero || s.op == Op::load) && s.y.rows.empty(); }
 /// Sink that keeps every step. Buffers are the measured ones, found again by their order.
@@ -48,7 +50,7 @@ class Record final : public Sink {
   void span(Index, Index) override {}
   void step(const Step& s) override {
     if (is_nothing(s)) return;
-    if (steps_.size() == most_steps)
+    if (static_cast<Index>(steps_.size()) == most_steps)
       throw PlanError(error_text("the plan would have more than " + std::to_string(most_steps) + " steps",
                                  "each slab of rows of each group of images has steps of its own",
                                  "use larger groups of images, fewer slabs, or a smaller batch"));
@@ -56,7 +58,6 @@ class Record final : public Sink {
   }
 
  private:
-  static constexpr std::size_t most_steps = 1 << 19;   ///< some 400 MB
   const std::vector<Buffer>& measured_;
   std::vector<Step>& steps_;
   std::size_t declared_ = 0;
@@ -99,16 +100,4 @@ Plan recorded_plan(Table&& table, const PolicySpec& policy, const Target& target
   return plan;
 }
 }   // namespace detail
-/// Sizes of the arena that a plan will have, without its steps.
-/// Errors: ShapeError, PlanError as make_stages(); PlanError if options contradict each other.     Cost: grows with layers, not with slabs.
-constexpr ArenaSize arena_size(const Table& table, const PolicySpec& policy, const Target& target = {}, const PlanOptions& options = {}) {
-  if (std::is_constant_evaluated()) return detail::measured_arena(table, policy, target, options);
-  return detail::arena_at_run_time<>(table, policy, target, options);
-}
-/// The plan of one step.
-/// Post:    plan.arena == arena_size(...); check_plan(plan) finds nothing
-/// Errors:  PlanError as arena_size()
-inline Plan make_plan(Table table, const PolicySpec& policy, const Target& target = {}, const PlanOptions& options = {}) {
-  return detail::recorded_plan<>(std::move(table), policy, target, options);
-}
 }   // namespace lrcnn

@@ -1,7 +1,7 @@
 #pragma once
 // Plans for people: what is cut how, what is kept, and where the bytes are.
 #include <lrcnn/core/bytes.hpp>
-#include <lrcnn/plan/plan.hpp>
+#include <lrcnn/plan/make_plan.hpp>
 #include <optional>
 #include <ostream>
 namespace lrcnn {

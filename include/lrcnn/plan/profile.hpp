@@ -36,10 +36,20 @@ struct SectionProfile {
   double seconds() const { return forward_seconds + again_seconds + backward_seconds; }
 };
 namespace detail {
-/// Sink that adds up what steps cost, and keeps none.
+/// Sink that adds up what steps cost, and keeps none. `by_samples`: of many slabs it hears some, which stand for those between.
 class AddUp final : public Sink {
  public:
-  AddUp(StepCosts& costs, SectionProfile& profile) : Sink(true), costs_(costs), profile_(profile) {}
+  AddUp(StepCosts& costs, SectionProfile& profile, bool by_samples) : Sink(true), costs_(costs), profile_(profile), by_samples_(by_samples) {}
+  double slabs_of_rows(Index slab, const std::vector<Index>& cuts) const override {
+    const auto slabs = static_cast<Index>(cuts.size());
+    if (!by_samples_ || slabs <= 8 || slab < edge || slab >= slabs - edge) return 1;
+    if (slab > edge) return 0;
+    return static_cast<double>(item(cuts, slabs - edge - 1) - item(cuts, edge - 1)) / static_cast<double>(item(cuts, edge) - item(cuts, edge - 1));
+  }
+  double slabs_of_images(Index slab, Index images, Index of_slab) const override {
+    const Index whole = images / of_slab;   // the last may have fewer images
+    return !by_samples_ || slab == 0 || slab >= whole ? 1 : slab == 1 ? static_cast<double>(whole - 1) : 0;
+  }
   Index declare(Role, Index, Index, Index bytes, Index copies = 1) override {
     bytes_.insert(bytes_.end(), static_cast<std::size_t>(copies), bytes);
     return static_cast<Index>(bytes_.size()) - copies;
@@ -49,14 +59,18 @@ class AddUp final : public Sink {
   void step(const Step& s) override {
     if (is_nothing(s)) return;
     const double seconds = costs_.seconds(s, s.workspace < 0 ? 0 : item(bytes_, s.workspace));
-    (s.pass == Pass::forward ? profile_.forward_seconds : s.pass == Pass::recompute ? profile_.again_seconds : profile_.backward_seconds) += seconds;
-    ++profile_.steps;
+    (s.pass == Pass::forward     ? profile_.forward_seconds
+     : s.pass == Pass::recompute ? profile_.again_seconds
+                                 : profile_.backward_seconds) += weight * seconds;
+    profile_.steps += static_cast<Index>(weight + 0.5);
   }
 
  private:
   StepCosts& costs_;
   SectionProfile& profile_;
-  std::vector<Index> bytes_{};   ///< of each buffer
+  bool by_samples_;
+  static constexpr Index edge = 2;   ///< slabs at either end that stand for themselves
+  std::vector<Index> bytes_{};       ///< of each buffer
 };
 }   // namespace detail
 /// The buffers of a section, without seconds. `stages`: those of the section, cut, as make_stages() or make_section_stages() has them;
@@ -85,10 +99,11 @@ inline SectionProfile profile_section(const Table& table, const PolicySpec& poli
   return profile;
 }
 /// Adds seconds and the number of steps to a section's profile. Pre: the arguments are those that the profile was made with.
-/// Cost:    grows with the number of slabs: some 0.2 us for each step
+/// Cost:    grows with the number of slabs: some 0.2 us for each step. `by_samples`: not beyond 8 slabs, since those in the middle are alike;
+///          seconds are then a close estimate
 inline void add_seconds(SectionProfile& profile, const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
-                        const std::vector<Stage>& stages, StepCosts& costs) {
-  detail::AddUp sink(costs, profile);
+                        const std::vector<Stage>& stages, StepCosts& costs, bool by_samples = false) {
+  detail::AddUp sink(costs, profile, by_samples);
   Emitter(table, policy, target, options, stages, sink).run_section({}, [] {});
 }
 /// The stages of each section, from the network's input upward; those with extra passes behind the others of their section.
@@ -111,6 +126,18 @@ inline std::vector<SectionProfile> profile_sections(const Plan& plan, const Cost
     add_seconds(profiles.back(), plan.table, plan.policy, plan.target, plan.options, stages, of_steps);
   }
   return profiles;
+}
+/// Seconds and steps of a policy's plan, without the plan; no buffers. `by_samples`: as add_seconds() has it.
+inline SectionProfile plan_cost(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, StepCosts& costs,
+                                bool by_samples = false) {
+  SectionProfile sum;
+  for (const std::vector<Stage>& stages : by_section(make_stages(table, policy, target, group_images(table, policy), options)))
+    add_seconds(sum, table, policy, target, options, stages, costs, by_samples);
+  return sum;
+}
+/// Seconds of one run of a policy's plan: seconds(make_plan(...), costs).
+inline double plan_seconds(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, StepCosts& costs) {
+  return plan_cost(table, policy, target, options, costs).seconds();
 }
 /// The most bytes that are live at once in a plan whose sections have these profiles, from the network's input upward: a plan's
 /// arena.lower_bound, or more with GradientsInPlace. Shared workspaces are as large as the section that wants most has them.

@@ -1,6 +1,7 @@
 #pragma once
 // How fast a backend is, roughly: what seconds of steps are estimated from where nobody has measured them (plan/costs.hpp).
 #include <lrcnn/core/types.hpp>
+#include <algorithm>
 namespace lrcnn {
 /// Constants that stand beside each backend, with their source, so that an estimate is the same on every machine.
 struct Rates {
@@ -9,6 +10,16 @@ struct Rates {
   double winograd = 1e9;   ///< the same, counted by the formula, of convolutions that may use Winograd's algorithm
   double bytes = 5e9;      ///< bytes a second that steps read and write
   Index lanes = 1;         ///< channels that are computed together: their number is rounded up to a multiple
+  /// Scratch with which a convolution from so many channels to so many works by Winograd's algorithm, on so many tiles at a time. nullptr: the
+  /// backend does not ask for any.
+  Index (*winograd_bytes)(Index from, Index to, Index tiles) = nullptr;
+  /// Whether a convolution that may use Winograd's algorithm has the scratch for it. Its data gradient goes the other way.
+  constexpr bool has_scratch(Index from, Index to, Index workspace) const { return workspace >= scratch(from, to, 24); }
+  /// Scratch with which it is about as fast as with any more.
+  constexpr Index good_scratch(Index from, Index to) const { return scratch(from, to, 96); }
+  constexpr Index scratch(Index from, Index to, Index tiles) const {
+    return winograd_bytes == nullptr ? 0 : std::max(winograd_bytes(from, to, tiles), winograd_bytes(to, from, tiles));
+  }
   friend constexpr bool operator==(const Rates&, const Rates&) = default;
 };
 /// The rates of a backend's type, or these defaults.

@@ -100,7 +100,7 @@ class PolicyParser {
   }
   /// "<part, part, ...>": of a Policy or a Section, no two of a kind.
   constexpr void parts(PolicySpec& policy, bool of_section) {
-    std::array<bool, part_kinds> seen{};
+    std::array<bool, PolicySpec::part_kinds> seen{};
     expect('<');
     if (take('>')) return;
     do {
@@ -114,6 +114,8 @@ class PolicyParser {
       seen[static_cast<std::size_t>(kind)] = true;
     } while (take(','));
     expect('>');
+    for (std::size_t kind = 0; policy.fit_bytes > 0 && kind < seen.size(); ++kind)
+      policy.named |= seen[kind] ? (std::uint32_t{1} << kind) & PolicySpec::may_be_chosen : 0;
   }
   constexpr PartKind part(PolicySpec& policy) {
     const std::string_view name = word();
@@ -121,6 +123,7 @@ class PolicyParser {
     if (name == "Stages") return stages(policy);
     if (name == "CheckpointAt") return names(policy);
     if (name == "Images") return policy.images = in_brackets(1), PartKind::images;
+    if (name == "Fit") return policy.fit_bytes = in_brackets(1), PartKind::fit;
     if (name == "Workspace") return policy.workspace_bytes = in_brackets(0), PartKind::workspace;
     if (name == "Streams") return streams(policy);
     if (name == "CheckpointEvery") return policy.checkpoints = {.rule = Checkpoints::Rule::every, .every = in_brackets(1)}, PartKind::checkpoints;

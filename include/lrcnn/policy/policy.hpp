@@ -13,6 +13,7 @@
 //   workspace    Workspace<bytes>: what a backend may use as scratch within one step
 //   streams      Streams<k>: slabs that a device may work on at once
 //   prefetch     Prefetch: input rows are on their way while the slab before is worked on
+//   fit          Fit<bytes>: what is not named beside it is chosen, so that the plan takes no more bytes and little time
 //   precision    Fp32, Tf32, Fp16, Bf16: how tensors are stored and multiplied, where a backend has the choice
 // PolicySpec (policy/spec.hpp) is the regular value; Policy<Parts...> a type whose `value` is one. Parts may come in any order, each kind
 // at most once; what is not named keeps its default (Column, NoCheckpoints, KeepAll, DirectConv, Workspace<4_MiB>, and the
@@ -150,13 +151,19 @@ struct Prefetch {};
 /// in its place. The buffer has room for as many rows more as a slab reads ahead. With RecomputeAll a stage
 /// computes the outputs of its cheap layers again in each slab, where it would otherwise read them from full-height memory.
 struct GradientsInPlace {};
+/// The fastest policy whose plan takes at most so many bytes, chosen when the plan is made (plan/frontier.hpp). Parts that the policy names beside
+/// it are not chosen: all sections have the partition, recomputation and arithmetic that are named, checkpoints are where they are named.
+/// Precision, Streams and Prefetch are never chosen.
+template <Index bytes>
+struct Fit {
+  static_assert(bytes >= 1, "lrcnn: Fit<bytes> needs at least one byte; it is what a plan may take; use Fit<256_MiB>");
+};
 struct Fp32 : detail::Chooses<Precision::fp32> {};
 struct Tf32 : detail::Chooses<Precision::tf32> {};
 struct Fp16 : detail::Chooses<Precision::fp16> {};
 struct Bf16 : detail::Chooses<Precision::bf16> {};
 namespace detail {
-enum class PartKind { partition, images, checkpoints, recompute, conv_algorithm, workspace, streams, prefetch, precision, gradients };
-inline constexpr std::size_t part_kinds = static_cast<std::size_t>(PartKind::gradients) + 1;   // behind the last one
+using PartKind = PolicySpec::Part;
 template <class P>
   requires requires {
     { P::partition } -> std::convertible_to<Partition>;
@@ -237,6 +244,11 @@ constexpr PartKind set_part(PolicySpec& s, std::type_identity<GradientsInPlace>)
   s.gradients_in_place = true;
   return PartKind::gradients;
 }
+template <Index bytes>
+constexpr PartKind set_part(PolicySpec& s, std::type_identity<Fit<bytes>>) {
+  s.fit_bytes = bytes;
+  return PartKind::fit;
+}
 template <class P>
 inline constexpr bool is_part = requires(PolicySpec& s) {
   set_part(s, std::type_identity<P>{});
@@ -245,14 +257,16 @@ template <class P>
 struct CheckedPart {
   static_assert(is_part<P>,
                 "lrcnn: a part of a Policy is none; parts are partitions, Images, checkpoints, recomputation, arithmetic, "
-                "Workspace, Streams, Prefetch, GradientsInPlace and precision, and layers belong to the network; see the head of "
+                "Workspace, Streams, Prefetch, GradientsInPlace, Fit and precision, and layers belong to the network; see the head of "
                 "lrcnn/policy/policy.hpp");
   static constexpr bool ok = is_part<P>;
 };
 template <class... Parts>
 constexpr PolicySpec make_policy() {
   PolicySpec s;
-  (static_cast<void>(set_part(s, std::type_identity<Parts>{})), ...);
+  std::uint32_t named = 0;
+  ((named |= std::uint32_t{1} << static_cast<unsigned>(set_part(s, std::type_identity<Parts>{}))), ...);
+  if (s.fit_bytes > 0) s.named = named & PolicySpec::may_be_chosen;
   return s;
 }
 }   // namespace detail
@@ -261,7 +275,7 @@ template <class... Parts>
   requires(detail::CheckedPart<Parts>::ok&&...)
 constexpr bool distinct_parts() {
   PolicySpec s;
-  std::array<int, detail::part_kinds> seen{};
+  std::array<int, PolicySpec::part_kinds> seen{};
   ((++seen[static_cast<std::size_t>(detail::set_part(s, std::type_identity<Parts>{}))]), ...);
   for (const int count : seen)
     if (count > 1) return false;

@@ -65,6 +65,38 @@ struct PolicySpec {
   bool prefetch = false;   ///< the network's input rows are brought in while another slab is worked on
   Precision precision = Precision::of_backend;
   bool gradients_in_place = false;   ///< gradients in full height take their values' places, row by row
+  Index fit_bytes = 0;               ///< above 0: the fastest policy is chosen whose plan takes at most so many bytes (plan/frontier.hpp)
+  std::uint32_t named = 0;           ///< with fit_bytes: a bit for each Part that Policy<Fit<bytes>, ...> names
+  /// What policies consist of.
+  enum class Part : std::uint8_t {
+    partition,
+    images,
+    checkpoints,
+    recompute,
+    conv_algorithm,
+    workspace,
+    streams,
+    prefetch,
+    precision,
+    gradients,
+    fit
+  };
+  static constexpr std::size_t part_kinds = static_cast<std::size_t>(Part::fit) + 1;   ///< behind the last one
+  /// Whether the policy says this part itself, rather than leave it to be chosen: it was named, or was set to something else than the default.
+  constexpr bool names(Part part) const {
+    if ((named >> static_cast<unsigned>(part) & 1) != 0) return true;
+    switch (part) {
+      case Part::partition: return partition_count != 1 || partitions[0] != Partition{};
+      case Part::images: return images > 0;
+      case Part::checkpoints: return checkpoints != Checkpoints{};
+      case Part::recompute: return recompute != Recompute::none;
+      case Part::conv_algorithm: return conv_algorithm != ConvAlgorithm::direct;
+      case Part::workspace: return workspace_bytes != 4_MiB;
+      default: return false;   // never chosen
+    }
+  }
+  /// The bits of `named` that count: those of parts that may be chosen.
+  static constexpr std::uint32_t may_be_chosen = (std::uint32_t{2} << static_cast<unsigned>(Part::workspace)) - 1;
   constexpr const Partition& partition(Index section) const { return item(partitions, std::min(section, partition_count - 1)); }
   /// What holds in a section with this partition: what the section says, or else what the policy says.
   constexpr Recompute recompute_in(const Partition& p) const { return p.recompute == Recompute::of_policy ? recompute : p.recompute; }
@@ -123,21 +155,29 @@ inline std::string to_string(const Checkpoints& c) {
   for (std::size_t i = 0; i < c.capacity && !c.names[i].empty(); ++i) text += (i == 0 ? "\"" : ",\"") + std::string(c.names[i].view()) + "\"";
   return "CheckpointAt<" + text + ">";
 }
-/// The policy as the type one would write: "Policy<Share<7>, CheckpointAtPools, RecomputeAll, ..., Workspace<4194304>>".
+/// The policy as the type one would write: "Policy<Share<7>, CheckpointAtPools, RecomputeAll, ..., Workspace<4194304>>"; with Fit, the parts
+/// that it names.
 inline std::string to_string(const PolicySpec& s) {
+  using enum PolicySpec::Part;
   std::string text = "Policy<";
-  if (s.partition_count == 1) {
-    text += to_string(s.partitions[0]);
-  } else {
-    text += "Stages<";
-    for (Index i = 0; i < s.partition_count; ++i) text += (i ? ", " : "") + to_string(s.partition(i));
+  const auto says = [&](PolicySpec::Part part) { return s.fit_bytes == 0 || s.names(part); };
+  const auto add = [&](const std::string& part) { text += (text.back() == '<' ? "" : ", ") + part; };
+  if (s.fit_bytes > 0) add("Fit<" + std::to_string(s.fit_bytes) + ">");
+  if (says(partition) && s.partition_count == 1) add(to_string(s.partitions[0]));
+  if (says(partition) && s.partition_count > 1) {
+    add("Stages<");
+    for (Index i = 0; i < s.partition_count; ++i) add(to_string(s.partition(i)));
     text += ">";
   }
-  if (s.images > 0) text += ", Images<" + std::to_string(s.images) + ">";
-  return text + ", " + to_string(s.checkpoints) + ", " + std::string(recompute_name(s.recompute)) + ", " +
-         std::string(conv_algorithm_name(s.conv_algorithm)) + ", Workspace<" + std::to_string(s.workspace_bytes) + ">" +
-         (s.streams == 1 ? "" : ", Streams<" + std::to_string(s.streams) + ">") + (s.prefetch ? ", Prefetch" : "") +
-         (s.gradients_in_place ? ", GradientsInPlace" : "") +
-         (s.precision == Precision::of_backend ? "" : ", " + std::string(precision_name(s.precision))) + ">";
+  if (s.images > 0) add("Images<" + std::to_string(s.images) + ">");
+  if (says(checkpoints)) add(to_string(s.checkpoints));
+  if (says(recompute)) add(std::string(recompute_name(s.recompute)));
+  if (says(conv_algorithm)) add(std::string(conv_algorithm_name(s.conv_algorithm)));
+  if (says(workspace)) add("Workspace<" + std::to_string(s.workspace_bytes) + ">");
+  if (s.streams != 1) add("Streams<" + std::to_string(s.streams) + ">");
+  if (s.prefetch) add("Prefetch");
+  if (s.gradients_in_place) add("GradientsInPlace");
+  if (s.precision != Precision::of_backend) add(std::string(precision_name(s.precision)));
+  return text + ">";
 }
 }   // namespace lrcnn

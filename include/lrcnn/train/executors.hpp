@@ -9,14 +9,15 @@ template <Backend B>
 class Executors {
  public:
   using M = master_t<typename B::element>;
-  Executors(std::span<const Layer> layers, const PolicySpec& policy) : layers_(layers.begin(), layers.end()), policy_(policy) {}
+  Executors(std::span<const Layer> layers, const PolicySpec& policy, Costs costs)
+      : layers_(layers.begin(), layers.end()), policy_(policy), costs_(std::move(costs)) {}
   /// The executor for a batch's shape. Pre: backend, parameters and gradients are the same each time.
   /// Errors:  ShapeError, PlanError as make_table(), make_plan(); ShapeError if parameters are others than with the first shape;
   ///          PlanError if the machine has too little memory
   Executor<B>& get(const Input& input, const PlanOptions& options, B& backend, const M* parameters, M* gradients) {
     for (auto& known : executors_)
       if (known->plan().table.input == input && known->plan().options == options) return *known;
-    Plan plan = make_plan(make_table(layers_, input), policy_, B::target, options);
+    Plan plan = make_plan(make_table(layers_, input), policy_, B::target, options, costs_);
     if (first_.nodes.empty()) first_ = plan.table;
     check_layout(parameters_of(first_), first_.input, parameters_of(plan.table), input);
     if (!arena_ || plan.arena.bytes > arena_->bytes()) {
@@ -33,6 +34,7 @@ class Executors {
  private:
   std::vector<Layer> layers_;
   PolicySpec policy_;
+  Costs costs_;     ///< for policies with Fit
   Table first_{};   ///< with the first shape
   std::shared_ptr<typename B::Memory> arena_;
   std::vector<std::unique_ptr<Executor<B>>> executors_;

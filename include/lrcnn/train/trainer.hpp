@@ -220,7 +220,7 @@ class BasicTrainer {
         input_(input),
         state_{.fingerprint = fingerprint_of(table), .optimizer = optimizer, .seed = options.seed},
         buffers_(table, optimizer.state_count(), backend_),
-        executors_(layers, policy),
+        executors_(layers, policy, options.costs ? *options.costs : Costs(rates_of<B>())),
         rounds_(options_, loss_, backend_, executors_, buffers_, state_) {
     std::vector<M> initial(static_cast<std::size_t>(buffers_.count));
     initialize<M>(buffers_.layout, options.initializer, options.seed, initial);

@@ -1,10 +1,12 @@
 #pragma once
 // What a trainer is told, and what it reports.
+#include <lrcnn/plan/costs.hpp>
 #include <lrcnn/train/initializer.hpp>
 #include <lrcnn/train/optimizer.hpp>
 #include <lrcnn/train/progress.hpp>
 #include <lrcnn/train/schedule.hpp>
 #include <filesystem>
+#include <optional>
 #include <vector>
 namespace lrcnn {
 /// Limits on the gradient of an update: on its norm over all parameters that are updated, or on each element. 0: none.
@@ -27,6 +29,7 @@ struct TrainerOptions {
   int threads = 0;          ///< of the backend; 0: as many as the machine offers
   GradientClip clip{};
   std::vector<ParameterRule> rules{};   ///< frozen parameters, learning rates of their own; not kept in a training file
+  std::optional<Costs> costs{};         ///< what steps take, for a policy with Fit, as from known_costs(); none: the backend's own estimates
   LrClock clock{};                      ///< for schedules given in epochs when step() is called by hand; fit() knows it
 };
 /// What a step has done.

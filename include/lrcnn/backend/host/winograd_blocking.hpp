@@ -48,6 +48,12 @@ constexpr Index pass_bytes(const SlabPass& p, Index tiles, Index channels) {
 }
 /// The smallest scratch that a pass can do with.
 constexpr Index least_bytes(const SlabPass& p) { return pass_bytes(p, std::min(p.tiles(), detail::fewest_tiles), std::min(p.out_c, panel)); }
+/// The scratch of a pass on so many tiles at a time, with output channels in the smallest groups: what a planner counts with.
+constexpr Index scratch_bytes(Index in_c, Index out_c, Index tiles) {
+  constexpr Index most_lanes = 16;
+  const Index in = round_up(in_c, most_lanes), out = round_up(out_c, most_lanes);
+  return pass_bytes({.in_c = in, .out_c = out}, tiles, std::min(out, panel));
+}
 /// How a pass is cut so that its scratch fits into `room` bytes; nothing if that is less than least_bytes().
 /// `gradient`: of the filters. Cost: microseconds.
 /// Source:  VGG-16's layers, batch 8, two cores of an AMD EPYC with 1 MiB of L2 each and 32 MiB of L3: with 12 to 24 tiles to each

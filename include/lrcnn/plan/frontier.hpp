@@ -1,0 +1,178 @@
+#pragma once
+// Policies for a number of bytes: the fastest that a network's step can be run with, from the fewest bytes to the most that are of use.
+//
+// The frontier of a network and an input does not depend on any budget. Its bytes are a grid; for each of them plan/section_search.hpp finds the
+// fastest sections, and the plan's true peak, placement included, is measured. A budget takes the fastest point that fits, so
+// more bytes are never slower. A PolicySpec with `fit_bytes` is such a budget: what else it names holds, the rest is chosen.
+#include <lrcnn/plan/section_search.hpp>
+#include <cmath>
+namespace lrcnn {
+/// The best policies by rising bytes and falling seconds.
+struct Frontier {
+  std::vector<SolvedPolicy> points{};
+  /// The fastest that needs no more bytes; nullptr: none does.
+  const SolvedPolicy* fastest(Index bytes) const {
+    const auto behind = std::upper_bound(points.begin(), points.end(), bytes, [](Index b, const SolvedPolicy& p) { return b < p.bytes; });
+    return behind == points.begin() ? nullptr : &*(behind - 1);
+  }
+  /// Pre: there is a point.
+  const SolvedPolicy& smallest() const { return points.front(); }
+};
+namespace detail {
+/// Collects the points of a frontier.
+class FrontierSearch {
+ public:
+  FrontierSearch(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const Costs& costs)
+      : table_(table), policy_(policy), target_(target), options_(options), costs_(costs), of_steps_(costs, table, target) {
+    if (!policy.names(PolicySpec::Part::conv_algorithm)) policy_.conv_algorithm = ConvAlgorithm::fastest;
+    policy_.fit_bytes = 0, policy_.named = 0;
+    for (std::size_t part = 0; part < PolicySpec::part_kinds; ++part)
+      names_ |= policy.names(static_cast<PolicySpec::Part>(part)) ? std::uint32_t{1} << part : 0;
+  }
+  Frontier run() {
+    if (named(PolicySpec::Part::partition) && policy_.partition_count > 1)
+      throw PlanError(error_text("a policy with Fit names " + std::to_string(policy_.partition_count) + " partitions",
+                                 "Fit chooses where sections end, and how many there are", "name one partition for all of them, or none"));
+    const Index batch = table_.input.n;
+    for (Index images = batch; images >= 1; images = images == 1 ? 0 : ceil_div(images, 2)) {
+      if (!named(PolicySpec::Part::images)) policy_.images = images == batch ? 0 : images;
+      search();
+      if (named(PolicySpec::Part::images) || (options_.training && takes_statistics_of_batch())) break;
+    }
+    if (found_.empty()) add_uncut();   // more sections than a policy can name
+    return frontier();
+  }
+
+ private:
+  static constexpr std::size_t placed = 4;   ///< policies for a number of bytes whose plans are placed
+  static constexpr double grid = 16;         ///< bytes of the grid that lie between one number and its double
+  const Table& table_;
+  PolicySpec policy_;
+  const Target& target_;
+  const PlanOptions& options_;
+  const Costs& costs_;
+  StepCosts of_steps_;
+  std::uint32_t names_ = 0;
+  std::vector<SolvedPolicy> found_{};
+  bool named(PolicySpec::Part part) const { return (names_ >> static_cast<unsigned>(part) & 1) != 0; }
+  bool takes_statistics_of_batch() const {
+    return std::any_of(table_.nodes.begin(), table_.nodes.end(),
+                       [](const Node& node) { return waits(node, true) && node.layer.norm.over == Norm::Over::batch; });
+  }
+  /// What Winograd's algorithm works well with in all convolutions that it fits, where the backend says so: then more is of use on large maps, up to
+  /// a sixth of all bytes and 64 MiB. None where no layer wants any.
+  std::vector<Index> workspaces_for(Index bytes) const {
+    if (named(PolicySpec::Part::workspace) || !target_.uses_workspace) return {policy_.workspace_bytes};
+    if (std::none_of(table_.nodes.begin(), table_.nodes.end(), [&](const Node& node) {
+          const LayerRules& rules = rules_of(node.layer);
+          return rules.uses_workspace || (rules.sums_channels && target_.sums_use_workspace);
+        }))
+      return {0};
+    const Index large = bytes < 6 ? 0 : std::min<Index>(64_MiB, leap(bytes / 6));
+    if (costs_.rates().winograd_bytes == nullptr || policy_.conv_algorithm == ConvAlgorithm::direct) return {large, large / 4, 0};
+    Index good = 0;
+    for (const Node& node : table_.nodes)
+      if (fits_winograd(node.layer)) good = std::max(good, costs_.rates().good_scratch(node.in.c, node.out.c));
+    if (large > good) return {large, good, 0};
+    return {good, large, 0};
+  }
+  /// Along the grid downward, from what all could use to the fewest bytes. Small networks are searched for each byte that makes a difference.
+  void search() {
+    const SectionSearch sections(table_, policy_, target_, options_, costs_, names_);
+    const bool every_byte = sections.choice_count() < 500;
+    Index room = std::numeric_limits<Index>::max() / 2, live = solve(sections, room);
+    if (live < 0) return;
+    const double most = std::floor(std::log2(static_cast<double>(live)) * grid);
+    Index feasible = room;   // the fewest bytes that were
+    for (double step = 0; live >= 0; ++step) {
+      feasible = std::min(room, live);
+      const auto next = static_cast<Index>(std::exp2((most - step) / grid));
+      room = every_byte ? feasible - 1 : std::min(feasible - 1, next);
+      live = solve(sections, room);
+    }
+    for (Index low = room; !every_byte && feasible - low > std::max<Index>(1, feasible / 1000);) {   // the fewest bytes lie between
+      const Index middle = low + (feasible - low) / 2;
+      (solve(sections, middle) < 0 ? low : feasible) = middle;
+    }
+  }
+  /// Adds the fastest policies for so many bytes: several, since placement may make the very fastest larger. Returns the most bytes that are live
+  /// at once under the fastest, or -1 if there is none.
+  Index solve(const SectionSearch& sections, Index room) {
+    std::vector<SolvedPolicy> solved;
+    for (const Index workspace : workspaces_for(room)) {   // a smaller one leaves more room; it makes convolutions a little slower
+      if (workspace == 0 && !solved.empty()) break;        // without any, backends work in ways that costs know little of
+      auto found = sections.fastest(room, workspace, placed);
+      if (found.empty()) continue;
+      std::erase_if(found, [&](SolvedPolicy& p) {
+        const SectionProfile cost = plan_cost(p.policy);
+        p.seconds = cost.seconds();
+        return cost.steps > most_steps;
+      });
+      if (found.empty()) continue;
+      std::stable_sort(found.begin(), found.end(), [](const SolvedPolicy& a, const SolvedPolicy& b) { return a.seconds < b.seconds; });
+      if (solved.empty() || found[0].seconds < 0.98 * solved[0].seconds) solved = std::move(found);
+    }
+    Index live = -1;
+    for (auto p = solved.rbegin(); p != solved.rend(); ++p) live = add(*p);
+    return live;
+  }
+  /// The policy as it is, with sections where barriers are and nothing chosen.
+  void add_uncut() {
+    SolvedPolicy uncut{policy_, 0, 0};
+    if (!named(PolicySpec::Part::workspace) && target_.uses_workspace) uncut.policy.workspace_bytes = workspaces_for(64_MiB).front();
+    uncut.seconds = plan_cost(uncut.policy).seconds();
+    add(uncut);
+  }
+  /// Seconds and steps of a policy's plan: exact but for plans of very many steps.
+  SectionProfile plan_cost(const PolicySpec& policy) {
+    SectionProfile cost = lrcnn::plan_cost(table_, policy, target_, options_, of_steps_, true);
+    if (cost.steps < 100'000) cost = lrcnn::plan_cost(table_, policy, target_, options_, of_steps_);
+    return cost;
+  }
+  /// Adds a policy, and the same with gradients in place, with the bytes that their plans have. Returns the first one's live bytes.
+  Index add(SolvedPolicy solved) {
+    const ArenaSize size = arena_at_run_time<>(table_, solved.policy, target_, options_);
+    solved.bytes = size.bytes;
+    if (options_.training && !solved.policy.gradients_in_place) {
+      SolvedPolicy in_place = solved;
+      in_place.policy.gradients_in_place = true;
+      in_place.bytes = arena_at_run_time<>(table_, in_place.policy, target_, options_).bytes;
+      if (in_place.bytes < solved.bytes) {
+        in_place.seconds = plan_cost(in_place.policy).seconds();
+        found_.push_back(std::move(in_place));
+      }
+    }
+    found_.push_back(std::move(solved));
+    return size.lower_bound;
+  }
+  /// What no other point beats.
+  Frontier frontier() {
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const SolvedPolicy& a, const SolvedPolicy& b) { return a.bytes != b.bytes ? a.bytes < b.bytes : a.seconds < b.seconds; });
+    Frontier result;
+    for (SolvedPolicy& p : found_)
+      if (result.points.empty() || p.seconds < result.points.back().seconds) result.points.push_back(std::move(p));
+    return result;
+  }
+};
+}   // namespace detail
+/// The frontier of a network on an input. `policy`: what it names (PolicySpec::names()) holds at every point, as do precision, streams
+/// and prefetch; all else is chosen.
+/// Errors:  PlanError if no policy can be planned, as make_plan(), or if parts that are named contradict Fit
+/// Cost:    from half a second to some ten for 20 to 400 layers; more for batches of hundreds
+inline Frontier find_frontier(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const Costs& costs) {
+  detail::check_norms(table, policy, options.training);
+  return detail::FrontierSearch(table, policy, target, options, costs).run();
+}
+/// The fastest policy whose plan takes at most policy.fit_bytes.
+/// Errors:  PlanError naming the fewest bytes that there is a plan for
+inline PolicySpec fit(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const Costs& costs) {
+  const Frontier frontier = find_frontier(table, policy, target, options, costs);
+  if (const SolvedPolicy* const best = frontier.fastest(policy.fit_bytes)) return best->policy;
+  const Index least = frontier.smallest().bytes;
+  throw PlanError(error_text(to_string(policy) + " leaves " + format_bytes(policy.fit_bytes) + " for a step on input " + to_string(table.input),
+                             "the fewest bytes that a plan was found for are " + std::to_string(least),
+                             "use Fit<" + std::to_string(least) + "> or more, or " +
+                                 (policy.named != 0 ? "name fewer parts of the policy, or " : "") + "give smaller batches"));
+}
+}   // namespace lrcnn

@@ -1,0 +1,75 @@
+// Policies that Fit chose, carried out: gradients are those of layer by layer, and the arena is within the bytes.
+#include "support/error_of.hpp"
+#include "support/random_graph.hpp"
+#include "support/run_network.hpp"
+#include <lrcnn/layer/activation.hpp>
+#include <lrcnn/layer/conv.hpp>
+#include <lrcnn/layer/linear.hpp>
+#include <lrcnn/layer/norm.hpp>
+#include <lrcnn/layer/pool.hpp>
+#include <lrcnn/network/sequential.hpp>
+#include <lrcnn/plan/make_plan.hpp>
+#include <lrcnn/train/trainer.hpp>
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+using B = Reference<double>;
+using Net = Sequential<Conv<6>, BatchNorm, ReLU, MaxPool<>, Conv<8>, ReLU, Conv<8>, ReLU, GlobalAvgPool, Linear<3>>;
+constexpr Input input{2, 1, 48, 16};
+}   // namespace
+TEST_CASE("networks under the policies of their frontiers have the column's loss, output and gradients") {
+  std::size_t ran = 0, cut = 0;
+  double worst = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Dice dice(seed);
+    const RandomNetwork net = seed % 3 == 0 ? random_network(dice, 8) : random_graph(dice, 6);
+    Frontier frontier;
+    Problem<double> problem(net.layers, net.input, seed);
+    try {
+      frontier = find_frontier(problem.table, Policy<Fit<1>>::value, B::target, {.input_gradient = true}, {});
+    } catch (const PlanError&) {   // a norm of one value
+      continue;
+    }
+    B backend(1);
+    const auto column = run_once(problem, Policy<>::value, backend);
+    for (std::size_t i = 0; i < frontier.points.size(); i += 1 + frontier.points.size() / 4) {
+      const SolvedPolicy& point = frontier.points[i];
+      CAPTURE(seed);
+      CAPTURE(to_string(point.policy));
+      const auto fitted = run_once(problem, point.policy, backend);
+      CHECK(fitted.peak == point.bytes);
+      const double difference = worst_difference(problem, fitted, column);
+      CHECK(difference < 1e-11);
+      worst = std::max(worst, difference);
+      ++ran;
+      for (Index k = 0; k < point.policy.partition_count; ++k) cut += point.policy.partition(k).backward > 1;
+    }
+  }
+  MESSAGE(ran << " runs, " << cut << " cut sections, worst difference " << worst);
+  CHECK(ran > 100);
+  CHECK(cut > 20);
+}
+TEST_CASE("a trainer with Fit stays within its bytes for every batch and trains as layer by layer") {
+  const Table table = table_of<Net>(input);
+  const Index column = arena_size(table, Policy<Workspace<0>>::value, B::target).bytes;
+  PolicySpec policy = Policy<Fit<1>, Workspace<0>>::value;
+  policy.fit_bytes = column / 2;
+  BasicTrainer<B> fitted(Net::layers, policy, input, Sgd{.lr = 0.05, .momentum = 0.9}, {.seed = 3});
+  BasicTrainer<B> whole(Net::layers, Policy<>::value, input, Sgd{.lr = 0.05, .momentum = 0.9}, {.seed = 3});
+  const Random random(5, 1);
+  for (const Index images : {2, 1, 2}) {
+    const Input shape{images, input.c, input.h, input.w};
+    std::vector<double> pixels(static_cast<std::size_t>(shape.count()));
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = random.normal(i);
+    const std::vector<std::int32_t> labels(static_cast<std::size_t>(images), 1);
+    const MemorySource<double> source(pixels.data(), shape);
+    const StepReport a = fitted.step(source, labels), b = whole.step(source, labels);
+    CHECK(a.loss == doctest::Approx(b.loss).epsilon(1e-11));
+    CHECK(a.peak_bytes <= policy.fit_bytes);
+    CHECK(b.peak_bytes > a.peak_bytes);
+  }
+  policy.fit_bytes = 1000;
+  const std::string error = error_of<PlanError>([&] { BasicTrainer<B>(Net::layers, policy, input, Sgd{}, {}); });
+  CHECK(error.find("lrcnn: Policy<Fit<1000>, Workspace<0>> leaves 1.0 kB for a step on input 2x1x48x16; the fewest bytes") == 0);
+}

@@ -1,0 +1,272 @@
+// Frontiers: every point is what it says, nothing found at random beats it, and Fit picks from it.
+#include "support/error_of.hpp"
+#include "support/random_graph.hpp"
+#include "support/random_network.hpp"
+#include "support/thorough.hpp"
+#include <lrcnn/network/resnet.hpp>
+#include <lrcnn/network/vgg.hpp>
+#include <lrcnn/plan/checker.hpp>
+#include <lrcnn/plan/make_plan.hpp>
+#include <lrcnn/policy/parse.hpp>
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+const Target blocked{.channel_block = 16, .plain_channels = 4, .packs_weights = true, .activates = true};
+const Costs costs{Rates{.step = 2e-7, .products = 2e9, .winograd = 5e9, .bytes = 5e9, .lanes = 4}};
+struct Case {
+  Table table;
+  Target target;
+  PlanOptions options;
+};
+Case random_case(std::uint64_t seed) {
+  Dice dice(seed);
+  RandomNetwork net = seed % 2 == 0 ? random_network(dice, 10) : random_graph(dice, 6);
+  if (dice.chance(0.3)) net = without_head(net);
+  if (net.layers.empty()) net = random_network(dice, 10);
+  PlanOptions options{.training = dice.chance(0.9), .input_gradient = dice.chance(0.2)};
+  options.rows_loss = options.training && dice.chance(0.3);
+  if (!options.training) options.stores_output = dice.chance(0.7);
+  return {make_table(net.layers, net.input), dice.chance(0.5) ? Target{} : blocked, options};
+}
+/// A policy with random sections and slabs, as a person might try, with checkpoints behind some of these layers.
+PolicySpec tried_policy(Dice& dice, const Table& table, const std::vector<Index>& checkpoints) {
+  PolicySpec p;
+  p.workspace_bytes = 0;
+  std::size_t names = 0;
+  for (const Index l : checkpoints)
+    if (names < 6 && dice.chance(0.4)) p.checkpoints.names[names++] = table.node(l).layer.name;
+  if (names > 0) p.checkpoints.rule = Checkpoints::Rule::named;
+  p.partition_count = static_cast<Index>(names) + 1;
+  for (Index i = 0; i < p.partition_count; ++i) {
+    Partition& part = item(p.partitions, i);
+    part.cut = dice.pick({Cut::column, Cut::column, Cut::overlap, Cut::share});
+    if (part.cut != Cut::column) {
+      part.backward = dice.pick<Index>({2, 3, 4, 6, 8});
+      part.forward = dice.chance(0.7) ? part.backward : 1;
+    }
+    if (dice.chance(0.4)) part.images = dice.pick<Index>({1, ceil_div(table.input.n, 2)});
+    part.recompute = dice.pick({Recompute::none, Recompute::all, Recompute::cheap, Recompute::light});
+    part.passes = part.cut != Cut::share && dice.chance(0.15);
+  }
+  p.gradients_in_place = dice.chance(0.1);
+  return p;
+}
+const PolicySpec free_choice = Policy<Fit<1>, Workspace<0>, DirectConv>::value;
+bool find(const Case& c, Frontier& frontier) {
+  try {
+    frontier = find_frontier(c.table, free_choice, c.target, c.options, costs);
+    return true;
+  } catch (const PlanError&) {   // a norm of one value, or as first layer
+    return false;
+  }
+}
+}   // namespace
+TEST_CASE("every point of a frontier is a correct plan of exactly its bytes and seconds, and more bytes are faster") {
+  const std::uint64_t cases = cases_to_do<std::uint64_t>(1000, 60), first = thorough() ? 0 : day() * cases;
+  std::size_t points = 0, slabs = 0, recomputed = 0, in_place = 0;
+  for (std::uint64_t seed = first; seed < first + cases; ++seed) {
+    const Case c = random_case(seed);
+    Frontier frontier;
+    if (!find(c, frontier)) continue;
+    CAPTURE(seed);
+    REQUIRE(!frontier.points.empty());
+    const SolvedPolicy* before = nullptr;
+    for (const SolvedPolicy& point : frontier.points) {
+      CAPTURE(to_string(point.policy));
+      const Plan plan = make_plan(c.table, point.policy, c.target, c.options);
+      REQUIRE(plan.arena.bytes == point.bytes);
+      REQUIRE(seconds(plan, costs) == doctest::Approx(point.seconds).epsilon(1e-9));
+      REQUIRE(check_plan(plan).empty());
+      if (before != nullptr) {
+        REQUIRE(point.bytes > before->bytes);
+        REQUIRE(point.seconds < before->seconds);
+      }
+      before = &point;
+      ++points;
+      for (Index i = 0; i < point.policy.partition_count; ++i) {
+        slabs += point.policy.partition(i).backward > 1;
+        recomputed += point.policy.partition(i).recompute == Recompute::all;
+      }
+      in_place += point.policy.gradients_in_place;
+    }
+    REQUIRE(find_frontier(c.table, free_choice, c.target, c.options, costs).points == frontier.points);
+  }
+  MESSAGE(points << " points, " << slabs << " cut sections, " << recomputed << " recomputed sections, " << in_place << " with gradients in place");
+  CHECK(points > 5 * cases);
+  CHECK(slabs > cases);
+  CHECK(in_place > 0);
+}
+TEST_CASE("a search never counts fewer bytes than are live in the plan") {
+  std::size_t solved_count = 0;
+  for (std::uint64_t seed = 0; seed < cases_to_do<std::uint64_t>(1000, 150); ++seed) {
+    const Case c = random_case(seed);
+    for (const Index images : {0, 1}) {
+      PolicySpec policy;
+      policy.images = images;
+      try {
+        const SectionSearch search(c.table, policy, c.target, c.options, costs);
+        Index room = Index{1} << 40;
+        for (int tries = 0; tries < 60; ++tries, ++solved_count) {
+          const auto solved = search.fastest(room, 0);
+          if (solved.empty()) break;
+          CAPTURE(seed);
+          CAPTURE(to_string(solved[0].policy));
+          const Index live = arena_size(c.table, solved[0].policy, c.target, c.options).lower_bound;
+          REQUIRE(live <= room);
+          room = live - 1;
+        }
+      } catch (const PlanError&) {   // a norm of one value, or a batch norm and groups of images
+      }
+    }
+  }
+  CHECK(solved_count > 1000);
+}
+TEST_CASE("random policies take no fewer bytes than the smallest point, and are no faster than the point for their bytes") {
+  const std::uint64_t cases = cases_to_do<std::uint64_t>(300, 30), first = thorough() ? 0 : day() * cases;
+  std::size_t tried = 0, slower = 0;
+  double worst = 0, worst_bytes = 0;
+  std::uint64_t worst_seed = 0;
+  for (std::uint64_t seed = first; seed < first + cases; ++seed) {
+    const Case c = random_case(seed);
+    Frontier frontier;
+    if (!find(c, frontier)) continue;
+    Dice dice(seed + 7);
+    StepCosts of_steps(costs, c.table, c.target);
+    const auto checkpoints = SectionSearch(c.table, {}, c.target, c.options, costs).checkpoints();
+    for (int i = 0; i < 300; ++i) {
+      const PolicySpec policy = tried_policy(dice, c.table, checkpoints);
+      Index bytes = 0;
+      double time = 0;
+      try {
+        bytes = arena_size(c.table, policy, c.target, c.options).bytes;
+        time = plan_seconds(c.table, policy, c.target, c.options, of_steps);
+      } catch (const PlanError&) {   // more slabs than rows
+        continue;
+      }
+      ++tried;
+      const SolvedPolicy* const best = frontier.fastest(bytes);
+      const double less = 1 - static_cast<double>(bytes) / static_cast<double>(frontier.smallest().bytes);
+      if (less > worst_bytes) worst_bytes = less;
+      if (best == nullptr) continue;
+      if (best->seconds / time - 1 > worst) worst = best->seconds / time - 1, worst_seed = seed;
+      slower += best->seconds > 1.02 * time;
+    }
+  }
+  MESSAGE(tried << " policies; " << slower << " more than 2 % faster than the frontier, by at most " << 100 * worst << " % (seed " << worst_seed
+                << "), and at most " << 100 * worst_bytes << " % smaller");
+  CHECK(tried > 50 * cases);
+  CHECK(slower <= tried / 50);
+  CHECK(worst < 0.5);   // tiny networks, where one slab more makes a large difference
+  CHECK(worst_bytes < 0.05);
+}
+TEST_CASE("Fit takes the fastest point that fits, and says the fewest bytes if none does") {
+  const Table table = make_table(Vgg16<>::layers, {2, 3, 224, 224});
+  const Frontier frontier = find_frontier(table, Policy<Fit<1>>::value, blocked, {}, costs);
+  REQUIRE(frontier.points.size() > 10);
+  const Index least = frontier.smallest().bytes, most = frontier.points.back().bytes;
+  CHECK(most > 4 * least);
+  const auto fitted = [&](Index bytes) {
+    PolicySpec policy = Policy<Fit<1>>::value;
+    policy.fit_bytes = bytes;
+    return make_plan(table, policy, blocked, {}, costs);
+  };
+  for (const Index bytes : {least, least + 1, (least + most) / 2, most, 2 * most}) {
+    const Plan plan = fitted(bytes);
+    CHECK(plan.arena.bytes <= bytes);
+    CHECK(plan.policy == frontier.fastest(bytes)->policy);
+    CHECK(plan.policy.fit_bytes == 0);
+    CHECK(parse_policy(to_string(plan.policy)) == plan.policy);
+    CHECK(make_plan(table, plan.policy, blocked).steps == plan.steps);
+  }
+  const std::string error = error_of<PlanError>([&] { fitted(least - 1); });
+  CHECK(error.find("the fewest bytes that a plan was found for are " + std::to_string(least)) != std::string::npos);
+  CHECK(error.find("use Fit<" + std::to_string(least) + "> or more") != std::string::npos);
+}
+TEST_CASE("what a policy names beside Fit holds") {
+  const Table table = make_table(ResNet18<>::layers, {2, 3, 128, 128});
+  const auto points = [&](const PolicySpec& policy) { return find_frontier(table, policy, blocked, {}, costs).points; };
+  for (const SolvedPolicy& p : points(Policy<Fit<1>, CheckpointAtPools, RecomputeAll, DirectConv, Workspace<12345>>::value)) {
+    CHECK(p.policy.checkpoints == Checkpoints{.rule = Checkpoints::Rule::pools});
+    CHECK(p.policy.conv_algorithm == ConvAlgorithm::direct);
+    CHECK(p.policy.workspace_bytes == 12345);
+    for (Index i = 0; i < p.policy.partition_count; ++i) CHECK(p.policy.recompute_in(p.policy.partition(i)) == Recompute::all);
+  }
+  std::size_t cut = 0;
+  for (const SolvedPolicy& p : points(Policy<Fit<1>, Overlap<4>, Bf16, Streams<2>, Prefetch>::value)) {
+    CHECK(p.policy.precision == Precision::bf16);
+    CHECK((p.policy.streams == 2 && p.policy.prefetch));
+    for (Index i = 0; i < p.policy.partition_count; ++i) {
+      CHECK(p.policy.partition(i).cut == Cut::overlap);
+      CHECK(p.policy.partition(i).backward <= 4);
+      cut += p.policy.partition(i).backward == 4;
+    }
+  }
+  CHECK(cut > 0);
+  const Table chain = make_table(Vgg11<>::layers, {4, 3, 64, 64});
+  for (const SolvedPolicy& p : find_frontier(chain, Policy<Fit<1>, Images<1>>::value, blocked, {}, costs).points) CHECK(p.policy.images == 1);
+  const std::string error = error_of<PlanError>([&] { points(Policy<Fit<1>, Stages<Column, Overlap<2>>>::value); });
+  CHECK(error.find("names 2 partitions") != std::string::npos);
+}
+TEST_CASE("large published networks have frontiers of several times fewer bytes than layer by layer") {
+  const auto saves = [](std::span<const Layer> layers, const Input& input, const PlanOptions& options) {
+    const Table table = make_table(layers, input);
+    const Frontier frontier = find_frontier(table, Policy<Fit<1>>::value, blocked, options, costs);
+    const Index column = arena_size(table, Policy<FastestConv, Workspace<64_MiB>>::value, blocked, options).bytes;
+    return static_cast<double>(column) / static_cast<double>(frontier.smallest().bytes);
+  };
+  CHECK(saves(Vgg16<>::layers, {1, 3, 512, 512}, {}) > 6);
+  CHECK(saves(ResNet18<>::layers, {1, 3, 512, 512}, {}) > 3);
+}
+TEST_CASE("networks and named parts at the edge of what a search can say have a frontier, too") {
+  const auto points_of = [](const std::vector<Layer>& layers, const Input& input, const PolicySpec& policy) {
+    const Table table = make_table(layers, input);
+    const Frontier frontier = find_frontier(table, policy, blocked, {}, costs);
+    REQUIRE(!frontier.points.empty());
+    for (const SolvedPolicy& p : frontier.points) {
+      CAPTURE(to_string(p.policy));
+      const Plan plan = make_plan(table, p.policy, blocked);
+      CHECK(plan.arena.bytes == p.bytes);
+      CHECK(check_plan(plan).empty());
+      CHECK(parse_policy(to_string(p.policy)) == p.policy);
+    }
+    return frontier.points;
+  };
+  const PolicySpec any = Policy<Fit<1>>::value;
+  const Layer conv{.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 4}, point{.kind = Kind::conv, .window = {1}, .channels = 4};
+  const Layer relu{.kind = Kind::activation}, means{.kind = Kind::global_avg_pool};
+  std::vector<Layer> scaled{conv}, chain, flat(40, {.kind = Kind::conv, .window = {1}, .channels = 1}), wide, vgg;
+  for (int i = 0; i < 30; ++i) {   // more sections than a policy can name
+    Layer scale{.kind = Kind::scale};
+    scale.input = 4, scale.other = 1;
+    for (const Layer& y : {means, point, relu, scale, conv}) scaled.push_back(y);
+  }
+  for (int i = 0; i < 80; ++i) chain.push_back(conv), chain.push_back(relu);
+  for (int i = 0; i < 70; ++i) wide.push_back(point);   // more tensors across a barrier than a search has bits
+  wide.push_back(means), wide.push_back(point);
+  Layer scale{.kind = Kind::scale};
+  scale.input = 3, scale.other = 1;
+  wide.push_back(scale);
+  for (Index i = 0; i < 69; ++i) wide.push_back({.kind = Kind::sum, .input = 1, .other = static_cast<Index>(wide.size()) - i});
+  for (int i = 0; i < 3; ++i) vgg.push_back(conv), vgg.push_back(relu), vgg.push_back({.kind = Kind::max_pool, .window = {.kernel = 2, .stride = 2}});
+  points_of(scaled, {2, 4, 16, 16}, any);
+  points_of(chain, {1, 4, 12, 8}, Policy<Fit<1>, CheckpointEvery<2>>::value);
+  points_of(flat, {1, 1, 1, 1}, any);
+  points_of(wide, {1, 4, 8, 8}, any);
+  for (const PolicySpec& policy :
+       {Policy<Fit<1>, Share<6, 1>>::value, Policy<Fit<1>, Overlap<6, 1>>::value, Policy<Fit<1>, Overlap<1000, 1>>::value,
+        Policy<Fit<1>, Share<1000, 3>>::value, Policy<Fit<1>, ByImages<3>>::value, Policy<Fit<1>, ExtraPasses<Overlap<4>>>::value})
+    points_of(vgg, {4, 3, 32, 16}, policy);
+  for (const SolvedPolicy& p : points_of(vgg, {2, 3, 32, 16}, Policy<Fit<1>, Section<Overlap<2>, RecomputeLight>, RecomputeAll>::value))
+    for (Index i = 0; i < p.policy.partition_count; ++i) CHECK(p.policy.partition(i).recompute == Recompute::light);
+  CHECK(points_of({relu}, {3, 1, 7, 7}, any).front().bytes < 10'000);   // no workspace for what wants none
+  PolicySpec set = Policy<Overlap<2>>::value;                           // at run time
+  set.fit_bytes = 1;
+  for (const SolvedPolicy& p : points_of(vgg, {2, 3, 32, 16}, set)) CHECK(p.policy.partition(0).cut == Cut::overlap);
+}
+TEST_CASE("forward passes alone go through groups of images, too") {
+  const Table table = make_table(Vgg11<>::layers, {16, 3, 64, 64});
+  const Frontier frontier = find_frontier(table, Policy<Fit<1>>::value, blocked, predicting, costs);
+  const Index one_by_one = arena_size(table, Policy<Images<1>, FastestConv, Workspace<0>>::value, blocked, predicting).bytes;
+  CHECK(frontier.smallest().bytes <= one_by_one);
+}
