@@ -161,7 +161,7 @@ int main(int argc, char** argv) {
   app.add_option("EXTENTS", extents, "of a batch: images x channels x rows x columns")->capture_default_str();
   auto* const policy_option = app.add_option(
       "POLICY", policy_name, "one of those below, or a policy's text: its plan in detail; without it, the peaks of all of them, in bytes");
-  app.add_flag("--steps", steps, "every step, one a line");
+  app.add_flag("--steps", steps, "every step, one a line")->needs(policy_option);
   app.add_flag("--kernels", kernels, "what would carry the steps out on this machine")->needs(policy_option);
   app.add_option("--device", device, "description of a GPU, as a file: what would carry the steps out there")->needs(policy_option);
   GraphQuestion question;

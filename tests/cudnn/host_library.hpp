@@ -149,10 +149,12 @@ class HostLibrary final : public cudnn::Library<T> {
     });
   }
   Status run(const Operands<T>& o) override {
-    return later([o, this] {
+    return later([o, this, node = o.node != nullptr ? *o.node : Node{}] {   // a device has read it when the call returns
       for (const View<const T>& v : {o.x, o.other, View<const T>(o.y), o.dy, View<const T>(o.dx)}) check_view(v);
-      if (loops::workspace_bytes(o) > 0) std::memset(on_device(o.workspace, o.workspace_bytes), 0xff, static_cast<std::size_t>(o.workspace_bytes));
       Operands<T> there = o;
+      there.node = &node;
+      if (loops::workspace_bytes(there) > 0)
+        std::memset(on_device(o.workspace, o.workspace_bytes), 0xff, static_cast<std::size_t>(o.workspace_bytes));
       if (o.run) there.run = &key_;
       loops::run(thrust::cpp::par, there);
     });
