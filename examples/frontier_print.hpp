@@ -4,7 +4,7 @@
 #include <lrcnn/plan/make_plan.hpp>
 #include <cstdio>
 #include <ostream>
-/// At most some twenty points, from the most bytes to the fewest, each with the policy that needs them; then `column` beside them.
+/// `column`, then at most some twenty points from the most bytes to the fewest, each with the policy that needs them.
 inline void print_frontier(std::ostream& out, const lrcnn::Table& table, const lrcnn::PolicySpec& policy, const lrcnn::PolicySpec& column,
                            const lrcnn::Target& target, const lrcnn::Costs& costs) {
   using namespace lrcnn;

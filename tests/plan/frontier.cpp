@@ -21,12 +21,8 @@ struct Case {
 };
 Case random_case(std::uint64_t seed) {
   Dice dice(seed);
-  RandomNetwork net = seed % 2 == 0 ? random_network(dice, 10) : random_graph(dice, 6);
-  if (dice.chance(0.3)) net = without_head(net);
-  if (net.layers.empty()) net = random_network(dice, 10);
-  PlanOptions options{.training = dice.chance(0.9), .input_gradient = dice.chance(0.2)};
-  options.rows_loss = options.training && dice.chance(0.3);
-  if (!options.training) options.stores_output = dice.chance(0.7);
+  const RandomNetwork net = now_and_then_without_head(dice, seed % 2 == 0 ? random_network(dice, 10) : random_graph(dice, 6));
+  const PlanOptions options = with_drawn_output(dice, {.training = dice.chance(0.9), .input_gradient = dice.chance(0.2)});
   return {make_table(net.layers, net.input), dice.chance(0.5) ? Target{} : blocked, options};
 }
 /// A policy with random sections and slabs, as a person might try, with checkpoints behind some of these layers.

@@ -16,15 +16,12 @@ struct Case {
 };
 Case random_case(std::uint64_t seed) {
   Dice dice(seed);
-  RandomNetwork net = seed % 3 == 0 ? random_network(dice, 10) : random_graph(dice, 8);
-  if (dice.chance(0.3)) net = without_head(net);
-  if (net.layers.empty()) net = random_network(dice, 10);
+  const RandomNetwork net = now_and_then_without_head(dice, seed % 3 == 0 ? random_network(dice, 10) : random_graph(dice, 8));
   PolicySpec policy = random_policy(dice, net);
   policy.workspace_bytes = dice.pick<Index>({0, 1 << 10, 1 << 14});
   add_workspaces(dice, policy, {0, 1 << 10, 1 << 12});
-  PlanOptions options{.training = dice.chance(0.9), .accumulate = dice.chance(0.2), .input_gradient = dice.chance(0.2)};
-  options.rows_loss = options.training && dice.chance(0.3);
-  if (!options.training) options.stores_output = dice.chance(0.7);
+  const PlanOptions options =
+      with_drawn_output(dice, {.training = dice.chance(0.9), .accumulate = dice.chance(0.2), .input_gradient = dice.chance(0.2)});
   return {make_table(net.layers, net.input), policy, dice.chance(0.5) ? Target{} : blocked, options};
 }
 /// Costs that differ with everything a step's kind names, and estimates for some kinds.

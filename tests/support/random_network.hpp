@@ -85,6 +85,17 @@ inline RandomNetwork without_head(RandomNetwork net) {
   if (head != net.layers.rend()) net.layers.erase(head.base() - 1, net.layers.end());
   return net;
 }
+/// Now and then without its head. Pre: `net` has layers.
+inline RandomNetwork now_and_then_without_head(Dice& dice, RandomNetwork net) {
+  if (dice.chance(0.3)) net = without_head(net);
+  return net.layers.empty() ? random_network(dice, 10) : net;
+}
+/// Draws what of a plan's options depends on whether it is for training.
+inline PlanOptions with_drawn_output(Dice& dice, PlanOptions options) {
+  options.rows_loss = options.training && dice.chance(0.3);
+  if (!options.training) options.stores_output = dice.chance(0.7);
+  return options;
+}
 /// Any combination of the policies' parts, without workspaces. Counts may be more than the rows carry: then make_plan() throws.
 inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
   PolicySpec p;

@@ -27,11 +27,7 @@ constexpr bool multiplies(const Step& step, const Layer& layer) {
 }
 constexpr Index pixels_of(const Table& table, const Ref& ref) { return ref ? ref.images.size() * ref.rows.size() * table.shape(ref.tensor).w : 0; }
 /// The largest power of two that is not above: more workspace is of use in large leaps only. Pre: bytes > 0.
-constexpr Index leap(Index bytes) {
-  Index power = 1;
-  while (2 * power <= bytes) power *= 2;
-  return power;
-}
+constexpr Index leap(Index bytes) { return static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(bytes))); }
 inline std::string pair_of(char letter, const Pair& pair) { return std::string(1, letter) + std::to_string(pair.h) + 'x' + std::to_string(pair.w); }
 }   // namespace detail
 /// Pre: the step is of a plan for this table and target.

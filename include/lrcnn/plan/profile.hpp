@@ -4,8 +4,8 @@
 // The sections of a step run one after another: upward in the forward pass, downward in the backward pass. A section's profile comes from the
 // emitter, which is led through the stages of this section alone, and has times of its own. Buffers that other sections use, too, are the
 // tensors between sections, their gradients, and what belongs to norms between them; a profile names these by a key. Put side by side,
-// the profiles of all sections give what the whole plan takes: exactly, but for GradientsInPlace, which lets tensors and gradients of
-// several sections share memory and takes less.
+// the profiles of all sections give exactly what the whole plan takes. With GradientsInPlace, tensors and gradients of several sections share
+// memory, so profiles are exact only if they are made with the whole plan's lags.
 #include <lrcnn/plan/costs.hpp>
 namespace lrcnn {
 /// Which buffer of a whole plan a section's buffer is.
@@ -140,7 +140,7 @@ inline double plan_seconds(const Table& table, const PolicySpec& policy, const T
   return plan_cost(table, policy, target, options, costs).seconds();
 }
 /// The most bytes that are live at once in a plan whose sections have these profiles, from the network's input upward: a plan's
-/// arena.lower_bound, or more with GradientsInPlace. Shared workspaces are as large as the section that wants most has them.
+/// arena.lower_bound. Shared workspaces are as large as the section that wants most has them.
 inline Index lower_bound(const std::vector<SectionProfile>& sections) {
   struct Life {
     Index bytes = 0, first = 0, last = 0;

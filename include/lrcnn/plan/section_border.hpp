@@ -50,7 +50,7 @@ class TensorReaders {
 /// Where a section lies in the network, and what that means for its buffers.
 class SectionBorder {
  public:
-  /// Pre: the arguments outlive the object; `in_groups`: the step goes through groups of images one after another.
+  /// `images`: how many the step has at once. Pre: the table and the readers outlive the object.
   SectionBorder(const Table& table, const detail::TensorReaders& readers, const Target& target, const PlanOptions& options, Index images, Index begin,
                 Index end)
       : begin_(begin), end_(end), table_(table), readers_(readers), training_(options.training) {

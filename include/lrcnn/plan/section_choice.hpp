@@ -12,7 +12,7 @@ struct SectionPeaks {
 class SectionChoice {
  public:
   SectionChoice(const SectionBorder& border, const Partition& partition, const SectionProfile& profile)
-      : partition_(partition), forward_end_(profile.forward_end), seconds_(profile.seconds()), steps_(profile.steps) {
+      : partition_(partition), forward_end_(profile.forward_end), seconds_(profile.seconds()) {
     std::vector<Index> change(static_cast<std::size_t>(profile.end + 2), 0);
     uses_.assign(border.inputs().size(), {});
     for (const SectionBuffer& b : profile.buffers) {
@@ -41,7 +41,6 @@ class SectionChoice {
   }
   const Partition& partition() const { return partition_; }
   double seconds() const { return seconds_; }
-  Index steps() const { return steps_; }
   /// Bytes that live from its forward to its backward pass, but for tensors from below.
   Index kept() const { return kept_; }
   /// Of the border's inputs, by their place: whether its backward pass reads them.
@@ -86,7 +85,6 @@ class SectionChoice {
   Partition partition_;
   Index forward_end_;
   double seconds_;
-  Index steps_;
   Index kept_ = 0;
   std::vector<Index> kept_outputs_{};
   std::vector<InputUse> uses_{};
