@@ -126,7 +126,7 @@ class FrontierSearch {
   /// Seconds and steps of a policy's plan: exact but for plans of very many steps.
   SectionProfile plan_cost(const PolicySpec& policy) {
     SectionProfile cost = lrcnn::plan_cost(table_, policy, target_, options_, of_steps_, true);
-    if (cost.steps < 100'000) cost = lrcnn::plan_cost(table_, policy, target_, options_, of_steps_);
+    if (cost.sampled && cost.steps < 100'000) cost = lrcnn::plan_cost(table_, policy, target_, options_, of_steps_);
     return cost;
   }
   /// Adds a policy, and the same with gradients in place, with the bytes that their plans have. Returns the first one's live bytes.
