@@ -5,6 +5,7 @@
 // fastest sections, and the plan's true peak, placement included, is measured. A budget takes the fastest point that fits, so
 // more bytes are never slower. A PolicySpec with `fit_bytes` is such a budget: what else it names holds, the rest is chosen.
 #include <lrcnn/plan/section_search.hpp>
+#include <lrcnn/core/machine.hpp>
 #include <cmath>
 namespace lrcnn {
 /// The best policies by rising bytes and falling seconds.
@@ -22,8 +23,8 @@ namespace detail {
 /// Collects the points of a frontier.
 class FrontierSearch {
  public:
-  FrontierSearch(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const Costs& costs)
-      : table_(table), policy_(policy), target_(target), options_(options), costs_(costs), of_steps_(costs, table, target) {
+  FrontierSearch(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const Costs& costs, int threads)
+      : table_(table), policy_(policy), target_(target), options_(options), costs_(costs), threads_(threads), of_steps_(costs, table, target) {
     if (!policy.names(PolicySpec::Part::conv_algorithm)) policy_.conv_algorithm = ConvAlgorithm::fastest;
     policy_.fit_bytes = 0, policy_.named = 0;
     for (std::size_t part = 0; part < PolicySpec::part_kinds; ++part)
@@ -51,6 +52,7 @@ class FrontierSearch {
   const Target& target_;
   const PlanOptions& options_;
   const Costs& costs_;
+  const int threads_;
   StepCosts of_steps_;
   std::uint32_t names_ = 0;
   std::vector<SolvedPolicy> found_{};
@@ -78,7 +80,7 @@ class FrontierSearch {
   }
   /// Along the grid downward, from what all could use to the fewest bytes. Small networks are searched for each byte that makes a difference.
   void search() {
-    const SectionSearch sections(table_, policy_, target_, options_, costs_, names_);
+    const SectionSearch sections(table_, policy_, target_, options_, costs_, names_, threads_);
     const bool every_byte = sections.choice_count() < 500;
     Index room = std::numeric_limits<Index>::max() / 2, live = solve(sections, room);
     if (live < 0) return;
@@ -98,52 +100,68 @@ class FrontierSearch {
   /// Adds the fastest policies for so many bytes: several, since placement may make the very fastest larger. Returns the most bytes that are live
   /// at once under the fastest, or -1 if there is none.
   Index solve(const SectionSearch& sections, Index room) {
+    const std::vector<Index> workspaces = workspaces_for(room);
+    std::vector<std::vector<SolvedPolicy>> found(workspaces.size());
+    const auto find = [&](std::size_t w) { found[w] = with_seconds(sections.fastest(room, workspaces[w], placed)); };
+    const bool last_is_none = workspaces.size() > 1 && workspaces.back() == 0;
+    on_threads(workspaces.size() - last_is_none, threads_, [&] { return find; });
     std::vector<SolvedPolicy> solved;
-    for (const Index workspace : workspaces_for(room)) {   // a smaller one leaves more room; it makes convolutions a little slower
-      if (workspace == 0 && !solved.empty()) break;        // without any, backends work in ways that costs know little of
-      auto found = sections.fastest(room, workspace, placed);
-      if (found.empty()) continue;
-      std::erase_if(found, [&](SolvedPolicy& p) {
-        const SectionProfile cost = plan_cost(p.policy);
-        p.seconds = cost.seconds();
-        return cost.steps > most_steps;
-      });
-      if (found.empty()) continue;
-      std::stable_sort(found.begin(), found.end(), [](const SolvedPolicy& a, const SolvedPolicy& b) { return a.seconds < b.seconds; });
-      if (solved.empty() || found[0].seconds < 0.98 * solved[0].seconds) solved = std::move(found);
+    for (std::vector<SolvedPolicy>& policies : found)   // a smaller one leaves more room; it makes convolutions a little slower
+      if (!policies.empty() && (solved.empty() || policies[0].seconds < 0.98 * solved[0].seconds)) solved = std::move(policies);
+    if (solved.empty() && last_is_none) {   // without any, backends work in ways that costs know little of
+      find(workspaces.size() - 1);
+      solved = std::move(found.back());
     }
-    Index live = -1;
-    for (auto p = solved.rbegin(); p != solved.rend(); ++p) live = add(*p);
-    return live;
+    return add(solved);
+  }
+  /// Policies with the seconds of all their steps, by rising seconds; without those of too many steps.
+  std::vector<SolvedPolicy> with_seconds(std::vector<SolvedPolicy> found) const {
+    StepCosts of_steps(costs_, table_, target_);
+    std::erase_if(found, [&](SolvedPolicy& p) {
+      const SectionProfile cost = plan_cost(p.policy, of_steps);
+      p.seconds = cost.seconds();
+      return cost.steps > most_steps;
+    });
+    std::stable_sort(found.begin(), found.end(), [](const SolvedPolicy& a, const SolvedPolicy& b) { return a.seconds < b.seconds; });
+    return found;
   }
   /// The policy as it is, with sections where barriers are and nothing chosen.
   void add_uncut() {
     SolvedPolicy uncut{policy_, 0, 0};
     if (!named(PolicySpec::Part::workspace) && target_.uses_workspace) uncut.policy.workspace_bytes = workspaces_for(64_MiB).front();
-    uncut.seconds = plan_cost(uncut.policy).seconds();
-    add(uncut);
+    uncut.seconds = plan_cost(uncut.policy, of_steps_).seconds();
+    add({uncut});
   }
   /// Seconds and steps of a policy's plan: exact but for plans of very many steps.
-  SectionProfile plan_cost(const PolicySpec& policy) {
-    SectionProfile cost = lrcnn::plan_cost(table_, policy, target_, options_, of_steps_, true);
-    if (cost.sampled && cost.steps < 100'000) cost = lrcnn::plan_cost(table_, policy, target_, options_, of_steps_);
+  SectionProfile plan_cost(const PolicySpec& policy, StepCosts& of_steps) const {
+    SectionProfile cost = lrcnn::plan_cost(table_, policy, target_, options_, of_steps, true);
+    if (cost.sampled && cost.steps < 100'000) cost = lrcnn::plan_cost(table_, policy, target_, options_, of_steps);
     return cost;
   }
-  /// Adds a policy, and the same with gradients in place, with the bytes that their plans have. Returns the first one's live bytes.
-  Index add(SolvedPolicy solved) {
-    const ArenaSize size = arena_at_run_time<>(table_, solved.policy, target_, options_);
-    solved.bytes = size.bytes;
-    if (options_.training && !solved.policy.gradients_in_place) {
-      SolvedPolicy in_place = solved;
-      in_place.policy.gradients_in_place = true;
-      in_place.bytes = arena_at_run_time<>(table_, in_place.policy, target_, options_).bytes;
-      if (in_place.bytes < solved.bytes) {
-        in_place.seconds = plan_cost(in_place.policy).seconds();
-        found_.push_back(std::move(in_place));
+  /// Adds policies, and the same with gradients in place where that saves bytes, with the bytes that their plans have. Returns the live bytes of
+  /// the first.
+  Index add(const std::vector<SolvedPolicy>& solved) {
+    std::vector<ArenaSize> sizes(2 * solved.size());   // of each, and of it with gradients in place
+    on_threads(sizes.size(), threads_, [&] {
+      return [&](std::size_t i) {
+        PolicySpec policy = solved[i / 2].policy;
+        if (i % 2 == 1 && (!options_.training || policy.gradients_in_place)) return;
+        policy.gradients_in_place |= i % 2 == 1;
+        sizes[i] = arena_at_run_time<>(table_, policy, target_, options_);
+      };
+    });
+    for (std::size_t i = solved.size(); i-- > 0;) {
+      const ArenaSize &size = sizes[2 * i], &in_place = sizes[2 * i + 1];
+      if (in_place.bytes > 0 && in_place.bytes < size.bytes) {
+        SolvedPolicy other = solved[i];
+        other.policy.gradients_in_place = true;
+        other.bytes = in_place.bytes, other.seconds = plan_cost(other.policy, of_steps_).seconds();
+        found_.push_back(std::move(other));
       }
+      found_.push_back(solved[i]);
+      found_.back().bytes = size.bytes;
     }
-    found_.push_back(std::move(solved));
-    return size.lower_bound;
+    return solved.empty() ? -1 : sizes[0].lower_bound;
   }
   /// What no other point beats.
   Frontier frontier() {
@@ -159,10 +177,12 @@ class FrontierSearch {
 /// The frontier of a network on an input. `policy`: what it names (PolicySpec::names()) holds at every point, as do precision, streams
 /// and prefetch; all else is chosen.
 /// Errors:  PlanError if no policy can be planned, as make_plan(), or if parts that are named contradict Fit
-/// Cost:    from half a second to some ten for 20 to 400 layers; more for batches of hundreds
-inline Frontier find_frontier(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const Costs& costs) {
+/// Cost:    on two cores, from some tenths of a second to two for 20 to 400 layers; more for batches of hundreds. `threads`: at most so many work on it; 0: as
+///          many as the process may use. The result is the same with any number.
+inline Frontier find_frontier(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const Costs& costs,
+                              int threads = 0) {
   detail::check_norms(table, policy, options.training);
-  return detail::FrontierSearch(table, policy, target, options, costs).run();
+  return detail::FrontierSearch(table, policy, target, options, costs, threads > 0 ? threads : processor_count()).run();
 }
 /// The fastest policy whose plan takes at most policy.fit_bytes.
 /// Errors:  PlanError naming the fewest bytes that there is a plan for

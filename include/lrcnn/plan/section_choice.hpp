@@ -41,6 +41,7 @@ class SectionChoice {
   }
   const Partition& partition() const { return partition_; }
   double seconds() const { return seconds_; }
+  void set_seconds(double seconds) { seconds_ = seconds; }
   /// Bytes that live from its forward to its backward pass, but for tensors from below.
   Index kept() const { return kept_; }
   /// Of the border's inputs, by their place: whether its backward pass reads them.
@@ -63,9 +64,9 @@ class SectionChoice {
     }
     return peaks;
   }
-  /// Whether it takes no more of anything than another way to run the same section.
-  bool takes_no_more(const SectionChoice& other) const {
-    if (seconds_ > other.seconds_ || kept_ > other.kept_) return false;
+  /// Whether it takes no more bytes of any kind than another way to run the same section.
+  bool takes_no_more_bytes(const SectionChoice& other) const {
+    if (kept_ > other.kept_) return false;
     for (std::size_t i = 0; i < uses_.size(); ++i)
       if (uses_[i].backward && !other.uses_[i].backward) return false;
     for (const Index g : kept_outputs_)

@@ -3,10 +3,9 @@
 // built for the device, by the function that the backend itself uses, and its workspace is known.
 #include <lrcnn/backend/cudnn.hpp>
 #include <lrcnn/backend/operands.hpp>
-#include <atomic>
+#include <lrcnn/core/parallel.hpp>
 #include <mutex>
 #include <set>
-#include <thread>
 namespace lrcnn::cudnn {
 /// The distinct convolutions of a plan's steps. Pre: plan.target == BasicCudnn<precision>::target.
 template <Precision precision>
@@ -34,9 +33,8 @@ inline PlanCheck check_requests(const std::set<Request>& requests, const Describ
   PlanCheck result;
   result.convolutions = static_cast<Index>(list.size());
   std::mutex mutex;
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < list.size(); i = next++) {
+  on_threads(list.size(), threads, [&] {
+    return [&](std::size_t i) {
       Engine engine;
       Status status{"no workspace for " + to_string(list[i].problem)};
       bool activated = false;
@@ -49,12 +47,8 @@ inline PlanCheck check_requests(const std::set<Request>& requests, const Describ
       result.activated += activated && status.good();
       if (!status.good()) result.faults.push_back(status.text);
       result.workspace_bytes = std::max(result.workspace_bytes, engine.workspace_bytes);
-    }
-  };
-  std::vector<std::jthread> others;
-  for (int t = 1; t < threads; ++t) others.emplace_back(work);
-  work();
-  others.clear();
+    };
+  });
   return result;
 }
 /// Plans a step for a device and checks it there.

@@ -1,0 +1,34 @@
+#pragma once
+// Work that is done by several threads, each piece by one of them.
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+namespace lrcnn {
+/// Calls work(i) for all i of [0, count), each once, on at most `threads` threads, this one among them. Each thread has a `work` of its
+/// own, which make_work() gives. If a call throws, calls that have not begun are left out, and the first exception is thrown here.
+template <class MakeWork>
+void on_threads(std::size_t count, int threads, const MakeWork& make_work) {
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr failed;
+  const auto run = [&] {
+    try {
+      auto work = make_work();
+      for (std::size_t i = next++; i < count; i = next++) work(i);
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(mutex);
+      if (!failed) failed = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (int t = 1; t < threads && static_cast<std::size_t>(t) < count; ++t) others.emplace_back(run);
+    run();
+  }
+  if (failed) std::rethrow_exception(failed);
+}
+}   // namespace lrcnn
