@@ -47,6 +47,7 @@ PAGE = [
                        ("plan/lower_sets.hpp", "RecomputationPlanner")]),
     ("Plans and backends", [("plan/options.hpp", "PlanOptions"), ("plan/costs.hpp", "Costs"), ("plan/rates.hpp", "Rates"),
                             ("plan/frontier.hpp", "Frontier"), ("plan/section_search.hpp", "SolvedPolicy"),
+                            ("exec/policy_choice.hpp", "Budget"), ("exec/policy_choice.hpp", "PolicyChoice"), ("exec/predictor.hpp", "PredictorOptions"),
                             ("train/measure_costs.hpp", "MeasureOptions"), ("backend/onednn.hpp", "OnednnOptions"), ("core/choice_file.hpp", "TuningOptions")]),
 ]
 FIELD = re.compile(r"^  (?! |static|friend|constexpr|template|explicit|using|return)([\w:<>,\s\*&]+?)\s+(\w+)\s*(?:=\s*([^;]+?)|(\{[^;]*\}))?;\s*(?:///<\s*(.*))?$")

@@ -64,6 +64,13 @@ class BasicOnednn : public HostBackend<T> {
                                .bytes = 10e9,
                                .lanes = 16,
                                .winograd_bytes = sizeof(T) == 4 ? &host::winograd::scratch_bytes : nullptr};
+  /// What a budget leaves for the library: code that it generates, and threads.
+  /// Source:  growth of the resident set in three steps, less all that is counted (docs/benchmarks.md)
+  static Index library_bytes(const Table& table) {
+    const auto convolutions =
+        std::count_if(table.nodes.begin(), table.nodes.end(), [](const Node& node) { return rules_of(node.layer).uses_workspace; });
+    return 8_MiB + convolutions * 256_KiB;
+  }
   /// A step made ready. Copies share primitives.
   class Prepared {
     friend class BasicOnednn;

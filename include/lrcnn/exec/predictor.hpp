@@ -12,8 +12,16 @@
 // Lifetimes: the predictor has a copy of the parameters in the backend's memory. One thread at a time may use it.
 #include <lrcnn/exec/chosen_types.hpp>
 #include <lrcnn/exec/executor.hpp>
+#include <lrcnn/exec/policy_choice.hpp>
 #include <lrcnn/network/sequential.hpp>
 namespace lrcnn {
+/// What a predictor can be told beside network, policy, input and parameters.
+struct PredictorOptions {
+  int threads = 0;                  ///< of the backend; 0: as many as the machine offers
+  std::optional<Budget> budget{};   ///< these three: as PolicyChoice has them
+  std::optional<Costs> costs{};
+  std::filesystem::path frontier_file{};
+};
 /// The predictor of a list of layers under a policy value. Predictor<Net, Policy, B> gives it types.
 template <Backend B>
 class BasicPredictor {
@@ -24,12 +32,16 @@ class BasicPredictor {
   /// Errors:  ShapeError, PlanError, BackendError; PlanError if there is too little memory; Error if `parameters` are not as
   ///          many as the network has
   BasicPredictor(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, std::span<const M> parameters, int threads = 0)
-      : BasicPredictor(layers, policy, input, parameters, B(threads)) {}
+      : BasicPredictor(layers, policy, input, parameters, PredictorOptions{.threads = threads}) {}
+  BasicPredictor(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, std::span<const M> parameters,
+                 const PredictorOptions& options)
+      : BasicPredictor(layers, policy, input, parameters, B(options.threads), options) {}
   /// The same on a backend that the program has made.
-  BasicPredictor(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, std::span<const M> parameters, B backend)
+  BasicPredictor(std::span<const Layer> layers, const PolicySpec& policy, const Input& input, std::span<const M> parameters, B backend,
+                 const PredictorOptions& options = {})
       : backend_(std::move(backend)),
         parameters_(buffer_for(make_table(layers, input), policy, parameters)),
-        executor_(make_plan(make_table(layers, input), policy, B::target, predicting, Costs(rates_of<B>())), backend_, parameters_.data(), nullptr) {
+        executor_(plan_for(make_table(layers, input), policy, options), backend_, parameters_.data(), nullptr) {
     write_parameters(parameters);
   }
   BasicPredictor(const BasicPredictor&) = delete;
@@ -67,6 +79,10 @@ class BasicPredictor {
     check_count(table, values);
     return backend_.template buffer<M>(parameter_count(table));
   }
+  Plan plan_for(Table table, const PolicySpec& policy, const PredictorOptions& options) const {
+    const Index bytes = parameters_.size() * static_cast<Index>(sizeof(M));
+    return PlanMaker<B>(policy, {options.budget, options.costs, options.frontier_file}, bytes, backend_).make(std::move(table), predicting);
+  }
   B backend_;
   typename B::template Buffer<M> parameters_;
   Executor<B> executor_;
@@ -81,8 +97,10 @@ class Predictor : public BasicPredictor<typename detail::ChosenTypes<Net, Policy
   using Base = BasicPredictor<BackendType>;
   Predictor(const Input& input, std::span<const typename Base::M> parameters, int threads = 0)
       : Base(Net::layers, Policy::value, input, parameters, threads) {}
+  Predictor(const Input& input, std::span<const typename Base::M> parameters, const PredictorOptions& options)
+      : Base(Net::layers, Policy::value, input, parameters, options) {}
   /// On a backend that the program has made.
-  Predictor(const Input& input, std::span<const typename Base::M> parameters, BackendType backend)
-      : Base(Net::layers, Policy::value, input, parameters, std::move(backend)) {}
+  Predictor(const Input& input, std::span<const typename Base::M> parameters, BackendType backend, const PredictorOptions& options = {})
+      : Base(Net::layers, Policy::value, input, parameters, std::move(backend), options) {}
 };
 }   // namespace lrcnn

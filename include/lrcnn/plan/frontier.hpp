@@ -119,7 +119,7 @@ class FrontierSearch {
     StepCosts of_steps(costs_, table_, target_);
     std::erase_if(found, [&](SolvedPolicy& p) {
       const SectionProfile cost = plan_cost(p.policy, of_steps);
-      p.seconds = cost.seconds();
+      p.seconds = cost.seconds(), p.steps = cost.steps;
       return cost.steps > most_steps;
     });
     std::stable_sort(found.begin(), found.end(), [](const SolvedPolicy& a, const SolvedPolicy& b) { return a.seconds < b.seconds; });
@@ -127,9 +127,10 @@ class FrontierSearch {
   }
   /// The policy as it is, with sections where barriers are and nothing chosen.
   void add_uncut() {
-    SolvedPolicy uncut{policy_, 0, 0};
+    SolvedPolicy uncut{.policy = policy_};
     if (!named(PolicySpec::Part::workspace) && target_.uses_workspace) uncut.policy.workspace_bytes = workspaces_for(64_MiB).front();
-    uncut.seconds = plan_cost(uncut.policy, of_steps_).seconds();
+    const SectionProfile cost = plan_cost(uncut.policy, of_steps_);
+    uncut.seconds = cost.seconds(), uncut.steps = cost.steps;
     add({uncut});
   }
   /// Seconds and steps of a policy's plan: exact but for plans of very many steps.
@@ -155,7 +156,8 @@ class FrontierSearch {
       if (in_place.bytes > 0 && in_place.bytes < size.bytes) {
         SolvedPolicy other = solved[i];
         other.policy.gradients_in_place = true;
-        other.bytes = in_place.bytes, other.seconds = plan_cost(other.policy, of_steps_).seconds();
+        const SectionProfile cost = plan_cost(other.policy, of_steps_);
+        other.bytes = in_place.bytes, other.seconds = cost.seconds(), other.steps = cost.steps;
         found_.push_back(std::move(other));
       }
       found_.push_back(solved[i]);
@@ -177,22 +179,26 @@ class FrontierSearch {
 /// The frontier of a network on an input. `policy`: what it names (PolicySpec::names()) holds at every point, as do precision, streams
 /// and prefetch; all else is chosen.
 /// Errors:  PlanError if no policy can be planned, as make_plan(), or if parts that are named contradict Fit
-/// Cost:    on two cores, from some tenths of a second to two for 20 to 400 layers; more for batches of hundreds. `threads`: at most so many work on it; 0: as
-///          many as the process may use. The result is the same with any number.
+/// Cost:    on two cores, from some tenths of a second to two for 20 to 400 layers; more for batches of hundreds
+/// `threads`: at most so many work on it; 0: as many as the process may use. The result is the same with any number.
 inline Frontier find_frontier(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const Costs& costs,
                               int threads = 0) {
   detail::check_norms(table, policy, options.training);
   return detail::FrontierSearch(table, policy, target, options, costs, threads > 0 ? threads : processor_count()).run();
 }
-/// The fastest policy whose plan takes at most policy.fit_bytes.
+/// The fastest policy of a frontier whose plan takes at most policy.fit_bytes. `policy`: what the frontier was found for.
 /// Errors:  PlanError naming the fewest bytes that there is a plan for
-inline PolicySpec fit(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const Costs& costs) {
-  const Frontier frontier = find_frontier(table, policy, target, options, costs);
+inline PolicySpec fit(const Frontier& frontier, const Table& table, const PolicySpec& policy) {
   if (const SolvedPolicy* const best = frontier.fastest(policy.fit_bytes)) return best->policy;
   const Index least = frontier.smallest().bytes;
   throw PlanError(error_text(to_string(policy) + " leaves " + format_bytes(policy.fit_bytes) + " for a step on input " + to_string(table.input),
                              "the fewest bytes that a plan was found for are " + std::to_string(least),
                              "use Fit<" + std::to_string(least) + "> or more, or " +
                                  (policy.named != 0 ? "name fewer parts of the policy, or " : "") + "give smaller batches"));
+}
+/// The same of a frontier that is found for this.
+/// Errors:  as find_frontier(), too
+inline PolicySpec fit(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const Costs& costs) {
+  return fit(find_frontier(table, policy, target, options, costs), table, policy);
 }
 }   // namespace lrcnn

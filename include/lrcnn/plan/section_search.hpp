@@ -17,6 +17,7 @@ struct SolvedPolicy {
   PolicySpec policy{};
   Index bytes = 0;      ///< at the plan's peak
   double seconds = 0;   ///< of a step
+  Index steps = 0;      ///< of its plan
   friend bool operator==(const SolvedPolicy&, const SolvedPolicy&) = default;
 };
 /// A section of a network with the ways to run it.
@@ -47,7 +48,7 @@ class SectionSearch {
     if (const auto quickest = fastest(std::numeric_limits<Index>::max() / 2, 0); !quickest.empty()) section_rank_ = quickest[0].seconds / 10'000;
   }
   /// The fastest policies whose live bytes are at most `bytes`, a workspace of `workspace_bytes` among them, at most `count` of them, by rising
-  /// seconds; none if there is none. Their `bytes` are not filled in.
+  /// seconds; none if there is none. Their `bytes` and `steps` are not filled in.
   std::vector<SolvedPolicy> fastest(Index bytes, Index workspace_bytes, std::size_t count = 1) const {
     const Index always = constant_bytes(workspace_bytes), room = bytes - always;
     std::vector<std::vector<Label>> labels(static_cast<std::size_t>(table_.size() + 1));
@@ -61,7 +62,7 @@ class SectionSearch {
     const auto end = complete.begin() + static_cast<Index>(std::min(count, complete.size()));
     std::partial_sort(complete.begin(), end, complete.end(), [](const Label& a, const Label& b) { return a.rank < b.rank; });
     std::vector<SolvedPolicy> solved;
-    for (auto label = complete.begin(); label != end; ++label) solved.push_back({policy_of(labels, *label, workspace_bytes), 0, label->seconds});
+    for (auto label = complete.begin(); label != end; ++label) solved.push_back({policy_of(labels, *label, workspace_bytes), 0, label->seconds, 0});
     return solved;
   }
   /// Layers behind which a policy may end a section, as far as this search looks at them.

@@ -114,8 +114,7 @@ class PolicyParser {
       seen[static_cast<std::size_t>(kind)] = true;
     } while (take(','));
     expect('>');
-    for (std::size_t kind = 0; policy.fit_bytes > 0 && kind < seen.size(); ++kind)
-      policy.named |= seen[kind] ? (std::uint32_t{1} << kind) & PolicySpec::may_be_chosen : 0;
+    for (std::size_t kind = 0; kind < seen.size(); ++kind) policy.named |= seen[kind] ? (std::uint32_t{1} << kind) & PolicySpec::may_be_chosen : 0;
   }
   constexpr PartKind part(PolicySpec& policy) {
     const std::string_view name = word();

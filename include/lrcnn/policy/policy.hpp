@@ -266,7 +266,7 @@ constexpr PolicySpec make_policy() {
   PolicySpec s;
   std::uint32_t named = 0;
   ((named |= std::uint32_t{1} << static_cast<unsigned>(set_part(s, std::type_identity<Parts>{}))), ...);
-  if (s.fit_bytes > 0) s.named = named & PolicySpec::may_be_chosen;
+  s.named = named & PolicySpec::may_be_chosen;
   return s;
 }
 }   // namespace detail

@@ -66,7 +66,7 @@ struct PolicySpec {
   Precision precision = Precision::of_backend;
   bool gradients_in_place = false;   ///< gradients in full height take their values' places, row by row
   Index fit_bytes = 0;               ///< above 0: the fastest policy is chosen whose plan takes at most so many bytes (plan/frontier.hpp)
-  std::uint32_t named = 0;           ///< with fit_bytes: a bit for each Part that Policy<Fit<bytes>, ...> names
+  std::uint32_t named = 0;           ///< a bit for each Part that Policy<...> names; of those that may be chosen
   /// What policies consist of.
   enum class Part : std::uint8_t {
     partition,
@@ -112,7 +112,13 @@ struct PolicySpec {
     }
     return most;
   }
-  friend constexpr bool operator==(const PolicySpec&, const PolicySpec&) = default;
+  /// What is named counts only where the rest is chosen.
+  friend constexpr bool operator==(const PolicySpec& a, const PolicySpec& b) {
+    return a.fit_bytes == b.fit_bytes && (a.fit_bytes == 0 || a.named == b.named) && a.partitions == b.partitions &&
+           a.partition_count == b.partition_count && a.images == b.images && a.checkpoints == b.checkpoints && a.recompute == b.recompute &&
+           a.conv_algorithm == b.conv_algorithm && a.workspace_bytes == b.workspace_bytes && a.streams == b.streams && a.prefetch == b.prefetch &&
+           a.precision == b.precision && a.gradients_in_place == b.gradients_in_place;
+  }
 };
 constexpr std::string_view recompute_name(Recompute r) {
   switch (r) {

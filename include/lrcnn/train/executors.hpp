@@ -4,20 +4,20 @@
 // Plans are kept, and share one arena as large as the largest needs. A larger one than all before moves the arena, and the others are
 // made again when they are wanted.
 #include <lrcnn/exec/executor.hpp>
+#include <lrcnn/exec/policy_choice.hpp>
 namespace lrcnn {
 template <Backend B>
 class Executors {
  public:
   using M = master_t<typename B::element>;
-  Executors(std::span<const Layer> layers, const PolicySpec& policy, Costs costs)
-      : layers_(layers.begin(), layers.end()), policy_(policy), costs_(std::move(costs)) {}
+  Executors(std::span<const Layer> layers, PlanMaker<B> plans) : layers_(layers.begin(), layers.end()), plans_(std::move(plans)) {}
   /// The executor for a batch's shape. Pre: backend, parameters and gradients are the same each time.
   /// Errors:  ShapeError, PlanError as make_table(), make_plan(); ShapeError if parameters are others than with the first shape;
   ///          PlanError if the machine has too little memory
   Executor<B>& get(const Input& input, const PlanOptions& options, B& backend, const M* parameters, M* gradients) {
     for (auto& known : executors_)
       if (known->plan().table.input == input && known->plan().options == options) return *known;
-    Plan plan = make_plan(make_table(layers_, input), policy_, B::target, options, costs_);
+    Plan plan = plans_.make(make_table(layers_, input), options);
     if (first_.nodes.empty()) first_ = plan.table;
     check_layout(parameters_of(first_), first_.input, parameters_of(plan.table), input);
     if (!arena_ || plan.arena.bytes > arena_->bytes()) {
@@ -30,11 +30,15 @@ class Executors {
     return *executors_.back();
   }
   Index arena_bytes() const { return arena_ ? arena_->bytes() : 0; }
+  const PlanMaker<B>& plans() const { return plans_; }
+  /// Takes over the policies that were chosen for a training, from the notes of its file; plans are made anew when they are wanted.
+  void read_choices(const std::map<std::string, std::string>& notes) {
+    if (plans_.read_choices(notes)) executors_.clear();
+  }
 
  private:
   std::vector<Layer> layers_;
-  PolicySpec policy_;
-  Costs costs_;     ///< for policies with Fit
+  PlanMaker<B> plans_;
   Table first_{};   ///< with the first shape
   std::shared_ptr<typename B::Memory> arena_;
   std::vector<std::unique_ptr<Executor<B>>> executors_;

@@ -2,7 +2,7 @@
 // A short text that tells networks apart.
 #include <lrcnn/core/checksum.hpp>
 #include <lrcnn/network/table.hpp>
-#include <lrcnn/train/text.hpp>
+#include <lrcnn/core/text.hpp>
 namespace lrcnn {
 /// What tells a network from others whose parameters may have the same shapes. How a norm's running statistics are trained is not part
 /// of it: whether they are frozen, and their momentum.

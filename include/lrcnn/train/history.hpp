@@ -7,7 +7,7 @@
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/types.hpp>
 #include <lrcnn/core/read_file.hpp>
-#include <lrcnn/train/text.hpp>
+#include <lrcnn/core/text.hpp>
 #include <filesystem>
 #include <optional>
 #include <span>

@@ -6,9 +6,10 @@
 // its own element indices: its values depend neither on the order of the parameters, nor on what else the network
 // has, nor on threads or slabs.
 #include <lrcnn/core/error.hpp>
+#include <lrcnn/core/checksum.hpp>
 #include <lrcnn/core/rng.hpp>
 #include <lrcnn/network/parameters.hpp>
-#include <lrcnn/train/text.hpp>
+#include <lrcnn/core/text.hpp>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -42,12 +43,8 @@ struct Fill {
   friend constexpr bool operator==(const Fill&, const Fill&) = default;
 };
 using Initializer = std::variant<He, Xavier, Fill>;
-/// A 64-bit number for a name. Source: FNV-1a, Fowler, Noll and Vo.
-constexpr std::uint64_t stream_of(std::string_view name) {
-  std::uint64_t hash = 0xCBF29CE484222325ull;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
-  return hash;
-}
+/// The stream of random numbers of a parameter with this name.
+constexpr std::uint64_t stream_of(std::string_view name) { return hash64(name); }
 /// Standard deviation that an initializer gives to a parameter; 0 if it is filled.
 inline double initial_deviation(const Initializer& initializer, const ParameterShape& shape) {
   if (shape.fan_in == 0) return 0;

@@ -8,7 +8,7 @@
 //     line.finish();                                                              // after every epoch
 // Stream, clock, width and the question whether it is a terminal come from outside, so that tests see every byte.
 #include <lrcnn/core/types.hpp>
-#include <lrcnn/train/text.hpp>
+#include <lrcnn/core/text.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>

@@ -7,7 +7,7 @@
 //     lr_scale(s, step, {.steps_per_epoch = 938, .steps = 9380})
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/types.hpp>
-#include <lrcnn/train/text.hpp>
+#include <lrcnn/core/text.hpp>
 #include <cmath>
 #include <numbers>
 #include <ostream>

@@ -143,9 +143,11 @@ class BasicTrainer {
     TrainingState state = state_;
     const LossScale& scale = rounds_.loss_scale();
     if (rounds_.scales_loss) state.notes["loss_scale"] = std::to_string(scale.scale) + " " + std::to_string(scale.good_steps);
+    executors_.plans().write_choices(state.notes);
     save_training_file<M>(path, state, buffers_.layout, parameters, std::span<const M>(states));
   }
-  /// Takes over a saved training; it continues bit-identically. Batches that are accumulated and wait for their update are dropped.
+  /// Takes over a saved training; it continues bit-identically, with the policies that Fit or a budget chose for it, if this trainer is
+  /// asked for the same and they fit. Batches that are accumulated and wait for their update are dropped.
   /// Errors:  DataError if the file is missing, cut, damaged, of another network, version or element type; this trainer is
   ///          unchanged then
   void load(const std::filesystem::path& path) {
@@ -159,6 +161,7 @@ class BasicTrainer {
       std::istringstream(note->second) >> scale.scale >> scale.good_steps;
       rounds_.set_loss_scale(scale);
     }
+    executors_.read_choices(state_.notes);
     rounds_.begin_anew();
   }
   /// The flat buffers, where their memory is the host's.
@@ -192,7 +195,7 @@ class BasicTrainer {
   const Plan& plan(const Input& input, bool training = true) {
     const Plan& plan = executor(input, training).plan();
     for (const Plan& known : plans_)
-      if (known.table.input == input && known.options == plan.options) return known;
+      if (known.table.input == input && known.options == plan.options && known.policy == plan.policy) return known;
     return plans_.emplace_back(plan);
   }
   const Plan& plan() { return plan(input_); }
@@ -220,11 +223,16 @@ class BasicTrainer {
         input_(input),
         state_{.fingerprint = fingerprint_of(table), .optimizer = optimizer, .seed = options.seed},
         buffers_(table, optimizer.state_count(), backend_),
-        executors_(layers, policy, options.costs ? *options.costs : Costs(rates_of<B>())),
+        executors_(layers, PlanMaker<B>(policy, {options.budget, options.costs, options.frontier_file}, buffers_.bytes(), backend_)),
         rounds_(options_, loss_, backend_, executors_, buffers_, state_) {
-    std::vector<M> initial(static_cast<std::size_t>(buffers_.count));
-    initialize<M>(buffers_.layout, options.initializer, options.seed, initial);
-    write_parameters(initial);
+    if constexpr (B::on_host) {   // in place: a copy might be more than a budget has
+      initialize<M>(buffers_.layout, options.initializer, options.seed, parameters());
+      rounds_.parameters_are_set();
+    } else {
+      std::vector<M> initial(static_cast<std::size_t>(buffers_.count));
+      initialize<M>(buffers_.layout, options.initializer, options.seed, initial);
+      write_parameters(initial);
+    }
     static_cast<void>(executor(input, true));
   }
   Executor<B>& executor(const Input& input, bool training, bool keeps_output = false) {

@@ -1,6 +1,6 @@
 #pragma once
 // What a trainer is told, and what it reports.
-#include <lrcnn/plan/costs.hpp>
+#include <lrcnn/exec/policy_choice.hpp>
 #include <lrcnn/train/initializer.hpp>
 #include <lrcnn/train/optimizer.hpp>
 #include <lrcnn/train/progress.hpp>
@@ -29,8 +29,10 @@ struct TrainerOptions {
   int threads = 0;          ///< of the backend; 0: as many as the machine offers
   GradientClip clip{};
   std::vector<ParameterRule> rules{};   ///< frozen parameters, learning rates of their own; not kept in a training file
-  std::optional<Costs> costs{};         ///< what steps take, for a policy with Fit, as from known_costs(); none: the backend's own estimates
-  LrClock clock{};                      ///< for schedules given in epochs when step() is called by hand; fit() knows it
+  std::optional<Costs> costs{};         ///< these three: as PolicyChoice has them
+  std::optional<Budget> budget{};
+  std::filesystem::path frontier_file{};
+  LrClock clock{};   ///< for schedules given in epochs when step() is called by hand; fit() knows it
 };
 /// What a step has done.
 struct StepReport {

@@ -23,6 +23,7 @@ struct TrainingBuffers {
   const Index count;                     ///< elements of the parameters
   Buffer parameters, gradients;
   Buffer states;   ///< one behind the other, each like the parameters
+  Index bytes() const { return (parameters.size() + gradients.size() + states.size()) * static_cast<Index>(sizeof(M)); }
 };
 /// A copy of a buffer, in the host's memory. Waits for what a device does to it.
 template <Backend B, class Buffer>

@@ -2,7 +2,7 @@
 // Which elements of the flat buffer an update treats alike, and what changes from update to update.
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/network/parameters.hpp>
-#include <lrcnn/train/text.hpp>
+#include <lrcnn/core/text.hpp>
 #include <algorithm>
 #include <cmath>
 #include <limits>

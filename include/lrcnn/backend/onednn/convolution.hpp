@@ -4,6 +4,7 @@
 #include <lrcnn/backend/onednn/filter.hpp>
 #include <lrcnn/backend/onednn/parts.hpp>
 #include <algorithm>
+#include <exception>
 namespace lrcnn::onednn {
 /// What to say where a convolution's scratch does not fit into the step's workspace. `kind`: "" or "Winograd ".
 template <class T>
@@ -30,16 +31,18 @@ class Convolution {
       if (make_parts(library, target, o, x, y, all)) return;
     }
     ConvDesc d;
-    const auto found = describe(library, target, o, x.n, x.range(), y.range(), d);
+    const auto found = describe_within(library, target, o, x, y, d);
     if (!found) return;
     name_ = found->name, bytes_ = found->bytes();
     set_bias(*o.node, target);
+    const LibraryThreads so_many(library_threads_);   // the library keeps primitives for each number
     calls_.push_back({library, call(library, *found, d), 0, images_});
   }
   bool served() const { return !name_.empty(); }
   const std::string& name() const { return name_; }
   Index workspace_bytes() const { return bytes_; }
   void run(const Library& library, const Operands<T>& o, int threads) {
+    const LibraryThreads so_many(calls_.size() == 1 ? library_threads_ : library_threads());
     if (op_ == Op::backward_parameters && calls_.size() == 1) return add_gradients(library, o);
     const float* bias = op_ == Op::forward ? o.parameters[1] : nullptr;
     if (bias && !bias_.empty()) bias = bias_.data(), std::copy_n(o.parameters[1], channels_, bias_.data());
@@ -72,6 +75,23 @@ class Convolution {
     Call call;
     Index first, count;
   };
+  /// The description of a pass, and what the library offers for it. Filter gradients want scratch for each thread but one; where that does not
+  /// fit, fewer threads work on it.
+  std::optional<Offer> describe_within(const Library& library, const Target& target, const Operands<T>& o, const View<const T>& x,
+                                       const View<const T>& y, ConvDesc& d) {
+    std::exception_ptr too_little;
+    for (int count = library_threads(); count > 0; count /= 2) {
+      const LibraryThreads so_many(count);
+      try {
+        auto found = describe(library, target, o, x.n, x.range(), y.range(), d);
+        library_threads_ = count;
+        return found;
+      } catch (const BackendError&) {
+        too_little = std::current_exception();
+      }
+    }
+    std::rethrow_exception(too_little);
+  }
   /// The description of a pass over so many images, and what the library offers for it.
   std::optional<Offer> describe(const Library& library, const Target& target, const Operands<T>& o, Index images, Range in, Range rows, ConvDesc& d) {
     const auto of = [&](const Node& node, Range from) {
@@ -215,6 +235,7 @@ class Convolution {
   std::shared_ptr<PackedFilter> filter_;
   Index channels_;
   Index images_;                                                     ///< at a time
+  int library_threads_ = library_threads();                          ///< that a single call is made for
   bool spreads_ = false;                                             ///< data gradients are made densely and moved apart
   std::vector<Part> calls_;                                          ///< one for all threads, or one for each part of the images
   Index part_bytes_ = 0, scratch_bytes_ = 0, gradient_floats_ = 0;   ///< of a part, in the workspace

@@ -1,0 +1,148 @@
+#pragma once
+// Policies that are chosen when plans are made: for the bytes of Fit, or for a budget of all memory.
+//
+// A budget covers what a Trainer or a Predictor takes until it ends: parameters, gradients and the optimizer's state; the arena; the plan's own
+// lists, where they are in the same memory; and an allowance for what the backend's library takes, such as the code that it generates. The
+// batch is the program's, and so are the copies that saving and loading make.
+#include <lrcnn/core/memory.hpp>
+#include <lrcnn/exec/arena.hpp>
+#include <lrcnn/plan/frontier_file.hpp>
+#include <optional>
+namespace lrcnn {
+/// All memory that a Trainer or a Predictor may take: Budget{8_GiB}, or Budget::share(0.8) of what is free when it is made, on the device
+/// where the backend works on one.
+struct Budget {
+  Index bytes = 0;
+  double part = 0;   ///< above 0: of the free memory, instead
+  static constexpr Budget share(double part) { return {0, part}; }
+  friend constexpr bool operator==(const Budget&, const Budget&) = default;
+};
+/// How policies are chosen where Fit or a budget asks for that.
+struct PolicyChoice {
+  std::optional<Budget> budget{};          ///< all that the policy does not name is chosen for it; the policy has no Fit then
+  std::optional<Costs> costs{};            ///< what steps take, as from known_costs(); none: the backend's own estimates
+  std::filesystem::path frontier_file{};   ///< where frontiers are kept, so that none is searched for twice; empty: nowhere
+};
+namespace detail {
+/// Bytes that a backend's library takes beside the arena, by measurement; 0 where nobody has said.
+template <class B>
+Index library_bytes(const Table& table) {
+  if constexpr (requires { B::library_bytes(table); }) return B::library_bytes(table);
+  else return 0;
+}
+/// Bytes of a budget. Errors: Error if there are none, or the part is none.
+template <Backend B>
+Index bytes_of(const Budget& budget, const B& backend) {
+  if (budget.part == 0 && budget.bytes > 0) return budget.bytes;
+  if (budget.bytes != 0 || !(budget.part > 0 && budget.part <= 1))
+    throw Error(error_text(budget.bytes != 0 || budget.part == 0 ? "a budget has " + std::to_string(budget.bytes) + " bytes"
+                                                                 : "a budget is " + number_text(budget.part) + " of the free memory",
+                           "a budget is a number of bytes above 0, or a share above 0 and at most 1 of what is free",
+                           "write Budget{8_GiB} or Budget::share(0.8)"));
+  Index free = available_memory();
+  if constexpr (requires { backend.free_bytes(); }) free = backend.free_bytes();
+  return static_cast<Index>(budget.part * static_cast<double>(free));
+}
+}   // namespace detail
+/// Makes plans of one network for batches of several shapes, under a policy or what is chosen instead of it.
+template <Backend B>
+class PlanMaker {
+ public:
+  /// `fixed_bytes`: what of a budget is taken however steps are run.
+  /// Errors:  Error if a budget is none; PlanError if the policy has Fit, too, or if nothing is left for plans
+  PlanMaker(const PolicySpec& policy, PolicyChoice choice, Index fixed_bytes, const B& backend)
+      : policy_(policy), choice_(std::move(choice)), fixed_bytes_(fixed_bytes), costs_(choice_.costs ? *choice_.costs : Costs(rates_of<B>())) {
+    if (!choice_.budget) return;
+    if (policy.fit_bytes > 0)
+      throw PlanError(error_text("a budget is given beside " + to_string(policy), "Fit is the arena's bytes, and a budget means all memory",
+                                 "take one of them away"));
+    budget_bytes_ = detail::bytes_of(*choice_.budget, backend);
+    policy_.fit_bytes = 1;   // all that is not named is chosen
+    if constexpr (B::on_host)
+      if (const Index free = available_memory(); budget_bytes_ > free)
+        std::clog << "lrcnn: the budget of " << format_bytes(budget_bytes_) << " is more than the " << format_bytes(free) << " that are free\n";
+  }
+  /// The plan for a table. With a policy that is chosen: the same one for the same table and options, as long as the object lives.
+  /// Errors:  as make_plan(); PlanError naming the least budget that there is a plan for
+  Plan make(Table table, const PlanOptions& options) {
+    if (policy_.fit_bytes == 0) return make_plan(std::move(table), policy_, B::target, options);
+    const std::string shape = shape_text(table, options);
+    if (const auto known = chosen_.find(shape); known != chosen_.end()) {
+      const Index room = room_for(table);
+      try {
+        if (arena_size(table, known->second, B::target, options).bytes <= room) return make_plan(std::move(table), known->second, B::target, options);
+      } catch (const PlanError&) {   // a training file of another backend; what it says does not hold here
+      }
+    }
+    const PolicySpec policy = chosen(table, options);
+    chosen_[shape] = policy;
+    return make_plan(std::move(table), policy, B::target, options);
+  }
+  using Notes = std::map<std::string, std::string>;   ///< as a training file has them
+  /// Notes which policies were chosen, and for what; takes away older notes of that.
+  void write_choices(Notes& notes) const {
+    std::erase_if(notes, [](const auto& note) { return note.first == asked_note || note.first.starts_with(policy_note); });
+    if (!chosen_.empty()) notes[std::string(asked_note)] = asked();
+    for (const auto& [shape, policy] : chosen_) notes[std::string(policy_note) + shape] = to_string(policy);
+  }
+  /// Takes such policies over, if they were chosen for what is asked here. Whether others are to be carried out now.
+  bool read_choices(const Notes& notes) {
+    const auto for_what = notes.find(std::string(asked_note));
+    if (for_what == notes.end() || for_what->second != asked()) return false;
+    const auto before = chosen_;
+    for (const auto& [key, text] : notes) {
+      if (!key.starts_with(policy_note)) continue;
+      try {
+        chosen_[key.substr(policy_note.size())] = parse_policy(text);
+      } catch (const Error&) {   // of another version of the library: chosen anew
+      }
+    }
+    return chosen_ != before;
+  }
+  /// Bytes that a step of a plan takes in the lists of a plan and its executor.
+  static constexpr Index step_bytes = sizeof(Step) + sizeof(Operands<typename B::element>) + sizeof(std::optional<typename B::Prepared>);
+
+ private:
+  PolicySpec policy_;
+  PolicyChoice choice_;
+  Index fixed_bytes_;
+  Costs costs_;
+  Index budget_bytes_ = 0;
+  std::map<std::string, PolicySpec> chosen_{};   ///< by "training 8x3x224x224"
+
+  static constexpr std::string_view asked_note = "policies for", policy_note = "policy of ";
+  /// What policies are chosen for.
+  std::string asked() const {
+    if (!choice_.budget) return to_string(policy_);
+    const Budget& b = *choice_.budget;
+    return to_string(policy_) + " within " + (b.part > 0 ? number_text(b.part) + " of the free memory" : std::to_string(b.bytes) + " bytes");
+  }
+  static std::string shape_text(const Table& table, const PlanOptions& options) {
+    return std::string(options.training ? "training " : "forward ") + to_string(table.input) + (options.rows_loss ? " by rows" : "") +
+           (options.stores_output ? " handed on" : "");
+  }
+  /// Bytes for arena and lists.
+  Index room_for(const Table& table) const {
+    return choice_.budget ? budget_bytes_ - fixed_bytes_ - detail::library_bytes<B>(table) : policy_.fit_bytes;
+  }
+  /// Bytes of a point that count.
+  Index bytes_of(const SolvedPolicy& point) const { return point.bytes + (choice_.budget && B::on_host ? point.steps * step_bytes : 0); }
+  PolicySpec chosen(const Table& table, const PlanOptions& options) const {
+    const Frontier frontier = detail::kept_frontier<>(choice_.frontier_file, table, policy_, B::target, options, costs_);
+    if (!choice_.budget) return fit(frontier, table, policy_);
+    const Index room = room_for(table);
+    const SolvedPolicy* least = &frontier.smallest();
+    for (auto point = frontier.points.rbegin(); point != frontier.points.rend(); ++point) {   // by rising seconds
+      if (bytes_of(*point) <= room) return point->policy;
+      if (bytes_of(*point) < bytes_of(*least)) least = &*point;
+    }
+    const Index enough = budget_bytes_ + bytes_of(*least) - room;
+    throw PlanError(error_text("a budget of " + format_bytes(budget_bytes_) + " leaves " + (room > 0 ? format_bytes(room) : "nothing") +
+                                   " for a step on input " + to_string(table.input) + ", beside " + format_bytes(fixed_bytes_) +
+                                   " of parameters and what belongs to them and " + format_bytes(detail::library_bytes<B>(table)) +
+                                   " for the library",
+                               "the fewest bytes that a plan was found for are " + std::to_string(bytes_of(*least)) + ", lists of steps included",
+                               "give a budget of " + std::to_string(enough) + " bytes or more, or smaller batches"));
+  }
+};
+}   // namespace lrcnn

@@ -1,0 +1,131 @@
+#pragma once
+// Frontiers in a file, so that each is searched for once.
+//
+// The file is one of core/choice_file.hpp: with a checksum, written atomically; a damaged one, or one of another version of the library, is
+// ignored with a notice. A frontier depends on the network, the input, what the policy names, the backend's target, the options and the costs: it
+// is kept under all of these, so one file serves many networks, inputs and machines.
+#include <lrcnn/core/choice_file.hpp>
+#include <lrcnn/core/text.hpp>
+#include <lrcnn/network/check.hpp>
+#include <lrcnn/plan/frontier.hpp>
+#include <lrcnn/policy/parse.hpp>
+#include <lrcnn/version.hpp>
+namespace lrcnn {
+namespace detail {
+/// Numbers and words of a text, one behind the other.
+class TextOf {
+ public:
+  std::string text{};
+  TextOf& add(std::string_view word) {
+    text += std::string(word) + " ";
+    return *this;
+  }
+  TextOf& add(double value) { return add(number_text(value)); }
+  template <std::integral T>
+  TextOf& add(T value) {
+    return add(std::to_string(value));
+  }
+  template <class... More>
+    requires(sizeof...(More) > 1)
+  TextOf& add(const More&... more) {
+    (add(more), ...);
+    return *this;
+  }
+};
+inline std::string network_text(const Table& table) {
+  TextOf out;
+  for (const Node& node : table.nodes) {
+    const Layer& y = node.layer;
+    out.add(y.name.view(), describe(y), node.input, node.other, y.groups, y.bias, y.activation.slope, y.drop.probability);
+    for (const Shape& s : {node.in, node.in2, node.out}) out.add(s.n, s.c, s.h, s.w);
+    out.add(static_cast<int>(y.kind), static_cast<int>(y.norm.over), y.norm.groups, y.norm.frozen, y.norm.affine);
+  }
+  return out.text;
+}
+inline std::string target_text(const Target& t) {
+  TextOf out;
+  out.add(t.element_bytes, t.gradient_bytes, t.channel_block, t.plain_channels, t.alignment, t.uses_workspace, t.packs_weights, t.activates);
+  return out.add(t.sums_use_workspace, t.packs_transposed, t.packs_linear, t.vector_block).text;
+}
+inline std::string costs_text(const Costs& costs) {
+  const Rates& r = costs.rates();
+  TextOf out;
+  out.add(r.step, r.products, r.winograd, r.bytes, r.lanes, r.scratch(64, 128, 24));
+  for (const auto& [kind, points] : costs.measured()) {
+    out.add(kind);
+    for (const Costs::Point& p : points) out.add(p.pixels, p.seconds);
+  }
+  return out.text;
+}
+/// "Policy<Fit<1>> on 8x3x224x224, 37 layers, training 0 0 0, 5f3e.../8a41...": all that a frontier depends on.
+inline std::string frontier_key(const Table& table, PolicySpec policy, const Target& target, const PlanOptions& options, const Costs& costs) {
+  policy.fit_bytes = 1;
+  TextOf out;
+  out.add(to_string(policy), "on", to_string(table.input), std::to_string(table.size()), "layers", options.training ? "training" : "forward");
+  out.add(options.accumulate, options.input_gradient, options.rows_loss, options.stores_output);
+  out.add(hash64(network_text(table)), hash64(target_text(target)), hash64(costs_text(costs)));
+  return out.text;
+}
+/// "bytes seconds length policy" of each point.
+inline std::string text_of(const Frontier& frontier) {
+  TextOf out;
+  for (const SolvedPolicy& p : frontier.points) {
+    const std::string policy = to_string(p.policy);
+    out.add(p.bytes, p.seconds, p.steps, static_cast<Index>(policy.size())).add(policy);
+  }
+  return out.text;
+}
+/// The frontier that such a text says; without points if it is none.
+inline Frontier parse_frontier(std::string_view text) {
+  Frontier frontier;
+  const auto word = [&] {
+    const std::string_view found = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), found.size() + 1));
+    return found;
+  };
+  while (!text.empty()) {
+    const auto bytes = parse_number<Index>(word());
+    const auto seconds = parse_number<double>(word());
+    const auto steps = parse_number<Index>(word()), length = parse_number<Index>(word());
+    if (!bytes || !seconds || !steps || !length || *length < 0 || static_cast<std::size_t>(*length) >= text.size()) return {};
+    const bool rises = frontier.points.empty() || (*bytes > frontier.points.back().bytes && *seconds < frontier.points.back().seconds);
+    if (!rises || *bytes < 0 || !(*seconds >= 0)) return {};
+    try {
+      frontier.points.push_back({parse_policy(text.substr(0, static_cast<std::size_t>(*length))), *bytes, *seconds, *steps});
+    } catch (const Error&) {
+      return {};
+    }
+    text.remove_prefix(static_cast<std::size_t>(*length) + 1);
+  }
+  return frontier;
+}
+}   // namespace detail
+/// The frontier that a file keeps for exactly this, or else a new one, which is added to it. An empty path is no file.
+/// Errors:  as find_frontier(). A file that cannot be read or written is a notice, by default a line on std::clog
+inline Frontier known_frontier(const std::filesystem::path& path, const Table& table, const PolicySpec& policy, const Target& target,
+                               const PlanOptions& options, const Costs& costs, const Notice& notice = {}) {
+  if (path.empty()) return find_frontier(table, policy, target, options, costs);
+  ChoiceFile file(path, "any, lrcnn " + std::string(version()), notice, "frontiers");
+  const std::string key = detail::frontier_key(table, policy, target, options, costs);
+  if (const std::string* const text = file.find(key)) {
+    Frontier known = detail::parse_frontier(*text);
+    // A layer of the program's own may have changed since: one plan shows it, for all points would take long.
+    const bool holds =
+        !known.points.empty() && detail::arena_at_run_time<>(table, known.smallest().policy, target, options).bytes == known.smallest().bytes;
+    if (holds) return known;
+  }
+  Frontier found = find_frontier(table, policy, target, options, costs);
+  const std::string text = detail::text_of(found);
+  const bool is_line = (key + text).find_first_of("\t\n") == std::string::npos;   // names of layers may have such characters
+  if (is_line) file.note(key, text), file.save();
+  return found;
+}
+namespace detail {
+/// known_frontier(), compiled where LRCNN_PRECOMPILED says (precompiled/training.hpp).
+template <class = void>
+Frontier kept_frontier(const std::filesystem::path& path, const Table& table, const PolicySpec& policy, const Target& target,
+                       const PlanOptions& options, const Costs& costs) {
+  return known_frontier(path, table, policy, target, options, costs);
+}
+}   // namespace detail
+}   // namespace lrcnn

@@ -1,0 +1,48 @@
+// Trainers on oneDNN within a budget: what the process grows by, from before a trainer is made until it has done three steps, saved nothing
+// and evaluated once, is no more.
+#include "exec/resident.hpp"
+#include "support/error_of.hpp"
+#include <lrcnn/backend/onednn.hpp>
+#include <lrcnn/network/resnet.hpp>
+#include <lrcnn/network/vgg.hpp>
+#include <lrcnn/train/trainer.hpp>
+#include <doctest/doctest.h>
+#include <cstdlib>
+#include <malloc.h>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+/// The fewest bytes of a budget, as the error for one of a byte names them.
+template <class Net>
+Index least_budget(const Input& input) {
+  const std::string error = error_of<PlanError>([&] { Trainer<Net, Policy<>, Onednn>(input, Sgd{.momentum = 0.9}, {.budget = Budget{1}}); });
+  return std::stoll(error.substr(error.find("give a budget of ") + 17));
+}
+template <class Net>
+void grows_within(const std::string& name, const Input& input) {
+  std::vector<float> pixels(static_cast<std::size_t>(input.count()));
+  const Random random(5, 1);
+  for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(random.normal(i));
+  const std::vector<std::int32_t> labels(static_cast<std::size_t>(input.n), 3);
+  const MemorySource<float> source(pixels.data(), input);
+  const Index least = least_budget<Net>(input);
+  for (const Index bytes : {least, least + least / 4, 2 * least}) {
+    malloc_trim(0);
+    std::string policy;
+    const Index grown = resident_growth([&] {
+      Trainer<Net, Policy<>, Onednn> trainer(input, Sgd{.lr = 1e-6, .momentum = 0.9}, {.threads = 2, .budget = Budget{bytes}});
+      for (int i = 0; i < 3; ++i) CHECK(std::isfinite(trainer.step(source, labels).loss));
+      CHECK(std::isfinite(trainer.evaluate(source, labels).mean()));
+      policy = to_string(trainer.plan().policy);
+    });
+    MESSAGE(name << " within " << format_bytes(bytes) << ": grown by " << format_bytes(grown) << ", " << policy);
+    CHECK(grown <= bytes);
+    CHECK(grown > bytes / 4);
+  }
+}
+}   // namespace
+TEST_CASE("the resident set stays within a budget") {
+  unsetenv("LRCNN_FILL_ARENA");   // it would touch all of the arena
+  grows_within<Vgg16<10>>("VGG-16", {2, 3, 192, 192});
+  grows_within<ResNet18<10>>("ResNet-18", {2, 3, 320, 320});
+}
