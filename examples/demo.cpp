@@ -1,21 +1,26 @@
 // Trains a network row by row, then shows what that saves.
 //
-//   demo [DIR] [--summary FILE] [--epochs N] [--batch N] [--images N] [--threads N] [--policy column|row]
+//   demo [DIR] [--summary FILE] [--epochs N] [--batch N] [--images N] [--threads N] [--policy column|row | --budget BYTES]
 //
 // DIR holds Fashion-MNIST or any other IDX or CIFAR-10 files; without it the program draws shapes and trains on those.
 // At the end one batch goes through the trained network twice, layer by layer (column) and by rows, both with direct
 // arithmetic: loss and gradients agree, memory does not. Measured memory is the growth of the process's resident set
 // during one step, the arena's pages having been given back to the system before.
+// With --budget the policy is chosen for what the trainer may take in all, by costs that are measured first; the program shows what was chosen
+// and foretold, and what came of it.
 // Bad input ends the program with status 2 before any training.
 //
 // ctest: --epochs 2 --images 1200 --batch 32 --summary @SCRATCH@/summary.json
 // ctest: --epochs 1 --images 200 --batch 16 --policy column --threads 1
+// ctest: --epochs 1 --images 200 --batch 32 --budget 24MiB --summary @SCRATCH@/budget.json
 #include "cpu_backend.hpp"
 #include "image_data.hpp"
+#include "memory_limit.hpp"
 #include "program.hpp"
 #include "step_figures.hpp"
 #include <lrcnn/data/detect.hpp>
 #include <lrcnn/lrcnn.hpp>
+#include <lrcnn/train/measure_costs.hpp>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <iostream>
@@ -32,10 +37,19 @@ struct Arguments {
   std::string folder;
   std::string summary;
   std::string policy = "row";
+  std::string budget;   ///< empty: none
   Index epochs = 6, batch = 128, images = 0;
   int threads = 0;
 };
+/// Costs of the steps on batches of this shape, from a few seconds of them.
+Costs measured_costs(const Input& input, int threads) {
+  std::cout << "Measuring how long steps take here ..." << std::endl;
+  Cpu backend(threads);
+  return measure_costs(make_table(Net::layers, input), backend, {.seconds = 5});
+}
 void run(const Arguments& arguments) {
+  const bool has_budget = !arguments.budget.empty();
+  const Index budget = has_budget ? parse_bytes(arguments.budget) : 0;
   check_written({arguments.summary}, {arguments.folder});
   const Index drawn = arguments.images > 0 ? arguments.images : 12000;
   const TrainAndTest data = load_or_draw(arguments.folder, arguments.images, {.count = drawn});
@@ -43,15 +57,26 @@ void run(const Arguments& arguments) {
   const Loader<float> train(data.train, {.batch = arguments.batch, .seed = 1, .normalization = normalization, .augmentation = {.flip = true}});
   const Loader<float> test(data.test, {.batch = arguments.batch, .shuffle = false, .normalization = normalization});
   const bool by_rows = arguments.policy == "row";
+  TrainerOptions options{.schedule = CosineLr{.warm_up = epochs(1)}, .seed = 1, .threads = arguments.threads};
+  if (has_budget) options.budget = Budget{budget}, options.costs = measured_costs(train.input(), arguments.threads);
+  const PolicySpec policy = has_budget ? Policy<DirectConv>::value : by_rows ? Rows::value : Whole::value;
   const double lr = 0.05 * static_cast<double>(arguments.batch) / 128;
-  BasicTrainer<Cpu> trainer(Net::layers, by_rows ? Rows::value : Whole::value, train.input(),
-                            Sgd{.lr = lr, .momentum = 0.9, .nesterov = true, .weight_decay = 5e-4, .decay = Decay::marked},
-                            {.schedule = CosineLr{.warm_up = epochs(1)}, .seed = 1, .threads = arguments.threads});
+  BasicTrainer<Cpu> trainer(Net::layers, policy, train.input(),
+                            Sgd{.lr = lr, .momentum = 0.9, .nesterov = true, .weight_decay = 5e-4, .decay = Decay::marked}, options);
+  const double foretold = has_budget ? seconds(trainer.plan(), *options.costs) : 0;
   std::cout << "lrcnn " << version() << "\n";   // fit() says on what
   if (!cpu_is_fast) std::cout << "This build has no oneDNN, so plain loops do the work, slowly.\n";
   std::cout << to_string(data.train) << "\n" << to_string(data.test) << "\n";
   if (arguments.folder.empty()) std::cout << "No folder was given, so these are drawn shapes, not a real data set.\n";
-  std::cout << "Training " << (by_rows ? "by rows" : "layer by layer") << ", " << parameter_elements(trainer.layout()) << " parameters:\n"
+  if (has_budget)
+    std::cout << "A budget of " << memory_text(budget) << " for the trainer: parameters, gradients and momentum take "
+              << memory_text(3 * parameter_elements(trainer.layout()) * Index{sizeof(float)}) << ", and a step "
+              << memory_text(trainer.plan().peak_bytes()) << " and, it is foretold, " << fixed_text(1000 * foretold, 1) << " ms.\n";
+  std::cout << "Training "
+            << (has_budget ? "within it"
+                : by_rows  ? "by rows"
+                           : "layer by layer")
+            << ", " << parameter_elements(trainer.layout()) << " parameters:\n"
             << trainer.plan() << "\n";
   const auto history =
       trainer.fit(train, &test, {.epochs = arguments.epochs, .progress = &std::cout, .progress_options = terminal_options(STDOUT_FILENO)});
@@ -59,20 +84,25 @@ void run(const Arguments& arguments) {
   std::cout << "Test accuracy: " << fixed_text(100 * accuracy, 2) << " % of " << data.test.size() << " images\n" << std::flush;
   const Batch<float> batch = train.batch(0, 0);
   Candidate<> column(Net::layers, Whole::value, batch, batch.labels(), trainer.parameters(), trainer.backend());
-  Candidate<> row(Net::layers, Rows::value, batch, batch.labels(), trainer.parameters(), trainer.backend());
+  const PolicySpec compared = has_budget ? trainer.plan(train.input()).policy : Rows::value;
+  Candidate<> row(Net::layers, compared, batch, batch.labels(), trainer.parameters(), trainer.backend());
   for (int round = 0; round < 7; ++round) column.time(), row.time();
   const Difference worst = worst_difference(column, row);
   print_table("on " + std::to_string(batch.size()) + " images, direct arithmetic", column, row, worst);
+  if (has_budget)
+    std::cout << "Foretold for the policy within the budget: " << fixed_text(1000 * foretold, 1)
+              << " ms; measured: " << fixed_text(1000 * row.seconds(), 1) << " ms.\n";
   if (arguments.summary.empty()) return;
   const auto figures = [](const Candidate<>& c) {
     return nlohmann::ordered_json{
         {"planned_peak_bytes", c.planned_peak()}, {"measured_peak_bytes", c.measured_peak()}, {"seconds_per_step", c.seconds()}};
   };
-  const nlohmann::ordered_json summary{{"data", data.train.description},
-                                       {"test_accuracy", accuracy},
-                                       {"gradient_max_rel_diff", worst.relative},
-                                       {"column", figures(column)},
-                                       {"row", figures(row)}};
+  nlohmann::ordered_json summary{{"data", data.train.description},
+                                 {"test_accuracy", accuracy},
+                                 {"gradient_max_rel_diff", worst.relative},
+                                 {"column", figures(column)},
+                                 {"row", figures(row)}};
+  if (has_budget) summary["budget_bytes"] = budget, summary["policy"] = to_string(compared), summary["foretold_seconds_per_step"] = foretold;
   const std::string text = summary.dump(2) + "\n";
   write_file_atomically(arguments.summary, std::as_bytes(std::span(text)));
 }
@@ -87,7 +117,10 @@ int main(int argc, char** argv) {
   app.add_option("--batch", arguments.batch, "images in a step")->check(CLI::Range(1, 65536))->capture_default_str();
   app.add_option("--images", arguments.images, "train on the first so many images only")->check(CLI::Range(1, 1000000000));
   app.add_option("--threads", arguments.threads, "threads of the backend; all processors if not given")->check(CLI::Range(1, 1024));
-  app.add_option("--policy", arguments.policy, "how to train: row or column")->check(CLI::IsMember({"row", "column"}))->capture_default_str();
+  auto* const policy_option =
+      app.add_option("--policy", arguments.policy, "how to train: row or column")->check(CLI::IsMember({"row", "column"}))->capture_default_str();
+  app.add_option("--budget", arguments.budget, "train as fast as so many bytes allow, as in 24MiB: parameters and all that belongs to them included")
+      ->excludes(policy_option);
   return run_program(app, argc, argv, [&] {
     run(arguments);
     return 0;

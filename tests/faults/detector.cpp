@@ -10,6 +10,7 @@
 #include <lrcnn/core/bounded_cache.hpp>
 #include <lrcnn/exec/predictor.hpp>
 #include <lrcnn/layer/conv.hpp>
+#include <lrcnn/network/lenet.hpp>
 #include <lrcnn/network/squeeze_excitation.hpp>
 #include "support/random_graph.hpp"
 #include <array>
@@ -159,6 +160,23 @@ void frontiers() {
     } catch (const PlanError&) {   // a norm of one value
     }
   }
+}
+/// Frontiers from a file are those of the costs at hand, and plans for a budget leave room for what is not theirs.
+void kept_and_budgets() {
+  using B = Reference<double>;
+  const Table table = make_table(SmallNet<>::layers, {2, 3, 32, 32});
+  const PolicySpec policy = Policy<Fit<1>>::value;
+  const auto path = std::filesystem::temp_directory_path() / ("lrcnn_detector_" + std::to_string(::getpid()) + ".txt");
+  const auto first_seconds = [&](double step) {
+    const Costs costs(Rates{.step = step, .products = 2e9, .winograd = 5e9, .bytes = 5e9});
+    return known_frontier(path, table, policy, B::target, {}, costs, [](const std::string&) {}).smallest().seconds;
+  };
+  if (first_seconds(1e-6) == first_seconds(1e-3)) report("frontier", "a file: seconds of other costs");
+  std::filesystem::remove(path);
+  const Index fixed = 100'000, budget = fixed + arena_size(table, Policy<>::value, B::target).bytes;
+  const B backend(1);
+  const Plan plan = PlanMaker<B>({}, {.budget = Budget{budget}}, fixed, backend).make(table, {});
+  if (fixed + plan.arena.bytes > budget) report("frontier", "a budget: more bytes than it has");
 }
 #if LRCNN_WINOGRAD
 /// Normally distributed numbers.
@@ -359,6 +377,7 @@ int main() {
   names();
   caches();
   frontiers();
+  kept_and_budgets();
   if (has_flag("avx2") && has_flag("fma") &&
       vector_block(machine_vectors()) != (has_flag("avx512f") && has_flag("avx512bw") && has_flag("avx512dq") && has_flag("avx512vl") ? 16 : 8))
     report("vectors", "this processor has others than " + std::string(vectors_name(machine_vectors())));
