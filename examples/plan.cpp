@@ -6,6 +6,8 @@
 //   plan NETWORK NxCxHxW POLICY --device FILE       the same for a GPU, described by FILE, that need not be there
 //   plan NETWORK NxCxHxW --budget BYTES             the plan of the fastest policy that takes no more bytes
 //   plan NETWORK NxCxHxW --frontier                 what each number of bytes costs in time
+//   plan ... --html FILE --svg FILE                 a plan as a page for a browser; its memory over one step as a drawing
+//   plan ... --freeze                               its policy alone, as a type to paste into a program
 //   plan --graph FILE --budget BYTES                of any graph (graph_file.hpp), what to keep and what to compute again
 //   plan --graph FILE --least                       the fewest bytes that this can come to
 //
@@ -17,6 +19,8 @@
 // ctest: vgg11 2x3x64x64 Policy<Fit<12_MiB>> --steps
 // ctest: resnet18 1x3x96x96 --budget 16MiB
 // ctest: unet 1x3x64x64 --frontier
+// ctest: resnet18 1x3x96x96 --budget 12MiB --html @SCRATCH@/plan.html --svg @SCRATCH@/plan.svg
+// ctest: vgg11 1x3x64x64 --budget 12MiB --freeze
 // ctest: --graph @SOURCE@/examples/tests/small_graph.json --budget 48KiB --least
 #include "cpu_backend.hpp"
 #include "device_plan.hpp"
@@ -25,6 +29,7 @@
 #include "graph_print.hpp"
 #include "kernel_list.hpp"
 #include "memory_limit.hpp"
+#include "page/plan_page.hpp"
 #include "program.hpp"
 #include "work.hpp"
 #include <lrcnn/lrcnn.hpp>
@@ -35,6 +40,9 @@
 #include <lrcnn/network/squeezenet.hpp>
 #include <lrcnn/network/unet.hpp>
 #include <lrcnn/policy/parse.hpp>
+#include <lrcnn/policy/resnet.hpp>
+#include <lrcnn/policy/unet.hpp>
+#include <lrcnn/policy/vgg.hpp>
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <iostream>
@@ -70,6 +78,21 @@ const std::array<NamedPolicy, 7> policies{{
     {"overlap", Policy<Overlap<4>, CheckpointAtPools, RecomputeAll>::value, "4 independent slabs"},
     {"fine", Policy<Stages<Overlap<12>, Overlap<6>, Overlap<3>, Column>, CheckpointAtPools, RecomputeAll>::value, "12, 6, 3 and 1 independent slabs"},
     {"both", Policy<Images<1>, Overlap<4>, CheckpointAtPools, RecomputeAll>::value, "4 slabs, one image at a time"},
+}};
+/// Policies that come with the library, for some of the networks.
+const std::array<NamedPolicy, 12> ready_made{{
+    {"vgg::Fast", vgg::Fast::value, ""},
+    {"vgg::Balanced", vgg::Balanced::value, ""},
+    {"vgg::Small", vgg::Small::value, ""},
+    {"vgg::SmallByImages", vgg::SmallByImages::value, ""},
+    {"vgg::SmallestByImages", vgg::SmallestByImages::value, ""},
+    {"vgg::LargeBalanced", vgg::LargeBalanced::value, ""},
+    {"resnet::Small50", resnet::Small50::value, ""},
+    {"resnet::Small", resnet::Small::value, ""},
+    {"resnet::Large18", resnet::Large18::value, ""},
+    {"resnet::LargeSmall18", resnet::LargeSmall18::value, ""},
+    {"resnet::Large50", resnet::Large50::value, ""},
+    {"unet::Small", unet::Small::value, ""},
 }};
 template <class List>
 auto find(const List& list, std::string_view what, const std::string& name) {
@@ -126,6 +149,34 @@ void answer(const GraphQuestion& question) {
 }
 /// By its name, or by its text.
 PolicySpec policy_from(const std::string& text) { return text.starts_with("Policy") ? parse_policy(text) : find(policies, "policy", text).spec; }
+/// Writes what was asked for of a plan: a page, a drawing of its memory.
+struct PlanFiles {
+  std::string html, svg;
+};
+void write_files(const PlanFiles& files, const std::string& network, const PolicySpec& asked, const Plan& plan, const Costs& costs) {
+  const auto write = [](const std::string& path, const std::string& text) {
+    if (!path.empty()) write_file_atomically(path, std::as_bytes(std::span(text)));
+  };
+  const PolicySpec layers = Policy<FastestConv, Workspace<64_MiB>>::value;
+  const Plan column = make_plan(plan.table, layers, Cpu::target, plan.options);
+  const page::MemoryOverTime of_column(column, costs), memory(plan, costs);
+  write(files.svg, page::memory_chart(plan, memory, &of_column, "layer by layer").alone(page::style));
+  if (files.html.empty()) return;
+  page::PageFacts facts{.network = network, .chosen_for = asked.fit_bytes > 0 ? to_string(asked) : "", .of_column = &of_column};
+  facts.column = {"column", column.arena.bytes, of_column.seconds()};
+  const Frontier frontier = find_frontier(plan.table, Policy<Fit<1>>::value, Cpu::target, plan.options, costs);
+  facts.frontier = &frontier;
+  StepCosts of_steps(costs, plan.table, Cpu::target);
+  const auto add = [&](const NamedPolicy& p) {
+    try {
+      facts.ready.push_back({std::string(p.name), arena_size(plan.table, p.spec, Cpu::target, plan.options).bytes,
+                             plan_seconds(plan.table, p.spec, Cpu::target, plan.options, of_steps)});
+    } catch (const PlanError&) {   // for another network, or a larger input
+    }
+  };
+  for (const NamedPolicy& p : ready_made) add(p);
+  write(files.html, page::plan_page(plan, costs, facts));
+}
 void compare(const Table& table) {
   std::cout << table.size() << " layers, " << parameter_count(table) << " parameters, input " << to_string(table.input) << ", backend " << Cpu::name
             << "\n\n      peak  of column  work  policy\n";
@@ -146,7 +197,8 @@ void compare(const Table& table) {
 
 int main(int argc, char** argv) {
   std::string network_name = "vgg16", extents = "8x3x224x224", policy_name, device;
-  bool steps = false, kernels = false, frontier = false;
+  bool steps = false, kernels = false, frontier = false, freeze = false;
+  PlanFiles files;
   CLI::App app("Prints how a network would be run, and what it would need, without running it.");
   std::string names = "Networks:";
   for (const NamedNetwork& n : networks) names += " " + std::string(n.name);
@@ -170,6 +222,9 @@ int main(int argc, char** argv) {
                  "bytes that a plan may take, or, of a graph, what is kept and computed again for the backward pass, as in 6932111360 or 8GiB")
       ->excludes(policy_option);
   app.add_flag("--frontier", frontier, "what each number of bytes costs in time, and the policies")->excludes(graph_option)->excludes(policy_option);
+  app.add_option("--html", files.html, "file to write the plan to as a page for a browser")->excludes(graph_option);
+  app.add_option("--svg", files.svg, "file to write a drawing of its memory over one step to")->excludes(graph_option);
+  app.add_flag("--freeze", freeze, "the plan's policy alone, as a type to paste into a program")->excludes(graph_option);
   app.add_option("--family", question.family,
                  "lower sets among which a strategy is chosen: all (exact), closures of nodes (approx), prefixes (order), "
                  "or the last two (wide)")
@@ -194,7 +249,11 @@ int main(int argc, char** argv) {
       print_frontier(std::cout, table, any, column, Cpu::target, Costs(rates_of<Cpu>()));
       return 0;
     }
+    check_written({files.html, files.svg}, {});
     if (policy_name.empty() && question.budget.empty()) {
+      if (freeze || !files.html.empty() || !files.svg.empty())
+        throw Error(
+            error_text("a page, a drawing or a type is asked for, and no plan is named", "these are of one plan", "give a POLICY, or --budget"));
       compare(table);
       return 0;
     }
@@ -212,9 +271,15 @@ int main(int argc, char** argv) {
     }
     const Costs costs(rates_of<Cpu>());
     const Plan plan = make_plan(table, policy, Cpu::target, {}, costs);
+    if (freeze) {
+      std::cout << "using Chosen = " << to_string(plan.policy) << ";\n";
+      return 0;
+    }
     if (policy.fit_bytes > 0) std::cout << to_string(policy) << " chose\n" << to_string(plan.policy) << "\n\n";
     std::cout << plan;
+    print_sections(std::cout, plan, costs);
     print_memory(std::cout, plan);
+    write_files(files, network_name, policy, plan, costs);
     if (steps) print_steps(std::cout, plan);
     return 0;
   });

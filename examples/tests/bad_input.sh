@@ -45,7 +45,7 @@ refuses "lrcnn: layer 1 .*too large" "$plan" vgg16 1x3x2147483648x32
 refuses "--epochs" "$demo" --epochs 0
 refuses "--batch" "$demo" --batch 0
 refuses "--policy" "$demo" --policy sideways
-refuses "--budget excludes --policy" "$demo" --budget 1GB --policy row
+refuses "--policy excludes --budget" "$demo" --budget 1GB --policy row
 refuses "no number of bytes: 'much'" "$demo" "${small[@]}" --budget much
 refuses "a budget of 1.0 MB leaves nothing for a step .*; give a budget of [0-9]+ bytes or more" "$demo" "${small[@]}" --budget 1MB
 refuses "lrcnn: " "$plan" alexnet

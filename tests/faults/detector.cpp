@@ -173,7 +173,7 @@ void kept_and_budgets() {
   };
   if (first_seconds(1e-6) == first_seconds(1e-3)) report("frontier", "a file: seconds of other costs");
   std::filesystem::remove(path);
-  const Index fixed = 100'000, budget = fixed + arena_size(table, Policy<>::value, B::target).bytes;
+  const Index fixed = arena_size(table, Policy<>::value, B::target).bytes, budget = fixed + fixed * 3 / 4;
   const B backend(1);
   const Plan plan = PlanMaker<B>({}, {.budget = Budget{budget}}, fixed, backend).make(table, {});
   if (fixed + plan.arena.bytes > budget) report("frontier", "a budget: more bytes than it has");

@@ -19,8 +19,9 @@ class Emitter : BackwardEmitter {
   /// Calls f() for each group of images that go through all stages together; only for the first where one turn stands for all.
   template <class F>
   constexpr void for_groups(const F& f) {
-    const Index batch = table_.input.n, images = group_images(table_, policy_);
+    const Index batch = table_.input.n, images = group_images(table_, policy_), since = sink_.now;
     for (Index begin = 0; begin < batch; begin += images) {
+      sink_.now = since;
       group_ = {begin, std::min(begin + images, batch)};
       sink_.weight = sink_.every_turn ? sink_.slabs_of_images(begin / images, batch, images) : 1;
       if (sink_.weight > 0) f();

@@ -201,6 +201,8 @@ class ForwardEmitter {
   constexpr void for_slabs(StageWalk& walk, bool upward, F slab) {
     const Index images = walk.stage->partition.images, slabs = walk.rows->slabs();
     const double whole = sink_.weight;
+    const Index since = sink_.now;   // all turns have the first one's time
+    Index until = since;
     walk.image_slab = 0;
     for (Index begin = group_.begin; begin < group_.end; begin += images, ++walk.image_slab) {
       walk.images = {begin, std::min(begin + images, group_.end)};
@@ -217,10 +219,13 @@ class ForwardEmitter {
         }
         walk.input_ready.assign(static_cast<std::size_t>(walk.tensors()), 0);
         walk.contributions.assign(static_cast<std::size_t>(walk.tensors()), 0);
+        sink_.now = since;
         slab();
         if (!sink_.every_turn) return;
+        if (until == since) until = sink_.now;
       }
     }
+    sink_.now = until;
     sink_.weight = whole;
   }
   /// Before what a stage with extra passes writes: passes of slabs for the statistics of its norms alone, a round for those whose inputs

@@ -1,0 +1,77 @@
+#pragma once
+// A plan's sections for people: what each does, what it keeps, and what it takes.
+#include <lrcnn/core/bytes.hpp>
+#include <lrcnn/core/text.hpp>
+#include <lrcnn/plan/memory_over_time.hpp>
+#include <lrcnn/plan/profile.hpp>
+#include <ostream>
+namespace lrcnn {
+/// A section of a plan, from the network's input upward.
+struct SectionLine {
+  Range layers{};
+  Partition partition{};   ///< as the policy says it
+  Recompute recompute{};
+  Index forward_slabs = 1, backward_slabs = 1;   ///< of rows and of images together, of the stage that has most
+  Index kept = 0;                                ///< bytes that it leaves from its forward to its backward pass, tensors between sections included
+  Index peak = 0;                                ///< the most bytes that live in the whole arena while it runs
+  double seconds = 0;                            ///< foretold, of all its passes
+  double share = 0;                              ///< of the whole step
+};
+/// Cost:    that of the plan's steps
+inline std::vector<SectionLine> section_lines(const Plan& plan, const Costs& costs) {
+  std::vector<SectionLine> lines;
+  const std::vector<LiveBytes> live = live_bytes(plan);
+  const std::vector<SectionProfile> profiles = profile_sections(plan, costs);
+  double all = 0;
+  for (const std::vector<Stage>& stages : by_section(plan.stages)) {
+    SectionLine line{.layers = {stages.front().first, stages.front().last}};
+    line.partition = plan.policy.partition(stages.front().partition_number);
+    line.recompute = plan.policy.recompute_in(line.partition);
+    for (const Stage& stage : stages) {
+      line.layers = {std::min(line.layers.begin, stage.first), std::max(line.layers.end, stage.last)};
+      const Index groups = ceil_div(group_images(plan.table, plan.policy), stage.partition.images);
+      line.forward_slabs = std::max(line.forward_slabs, groups * stage.forward.slabs());
+      line.backward_slabs = std::max(line.backward_slabs, groups * std::max<Index>(1, stage.backward.slabs()));
+    }
+    const SectionProfile& profile = profiles[lines.size()];
+    const auto is_workspace = [](const SectionBuffer& b) { return !b.keys.empty() && b.keys[0].kind == SharedBuffer::workspace; };
+    for (const SectionBuffer& b : profile.buffers)
+      if (b.is_used() && !is_workspace(b) && b.first < profile.forward_end && b.last > profile.forward_end) line.kept += b.bytes;
+    line.seconds = profile.seconds();
+    all += line.seconds;
+    lines.push_back(line);
+  }
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    SectionLine& line = item(lines, item(plan.stages, plan.steps[i].stage).section);
+    line.peak = std::max(line.peak, live[i].sum());
+  }
+  for (SectionLine& line : lines) line.share = all > 0 ? line.seconds / all : 0;
+  return lines;
+}
+/// "conv1..relu2": the layers of a section.
+inline std::string layers_text(const Table& table, Range layers) {
+  const auto name = [&](Index l) { return std::string(table.node(l).layer.name.view()); };
+  return layers.size() == 1 ? name(layers.begin) : name(layers.begin) + ".." + name(layers.end - 1);
+}
+/// A line for each section: layers, what the policy says, slabs in the forward and the backward pass, bytes kept, bytes at the peak while it
+/// runs, and its share of the time that is foretold.
+inline void print_sections(std::ostream& out, const Plan& plan, const Costs& costs) {
+  const std::vector<SectionLine> lines = section_lines(plan, costs);
+  std::vector<std::array<std::string, 6>> cells{{"section", "policy", "slabs", "kept", "peak", "time"}};
+  for (const SectionLine& line : lines)
+    cells.push_back({layers_text(plan.table, line.layers), to_string(line.partition),
+                     std::to_string(line.forward_slabs) + (plan.options.training ? " / " + std::to_string(line.backward_slabs) : ""),
+                     format_bytes(line.kept), format_bytes(line.peak), fixed_text(100 * line.share, 1) + " %"});
+  std::array<std::size_t, 6> widths{};
+  for (const auto& row : cells)
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  for (const auto& row : cells) {
+    std::string text;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const std::string gap(widths[c] - row[c].size(), ' ');
+      text += "  " + (c < 2 ? row[c] + gap : gap + row[c]);
+    }
+    out << text << "\n";
+  }
+}
+}   // namespace lrcnn
