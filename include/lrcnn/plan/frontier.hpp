@@ -112,7 +112,15 @@ class FrontierSearch {
       find(workspaces.size() - 1);
       solved = std::move(found.back());
     }
-    return add(solved);
+    const std::size_t before = found_.size();
+    const Index live = add(solved);
+    const auto fits = [&](const SolvedPolicy& p) { return p.bytes <= room + room / 200; };
+    if (live >= 0 && std::none_of(found_.begin() + static_cast<Index>(before), found_.end(), fits)) {   // placement made all too large
+      std::vector<SolvedPolicy> more = with_seconds(sections.fastest(room, solved[0].policy.workspace_bytes, 4 * placed));
+      more.erase(more.begin(), more.begin() + static_cast<Index>(std::min(more.size(), placed)));
+      add(more);
+    }
+    return live;
   }
   /// Policies with the seconds of all their steps, by rising seconds; without those of too many steps.
   std::vector<SolvedPolicy> with_seconds(std::vector<SolvedPolicy> found) const {

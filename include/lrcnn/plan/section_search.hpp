@@ -105,6 +105,7 @@ class SectionSearch {
   double section_rank_ = 0;                                 ///< of two ways that take equally long, the one of fewer sections is chosen
   std::vector<std::vector<std::size_t>> sections_from_{};   ///< numbers of the sections that begin at each layer
   std::vector<std::vector<Index>> across_{};                ///< of each layer: tensors from below that are read from there on
+  std::vector<char> followed_{};                            ///< of each layer: a section without a partition of its own begins there
 
   bool is_named(PolicySpec::Part part) const { return (names_ >> static_cast<unsigned>(part) & 1) != 0; }
 
@@ -136,9 +137,14 @@ class SectionSearch {
   }
   /// Finds the choices of all sections, those of twins once. Each section is a thread's.
   void find_choices(int threads) {
+    followed_.assign(static_cast<std::size_t>(table_.size() + 1), 0);
+    for (const SectionOfSearch& section : sections_) item(followed_, section.border.begin()) |= !section.numbered;
     std::vector<std::size_t> twins, sole;   // of each section: the first that is like it; those that are like none before
     for (std::size_t s = 0; s < sections_.size(); ++s) {
-      const auto is_twin = [&](std::size_t other) { return sections_[s].border.is_twin(sections_[other].border); };
+      const auto is_twin = [&](std::size_t other) {
+        const SectionBorder &a = sections_[s].border, &b = sections_[other].border;
+        return item(followed_, a.end()) == item(followed_, b.end()) && a.is_twin(b);
+      };
       const auto twin = std::find_if(sole.begin(), sole.end(), is_twin);
       twins.push_back(twin == sole.end() ? s : *twin);
       if (twin == sole.end()) sole.push_back(s);
@@ -146,7 +152,7 @@ class SectionSearch {
     on_threads(sole.size(), threads, [&] {
       return [&, tries = SectionTries(table_, policy_, names_, target_, options_, costs_, images_)](std::size_t i) mutable {
         SectionOfSearch& section = sections_[sole[sole.size() - 1 - i]];
-        section.choices = tries.find(section.border);
+        section.choices = tries.find(section.border, item(followed_, section.border.end()));
       };
     });
     for (std::size_t s = 0; s < sections_.size(); ++s) {
@@ -208,7 +214,9 @@ class SectionSearch {
         next.tensors |= bit_of(above, border.inputs()[i]);
       }
       for (const Index g : choice.kept_outputs()) next.tensors |= bit_of(above, g);
-      const auto beats = [&](const Label& b) { return b.seconds <= next.seconds && b.kept <= next.kept && (next.tensors & ~b.tensors) == 0; };
+      const auto beats = [&](const Label& b) {
+        return b.seconds <= next.seconds && b.kept <= next.kept && (next.tensors & ~b.tensors) == 0 && leads_on_like(b, next, border.end());
+      };
       if (std::none_of(ends.begin() + static_cast<Index>(first), ends.end(), beats)) ends.push_back(next);
     }
   }
@@ -225,10 +233,16 @@ class SectionSearch {
       const Label& label = labels[i];
       const Index hardly = i == fewest ? 0 : room / 250;
       const Index least_saved = label.kept + hardly;
-      const auto beats = [&](const Label& b) { return b.kept <= least_saved && b.kept + bytes_of(at, label.tensors & ~b.tensors) <= least_saved; };
+      const auto beats = [&](const Label& b) {
+        return b.kept <= least_saved && b.kept + bytes_of(at, label.tensors & ~b.tensors) <= least_saved && leads_on_like(b, label, at);
+      };
       if (std::none_of(best.rbegin(), best.rend(), beats)) best.push_back(label);
     }
     labels = std::move(best);
+  }
+  /// Whether what follows at this layer is run in the same way behind both labels.
+  bool leads_on_like(const Label& a, const Label& b, Index at) const {
+    return !item(followed_, at) || a.partition == nullptr || b.partition == nullptr || a.partition->images == b.partition->images;
   }
   /// Bytes of tensors across a layer.
   Index bytes_of(Index at, std::uint64_t tensors) const {

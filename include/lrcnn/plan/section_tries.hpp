@@ -11,9 +11,10 @@ class SectionTries {
   SectionTries(const Table& table, const PolicySpec& policy, std::uint32_t names, const Target& target, const PlanOptions& options,
                const Costs& costs, Index images)
       : table_(table), policy_(policy), names_(names), target_(target), options_(options), images_(images), costs_(costs, table, target) {}
-  /// The choices of a section; none if it cannot be run.
-  std::vector<SectionChoice> find(const SectionBorder& border) {
+  /// The choices of a section; none if it cannot be run. `followed`: a section without a partition of its own may follow, and is run likewise.
+  std::vector<SectionChoice> find(const SectionBorder& border, bool followed) {
     border_ = &border;
+    followed_ = followed;
     choices_.clear();
     const auto whole = detail::split_layers(table_, border.begin(), border.end(), options_.training, [](Index) { return false; });
     const bool numbered = !whole.back().behind_means;
@@ -47,9 +48,14 @@ class SectionTries {
   const Index images_;
   StepCosts costs_;
   const SectionBorder* border_ = nullptr;   ///< of the section at hand
+  bool followed_ = false;
   std::vector<SectionChoice> choices_{};
 
   bool is_named(PolicySpec::Part part) const { return (names_ >> static_cast<unsigned>(part) & 1) != 0; }
+  /// Whether a choice that is as fast makes another superfluous. Of what followers do likewise, images alone make a difference that counts.
+  bool replaces(const SectionChoice& choice, const SectionChoice& other) const {
+    return (!followed_ || choice.partition().images == other.partition().images) && choice.takes_no_more_bytes(other);
+  }
   /// Tries one way to run the section. `at_least`: seconds that it will take, as far as they are known; if a choice takes no more, and no more
   /// bytes, this one need not be timed. Nothing if the rows do not carry the slabs.
   std::optional<Tried> try_one(Partition p, double at_least = unknown) {
@@ -60,7 +66,7 @@ class SectionTries {
     SectionChoice choice(*border_, p, profile);
     const Tried beaten{choice.peaks(0), at_least};
     if (std::any_of(choices_.begin(), choices_.end(),
-                    [&](const SectionChoice& other) { return other.seconds() <= at_least && other.takes_no_more_bytes(choice); }))
+                    [&](const SectionChoice& other) { return other.seconds() <= at_least && replaces(other, choice); }))
       return beaten;
     add_seconds(profile, table_, policy_, target_, options_, stages, costs_, true);
     choice.set_seconds(profile.seconds());
@@ -144,7 +150,7 @@ class SectionTries {
     std::stable_sort(choices_.begin(), choices_.end(), [](const SectionChoice& a, const SectionChoice& b) { return a.seconds() < b.seconds(); });
     std::vector<SectionChoice> best;
     for (SectionChoice& c : choices_)
-      if (std::none_of(best.begin(), best.end(), [&](const SectionChoice& b) { return b.takes_no_more_bytes(c); })) best.push_back(std::move(c));
+      if (std::none_of(best.begin(), best.end(), [&](const SectionChoice& b) { return replaces(b, c); })) best.push_back(std::move(c));
     choices_ = std::move(best);
   }
 };
