@@ -12,7 +12,7 @@
 //
 // ctest: --epochs 2 --images 1200 --batch 32 --summary @SCRATCH@/summary.json
 // ctest: --epochs 1 --images 200 --batch 16 --policy column --threads 1
-// ctest: --epochs 1 --images 200 --batch 32 --budget 24MiB --summary @SCRATCH@/budget.json
+// ctest: --epochs 1 --images 200 --batch 32 --budget 40MiB --summary @SCRATCH@/budget.json
 #include "cpu_backend.hpp"
 #include "image_data.hpp"
 #include "memory_limit.hpp"
@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", arguments.threads, "threads of the backend; all processors if not given")->check(CLI::Range(1, 1024));
   auto* const policy_option =
       app.add_option("--policy", arguments.policy, "how to train: row or column")->check(CLI::IsMember({"row", "column"}))->capture_default_str();
-  app.add_option("--budget", arguments.budget, "train as fast as so many bytes allow, as in 24MiB: parameters and all that belongs to them included")
+  app.add_option("--budget", arguments.budget, "train as fast as so many bytes allow, as in 40MiB: parameters and all that belongs to them included")
       ->excludes(policy_option);
   return run_program(app, argc, argv, [&] {
     run(arguments);

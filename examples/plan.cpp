@@ -221,10 +221,16 @@ int main(int argc, char** argv) {
   app.add_option("--budget", question.budget,
                  "bytes that a plan may take, or, of a graph, what is kept and computed again for the backward pass, as in 6932111360 or 8GiB")
       ->excludes(policy_option);
-  app.add_flag("--frontier", frontier, "what each number of bytes costs in time, and the policies")->excludes(graph_option)->excludes(policy_option);
+  app.add_flag("--frontier", frontier, "what each number of bytes costs in time, and the policies")
+      ->excludes(graph_option)
+      ->excludes(policy_option)
+      ->excludes(app.get_option("--budget"));
   app.add_option("--html", files.html, "file to write the plan to as a page for a browser")->excludes(graph_option);
   app.add_option("--svg", files.svg, "file to write a drawing of its memory over one step to")->excludes(graph_option);
   app.add_flag("--freeze", freeze, "the plan's policy alone, as a type to paste into a program")->excludes(graph_option);
+  for (const char* const other : {"--kernels", "--device", "--frontier"})
+    for (const char* const mine : {"--html", "--svg", "--freeze"}) app.get_option(mine)->excludes(app.get_option(other));
+  app.get_option("--freeze")->excludes(app.get_option("--html"))->excludes(app.get_option("--svg"));
   app.add_option("--family", question.family,
                  "lower sets among which a strategy is chosen: all (exact), closures of nodes (approx), prefixes (order), "
                  "or the last two (wide)")
@@ -250,6 +256,8 @@ int main(int argc, char** argv) {
       return 0;
     }
     check_written({files.html, files.svg}, {});
+    if (!files.html.empty() && std::filesystem::weakly_canonical(files.html) == std::filesystem::weakly_canonical(files.svg))
+      throw Error(error_text("page and drawing are to be the same file, '" + files.html + "'", "each is a file of its own", "name two files"));
     if (policy_name.empty() && question.budget.empty()) {
       if (freeze || !files.html.empty() || !files.svg.empty())
         throw Error(

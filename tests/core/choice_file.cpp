@@ -67,6 +67,19 @@ TEST_CASE("choices for another machine are ignored with a notice, and replaced b
   mine.save();
   CHECK(*ChoiceFile(folder.file(), "device A").find("conv") == "engine 5");
 }
+TEST_CASE("a file that is none of the library's is not written over") {
+  const Folder folder;
+  folder.write("somebody's work");
+  Heard heard;
+  ChoiceFile file(folder.file(), "A", heard.notice());
+  file.note("conv", "engine 1");
+  file.save();
+  CHECK(folder.text() == "somebody's work");
+  REQUIRE(heard.texts.size() == 2);
+  CHECK(heard.texts[1] == "lrcnn: the file of choices '" + folder.file().string() + "' is not written: what is there is none of lrcnn's; " +
+                              "what was found stays in memory; name another file, or one that is not there yet");
+  CHECK(*file.find("conv") == "engine 1");
+}
 TEST_CASE("a damaged file is ignored with a notice, wherever the damage is") {
   const Folder folder;
   ChoiceFile good(folder.file(), "A");

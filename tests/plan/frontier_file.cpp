@@ -88,12 +88,17 @@ TEST_CASE("a file that is damaged, of another version or not writable costs a se
   std::string other = whole;
   other.replace(other.find("machine any, lrcnn "), 19, "machine any, lrcnn 9");
   std::size_t notices = 0;
-  for (const std::string& text : {damaged, other, whole.substr(0, whole.size() / 2), std::string("no file of ours")}) {
+  for (const std::string& text : {damaged, other, whole.substr(0, whole.size() / 2)}) {
     std::ofstream(file.path, std::ios::binary | std::ios::trunc) << text;
     CHECK(known_frontier(file.path, table, policy, target, {}, costs, file.notice()).points == found.points);
     CHECK(file.heard.size() == ++notices);
     CHECK(file.text() == whole);   // replaced
   }
+  std::ofstream(file.path, std::ios::binary | std::ios::trunc) << "somebody's work";
+  CHECK(known_frontier(file.path, table, policy, target, {}, costs, file.notice()).points == found.points);
+  CHECK(file.text() == "somebody's work");
+  CHECK(file.heard.back().find("' is not written: what is there is none of lrcnn's; ") != std::string::npos);
+  notices = file.heard.size();
   CHECK(file.heard[0].find("the file of frontiers '" + file.path.string() + "' is ignored: it is damaged") != std::string::npos);
   const std::filesystem::path nowhere = file.path / "in a file";
   CHECK(known_frontier(nowhere, table, policy, target, {}, costs, file.notice()).points == found.points);

@@ -8,6 +8,8 @@
 #include <lrcnn/core/checksum.hpp>
 #include <lrcnn/core/read_file.hpp>
 #include <lrcnn/core/types.hpp>
+#include <array>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -41,6 +43,9 @@ class ChoiceFile {
   /// is a notice, once.
   void save() {
     if (path_.empty() || !std::exchange(changed_, false)) return;
+    if (is_of_others())
+      return say(error_text("the file of " + contents_ + " '" + path_.string() + "' is not written: what is there is none of lrcnn's",
+                            "what was found stays in memory", "name another file, or one that is not there yet"));
     std::error_code error;
     const detail::FolderLock lock(path_.parent_path());   // nobody writes between reading and writing
     if (std::filesystem::exists(path_, error)) {
@@ -65,6 +70,13 @@ class ChoiceFile {
 
  private:
   using Choices = std::map<std::string, std::string>;
+  /// Whether the file is there and is something else, which must not be lost.
+  bool is_of_others() const {
+    std::ifstream in(path_, std::ios::binary);
+    std::array<char, 6> begin{};
+    in.read(begin.data(), begin.size());
+    return in.gcount() > 0 && std::string_view(begin.data(), static_cast<std::size_t>(in.gcount())) != "lrcnn ";
+  }
   std::string first_line() const { return "lrcnn " + contents_ + " 1"; }
   void say(const std::string& text) const {
     if (notice_) notice_(text);

@@ -3,11 +3,15 @@
 //
 // A budget covers what a Trainer or a Predictor takes until it ends: parameters, gradients and the optimizer's state; the arena; the plan's own
 // lists, where they are in the same memory; and an allowance for what the backend's library takes, such as the code that it generates. The
-// batch is the program's, and so are the copies that saving and loading make.
+// batch is the program's, and so are the copies that saving and loading make. A search for policies takes some tens of MB while it lasts.
 #include <lrcnn/core/memory.hpp>
 #include <lrcnn/exec/arena.hpp>
 #include <lrcnn/plan/frontier_file.hpp>
+#include <limits>
 #include <optional>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 namespace lrcnn {
 /// All memory that a Trainer or a Predictor may take: Budget{8_GiB}, or Budget::share(0.8) of what is free when it is made, on the device
 /// where the backend works on one.
@@ -30,17 +34,21 @@ Index library_bytes(const Table& table) {
   if constexpr (requires { B::library_bytes(table); }) return B::library_bytes(table);
   else return 0;
 }
-/// Bytes of a budget. Errors: Error if there are none, or the part is none.
+/// Bytes that are free on a backend, `taken` among them, which the caller has taken already.
 template <Backend B>
-Index bytes_of(const Budget& budget, const B& backend) {
+Index free_bytes(const B& backend, Index taken) {
+  Index free = available_memory();
+  if constexpr (requires { backend.free_bytes(); }) free = backend.free_bytes();
+  return free > std::numeric_limits<Index>::max() - taken ? free : free + taken;
+}
+/// Bytes of a budget, given those that are free. Errors: Error if there are none, or the part is none.
+inline Index bytes_of(const Budget& budget, Index free) {
   if (budget.part == 0 && budget.bytes > 0) return budget.bytes;
   if (budget.bytes != 0 || !(budget.part > 0 && budget.part <= 1))
     throw Error(error_text(budget.bytes != 0 || budget.part == 0 ? "a budget has " + std::to_string(budget.bytes) + " bytes"
                                                                  : "a budget is " + number_text(budget.part) + " of the free memory",
                            "a budget is a number of bytes above 0, or a share above 0 and at most 1 of what is free",
                            "write Budget{8_GiB} or Budget::share(0.8)"));
-  Index free = available_memory();
-  if constexpr (requires { backend.free_bytes(); }) free = backend.free_bytes();
   return static_cast<Index>(budget.part * static_cast<double>(free));
 }
 }   // namespace detail
@@ -56,27 +64,38 @@ class PlanMaker {
     if (policy.fit_bytes > 0)
       throw PlanError(error_text("a budget is given beside " + to_string(policy), "Fit is the arena's bytes, and a budget means all memory",
                                  "take one of them away"));
-    budget_bytes_ = detail::bytes_of(*choice_.budget, backend);
+    const Index free = detail::free_bytes(backend, fixed_bytes);
+    budget_bytes_ = detail::bytes_of(*choice_.budget, free);
     policy_.fit_bytes = 1;   // all that is not named is chosen
-    if constexpr (B::on_host)
-      if (const Index free = available_memory(); budget_bytes_ > free)
-        std::clog << "lrcnn: the budget of " << format_bytes(budget_bytes_) << " is more than the " << format_bytes(free) << " that are free\n";
+    if (budget_bytes_ > free)
+      std::clog << "lrcnn: the budget of " << format_bytes(budget_bytes_) << " is more than the " << format_bytes(free) << " that are free\n";
   }
   /// The plan for a table. With a policy that is chosen: the same one for the same table and options, as long as the object lives.
   /// Errors:  as make_plan(); PlanError naming the least budget that there is a plan for
-  Plan make(Table table, const PlanOptions& options) {
-    if (policy_.fit_bytes == 0) return make_plan(std::move(table), policy_, B::target, options);
+  Plan make(const Table& table, const PlanOptions& options) {
+    if (policy_.fit_bytes == 0) return make_plan(table, policy_, B::target, options);
     const std::string shape = shape_text(table, options);
     if (const auto known = chosen_.find(shape); known != chosen_.end()) {
-      const Index room = room_for(table);
       try {
-        if (arena_size(table, known->second, B::target, options).bytes <= room) return make_plan(std::move(table), known->second, B::target, options);
+        Plan plan = make_plan(table, known->second, B::target, options);
+        if (counted(plan) <= room_for(table)) return plan;
       } catch (const PlanError&) {   // a training file of another backend; what it says does not hold here
       }
     }
-    const PolicySpec policy = chosen(table, options);
-    chosen_[shape] = policy;
-    return make_plan(std::move(table), policy, B::target, options);
+    Plan plan = make_plan(table, chosen(table, options, choice_.frontier_file), B::target, options);
+    if (counted(plan) > room_for(table) && !choice_.frontier_file.empty())   // the file is of other layers that say the same of themselves
+      plan = make_plan(table, chosen(table, options, {}), B::target, options);
+    chosen_[shape] = plan.policy;
+    return plan;
+  }
+  /// Bytes of a plan that count where the policy is chosen: its arena and, within a budget, its lists.
+  Index counted(const Plan& plan) const { return plan.arena.bytes + lists(static_cast<Index>(plan.steps.size())); }
+  /// Bytes of a plan's lists, if they count.
+  Index lists(Index steps) const { return choice_.budget && B::on_host ? steps * step_bytes : 0; }
+  /// Bytes for the arena and the lists of all plans that are kept for this network.
+  Index room_for(const Table& table) const {
+    if (policy_.fit_bytes == 0) return std::numeric_limits<Index>::max();
+    return choice_.budget ? budget_bytes_ - fixed_bytes_ - detail::library_bytes<B>(table) : policy_.fit_bytes;
   }
   using Notes = std::map<std::string, std::string>;   ///< as a training file has them
   /// Notes which policies were chosen, and for what; takes away older notes of that.
@@ -121,15 +140,17 @@ class PlanMaker {
     return std::string(options.training ? "training " : "forward ") + to_string(table.input) + (options.rows_loss ? " by rows" : "") +
            (options.stores_output ? " handed on" : "");
   }
-  /// Bytes for arena and lists.
-  Index room_for(const Table& table) const {
-    return choice_.budget ? budget_bytes_ - fixed_bytes_ - detail::library_bytes<B>(table) : policy_.fit_bytes;
-  }
   /// Bytes of a point that count.
-  Index bytes_of(const SolvedPolicy& point) const { return point.bytes + (choice_.budget && B::on_host ? point.steps * step_bytes : 0); }
-  PolicySpec chosen(const Table& table, const PlanOptions& options) const {
-    const Frontier frontier = detail::kept_frontier<>(choice_.frontier_file, table, policy_, B::target, options, costs_);
+  Index bytes_of(const SolvedPolicy& point) const { return point.bytes + lists(point.steps); }
+  static void return_freed_memory() {
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
+  }
+  PolicySpec chosen(const Table& table, const PlanOptions& options, const std::filesystem::path& file) const {
+    const Frontier frontier = detail::kept_frontier<>(file, table, policy_, B::target, options, costs_);
     if (!choice_.budget) return fit(frontier, table, policy_);
+    return_freed_memory();   // the search's
     const Index room = room_for(table);
     const SolvedPolicy* least = &frontier.smallest();
     for (auto point = frontier.points.rbegin(); point != frontier.points.rend(); ++point) {   // by rising seconds

@@ -7,6 +7,7 @@
 #include <lrcnn/plan/section_search.hpp>
 #include <lrcnn/core/machine.hpp>
 #include <cmath>
+#include <optional>
 namespace lrcnn {
 /// The best policies by rising bytes and falling seconds.
 struct Frontier {
@@ -47,6 +48,11 @@ class FrontierSearch {
  private:
   static constexpr std::size_t placed = 4;   ///< policies for a number of bytes whose plans are placed
   static constexpr double grid = 16;         ///< bytes of the grid that lie between one number and its double
+  /// Searches for sections that share a workspace, and, where scratch is worth it, for such that each have their own.
+  struct Searches {
+    SectionSearch shared;
+    std::optional<SectionSearch> apart;
+  };
   const Table& table_;
   PolicySpec policy_;
   const Target& target_;
@@ -70,18 +76,21 @@ class FrontierSearch {
           return rules.uses_workspace || (rules.sums_channels && target_.sums_use_workspace);
         }))
       return {0};
-    const Index large = bytes < 6 ? 0 : std::min<Index>(64_MiB, leap(bytes / 6));
-    if (costs_.rates().winograd_bytes == nullptr || policy_.conv_algorithm == ConvAlgorithm::direct) return {large, large / 4, 0};
-    Index good = 0;
+    const Index least = costs_.rates().least_workspace;
+    const Index large = std::max(least, bytes < 6 ? 0 : std::min<Index>(64_MiB, leap(bytes / 6)));
+    if (costs_.rates().winograd_bytes == nullptr || policy_.conv_algorithm == ConvAlgorithm::direct)
+      return large == least ? std::vector{least} : std::vector{large, std::max(least, large / 4), least};
+    Index good = least;
     for (const Node& node : table_.nodes)
       if (fits_winograd(node.layer)) good = std::max(good, costs_.rates().good_scratch(node.in.c, node.out.c));
-    if (large > good) return {large, good, 0};
-    return {good, large, 0};
+    return {std::max(large, good), std::min(large, good), least};
   }
   /// Along the grid downward, from what all could use to the fewest bytes. Small networks are searched for each byte that makes a difference.
   void search() {
-    const SectionSearch sections(table_, policy_, target_, options_, costs_, names_, threads_);
-    const bool every_byte = sections.choice_count() < 500;
+    Searches sections{SectionSearch(table_, policy_, target_, options_, costs_, names_, threads_), {}};
+    if (costs_.rates().winograd_bytes != nullptr && policy_.conv_algorithm != ConvAlgorithm::direct && workspaces_for(Index{1} << 40).size() > 1)
+      sections.apart.emplace(table_, policy_, target_, options_, costs_, names_, threads_, true);
+    const bool every_byte = sections.shared.choice_count() < 500;
     Index room = std::numeric_limits<Index>::max() / 2, live = solve(sections, room);
     if (live < 0) return;
     const double most = std::floor(std::log2(static_cast<double>(live)) * grid);
@@ -97,26 +106,32 @@ class FrontierSearch {
       (solve(sections, middle) < 0 ? low : feasible) = middle;
     }
   }
-  /// Adds the fastest policies for so many bytes: several, since placement may make the very fastest larger. Returns the most bytes that are live
-  /// at once under the fastest, or -1 if there is none.
-  Index solve(const SectionSearch& sections, Index room) {
+  /// Adds the fastest policies for so many bytes. Returns the most bytes that are live at once under the fastest, or -1 if there is none.
+  Index solve(const Searches& searches, Index room) {
     const std::vector<Index> workspaces = workspaces_for(room);
-    std::vector<std::vector<SolvedPolicy>> found(workspaces.size());
-    const auto find = [&](std::size_t w) { found[w] = with_seconds(sections.fastest(room, workspaces[w], placed)); };
-    const bool last_is_none = workspaces.size() > 1 && workspaces.back() == 0;
-    on_threads(workspaces.size() - last_is_none, threads_, [&] { return find; });
-    std::vector<SolvedPolicy> solved;
-    for (std::vector<SolvedPolicy>& policies : found)   // a smaller one leaves more room; it makes convolutions a little slower
-      if (!policies.empty() && (solved.empty() || policies[0].seconds < 0.98 * solved[0].seconds)) solved = std::move(policies);
-    if (solved.empty() && last_is_none) {   // without any, backends work in ways that costs know little of
-      find(workspaces.size() - 1);
-      solved = std::move(found.back());
-    }
+    const std::size_t shared = workspaces.size() > 1 ? workspaces.size() - 1 : 1;   // the last one only if no other will do
+    std::vector<std::vector<SolvedPolicy>> found(shared + searches.apart.has_value());
+    on_threads(found.size(), threads_, [&] {
+      return [&](std::size_t w) {
+        found[w] = with_seconds(w < shared ? searches.shared.fastest(room, workspaces[w], placed) : searches.apart->fastest(room, 0, placed));
+      };
+    });
+    std::size_t best = 0;
+    for (std::size_t w = 1; w < shared; ++w)   // a smaller one leaves more room; it makes convolutions a little slower
+      if (!found[w].empty() && (found[best].empty() || found[w][0].seconds < 0.98 * found[best][0].seconds)) best = w;
+    if (found[best].empty() && workspaces.size() > 1) found[best] = with_seconds(searches.shared.fastest(room, workspaces.back(), placed));
+    const Index live = add_placed(searches.shared, found[best], room);
+    return searches.apart ? std::max(live, add_placed(*searches.apart, found.back(), room)) : live;
+  }
+  /// Adds policies that a search found for so many bytes: several, since placement may make the very fastest larger, and more where it makes all
+  /// larger. Returns the live bytes of the first; -1: there is none.
+  Index add_placed(const SectionSearch& search, const std::vector<SolvedPolicy>& solved, Index room) {
     const std::size_t before = found_.size();
     const Index live = add(solved);
     const auto fits = [&](const SolvedPolicy& p) { return p.bytes <= room + room / 200; };
-    if (live >= 0 && std::none_of(found_.begin() + static_cast<Index>(before), found_.end(), fits)) {   // placement made all too large
-      std::vector<SolvedPolicy> more = with_seconds(sections.fastest(room, solved[0].policy.workspace_bytes, 4 * placed));
+    if (live >= 0 && std::none_of(found_.begin() + static_cast<Index>(before), found_.end(), fits)) {
+      const bool own = solved[0].policy.partition(0).workspace_bytes >= 0;
+      std::vector<SolvedPolicy> more = with_seconds(search.fastest(room, own ? 0 : solved[0].policy.workspace_bytes, 4 * placed));
       more.erase(more.begin(), more.begin() + static_cast<Index>(std::min(more.size(), placed)));
       add(more);
     }
@@ -187,7 +202,7 @@ class FrontierSearch {
 /// The frontier of a network on an input. `policy`: what it names (PolicySpec::names()) holds at every point, as do precision, streams
 /// and prefetch; all else is chosen.
 /// Errors:  PlanError if no policy can be planned, as make_plan(), or if parts that are named contradict Fit
-/// Cost:    on two cores, from some tenths of a second to two for 20 to 400 layers; more for batches of hundreds
+/// Cost:    on two cores, from some tenths of a second to three for 20 to 400 layers; more for batches of hundreds
 /// `threads`: at most so many work on it; 0: as many as the process may use. The result is the same with any number.
 inline Frontier find_frontier(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const Costs& costs,
                               int threads = 0) {

@@ -38,7 +38,15 @@ inline std::string network_text(const Table& table) {
     const Layer& y = node.layer;
     out.add(y.name.view(), describe(y), node.input, node.other, y.groups, y.bias, y.activation.slope, y.drop.probability);
     for (const Shape& s : {node.in, node.in2, node.out}) out.add(s.n, s.c, s.h, s.w);
-    out.add(static_cast<int>(y.kind), static_cast<int>(y.norm.over), y.norm.groups, y.norm.frozen, y.norm.affine);
+    out.add(static_cast<int>(y.kind), static_cast<int>(y.norm.over), y.norm.groups, y.norm.frozen, y.norm.affine, y.count_padding);
+    const LayerRules& rules = rules_of(y);   // a layer of the program's own may have others than when the file was written
+    const BackwardReads reads = rules.backward(y);
+    const Axis axis = rules.axis(y, node.in);
+    out.add(reads.input, reads.other, reads.output, reads.indices, reads.sign, reads.for_parameters, static_cast<int>(rules.rows), axis.kernel);
+    out.add(axis.stride, axis.dilation, rules.reduces, rules.ends_rows, rules.cheap, rules.overwrites_input, rules.overwrites_gradient);
+    out.add(rules.takes_activation, rules.uses_workspace, rules.sums_channels, rules.draws);
+    const ParameterShapes parameters = parameter_shapes(y, node.in);
+    for (Index i = 0; i < parameters.count; ++i) out.add(item(parameters.item, i).count());
   }
   return out.text;
 }
@@ -109,7 +117,6 @@ inline Frontier known_frontier(const std::filesystem::path& path, const Table& t
   const std::string key = detail::frontier_key(table, policy, target, options, costs);
   if (const std::string* const text = file.find(key)) {
     Frontier known = detail::parse_frontier(*text);
-    // A layer of the program's own may have changed since: one plan shows it, for all points would take long.
     const bool holds =
         !known.points.empty() && detail::arena_at_run_time<>(table, known.smallest().policy, target, options).bytes == known.smallest().bytes;
     if (holds) return known;

@@ -48,6 +48,10 @@ class SectionChoice {
   bool keeps_input(std::size_t i) const { return uses_[i].backward; }
   /// Tensors that it writes, that sections above read, and that its own backward pass reads.
   const std::vector<Index>& kept_outputs() const { return kept_outputs_; }
+  /// Finds all peaks, so that several threads may ask for them.
+  void find_peaks() const {
+    for (std::uint64_t already = 0; already < peaks_.size(); ++already) peaks(already);
+  }
   /// Its peaks, without what lives through the whole of it. `already`: a bit for each of the border's inputs that lives through it anyhow.
   const SectionPeaks& peaks(std::uint64_t already) const {
     SectionPeaks& peaks = peaks_[static_cast<std::size_t>(already) & (peaks_.size() - 1)];   // of more inputs: as if they did not

@@ -29,10 +29,11 @@ struct SectionOfSearch {
 };
 class SectionSearch {
  public:
-  /// Looks at all sections. `policy`: what holds for the whole step; `names`: a bit for each PolicySpec::Part of it that is not to be chosen.
+  /// Looks at all sections. `policy`: what holds for the whole step; `names`: a bit for each PolicySpec::Part of it that is not to be chosen;
+  /// `own_workspaces`: each section has a workspace of its own, that lives while it runs, rather than one that all share.
   /// Pre: the table, the target, the options and the costs outlive the object.
   SectionSearch(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const Costs& costs,
-                std::uint32_t names = 0, int threads = 1)
+                std::uint32_t names = 0, int threads = 1, bool own_workspaces = false)
       : table_(table),
         policy_(policy),
         names_(names),
@@ -44,7 +45,7 @@ class SectionSearch {
     if (!is_named(PolicySpec::Part::checkpoints)) policy_.checkpoints = {};
     policy_.workspace_bytes = std::max<Index>(policy_.workspace_bytes, is_named(PolicySpec::Part::workspace) ? 0 : 64_MiB);   // seconds are with such
     find_sections();
-    find_choices(threads);
+    find_choices(threads, own_workspaces);
     if (const auto quickest = fastest(std::numeric_limits<Index>::max() / 2, 0); !quickest.empty()) section_rank_ = quickest[0].seconds / 10'000;
   }
   /// The fastest policies whose live bytes are at most `bytes`, a workspace of `workspace_bytes` among them, at most `count` of them, by rising
@@ -136,7 +137,7 @@ class SectionSearch {
     sections_.push_back(std::move(section));
   }
   /// Finds the choices of all sections, those of twins once. Each section is a thread's.
-  void find_choices(int threads) {
+  void find_choices(int threads, bool own_workspaces) {
     followed_.assign(static_cast<std::size_t>(table_.size() + 1), 0);
     for (const SectionOfSearch& section : sections_) item(followed_, section.border.begin()) |= !section.numbered;
     std::vector<std::size_t> twins, sole;   // of each section: the first that is like it; those that are like none before
@@ -150,7 +151,7 @@ class SectionSearch {
       if (twin == sole.end()) sole.push_back(s);
     }
     on_threads(sole.size(), threads, [&] {
-      return [&, tries = SectionTries(table_, policy_, names_, target_, options_, costs_, images_)](std::size_t i) mutable {
+      return [&, tries = SectionTries(table_, policy_, names_, target_, options_, costs_, images_, own_workspaces)](std::size_t i) mutable {
         SectionOfSearch& section = sections_[sole[sole.size() - 1 - i]];
         section.choices = tries.find(section.border, item(followed_, section.border.end()));
       };

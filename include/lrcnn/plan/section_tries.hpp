@@ -7,10 +7,18 @@ namespace lrcnn {
 class SectionTries {
  public:
   /// `policy`: what holds for the whole step; `names`: a bit for each PolicySpec::Part of it that is not to be chosen; `images`: how many the
-  /// step has at once. Pre: the arguments outlive the object.
+  /// step has at once; `own_workspaces`: each section has a workspace of its own. Pre: the arguments outlive the object.
   SectionTries(const Table& table, const PolicySpec& policy, std::uint32_t names, const Target& target, const PlanOptions& options,
-               const Costs& costs, Index images)
-      : table_(table), policy_(policy), names_(names), target_(target), options_(options), images_(images), costs_(costs, table, target) {}
+               const Costs& costs, Index images, bool own_workspaces)
+      : table_(table),
+        policy_(policy),
+        names_(names),
+        target_(target),
+        options_(options),
+        images_(images),
+        rates_(costs.rates()),
+        costs_(costs, table, target),
+        own_workspaces_(own_workspaces) {}
   /// The choices of a section; none if it cannot be run. `followed`: a section without a partition of its own may follow, and is run likewise.
   std::vector<SectionChoice> find(const SectionBorder& border, bool followed) {
     border_ = &border;
@@ -18,10 +26,12 @@ class SectionTries {
     choices_.clear();
     const auto whole = detail::split_layers(table_, border.begin(), border.end(), options_.training, [](Index) { return false; });
     const bool numbered = !whole.back().behind_means;
+    workspace_bytes_ = !own_workspaces_ ? -1 : numbered ? good_workspace(border.begin(), border.end()) : good_workspace(0, table_.size());
     if (is_named(PolicySpec::Part::partition)) try_named();
     else if (numbered) try_all(whole);
     else try_followers();
     if (numbered) drop_beaten();
+    for (const SectionChoice& choice : choices_) choice.find_peaks();
     return std::move(choices_);
   }
   /// Whether a section without a partition of its own is run so, if the section before it has this partition.
@@ -36,6 +46,7 @@ class SectionTries {
   static constexpr Index most_cut = 48;      ///< layers of a section up to which slabs are tried: longer ones are not worth their halos
   static constexpr double hardly = 0.98;     ///< how much faster more slabs may be than fewer, for the caches' sake
   static constexpr double unknown = -1;
+  static constexpr Index least_workspace = 256_KiB;
   struct Tried {
     SectionPeaks peaks;
     double seconds = 0;   ///< at least
@@ -46,12 +57,26 @@ class SectionTries {
   const Target& target_;
   const PlanOptions& options_;
   const Index images_;
+  const Rates& rates_;
   StepCosts costs_;
+  const bool own_workspaces_;
+  Index workspace_bytes_ = -1;              ///< of the section at hand; a follower has that of a section before it, here as much as any
   const SectionBorder* border_ = nullptr;   ///< of the section at hand
   bool followed_ = false;
   std::vector<SectionChoice> choices_{};
 
   bool is_named(PolicySpec::Part part) const { return (names_ >> static_cast<unsigned>(part) & 1) != 0; }
+  /// What Winograd's algorithm works well with in layers [begin, end), and a little for others that ask for some.
+  Index good_workspace(Index begin, Index end) const {
+    Index bytes = 0;
+    for (Index l = begin; l < end; ++l) {
+      const Node& node = table_.node(l);
+      const LayerRules& rules = rules_of(node.layer);
+      if (rules.uses_workspace || (rules.sums_channels && target_.sums_use_workspace)) bytes = std::max(bytes, least_workspace);
+      if (detail::fits_winograd(node.layer)) bytes = std::max(bytes, rates_.good_scratch(node.in.c, node.out.c));
+    }
+    return bytes;
+  }
   /// Whether a choice that is as fast makes another superfluous. Of what followers do likewise, images alone make a difference that counts.
   bool replaces(const SectionChoice& choice, const SectionChoice& other) const {
     return (!followed_ || choice.partition().images == other.partition().images) && choice.takes_no_more_bytes(other);
@@ -60,6 +85,7 @@ class SectionTries {
   /// bytes, this one need not be timed. Nothing if the rows do not carry the slabs.
   std::optional<Tried> try_one(Partition p, double at_least = unknown) {
     if (p.images == images_) p.images = 0;
+    p.workspace_bytes = workspace_bytes_;
     const auto stages = make_section_stages(table_, border_->begin(), border_->end(), policy_, p, target_, images_, options_);
     if (stages.empty()) return {};
     SectionProfile profile = profile_section(table_, policy_, target_, options_, stages);

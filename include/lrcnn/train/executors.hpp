@@ -25,7 +25,12 @@ class Executors {
       arena_.reset();
       arena_ = std::make_shared<typename B::Memory>(allocate_arena(backend, plan));
     }
-    if (executors_.size() >= 8) executors_.erase(executors_.begin());
+    const auto taken = [&] {
+      Index bytes = arena_->bytes() + plans_.lists(static_cast<Index>(plan.steps.size()));
+      for (const auto& known : executors_) bytes += plans_.lists(static_cast<Index>(known->plan().steps.size()));
+      return bytes;
+    };
+    while (!executors_.empty() && (executors_.size() >= 8 || taken() > plans_.room_for(plan.table))) executors_.erase(executors_.begin());
     executors_.push_back(std::make_unique<Executor<B>>(std::move(plan), backend, parameters, gradients, arena_));
     return *executors_.back();
   }

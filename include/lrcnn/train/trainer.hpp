@@ -146,8 +146,8 @@ class BasicTrainer {
     executors_.plans().write_choices(state.notes);
     save_training_file<M>(path, state, buffers_.layout, parameters, std::span<const M>(states));
   }
-  /// Takes over a saved training; it continues bit-identically, with the policies that Fit or a budget chose for it, if this trainer is
-  /// asked for the same and they fit. Batches that are accumulated and wait for their update are dropped.
+  /// Takes over a saved training; it continues bit-identically, with the policies that Fit or a budget chose for its shapes of
+  /// batches so far, if this trainer is asked for the same and they fit. Batches that are accumulated and wait for their update are dropped.
   /// Errors:  DataError if the file is missing, cut, damaged, of another network, version or element type; this trainer is
   ///          unchanged then
   void load(const std::filesystem::path& path) {
