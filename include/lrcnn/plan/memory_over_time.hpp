@@ -29,10 +29,10 @@ inline StepMark mark_of(const Step& s, const std::vector<Buffer>& buffers) {
 }
 /// Sink that notes the steps of one turn of each loop, by their time; or, once these are known, the time of every step. Those of later turns are
 /// found again among those of the first, of which they are some: a first slab, say, takes over no rows.
-class StepTimes final : public Sink {
+class EmissionTimes final : public Sink {
  public:
   /// Pre: `buffers`, the plan's, and `first_turns` outlive the object.
-  explicit StepTimes(const std::vector<Buffer>& buffers, const std::vector<StepMark>* first_turns = nullptr)
+  explicit EmissionTimes(const std::vector<Buffer>& buffers, const std::vector<StepMark>* first_turns = nullptr)
       : Sink(first_turns != nullptr), buffers_(buffers), first_turns_(first_turns) {}
   std::vector<StepMark> marks{};
   std::vector<Index> times{};
@@ -71,9 +71,9 @@ class StepTimes final : public Sink {
 /// The emission time of each step of a plan: its buffers live in [first, last) of such times.
 inline std::vector<Index> step_times(const Plan& plan) {
   const auto run = [&](Sink& sink) { Emitter(plan.table, plan.policy, plan.target, plan.options, plan.stages, sink).run(); };
-  detail::StepTimes first(plan.buffers);
+  detail::EmissionTimes first(plan.buffers);
   run(first);
-  detail::StepTimes all(plan.buffers, &first.marks);
+  detail::EmissionTimes all(plan.buffers, &first.marks);
   run(all);
   return std::move(all.times);
 }
