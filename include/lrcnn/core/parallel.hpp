@@ -1,5 +1,6 @@
 #pragma once
 // Work that is done by several threads, each piece by one of them.
+#include <lrcnn/core/language.hpp>
 #include <atomic>
 #include <cstddef>
 #include <exception>
