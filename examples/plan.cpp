@@ -154,6 +154,7 @@ struct PlanFiles {
   std::string html, svg;
 };
 void write_files(const PlanFiles& files, const std::string& network, const PolicySpec& asked, const Plan& plan, const Costs& costs) {
+  if (files.html.empty() && files.svg.empty()) return;
   const auto write = [](const std::string& path, const std::string& text) {
     if (!path.empty()) write_file_atomically(path, std::as_bytes(std::span(text)));
   };

@@ -3,8 +3,8 @@
 
     page.py PLAN [FIGURE]
 
-Runs PLAN on some networks and policies, reads the numbers back from the pages, and compares them with the steps and bytes that it prints. FIGURE is a drawing in docs/figures that
-has to be the one that the program draws with the fast backend.
+Runs PLAN on some networks and policies, reads the numbers back from the pages, and compares them with the steps and bytes that it prints.
+FIGURE is a drawing in docs/figures that has to be the one that the program draws with the fast backend.
 """
 import html.parser
 import json

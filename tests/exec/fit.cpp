@@ -1,13 +1,8 @@
 // Policies that Fit chose, carried out: gradients are those of layer by layer, and the arena is within the bytes.
+#include "exec/fitted_network.hpp"
 #include "support/error_of.hpp"
 #include "support/random_graph.hpp"
 #include "support/run_network.hpp"
-#include <lrcnn/layer/activation.hpp>
-#include <lrcnn/layer/conv.hpp>
-#include <lrcnn/layer/linear.hpp>
-#include <lrcnn/layer/norm.hpp>
-#include <lrcnn/layer/pool.hpp>
-#include <lrcnn/network/sequential.hpp>
 #include <lrcnn/plan/make_plan.hpp>
 #include <lrcnn/train/trainer.hpp>
 #include <doctest/doctest.h>
@@ -15,8 +10,8 @@ using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
 using B = Reference<double>;
-using Net = Sequential<Conv<6>, BatchNorm, ReLU, MaxPool<>, Conv<8>, ReLU, Conv<8>, ReLU, GlobalAvgPool, Linear<3>>;
-constexpr Input input{2, 1, 48, 16};
+using Net = FittedNet;
+constexpr Input input = fitted_input;
 }   // namespace
 TEST_CASE("networks under the policies of their frontiers have the column's loss, output and gradients") {
   std::size_t ran = 0, cut = 0;

@@ -1,20 +1,15 @@
 // Budgets of all memory, and policies that go with a training into its file.
+#include "exec/fitted_network.hpp"
 #include "support/error_of.hpp"
-#include <lrcnn/backend/reference.hpp>
 #include <lrcnn/exec/predictor.hpp>
-#include <lrcnn/layer/activation.hpp>
-#include <lrcnn/layer/conv.hpp>
-#include <lrcnn/layer/linear.hpp>
-#include <lrcnn/layer/norm.hpp>
-#include <lrcnn/layer/pool.hpp>
 #include <lrcnn/train/trainer.hpp>
 #include <doctest/doctest.h>
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
 using B = Reference<double>;
-using Net = Sequential<Conv<6>, BatchNorm, ReLU, MaxPool<>, Conv<8>, ReLU, Conv<8>, ReLU, GlobalAvgPool, Linear<3>>;
-constexpr Input input{2, 1, 48, 16};
+using Net = FittedNet;
+constexpr Input input = fitted_input;
 const Table table = table_of<Net>(input);
 const Sgd momentum{.lr = 0.05, .momentum = 0.9};
 const Index fixed = 3 * parameter_count(table) * static_cast<Index>(sizeof(double));   // with gradients and momentum

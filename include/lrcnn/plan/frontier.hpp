@@ -62,7 +62,7 @@ class FrontierSearch {
   StepCosts of_steps_;
   std::uint32_t names_ = 0;
   std::vector<SolvedPolicy> found_{};
-  bool named(PolicySpec::Part part) const { return (names_ >> static_cast<unsigned>(part) & 1) != 0; }
+  bool named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
   bool takes_statistics_of_batch() const {
     return std::any_of(table_.nodes.begin(), table_.nodes.end(),
                        [](const Node& node) { return waits(node, true) && node.layer.norm.over == Norm::Over::batch; });

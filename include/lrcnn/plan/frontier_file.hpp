@@ -65,7 +65,7 @@ inline std::string costs_text(const Costs& costs) {
   }
   return out.text;
 }
-/// "Policy<Fit<1>> on 8x3x224x224, 37 layers, training 0 0 0, 5f3e.../8a41...": all that a frontier depends on.
+/// All that a frontier depends on: what people can read as it is, and of network, target and costs a hash each.
 inline std::string frontier_key(const Table& table, PolicySpec policy, const Target& target, const PlanOptions& options, const Costs& costs) {
   policy.fit_bytes = 1;
   TextOf out;
@@ -74,7 +74,7 @@ inline std::string frontier_key(const Table& table, PolicySpec policy, const Tar
   out.add(hash64(network_text(table)), hash64(target_text(target)), hash64(costs_text(costs)));
   return out.text;
 }
-/// "bytes seconds length policy" of each point.
+/// "bytes seconds steps length policy" of each point; the length is that of the policy's text.
 inline std::string text_of(const Frontier& frontier) {
   TextOf out;
   for (const SolvedPolicy& p : frontier.points) {

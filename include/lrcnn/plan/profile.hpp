@@ -23,6 +23,7 @@ struct SectionBuffer {
   bool from_start = false;         ///< it lives from the start of the step
   bool to_end = false;             ///< or to its end: the caller reads it
   constexpr bool is_used() const { return first < last; }
+  constexpr bool is_shared_workspace() const { return !keys.empty() && keys[0].kind == SharedBuffer::workspace; }
 };
 /// What a section of a plan takes. Times count the steps of one turn of each loop.
 struct SectionProfile {

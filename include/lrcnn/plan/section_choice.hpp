@@ -16,7 +16,7 @@ class SectionChoice {
     std::vector<Index> change(static_cast<std::size_t>(profile.end + 2), 0);
     uses_.assign(border.inputs().size(), {});
     for (const SectionBuffer& b : profile.buffers) {
-      if (!b.is_used() || is_workspace(b)) continue;
+      if (!b.is_used() || b.is_shared_workspace()) continue;
       if (border.is_from_below(b)) {
         note_input(border, b, profile);
         continue;
@@ -95,7 +95,6 @@ class SectionChoice {
   std::vector<InputUse> uses_{};
   std::vector<Index> live_{};                   ///< bytes at each time, without inputs
   mutable std::vector<SectionPeaks> peaks_{};   ///< found when asked for
-  static bool is_workspace(const SectionBuffer& b) { return !b.keys.empty() && b.keys[0].kind == SharedBuffer::workspace; }
   static Index value_above(const SectionBorder& border, const SectionBuffer& b) {
     for (const SharedKey& key : b.keys)
       if (key.kind == SharedBuffer::value && border.read_above(key.number)) return key.number;

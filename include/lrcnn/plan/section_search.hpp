@@ -108,7 +108,7 @@ class SectionSearch {
   std::vector<std::vector<Index>> across_{};                ///< of each layer: tensors from below that are read from there on
   std::vector<char> followed_{};                            ///< of each layer: a section without a partition of its own begins there
 
-  bool is_named(PolicySpec::Part part) const { return (names_ >> static_cast<unsigned>(part) & 1) != 0; }
+  bool is_named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
 
   // ---- sections ----------------------------------------------------------------------------------------------------
   void find_sections() {

@@ -34,9 +34,8 @@ inline std::vector<SectionLine> section_lines(const Plan& plan, const Costs& cos
       line.backward_slabs = std::max(line.backward_slabs, groups * std::max<Index>(1, stage.backward.slabs()));
     }
     const SectionProfile& profile = profiles[lines.size()];
-    const auto is_workspace = [](const SectionBuffer& b) { return !b.keys.empty() && b.keys[0].kind == SharedBuffer::workspace; };
     for (const SectionBuffer& b : profile.buffers)
-      if (b.is_used() && !is_workspace(b) && b.first < profile.forward_end && b.last > profile.forward_end) line.kept += b.bytes;
+      if (b.is_used() && !b.is_shared_workspace() && b.first < profile.forward_end && b.last > profile.forward_end) line.kept += b.bytes;
     line.seconds = profile.seconds();
     all += line.seconds;
     lines.push_back(line);

@@ -65,7 +65,7 @@ class SectionTries {
   bool followed_ = false;
   std::vector<SectionChoice> choices_{};
 
-  bool is_named(PolicySpec::Part part) const { return (names_ >> static_cast<unsigned>(part) & 1) != 0; }
+  bool is_named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
   /// What Winograd's algorithm works well with in layers [begin, end), and a little for others that ask for some.
   Index good_workspace(Index begin, Index end) const {
     Index bytes = 0;

@@ -82,9 +82,11 @@ struct PolicySpec {
     fit
   };
   static constexpr std::size_t part_kinds = static_cast<std::size_t>(Part::fit) + 1;   ///< behind the last one
+  /// Whether a set of parts, a bit for each, has this one.
+  static constexpr bool is_among(std::uint32_t parts, Part part) { return (parts >> static_cast<unsigned>(part) & 1) != 0; }
   /// Whether the policy says this part itself, rather than leave it to be chosen: it was named, or was set to something else than the default.
   constexpr bool names(Part part) const {
-    if ((named >> static_cast<unsigned>(part) & 1) != 0) return true;
+    if (is_among(named, part)) return true;
     switch (part) {
       case Part::partition: return partition_count != 1 || partitions[0] != Partition{};
       case Part::images: return images > 0;
