@@ -4,6 +4,8 @@
 #include <lrcnn/exec/predictor.hpp>
 #include <lrcnn/train/trainer.hpp>
 #include <doctest/doctest.h>
+#include <iostream>
+#include <sstream>
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
@@ -77,7 +79,22 @@ TEST_CASE("budgets that are none, and Fit beside one, are refused; a share is of
   CHECK(with({.bytes = 5, .part = 0.5}).find("lrcnn: a budget has 5 bytes; ") == 0);
   CHECK(with(Budget{1_GiB}, Policy<Fit<1000>>::value).find("lrcnn: a budget is given beside Policy<Fit<1000>>; ") == 0);
   CHECK(with(Budget::share(0.5)) == "no error");
-  CHECK(with(Budget{fixed / 2}).find("leaves nothing for a step") != std::string::npos);
+  const std::string below = with(Budget{fixed / 2});
+  CHECK(below.find("lrcnn: a budget of " + format_bytes(fixed / 2) + " leaves nothing for a step on input 2x1x48x16, beside " + format_bytes(fixed) +
+                   " of parameters and what belongs to them") == 0);
+  CHECK(below.find("give a budget of ") != std::string::npos);
+}
+TEST_CASE("a budget of more than is free is a notice, and a plan is chosen for all of it") {
+  std::ostringstream heard;
+  auto* const log = std::clog.rdbuf(heard.rdbuf());
+  BasicTrainer<B> trainer(Net::layers, {}, input, momentum, {.budget = Budget{1'000'000'000'000'000}});
+  std::clog.rdbuf(log);
+  const std::string notice = heard.str(), end = " that are free; a policy is chosen for all of the budget; give a smaller budget, or free memory\n";
+  CAPTURE(notice);
+  CHECK(notice.find("lrcnn: the budget of 1000.0 TB is more than the ") == 0);
+  CHECK(notice.ends_with(end));
+  BasicTrainer<B> plenty(Net::layers, {}, input, momentum, {.budget = Budget{1_GiB}});
+  CHECK(trainer.plan().policy == plenty.plan().policy);
 }
 TEST_CASE("a predictor keeps to a budget") {
   const std::vector<double> parameters(static_cast<std::size_t>(parameter_count(table)), 0.01);

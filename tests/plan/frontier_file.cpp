@@ -83,10 +83,15 @@ TEST_CASE("a file that is damaged, of another version or not writable costs a se
   File file;
   const Frontier found = known_frontier(file.path, table, policy, target, {}, costs, file.notice());
   const std::string whole = file.text();
+  const std::size_t entry = whole.find('\n', whole.find("machine ")) + 1;
+  const std::string key = whole.substr(entry, whole.find('\t') - entry);
   std::string damaged = whole;
   damaged[damaged.size() / 2] ^= 1;
-  std::string other = whole;
-  other.replace(other.find("machine any, lrcnn "), 19, "machine any, lrcnn 9");
+  std::filesystem::remove(file.path);
+  ChoiceFile older(file.path, "any, lrcnn 0.0.1", file.notice(), "frontiers");
+  older.note(key, "1 1 5 8 Policy<> ");
+  older.save();
+  const std::string other = file.text();
   std::size_t notices = 0;
   for (const std::string& text : {damaged, other, whole.substr(0, whole.size() / 2)}) {
     std::ofstream(file.path, std::ios::binary | std::ios::trunc) << text;
@@ -97,12 +102,33 @@ TEST_CASE("a file that is damaged, of another version or not writable costs a se
   std::ofstream(file.path, std::ios::binary | std::ios::trunc) << "somebody's work";
   CHECK(known_frontier(file.path, table, policy, target, {}, costs, file.notice()).points == found.points);
   CHECK(file.text() == "somebody's work");
-  CHECK(file.heard.back().find("' is not written: what is there is none of lrcnn's; ") != std::string::npos);
+  CHECK(file.heard.back().find("' is not written: what is there is no file of frontiers; ") != std::string::npos);
   notices = file.heard.size();
-  CHECK(file.heard[0].find("the file of frontiers '" + file.path.string() + "' is ignored: it is damaged") != std::string::npos);
+  const std::string ignored = "lrcnn: the file of frontiers '" + file.path.string() + "' is ignored: it is ",
+                    again = "; frontiers are made again, and the file is replaced; nothing need be done";
+  CHECK(file.heard[0] == ignored + "damaged" + again);
+  CHECK(file.heard[1] == ignored + "for another machine or other libraries (any, lrcnn 0.0.1)" + again);
   const std::filesystem::path nowhere = file.path / "in a file";
   CHECK(known_frontier(nowhere, table, policy, target, {}, costs, file.notice()).points == found.points);
-  CHECK(file.heard.size() == notices + 1);
+  REQUIRE(file.heard.size() == notices + 1);
+  CHECK(file.heard.back().find("'" + nowhere.string() + "' cannot be written") != std::string::npos);
+  CHECK(file.heard.back().ends_with("; what was found stays in memory"));
+}
+TEST_CASE("lrcnn's file of something else is not written over") {
+  File file;
+  ChoiceFile costs_of_others(file.path, "any", file.notice(), "costs");
+  costs_of_others.note("load", "1:1");
+  costs_of_others.save();
+  const std::string before = file.text();
+  CHECK(!known_frontier(file.path, table, policy, target, {}, costs, file.notice()).points.empty());
+  CHECK(file.text() == before);
+  REQUIRE(file.heard.size() == 2);
+  CHECK(file.heard[0] == "lrcnn: the file of frontiers '" + file.path.string() +
+                             "' is ignored: it is no such file, or one of another version; frontiers are made again, and the file stays as it is; "
+                             "name another file, or one that is not there yet");
+  CHECK(file.heard[1] == "lrcnn: the file of frontiers '" + file.path.string() +
+                             "' is not written: what is there is no file of frontiers; what was found stays in memory; name another file, or one "
+                             "that is not there yet");
 }
 TEST_CASE("texts that are no frontier, or one of other plans, are not believed") {
   File file;

@@ -3,7 +3,8 @@
 //
 // A text file: a line with the format's version, one that names the machine and the libraries the choices are for, then
 // one choice a line, problem and choice separated by a tab, and a checksum. A file of another machine, or one that is
-// damaged, is as good as none; what is lost is time. So nothing here throws once it is made: notices tell.
+// damaged, is as good as none; what is lost is time. A file that does not begin as one of these contents does stays as it is: it may be
+// somebody's text, or another file of lrcnn's. So nothing here throws once it is made: notices tell.
 #include <lrcnn/core/atomic_file.hpp>
 #include <lrcnn/core/checksum.hpp>
 #include <lrcnn/core/read_file.hpp>
@@ -44,7 +45,7 @@ class ChoiceFile {
   void save() {
     if (path_.empty() || !std::exchange(changed_, false)) return;
     if (is_of_others())
-      return say(error_text("the file of " + contents_ + " '" + path_.string() + "' is not written: what is there is none of lrcnn's",
+      return say(error_text("the file of " + contents_ + " '" + path_.string() + "' is not written: what is there is no file of " + contents_,
                             "what was found stays in memory", "name another file, or one that is not there yet"));
     std::error_code error;
     const detail::FolderLock lock(path_.parent_path());   // nobody writes between reading and writing
@@ -70,12 +71,14 @@ class ChoiceFile {
 
  private:
   using Choices = std::map<std::string, std::string>;
-  /// Whether the file is there and is something else, which must not be lost.
+  /// Whether the file is there and is something else, such as lrcnn's file of other contents, which must not be lost.
   bool is_of_others() const {
+    const std::string wanted = "lrcnn " + contents_ + " ";   // of any version
+    std::string begin(wanted.size(), '\0');
     std::ifstream in(path_, std::ios::binary);
-    std::array<char, 6> begin{};
-    in.read(begin.data(), begin.size());
-    return in.gcount() > 0 && std::string_view(begin.data(), static_cast<std::size_t>(in.gcount())) != "lrcnn ";
+    in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+    begin.resize(static_cast<std::size_t>(in.gcount()));
+    return !begin.empty() && begin != wanted;
   }
   std::string first_line() const { return "lrcnn " + contents_ + " 1"; }
   void say(const std::string& text) const {
@@ -85,9 +88,11 @@ class ChoiceFile {
   /// What the file holds; nothing if it is not for this machine, or damaged.
   Choices read(bool tell) const {
     const auto refused = [&](const std::string& what) {
+      const bool stays = is_of_others();
       if (tell)
         say(error_text("the file of " + contents_ + " '" + path_.string() + "' is ignored: " + what,
-                       contents_ + " are made again, and the file is replaced", "nothing need be done"));
+                       contents_ + " are made again, and the file " + (stays ? "stays as it is" : "is replaced"),
+                       stays ? "name another file, or one that is not there yet" : "nothing need be done"));
       return Choices{};
     };
     std::string text;
@@ -95,7 +100,8 @@ class ChoiceFile {
       const auto bytes = detail::bytes_of_file(path_, "file of " + contents_, first_line());
       text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     } catch (const DataError& e) {
-      return refused(e.what());
+      if (tell) say(std::string(e.what()) + "; " + contents_ + " are made again");
+      return {};
     }
     const auto end = text.rfind("checksum ");
     if (!text.starts_with(first_line() + "\n")) return refused("it is no such file, or one of another version");

@@ -68,7 +68,9 @@ class PlanMaker {
     budget_bytes_ = detail::bytes_of(*choice_.budget, free);
     policy_.fit_bytes = 1;   // all that is not named is chosen
     if (budget_bytes_ > free)
-      std::clog << "lrcnn: the budget of " << format_bytes(budget_bytes_) << " is more than the " << format_bytes(free) << " that are free\n";
+      std::clog << error_text("the budget of " + format_bytes(budget_bytes_) + " is more than the " + format_bytes(free) + " that are free",
+                              "a policy is chosen for all of the budget", "give a smaller budget, or free memory")
+                << "\n";
   }
   /// The plan for a table. With a policy that is chosen: the same one for the same table and options, as long as the object lives.
   /// Errors:  as make_plan(); PlanError naming the least budget that there is a plan for
