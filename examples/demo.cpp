@@ -120,7 +120,8 @@ int main(int argc, char** argv) {
   auto* const policy_option =
       app.add_option("--policy", arguments.policy, "how to train: row or column")->check(CLI::IsMember({"row", "column"}))->capture_default_str();
   app.add_option("--budget", arguments.budget, "train as fast as so many bytes allow, as in 40MiB: parameters and all that belongs to them included")
-      ->excludes(policy_option);
+      ->excludes(policy_option)
+      ->check(not_empty());
   return run_program(app, argc, argv, [&] {
     run(arguments);
     return 0;

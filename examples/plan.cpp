@@ -3,10 +3,11 @@
 //   plan [NETWORK] [NxCxHxW]                        the peaks of some policies, side by side
 //   plan [NETWORK] [NxCxHxW] POLICY [--steps]       the plan of one: stages, and memory (columns) over time (lines)
 //   plan NETWORK NxCxHxW POLICY --kernels           what would carry its steps out on this machine
-//   plan NETWORK NxCxHxW POLICY --device FILE       the same for a GPU, described by FILE, that need not be there
 //   plan NETWORK NxCxHxW --budget BYTES             the plan of the fastest policy that takes no more bytes
 //   plan NETWORK NxCxHxW --frontier                 what each number of bytes costs in time
-//   plan ... --html FILE --svg FILE                 a plan as a page for a browser; its memory over one step as a drawing
+//   plan ... --device FILE                          the plan for a GPU, described by FILE, that need not be there
+//   plan ... --html FILE                            a plan as a page for a browser
+//   plan ... --svg FILE --slabs FILE                its memory over one step, and the rows of its slabs, as drawings
 //   plan ... --freeze                               its policy alone, as a type to paste into a program
 //   plan --graph FILE --budget BYTES                of any graph (graph_file.hpp), what to keep and what to compute again
 //   plan --graph FILE --least                       the fewest bytes that this can come to
@@ -29,80 +30,16 @@
 #include "graph_print.hpp"
 #include "kernel_list.hpp"
 #include "memory_limit.hpp"
-#include "page/plan_page.hpp"
+#include "plan_files.hpp"
 #include "program.hpp"
 #include "work.hpp"
 #include <lrcnn/lrcnn.hpp>
-#include <lrcnn/network/convnext.hpp>
-#include <lrcnn/network/densenet.hpp>
-#include <lrcnn/network/mobilenet.hpp>
-#include <lrcnn/network/resnet.hpp>
-#include <lrcnn/network/squeezenet.hpp>
-#include <lrcnn/network/unet.hpp>
-#include <lrcnn/policy/parse.hpp>
-#include <lrcnn/policy/resnet.hpp>
-#include <lrcnn/policy/unet.hpp>
-#include <lrcnn/policy/vgg.hpp>
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <iostream>
+#include <optional>
 using namespace lrcnn;
 namespace {
-struct NamedNetwork {
-  std::string_view name;
-  std::span<const Layer> layers;
-};
-const std::array<NamedNetwork, 13> networks{{{"vgg11", Vgg11<>::layers},
-                                             {"vgg13", Vgg13<>::layers},
-                                             {"vgg16", Vgg16<>::layers},
-                                             {"vgg19", Vgg19<>::layers},
-                                             {"resnet18", ResNet18<>::layers},
-                                             {"resnet50", ResNet50<>::layers},
-                                             {"unet", UNet<2>::layers},
-                                             {"densenet121", DenseNet121<>::layers},
-                                             {"mobilenet_v2", MobileNetV2<>::layers},
-                                             {"convnext_tiny", ConvNeXtTiny<>::layers},
-                                             {"squeezenet11", SqueezeNet11<>::layers},
-                                             {"smallnet", SmallNet<>::layers},
-                                             {"lenet", LeNet<>::layers}}};
-struct NamedPolicy {
-  std::string_view name;
-  PolicySpec spec;
-  std::string_view what;
-};
-const std::array<NamedPolicy, 7> policies{{
-    {"column", Policy<Column>::value, "layer by layer"},
-    {"images", Policy<Images<1>>::value, "layer by layer, one image at a time"},
-    {"pools", Policy<CheckpointAtPools, RecomputeAll>::value, "pools kept, the rest computed again, no slabs"},
-    {"share", Policy<Share<4>, CheckpointAtPools, RecomputeAll>::value, "4 slabs that hand rows on"},
-    {"overlap", Policy<Overlap<4>, CheckpointAtPools, RecomputeAll>::value, "4 independent slabs"},
-    {"fine", Policy<Stages<Overlap<12>, Overlap<6>, Overlap<3>, Column>, CheckpointAtPools, RecomputeAll>::value, "12, 6, 3 and 1 independent slabs"},
-    {"both", Policy<Images<1>, Overlap<4>, CheckpointAtPools, RecomputeAll>::value, "4 slabs, one image at a time"},
-}};
-/// Policies that come with the library, for some of the networks.
-const std::array<NamedPolicy, 12> ready_made{{
-    {"vgg::Fast", vgg::Fast::value, ""},
-    {"vgg::Balanced", vgg::Balanced::value, ""},
-    {"vgg::Small", vgg::Small::value, ""},
-    {"vgg::SmallByImages", vgg::SmallByImages::value, ""},
-    {"vgg::SmallestByImages", vgg::SmallestByImages::value, ""},
-    {"vgg::LargeBalanced", vgg::LargeBalanced::value, ""},
-    {"resnet::Small50", resnet::Small50::value, ""},
-    {"resnet::Small", resnet::Small::value, ""},
-    {"resnet::Large18", resnet::Large18::value, ""},
-    {"resnet::LargeSmall18", resnet::LargeSmall18::value, ""},
-    {"resnet::Large50", resnet::Large50::value, ""},
-    {"unet::Small", unet::Small::value, ""},
-}};
-template <class List>
-auto find(const List& list, std::string_view what, const std::string& name) {
-  std::string names;
-  for (const auto& entry : list) {
-    if (entry.name == name) return entry;
-    names += " " + std::string(entry.name);
-  }
-  throw Error(error_text("no " + std::string(what) + " '" + name + "'", "there are:" + names, "choose one of them"));
-}
 Input parse_input(const std::string& text) {
   std::array<Index, 4> extents{};
   const char* at = text.data();
@@ -147,42 +84,11 @@ void answer(const GraphQuestion& question) {
   if (question.json) print_json(std::cout, report);
   else print_report(std::cout, report);
 }
-/// By its name, or by its text.
-PolicySpec policy_from(const std::string& text) { return text.starts_with("Policy") ? parse_policy(text) : find(policies, "policy", text).spec; }
-/// Writes what was asked for of a plan: a page, a drawing of its memory.
-struct PlanFiles {
-  std::string html, svg;
-};
-void write_files(const PlanFiles& files, const std::string& network, const PolicySpec& asked, const Plan& plan, const Costs& costs) {
-  if (files.html.empty() && files.svg.empty()) return;
-  const auto write = [](const std::string& path, const std::string& text) {
-    if (!path.empty()) write_file_atomically(path, std::as_bytes(std::span(text)));
-  };
-  const PolicySpec layers = Policy<FastestConv, Workspace<64_MiB>>::value;
-  const Plan column = make_plan(plan.table, layers, Cpu::target, plan.options);
-  const page::MemoryOverTime of_column(column, costs), memory(plan, costs);
-  write(files.svg, page::memory_chart(plan, memory, &of_column, "layer by layer").alone(page::style));
-  if (files.html.empty()) return;
-  page::PageFacts facts{.network = network, .chosen_for = asked.fit_bytes > 0 ? to_string(asked) : "", .of_column = &of_column};
-  facts.column = {"column", column.arena.bytes, of_column.seconds()};
-  const Frontier frontier = find_frontier(plan.table, Policy<Fit<1>>::value, Cpu::target, plan.options, costs);
-  facts.frontier = &frontier;
-  StepCosts of_steps(costs, plan.table, Cpu::target);
-  const auto add = [&](const NamedPolicy& p) {
-    try {
-      facts.ready.push_back({std::string(p.name), arena_size(plan.table, p.spec, Cpu::target, plan.options).bytes,
-                             plan_seconds(plan.table, p.spec, Cpu::target, plan.options, of_steps)});
-    } catch (const PlanError&) {   // for another network, or a larger input
-    }
-  };
-  for (const NamedPolicy& p : ready_made) add(p);
-  write(files.html, page::plan_page(plan, costs, facts));
-}
 void compare(const Table& table) {
   std::cout << table.size() << " layers, " << parameter_count(table) << " parameters, input " << to_string(table.input) << ", backend " << Cpu::name
             << "\n\n      peak  of column  work  policy\n";
-  const Plan column = make_plan(table, policies[0].spec, Cpu::target);
-  for (const NamedPolicy& p : policies) {
+  const Plan column = make_plan(table, known_policies().front().spec, Cpu::target);
+  for (const NamedPolicy& p : known_policies()) {
     try {
       const Plan plan = make_plan(table, p.spec, Cpu::target);
       std::printf("%10s  %9.2f  %4.2f  %-8s %s\n", format_bytes(plan.peak_bytes()).c_str(),
@@ -194,102 +100,120 @@ void compare(const Table& table) {
   }
   std::printf("\nPeak: everything beyond parameters, their gradients and optimizer state. Work: multiply-adds of convolutions.\n");
 }
-}   // namespace
-
-int main(int argc, char** argv) {
-  std::string network_name = "vgg16", extents = "8x3x224x224", policy_name, device;
+/// What is asked of a network.
+struct Question {
+  std::string network = "vgg16", extents = "8x3x224x224", policy, against, device;
+  std::string budget;   ///< empty: none is given
   bool steps = false, kernels = false, frontier = false, freeze = false;
   PlanFiles files;
-  CLI::App app("Prints how a network would be run, and what it would need, without running it.");
+};
+/// The policy that is named, or that is to be chosen within a budget.
+PolicySpec policy_of(const Question& question) {
+  PolicySpec policy = Policy<Fit<1>>::value;
+  if (question.budget.empty()) policy = policy_from(question.policy);
+  else policy.fit_bytes = parse_budget(question.budget);
+  if (!question.device.empty() && question.budget.empty()) policy.workspace_bytes = 64_MiB;   // engines ask for much
+  return policy;
+}
+void answer(const Question& question) {
+  const Table table = make_table(find_name(known_networks(), "network", question.network).layers, parse_input(question.extents));
+  std::optional<DescribedGpu> gpu;
+  if (!question.device.empty()) gpu.emplace(question.device);
+  const Target target = gpu ? gpu->target() : Cpu::target;
+  const Costs costs(gpu ? gpu->rates() : rates_of<Cpu>());
+  if (question.frontier) {
+    const PolicySpec any = Policy<Fit<1>>::value, column = Policy<FastestConv, Workspace<64_MiB>>::value;
+    return print_frontier(std::cout, table, any, column, target, costs);
+  }
+  const PlanFiles& files = question.files;
+  check_written({files.html, files.svg, files.slabs}, {question.device});
+  if (question.policy.empty() && question.budget.empty()) {
+    if (question.freeze || question.steps || gpu || files.any())
+      throw Error(error_text("no plan is named", "pages, drawings, types, steps and what a GPU does with them are of one plan",
+                             "give a POLICY, or --budget"));
+    return compare(table);
+  }
+  const PolicySpec policy = policy_of(question);
+  if (question.kernels) return print_kernels(std::cout, table, policy);
+  const Plan plan = make_plan(table, policy, target, {}, costs);
+  if (question.freeze) {
+    std::cout << "using Chosen = " << to_string(plan.policy) << ";\n";
+    return;
+  }
+  std::optional<Plan> against;
+  if (!question.against.empty()) against = make_plan(table, policy_from(question.against), target, {}, costs);
+  if (policy.fit_bytes > 0) std::cout << to_string(policy) << " chose\n" << to_string(plan.policy) << "\n\n";
+  std::cout << plan;
+  print_sections(std::cout, plan, costs);
+  print_memory(std::cout, plan);
+  if (gpu) gpu->print_checks(std::cout, table, plan.policy);
+  write_files(files, {.network = question.network, .device = gpu ? gpu->name() : "", .chosen_for = policy.fit_bytes > 0 ? to_string(policy) : ""},
+              plan, costs, against ? &*against : nullptr);
+  if (question.steps) print_steps(std::cout, plan);
+}
+/// What is said below the options.
+std::string lists_of_names() {
   std::string names = "Networks:";
-  for (const NamedNetwork& n : networks) names += " " + std::string(n.name);
+  for (const NamedNetwork& n : known_networks()) names += " " + std::string(n.name);
   names += "\nPolicies:\n";
-  for (const NamedPolicy& p : policies) {
+  for (const NamedPolicy& p : known_policies()) {
     std::string name(p.name);
     name.resize(std::max<std::size_t>(name.size(), 8), ' ');
     names += "  " + name + " " + std::string(p.what) + "\n";
   }
-  app.footer(names);
-  auto* const network_option = app.add_option("NETWORK", network_name, "one of those below")->capture_default_str();
-  app.add_option("EXTENTS", extents, "of a batch: images x channels x rows x columns")->capture_default_str();
-  auto* const policy_option = app.add_option(
-      "POLICY", policy_name, "one of those below, or a policy's text: its plan in detail; without it, the peaks of all of them, in bytes");
-  app.add_flag("--steps", steps, "every step, one a line")->needs(policy_option);
-  app.add_flag("--kernels", kernels, "what would carry the steps out on this machine")->needs(policy_option);
-  app.add_option("--device", device, "description of a GPU, as a file: what would carry the steps out there")->needs(policy_option);
-  GraphQuestion question;
-  auto* const graph_option = app.add_option("--graph", question.file, "a graph instead of a network, as a file of JSON")->excludes(network_option);
-  app.add_option("--budget", question.budget,
-                 "bytes that a plan may take, or, of a graph, what is kept and computed again for the backward pass, as in 6932111360 or 8GiB")
-      ->excludes(policy_option);
-  app.add_flag("--frontier", frontier, "what each number of bytes costs in time, and the policies")
-      ->excludes(graph_option)
-      ->excludes(policy_option)
-      ->excludes(app.get_option("--budget"));
-  app.add_option("--html", files.html, "file to write the plan to as a page for a browser")->excludes(graph_option);
-  app.add_option("--svg", files.svg, "file to write a drawing of its memory over one step to")->excludes(graph_option);
-  app.add_flag("--freeze", freeze, "the plan's policy alone, as a type to paste into a program")->excludes(graph_option);
-  for (const char* const other : {"--kernels", "--device", "--frontier"})
-    for (const char* const mine : {"--html", "--svg", "--freeze"}) app.get_option(mine)->excludes(app.get_option(other));
-  app.get_option("--freeze")->excludes(app.get_option("--html"))->excludes(app.get_option("--svg"));
-  app.add_option("--family", question.family,
+  return names;
+}
+void add_options(CLI::App& app, Question& question, GraphQuestion& of_graph) {
+  auto* const network = app.add_option("NETWORK", question.network, "one of those below")->capture_default_str();
+  app.add_option("EXTENTS", question.extents, "of a batch: images x channels x rows x columns")->capture_default_str();
+  auto* const policy = app.add_option("POLICY", question.policy,
+                                      "one of those below, or a policy's text: its plan in detail; without it, the peaks of all of them, in bytes");
+  app.add_flag("--steps", question.steps, "every step, one a line");
+  auto* const kernels = app.add_flag("--kernels", question.kernels, "what would carry the steps out on this machine")->needs(policy);
+  auto* const graph = app.add_option("--graph", of_graph.file, "a graph instead of a network, as a file of JSON")->excludes(network);
+  auto* const device =
+      app.add_option("--device", question.device, "description of a GPU, as a file: the plan for it, and what would carry it out there");
+  auto* const budget = app.add_option("--budget", question.budget,
+                                      "bytes that a plan may take, or, of a graph, what is kept and computed again for the backward pass, as in "
+                                      "6932111360 or 8GiB")
+                           ->excludes(policy);
+  auto* const frontier = app.add_flag("--frontier", question.frontier, "what each number of bytes costs in time, and the policies");
+  auto* const html = app.add_option("--html", question.files.html, "file to write the plan to as a page for a browser");
+  auto* const svg = app.add_option("--svg", question.files.svg, "file to write a drawing of its memory over one step to");
+  auto* const slabs = app.add_option("--slabs", question.files.slabs, "file to write a drawing of the rows of its slabs to");
+  app.add_option("--against", question.against, "a second policy: its slabs are drawn beside the plan's")->needs(slabs);
+  auto* const freeze = app.add_flag("--freeze", question.freeze, "the plan's policy alone, as a type to paste into a program");
+  frontier->excludes(policy)->excludes(budget);
+  kernels->excludes(device)->excludes(frontier);
+  for (auto* const mine : {html, svg, slabs, freeze}) mine->excludes(kernels)->excludes(frontier);
+  for (auto* const file : {html, svg, slabs}) freeze->excludes(file);
+  for (auto* const other : {frontier, html, svg, slabs, freeze, device}) other->excludes(graph);
+  app.add_option("--family", of_graph.family,
                  "lower sets among which a strategy is chosen: all (exact), closures of nodes (approx), prefixes (order), "
                  "or the last two (wide)")
-      ->needs(graph_option)
+      ->needs(graph)
       ->check(CLI::IsMember({"exact", "approx", "order", "wide"}))
       ->capture_default_str();
-  app.add_option("--objective", question.objective, "the strategy that computes least (time) or most (memory) again")
-      ->needs(graph_option)
+  app.add_option("--objective", of_graph.objective, "the strategy that computes least (time) or most (memory) again")
+      ->needs(graph)
       ->check(CLI::IsMember({"time", "memory"}))
       ->capture_default_str();
-  app.add_flag("--least", question.least, "the least budget that there is a strategy for")->needs(graph_option);
-  app.add_flag("--json", question.json, "the answer as JSON")->needs(graph_option);
+  app.add_flag("--least", of_graph.least, "the least budget that there is a strategy for")->needs(graph);
+  app.add_flag("--json", of_graph.json, "the answer as JSON")->needs(graph);
+  for (auto* const text : {policy, budget, graph, device, html, svg, slabs, app.get_option("--against")}) text->check(not_empty());
+}
+}   // namespace
+
+int main(int argc, char** argv) {
+  Question question;
+  GraphQuestion of_graph;
+  CLI::App app("Prints how a network would be run, and what it would need, without running it.");
+  app.footer(lists_of_names());
+  add_options(app, question, of_graph);
   return run_program(app, argc, argv, [&] {
-    if (*graph_option) {
-      answer(question);
-      return 0;
-    }
-    const auto network = find(networks, "network", network_name);
-    const Table table = make_table(network.layers, parse_input(extents));
-    if (frontier) {
-      const PolicySpec any = Policy<Fit<1>>::value, column = Policy<FastestConv, Workspace<64_MiB>>::value;
-      print_frontier(std::cout, table, any, column, Cpu::target, Costs(rates_of<Cpu>()));
-      return 0;
-    }
-    check_written({files.html, files.svg}, {});
-    if (!files.html.empty() && std::filesystem::weakly_canonical(files.html) == std::filesystem::weakly_canonical(files.svg))
-      throw Error(error_text("page and drawing are to be the same file, '" + files.html + "'", "each is a file of its own", "name two files"));
-    if (policy_name.empty() && question.budget.empty()) {
-      if (freeze || !files.html.empty() || !files.svg.empty())
-        throw Error(
-            error_text("a page, a drawing or a type is asked for, and no plan is named", "these are of one plan", "give a POLICY, or --budget"));
-      compare(table);
-      return 0;
-    }
-    PolicySpec policy = Policy<Fit<1>>::value;
-    if (question.budget.empty()) policy = policy_from(policy_name);
-    else policy.fit_bytes = parse_budget(question.budget);
-    if (!device.empty()) {
-      policy.workspace_bytes = 64_MiB;
-      print_device_plan(std::cout, table, policy, device);
-      return 0;
-    }
-    if (kernels) {
-      print_kernels(std::cout, table, policy);
-      return 0;
-    }
-    const Costs costs(rates_of<Cpu>());
-    const Plan plan = make_plan(table, policy, Cpu::target, {}, costs);
-    if (freeze) {
-      std::cout << "using Chosen = " << to_string(plan.policy) << ";\n";
-      return 0;
-    }
-    if (policy.fit_bytes > 0) std::cout << to_string(policy) << " chose\n" << to_string(plan.policy) << "\n\n";
-    std::cout << plan;
-    print_sections(std::cout, plan, costs);
-    print_memory(std::cout, plan);
-    write_files(files, network_name, policy, plan, costs);
-    if (steps) print_steps(std::cout, plan);
+    of_graph.budget = question.budget;
+    if (of_graph.file.empty()) answer(question);
+    else answer(of_graph);
     return 0;
   });
 }

@@ -38,6 +38,12 @@ inline void check_written(const std::vector<std::string>& written, const std::ve
     check_writable(written[i]);
   }
 }
+/// Refuses an empty text, which would count as an option that is not given.
+inline CLI::Validator not_empty() {
+  return CLI::Validator(
+      [](std::string& text) { return text.empty() ? std::string("the text behind it is empty; write one, or leave it out") : text.substr(0, 0); }, "",
+      "not empty");
+}
 /// Parses the arguments and runs the program. Returns its status; 1 if numbers stopped being finite, 2 for input that cannot be used,
 /// too little memory, and output that cannot be written.
 template <class Run>

@@ -38,6 +38,7 @@ inline std::string numbers(const lrcnn::Plan& plan, const MemoryOverTime& memory
 /// What a page of a plan shows beside the plan.
 struct PageFacts {
   std::string network;
+  std::string device{};       ///< the GPU that the plan is for; or empty
   std::string chosen_for{};   ///< "Fit<...>", where the policy was chosen; or empty
   const lrcnn::Frontier* frontier = nullptr;
   Point column{};
@@ -51,7 +52,7 @@ body { margin: 0 auto; padding: 1.2rem; max-width: 64rem; background: var(--back
 h1 { font-size: 1.4rem; margin: 0 0 .3rem; }
 h2 { font-size: 1.1rem; margin: 2rem 0 .4rem; border-bottom: 1px solid var(--rule); padding-bottom: .2rem; }
 .scroll { overflow-x: auto; } svg { width: 100%; min-width: 40rem; height: auto; display: block; }
-.slabs svg { width: auto; min-width: 0; height: 250px; }
+.slabs svg { width: auto; min-width: 0; height: 272px; }
 code { font: 13px/1.45 ui-monospace, monospace; }
 pre { overflow-wrap: anywhere; background: var(--soft); padding: .7rem; overflow-x: auto; white-space: pre-wrap; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
@@ -91,6 +92,18 @@ const show = event => {
 const hide = () => { tip.style.visibility = cursor.style.visibility = 'hidden'; };
 chart.addEventListener('pointermove', show); chart.addEventListener('pointerdown', show); chart.addEventListener('pointerleave', hide);
 )";
+/// What there is to say of the diagrams of slabs, and of the sections that have none.
+inline std::string words_on_slabs(const lrcnn::Plan& plan) {
+  std::string whole;
+  std::size_t count = 0;
+  for (const lrcnn::Stage& stage : plan.stages) {
+    if (stage.forward.slabs() > 1 || stage.backward.slabs() > 1) continue;
+    whole += (count++ == 0 ? "" : ", ") + lrcnn::layers_text(plan.table, {stage.first, stage.last});
+  }
+  if (count == plan.stages.size()) return "No section is cut into slabs of rows.";
+  return "For each tensor of a stage, from its input to its output, the rows that each slab has." +
+         (count == 0 ? std::string() : " Not cut into slabs of rows: <code>" + escaped(whole) + "</code>.");
+}
 /// The page.
 inline std::string plan_page(const lrcnn::Plan& plan, const lrcnn::Costs& costs, const PageFacts& facts) {
   const MemoryOverTime memory(plan, costs);
@@ -98,7 +111,7 @@ inline std::string plan_page(const lrcnn::Plan& plan, const lrcnn::Costs& costs,
   const auto fact = [](std::string_view name, std::string_view value) {
     return "<div><dt>" + escaped(name) + "</dt><dd>" + escaped(value) + "</dd></div>\n";
   };
-  const std::string title = facts.network + " on " + lrcnn::to_string(plan.table.input);
+  const std::string title = facts.network + " on " + lrcnn::to_string(plan.table.input) + (facts.device.empty() ? "" : ", " + facts.device);
   std::string out =
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>" +
       escaped(title) + "</title>\n<style>\n" + std::string(page_style) + std::string(style) + "</style>\n</head>\n<body>\n<h1>" + escaped(title) +
@@ -130,11 +143,9 @@ inline std::string plan_page(const lrcnn::Plan& plan, const lrcnn::Costs& costs,
            cell(std::to_string(line.forward_slabs) + " / " + std::to_string(line.backward_slabs)) + cell(lrcnn::format_bytes(line.kept)) +
            cell(lrcnn::format_bytes(line.peak)) + cell(time_text(line.seconds)) + cell(lrcnn::fixed_text(100 * line.share, 1) + " %") + "</tr>\n";
   out += "</table></div>\n";
-  std::string slabs;
-  for (const lrcnn::Stage& stage : plan.stages)
-    if (stage.forward.slabs() > 1 || stage.backward.slabs() > 1)
-      slabs += "<div class=\"scroll slabs\">" + slab_diagram(plan, stage).within_page() + "</div>\n";
-  out += "<h2>Slabs</h2>\n" + (slabs.empty() ? "<p>No section is cut into slabs of rows.</p>\n" : slabs);
+  out += "<h2>Slabs</h2>\n<p>" + words_on_slabs(plan) + "</p>\n";
+  for (const lrcnn::Stage* const stage : stages_with_slabs(plan))
+    out += "<div class=\"scroll slabs\">" + SlabDiagram(plan, *stage).drawn().within_page() + "</div>\n";
   if (facts.frontier != nullptr)
     out += "<h2>What bytes cost in time</h2>\n<div class=\"scroll\">" +
            frontier_chart(*facts.frontier, facts.column, facts.ready, {"this plan", plan.arena.bytes, memory.seconds()}).within_page() +

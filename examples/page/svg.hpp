@@ -47,6 +47,10 @@ class Drawing {
     body_ += "<text x=\"" + at(x) + "\" y=\"" + at(y) + "\" text-anchor=\"" + std::string(anchor) + "\" class=\"" + std::string(kind) + "\">" +
              escaped(words) + "</text>\n";
   }
+  /// Another drawing, with its upper left corner there.
+  void add(const Drawing& other, double x, double y) {
+    body_ += "<g transform=\"translate(" + at(x) + " " + at(y) + ")\">\n<title>" + escaped(other.title_) + "</title>\n" + other.body_ + "</g>\n";
+  }
   /// As a part of a page, whose style it takes. `id`: for the page's script.
   std::string within_page(std::string_view id = "") const { return open(id.empty() ? "" : " id=\"" + std::string(id) + "\"") + body_ + "</svg>\n"; }
   /// As a file of its own.
@@ -76,7 +80,9 @@ inline constexpr std::string_view style = R"(svg { font: 12px "DejaVu Sans", Ver
 .outline { fill: none; stroke: var(--middle); stroke-width: 1.5; stroke-dasharray: 4 3; }
 .value { fill: var(--value); } .gradient { fill: var(--gradient); } .slab { fill: var(--slab); } .dslab { fill: var(--dslab); }
 .kept { fill: var(--kept); } .carry { fill: var(--carry); } .packed { fill: var(--packed); } .workspace { fill: var(--workspace); }
-.statistics { fill: var(--statistics); } .even { fill: var(--value); } .odd { fill: var(--gradient); } .twice { fill: var(--ink); opacity: 0.45; }
+.statistics { fill: var(--statistics); }
+.even { fill: var(--value); } .odd { fill: var(--gradient); } .even, .odd { stroke: var(--paper); stroke-width: 0.5; }
+.twice { fill: var(--ink); } .handed { fill: var(--paper); stroke: var(--carry); stroke-width: 2; } .rows { stroke: var(--paper); stroke-width: 1.2; }
 .map { fill: var(--faint); } .curve { fill: none; stroke: var(--value); stroke-width: 2; } .point { fill: var(--value); }
 .chosen { fill: var(--statistics); stroke: var(--paper); stroke-width: 1.5; } .column { fill: var(--middle); } .ready { fill: var(--kept); }
 .forward { fill: var(--value); opacity: 0.75; } .recompute { fill: var(--kept); opacity: 0.75; } .backward { fill: var(--gradient); opacity: 0.75; }

@@ -39,7 +39,10 @@ for program in "$demo ${small[*]}" "$plan"; do
   ends 2 "standard output cannot be written" bash -c "$program >/dev/full"
 done
 ends 0 "the peaks of all of them, in bytes" "$plan" --help
-refuses "--steps requires POLICY" "$plan" vgg16 --steps
+for asked in --steps --freeze "--html $scratch/page.html" "--svg $scratch/page.svg" "--slabs $scratch/page.svg"; do
+  # shellcheck disable=SC2086 # an option and its value
+  refuses "^lrcnn: no plan is named; pages, .* are of one plan; give a POLICY, or --budget$" "$plan" vgg16 $asked
+done
 refuses "lrcnn: layer 1 .*too large" "$plan" vgg16 4294967296x3x65536x65536
 refuses "lrcnn: layer 1 .*too large" "$plan" vgg16 1x3x2147483648x32
 refuses "--epochs" "$demo" --epochs 0
@@ -47,10 +50,43 @@ refuses "--batch" "$demo" --batch 0
 refuses "--policy" "$demo" --policy sideways
 refuses "--policy excludes --budget" "$demo" --budget 1GB --policy row
 refuses "no number of bytes: 'much'" "$demo" "${small[@]}" --budget much
-refuses "a budget of 1.0 MB leaves nothing for a step .*; give a budget of [0-9]+ bytes or more" "$demo" "${small[@]}" --budget 1MB
+refuses "^lrcnn: a budget of 1.0 MB leaves nothing for a step on input 10x1x28x28, beside 1.3 MB of parameters and what belongs to them and .*\
+; the fewest bytes that a plan was found for are [0-9]+, .*; give a budget of [0-9]+ bytes or more" "$demo" "${small[@]}" --budget 1MB
+for bytes in 0 -5 2000T; do refuses "no number of bytes: '$bytes'; bytes are a number from 1 to 1000T" "$demo" "${small[@]}" --budget "$bytes"; done
+refuses "--budget: the text behind it is empty; write one, or leave it out" "$demo" "${small[@]}" --budget ""
+ends 0 "the budget of 100.0 TB is more than the .* that are free; a policy is chosen for all of the budget; " "$demo" "${small[@]}" --budget 100T
+# Budgets and policies of plans.
+vgg=("$plan" vgg11 1x3x64x64)
+refuses "no number of bytes: '0'; " "${vgg[@]}" --budget 0
+refuses "--budget: the text behind it is empty" "${vgg[@]}" --budget ""
+refuses "leaves 100 B for a step on input 1x3x64x64; the fewest bytes that a plan was found for are ([0-9]+); use Fit<\1> or more" \
+  "${vgg[@]}" --budget 100
+refuses "POLICY excludes --budget" "${vgg[@]}" 'Policy<Fit<1_GiB>>' --budget 1GB
+refuses "names 2 partitions; Fit chooses where sections end, .*; name one partition for all of them, or none$" \
+  "${vgg[@]}" 'Policy<Fit<12_MiB>, Stages<Column, Column>>'
+refuses "run by Policy<Fit<1073741824>, Images<1>>; statistics of a batch need all of its images" \
+  "$plan" resnet18 2x3x64x64 'Policy<Fit<1_GiB>, Images<1>>'
+refuses "checkpoint at layer 'nope', which the network does not have; " "${vgg[@]}" 'Policy<Fit<1_GiB>, CheckpointAt<"nope">>'
+refuses "character 20 of policy .*: a part of this kind stands before it; each kind may be named once" "${vgg[@]}" 'Policy<Fit<1_GiB>, Fit<2>>'
+refuses "character 12 of policy 'Policy<Fit<0>>': '0' is no number from 1 on; " "${vgg[@]}" 'Policy<Fit<0>>'
+refuses "no policy 'sideways'; there are: column .*; choose one of them$" "${vgg[@]}" sideways
+refuses "character 8 of policy 'Policy<Overlapp<3>>': 'Overlapp' is not the name of a part of a policy; " "${vgg[@]}" 'Policy<Overlapp<3>>'
+refuses "the description '.*nowhere.json' cannot be read; " "${vgg[@]}" column --device "$scratch/nowhere.json"
+# Pages and drawings.
+for option in --html --svg --slabs; do
+  refuses "^lrcnn: file '.*missing/page' cannot be written: No such file or directory; .*; create its folder, or choose another path$" \
+    "${vgg[@]}" column $option "$scratch/missing/page"
+  refuses "^lrcnn: file '$scratch' cannot be written: Is a directory; .*; choose the name of a file$" "${vgg[@]}" column $option "$scratch"
+  refuses "^lrcnn: file '/dev/full' cannot be written: " "${vgg[@]}" column $option /dev/full
+  refuses "^$option: the text behind it is empty" "${vgg[@]}" column $option ""
+done
+refuses "page' is to be written twice; " "${vgg[@]}" column --html "$scratch/page" --svg "$scratch/./page"
+echo "somebody's work" >"$scratch/kept"
+refuses "has 'nope'|'nope', which" "${vgg[@]}" 'Policy<CheckpointAt<"nope">>' --html "$scratch/kept"
+[ "$(cat "$scratch/kept")" = "somebody's work" ] || { echo "FAILED: a file was overwritten although there is no plan"; failures=$((failures + 1)); }
 refuses "lrcnn: " "$plan" alexnet
 refuses "lrcnn: " "$plan" vgg16 1x3x0x224
-left=$(find "$scratch" -name 'summary*')
+left=$(find "$scratch" -name 'summary*' -o -name 'page*')
 [ -z "$left" ] || { printf 'FAILED: left behind: %s\n' "$left"; failures=$((failures + 1)); }
 [ "$failures" -eq 0 ] && echo "every bad input was refused"
 exit "$((failures > 0))"

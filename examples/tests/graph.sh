@@ -35,6 +35,7 @@ refuses "least feasible budget is 49152 bytes; allow at least so many$" "$plan" 
 for bytes in 0 -1 lots 1e3; do refuses "no number of bytes: '$bytes'; bytes are a number from 1 to 1000T" "$plan" --graph "$small" --budget "$bytes"; done
 refuses "nothing is asked of graph file '$small'; --budget asks .* give one of them, or both$" "$plan" --graph "$small"
 refuses "leaves 5 B for a step on input 8x1x28x28; the fewest bytes that a plan was found for are " "$plan" lenet 8x1x28x28 --budget 5
+refuses "--graph: the text behind it is empty" "$plan" --graph "" --least
 refuses "--least requires --graph" "$plan" --least
 refuses "--json requires --graph" "$plan" --json
 refuses "NETWORK excludes --graph" "$plan" vgg16 --graph "$small" --least

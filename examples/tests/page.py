@@ -19,6 +19,12 @@ CASES = [("vgg11 2x3x64x64", "Policy<Overlap<3>, CheckpointAtPools, RecomputeAll
          ("unet 1x3x64x64", "column"), ("smallnet 3x3x32x32", "both")]
 FIGURE = ["vgg16", "1x3x1024x1024", "Policy<Stages<Overlap<16>, Overlap<8>, Overlap<4>, Column>, CheckpointAt<\"pool2\",\"pool3\",\"pool4\">, RecomputeAll, "
           "FastestConv, Workspace<8388608>>"]
+SLABS = ["example", "1x3x16x16", "Policy<Overlap<2>>", "--against", "Policy<Share<2>>"]
+# What docs/how-it-works.md says of that drawing.
+SAID = ["conv1, slab 1: rows 0 to 8", "conv1, slab 2: rows 7 to 15", "conv1: rows 7 to 8 in several slabs", "conv1, slab 2: rows 9 to 15",
+        "conv1, slab 2: rows 7 to 8 from the slab before", "input, slab 1: rows 0 to 9"]
+# Parts of networks, and networks that others are made of.
+PARTS = {"VggTrunk", "VggHead", "ConvNeXt"}
 failures = []
 
 
@@ -93,6 +99,19 @@ def compare(plan, network, arguments, scratch):
     check(where + "sections' shares of the time", abs(sum(float(s) for s in re.findall(r"([\d.]+) %", run.stdout)) - 100) < 2)
 
 
+def every_network(plan):
+    """Each network that the headers have has a name, and a plan."""
+    known = re.search(r"Networks:(.*)", subprocess.run([plan, "--help"], capture_output=True, text=True).stdout)[1].split()
+    for name in known:
+        extents = "1x3x188x188" if name == "unet2015" else "1x3x64x64"
+        run = subprocess.run([plan, name, extents, "column"], capture_output=True, text=True)
+        check(f"{name}: {run.stderr}", run.returncode == 0 and "peak " in run.stdout)
+    for header in (pathlib.Path(__file__).parents[2] / "include" / "lrcnn" / "network").glob("*.hpp"):
+        public = re.sub(r"namespace detail \{.*?\n\}   // namespace detail", "", header.read_text(), flags=re.S)
+        for network in set(re.findall(r"^using (\w+) =\s+(?:Sequential<(?:detail::\w+Trunk|VggTrunk|Conv)|detail::\w+Of<|ConvNeXt<)", public, re.M)) - PARTS:
+            check(f"plan does not know {network} of {header.name}", network.lower() in {name.replace("_", "") for name in known})
+
+
 def main():
     plan = sys.argv[1]
     with tempfile.TemporaryDirectory() as folder:
@@ -106,6 +125,15 @@ def main():
                                 (["lenet", "8x1x28x28", "column", "--svg", str(scratch)], str(scratch))):
             run = subprocess.run([plan, *arguments], capture_output=True, text=True)
             check(f"{arguments}: {run.stderr}", run.returncode == 2 and text in run.stderr and not (scratch / "x.html").exists())
+        every_network(plan)
+        rows = scratch / "rows.svg"
+        subprocess.run([plan, *SLABS, "--slabs", str(rows)], check=True, capture_output=True)
+        titles = [title.text for title in xml.parse(rows).getroot().iter("{http://www.w3.org/2000/svg}title")]
+        for said in SAID:
+            check(f"the drawing of slabs does not say '{said}'", said in titles)
+        if len(sys.argv) > 2:
+            figure = pathlib.Path(sys.argv[2]).with_name("slabs.svg")
+            check(f"{figure} is another; draw it anew: plan {SLABS} --slabs {figure}", figure.read_bytes() == rows.read_bytes())
         if len(sys.argv) > 2 and "backend onednn" in subprocess.run([plan, "lenet"], capture_output=True, text=True).stdout:
             drawn = scratch / "figure.svg"
             subprocess.run([plan, *FIGURE, "--svg", str(drawn)], check=True, capture_output=True)
