@@ -5,9 +5,13 @@
 // it keeps what is in the boundary of L' and not in L. A step has a cost of 0 or more that does not depend on m, so for each set the pairs of
 // cost and m of which no other is at most as large in both (its Pareto front) are all that has to be known of the chains that lead to it.
 //
+// A front is merged when the search comes to its set, beginning with the steps from the largest sets: what comes from smaller ones is rarely
+// better then, and is passed over.
+//
 // Fronts are kept short by lower bounds of what is ahead. One of them puts a price on bytes: the last step of a chain, from L to all nodes,
 // fits if what is kept and 2 M(nodes outside L) are at most the budget. So for any price of a byte, the cost of a chain is at least that of
 // the cheapest chain whose bytes are paid for, less the price of the whole budget (a Lagrangian bound).
+#include <lrcnn/plan/lower_set_fronts.hpp>
 #include <lrcnn/plan/lower_set_table.hpp>
 namespace lrcnn::detail {
 /// What a step from one set to a larger one keeps anew.
@@ -75,7 +79,9 @@ class LowerSetSearch {
  public:
   static constexpr Index unreached = std::numeric_limits<Index>::max();
   using Chain = std::vector<std::uint32_t>;   ///< sets from the empty one to that of all nodes
-  explicit LowerSetSearch(const LowerSetTable& table) : table_(table), steps_(table) {}
+  explicit LowerSetSearch(const LowerSetTable& table) : table_(table), steps_(table), place_(table.size()) {
+    for (std::size_t k = 0; k < table.size(); ++k) place_[table.by_size[k]] = static_cast<std::uint32_t>(k);
+  }
   /// The least budget for which there is a chain. `feasible`: a budget for which there is one.
   Index least_budget(Index feasible) const {
     Index infeasible = -1;
@@ -114,7 +120,7 @@ class LowerSetSearch {
   }
 
  private:
-  static constexpr std::size_t few_labels = 4;
+  static constexpr std::size_t few_labels = 4, steps_that_wait = std::size_t{1} << 18;
   /// The fewest bytes that a chain can have kept at each set, and the set before.
   struct Reached {
     std::vector<Index> bytes;
@@ -130,17 +136,10 @@ class LowerSetSearch {
     Prices prices{};                      ///< of a byte
     std::vector<Prices> cost_and_bytes;   ///< for each price: a lower bound of cost, bytes kept, and those of the last step
   };
-  /// A way to come to a set.
-  struct Label {
-    Index cost = 0;
-    Index kept = 0;   ///< bytes
-    std::uint32_t from = 0;
-    std::uint32_t label = 0;   ///< of that set's front
-  };
-  using Front = std::vector<Label>;   ///< by cost; bytes fall
   using Fronts = std::vector<Front>;
   const LowerSetTable& table_;
   LowerSetSteps steps_;
+  std::vector<std::uint32_t> place_;   ///< of each set, by cardinality
 
   /// The largest need of a set to which a chain that has kept these bytes may go on from set i. At most that of all nodes.
   Index most_need(std::size_t i, Index kept, Index budget) const {
@@ -222,13 +221,39 @@ class LowerSetSearch {
     front[most] = front.back();
     front.resize(most + 1);
   }
+  /// Labels without those at both ends that are beyond a bound of the cost with set j as the next. They are taken off in blocks: nothing in a
+  /// block has less cost than its first label, or fewer bytes than its last.
+  FrontStep within(const Front& front, FrontStep step, std::size_t j, const Ahead& ahead, Index budget, Index bound) const {
+    const auto beyond = [&](std::uint32_t first, std::uint32_t end) {
+      const Label least{front[first].cost + step.cost, front[end - 1].kept + step.kept, 0, 0};
+      return priced_cost(ahead, j, least, budget) > static_cast<double>(bound);
+    };
+    for (std::uint32_t n = 1; n > 0 && step.begin < step.end;) {
+      n = std::min(n, step.end - step.begin);
+      if (beyond(step.begin, step.begin + n)) step.begin += n, n *= 2;
+      else n /= 2;
+    }
+    for (std::uint32_t n = 1; n > 0 && step.begin < step.end;) {
+      n = std::min(n, step.end - step.begin);
+      if (beyond(step.end - n, step.end)) step.end -= n, n *= 2;
+      else n /= 2;
+    }
+    return step;
+  }
   /// The front of each set, without labels from which no chain leads to all nodes within the budget and at most cost `bound`. Where a front has
   /// more labels than `most` and one, only so many are used further, among them the one with the fewest bytes.
   Fronts fronts(Index budget, StepCost cost, const Ahead& ahead, Index bound, std::size_t most) const {
     Fronts all(table_.size());
-    Front merged;
+    FrontMerger merger(place_);
+    std::vector<std::vector<FrontStep>> waiting(table_.size());   // to be merged into each set's front
+    const std::size_t most_waiting = std::max<std::size_t>(8, steps_that_wait / table_.size());
+    const auto merge = [&](std::size_t j) {
+      for (auto step = waiting[j].rbegin(); step != waiting[j].rend(); ++step) merger.merge(all[j], all[step->from], *step);
+      waiting[j].clear();
+    };
     all[table_.none()].push_back({});
     for (const std::uint32_t i : table_.by_size) {
+      merge(i);
       Front& front = all[i];
       if (front.empty() || i == table_.whole()) continue;
       thin(front, i, ahead, budget, bound, most);
@@ -239,37 +264,15 @@ class LowerSetSearch {
         const Index added = cost_of(cost, i, j, anew), costs = bound - ahead.cost[j] - added;
         const auto begin = std::partition_point(front.begin(), front.end(), [&](const Label& l) { return l.kept > kept; });
         const auto end = std::partition_point(begin, front.end(), [&](const Label& l) { return l.cost <= costs; });
-        merge(all[j], std::span(begin, end), static_cast<std::uint32_t>(begin - front.begin()), i, {added, anew.bytes, 0, 0}, merged);
+        const auto number = [&](auto label) { return static_cast<std::uint32_t>(label - front.begin()); };
+        const FrontStep step = within(front, {i, number(begin), number(end), added, anew.bytes}, j, ahead, budget, bound);
+        if (step.begin == step.end) return;
+        if (j == table_.whole()) bound = std::min(bound, front[step.begin].cost + added);
+        waiting[j].push_back(step);
+        if (waiting[j].size() == most_waiting) merge(j);
       });
-      if (const Front& last = all[table_.whole()]; !last.empty()) bound = std::min(bound, last.front().cost);
     }
     return all;
-  }
-  /// Merges into a front the labels `more` of set i, the first of which is number `first`, each with what a step adds. `merged`: memory.
-  static void merge(Front& front, std::span<const Label> more, std::uint32_t first, std::uint32_t i, const Label& step, Front& merged) {
-    const auto added = [&](std::size_t k) {
-      return Label{more[k].cost + step.cost, more[k].kept + step.kept, i, first + static_cast<std::uint32_t>(k)};
-    };
-    std::size_t at = 0, k = 0;
-    for (;; ++k) {   // pass over labels that are no better than one of the front
-      if (k == more.size()) return;
-      const Label label = added(k);
-      while (at < front.size() && front[at].cost <= label.cost) ++at;
-      if (at == 0 || front[at - 1].kept > label.kept) break;
-    }
-    merged.assign(front.begin(), front.begin() + static_cast<std::ptrdiff_t>(at));
-    const auto fewest = [&] { return merged.empty() ? unreached : merged.back().kept; };
-    for (; k < more.size(); ++k) {
-      const Label label = added(k);
-      for (; at < front.size() && front[at].cost <= label.cost; ++at)
-        if (front[at].kept < fewest()) merged.push_back(front[at]);
-      if (label.kept >= fewest()) continue;
-      if (!merged.empty() && merged.back().cost == label.cost) merged.back() = label;
-      else merged.push_back(label);
-    }
-    while (at < front.size() && front[at].kept >= fewest()) ++at;
-    merged.insert(merged.end(), front.begin() + static_cast<std::ptrdiff_t>(at), front.end());
-    front.swap(merged);
   }
   Chain chain_of(const Reached& reached) const {
     Chain chain{static_cast<std::uint32_t>(table_.whole())};
