@@ -58,9 +58,9 @@ struct Name {
   }
   constexpr Name(const char* s) : Name(std::string_view(s)) {}
   constexpr std::string_view view() const {
-    std::size_t length = 0;
-    while (length < capacity && text[length] != '\0') ++length;
-    return {text.data(), length};
+    const char *const begin = text.data(), *end = begin;
+    while (end != begin + capacity && *end != '\0') ++end;
+    return {begin, static_cast<std::size_t>(end - begin)};
   }
   constexpr bool empty() const { return text[0] == '\0'; }
   friend constexpr bool operator==(const Name&, const Name&) = default;

@@ -37,9 +37,9 @@ namespace detail {
 constexpr Name joined(std::string_view first, std::string_view between, std::string_view second) {
   if (first.size() + between.size() + second.size() > Name::capacity) return {};
   Name full;
-  std::size_t at = 0;
+  char* to = full.text.data();   // a pointer takes a compiler fewer steps than an array's operator: large networks are joined often
   for (const std::string_view part : {first, between, second})
-    for (const char c : part) full.text[at++] = c;
+    for (const char c : part) *to++ = c;
   return full;
 }
 struct NameSlot {
@@ -65,8 +65,7 @@ class NameSet {
   /// Where a name is, or would be put.
   constexpr std::size_t place(const Name& name) const {
     std::uint64_t hash = 0xcbf29ce484222325u;   // FNV-1a
-    for (std::size_t i = 0; i < Name::capacity && name.text[i] != '\0'; ++i)
-      hash = (hash ^ static_cast<unsigned char>(name.text[i])) * 0x100000001b3u;
+    for (const char c : name.view()) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
     std::size_t at = static_cast<std::size_t>(hash ^ hash >> 32) & (slots_.size() - 1);
     while (slots_[at].name && !(slots_[at].name->view() == name.view())) at = (at + 1) & (slots_.size() - 1);
     return at;
