@@ -4,11 +4,15 @@
 // Every buffer has a size and a half-open live interval. Buffers whose intervals meet get disjoint offsets:
 //   - the largest buffer first; among equals the one that lives earlier;
 //   - each at the lowest gap between the already placed buffers that are live with it, so small ones fill holes.
-// The greatest sum of live bytes is a lower bound, reported beside the result. Where the arena is more than 0.2 % above it, and has at most 400
-// buffers, other orders are tried: those that live longest first; those first that live when most is live; and those that reached highest
-// sooner than before. The best one counts. Not optimal: the problem is NP-hard.
+// The greatest sum of live bytes is a lower bound, reported beside the result. Where the arena is more than 0.2 % above it, other orders are
+// tried. For each of some limits, from the bound upward: those first that live when most is live; and as soon as one ends above the limit, it goes
+// before all that did so less often, or forward by some places, and all are placed anew. The first order that keeps within a limit is taken. How
+// many buffers are looked at is bounded, and grows with their number, so that run time and compile time find the same. Of at most 400 buffers, more
+// orders are tried before limits above the bound: those first that live longest; and those that reached highest sooner than before.
+// Not optimal: the problem is NP-hard.
 // Intervals are of emission time, in which the slabs of a loop share one turn: see plan/emit.hpp.
 #include <lrcnn/core/types.hpp>
+#include <limits>
 #include <vector>
 namespace lrcnn {
 /// What a buffer is for.
@@ -90,7 +94,7 @@ constexpr std::vector<Index> live_at(const std::vector<Buffer>& buffers) {
   for (Index& bytes : change) bytes = live += bytes;
   return change;
 }
-/// The most buffers for which several orders are tried: compilers bound the steps of a constant expression. Of few buffers gaps are largest, too.
+/// The most buffers for which whole orders are tried, too: that takes time with the square of their number.
 inline constexpr std::size_t most_reordered = 400;
 /// Which of two buffers is placed first.
 enum class Placing : std::uint8_t { by_bytes, by_life, by_pressure };
@@ -116,38 +120,94 @@ constexpr std::vector<Index> placing_order(const std::vector<Buffer>& buffers, P
   });
   return order;
 }
-/// Places buffers in this order, each at the lowest gap. Returns the bytes of the arena.
-constexpr Index place_in_order(std::vector<Buffer>& buffers, const std::vector<Index>& order) {
-  Index size = 0;
-  std::vector<Buffer*> placed;   // by offset
-  placed.reserve(buffers.size());
+/// What became of an order.
+struct Placement {
+  Index bytes = 0;          ///< of the arena
+  std::size_t placed = 0;   ///< so many buffers of the order were placed
+  Index looks = 0;          ///< at buffers that were placed before
+};
+/// Places buffers in this order, each at the lowest gap, until one ends above `most`. `by_offset`: room for as many.
+constexpr Placement place_in_order(std::vector<Buffer>& buffers, const std::vector<Index>& order, std::vector<Buffer*>& by_offset,
+                                   Index most = std::numeric_limits<Index>::max()) {
+  Placement result;
+  Buffer **const list = by_offset.data(), *const all = buffers.data();   // calls would take most of a constant expression
+  std::size_t count = 0;
   for (const Index i : order) {
-    Buffer& b = buffers[static_cast<std::size_t>(i)];
+    Buffer& b = all[i];
+    ++result.placed;
     if (b.bytes == 0) continue;
     const Index first = b.first, last = b.last, bytes = b.bytes;
     const bool sole = b.copies == 1;
     Index at = 0;
-    for (Buffer *const *q = placed.data(), *const *end = q + placed.size(); q != end; ++q) {
-      const Buffer* p = *q;
-      if (p->offset + p->bytes <= at || ((p->first >= last || first >= p->last) && (sole || !p->meets(b)))) continue;
-      if (p->offset >= at + bytes) break;
-      at = p->offset + p->bytes;
+    Buffer **q = list, **const end = list + count;
+    // Past what lies below or is not live with it, and from what is in the way to its end. One expression, for compilers count statements.
+    for (const Buffer* p = nullptr;
+         q != end && (p = *q, p->offset + p->bytes <= at || ((p->first >= last || first >= p->last) && (sole || !p->meets(b))) ||
+                                  (p->offset < at + bytes && (at = p->offset + p->bytes) > 0));
+         ++q) {
     }
+    result.looks += q - list;
     b.offset = at;
-    if (at + b.bytes > size) size = at + b.bytes;
-    std::size_t k = placed.size();
-    placed.push_back(&b);
-    Buffer** list = placed.data();
+    if (at + bytes > most) {
+      --result.placed;
+      break;
+    }
+    if (at + bytes > result.bytes) result.bytes = at + bytes;
+    std::size_t k = count++;
+    for (; list + k > q; --k) list[k] = list[k - 1];   // they lie above it
     for (; k > 0 && list[k - 1]->offset > at; --k) list[k] = list[k - 1];
     list[k] = &b;
   }
-  return size;
+  return result;
+}
+/// Where a buffer goes that ended above the limit.
+enum class Sooner : std::uint8_t { before_those_that_did_less_often, some_places };
+/// A limit, and what is done to keep within it.
+struct Try {
+  Index thousandths;   ///< above the bound
+  Sooner sooner;
+  Index looks;   ///< for each buffer
+};
+/// The first limit is the bound itself, or 0.2 % above it for many buffers. With half the looks, some of a frontier's plans take 1.03 times their
+/// bound (docs/benchmarks.md).
+inline constexpr std::array tries{Try{0, Sooner::some_places, 50},
+                                  Try{0, Sooner::before_those_that_did_less_often, 400},
+                                  Try{8, Sooner::before_those_that_did_less_often, 400},
+                                  Try{8, Sooner::some_places, 400},
+                                  Try{19, Sooner::before_those_that_did_less_often, 400},
+                                  Try{40, Sooner::before_those_that_did_less_often, 100},
+                                  Try{80, Sooner::before_those_that_did_less_often, 100}};
+/// Places buffers so that none ends above `most`: if one does, it goes nearer to the front of the order, and all are placed anew. Gives up after so
+/// many looks. Returns the bytes of the arena, or -1.
+constexpr Index place_within(std::vector<Buffer>& buffers, std::vector<Index> order, std::vector<Buffer*>& by_offset, Index most, Sooner sooner,
+                             Index looks) {
+  std::vector<Index> failures_of(order.size(), 0);
+  Index *const sequence = order.data(), *const failures = failures_of.data();   // calls would take most of a constant expression
+  for (std::size_t round = 0; looks > 0; ++round) {
+    const Placement all = place_in_order(buffers, order, by_offset, most);
+    looks -= all.looks + 20;   // what a round takes besides
+    if (all.placed == order.size()) return all.bytes;
+    if (all.placed == 0) break;   // not even the first
+    std::size_t k = all.placed;
+    const Index moved = sequence[k];
+    if (sooner == Sooner::some_places) {
+      const std::size_t to = k - std::min(k, 1 + round * 37 % (1 + round % 64));   // now near, now far
+      for (; k > to; --k) sequence[k] = sequence[k - 1];
+    } else {
+      const Index times = std::max(failures[moved], failures[sequence[k - 1]]) + 1;   // before one at least
+      failures[moved] = times;
+      for (; k > 0 && failures[sequence[k - 1]] < times; --k) sequence[k] = sequence[k - 1];
+    }
+    sequence[k] = moved;
+  }
+  return -1;
 }
 /// Puts the buffer that reaches highest nearer to the front of the order, now to the very front and now half the way, and places all again; as long
 /// as that is not in vain for so many rounds. Returns the bytes of the best arena, and leaves its order.
-constexpr Index place_highest_sooner(std::vector<Buffer>& buffers, std::vector<Index>& order, Index bytes, Index enough, Index rounds) {
+constexpr Index place_highest_sooner(std::vector<Buffer>& buffers, std::vector<Index>& order, std::vector<Buffer*>& by_offset, Index bytes,
+                                     Index enough, Index rounds) {
   std::vector<Index> tried = order;
-  Index height = place_in_order(buffers, tried);
+  Index height = place_in_order(buffers, tried, by_offset).bytes;
   for (Index round = 0; round < rounds && bytes > enough; ++round) {
     std::size_t top = 0;
     while (top < tried.size() &&
@@ -159,7 +219,7 @@ constexpr Index place_highest_sooner(std::vector<Buffer>& buffers, std::vector<I
     const Index moved = tried[top];
     for (std::size_t k = top; k > to; --k) tried[k] = tried[k - 1];
     tried[to] = moved;
-    height = place_in_order(buffers, tried);
+    height = place_in_order(buffers, tried, by_offset).bytes;
     if (height < bytes) bytes = height, order = tried, round = -1;
   }
   return bytes;
@@ -168,21 +228,31 @@ constexpr Index place_highest_sooner(std::vector<Buffer>& buffers, std::vector<I
 /// Gives every buffer its offset, a multiple of `alignment`. Pre: sizes are multiples of `alignment`.
 /// Post:    no two buffers that meet overlap; lower_bound <= bytes.     Cost: O(n^2); where the first order is not good, of several such
 constexpr ArenaSize place(std::vector<Buffer>& buffers) {
-  using detail::Placing;
+  using detail::Placing, detail::Sooner;
   ArenaSize size;
   const std::vector<Index> live = detail::live_at(buffers);
   for (const Index bytes : live)
     if (bytes > size.lower_bound) size.lower_bound = bytes;
   std::vector<Index> best = detail::placing_order(buffers, Placing::by_bytes, live);
-  size.bytes = detail::place_in_order(buffers, best);
-  const Index enough = size.lower_bound + size.lower_bound / 500;
-  if (size.bytes <= enough || buffers.size() > detail::most_reordered) return size;
-  for (const Placing placing : {Placing::by_life, Placing::by_pressure}) {
-    std::vector<Index> order = detail::placing_order(buffers, placing, live);
-    if (const Index bytes = detail::place_in_order(buffers, order); bytes < size.bytes) size.bytes = bytes, best = std::move(order);
+  std::vector<Buffer*> by_offset(buffers.size(), nullptr);
+  size.bytes = detail::place_in_order(buffers, best, by_offset).bytes;
+  const Index bound = size.lower_bound, enough = bound + bound / 500;
+  if (size.bytes <= enough) return size;
+  const std::vector<Index> by_pressure = detail::placing_order(buffers, Placing::by_pressure, live);
+  const bool few = buffers.size() <= detail::most_reordered;
+  for (const auto& [thousandths, sooner, looks] : detail::tries) {
+    const bool first = thousandths == 0;
+    const Index most = !first ? bound + bound * thousandths / 1000 : few ? bound : enough;
+    if (most >= size.bytes) break;
+    const Index bytes = detail::place_within(buffers, by_pressure, by_offset, most, sooner, looks * static_cast<Index>(buffers.size()));
+    if (bytes >= 0) return {bytes, bound};
+    if (!few || !first || sooner == Sooner::some_places) continue;
+    for (std::vector<Index> order : {detail::placing_order(buffers, Placing::by_life, live), by_pressure})
+      if (const Index b = detail::place_in_order(buffers, order, by_offset).bytes; b < size.bytes) size.bytes = b, best = std::move(order);
+    size.bytes = detail::place_highest_sooner(buffers, best, by_offset, size.bytes, enough, 12);
+    if (size.bytes <= enough) break;
   }
-  size.bytes = detail::place_highest_sooner(buffers, best, size.bytes, enough, 12);
-  detail::place_in_order(buffers, best);
+  detail::place_in_order(buffers, best, by_offset);
   return size;
 }
 }   // namespace lrcnn
