@@ -121,15 +121,55 @@ constexpr std::vector<Index> placing_order(const std::vector<Buffer>& buffers, P
   return order;
 }
 /// What became of an order.
-struct Placement {
+struct Placed {
   Index bytes = 0;          ///< of the arena
   std::size_t placed = 0;   ///< so many buffers of the order were placed
   Index looks = 0;          ///< at buffers that were placed before
 };
+/// From so many buffers on, lists by time are kept.
+inline constexpr std::size_t very_many = 3000;
+/// What place_in_order() does, for very many buffers. Most of them live for a short time: they are compared with those alone that live in the same
+/// part of the step.
+constexpr Placed place_many_in_order(std::vector<Buffer>& buffers, const std::vector<Index>& order, Index most) {
+  constexpr std::size_t parts = 128;
+  Placed result;
+  Index end = 0;
+  for (const Buffer& b : buffers) end = std::max(end, b.last);
+  const auto part_of = [length = end / static_cast<Index>(parts) + 1](Index time) { return static_cast<std::size_t>(time / length); };
+  std::vector<Buffer*> all;                           // by offset
+  std::vector<std::vector<Buffer*>> of_part(parts);   // those that live in each part of the time, by offset
+  const auto insert = [](std::vector<Buffer*>& list, Buffer* b) {
+    list.insert(std::upper_bound(list.begin(), list.end(), b->offset, [](Index offset, const Buffer* p) { return offset < p->offset; }), b);
+  };
+  for (const Index i : order) {
+    Buffer& b = buffers[static_cast<std::size_t>(i)];
+    ++result.placed;
+    if (b.bytes == 0) continue;
+    const bool used = b.first < b.last;
+    const std::size_t first = used ? part_of(b.first) : 0, last = used ? part_of(b.last - 1) : 0;
+    Index at = 0;
+    for (const Buffer* p : first == last && b.copies == 1 ? of_part[first] : all) {
+      ++result.looks;
+      if (p->offset + p->bytes <= at || !p->meets(b)) continue;
+      if (p->offset >= at + b.bytes) break;
+      at = p->offset + p->bytes;
+    }
+    b.offset = at;
+    if (at + b.bytes > most) {
+      --result.placed;
+      break;
+    }
+    result.bytes = std::max(result.bytes, at + b.bytes);
+    insert(all, &b);
+    for (std::size_t part = first; part <= last; ++part) insert(of_part[part], &b);
+  }
+  return result;
+}
 /// Places buffers in this order, each at the lowest gap, until one ends above `most`. `by_offset`: room for as many.
-constexpr Placement place_in_order(std::vector<Buffer>& buffers, const std::vector<Index>& order, std::vector<Buffer*>& by_offset,
-                                   Index most = std::numeric_limits<Index>::max()) {
-  Placement result;
+constexpr Placed place_in_order(std::vector<Buffer>& buffers, const std::vector<Index>& order, std::vector<Buffer*>& by_offset,
+                                Index most = std::numeric_limits<Index>::max()) {
+  if (buffers.size() >= very_many) return place_many_in_order(buffers, order, most);
+  Placed result;
   Buffer **const list = by_offset.data(), *const all = buffers.data();   // calls would take most of a constant expression
   std::size_t count = 0;
   for (const Index i : order) {
@@ -184,7 +224,7 @@ constexpr Index place_within(std::vector<Buffer>& buffers, std::vector<Index> or
   std::vector<Index> failures_of(order.size(), 0);
   Index *const sequence = order.data(), *const failures = failures_of.data();   // calls would take most of a constant expression
   for (std::size_t round = 0; looks > 0; ++round) {
-    const Placement all = place_in_order(buffers, order, by_offset, most);
+    const Placed all = place_in_order(buffers, order, by_offset, most);
     looks -= all.looks + 20;   // what a round takes besides
     if (all.placed == order.size()) return all.bytes;
     if (all.placed == 0) break;   // not even the first
