@@ -100,8 +100,11 @@ TEST_CASE("seconds of a kind are a line through its measured sizes") {
   CHECK(seconds_on(points, 20) == doctest::Approx(1.5));
   CHECK(seconds_on(points, 30) == doctest::Approx(2.5));
   CHECK(seconds_on(points, 40) == doctest::Approx(3.5));
-  CHECK(seconds_on(points, 60) == doctest::Approx(3.5 * 60 / 40));   // beyond: by pixels
-  CHECK(seconds_on(points, 2) == doctest::Approx(0.6));              // below: the first line goes on
+  CHECK(seconds_on(points, 60) == doctest::Approx(3.5 + 20 * 2.5 / 30));                                 // beyond: from the first to the last
+  CHECK(seconds_on(points, 2) == doctest::Approx(0.6));                                                  // below: the first line goes on
+  CHECK(seconds_on({{64 * 10, 1.0}, {64 * 20, 1.1}}, 60) == doctest::Approx(1.1 + 40 * 1.1 / 20 / 2));   // at least half of the average
+  CHECK(seconds_on({{64 * 10, 1.0}, {64 * 20, 9.0}}, 60) == doctest::Approx(9.0 * 60 / 20));             // at most the average
+  CHECK(seconds_on({{64 * 20, 1.5}}, 60) == doctest::Approx(1.5 * 60 / 20));
   CHECK(seconds_on({{64 * 10, 1.0}}, 5) == doctest::Approx(0.5).epsilon(1e-5));
   CHECK(seconds_on({{64 * 10, 1.0}, {64 * 20, 0.5}}, 5) == doctest::Approx(1.0));                 // never more than the smallest
   CHECK(seconds_on({{64 * 10, 1.0}, {64 * 20, 9.0}}, 5) == doctest::Approx(0.5).epsilon(1e-5));   // nor less than nothing

@@ -137,12 +137,17 @@ class Costs {
     }
     return rates_.step + std::max(products, static_cast<double>(size.bytes) / rates_.bytes);
   }
-  /// Seconds of so many pixels from what was measured of others. Beyond the largest size they grow with the pixels. Below the smallest the
-  /// first line goes on, or one to a step without pixels where that is steeper.
+  /// Seconds of so many pixels from what was measured of others. Beyond the largest size the line from the smallest to the largest goes on, since
+  /// part of a step's time does not depend on its size; it rises by at least half of what an average pixel takes, and by no more than that. Below
+  /// the smallest the first line goes on, or one to a step without pixels where that is steeper.
   double on_line(const Points& points, Index pixels) const {
     const auto ratio = [](Index a, Index b) { return static_cast<double>(a) / static_cast<double>(b); };
     const Point &first = points.front(), &last = points.back();
-    if (pixels >= last.pixels) return last.seconds * ratio(pixels, last.pixels);
+    if (pixels >= last.pixels) {
+      const double average = last.seconds / static_cast<double>(last.pixels);
+      const double slope = points.size() > 1 ? (last.seconds - first.seconds) / static_cast<double>(last.pixels - first.pixels) : average;
+      return last.seconds + std::clamp(slope, average / 2, average) * static_cast<double>(pixels - last.pixels);
+    }
     if (pixels <= first.pixels) {
       double none = std::min(rates_.step, first.seconds);   // of a step without pixels
       if (points.size() > 1) {
