@@ -3,7 +3,11 @@
 //
 // Policies without `images` in the name cut rows only; those with `direct` compute convolutions as the formula says, the others
 // by Winograd's algorithm where that is faster. docs/benchmarks.md tells what they give.
+#include "deep_resnet.hpp"
+#include <lrcnn/network/convnext.hpp>
+#include <lrcnn/network/densenet.hpp>
 #include <lrcnn/network/lenet.hpp>
+#include <lrcnn/network/mobilenet.hpp>
 #include <lrcnn/network/resnet.hpp>
 #include <lrcnn/network/unet.hpp>
 #include <lrcnn/network/vgg.hpp>
@@ -110,8 +114,33 @@ inline std::vector<Case> cases() {
           {"resnet50", ResNet50<>::layers, {8, 3, 224, 224}, fitted(resnet::Fast::value, {332, 205}), "frontier"},
           {"resnet50", ResNet50<>::layers, {1, 3, 1024, 1024}, fitted(resnet::Fast::value, {512, 451}), "frontier"},
           {"resnet18", ResNet18<>::layers, {1, 3, 2048, 2048}, fitted(resnet::Fast::value, {432, 365}), "frontier"},
-          {"unet", UNet<2>::layers, {1, 3, 1024, 1024}, fitted(unet::Fast::value, {2400, 1300}), "frontier"},
+          {"unet", UNet<2>::layers, {1, 3, 1024, 1024}, fitted(unet::Fast::value, {2400, 1136}), "frontier"},
           {"vgg16", Vgg16<>::layers, {8, 3, 224, 224}, more_and_more_slabs(), "slabs"},
           {"vgg16", Vgg16<>::layers, {1, 3, 1024, 1024}, more_and_more_slabs(), "slabs"}};
+}
+/// A network on one input whose frontier is searched for.
+struct SearchCase {
+  std::string network;
+  std::vector<Layer> layers;
+  Input input;
+  std::string name() const { return network + "/" + std::to_string(input.h) + "x" + std::to_string(input.n); }
+};
+inline std::vector<SearchCase> search_cases() {
+  std::vector<SearchCase> list;
+  const auto add = [&](const std::string& network, std::span<const Layer> layers, Index images, Index size) {
+    list.push_back({network, {layers.begin(), layers.end()}, {images, 3, size, size}});
+  };
+  for (const auto& [images, size] : {std::pair<Index, Index>{8, 224}, {1, 1024}, {1, 2048}, {1, 4096}}) {
+    add("vgg16", Vgg16<>::layers, images, size);
+    add("resnet50", ResNet50<>::layers, images, size);
+    add("unet", UNet<2>::layers, images, size);
+  }
+  add("resnet18", ResNet18<>::layers, 1, 2048);
+  add("resnet152", ResNet152<>::layers, 8, 224);
+  add("densenet121", DenseNet121<>::layers, 4, 224);
+  add("mobilenet2", MobileNetV2<>::layers, 8, 224);
+  add("convnext_tiny", ConvNeXtTiny<>::layers, 8, 224);
+  add("resnet1517", deep_resnet({6, 32, 461, 6}), 1, 224);
+  return list;
 }
 }   // namespace bench

@@ -13,6 +13,10 @@
 //     conv_sum, time_vs_conv_sum    of column-direct: seconds of the same convolutions alone by oneDNN, in the same pass
 //   slabs/<network>/<size>x<batch>/<cut><n>  the same of policies that differ in the number of slabs alone
 //   plan/<network>/<size>x<batch>/<policy>   making the plan
+//   search/<network>/<size>x<batch>   finding the frontier of time against bytes, by estimated costs
+//     points, least_bytes           of the frontier
+//     placed_mean, placed_worst     bytes of its plans divided by the most that are live at once
+//     placed_above_1_percent        share of its plans that lie more than 1 % above
 //   conv/<c>to<k>/<size>/<pass>/<arithmetic>/<rows>   one pass of a 3x3 convolution over the first rows of eight maps
 //     gflops, share_of_direct_peak  operations as the formula has them; slabs.hpp
 //
@@ -116,6 +120,25 @@ void plan_time(benchmark::State& state, const Case& c, const PolicySpec& policy)
     benchmark::DoNotOptimize(plan.arena.bytes);
   }
   state.counters["steps"] = static_cast<double>(steps);
+}
+void search_time(benchmark::State& state, const SearchCase& c) {
+  const Table table = make_table(c.layers, c.input);
+  const PlanOptions plan_options{.rows_loss = table.shape(table.size()).h * table.shape(table.size()).w > 1};
+  Frontier frontier;
+  for (auto _ : state) frontier = find_frontier(table, Policy<Fit<1>>::value, Cpu::target, plan_options, Costs(rates_of<Cpu>()));
+  double sum = 0, worst = 1, above = 0;
+  for (const SolvedPolicy& p : frontier.points) {
+    const ArenaSize size = arena_size(table, p.policy, Cpu::target, plan_options);
+    const double ratio = static_cast<double>(size.bytes) / static_cast<double>(size.lower_bound);
+    sum += ratio, worst = std::max(worst, ratio), above += ratio > 1.01;
+  }
+  const auto points = static_cast<double>(frontier.points.size());
+  auto& counters = state.counters;
+  counters["points"] = points;
+  counters["least_bytes"] = static_cast<double>(frontier.smallest().bytes);
+  counters["placed_mean"] = sum / points;
+  counters["placed_worst"] = worst;
+  counters["placed_above_1_percent"] = above / points;
 }
 void graph_time(benchmark::State& state, const GraphCase& c) {
   const Index budget = c.percent == 0 ? 0 : least_recomputation_budget(c.graph->graph, {c.family}) * c.percent / 100;
@@ -231,6 +254,12 @@ int run(int argc, char** argv) {
         benchmark::RegisterBenchmark(("plan/" + c.name() + "/" + p.name).c_str(), [&c, &p](auto& state) {
           plan_time(state, c, p.spec);
         })->Unit(benchmark::kMillisecond);
+  const std::vector<SearchCase> searches = search_cases();
+  for (const SearchCase& c : searches)
+    if (take("search/" + c.name(), "/real_time"))
+      benchmark::RegisterBenchmark(("search/" + c.name()).c_str(), [&c](auto& state) { search_time(state, c); })
+          ->UseRealTime()
+          ->Unit(benchmark::kMillisecond);
   const std::vector<NamedGraph> graphs = benchmark_graphs();
   for (const GraphCase& c : graph_cases(graphs))
     if (take(c.name(), "")) benchmark::RegisterBenchmark(c.name().c_str(), [c](auto& state) { graph_time(state, c); })->Unit(benchmark::kMillisecond);

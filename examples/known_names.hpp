@@ -10,9 +10,6 @@
 #include <lrcnn/network/unet.hpp>
 #include <lrcnn/network/vgg.hpp>
 #include <lrcnn/policy/parse.hpp>
-#include <lrcnn/policy/resnet.hpp>
-#include <lrcnn/policy/unet.hpp>
-#include <lrcnn/policy/vgg.hpp>
 #include <span>
 struct NamedNetwork {
   std::string_view name;
@@ -66,27 +63,6 @@ inline std::span<const NamedPolicy> known_policies() {
        "12, 6, 3 and 1 independent slabs"},
       {"both", Policy<Images<1>, Overlap<4>, CheckpointAtPools, RecomputeAll>::value, "4 slabs, one image at a time"},
   }};
-  return policies;
-}
-/// Those that come with the library, each for some of the networks.
-inline std::span<const NamedPolicy> ready_made_policies() {
-  using namespace lrcnn;
-  static const std::array<NamedPolicy, 16> policies{{{"vgg::Fast", vgg::Fast::value},
-                                                     {"vgg::Balanced", vgg::Balanced::value},
-                                                     {"vgg::Small", vgg::Small::value},
-                                                     {"vgg::SmallByImages", vgg::SmallByImages::value},
-                                                     {"vgg::SmallestByImages", vgg::SmallestByImages::value},
-                                                     {"vgg::LargeBalanced", vgg::LargeBalanced::value},
-                                                     {"vgg::LargeSmall", vgg::LargeSmall::value},
-                                                     {"resnet::Fast", resnet::Fast::value},
-                                                     {"resnet::Small50", resnet::Small50::value},
-                                                     {"resnet::Small", resnet::Small::value},
-                                                     {"resnet::Large18", resnet::Large18::value},
-                                                     {"resnet::LargeSmall18", resnet::LargeSmall18::value},
-                                                     {"resnet::Large50", resnet::Large50::value},
-                                                     {"resnet::LargeSmall50", resnet::LargeSmall50::value},
-                                                     {"unet::Fast", unet::Fast::value},
-                                                     {"unet::Small", unet::Small::value}}};
   return policies;
 }
 /// The entry of a list that has this name. `what`: what the list has, for the message.

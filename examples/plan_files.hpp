@@ -30,11 +30,11 @@ inline void write_files(const PlanFiles& files, page::PageFacts facts, const lrc
   const Frontier frontier = find_frontier(plan.table, Policy<Fit<1>>::value, plan.target, plan.options, costs);
   facts.frontier = &frontier;
   StepCosts of_steps(costs, plan.table, plan.target);
-  for (const NamedPolicy& p : ready_made_policies()) {
+  for (const ReadyMadePolicy& p : ready_made_policies) {
     if (!facts.network.starts_with(p.name.substr(0, p.name.find(':')))) continue;
     try {
-      facts.ready.push_back({std::string(p.name), arena_size(plan.table, p.spec, plan.target, plan.options).bytes,
-                             plan_seconds(plan.table, p.spec, plan.target, plan.options, of_steps)});
+      facts.ready.push_back({std::string(p.name), arena_size(plan.table, p.policy, plan.target, plan.options).bytes,
+                             plan_seconds(plan.table, p.policy, plan.target, plan.options, of_steps)});
     } catch (const PlanError&) {   // for another depth, or a larger input
     }
   }

@@ -62,7 +62,7 @@ refuses "--budget: the text behind it is empty" "${vgg[@]}" --budget ""
 refuses "leaves 100 B for a step on input 1x3x64x64; the fewest bytes that a plan was found for are ([0-9]+); use Fit<\1> or more" \
   "${vgg[@]}" --budget 100
 refuses "POLICY excludes --budget" "${vgg[@]}" 'Policy<Fit<1_GiB>>' --budget 1GB
-refuses "names 2 partitions; Fit chooses where sections end, .*; name one partition for all of them, or none$" \
+refuses "names 2 partitions; where sections end, and how many there are, is chosen, too; name one partition for all of them, or none$" \
   "${vgg[@]}" 'Policy<Fit<12_MiB>, Stages<Column, Column>>'
 refuses "run by Policy<Fit<1073741824>, Images<1>>; statistics of a batch need all of its images" \
   "$plan" resnet18 2x3x64x64 'Policy<Fit<1_GiB>, Images<1>>'

@@ -46,7 +46,7 @@ PAGE = [
                        ("plan/lower_sets.hpp", "RecomputationSegment"), ("plan/lower_sets.hpp", "RecomputationStrategy"),
                        ("plan/lower_sets.hpp", "RecomputationPlanner")]),
     ("Plans and backends", [("plan/options.hpp", "PlanOptions"), ("plan/costs.hpp", "Costs"), ("plan/rates.hpp", "Rates"),
-                            ("plan/frontier.hpp", "Frontier"), ("plan/section_search.hpp", "SolvedPolicy"),
+                            ("plan/frontier.hpp", "Frontier"), ("plan/section_search.hpp", "SolvedPolicy"), ("policy/ready_made.hpp", "ReadyMadePolicy"),
                             ("exec/policy_choice.hpp", "Budget"), ("exec/policy_choice.hpp", "PolicyChoice"), ("exec/predictor.hpp", "PredictorOptions"),
                             ("train/measure_costs.hpp", "MeasureOptions"), ("backend/onednn.hpp", "OnednnOptions"), ("core/choice_file.hpp", "TuningOptions")]),
 ]

@@ -13,6 +13,7 @@
 #include <lrcnn/network/lenet.hpp>
 #include <lrcnn/network/squeeze_excitation.hpp>
 #include "support/random_graph.hpp"
+#include "support/rows_behind.hpp"
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -149,14 +150,16 @@ void frontiers() {
       for (const SolvedPolicy& p : find_frontier(table, policy, target, options, costs).points)
         if (make_plan(table, p.policy, target, options).arena.bytes != p.bytes) report("frontier", where + ": other bytes than the plan's");
       policy.fit_bytes = 0;
-      const SectionSearch search(table, policy, target, options, costs, policy.named);
-      for (Index room = Index{1} << 40, tries = 0; tries < 40; ++tries) {
-        const auto solved = search.fastest(room, 0);
-        if (solved.empty()) break;
-        const Index live = arena_size(table, solved[0].policy, target, options).lower_bound;
-        if (live > room) report("frontier", where + ": more bytes than the search was given");
-        room = std::min(room, live) - 1;
-      }
+      const SectionSearch search(table, policy, target, options, costs, policy.named, 1, {step_memories.begin(), step_memories.end()});
+      for (const StepMemory memory : step_memories)
+        for (Index room = Index{1} << 40, tries = 0; tries < 40; ++tries) {
+          const auto solved = search.fastest(memory, room, 0);
+          if (solved.empty()) break;
+          const Index live = arena_size(table, solved[0].policy, target, options).lower_bound;
+          if (live > room + bytes_behind(table, solved[0].policy, target, options))
+            report("frontier", where + ": more bytes than the search was given");
+          room = std::min(room, live) - 1;
+        }
     } catch (const PlanError&) {   // a norm of one value
     }
   }

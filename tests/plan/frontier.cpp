@@ -2,6 +2,7 @@
 #include "support/error_of.hpp"
 #include "support/random_graph.hpp"
 #include "support/random_network.hpp"
+#include "support/rows_behind.hpp"
 #include "support/thorough.hpp"
 #include <lrcnn/network/resnet.hpp>
 #include <lrcnn/network/vgg.hpp>
@@ -91,32 +92,39 @@ TEST_CASE("every point of a frontier is a correct plan of exactly its bytes and 
   MESSAGE(points << " points, " << slabs << " cut sections, " << recomputed << " recomputed sections, " << in_place << " with gradients in place");
   CHECK(points > 5 * cases);
   CHECK(slabs > cases);
-  CHECK((in_place > 0 || !thorough()));   // of a thousand networks, few have any
+  CHECK(in_place > 0);
 }
 TEST_CASE("a search never counts fewer bytes than are live in the plan") {
-  std::size_t solved_count = 0;
+  std::array<std::size_t, step_memories.size()> solved_count{};
+  std::size_t in_place = 0;
   for (std::uint64_t seed = 0; seed < cases_to_do<std::uint64_t>(1000, 150); ++seed) {
     const Case c = random_case(seed);
     for (const Index images : {0, 1}) {
       PolicySpec policy;
       policy.images = images;
       try {
-        const SectionSearch search(c.table, policy, c.target, c.options, costs);
-        Index room = Index{1} << 40;
-        for (int tries = 0; tries < 60; ++tries, ++solved_count) {
-          const auto solved = search.fastest(room, 0);
-          if (solved.empty()) break;
-          CAPTURE(seed);
-          CAPTURE(to_string(solved[0].policy));
-          const Index live = arena_size(c.table, solved[0].policy, c.target, c.options).lower_bound;
-          REQUIRE(live <= room);
-          room = live - 1;
+        const SectionSearch search(c.table, policy, c.target, c.options, costs, 0, 1, {step_memories.begin(), step_memories.end()});
+        for (const StepMemory memory : step_memories) {
+          Index room = Index{1} << 40;
+          for (int tries = 0; tries < 60; ++tries, ++solved_count[static_cast<std::size_t>(memory)]) {
+            const auto solved = search.fastest(memory, room, 0);
+            if (solved.empty()) break;
+            CAPTURE(seed);
+            CAPTURE(to_string(solved[0].policy));
+            REQUIRE(solved[0].policy.gradients_in_place == (memory == StepMemory::in_place));
+            const Index live = arena_size(c.table, solved[0].policy, c.target, c.options).lower_bound;
+            const Index behind = bytes_behind(c.table, solved[0].policy, c.target, c.options);
+            in_place += behind > 0;
+            REQUIRE(live <= room + behind);
+            room = std::min(room, live) - 1;
+          }
         }
       } catch (const PlanError&) {   // a norm of one value, or a batch norm and groups of images
       }
     }
   }
-  CHECK(solved_count > 1000);
+  for (const std::size_t count : solved_count) CHECK(count > 500);
+  CHECK(in_place > 100);
 }
 TEST_CASE("few random policies are smaller than the smallest point, or faster than the point for their bytes") {
   const std::uint64_t cases = cases_to_do<std::uint64_t>(300, 30);
@@ -129,7 +137,7 @@ TEST_CASE("few random policies are smaller than the smallest point, or faster th
     if (!find(c, frontier)) continue;
     Dice dice(seed + 7);
     StepCosts of_steps(costs, c.table, c.target);
-    const auto checkpoints = SectionSearch(c.table, {}, c.target, c.options, costs).checkpoints();
+    const auto checkpoints = SectionSearch(c.table, {}, c.target, c.options, costs).catalog().checkpoints();
     for (int i = 0; i < 300; ++i) {
       const PolicySpec policy = tried_policy(dice, c.table, checkpoints);
       Index bytes = 0;
@@ -152,8 +160,8 @@ TEST_CASE("few random policies are smaller than the smallest point, or faster th
   MESSAGE(tried << " policies; " << slower << " more than 2 % faster than the frontier, by at most " << 100 * worst << " % (seed " << worst_seed
                 << "), and at most " << 100 * worst_bytes << " % smaller");
   CHECK(tried > 50 * cases);
-  CHECK(slower <= tried / 50);
-  CHECK(larger <= tried / 50);
+  CHECK(slower <= tried / 200);
+  CHECK(larger <= tried / 1000);
 }
 TEST_CASE("Fit takes the fastest point that fits, and says the fewest bytes if none does") {
   const Table table = make_table(Vgg16<>::layers, {2, 3, 224, 224});
@@ -213,6 +221,28 @@ TEST_CASE("large published networks have frontiers of several times fewer bytes 
   CHECK(saves(Vgg16<>::layers, {1, 3, 512, 512}, {}) > 6);
   CHECK(saves(ResNet18<>::layers, {1, 3, 512, 512}, {}) > 3);
 }
+TEST_CASE("no ready-made policy is faster than the frontier's point for its bytes") {
+  std::size_t compared = 0;
+  const auto compare = [&](std::span<const Layer> layers, const Input& input) {
+    const Table table = make_table(layers, input);
+    const Frontier frontier = find_frontier(table, Policy<Fit<1>>::value, blocked, {}, costs);
+    StepCosts of_steps(costs, table, blocked);
+    for (const ReadyMadePolicy& made : ready_made_policies) {
+      CAPTURE(made.name);
+      try {
+        const Index bytes = arena_size(table, made.policy, blocked).bytes;
+        const SolvedPolicy* const point = frontier.fastest(bytes);
+        REQUIRE(point != nullptr);
+        CHECK(point->seconds <= plan_seconds(table, made.policy, blocked, {}, of_steps) * (1 + 1e-9));
+        ++compared;
+      } catch (const PlanError&) {   // another network's layers, or more slabs than rows
+      }
+    }
+  };
+  compare(Vgg16<>::layers, {2, 3, 224, 224});
+  compare(ResNet18<>::layers, {1, 3, 512, 512});
+  CHECK(compared > 12);
+}
 TEST_CASE("networks and named parts at the edge of what a search can say have a frontier, too") {
   const auto points_of = [](const std::vector<Layer>& layers, const Input& input, const PolicySpec& policy) {
     const Table table = make_table(layers, input);
@@ -249,7 +279,7 @@ TEST_CASE("networks and named parts at the edge of what a search can say have a 
   points_of(flat, {1, 1, 1, 1}, any);
   points_of(wide, {1, 4, 8, 8}, any);
   for (const PolicySpec& policy :
-       {Policy<Fit<1>, Share<6, 1>>::value, Policy<Fit<1>, Overlap<6, 1>>::value, Policy<Fit<1>, Overlap<1000, 1>>::value,
+       {Policy<Fit<1>, Share<6, 1>>::value, Policy<Fit<1>, Overlap<6, 1>>::value, Policy<Fit<1>, Overlap<1000000000, 1>>::value,
         Policy<Fit<1>, Share<1000, 3>>::value, Policy<Fit<1>, ByImages<3>>::value, Policy<Fit<1>, ExtraPasses<Overlap<4>>>::value})
     points_of(vgg, {4, 3, 32, 16}, policy);
   for (const SolvedPolicy& p : points_of(vgg, {2, 3, 32, 16}, Policy<Fit<1>, Section<Overlap<2>, RecomputeLight>, RecomputeAll>::value))

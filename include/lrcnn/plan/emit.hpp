@@ -68,6 +68,17 @@ class Emitter : BackwardEmitter {
     prepare();
     return lags();
   }
+  /// What the stages do with the places of tensors, of each of the table's (in_place.hpp), if gradients are in place. Nothing is emitted.
+  constexpr std::vector<TensorPlace> places() {
+    prepare();
+    return tensor_places(table_, stages_, needs_, stage_count_);
+  }
+  /// Whether a stage computes again, for the sake of gradients in place, what it would otherwise read in full height. Pre: places() was called.
+  constexpr bool remakes_in_slabs() const {
+    return std::any_of(needs_.begin(), needs_.end(), [](const StageNeeds& needs) {
+      return std::any_of(needs.remade_in_slabs.begin(), needs.remade_in_slabs.end(), [](char remade) { return remade != 0; });
+    });
+  }
   /// Whether the network's output is there when the step is done. Pre: the last section's stages are here.
   constexpr bool keeps_output() const { return !options_.stores_output && !loses_rows(); }
   /// Calls f(kind, number, buffer) for the buffers that sections share; of tensors and layers of the table by their number.

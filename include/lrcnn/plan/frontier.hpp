@@ -4,10 +4,11 @@
 // The frontier of a network and an input does not depend on any budget. Its bytes are a grid; for each of them plan/section_search.hpp finds the
 // fastest sections, and the plan's true peak, placement included, is measured. A budget takes the fastest point that fits, so
 // more bytes are never slower. A PolicySpec with `fit_bytes` is such a budget: what else it names holds, the rest is chosen.
+#include <lrcnn/plan/section_costs.hpp>
 #include <lrcnn/plan/section_search.hpp>
+#include <lrcnn/policy/ready_made.hpp>
 #include <lrcnn/core/machine.hpp>
 #include <cmath>
-#include <optional>
 namespace lrcnn {
 /// The best policies by rising bytes and falling seconds.
 struct Frontier {
@@ -25,7 +26,13 @@ namespace detail {
 class FrontierSearch {
  public:
   FrontierSearch(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const Costs& costs, int threads)
-      : table_(table), policy_(policy), target_(target), options_(options), costs_(costs), threads_(threads), of_steps_(costs, table, target) {
+      : table_(table),
+        policy_(policy),
+        target_(target),
+        options_(options),
+        costs_(costs),
+        threads_(threads),
+        section_costs_(table, target, options, costs) {
     if (!policy.names(PolicySpec::Part::conv_algorithm)) policy_.conv_algorithm = ConvAlgorithm::fastest;
     policy_.fit_bytes = 0, policy_.named = 0;
     for (std::size_t part = 0; part < PolicySpec::part_kinds; ++part)
@@ -33,8 +40,8 @@ class FrontierSearch {
   }
   Frontier run() {
     if (named(PolicySpec::Part::partition) && policy_.partition_count > 1)
-      throw PlanError(error_text("a policy with Fit names " + std::to_string(policy_.partition_count) + " partitions",
-                                 "Fit chooses where sections end, and how many there are", "name one partition for all of them, or none"));
+      throw PlanError(error_text("a policy that is chosen for some bytes names " + std::to_string(policy_.partition_count) + " partitions",
+                                 "where sections end, and how many there are, is chosen, too", "name one partition for all of them, or none"));
     const Index batch = table_.input.n;
     for (Index images = batch; images >= 1; images = images == 1 ? 0 : ceil_div(images, 2)) {
       if (!named(PolicySpec::Part::images)) policy_.images = images == batch ? 0 : images;
@@ -42,24 +49,21 @@ class FrontierSearch {
       if (named(PolicySpec::Part::images) || (options_.training && takes_statistics_of_batch())) break;
     }
     if (found_.empty()) add_uncut();   // more sections than a policy can name
+    add_ready_made();
     return frontier();
   }
 
  private:
-  static constexpr std::size_t placed = 4;   ///< policies for a number of bytes whose plans are placed
-  static constexpr double grid = 16;         ///< bytes of the grid that lie between one number and its double
-  /// Searches for sections that share a workspace, and, where scratch is worth it, for such that each have their own.
-  struct Searches {
-    SectionSearch shared;
-    std::optional<SectionSearch> apart;
-  };
+  static constexpr std::size_t placed = 4;    ///< policies for a number of bytes whose plans are placed
+  static constexpr double grid = 16;          ///< bytes of the grid that lie between one number and its double
+  static constexpr std::size_t at_once = 4;   ///< bytes of the grid that are searched for at once, whatever the number of threads
   const Table& table_;
   PolicySpec policy_;
   const Target& target_;
   const PlanOptions& options_;
   const Costs& costs_;
   const int threads_;
-  StepCosts of_steps_;
+  SectionCosts section_costs_;
   std::uint32_t names_ = 0;
   std::vector<SolvedPolicy> found_{};
   bool named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
@@ -85,63 +89,111 @@ class FrontierSearch {
       if (fits_winograd(node.layer)) good = std::max(good, costs_.rates().good_scratch(node.in.c, node.out.c));
     return {std::max(large, good), std::min(large, good), least};
   }
+  /// What the memory of steps may be like: what a search looks at.
+  std::vector<StepMemory> memories() const {
+    const bool own =
+        costs_.rates().winograd_bytes != nullptr && policy_.conv_algorithm != ConvAlgorithm::direct && workspaces_for(Index{1} << 40).size() > 1;
+    std::vector<StepMemory> list;
+    for (const StepMemory memory : step_memories) {
+      const bool in_place = memory == StepMemory::in_place;
+      if (in_place ? !options_.training : policy_.gradients_in_place || (memory == StepMemory::own_workspaces && !own)) continue;
+      list.push_back(memory);
+    }
+    return list;
+  }
   /// Along the grid downward, from what all could use to the fewest bytes. Small networks are searched for each byte that makes a difference.
   void search() {
-    Searches sections{SectionSearch(table_, policy_, target_, options_, costs_, names_, threads_), {}};
-    if (costs_.rates().winograd_bytes != nullptr && policy_.conv_algorithm != ConvAlgorithm::direct && workspaces_for(Index{1} << 40).size() > 1)
-      sections.apart.emplace(table_, policy_, target_, options_, costs_, names_, threads_, true);
-    const bool every_byte = sections.shared.choice_count() < 500;
-    Index room = std::numeric_limits<Index>::max() / 2, live = solve(sections, room);
+    const SectionSearch sections(table_, policy_, target_, options_, costs_, names_, threads_, memories());
+    const bool every_byte = sections.catalog().choice_count() < 500;
+    Index feasible = std::numeric_limits<Index>::max() / 2;   // the fewest bytes that were
+    Index live = solve(sections, {feasible}).front();
     if (live < 0) return;
     const double most = std::floor(std::log2(static_cast<double>(live)) * grid);
-    Index feasible = room;   // the fewest bytes that were
-    for (double step = 0; live >= 0; ++step) {
-      feasible = std::min(room, live);
-      const auto next = static_cast<Index>(std::exp2((most - step) / grid));
-      room = every_byte ? feasible - 1 : std::min(feasible - 1, next);
-      live = solve(sections, room);
+    Index low = 0;   // the most bytes that were not
+    bool ended = false;
+    for (double step = 0; !ended;) {
+      feasible = std::min(feasible, live);
+      std::vector<Index> rooms{every_byte ? feasible - 1 : std::min(feasible - 1, static_cast<Index>(std::exp2((most - step++) / grid)))};
+      while (!every_byte && rooms.size() < at_once)
+        rooms.push_back(std::min(rooms.back() - 1, static_cast<Index>(std::exp2((most - step++) / grid))));
+      const std::vector<Index> lives = solve(sections, rooms);
+      for (std::size_t i = 0; i < rooms.size() && !ended; ++i) {
+        ended = lives[i] < 0;
+        if (ended) low = rooms[i];
+        else feasible = rooms[i], live = lives[i];
+      }
     }
-    for (Index low = room; !every_byte && feasible - low > std::max<Index>(1, feasible / 1000);) {   // the fewest bytes lie between
-      const Index middle = low + (feasible - low) / 2;
-      (solve(sections, middle) < 0 ? low : feasible) = middle;
+    feasible = std::min(feasible, live);
+    while (!every_byte && feasible - low > std::max<Index>(1, feasible / 1000)) {   // the fewest bytes lie between
+      const Index third = (feasible - low + 2) / 3;
+      const std::vector<Index> rooms{low + third, std::max(low + third, feasible - third)}, lives = solve(sections, rooms);
+      if (lives[0] >= 0) feasible = rooms[0];
+      else if (lives[1] >= 0) low = rooms[0], feasible = rooms[1];
+      else low = rooms[1];
     }
   }
-  /// Adds the fastest policies for so many bytes. Returns the most bytes that are live at once under the fastest, or -1 if there is none.
-  Index solve(const Searches& searches, Index room) {
+  /// What was found for some bytes.
+  struct Solution {
+    std::vector<SolvedPolicy> policies{};
+    Index live = -1;   ///< the most bytes that are live at once under the fastest; -1: there is none
+  };
+  /// Adds the fastest policies for so many bytes each. Returns the most bytes that are live at once under the fastest of each; -1: there is none.
+  std::vector<Index> solve(const SectionSearch& sections, const std::vector<Index>& rooms) {
+    std::vector<Solution> solutions(rooms.size());
+    on_threads(rooms.size(), threads_, [&] { return [&](std::size_t i) { solutions[i] = solve_one(sections, rooms[i]); }; });
+    std::vector<Index> lives;
+    for (Solution& solution : solutions) {
+      lives.push_back(solution.live);
+      std::move(solution.policies.begin(), solution.policies.end(), std::back_inserter(found_));
+    }
+    return lives;
+  }
+  /// Each kind of memory has to be faster than those before it.
+  Solution solve_one(const SectionSearch& sections, Index room) {
     const std::vector<Index> workspaces = workspaces_for(room);
-    const std::size_t shared = workspaces.size() > 1 ? workspaces.size() - 1 : 1;   // the last one only if no other will do
-    std::vector<std::vector<SolvedPolicy>> found(shared + searches.apart.has_value());
-    on_threads(found.size(), threads_, [&] {
-      return [&](std::size_t w) {
-        found[w] = with_seconds(w < shared ? searches.shared.fastest(room, workspaces[w], placed) : searches.apart->fastest(room, 0, placed));
+    Solution solution;
+    double bound = std::numeric_limits<double>::infinity();
+    for (const StepMemory memory : sections.catalog().memories()) {
+      if (memory == StepMemory::in_place && !policy_.gradients_in_place && !sections.catalog().puts_in_place()) continue;
+      const auto ask = [&](Index workspace, std::size_t count) { return with_seconds(sections.fastest(memory, room, workspace, count, bound)); };
+      Index workspace = 0;
+      std::vector<SolvedPolicy> found;
+      if (sections.shares_workspace(memory)) {
+        const std::size_t tried = workspaces.size() > 1 ? workspaces.size() - 1 : 1;   // the last one only if no other will do
+        const bool own = sections.catalog().looks_at(StepMemory::own_workspaces);      // then the largest serves nobody
+        for (std::size_t w = tried > 1 && own; w < tried; ++w) {
+          std::vector<SolvedPolicy> other = ask(workspaces[w], placed);   // a smaller one leaves more room; it makes convolutions a little slower
+          if (other.empty() || (!found.empty() && other[0].seconds >= 0.98 * found[0].seconds)) continue;
+          found = std::move(other), workspace = workspaces[w];
+        }
+        if (found.empty() && workspaces.size() > 1) found = ask(workspace = workspaces.back(), placed);
+      } else {
+        found = ask(0, placed);
+      }
+      if (found.empty()) continue;
+      const auto add = [&](const std::vector<SolvedPolicy>& policies) {   // down to the first that fits: the others are slower
+        for (SolvedPolicy p : policies) {
+          const ArenaSize size = arena_at_run_time<>(table_, p.policy, target_, options_);
+          p.bytes = size.bytes;
+          if (solution.live < 0) solution.live = size.lower_bound;
+          const bool fits = p.bytes <= room;
+          if (fits) bound = std::min(bound, p.seconds);
+          solution.policies.push_back(std::move(p));
+          if (fits) return true;
+        }
+        return false;
       };
-    });
-    std::size_t best = 0;
-    for (std::size_t w = 1; w < shared; ++w)   // a smaller one leaves more room; it makes convolutions a little slower
-      if (!found[w].empty() && (found[best].empty() || found[w][0].seconds < 0.98 * found[best][0].seconds)) best = w;
-    if (found[best].empty() && workspaces.size() > 1) found[best] = with_seconds(searches.shared.fastest(room, workspaces.back(), placed));
-    const Index live = add_placed(searches.shared, found[best], room);
-    return searches.apart ? std::max(live, add_placed(*searches.apart, found.back(), room)) : live;
-  }
-  /// Adds policies that a search found for so many bytes: several, since placement may make the very fastest larger, and more where it makes all
-  /// larger. Returns the live bytes of the first; -1: there is none.
-  Index add_placed(const SectionSearch& search, const std::vector<SolvedPolicy>& solved, Index room) {
-    const std::size_t before = found_.size();
-    const Index live = add(solved);
-    const auto fits = [&](const SolvedPolicy& p) { return p.bytes <= room + room / 200; };
-    if (live >= 0 && std::none_of(found_.begin() + static_cast<Index>(before), found_.end(), fits)) {
-      const bool own = solved[0].policy.partition(0).workspace_bytes >= 0;
-      std::vector<SolvedPolicy> more = with_seconds(search.fastest(room, own ? 0 : solved[0].policy.workspace_bytes, 4 * placed));
-      more.erase(more.begin(), more.begin() + static_cast<Index>(std::min(more.size(), placed)));
-      add(more);
+      if (add(found)) continue;
+      found = ask(workspace, 4 * placed);   // placement made all of them larger
+      found.erase(found.begin(), found.begin() + static_cast<Index>(std::min(found.size(), placed)));
+      add(found);
     }
-    return live;
+    return solution;
   }
   /// Policies with the seconds of all their steps, by rising seconds; without those of too many steps.
-  std::vector<SolvedPolicy> with_seconds(std::vector<SolvedPolicy> found) const {
-    StepCosts of_steps(costs_, table_, target_);
+  std::vector<SolvedPolicy> with_seconds(std::vector<SolvedPolicy> found) {
     std::erase_if(found, [&](SolvedPolicy& p) {
-      const SectionProfile cost = plan_cost(p.policy, of_steps);
+      const SectionProfile cost = section_costs_.of(p.policy);
       p.seconds = cost.seconds(), p.steps = cost.steps;
       return cost.steps > most_steps;
     });
@@ -152,41 +204,29 @@ class FrontierSearch {
   void add_uncut() {
     SolvedPolicy uncut{.policy = policy_};
     if (!named(PolicySpec::Part::workspace) && target_.uses_workspace) uncut.policy.workspace_bytes = workspaces_for(64_MiB).front();
-    const SectionProfile cost = plan_cost(uncut.policy, of_steps_);
+    const SectionProfile cost = section_costs_.of(uncut.policy);
     uncut.seconds = cost.seconds(), uncut.steps = cost.steps;
-    add({uncut});
+    uncut.bytes = arena_at_run_time<>(table_, uncut.policy, target_, options_).bytes;
+    found_.push_back(uncut);
   }
-  /// Seconds and steps of a policy's plan: exact but for plans of very many steps.
-  SectionProfile plan_cost(const PolicySpec& policy, StepCosts& of_steps) const {
-    SectionProfile cost = lrcnn::plan_cost(table_, policy, target_, options_, of_steps, true);
-    if (cost.sampled && cost.steps < 100'000) cost = lrcnn::plan_cost(table_, policy, target_, options_, of_steps);
-    return cost;
-  }
-  /// Adds policies, and the same with gradients in place where that saves bytes, with the bytes that their plans have. Returns the live bytes of
-  /// the first.
-  Index add(const std::vector<SolvedPolicy>& solved) {
-    std::vector<ArenaSize> sizes(2 * solved.size());   // of each, and of it with gradients in place
-    on_threads(sizes.size(), threads_, [&] {
-      return [&](std::size_t i) {
-        PolicySpec policy = solved[i / 2].policy;
-        if (i % 2 == 1 && (!options_.training || policy.gradients_in_place)) return;
-        policy.gradients_in_place |= i % 2 == 1;
-        sizes[i] = arena_at_run_time<>(table_, policy, target_, options_);
-      };
-    });
-    for (std::size_t i = solved.size(); i-- > 0;) {
-      const ArenaSize &size = sizes[2 * i], &in_place = sizes[2 * i + 1];
-      if (in_place.bytes > 0 && in_place.bytes < size.bytes) {
-        SolvedPolicy other = solved[i];
-        other.policy.gradients_in_place = true;
-        const SectionProfile cost = plan_cost(other.policy, of_steps_);
-        other.bytes = in_place.bytes, other.seconds = cost.seconds(), other.steps = cost.steps;
-        found_.push_back(std::move(other));
+  /// The ready-made policies, as far as the network has their layers, if nothing is named that they would contradict.
+  void add_ready_made() {
+    if ((names_ & PolicySpec::may_be_chosen) != 0) return;
+    std::vector<SolvedPolicy> known;
+    for (const ReadyMadePolicy& made : ready_made_policies) {
+      PolicySpec policy = made.policy;
+      policy.streams = policy_.streams, policy.prefetch = policy_.prefetch, policy.precision = policy_.precision;
+      policy.gradients_in_place |= policy_.gradients_in_place;
+      policy.named = 0;
+      if (policy.most_workspace_bytes() < costs_.rates().least_workspace || (policy.gradients_in_place && !options_.training)) continue;
+      try {
+        const ArenaSize size = arena_at_run_time<>(table_, policy, target_, options_);
+        known.push_back({.policy = policy, .bytes = size.bytes});
+      } catch (const PlanError&) {   // another network's layers, or more slabs than rows
       }
-      found_.push_back(solved[i]);
-      found_.back().bytes = size.bytes;
     }
-    return solved.empty() ? -1 : sizes[0].lower_bound;
+    known = with_seconds(std::move(known));
+    std::move(known.begin(), known.end(), std::back_inserter(found_));
   }
   /// What no other point beats.
   Frontier frontier() {

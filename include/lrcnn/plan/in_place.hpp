@@ -7,6 +7,17 @@
 // all that it and the slabs above it read.
 #include <lrcnn/plan/needs.hpp>
 namespace lrcnn {
+/// What stages do with the place of a tensor's values, in which its gradient might come to lie.
+enum class PlaceUse : std::uint8_t {
+  ignores,   ///< they do not read the values in the backward pass
+  reads,     ///< one of them does, and begins the gradient
+  forbids,   ///< the gradient cannot lie there
+};
+struct TensorPlace {
+  PlaceUse use = PlaceUse::ignores;
+  Index lag = 0;   ///< rows that the gradient lies behind the values, where a stage reads these
+  friend constexpr bool operator==(const TensorPlace&, const TensorPlace&) = default;
+};
 namespace detail {
 /// Whether a stage's backward pass reads the values of its tensor t in full height.
 constexpr bool reads_values(const Stage& stage, const StageNeeds& needs, Index t) {
@@ -19,40 +30,44 @@ constexpr bool reads_values(const Stage& stage, const StageNeeds& needs, Index t
       if (run.makes(l) && (stage.in(l) == t || stage.other(l) == t)) return true;
   return false;
 }
-/// The rows that the gradient of a table's tensor lies behind its values; 0 if it has a place of its own. `stages`: those of the forward
-/// pass first, `forward_count` of them.
-constexpr Index gradient_lag(const Table& table, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs, Index forward_count,
-                             Index tensor) {
-  const Stage* last = nullptr;   // the one that reads values
-  Index lag = 0;
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const Stage& stage = stages[s];
-    const bool forward = static_cast<Index>(s) < forward_count;
-    for (Index t = 0; t < stage.tensors(); ++t) {
-      if (stage.tensor(t) != tensor) continue;
-      const bool written = t >= stage.input_count();
-      if (written && !stage.use(t).leaves) return 0;
-      // Pieces of slabs are dense; a stage that is not cut would have its kernels work on what is not.
-      if (stage.use(t).discarded || ((forward || stage.partition.forward_passes) && stage.forward.slabs() < 2) ||
-          (!stage.replaced_by_extra_passes && stage.backward.slabs() < 2))
-        return 0;
-      if (forward && stage.forward_repeated) return 0;   // reads or writes it again
-      if (stage.replaced_by_extra_passes || !reads_values(stage, needs[s], t)) continue;
-      const TensorUse& use = stage.use(t);
-      if (last != nullptr || written || use.plain != 1 || use.given) return 0;
-      last = &stage;
-      lag = stage.backward.most(t, &SlabRows::hold);
-    }
-    if (stage.reduces && stage.last == tensor) return 0;
-  }
-  return last != nullptr && 2 * lag <= table.shape(tensor).h ? lag : 0;
+/// What a stage does with the place of tensor t's values. `forward`: it is one of those that the forward pass has.
+constexpr PlaceUse place_use(const Stage& stage, const StageNeeds& needs, bool forward, Index t) {
+  const bool written = t >= stage.input_count();
+  const TensorUse& use = stage.use(t);
+  // Pieces of slabs are dense; a stage that is not cut would have its kernels work on what is not.
+  if ((written && !use.leaves) || use.discarded || ((forward || stage.partition.forward_passes) && stage.forward.slabs() < 2) ||
+      (!stage.replaced_by_extra_passes && stage.backward.slabs() < 2))
+    return PlaceUse::forbids;
+  if (forward && stage.forward_repeated) return PlaceUse::forbids;   // reads or writes it again
+  if (stage.replaced_by_extra_passes || !reads_values(stage, needs, t)) return PlaceUse::ignores;
+  return written || use.plain != 1 || use.given ? PlaceUse::forbids : PlaceUse::reads;
 }
 }   // namespace detail
-/// Of each tensor of the table. `stages`, `forward_count`: as the emitter has them.
+/// What these stages together do with the places of the table's tensors. `stages`: those of the forward pass first, `forward_count` of them.
+constexpr std::vector<TensorPlace> tensor_places(const Table& table, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs,
+                                                 Index forward_count) {
+  std::vector<TensorPlace> places(static_cast<std::size_t>(table.tensors()));
+  for (Index s = 0; s < static_cast<Index>(stages.size()); ++s) {
+    const Stage& stage = item(stages, s);
+    for (Index t = 0; t < stage.tensors(); ++t) {
+      TensorPlace& place = item(places, stage.tensor(t));
+      if (place.use == PlaceUse::forbids) continue;
+      const PlaceUse use = detail::place_use(stage, item(needs, s), s < forward_count, t);
+      if (use == PlaceUse::ignores) continue;
+      const Index lag = use == PlaceUse::reads ? stage.backward.most(t, &SlabRows::hold) : 0;
+      const bool fits = use == PlaceUse::reads && place.use == PlaceUse::ignores && 2 * lag <= table.shape(stage.tensor(t)).h;
+      place = fits ? TensorPlace{PlaceUse::reads, lag} : TensorPlace{PlaceUse::forbids, 0};
+    }
+    if (stage.reduces) item(places, stage.last) = {PlaceUse::forbids, 0};
+  }
+  return places;
+}
+/// How many rows the gradient of each tensor of the table lies behind its values; 0: it has a place of its own. Arguments as for tensor_places().
 constexpr std::vector<Index> gradient_lags(const Table& table, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs,
                                            Index forward_count) {
   std::vector<Index> lags(static_cast<std::size_t>(table.tensors()), 0);
-  for (Index g = 1; g < table.size(); ++g) item(lags, g) = detail::gradient_lag(table, stages, needs, forward_count, g);
+  const std::vector<TensorPlace> places = tensor_places(table, stages, needs, forward_count);
+  for (Index g = 1; g < table.size(); ++g) item(lags, g) = item(places, g).lag;
   return lags;
 }
 }   // namespace lrcnn

@@ -22,6 +22,7 @@ struct SectionBuffer {
   std::vector<SharedKey> keys{};   ///< empty: no other section uses it. Two: it is a gradient first, and then a norm's
   bool from_start = false;         ///< it lives from the start of the step
   bool to_end = false;             ///< or to its end: the caller reads it
+  bool own_workspace = false;      ///< it is the scratch of this section alone
   constexpr bool is_used() const { return first < last; }
   constexpr bool is_shared_workspace() const { return !keys.empty() && keys[0].kind == SharedBuffer::workspace; }
 };
@@ -44,7 +45,7 @@ class AddUp final : public Sink {
   AddUp(StepCosts& costs, SectionProfile& profile, bool by_samples) : Sink(true), costs_(costs), profile_(profile), by_samples_(by_samples) {}
   double slabs_of_rows(Index slab, const std::vector<Index>& cuts) const override {
     const auto slabs = static_cast<Index>(cuts.size());
-    if (!by_samples_ || slabs <= 8 || slab < edge || slab >= slabs - edge) return 1;
+    if (!by_samples_ || slabs <= 4 || slab < edge || slab >= slabs - edge) return 1;
     if (slab > edge) return 0;
     return static_cast<double>(item(cuts, slabs - edge - 1) - item(cuts, edge - 1)) / static_cast<double>(item(cuts, edge) - item(cuts, edge - 1));
   }
@@ -72,7 +73,7 @@ class AddUp final : public Sink {
   StepCosts& costs_;
   SectionProfile& profile_;
   bool by_samples_;
-  static constexpr Index edge = 2;   ///< slabs at either end that stand for themselves
+  static constexpr Index edge = 1;   ///< slabs at either end that stand for themselves
   std::vector<Index> bytes_{};       ///< of each buffer
 };
 }   // namespace detail
@@ -85,13 +86,14 @@ inline SectionProfile profile_section(const Table& table, const PolicySpec& poli
   Emitter emitter(table, policy, target, options, stages, sink);
   emitter.run_section(lags, [&] { profile.forward_end = sink.now++; });
   profile.end = sink.now;
-  for (const Buffer& b : sink.buffers) profile.buffers.push_back({b.bytes, b.first, b.last, {}, false, false});
+  for (const Buffer& b : sink.buffers) profile.buffers.push_back({b.bytes, b.first, b.last, {}, false, false, b.role == Role::workspace});
   const bool in_groups = group_images(table, policy) < table.input.n;
   emitter.for_shared([&](SharedBuffer kind, Index number, Index first) {
     const Index copies = item(sink.buffers, first).copies;
     for (Index copy = 0; copy < copies; ++copy) {
       SectionBuffer& buffer = item(profile.buffers, first + copy);
       buffer.keys.push_back({kind, number + copy});   // only the workspace, which has the number 0, has copies
+      buffer.own_workspace = false;
       const bool output = kind == SharedBuffer::value && number == table.size();
       const bool results = output ? emitter.keeps_output() : options.input_gradient && kind == SharedBuffer::gradient && number == 0;
       buffer.to_end = results;

@@ -73,6 +73,8 @@ class SectionBorder {
   /// Bytes of gradients that live through its backward pass without being touched.
   Index passing_gradients() const { return passing_gradients_; }
   bool read_above(Index g) const { return readers_.read_from(g, end_); }
+  /// Bytes of so many rows of a tensor in full height: at least.
+  Index bytes_of_rows(Index g, Index rows) const { return readers_.bytes(g) * rows / table_.shape(g).h; }
   /// When a buffer of the section lives, in its own times: as its profile says, or longer because of other sections. Not for tensors that
   /// it reads from below.
   SectionBuffer stretched(SectionBuffer b, const SectionProfile& profile) const {

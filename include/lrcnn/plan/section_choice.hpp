@@ -9,34 +9,38 @@ struct SectionPeaks {
   Index backward = 0;
   friend constexpr bool operator==(const SectionPeaks&, const SectionPeaks&) = default;
 };
+/// What the memory of a whole step is like: a search takes the choices of all its sections from one of these sets.
+enum class StepMemory : std::uint8_t {
+  shared_workspace,   ///< sections share a workspace
+  own_workspaces,     ///< each has one of its own, which lives while it runs
+  in_place,           ///< gradients in full height take their values' places; workspaces are own ones if those are looked at, too
+};
+inline constexpr std::array step_memories{StepMemory::shared_workspace, StepMemory::own_workspaces, StepMemory::in_place};
 class SectionChoice {
  public:
-  SectionChoice(const SectionBorder& border, const Partition& partition, const SectionProfile& profile)
+  /// `places`: what the section does with the places of the table's tensors, if gradients are in place; empty: they are not.
+  SectionChoice(const SectionBorder& border, const Partition& partition, const SectionProfile& profile, const std::vector<TensorPlace>& places = {})
       : partition_(partition), forward_end_(profile.forward_end), seconds_(profile.seconds()) {
-    std::vector<Index> change(static_cast<std::size_t>(profile.end + 2), 0);
-    uses_.assign(border.inputs().size(), {});
-    for (const SectionBuffer& b : profile.buffers) {
-      if (!b.is_used() || b.is_shared_workspace()) continue;
-      if (border.is_from_below(b)) {
-        note_input(border, b, profile);
-        continue;
-      }
-      const SectionBuffer lives = border.stretched(b, profile);
-      item(change, lives.first) += b.bytes;
-      item(change, lives.last) -= b.bytes;
-      const bool waits = lives.first <= forward_end_ && lives.last > forward_end_;
-      const Index output = value_above(border, b);
-      if (waits && (output < 0 || b.last > forward_end_)) kept_ += b.bytes;
-      if (waits && output >= 0 && b.last > forward_end_) kept_outputs_.push_back(output);
+    for (const SectionBuffer& b : profile.buffers)
+      if (counts(b) && !border.is_from_below(b)) note_kept(border, b, border.stretched(b, profile));
+    apart_ = lives(border, profile, {});
+    if (places.empty()) return;
+    std::vector<Index> lags(border.inputs().size(), -1);
+    for (std::size_t i = 0; i < lags.size(); ++i) {
+      const Index g = border.inputs()[i];
+      const TensorPlace& place = item(places, g);
+      uses_places_.push_back(place.use == PlaceUse::reads && border.read_above(g) ? PlaceUse::forbids : place.use);
+      if (uses_places_.back() == PlaceUse::reads) lags[i] = place.lag;
     }
-    Index live = 0;
-    for (Index t = 0; t <= profile.end; ++t) live_.push_back(live += item(change, t));
-    peaks_.assign(std::size_t{1} << std::min<std::size_t>(uses_.size(), most_known), {-1, -1});
+    for (Index g = border.begin() + 1; g <= border.end(); ++g)
+      if (item(places, g).use == PlaceUse::ignores && border.read_above(g)) offered_.push_back(g);
+    if (std::any_of(lags.begin(), lags.end(), [](Index lag) { return lag >= 0; })) in_place_ = lives(border, profile, lags);
   }
   /// The same way to run a section that is the same, so many layers further up.
   SectionChoice moved(Index layers) const {
     SectionChoice choice = *this;
     for (Index& g : choice.kept_outputs_) g += layers;
+    for (Index& g : choice.offered_) g += layers;
     return choice;
   }
   const Partition& partition() const { return partition_; }
@@ -45,38 +49,45 @@ class SectionChoice {
   /// Bytes that live from its forward to its backward pass, but for tensors from below.
   Index kept() const { return kept_; }
   /// Of the border's inputs, by their place: whether its backward pass reads them.
-  bool keeps_input(std::size_t i) const { return uses_[i].backward; }
+  bool keeps_input(std::size_t i) const { return apart_.inputs[i].backward; }
   /// Tensors that it writes, that sections above read, and that its own backward pass reads.
   const std::vector<Index>& kept_outputs() const { return kept_outputs_; }
+  /// Tensors that it writes, and whose places their gradients may have if the sections above allow it.
+  const std::vector<Index>& offered() const { return offered_; }
+  /// Takes offers back but those of these tensors of the table.
+  void offer_only(const std::vector<char>& taken) {
+    std::erase_if(offered_, [&](Index g) { return !item(taken, g); });
+  }
+  /// What it does with the place of the border's input i. Pre: it was made for gradients in place.
+  PlaceUse place_use(std::size_t i) const { return uses_places_[i]; }
+  /// Whether it puts the gradients of some inputs into the places of their values, where the sections below offer these.
+  bool reads_places() const { return !in_place_.peaks.empty(); }
   /// Finds all peaks, so that several threads may ask for them.
   void find_peaks() const {
-    for (std::uint64_t already = 0; already < peaks_.size(); ++already) peaks(already);
+    for (const Lives* lives : {&apart_, &in_place_})
+      for (std::uint64_t already = 0; already < lives->peaks.size(); ++already) peaks_of(*lives, already);
   }
-  /// Its peaks, without what lives through the whole of it. `already`: a bit for each of the border's inputs that lives through it anyhow.
-  const SectionPeaks& peaks(std::uint64_t already) const {
-    SectionPeaks& peaks = peaks_[static_cast<std::size_t>(already) & (peaks_.size() - 1)];   // of more inputs: as if they did not
-    if (peaks.forward >= 0) return peaks;
-    std::vector<Index> ends;   // of inputs that count
-    for (std::size_t i = 0; i < uses_.size(); ++i) ends.push_back(i < most_known && (already >> i & 1) != 0 ? 0 : uses_[i].until);
-    peaks = {0, 0};
-    for (Index t = 0; t < static_cast<Index>(live_.size()); ++t) {
-      Index live = item(live_, t);
-      for (std::size_t i = 0; i < uses_.size(); ++i)
-        if (t < ends[i]) live += uses_[i].bytes;
-      if (t < forward_end_) peaks.forward = std::max(peaks.forward, live);
-      if (t > forward_end_) peaks.backward = std::max(peaks.backward, live);
-    }
-    return peaks;
+  /// Its peaks, without what lives through the whole of it. `already`: a bit for each of the border's inputs that lives through it anyhow;
+  /// `in_place`: the sections below offer the places of all inputs that it reads so.
+  const SectionPeaks& peaks(std::uint64_t already, bool in_place = false) const {
+    return peaks_of(in_place && !in_place_.peaks.empty() ? in_place_ : apart_, already);
   }
   /// Whether it takes no more bytes of any kind than another way to run the same section.
   bool takes_no_more_bytes(const SectionChoice& other) const {
     if (kept_ > other.kept_) return false;
-    for (std::size_t i = 0; i < uses_.size(); ++i)
-      if (uses_[i].backward && !other.uses_[i].backward) return false;
-    for (const Index g : kept_outputs_)
-      if (std::find(other.kept_outputs_.begin(), other.kept_outputs_.end(), g) == other.kept_outputs_.end()) return false;
-    for (std::uint64_t already = 0; already < peaks_.size(); ++already)
-      if (peaks(already).forward > other.peaks(already).forward || peaks(already).backward > other.peaks(already).backward) return false;
+    for (std::size_t i = 0; i < apart_.inputs.size(); ++i)
+      if (keeps_input(i) && !other.keeps_input(i)) return false;
+    const auto has_all = [](const std::vector<Index>& a, const std::vector<Index>& b) {
+      return std::all_of(b.begin(), b.end(), [&](Index g) { return std::find(a.begin(), a.end(), g) != a.end(); });
+    };
+    if (!has_all(other.kept_outputs_, kept_outputs_) || !has_all(offered_, other.offered_)) return false;
+    for (std::size_t i = 0; i < uses_places_.size(); ++i)
+      if (uses_places_[i] != PlaceUse::ignores && other.uses_places_[i] == PlaceUse::ignores) return false;
+    const bool alike = uses_places_ == other.uses_places_;   // so that both have places offered, or none
+    for (std::uint64_t already = 0; already < apart_.peaks.size(); ++already) {
+      if (!is_within(peaks(already), other.peaks(already))) return false;
+      if (other.reads_places() && !is_within(peaks(already, alike), other.peaks(already, true))) return false;
+    }
     return true;
   }
 
@@ -87,27 +98,100 @@ class SectionChoice {
     Index until = 0;         ///< of the section's times, while other sections below it do not read the tensor in their backward passes
     bool backward = false;   ///< its backward pass reads it
   };
+  /// What lives when.
+  struct Lives {
+    std::vector<InputUse> inputs{};
+    std::vector<Index> live{};                   ///< bytes at each time, without inputs
+    mutable std::vector<SectionPeaks> peaks{};   ///< found when asked for
+  };
   Partition partition_;
   Index forward_end_;
   double seconds_;
   Index kept_ = 0;
-  std::vector<Index> kept_outputs_{};
-  std::vector<InputUse> uses_{};
-  std::vector<Index> live_{};                   ///< bytes at each time, without inputs
-  mutable std::vector<SectionPeaks> peaks_{};   ///< found when asked for
+  std::vector<Index> kept_outputs_{}, offered_{};
+  std::vector<PlaceUse> uses_places_{};
+  Lives apart_{}, in_place_{};   ///< gradients in places of their own, and, if some can be, in those of inputs
+  static bool is_within(const SectionPeaks& a, const SectionPeaks& b) { return a.forward <= b.forward && a.backward <= b.backward; }
+  /// Whether a buffer is the section's: a workspace is if the partition says so.
+  bool counts(const SectionBuffer& b) const {
+    return b.is_used() && !b.is_shared_workspace() && !(b.own_workspace && partition_.workspace_bytes < 0);
+  }
+  void note_kept(const SectionBorder& border, const SectionBuffer& b, const SectionBuffer& lives) {
+    if (lives.first > forward_end_ || lives.last <= forward_end_) return;
+    const Index output = value_above(border, b);
+    if (output < 0 || b.last > forward_end_) kept_ += b.bytes;
+    if (output >= 0 && b.last > forward_end_) kept_outputs_.push_back(output);
+  }
+  /// `lags`: of each input, by how many rows its gradient lies behind it in the same place; -1: it does not.
+  Lives lives(const SectionBorder& border, const SectionProfile& profile, const std::vector<Index>& lags) const {
+    Lives result;
+    result.inputs.assign(border.inputs().size(), {});
+    std::vector<Index> change(static_cast<std::size_t>(profile.end + 2), 0);
+    for (const SectionBuffer& b : profile.buffers) {
+      if (!counts(b)) continue;
+      if (border.is_from_below(b)) {
+        note_input(border, b, profile, lags, result);
+        continue;
+      }
+      if (const Index i = number_of(border, b, SharedBuffer::gradient); i >= 0 && !lags.empty() && item(lags, i) >= 0) continue;
+      const SectionBuffer stretched = border.stretched(b, profile);
+      item(change, stretched.first) += b.bytes;
+      item(change, stretched.last) -= b.bytes;
+    }
+    Index live = 0;
+    for (Index t = 0; t <= profile.end; ++t) result.live.push_back(live += item(change, t));
+    result.peaks.assign(std::size_t{1} << std::min<std::size_t>(result.inputs.size(), most_known), {-1, -1});
+    return result;
+  }
+  const SectionPeaks& peaks_of(const Lives& lives, std::uint64_t already) const {
+    SectionPeaks& peaks = lives.peaks[static_cast<std::size_t>(already) & (lives.peaks.size() - 1)];   // of more inputs: as if they did not
+    if (peaks.forward >= 0) return peaks;
+    std::vector<Index> ends;   // of inputs that count
+    for (std::size_t i = 0; i < lives.inputs.size(); ++i) ends.push_back(i < most_known && (already >> i & 1) != 0 ? 0 : lives.inputs[i].until);
+    peaks = {0, 0};
+    for (Index t = 0; t < static_cast<Index>(lives.live.size()); ++t) {
+      Index live = item(lives.live, t);
+      for (std::size_t i = 0; i < lives.inputs.size(); ++i)
+        if (t < ends[i]) live += lives.inputs[i].bytes;
+      if (t < forward_end_) peaks.forward = std::max(peaks.forward, live);
+      if (t > forward_end_) peaks.backward = std::max(peaks.backward, live);
+    }
+    return peaks;
+  }
   static Index value_above(const SectionBorder& border, const SectionBuffer& b) {
     for (const SharedKey& key : b.keys)
       if (key.kind == SharedBuffer::value && border.read_above(key.number)) return key.number;
     return -1;
   }
-  void note_input(const SectionBorder& border, const SectionBuffer& b, const SectionProfile& profile) {
-    for (const SharedKey& key : b.keys) {
-      const auto at = std::find(border.inputs().begin(), border.inputs().end(), key.number);
-      if (key.kind != SharedBuffer::value || at == border.inputs().end()) continue;
-      const bool backward = b.last > profile.forward_end;
-      const Index until = !backward && border.read_above(key.number) ? profile.forward_end + 1 : b.last;
-      uses_[static_cast<std::size_t>(at - border.inputs().begin())] = {b.bytes, until, backward};
-    }
+  /// Which of the border's inputs a buffer is the value or the gradient of; -1: of none.
+  static Index number_of(const SectionBorder& border, const SectionBuffer& b, SharedBuffer kind) {
+    for (const SharedKey& key : b.keys)
+      if (const auto at = std::find(border.inputs().begin(), border.inputs().end(), key.number); key.kind == kind && at != border.inputs().end())
+        return at - border.inputs().begin();
+    return -1;
   }
+  void note_input(const SectionBorder& border, const SectionBuffer& b, const SectionProfile& profile, const std::vector<Index>& lags,
+                  Lives& lives) const {
+    const Index i = number_of(border, b, SharedBuffer::value);
+    if (i < 0) return;
+    const Index g = item(border.inputs(), i);
+    const bool backward = b.last > profile.forward_end;
+    const Index until = !backward && border.read_above(g) ? profile.forward_end + 1 : b.last;
+    item(lives.inputs, i) = {b.bytes, until, backward};
+    if (lags.empty() || item(lags, i) < 0) return;
+    item(lives.inputs, i) = {b.bytes + border.bytes_of_rows(g, item(lags, i)), profile.end, true};   // and then it is the gradient
+  }
+};
+/// Ways to run a section, in a set for each kind of a step's memory.
+class SectionChoices {
+ public:
+  std::vector<SectionChoice>& of(StepMemory memory) { return sets_[static_cast<std::size_t>(memory)]; }
+  const std::vector<SectionChoice>& of(StepMemory memory) const { return sets_[static_cast<std::size_t>(memory)]; }
+  bool empty() const {
+    return std::all_of(sets_.begin(), sets_.end(), [](const auto& set) { return set.empty(); });
+  }
+
+ private:
+  std::array<std::vector<SectionChoice>, step_memories.size()> sets_{};
 };
 }   // namespace lrcnn

@@ -14,6 +14,8 @@ inline std::vector<char> ends_of(const Table& table, const PolicySpec& policy) {
   }
   return ends;
 }
+/// Whether a network has so few layers that more is tried than pays for larger ones.
+inline bool is_small(const Table& table) { return table.size() <= 16; }
 class SectionEnds {
  public:
   /// `across`: of each layer, tensors from below that are read from there on. Pre: the arguments outlive the object.
@@ -25,7 +27,7 @@ class SectionEnds {
     bool vector = false;
     for (Index l = 0; l + 1 < table_.size(); ++l) {
       vector = is_vector(table_, l, vector);
-      if (!vector && is_good(l) && item(across_, l + 1).size() <= most_across) found.push_back(l);
+      if (!vector && (is_small(table_) || is_good(l)) && item(across_, l + 1).size() <= most_across) found.push_back(l);
     }
     if (found.size() > most_ends) found = fewest_across(found);
     std::vector<char> ends(static_cast<std::size_t>(table_.size()), 0);

@@ -1,37 +1,48 @@
 #pragma once
 // The ways to run a section that are worth knowing: those that are tried, less those that another beats in everything.
 #include <lrcnn/plan/section_choice.hpp>
+#include <lrcnn/plan/section_ends.hpp>
 #include <limits>
 #include <optional>
 namespace lrcnn {
 class SectionTries {
  public:
   /// `policy`: what holds for the whole step; `names`: a bit for each PolicySpec::Part of it that is not to be chosen; `images`: how many the
-  /// step has at once; `own_workspaces`: each section has a workspace of its own. Pre: the arguments outlive the object.
+  /// step has at once; `memories`: the sets of choices that are wanted. Pre: the arguments outlive the object.
   SectionTries(const Table& table, const PolicySpec& policy, std::uint32_t names, const Target& target, const PlanOptions& options,
-               const Costs& costs, Index images, bool own_workspaces)
+               const Costs& costs, Index images, const std::vector<StepMemory>& memories)
       : table_(table),
         policy_(policy),
+        policy_in_place_(policy),
         names_(names),
         target_(target),
         options_(options),
         images_(images),
         rates_(costs.rates()),
         costs_(costs, table, target),
-        own_workspaces_(own_workspaces) {}
-  /// The choices of a section; none if it cannot be run. `followed`: a section without a partition of its own may follow, and is run likewise.
-  std::vector<SectionChoice> find(const SectionBorder& border, bool followed) {
+        memories_(memories),
+        own_workspaces_(wants(StepMemory::own_workspaces)) {
+    policy_in_place_.gradients_in_place = true;
+  }
+  /// The choices of a section, by rising seconds; none if it cannot be run. `followed`: a section without a partition of its own may follow, and is
+  /// run likewise.
+  SectionChoices find(const SectionBorder& border, bool followed) {
     border_ = &border;
     followed_ = followed;
-    choices_.clear();
+    choices_ = {};
+    column_seconds_ = unknown;
     const auto whole = detail::split_layers(table_, border.begin(), border.end(), options_.training, [](Index) { return false; });
     const bool numbered = !whole.back().behind_means;
     workspace_bytes_ = !own_workspaces_ ? -1 : numbered ? good_workspace(border.begin(), border.end()) : good_workspace(0, table_.size());
     if (is_named(PolicySpec::Part::partition)) try_named();
     else if (numbered) try_all(whole);
     else try_followers();
-    if (numbered) drop_beaten();
-    for (const SectionChoice& choice : choices_) choice.find_peaks();
+    for (const StepMemory memory : memories_) {
+      std::vector<SectionChoice>& choices = choices_.of(memory);
+      std::stable_sort(choices.begin(), choices.end(), [](const SectionChoice& a, const SectionChoice& b) { return a.seconds() < b.seconds(); });
+      if (numbered) drop_beaten(choices);
+      for (const SectionChoice& choice : choices) choice.find_peaks();
+    }
     return std::move(choices_);
   }
   /// Whether a section without a partition of its own is run so, if the section before it has this partition.
@@ -48,23 +59,27 @@ class SectionTries {
   static constexpr double unknown = -1;
   static constexpr Index least_workspace = 256_KiB;
   struct Tried {
-    SectionPeaks peaks;
-    double seconds = 0;   ///< at least
+    SectionPeaks peaks, in_place;   ///< of gradients in places of their own, and in those of values
+    double seconds = 0;             ///< at least
   };
   const Table& table_;
   const PolicySpec& policy_;
+  PolicySpec policy_in_place_;
   const std::uint32_t names_;
   const Target& target_;
   const PlanOptions& options_;
   const Index images_;
   const Rates& rates_;
   StepCosts costs_;
+  const std::vector<StepMemory>& memories_;
   const bool own_workspaces_;
   Index workspace_bytes_ = -1;              ///< of the section at hand; a follower has that of a section before it, here as much as any
   const SectionBorder* border_ = nullptr;   ///< of the section at hand
   bool followed_ = false;
-  std::vector<SectionChoice> choices_{};
+  double column_seconds_ = unknown;   ///< of the first way that was tried
+  SectionChoices choices_{};
 
+  bool wants(StepMemory memory) const { return std::find(memories_.begin(), memories_.end(), memory) != memories_.end(); }
   bool is_named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
   /// What Winograd's algorithm works well with in layers [begin, end), and a little for others that ask for some.
   Index good_workspace(Index begin, Index end) const {
@@ -88,24 +103,56 @@ class SectionTries {
     p.workspace_bytes = workspace_bytes_;
     const auto stages = make_section_stages(table_, border_->begin(), border_->end(), policy_, p, target_, images_, options_);
     if (stages.empty()) return {};
-    SectionProfile profile = profile_section(table_, policy_, target_, options_, stages);
-    SectionChoice choice(*border_, p, profile);
-    const Tried beaten{choice.peaks(0), at_least};
-    if (std::any_of(choices_.begin(), choices_.end(),
-                    [&](const SectionChoice& other) { return other.seconds() <= at_least && replaces(other, choice); }))
-      return beaten;
-    add_seconds(profile, table_, policy_, target_, options_, stages, costs_, true);
-    choice.set_seconds(profile.seconds());
-    choices_.push_back(std::move(choice));
-    return Tried{beaten.peaks, profile.seconds()};
+    const SectionProfile profile = profile_section(table_, policy_, target_, options_, stages);
+    Partition shared = p;
+    shared.workspace_bytes = -1;
+    std::vector<std::pair<StepMemory, SectionChoice>> trials;
+    trials.emplace_back(StepMemory::shared_workspace, SectionChoice(*border_, shared, profile));
+    const SectionPeaks peaks = trials.back().second.peaks(0);
+    Tried tried{peaks, peaks, at_least};
+    if (!wants(StepMemory::shared_workspace)) trials.clear();
+    if (own_workspaces_) trials.emplace_back(StepMemory::own_workspaces, SectionChoice(*border_, p, profile));
+    if (wants(StepMemory::in_place)) {
+      Measure unheard;
+      Emitter emitter(table_, policy_in_place_, target_, options_, stages, unheard);
+      const std::vector<TensorPlace> places = emitter.places();
+      if (!emitter.remakes_in_slabs() || policy_.gradients_in_place) {
+        trials.emplace_back(StepMemory::in_place, SectionChoice(*border_, p, profile, places));
+        tried.in_place = trials.back().second.peaks(0, true);
+      } else if (SectionChoice choice(*border_, p, profile_section(table_, policy_in_place_, target_, options_, stages), places);
+                 !is_beaten(StepMemory::in_place, choice, at_least)) {
+        tried.in_place = choice.peaks(0, true);
+        choice.set_seconds(seconds_of(policy_in_place_, stages));
+        choices_.of(StepMemory::in_place).push_back(std::move(choice));
+      }
+    }
+    std::erase_if(trials, [&](const auto& trial) { return is_beaten(trial.first, trial.second, at_least); });
+    if (trials.empty()) return tried;
+    tried.seconds = seconds_of(policy_, stages);
+    if (column_seconds_ < 0) column_seconds_ = tried.seconds;
+    for (auto& [memory, choice] : trials) {
+      choice.set_seconds(tried.seconds);
+      choices_.of(memory).push_back(std::move(choice));
+    }
+    return tried;
+  }
+  /// Whether a known choice takes no more bytes, and no more than so many seconds.
+  bool is_beaten(StepMemory memory, const SectionChoice& choice, double seconds) const {
+    return std::any_of(choices_.of(memory).begin(), choices_.of(memory).end(),
+                       [&](const SectionChoice& other) { return other.seconds() <= seconds && replaces(other, choice); });
+  }
+  double seconds_of(const PolicySpec& policy, const std::vector<Stage>& stages) {
+    SectionProfile profile;
+    add_seconds(profile, table_, policy, target_, options_, stages, costs_, true);
+    return profile.seconds();
   }
   /// Tries slabs of images, slabs of rows of all images or of one, and what is computed again.
   void try_all(const std::vector<Stage>& whole) {
-    const bool vector = whole.back().vector, is_long = border_->end() - border_->begin() > most_cut;
+    const bool vector = whole.back().vector, is_long = border_->end() - border_->begin() > most_cut, is_small = detail::is_small(table_);
     std::array<double, recomputes.size()> columns;   // seconds without slabs of rows, of more images
     columns.fill(unknown);
     for (Index images = images_; images >= 1; images = images == 1 ? 0 : ceil_div(images, 2)) {
-      const bool rows = !vector && !is_long && (images == images_ || images == 1);
+      const bool rows = !vector && !is_long && (is_small || images_ == table_.input.n || images_ == 1) && (images == images_ || images == 1);
       for (std::size_t r = 0; r < recomputes.size(); ++r) {
         const Recompute recompute = recomputes[r];
         if (is_named(PolicySpec::Part::recompute) ? recompute != policy_.recompute : !options_.training && recompute != Recompute::none) continue;
@@ -113,7 +160,8 @@ class SectionTries {
         if (const auto tried = try_one(p, columns[r])) columns[r] = hardly * tried->seconds;
         for (const Cut cut : {Cut::overlap, Cut::share}) {
           p.cut = cut;
-          if (rows && recompute != Recompute::cheap) try_counts(p, columns[r]);
+          if (rows && recompute != Recompute::cheap && (is_small || cut == Cut::overlap || recompute == Recompute::all || !options_.training))
+            try_counts(p, columns[r]);
         }
       }
       for (const bool both_ways : {false, true}) {
@@ -135,13 +183,15 @@ class SectionTries {
   /// The partition that the policy names, with as many slabs as the rows carry.
   void try_named() {
     const Partition& named = policy_.partition(0);
+    Index rows = 1;   // that slabs could have at most
+    for (Index l = border_->begin(); l < border_->end(); ++l) rows = std::max({rows, table_.node(l).in.h, table_.node(l).out.h});
     for (const Recompute recompute : recomputes) {
       if (named.recompute != Recompute::of_policy ? recompute != named.recompute
                                                   : is_named(PolicySpec::Part::recompute) && recompute != policy_.recompute)
         continue;
       Partition p = named;
       p.recompute = recompute;
-      for (Index most = std::max(p.forward, p.backward); most >= 1; --most) {
+      for (Index most = std::min(std::max(p.forward, p.backward), rows); most >= 1; --most) {
         p.forward = std::min(named.forward, most), p.backward = std::min(named.backward, most);
         if (most == 1) p.cut = Cut::column;
         if (try_one(p)) break;
@@ -151,17 +201,22 @@ class SectionTries {
   /// More and more slabs, as long as they save bytes. Where nothing is kept the forward pass may have fewer of them than the backward pass.
   /// `at_least`: seconds that any will take.
   void try_counts(Partition p, double at_least) {
-    SectionPeaks least{std::numeric_limits<Index>::max(), std::numeric_limits<Index>::max()};
+    constexpr SectionPeaks most{std::numeric_limits<Index>::max(), std::numeric_limits<Index>::max()};
+    Tried least{most, most};
     int in_vain = 0;
     for (const Index slabs : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
       if (slabs * ceil_div(images_, p.images) > 128) return;
       p.forward = p.backward = slabs;
       const auto tried = try_one(p, at_least);
       if (!tried) return;
-      const auto falls = [](Index from, Index to) { return to < from - from / 50; };
-      in_vain = falls(least.forward, tried->peaks.forward) || falls(least.backward, tried->peaks.backward) ? 0 : in_vain + 1;
-      if (in_vain > 1 || tried->seconds > most_times * choices_.front().seconds()) return;
-      least = {std::min(least.forward, tried->peaks.forward), std::min(least.backward, tried->peaks.backward)};
+      const auto falls = [](SectionPeaks& from, const SectionPeaks& to) {
+        const bool some = to.forward < from.forward - from.forward / 50 || to.backward < from.backward - from.backward / 50;
+        from = {std::min(from.forward, to.forward), std::min(from.backward, to.backward)};
+        return some;
+      };
+      const bool own_places = falls(least.peaks, tried->peaks), in_place = falls(least.in_place, tried->in_place);
+      in_vain = own_places || in_place ? 0 : in_vain + 1;
+      if (in_vain > 1 || tried->seconds > most_times * column_seconds_) return;
       if (p.recompute == Recompute::all && !p.passes) {
         p.forward = 1;
         try_one(p, at_least);
@@ -171,13 +226,12 @@ class SectionTries {
       at_least = hardly * tried->seconds;
     }
   }
-  /// Drops ways to run a section that another beats in everything.
-  void drop_beaten() {
-    std::stable_sort(choices_.begin(), choices_.end(), [](const SectionChoice& a, const SectionChoice& b) { return a.seconds() < b.seconds(); });
+  /// Drops ways to run a section that another beats in everything. Pre: they rise by their seconds.
+  void drop_beaten(std::vector<SectionChoice>& choices) const {
     std::vector<SectionChoice> best;
-    for (SectionChoice& c : choices_)
+    for (SectionChoice& c : choices)
       if (std::none_of(best.begin(), best.end(), [&](const SectionChoice& b) { return replaces(b, c); })) best.push_back(std::move(c));
-    choices_ = std::move(best);
+    choices = std::move(best);
   }
 };
 }   // namespace lrcnn

@@ -1,0 +1,156 @@
+#pragma once
+// The sections that a search looks at, with the ways to run each that are worth knowing.
+#include <lrcnn/core/parallel.hpp>
+#include <lrcnn/plan/section_ends.hpp>
+#include <lrcnn/plan/section_tries.hpp>
+namespace lrcnn {
+/// A section of a network with the ways to run it.
+struct SectionOfSearch {
+  SectionBorder border;
+  bool numbered = true;         ///< it has a partition of its own in a policy: not if it is the factors of a scale alone
+  bool at_checkpoint = false;   ///< it ends because a policy says so, rather than at a barrier
+  SectionChoices choices{};
+};
+class SectionCatalog {
+ public:
+  /// Looks at all sections. `policy`: what holds for the whole step; `names`: a bit for each PolicySpec::Part of it that is not to be chosen;
+  /// `memories`: what a step's memory may be like; not empty.
+  /// Pre: the table, the target, the options and the costs outlive the object.
+  SectionCatalog(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const Costs& costs,
+                 std::uint32_t names, int threads, std::vector<StepMemory> memories)
+      : table_(table),
+        policy_(policy),
+        names_(names),
+        target_(target),
+        options_(options),
+        costs_(costs),
+        images_(group_images(table, policy)),
+        memories_(std::move(memories)),
+        readers_(table, target, options, images_) {
+    find_sections();
+    find_choices(threads);
+  }
+  SectionCatalog(const SectionCatalog&) = delete;   // borders refer to its readers
+  SectionCatalog& operator=(const SectionCatalog&) = delete;
+  const std::vector<SectionOfSearch>& sections() const { return sections_; }
+  /// Numbers of the sections that begin at a layer.
+  const std::vector<std::size_t>& from(Index layer) const { return item(sections_from_, layer); }
+  /// Tensors from below a layer that are read from there on.
+  const std::vector<Index>& across(Index layer) const { return item(across_, layer); }
+  /// Whether a section without a partition of its own begins at a layer.
+  bool is_followed(Index layer) const { return item(followed_, layer) != 0; }
+  const detail::TensorReaders& readers() const { return readers_; }
+  /// How many images the step has at once.
+  Index images() const { return images_; }
+  /// Whether the network's output is kept to the end of the step.
+  bool keeps_output() const { return keeps_output_; }
+  const std::vector<StepMemory>& memories() const { return memories_; }
+  bool looks_at(StepMemory memory) const { return std::find(memories_.begin(), memories_.end(), memory) != memories_.end(); }
+  /// Whether gradients can lie in their values' places in any of the ways that are known.
+  bool puts_in_place() const {
+    return std::any_of(sections_.begin(), sections_.end(), [](const SectionOfSearch& s) {
+      const auto& choices = s.choices.of(StepMemory::in_place);
+      return std::any_of(choices.begin(), choices.end(), [](const SectionChoice& choice) { return choice.reads_places(); });
+    });
+  }
+  /// Layers behind which a policy may end a section, as far as they are looked at.
+  std::vector<Index> checkpoints() const {
+    std::vector<Index> layers;
+    for (const SectionOfSearch& s : sections_)
+      if (s.at_checkpoint && !s.choices.empty()) layers.push_back(s.border.end() - 1);
+    std::sort(layers.begin(), layers.end());
+    layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
+    return layers;
+  }
+  /// Ways to run sections that none other beats, of the first kind of memory.
+  std::size_t choice_count() const {
+    std::size_t count = 0;
+    for (const SectionOfSearch& s : sections_) count += s.choices.of(memories_.front()).size();
+    return count;
+  }
+
+ private:
+  const Table& table_;
+  const PolicySpec policy_;
+  const std::uint32_t names_;
+  const Target& target_;
+  const PlanOptions& options_;
+  const Costs& costs_;
+  const Index images_;
+  const std::vector<StepMemory> memories_;
+  detail::TensorReaders readers_;
+  std::vector<SectionOfSearch> sections_{};
+  std::vector<std::vector<std::size_t>> sections_from_{};
+  std::vector<std::vector<Index>> across_{};
+  std::vector<char> followed_{};
+  bool keeps_output_ = true;
+
+  void find_sections() {
+    for (Index l = 0; l <= table_.size(); ++l) across_.push_back(readers_.across(l));
+    sections_from_.resize(static_cast<std::size_t>(table_.size() + 1));
+    const bool given = PolicySpec::is_among(names_, PolicySpec::Part::checkpoints);
+    const std::vector<char> ends = given ? detail::ends_of(table_, policy_) : detail::SectionEnds(table_, readers_, across_).find();
+    std::vector<char> begins(static_cast<std::size_t>(table_.size() + 1), 0);
+    begins[0] = 1;
+    for (Index begin = 0; begin < table_.size(); ++begin) {
+      if (!item(begins, begin)) continue;
+      Index last = detail::section_end(table_, begin, options_.training);
+      for (Index end = begin + 1; given && end < last; ++end)
+        if (item(ends, end - 1)) last = end;
+      for (Index end = begin + 1; end <= last; ++end) {
+        if (end < last && (given || !item(ends, end - 1))) continue;
+        add_section(begin, end, end < last);
+        item(begins, end) = 1;
+      }
+    }
+  }
+  void add_section(Index begin, Index end, bool at_checkpoint) {
+    SectionOfSearch section{SectionBorder(table_, readers_, target_, options_, images_, begin, end)};
+    section.at_checkpoint = at_checkpoint;
+    const Stage stage = detail::split_layers(table_, begin, end, options_.training, [](Index) { return false; }).back();
+    section.numbered = !stage.behind_means;
+    if (section.border.is_last()) keeps_output_ = !options_.stores_output && !stage.loses_rows(table_, options_);
+    sections_.push_back(std::move(section));
+  }
+  /// Finds the choices of all sections, those of twins once. Each section is a thread's.
+  void find_choices(int threads) {
+    followed_.assign(static_cast<std::size_t>(table_.size() + 1), 0);
+    for (const SectionOfSearch& section : sections_) item(followed_, section.border.begin()) |= !section.numbered;
+    std::vector<std::size_t> twins, sole;   // of each section: the first that is like it; those that are like none before
+    for (std::size_t s = 0; s < sections_.size(); ++s) {
+      const auto is_twin = [&](std::size_t other) {
+        const SectionBorder &a = sections_[s].border, &b = sections_[other].border;
+        return item(followed_, a.end()) == item(followed_, b.end()) && a.is_twin(b);
+      };
+      const auto twin = std::find_if(sole.begin(), sole.end(), is_twin);
+      twins.push_back(twin == sole.end() ? s : *twin);
+      if (twin == sole.end()) sole.push_back(s);
+    }
+    on_threads(sole.size(), threads, [&] {
+      return [&, tries = SectionTries(table_, policy_, names_, target_, options_, costs_, images_, memories_)](std::size_t i) mutable {
+        SectionOfSearch& section = sections_[sole[sole.size() - 1 - i]];
+        section.choices = tries.find(section.border, item(followed_, section.border.end()));
+      };
+    });
+    for (std::size_t s = 0; s < sections_.size(); ++s) {
+      SectionOfSearch& section = sections_[s];
+      const SectionOfSearch& twin = sections_[twins[s]];
+      for (const StepMemory memory : memories_)
+        for (const SectionChoice& choice : twin.choices.of(memory))
+          if (twins[s] != s) section.choices.of(memory).push_back(choice.moved(section.border.begin() - twin.border.begin()));
+      if (!section.choices.empty()) item(sections_from_, section.border.begin()).push_back(s);
+    }
+    drop_vain_offers();
+  }
+  /// Offers of places that no section above takes make no difference.
+  void drop_vain_offers() {
+    std::vector<char> taken(static_cast<std::size_t>(table_.tensors()), 0);
+    for (const SectionOfSearch& section : sections_)
+      for (const SectionChoice& choice : section.choices.of(StepMemory::in_place))
+        for (std::size_t i = 0; i < section.border.inputs().size(); ++i)
+          if (choice.place_use(i) == PlaceUse::reads) item(taken, section.border.inputs()[i]) = 1;
+    for (SectionOfSearch& section : sections_)
+      for (SectionChoice& choice : section.choices.of(StepMemory::in_place)) choice.offer_only(taken);
+  }
+};
+}   // namespace lrcnn

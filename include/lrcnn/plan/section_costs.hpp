@@ -1,0 +1,66 @@
+#pragma once
+// Seconds and steps of policies that have many sections in common: what a section takes is found once.
+#include <lrcnn/plan/profile.hpp>
+#include <mutex>
+namespace lrcnn {
+/// Costs of policies for one table that name the same parts and differ in their sections. Threads may share one.
+class SectionCosts {
+ public:
+  /// Pre: the arguments outlive the object.
+  SectionCosts(const Table& table, const Target& target, const PlanOptions& options, const Costs& costs)
+      : table_(table), target_(target), options_(options), costs_(costs) {}
+  /// Seconds and steps of a policy's plan, as plan_cost() has them: exact but for sections of very many steps, of which some slabs stand for the
+  /// others.
+  SectionProfile of(const PolicySpec& policy) {
+    SectionProfile sum;
+    StepCosts of_steps(costs_, table_, target_);
+    for (const std::vector<Stage>& stages : by_section(make_stages(table_, policy, target_, group_images(table_, policy), options_))) {
+      const SectionProfile cost = of_section(policy, stages, of_steps);
+      sum.forward_seconds += cost.forward_seconds, sum.again_seconds += cost.again_seconds, sum.backward_seconds += cost.backward_seconds;
+      sum.steps += cost.steps;
+      sum.sampled = sum.sampled || cost.sampled;
+    }
+    return sum;
+  }
+
+ private:
+  /// First and last layer, the partition, and what the policy says of images, workspace and gradients.
+  using Key = std::array<Index, 14>;
+  static constexpr Index most_counted = 100'000;   ///< steps of a section
+  const Table& table_;
+  const Target& target_;
+  const PlanOptions& options_;
+  const Costs& costs_;
+  std::mutex mutex_;
+  std::map<Key, SectionProfile> known_{};
+  SectionProfile of_section(const PolicySpec& policy, const std::vector<Stage>& stages, StepCosts& of_steps) {
+    const Partition& p = policy.partition(stages.front().partition_number);
+    const Key key{stages.front().first,
+                  stages.back().last,
+                  static_cast<Index>(p.cut),
+                  p.forward,
+                  p.backward,
+                  p.images,
+                  p.passes,
+                  p.forward_passes,
+                  static_cast<Index>(policy.recompute_in(p)),
+                  static_cast<Index>(policy.conv_algorithm_in(p)),
+                  p.workspace_bytes,
+                  policy.workspace_bytes,
+                  policy.images,
+                  policy.gradients_in_place};
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto known = known_.find(key); known != known_.end()) return known->second;
+    }
+    SectionProfile cost;
+    add_seconds(cost, table_, policy, target_, options_, stages, of_steps, true);
+    if (cost.sampled && cost.steps < most_counted) {
+      cost = {};
+      add_seconds(cost, table_, policy, target_, options_, stages, of_steps);
+    }
+    const std::lock_guard lock(mutex_);
+    return known_.try_emplace(key, cost).first->second;
+  }
+};
+}   // namespace lrcnn
