@@ -172,7 +172,7 @@ FAULTS = [
      "takes_places = choice.place_use(i) != PlaceUse::reads || is_offered(border.inputs()[i]);", "takes_places = true;"),
     ("gradients from above begin when they are touched", "plan/section_border.hpp",
      "if (readers_.given_from(g, end_)) from_backward_start();", ";"),
-    ("points of a frontier are not verified", "plan/frontier.hpp", "p.bytes = size.bytes;", "p.bytes = size.lower_bound;"),
+    ("points of a frontier are not verified", "plan/frontier.hpp", "p.bytes = size.bytes;", "p.bytes = room;"),
     ("a frontier of other costs is taken from a file", "plan/frontier_file.hpp", ", hash64(costs_text(costs)));", ");"),
     ("a budget counts the arena alone", "exec/policy_choice.hpp", "return choice_.budget ? budget_bytes_ - fixed_bytes_ - detail::library_bytes<B>(table)",
      "return choice_.budget ? budget_bytes_"),
