@@ -132,17 +132,12 @@ inline std::vector<SectionProfile> profile_sections(const Plan& plan, const Cost
   }
   return profiles;
 }
-/// Seconds and steps of a policy's plan, without the plan; no buffers. `by_samples`: as add_seconds() has it.
-inline SectionProfile plan_cost(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, StepCosts& costs,
-                                bool by_samples = false) {
+/// Seconds of one run of a policy's plan, without the plan: seconds(make_plan(...), costs).
+inline double plan_seconds(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, StepCosts& costs) {
   SectionProfile sum;
   for (const std::vector<Stage>& stages : by_section(make_stages(table, policy, target, group_images(table, policy), options)))
-    add_seconds(sum, table, policy, target, options, stages, costs, by_samples);
-  return sum;
-}
-/// Seconds of one run of a policy's plan: seconds(make_plan(...), costs).
-inline double plan_seconds(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, StepCosts& costs) {
-  return plan_cost(table, policy, target, options, costs).seconds();
+    add_seconds(sum, table, policy, target, options, stages, costs);
+  return sum.seconds();
 }
 /// The most bytes that are live at once in a plan whose sections have these profiles, from the network's input upward: a plan's
 /// arena.lower_bound. Shared workspaces are as large as the section that wants most has them.

@@ -9,8 +9,7 @@ class SectionCosts {
   /// Pre: the arguments outlive the object.
   SectionCosts(const Table& table, const Target& target, const PlanOptions& options, const Costs& costs)
       : table_(table), target_(target), options_(options), costs_(costs) {}
-  /// Seconds and steps of a policy's plan, as plan_cost() has them: exact but for sections of very many steps, of which some slabs stand for the
-  /// others.
+  /// Seconds and steps of a policy's plan, without buffers: exact but for sections of very many steps, of which some slabs stand for the others.
   SectionProfile of(const PolicySpec& policy) {
     SectionProfile sum;
     StepCosts of_steps(costs_, table_, target_);
