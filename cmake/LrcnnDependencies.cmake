@@ -10,8 +10,12 @@ set(LRCNN_MINIMUM_doctest 2.4.9)
 set(LRCNN_MINIMUM_benchmark 1.7.0)
 set(LRCNN_MINIMUM_nlohmann_json 3.10.0)
 set(LRCNN_MINIMUM_CLI11 2.1.0)
-set(LRCNN_MINIMUM_JPEG 62)               # the interface's version, which libjpeg-turbo has; for examples
-set(LRCNN_MINIMUM_PNG 1.6)               # the first with functions that read a whole picture; for examples
+set(LRCNN_MINIMUM_JPEG 62)               # the interface's version, which libjpeg-turbo has
+set(LRCNN_MINIMUM_PNG 1.6)               # the first with functions that read a whole picture
+set(LRCNN_MINIMUM_TIFF 4.3)              # our tests run 4.5
+set(LRCNN_MINIMUM_OpenSlide 3.4.1)       # Debian 12's
+set(LRCNN_MINIMUM_StbResize 0.96)        # the one with alpha and edge modes
+set(LRCNN_MINIMUM_DLPack 0.6)            # Debian 12's
 set(LRCNN_MINIMUM_CUDAToolkit 12.0)     # the first nvcc with C++20; our tests run 13.0
 set(LRCNN_MINIMUM_CUDNN 9.8)            # the first that checks plans for a device that is not there; our tests run 9.19
 set(LRCNN_MINIMUM_CudnnFrontend 1.23)   # the oldest that was tried
@@ -27,6 +31,10 @@ set(LRCNN_SOURCE_nlohmann_json "Debian: apt-get install nlohmann-json3-dev")
 set(LRCNN_SOURCE_CLI11 "Debian: apt-get install libcli11-dev")
 set(LRCNN_SOURCE_JPEG "Debian: apt-get install libjpeg62-turbo-dev")
 set(LRCNN_SOURCE_PNG "Debian: apt-get install libpng-dev")
+set(LRCNN_SOURCE_TIFF "Debian: apt-get install libtiff-dev")
+set(LRCNN_SOURCE_OpenSlide "Debian: apt-get install libopenslide-dev")
+set(LRCNN_SOURCE_StbResize "Debian: apt-get install libstb-dev")
+set(LRCNN_SOURCE_DLPack "Debian: apt-get install libdlpack-dev")
 set(LRCNN_SOURCE_CUDAToolkit "NVIDIA's CUDA toolkit with nvcc")
 set(LRCNN_SOURCE_CUDNN "NVIDIA's packages, or pip install nvidia-cudnn-cu13")
 set(LRCNN_SOURCE_CudnnFrontend
@@ -75,7 +83,16 @@ function(lrcnn_python_folders result)
   set(${result} "${folders}" PARENT_SCOPE)
 endfunction()
 
-# lrcnn_find_component(<onednn|data|cudnn>) finds what an optional target of lrcnn links to.
+# Components that are one library each: <component>=<package>=<target>.
+set(LRCNN_LIBRARY_COMPONENTS data=ZLIB=ZLIB::ZLIB tiff=TIFF=TIFF::TIFF openslide=OpenSlide=OpenSlide::OpenSlide jpeg=JPEG=JPEG::JPEG png=PNG=PNG::PNG
+  resize=StbResize=StbResize::StbResize safetensors=nlohmann_json=nlohmann_json::nlohmann_json dlpack=DLPack=DLPack::DLPack)
+set(LRCNN_COMPONENTS onednn cudnn)
+foreach(entry IN LISTS LRCNN_LIBRARY_COMPONENTS)
+  string(REGEX REPLACE "=.*" "" component "${entry}")
+  list(APPEND LRCNN_COMPONENTS ${component})
+endforeach()
+
+# lrcnn_find_component(<one of LRCNN_COMPONENTS>) finds what an optional target of lrcnn links to.
 # Sets lrcnn_<component>_FOUND, lrcnn_<component>_REASON and lrcnn_<component>_LIBRARIES in the caller's scope.
 # For cudnn that is a library to be compiled, which is defined here, once for a project (cudnn/CMakeLists.txt).
 macro(lrcnn_find_component component)
@@ -89,11 +106,6 @@ macro(lrcnn_find_component component)
     if(OpenMP_CXX_FOUND)
       list(APPEND lrcnn_onednn_LIBRARIES OpenMP::OpenMP_CXX)
     endif()
-  elseif("${component}" STREQUAL "data")
-    lrcnn_find(ZLIB)
-    set(lrcnn_data_FOUND ${lrcnn_ZLIB_FOUND})
-    set(lrcnn_data_REASON "${lrcnn_ZLIB_REASON}")
-    set(lrcnn_data_LIBRARIES ZLIB::ZLIB)
   elseif("${component}" STREQUAL "cudnn")
     if(TARGET lrcnn_cudnn_library)
       set(lrcnn_cudnn_FOUND TRUE)
@@ -101,7 +113,14 @@ macro(lrcnn_find_component component)
       add_subdirectory("${LRCNN_CUDNN_FOLDER}" "${CMAKE_BINARY_DIR}/lrcnn_cudnn")
     endif()
     set(lrcnn_cudnn_LIBRARIES lrcnn_cudnn_library)
+  elseif(";${LRCNN_LIBRARY_COMPONENTS}" MATCHES ";${component}=([^=]*)=([^;]*)")
+    set(lrcnn_${component}_LIBRARIES "${CMAKE_MATCH_2}")
+    set(lrcnn_package "${CMAKE_MATCH_1}")
+    lrcnn_find(${lrcnn_package})
+    set(lrcnn_${component}_FOUND ${lrcnn_${lrcnn_package}_FOUND})
+    set(lrcnn_${component}_REASON "${lrcnn_${lrcnn_package}_REASON}")
   else()
-    set(lrcnn_${component}_REASON "lrcnn has no component ${component}; there are onednn, data and cudnn")
+    list(JOIN LRCNN_COMPONENTS ", " lrcnn_names)
+    set(lrcnn_${component}_REASON "lrcnn has no component ${component}; there are ${lrcnn_names}")
   endif()
 endmacro()

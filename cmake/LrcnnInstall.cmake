@@ -12,6 +12,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/lrcnnConfigVersion.cmake
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/lrcnnConfig.cmake" "${PROJECT_BINARY_DIR}/lrcnnConfigVersion.cmake"
   cmake/LrcnnDependencies.cmake cmake/LrcnnPrecompiled.cmake cmake/FindDNNL.cmake cmake/FindCUDNN.cmake cmake/FindCudnnFrontend.cmake
+  cmake/FindOpenSlide.cmake cmake/FindStbResize.cmake cmake/FindDLPack.cmake
   DESTINATION "${lrcnn_package_dir}")
 install(FILES cmake/cudnn/CMakeLists.txt DESTINATION "${lrcnn_package_dir}/cudnn")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -14,7 +14,8 @@ deps=.deps
 # means than apt counts as well.
 readonly tools=(g++:g++ cmake:cmake ninja-build:ninja)
 readonly libraries=(libdnnl-dev:oneapi/dnnl/dnnl.hpp zlib1g-dev:zlib.h nlohmann-json3-dev:nlohmann/json.hpp
-  libcli11-dev:CLI/CLI.hpp libjpeg62-turbo-dev:jpeglib.h libpng-dev:png.h libbenchmark-dev:benchmark/benchmark.h
+  libcli11-dev:CLI/CLI.hpp libjpeg62-turbo-dev:jpeglib.h libpng-dev:png.h
+  libtiff-dev: libopenslide-dev:openslide/openslide.h libstb-dev:stb/stb_image_resize.h libdlpack-dev:dlpack/dlpack.h libbenchmark-dev:benchmark/benchmark.h
   doctest-dev:doctest/doctest.h)
 # shellcheck disable=SC2034
 readonly checkers=(clang:clang++ clang-format: libomp-dev: python3:python3 python3-venv: ca-certificates: qemu-user:qemu-aarch64

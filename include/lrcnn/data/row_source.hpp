@@ -6,7 +6,13 @@
 // one step. Nothing but the source assumes that the image is in memory.
 #include <lrcnn/core/view.hpp>
 #include <lrcnn/shape/shape.hpp>
+#include <span>
 namespace lrcnn {
+/// Rows of some images of a batch that a run will ask for.
+struct RowRequest {
+  Range images{}, rows{};
+  friend bool operator==(const RowRequest&, const RowRequest&) = default;
+};
 /// A batch of images that yields rows.
 template <class T>
 struct RowSource {
@@ -17,6 +23,9 @@ struct RowSource {
   /// in dst's layout (any block; padded channels are left alone, the caller has zeroed them).
   /// Called from one thread at a time. Does not allocate. Errors: DataError if the rows cannot be had.
   virtual void read(Index first, const View<T>& dst) const = 0;
+  /// Says, before a run, which rows it will ask for and in which order, so that a source can decode ahead. The default does nothing. The
+  /// list is the caller's and ends with the call. A run may end early, and another caller may ask for other rows: this is advice.
+  virtual void expect(std::span<const RowRequest>) const {}
 };
 /// A batch that lies in memory as dense NCHW, owned by the caller.
 template <class T>
