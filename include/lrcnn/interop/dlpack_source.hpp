@@ -3,6 +3,7 @@
 #include <lrcnn/data/row_source.hpp>
 #include <lrcnn/data/transform.hpp>
 #include <lrcnn/interop/dlpack_tensor.hpp>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 namespace lrcnn {

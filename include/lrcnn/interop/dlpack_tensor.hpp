@@ -69,12 +69,13 @@ inline std::string device_text(const DLDevice& device) {
 /// The element type that DLPack has for T.
 template <class T>
 constexpr DLDataType dtype_of() {
+  static_assert(std::is_arithmetic_v<T> || std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>);
   constexpr auto bits = static_cast<std::uint8_t>(8 * sizeof(T));
   if constexpr (std::is_same_v<T, bfloat16>) return {kDLBfloat, bits, 1};
   else if constexpr (std::is_same_v<T, bool>) return {code_bool, bits, 1};
   else if constexpr (std::is_same_v<T, float16> || std::is_floating_point_v<T>) return {kDLFloat, bits, 1};
   else if constexpr (std::is_unsigned_v<T>) return {kDLUInt, bits, 1};
-  else return static_assert(std::is_signed_v<T>, "lrcnn: DLPack has no such element type"), DLDataType{kDLInt, bits, 1};
+  else return {kDLInt, bits, 1};
 }
 }   // namespace dlpack
 /// A tensor of another program. Copies are of the same tensor; its deleter is called when the last one ends, by whatever thread that is in.
