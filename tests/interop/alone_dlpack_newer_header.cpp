@@ -1,8 +1,8 @@
 // A program whose dlpack.h is of DLPack 1 or later: it declares the versioned struct itself, and lrcnn takes that one. The names are that
 // header's; the order and types of the members are what programs agree on.
-#define DLPACK_MAJOR_VERSION 1
-#define DLPACK_MINOR_VERSION 0
 #include <dlpack/dlpack.h>
+#if !defined(DLPACK_MAJOR_VERSION)
+#define DLPACK_MAJOR_VERSION 1
 struct DLPackVersion {
   uint32_t major, minor;
 };
@@ -13,6 +13,7 @@ struct DLManagedTensorVersioned {
   uint64_t flags;
   DLTensor dl_tensor;
 };
+#endif
 #include "interop/dlpack_producer.hpp"
 #include <doctest/doctest.h>
 using namespace lrcnn;
