@@ -78,7 +78,8 @@ class NetworkStepOn final : public NetworkStep {
       : backend_(threads),
         table_(make_table(layers, input)),
         buffers_(table_, 0, backend_),
-        executors_(layers, PlanMaker<B>(PolicySpec{}, {.budget = budget > 0 ? std::optional(Budget{budget}) : std::nullopt}, buffers_.bytes(), backend_)) {
+        executors_(layers,
+                   PlanMaker<B>(PolicySpec{}, {.budget = budget > 0 ? std::optional(Budget{budget}) : std::nullopt}, buffers_.bytes(), backend_)) {
     initialize<T>(buffers_.layout, He{}, seed, buffers_.parameters);
     for (const Node& node : table_.nodes) differs_in_training_ = differs_in_training_ || rules_of(node.layer).draws;
     for (const Parameter& p : buffers_.layout)
@@ -109,7 +110,8 @@ class NetworkStepOn final : public NetworkStep {
     const RunKey key{.seed = 0, .step = runs_ + 1};
     if (differs_in_training_) {
       const std::vector<float> none(static_cast<std::size_t>(shape.count()));   // only its extents count
-      executor(backward_options(false)).run(source, Labels::of_targets(none, shape.c, shape.h, shape.w), CopyOutput<T>{values, shape.h}, NoObserver{}, 1, key);
+      executor(backward_options(false))
+          .run(source, Labels::of_targets(none, shape.c, shape.h, shape.w), CopyOutput<T>{values, shape.h}, NoObserver{}, 1, key);
       buffers_.running.mix(backend_, buffers_.parameters.data(), buffers_.gradients.data());
     } else {
       MemorySink<T> sink(values, shape.h);

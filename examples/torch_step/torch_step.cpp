@@ -1,6 +1,6 @@
 // torch_step.h in C++: networks by their names, and errors as texts.
 #include "torch_step.h"
-#include "../cpu_backend.hpp"
+#include "cpu_backend.hpp"
 #include "network_step.hpp"
 #include <lrcnn/backend/reference.hpp>
 using namespace lrcnn;
@@ -14,7 +14,8 @@ struct Known {
   std::span<const Layer> layers;
 };
 using Vgg = VggTrunk<2, 2, 3, 3, 3>;
-using Plain = Sequential<Conv<8>, ReLU, Conv<12, Window{.kernel = 3, .stride = 2, .pad = 1}>, ReLU, MaxPool<>, Conv<20>, ReLU, Conv<3, Window{.kernel = 1}>>;
+using Plain =
+    Sequential<Conv<8>, ReLU, Conv<12, Window{.kernel = 3, .stride = 2, .pad = 1}>, ReLU, MaxPool<>, Conv<20>, ReLU, Conv<3, Window{.kernel = 1}>>;
 using Norms = Sequential<Conv<8>, BatchNorm, ReLU, MaxPool<>, Conv<16>, BatchNorm, ReLU, Conv<3, Window{.kernel = 1}>>;
 const Known networks[] = {{"vgg16", Vgg::layers}, {"plain", Plain::layers}, {"norms", Norms::layers}};
 
@@ -39,7 +40,8 @@ void require_step(const torch_step* step) {
   require(step != nullptr, "a null pointer is given as a step", "torch_step_create() makes steps", "look at what it returned");
 }
 void require_place(const void* place) {
-  require(place != nullptr, "a null pointer is given where a result is to go", "results are written through pointers", "give the address of a variable");
+  require(place != nullptr, "a null pointer is given where a result is to go", "results are written through pointers",
+          "give the address of a variable");
 }
 void require_number(const torch_step* step, int64_t number) {
   require_step(step);

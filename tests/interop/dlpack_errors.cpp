@@ -37,8 +37,9 @@ TEST_CASE("errors of any tensor") {
   CHECK(error_of<DataError>([] { DlpackTensor tensor(static_cast<DLManagedTensor*>(nullptr)); }) ==
         "lrcnn: no tensor is given, but a null pointer; DLPack's struct comes from the capsule of another program; give what "
         "PyCapsule_GetPointer returns, and look whether it failed");
-  CHECK(error_of<DataError>([] { DlpackTensor tensor(static_cast<dlpack::DLManagedTensorVersioned*>(nullptr)); }).starts_with(
-      "lrcnn: no tensor is given, but a null pointer;"));
+  CHECK(error_of<DataError>([] {
+          DlpackTensor tensor(static_cast<dlpack::DLManagedTensorVersioned*>(nullptr));
+        }).starts_with("lrcnn: no tensor is given, but a null pointer;"));
   CHECK(of_tensor([](Producer& p) { p.tensor.ndim = -1; }) ==
         "lrcnn: a tensor of -1 dimensions has a list of extents; a tensor has an extent for each dimension; look whether the struct is still "
         "the producer's: its deleter may have been called");
@@ -50,16 +51,21 @@ TEST_CASE("errors of any tensor") {
   CHECK(of_tensor([](Producer& p) { p.tensor.dtype.lanes = 4; }) ==
         "lrcnn: a tensor [2,3,4,5] of vectors of 4 float32 on the CPU is given; an element is one number of whole bytes; convert the tensor to "
         "float32, or labels to int32");
-  CHECK(of_tensor([](Producer& p) { p.tensor.dtype = {kDLInt, 4, 1}; }) ==
+  CHECK(of_tensor([](Producer& p) {
+          p.tensor.dtype = {kDLInt, 4, 1};
+        }) ==
         "lrcnn: a tensor [2,3,4,5] of int4 on the CPU is given; an element is one number of whole bytes; convert the tensor to float32, or "
         "labels to int32");
   const Index huge = Index{1} << 40;
-  CHECK(of_tensor([](Producer& p) { p.shape = {huge, huge, 4, 5}, p.tensor.shape = p.shape.data(), p.tensor.strides = nullptr; }) ==
+  CHECK(of_tensor([](Producer& p) {
+          p.shape = {huge, huge, 4, 5}, p.tensor.shape = p.shape.data(), p.tensor.strides = nullptr;
+        }) ==
         "lrcnn: a tensor [1099511627776,1099511627776,4,5] of float32 on the CPU has more bytes than there are addresses; an address has 64 "
         "bits; look at the tensor's shape and strides");
   // No more elements than an index counts, but more bytes.
-  CHECK(of_tensor([](Producer& p) { p.shape = {huge, huge >> 18, 1, 1}, p.tensor.shape = p.shape.data(), p.tensor.strides = nullptr; }).find(
-            "has more bytes than there are addresses") != std::string::npos);
+  CHECK(of_tensor([](Producer& p) {
+          p.shape = {huge, huge >> 18, 1, 1}, p.tensor.shape = p.shape.data(), p.tensor.strides = nullptr;
+        }).find("has more bytes than there are addresses") != std::string::npos);
   CHECK(of_tensor([](Producer& p) { p.strides[0] = std::numeric_limits<Index>::max() / 2, p.strides[1] = -p.strides[0]; }) ==
         "lrcnn: a tensor [2,3,4,5] of float32 on the CPU with its strides reaches over more bytes than there are addresses; an address has 64 "
         "bits; look at the tensor's shape and strides");
@@ -92,11 +98,13 @@ TEST_CASE("errors of batches on the host") {
   CHECK(of_use(zeros, {2, 3, 4, 5}, [](DlpackTensor tensor) { DlpackSource<float>(std::move(tensor), Normalization{}); }) ==
         "lrcnn: a tensor [2,3,4,5] of float32 on the CPU is given with a normalisation; a normalisation is of bytes; normalise the tensor's "
         "numbers before, or give a tensor of uint8");
-  CHECK(of_use(zeros, {2, 3, 4, 5}, [](DlpackTensor tensor) {
-          std::vector<float> rows(2 * 3 * 2 * 5);
-          DlpackSource<float>(std::move(tensor)).read(1, dense_view(rows.data(), 2, 3, {3, 5}, 5));
-        }) == "lrcnn: a tensor [2,3,4,5] of float32 on the CPU is asked for images 1 to 3, rows 3 to 5 of 3 channels and 5 columns; what is "
-              "read lies within the tensor; give the network the tensor's shape");
+  CHECK(of_use(zeros, {2, 3, 4, 5},
+               [](DlpackTensor tensor) {
+                 std::vector<float> rows(2 * 3 * 2 * 5);
+                 DlpackSource<float>(std::move(tensor)).read(1, dense_view(rows.data(), 2, 3, {3, 5}, 5));
+               }) ==
+        "lrcnn: a tensor [2,3,4,5] of float32 on the CPU is asked for images 1 to 3, rows 3 to 5 of 3 channels and 5 columns; what is "
+        "read lies within the tensor; give the network the tensor's shape");
   // Memory that the host reads, whoever has taken it.
   for (const DLDeviceType type : {kDLCUDAHost, kDLCUDAManaged, kDLROCMHost}) CHECK(of_use(zeros, {2, 3, 4, 5}, as_source, {type, 0}) == "no error");
 }
@@ -111,9 +119,9 @@ TEST_CASE("errors of batches on a device") {
   CHECK(of_use(zeros, {2, 3, 4, 5}, as_device_source, first) ==
         begin + "CUDA device 0" + given +
             "a DlpackDeviceSource lies in that device's memory; copy the tensor, or make the backend with DeviceOptions{.device = 0}");
-  CHECK(of_use(zeros, {24, 5}, as_device_source, second) ==
-        "lrcnn: a tensor [24,5] of float32 on CUDA device 1" + given + "images are [N,C,H,W], and one image [C,H,W]; add or remove dimensions, as with "
-        "reshape");
+  CHECK(of_use(zeros, {24, 5}, as_device_source, second) == "lrcnn: a tensor [24,5] of float32 on CUDA device 1" + given +
+                                                                "images are [N,C,H,W], and one image [C,H,W]; add or remove dimensions, as with "
+                                                                "reshape");
   CHECK(of_use(std::vector<double>(120), {2, 3, 4, 5}, as_device_source, second) ==
         "lrcnn: a tensor [2,3,4,5] of float64 on CUDA device 1" + given + "the device reads float32; convert the tensor, as with tensor.float()");
   CHECK(of_use(zeros, {2, 3, 0, 5}, as_device_source, second) ==
@@ -153,8 +161,9 @@ TEST_CASE("errors of labels") {
   CHECK(of_use(std::vector<std::int64_t>{0, 1, 2, Index{1} << 31}, {4}, as_images) ==
         "lrcnn: a tensor [4] of int64 on the CPU is given as classes of images; class 2147483648, element 3 of them, does not fit into 32 bits; "
         "number classes from 0 on");
-  const std::string place = "labels lie on the host, or as int32 without gaps in the memory of the device that runs the step, here CUDA device 1; "
-                            "copy them to the CPU, or to that device as int32";
+  const std::string place =
+      "labels lie on the host, or as int32 without gaps in the memory of the device that runs the step, here CUDA device 1; "
+      "copy them to the CPU, or to that device as int32";
   CHECK(of_use(classes, {24}, as_images, first) == "lrcnn: a tensor [24] of int32 on CUDA device 0 is given as classes of images; " + place);
   CHECK(of_use(std::vector<std::int64_t>(24), {24}, as_images, second) ==
         "lrcnn: a tensor [24] of int64 on CUDA device 1 is given as classes of images; " + place);

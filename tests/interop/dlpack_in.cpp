@@ -104,7 +104,8 @@ void labels_law(std::uint64_t seed) {
   const std::vector<std::int64_t> want = row_major(p, [&](Index at) { return static_cast<std::int64_t>(item(elements, at)); });
   {
     const bool images = p.extents.size() == 1;
-    const DlpackLabels given = images ? DlpackLabels::of_images(DlpackTensor(producer.give())) : DlpackLabels::of_pixels(DlpackTensor(producer.give()));
+    const DlpackLabels given =
+        images ? DlpackLabels::of_images(DlpackTensor(producer.give())) : DlpackLabels::of_pixels(DlpackTensor(producer.give()));
     const Labels& labels = given;
     CHECK(labels.kind() == (images ? LabelKind::images : LabelKind::pixels));
     REQUIRE(labels.elements() == static_cast<Index>(want.size()));
@@ -141,7 +142,8 @@ TEST_CASE("labels of a tensor are its elements in row-major order; dense int32 i
 TEST_CASE("targets are used where they lie if they are dense float32, and converted otherwise") {
   std::vector<float> values(2 * 3 * 4 * 5);
   std::iota(values.begin(), values.end(), -7.0f);
-  Producer dense(values, {2, 3, 4, 5}), last(values, {2, 3, 4, 5}, {60, 1, 15, 3}), one(std::vector<double>(values.begin(), values.begin() + 60), {3, 4, 5});
+  Producer dense(values, {2, 3, 4, 5}), last(values, {2, 3, 4, 5}, {60, 1, 15, 3}),
+      one(std::vector<double>(values.begin(), values.begin() + 60), {3, 4, 5});
   const DlpackLabels in_place = DlpackLabels::of_targets(DlpackTensor(dense.give()));
   CHECK(!in_place.copied());
   CHECK(static_cast<const void*>(in_place.labels().values(0, 0, 0)) == dense.memory.data());

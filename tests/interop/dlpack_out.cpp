@@ -105,7 +105,9 @@ TEST_CASE("an output goes out: of one block by its strides, of any layout as a c
 }
 TEST_CASE("errors of tensors that go out") {
   std::vector<float> memory(16 * 2 * 3);
-  CHECK(error_of<DataError>([&] { static_cast<void>(shared_tensor(View<float>(dense_view(memory.data(), 1, 16, {0, 2}, 3, 8)), nullptr)); }) ==
+  CHECK(error_of<DataError>([&] {
+          static_cast<void>(shared_tensor(View<float>(dense_view(memory.data(), 1, 16, {0, 2}, 3, 8)), nullptr));
+        }) ==
         "lrcnn: a tensor 1x16x2x3 that is stored in blocks of 8 channels is handed to another program; one stride for each dimension cannot "
         "say where its channels lie; hand over dense_copy(view)");
   const Parameter weight{.name = "linear1.weight", .shape = {.extents = {4, 3, 1, 1}}};

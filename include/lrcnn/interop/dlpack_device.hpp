@@ -20,10 +20,11 @@ class DlpackDeviceSource final : public cudnn::DeviceSource {
     };
     const bool managed = tensor.device().device_type == kDLCUDAManaged;
     if (!managed && tensor.device().device_type != kDLCUDA)
-      refuse("a DlpackDeviceSource lies in that device's memory", tensor.on_host() ? "use DlpackSource, whose rows are sent there" : "copy the tensor");
+      refuse("a DlpackDeviceSource lies in that device's memory",
+             tensor.on_host() ? "use DlpackSource, whose rows are sent there" : "copy the tensor");
     if (!managed && tensor.device().device_id != device)
-      refuse("a DlpackDeviceSource lies in that device's memory", "copy the tensor, or make the backend with DeviceOptions{.device = " +
-                                                                      std::to_string(tensor.device().device_id) + "}");
+      refuse("a DlpackDeviceSource lies in that device's memory",
+             "copy the tensor, or make the backend with DeviceOptions{.device = " + std::to_string(tensor.device().device_id) + "}");
     if (tensor.ndim() != 3 && tensor.ndim() != 4) refuse("images are [N,C,H,W], and one image [C,H,W]", "add or remove dimensions, as with reshape");
     if (!tensor.holds<float>()) refuse("the device reads float32", "convert the tensor, as with tensor.float()");
     if (tensor.elements() == 0) refuse("a batch has at least one image, channel, row and column", "leave empty batches out");

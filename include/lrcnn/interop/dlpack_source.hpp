@@ -41,10 +41,11 @@ class DlpackSource final : public RowSource<T> {
       throw DataError(error_text(tensor_.describe() + " is given as images", rule, change));
     };
     if (!tensor_.on_host())
-      refuse("the host reads the rows of a DlpackSource",
-             tensor_.device().device_type == kDLCUDA ? "use DlpackDeviceSource with a backend on that device, or copy the tensor to the CPU"
-                                                     : "copy the tensor to the CPU");
-    if (tensor_.ndim() != 3 && tensor_.ndim() != 4) refuse("images are [N,C,H,W], and one image [C,H,W]", "add or remove dimensions, as with reshape");
+      refuse("the host reads the rows of a DlpackSource", tensor_.device().device_type == kDLCUDA
+                                                              ? "use DlpackDeviceSource with a backend on that device, or copy the tensor to the CPU"
+                                                              : "copy the tensor to the CPU");
+    if (tensor_.ndim() != 3 && tensor_.ndim() != 4)
+      refuse("images are [N,C,H,W], and one image [C,H,W]", "add or remove dimensions, as with reshape");
     const Index first = tensor_.ndim() - 3;
     shape_ = {first == 1 ? tensor_.extent(0) : 1, tensor_.extent(first), tensor_.extent(first + 1), tensor_.extent(first + 2)};
     if (tensor_.elements() == 0) refuse("a batch has at least one image, channel, row and column", "leave empty batches out");

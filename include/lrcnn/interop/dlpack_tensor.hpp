@@ -149,8 +149,9 @@ class DlpackTensor {
   static std::shared_ptr<const DLTensor> of_version_1(dlpack::DLManagedTensorVersioned* managed) {
     auto tensor = owned(managed);
     if (managed->version.major == 1) return tensor;
-    throw DataError(error_text("a tensor of DLPack " + std::to_string(managed->version.major) + "." + std::to_string(managed->version.minor) + " is given",
-                               "lrcnn knows version 1 of the versioned struct", "ask the other program for it: __dlpack__(max_version=(1, 0))"));
+    throw DataError(
+        error_text("a tensor of DLPack " + std::to_string(managed->version.major) + "." + std::to_string(managed->version.minor) + " is given",
+                   "lrcnn knows version 1 of the versioned struct", "ask the other program for it: __dlpack__(max_version=(1, 0))"));
   }
   template <class F>
   static std::string list_text(Index count, F f) {
@@ -166,7 +167,8 @@ class DlpackTensor {
   static void check(const DLTensor& tensor) {
     if (tensor.ndim < 0 || (tensor.ndim > 0 && !tensor.shape))
       throw DataError(error_text("a tensor of " + std::to_string(tensor.ndim) + " dimensions has " + (tensor.shape ? "a" : "no") + " list of extents",
-                                 "a tensor has an extent for each dimension", "look whether the struct is still the producer's: its deleter may have been called"));
+                                 "a tensor has an extent for each dimension",
+                                 "look whether the struct is still the producer's: its deleter may have been called"));
     const auto refuse = [&](const std::string& what, const char* rule, const char* change) {
       throw DataError(error_text(describe(tensor) + " " + what, rule, change));
     };
@@ -180,7 +182,8 @@ class DlpackTensor {
       Index way = 0;
       empty = empty || extent == 0;
       fits = fits && stride > std::numeric_limits<Index>::min() && !__builtin_mul_overflow(elements, std::max<Index>(extent, 1), &elements) &&
-             !__builtin_mul_overflow(std::max<Index>(extent - 1, 0), stride < 0 ? -stride : stride, &way) && !__builtin_add_overflow(reach, way, &reach);
+             !__builtin_mul_overflow(std::max<Index>(extent - 1, 0), stride < 0 ? -stride : stride, &way) &&
+             !__builtin_add_overflow(reach, way, &reach);
     }
     Index unused = 0;
     if (!fits || __builtin_mul_overflow(elements, bytes, &unused) || __builtin_mul_overflow(reach, bytes, &unused))
