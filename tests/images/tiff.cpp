@@ -40,8 +40,8 @@ TEST_CASE("tiles and strips, interleaved and planar, of every type of samples, w
   std::uint64_t seed = 1;
   int done = 0;
   for (int type = 0; type < 10; ++type)
-    for (const std::uint16_t compression : {COMPRESSION_NONE, COMPRESSION_LZW, COMPRESSION_ADOBE_DEFLATE, COMPRESSION_PACKBITS,
-                                            COMPRESSION_ZSTD, COMPRESSION_LZMA}) {
+    for (const std::uint16_t compression :
+         {COMPRESSION_NONE, COMPRESSION_LZW, COMPRESSION_ADOBE_DEFLATE, COMPRESSION_PACKBITS, COMPRESSION_ZSTD, COMPRESSION_LZMA}) {
       if (TIFFIsCODECConfigured(compression) != 1) continue;
       for (const bool tiled : {true, false})
         for (const bool planar : {false, true})
@@ -55,9 +55,9 @@ TEST_CASE("tiles and strips, interleaved and planar, of every type of samples, w
             const bool is_float = sample == SampleType::f16 || sample == SampleType::f32;
             // libtiff 4.5 writes floating point with a predictor and in the other byte order with its bytes swapped, but reads it as specified.
             if (predicts && !(is_float && std::string(mode) == "wb")) kind.predictor = is_float ? PREDICTOR_FLOATINGPOINT : PREDICTOR_HORIZONTAL;
-            const std::string what = std::string(sample_name(sample)) + ", compression " + std::to_string(compression) + (tiled ? ", tiles" : ", strips") +
-                                     (planar ? ", planar, " : ", ") + mode + ", predictor " + std::to_string(kind.predictor) + ", case " +
-                                     std::to_string(seed);
+            const std::string what = std::string(sample_name(sample)) + ", compression " + std::to_string(compression) +
+                                     (tiled ? ", tiles" : ", strips") + (planar ? ", planar, " : ", ") + mode + ", predictor " +
+                                     std::to_string(kind.predictor) + ", case " + std::to_string(seed);
             INFO(what);
             write_tiff(folder / "image.tif", *drawn, kind);
             check_same(folder / "image.tif", *drawn, {}, seed);
