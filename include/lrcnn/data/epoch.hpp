@@ -4,6 +4,7 @@
 // An epoch has prefetch + 1 batches in a ring: the consumer holds one, threads fill those that are free, in order. The epoch owns threads and
 // ring; whoever leaves it early, by break or exception, stops and joins the threads. What a batch holds is up to its maker: for a data set in
 // memory data/loader.hpp, for crops of large images data/crops.hpp.
+#include <lrcnn/core/error.hpp>
 #include <lrcnn/core/types.hpp>
 #include <algorithm>
 #include <condition_variable>
@@ -12,10 +13,20 @@
 #include <exception>
 #include <iterator>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 namespace lrcnn {
+namespace detail {
+/// Throws unless an epoch that begins with batch `position` makes sense. `end`: the first position that does not.
+inline void check_batch_position(Index epoch, Index position, Index end, Index batches) {
+  if (epoch >= 0 && position >= 0 && position < end) return;
+  throw DataError(error_text("batch " + std::to_string(position) + " of epoch " + std::to_string(epoch),
+                             "an epoch has batches 0 to " + std::to_string(batches - 1) + ", and epochs count from 0",
+                             "check where training is to continue"));
+}
+}   // namespace detail
 /// Makes any batch of one epoch. Used by several threads, never changed.
 template <class M>
 concept BatchMaker = requires(const M& maker, typename M::Batch& batch, Index position) {
@@ -30,8 +41,7 @@ template <BatchMaker Maker>
 class BasicEpoch {
  public:
   using Batch = typename Maker::Batch;
-  BasicEpoch(Maker maker, Index first, Index end)
-      : maker_(std::move(maker)), current_(first - 1), end_(end), claimed_(first), released_(first) {
+  BasicEpoch(Maker maker, Index first, Index end) : maker_(std::move(maker)), current_(first - 1), end_(end), claimed_(first), released_(first) {
     const Index ahead = std::min<Index>(maker_.prefetch(), end - first);
     slots_.reserve(static_cast<std::size_t>(ahead + 1));
     for (Index i = 0; i <= ahead; ++i) slots_.push_back({maker_.empty_batch()});

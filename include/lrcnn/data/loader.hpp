@@ -131,12 +131,7 @@ class Loader {
     }
     return {*data_, options_, std::move(order), number, image_, table_};
   }
-  void check_position(Index number, Index position, Index end) const {
-    if (number >= 0 && position >= 0 && position < end) return;
-    throw DataError(error_text("batch " + std::to_string(position) + " of epoch " + std::to_string(number),
-                               "an epoch has batches 0 to " + std::to_string(batches() - 1) + ", and epochs count from 0",
-                               "check where training is to continue"));
-  }
+  void check_position(Index number, Index position, Index end) const { detail::check_batch_position(number, position, end, batches()); }
   const Dataset* data_;
   LoaderOptions options_;
   Shape image_;   ///< [1,C,H,W] after the crop
