@@ -51,6 +51,19 @@ struct ImageInfo {
   /// Bytes of the largest tile after decoding.
   Index tile_bytes() const { return std::min(tile_height, height) * std::min(tile_width, width) * pixel_bytes(); }
 };
+/// A part of an image: some rows of some columns.
+struct ImageRegion {
+  Range rows{}, columns{};
+  bool contains(const ImageRegion& other) const { return rows.contains(other.rows) && columns.contains(other.columns); }
+  friend bool operator==(const ImageRegion&, const ImageRegion&) = default;
+};
+/// All of an image.
+inline ImageRegion whole(const ImageInfo& info) { return {{0, info.height}, {0, info.width}}; }
+/// "rows 0 to 9, columns 5 to 7"
+inline std::string to_string(const ImageRegion& r) {
+  return "rows " + std::to_string(r.rows.begin) + " to " + std::to_string(r.rows.end - 1) + ", columns " + std::to_string(r.columns.begin) + " to " +
+         std::to_string(r.columns.end - 1);
+}
 /// Decodes tiles of one image. Used by one thread at a time; several decoders of one file may be used at once.
 class TileDecoder {
  public:

@@ -56,6 +56,8 @@ class Executor {
       prepared_.push_back(is_own(plan_.steps[i].op) ? std::optional<typename B::Prepared>{}
                                                     : std::optional<typename B::Prepared>{backend_->prepare(operands_[i])});
     for (const Operands<T>& o : operands_) drops_ = drops_ || (o.run && o.node && rules_of(o.node->layer).draws);
+    for (const Step& step : plan_.steps)
+      if (step.op == Op::load) requests_.push_back({step.y.images, step.y.rows});
     make_groups();
     unlabelled_.assign(static_cast<std::size_t>(plan_.table.input.n), 0);
   }
@@ -88,7 +90,7 @@ class Executor {
     if constexpr (requires { backend_->set_run_key(key); })
       if (drops_) backend_->set_run_key(key);
     const double weight = weigh(source, labels, loss), scale = gradient_scale / weight;
-    run_groups(labels, observer, [&](std::size_t i) { start_step(i, source, loss, scale, result); });
+    run_groups(source, labels, observer, [&](std::size_t i) { start_step(i, source, loss, scale, result); });
     if constexpr (DenseLoss<L, T>) result.total += weight;
   }
   /// What the sum of a batch's losses is divided by for the mean: its images, or the weight of its pixels. Runs nothing.
@@ -128,7 +130,7 @@ class Executor {
                                  "plan without them, or run it with a RowSink"));
     check_source(source, plan_.table);
     NoObserver observer;
-    run_groups(unlabelled_, observer, [&](std::size_t i) {
+    run_groups(source, unlabelled_, observer, [&](std::size_t i) {
       const Step& step = plan_.steps[i];
       if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
       else if (step.op != Op::loss) static_cast<void>(backend_->run(*prepared_[i], operands_[i]));
@@ -146,7 +148,7 @@ class Executor {
       throw PlanError(error_text("a sink is given to " + plan_title(plan_) + ", which keeps its output",
                                  "rows are handed on by plans with stores_output", "plan with the options `predicting`, or read output()"));
     check_source(source, plan_.table);
-    run_groups(unlabelled_, observer, [&](std::size_t i) {
+    run_groups(source, unlabelled_, observer, [&](std::size_t i) {
       const Step& step = plan_.steps[i];
       if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
       else if (step.op == Op::store) backend_->store(sink, step.x.images.begin, operands_[i].x);
@@ -166,8 +168,9 @@ class Executor {
  private:
   /// Goes through all groups; `step` starts step i. Labels that a forward pass has no use for may be zeros.
   template <class Observer, class F>
-  void run_groups(const Labels& labels, Observer& observer, F step) {
+  void run_groups(const RowSource<M>& source, const Labels& labels, Observer& observer, F step) {
     try {
+      source.expect(requests_);
       backend_->start(labels);
       if constexpr (requires { backend_->fill_with_nans(*arena_); })
         if (fills_) backend_->fill_with_nans(*arena_);
@@ -274,6 +277,7 @@ class Executor {
   std::vector<std::optional<typename B::Prepared>> prepared_;
   std::vector<Group> groups_;
   Index streams_ = 1;
+  std::vector<RowRequest> requests_{};       ///< what a run reads of its source, in order
   std::vector<std::int32_t> unlabelled_{};   ///< of a forward pass alone
   RunKey key_{};                             ///< of the run at hand; operands point to it
   bool drops_ = false;                       ///< some step draws from it

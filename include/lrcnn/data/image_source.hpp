@@ -1,0 +1,128 @@
+#pragma once
+// Large images as a batch: rows of numbers, made from tiles of files when a slab asks for them.
+//
+//     const ImageSource<float> source(CachedImage(open_tiff("slide.tif"), cache), {.normalization = {{0.5, 0.5, 0.5}, {0.2, 0.2, 0.2}}});
+//     predictor.run(source, sink);
+//
+// Nothing of an image is in memory but the tiles that the cache holds, and they are decoded ahead in the order in which the plan reads rows.
+#include <lrcnn/data/cached_image.hpp>
+#include <lrcnn/data/row_source.hpp>
+#include <lrcnn/data/samples.hpp>
+#include <lrcnn/data/transform.hpp>
+#include <type_traits>
+namespace lrcnn {
+/// What of an image is read, and as which numbers.
+struct ImageSourceOptions {
+  /// The same of every image of a batch; if it is empty, the whole image.
+  ImageRegion region{};
+  /// Channels of the file, in the order in which the network reads them: {0, 1, 2} leaves out the alpha of RGBA. Empty: all, as they are stored.
+  std::vector<Index> channels{};
+  /// value = (sample / full - mean) / deviation, by channel that is read. full: 255 for u8, 65535 for u16, 1 for all other types.
+  Normalization normalization{};
+};
+/// T: float or double. One or several images of one size. Used by one thread at a time, as every RowSource.
+template <class T>
+class ImageSource final : public RowSource<T> {
+ public:
+  explicit ImageSource(CachedImage image, ImageSourceOptions options = {})
+      : ImageSource(std::vector<CachedImage>{std::move(image)}, std::move(options)) {}
+  /// Errors:  DataError if there is no image, the region does not lie within each of them, images without a region or their channels or
+  ///          samples differ, a channel is not there, or the normalisation does not fit the channels
+  explicit ImageSource(std::vector<CachedImage> images, ImageSourceOptions options = {}) : images_(std::move(images)), options_(std::move(options)) {
+    if (images_.empty()) throw DataError(error_text("a batch of no images is to be read", "it has at least one", "give the images"));
+    const ImageInfo& first = images_.front().info();
+    if (options_.region == ImageRegion{}) options_.region = whole(first);
+    if (options_.channels.empty())
+      for (Index c = 0; c < first.channels; ++c) options_.channels.push_back(c);
+    for (const CachedImage& image : images_) check_image(image.info(), first);
+    const auto& [rows, columns] = options_.region;
+    shape_ = {static_cast<Index>(images_.size()), static_cast<Index>(options_.channels.size()), rows.size(), columns.size()};
+    table_ = normalization_table<T>(options_.normalization, shape_.c);   // of bytes; it checks the numbers for other samples, too
+  }
+  Shape shape() const override { return shape_; }
+  const ImageSourceOptions& options() const { return options_; }
+  /// Writes normalised rows, as RowSource says.
+  /// Post:    the value of an element depends on its place alone, not on rows, layout, order of reads, or tiles
+  /// Errors:  DataError if images or rows are not the batch's; as CachedImage::for_each_tile()
+  void read(Index first, const View<T>& dst) const override {
+    if (dst.c != shape_.c || dst.w != shape_.w || !Range{0, shape_.h}.contains(dst.range()) || !Range{0, shape_.n}.contains({first, first + dst.n}))
+      throw DataError(error_text("batch of " + to_string(shape_) + " from image files is asked for images " + std::to_string(first) + " to " +
+                                     std::to_string(first + dst.n) + ", rows " + std::to_string(dst.row0) + " to " +
+                                     std::to_string(dst.row0 + dst.rows) + " of " + std::to_string(dst.c) + " channels and " + std::to_string(dst.w) +
+                                     " columns",
+                                 "what is read lies within the batch", "give the network the batch's shape"));
+    for (Index i = 0; i < dst.n; ++i) {
+      const CachedImage& image = item(images_, first + i);
+      image.for_each_tile(region_of(dst.range()), [&](const ImageRegion& part, const std::byte* pixels, Index stride) {
+        with_sample_type(image.info().sample, [&](const auto* type) { convert(image.info(), i, part, pixels, stride, dst, type); });
+      });
+    }
+  }
+  void expect(std::span<const RowRequest> requests) const override {
+    std::vector<ImageRegion> regions;
+    for (Index i = 0; i < shape_.n; ++i) {
+      regions.clear();
+      for (const RowRequest& request : requests)
+        if (request.images.contains({i, i + 1})) regions.push_back(region_of(request.rows));
+      item(images_, i).expect(regions);
+    }
+  }
+
+ private:
+  ImageRegion region_of(Range rows) const {
+    const Index top = options_.region.rows.begin;
+    return {{top + rows.begin, top + rows.end}, options_.region.columns};
+  }
+  void check_image(const ImageInfo& info, const ImageInfo& first) const {
+    const std::string who = "image '" + info.path.string() + "'";
+    const auto size = [](const ImageInfo& i) { return std::to_string(i.height) + " rows and " + std::to_string(i.width) + " columns"; };
+    const auto pixels = [](const ImageInfo& i) { return std::to_string(i.channels) + " channels of " + std::string(sample_name(i.sample)); };
+    const ImageRegion& region = options_.region;
+    if (region.rows.empty() || region.columns.empty() || !whole(info).contains(region))
+      throw DataError(error_text(who + " has " + size(info) + ", and " + to_string(region) + " of it are to be read",
+                                 "what is read of each image of a batch is the same region, and lies within it",
+                                 "choose another region, or images of one size"));
+    if (region == whole(first) && (info.height != first.height || info.width != first.width))
+      throw DataError(error_text(who + " has " + size(info) + ", and '" + first.path.string() + "' has " + size(first),
+                                 "images of a batch have one size", "give a region that lies within all of them, or batches of one image"));
+    if (info.channels != first.channels || info.sample != first.sample)
+      throw DataError(error_text(who + " has " + pixels(info) + ", and '" + first.path.string() + "' has " + pixels(first),
+                                 "images of a batch have the same channels and samples", "convert one of them, or use batches of one image"));
+    for (const Index c : options_.channels)
+      if (c < 0 || c >= info.channels)
+        throw DataError(error_text("channel " + std::to_string(c) + " of " + who + " is to be read",
+                                   "it has channels 0 to " + std::to_string(info.channels - 1), "choose channels that are there"));
+  }
+  /// One part of a tile of image `i` of the view.
+  template <class S>
+  void convert(const ImageInfo& info, Index i, const ImageRegion& part, const std::byte* pixels, Index stride, const View<T>& dst, const S*) const {
+    const Index row = part.rows.begin - options_.region.rows.begin, column = part.columns.begin - options_.region.columns.begin;
+    for (Index y = 0; y < part.rows.size(); ++y, pixels += stride)
+      for (Index c = 0; c < shape_.c; ++c) {
+        const std::byte* from = pixels + item(options_.channels, c) * Index{sizeof(S)};
+        T* to = dst.row(i, c / dst.block, row + y) + c % dst.block + column * dst.block;
+        convert_row(from, info.pixel_bytes(), c, to, dst.block, part.columns.size(), static_cast<const S*>(nullptr));
+      }
+  }
+  /// Samples of one channel: `step` bytes from one pixel to the next in the file, `block` elements in the view.
+  template <class S>
+  void convert_row(const std::byte* from, Index step, Index channel, T* to, Index block, Index count, const S*) const {
+    if constexpr (std::is_same_v<S, std::uint8_t>) {
+      const T* table = table_.data() + 256 * channel;
+      for (Index x = 0; x < count; ++x) to[x * block] = table[std::to_integer<std::size_t>(from[x * step])];
+    } else {
+      const auto& [mean, deviation] = options_.normalization;
+      const double m = mean.empty() ? 0 : item(mean, channel), d = deviation.empty() ? 1 : item(deviation, channel);
+      for (Index x = 0; x < count; ++x) {
+        S sample;
+        std::memcpy(&sample, from + x * step, sizeof(S));
+        to[x * block] = static_cast<T>((static_cast<double>(sample) / full_sample<S> - m) / d);
+      }
+    }
+  }
+  std::vector<CachedImage> images_;
+  ImageSourceOptions options_;
+  Shape shape_{};
+  std::vector<T> table_;
+};
+}   // namespace lrcnn

@@ -1,0 +1,304 @@
+#pragma once
+// Decoded tiles in a bounded memory, shared by any number of images, and decoded ahead by threads. Images are read through it as CachedImage
+// says (data/cached_image.hpp).
+//
+// A tile is decoded once for all who want it at the same time. The cache never holds more bytes than it was given, tiles that are being
+// decoded included. When it is full, tiles that nobody expects go first, the one used longest ago before others; then those that are expected
+// last (data/tile_order.hpp). Threads decode tiles that are expected, as long as that displaces only tiles that are wanted later. An error in
+// such a thread is kept to itself: whoever reads the tile decodes it again and gets the error.
+//
+// Lifetimes: images share the cache and keep it alive. Tiles of an image go when its last CachedImage does.
+#include <lrcnn/data/tile_order.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <list>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+namespace lrcnn {
+struct TileCacheOptions {
+  Index bytes = 256_MiB;   ///< of decoded tiles; at least the largest tile
+  int threads = 1;         ///< that decode ahead; 0: none. They start when something is expected
+};
+/// What a cache has done so far.
+struct TileCacheReport {
+  Index bytes = 0;             ///< of tiles that it holds now
+  Index most_bytes = 0;        ///< that it has ever held
+  Index decoded_tiles = 0;     ///< a tile that was decoded again counts again
+  Index decoded_ahead = 0;     ///< of these, by the cache's own threads
+  Index found_tiles = 0;       ///< times that a reader found a tile decoded
+  double seconds_waited = 0;   ///< that readers have spent decoding, or waiting for those who do
+};
+class CachedImage;
+class TileCache {
+ public:
+  /// Errors:  DataError if the bytes are not positive, or there are less than 0 or more than 256 threads
+  explicit TileCache(TileCacheOptions options = {}) : options_(options) {
+    if (options_.bytes < 1 || options_.threads < 0 || options_.threads > 256)
+      throw DataError(error_text("tile cache of " + std::to_string(options_.bytes) + " bytes with " + std::to_string(options_.threads) + " threads",
+                                 "it has room for a tile and 0 to 256 threads", "choose other numbers"));
+  }
+  TileCache(const TileCache&) = delete;
+  TileCache& operator=(const TileCache&) = delete;
+  ~TileCache() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    work_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  const TileCacheOptions& options() const { return options_; }
+  TileCacheReport report() const {
+    const std::lock_guard lock(mutex_);
+    return report_;
+  }
+
+ private:
+  friend class CachedImage;
+  struct Image {
+    Image(std::shared_ptr<const ImageFile> of, std::shared_ptr<TileCache> in) : file(std::move(of)), cache(std::move(in)) {}
+    Image(const Image&) = delete;
+    Image& operator=(const Image&) = delete;
+    ~Image() { cache->remove(*this); }
+    std::shared_ptr<const ImageFile> file;
+    std::shared_ptr<TileCache> cache;
+    detail::TileOrder order{};
+    std::set<detail::TilePlace> failed{};   ///< not tried ahead again
+    Index decoders = 0;                     ///< in use
+    Index decoding = 0;                     ///< threads of the cache that work on it
+    const ImageInfo& info() const { return file->info(); }
+  };
+  struct Key {
+    Image* image;
+    detail::TilePlace place;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  struct Tile {
+    std::unique_ptr<std::byte[]> bytes;
+    Index size = 0;
+    bool ready = false;
+    Index pins = 0;           ///< readers that look at it
+    std::uint64_t used = 0;   ///< when it was last
+  };
+  using Tiles = std::map<Key, Tile>;
+  using Lock = std::unique_lock<std::mutex>;
+  /// A tile that stays where it is.
+  class Pin {
+   public:
+    Pin(TileCache& cache, Tile& tile) : cache_(&cache), tile_(&tile) {}
+    Pin(const Pin&) = delete;
+    Pin& operator=(const Pin&) = delete;
+    ~Pin() {
+      {
+        const std::lock_guard lock(cache_->mutex_);
+        --tile_->pins;
+      }
+      cache_->changed_.notify_all();
+    }
+    const std::byte* bytes() const { return tile_->bytes.get(); }
+
+   private:
+    TileCache* cache_;
+    Tile* tile_;
+  };
+  static Index bytes_of(const Key& key) {
+    const ImageInfo& info = key.image->info();
+    return info.rows_of(key.place.row).size() * info.columns_of(key.place.column).size() * info.pixel_bytes();
+  }
+  /// The tile, decoded by this thread if nobody has.
+  Pin acquire(const Key& key) {
+    Lock lock(mutex_);
+    const auto begin = std::chrono::steady_clock::now();
+    for (bool found = true;; found = false) {
+      const auto at = tiles_.find(key);
+      Tile* tile = at != tiles_.end() ? &at->second : nullptr;
+      if (!tile && (tile = reserve(key, -1)) != nullptr) {
+        decode(lock, key, *tile);
+        found = false;
+      }
+      if (tile && tile->ready) {
+        ++tile->pins, tile->used = ++clock_;
+        if (found) ++report_.found_tiles;
+        else report_.seconds_waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        return {*this, *tile};
+      }
+      const bool no_room = tile == nullptr;
+      waiting_for_room_ += no_room;
+      changed_.wait(lock);
+      waiting_for_room_ -= no_room;
+    }
+  }
+  /// A place for a tile that is then decoded, made by evicting tiles that are wanted later than `distance`. Null if that is not enough.
+  Tile* reserve(const Key& key, Index distance) {
+    const Index size = bytes_of(key), excess = report_.bytes + size - options_.bytes;
+    Tile tile;
+    if (excess > 0 && !evict(excess, distance, size, tile.bytes)) return nullptr;
+    if (!tile.bytes) tile.bytes = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(size));
+    tile.size = size;
+    Tile& place = tiles_.emplace(key, std::move(tile)).first->second;
+    report_.bytes += size;
+    report_.most_bytes = std::max(report_.most_bytes, report_.bytes);
+    return &place;
+  }
+  /// Evicts tiles of at least so many bytes, all wanted later than `distance`, or none at all. Looking at all tiles is not worth it for a single
+  /// one, so some that nobody expects go with them. Memory of `reusable` bytes is handed on.
+  bool evict(Index excess, Index distance, Index reusable, std::unique_ptr<std::byte[]>& memory) {
+    struct Candidate {
+      Index distance;
+      std::uint64_t used;
+      Tiles::iterator tile;
+    };
+    std::vector<Candidate> candidates;
+    Index bytes = 0;
+    for (auto at = tiles_.begin(); at != tiles_.end(); ++at) {
+      if (!at->second.ready || at->second.pins > 0) continue;
+      const Index wanted = at->first.image->order.distance(at->first.place);
+      if (wanted <= distance) continue;
+      candidates.push_back({wanted, at->second.used, at});
+      bytes += at->second.size;
+    }
+    if (bytes < excess) return false;
+    std::sort(candidates.begin(), candidates.end(),
+              [](const Candidate& a, const Candidate& b) { return a.distance != b.distance ? a.distance > b.distance : a.used < b.used; });
+    const Index more = excess + options_.bytes / 16;
+    bytes = 0;
+    for (const auto& [wanted, used, at] : candidates) {
+      if (bytes >= (wanted == detail::TileOrder::never ? more : excess)) break;
+      bytes += at->second.size;
+      report_.bytes -= at->second.size;
+      at->first.image->order.look_again(wanted);
+      if (!memory && at->second.size == reusable) memory = std::move(at->second.bytes);
+      tiles_.erase(at);
+    }
+    return true;
+  }
+  /// Decodes into a place that was reserved, without the lock. If that fails, the place is gone.
+  void decode(Lock& lock, const Key& key, Tile& tile) {
+    Image& image = *key.image;
+    try {
+      while (image.info().in_order && image.decoders > 0) changed_.wait(lock);
+      ++image.decoders;
+      auto decoder = idle_decoder(image);
+      lock.unlock();
+      const auto give_back = [&] {
+        if (!lock.owns_lock()) lock.lock();
+        --image.decoders;
+        if (decoder) idle_.emplace_back(&image, std::move(decoder));
+        if (idle_.size() > most_idle) idle_.pop_front();
+      };
+      try {
+        if (!decoder) decoder = image.file->decoder();
+        decoder->decode(key.place.row, key.place.column, {tile.bytes.get(), static_cast<std::size_t>(tile.size)});
+      } catch (...) {
+        give_back();
+        throw;
+      }
+      give_back();
+    } catch (...) {
+      report_.bytes -= tile.size;
+      tiles_.erase(key);
+      changed_.notify_all();
+      throw;
+    }
+    tile.ready = true;
+    ++report_.decoded_tiles;
+    changed_.notify_all();
+  }
+  /// The decoder of an image that was used last, if one is idle.
+  std::unique_ptr<TileDecoder> idle_decoder(const Image& image) {
+    const auto at = std::find_if(idle_.rbegin(), idle_.rend(), [&](const auto& entry) { return entry.first == &image; });
+    if (at == idle_.rend()) return nullptr;
+    auto decoder = std::move(at->second);
+    idle_.erase(std::next(at).base());
+    return decoder;
+  }
+  void expect(Image& image, std::span<const ImageRegion> regions) {
+    {
+      const std::lock_guard lock(mutex_);
+      image.order.expect(image.info(), regions);
+      image.failed.clear();
+      expecting_.insert(&image);
+      has_work_ = true;
+      // A machine that gives fewer threads decodes less ahead.
+      try {
+        while (static_cast<int>(threads_.size()) < options_.threads) threads_.emplace_back([this] { work(); });
+      } catch (const std::system_error&) {
+      }
+    }
+    work_.notify_all();
+  }
+  void passed(Image& image, const ImageRegion& region) {
+    {
+      const std::lock_guard lock(mutex_);
+      image.order.passed(region);
+      has_work_ = !expecting_.empty();
+    }
+    work_.notify_all();
+  }
+  void remove(Image& image) {
+    Lock lock(mutex_);
+    expecting_.erase(&image);
+    changed_.wait(lock, [&] { return image.decoding == 0; });
+    std::erase_if(idle_, [&](const auto& entry) { return entry.first == &image; });
+    for (auto at = tiles_.lower_bound({&image, {}}); at != tiles_.end() && at->first.image == &image; at = tiles_.erase(at))
+      report_.bytes -= at->second.size;
+    changed_.notify_all();
+  }
+  /// What the cache's threads do: decode the tile that is wanted soonest, until there is none or no room for it.
+  void work() {
+    Lock lock(mutex_);
+    for (;;) {
+      work_.wait(lock, [&] { return stop_ || has_work_; });
+      if (stop_) return;
+      Index distance = detail::TileOrder::never;
+      const Key key = next_tile(distance);
+      Tile* tile = key.image && waiting_for_room_ == 0 ? reserve(key, distance) : nullptr;
+      if (!tile) {
+        has_work_ = false;
+        continue;
+      }
+      ++key.image->decoding;
+      try {
+        decode(lock, key, *tile);
+        ++report_.decoded_ahead;
+      } catch (...) {   // the reader of the tile will see it
+        key.image->failed.insert(key.place);
+      }
+      --key.image->decoding;
+      changed_.notify_all();
+    }
+  }
+  /// The tile that is expected soonest and not there; no image if there is none.
+  Key next_tile(Index& distance) {
+    Key next{};
+    for (auto at = expecting_.begin(); at != expecting_.end();) {
+      Image& image = **at;
+      detail::TilePlace place;
+      const auto absent = [&](detail::TilePlace p) { return !tiles_.contains({&image, p}) && !image.failed.contains(p); };
+      if (!image.order.next(absent, place)) {
+        at = image.order.done() ? expecting_.erase(at) : std::next(at);
+        continue;
+      }
+      if (const Index own = image.order.distance(place); !next.image || own < distance) next = {&image, place}, distance = own;
+      ++at;
+    }
+    return next;
+  }
+  static constexpr std::size_t most_idle = 64;   ///< decoders, each of which has a file open
+  const TileCacheOptions options_;
+  mutable std::mutex mutex_;          ///< of all that follows, and of all images' orders
+  std::condition_variable changed_;   ///< a tile is ready, free, or gone; a decoder is free
+  std::condition_variable work_;      ///< for the cache's threads
+  Tiles tiles_;
+  std::list<std::pair<const Image*, std::unique_ptr<TileDecoder>>> idle_;   ///< the one used last is at the end
+  std::set<Image*> expecting_;
+  TileCacheReport report_;
+  std::uint64_t clock_ = 0;
+  Index waiting_for_room_ = 0;   ///< readers; threads that decode ahead leave the room to them
+  bool has_work_ = false, stop_ = false;
+  std::vector<std::thread> threads_;
+};
+}   // namespace lrcnn
