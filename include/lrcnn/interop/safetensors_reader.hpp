@@ -3,11 +3,7 @@
 //
 // Pickled files (.pt, .pth) hold programs that run when they are loaded. They are refused, with a line that converts them.
 #include <lrcnn/interop/safetensors_header.hpp>
-#include <cerrno>
-#include <filesystem>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <lrcnn/interop/unchanging_file.hpp>
 namespace lrcnn {
 namespace detail {
 /// Whether a file begins as PyTorch's files do: a zip archive or, until version 1.5, pickled data.
@@ -22,45 +18,6 @@ inline bool looks_pickled(std::string_view first) {
                              "v.contiguous() for k, v in torch.load('" +
                                  from + "', weights_only=True).items()}, '" + to + "')\""));
 }
-/// An open file. Knows its size and whether it has been changed since.
-class OpenFile {
- public:
-  /// Errors: DataError if it is missing, a folder or a device, or may not be read
-  OpenFile(const std::filesystem::path& path, const std::string& who) : who_(who) {
-    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);   // a pipe would wait for its writer
-    if (descriptor_ < 0) fail(std::strerror(errno), "check the path and its permissions");
-    const bool known = ::fstat(descriptor_, &opened_) == 0;
-    if (known && S_ISREG(opened_.st_mode)) return;
-    ::close(descriptor_);
-    fail(!known ? std::strerror(errno) : S_ISDIR(opened_.st_mode) ? "it is a folder" : "it is a device or pipe", "give the path of a file");
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  ~OpenFile() { ::close(descriptor_); }
-  Index size() const { return static_cast<Index>(opened_.st_size); }
-  /// Fills `bytes` with those from byte `begin` on. Errors: DataError if the file is not what it was when it was opened, or cannot be read.
-  void read(Index begin, std::span<std::byte> bytes) const {
-    while (!bytes.empty()) {
-      const auto got = ::pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(begin));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) fail(std::strerror(errno), "check the disk");
-      if (got == 0) break;
-      bytes = bytes.subspan(static_cast<std::size_t>(got)), begin += got;
-    }
-    struct stat now {};
-    const bool same = ::fstat(descriptor_, &now) == 0 && now.st_size == opened_.st_size && now.st_mtim.tv_sec == opened_.st_mtim.tv_sec &&
-                      now.st_mtim.tv_nsec == opened_.st_mtim.tv_nsec;
-    if (!bytes.empty() || !same) fail("it was changed while it was read", "read it again when whoever writes it is done");
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& reason, std::string_view change) const {
-    throw DataError(error_text(who_ + " cannot be read: " + reason, "it has to be a file that stays as it is", change));
-  }
-  std::string who_;
-  int descriptor_ = -1;
-  struct stat opened_ {};
-};
 }   // namespace detail
 /// The tensors of a safetensors file. Opening reads and checks the header only.
 class SafetensorsFile final : public TensorFile {
@@ -106,7 +63,7 @@ class SafetensorsFile final : public TensorFile {
   }
   void read_bytes(std::size_t i, Index begin, std::span<std::byte> bytes) const override { file_.read(begins_[i] + begin, bytes); }
   std::string description_;
-  detail::OpenFile file_;
+  UnchangingFile file_;
   Index data_ = 0;   // where the data begin
   std::vector<StoredTensor> tensors_;
   std::vector<Index> begins_;   // of their bytes in the file
