@@ -1,4 +1,5 @@
 // PNG files, of colours and of palettes' indices.
+#include "../images/png_files.hpp"
 #include "fuzz.hpp"
 #include <lrcnn/data/png.hpp>
 #include <lrcnn/data/png_writer.hpp>
@@ -11,11 +12,9 @@ void lrcnn::fuzz::write_corpus(const std::filesystem::path& folder) {
       writer.write(rows);
       writer.finish();
     }
-  // A palette of two colours; and 16 rows of 16 pixels, interlaced. Both by hand: PngWriter writes neither.
-  const std::vector<std::uint8_t> palette{137, 80,  78,  71, 13, 10,  26,  10,  0,   0,  0,  13,  73,  72, 68, 82,  0,  0,   0, 8, 0,   0, 0,   2,
-                                          1,   3,   0,   0,  0,  171, 179, 226, 221, 0,  0,  0,   6,   80, 76, 84,  69, 255, 0, 0, 0,   0, 255, 108,
-                                          161, 253, 142, 0,  0,  0,   12,  73,  68,  65, 84, 120, 156, 99, 88, 197, 16, 10,  0, 2, 155, 1, 0};
-  write_file(folder / "palette", palette);
+  test::write_png(folder / "palette", 2, 3, {.bits = 2, .colours = PNG_COLOR_TYPE_PALETTE, .transparency = true}, {{0x18}, {0xa0}},
+                  {{10, 20, 30}, {40, 50, 60}, {70, 80, 90}});
+  test::write_png(folder / "interlaced", 20, 16, {.interlaced = true}, std::vector<std::vector<std::uint8_t>>(20, std::vector<std::uint8_t>(16, 9)));
   if (const auto mask = real_file("large/plant-2454x2056-mask.png"); !mask.empty()) write_file(folder / "mask", mask);
 }
 void lrcnn::fuzz::read(std::span<const std::uint8_t> bytes) {
