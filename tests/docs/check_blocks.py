@@ -8,8 +8,8 @@ using-directives are moved to the top and the rest is put into a function body, 
 reads. lrcnn/lrcnn.hpp and `using namespace lrcnn` are added to blocks that include nothing of lrcnn.
 HTML comments right before the fence, each on lines of its own, change that:
     <!-- scope: namespace -->   the rest stands at namespace scope (templates, layers of one's own)
-    <!-- target: onednn -->     with the flags of lrcnn::onednn (FOLDER/onednn.rsp); also data, cudnn; core is the default.
-                                Skipped where this build lacks the target, unless CI=true
+    <!-- target: onednn -->     with the flags of lrcnn::onednn (FOLDER/onednn.rsp); also data, cudnn, images and interop (with the
+                                libraries of all files' formats); core is the default. Skipped where this build lacks the target, unless CI=true
     <!-- setup: code -->        code put before the block that readers need not see; may span lines
     <!-- file: examples/x.cpp -->   the block is that file of the repository, without the comment that it begins with
     <!-- run: -->               a program of target core, which is also run and has to succeed
@@ -29,7 +29,7 @@ import subprocess
 import sys
 import tempfile
 
-OPTIONAL = ("data", "onednn", "cudnn")
+OPTIONAL = ("data", "onednn", "cudnn", "images", "interop")
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused", "-Werror"]
 KEYS = ("scope", "target", "setup", "file", "run", "output", "recipe", "skip")
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
