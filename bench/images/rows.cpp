@@ -2,8 +2,9 @@
 //
 //   lrcnn_image_rows [FILE...] [--threads N] [--rounds N] [--rows N]
 //
-// Each reads the file from top to bottom, so many rows at a time, and adds up what it got; the sums have to agree. lrcnn's threads are N - 1 of
-// the cache and the one that asks; libvips' are the N workers of vips_sink_disc, which hands rows on in order. Without FILE: the largest TIFF in
+// Each reads the file from top to bottom, so many rows at a time, and adds up what it got; the sums have to agree. N threads decode: lrcnn's those
+// of the tile cache, libvips' the workers of vips_sink_disc. In both, one more thread takes the rows in order and adds up; lrcnn's decodes a tile
+// itself that no other has begun. Without FILE: the largest TIFF in
 // LRCNN_DATA, which has JPEG tiles, and the same pixels written anew with LZW; without LRCNN_DATA both of a generated picture.
 // Prints seconds and megapixels a second, each the median of the rounds, and their ratio. libvips is a peer here; lrcnn does not use it.
 #include "../../examples/program.hpp"
@@ -37,7 +38,7 @@ std::uint64_t sum_of(const void* bytes, std::size_t count) {
   return sum;
 }
 std::uint64_t rows_by_lrcnn(const std::filesystem::path& path, const Arguments& arguments) {
-  const CachedImage image(open_tiff(path), std::make_shared<TileCache>(TileCacheOptions{.bytes = 256_MiB, .threads = arguments.threads - 1}));
+  const CachedImage image(open_tiff(path), std::make_shared<TileCache>(TileCacheOptions{.bytes = 256_MiB, .threads = arguments.threads}));
   const ImageInfo& info = image.info();
   std::vector<ImageRegion> bands;
   for (Index y = 0; y < info.height; y += arguments.rows) bands.push_back({{y, std::min(info.height, y + arguments.rows)}, {0, info.width}});
@@ -120,8 +121,9 @@ void measure(const std::string& path, const Arguments& arguments) {
   if (sums[0] != sums[1]) throw Error(error_text("lrcnn and libvips read different pixels of " + path, "both decode the same file", "look into it"));
   const double lrcnn = median(seconds[0]), vips = median(seconds[1]), pixels = 1e-6 * static_cast<double>(info.height * info.width);
   std::cout << std::filesystem::path(path).filename().string() << "  " << info.width << "x" << info.height << "  " << info.format << std::fixed
-            << std::setprecision(3) << "\n  lrcnn " << lrcnn << " s, libvips " << vips << " s" << std::setprecision(1) << "; " << pixels / lrcnn << " and "
-            << pixels / vips << " megapixels a second; lrcnn delivers " << std::setprecision(2) << vips / lrcnn << " times what libvips does\n";
+            << std::setprecision(3) << "\n  lrcnn " << lrcnn << " s, libvips " << vips << " s" << std::setprecision(1) << "; " << pixels / lrcnn
+            << " and " << pixels / vips << " megapixels a second; lrcnn delivers " << std::setprecision(2) << vips / lrcnn
+            << " times what libvips does\n";
 }
 int run(Arguments& arguments) {
   if (VIPS_INIT("lrcnn_image_rows")) throw vips_failed("anything");
