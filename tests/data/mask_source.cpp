@@ -3,7 +3,6 @@
 #include "support/error_of.hpp"
 #include <lrcnn/backend/reference.hpp>
 #include <lrcnn/data/mask_source.hpp>
-#include <lrcnn/layer/class_balance.hpp>
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
 using namespace lrcnn;
@@ -26,6 +25,22 @@ std::shared_ptr<DrawnImage> draw_mask(Index height, Index width, SampleType samp
   mask->value = drawn_class;
   return mask;
 }
+/// One pixel, whose value no class can have.
+struct LargeNumber final : ImageFile {
+  struct Decoder final : TileDecoder {
+    void decode(Index, Index, std::span<std::byte> out) override {
+      const std::int64_t value = std::int64_t{1} << 32;
+      std::memcpy(out.data(), &value, sizeof(value));
+    }
+  };
+  ImageInfo pixel{};
+  LargeNumber() {
+    pixel.path = "large.npy";
+    pixel.height = pixel.width = pixel.channels = pixel.tile_height = pixel.tile_width = 1, pixel.sample = SampleType::i64;
+  }
+  const ImageInfo& info() const override { return pixel; }
+  std::unique_ptr<TileDecoder> decoder() const override { return std::make_unique<Decoder>(); }
+};
 const MaskOptions three{.classes = {{0, 0}, {100, 1}, {119, 2}}};
 }   // namespace
 TEST_CASE("classes of every type of integer, of a region of several masks, by any rows") {
@@ -74,11 +89,13 @@ TEST_CASE("without a table values are classes; values that it does not have are 
               "; the table of classes has 0, 100; correct the mask, add the value to the table, or give MaskOptions::others a class that the loss "
               "ignores");
   }
-  const auto wide = draw_mask(2, 2, SampleType::i64);
-  ImageInfo info = wide->info();
-  info.sample = SampleType::f64;   // numbers beyond 32 bits cannot be drawn as integers: the text alone
-  const MaskSource numbers(CachedImage(std::make_shared<DrawnImage>(info), cache_of(1000)));
-  CHECK(numbers.kind() == LabelKind::targets);
+  const MaskSource large(CachedImage(std::make_shared<LargeNumber>(), cache_of(1000)));
+  std::vector<std::int32_t> one(1);
+  CHECK(error_of<DataError>([&] {
+          large.classes(0, {0, 1}, one);
+        }) ==
+        "lrcnn: mask 'large.npy' has the value 4294967296 in row 0, column 0; classes are numbers of 32 bits; correct the mask, add the value to the "
+        "table, or give MaskOptions::others a class that the loss ignores");
 }
 TEST_CASE("floating-point numbers are targets of chosen channels") {
   for (const auto sample : {SampleType::f16, SampleType::f32, SampleType::f64}) {

@@ -21,7 +21,7 @@ struct MaskOptions {
   /// Channels of the file that are read, in this order; one, for a mask. Empty: all.
   std::vector<Index> channels{};
 };
-/// The masks of one batch, all of one size; or its targets. They are constant: a file that is changed afterwards is an error at best.
+/// The masks of one batch, all of one size; or its targets. Files stay as they are while they are in use.
 class MaskSource final : public LabelRows {
  public:
   explicit MaskSource(CachedImage mask, MaskOptions options = {}) : MaskSource(std::vector<CachedImage>{std::move(mask)}, std::move(options)) {}
