@@ -15,7 +15,7 @@ std::vector<Orientation> eight() {
 }
 std::vector<int> laid(Orientation o, Pair size, const std::vector<int>& picture) {
   std::vector<int> result(picture.size());
-  lay(o, size, picture.data(), result.data());
+  orient(o, size, picture.data(), result.data());
   return result;
 }
 }   // namespace
@@ -50,11 +50,11 @@ TEST_CASE("colour jitter: factors, and what they do") {
   const ColorJitter jitter{.brightness = 0.2, .contrast = 3, .saturation = 0};
   double least = 9, most = 0;
   for (std::uint64_t i = 0; i < 1000; ++i) {
-    const ColorFactors f = draw(jitter, Random(7, i), 0);
+    const ColorFactors f = draw_factors(jitter, Random(7, i), 0);
     CHECK((0.8 <= f.brightness && f.brightness <= 1.2));
     CHECK((0 <= f.contrast && f.contrast <= 4));
     CHECK(f.saturation == 1);
-    CHECK(f == draw(jitter, Random(7, i), 0));
+    CHECK(f == draw_factors(jitter, Random(7, i), 0));
     least = std::min(least, f.contrast), most = std::max(most, f.contrast);
   }
   CHECK(least < 0.1);
@@ -62,7 +62,7 @@ TEST_CASE("colour jitter: factors, and what they do") {
   const std::vector<double> picture{0.2, 0.4, 0.5, 0.5, 0.1, 0.9};   // two pixels of three channels
   const auto changed = [&](ColorFactors f, bool clamps = true) {
     std::vector<double> values = picture;
-    change(values, 3, f, clamps);
+    adjust_colors(values, 3, f, clamps);
     return values;
   };
   CHECK(changed({}) == picture);
@@ -82,6 +82,6 @@ TEST_CASE("colour jitter: factors, and what they do") {
   const auto vivid = changed({1, 1, 1.5}, false);   // each pixel's grey stays
   CHECK(grey(vivid, 0) == doctest::Approx(grey(picture, 0)));
   std::vector<double> one{0.2, 0.6};   // a single channel is its own grey
-  change(one, 1, {1, 0.5, 1}, true);
+  adjust_colors(one, 1, {1, 0.5, 1}, true);
   near(one, {0.3, 0.5});
 }

@@ -31,7 +31,7 @@ struct Made {
   Index epoch, position;
   std::vector<float> values;
   std::vector<std::int32_t> classes;
-  std::vector<Crop> crops;
+  std::vector<CropSample> crops;
   friend bool operator==(const Made&, const Made&) = default;
 };
 Made made(const CropBatch<float>& b) {
@@ -101,7 +101,7 @@ TEST_CASE("crops: pixels are those of their places, and masks move with them") {
     REQUIRE(labels.kind() == LabelKind::pixels);
     REQUIRE(labels.size() == batch.size());
     for (Index i = 0; i < batch.size(); ++i) {
-      const Crop& crop = item(batch.crops(), i);
+      const CropSample& crop = item(batch.crops(), i);
       ++orientations[{crop.orientation.mirrored, crop.orientation.quarter_turns}];
       bool right = true;
       for (Index y = 0; y < 17; ++y)
@@ -176,7 +176,7 @@ TEST_CASE("crops: regions that are used, and regions that are held out") {
       if (good) counts[{y, x}] = 0;
     }
   for (auto& batch : loader.epoch(0))
-    for (const Crop& crop : batch.crops()) {
+    for (const CropSample& crop : batch.crops()) {
       const auto at = counts.find({crop.region.rows.begin, crop.region.columns.begin});
       REQUIRE(at != counts.end());
       ++at->second;
@@ -285,7 +285,7 @@ TEST_CASE("crops: a share of them shows classes, each class as often, each of it
   const CropLoader<float> edge({{.image = image(1), .mask = mask([](Index y, Index x) { return y == 0 && x == columns - 1 ? 3 : 0; })}},
                                {.height = 20, .width = 20, .crops = 20, .focus = {.classes = {3}, .share = 1}, .batch = 20});
   const auto at_edge = edge.batch(0, 0);
-  for (const Crop& crop : at_edge.crops()) CHECK(crop.region == ImageRegion{{0, 20}, {columns - 20, columns}});
+  for (const CropSample& crop : at_edge.crops()) CHECK(crop.region == ImageRegion{{0, 20}, {columns - 20, columns}});
 }
 TEST_CASE("crops: images in proportion to their places, or alike") {
   const auto small = draw_image(20, 20, 1, 16, 16), large = draw_image(40, 68, 1, 16, 16);
@@ -312,7 +312,7 @@ TEST_CASE("crops: tiles show each pixel, in order, the same every epoch") {
     ImageRegion last{{-1, 0}, {}};
     for (auto& batch : loader.epoch(0))
       for (Index i = 0; i < batch.size(); ++i, ++tiles) {
-        const Crop& crop = item(batch.crops(), i);
+        const CropSample& crop = item(batch.crops(), i);
         CHECK(crop.orientation == Orientation{});
         CHECK(crop.factors == ColorFactors{});
         if (crop.image == 1) continue;
@@ -348,7 +348,7 @@ TEST_CASE("crops: colours change within their bounds, by crop, and clamped where
   double least = 9, most = 0;
   std::set<double> different;
   for (auto& batch : loader.epoch(0)) {
-    for (const Crop& crop : batch.crops()) {
+    for (const CropSample& crop : batch.crops()) {
       const auto& [brightness, contrast, saturation] = crop.factors;
       CHECK((0.5 <= brightness && brightness <= 1.5));
       CHECK((0.75 <= contrast && contrast <= 1.25));
