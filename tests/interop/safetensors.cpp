@@ -86,12 +86,9 @@ TEST_CASE("a file of the reference implementation is read, and written again byt
   CHECK(values_of<float>(file, "we\"ird\n\x01é/").empty());
   const std::string data = bytes_of_hex(reference_data);
   const auto part = [&](std::size_t begin, std::size_t end) { return std::as_bytes(std::span(data)).subspan(begin, end - begin); };
-  const std::vector<NamedTensor> tensors{{"b.weight", {3}, TensorType::f32, part(40, 52)},
-                                         {"c2", {2, 1}, TensorType::f32, part(52, 60)},
-                                         {"we\"ird\n\x01é/", {0, 3}, TensorType::f32, {}},
-                                         {"h", {3}, TensorType::f16, part(62, 68)},
-                                         {"q", {1}, TensorType::bf16, part(60, 62)},
-                                         {"a", {}, TensorType::i64, part(0, 8)},
+  const std::vector<NamedTensor> tensors{{"b.weight", {3}, TensorType::f32, part(40, 52)}, {"c2", {2, 1}, TensorType::f32, part(52, 60)},
+                                         {"we\"ird\n\x01é/", {0, 3}, TensorType::f32, {}}, {"h", {3}, TensorType::f16, part(62, 68)},
+                                         {"q", {1}, TensorType::bf16, part(60, 62)},       {"a", {}, TensorType::i64, part(0, 8)},
                                          {"z", {2, 2}, TensorType::f64, part(8, 40)}};
   write_safetensors(folder.path / "b.safetensors", tensors);
   CHECK(file_bytes(folder.path / "b.safetensors") == file_bytes(folder.path / "a.safetensors"));
@@ -149,18 +146,23 @@ TEST_CASE("files that cannot be read") {
 }
 TEST_CASE("the beginning of a file is checked before the header is read") {
   const Folder folder;
-  CHECK(error_of_bytes(folder, "") == damaged("is no safetensors file, or is cut: it has 0 bytes", "eight bytes of length are followed by a JSON object"));
-  CHECK(error_of_bytes(folder, "1234567") == damaged("is no safetensors file, or is cut: it has 7 bytes", "eight bytes of length are followed by a JSON object"));
+  CHECK(error_of_bytes(folder, "") ==
+        damaged("is no safetensors file, or is cut: it has 0 bytes", "eight bytes of length are followed by a JSON object"));
+  CHECK(error_of_bytes(folder, "1234567") ==
+        damaged("is no safetensors file, or is cut: it has 7 bytes", "eight bytes of length are followed by a JSON object"));
   CHECK(error_of_bytes(folder, length_of(100'000'001) + "{}") ==
         damaged("is no safetensors file, or is damaged: its header has 100000001 bytes", "a header has at most 100000000"));
   CHECK(error_of_bytes(folder, length_of(~0ull) + "{}") ==
         damaged("is no safetensors file, or is damaged: its header has 18446744073709551615 bytes", "a header has at most 100000000"));
   CHECK(error_of_bytes(folder, length_of(3) + "{}") ==
         damaged("is no safetensors file, or is cut: its header has 3 bytes, and 2 follow", "eight bytes of length are followed by the header"));
-  const std::string no_object = damaged("is no safetensors file, or is damaged: its header does not begin with '{'", "eight bytes of length are followed by a JSON object");
+  const std::string no_object =
+      damaged("is no safetensors file, or is damaged: its header does not begin with '{'", "eight bytes of length are followed by a JSON object");
   for (const std::string header : {"", " {}", "[]", "1"}) CHECK(error_of_bytes(folder, file_of(header, "")) == no_object);
   CHECK(error_of_bytes(folder, file_of("{}  \n", "")) == "no error");
-  const auto no_json = [](int byte) { return damaged("has a header that is no JSON from byte " + std::to_string(byte) + " of the file on", "the header is a JSON object"); };
+  const auto no_json = [](int byte) {
+    return damaged("has a header that is no JSON from byte " + std::to_string(byte) + " of the file on", "the header is a JSON object");
+  };
   CHECK(error_of_bytes(folder, file_of("{} {", "")) == no_json(12));
   CHECK(error_of_bytes(folder, file_of("{", "")) == no_json(10));
   CHECK(error_of_bytes(folder, file_of(std::string("{}\0", 3), "")) == no_json(11));
@@ -168,27 +170,35 @@ TEST_CASE("the beginning of a file is checked before the header is read") {
 }
 TEST_CASE("what an entry says is checked") {
   const Folder folder;
-  const std::string form = "an entry has 'dtype', a text, 'shape', a list of extents, and 'data_offsets', a list of two offsets, each once, and nothing else";
+  const std::string form =
+      "an entry has 'dtype', a text, 'shape', a list of extents, and 'data_offsets', a list of two offsets, each once, and nothing else";
   const auto entry = [&](const std::string& what) { return damaged("is damaged: the entry of tensor 'a'" + what, form); };
   CHECK(error_of_bytes(folder, one_entry(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})")) == "no error");
-  for (const std::string value : {"5", "\"x\"", "null", "[]", "true", "-1", "0.5"}) CHECK(error_of_bytes(folder, one_entry(value)) == entry(" is no object"));
+  for (const std::string value : {"5", "\"x\"", "null", "[]", "true", "-1", "0.5"})
+    CHECK(error_of_bytes(folder, one_entry(value)) == entry(" is no object"));
   CHECK(error_of_bytes(folder, one_entry(R"({"shape":[1],"data_offsets":[0,4]})")) == entry(" has no 'dtype'"));
   CHECK(error_of_bytes(folder, one_entry(R"({"dtype":"F32","data_offsets":[0,4]})")) == entry(" has no 'shape'"));
   CHECK(error_of_bytes(folder, one_entry(R"({"dtype":"F32","shape":[1]})")) == entry(" has no 'data_offsets'"));
   CHECK(error_of_bytes(folder, one_entry(R"({"dtype":"F32","shape":[1],"more":1})")) == entry(" has 'more'"));
   CHECK(error_of_bytes(folder, one_entry(R"({"dtype":"F32","dtype":"F32"})")) == entry(" has 'dtype' twice"));
-  for (const std::string value : {"5", "null", "[1]", "{}"}) CHECK(error_of_bytes(folder, one_entry(R"({"dtype":)" + value + "}")) == entry(" has something else in 'dtype'"));
+  for (const std::string value : {"5", "null", "[1]", "{}"})
+    CHECK(error_of_bytes(folder, one_entry(R"({"dtype":)" + value + "}")) == entry(" has something else in 'dtype'"));
   for (const std::string value : {"5", "\"x\"", "[-1]", "[1.5]", "[[1]]", "[\"1\"]", "[99999999999999999999]", "[{}]", "{}", "[true]"})
     CHECK(error_of_bytes(folder, one_entry(R"({"shape":)" + value + "}")) == entry(" has something else in 'shape'"));
   for (const int count : {0, 1, 3})
-    CHECK(error_of_bytes(folder, one_entry(R"({"data_offsets":[)" + std::string(count == 3 ? "0,4,8" : count == 1 ? "0" : "") + "]}")) ==
-          entry(" has " + std::to_string(count) + " offsets"));
+    CHECK(error_of_bytes(folder, one_entry(R"({"data_offsets":[)" +
+                                           std::string(count == 3   ? "0,4,8"
+                                                       : count == 1 ? "0"
+                                                                    : "") +
+                                           "]}")) == entry(" has " + std::to_string(count) + " offsets"));
   CHECK(error_of_bytes(folder, one_entry(R"({"shape":[9223372036854775808]})")) ==
         damaged("is damaged: the entry of tensor 'a' has the number 9223372036854775808 in 'shape'", "extents and offsets are below 2^63"));
   CHECK(error_of_bytes(folder, file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{}})", "1234")) ==
         damaged("has two entries of the name 'a'", "names are unique"));
-  CHECK(error_of_bytes(folder, file_of(R"({"__metadata__":{"x":1}})", "")) == damaged("has something else than a text in '__metadata__'", "metadata are pairs of texts"));
-  CHECK(error_of_bytes(folder, file_of(R"({"__metadata__":[]})", "")) == damaged("has something else than an object as '__metadata__'", "metadata are pairs of texts"));
+  CHECK(error_of_bytes(folder, file_of(R"({"__metadata__":{"x":1}})", "")) ==
+        damaged("has something else than a text in '__metadata__'", "metadata are pairs of texts"));
+  CHECK(error_of_bytes(folder, file_of(R"({"__metadata__":[]})", "")) ==
+        damaged("has something else than an object as '__metadata__'", "metadata are pairs of texts"));
   std::string nested = "{\"a\":{\"shape\":";
   nested.append(1'000'000, '[');
   CHECK(error_of_bytes(folder, file_of(nested, "")) == entry(" has something else in 'shape'"));
@@ -204,15 +214,19 @@ TEST_CASE("types, shapes and offsets have to agree, and tensors cover the data")
   CHECK(error_of_bytes(folder, two("0,4", "4,8")) == "no error");
   CHECK(error_of_bytes(folder, two("4,8", "0,4")) == "no error");   // entries may be in any order
   const std::string cover = "tensors lie one behind the other and fill the file";
-  CHECK(error_of_bytes(folder, two("0,4", "2,6")) == damaged("is damaged: tensor 'b' begins at byte 2 of the data, before tensor 'a' ends at byte 4", cover));
-  CHECK(error_of_bytes(folder, two("0,4", "0,4")) == damaged("is damaged: tensor 'b' begins at byte 0 of the data, before tensor 'a' ends at byte 4", cover));
+  CHECK(error_of_bytes(folder, two("0,4", "2,6")) ==
+        damaged("is damaged: tensor 'b' begins at byte 2 of the data, before tensor 'a' ends at byte 4", cover));
+  CHECK(error_of_bytes(folder, two("0,4", "0,4")) ==
+        damaged("is damaged: tensor 'b' begins at byte 0 of the data, before tensor 'a' ends at byte 4", cover));
   CHECK(error_of_bytes(folder, two("0,4", "6,10")) ==
         damaged("is damaged: tensor 'b' begins at byte 6 of the data, and nothing is said of the 2 bytes before it", cover));
   CHECK(error_of_bytes(folder, file_of("{\"a\":" + tensor("F32", "3", "0,12") + "}", "12345678")) ==
         damaged("is cut: tensor 'a' ends at byte 12 of the data, the file at byte 8", cover));
-  CHECK(error_of_bytes(folder, file_of("{\"a\":" + tensor("F32", "1", "0,4") + "}", "12345678")) == damaged("has 4 bytes behind its last tensor", cover));
+  CHECK(error_of_bytes(folder, file_of("{\"a\":" + tensor("F32", "1", "0,4") + "}", "12345678")) ==
+        damaged("has 4 bytes behind its last tensor", cover));
   CHECK(error_of_bytes(folder, file_of("{}", "1")) == damaged("has 1 bytes behind its last tensor", cover));
-  CHECK(error_of_bytes(folder, one_entry(tensor("F32", "1", "4,0"))) == damaged("is damaged: tensor 'a' begins at byte 4 and ends at byte 0", "offsets are in order"));
+  CHECK(error_of_bytes(folder, one_entry(tensor("F32", "1", "4,0"))) ==
+        damaged("is damaged: tensor 'a' begins at byte 4 and ends at byte 0", "offsets are in order"));
   const std::string sizes = "type and shape say how many there are";
   CHECK(error_of_bytes(folder, one_entry(tensor("F32", "2", "0,4"))) == damaged("is damaged: tensor 'a' F32 [2] has 4 bytes", sizes));
   CHECK(error_of_bytes(folder, one_entry(tensor("F4", "7", "0,4"))) == damaged("is damaged: tensor 'a' F4 [7] has 4 bytes", sizes));
@@ -231,9 +245,10 @@ TEST_CASE("tensors are read as a whole, as numbers that are floating-point") {
   std::vector<float> two(2), one(1);
   CHECK(error_of<ShapeError>([&] { file.read(2, std::span(two)); }) ==
         "lrcnn: tensor 'b.weight' [3] is read into 2 elements; a tensor is read as a whole; give it 3 elements");
-  CHECK(error_of<DataError>([&] { file.read(0, std::span(one)); }) == "lrcnn: tensor 'a' of safetensors file '" + path.string() +
-                                                                          "' is of type I64; parameters are F64, F32, F16 or BF16; convert it to one of "
-                                                                          "these before it is saved");
+  CHECK(error_of<DataError>([&] { file.read(0, std::span(one)); }) ==
+        "lrcnn: tensor 'a' of safetensors file '" + path.string() +
+            "' is of type I64; parameters are F64, F32, F16 or BF16; convert it to one of "
+            "these before it is saved");
 }
 TEST_CASE("what cannot be written leaves the old file as it was") {
   const Folder folder;
@@ -251,7 +266,8 @@ TEST_CASE("what cannot be written leaves the old file as it was") {
         "lrcnn: tensor 'a' F32 [2] for " + who + " has 4 bytes; type and shape say how many there are; give it all its elements");
   CHECK(of({{"\xff", {1}, TensorType::f32, bytes}}) ==
         "lrcnn: " + who + " cannot be written: a name or text in it is not UTF-8; JSON is UTF-8; choose another name");
-  CHECK(of({{std::string(100'000'000, 'a'), {1}, TensorType::f32, bytes}}).starts_with("lrcnn: " + who + " cannot be written: its header has 1000000"));
+  CHECK(
+      of({{std::string(100'000'000, 'a'), {1}, TensorType::f32, bytes}}).starts_with("lrcnn: " + who + " cannot be written: its header has 1000000"));
   CHECK(file_bytes(path) == before);
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);
 }

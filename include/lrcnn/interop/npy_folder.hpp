@@ -30,8 +30,7 @@ class NpyFolder final : public TensorFile {
     if (error)
       throw DataError(error_text(description_ + " cannot be read: " + error.message(), "it has a .npy file for each tensor",
                                  "check the path and its permissions"));
-    if (paths.empty())
-      throw DataError(error_text(description_ + " has no .npy files", "it has one for each tensor", "check the path"));
+    if (paths.empty()) throw DataError(error_text(description_ + " has no .npy files", "it has one for each tensor", "check the path"));
     std::sort(paths.begin(), paths.end());
     for (const auto& file : paths) add(file);
   }

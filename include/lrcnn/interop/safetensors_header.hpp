@@ -31,9 +31,10 @@ struct SafetensorsType {
   int bits;
 };
 /// All types of the format, as its specification orders them.
-inline constexpr std::array<SafetensorsType, 20> safetensors_types{
-    {{"BOOL", 8},     {"F4", 4},  {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"U8", 8},   {"I8", 8},   {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"I16", 16},
-     {"U16", 16}, {"F16", 16}, {"BF16", 16}, {"I32", 32},    {"U32", 32}, {"F32", 32}, {"C64", 64},    {"F64", 64},    {"I64", 64},     {"U64", 64}}};
+inline constexpr std::array<SafetensorsType, 20> safetensors_types{{{"BOOL", 8}, {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"U8", 8},
+                                                                    {"I8", 8},   {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"I16", 16},
+                                                                    {"U16", 16}, {"F16", 16},    {"BF16", 16},   {"I32", 32},    {"U32", 32},
+                                                                    {"F32", 32}, {"C64", 64},    {"F64", 64},    {"I64", 64},    {"U64", 64}}};
 /// The place of a type in that list; the number of types if it is none of them.
 constexpr std::size_t safetensors_type_place(std::string_view name) {
   std::size_t place = 0;
@@ -109,7 +110,8 @@ class SafetensorsEvents {
   bool number_float(double, const std::string&) { return refuse(); }
   bool binary(json::binary_t&) { return refuse(); }
   bool parse_error(std::size_t position, const std::string&, const json::exception&) {
-    bad_safetensors(who_, "has a header that is no JSON from byte " + std::to_string(position + 8) + " of the file on", "the header is a JSON object");
+    bad_safetensors(who_, "has a header that is no JSON from byte " + std::to_string(position + 8) + " of the file on",
+                    "the header is a JSON object");
   }
 
  private:
@@ -117,8 +119,7 @@ class SafetensorsEvents {
   static constexpr std::string_view an_entry =
       "an entry has 'dtype', a text, 'shape', a list of extents, and 'data_offsets', a list of two offsets, each once, and nothing else";
   bool refuse() {
-    if (depth_ == 2 && in_metadata_)
-      bad_safetensors(who_, "has something else than a text in '__metadata__'", "metadata are pairs of texts");
+    if (depth_ == 2 && in_metadata_) bad_safetensors(who_, "has something else than a text in '__metadata__'", "metadata are pairs of texts");
     if (in_metadata_) bad_safetensors(who_, "has something else than an object as '__metadata__'", "metadata are pairs of texts");
     bad_safetensors(who_, of_entry() + (key_.empty() ? std::string(" is no object") : " has something else in '" + key_ + "'"), an_entry);
   }
@@ -164,14 +165,14 @@ inline void check_safetensors_cover(const std::string& who, std::span<const Safe
     if (entry.bytes.begin < end)
       bad_safetensors(who, "is damaged: " + begins + "before tensor '" + before->tensor.name + "' ends at byte " + std::to_string(end), rule);
     if (entry.bytes.begin > end)
-      bad_safetensors(who, "is damaged: " + begins + "and nothing is said of the " + std::to_string(entry.bytes.begin - end) + " bytes before it", rule);
+      bad_safetensors(who, "is damaged: " + begins + "and nothing is said of the " + std::to_string(entry.bytes.begin - end) + " bytes before it",
+                      rule);
     end = entry.bytes.end, before = &entry;
     if (end > data_bytes)
-      bad_safetensors(who, "is cut: " + tensor + " ends at byte " + std::to_string(end) + " of the data, the file at byte " + std::to_string(data_bytes),
-                      rule);
+      bad_safetensors(
+          who, "is cut: " + tensor + " ends at byte " + std::to_string(end) + " of the data, the file at byte " + std::to_string(data_bytes), rule);
   }
-  if (end < data_bytes)
-    bad_safetensors(who, "has " + std::to_string(data_bytes - end) + " bytes behind its last tensor", rule);
+  if (end < data_bytes) bad_safetensors(who, "has " + std::to_string(data_bytes - end) + " bytes behind its last tensor", rule);
 }
 }   // namespace detail
 /// Reads and checks a header.
@@ -181,16 +182,17 @@ inline void check_safetensors_cover(const std::string& who, std::span<const Safe
 /// Cost:    memory: the entries
 inline SafetensorsHeader parse_safetensors_header(std::string_view text, Index data_bytes, const std::string& who) {
   SafetensorsHeader header;
-  if (!text.starts_with('{')) detail::bad_safetensors(who, "is no safetensors file, or is damaged: its header does not begin with '{'",
-                                                      "eight bytes of length are followed by a JSON object");
+  if (!text.starts_with('{'))
+    detail::bad_safetensors(who, "is no safetensors file, or is damaged: its header does not begin with '{'",
+                            "eight bytes of length are followed by a JSON object");
   if (const auto zero = text.find('\0'); zero != text.npos)   // which the parser takes for the end
-    detail::bad_safetensors(who, "has a header that is no JSON from byte " + std::to_string(zero + 9) + " of the file on", "the header is a JSON object");
+    detail::bad_safetensors(who, "has a header that is no JSON from byte " + std::to_string(zero + 9) + " of the file on",
+                            "the header is a JSON object");
   detail::SafetensorsEvents events(who, header);
   nlohmann::json::sax_parse(text.begin(), text.end(), &events);
   for (const SafetensorsEntry& entry : header.entries) detail::check_safetensors_entry(who, entry);
-  std::sort(header.entries.begin(), header.entries.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.bytes.begin, a.bytes.end) < std::pair(b.bytes.begin, b.bytes.end);
-  });
+  std::sort(header.entries.begin(), header.entries.end(),
+            [](const auto& a, const auto& b) { return std::pair(a.bytes.begin, a.bytes.end) < std::pair(b.bytes.begin, b.bytes.end); });
   detail::check_safetensors_cover(who, header.entries, data_bytes);
   return header;
 }

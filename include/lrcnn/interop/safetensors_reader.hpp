@@ -24,8 +24,7 @@ class SafetensorsFile final : public TensorFile {
  public:
   /// Errors:  DataError if the file cannot be read, is pickled, is no safetensors file, is cut, or has entries that overlap, leave gaps,
   ///          lie outside the file, or do not fit their types and shapes
-  explicit SafetensorsFile(const std::filesystem::path& path)
-      : description_("safetensors file '" + path.string() + "'"), file_(path, description_) {
+  explicit SafetensorsFile(const std::filesystem::path& path) : description_("safetensors file '" + path.string() + "'"), file_(path, description_) {
     const SafetensorsHeader header = read_header(path);
     metadata_ = header.metadata;
     for (const SafetensorsEntry& entry : header.entries) tensors_.push_back(entry.tensor), begins_.push_back(data_ + entry.bytes.begin);

@@ -31,8 +31,8 @@ inline std::vector<const NamedTensor*> safetensors_order(const std::string& who,
   std::unordered_set<std::string_view> names{"__metadata__"};
   for (const NamedTensor* t : order)
     if (!names.insert(t->name).second)
-      throw DataError(error_text(who + " cannot be written: two entries would have the name '" + t->name + "'", "names are unique",
-                                 "name the tensor otherwise"));
+      throw DataError(
+          error_text(who + " cannot be written: two entries would have the name '" + t->name + "'", "names are unique", "name the tensor otherwise"));
   return order;
 }
 }   // namespace detail

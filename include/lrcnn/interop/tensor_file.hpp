@@ -83,9 +83,9 @@ class TensorFile {
   void read(std::size_t i, std::span<T> values) const {
     const StoredTensor& tensor = tensors()[i];
     if (static_cast<Index>(values.size()) != tensor.count())
-      throw ShapeError(error_text("tensor '" + tensor.name + "' " + shape_text(tensor.shape) + " is read into " + std::to_string(values.size()) +
-                                      " elements",
-                                  "a tensor is read as a whole", "give it " + std::to_string(tensor.count()) + " elements"));
+      throw ShapeError(
+          error_text("tensor '" + tensor.name + "' " + shape_text(tensor.shape) + " is read into " + std::to_string(values.size()) + " elements",
+                     "a tensor is read as a whole", "give it " + std::to_string(tensor.count()) + " elements"));
     switch (type_to_read(tensor)) {
       case TensorType::f64: return read_as<double>(i, values);
       case TensorType::f16: return read_as<float16>(i, values);

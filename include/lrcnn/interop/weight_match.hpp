@@ -28,7 +28,9 @@ inline std::string to_string(const WeightReport& report) {
     for (const std::string& name : list) text += (text.empty() ? ": " : ", ") + name;
     return text;
   };
-  const auto counted = [](std::size_t count, std::string_view what) { return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s"); };
+  const auto counted = [](std::size_t count, std::string_view what) {
+    return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
+  };
   std::string text = counted(report.loaded.size(), "tensor") + " loaded";
   for (const auto& [types, count] : report.converted) text += ", " + std::to_string(count) + " of them converted from " + types;
   if (!report.missing.empty()) text += "; " + counted(report.missing.size(), "parameter") + " kept their values" + names(report.missing);
@@ -57,9 +59,11 @@ class WeightFaults {
   void raise(const std::string& who) const {
     std::string what;
     for (const List& list : lists_)
-      what += (what.empty() ? ": " : ", ") + std::to_string(list.count) + " " + std::string(list.count == 1 ? list.one : list.many) + " (" + list.items + ")";
+      what += (what.empty() ? ": " : ", ") + std::to_string(list.count) + " " + std::string(list.count == 1 ? list.one : list.many) + " (" +
+              list.items + ")";
     if (!lists_.empty())
-      throw DataError(error_text(who + " does not fit this network" + what, "each parameter is there once, under its name and in its shape, and nothing else",
+      throw DataError(error_text(who + " does not fit this network" + what,
+                                 "each parameter is there once, under its name and in its shape, and nothing else",
                                  "load it into the network that it is of, or say which parameters may be missing and which tensors may be left out"));
   }
 
@@ -91,8 +95,9 @@ inline std::vector<std::size_t> match_tensors(const TensorFile& file, std::span<
   std::unordered_map<std::string, std::size_t> of_name;   // a parameter's place by its name in files
   for (std::size_t p = 0; p < layout.size(); ++p)
     if (const auto [known, added] = of_name.emplace(options.name(layout[p]), p); !added)
-      throw Error(error_text("parameters '" + layout[known->second].name + "' and '" + layout[p].name + "' are both called '" + known->first + "' in files",
-                             "names are unique", "correct the function that gives the names"));
+      throw Error(
+          error_text("parameters '" + layout[known->second].name + "' and '" + layout[p].name + "' are both called '" + known->first + "' in files",
+                     "names are unique", "correct the function that gives the names"));
   std::vector<std::size_t> tensor_of(layout.size(), no_tensor);
   std::vector<char> refused(layout.size(), 0);   // its tensor is of another shape
   WeightFaults faults;
@@ -104,7 +109,8 @@ inline std::vector<std::size_t> match_tensors(const TensorFile& file, std::span<
     auto found = ours ? of_name.find(stem) : of_name.end();
     if (ours && found == of_name.end()) found = of_name.find(current_name(stem));
     if (found == of_name.end()) {
-      const bool counter = ours && stem.ends_with("." + std::string(batch_counter)) && of_name.contains(current_name(other_tensor(stem, running_mean)));
+      const bool counter =
+          ours && stem.ends_with("." + std::string(batch_counter)) && of_name.contains(current_name(other_tensor(stem, running_mean)));
       if (counter) continue;
       if (fits_any(tensor.name, options.allow_superfluous)) report.superfluous.push_back(tensor.name);
       else faults.add("tensor is superfluous", "tensors are superfluous", tensor.name + " " + shape_text(tensor.shape));

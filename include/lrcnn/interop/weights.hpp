@@ -102,8 +102,7 @@ Weights weights_of(const Table& table, std::span<const T> values, const SaveOpti
   else if (type == TensorType::f16) convert(float16{});
   else if (type == TensorType::bf16) convert(bfloat16{});
   else if (type == TensorType::f32) convert(float{});
-  else
-    throw Error(error_text("parameters are to be saved as I64", "parameters are F64, F32, F16 or BF16", "choose one of these"));
+  else throw Error(error_text("parameters are to be saved as I64", "parameters are F64, F32, F16 or BF16", "choose one of these"));
   return weights;
 }
 /// The same of a trainer, with a copy of its parameters. num_batches_tracked is the number of its steps.
