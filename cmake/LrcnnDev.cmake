@@ -112,7 +112,7 @@ function(lrcnn_program_libraries result)
     string(APPEND missing "${lrcnn_CLI11_REASON}")
   endif()
   # Formats of files, by the headers that need their libraries; data/images.hpp includes those of all images.
-  foreach(entry tiff=data/tiff openslide=data/openslide jpeg=data/jpeg png=data/png resize=data/resize safetensors=interop/safetensors
+  foreach(entry tiff=data/tiff openslide=data/openslide jpeg=data/jpeg png=data/png resize=data/(resize|image_folder) safetensors=interop/safetensors
       dlpack=interop/dlpack)
     string(REGEX MATCH "^([a-z]+)=(.*)" entry "${entry}")
     set(component ${CMAKE_MATCH_1})

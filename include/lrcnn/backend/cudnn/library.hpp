@@ -119,7 +119,8 @@ class Device {
   virtual Status begin_recording() = 0;
   /// Errors:  if some of the work cannot be recorded; the device is as before begin_recording() then
   virtual Status end_recording(std::unique_ptr<Recording>& made) = 0;
-  /// The labels of the batch that comes next. Masks and targets are copied whole: 4 bytes for each of their elements.
+  /// The labels of the batch that comes next, or those rows of masks or targets that are in memory, for the next loss. They are copied: 4
+  /// bytes for each element. Of labels by rows none is copied: memory is made ready for as many as will be there at a time.
   virtual Status labels(const Labels& labels) = 0;
   /// What the masks of dropouts are drawn from in the run that comes next; to begin with, RunKey{}.
   virtual Status set_run_key(const RunKey& key) = 0;
