@@ -139,7 +139,7 @@ class Device {
 template <class T>
 class Library : public Device {
  public:
-  /// Rows of a batch, as elements. Shapes: the same; channels last.
+  /// Rows of a batch, as elements. Shapes: the same; from NCHW or channels last, to channels last.
   virtual Status convert(const View<const float>& from, const View<T>& to) = 0;
   /// A step that is not a convolution. Pre: custom layers excepted; it has workspace_bytes() of workspace
   /// Post:    a dropout draws from set_run_key()'s key, if operands.run is not null, whatever that points to
