@@ -20,9 +20,10 @@ struct Blob {
     there = cudnn::GatherBlob::at(bytes, source);
   }
 };
-/// A batch of images of bytes in an array that begins at a multiple of 128 and is never read.
+/// A batch from an array that is never read.
+template <class S>
 DirectSource<float> counted(const ArrayLayout& layout, std::span<const Index> samples, const DirectOptions& options = {}) {
-  alignas(128) static const std::uint8_t nothing[128] = {};
+  static const S nothing[1] = {};
   return {std::make_shared<const SampleArray>(nothing, layout), samples, options};
 }
 constexpr Address base = 1 << 20;
@@ -59,49 +60,96 @@ TEST_CASE_TEMPLATE("gathered rows have the bits of rows that the host reads and 
   INFO("first wrong seed ", first_wrong);
   CHECK(wrong == 0);
 }
-TEST_CASE("every element of a run is read by one thread, and warps of long runs begin with a line") {
+TEST_CASE("every element of a run is read by one thread; with the shift, warps begin with a line and one line at most is fetched twice") {
   for (const Index offset : {0, 1, 15, 16, 31, 64, 100, 127})
     for (const Index length : {1, 3, 16, 40, 128, 300, 513, 1000, 4096}) {
       const std::vector<Index> one{0};
-      const auto source = counted(ArrayLayout::planes({1, 1, 1, length}), one);
+      const auto source = counted<std::uint8_t>(ArrayLayout::planes({1, 1, 1, length}), one);
+      const Index lines = (offset + length - 1) / line_bytes + 1;
       for (const GatherOrder& order : {by_elements, unshifted, shifted}) {
         const GatherMap map(source, 0, 1, {0, 1}, source.samples().data(), base + offset, order);
         std::vector<int> reads(static_cast<std::size_t>(length), 0);
-        bool begins = true;
         for (Index unit = 0; unit < map.count; ++unit) {
           const GatherPlace p = map.place(unit);
           for (Address at = p.inside.begin; at < p.inside.end; ++at) ++item(reads, at - base - offset);
-          if (order.shifted && unit % warp_threads == 0 && !p.inside.empty() && length >= 513) begins = begins && p.inside.begin % line_bytes == 0;
         }
         CHECK(reads == std::vector<int>(static_cast<std::size_t>(length), 1));
-        CHECK(begins);
+        const GatherTraffic t = gather_traffic(source, 0, 1, {0, 1}, base + offset, order);
+        CHECK(t.wanted == length);
+        if (!order.shifted) continue;
+        CHECK(t.requests() <= lines + (length > 16 * warp_threads ? 1 : 0));   // two warps may share what lies before the first line
+        CHECK(t.lines_begun >= t.warps - 1);                                   // what lies before the first line may have a warp of its own
       }
     }
 }
 TEST_CASE("what crosses the bus: aligned against unaligned") {
-  std::vector<Index> shuffled;
-  for (Index i = 0; i < 64; ++i) shuffled.push_back(i * 37 % 101);
+  struct Count {
+    Index requests, bytes;
+    bool operator==(const Count&) const = default;
+  };
   struct Case {
     const char* name;
-    ArrayLayout layout;
+    Count elements, unshifted, shifted;   ///< a number for each thread; 16 bytes; 16 bytes from a line on
+    DirectSource<float> source;
     Range rows;
-    std::vector<Index> samples;
-    Index elements_requests, unshifted_requests, shifted_requests, bytes;
   };
+  std::vector<Index> shuffled, four(4, 0);
+  for (Index i = 0; i < 64; ++i) shuffled.push_back(i * 37 % 101);
+  Draws draw(1);
+  DirectOptions padded{.crop_h = 32, .crop_w = 32}, crops{.crop_h = 512, .crop_w = 512};
+  for (std::size_t i = 0; i < shuffled.size(); ++i) padded.placements.push_back({draw(9) - 4, draw(9) - 4, draw(2) == 0});
+  for (std::size_t i = 0; i < four.size(); ++i) crops.placements.push_back({draw(6429 - 512), draw(11472 - 512), false});
   const std::vector<Index> one{0};
+  const ArrayLayout wide = ArrayLayout::interleaved({1, 3, 6429, 11471});
   const Case cases[] = {
-      {"64 of 224x224x3", ArrayLayout::interleaved({101, 3, 224, 224}), {0, 224}, shuffled, 301056, 75264, 75264, 9633792},
-      {"64 of 227x227x3", ArrayLayout::interleaved({101, 3, 227, 227}), {0, 227}, shuffled, 0, 0, 0, 0},
-      {"64 of 3x32x32", ArrayLayout::planes({101, 3, 32, 32}), {0, 32}, shuffled, 0, 0, 0, 0},
-      {"64 rows of 11472x6429x3", ArrayLayout::interleaved({1, 3, 6429, 11472}), {640, 704}, one, 0, 0, 0, 0},
-      {"64 rows of 9999x6429x3", ArrayLayout::interleaved({1, 3, 6429, 9999}), {640, 704}, one, 0, 0, 0, 0},
+      {"64 images 224x224x3, bytes",
+       {301056, 9633792},
+       {75264, 9633792},
+       {75264, 9633792},
+       counted<std::uint8_t>(ArrayLayout::interleaved({101, 3, 224, 224}), shuffled),
+       {0, 224}},
+      {"64 images 227x227x3, bytes",
+       {382857, 19323680},
+       {94215, 10203744},
+       {77359, 9895520},
+       counted<std::uint8_t>(ArrayLayout::interleaved({101, 3, 227, 227}), shuffled),
+       {0, 227}},
+      {"64 images 227x227x3, floats",
+       {603865, 48076864},
+       {374413, 40773408},
+       {309235, 39576064},
+       counted<float>(ArrayLayout::interleaved({101, 3, 227, 227}), shuffled),
+       {0, 227}},
+      {"64 images 3x32x32, bytes",
+       {6144, 196608},
+       {1536, 196608},
+       {1536, 196608},
+       counted<std::uint8_t>(ArrayLayout::planes({101, 3, 32, 32}), shuffled),
+       {0, 32}},
+      {"the same, cut at random",
+       {5703, 182496},
+       {1881, 182496},
+       {1881, 182496},
+       counted<std::uint8_t>(ArrayLayout::planes({101, 3, 32, 32}), shuffled, padded),
+       {0, 32}},
+      {"64 rows of 11471 columns x3, bytes", {86033, 4404864}, {21509, 2202464}, {17208, 2202464}, counted<std::uint8_t>(wide, one), {641, 705}},
+      {"4 cuts of 512x512x3 from it", {122112, 6193152}, {31872, 3305472}, {28288, 3262976}, counted<std::uint8_t>(wide, four, crops), {0, 512}},
   };
   for (const Case& c : cases) {
-    const auto source = counted(c.layout, c.samples);
-    const Index n = source.shape().n;
-    for (const GatherOrder& order : {by_elements, unshifted, shifted}) {
-      const auto t = gather_traffic(source, 0, n, c.rows, base, order);
-      std::printf("%s wanted %ld bytes %ld requests %ld (%ld %ld %ld %ld) warps %ld begun %ld\n", c.name, t.wanted, t.bytes, t.requests(), t.requests_of[0],t.requests_of[1],t.requests_of[2],t.requests_of[3], t.warps, t.lines_begun);
-    }
+    const Index size = array_type_bytes(c.source.array().type());
+    const auto count = [&](bool shift, Index granule) {
+      const auto t = gather_traffic(c.source, 0, c.source.shape().n, c.rows, base, {.shifted = shift, .granule_bytes = granule});
+      return Count{t.requests(), t.bytes};
+    };
+    INFO(c.name);
+    CHECK(count(false, size) == c.elements);
+    CHECK(count(false, 16) == c.unshifted);
+    CHECK(count(true, 16) == c.shifted);
   }
+  // One float for each thread, as in the paper: a warp reads one line instead of parts of two.
+  const auto paper = [&](bool shift) {
+    return gather_traffic(cases[2].source, 0, 64, {0, 227}, base, {.shifted = shift, .granule_bytes = 4}).requests();
+  };
+  CHECK(paper(false) == 603865);
+  CHECK(paper(true) == 309244);
 }

@@ -54,13 +54,15 @@ inline RandomArray random_array(std::uint64_t seed) {
   });
   for (Index i = 0, n = 1 + draw(6); i < n; ++i) a.samples.push_back(draw(s.n));
   if (draw(3) > 0)
-    for (Index c = 0; c < s.c; ++c) a.options.normalization.mean.push_back(draw.normal()), a.options.normalization.deviation.push_back(0.1 + 0.1 * static_cast<double>(draw(9)));
+    for (Index c = 0; c < s.c; ++c)
+      a.options.normalization.mean.push_back(draw.normal()), a.options.normalization.deviation.push_back(0.1 + 0.1 * static_cast<double>(draw(9)));
   const Index cut = draw(3);   // whole images; cuts; cuts of padded images
   if (cut > 0) {
     const Index pad = cut == 2 ? draw(6) : 0;
     a.options.crop_h = 1 + draw(s.h + 2 * pad), a.options.crop_w = 1 + draw(s.w + 2 * pad);
     for (std::size_t i = 0; i < a.samples.size(); ++i)
-      a.options.placements.push_back({draw(s.h + 2 * pad - a.options.crop_h + 1) - pad, draw(s.w + 2 * pad - a.options.crop_w + 1) - pad, draw(2) == 0});
+      a.options.placements.push_back(
+          {draw(s.h + 2 * pad - a.options.crop_h + 1) - pad, draw(s.w + 2 * pad - a.options.crop_w + 1) - pad, draw(2) == 0});
   } else if (draw(2) == 0) {
     for (std::size_t i = 0; i < a.samples.size(); ++i) a.options.placements.push_back({0, 0, draw(2) == 0});
   }

@@ -18,17 +18,17 @@ namespace lrcnn {
 template <class T>
 struct SampleTables {
   ArrayType type = ArrayType::u8;
-  std::vector<T> bytes{};                        ///< of u8: the value of each byte in each channel, as normalization_table() has it
-  std::vector<double> mean{}, deviation{};       ///< one for each channel
-  std::vector<T> outside{};                      ///< the values of pixels that lie outside an image
+  std::vector<T> bytes{};                    ///< of u8: the value of each byte in each channel, as normalization_table() has it
+  std::vector<double> mean{}, deviation{};   ///< one for each channel
+  std::vector<T> outside{};                  ///< the values of pixels that lie outside an image
   /// Errors:  DataError as normalization_table(), or if `fill` is no byte but the numbers are bytes
   SampleTables(ArrayType of, Index channels, const Normalization& normalization, double fill) : type(of) {
     bytes = normalization_table<T>(normalization, channels);   // which checks the numbers for the other types, too
     mean = normalization.mean, deviation = normalization.deviation;
     mean.resize(static_cast<std::size_t>(channels), 0.0), deviation.resize(static_cast<std::size_t>(channels), 1.0);
     if (type == ArrayType::u8 && !(fill >= 0 && fill <= 255 && fill == std::floor(fill)))
-      throw DataError(error_text("pixels outside the images are to be " + std::to_string(fill) + ", and the images are bytes",
-                                 "bytes are 0 to 255", "give a fill that is a byte"));
+      throw DataError(error_text("pixels outside the images are to be " + std::to_string(fill) + ", and the images are bytes", "bytes are 0 to 255",
+                                 "give a fill that is a byte"));
     for (Index c = 0; c < channels; ++c)
       outside.push_back(with_array_type(type, [&]<class S>(const S*) { return value<S>(static_cast<S>(fill), c); }));
     if (type != ArrayType::u8) bytes.clear();
@@ -48,7 +48,7 @@ struct DirectOptions {
 };
 /// One image of a batch, in the form in which a device reads it.
 struct GatheredSample {
-  Index first = 0;   ///< place of the sample's first number in the array
+  Index first = 0;      ///< place of the sample's first number in the array
   Index y = 0, x = 0;   ///< of the cut's corner in the sample
   Index flip = 0;
 };
@@ -70,8 +70,9 @@ class DirectSource : public RowSource<T> {
       throw DataError(error_text("batch of " + to_string(shape_) + " from an array", "it has at least one image, row and column",
                                  "give samples, and extents of the crop that are not negative"));
     if (!options.placements.empty() && options.placements.size() != samples.size())
-      throw DataError(error_text(std::to_string(options.placements.size()) + " placements are given for " + std::to_string(samples.size()) + " samples",
-                                 "each sample has one", "give one for each, or none"));
+      throw DataError(
+          error_text(std::to_string(options.placements.size()) + " placements are given for " + std::to_string(samples.size()) + " samples",
+                     "each sample has one", "give one for each, or none"));
     whole_rows_ = shape_.w == s.w;
     for (std::size_t i = 0; i < samples.size(); ++i) {
       const Index index = samples[i];
@@ -104,8 +105,7 @@ class DirectSource : public RowSource<T> {
     with_array_type(array_->type(), [&]<class S>(const S*) {
       for (Index i = 0; i < dst.n; ++i)
         for (Index y = dst.row0; y < dst.row0 + dst.rows; ++y)
-          for (Index c = 0; c < dst.c; ++c)
-            read_row<S>(item(samples_, first + i), y, c, dst.row(i, c / dst.block, y) + c % dst.block, dst.block);
+          for (Index c = 0; c < dst.c; ++c) read_row<S>(item(samples_, first + i), y, c, dst.row(i, c / dst.block, y) + c % dst.block, dst.block);
     });
   }
 

@@ -94,8 +94,8 @@ inline constexpr std::size_t format_bytes_needed = 64;
 /// Errors:  DataError if the file cannot be read, is of none of these formats (which are listed), or its format's reader refuses it
 inline std::shared_ptr<const ImageFile> open_image(const std::filesystem::path& path, std::span<const ImageFormat> formats) {
   const std::string who = "image '" + path.string() + "'";
-  std::error_code unknown;
-  if (std::filesystem::is_directory(path, unknown))
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
     throw DataError(error_text(who + " is a folder", "an image is one file", "give the path of a file"));
   std::ifstream file(path, std::ios::binary);
   if (!file) throw DataError(error_text(who + " cannot be opened: " + std::strerror(errno), "an image is a file that can be read", "check the path"));

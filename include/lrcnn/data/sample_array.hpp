@@ -110,16 +110,15 @@ class SampleArray {
     const Shape& s = l.shape;
     const std::string who = "array of images " + to_string(s);
     if (s.n < 1 || s.c < 1 || s.h < 1 || s.w < 1 || data_ == nullptr)
-      throw DataError(error_text(who + (data_ == nullptr ? " without memory" : " is empty"), "an array has at least one image, row, column and channel",
-                                 "check pointer and extents"));
+      throw DataError(error_text(who + (data_ == nullptr ? " without memory" : " is empty"),
+                                 "an array has at least one image, row, column and channel", "check pointer and extents"));
     const bool planes = l.column == 1 && l.row >= s.w && (s.c == 1 || l.channel >= (s.h - 1) * l.row + s.w);
     const bool interleaved = (l.channel == 1 || s.c == 1) && l.column >= s.c && l.row >= (s.w - 1) * l.column + s.c;
     if (!(planes || interleaved) || (s.n > 1 && l.image < 1))
-      throw DataError(error_text(who + " with distances of " + std::to_string(l.image) + " from image to image, " + std::to_string(l.row) +
-                                     " from row to row, " + std::to_string(l.column) + " from column to column and " + std::to_string(l.channel) +
-                                     " from channel to channel",
-                                 "columns lie one after the other in planes, or channels do in pixels, and rows do not overlap",
-                                 "copy the images to one of these layouts"));
+      throw DataError(error_text(
+          who + " with distances of " + std::to_string(l.image) + " from image to image, " + std::to_string(l.row) + " from row to row, " +
+              std::to_string(l.column) + " from column to column and " + std::to_string(l.channel) + " from channel to channel",
+          "columns lie one after the other in planes, or channels do in pixels, and rows do not overlap", "copy the images to one of these layouts"));
     if (reinterpret_cast<std::uintptr_t>(data_) % static_cast<std::uintptr_t>(array_type_bytes(type_)) != 0)
       throw DataError(error_text(who + " of " + std::string(array_type_name(type_)) + " begins at an address that is no multiple of " +
                                      std::to_string(array_type_bytes(type_)),

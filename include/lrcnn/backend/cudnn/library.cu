@@ -142,7 +142,8 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     for (void* memory : {static_cast<void*>(sums_), static_cast<void*>(key_), labels_.memory, scratch_.memory})
       if (memory) this->release(memory);
   }
-  GatheredBatches batches_{[this](void*& memory, Index bytes) { return this->allocate(memory, bytes); }, [this](void* memory) { this->release(memory); }};
+  GatheredBatches batches_{[this](void*& memory, Index bytes) { return this->allocate(memory, bytes); },
+                           [this](void* memory) { this->release(memory); }};
   Piece labels_{};    ///< of a batch that came from the host
   Piece scratch_{};   ///< what the loss keeps for each image; a verdict
   const std::int32_t* device_labels_ = nullptr;

@@ -79,8 +79,15 @@ void with_gather_loop(const DirectSource<float>& source, const cudnn::GatheredBa
   const auto base = reinterpret_cast<Address>(array.on_device());
   const GatherMap map(source, first, to.n, to.range(), there.samples, base, order);
   with_array_type(array.type(), [&]<class S>(const S*) {
-    f(map.count, detail::GatherLoop<S, T>{map, there.tables, {base, base + array.bytes()}, to.data, to.n > 1 ? to.stride_n : 0, to.stride_row(),
-                                          static_cast<int>(to.c), Divisor(map.column_step), Divisor(map.width)});
+    f(map.count, detail::GatherLoop<S, T>{map,
+                                          there.tables,
+                                          {base, base + array.bytes()},
+                                          to.data,
+                                          to.n > 1 ? to.stride_n : 0,
+                                          to.stride_row(),
+                                          static_cast<int>(to.c),
+                                          Divisor(map.column_step),
+                                          Divisor(map.width)});
   });
 }
 /// Writes normalised rows to.range() of images [first, first + to.n) of a batch, as source.read() does on the host, rounded to T.

@@ -13,7 +13,7 @@ namespace lrcnn::loops {
 inline constexpr Index warp_threads = 32, line_bytes = 128, sector_bytes = 32;
 /// How threads are laid over runs; what is not the default is there to be compared with.
 struct GatherOrder {
-  bool shifted = true;      ///< numbered from a line's begin
+  bool shifted = true;        ///< numbered from a line's begin
   Index granule_bytes = 16;   ///< at least an element's; a power of two up to 16
 };
 /// An address as a number; arithmetic with it may leave the array.
