@@ -29,7 +29,7 @@ class HostLibrary final : public cudnn::Library<T> {
   Index calls = 0, waits = 0, built = 0, recordings = 0, used = 0, most_used = 0;
   cudnn::HostAccess access{.maps = true, .registers = true, .registers_read_only = true, .managed = true};   ///< memory of the host it reads
   std::string refuses_sharing{};                                        ///< why no memory is shared; empty: it is
-  Index gathers = 0;                                                    ///< slabs that were gathered
+  Index gathers = 0, stagings = 0;   ///< slabs that were gathered; pieces of pinned memory that the host was given to fill
   loops::GatherOrder order{};                                           ///< in which they are
   Index shared() const { return static_cast<Index>(shared_.size()); }   ///< pieces of memory
   ~HostLibrary() override {
@@ -58,6 +58,7 @@ class HostLibrary final : public cudnn::Library<T> {
   }
   Status staging(void*& memory, Index bytes) override {
     if (const Status s = called(); !s.good()) return s;
+    ++stagings;
     Staging& piece = staging_[next_++ % staging_.size()];
     if (piece.sent) {
       if (const Status s = flush(); !s.good()) return s;
