@@ -122,24 +122,27 @@ TEST_CASE("where an array is put: the rules in order, and a line that says why")
   CHECK(report_of(like, array, {.read_once = true}) ==
         what + "registered; not device: each sample is read once, not pinned: each sample is read once");
   const SampleArray odd = SampleArray(reinterpret_cast<const std::uint8_t*>(pages.begin) + 1, ArrayLayout::planes({1, 1, 28, 28}));
-  CHECK(report_of(like, odd, {.device_bytes = 0, .pinned_bytes = 0}).ends_with(
-      ", not registered: it does not begin at a page of 4096 bytes, not pageable: the device does not read pageable memory"));
+  CHECK(report_of(like, odd, {.device_bytes = 0, .pinned_bytes = 0})
+            .ends_with(", not registered: it does not begin at a page of 4096 bytes, not pageable: the device does not read pageable memory"));
   like.access.pageable = true;
   CHECK(report_of(like, odd, {.device_bytes = 0, .pinned_bytes = 0}).starts_with("1 image 1x28x28 of u8 (784 B): pageable; not device: 784 B are"));
   like.access = {};
-  CHECK(report_of(like, array, {.device_bytes = 10000}) ==
-        what + "staged" + no_room +
-            ", not pinned: the device does not read page-locked memory, not registered: the device does not read page-locked memory, not pageable: the "
-            "device does not read pageable memory");
+  CHECK(
+      report_of(like, array, {.device_bytes = 10000}) ==
+      what + "staged" + no_room +
+          ", not pinned: the device does not read page-locked memory, not registered: the device does not read page-locked memory, not pageable: the "
+          "device does not read pageable memory");
   like.access = {.maps = true, .registers = true};
   like.refuses_sharing = "cudaErrorMemoryAllocation: out of memory";
-  CHECK(report_of(like, array, {.device_bytes = 10000}).ends_with(
-      "not pinned: cudaErrorMemoryAllocation: out of memory, not registered: cudaErrorMemoryAllocation: out of memory, not pageable: the device does not "
-      "read pageable memory"));
+  CHECK(report_of(like, array, {.device_bytes = 10000})
+            .ends_with("not pinned: cudaErrorMemoryAllocation: out of memory, not registered: cudaErrorMemoryAllocation: out of memory, not "
+                       "pageable: the device does not "
+                       "read pageable memory"));
   like.access.registers = false, like.refuses_sharing = "";
-  CHECK(report_of(like, array, {.device_bytes = 10000, .pinned_bytes = 0}).ends_with(
-      "not registered: the device's system does not page-lock memory that a program has made itself, not pageable: the device does not read pageable "
-      "memory"));
+  CHECK(report_of(like, array, {.device_bytes = 10000, .pinned_bytes = 0})
+            .ends_with("not registered: the device's system does not page-lock memory that a program has made itself, not pageable: the device does "
+                       "not read pageable "
+                       "memory"));
 }
 TEST_CASE("a residence that cannot be had is refused, and nothing is left behind") {
   const Pages pages;
@@ -180,13 +183,15 @@ TEST_CASE("an array in the memory of another device is refused; a gather that fa
   const auto memory = backend.buffer<float>(2 * 28 * 28);
   const auto view = dense_view(memory.data(), 2, 1, {0, 28}, 28, 1);
   CHECK(error_of([&] { backend.load(DirectSource<float>(there.array, samples), 0, view); }) ==
-        "lrcnn: an array of 16 images 1x28x28 of u8 lies in the memory of device 0, and the step runs on device 1; a device reads its own memory, and the "
+        "lrcnn: an array of 16 images 1x28x28 of u8 lies in the memory of device 0, and the step runs on device 1; a device reads its own memory, "
+        "and the "
         "host's; place the array with this backend, or in pinned memory");
   second->access.pageable = true;   // what the other library has pinned, this one reads, too
   const DirectSource<float> source(pinned.array, samples);
   second->fail_at = second->calls, second->failure = "CUDA_ERROR_ASSUMED";
-  CHECK(error_of([&] { backend.load(source, 0, view); }).starts_with(
-      "lrcnn: gathering a batch's rows from the host's memory failed: CUDA_ERROR_ASSUMED; "));
+  CHECK(error_of([&] {
+          backend.load(source, 0, view);
+        }).starts_with("lrcnn: gathering a batch's rows from the host's memory failed: CUDA_ERROR_ASSUMED; "));
   backend.load(source, 0, view);
   std::vector<float> wanted(2 * 28 * 28), got(wanted.size());
   source.read(0, dense_view(wanted.data(), 2, 1, {0, 28}, 28));

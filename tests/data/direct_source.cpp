@@ -22,7 +22,8 @@ TEST_CASE("a direct loader has the batches of a loader, bit for bit") {
   for (const bool shuffle : {true, false})
     for (const bool drop_last : {true, false})
       for (const Augmentation& cut : {Augmentation{}, Augmentation{.flip = true, .pad = 3, .fill = 7}, Augmentation{.crop_h = 20, .crop_w = 17}}) {
-        const LoaderOptions options{.batch = 12, .shuffle = shuffle, .drop_last = drop_last, .seed = 4, .normalization = normalization_of(data), .augmentation = cut};
+        const LoaderOptions options{
+            .batch = 12, .shuffle = shuffle, .drop_last = drop_last, .seed = 4, .normalization = normalization_of(data), .augmentation = cut};
         const Loader<float> loader(data, options);
         const DirectLoader<float> direct(shared(data), data.labels, options);
         CHECK(direct.batches() == loader.batches());
@@ -63,7 +64,8 @@ TEST_CASE("a value is the number at its place in the array, normalised; rows, la
               full = full_sample<S>;
               number = static_cast<double>(static_cast<S>(number));
               if (0 <= from_x && from_x < l.shape.w && 0 <= from_y && from_y < l.shape.h)
-                number = static_cast<double>(static_cast<const S*>(drawn.data)[item(drawn.samples, i) * l.image + from_y * l.row + from_x * l.column + c * l.channel]);
+                number = static_cast<double>(
+                    static_cast<const S*>(drawn.data)[item(drawn.samples, i) * l.image + from_y * l.row + from_x * l.column + c * l.channel]);
             });
             const double m = mean.empty() ? 0 : item(mean, c), d = deviation.empty() ? 1 : item(deviation, c);
             good = good && row(0, c, y, p.flip ? s.w - 1 - x : x) == (number / full - m) / d;
@@ -76,8 +78,9 @@ TEST_CASE("a value is the number at its place in the array, normalised; rows, la
 TEST_CASE("arrays, batches and loaders that cannot be are refused") {
   const std::vector<std::uint8_t> bytes(1000, 3);
   const ArrayLayout small = ArrayLayout::planes({2, 3, 4, 5});
-  CHECK(error_of([&] { SampleArray(bytes.data(), ArrayLayout::planes({0, 3, 4, 5})); }) ==
-        "lrcnn: array of images 0x3x4x5 is empty; an array has at least one image, row, column and channel; check pointer and extents");
+  CHECK(error_of([&] {
+          SampleArray(bytes.data(), ArrayLayout::planes({0, 3, 4, 5}));
+        }) == "lrcnn: array of images 0x3x4x5 is empty; an array has at least one image, row, column and channel; check pointer and extents");
   CHECK(error_of([&] { SampleArray(static_cast<const std::uint8_t*>(nullptr), small); }) ==
         "lrcnn: array of images 2x3x4x5 without memory; an array has at least one image, row, column and channel; check pointer and extents");
   ArrayLayout crossed = small;
@@ -86,26 +89,33 @@ TEST_CASE("arrays, batches and loaders that cannot be are refused") {
         "lrcnn: array of images 2x3x4x5 with distances of 60 from image to image, 4 from row to row, 1 from column to column and 20 from channel to "
         "channel; columns lie one after the other in planes, or channels do in pixels, and rows do not overlap; copy the images to one of these "
         "layouts");
-  CHECK(error_of([&] { SampleArray(bytes.data() + 1, ArrayType::f32, ArrayLayout::planes({1, 1, 1, 4})); }).starts_with(
-      "lrcnn: array of images 1x1x1x4 of f32 begins at an address that is no multiple of 4; numbers lie at multiples of their size; "));
+  CHECK(error_of([&] {
+          SampleArray(bytes.data() + 1, ArrayType::f32, ArrayLayout::planes({1, 1, 1, 4}));
+        })
+            .starts_with(
+                "lrcnn: array of images 1x1x1x4 of f32 begins at an address that is no multiple of 4; numbers lie at multiples of their size; "));
   const auto array = std::make_shared<const SampleArray>(bytes.data(), small);
   const auto refused = [&](std::vector<Index> samples, const DirectOptions& options = {}) {
     return error_of([&] { DirectSource<float>(array, samples, options); });
   };
   CHECK(refused({0, 2}) ==
         "lrcnn: sample 2 is asked for at place 1 of a batch; the array has samples 0 to 1; draw indices below the number of samples");
-  CHECK(refused({-1}) == "lrcnn: sample -1 is asked for at place 0 of a batch; the array has samples 0 to 1; draw indices below the number of samples");
+  CHECK(refused({-1}) ==
+        "lrcnn: sample -1 is asked for at place 0 of a batch; the array has samples 0 to 1; draw indices below the number of samples");
   CHECK(refused({}) ==
-        "lrcnn: batch of 0x3x4x5 from an array; it has at least one image, row and column; give samples, and extents of the crop that are not negative");
-  CHECK(refused({0, 1}, {.placements = {{}}}) ==
-        "lrcnn: 1 placements are given for 2 samples; each sample has one; give one for each, or none");
+        "lrcnn: batch of 0x3x4x5 from an array; it has at least one image, row and column; give samples, and extents of the crop that are not "
+        "negative");
+  CHECK(refused({0, 1}, {.placements = {{}}}) == "lrcnn: 1 placements are given for 2 samples; each sample has one; give one for each, or none");
   CHECK(refused({0}, {.fill = 0.5}) ==
         "lrcnn: pixels outside the images are to be 0.500000, and the images are bytes; bytes are 0 to 255; give a fill that is a byte");
-  CHECK(refused({0}, {.normalization = {{0.5}, {0.5}}}).starts_with("lrcnn: normalisation with 1 means and 1 deviations; the images have 3 channels"));
+  CHECK(
+      refused({0}, {.normalization = {{0.5}, {0.5}}}).starts_with("lrcnn: normalisation with 1 means and 1 deviations; the images have 3 channels"));
   const std::vector<Index> both{0, 1};
   const DirectSource<float> source(array, both);
   std::vector<float> room(1000);
-  CHECK(error_of([&] { source.read(1, dense_view(room.data(), 2, 3, {0, 4}, 5)); }) ==
+  CHECK(error_of([&] {
+          source.read(1, dense_view(room.data(), 2, 3, {0, 4}, 5));
+        }) ==
         "lrcnn: batch of 2x3x4x5 from an array is asked for images 1 to 3, rows 0 to 4 of 3 channels and 5 columns; what is read lies within the "
         "batch; give the network the batch's shape");
   const auto loader = [&](std::vector<std::int32_t> labels, const LoaderOptions& options) {
@@ -116,9 +126,10 @@ TEST_CASE("arrays, batches and loaders that cannot be are refused") {
   CHECK(loader({0, 1}, {.batch = 3, .drop_last = true}) ==
         "lrcnn: loader with batches of 3 images of 2; a batch has at least one image, and with drop_last only full batches are made; choose another "
         "size");
-  CHECK(loader({0, 1}, {.transform = [](std::span<std::uint8_t>, const Shape&, const Random&) {}}) ==
-        "lrcnn: a loader whose samples stay where they are is given a transform; nothing changes the samples' numbers; use Loader, or change the array "
-        "beforehand");
+  CHECK(
+      loader({0, 1}, {.transform = [](std::span<std::uint8_t>, const Shape&, const Random&) {}}) ==
+      "lrcnn: a loader whose samples stay where they are is given a transform; nothing changes the samples' numbers; use Loader, or change the array "
+      "beforehand");
   CHECK(loader({0, 1}, {.augmentation = {.crop_h = 9}}).starts_with("lrcnn: crop of 9x5 from images of 4x5"));
   const DirectLoader<float> good(array, {0, 1}, {.batch = 1});
   CHECK(error_of([&] { static_cast<void>(good.batch(0, 2)); }) ==
