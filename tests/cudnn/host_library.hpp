@@ -27,6 +27,7 @@ class HostLibrary final : public cudnn::Library<T> {
   bool fuses_bias = true, fuses_relu = true;
   bool ignores_waits = false;   ///< of streams for each other: a fault, to see what it spoils
   Index calls = 0, waits = 0, built = 0, recordings = 0, used = 0, most_used = 0;
+  Index most_labels = 0;   ///< that were there at a time
   cudnn::HostAccess access{.maps = true, .registers = true, .registers_read_only = true, .managed = true};   ///< memory of the host it reads
   std::string refuses_sharing{};     ///< why no memory is shared; empty: it is
   Index gathers = 0, stagings = 0;   ///< slabs that were gathered; pieces of pinned memory that the host was given to fill
@@ -190,7 +191,10 @@ class HostLibrary final : public cudnn::Library<T> {
   }
   Status convert(const View<const float>& from, const View<T>& to) override {
     return later([=, this] {
-      check_view(from), check_view(View<const T>(to));
+      if (from.block == 1)   // planes
+        static_cast<void>(on_device(from.data, (from.n - 1) * from.stride_n + (from.c - 1) * from.stride_c + from.rows * from.w));
+      else check_view(from);
+      check_view(View<const T>(to));
       loops::convert_rows(thrust::cpp::par, from, to);
     });
   }
@@ -254,15 +258,16 @@ class HostLibrary final : public cudnn::Library<T> {
       device_labels_ = on_device(labels.data(), labels.size());
       return called();
     }
+    if (labels.rows()) return called();
+    most_labels = std::max(most_labels, labels.elements());
     const auto size = static_cast<std::size_t>(labels.elements());   // of the caller's, which may be gone soon
     std::vector<std::int32_t> classes;
     std::vector<float> values;
-    if (labels.kind() == LabelKind::targets) values.assign(on_host(labels.values(0, 0, 0)), labels.values(0, 0, 0) + size);
+    if (labels.kind() == LabelKind::targets) values.assign(on_host(labels.target_data()), labels.target_data() + size);
     else classes.assign(on_host(labels.data()), labels.data() + size);
     return later([=, this] {
       labels_ = classes, targets_ = values, device_labels_ = labels_.data();
-      pixel_labels_ = {classes.empty() ? nullptr : labels_.data(), values.empty() ? nullptr : targets_.data(), labels.channels(), labels.height(),
-                       labels.width()};
+      pixel_labels_ = loops::pixel_labels(labels, classes.empty() ? nullptr : labels_.data(), values.empty() ? nullptr : targets_.data());
     });
   }
   Status set_run_key(const RunKey& key) override {

@@ -64,7 +64,7 @@ class DeviceBackend {
   // ---- the ends of a run -------------------------------------------------------------------------------------------
   /// Of the run that comes next; for networks with dropouts.
   void set_run_key(const RunKey& key) { check(library_->set_run_key(key), "copying a run's number to the device"); }
-  /// A run begins. The labels are copied to the device, unless they are there.
+  /// A run begins. The labels are copied to the device, unless they are there; those that come by rows are copied when their loss does.
   void start(const Labels& labels) {
     if (std::exchange(broken_, false)) {
       Sums rest;
@@ -122,7 +122,10 @@ class DeviceBackend {
     if constexpr (std::is_same_v<L, SoftmaxCrossEntropy>) {
       check(library_->cross_entropy(logits, first, dx, scale), "the loss");
     } else if constexpr (DenseLoss<L, element>) {
-      if (const auto known = device_loss(loss)) return check(library_->pixel_loss(*known, logits, first, dx, scale, counts), "the loss");
+      if (const auto known = device_loss(loss)) {
+        if (labels_.rows()) send_rows(loss, logits.c);
+        return check(library_->pixel_loss(*known, logits, first, dx, scale, counts), "the loss");
+      }
       loss_on_host(logits, dx, [&](const auto& x, const auto& d) { loss(x, labels_, first, d, scale, result); });
     } else {
       const std::vector<std::int32_t> labels = host_labels(first, logits.n, logits.c);
@@ -168,6 +171,14 @@ class DeviceBackend {
   std::shared_ptr<Library> library_;
 
  private:
+  /// The labels that are in memory now, of labels by rows, for the loss that comes next.
+  template <class L>
+  void send_rows(const L& loss, Index channels) {
+    const Labels& part = labels_.in_memory();
+    if constexpr (requires { loss.check_again(part, channels, Range{}, Range{}); })
+      loss.check_again(part, channels, part.held_images(), part.held_rows());
+    check(library_->labels(part), "copying labels to the device");
+  }
   void check_device(const SampleArray& array) {
     if (array.device() == SampleArray::any_device) return;
     if (!device_) {

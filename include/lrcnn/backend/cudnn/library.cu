@@ -60,13 +60,13 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
       device_labels_ = labels.data();
       return {};
     }
-    const Index bytes = labels.elements() * Index{sizeof(std::int32_t)};
-    if (const Status s = this->grow(labels_, bytes); !s.good()) return s;
+    const Status made_ready = this->grow(labels_, labels.most_elements() * Index{sizeof(std::int32_t)});
+    if (!made_ready.good() || labels.rows()) return made_ready;
     device_labels_ = static_cast<const std::int32_t*>(labels_.memory);
     const bool targets = labels.kind() == LabelKind::targets;
-    pixel_labels_ = {targets ? nullptr : device_labels_, targets ? static_cast<const float*>(labels_.memory) : nullptr, labels.channels(),
-                     labels.height(), labels.width()};
-    return this->send_staged(labels_.memory, targets ? static_cast<const void*>(labels.values(0, 0, 0)) : labels.data(), bytes);
+    pixel_labels_ = loops::pixel_labels(labels, targets ? nullptr : device_labels_, targets ? static_cast<const float*>(labels_.memory) : nullptr);
+    const void* from = targets ? static_cast<const void*>(labels.target_data()) : labels.data();
+    return this->send_staged(labels_.memory, from, labels.elements() * Index{sizeof(std::int32_t)});
   }
   Status set_run_key(const RunKey& key) override { return this->send_staged(key_, &key, sizeof(RunKey)); }
   Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) override {

@@ -127,7 +127,8 @@ class Device {
   virtual Status begin_recording() = 0;
   /// Errors:  if some of the work cannot be recorded; the device is as before begin_recording() then
   virtual Status end_recording(std::unique_ptr<Recording>& made) = 0;
-  /// The labels of the batch that comes next. Masks and targets are copied whole: 4 bytes for each of their elements.
+  /// The labels of the batch that comes next, or those rows of masks or targets that are in memory, for the next loss. They are copied: 4
+  /// bytes for each element. Of labels by rows none is copied: memory is made ready for as many as will be there at a time.
   virtual Status labels(const Labels& labels) = 0;
   /// What the masks of dropouts are drawn from in the run that comes next; to begin with, RunKey{}.
   virtual Status set_run_key(const RunKey& key) = 0;
@@ -146,7 +147,7 @@ class Device {
 template <class T>
 class Library : public Device {
  public:
-  /// Rows of a batch, as elements. Shapes: the same; channels last.
+  /// Rows of a batch, as elements. Shapes: the same; from NCHW or channels last, to channels last.
   virtual Status convert(const View<const float>& from, const View<T>& to) = 0;
   /// Rows of a batch whose samples the device reads where they lie; rounds once. The source may be gone when this returns; its array may not
   /// go before the rows have been read, for which release() and unshare() wait.
