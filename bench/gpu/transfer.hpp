@@ -6,6 +6,7 @@
 #include <lrcnn/lrcnn.hpp>
 #include <nlohmann/json.hpp>
 #include <chrono>
+#include <functional>
 namespace lrcnn::bench {
 /// One way to bring batches to the device.
 struct Way {

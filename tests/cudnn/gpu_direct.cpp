@@ -1,5 +1,6 @@
 // On a GPU: batches gathered from the host's memory have the bits of copied ones, from every kind of memory that the machine has.
 #include "support/random_array.hpp"
+#include <lrcnn/backend/cudnn.hpp>
 #include <lrcnn/backend/cudnn/place_array.hpp>
 #include <lrcnn/data/direct_loader.hpp>
 #include <lrcnn/lrcnn.hpp>

@@ -8,6 +8,7 @@
 #include <lrcnn/data/direct_source.hpp>
 #include <lrcnn/data/loader.hpp>
 #include <iterator>
+#include <numeric>
 #include <optional>
 namespace lrcnn {
 /// A batch with its labels.

@@ -78,6 +78,7 @@ class SampleArray {
   }
   /// The images of a data set, which outlives the array. Errors: DataError as check(data)
   explicit SampleArray(const Dataset& data) : SampleArray((lrcnn::check(data), data.images.data()), ArrayLayout::planes(data.shape)) {}
+  explicit SampleArray(const Dataset&& data) = delete;
   const std::byte* data() const { return data_; }
   ArrayType type() const { return type_; }
   const ArrayLayout& layout() const { return layout_; }
