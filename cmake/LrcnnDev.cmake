@@ -67,6 +67,7 @@ function(lrcnn_program_libraries result)
       if(line MATCHES "\"" AND EXISTS "${header}")
         file(STRINGS "${header}" more REGEX "^[ \t]*#[ \t]*include")
         list(APPEND own_lines ${more})
+        get_filename_component(header "${header}" ABSOLUTE)   # one name, whichever way leads to it
         set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
       endif()
     endforeach()
