@@ -12,7 +12,7 @@ set(LRCNN_MINIMUM_nlohmann_json 3.10.0)
 set(LRCNN_MINIMUM_CLI11 2.1.0)
 set(LRCNN_MINIMUM_JPEG 62)               # the interface's version, which libjpeg-turbo has
 set(LRCNN_MINIMUM_PNG 1.6)               # the first with functions that read a whole picture
-set(LRCNN_MINIMUM_TIFF 4.3)              # our tests run 4.5
+set(LRCNN_MINIMUM_TIFF 4.5)               # the first whose errors belong to one open file, not to the process
 set(LRCNN_MINIMUM_OpenSlide 3.4.1)       # Debian 12's
 set(LRCNN_MINIMUM_StbResize 0.96)        # the one with alpha and edge modes
 set(LRCNN_MINIMUM_DLPack 0.6)            # Debian 12's

@@ -67,6 +67,7 @@ function(lrcnn_program_libraries result)
       if(line MATCHES "\"" AND EXISTS "${header}")
         file(STRINGS "${header}" more REGEX "^[ \t]*#[ \t]*include")
         list(APPEND own_lines ${more})
+        get_filename_component(header "${header}" ABSOLUTE)   # one name, whichever way leads to it
         set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
       endif()
     endforeach()
@@ -113,7 +114,7 @@ function(lrcnn_program_libraries result)
     string(APPEND missing "${lrcnn_CLI11_REASON}")
   endif()
   # Formats of files, by the headers that need their libraries; data/images.hpp includes those of all images.
-  foreach(entry tiff=data/tiff openslide=data/openslide jpeg=data/jpeg png=data/png resize=data/resize safetensors=interop/safetensors
+  foreach(entry tiff=data/tiff openslide=data/openslide jpeg=data/jpeg png=data/png resize=data/(resize|image_folder) safetensors=interop/safetensors
       dlpack=interop/dlpack)
     string(REGEX MATCH "^([a-z]+)=(.*)" entry "${entry}")
     set(component ${CMAKE_MATCH_1})

@@ -18,7 +18,7 @@ readonly libraries=(libdnnl-dev:oneapi/dnnl/dnnl.hpp zlib1g-dev:zlib.h nlohmann-
   libtiff-dev: libopenslide-dev:openslide/openslide.h libstb-dev:stb/stb_image_resize.h libdlpack-dev:dlpack/dlpack.h libbenchmark-dev:benchmark/benchmark.h
   doctest-dev:doctest/doctest.h)
 # shellcheck disable=SC2034
-readonly checkers=(clang:clang++ clang-format: libomp-dev: python3:python3 python3-venv: ca-certificates: qemu-user:qemu-aarch64
+readonly checkers=(clang:clang++ libclang-rt-dev: clang-format: libomp-dev: python3:python3 python3-venv: ca-certificates: qemu-user:qemu-aarch64
   g++-aarch64-linux-gnu:aarch64-linux-gnu-g++)  # for scripts/test
 
 # there PACKAGE:PROBE

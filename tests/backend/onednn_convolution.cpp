@@ -23,6 +23,7 @@ const std::vector<Case> cases{
     {2, 32, 9, 9, 48, {.kernel = 1}},
     {2, 32, 11, 10, 48, {.kernel = 1, .stride = 2}},
     {2, 24, 11, 10, 31, {.kernel = 1, .stride = 3, .pad = {1, 0, 0, 1}}},
+    {2, 256, 5, 4, 64, {.kernel = 1}},   // so many that several threads pack the filter
     {2, 16, 12, 12, 32, {.kernel = 2, .stride = 2}},
     {2, 16, 13, 12, 32, {.kernel = 2, .pad = {1, 0, 1, 0}}},
     {1, 32, 14, 14, 16, {.kernel = 4, .stride = 1, .pad = {2, 1, 2, 1}}},

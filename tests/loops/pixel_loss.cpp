@@ -38,7 +38,7 @@ void on_both(const L& loss, const Shape& s, bool targets, std::int32_t classes) 
   loss(View<const T>(x.view()), labels, 0, want.view(), scale, host);
   const auto known = cudnn::device_loss(loss);
   REQUIRE(known.has_value());
-  const loops::PixelLabels there{targets ? nullptr : truth.classes.data(), targets ? truth.values.data() : nullptr, labels.channels(), s.h, s.w};
+  const auto there = loops::pixel_labels(labels, labels.data(), labels.target_data());
   std::vector<std::byte> workspace(static_cast<std::size_t>(loops::pixel_loss_bytes));
   for (const auto& cut : cuts_of(s.h))
     for (const bool apart : {false, true})

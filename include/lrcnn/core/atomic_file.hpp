@@ -46,7 +46,7 @@ class TemporaryFile {
     static std::atomic<unsigned> number{0};
     do {
       name_ = target.string() + ".tmp-" + std::to_string(::getpid()) + '-' + std::to_string(number++);
-      descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      descriptor_ = ::open(name_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (descriptor_ < 0 && (errno == EEXIST || errno == EINTR));
     created_ = descriptor_ >= 0;
     if (!created_) return;
@@ -60,6 +60,7 @@ class TemporaryFile {
     if (created_ && !renamed_) ::unlink(name_.c_str());
   }
   bool created() const { return created_; }
+  int descriptor() const { return descriptor_; }
   /// The following return false and leave the reason in errno.
   bool write(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
@@ -144,6 +145,9 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes) {
     if (!file_.write(bytes)) throw detail::cannot_write(path_, errno);
   }
+  /// Of the new file, for libraries that write in places of their own choice and read what they wrote. It stays this object's: duplicate it for
+  /// those that close theirs, and close theirs before finish().
+  int descriptor() const { return file_.descriptor(); }
   /// Waits until all bytes are on the disk and gives the file its name. Nothing may be written afterwards.
   /// Errors:  DataError with path and reason; then the file of that name is as it was before
   void finish() {

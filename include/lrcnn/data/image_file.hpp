@@ -87,16 +87,17 @@ struct ImageFormat {
   std::string_view name{};   ///< "TIFF"
   bool (*recognizes)(std::span<const std::uint8_t> first_bytes) = nullptr;
   std::shared_ptr<const ImageFile> (*open)(const std::filesystem::path&) = nullptr;
+  /// Asked as well, where there is one: for formats that share their first bytes with others, or are several files (whole-slide images).
+  bool (*recognizes_file)(const std::filesystem::path&) = nullptr;
 };
 /// How many bytes of a file's beginning tell its format.
 inline constexpr std::size_t format_bytes_needed = 64;
-/// Opens an image whose format shows in its first bytes; the file's name does not matter.
+/// Opens an image whose format shows in its first bytes; the file's name does not matter. The first format that recognizes it counts.
 /// Errors:  DataError if the file cannot be read, is of none of these formats (which are listed), or its format's reader refuses it
 inline std::shared_ptr<const ImageFile> open_image(const std::filesystem::path& path, std::span<const ImageFormat> formats) {
   const std::string who = "image '" + path.string() + "'";
-  std::error_code unknown;
-  if (std::filesystem::is_directory(path, unknown))
-    throw DataError(error_text(who + " is a folder", "an image is one file", "give the path of a file"));
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none)) throw DataError(error_text(who + " is a folder", "an image is one file", "give the path of a file"));
   std::ifstream file(path, std::ios::binary);
   if (!file) throw DataError(error_text(who + " cannot be opened: " + std::strerror(errno), "an image is a file that can be read", "check the path"));
   std::array<std::uint8_t, format_bytes_needed> bytes{};
@@ -104,7 +105,7 @@ inline std::shared_ptr<const ImageFile> open_image(const std::filesystem::path& 
   const std::span<const std::uint8_t> first(bytes.data(), static_cast<std::size_t>(file.gcount()));
   std::string names;
   for (const ImageFormat& format : formats) {
-    if (format.recognizes(first)) return format.open(path);
+    if (format.recognizes(first) && (!format.recognizes_file || format.recognizes_file(path))) return format.open(path);
     names += (names.empty() ? "" : ", ") + std::string(format.name);
   }
   throw DataError(error_text(who + (first.empty() ? " is empty" : " is of no format that this program reads"), "it reads " + names,

@@ -3,16 +3,10 @@
 //
 // Which images a batch holds, and how they are cut, is a function of (seed, epoch, position) alone. So the number of
 // threads changes nothing, and a training that stopped after batch k of epoch e continues with `epoch(e, k)`.
-// An epoch has prefetch + 1 batches in a ring: the consumer holds one, threads fill those that are free, in order.
-// The epoch owns threads and ring; whoever leaves it early, by break or exception, stops and joins the threads.
+// Threads make batches ahead as data/epoch.hpp says.
 #include <lrcnn/data/batch.hpp>
-#include <condition_variable>
-#include <cstddef>
-#include <exception>
+#include <lrcnn/data/epoch.hpp>
 #include <functional>
-#include <iterator>
-#include <mutex>
-#include <thread>
 namespace lrcnn {
 /// How a loader makes batches.
 struct LoaderOptions {
@@ -29,15 +23,29 @@ struct LoaderOptions {
   Index threads = 1;    ///< that make them
 };
 namespace detail {
-/// What it takes to make any batch of one epoch. Used by several threads, never changed.
-struct BatchMaker {
+/// What it takes to make any batch of one epoch of a data set.
+template <class T>
+struct DatasetBatches {
+  using Batch = lrcnn::Batch<T>;
   const Dataset& data;
   LoaderOptions options;
   std::vector<Index> order;
   Index epoch;
   Shape image;   ///< [1,C,H,W] after the crop
+  std::shared_ptr<const std::vector<T>> table;
+  Index prefetch() const { return options.prefetch; }
+  Index threads() const { return options.threads; }
+  Batch empty_batch() const {
+    Batch batch(table);
+    auto& contents = batch.contents();
+    contents.pixels.reserve(static_cast<std::size_t>(options.batch * image.count()));
+    contents.labels.reserve(static_cast<std::size_t>(options.batch));
+    contents.indices.reserve(static_cast<std::size_t>(options.batch));
+    return batch;
+  }
   /// Errors: what options.transform throws.
-  void make(Index position, BatchContents& batch) const {
+  void make(Index position, Batch& made) const {
+    BatchContents& batch = made.contents();
     const Index begin = position * options.batch;
     const Index count = std::min(options.batch, static_cast<Index>(order.size()) - begin);
     const auto bytes = static_cast<std::size_t>(image.count());
@@ -59,119 +67,9 @@ struct BatchMaker {
   }
 };
 }   // namespace detail
-/// The batches of one epoch, once, in order: `for (auto& batch : loader.epoch(e))`, or next() until it returns null.
-/// A batch is valid until the next one is asked for. The data set outlives the epoch; the loader need not.
+/// The batches of one epoch of a data set, which outlives the epoch; see BasicEpoch.
 template <class T>
-class Epoch {
- public:
-  Epoch(detail::BatchMaker maker, std::shared_ptr<const std::vector<T>> table, Index first, Index end)
-      : maker_(std::move(maker)), current_(first - 1), end_(end), claimed_(first), released_(first) {
-    const Index ahead = std::min(maker_.options.prefetch, end - first);
-    for (Index i = 0; i <= ahead; ++i) {
-      slots_.push_back({Batch<T>(table)});
-      auto& contents = slots_.back().batch.contents();
-      contents.pixels.reserve(static_cast<std::size_t>(maker_.options.batch * maker_.image.count()));
-      contents.labels.reserve(static_cast<std::size_t>(maker_.options.batch));
-      contents.indices.reserve(static_cast<std::size_t>(maker_.options.batch));
-    }
-    // A machine that gives fewer threads gets the same batches, later.
-    try {
-      for (Index i = 0; i < std::min(ahead, maker_.options.threads); ++i) threads_.emplace_back([this] { work(); });
-    } catch (const std::exception&) {
-    }
-  }
-  Epoch(const Epoch&) = delete;
-  Epoch& operator=(const Epoch&) = delete;
-  ~Epoch() {
-    {
-      const std::lock_guard lock(mutex_);
-      end_ = claimed_;
-    }
-    room_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
-  /// The next batch, or null after the last one. Makes the one before invalid; does not allocate.
-  /// Errors: what options.transform threw for this batch; the epoch is over then.
-  Batch<T>* next() {
-    std::unique_lock lock(mutex_);
-    if (current_ + 1 >= end_) {
-      current_ = end_;
-      return nullptr;
-    }
-    released_ = ++current_;
-    Slot& slot = slots_[static_cast<std::size_t>(current_) % slots_.size()];
-    if (threads_.empty()) {
-      fill(slot, current_);
-    } else {
-      room_.notify_all();
-      made_.wait(lock, [&] { return slot.made; });
-    }
-    slot.made = false;
-    if (slot.error) {
-      current_ = end_ = claimed_;
-      std::rethrow_exception(std::exchange(slot.error, nullptr));
-    }
-    return &slot.batch;
-  }
-  class Iterator {
-   public:
-    using value_type = Batch<T>;
-    using difference_type = std::ptrdiff_t;
-    explicit Iterator(Epoch* epoch) : epoch_(epoch), batch_(epoch->next()) {}
-    Batch<T>& operator*() const { return *batch_; }
-    Batch<T>* operator->() const { return batch_; }
-    Iterator& operator++() {
-      batch_ = epoch_->next();
-      return *this;
-    }
-    void operator++(int) { ++*this; }
-    friend bool operator==(const Iterator& i, std::default_sentinel_t) { return i.batch_ == nullptr; }
-   private:
-    Epoch* epoch_;
-    Batch<T>* batch_;
-  };
-  Iterator begin() { return Iterator(this); }
-  std::default_sentinel_t end() const { return {}; }
- private:
-  struct Slot {
-    Batch<T> batch;
-    bool made = false;
-    std::exception_ptr error{};
-  };
-  void fill(Slot& slot, Index position) const {
-    try {
-      maker_.make(position, slot.batch.contents());
-    } catch (...) {
-      slot.error = std::current_exception();
-    }
-  }
-  void work() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      const auto size = static_cast<Index>(slots_.size());
-      room_.wait(lock, [&] { return claimed_ >= end_ || claimed_ < released_ + size; });
-      if (claimed_ >= end_) return;
-      const Index position = claimed_++;
-      Slot& slot = item(slots_, position % size);
-      lock.unlock();
-      fill(slot, position);
-      lock.lock();
-      slot.made = true;
-      made_.notify_one();
-    }
-  }
-  const detail::BatchMaker maker_;
-  std::vector<Slot> slots_;
-  // The lock guards what follows and Slot::made. A slot's batch belongs to the thread that claimed its position until
-  // it is made, then to the consumer until it releases the position.
-  std::mutex mutex_;
-  std::condition_variable room_, made_;
-  Index current_;   ///< position of the batch the consumer has
-  Index end_;
-  Index claimed_;    ///< first position no thread has taken up
-  Index released_;   ///< first position whose slot is not free
-  std::vector<std::thread> threads_;
-};
+using Epoch = BasicEpoch<detail::DatasetBatches<T>>;
 /// Batches of a data set. Regular use:
 ///     Loader<float> loader(data, {.batch = 64, .normalization = normalization_of(data)});
 ///     for (Index e = 0; e < epochs; ++e)
@@ -209,7 +107,7 @@ class Loader {
   /// Errors:  DataError if the epoch is negative or has no position `first` (its end is one)
   Epoch<T> epoch(Index number, Index first = 0) const {
     check_position(number, first, batches() + 1);
-    return Epoch<T>(maker(number), table_, first, batches());
+    return Epoch<T>(maker(number), first, batches());
   }
   /// One batch, made at once and kept as long as the caller likes.
   /// Post:    equals batch `position` of epoch(number)
@@ -219,11 +117,11 @@ class Loader {
     check_position(number, position, batches());
     Batch<T> result(table_);
     const auto make = maker(number);
-    make.make(position, result.contents());
+    make.make(position, result);
     return result;
   }
  private:
-  detail::BatchMaker maker(Index number) const {
+  detail::DatasetBatches<T> maker(Index number) const {
     std::vector<Index> order;
     if (options_.shuffle) {
       order = permutation(data_->size(), purpose_random(options_.seed, "shuffle", number));
@@ -231,14 +129,9 @@ class Loader {
       order.resize(static_cast<std::size_t>(data_->size()));
       std::iota(order.begin(), order.end(), Index{0});
     }
-    return {*data_, options_, std::move(order), number, image_};
+    return {*data_, options_, std::move(order), number, image_, table_};
   }
-  void check_position(Index number, Index position, Index end) const {
-    if (number >= 0 && position >= 0 && position < end) return;
-    throw DataError(error_text("batch " + std::to_string(position) + " of epoch " + std::to_string(number),
-                               "an epoch has batches 0 to " + std::to_string(batches() - 1) + ", and epochs count from 0",
-                               "check where training is to continue"));
-  }
+  void check_position(Index number, Index position, Index end) const { detail::check_batch_position(number, position, end, batches()); }
   const Dataset* data_;
   LoaderOptions options_;
   Shape image_;   ///< [1,C,H,W] after the crop

@@ -4,15 +4,11 @@
 // A step asks for rows [begin, end) of an image of the batch whenever a slab needs them, in the forward pass and
 // again when the backward pass recomputes; a source therefore answers the same question with the same values during
 // one step. Nothing but the source assumes that the image is in memory.
+#include <lrcnn/core/row_request.hpp>
 #include <lrcnn/core/view.hpp>
 #include <lrcnn/shape/shape.hpp>
 #include <span>
 namespace lrcnn {
-/// Rows of some images of a batch that a run will ask for.
-struct RowRequest {
-  Range images{}, rows{};
-  friend bool operator==(const RowRequest&, const RowRequest&) = default;
-};
 /// A batch of images that yields rows.
 template <class T>
 struct RowSource {

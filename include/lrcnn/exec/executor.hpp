@@ -58,6 +58,7 @@ class Executor {
     for (const Operands<T>& o : operands_) drops_ = drops_ || (o.run && o.node && rules_of(o.node->layer).draws);
     for (const Step& step : plan_.steps)
       if (step.op == Op::load) requests_.push_back({step.y.images, step.y.rows});
+      else if (step.op == Op::loss) label_requests_.push_back({step.x.images, step.x.rows});
     make_groups();
     unlabelled_.assign(static_cast<std::size_t>(plan_.table.input.n), 0);
   }
@@ -82,22 +83,24 @@ class Executor {
     return result;
   }
   /// The same, without waiting for a device: backend.finish() does, and adds what comes of the run to its result. On the
-  /// host all is done, and added to `result`, when this returns.
+  /// host all is done, and added to `result`, when this returns. `weight`: what weigh() has said of the batch; 0: it is asked here.
   template <TrainingLoss<T> L = SoftmaxCrossEntropy, class Observer = NoObserver>
   void start(const RowSource<M>& source, const Labels& labels, LossResult& result, const L& loss = {}, Observer&& observer = Observer{},
-             double gradient_scale = 1, const RunKey& key = {}) {
+             double gradient_scale = 1, const RunKey& key = {}, double weight = 0) {
     key_ = key;
     if constexpr (requires { backend_->set_run_key(key); })
       if (drops_) backend_->set_run_key(key);
-    const double weight = weigh(source, labels, loss), scale = gradient_scale / weight;
-    run_groups(source, labels, observer, [&](std::size_t i) { start_step(i, source, loss, scale, result); });
+    if (!(weight > 0)) weight = weigh(source, labels, loss);
+    const double scale = gradient_scale / weight;
+    const Labels seen = labels.rows() ? window_.over(labels, most_label_rows()) : labels;
+    run_groups(source, seen, observer, [&](std::size_t i) { start_step(i, source, seen, loss, scale, result); });
     if constexpr (DenseLoss<L, T>) result.total += weight;
   }
   /// What the sum of a batch's losses is divided by for the mean: its images, or the weight of its pixels. Runs nothing.
   /// Errors:  PlanError if the plan has no loss; ShapeError if its output is a map and the loss one over images; DataError if source or
   ///          labels do not fit
   template <TrainingLoss<T> L>
-  double weigh(const RowSource<M>& source, const Labels& labels, const L& loss) const {
+  double weigh(const RowSource<M>& source, const Labels& labels, const L& loss) {
     if (plan_.options.stores_output)
       throw PlanError(error_text(plan_title(plan_) + " is run without a sink for its output",
                                  "a plan with stores_output has no loss and keeps nothing", "run it with a RowSink, or plan without stores_output"));
@@ -110,7 +113,7 @@ class Executor {
     if constexpr (DenseLoss<L, T>) {
       const Shape& output = plan_.table.shape(plan_.table.size());
       check_pixel_labels(L::name, labels, output);
-      const double total = loss.total(labels, output);
+      const double total = labels.rows() ? window_.total(loss, window_.over(labels, most_label_rows()), output) : loss.total(labels, output);
       if (total > 0) return total;
       throw DataError(error_text("none of the " + std::to_string(output.h) + 'x' + std::to_string(output.w) + " pixels of " +
                                      std::to_string(output.n) + " images counts for the loss '" + std::string(L::name) + "'",
@@ -157,6 +160,9 @@ class Executor {
     LossResult none;
     backend_->finish(none);
   }
+  /// Bytes for labels by rows, beside the plan's: as many rows as the loss of a slab takes, and no more, are in memory at a time. 0 until
+  /// labels by rows are given for the first time. A device has as many again.
+  Index label_bytes() const { return window_.bytes(); }
   /// Throws the NumericError that run() does, if `sum` was the loss of the batch last run.
   [[noreturn]] void report_not_finite(const RowSource<M>& source, double sum) { report_not_finite(source, plan_.steps.size(), sum); }
   /// The network's output for the batch last run: a view into the arena, which may be a device's. [N,K,1,1] or a map; empty if the
@@ -171,6 +177,7 @@ class Executor {
   void run_groups(const RowSource<M>& source, const Labels& labels, Observer& observer, F step) {
     try {
       source.expect(requests_);
+      if (labels.rows()) labels.rows()->expect(label_requests_);
       backend_->start(labels);
       if constexpr (requires { backend_->fill_with_nans(*arena_); })
         if (fills_) backend_->fill_with_nans(*arena_);
@@ -240,12 +247,19 @@ class Executor {
     }
   }
   static constexpr bool is_own(Op op) { return op == Op::load || op == Op::store || op == Op::loss; }
+  /// Of one image, in the largest step of the loss.
+  Index most_label_rows() const {
+    Index most = 0;
+    for (const RowRequest& request : label_requests_) most = std::max(most, request.images.size() * request.rows.size());
+    return most;
+  }
   template <class L>
-  void start_step(std::size_t i, const RowSource<M>& source, const L& loss, double scale, LossResult& result) {
+  void start_step(std::size_t i, const RowSource<M>& source, const Labels& labels, const L& loss, double scale, LossResult& result) {
     const Step& step = plan_.steps[i];
     const Operands<T>& o = operands_[i];
     if (step.op == Op::load) return backend_->load(source, step.y.images.begin, o.y);
     if (step.op != Op::loss) return static_cast<void>(backend_->run(*prepared_[i], o));
+    if (labels.rows()) window_.read(labels, step.x.images, step.x.rows);
     LossResult elsewhere;
     const bool counts = step.pass != Pass::recompute;   // not in passes before the last, where gradients alone are wanted
     backend_->loss(loss, step.x.images.begin, o.x, o.dx, scale, counts ? result : elsewhere, counts);
@@ -277,10 +291,12 @@ class Executor {
   std::vector<std::optional<typename B::Prepared>> prepared_;
   std::vector<Group> groups_;
   Index streams_ = 1;
-  std::vector<RowRequest> requests_{};       ///< what a run reads of its source, in order
-  std::vector<std::int32_t> unlabelled_{};   ///< of a forward pass alone
-  RunKey key_{};                             ///< of the run at hand; operands point to it
-  bool drops_ = false;                       ///< some step draws from it
+  std::vector<RowRequest> requests_{};         ///< what a run reads of its source, in order
+  std::vector<RowRequest> label_requests_{};   ///< likewise of labels
+  LabelWindow window_{};                       ///< of labels by rows
+  std::vector<std::int32_t> unlabelled_{};     ///< of a forward pass alone
+  RunKey key_{};                               ///< of the run at hand; operands point to it
+  bool drops_ = false;                         ///< some step draws from it
   bool fills_ = fills_arenas();
 };
 }   // namespace lrcnn

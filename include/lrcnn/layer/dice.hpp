@@ -20,6 +20,7 @@ struct DiceLoss {
   static constexpr Index most_classes = 256;   ///< their sums are kept on the stack
   double smooth = 1;                           ///< at least 0; a class that is neither there nor predicted counts as found
   std::optional<std::int32_t> ignore{};        ///< label of pixels that do not count, whatever is there
+  friend bool operator==(const DiceLoss&, const DiceLoss&) = default;
   /// Images with a pixel that counts.
   /// Errors:  DataError if a label is no class, if targets are given, or if there are too many classes
   double total(const Labels& labels, const Shape& output) const {
@@ -32,13 +33,14 @@ struct DiceLoss {
     double images = 0;
     for (Index i = 0; i < output.n; ++i) {
       bool counts = false;
-      for (Index row = 0; row < output.h; ++row)
+      for (Index row = 0; row < output.h; ++row) {
+        const std::int32_t* classes = labels.classes(i, row);
         for (Index x = 0; x < output.w; ++x) {
-          const std::int32_t label = labels.classes(i, row)[x];
-          if (ignore && label == *ignore) continue;
-          detail::check_class(label, output.c, i, row, x);
+          if (ignore && classes[x] == *ignore) continue;
+          detail::check_class(classes[x], output.c, i, row, x);
           counts = true;
         }
+      }
       images += counts;
     }
     return images;
@@ -74,8 +76,10 @@ struct DiceLoss {
     const auto is = [&](std::size_t k, std::int32_t label) { return label == (classes == 1 ? 1 : static_cast<std::int32_t>(k)); };
     Numbers p{}, both{}, either{};   // I_k, and P_k + T_k
     const auto each_pixel = [&](auto f) {
-      for (Index row = logits.row0; row < logits.row0 + logits.rows; ++row)
-        for (Index x = 0; x < logits.w; ++x) f(row, x, labels.classes(first + i, row)[x]);
+      for (Index row = logits.row0; row < logits.row0 + logits.rows; ++row) {
+        const std::int32_t* of_row = labels.classes(first + i, row);
+        for (Index x = 0; x < logits.w; ++x) f(row, x, of_row[x]);
+      }
     };
     Index count = 0;
     each_pixel([&](Index row, Index x, std::int32_t label) {

@@ -17,9 +17,11 @@
 namespace lrcnn {
 /// A type that a Trainer can minimise over the pixels of a map, for dense prediction.
 /// total(labels, output shape) is what the sum is divided by; it throws a DataError if the labels are none that the loss understands,
-/// whose extents have been compared.
+/// whose extents have been compared. One thread calls it. It looks at the rows of image after image, from the top: of labels by rows, some
+/// rows are in memory at a time, and any other order reads them again and again.
 /// loss(logits, labels, first, dx, scale, result) takes any rows of some images, `first` is the number of the first one; dx may be
-/// empty. Several threads call it at once, each for rows of its own.
+/// empty. It looks at the labels of these rows alone. Several threads call it at once, each for rows of its own.
+/// If losses can be compared with ==, equal ones have equal totals: of labels by rows that are constant, the total is kept.
 template <class L, class T>
 concept DenseLoss = requires(const L& loss, const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale,
                              LossResult& result, const Shape& output) {
@@ -113,13 +115,15 @@ double count_targets(std::string_view loss, const Labels& labels, const Shape& o
     throw DataError(error_text("a mask of classes is given to the loss '" + std::string(loss) + "'",
                                "it compares numbers, " + std::to_string(output.c) + " for each pixel", "give Labels::of_targets"));
   for (Index i = 0; i < output.n; ++i)
-    for (Index k = 0; k < output.c; ++k)
-      for (Index row = 0; row < output.h; ++row)
+    for (Index row = 0; row < output.h; ++row)
+      for (Index k = 0; k < output.c; ++k) {
+        const float* values = labels.values(i, k, row);
         for (Index x = 0; x < output.w; ++x)
-          if (const float value = labels.values(i, k, row)[x]; !good(value))
-            throw DataError(error_text("target " + std::to_string(value) + pixel_place(i, row, x) + ", channel " + std::to_string(k) +
+          if (!good(values[x]))
+            throw DataError(error_text("target " + std::to_string(values[x]) + pixel_place(i, row, x) + ", channel " + std::to_string(k) +
                                            " cannot be used by the loss '" + std::string(loss) + "'",
                                        rule, "correct the targets"));
+      }
   return static_cast<double>(output.count());
 }
 /// The number of elements of targets from 0 to 1; or of a mask of 0 and 1, for an output of one channel.
@@ -131,8 +135,10 @@ inline double count_binary(std::string_view loss, const Labels& labels, const Sh
         "a mask of classes is given to the loss '" + std::string(loss) + "' on an output of " + std::to_string(output.c) + " channels",
         "each channel says yes or no by itself, and a mask has one label for each pixel", "give Labels::of_targets, or use PixelCrossEntropy"));
   for (Index i = 0; i < output.n; ++i)
-    for (Index row = 0; row < output.h; ++row)
-      for (Index x = 0; x < output.w; ++x) check_class(labels.classes(i, row)[x], 1, i, row, x);
+    for (Index row = 0; row < output.h; ++row) {
+      const std::int32_t* classes = labels.classes(i, row);
+      for (Index x = 0; x < output.w; ++x) check_class(classes[x], 1, i, row, x);
+    }
   return static_cast<double>(output.count());
 }
 inline double count_numbers(std::string_view loss, const Labels& labels, const Shape& output) {
@@ -145,6 +151,7 @@ struct PixelCrossEntropy {
   static constexpr std::string_view name = "pixel_cross_entropy";
   std::vector<double> weights{};          ///< of the classes, at least 0; none: all 1
   std::optional<std::int32_t> ignore{};   ///< label of pixels that do not count, whatever is there
+  friend bool operator==(const PixelCrossEntropy&, const PixelCrossEntropy&) = default;
   /// The weights of all pixels that count.
   /// Errors:  DataError if a label is no class, or weights are not as many as classes
   double total(const Labels& labels, const Shape& output) const {
@@ -155,36 +162,52 @@ struct PixelCrossEntropy {
       throw DataError(error_text(std::to_string(weights.size()) + " weights are given for " + std::to_string(output.c) + " classes",
                                  "each class has one, or none has", "give as many weights as classes"));
     double sum = 0;
-    for (Index i = 0; i < output.n; ++i)
-      for (Index row = 0; row < output.h; ++row)
-        for (Index x = 0; x < output.w; ++x) {
-          const std::int32_t label = labels.classes(i, row)[x];
-          if (ignore && label == *ignore) continue;
-          detail::check_class(label, output.c, i, row, x);
-          sum += weight(label);
-        }
+    each_label(labels, output.c, {0, output.n}, {0, output.h}, [&](std::int32_t label) { sum += weight(label); });
     return sum;
+  }
+  /// Labels that were read again since total() has seen them, before a device uses them as indices.
+  /// Errors:  DataError if a label of these rows is no class
+  void check_again(const Labels& labels, Index classes, Range images, Range rows) const {
+    each_label(labels, classes, images, rows, [](std::int32_t) {});
   }
   /// Source:  the maximum is taken off first, so that no exponential overflows
   template <class T>
   void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale, LossResult& result) const {
     for (Index i = 0; i < logits.n; ++i)
       for (Index row = logits.row0; row < logits.row0 + logits.rows; ++row) {
+        const std::int32_t* classes = labels.classes(first + i, row);
         LossResult own;
-        for (Index x = 0; x < logits.w; ++x) pixel(logits, i, row, x, labels.classes(first + i, row)[x], dx, scale, own);
+        for (Index x = 0; x < logits.w; ++x) {
+          if (counts(classes[x])) detail::check_class(classes[x], logits.c, first + i, row, x);   // labels by rows may have changed
+          pixel(logits, i, row, x, classes[x], dx, scale, own);
+        }
         result += own;
       }
   }
 
  private:
   double weight(std::int32_t label) const { return weights.empty() ? 1 : item(weights, label); }
+  bool counts(std::int32_t label) const { return !ignore || label != *ignore; }
+  /// f(label) for all labels of these rows that count.
+  template <class F>
+  void each_label(const Labels& labels, Index channels, Range images, Range rows, F f) const {
+    for (Index i = images.begin; i < images.end; ++i)
+      for (Index row = rows.begin; row < rows.end; ++row) {
+        const std::int32_t* classes = labels.classes(i, row);
+        for (Index x = 0; x < labels.width(); ++x) {
+          if (!counts(classes[x])) continue;
+          detail::check_class(classes[x], channels, i, row, x);
+          f(classes[x]);
+        }
+      }
+  }
   template <class T>
   void pixel(const View<const T>& logits, Index i, Index row, Index x, std::int32_t label, const View<T>& dx, double scale, LossResult& own) const {
-    const bool counts = !ignore || label != *ignore;
+    const bool counted = counts(label);
     const T* at = logits.row(i, 0, row) + x * logits.block;
     const auto logit = [&](Index k) { return static_cast<double>(at[k / logits.block * logits.stride_c + k % logits.block]); };
     double top = 0, sum = 0;
-    if (counts) {
+    if (counted) {
       Index largest = 0;
       for (Index k = 1; k < logits.c; ++k)
         if (logit(k) > logit(largest)) largest = k;
@@ -195,9 +218,9 @@ struct PixelCrossEntropy {
     }
     if (dx.data == nullptr) return;
     T* to = dx.row(i, 0, row) + x * dx.block;
-    const double factor = counts ? scale * weight(label) : 0;
+    const double factor = counted ? scale * weight(label) : 0;
     for (Index k = 0; k < round_up(dx.c, dx.block); ++k) {
-      const double g = counts && k < dx.c ? factor * (std::exp(logit(k) - top) / sum - (k == label ? 1.0 : 0.0)) : 0;
+      const double g = counted && k < dx.c ? factor * (std::exp(logit(k) - top) / sum - (k == label ? 1.0 : 0.0)) : 0;
       to[k / dx.block * dx.stride_c + k % dx.block] = static_cast<T>(g);
     }
   }
@@ -208,6 +231,7 @@ struct PixelCrossEntropy {
 struct PixelBinaryCrossEntropy {
   static constexpr std::string_view name = "pixel_binary_cross_entropy";
   double positive_weight = 1;   ///< w above: of what is 1
+  friend bool operator==(const PixelBinaryCrossEntropy&, const PixelBinaryCrossEntropy&) = default;
   double total(const Labels& labels, const Shape& output) const { return detail::count_binary(name, labels, output); }
   template <class T>
   void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale, LossResult& result) const {
@@ -226,6 +250,7 @@ struct PixelFocal {
   static constexpr std::string_view name = "pixel_focal";
   double gamma = 2;
   double alpha = 0.25;   ///< weight of what is 1, 1 - alpha of what is 0; negative: all have weight 1
+  friend bool operator==(const PixelFocal&, const PixelFocal&) = default;
   double total(const Labels& labels, const Shape& output) const { return detail::count_binary(name, labels, output); }
   template <class T>
   void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale, LossResult& result) const {
@@ -243,6 +268,7 @@ struct PixelFocal {
 /// The mean over elements of (z - t)^2. Labels: targets. Counts are of elements; none is correct.
 struct MeanSquaredError {
   static constexpr std::string_view name = "mean_squared_error";
+  friend bool operator==(const MeanSquaredError&, const MeanSquaredError&) = default;
   double total(const Labels& labels, const Shape& output) const { return detail::count_numbers(name, labels, output); }
   template <class T>
   void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale, LossResult& result) const {
@@ -256,6 +282,7 @@ struct MeanSquaredError {
 struct Huber {
   static constexpr std::string_view name = "huber";
   double delta = 1;   ///< above 0
+  friend bool operator==(const Huber&, const Huber&) = default;
   double total(const Labels& labels, const Shape& output) const { return detail::count_numbers(name, labels, output); }
   template <class T>
   void operator()(const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale, LossResult& result) const {

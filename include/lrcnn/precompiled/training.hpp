@@ -19,7 +19,7 @@ LRCNN_INSTANCE Plan recorded_plan<>(Table&&, const PolicySpec&, const Target&, c
 LRCNN_INSTANCE std::vector<std::string> replay<>(const Plan&);
 }   // namespace detail
 LRCNN_INSTANCE class Batch<float>;
-LRCNN_INSTANCE class Epoch<float>;
+LRCNN_INSTANCE class BasicEpoch<detail::DatasetBatches<float>>;
 LRCNN_INSTANCE class Loader<float>;
 LRCNN_INSTANCE class Executor<Reference<float>>;
 LRCNN_INSTANCE class Executors<Reference<float>>;

@@ -41,6 +41,7 @@ struct StepReport {
   Index images = 0;
   double lr = 0;              ///< that the update used
   Index peak_bytes = 0;       ///< of the plan that was run
+  Index label_bytes = 0;      ///< for labels by rows, beside the plan's: of the rows that are in memory at a time
   double gradient_norm = 0;   ///< before clipping, where gradients are clipped by norm
   bool skipped = false;       ///< a gradient overflowed in 16 bits (train/loss_scale.hpp): nothing was updated but running statistics
 };

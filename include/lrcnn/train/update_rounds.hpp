@@ -157,7 +157,7 @@ class UpdateRounds {
  private:
   /// Batches whose gradients wait for an update.
   struct Round {
-    Index batches = 0, images = 0, peak_bytes = 0;
+    Index batches = 0, images = 0, peak_bytes = 0, label_bytes = 0;
     double first = 0, weight = 0;          ///< of the losses of the first, and of all: images, or what pixels weigh
     double scale = 1;                      ///< of the loss
     double lr_scale = 1;                   ///< of the update
@@ -183,9 +183,10 @@ class UpdateRounds {
       if (round_.batches == 0)
         round_.before = started_.known(), round_.first = weight, round_.scale = loss_scale_now(),
         round_.lr_scale = lr_scale(options_.schedule, state_.step, options_.clock);
-      start_run(batch, source, labels, result, round_.scale * (weight / round_.first));
+      start_run(batch, source, labels, result, round_.scale * (weight / round_.first), weight);
       if (!round_.running.empty()) mix_running();
       round_.peak_bytes = std::max(round_.peak_bytes, batch.plan().peak_bytes());
+      if (labels.rows()) round_.label_bytes = std::max(round_.label_bytes, batch.label_bytes());
     } catch (...) {
       started_.forget();   // the backend drops what they came to with what this one has
       roll_back();
@@ -199,7 +200,8 @@ class UpdateRounds {
   /// Updates by the gradients of the round's batches. `last`: the only one, if it is there to be looked at again.
   StepReport apply(const RowSource<M>* last) {
     const Round round = std::exchange(round_, {});
-    StepReport report{.images = round.images, .lr = state_.optimizer.lr() * round.lr_scale, .peak_bytes = round.peak_bytes};
+    StepReport report{
+        .images = round.images, .lr = state_.optimizer.lr() * round.lr_scale, .peak_bytes = round.peak_bytes, .label_bytes = round.label_bytes};
     ++state_.step;
     started_.add(round.images);
     if (waits_for_each()) settle(last);
@@ -279,8 +281,8 @@ class UpdateRounds {
   }
   /// Of the masks of the batch that comes next: the same in a training that was saved and goes on.
   RunKey key() const { return {state_.seed, static_cast<std::uint64_t>(state_.step), round_.images}; }
-  void start_run(Executor<B>& batch, const RowSource<M>& source, const Labels& labels, LossResult& result, double scale) {
-    in_next_step([&] { batch.start(source, labels, result, loss_, NoObserver{}, scale, key()); });
+  void start_run(Executor<B>& batch, const RowSource<M>& source, const Labels& labels, LossResult& result, double scale, double weight = 0) {
+    in_next_step([&] { batch.start(source, labels, result, loss_, NoObserver{}, scale, key(), weight); });
   }
   Executor<B>& executor(const Input& input, bool accumulate = false) {
     const PlanOptions options{.training = true, .accumulate = accumulate, .rows_loss = RowLocalLoss<L, T>};

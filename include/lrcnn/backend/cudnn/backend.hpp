@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -33,6 +34,7 @@ class DeviceBackend {
     return info.name + ", cuDNN " + version_text(info.cudnn_version);
   }
   Library& library() const { return *library_; }
+  const std::shared_ptr<Library>& shared_library() const { return library_; }
 
   // ---- memory ------------------------------------------------------------------------------------------------------
   Memory allocate(Index bytes, const std::string& who) const { return Memory(library_, bytes, who); }
@@ -62,7 +64,7 @@ class DeviceBackend {
   // ---- the ends of a run -------------------------------------------------------------------------------------------
   /// Of the run that comes next; for networks with dropouts.
   void set_run_key(const RunKey& key) { check(library_->set_run_key(key), "copying a run's number to the device"); }
-  /// A run begins. The labels are copied to the device, unless they are there.
+  /// A run begins. The labels are copied to the device, unless they are there; those that come by rows are copied when their loss does.
   void start(const Labels& labels) {
     if (std::exchange(broken_, false)) {
       Sums rest;
@@ -74,10 +76,17 @@ class DeviceBackend {
     running_ = true;
     labels_ = labels;
   }
-  /// Rows of a DeviceSource are copied on the device; all others are read into pinned memory and sent.
+  /// Rows of a DeviceSource are copied on the device; those of a DirectSource whose array has an address there are gathered by it; all others
+  /// are read into pinned memory and sent.
+  /// Errors:  BackendError if an array lies in the memory of another device
   void load(const RowSource<float>& source, Index first_image, const View<element>& y) {
     if (const auto* there = dynamic_cast<const DeviceSource*>(&source))
       return check(library_->convert(there->images(first_image, y.n).slice(y.range()), y), "copying a batch's rows");
+    const auto* direct = dynamic_cast<const DirectSource<float>*>(&source);
+    if (direct && direct->array().on_device()) {
+      check_device(direct->array());
+      return check(library_->gather(*direct, first_image, y), "gathering a batch's rows from the host's memory");
+    }
     const Index image = y.rows * y.stride_row();   // elements
     auto* rows = staging<float>(y.n * image);
     source.read(first_image, dense_view(rows, y.n, y.c, y.range(), y.w, y.block));
@@ -113,7 +122,10 @@ class DeviceBackend {
     if constexpr (std::is_same_v<L, SoftmaxCrossEntropy>) {
       check(library_->cross_entropy(logits, first, dx, scale), "the loss");
     } else if constexpr (DenseLoss<L, element>) {
-      if (const auto known = device_loss(loss)) return check(library_->pixel_loss(*known, logits, first, dx, scale, counts), "the loss");
+      if (const auto known = device_loss(loss)) {
+        if (labels_.rows()) send_rows(loss, logits.c);
+        return check(library_->pixel_loss(*known, logits, first, dx, scale, counts), "the loss");
+      }
       loss_on_host(logits, dx, [&](const auto& x, const auto& d) { loss(x, labels_, first, d, scale, result); });
     } else {
       const std::vector<std::int32_t> labels = host_labels(first, logits.n, logits.c);
@@ -159,6 +171,26 @@ class DeviceBackend {
   std::shared_ptr<Library> library_;
 
  private:
+  /// The labels that are in memory now, of labels by rows, for the loss that comes next.
+  template <class L>
+  void send_rows(const L& loss, Index channels) {
+    const Labels& part = labels_.in_memory();
+    if constexpr (requires { loss.check_again(part, channels, Range{}, Range{}); })
+      loss.check_again(part, channels, part.held_images(), part.held_rows());
+    check(library_->labels(part), "copying labels to the device");
+  }
+  void check_device(const SampleArray& array) {
+    if (array.device() == SampleArray::any_device) return;
+    if (!device_) {
+      HostAccess access;
+      check(library_->host_access(access), "asking for the device's number");
+      device_ = access.device;
+    }
+    if (array.device() != *device_)
+      throw BackendError(error_text("an array of " + array.describe() + " lies in the memory of device " + std::to_string(array.device()) +
+                                        ", and the step runs on device " + std::to_string(*device_),
+                                    "a device reads its own memory, and the host's", "place the array with this backend, or in pinned memory"));
+  }
   /// Calls f with a copy of the logits, and memory for their gradient, which is sent back.
   template <class F>
   void loss_on_host(const View<const element>& logits, const View<element>& dx, F f) {
@@ -213,6 +245,7 @@ class DeviceBackend {
   }
   std::vector<element> fetched_{};   ///< rows of the output
   std::vector<float> widened_{};     ///< the same, where elements have two bytes
+  std::optional<int> device_{};      ///< number of the library's device, once it was asked for
   Labels labels_{};                  ///< of the batch at hand
   bool running_ = false;             ///< losses have not been fetched
   bool broken_ = false;              ///< they are of a run that an error ended

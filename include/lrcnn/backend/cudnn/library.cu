@@ -3,6 +3,7 @@
 #include <lrcnn/backend/cudnn/cuda_device.hpp>
 #include <lrcnn/backend/cudnn/loops.hpp>
 #include <thrust/execution_policy.h>
+#include <thrust/system_error.h>
 namespace lrcnn::cudnn {
 namespace {
 template <class T>
@@ -28,6 +29,13 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
   Status convert(const View<const float>& from, const View<T>& to) override {
     return started([&](const auto& exec) { loops::convert_rows(exec, from, to); });
   }
+  Status gather(const DirectSource<float>& source, Index first, const View<T>& to) override {
+    const CurrentDevice current(this->device());
+    GatheredBatch there;
+    if (const Status s = batches_.find(there, source, this->stream()); !s.good()) return s;
+    if (const Status s = started([&](const auto& exec) { loops::gather_rows(exec, source, there, first, to); }); !s.good()) return s;
+    return batches_.used(this->stream());
+  }
   Status run(const Operands<T>& o) override {
     Operands<T> there = o;
     if (o.run) there.run = key_;
@@ -52,13 +60,13 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
       device_labels_ = labels.data();
       return {};
     }
-    const Index bytes = labels.elements() * Index{sizeof(std::int32_t)};
-    if (const Status s = this->grow(labels_, bytes); !s.good()) return s;
+    const Status made_ready = this->grow(labels_, labels.most_elements() * Index{sizeof(std::int32_t)});
+    if (!made_ready.good() || labels.rows()) return made_ready;
     device_labels_ = static_cast<const std::int32_t*>(labels_.memory);
     const bool targets = labels.kind() == LabelKind::targets;
-    pixel_labels_ = {targets ? nullptr : device_labels_, targets ? static_cast<const float*>(labels_.memory) : nullptr, labels.channels(),
-                     labels.height(), labels.width()};
-    return this->send_staged(labels_.memory, targets ? static_cast<const void*>(labels.values(0, 0, 0)) : labels.data(), bytes);
+    pixel_labels_ = loops::pixel_labels(labels, targets ? nullptr : device_labels_, targets ? static_cast<const float*>(labels_.memory) : nullptr);
+    const void* from = targets ? static_cast<const void*>(labels.target_data()) : labels.data();
+    return this->send_staged(labels_.memory, from, labels.elements() * Index{sizeof(std::int32_t)});
   }
   Status set_run_key(const RunKey& key) override { return this->send_staged(key_, &key, sizeof(RunKey)); }
   Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) override {
@@ -102,11 +110,16 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
 
  private:
   using Piece = typename CudaDevice<Library<T>>::Piece;
-  /// Starts loops on the stream.
+  /// Starts loops on the stream. Thrust throws what a launch comes to.
   template <class F>
   Status started(F f) {
     const CurrentDevice current(this->device());
-    f(thrust::cuda::par_nosync.on(this->stream()));
+    try {
+      f(thrust::cuda::par_nosync.on(this->stream()));
+    } catch (const thrust::system_error& e) {
+      cudaGetLastError();
+      return {e.what()};
+    }
     return status_of(cudaPeekAtLastError());
   }
   template <class Update>
@@ -129,6 +142,8 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     for (void* memory : {static_cast<void*>(sums_), static_cast<void*>(key_), labels_.memory, scratch_.memory})
       if (memory) this->release(memory);
   }
+  GatheredBatches batches_{[this](void*& memory, Index bytes) { return this->allocate(memory, bytes); },
+                           [this](void* memory) { this->release(memory); }};
   Piece labels_{};    ///< of a batch that came from the host
   Piece scratch_{};   ///< what the loss keeps for each image; a verdict
   const std::int32_t* device_labels_ = nullptr;

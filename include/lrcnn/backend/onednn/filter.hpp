@@ -79,16 +79,18 @@ constexpr bool suits_winograd(const Target& target, const Node& node) {
   return node.layer.kind == Kind::conv && node.layer.window.kernel == Pair(3) && node.layer.groups == 1 && element_type(target) == Type::f32 &&
          target.block(node.in.c) > 1 && target.block(node.out.c) > 1;
 }
-/// A change of a filter's layout, in parts. The library's own scratch for it, if any, is a few bytes.
+/// Whether the blocks of a filter's first dimension follow each other in a layout, so that a part of it is a stretch of memory.
+constexpr bool first_dimension_leads(Tag tag) { return tag != Tag::IOhw16o16i && tag != Tag::IOhw16i16o && tag != Tag::IOhw8o16i2o; }
+/// A change of a filter's layout, in parts where both layouts allow that. The library's own scratch for it, if any, is a few bytes.
 class Reorder {
  public:
   Reorder() = default;
-  /// Pre:     in both layouts the blocks of the first dimension follow each other
   Reorder(const Library& library, const Dims& dims, Tag from, Type from_type, Tag to, Type to_type, bool add = false) {
     const Index threads = library_threads(), block = 32;
     Index all = 1;
     for (const auto d : dims) all *= d;
-    const Index width = round_up(ceil_div(Index{dims[0]}, Index{host::useful_threads(all, static_cast<int>(threads))}), block);
+    const int parts = first_dimension_leads(from) && first_dimension_leads(to) ? host::useful_threads(all, static_cast<int>(threads)) : 1;
+    const Index width = round_up(ceil_div(Index{dims[0]}, Index{parts}), block);
     Part part;
     const LibraryThreads one(1);
     for (Index first = 0; first < dims[0]; first += width) {

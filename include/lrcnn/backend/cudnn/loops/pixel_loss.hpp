@@ -8,12 +8,24 @@
 #include <lrcnn/backend/cudnn/loops/loss.hpp>
 namespace lrcnn::loops {
 using cudnn::DeviceLoss, cudnn::PixelClassLoss;
-/// Labels of a batch in memory that loops reach, laid out as Labels are.
+/// Labels of a batch, or of some rows of it, in memory that loops reach, laid out as Labels are.
 struct PixelLabels {
-  const std::int32_t* classes = nullptr;   ///< [N,H,W]
-  const float* values = nullptr;           ///< [N,channels,H,W], if they are targets
+  const std::int32_t* classes = nullptr;   ///< [images][rows][width]
+  const float* values = nullptr;           ///< [images][channels][rows][width], if they are targets
   Index channels = 1, height = 0, width = 0;
+  Index first_image = 0, first_row = 0, rows = 0;   ///< that are there
 };
+/// What labels say of the same labels in other memory.
+inline PixelLabels pixel_labels(const Labels& labels, const std::int32_t* classes, const float* values) {
+  return {classes,
+          values,
+          labels.channels(),
+          labels.height(),
+          labels.width(),
+          labels.held_images().begin,
+          labels.held_rows().begin,
+          labels.held_rows().size()};
+}
 namespace detail {
 /// What some pixels come to.
 struct PixelPart {
@@ -30,7 +42,8 @@ struct PixelLogits {
   double scale;
   /// Labels of a row: of channel k, if they are targets.
   LRCNN_HOST_DEVICE Index row_of_labels(Index image, Index k, Index row) const {
-    return ((image * labels.channels + (labels.values != nullptr ? k : 0)) * labels.height + row0 + row) * labels.width;
+    const Index plane = (image - labels.first_image) * labels.channels + (labels.values != nullptr ? k : 0);
+    return (plane * labels.rows + row0 + row - labels.first_row) * labels.width;
   }
 };
 /// One pixel of a loss over elements.
@@ -121,7 +134,7 @@ constexpr Index parts_of_row(Index width) { return std::clamp<Index>(ceil_div(wi
 /// Bytes of workspace that pixel_loss() needs, whatever it is given.
 inline constexpr Index pixel_loss_bytes = detail::pixel_parts * static_cast<Index>(sizeof(detail::PixelPart));
 /// The loss of some rows of some images, the first of which is image `first` of the batch.
-/// Shapes:  logits [N,K,rows,W], dx like logits or empty; labels as the loss wants them, of the whole batch
+/// Shapes:  logits [N,K,rows,W], dx like logits or empty; labels as the loss wants them, of the whole batch or at least these rows
 /// Pre:     the loss has found the labels good; workspace: pixel_loss_bytes, aligned to 8
 /// Post:    *sums, if there are some, grows by these rows, in their order; dx = the gradient of scale times their sum. A row of
 ///          H counts as 1 / H of an image

@@ -1,0 +1,151 @@
+"""Weights from PyTorch to lrcnn and back, for every network of torchvision's that lrcnn has, and a U-Net. Started by scripts/bench --weights.
+
+    weights.py --exchange LRCNN_EXCHANGE [--threads N] [NETWORK...]
+
+A network gets random weights, running statistics included, and goes to a file by the safetensors library. lrcnn_exchange reads it, predicts,
+trains one step of stochastic gradient descent (momentum, weight decay), predicts again and writes its weights; PyTorch does the same. Then
+a new network in PyTorch takes lrcnn's file, strictly, and predicts. Compared are all predictions, the loss, and every tensor of the trained
+weights: the largest difference as a share of the tensor's largest element. In fp64 (lrcnn's plain loops) at most 1e-12 is allowed, in fp32
+(oneDNN) 1e-5; "change" is how much the step has changed the weights, likewise.
+
+Status 1: a difference is larger. Numbers of classes are ten, dropout and stochastic depth are off.
+"""
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import torch
+import torch.nn.functional as F
+import torchvision
+from safetensors.torch import load_file, save_file
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden"))
+from make_golden_networks import UNet
+
+LIMITS = {"fp64": (torch.float64, 1e-12), "fp32": (torch.float32, 1e-5)}
+LR, MOMENTUM, DECAY = 0.001, 0.9, 1e-4
+CLASSES = 10
+
+
+def make(name):
+    if name == "unet":
+        return UNet(CLASSES, 16)
+    options = {"num_classes": CLASSES}
+    if name.startswith(("vgg", "mobilenet", "squeezenet")):
+        options["dropout"] = 0.0
+    if name.startswith("convnext"):
+        options["stochastic_depth_prob"] = 0.0
+    return getattr(torchvision.models, name)(**options)
+
+
+def empty(name):
+    """The network without memory for its weights: load_state_dict(assign=True) gives it some."""
+    with torch.device("meta"):
+        return make(name)
+
+
+def randomise(net):
+    """Norms, running statistics and layer scales as no initialisation has them; all else is as PyTorch begins it."""
+    with torch.no_grad():
+        for name, t in net.state_dict().items():
+            last = name.rsplit(".", 1)[-1]
+            if last == "running_mean" or (last == "bias" and t.dim() == 1):
+                t.normal_(0, 0.1)
+            elif last == "running_var" or (last == "weight" and t.dim() == 1):
+                t.uniform_(0.5, 1.5)
+            elif last == "layer_scale":
+                t.uniform_(0.1, 0.5)
+
+
+def size(name):
+    """Rows and columns that leave batch norms enough values."""
+    return 32 if name.startswith(("vgg", "convnext")) else 64
+
+
+def predict(net, images):
+    net.eval()
+    with torch.no_grad():
+        return net(images)
+
+
+def difference(ours, theirs):
+    """The largest, as a share of the largest element; infinite where shapes or types differ, or a number is none."""
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return float("inf")
+    d = ((ours - theirs).abs().max() / theirs.abs().max().clamp_min(1e-30)).item() if theirs.numel() else 0.0
+    return d if d == d else float("inf")
+
+
+def exchange(program, name, arithmetic, threads, folder):
+    """Largest differences: (of predictions, of weights, of predictions with lrcnn's weights), the change, seconds of lrcnn."""
+    dtype, _ = LIMITS[arithmetic]
+    start, batch, trained, predictions = (folder / f"{n}.safetensors" for n in ("start", "batch", "trained", "predictions"))
+    torch.manual_seed(sum(name.encode()))
+    net = make(name).to(dtype)
+    randomise(net)
+    s = size(name)
+    images = torch.randn(2, 3, s, s, dtype=dtype)
+    labels = torch.randint(0, CLASSES, (2, s, s) if name == "unet" else (2,))
+    save_file(net.state_dict(), start, metadata={"format": "pt"})
+    save_file({"images": images, "labels": labels.to(dtype)}, batch)
+    before = predict(net, images)
+    net.train()
+    optimizer = torch.optim.SGD(net.parameters(), lr=LR, momentum=MOMENTUM, weight_decay=DECAY)
+    loss = F.cross_entropy(net(images), labels)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    after = predict(net, images)
+    theirs = {n: t.detach() for n, t in net.state_dict().items()}
+    del optimizer, net
+    begun = time.perf_counter()
+    subprocess.run([program, name, arithmetic, "--weights", start, "--batch", batch, "--trained", trained, "--predictions", predictions,
+                    f"--lr={LR}", f"--momentum={MOMENTUM}", f"--weight-decay={DECAY}"] + ([f"--threads={threads}"] if threads else []),
+                   check=True, stdout=subprocess.DEVNULL)
+    seconds = time.perf_counter() - begun
+    said = load_file(predictions)
+    of_predictions = max(difference(said["before"], before), difference(said["after"], after), difference(said["loss"], loss.detach()))
+    ours, first = load_file(trained), load_file(start)
+    if list(ours) != list(first) and set(ours) != set(first):
+        raise SystemExit(f"error: {name}: lrcnn's file has other names: {sorted(set(ours) ^ set(first))}")
+    worst = max((difference(ours[n], t), n) for n, t in theirs.items())
+    change = max(difference(t, first[n]) for n, t in theirs.items() if t.is_floating_point() and "running" not in n)
+    again = empty(name)
+    again.load_state_dict(ours, strict=True, assign=True)
+    return of_predictions, worst, difference(predict(again, images), said["after"]), change, seconds
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--exchange", required=True, type=pathlib.Path)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--arithmetic", choices=[*LIMITS], action="append")
+    parser.add_argument("networks", nargs="*", metavar="NETWORK")
+    args = parser.parse_args()
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    there = subprocess.run([args.exchange, "--list"], check=True, capture_output=True, text=True).stdout.split()
+    for name in args.networks:
+        if name not in there:
+            sys.exit(f"error: no network {name}; there are {' '.join(there)}; choose one of them")
+    print(f"PyTorch {torch.__version__}, torchvision {torchvision.__version__}")
+    print(f"{'network':16}{'':6}{'predictions':>13}{'weights':>10}{'back again':>12}{'change':>9}{'lrcnn':>9}")
+    failed = []
+    for name in args.networks or there:
+        for arithmetic in args.arithmetic or LIMITS:
+            with tempfile.TemporaryDirectory() as folder:
+                predictions, (weights, where), back, change, seconds = exchange(args.exchange, name, arithmetic, args.threads, pathlib.Path(folder))
+            print(f"{name:16}{arithmetic:6}{predictions:13.1e}{weights:10.1e}{back:12.1e}{change:9.1e}{seconds:7.1f} s", flush=True)
+            if max(predictions, weights, back) > LIMITS[arithmetic][1]:
+                failed.append(f"{name} in {arithmetic} (worst weights: {where})")
+    if failed:
+        print(f"Not within {', '.join(f'{limit:g} ({a})' for a, (_, limit) in LIMITS.items())}: " + "; ".join(failed))
+        sys.exit(1)
+    print("All are within " + ", ".join(f"{limit:g} ({a})" for a, (_, limit) in LIMITS.items()) + ".")
+
+
+if __name__ == "__main__":
+    main()

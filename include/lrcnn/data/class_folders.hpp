@@ -1,0 +1,155 @@
+#pragma once
+// What is in a folder of pictures with a folder for each class, as torchvision's ImageFolder finds it.
+#include <lrcnn/core/error.hpp>
+#include <lrcnn/data/dataset.hpp>
+#include <lrcnn/data/transform.hpp>
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+namespace lrcnn {
+/// A picture's file and its class.
+struct ClassFile {
+  std::filesystem::path path{};
+  std::int32_t label = 0;
+  friend bool operator==(const ClassFile&, const ClassFile&) = default;
+};
+/// Files of pictures, sorted by class, then by folder and name.
+struct ClassFiles {
+  std::vector<std::string> class_names{};   ///< sorted
+  std::vector<ClassFile> files{};
+};
+namespace detail {
+/// Whether a name ends like a picture's: the endings of torchvision's ImageFolder.
+inline bool names_picture(const std::filesystem::path& path) {
+  std::string ending = path.extension().string();
+  for (char& letter : ending) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  constexpr std::array<std::string_view, 10> endings{".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".webp", ".ppm", ".pgm", ".jpe"};
+  return std::find(endings.begin(), endings.end(), ending) != endings.end();
+}
+inline bool hidden(const std::filesystem::path& path) { return path.filename().string().starts_with('.'); }
+/// Folders in a folder, sorted, without hidden ones.
+inline std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.is_directory() && !hidden(entry.path())) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+/// The pictures in a folder and the folders in it, sorted.
+inline std::vector<std::filesystem::path> pictures_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.is_regular_file() && !hidden(entry.path()) && names_picture(entry.path())) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  for (const auto& inner : folders_in(folder)) {
+    const auto more = pictures_in(inner);
+    found.insert(found.end(), more.begin(), more.end());
+  }
+  return found;
+}
+/// The folder of one part, if a folder holds both as folders of their own: train, and test, val or validation.
+inline std::filesystem::path part_folder(const std::filesystem::path& folder, Split split) {
+  std::error_code none;
+  const auto is = [&](const char* name) { return std::filesystem::is_directory(folder / name, none); };
+  if (!is("train")) return {};
+  for (const char* name : {"test", "val", "validation"})
+    if (is(name)) return folder / (split == Split::train ? "train" : name);
+  return {};
+}
+}   // namespace detail
+/// Whether a folder looks like one with a folder for each class: there is a folder with a picture in it, however deep.
+inline bool has_class_folders(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error)) return false;
+  try {
+    for (const auto& inner : detail::folders_in(folder))
+      if (!detail::pictures_in(inner).empty()) return true;
+  } catch (const std::filesystem::filesystem_error&) {   // whoever reads it says what is wrong
+  }
+  return false;
+}
+/// Finds the pictures of a folder with a folder for each class. Hidden files and files with other endings than pictures have do not count.
+/// Errors:  DataError if the folder does not exist or cannot be read, has no folders, one only, or one without a picture
+inline ClassFiles find_class_files(const std::filesystem::path& folder) {
+  const std::string who = "folder '" + folder.string() + "'";
+  const auto refuse = [&](const std::string& what, const char* how) {
+    throw DataError(error_text(who + what, "pictures to classify are a folder with a folder for each class, at least two", how));
+  };
+  std::error_code error;
+  if (!std::filesystem::exists(folder, error)) refuse(" does not exist", "check the path");
+  if (!std::filesystem::is_directory(folder, error)) refuse(" is not a folder", "check the path");
+  ClassFiles found;
+  try {
+    const auto classes = detail::folders_in(folder);
+    if (classes.empty()) refuse(" has no folders in it", "put the pictures of each class into a folder with its name");
+    if (classes.size() == 1)
+      refuse(" has one class only, '" + classes[0].filename().string() + "'", "name the folder above it, or add a folder with another class");
+    for (const auto& of : classes) {
+      const auto label = static_cast<std::int32_t>(found.class_names.size());
+      const auto pictures = detail::pictures_in(of);
+      if (pictures.empty())
+        throw DataError(error_text("class folder '" + of.string() + "' has no pictures",
+                                   "each class has at least one; pictures end in .jpg, .jpeg, .png, .tif or .tiff",
+                                   "add pictures, or remove the folder"));
+      found.class_names.push_back(of.filename().string());
+      for (const auto& path : pictures) found.files.push_back({path, label});
+    }
+  } catch (const std::filesystem::filesystem_error& e) {
+    refuse(" cannot be read: " + e.code().message() + " ('" + e.path1().string() + "')", "change the permissions");
+  }
+  return found;
+}
+/// How a folder without parts of its own is split, and how many pictures are taken.
+struct SplitOptions {
+  std::uint64_t seed = 0;
+  double test_share = 1.0 / 6;   ///< of each class, rounded down; at least one if the class has two pictures
+  Index most_images = 0;         ///< of a part, drawn at random from all classes; 0: all
+};
+/// The pictures of one part. If a folder has folders train and test (or val, or validation), these are the parts; otherwise each class is split
+/// at random, the same for the same seed and files.
+/// Errors:  as find_class_files(); DataError if the test part has a class that the training part has not, or a number makes no sense
+inline ClassFiles find_class_files(const std::filesystem::path& folder, Split split, const SplitOptions& options) {
+  if (!(options.test_share > 0 && options.test_share < 1) || options.most_images < 0)
+    throw DataError(error_text("a share of " + std::to_string(options.test_share) + " of the pictures is for tests, and at most " +
+                                   std::to_string(options.most_images) + " are taken",
+                               "the share lies between 0 and 1, and no number is negative", "choose other numbers"));
+  ClassFiles part;
+  if (const auto train = detail::part_folder(folder, Split::train); !train.empty()) {
+    part = find_class_files(train);
+    if (split == Split::test) {
+      const auto folder_of_tests = detail::part_folder(folder, Split::test);
+      const ClassFiles tests = find_class_files(folder_of_tests);
+      const auto label_of = [&](const std::string& name) {
+        const auto at = std::find(part.class_names.begin(), part.class_names.end(), name);
+        if (at != part.class_names.end()) return static_cast<std::int32_t>(at - part.class_names.begin());
+        throw DataError(error_text("folder '" + folder_of_tests.string() + "' has the class '" + name + "', which '" + train.string() + "' has not",
+                                   "what is tested has been trained", "move the folder, or give it the class's name"));
+      };
+      part.files = tests.files;
+      for (ClassFile& file : part.files) file.label = label_of(item(tests.class_names, file.label));
+    }
+  } else {
+    ClassFiles all = find_class_files(folder);
+    part.class_names = all.class_names;
+    for (std::size_t begin = 0, end = 0; begin < all.files.size(); begin = end) {
+      while (end < all.files.size() && all.files[end].label == all.files[begin].label) ++end;
+      const auto count = static_cast<Index>(end - begin);
+      const Index tests = count < 2 ? 0 : std::max<Index>(static_cast<Index>(options.test_share * static_cast<double>(count)), 1);
+      std::vector<bool> tested(end - begin);
+      const auto order = permutation(count, purpose_random(options.seed, "split", all.files[begin].label));
+      for (Index i = 0; i < tests; ++i) tested[static_cast<std::size_t>(item(order, i))] = true;
+      for (std::size_t i = begin; i < end; ++i)
+        if (tested[i - begin] == (split == Split::test)) part.files.push_back(all.files[i]);
+    }
+  }
+  if (const auto count = static_cast<Index>(part.files.size()); options.most_images > 0 && options.most_images < count) {
+    auto order = permutation(count, purpose_random(options.seed, "subset", static_cast<Index>(split)));
+    order.resize(static_cast<std::size_t>(options.most_images));
+    std::sort(order.begin(), order.end());
+    std::vector<ClassFile> some;
+    for (const Index i : order) some.push_back(item(part.files, i));
+    part.files = std::move(some);
+  }
+  return part;
+}
+}   // namespace lrcnn

@@ -1,0 +1,90 @@
+#pragma once
+// libtiff's TIFF as an object: closed by itself, silent, with the text of what went wrong for the errors of those who use it.
+#include <lrcnn/data/file_identity.hpp>
+#include <lrcnn/data/image_file.hpp>
+#include <array>
+#include <cstdarg>
+#include <cstdio>
+#include <optional>
+#include <fcntl.h>
+#include <tiffio.h>
+#include <unistd.h>
+#if TIFFLIB_VERSION < 20221213
+#error "lrcnn: data/tiff*.hpp need libtiff 4.5 or later, the first whose errors belong to one open file"
+#endif
+namespace lrcnn::detail {
+/// What libtiff says of one open file, instead of printing it.
+struct TiffMessages {
+  std::array<char, 256> error{}, warning{};   ///< the first since clear()
+  void clear() { error[0] = warning[0] = '\0'; }
+  static int take(std::array<char, 256>& text, const char* format, std::va_list arguments) {
+    if (text[0] == '\0') static_cast<void>(std::vsnprintf(text.data(), text.size(), format, arguments));
+    return 1;   // libtiff prints nothing
+  }
+};
+inline int take_tiff_error(TIFF*, void* messages, const char*, const char* format, std::va_list arguments) {
+  return TiffMessages::take(static_cast<TiffMessages*>(messages)->error, format, arguments);
+}
+inline int take_tiff_warning(TIFF*, void* messages, const char*, const char* format, std::va_list arguments) {
+  return TiffMessages::take(static_cast<TiffMessages*>(messages)->warning, format, arguments);
+}
+/// One open file of libtiff. `mode` as TIFFOpen's; `descriptor` becomes the handle's own. libtiff allocates no more than `most_bytes` at once
+/// (0: no limit).
+class TiffHandle {
+ public:
+  TiffHandle(int descriptor, const std::filesystem::path& path, const char* mode, Index most_bytes = 0)
+      : messages_(std::make_unique<TiffMessages>()), descriptor_(descriptor) {
+    const std::unique_ptr<TIFFOpenOptions, void (*)(TIFFOpenOptions*)> options(TIFFOpenOptionsAlloc(), TIFFOpenOptionsFree);
+    TIFFOpenOptionsSetErrorHandlerExtR(options.get(), take_tiff_error, messages_.get());
+    TIFFOpenOptionsSetWarningHandlerExtR(options.get(), take_tiff_warning, messages_.get());
+    if (most_bytes > 0) TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), static_cast<tmsize_t>(most_bytes));
+    tiff_.reset(TIFFFdOpenExt(descriptor, path.c_str(), mode, options.get()));
+    if (!tiff_) ::close(descriptor);
+  }
+  bool opened() const { return tiff_ != nullptr; }
+  TIFF* get() const { return tiff_.get(); }
+  /// Of the open file; the handle's.
+  int descriptor() const { return descriptor_; }
+  void clear() { messages_->clear(); }
+  /// The first error since clear(), else the first warning, else "".
+  std::string text() const { return messages_->error[0] != '\0' ? messages_->error.data() : messages_->warning.data(); }
+  /// Whether libtiff has said something. Bytes before a marker of a JPEG stream change no pixel.
+  bool complained() const {
+    return messages_->error[0] != '\0' ||
+           (messages_->warning[0] != '\0' &&
+            std::string_view(messages_->warning.data()).find("extraneous bytes before marker") == std::string_view::npos);
+  }
+  /// A field's value, or its default, or zero.
+  template <class T>
+  T field(std::uint32_t tag) const {
+    T value{};
+    if (TIFFGetFieldDefaulted(get(), tag, &value) != 1) value = T{};
+    return value;
+  }
+
+ private:
+  struct Closer {
+    void operator()(TIFF* tiff) const { TIFFClose(tiff); }
+  };
+  std::unique_ptr<TiffMessages> messages_;   // where libtiff's handlers find it
+  std::unique_ptr<TIFF, Closer> tiff_;
+  int descriptor_;
+};
+/// Names of compressions, for people.
+inline std::string tiff_compression_name(std::uint16_t scheme) {
+  switch (scheme) {
+    case COMPRESSION_NONE: return "uncompressed";
+    case COMPRESSION_ADOBE_DEFLATE:
+    case COMPRESSION_DEFLATE: return "Deflate";
+    case COMPRESSION_LZW: return "LZW";
+    case COMPRESSION_JPEG: return "JPEG";
+    case COMPRESSION_ZSTD: return "Zstandard";
+    case COMPRESSION_OJPEG: return "old-style JPEG";
+    case 33003:
+    case 33005: return "JPEG 2000";
+    default: break;
+  }
+  const TIFFCodec* const codec = TIFFFindCODEC(scheme);
+  return codec ? codec->name : "compression " + std::to_string(scheme);
+}
+}   // namespace lrcnn::detail
