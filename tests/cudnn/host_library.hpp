@@ -27,7 +27,7 @@ class HostLibrary final : public cudnn::Library<T> {
   bool fuses_bias = true, fuses_relu = true;
   bool ignores_waits = false;   ///< of streams for each other: a fault, to see what it spoils
   Index calls = 0, waits = 0, built = 0, recordings = 0, used = 0, most_used = 0;
-  Index most_labels = 0;   ///< that were there at a time
+  Index most_labels = 0;                                                                                     ///< that were there at a time
   cudnn::HostAccess access{.maps = true, .registers = true, .registers_read_only = true, .managed = true};   ///< memory of the host it reads
   std::string refuses_sharing{};     ///< why no memory is shared; empty: it is
   Index gathers = 0, stagings = 0;   ///< slabs that were gathered; pieces of pinned memory that the host was given to fill
