@@ -97,8 +97,7 @@ inline constexpr std::size_t format_bytes_needed = 64;
 inline std::shared_ptr<const ImageFile> open_image(const std::filesystem::path& path, std::span<const ImageFormat> formats) {
   const std::string who = "image '" + path.string() + "'";
   std::error_code none;
-  if (std::filesystem::is_directory(path, none))
-    throw DataError(error_text(who + " is a folder", "an image is one file", "give the path of a file"));
+  if (std::filesystem::is_directory(path, none)) throw DataError(error_text(who + " is a folder", "an image is one file", "give the path of a file"));
   std::ifstream file(path, std::ios::binary);
   if (!file) throw DataError(error_text(who + " cannot be opened: " + std::strerror(errno), "an image is a file that can be read", "check the path"));
   std::array<std::uint8_t, format_bytes_needed> bytes{};
