@@ -58,7 +58,7 @@ Index epochs_for(const Shape& images) {
   return std::clamp<Index>(pixels / (images.n * images.h * images.w), 1, 40);
 }
 /// 128, unless an epoch of few photographs would have less than 20 steps then.
-Index batch_for(Index photographs) { return std::clamp<Index>(photographs / 20, 8, 128); }
+Index batch_for(Index photographs) { return std::clamp<Index>(photographs / 20, 16, 128); }
 bool has_photographs(const std::string& folder) { return !folder.empty() && !has_dataset(folder) && has_class_folders(folder); }
 TrainAndTest load(const Arguments& arguments) {
   if (!has_photographs(arguments.folder)) {

@@ -67,3 +67,158 @@ TEST_CASE("tiles and strips, interleaved and planar, of every type of samples, w
     }
   CHECK(done >= 10 * 5 * 12);
 }
+TEST_CASE("compressions with samples of their own kind: WebP, LERC, and JPEG in tiles, strips and planes") {
+  const TestFolder folder;
+  const auto path = folder / "image.tif";
+  if (TIFFIsCODECConfigured(COMPRESSION_WEBP) == 1)
+    for (const Index channels : {3, 4}) {
+      const auto drawn = draw_image(70, 90, channels, 32, 48);
+      drawn->value = [](Index y, Index x, Index c) { return 1 + drawn_sample(y, x, c); };   // where alpha is 0, WebP changes colours
+      CAPTURE(channels);
+      write_tiff(path, *drawn, {.compression = COMPRESSION_WEBP, .photometric = PHOTOMETRIC_RGB});
+      check_same(path, *drawn, {}, 5);
+    }
+  if (TIFFIsCODECConfigured(COMPRESSION_LERC) == 1)
+    for (const SampleType sample : {SampleType::u8, SampleType::i16, SampleType::u32, SampleType::f32, SampleType::f64}) {
+      const auto drawn = draw_image(70, 90, 1, 32, 48, sample);
+      const std::string what(sample_name(sample));
+      INFO(what);
+      write_tiff(path, *drawn, {.compression = COMPRESSION_LERC});
+      check_same(path, *drawn, {}, 6);
+    }
+  // JPEG: what libtiff's own way to colours has.
+  for (const bool tiled : {true, false})
+    for (const bool planar : {false, true})
+      for (const std::uint16_t photometric : {PHOTOMETRIC_RGB, PHOTOMETRIC_YCBCR}) {
+        if (planar && photometric == PHOTOMETRIC_YCBCR) continue;
+        const auto drawn = draw_image(75, 101, 3, 32, 48);
+        write_tiff(path, *drawn, {.tiled = tiled, .planar = planar, .compression = COMPRESSION_JPEG, .photometric = photometric});
+        TIFF* const tiff = TIFFOpen(path.c_str(), "r");
+        std::vector<std::uint32_t> colours(75 * 101);
+        REQUIRE(TIFFReadRGBAImageOriented(tiff, 101, 75, colours.data(), ORIENTATION_TOPLEFT, 1) == 1);
+        TIFFClose(tiff);
+        std::vector<std::byte> expected;
+        for (const std::uint32_t c : colours)
+          for (const auto part : {TIFFGetR(c), TIFFGetG(c), TIFFGetB(c)}) expected.push_back(static_cast<std::byte>(part));
+        CHECK(decode_all(*open_tiff(path)) == expected);
+        CHECK(decode_all(*open_tiff(path, {.strip_bytes = 1})) == expected);
+      }
+}
+TEST_CASE("grey of 1, 2 and 4 bits becomes 0 to 255, and where 0 is white, samples are inverted") {
+  const TestFolder folder;
+  const auto path = folder / "image.tif";
+  for (const Index bits : {1, 2, 4, 8, 16, 32})
+    for (const std::uint16_t photometric : {PHOTOMETRIC_MINISBLACK, PHOTOMETRIC_MINISWHITE})
+      for (const std::uint16_t compression : {COMPRESSION_NONE, COMPRESSION_LZW, COMPRESSION_CCITTFAX3, COMPRESSION_CCITTFAX4, COMPRESSION_JBIG}) {
+        const bool fax = compression != COMPRESSION_NONE && compression != COMPRESSION_LZW;
+        if ((fax && bits != 1) || TIFFIsCODECConfigured(compression) != 1) continue;
+        const std::string what =
+            std::to_string(bits) + " bits, compression " + std::to_string(compression) + ", colours " + std::to_string(photometric);
+        INFO(what);
+        const SampleType sample = bits == 16 ? SampleType::u16 : bits == 32 ? SampleType::u32 : SampleType::u8;
+        const auto stored = draw_image(40, 53, 1, 16, 53, sample);
+        if (bits < 8) stored->value = [&](Index y, Index x, Index) { return drawn_sample(y, x, 0) % (1 << bits); };
+        TiffKind kind{
+            .tiled = false, .compression = compression, .photometric = photometric, .tile_height = compression == COMPRESSION_JBIG ? 40 : 16};
+        if (bits < 8) kind.bits = bits;
+        TIFF* const tiff = TIFFOpen(path.c_str(), "w");
+        set_tiff_kind(tiff, stored->info(), kind);
+        write_tiff_pixels(tiff, stored->info(), kind, [&](const ImageRegion& r) {
+          const auto samples = stored->pixels(r);
+          if (bits >= 8) return samples;
+          const Index line = ceil_div(53 * bits, 8);
+          std::vector<std::byte> packed(static_cast<std::size_t>(r.rows.size() * line));
+          for (Index y = 0; y < r.rows.size(); ++y)
+            for (Index x = 0; x < 53; ++x)
+              packed[static_cast<std::size_t>(y * line + x * bits / 8)] |= samples[static_cast<std::size_t>(y * 53 + x)]
+                                                                           << static_cast<int>(8 - bits - x * bits % 8);
+          return packed;
+        });
+        TIFFClose(tiff);
+        const auto seen = draw_image(40, 53, 1, 16, 53, sample);
+        auto expected = stored->pixels(whole(stored->info()));
+        if (bits < 8)
+          for (std::byte& b : expected) b = static_cast<std::byte>(std::to_integer<int>(b) * 255 / ((1 << bits) - 1));
+        if (photometric == PHOTOMETRIC_MINISWHITE)
+          for (std::byte& b : expected) b = ~b;
+        CHECK(decode_all(*open_tiff(path)) == expected);
+        CHECK(decode_all(*open_tiff(path, {.strip_bytes = 1})) == expected);
+      }
+}
+TEST_CASE("directories and those below them, each with its own layout") {
+  const TestFolder folder;
+  const auto path = folder / "image.tif";
+  const std::array images{draw_image(60, 70, 3, 16, 16), draw_image(30, 35, 3, 16, 16), draw_image(15, 18, 1, 16, 16, SampleType::f32),
+                          draw_image(9, 5, 2, 16, 16, SampleType::u16)};
+  // The first has the second and third below it; the last is a page of its own.
+  TIFF* const tiff = TIFFOpen(path.c_str(), "w8");
+  for (int i = 0; i < 4; ++i) {
+    const ImageInfo& info = images[static_cast<std::size_t>(i)]->info();
+    const TiffKind kind{.tiled = i != 2, .tile_height = 16, .tile_width = 16};
+    set_tiff_kind(tiff, info, kind);
+    if (i == 0) {
+      const std::array<std::uint64_t, 2> below{};
+      TIFFSetField(tiff, TIFFTAG_SUBIFD, 2, below.data());
+      TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, "the first");
+    }
+    if (i == 1 || i == 2) TIFFSetField(tiff, TIFFTAG_SUBFILETYPE, FILETYPE_REDUCEDIMAGE);
+    write_tiff_pixels(tiff, info, kind, [&](const ImageRegion& r) { return images[static_cast<std::size_t>(i)]->pixels(r); });
+    REQUIRE(TIFFWriteDirectory(tiff) == 1);
+  }
+  TIFFClose(tiff);
+  const auto directories = tiff_directories(path);
+  REQUIRE(directories.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const TiffDirectory& d = directories[i];
+    CHECK(d.directory == (i == 3));
+    CHECK(d.sub_directory == (i == 1 ? 0 : i == 2 ? 1 : -1));
+    CHECK(d.height == images[i]->info().height);
+    CHECK(d.width == images[i]->info().width);
+    CHECK(d.channels == images[i]->info().channels);
+    CHECK(d.bits == 8 * sample_bytes(images[i]->info().sample));
+    CHECK(d.reduced == (i == 1 || i == 2));
+    CHECK(d.compression == "uncompressed");
+    CHECK(d.description == (i == 0 ? "the first" : ""));
+    check_same(path, *images[i], {.directory = d.directory, .sub_directory = d.sub_directory}, i);
+  }
+}
+TEST_CASE("tiles that a sparse file leaves out are 0") {
+  const TestFolder folder;
+  const auto path = folder / "image.tif";
+  const auto drawn = draw_image(64, 64, 2, 32, 32, SampleType::u16);
+  TIFF* const tiff = TIFFOpen(path.c_str(), "w8");
+  set_tiff_kind(tiff, drawn->info(), {.compression = COMPRESSION_LZW, .tile_height = 32, .tile_width = 32});
+  auto tile = drawn->pixels({{0, 32}, {32, 64}});
+  TIFFWriteEncodedTile(tiff, 1, tile.data(), static_cast<tmsize_t>(tile.size()));
+  TIFFClose(tiff);
+  drawn->value = [](Index y, Index x, Index c) { return y < 32 && x >= 32 ? drawn_sample(y, x, c) : 0; };
+  check_same(path, *drawn, {}, 1);
+}
+TEST_CASE("several decoders of a file work at once, each with its errors") {
+  const TestFolder folder;
+  const auto path = folder / "image.tif";
+  const auto drawn = draw_image(400, 400, 3, 32, 32);
+  write_tiff(path, *drawn, {.compression = COMPRESSION_ADOBE_DEFLATE, .tile_height = 32, .tile_width = 32});
+  const auto file = open_tiff(path);
+  std::vector<std::thread> threads;
+  std::array<int, 4> same{};
+  for (std::size_t i = 0; i < same.size(); ++i)
+    threads.emplace_back([&, i] {
+      for (int turn = 0; turn < 5; ++turn) {
+        same[i] += decode_all(*file) == drawn->pixels(whole(drawn->info()));
+        error_of([&] { open_tiff(path, {.directory = 7}); });
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const int s : same) CHECK(s == 5);
+}
+TEST_CASE("TIFF is known by its first bytes") {
+  const TestFolder folder;
+  const auto drawn = draw_image(20, 20, 1, 16, 16);
+  for (const char* mode : {"wl", "wb", "wl8", "wb8"}) {
+    write_tiff(folder / "image", *drawn, {.tile_height = 16, .tile_width = 16, .mode = mode});
+    CHECK(decode_all(*open_image(folder / "image", std::array{tiff_format})) == drawn->pixels(whole(drawn->info())));
+  }
+  for (const std::string bytes : {"", "II", "II*", "II\0*", "MM*\0", "IM\0*", "\x89PNG"})
+    CHECK_FALSE(tiff_format.recognizes({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}));
+}

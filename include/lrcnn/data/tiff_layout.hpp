@@ -99,8 +99,9 @@ inline void read_tiff_strips(const TiffHandle& tiff, const TiffOptions& options,
   const Index row_bytes = info.width * info.pixel_bytes();
   layout.stored_rows = std::clamp<Index>(tiff.field<std::uint32_t>(TIFFTAG_ROWSPERSTRIP), 1, info.height);
   info.tile_width = info.width;
-  const Index strip_bytes = row_bytes * layout.stored_rows;   // at most the image's
-  if (layout.stored_rows > options.strip_bytes / row_bytes) {
+  const Index strip_bytes = row_bytes * layout.stored_rows;                                   // at most the image's
+  const bool has_rows = tiff.field<std::uint16_t>(TIFFTAG_COMPRESSION) != COMPRESSION_JBIG;   // libtiff decodes that in whole strips only
+  if (has_rows && layout.stored_rows > options.strip_bytes / row_bytes) {
     layout.by_rows = info.in_order = true;
     info.tile_height = std::clamp<Index>(1_MiB / row_bytes, 1, info.height);
     info.format += "strips of " + std::to_string(layout.stored_rows) + " rows, read by rows, ";
@@ -121,10 +122,6 @@ inline TiffLayout read_tiff_layout(const TiffHandle& tiff, const std::filesystem
   layout.bits = tiff.field<std::uint16_t>(TIFFTAG_BITSPERSAMPLE);
   layout.tiled = TIFFIsTiled(tiff.get()) != 0;
   const auto compression = tiff.field<std::uint16_t>(TIFFTAG_COMPRESSION);
-  const std::string extents =
-      std::to_string(info.width) + " x " + std::to_string(info.height) + " pixels of " + std::to_string(info.channels) + " channels";
-  if (info.height < 1 || info.width < 1 || info.channels < 1)
-    throw DataError(error_text(who + " has " + extents, "an image has at least one pixel", "check that it is the right file"));
   if (tiff.field<std::uint32_t>(TIFFTAG_IMAGEDEPTH) > 1 || (layout.tiled && tiff.field<std::uint32_t>(TIFFTAG_TILEDEPTH) > 1))
     throw DataError(error_text(who + " has a volume of several depths in one directory", "an image has rows and columns", tiff_convert));
   if (TIFFIsCODECConfigured(compression) != 1 || compression == COMPRESSION_OJPEG)
@@ -140,22 +137,21 @@ inline TiffLayout read_tiff_layout(const TiffHandle& tiff, const std::filesystem
   if (layout.inverted && info.sample != SampleType::u8 && info.sample != SampleType::u16 && info.sample != SampleType::u32)
     throw DataError(error_text(who + " has samples of type " + std::string(sample_name(info.sample)) + " in which 0 is white",
                                "only unsigned integers have a largest value that is black", tiff_convert));
-  if (info.height > (Index{1} << 62) / (info.width * info.pixel_bytes()))
-    throw DataError(error_text(who + " has " + extents, "an image has less than 2^62 bytes", "check that it is the right file"));
+  if (info.height < 1 || info.width < 1 || info.channels < 1 || info.height > (Index{1} << 62) / (info.width * info.pixel_bytes()))
+    throw DataError(error_text(who + " has " + std::to_string(info.width) + " x " + std::to_string(info.height) + " pixels of " +
+                                   std::to_string(info.channels) + " channels of type " + std::string(sample_name(info.sample)),
+                               "an image has at least one pixel, and less than 2^62 bytes", "check that it is the right file"));
   info.format = TIFFIsBigTIFF(tiff.get()) ? "BigTIFF, " : "TIFF, ";
   if (layout.tiled) {
     layout.stored_rows = info.tile_height = tiff.field<std::uint32_t>(TIFFTAG_TILELENGTH);
     info.tile_width = tiff.field<std::uint32_t>(TIFFTAG_TILEWIDTH);
     info.format += "tiles of " + std::to_string(info.tile_width) + "x" + std::to_string(info.tile_height) + ", ";
-    if (info.tile_height < 1 || info.tile_width < 1)
-      throw DataError(error_text(who + " has tiles of " + std::to_string(info.tile_width) + "x" + std::to_string(info.tile_height),
-                                 "a tile has at least one pixel", "write the file again"));
   } else {
     read_tiff_strips(tiff, options, layout);
   }
   info.format += tiff_compression_name(compression);
   const Index row_bytes = info.tile_width * info.pixel_bytes();
-  if (info.tile_height > options.tile_bytes / row_bytes)
+  if (row_bytes < 1 || info.tile_height < 1 || info.tile_height > options.tile_bytes / row_bytes)
     throw DataError(error_text(who + " has tiles of " + std::to_string(info.tile_width) + "x" + std::to_string(info.tile_height) + " pixels, " +
                                    std::to_string(row_bytes) + " bytes a row",
                                "a tile is decoded as a whole, and may have " + std::to_string(options.tile_bytes) + " bytes",
