@@ -27,6 +27,7 @@
 //
 //   loader/<size>x<batch>   a loader's batches, shuffled, cropped and flipped, and their rows as a step reads them, on one thread
 //     images_per_second
+//   weights/resnet50        ResNet-50's safetensors, opened, checked and read
 //
 // --benchmark_filter selects among these names. A pass runs those policies of a network that are selected, and the
 // column. Those in bf16 are left out where the processor has no kernels for it. Google Benchmark puts how it
@@ -34,6 +35,7 @@
 #include "graphs.hpp"
 #include "pass.hpp"
 #include "slabs.hpp"
+#include "weights.hpp"
 #include <lrcnn/core/machine.hpp>
 #include <lrcnn/data/loader.hpp>
 #include <lrcnn/data/shapes.hpp>
@@ -268,6 +270,8 @@ int run(int argc, char** argv) {
       benchmark::RegisterBenchmark(name.c_str(), [size, batch](auto& state) { loader(state, size, batch); })
           ->UseRealTime()
           ->Unit(benchmark::kMillisecond);
+  if (take("weights/resnet50", "/real_time"))
+    benchmark::RegisterBenchmark("weights/resnet50", weights_load_time)->UseRealTime()->Unit(benchmark::kMillisecond);
 #ifdef LRCNN_WITH_ONEDNN
   for (const SlabProblem& p : slab_problems())
     if (take(p.name(), "/real_time"))

@@ -88,6 +88,9 @@ int run(const Arguments& arguments) {
   check_written({arguments.curve}, {arguments.folder});
   const TrainAndTest data =
       load_or_draw(arguments.folder, arguments.images, {.count = arguments.images > 0 ? arguments.images : 4000, .channels = 3, .h = 32, .w = 32});
+  if (data.train.classes > 10)
+    throw DataError(error_text("folder '" + arguments.folder + "' has " + std::to_string(data.train.classes) + " classes",
+                               "the network has 10 outputs", "use a data set of at most 10 classes"));
   const bool by_rows = arguments.policy == "row";
   const auto normalization = normalization_of(data.train);
   const Loader<float> test(data.test, {.batch = 100, .shuffle = false, .normalization = normalization});

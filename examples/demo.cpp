@@ -1,8 +1,11 @@
 // Trains a network row by row, then shows what that saves.
 //
 //   demo [DIR] [--summary FILE] [--epochs N] [--batch N] [--images N] [--threads N] [--policy column|row | --budget BYTES]
+//        [--size N] [--skip-damaged]
 //
-// DIR holds Fashion-MNIST or any other IDX or CIFAR-10 files; without it the program draws shapes and trains on those.
+// DIR holds photographs (JPEG, PNG, TIFF) in a folder for each class; or Fashion-MNIST or any other IDX or CIFAR-10 files. Without it the
+// program draws shapes and trains on those. Photographs are resized, a sixth of each class is for tests unless there are folders train and
+// test, and as many epochs are trained as take some minutes.
 // At the end one batch goes through the trained network twice, layer by layer (column) and by rows, both with direct
 // arithmetic: loss and gradients agree, memory does not. Measured memory is the growth of the process's resident set
 // during one step, the arena's pages having been given back to the system before.
@@ -16,6 +19,7 @@
 #include "cpu_backend.hpp"
 #include "image_data.hpp"
 #include "memory_limit.hpp"
+#include "photo_folder.hpp"
 #include "program.hpp"
 #include "step_figures.hpp"
 #include <lrcnn/data/detect.hpp>
@@ -37,31 +41,59 @@ struct Arguments {
   std::string folder;
   std::string summary;
   std::string policy = "row";
-  std::string budget;   ///< empty: none
-  Index epochs = 6, batch = 128, images = 0;
+  std::string budget;                                   ///< empty: none
+  Index epochs = 0, batch = 0, images = 0, size = 64;   ///< 0: the program chooses
   int threads = 0;
+  bool skip_damaged = false;
 };
+/// The network, with an output for each class.
+std::vector<Layer> layers_for(Index classes) {
+  std::vector<Layer> layers(Net::layers.begin(), Net::layers.end());
+  layers.back().channels = classes;
+  return layers;
+}
+/// As many epochs as take about as long as six of Fashion-MNIST; no more than 40 of few images.
+Index epochs_for(const Shape& images) {
+  constexpr Index pixels = Index{6} * 60000 * 28 * 28;
+  return std::clamp<Index>(pixels / (images.n * images.h * images.w), 1, 40);
+}
+/// 128, unless an epoch of few photographs would have less than 20 steps then.
+Index batch_for(Index photographs) { return std::clamp<Index>(photographs / 20, 16, 128); }
+bool has_photographs(const std::string& folder) { return !folder.empty() && !has_dataset(folder) && has_class_folders(folder); }
+TrainAndTest load(const Arguments& arguments) {
+  if (!has_photographs(arguments.folder)) {
+    const Index drawn = arguments.images > 0 ? arguments.images : 12000;
+    return load_or_draw(arguments.folder, arguments.images, {.count = drawn});
+  }
+  PhotoOptions options{.size = arguments.size, .skip_damaged = arguments.skip_damaged, .threads = arguments.threads};
+  if (arguments.images > 0) options.images = arguments.images;
+  std::cout << "Reading photographs, at most " << options.images << " to train on ..." << std::endl;
+  return load_photographs(arguments.folder, options);
+}
 /// Costs of the steps on batches of this shape, from a few seconds of them.
-Costs measured_costs(const Input& input, int threads) {
+Costs measured_costs(std::span<const Layer> layers, const Input& input, int threads) {
   std::cout << "Measuring how long steps take here ..." << std::endl;
   Cpu backend(threads);
-  return measure_costs(make_table(Net::layers, input), backend, {.seconds = 5});
+  return measure_costs(make_table(layers, input), backend, {.seconds = 5});
 }
 void run(const Arguments& arguments) {
   const bool has_budget = !arguments.budget.empty();
   const Index budget = has_budget ? parse_bytes(arguments.budget) : 0;
   check_written({arguments.summary}, {arguments.folder});
-  const Index drawn = arguments.images > 0 ? arguments.images : 12000;
-  const TrainAndTest data = load_or_draw(arguments.folder, arguments.images, {.count = drawn});
+  const bool photographs = has_photographs(arguments.folder);
+  const TrainAndTest data = load(arguments);
+  const std::vector<Layer> layers = layers_for(data.train.classes);
+  const Index passes = arguments.epochs > 0 ? arguments.epochs : photographs ? epochs_for(data.train.shape) : 6;
+  const Index size = arguments.batch > 0 ? arguments.batch : photographs ? batch_for(data.train.size()) : 128;
   const auto normalization = normalization_of(data.train);
-  const Loader<float> train(data.train, {.batch = arguments.batch, .seed = 1, .normalization = normalization, .augmentation = {.flip = true}});
-  const Loader<float> test(data.test, {.batch = arguments.batch, .shuffle = false, .normalization = normalization});
+  const Loader<float> train(data.train, {.batch = size, .seed = 1, .normalization = normalization, .augmentation = {.flip = true}});
+  const Loader<float> test(data.test, {.batch = size, .shuffle = false, .normalization = normalization});
   const bool by_rows = arguments.policy == "row";
   TrainerOptions options{.schedule = CosineLr{.warm_up = epochs(1)}, .seed = 1, .threads = arguments.threads};
-  if (has_budget) options.budget = Budget{budget}, options.costs = measured_costs(train.input(), arguments.threads);
+  if (has_budget) options.budget = Budget{budget}, options.costs = measured_costs(layers, train.input(), arguments.threads);
   const PolicySpec policy = has_budget ? Policy<DirectConv>::value : by_rows ? Rows::value : Whole::value;
-  const double lr = 0.05 * static_cast<double>(arguments.batch) / 128;
-  BasicTrainer<Cpu> trainer(Net::layers, policy, train.input(),
+  const double lr = 0.05 * static_cast<double>(size) / 128;
+  BasicTrainer<Cpu> trainer(layers, policy, train.input(),
                             Sgd{.lr = lr, .momentum = 0.9, .nesterov = true, .weight_decay = 5e-4, .decay = Decay::marked}, options);
   const double foretold = has_budget ? seconds(trainer.plan(), *options.costs) : 0;
   std::cout << "lrcnn " << version() << "\n";   // fit() says on what
@@ -78,14 +110,13 @@ void run(const Arguments& arguments) {
                            : "layer by layer")
             << ", " << parameter_elements(trainer.layout()) << " parameters:\n"
             << trainer.plan() << "\n";
-  const auto history =
-      trainer.fit(train, &test, {.epochs = arguments.epochs, .progress = &std::cout, .progress_options = terminal_options(STDOUT_FILENO)});
+  const auto history = trainer.fit(train, &test, {.epochs = passes, .progress = &std::cout, .progress_options = terminal_options(STDOUT_FILENO)});
   const double accuracy = history.back().test_accuracy.value();
   std::cout << "Test accuracy: " << fixed_text(100 * accuracy, 2) << " % of " << data.test.size() << " images\n" << std::flush;
   const Batch<float> batch = train.batch(0, 0);
-  Candidate<> column(Net::layers, Whole::value, batch, batch.labels(), trainer.parameters(), trainer.backend());
+  Candidate<> column(layers, Whole::value, batch, batch.labels(), trainer.parameters(), trainer.backend());
   const PolicySpec compared = has_budget ? trainer.plan(train.input()).policy : Rows::value;
-  Candidate<> row(Net::layers, compared, batch, batch.labels(), trainer.parameters(), trainer.backend());
+  Candidate<> row(layers, compared, batch, batch.labels(), trainer.parameters(), trainer.backend());
   for (int round = 0; round < 7; ++round) column.time(), row.time();
   const Difference worst = worst_difference(column, row);
   print_table("on " + std::to_string(batch.size()) + " images, direct arithmetic", column, row, worst);
@@ -111,12 +142,17 @@ void run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Trains a network row by row, and compares that with training it layer by layer.");
-  app.add_option("DIR", arguments.folder, "folder with IDX or CIFAR-10 files; without it, shapes are drawn");
+  app.add_option("DIR", arguments.folder,
+                 "folder with a folder of photographs for each class, or with IDX or CIFAR-10 files; without it, shapes are drawn");
   app.add_option("--summary", arguments.summary, "file to write the results to, as JSON");
-  app.add_option("--epochs", arguments.epochs, "passes over the training images")->check(CLI::Range(1, 100000))->capture_default_str();
-  app.add_option("--batch", arguments.batch, "images in a step")->check(CLI::Range(1, 65536))->capture_default_str();
-  app.add_option("--images", arguments.images, "train on the first so many images only")->check(CLI::Range(1, 1000000000));
+  app.add_option("--epochs", arguments.epochs, "passes over the training images; 6 if not given, of photographs as many as take some minutes")
+      ->check(CLI::Range(1, 100000));
+  app.add_option("--batch", arguments.batch, "images in a step; 128 if not given, fewer of few photographs")->check(CLI::Range(1, 65536));
+  app.add_option("--images", arguments.images, "train on the first so many images only, or so many photographs drawn at random (10000 if not given)")
+      ->check(CLI::Range(1, 1000000000));
   app.add_option("--threads", arguments.threads, "threads of the backend; all processors if not given")->check(CLI::Range(1, 1024));
+  app.add_option("--size", arguments.size, "rows and columns of photographs")->check(CLI::Range(28, 1024))->capture_default_str();
+  app.add_flag("--skip-damaged", arguments.skip_damaged, "leave photographs out that cannot be read, and say which");
   auto* const policy_option =
       app.add_option("--policy", arguments.policy, "how to train: row or column")->check(CLI::IsMember({"row", "column"}))->capture_default_str();
   app.add_option("--budget", arguments.budget, "train as fast as so many bytes allow, as in 40MiB: parameters and all that belongs to them included")

@@ -1,5 +1,5 @@
 #pragma once
-// The data of programs that classify images into ten classes: from a folder, or drawn.
+// The data of programs that classify images: from a folder of IDX or CIFAR-10 files, or drawn.
 #include <lrcnn/data/detect.hpp>
 #include <lrcnn/data/shapes.hpp>
 #include <algorithm>
@@ -9,7 +9,7 @@ struct TrainAndTest {
 };
 /// Both parts of the set in `folder`, of which the first `images` are trained on if that is not 0; or, without a folder, shapes as
 /// `drawn` says, and a sixth as many to test with.
-/// Errors:  DataError if there is no such folder or set, its parts have images of different sizes, or there are more than ten classes
+/// Errors:  DataError if there is no such folder or set, or its parts have images of different sizes
 inline TrainAndTest load_or_draw(const std::string& folder, lrcnn::Index images, lrcnn::ShapesOptions drawn) {
   using namespace lrcnn;
   TrainAndTest data;
@@ -25,9 +25,6 @@ inline TrainAndTest load_or_draw(const std::string& folder, lrcnn::Index images,
   if (train.c != test.c || train.h != test.h || train.w != test.w)
     throw DataError(error_text("folder '" + folder + "' has training images " + to_string(train) + " and test images " + to_string(test),
                                "both parts have images of one size", "use files that belong together"));
-  if (data.train.classes > 10)
-    throw DataError(error_text("folder '" + folder + "' has " + std::to_string(data.train.classes) + " classes", "the network has 10 outputs",
-                               "use a data set of at most 10 classes"));
   if (images > 0) data.train = subset(data.train, {0, std::min(images, data.train.size())});
   return data;
 }

@@ -13,7 +13,7 @@
 #include <vector>
 namespace lrcnn {
 /// Finds out whether files can be written, and whether one would take the place of another, or of what the program reads: a file, or
-/// any that is in a folder. Empty names count for nothing.
+/// any that is in a folder or in folders within it. Empty names count for nothing.
 /// Errors:  Error naming the file; DataError if it cannot be written. Nothing has changed then
 inline void check_written(const std::vector<std::string>& written, const std::vector<std::string>& read) {
   namespace fs = std::filesystem;
@@ -32,7 +32,7 @@ inline void check_written(const std::vector<std::string>& written, const std::ve
       if (input.empty()) continue;
       if (same(written[i], input)) fault(written[i], ", and is read as well");
       if (!fs::is_directory(input, none) || !fs::exists(written[i], none)) continue;
-      for (const auto& entry : fs::directory_iterator(input, none))
+      for (const auto& entry : fs::recursive_directory_iterator(input, fs::directory_options::skip_permission_denied, none))
         if (same(written[i], entry.path())) fault(written[i], ", and is in folder '" + input + "', which is read");
     }
     check_writable(written[i]);

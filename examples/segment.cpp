@@ -3,26 +3,27 @@
 //   segment [IMAGE MASK] [--found FILE] [--overlay FILE] [--held-out ROWSxCOLUMNS+TOP+LEFT] [--steps N] [--batch N] [--crop N]
 //           [--seed N] [--slabs N] [--threads N] [--at-least IOU]
 //
-// IMAGE is a colour photograph, a JPEG file; MASK a PNG file of the same size, white where the object is. Without them the program
-// draws a small picture of leaves and says so. One region is held out: no crop for training touches it. If --held-out does not say
+// IMAGE is a colour photograph, MASK an image of the same size, white where the object is; both in any format that lrcnn reads. Without
+// them the program draws a small picture of leaves and says so. One region is held out: no crop for training touches it. If --held-out does not say
 // which, it is the upper part of the object, with a third of its pixels.
 //
 // Training is row-centric, with the statistics of whole batches, and a loss over pixels that rows go through as they come. Then the
 // parameters go to a Predictor, whose norms use the running statistics: one pass over the whole picture from top to bottom, in which
-// neither a feature map nor the output exists in full height. Padding by reflection makes its extents multiples of 16 and is cut
-// off again; both are layers. What comes out goes to two PNG files row by row: the mask that was found (--found), and a picture to
-// judge it by (--overlay): blue is what was found, red what was missed, yellow what was found wrongly; the frame is the region held out.
-// Intersection over union (IoU) is told for that region and for the rest. --at-least is the least for the region: below it the status is 1.
-// Bad input ends the program with status 2 before any training, and files are written whole or not at all.
+// neither a feature map nor the output exists in full height. Padding by reflection makes its extents multiples of 16 and is cut off again;
+// both are layers. The picture's rows come from its file; what comes out goes to two files row by row (.png, .tif or .npy): the mask that
+// was found (--found), and a picture to judge it by (--overlay): blue is what was found, red what was missed, yellow what was found
+// wrongly; the frame is the region held out. Intersection over union (IoU) is told for that region and for the rest. --at-least is the
+// least for the region: below it the status is 1. Bad input ends the program with status 2 before any training, and files are written whole
+// or not at all.
 //
 // ctest: --steps 40 --found @SCRATCH@/found.png --overlay @SCRATCH@/overlay.png --at-least 0.8
 #include "cpu_backend.hpp"
-#include "jpeg_rows.hpp"
+#include "image_input.hpp"
 #include "masked_crops.hpp"
 #include "photograph.hpp"
-#include "png_rows.hpp"
 #include "program.hpp"
 #include "step_figures.hpp"
+#include <lrcnn/data/byte_image.hpp>
 #include <lrcnn/lrcnn.hpp>
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -43,38 +44,27 @@ struct Arguments {
   int threads = 0;
   double at_least = 0;
 };
-MaskedPicture load(const Arguments& arguments) {
-  if (arguments.image.empty()) return draw_leaves(300, 392, 1);
-  JpegReader reader(arguments.image);
-  const GreyPicture mask = read_png_grey(arguments.mask, "mask");
-  const auto extents = [](Index h, Index w) { return std::to_string(h) + "x" + std::to_string(w) + " pixels"; };
-  if (mask.height != reader.height() || mask.width != reader.width())
-    throw DataError(error_text("mask '" + arguments.mask + "' has " + extents(mask.height, mask.width) + " and photograph '" + arguments.image +
-                                   "' has " + extents(reader.height(), reader.width()),
-                               "each pixel of the photograph has one of the mask", "give the mask that belongs to the photograph, in its size"));
-  MaskedPicture picture{"photograph '" + arguments.image + "'", mask.height, mask.width, {}, mask.pixels};
+/// A picture with its mask, in memory, to cut crops from.
+MaskedPicture load(const ImageFile& image, const std::string& mask_path) {
+  constexpr Index most = 4_GiB;
+  const ByteImage colours = read_byte_image(image, 3, most), mask = read_byte_image(*open_image(mask_path), 1, most);
+  const auto extents = [](Pair size) { return std::to_string(size.h) + "x" + std::to_string(size.w) + " pixels"; };
+  if (mask.size != colours.size)
+    throw DataError(error_text(
+        "mask '" + mask_path + "' has " + extents(mask.size) + " and image '" + image.info().path.string() + "' has " + extents(colours.size),
+        "each pixel of the image has one of the mask", "give the mask that belongs to the image, in its size"));
+  MaskedPicture picture{"image '" + image.info().path.string() + "'", mask.size.h, mask.size.w, {}, mask.pixels};
   for (std::uint8_t& m : picture.mask) m = m >= 128;
-  picture.pixels = std::move(read_photograph(reader, mask.height, mask.width).contents().pixels);
+  const std::size_t plane = picture.mask.size();
+  picture.pixels.resize(3 * plane);
+  for (std::size_t i = 0; i < picture.pixels.size(); ++i) picture.pixels[i] = colours.pixels[i % plane * 3 + i / plane];
   return picture;
 }
 Region held_out_region(const std::string& text, const MaskedPicture& picture) {
   Region region = upper_part(picture);
   if (!text.empty()) {
-    std::array<Index, 4> n{};   // rows, columns, top, left
-    std::string_view rest = text;
-    bool good = true;
-    for (std::size_t i = 0; i < 4; ++i) {
-      const auto end = rest.find(i == 0 ? 'x' : '+');
-      const auto number = parse_number<Index>(rest.substr(0, end));
-      good = good && number && (i == 3) == (end == rest.npos);
-      n[i] = number.value_or(0);
-      rest = end == rest.npos ? std::string_view() : rest.substr(end + 1);
-    }
-    good = good && n[0] > 0 && n[1] > 0 && n[2] >= 0 && n[3] >= 0;
-    if (!good || n[0] > picture.height - n[2] || n[1] > picture.width - n[3])
-      throw Error(error_text("no region '" + text + "' of a picture of " + std::to_string(picture.height) + "x" + std::to_string(picture.width),
-                             "a region lies within the picture and is written as ROWSxCOLUMNS+TOP+LEFT", "write it as in 64x96+0+32"));
-    region = {{n[2], n[2] + n[0]}, {n[3], n[3] + n[1]}};
+    const ImageRegion given = parse_region(text, picture.height, picture.width, "a picture");
+    region = {given.rows, given.columns};
   }
   if (object_pixels(picture, region)[0] == 0)
     throw DataError(error_text("the region that is held out, " + to_string(region) + ", has nothing of the object",
@@ -87,8 +77,8 @@ class Judge final : public RowSink<float> {
   Judge(const MaskedPicture& picture, const Region& held_out, const Arguments& arguments)
       : picture_(picture),
         held_out_(held_out),
-        found_(arguments.found, picture.height, picture.width, 1),
-        overlay_(arguments.overlay, picture.height, picture.width, 3),
+        found_(create_image(arguments.found, picture.height, picture.width, 1, SampleType::u8)),
+        overlay_(create_image(arguments.overlay, picture.height, picture.width, 3, SampleType::u8)),
         row_(static_cast<std::size_t>(picture.width)),
         colours_(3 * row_.size()) {}
   void write(Index, const View<const float>& src) override {
@@ -99,12 +89,12 @@ class Judge final : public RowSink<float> {
         row_[static_cast<std::size_t>(x)] = taken ? 255 : 0;
         paint(y, x, is, taken);
       }
-      found_.write(row_.data());
-      overlay_.write(colours_.data());
+      found_->write(std::as_bytes(std::span(row_)));
+      overlay_->write(std::as_bytes(std::span(colours_)));
     }
     ++writes;
   }
-  void finish() { found_.finish(), overlay_.finish(); }
+  void finish() { found_->finish(), overlay_->finish(); }
   ConfusionMatrix inside{2}, outside{2};   ///< of the region that is held out
   Index writes = 0;
 
@@ -125,9 +115,19 @@ class Judge final : public RowSink<float> {
   }
   const MaskedPicture& picture_;
   Region held_out_;
-  PngWriter found_, overlay_;
+  std::unique_ptr<ImageWriter> found_, overlay_;
   std::vector<std::uint8_t> row_, colours_;
 };
+/// The whole picture as a batch: from its file, or where there is none from memory.
+std::unique_ptr<RowSource<float>> rows_of(const std::shared_ptr<const ImageFile>& file, const MaskedPicture& picture, const Plan& plan) {
+  if (file) {
+    const ImageRegion all = whole(file->info());
+    return std::make_unique<ImageSource<float>>(photograph_source(CachedImage(file, cache_for(plan, file->info(), all)), all));
+  }
+  return std::make_unique<Batch<float>>(
+      std::make_shared<const std::vector<float>>(normalization_table<float>(photograph_normalization, 3)),
+      BatchContents{.shape = {1, 3, picture.height, picture.width}, .pixels = picture.pixels, .labels = {0}, .indices = {0}});
+}
 /// The network with what makes any extents multiples of 16 in front, and what cuts that off again behind.
 std::vector<Layer> padded(std::span<const Layer> layers, Index height, Index width) {
   const Pad pad{0, round_up(height, 16) - height, 0, round_up(width, 16) - width};
@@ -144,7 +144,8 @@ void report(const char* where, const ConfusionMatrix& m) {
 int run(const Arguments& arguments) {
   const bool drawn = arguments.image.empty();
   check_written({arguments.found, arguments.overlay}, {arguments.image, arguments.mask});
-  const MaskedPicture picture = load(arguments);
+  const auto file = drawn ? nullptr : open_photograph(arguments.image);
+  const MaskedPicture picture = drawn ? draw_leaves(300, 392, 1) : load(*file, arguments.mask);
   const Region held_out = held_out_region(arguments.held_out, picture);
   const Index steps = arguments.steps, size = arguments.crop.value_or(drawn ? 64 : 256);
   if (size % 16 != 0)
@@ -190,14 +191,13 @@ int run(const Arguments& arguments) {
     print_table("on " + std::to_string(arguments.batch) + " crops", column, row, worst_difference(column, row));
   }
   BasicPredictor<Cpu> predictor(layers, policy, input, trainer.read_parameters(), arguments.threads);
-  const Batch<float> whole(std::make_shared<const std::vector<float>>(normalization_table<float>(photograph_normalization, 3)),
-                           {.shape = input, .pixels = picture.pixels, .labels = {0}, .indices = {0}});
+  const auto rows = rows_of(file, picture, predictor.plan());
   Judge judge(picture, held_out, arguments);
   std::cout << "\nThe whole picture in one pass, by " << slabs << " slabs of rows:\n" << std::flush;
   double seconds = 0;
   const Index measured = resident_growth(predictor.arena(), [&] {
     StepProgress progress(predictor.plan());
-    predictor.run(whole, judge, progress);
+    predictor.run(*rows, judge, progress);
     seconds = progress.seconds();
   });
   judge.finish();
@@ -217,11 +217,11 @@ int run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Trains a U-Net by rows on crops of a photograph, and sends the whole photograph through it by rows.");
-  auto* image = app.add_option("IMAGE", arguments.image, "a colour photograph, a JPEG file; without it, a picture is drawn");
-  auto* mask = app.add_option("MASK", arguments.mask, "a PNG file of the same size, white where the object is");
+  auto* image = app.add_option("IMAGE", arguments.image, "a colour photograph (TIFF, PNG, JPEG, .npy, ...); without it, a picture is drawn");
+  auto* mask = app.add_option("MASK", arguments.mask, "an image of the same size, white where the object is");
   image->needs(mask);
-  app.add_option("--found", arguments.found, "file to write the mask to that was found, PNG")->capture_default_str();
-  app.add_option("--overlay", arguments.overlay, "file to write the picture to that shows it, PNG")->capture_default_str();
+  app.add_option("--found", arguments.found, "file to write the mask to that was found: .png, .tif or .npy")->capture_default_str();
+  app.add_option("--overlay", arguments.overlay, "file to write the picture to that shows it, likewise")->capture_default_str();
   app.add_option("--held-out", arguments.held_out, "region not to train on, ROWSxCOLUMNS+TOP+LEFT; the object's upper part if not given");
   app.add_option("--steps", arguments.steps, "updates")->check(CLI::Range(1, 1000000))->capture_default_str();
   app.add_option("--batch", arguments.batch, "crops in a step")->check(CLI::Range(1, 4096))->capture_default_str();

@@ -1,12 +1,14 @@
 // What a step costs on a GPU, and what it takes of its memory: VGG-16 and ResNet-50, forward + backward without an update, under
 // column and row policies, in fp32, tf32 and bf16. bench/gpu/peers.py measures PyTorch's on the same shapes; scripts/gpu bench runs both.
 //
-//   lrcnn_gpu_bench [--out FILE.json] [--quick]
+//   lrcnn_gpu_bench [--out FILE.json] [--quick] [--transfer]
 //
+// --transfer measures something else instead: batches copied to the device against batches that it gathers by itself (transfer.hpp).
 // Images are normally distributed numbers and on the device beforehand, parameters are He-initialised. Time is the median
 // of steps, each waited for. Memory is measured as what a first step takes of the device's free memory, once another
 // small step has loaded the kernels; planned is the plan's peak, without parameters and gradients. Engines are tuned for the
 // column run of smaller inputs ("tuned"), as PyTorch's are by cudnn.benchmark; only those that give the same bits on every run.
+#include "transfer.hpp"
 #include <lrcnn/backend/cudnn.hpp>
 #include <lrcnn/core/atomic_file.hpp>
 #include <lrcnn/lrcnn.hpp>
@@ -137,24 +139,36 @@ Index largest_side(const PolicySpec& policy, Index free) {
   }
   return fits;
 }
+/// Does nothing if no file is asked for.
+void save(const std::string& out, const nlohmann::json& results) {
+  if (out.empty()) return;
+  const std::string text = nlohmann::json{{"results", results}}.dump(1) + "\n";
+  write_file_atomically(out, std::as_bytes(std::span(text)));
+}
 }   // namespace
 
 int main(int argc, char** argv) {
   try {
     std::string out;
-    bool quick = false;
+    bool quick = false, transfer = false;
     for (int i = 1; i < argc; ++i) {
       const std::string argument = argv[i];
       if (argument == "--quick") quick = true;
+      else if (argument == "--transfer") transfer = true;
       else if (argument == "--out" && i + 1 < argc) out = argv[++i];
       else
-        throw Error(error_text("argument '" + argument + "' not understood", "usage: lrcnn_gpu_bench [--out FILE.json] [--quick]", "try without it"));
+        throw Error(error_text("argument '" + argument + "' not understood", "usage: lrcnn_gpu_bench [--out FILE.json] [--quick] [--transfer]",
+                               "try without it"));
     }
     if (const std::string problem = cudnn::device_problem(); !problem.empty()) {
       std::fprintf(stderr, "lrcnn skips: %s\n", problem.c_str());
       return 77;
     }
     if (!out.empty()) check_writable(out);
+    if (transfer) {
+      save(out, bench::measure_transfers(quick));
+      return 0;
+    }
     nlohmann::json results = nlohmann::json::array();
     Measurement<Cudnn> fp32("fp32");
     Measurement<CudnnTf32> tf32("tf32");
@@ -186,10 +200,7 @@ int main(int argc, char** argv) {
         results.push_back(bf16(vgg16, {1, 3, half_side, half_side}, policy, 0, true));
       }
     }
-    if (!out.empty()) {
-      const std::string text = nlohmann::json{{"results", results}}.dump(1) + "\n";
-      write_file_atomically(out, std::as_bytes(std::span(text)));
-    }
+    save(out, results);
     return 0;
   } catch (const Error& e) {
     std::fprintf(stderr, "%s\n", e.what());

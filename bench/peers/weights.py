@@ -26,7 +26,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "
 from make_golden_networks import UNet
 
 LIMITS = {"fp64": (torch.float64, 1e-12), "fp32": (torch.float32, 1e-5)}
-LR, MOMENTUM, DECAY = 0.01, 0.9, 1e-4
+LR, MOMENTUM, DECAY = 0.001, 0.9, 1e-4
 CLASSES = 10
 
 

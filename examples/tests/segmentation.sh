@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# segmentation.sh SEGMENT WRITE_JPEG: the program on pictures that it writes itself; what it says to input it cannot use, the exit
+# segmentation.sh SEGMENT WRITE_PHOTOGRAPH: the program on pictures that it writes itself; what it says to input it cannot use, the exit
 # status, and that nothing is left behind.
 set -u
 . "$(dirname "${BASH_SOURCE[0]}")/ends.sh"
@@ -13,17 +13,18 @@ ends 1 'No photograph was given.*|That is below 0\.9990' "$segment" "${small[@]}
 ends 0 'Held out: rows 0 to 63, columns 32 to 127' "$segment" "${small[@]}" --found mask2.png --overlay overlay2.png --held-out 64x96+0+32
 "$write" photo.jpg 300 392 3 && "$write" other.jpg 300 400 3 && "$write" grey.jpg 300 392 1 || exit 1
 head -c 200 mask2.png >cut.png
+: >empty.png
 mkdir folder
 
 before=$(ls)
 to=(--found none.png --overlay none2.png)
-refuses "mask 'mask2.png' has 300x392 pixels and photograph 'other.jpg' has 300x400 pixels; .*give the mask that belongs" \
+refuses "mask 'mask2.png' has 300x392 pixels and image 'other.jpg' has 300x400 pixels; .*give the mask that belongs" \
   "$segment" other.jpg mask2.png "${small[@]}" "${to[@]}"
-refuses "mask 'nowhere.png' cannot be opened: No such file" "$segment" photo.jpg nowhere.png "${small[@]}" "${to[@]}"
-refuses "mask 'photo.jpg' cannot be decoded: Not a PNG" "$segment" photo.jpg photo.jpg "${small[@]}" "${to[@]}"
-refuses "mask 'cut.png' cannot be decoded" "$segment" photo.jpg cut.png "${small[@]}" "${to[@]}"
-refuses "photograph 'nowhere.jpg' cannot be opened" "$segment" nowhere.jpg mask2.png "${small[@]}" "${to[@]}"
-refuses "photograph 'grey.jpg' has 1 channel" "$segment" grey.jpg mask2.png "${small[@]}" "${to[@]}"
+refuses "image 'nowhere.png' cannot be opened: No such file" "$segment" photo.jpg nowhere.png "${small[@]}" "${to[@]}"
+refuses "image 'empty.png' is empty" "$segment" photo.jpg empty.png "${small[@]}" "${to[@]}"
+refuses "image 'cut.png' is cut off or damaged in row [0-9]+ of 300" "$segment" photo.jpg cut.png "${small[@]}" "${to[@]}"
+refuses "image 'nowhere.jpg' cannot be opened" "$segment" nowhere.jpg mask2.png "${small[@]}" "${to[@]}"
+refuses "image 'grey.jpg' has 1 channel" "$segment" grey.jpg mask2.png "${small[@]}" "${to[@]}"
 refuses 'IMAGE requires MASK' "$segment" photo.jpg "${small[@]}" "${to[@]}"
 refuses "file 'missing/none.png' cannot be written" "$segment" "${small[@]}" --found missing/none.png --overlay none2.png
 refuses "file 'folder' cannot be written" "$segment" "${small[@]}" --found none.png --overlay folder

@@ -12,6 +12,7 @@
 #include <lrcnn/exec/predictor.hpp>
 #include <lrcnn/layer/activation.hpp>
 #include <lrcnn/layer/channels.hpp>
+#include <lrcnn/layer/class_balance.hpp>
 #include <lrcnn/layer/concepts.hpp>
 #include <lrcnn/layer/conv.hpp>
 #include <lrcnn/layer/dice.hpp>

@@ -27,7 +27,12 @@ class HostLibrary final : public cudnn::Library<T> {
   bool fuses_bias = true, fuses_relu = true;
   bool ignores_waits = false;   ///< of streams for each other: a fault, to see what it spoils
   Index calls = 0, waits = 0, built = 0, recordings = 0, used = 0, most_used = 0;
-  Index most_labels = 0;   ///< that were there at a time
+  Index most_labels = 0;                                                                                     ///< that were there at a time
+  cudnn::HostAccess access{.maps = true, .registers = true, .registers_read_only = true, .managed = true};   ///< memory of the host it reads
+  std::string refuses_sharing{};     ///< why no memory is shared; empty: it is
+  Index gathers = 0, stagings = 0;   ///< slabs that were gathered; pieces of pinned memory that the host was given to fill
+  loops::GatherOrder order{};        ///< in which they are
+  Index shared() const { return static_cast<Index>(shared_.size()); }   ///< pieces of memory
   ~HostLibrary() override {
     for (auto& [memory, bytes] : device_) std::free(memory);
     for (auto& piece : staging_) std::free(piece.memory);
@@ -54,6 +59,7 @@ class HostLibrary final : public cudnn::Library<T> {
   }
   Status staging(void*& memory, Index bytes) override {
     if (const Status s = called(); !s.good()) return s;
+    ++stagings;
     Staging& piece = staging_[next_++ % staging_.size()];
     if (piece.sent) {
       if (const Status s = flush(); !s.good()) return s;
@@ -71,6 +77,46 @@ class HostLibrary final : public cudnn::Library<T> {
         std::memcpy(on_device(static_cast<std::byte*>(to) + i * to_pitch, bytes), static_cast<const std::byte*>(from) + i * from_pitch,
                     static_cast<std::size_t>(bytes));
     });
+  }
+  Status host_access(cudnn::HostAccess& result) override {
+    if (const Status s = called(); !s.good()) return s;
+    result = access;
+    result.free_bytes = capacity - used, result.total_bytes = capacity;
+    return {};
+  }
+  Status share(cudnn::HostMemory& memory, Index bytes) override {
+    if (const Status s = called(); !s.good()) return s;
+    if (!refuses_sharing.empty()) return {refuses_sharing};
+    if (memory.residence != cudnn::Residence::registered) {
+      memory.host = std::aligned_alloc(4096, static_cast<std::size_t>(round_up(bytes, 4096)));
+      std::memset(const_cast<void*>(memory.host), 0xff, static_cast<std::size_t>(bytes));
+    }
+    memory.there = memory.host;
+    shared_[static_cast<const std::byte*>(memory.host)] = bytes;
+    return {};
+  }
+  void unshare(const cudnn::HostMemory& memory) noexcept override {
+    static_cast<void>(flush());
+    shared_.erase(static_cast<const std::byte*>(memory.host));
+    if (memory.residence != cudnn::Residence::registered) std::free(const_cast<void*>(memory.host));
+  }
+  Status gather(const DirectSource<float>& source, Index first, const View<T>& to) override {
+    const auto blob = std::make_shared<std::vector<double>>(static_cast<std::size_t>(cudnn::GatherBlob::bytes(source)) / sizeof(double) + 1);
+    auto* const memory = reinterpret_cast<std::byte*>(blob->data());   // aligned for what it holds
+    cudnn::GatherBlob::write(source, memory);
+    const auto there = cudnn::GatherBlob::at(memory, source);
+    const auto* array = static_cast<const std::byte*>(source.array().on_device());
+    ++gathers;
+    Status status;
+    loops::with_gather_loop(source, there, first, to, order, [&](Index count, const auto& loop) {
+      status = later([=, this, bytes = source.array().bytes()] {
+        check_view(View<const T>(to));
+        if (!access.pageable && !holds(shared_, array, bytes) && !holds(device_, array, bytes)) throw std::logic_error("the device does not read it");
+        static_cast<void>(blob);   // alive so long
+        loops::for_units(thrust::cpp::par, count, loop);
+      });
+    });
+    return status;
   }
   Status write(void* to, const void* from, Index bytes) override {
     if (const Status s = wait(); !s.good()) return s;
@@ -145,7 +191,10 @@ class HostLibrary final : public cudnn::Library<T> {
   }
   Status convert(const View<const float>& from, const View<T>& to) override {
     return later([=, this] {
-      check_view(from), check_view(View<const T>(to));
+      if (from.block == 1)   // planes
+        static_cast<void>(on_device(from.data, (from.n - 1) * from.stride_n + (from.c - 1) * from.stride_c + from.rows * from.w));
+      else check_view(from);
+      check_view(View<const T>(to));
       loops::convert_rows(thrust::cpp::par, from, to);
     });
   }
@@ -365,13 +414,16 @@ class HostLibrary final : public cudnn::Library<T> {
     for (Staging& piece : staging_) piece.sent = false;
     return {};
   }
+  /// Whether a piece of memory lies within one of some blocks.
+  template <class Blocks>
+  static bool holds(const Blocks& blocks, const std::byte* begin, Index bytes) {
+    auto block = blocks.upper_bound(const_cast<std::byte*>(begin));
+    return block != blocks.begin() && begin + bytes <= (--block)->first + block->second;
+  }
   /// Memory that must be the device's; a mistake is a defect of the backend, not an error of the device.
   template <class E>
   E* on_device(E* memory, Index count) const {
-    const auto* begin = reinterpret_cast<const std::byte*>(memory);
-    auto block = device_.upper_bound(const_cast<std::byte*>(begin));
-    if (block == device_.begin() || begin + count * Index{sizeof(E)} > (--block)->first + block->second)
-      throw std::logic_error("not memory of the device");
+    if (!holds(device_, reinterpret_cast<const std::byte*>(memory), count * Index{sizeof(E)})) throw std::logic_error("not memory of the device");
     return memory;
   }
   void* on_device(void* memory, Index bytes) const { return on_device(static_cast<std::byte*>(memory), bytes); }
@@ -390,6 +442,7 @@ class HostLibrary final : public cudnn::Library<T> {
     static_cast<void>(on_device(v.data, (v.n - 1) * v.stride_n + v.rows * v.stride_row()));
   }
   std::map<std::byte*, Index> device_;
+  std::map<const std::byte*, Index> shared_;   ///< of the host, read by the device
   std::array<Staging, 2> staging_{};
   std::size_t next_ = 0;
   struct Entry {

@@ -3,6 +3,7 @@
 #include <lrcnn/backend/cudnn.hpp>
 #include <lrcnn/layer/dice.hpp>
 #include <lrcnn/lrcnn.hpp>
+#include "support/counted_labels.hpp"
 #include <doctest/doctest.h>
 namespace lrcnn::testing {
 using PixelNet =
@@ -68,9 +69,21 @@ void as_the_reference(const L& loss, bool targets, Make make) {
         for (std::size_t e = 0; e < a.size(); ++e) difference += std::pow(a[e] - b[e], 2), size += std::pow(b[e], 2);
         CHECK(difference <= 1e-8 * size);
       }
+      // Labels by rows, of a slab at a time, give the same bits.
+      const CountedLabels rows(labels);
+      BasicTrainer<B, L> by_rows(PixelNet::layers, here, pixel_input, Sgd{.lr = 0.05}, {.seed = 3}, loss, make());
+      const auto most = [&] {
+        Index elements = 0;
+        for (const Step& step : by_rows.plan().steps)
+          if (step.op == Op::loss) elements = std::max(elements, step.x.images.size() * step.x.rows.size() * width * labels.channels());
+        return elements;
+      };
       for (int i = 0; i < 3; ++i) {
-        const StepReport report = trainer.step(batch.source(), labels);
+        const StepReport report = trainer.step(batch.source(), labels), own = by_rows.step(batch.source(), Labels::from_rows(rows));
         CHECK(report.loss < 10);
+        CHECK(own.loss == report.loss);
+        CHECK(own.label_bytes == 4 * most());
+        CHECK(by_rows.read_parameters() == trainer.read_parameters());
       }
     }
   }

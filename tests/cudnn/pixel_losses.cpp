@@ -54,6 +54,38 @@ TEST_CASE("steps that nobody waited for are taken back from the first whose loss
   CHECK(trainer.read_parameters() == after);
   CHECK(std::isfinite(trainer.step(batch.source(), labels).loss));
 }
+TEST_CASE("of labels by rows a device has those of a slab; one that goes wrong in the middle of a run ends it, and leaves the training as it was") {
+  const PixelNoise batch(9);
+  const PixelCrossEntropy loss{.ignore = -1};
+  const auto library = std::make_shared<HostLibrary<>>();
+  const PolicySpec policy = with_workspace(Policy<Overlap<4>, RecomputeAll>::value);
+  BasicTrainer<Cudnn, PixelCrossEntropy> trainer(PixelNet::layers, policy, pixel_input, Sgd{.lr = 0.05}, {.seed = 3}, loss, Cudnn(library)),
+      undisturbed(PixelNet::layers, policy, pixel_input, Sgd{.lr = 0.05}, {.seed = 3}, loss, pretended());
+  CountedLabels rows(batch.mask());
+  trainer.step(batch.source(), Labels::from_rows(rows)), undisturbed.step(batch.source(), batch.mask());
+  Index most = 0;
+  for (const Step& step : trainer.plan().steps)
+    if (step.op == Op::loss) most = std::max(most, step.x.images.size() * step.x.rows.size() * width);
+  CHECK(library->most_labels == most);
+  CHECK(2 * most < images * height * width);
+  const auto before = trainer.read_parameters();
+  rows.before = [](Index, Range r) {
+    if (r.contains({height - 2, height - 1})) throw DataError("lrcnn: a tile of the mask is damaged");
+  };
+  CHECK(error_of<DataError>([&] { trainer.step(batch.source(), Labels::from_rows(rows)); }) == "lrcnn: a tile of the mask is damaged");
+  PixelNoise other = batch;
+  rows = CountedLabels(other.mask());
+  trainer.evaluate(other.source(), Labels::from_rows(rows));   // the total is known from here on
+  other.classes[(height - 2) * width + 3] = 70;                // a file that is changed while it is read
+  CHECK(error_of<DataError>([&] {
+          trainer.step(batch.source(), Labels::from_rows(rows));
+        }).starts_with("lrcnn: label 70 of image 0, row 18, column 3 is outside the 3 classes; "));
+  CHECK(trainer.read_parameters() == before);
+  CHECK(trainer.steps_done() == 1);
+  const CountedLabels good(batch.mask());
+  CHECK(trainer.step(batch.source(), Labels::from_rows(good)).loss == undisturbed.step(batch.source(), batch.mask()).loss);
+  CHECK(trainer.read_parameters() == undisturbed.read_parameters());
+}
 TEST_CASE("labels of pixels that are wrong are refused before anything is sent") {
   PixelNoise batch(8);
   const auto library = std::make_shared<HostLibrary<>>();

@@ -181,8 +181,8 @@ TEST_CASE("detect: a folder without a known data set says what was looked for") 
         "lrcnn: folder '" + where +
             "' has no data set that lrcnn knows; looked for 'train-images-idx3-ubyte', "
             "'train-labels-idx1-ubyte' and the same with t10k (IDX: MNIST, Fashion-MNIST), for 'train.bin', 'test.bin', "
-            "'data_batch_1.bin' to 'data_batch_5.bin' and 'test_batch.bin' (CIFAR-10), each plain or with .gz; name the "
-            "folder that holds the files themselves");
+            "'data_batch_1.bin' to 'data_batch_5.bin' and 'test_batch.bin' (CIFAR-10), each plain or with .gz; a folder of pictures for "
+            "each class is another kind, which load_image_folder() reads; name the folder that holds the files themselves");
   CHECK(error_of([&] { load_dataset(folder / "no", Split::train); }) ==
         "lrcnn: folder '" + where + "/no' does not exist; a data set is a folder of files; check the path");
   folder.write("file", {});

@@ -108,6 +108,9 @@ TEST_CASE("what is no header of numbers is refused, with the byte where it goes 
     CHECK(refused("{'descr': '" + type + "', 'fortran_order': False, 'shape': (1,)}") ==
           "lrcnn: file 'x.npy' holds elements of type '" + type +
               "'; arrays of bool, int8 to int64, uint8 to uint64 and float16 to float64 are read; convert it, as in x.astype(numpy.float32)");
+  const std::string odd = refused(std::string("{'descr': '<\0\n', 'fortran_order': False, 'shape': (1,)}", 55));   // a text that can be read whole
+  CHECK(odd.find("elements of type '<?"
+                 "?'; arrays of bool") != std::string::npos);
 }
 TEST_CASE("files of another size than their header's, or of another kind, are refused") {
   const std::string text = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4)}";

@@ -1,6 +1,7 @@
 // A step of the reference backend allocates nothing: not the first one either, and not in a trainer. In a program of
 // its own, because it replaces malloc and its family, operator new and mmap.
 #include "exec/allocation_cases.hpp"
+#include <lrcnn/layer/pixel_loss.hpp>
 #include "support/own_optimizers.hpp"
 #include <lrcnn/train/trainer.hpp>
 using namespace lrcnn;
@@ -55,4 +56,29 @@ TEST_CASE("allocations: none in a trainer's step, none in evaluation, once the p
     CHECK(allocations_of([&] { trainer.step(source, problem.labels); }) == Allocations{});
     CHECK(allocations_of([&] { trainer.evaluate(source, problem.labels); }) == Allocations{});
   }
+}
+namespace {
+/// Classes that are made when they are wanted.
+struct Stripes final : LabelRows {
+  Shape extents{};
+  LabelKind kind() const override { return LabelKind::pixels; }
+  Shape shape() const override { return extents; }
+  bool constant() const override { return true; }
+  void classes(Index, Range rows, std::span<std::int32_t> out) const override {
+    for (Index e = 0; e < rows.size() * extents.w; ++e) item(out, e) = static_cast<std::int32_t>((rows.begin + e / extents.w) / 2 % 3);
+  }
+};
+}   // namespace
+TEST_CASE("allocations: none in steps with labels by rows, once their rows have memory") {
+  using Map = Sequential<Conv<8>, ReLU, Conv<3>>;
+  const Input input{2, 3, 32, 24};
+  const std::vector<float> pixels(static_cast<std::size_t>(input.count()), 1.0f);
+  const MemorySource<float> source(pixels.data(), input);
+  Stripes stripes;
+  stripes.extents = {2, 1, 32, 24};
+  Trainer<Map, Policy<Overlap<4>, RecomputeAll>, Reference<float>, PixelCrossEntropy> trainer(input, Sgd{.lr = 0.01}, {.threads = 1});
+  const StepReport first = trainer.step(source, Labels::from_rows(stripes));
+  CHECK(first.label_bytes > 0);
+  CHECK(first.label_bytes < 2 * 16 * 24 * 4);   // less than half of all labels
+  CHECK(allocations_of([&] { trainer.step(source, Labels::from_rows(stripes)); }) == Allocations{});
 }

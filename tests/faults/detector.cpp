@@ -2,6 +2,7 @@
 // column runs against formulas over whole maps. faults.py compiles it against headers with a fault and expects it to
 // find that. Prints what finds something, and where first; exits with 1 then.
 #include "faults/image_reads.hpp"
+#include "faults/label_reads.hpp"
 #include "faults/whole_maps.hpp"
 #include <lrcnn/backend/host/bias.hpp>
 #include <lrcnn/backend/host/conv_transpose.hpp>
@@ -381,6 +382,7 @@ int main() {
   names();
   caches();
   if (const std::string wrong = wrong_image_reads(); !wrong.empty()) report("images", wrong);
+  if (const std::string wrong = wrong_label_reads(); !wrong.empty()) report("labels", wrong);
   frontiers();
   kept_and_budgets();
   if (has_flag("avx2") && has_flag("fma") &&

@@ -29,7 +29,7 @@ inline void check(const ColorJitter& jitter, Index channels) {
                                "saturation is of red, green and blue", "set it to 0, or read 3 channels"));
 }
 /// Factors from three numbers of a generator, from `index` on.
-inline ColorFactors draw(const ColorJitter& jitter, const Random& random, std::uint64_t index) {
+inline ColorFactors draw_factors(const ColorJitter& jitter, const Random& random, std::uint64_t index) {
   const auto factor = [&](double x, std::uint64_t i) {
     const double low = std::max(0.0, 1 - x);
     return x == 0 ? 1 : low + (1 + x - low) * random.uniform(i);
@@ -40,7 +40,7 @@ inline ColorFactors draw(const ColorJitter& jitter, const Random& random, std::u
 /// (distance from each pixel's grey). Grey is 0.299 red + 0.587 green + 0.114 blue of 3 channels, and the mean of the channels otherwise.
 /// Shapes:  values [channels][pixels], dense; 1 is full brightness
 /// Post:    if `clamps`, values lie in [0, 1] after each of the three
-inline void change(std::span<double> values, Index channels, const ColorFactors& factors, bool clamps) {
+inline void adjust_colors(std::span<double> values, Index channels, const ColorFactors& factors, bool clamps) {
   const auto count = static_cast<std::size_t>(channels), pixels = values.size() / count;
   const auto weight = [&](std::size_t c) {
     constexpr double of_rgb[3] = {0.299, 0.587, 0.114};

@@ -47,12 +47,12 @@ struct CropOptions {
   Index threads = 1;               ///< that make them
 };
 /// Where a crop comes from, and what became of it.
-struct Crop {
+struct CropSample {
   Index image = 0;        ///< its number
   ImageRegion region{};   ///< of the image
   Orientation orientation{};
   ColorFactors factors{};
-  friend bool operator==(const Crop&, const Crop&) = default;
+  friend bool operator==(const CropSample&, const CropSample&) = default;
 };
 namespace detail {
 /// What all epochs of a loader share. Never changed.
@@ -62,7 +62,7 @@ struct CropSet {
   std::vector<CropPlaces> places{};   ///< of each image
   std::vector<Index> ends{};          ///< places of each image and all before
   ClassIndex index{};
-  std::vector<Crop> tiles{};   ///< if that is the order
+  std::vector<CropSample> tiles{};   ///< if that is the order
   bool masks = false;
   /// Errors:  see CropLoader
   CropSet(std::vector<CropImage> all, CropOptions how) : images(std::move(all)), options(std::move(how)) {
@@ -93,12 +93,12 @@ struct CropSet {
   Index crops() const { return options.order == CropOrder::tiles ? static_cast<Index>(tiles.size()) : options.crops; }
   Index batches() const { return options.drop_last ? crops() / options.batch : ceil_div(crops(), options.batch); }
   /// Crop number `number` of an epoch. Errors: as ClassIndex::pixel()
-  Crop crop(Index epoch, Index number) const {
+  CropSample crop(Index epoch, Index number) const {
     if (options.order == CropOrder::tiles) return item(tiles, number);
     const Random random = purpose_random(options.seed, "crop", epoch, number);
     const auto [image, place] = draw_place(random, number);
     const CropAugmentation& a = options.augmentation;
-    Crop crop{image, {{place.h, place.h + options.height}, {place.w, place.w + options.width}}, {}, draw(a.jitter, random, 8)};
+    CropSample crop{image, {{place.h, place.h + options.height}, {place.w, place.w + options.width}}, {}, draw_factors(a.jitter, random, 8)};
     if (a.flip_x && random.below(2, 2) == 1) crop.orientation = {true, 0};
     if (a.flip_y && random.below(3, 2) == 1) crop.orientation = then(crop.orientation, {true, 2});
     if (a.quarter_turns) crop.orientation = then(crop.orientation, {false, static_cast<int>(random.below(4, 4))});

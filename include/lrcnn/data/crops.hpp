@@ -27,7 +27,7 @@ class CropBatch final : public RowSource<T> {
   /// Classes of pixels, if the images have masks, else of crops. Valid as long as the batch is.
   Labels labels() const { return masks_ ? Labels::of_pixels(classes_, shape_.h, shape_.w) : Labels(classes_); }
   /// Where each crop comes from.
-  std::span<const Crop> crops() const { return crops_; }
+  std::span<const CropSample> crops() const { return crops_; }
   Index epoch() const { return epoch_; }
   Index position() const { return position_; }   ///< in the epoch, counted in batches
   /// Normalised values, dense [N,C,H,W].
@@ -49,7 +49,7 @@ class CropBatch final : public RowSource<T> {
   Shape shape_{0, 1, 1, 1};
   std::vector<T> values_{};
   std::vector<std::int32_t> classes_{};   ///< [N,H,W] of masks, [N] otherwise
-  std::vector<Crop> crops_{};
+  std::vector<CropSample> crops_{};
   Index epoch_ = 0, position_ = 0;
   bool masks_ = false;
 };
@@ -84,7 +84,7 @@ struct CropBatches {
     for (const Index i : order) item(batch.crops_, i) = set->crop(epoch, first + i);
     // In the order of their rows tiles are decoded once for neighbours, and a JPEG or PNG is passed through once.
     std::sort(order.begin(), order.end(), [&](Index a, Index b) {
-      const Crop &left = item(batch.crops_, a), &right = item(batch.crops_, b);
+      const CropSample &left = item(batch.crops_, a), &right = item(batch.crops_, b);
       return std::pair(left.image, left.region.rows.begin) < std::pair(right.image, right.region.rows.begin);
     });
     std::vector<double> planes(static_cast<std::size_t>(batch.shape_.c * o.height * o.width));
@@ -94,19 +94,19 @@ struct CropBatches {
 
  private:
   void cut(Index i, Batch& batch, std::vector<double>& planes, std::vector<std::int32_t>& mask) const {
-    const Crop& crop = item(batch.crops_, i);
+    const CropSample& crop = item(batch.crops_, i);
     const CropImage& from = item(set->images, crop.image);
     const CropOptions& o = set->options;
     const Pair size{o.height, o.width};
     const Index plane = o.height * o.width;
     const bool clamps = read(from.image, crop.region, planes);
-    change(planes, batch.shape_.c, crop.factors, clamps);
+    adjust_colors(planes, batch.shape_.c, crop.factors, clamps);
     const auto& [mean, deviation] = o.normalization;
     for (Index c = 0; c < batch.shape_.c; ++c) {
       double* values = planes.data() + c * plane;
       if (!mean.empty())
         for (Index p = 0; p < plane; ++p) values[p] = (values[p] - item(mean, c)) / item(deviation, c);
-      lay(crop.orientation, size, values, batch.values_.data() + (i * batch.shape_.c + c) * plane);
+      orient(crop.orientation, size, values, batch.values_.data() + (i * batch.shape_.c + c) * plane);
     }
     if (!set->masks) {
       item(batch.classes_, i) = from.label;
@@ -115,7 +115,7 @@ struct CropBatches {
     for_each_class(*from.mask, crop.region, o.mask_class, [&](Index y, Index x, std::int32_t label) {
       item(mask, (y - crop.region.rows.begin) * o.width + x - crop.region.columns.begin) = label;
     });
-    lay(crop.orientation, size, mask.data(), batch.classes_.data() + i * plane);
+    orient(crop.orientation, size, mask.data(), batch.classes_.data() + i * plane);
   }
   /// Writes sample / full of the channels that are wanted. Whether values lie in [0, 1].
   bool read(const CachedImage& image, const ImageRegion& region, std::vector<double>& planes) const {

@@ -14,6 +14,8 @@ inline bool has_cifar(const std::filesystem::path& folder) {
   return !cifar_files(folder, Split::train).empty() || !cifar_files(folder, Split::test).empty();
 }
 }   // namespace detail
+/// Whether a folder has files of a data set that load_dataset() reads.
+inline bool has_dataset(const std::filesystem::path& folder) { return detail::has_idx(folder) || detail::has_cifar(folder); }
 /// Reads a part of the data set in a folder: IDX files or CIFAR-10 binary files, plain or gzip.
 /// Post:    equals load_idx or load_cifar, whichever fits; IDX if both do
 /// Errors:  DataError if the folder does not exist, cannot be read or has neither, saying what was looked for; else as those two
@@ -31,7 +33,8 @@ inline Dataset load_dataset(const std::filesystem::path& folder, Split split) {
                              "looked for '" + detail::idx_images_name(Split::train) + "', '" + detail::idx_labels_name(Split::train) +
                                  "' and the same with t10k (IDX: MNIST, "
                                  "Fashion-MNIST), for 'train.bin', 'test.bin', 'data_batch_1.bin' to "
-                                 "'data_batch_5.bin' and 'test_batch.bin' (CIFAR-10), each plain or with .gz",
+                                 "'data_batch_5.bin' and 'test_batch.bin' (CIFAR-10), each plain or with .gz; a folder of pictures for each class is "
+                                 "another kind, which load_image_folder() reads",
                              "name the folder that holds the files themselves"));
 }
 }   // namespace lrcnn

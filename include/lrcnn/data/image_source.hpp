@@ -5,7 +5,7 @@
 //     predictor.run(source, sink);
 //
 // Nothing of an image is in memory but the tiles that the cache holds, and they are decoded ahead in the order in which the plan reads rows.
-#include <lrcnn/data/cached_image.hpp>
+#include <lrcnn/data/image_batch.hpp>
 #include <lrcnn/data/row_source.hpp>
 #include <lrcnn/data/samples.hpp>
 #include <lrcnn/data/transform.hpp>
@@ -28,15 +28,9 @@ class ImageSource final : public RowSource<T> {
       : ImageSource(std::vector<CachedImage>{std::move(image)}, std::move(options)) {}
   /// Errors:  DataError if there is no image, the region does not lie within each of them, images without a region or their channels or
   ///          samples differ, a channel is not there, or the normalisation does not fit the channels
-  explicit ImageSource(std::vector<CachedImage> images, ImageSourceOptions options = {}) : images_(std::move(images)), options_(std::move(options)) {
-    if (images_.empty()) throw DataError(error_text("a batch of no images is to be read", "it has at least one", "give the images"));
-    const ImageInfo& first = images_.front().info();
-    if (options_.region == ImageRegion{}) options_.region = whole(first);
-    if (options_.channels.empty())
-      for (Index c = 0; c < first.channels; ++c) options_.channels.push_back(c);
-    for (const CachedImage& image : images_) check_image(image.info(), first);
-    const auto& [rows, columns] = options_.region;
-    shape_ = {static_cast<Index>(images_.size()), static_cast<Index>(options_.channels.size()), rows.size(), columns.size()};
+  explicit ImageSource(std::vector<CachedImage> images, ImageSourceOptions options = {})
+      : batch_(std::move(images), options.region, options.channels, "image"), options_(std::move(options)), shape_(batch_.shape()) {
+    options_.region = batch_.region(), options_.channels = batch_.channels();
     table_ = normalization_table<T>(options_.normalization, shape_.c);   // of bytes; it checks the numbers for other samples, too
   }
   Shape shape() const override { return shape_; }
@@ -52,47 +46,15 @@ class ImageSource final : public RowSource<T> {
                                      " columns",
                                  "what is read lies within the batch", "give the network the batch's shape"));
     for (Index i = 0; i < dst.n; ++i) {
-      const CachedImage& image = item(images_, first + i);
-      image.for_each_tile(region_of(dst.range()), [&](const ImageRegion& part, const std::byte* pixels, Index stride) {
+      const CachedImage& image = batch_.image(first + i);
+      image.for_each_tile(batch_.region_of(dst.range()), [&](const ImageRegion& part, const std::byte* pixels, Index stride) {
         with_sample_type(image.info().sample, [&](const auto* type) { convert(image.info(), i, part, pixels, stride, dst, type); });
       });
     }
   }
-  void expect(std::span<const RowRequest> requests) const override {
-    std::vector<ImageRegion> regions;
-    for (Index i = 0; i < shape_.n; ++i) {
-      regions.clear();
-      for (const RowRequest& request : requests)
-        if (request.images.contains({i, i + 1})) regions.push_back(region_of(request.rows));
-      item(images_, i).expect(regions);
-    }
-  }
+  void expect(std::span<const RowRequest> requests) const override { batch_.expect(requests); }
 
  private:
-  ImageRegion region_of(Range rows) const {
-    const Index top = options_.region.rows.begin;
-    return {{top + rows.begin, top + rows.end}, options_.region.columns};
-  }
-  void check_image(const ImageInfo& info, const ImageInfo& first) const {
-    const std::string who = "image '" + info.path.string() + "'";
-    const auto size = [](const ImageInfo& i) { return std::to_string(i.height) + " rows and " + std::to_string(i.width) + " columns"; };
-    const auto pixels = [](const ImageInfo& i) { return std::to_string(i.channels) + " channels of " + std::string(sample_name(i.sample)); };
-    const ImageRegion& region = options_.region;
-    if (region.rows.empty() || region.columns.empty() || !whole(info).contains(region))
-      throw DataError(error_text(who + " has " + size(info) + ", and " + to_string(region) + " of it are to be read",
-                                 "what is read of each image of a batch is the same region, and lies within it",
-                                 "choose another region, or images of one size"));
-    if (region == whole(first) && (info.height != first.height || info.width != first.width))
-      throw DataError(error_text(who + " has " + size(info) + ", and '" + first.path.string() + "' has " + size(first),
-                                 "images of a batch have one size", "give a region that lies within all of them, or batches of one image"));
-    if (info.channels != first.channels || info.sample != first.sample)
-      throw DataError(error_text(who + " has " + pixels(info) + ", and '" + first.path.string() + "' has " + pixels(first),
-                                 "images of a batch have the same channels and samples", "convert one of them, or use batches of one image"));
-    for (const Index c : options_.channels)
-      if (c < 0 || c >= info.channels)
-        throw DataError(error_text("channel " + std::to_string(c) + " of " + who + " is to be read",
-                                   "it has channels 0 to " + std::to_string(info.channels - 1), "choose channels that are there"));
-  }
   /// One part of a tile of image `i` of the view.
   template <class S>
   void convert(const ImageInfo& info, Index i, const ImageRegion& part, const std::byte* pixels, Index stride, const View<T>& dst, const S*) const {
@@ -120,9 +82,9 @@ class ImageSource final : public RowSource<T> {
       }
     }
   }
-  std::vector<CachedImage> images_;
+  ImageBatch batch_;
   ImageSourceOptions options_;
-  Shape shape_{};
+  Shape shape_;
   std::vector<T> table_;
 };
 }   // namespace lrcnn

@@ -80,16 +80,21 @@ inline ArrayPlace place_in_array(ImageInfo& info, std::span<const Index> shape, 
   place.begin += options.image * image_stride;
   return place;
 }
+/// Bytes that lie together whatever the order: of a pixel, or of one of its channels.
+inline Index unit_bytes(const ImageInfo& info, const ArrayPlace& place) {
+  const Index sample = sample_bytes(info.sample);
+  return info.channels == 1 || place.channel == sample ? info.pixel_bytes() : sample;
+}
 /// Cuts an image into tiles of about a megabyte that are long in the direction in which numbers lie side by side: in pieces of at least 8 KiB.
 inline void cut_array(ImageInfo& info, const ArrayPlace& place) {
   constexpr Index piece = 8_KiB, tile = 1_MiB;
-  const auto side = [&](Index& along, Index& across, Index length, Index width, Index bytes) {
-    along = bytes * length <= 2 * piece ? length : std::min(length, ceil_div(piece, bytes));
+  const Index unit = unit_bytes(info, place);
+  const auto cut = [&](Index& along, Index& across, Index length, Index width) {
+    along = unit * length <= 2 * piece ? length : std::min(length, ceil_div(piece, unit));
     across = std::clamp<Index>(tile / (along * info.pixel_bytes()), 1, width);
   };
-  if (place.row == sample_bytes(info.sample) && info.height > 1) side(info.tile_height, info.tile_width, info.height, info.width, place.row);
-  else
-    side(info.tile_width, info.tile_height, info.width, info.height, place.channel == sample_bytes(info.sample) ? info.pixel_bytes() : place.column);
+  if (place.column == unit) cut(info.tile_width, info.tile_height, info.width, info.height);
+  else cut(info.tile_height, info.tile_width, info.height, info.width);
 }
 class ArrayFile final : public ImageFile, public std::enable_shared_from_this<ArrayFile> {
  public:
@@ -107,34 +112,30 @@ class ArrayFile final : public ImageFile, public std::enable_shared_from_this<Ar
       const ImageInfo& info = image_->info_;
       const ArrayPlace& place = image_->place_;
       const Range rows = info.rows_of(tile_row), columns = info.columns_of(tile_column);
-      const Index sample = sample_bytes(info.sample), line = columns.size() * info.pixel_bytes();
+      const Index sample = sample_bytes(info.sample), unit = unit_bytes(info, place), line = columns.size() * info.pixel_bytes();
       const Index begin = place.begin + rows.begin * place.row + columns.begin * place.column;
-      if (place.channel == sample || (info.channels == 1 && place.column == sample)) {   // pixels lie in the file as they do in a tile
+      if (place.column == unit && unit == info.pixel_bytes()) {   // rows lie in the file as they do in a tile
         const bool together = line == place.row;
         const auto bytes = static_cast<std::size_t>(together ? rows.size() * line : line);
         for (Index y = 0; y < (together ? 1 : rows.size()); ++y)
           file_.read(begin + y * place.row, out.subspan(static_cast<std::size_t>(y * line), bytes));
-      } else if (place.column == sample) {   // planes
-        for (Index c = 0; c < info.channels; ++c)
-          for (Index y = 0; y < rows.size(); ++y)
-            spread(begin + c * place.channel + y * place.row, columns.size(), sample, &out[static_cast<std::size_t>(y * line + c * sample)],
-                   info.pixel_bytes());
-      } else {   // Fortran order
-        for (Index c = 0; c < info.channels; ++c)
-          for (Index x = 0; x < columns.size(); ++x)
-            spread(begin + c * place.channel + x * place.column, rows.size(), sample,
-                   &out[static_cast<std::size_t>(x * info.pixel_bytes() + c * sample)], line);
+      } else {
+        const bool by_rows = place.column == unit;
+        for (Index c = 0; c < info.pixel_bytes() / unit; ++c)
+          for (Index i = 0; i < (by_rows ? rows : columns).size(); ++i)
+            spread(begin + c * place.channel + i * (by_rows ? place.row : place.column), (by_rows ? columns : rows).size(), unit,
+                   out.data() + i * (by_rows ? line : info.pixel_bytes()) + c * unit, by_rows ? info.pixel_bytes() : line);
       }
       file_.check_unchanged();
       if (place.swap) reverse_each(out, sample);
     }
 
    private:
-    /// Numbers that lie side by side in the file go to places `step` bytes apart.
-    void spread(Index begin, Index count, Index sample, std::byte* to, Index step) {
-      run_.resize(static_cast<std::size_t>(count * sample));
+    /// What lies side by side in the file, `unit` bytes each, goes to places `step` bytes apart.
+    void spread(Index begin, Index count, Index unit, std::byte* to, Index step) {
+      run_.resize(static_cast<std::size_t>(count * unit));
       file_.read(begin, run_);
-      for (Index i = 0; i < count; ++i) std::memcpy(to + i * step, run_.data() + i * sample, static_cast<std::size_t>(sample));
+      for (Index i = 0; i < count; ++i) std::memcpy(to + i * step, run_.data() + i * unit, static_cast<std::size_t>(unit));
     }
     std::shared_ptr<const ArrayFile> image_;
     OpenFile file_;

@@ -125,7 +125,9 @@ class NpyHeaderText {
     space();
     if (at_ < text_.size() && text_[at_] == '[') refuse("records (a structured type)", "save each field as an array of its own");
     const std::string_view word = quoted();
-    const std::string name = "elements of type '" + std::string(word.substr(0, 16)) + "'";
+    std::string name = "elements of type '";
+    for (const char c : word.substr(0, 16)) name += c >= ' ' && c <= '~' ? c : '?';
+    name += "'";
     if (word.find('O') != std::string_view::npos)
       refuse("Python's objects",
              "they are stored as a pickle, which can run code when it is read; save arrays of numbers, as in numpy.asarray(x, numpy.float32)");

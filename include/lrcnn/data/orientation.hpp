@@ -24,9 +24,9 @@ constexpr Pair source_of(Orientation o, Pair picture, Pair at) {
   }
   return {at.h, o.mirrored ? picture.w - 1 - at.w : at.w};
 }
-/// Lays a picture. Shapes: from [h][w], to [extents(o, picture)], both dense.
+/// Lays a picture so. Shapes: from [h][w], to [extents(o, picture)], both dense.
 template <class From, class To>
-void lay(Orientation o, Pair picture, const From* from, To* to) {
+void orient(Orientation o, Pair picture, const From* from, To* to) {
   const Pair size = extents(o, picture);
   const auto at = [&](Index y, Index x) {
     const Pair p = source_of(o, picture, {y, x});

@@ -40,8 +40,8 @@ namespace lrcnn {
 /// How a picture comes to other extents. cover: its sides keep their ratio, so that it is just large enough, and the middle is cut out
 /// (torchvision's Resize of the shorter side, then CenterCrop). stretch: rows and columns each for themselves (Resize of both).
 enum class ResizeFit : std::uint8_t { cover, stretch };
-/// Resizes a picture by linear interpolation, antialiased where it becomes smaller, as torchvision does with antialias=True: values within 1
-/// of its own.
+/// Resizes a picture by linear interpolation, antialiased where it becomes smaller, as torchvision does with antialias=True: the same values up
+/// to 1, but for the outermost pixels of smaller pictures. There the edge is taken to go on; torchvision weighs what is there alone.
 /// Shapes:  from [size.h][size.w][channels] -> to [target.h][target.w][channels], both dense
 /// Errors:  DataError if a side is below 1, a picture has 2^31 bytes or more, or the memory is not its extents'; MemoryError
 inline void resize_image(std::span<const std::uint8_t> from, Pair size, std::span<std::uint8_t> to, Pair target, Index channels,

@@ -40,7 +40,7 @@ class NpyFolder final : public TensorFile {
  private:
   struct Place {
     std::filesystem::path path{};
-    UnchangingFile::Version version{};
+    FileIdentity identity{};
     Index begin = 0;
   };
   static std::string who(const std::filesystem::path& path) { return "file '" + path.string() + "'"; }
@@ -50,11 +50,11 @@ class NpyFolder final : public TensorFile {
     file.read(0, std::as_writable_bytes(std::span(first)));
     const NpyHeader header = parse_npy_header(first, file.size(), who(path));
     tensors_.push_back({path.stem().string(), header.shape, detail::type_of_npy(header)});
-    places_.push_back({path, file.version(), header.begin});
+    places_.push_back({path, file.identity(), header.begin});
   }
   void read_bytes(std::size_t i, Index begin, std::span<std::byte> bytes) const override {
     const Place& place = places_[i];
-    UnchangingFile(place.path, who(place.path)).read(place.begin + begin, bytes, place.version);
+    UnchangingFile(place.path, who(place.path)).read(place.begin + begin, bytes, place.identity);
   }
   std::string description_;
   std::vector<StoredTensor> tensors_;

@@ -60,8 +60,7 @@ class LabelRows {
   }
   template <class L>
   void keep_total(const L& loss, const Shape& output, double value) const {
-    if constexpr (keeps<L>)
-      if (constant()) total_ = {loss, output, value};
+    if constexpr (keeps<L>) total_ = {loss, output, value};
   }
   [[noreturn]] void refuse(const char* function) const {
     throw DataError(error_text("labels by rows of " + to_string(shape()) + " have no function " + function + "()",

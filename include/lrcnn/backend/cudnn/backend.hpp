@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -33,6 +34,7 @@ class DeviceBackend {
     return info.name + ", cuDNN " + version_text(info.cudnn_version);
   }
   Library& library() const { return *library_; }
+  const std::shared_ptr<Library>& shared_library() const { return library_; }
 
   // ---- memory ------------------------------------------------------------------------------------------------------
   Memory allocate(Index bytes, const std::string& who) const { return Memory(library_, bytes, who); }
@@ -74,10 +76,17 @@ class DeviceBackend {
     running_ = true;
     labels_ = labels;
   }
-  /// Rows of a DeviceSource are copied on the device; all others are read into pinned memory and sent.
+  /// Rows of a DeviceSource are copied on the device; those of a DirectSource whose array has an address there are gathered by it; all others
+  /// are read into pinned memory and sent.
+  /// Errors:  BackendError if an array lies in the memory of another device
   void load(const RowSource<float>& source, Index first_image, const View<element>& y) {
     if (const auto* there = dynamic_cast<const DeviceSource*>(&source))
       return check(library_->convert(there->images(first_image, y.n).slice(y.range()), y), "copying a batch's rows");
+    const auto* direct = dynamic_cast<const DirectSource<float>*>(&source);
+    if (direct && direct->array().on_device()) {
+      check_device(direct->array());
+      return check(library_->gather(*direct, first_image, y), "gathering a batch's rows from the host's memory");
+    }
     const Index image = y.rows * y.stride_row();   // elements
     auto* rows = staging<float>(y.n * image);
     source.read(first_image, dense_view(rows, y.n, y.c, y.range(), y.w, y.block));
@@ -170,6 +179,18 @@ class DeviceBackend {
       loss.check_again(part, channels, part.held_images(), part.held_rows());
     check(library_->labels(part), "copying labels to the device");
   }
+  void check_device(const SampleArray& array) {
+    if (array.device() == SampleArray::any_device) return;
+    if (!device_) {
+      HostAccess access;
+      check(library_->host_access(access), "asking for the device's number");
+      device_ = access.device;
+    }
+    if (array.device() != *device_)
+      throw BackendError(error_text("an array of " + array.describe() + " lies in the memory of device " + std::to_string(array.device()) +
+                                        ", and the step runs on device " + std::to_string(*device_),
+                                    "a device reads its own memory, and the host's", "place the array with this backend, or in pinned memory"));
+  }
   /// Calls f with a copy of the logits, and memory for their gradient, which is sent back.
   template <class F>
   void loss_on_host(const View<const element>& logits, const View<element>& dx, F f) {
@@ -224,6 +245,7 @@ class DeviceBackend {
   }
   std::vector<element> fetched_{};   ///< rows of the output
   std::vector<float> widened_{};     ///< the same, where elements have two bytes
+  std::optional<int> device_{};      ///< number of the library's device, once it was asked for
   Labels labels_{};                  ///< of the batch at hand
   bool running_ = false;             ///< losses have not been fetched
   bool broken_ = false;              ///< they are of a run that an error ended

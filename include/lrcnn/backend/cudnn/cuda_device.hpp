@@ -3,9 +3,8 @@
 //
 // Every call makes the device of the options current and leaves the caller's as it was. A call that fails returns CUDA's or cuDNN's words
 // for it as a Status.
-#include <lrcnn/backend/cudnn/library.hpp>
+#include <lrcnn/backend/cudnn/cuda_device_memory.hpp>
 #include <lrcnn/core/error.hpp>
-#include <cuda_runtime.h>
 #include <cudnn.h>
 #include <array>
 #include <cstring>
@@ -13,10 +12,6 @@
 #include <string>
 #include <vector>
 namespace lrcnn::cudnn {
-inline Status status_of(cudaError_t error) {
-  if (error == cudaSuccess) return {};
-  return {std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error)};
-}
 inline Status status_of(cudnnStatus_t status) {
   if (status == CUDNN_STATUS_SUCCESS) return {};
   return {cudnnGetErrorString(status)};
@@ -32,22 +27,6 @@ inline std::string problem_of_device(int device) {
   if (const cudaError_t error = cudaGetDeviceProperties(&properties, device); error != cudaSuccess) return status_of(error).text;
   return fault_of(DeviceInfo{properties.name, 10 * properties.major + properties.minor, 0, 0, static_cast<Index>(cudnnGetVersion())});
 }
-/// Makes a device current while it lives, as a library must leave the caller's.
-class CurrentDevice {
- public:
-  explicit CurrentDevice(int device) {
-    if (cudaGetDevice(&before_) != cudaSuccess || before_ == device) before_ = -1;
-    else cudaSetDevice(device);
-  }
-  ~CurrentDevice() {
-    if (before_ >= 0) cudaSetDevice(before_);
-  }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-
- private:
-  int before_ = -1;
-};
 /// A CUDA graph made by capturing a stream.
 class GraphRecording final : public Recording {
  public:
@@ -148,6 +127,19 @@ class CudaDevice : public Interface {
   }
   Status write(void* to, const void* from, Index bytes) override { return copy(to, from, bytes, cudaMemcpyHostToDevice); }
   Status read(void* to, const void* from, Index bytes) override { return copy(to, from, bytes, cudaMemcpyDeviceToHost); }
+  Status host_access(HostAccess& access) override {
+    const CurrentDevice current(device_);
+    return find_host_access(access, device_);
+  }
+  Status share(HostMemory& memory, Index bytes) override {
+    const CurrentDevice current(device_);
+    return share_host_memory(memory, bytes, device_);
+  }
+  void unshare(const HostMemory& memory) noexcept override {
+    const CurrentDevice current(device_);
+    for (const cudaStream_t stream : streams_) cudaStreamSynchronize(stream);
+    unshare_host_memory(memory);
+  }
   Status fill(void* memory, std::uint8_t byte, Index bytes) override {
     const CurrentDevice current(device_);
     return status_of(cudaMemsetAsync(memory, byte, static_cast<std::size_t>(bytes), stream_));
@@ -229,10 +221,7 @@ class CudaDevice : public Interface {
   Status end_recording(std::unique_ptr<Recording>& made) override {
     const CurrentDevice current(device_);
     cudaGraph_t graph = nullptr;
-    if (const Status s = status_of(cudaStreamEndCapture(stream_, &graph)); !s.good()) {
-      cudaGetLastError();   // said here; not to be found again by the next call
-      return s;
-    }
+    if (const Status s = status_of(cudaStreamEndCapture(stream_, &graph)); !s.good()) return s;
     cudaGraphExec_t ready = nullptr;
     const Status s = status_of(cudaGraphInstantiate(&ready, graph, 0));
     cudaGraphDestroy(graph);

@@ -3,6 +3,7 @@
 #include <lrcnn/backend/cudnn/cuda_device.hpp>
 #include <lrcnn/backend/cudnn/loops.hpp>
 #include <thrust/execution_policy.h>
+#include <thrust/system_error.h>
 namespace lrcnn::cudnn {
 namespace {
 template <class T>
@@ -27,6 +28,13 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
   ~CudaLibrary() override { release_all(); }
   Status convert(const View<const float>& from, const View<T>& to) override {
     return started([&](const auto& exec) { loops::convert_rows(exec, from, to); });
+  }
+  Status gather(const DirectSource<float>& source, Index first, const View<T>& to) override {
+    const CurrentDevice current(this->device());
+    GatheredBatch there;
+    if (const Status s = batches_.find(there, source, this->stream()); !s.good()) return s;
+    if (const Status s = started([&](const auto& exec) { loops::gather_rows(exec, source, there, first, to); }); !s.good()) return s;
+    return batches_.used(this->stream());
   }
   Status run(const Operands<T>& o) override {
     Operands<T> there = o;
@@ -102,11 +110,16 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
 
  private:
   using Piece = typename CudaDevice<Library<T>>::Piece;
-  /// Starts loops on the stream.
+  /// Starts loops on the stream. Thrust throws what a launch comes to.
   template <class F>
   Status started(F f) {
     const CurrentDevice current(this->device());
-    f(thrust::cuda::par_nosync.on(this->stream()));
+    try {
+      f(thrust::cuda::par_nosync.on(this->stream()));
+    } catch (const thrust::system_error& e) {
+      cudaGetLastError();
+      return {e.what()};
+    }
     return status_of(cudaPeekAtLastError());
   }
   template <class Update>
@@ -129,6 +142,8 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     for (void* memory : {static_cast<void*>(sums_), static_cast<void*>(key_), labels_.memory, scratch_.memory})
       if (memory) this->release(memory);
   }
+  GatheredBatches batches_{[this](void*& memory, Index bytes) { return this->allocate(memory, bytes); },
+                           [this](void* memory) { this->release(memory); }};
   Piece labels_{};    ///< of a batch that came from the host
   Piece scratch_{};   ///< what the loss keeps for each image; a verdict
   const std::int32_t* device_labels_ = nullptr;

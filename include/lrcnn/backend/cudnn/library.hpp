@@ -5,9 +5,11 @@
 // implement it for CUDA (library.cu and graphs.cpp, which the target lrcnn::cudnn compiles once for a project); tests implement it in
 // the host's memory, and make it fail on purpose. Work goes to the stream selected last, in order; only what says so waits.
 #include <lrcnn/backend/cudnn/device_loss.hpp>
+#include <lrcnn/backend/cudnn/host_memory.hpp>
 #include <lrcnn/backend/cudnn/problem.hpp>
 #include <lrcnn/backend/update.hpp>
 #include <lrcnn/core/choice_file.hpp>
+#include <lrcnn/data/direct_source.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -93,6 +95,12 @@ class Device {
   virtual Status read(void* to, const void* from, Index bytes) = 0;
   /// Starts to set every byte to `byte`.
   virtual Status fill(void* memory, std::uint8_t byte, Index bytes) = 0;
+  /// What the device reads of the host's memory by itself.
+  virtual Status host_access(HostAccess& access) = 0;
+  /// Makes or registers `bytes` of memory that both read, as memory.residence says. After an error there is nothing to give back.
+  virtual Status share(HostMemory& memory, Index bytes) = 0;
+  /// Gives back what share() has made; waits for everything first.
+  virtual void unshare(const HostMemory& memory) noexcept = 0;
   // ---- streams -----------------------------------------------------------------------------------------------------
   /// Further work goes to that stream; 0 is the program's, or the one to begin with. Makes it if it is not there.
   virtual Status select(Index stream) = 0;
@@ -139,8 +147,12 @@ class Device {
 template <class T>
 class Library : public Device {
  public:
-  /// Rows of a batch, as elements. Shapes: the same; channels last.
+  /// Rows of a batch, as elements. Shapes: the same; from NCHW or channels last, to channels last.
   virtual Status convert(const View<const float>& from, const View<T>& to) = 0;
+  /// Rows of a batch whose samples the device reads where they lie; rounds once. The source may be gone when this returns; its array may not
+  /// go before the rows have been read, for which release() and unshare() wait.
+  /// Pre:     source.array().on_device() is an address of this device; to is channels last, and lies within the batch
+  virtual Status gather(const DirectSource<float>& source, Index first, const View<T>& to) = 0;
   /// A step that is not a convolution. Pre: custom layers excepted; it has workspace_bytes() of workspace
   /// Post:    a dropout draws from set_run_key()'s key, if operands.run is not null, whatever that points to
   virtual Status run(const Operands<T>& operands) = 0;

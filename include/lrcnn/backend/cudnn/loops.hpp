@@ -12,6 +12,8 @@
 #include <lrcnn/backend/cudnn/loops/dropout.hpp>
 #include <lrcnn/backend/cudnn/loops/filter.hpp>
 #include <lrcnn/backend/cudnn/loops/flatten.hpp>
+#include <lrcnn/backend/cudnn/loops/gather.hpp>
+#include <lrcnn/backend/cudnn/loops/gather_traffic.hpp>
 #include <lrcnn/backend/cudnn/loops/global_pool.hpp>
 #include <lrcnn/backend/cudnn/loops/join.hpp>
 #include <lrcnn/backend/cudnn/loops/loss.hpp>

@@ -3,14 +3,19 @@
 #include <lrcnn/backend/cudnn/memory.hpp>
 #include <lrcnn/data/row_source.hpp>
 namespace lrcnn::cudnn {
-/// Images in the device's memory, channels last: [N][H][W][C]. Owned by the caller, who does not change them during a step.
-class DeviceSource final : public RowSource<float> {
+/// Images in the device's memory. Owned by the caller, who does not change them during a step.
+class DeviceSource : public RowSource<float> {
  public:
-  DeviceSource(const float* images, Shape shape) : images_(images), shape_(shape) {}
-  Shape shape() const override { return shape_; }
+  /// Channels last: [N][H][W][C].
+  DeviceSource(const float* images, Shape shape) : DeviceSource(dense_view(images, shape.n, shape.c, {0, shape.h}, shape.w, shape.c)) {}
+  /// All rows of all images, NCHW (block 1) or channels last (a block of all channels). Pre: images.row0 == 0
+  explicit DeviceSource(const View<const float>& images) : images_(images) {}
+  Shape shape() const override { return {images_.n, images_.c, images_.rows, images_.w}; }
   /// Images [first, first + count), all rows, as a view of device memory.
   View<const float> images(Index first, Index count) const {
-    return dense_view(images_ + first * shape_.c * shape_.h * shape_.w, count, shape_.c, {0, shape_.h}, shape_.w, shape_.c);
+    View<const float> some = images_;
+    some.data += first * images_.stride_n, some.n = count;
+    return some;
   }
   /// Errors: DataError always: the host cannot read them.
   void read(Index, const View<float>&) const override {
@@ -19,7 +24,6 @@ class DeviceSource final : public RowSource<float> {
   }
 
  private:
-  const float* images_;
-  Shape shape_;
+  View<const float> images_;
 };
 }   // namespace lrcnn::cudnn
