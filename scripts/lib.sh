@@ -147,10 +147,10 @@ a Python that has it in LRCNN_PEERS_PYTHON"
   return 1
 }
 
-# fetch_onnx: what interop/onnx/requirements.txt names goes from PyPI to an environment of its own, $deps/onnx, unless it is there. False, with
+# fetch_onnx: what scripts/onnx/requirements.txt names goes from PyPI to an environment of its own, $deps/onnx, unless it is there. False, with
 # a message, if it cannot be had.
 fetch_onnx() {
-  local list=interop/onnx/requirements.txt folder=$deps/onnx
+  local list=scripts/onnx/requirements.txt folder=$deps/onnx
   if cmp -s "$list" "$folder/installed"; then return 0; fi
   say "installing Python's onnx into $folder: some 40 MB to download, 150 MB on disk"
   if python3 -m venv "$folder" >&2 && "$folder/bin/python" -m pip install -q --no-cache-dir -r "$list" >&2; then

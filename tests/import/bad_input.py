@@ -10,7 +10,7 @@ import unittest
 
 ROOT = pathlib.Path(sys.argv[1])
 sys.argv[1:] = []
-sys.path[:0] = [str(ROOT / "tests/import"), str(ROOT / "interop/onnx")]
+sys.path[:0] = [str(ROOT / "tests/import"), str(ROOT / "scripts/onnx")]
 
 import numpy as np
 import onnx

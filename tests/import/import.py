@@ -16,7 +16,7 @@ import unittest
 ROOT, COMPILER, *FLAGS = sys.argv[1:]
 sys.argv[1:] = []
 ROOT = pathlib.Path(ROOT)
-sys.path[:0] = [str(ROOT / "tests/import"), str(ROOT / "interop/onnx")]
+sys.path[:0] = [str(ROOT / "tests/import"), str(ROOT / "scripts/onnx")]
 
 import numpy as np
 import onnx
