@@ -8,6 +8,7 @@
 // 0 is white, samples are inverted. Alpha is one more channel. The tag for orientation is not applied. Tiles that a sparse file leaves out are 0.
 //
 // A tile whose JPEG or fax data libtiff would complete by guessing (a warning of its decoder) counts as damaged, too.
+#include <lrcnn/data/open_file.hpp>
 #include <lrcnn/data/tiff_layout.hpp>
 #include <vector>
 namespace lrcnn {
@@ -22,30 +23,19 @@ class TiffOpener {
                                      std::to_string(options.sub_directory) + ", " + std::to_string(options.tile_bytes) + " bytes a tile, " +
                                      std::to_string(options.strip_bytes) + " bytes a strip",
                                  "directories are counted from 0, and tiles and strips have bytes", "correct the options"));
-    const int descriptor = open_descriptor("cannot be opened");
-    try {
-      identity_ = identity_of(descriptor, path_);
-      header_ = read_header(descriptor);
-    } catch (...) {
-      ::close(descriptor);
-      throw;
-    }
-    ::close(descriptor);
+    const OpenFile file(path_);
+    identity_ = file.identity();
+    header_ = read_header(file);
   }
   const std::filesystem::path& path() const { return path_; }
   const TiffOptions& options() const { return options_; }
   /// A handle that stands at the file's first byte, no directory read.
   /// Errors:  DataError if the file has vanished or changed, or is no TIFF
   TiffHandle open() const {
-    const int descriptor = open_descriptor("can no longer be opened");
-    try {
-      if (identity_of(descriptor, path_) != identity_ || read_header(descriptor) != header_) throw file_changed(path_);
-    } catch (...) {
-      ::close(descriptor);
-      throw;
-    }
+    OpenFile file(path_, identity_);
+    if (read_header(file) != header_) throw file_changed(path_);
     // 'm': not mapped into memory, because a mapped file that becomes shorter ends the program. 'h': no directory yet.
-    TiffHandle tiff(descriptor, path_, "rmh", std::max<Index>(64_MiB, 2 * std::min<Index>(options_.tile_bytes, 1_GiB << 10)));
+    TiffHandle tiff(file.release(), path_, "rmh", std::max<Index>(64_MiB, 2 * std::min<Index>(options_.tile_bytes, 1_GiB << 10)));
     if (!tiff.opened())
       throw DataError(error_text("image '" + path_.string() + "' cannot be read: " + tiff.text(),
                                  "a TIFF file begins with a header that libtiff knows", "check that it is a TIFF file, or fetch it again"));
@@ -90,17 +80,9 @@ class TiffOpener {
  private:
   using Header = std::array<std::uint8_t, 16>;
   static constexpr Index most_directories = 1 << 20;
-  int open_descriptor(std::string_view what) const {
-    int descriptor = -1;
-    do descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    while (descriptor < 0 && errno == EINTR);
-    if (descriptor >= 0) return descriptor;
-    throw DataError(error_text("image '" + path_.string() + "' " + std::string(what) + ": " + std::strerror(errno),
-                               "an image is a file that can be read, as long as it is used", "check the path"));
-  }
-  static Header read_header(int descriptor) {
-    Header header{};
-    static_cast<void>(!::pread(descriptor, header.data(), header.size(), 0));   // what a short file lacks stays 0
+  static Header read_header(const OpenFile& file) {
+    Header header{};   // what a short file lacks stays 0
+    static_cast<void>(file.read_some(0, std::as_writable_bytes(std::span(header))));
     return header;
   }
   std::filesystem::path path_;
