@@ -5,7 +5,8 @@
 //     const auto level = open_tiff("slide.tif", {.directory = 2});
 //
 // Samples are given as they are stored, with these exceptions: YCbCr in JPEG becomes RGB; grey of 1, 2 or 4 bits becomes u8 of 0 to 255; where
-// 0 is white, samples are inverted. Alpha is one more channel. The tag for orientation is not applied. Tiles that a sparse file leaves out are 0.
+// 0 is white, grey is inverted. Alpha is one more channel. The tag for orientation is not applied. Tiles and strips that a sparse file leaves out
+// count as zeros.
 //
 // A tile whose JPEG or fax data libtiff would complete by guessing (a warning of its decoder) counts as damaged, too.
 #include <lrcnn/data/open_file.hpp>
@@ -131,8 +132,7 @@ class TiffDecoder final : public TileDecoder {
       handles_.clear();   // libtiff's state after an error is its own affair
       throw;
     }
-    if (layout_.inverted)   // of unsigned integers, where that is all bits
-      for (std::byte& b : out) b = ~b;
+    if (layout_.inverted) invert(out);
   }
 
  private:
@@ -178,16 +178,28 @@ class TiffDecoder final : public TileDecoder {
         const bool wanted = row >= rows.begin;
         TiffHandle& tiff = item(handles_, plane);
         std::byte* const to = wanted && plain() ? out_ + (row - rows.begin) * layout_.stored_row_bytes : buffer(layout_.stored_row_bytes);
-        const int result = TIFFReadScanline(tiff.get(), to, static_cast<std::uint32_t>(row), static_cast<std::uint16_t>(plane));
-        if (result != 1 || tiff.complained()) throw damaged(tiff, {row, row + 1});
+        const auto y = static_cast<std::uint32_t>(row);
+        const auto p = static_cast<std::uint16_t>(plane);
+        if (left_out(tiff, TIFFComputeStrip(tiff.get(), y, p))) std::fill_n(to, layout_.stored_row_bytes, std::byte{0});
+        else if (TIFFReadScanline(tiff.get(), to, y, p) != 1 || tiff.complained()) throw damaged(tiff, {row, row + 1});
         if (wanted && !plain()) place(to, 1, info_.width, plane, row - rows.begin);
       }
     next_row_ = rows.end;
   }
+  /// Inverts grey, of unsigned integers, where that is all bits; not the alpha behind it.
+  void invert(std::span<std::byte> pixels) const {
+    const auto sample = static_cast<std::size_t>(sample_bytes(info_.sample)), pixel = static_cast<std::size_t>(info_.pixel_bytes());
+    for (std::size_t at = 0; at < pixels.size(); at += pixel)
+      for (std::byte& b : pixels.subspan(at, sample)) b = ~b;
+  }
+  /// Whether a sparse file leaves a tile or strip out.
+  static bool left_out(const TiffHandle& tiff, std::uint32_t index) {
+    return TIFFGetStrileByteCount(tiff.get(), index) == 0 && TIFFGetStrileOffset(tiff.get(), index) == 0 && !tiff.complained();
+  }
   /// Decodes a tile or strip of the file.
   void decode_stored(std::uint32_t index, std::byte* to, Index bytes, Range rows) {
     const TiffHandle& tiff = handles_.front();
-    if (TIFFGetStrileByteCount(tiff.get(), index) == 0 && TIFFGetStrileOffset(tiff.get(), index) == 0 && !tiff.complained()) {
+    if (left_out(tiff, index)) {
       std::fill_n(to, bytes, std::byte{0});
       return;
     }
