@@ -23,7 +23,7 @@ struct Pages {
   std::vector<std::byte> memory = std::vector<std::byte>(data.images.size() + 4096);
   std::byte* begin = memory.data() + (4096 - reinterpret_cast<std::uintptr_t>(memory.data()) % 4096) % 4096;
   Pages() { std::memcpy(begin, data.images.data(), data.images.size()); }
-  SampleArray array() const { return {reinterpret_cast<const std::uint8_t*>(begin), ArrayLayout::planes(data.shape)}; }
+  SampleArray array() const { return {reinterpret_cast<const std::uint8_t*>(begin), SampleLayout::planes(data.shape)}; }
 };
 template <class B>
 auto device() {
@@ -121,7 +121,7 @@ TEST_CASE("where an array is put: the rules in order, and a line that says why")
   CHECK(report_of(like, array, {.device_bytes = 10000, .pinned_bytes = 0}) == what + "registered" + no_copy);
   CHECK(report_of(like, array, {.read_once = true}) ==
         what + "registered; not device: each sample is read once, not pinned: each sample is read once");
-  const SampleArray odd = SampleArray(reinterpret_cast<const std::uint8_t*>(pages.begin) + 1, ArrayLayout::planes({1, 1, 28, 28}));
+  const SampleArray odd = SampleArray(reinterpret_cast<const std::uint8_t*>(pages.begin) + 1, SampleLayout::planes({1, 1, 28, 28}));
   CHECK(report_of(like, odd, {.device_bytes = 0, .pinned_bytes = 0})
             .ends_with(", not registered: it does not begin at a page of 4096 bytes, not pageable: the device does not read pageable memory"));
   like.access.pageable = true;
@@ -146,7 +146,7 @@ TEST_CASE("where an array is put: the rules in order, and a line that says why")
 }
 TEST_CASE("a residence that cannot be had is refused, and nothing is left behind") {
   const Pages pages;
-  const SampleArray array = pages.array(), odd(reinterpret_cast<const std::uint8_t*>(pages.begin) + 1, ArrayLayout::planes({1, 1, 28, 28}));
+  const SampleArray array = pages.array(), odd(reinterpret_cast<const std::uint8_t*>(pages.begin) + 1, SampleLayout::planes({1, 1, 28, 28}));
   const auto library = std::make_shared<HostLibrary<>>();
   const Cudnn backend(library);
   const auto refused = [&](const SampleArray& which, Residence only) {

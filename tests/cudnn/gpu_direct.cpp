@@ -61,7 +61,7 @@ TEST_CASE("gpu: memory that cannot be page-locked is refused, and the next kerne
   std::shared_ptr<void> pages(std::aligned_alloc(4096, 1_MiB), [](void* p) { std::free(p); });
   std::memset(pages.get(), 1, 1_MiB);
   Cudnn backend;
-  const SampleArray array(static_cast<const std::uint8_t*>(pages.get()), ArrayLayout::planes({1, 1, 1024, 1024}), pages);
+  const SampleArray array(static_cast<const std::uint8_t*>(pages.get()), SampleLayout::planes({1, 1, 1024, 1024}), pages);
   const auto once = cudnn::place_array(backend, array, {.only = Residence::registered});
   CHECK_THROWS_WITH_AS(cudnn::place_array(backend, array, {.only = Residence::registered}), doctest::Contains("cannot be registered: "),
                        BackendError);

@@ -46,7 +46,7 @@ TEST_CASE("a value is the number at its place in the array, normalised; rows, la
     const RandomArray drawn = random_array(seed);
     const DirectSource<double> source(std::make_shared<const SampleArray>(drawn.array()), drawn.samples, drawn.options);
     const Shape s = source.shape();
-    const ArrayLayout& l = drawn.layout;
+    const SampleLayout& l = drawn.layout;
     const auto& [mean, deviation] = drawn.options.normalization;
     std::vector<double> blocked(static_cast<std::size_t>(stored_elements(1, s.c, 1, s.w, 4)));
     bool good = true;
@@ -77,20 +77,20 @@ TEST_CASE("a value is the number at its place in the array, normalised; rows, la
 }
 TEST_CASE("arrays, batches and loaders that cannot be are refused") {
   const std::vector<std::uint8_t> bytes(1000, 3);
-  const ArrayLayout small = ArrayLayout::planes({2, 3, 4, 5});
+  const SampleLayout small = SampleLayout::planes({2, 3, 4, 5});
   CHECK(error_of([&] {
-          SampleArray(bytes.data(), ArrayLayout::planes({0, 3, 4, 5}));
+          SampleArray(bytes.data(), SampleLayout::planes({0, 3, 4, 5}));
         }) == "lrcnn: array of images 0x3x4x5 is empty; an array has at least one image, row, column and channel; check pointer and extents");
   CHECK(error_of([&] { SampleArray(static_cast<const std::uint8_t*>(nullptr), small); }) ==
         "lrcnn: array of images 2x3x4x5 without memory; an array has at least one image, row, column and channel; check pointer and extents");
-  ArrayLayout crossed = small;
+  SampleLayout crossed = small;
   crossed.row = 4;
   CHECK(error_of([&] { SampleArray(bytes.data(), crossed); }) ==
         "lrcnn: array of images 2x3x4x5 with distances of 60 from image to image, 4 from row to row, 1 from column to column and 20 from channel to "
         "channel; columns lie one after the other in planes, or channels do in pixels, and rows do not overlap; copy the images to one of these "
         "layouts");
   CHECK(error_of([&] {
-          SampleArray(bytes.data() + 1, ArrayType::f32, ArrayLayout::planes({1, 1, 1, 4}));
+          SampleArray(bytes.data() + 1, ArrayType::f32, SampleLayout::planes({1, 1, 1, 4}));
         })
             .starts_with(
                 "lrcnn: array of images 1x1x1x4 of f32 begins at an address that is no multiple of 4; numbers lie at multiples of their size; "));

@@ -163,6 +163,19 @@ TEST_CASE("a tile that cannot be decoded is an error for who reads it, each time
   broken = false;
   CHECK(read(cached, {{0, 40}, {0, 40}}) == image->pixels({{0, 40}, {0, 40}}));
 }
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)   // which end the program where an allocation is this large
+TEST_CASE("a tile for which there is no memory is an error for who reads it, and does not stop the threads that decode ahead") {
+  constexpr Index more_than_addresses = Index{1} << 50;
+  const auto huge = draw_image(1, more_than_addresses, 1, 1, more_than_addresses), small = draw_image(20, 10, 1, 10, 10);
+  const auto cache = std::make_shared<TileCache>(TileCacheOptions{.bytes = 2 * more_than_addresses, .threads = 1});
+  const CachedImage absent(huge, cache), cached(small, cache);
+  absent.expect(std::vector{whole(huge->info())});
+  cached.expect(bands(20, 10, 10));
+  CHECK(comes([&] { return cache->report().decoded_ahead == 2; }));
+  CHECK_THROWS_AS(absent.for_each_tile({{0, 1}, {0, 1}}, [](const ImageRegion&, const std::byte*, Index) {}), std::bad_alloc);
+  CHECK(read(cached, {{0, 20}, {0, 10}}) == small->pixels({{0, 20}, {0, 10}}));
+}
+#endif
 TEST_CASE("errors of caches name the image, the numbers and the remedy") {
   const auto image = draw_image(40, 30, 1, 10, 10);
   CHECK(error_of([] { TileCache({.bytes = 0}); }) ==

@@ -153,6 +153,20 @@ TEST_CASE("grey of 1, 2 and 4 bits becomes 0 to 255, and where 0 is white, sampl
         CHECK(decode_all(*open_tiff(path, {.strip_bytes = 1})) == expected);
       }
 }
+TEST_CASE("where 0 is white, alpha is as it is stored") {
+  const TestFolder folder;
+  const auto path = folder / "image.tif";
+  for (const SampleType sample : {SampleType::u8, SampleType::u16})
+    for (const bool tiled : {true, false})
+      for (const bool planar : {true, false}) {
+        const auto drawn = draw_image(40, 53, 2, 16, 16, sample);
+        write_tiff(path, *drawn, {.tiled = tiled, .planar = planar, .photometric = PHOTOMETRIC_MINISWHITE, .tile_height = 16, .tile_width = 16});
+        const int white = sample == SampleType::u8 ? 255 : 65535;
+        drawn->value = [&](Index y, Index x, Index c) { return c == 0 ? white - drawn_sample(y, x, c) : drawn_sample(y, x, c); };
+        CHECK(decode_all(*open_tiff(path)) == drawn->pixels(whole(drawn->info())));
+        CHECK(decode_all(*open_tiff(path, {.strip_bytes = 1})) == drawn->pixels(whole(drawn->info())));
+      }
+}
 TEST_CASE("directories and those below them, each with its own layout") {
   const TestFolder folder;
   const auto path = folder / "image.tif";
@@ -201,6 +215,30 @@ TEST_CASE("tiles that a sparse file leaves out are 0") {
   TIFFClose(tiff);
   drawn->value = [](Index y, Index x, Index c) { return y < 32 && x >= 32 ? drawn_sample(y, x, c) : 0; };
   check_same(path, *drawn, {}, 1);
+}
+TEST_CASE("strips that a sparse file leaves out are 0, whether they are decoded whole or by rows") {
+  const TestFolder folder;
+  const auto path = folder / "image.tif";
+  for (const bool planar : {false, true}) {
+    const auto drawn = draw_image(60, 40, 2, 16, 40);
+    const TiffKind kind{.tiled = false, .planar = planar, .compression = COMPRESSION_LZW, .tile_height = 16};
+    TIFF* const tiff = TIFFOpen(path.c_str(), "w8");
+    set_tiff_kind(tiff, drawn->info(), kind);
+    for (const Index strip : {1, 3}) {   // of each plane; the last has 12 rows
+      const ImageRegion rows{{16 * strip, std::min<Index>(60, 16 * strip + 16)}, {0, 40}};
+      const auto both = drawn->pixels(rows);
+      for (Index plane = 0; plane < (planar ? 2 : 1); ++plane) {
+        std::vector<std::byte> one;
+        for (std::size_t i = 0; i < both.size(); ++i)
+          if (!planar || static_cast<Index>(i % 2) == plane) one.push_back(both[i]);
+        TIFFWriteEncodedStrip(tiff, static_cast<std::uint32_t>(4 * plane + strip), one.data(), static_cast<tmsize_t>(one.size()));
+      }
+    }
+    TIFFClose(tiff);
+    drawn->value = [](Index y, Index x, Index c) { return y / 16 % 2 == 1 ? drawn_sample(y, x, c) : 0; };
+    check_same(path, *drawn, {}, 1);
+    check_same(path, *drawn, {.strip_bytes = 1}, 2);
+  }
 }
 TEST_CASE("several decoders of a file work at once, each with its errors") {
   const TestFolder folder;

@@ -4,6 +4,8 @@
 #include <lrcnn/data/cached_image.hpp>
 #include <lrcnn/data/tiff.hpp>
 #include <doctest/doctest.h>
+#include <fstream>
+#include <sys/stat.h>
 using namespace lrcnn;
 using namespace lrcnn::test;
 using lrcnn::testing::error_of;
@@ -185,8 +187,15 @@ TEST_CASE("a file that is no TIFF, a directory that is not there") {
   CHECK(error.starts_with("lrcnn: image '" + text.string() + "' cannot be read: Not a TIFF"));
   CHECK(error.ends_with("; a TIFF file begins with a header that libtiff knows; check that it is a TIFF file, or fetch it again"));
   CHECK(error_of([&] { open_tiff(missing); }) == "lrcnn: image '" + missing.string() +
-                                                     "' cannot be opened: No such file or directory; an image is a file that can be read, as long as "
-                                                     "it is used; check the path");
+                                                     "' cannot be opened: No such file or directory; an image is a file that can be read; check "
+                                                     "the path");
+  CHECK(error_of([&] { open_tiff(folder / "."); }) ==
+        "lrcnn: image '" + (folder / ".").string() + "' is a folder; an image is one file; give the path of a file");
+  const auto pipe = folder / "pipe";   // nobody writes to it: who waits for that waits for ever
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const std::string no_file = "lrcnn: image '" + pipe.string() + "' is a device or pipe; an image is one file; give the path of a file";
+  CHECK(error_of([&] { open_tiff(pipe); }) == no_file);
+  CHECK(error_of([&] { open_image(pipe, std::array{tiff_format}); }) == no_file);
   RawTiff().write(path);
   const std::string rule = "; a TIFF file is a list of directories, each whole; ask for one that tiff_directories() lists, or fetch the file again";
   CHECK(error_of([&] { open_tiff(path, {.directory = 1}); }) == "lrcnn: directory 1 of image '" + path.string() + "' is not there" + rule);
@@ -288,8 +297,6 @@ TEST_CASE("a file that changes or vanishes while it is read") {
     std::filesystem::remove(path);
     CHECK(tile_of(*file, 2, 1, *decoder) == drawn->pixels({{32, 48}, {16, 32}}));
     CHECK(error_of([&] { file->decoder(); }) ==
-          "lrcnn: image '" + path.string() +
-              "' can no longer be opened: No such file or directory; an image is a file that can be read, as long "
-              "as it is used; check the path");
+          "lrcnn: image '" + path.string() + "' cannot be opened: No such file or directory; an image is a file that can be read; check the path");
   }
 }

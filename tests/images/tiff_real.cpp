@@ -3,6 +3,7 @@
 #include <lrcnn/data/cached_image.hpp>
 #include <lrcnn/data/tiff.hpp>
 #include <doctest/doctest.h>
+#include <fstream>
 #include <jpeglib.h>
 using namespace lrcnn;
 using namespace lrcnn::test;

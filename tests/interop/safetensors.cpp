@@ -1,6 +1,7 @@
 // safetensors files: what the reference implementation writes is read and written again, byte by byte; every fault of a file has its message.
 #include <lrcnn/interop/safetensors.hpp>
 #include <doctest/doctest.h>
+#include <fstream>
 #include <cmath>
 #include <thread>
 #include <sys/stat.h>

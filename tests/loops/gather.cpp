@@ -22,7 +22,7 @@ struct Blob {
 };
 /// A batch from an array that is never read.
 template <class S>
-DirectSource<float> counted(const ArrayLayout& layout, std::span<const Index> samples, const DirectOptions& options = {}) {
+DirectSource<float> counted(const SampleLayout& layout, std::span<const Index> samples, const DirectOptions& options = {}) {
   static const S nothing[1] = {};
   return {std::make_shared<const SampleArray>(nothing, layout), samples, options};
 }
@@ -64,7 +64,7 @@ TEST_CASE("every element of a run is read by one thread; with the shift, warps b
   for (const Index offset : {0, 1, 15, 16, 31, 64, 100, 127})
     for (const Index length : {1, 3, 16, 40, 128, 300, 513, 1000, 4096}) {
       const std::vector<Index> one{0};
-      const auto source = counted<std::uint8_t>(ArrayLayout::planes({1, 1, 1, length}), one);
+      const auto source = counted<std::uint8_t>(SampleLayout::planes({1, 1, 1, length}), one);
       const Index lines = (offset + length - 1) / line_bytes + 1;
       for (const GatherOrder& order : {by_elements, unshifted, shifted}) {
         const GatherMap map(source, 0, 1, {0, 1}, source.samples().data(), base + offset, order);
@@ -100,37 +100,37 @@ TEST_CASE("what crosses the bus: aligned against unaligned") {
   for (std::size_t i = 0; i < shuffled.size(); ++i) padded.placements.push_back({draw(9) - 4, draw(9) - 4, draw(2) == 0});
   for (std::size_t i = 0; i < four.size(); ++i) crops.placements.push_back({draw(6429 - 512), draw(11472 - 512), false});
   const std::vector<Index> one{0};
-  const ArrayLayout wide = ArrayLayout::interleaved({1, 3, 6429, 11471});
+  const SampleLayout wide = SampleLayout::interleaved({1, 3, 6429, 11471});
   const Case cases[] = {
       {"64 images 224x224x3, bytes",
        {301056, 9633792},
        {75264, 9633792},
        {75264, 9633792},
-       counted<std::uint8_t>(ArrayLayout::interleaved({101, 3, 224, 224}), shuffled),
+       counted<std::uint8_t>(SampleLayout::interleaved({101, 3, 224, 224}), shuffled),
        {0, 224}},
       {"64 images 227x227x3, bytes",
        {382857, 19323680},
        {94215, 10203744},
        {77359, 9895520},
-       counted<std::uint8_t>(ArrayLayout::interleaved({101, 3, 227, 227}), shuffled),
+       counted<std::uint8_t>(SampleLayout::interleaved({101, 3, 227, 227}), shuffled),
        {0, 227}},
       {"64 images 227x227x3, floats",
        {603865, 48076864},
        {374413, 40773408},
        {309235, 39576064},
-       counted<float>(ArrayLayout::interleaved({101, 3, 227, 227}), shuffled),
+       counted<float>(SampleLayout::interleaved({101, 3, 227, 227}), shuffled),
        {0, 227}},
       {"64 images 3x32x32, bytes",
        {6144, 196608},
        {1536, 196608},
        {1536, 196608},
-       counted<std::uint8_t>(ArrayLayout::planes({101, 3, 32, 32}), shuffled),
+       counted<std::uint8_t>(SampleLayout::planes({101, 3, 32, 32}), shuffled),
        {0, 32}},
       {"the same, cut at random",
        {5703, 182496},
        {1881, 182496},
        {1881, 182496},
-       counted<std::uint8_t>(ArrayLayout::planes({101, 3, 32, 32}), shuffled, padded),
+       counted<std::uint8_t>(SampleLayout::planes({101, 3, 32, 32}), shuffled, padded),
        {0, 32}},
       {"64 rows of 11471 columns x3, bytes", {86033, 4404864}, {21509, 2202464}, {17208, 2202464}, counted<std::uint8_t>(wide, one), {641, 705}},
       {"4 cuts of 512x512x3 from it", {122112, 6193152}, {31872, 3305472}, {28288, 3262976}, counted<std::uint8_t>(wide, four, crops), {0, 512}},

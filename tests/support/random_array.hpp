@@ -6,7 +6,7 @@
 namespace lrcnn::testing {
 struct RandomArray {
   ArrayType type{};
-  ArrayLayout layout{};
+  SampleLayout layout{};
   std::vector<Index> samples{};   ///< of a batch
   DirectOptions options{};
   std::shared_ptr<const void> memory{};   ///< of exactly the array's bytes, so that a sanitizer sees what is read beyond
@@ -31,11 +31,11 @@ inline RandomArray random_array(std::uint64_t seed) {
   const Shape s{1 + draw(5), 1 + draw(5), 1 + draw(9), 1 + draw(draw(3) == 0 ? 300 : 20)};
   const Index gap = draw(2) * draw(40), row_gap = draw(2) * draw(9);
   if (draw(2) == 0) {
-    a.layout = ArrayLayout::planes(s);
+    a.layout = SampleLayout::planes(s);
     a.layout.row += row_gap, a.layout.channel = s.h * a.layout.row + gap, a.layout.image = s.c * a.layout.channel + gap;
   } else {
     const Index unused = draw(3) == 0 ? 1 : 0;   // as the alpha of RGBA
-    a.layout = ArrayLayout::interleaved({s.n, s.c + unused, s.h, s.w});
+    a.layout = SampleLayout::interleaved({s.n, s.c + unused, s.h, s.w});
     a.layout.shape = s;
     a.layout.row += row_gap, a.layout.image = s.h * a.layout.row + gap;
   }

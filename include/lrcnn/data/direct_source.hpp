@@ -112,7 +112,7 @@ class DirectSource : public RowSource<T> {
  private:
   template <class S>
   void read_row(const GatheredSample& sample, Index y, Index c, T* to, Index step) const {
-    const ArrayLayout& l = array_->layout();
+    const SampleLayout& l = array_->layout();
     const Index from_y = y + sample.y, w = l.shape.w;
     const bool inside = 0 <= from_y && from_y < l.shape.h;
     const auto* row = reinterpret_cast<const S*>(array_->data()) + sample.first + (inside ? from_y : 0) * l.row + c * l.channel;

@@ -9,17 +9,16 @@
 // Lifetimes: a file is shared by everything that reads it. A decoder keeps its file alive.
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/types.hpp>
+#include <lrcnn/data/open_file.hpp>
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 namespace lrcnn {
 /// The type of the numbers that a file stores for each pixel and channel.
 enum class SampleType : std::uint8_t { u8, i8, u16, i16, u32, i32, i64, f16, f32, f64 };
@@ -93,16 +92,14 @@ struct ImageFormat {
 /// How many bytes of a file's beginning tell its format.
 inline constexpr std::size_t format_bytes_needed = 64;
 /// Opens an image whose format shows in its first bytes; the file's name does not matter. The first format that recognizes it counts.
-/// Errors:  DataError if the file cannot be read, is of none of these formats (which are listed), or its format's reader refuses it
+/// Errors:  DataError as OpenFile; if it cannot be read, is of none of these formats (which are listed), or its format's reader refuses it
 inline std::shared_ptr<const ImageFile> open_image(const std::filesystem::path& path, std::span<const ImageFormat> formats) {
   const std::string who = "image '" + path.string() + "'";
-  std::error_code none;
-  if (std::filesystem::is_directory(path, none)) throw DataError(error_text(who + " is a folder", "an image is one file", "give the path of a file"));
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw DataError(error_text(who + " cannot be opened: " + std::strerror(errno), "an image is a file that can be read", "check the path"));
   std::array<std::uint8_t, format_bytes_needed> bytes{};
-  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  const std::span<const std::uint8_t> first(bytes.data(), static_cast<std::size_t>(file.gcount()));
+  const Index count = OpenFile(path).read_some(0, std::as_writable_bytes(std::span(bytes)));
+  if (count < 0)
+    throw DataError(error_text(who + " cannot be read: " + std::strerror(errno), "its first bytes say which format it has", "check its disk"));
+  const std::span<const std::uint8_t> first(bytes.data(), static_cast<std::size_t>(count));
   std::string names;
   for (const ImageFormat& format : formats) {
     if (format.recognizes(first) && (!format.recognizes_file || format.recognizes_file(path))) return format.open(path);

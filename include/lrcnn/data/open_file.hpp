@@ -33,7 +33,9 @@ class OpenFile {
   }
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
-  ~OpenFile() { ::close(descriptor_); }
+  ~OpenFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
   const std::filesystem::path& path() const { return path_; }
   /// Of the file as it was opened.
   const FileIdentity& identity() const { return identity_; }
@@ -59,6 +61,8 @@ class OpenFile {
     throw DataError(error_text("image '" + path_.string() + "' cannot be read at byte " + std::to_string(begin) + ": " + std::strerror(errno),
                                "pixels are read when they are asked for", "check its disk"));
   }
+  /// Hands the descriptor to a library that closes it. Nothing may be read through this object afterwards.
+  int release() { return std::exchange(descriptor_, -1); }
   /// Errors:  DataError if something was written to the file since it was opened
   void check_unchanged() const {
     if (identity_of(descriptor_, path_) != identity_) throw file_changed(path_);

@@ -45,13 +45,13 @@ constexpr ArrayType array_type_of() {
   }
 }
 /// Where the numbers of an array lie: distances in numbers from one image, row, column and channel to the next.
-struct ArrayLayout {
+struct SampleLayout {
   Shape shape{0, 1, 1, 1};   ///< [images, C, H, W]
   Index image = 0, row = 0, column = 1, channel = 0;
   /// Dense [images][C][H][W].
-  static constexpr ArrayLayout planes(const Shape& s) { return {s, s.c * s.h * s.w, s.w, 1, s.h * s.w}; }
+  static constexpr SampleLayout planes(const Shape& s) { return {s, s.c * s.h * s.w, s.w, 1, s.h * s.w}; }
   /// Dense [images][H][W][C], as image files and cameras have it.
-  static constexpr ArrayLayout interleaved(const Shape& s) { return {s, s.h * s.w * s.c, s.w * s.c, s.c, 1}; }
+  static constexpr SampleLayout interleaved(const Shape& s) { return {s, s.h * s.w * s.c, s.w * s.c, s.c, 1}; }
   /// Whether a row's channels lie together; otherwise each channel has rows of its own.
   constexpr bool interleaves() const { return column != 1 || shape.c == 1; }
   /// Numbers that a row takes: of all channels, or of one.
@@ -61,7 +61,7 @@ struct ArrayLayout {
     const auto last = [](Index count, Index step) { return (count - 1) * step; };
     return last(shape.n, image) + last(shape.h, row) + last(shape.w, column) + last(shape.c, channel) + 1;
   }
-  friend constexpr bool operator==(const ArrayLayout&, const ArrayLayout&) = default;
+  friend constexpr bool operator==(const SampleLayout&, const SampleLayout&) = default;
 };
 /// Images of one size in memory that the host reads. Never changes; what it describes must not change while a step reads it.
 class SampleArray {
@@ -70,18 +70,18 @@ class SampleArray {
   /// Errors:  DataError if there is no image, extents or distances are not positive, the layout is neither planes nor interleaved channels, or
   ///          the numbers do not begin at a multiple of their size
   template <class S>
-  SampleArray(const S* data, const ArrayLayout& layout, std::shared_ptr<const void> owner = {})
+  SampleArray(const S* data, const SampleLayout& layout, std::shared_ptr<const void> owner = {})
       : SampleArray(static_cast<const void*>(data), array_type_of<S>(), layout, std::move(owner)) {}
-  SampleArray(const void* data, ArrayType type, const ArrayLayout& layout, std::shared_ptr<const void> owner = {})
+  SampleArray(const void* data, ArrayType type, const SampleLayout& layout, std::shared_ptr<const void> owner = {})
       : data_(static_cast<const std::byte*>(data)), type_(type), layout_(layout), owner_(std::move(owner)) {
     check();
   }
   /// The images of a data set, which outlives the array. Errors: DataError as check(data)
-  explicit SampleArray(const Dataset& data) : SampleArray((lrcnn::check(data), data.images.data()), ArrayLayout::planes(data.shape)) {}
+  explicit SampleArray(const Dataset& data) : SampleArray((lrcnn::check(data), data.images.data()), SampleLayout::planes(data.shape)) {}
   explicit SampleArray(const Dataset&& data) = delete;
   const std::byte* data() const { return data_; }
   ArrayType type() const { return type_; }
-  const ArrayLayout& layout() const { return layout_; }
+  const SampleLayout& layout() const { return layout_; }
   const Shape& shape() const { return layout_.shape; }
   Index bytes() const { return layout_.extent() * array_type_bytes(type_); }
   const std::shared_ptr<const void>& owner() const { return owner_; }
@@ -107,7 +107,7 @@ class SampleArray {
 
  private:
   void check() const {
-    const ArrayLayout& l = layout_;
+    const SampleLayout& l = layout_;
     const Shape& s = l.shape;
     const std::string who = "array of images " + to_string(s);
     if (s.n < 1 || s.c < 1 || s.h < 1 || s.w < 1 || data_ == nullptr)
@@ -127,7 +127,7 @@ class SampleArray {
   }
   const std::byte* data_;
   ArrayType type_;
-  ArrayLayout layout_;
+  SampleLayout layout_;
   std::shared_ptr<const void> owner_;
   const void* there_ = nullptr;
   int device_ = any_device;

@@ -5,9 +5,11 @@
 //     const auto level = open_tiff("slide.tif", {.directory = 2});
 //
 // Samples are given as they are stored, with these exceptions: YCbCr in JPEG becomes RGB; grey of 1, 2 or 4 bits becomes u8 of 0 to 255; where
-// 0 is white, samples are inverted. Alpha is one more channel. The tag for orientation is not applied. Tiles that a sparse file leaves out are 0.
+// 0 is white, grey is inverted. Alpha is one more channel. The tag for orientation is not applied. Tiles and strips that a sparse file leaves out
+// count as zeros.
 //
 // A tile whose JPEG or fax data libtiff would complete by guessing (a warning of its decoder) counts as damaged, too.
+#include <lrcnn/data/open_file.hpp>
 #include <lrcnn/data/tiff_layout.hpp>
 #include <vector>
 namespace lrcnn {
@@ -22,30 +24,19 @@ class TiffOpener {
                                      std::to_string(options.sub_directory) + ", " + std::to_string(options.tile_bytes) + " bytes a tile, " +
                                      std::to_string(options.strip_bytes) + " bytes a strip",
                                  "directories are counted from 0, and tiles and strips have bytes", "correct the options"));
-    const int descriptor = open_descriptor("cannot be opened");
-    try {
-      identity_ = identity_of(descriptor, path_);
-      header_ = read_header(descriptor);
-    } catch (...) {
-      ::close(descriptor);
-      throw;
-    }
-    ::close(descriptor);
+    const OpenFile file(path_);
+    identity_ = file.identity();
+    header_ = read_header(file);
   }
   const std::filesystem::path& path() const { return path_; }
   const TiffOptions& options() const { return options_; }
   /// A handle that stands at the file's first byte, no directory read.
   /// Errors:  DataError if the file has vanished or changed, or is no TIFF
   TiffHandle open() const {
-    const int descriptor = open_descriptor("can no longer be opened");
-    try {
-      if (identity_of(descriptor, path_) != identity_ || read_header(descriptor) != header_) throw file_changed(path_);
-    } catch (...) {
-      ::close(descriptor);
-      throw;
-    }
+    OpenFile file(path_, identity_);
+    if (read_header(file) != header_) throw file_changed(path_);
     // 'm': not mapped into memory, because a mapped file that becomes shorter ends the program. 'h': no directory yet.
-    TiffHandle tiff(descriptor, path_, "rmh", std::max<Index>(64_MiB, 2 * std::min<Index>(options_.tile_bytes, 1_GiB << 10)));
+    TiffHandle tiff(file.release(), path_, "rmh", std::max<Index>(64_MiB, 2 * std::min<Index>(options_.tile_bytes, 1_GiB << 10)));
     if (!tiff.opened())
       throw DataError(error_text("image '" + path_.string() + "' cannot be read: " + tiff.text(),
                                  "a TIFF file begins with a header that libtiff knows", "check that it is a TIFF file, or fetch it again"));
@@ -90,17 +81,9 @@ class TiffOpener {
  private:
   using Header = std::array<std::uint8_t, 16>;
   static constexpr Index most_directories = 1 << 20;
-  int open_descriptor(std::string_view what) const {
-    int descriptor = -1;
-    do descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    while (descriptor < 0 && errno == EINTR);
-    if (descriptor >= 0) return descriptor;
-    throw DataError(error_text("image '" + path_.string() + "' " + std::string(what) + ": " + std::strerror(errno),
-                               "an image is a file that can be read, as long as it is used", "check the path"));
-  }
-  static Header read_header(int descriptor) {
-    Header header{};
-    static_cast<void>(!::pread(descriptor, header.data(), header.size(), 0));   // what a short file lacks stays 0
+  static Header read_header(const OpenFile& file) {
+    Header header{};   // what a short file lacks stays 0
+    static_cast<void>(file.read_some(0, std::as_writable_bytes(std::span(header))));
     return header;
   }
   std::filesystem::path path_;
@@ -149,8 +132,7 @@ class TiffDecoder final : public TileDecoder {
       handles_.clear();   // libtiff's state after an error is its own affair
       throw;
     }
-    if (layout_.inverted)   // of unsigned integers, where that is all bits
-      for (std::byte& b : out) b = ~b;
+    if (layout_.inverted) invert(out);
   }
 
  private:
@@ -196,16 +178,28 @@ class TiffDecoder final : public TileDecoder {
         const bool wanted = row >= rows.begin;
         TiffHandle& tiff = item(handles_, plane);
         std::byte* const to = wanted && plain() ? out_ + (row - rows.begin) * layout_.stored_row_bytes : buffer(layout_.stored_row_bytes);
-        const int result = TIFFReadScanline(tiff.get(), to, static_cast<std::uint32_t>(row), static_cast<std::uint16_t>(plane));
-        if (result != 1 || tiff.complained()) throw damaged(tiff, {row, row + 1});
+        const auto y = static_cast<std::uint32_t>(row);
+        const auto p = static_cast<std::uint16_t>(plane);
+        if (left_out(tiff, TIFFComputeStrip(tiff.get(), y, p))) std::fill_n(to, layout_.stored_row_bytes, std::byte{0});
+        else if (TIFFReadScanline(tiff.get(), to, y, p) != 1 || tiff.complained()) throw damaged(tiff, {row, row + 1});
         if (wanted && !plain()) place(to, 1, info_.width, plane, row - rows.begin);
       }
     next_row_ = rows.end;
   }
+  /// Inverts grey, of unsigned integers, where that is all bits; not the alpha behind it.
+  void invert(std::span<std::byte> pixels) const {
+    const auto sample = static_cast<std::size_t>(sample_bytes(info_.sample)), pixel = static_cast<std::size_t>(info_.pixel_bytes());
+    for (std::size_t at = 0; at < pixels.size(); at += pixel)
+      for (std::byte& b : pixels.subspan(at, sample)) b = ~b;
+  }
+  /// Whether a sparse file leaves a tile or strip out.
+  static bool left_out(const TiffHandle& tiff, std::uint32_t index) {
+    return TIFFGetStrileByteCount(tiff.get(), index) == 0 && TIFFGetStrileOffset(tiff.get(), index) == 0 && !tiff.complained();
+  }
   /// Decodes a tile or strip of the file.
   void decode_stored(std::uint32_t index, std::byte* to, Index bytes, Range rows) {
     const TiffHandle& tiff = handles_.front();
-    if (TIFFGetStrileByteCount(tiff.get(), index) == 0 && TIFFGetStrileOffset(tiff.get(), index) == 0 && !tiff.complained()) {
+    if (left_out(tiff, index)) {
       std::fill_n(to, bytes, std::byte{0});
       return;
     }

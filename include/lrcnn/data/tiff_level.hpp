@@ -79,8 +79,6 @@ class TiffLevel {
     tile_.resize(size(info.tile_height * info.tile_width * info.pixel_bytes()));
   }
   const ImageInfo& info() const { return info_; }
-  /// Rows that were taken so far.
-  Index rows() const { return row_; }
   /// Takes whole rows, no more than are left. Full rows of tiles are encoded; then f(rows, how many) gets them.
   template <class F>
   void write(std::span<const std::byte> rows, F f) {

@@ -7,8 +7,8 @@
 //
 // Three channels are RGB, four RGB and one more, other numbers grey and more. A pyramid's levels are directories that say so (reduced images),
 // which OpenSlide, libvips and QuPath read; open_tiff() reads them by number.
-#include <lrcnn/data/image_writer.hpp>
 #include <lrcnn/data/tiff_level.hpp>
+#include <lrcnn/data/written_rows.hpp>
 namespace lrcnn {
 class TiffWriter final : public ImageWriter {
  public:
@@ -34,23 +34,12 @@ class TiffWriter final : public ImageWriter {
   /// Of the image itself, not of its pyramid.
   const ImageInfo& info() const override { return levels_.front()->info(); }
   void write(std::span<const std::byte> rows) override {
-    check_usable();
-    const Index line = info().width * info().pixel_bytes(), left = info().height - levels_.front()->rows(), bytes = static_cast<Index>(rows.size());
-    if (bytes % line != 0 || bytes / line > left)
-      throw DataError(error_text("image '" + info().path.string() + "' is given " + std::to_string(bytes) + " bytes of rows",
-                                 "a row has " + std::to_string(line) + " bytes, and " + std::to_string(left) + " rows are left",
-                                 "write whole rows, and no more than the image has"));
-    usable_ = false;
+    const Index count = rows_.begin(info(), rows);
     write(0, rows);
-    usable_ = true;
+    rows_.written(count);
   }
   void finish() override {
-    check_usable();
-    if (const Index rows = levels_.front()->rows(); rows < info().height)
-      throw DataError(
-          error_text("image '" + info().path.string() + "' has " + std::to_string(rows) + " of its " + std::to_string(info().height) + " rows",
-                     "a file is complete when all rows are written", "write the others, or leave the file as it was"));
-    usable_ = false;
+    rows_.finish(info());
     levels_.front()->finish();
     for (std::size_t level = 1; level < levels_.size(); ++level) {
       levels_.front()->append(*levels_[level]);
@@ -62,11 +51,6 @@ class TiffWriter final : public ImageWriter {
   }
 
  private:
-  void check_usable() const {
-    if (!usable_)
-      throw DataError(error_text("image '" + info().path.string() + "' is finished, or was given up after an error", "a file is written once",
-                                 "begin a new one"));
-  }
   /// Rows for one level, from which those of the next are made.
   void write(std::size_t level, std::span<const std::byte> rows) {
     levels_[level]->write(rows, [&](const std::byte* band, Index count) {
@@ -99,6 +83,6 @@ class TiffWriter final : public ImageWriter {
   AtomicFile file_;
   std::vector<std::unique_ptr<detail::TemporaryFile>> temporaries_{};   ///< in which levels wait
   std::vector<std::unique_ptr<detail::TiffLevel>> levels_{};            ///< the image, then those of its pyramid
-  bool usable_ = true;
+  detail::WrittenRows rows_{};
 };
 }   // namespace lrcnn

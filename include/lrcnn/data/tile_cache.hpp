@@ -15,6 +15,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <new>
 #include <set>
 #include <thread>
 namespace lrcnn {
@@ -255,7 +256,13 @@ class TileCache {
       if (stop_) return;
       Index distance = detail::TileOrder::never;
       const Key key = next_tile(distance);
-      Tile* tile = key.image && waiting_for_room_ == 0 ? reserve(key, distance) : nullptr;
+      Tile* tile = nullptr;
+      try {
+        if (key.image && waiting_for_room_ == 0) tile = reserve(key, distance);
+      } catch (const std::bad_alloc&) {   // the reader of the tile will see it
+        key.image->failed.insert(key.place);
+        continue;
+      }
       if (!tile) {
         has_work_ = false;
         continue;
@@ -264,7 +271,7 @@ class TileCache {
       try {
         decode(lock, key, *tile);
         ++report_.decoded_ahead;
-      } catch (...) {   // the reader of the tile will see it
+      } catch (...) {   // likewise
         key.image->failed.insert(key.place);
       }
       --key.image->decoding;

@@ -51,7 +51,7 @@ struct GatherMap {
             const GatherOrder& order = {})
       : base(base_address), shifted(order.shifted), first_row(rows_read.begin), samples(all_samples + first) {
     const SampleArray& array = source.array();
-    const ArrayLayout& l = array.layout();
+    const SampleLayout& l = array.layout();
     element = array_type_bytes(array.type());
     granule = std::max(element, order.granule_bytes);
     row_step = l.row, column_step = l.interleaves() ? l.column : 1, channel_step = l.channel;
