@@ -6,6 +6,7 @@
 #include <lrcnn/data/npy_header.hpp>
 #include <lrcnn/interop/tensor_file.hpp>
 #include <lrcnn/interop/unchanging_file.hpp>
+#include <unordered_set>
 namespace lrcnn {
 namespace detail {
 /// "F32" for what TensorFile reads, "int64", "big-endian float32" and so on for the rest.
@@ -61,21 +62,27 @@ class NpyFolder final : public TensorFile {
   std::vector<Place> places_;
 };
 /// Writes each tensor to a file of a new folder, which takes its name when all of them are there.
-/// Errors:  DataError if there is a folder or file of that name that is not an empty folder, it cannot be written, a name has a '/', or a tensor
-///          is BF16, which NumPy does not have. Nothing is left behind then
-inline void write_npy_folder(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {
+/// Errors:  DataError if there is a folder or file of that name that is not an empty folder, it cannot be written, a name has a '/', two tensors
+///          have one name, or a tensor is BF16, which NumPy does not have; ShapeError if a tensor's bytes are not those of its type and shape.
+///          Nothing is left behind then
+inline void write_npy_folder(const std::filesystem::path& folder, std::span<const NamedTensor> tensors) {
   namespace fs = std::filesystem;
+  const fs::path path = folder.has_filename() ? folder : folder.parent_path();   // "weights/" is "weights"
   const std::string who = "folder '" + path.string() + "'";
   std::error_code error;
   if (fs::exists(path, error) && !(fs::is_directory(path, error) && fs::is_empty(path, error)))
     throw DataError(error_text(who + " is there already", "weights go to a new folder, so that nothing of another network is among them",
                                "choose another name, or remove it"));
+  std::unordered_set<std::string_view> names;
   for (const NamedTensor& t : tensors) {
     if (t.name.empty() || t.name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
       throw DataError(error_text("tensor '" + t.name + "' cannot be written to " + who, "its name becomes that of a file", "choose another name"));
     if (t.type == TensorType::bf16)
       throw DataError(error_text("tensor '" + t.name + "' cannot be written to " + who + ": it is BF16", "NumPy has float16, float32 and float64",
                                  "save in one of these types"));
+    if (!names.insert(t.name).second)
+      throw DataError(error_text(who + " cannot be written: two tensors have the name '" + t.name + "'", "names are unique", "name one otherwise"));
+    check_tensor_bytes(t, who);
   }
   static std::atomic<unsigned> number{0};
   const fs::path part = path.string() + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(number++);
