@@ -6,9 +6,9 @@ A network gets random weights, running statistics included, and goes to a file b
 trains one step of stochastic gradient descent (momentum, weight decay), predicts again and writes its weights; PyTorch does the same. Then
 a new network in PyTorch takes lrcnn's file, strictly, and predicts. Compared are all predictions, the loss, and every tensor of the trained
 weights: the largest difference as a share of the tensor's largest element. In fp64 (lrcnn's plain loops) at most 1e-12 is allowed, in fp32
-(oneDNN) 1e-5; "change" is how much the step has changed the weights, likewise. The learning rate is such that this is at most 0.01 in fp64 and
-1e-4 in fp32: gradients of deep networks with batch norms over few values are ill-conditioned, and PyTorch's own in fp32 differ from those in
-fp64 by 1 % of a tensor's largest element on ResNet-50.
+(oneDNN) 1e-5. Batch norms over few values are ill-conditioned in deep networks: where PyTorch's own fp32 differs from its fp64 by more ("own"),
+four times that is allowed instead. "change" is how much the step has changed the weights, likewise; the learning rate is such that it is about
+0.01 in fp64 and 1e-4 in fp32.
 
 Status 1: a difference is larger. Numbers of classes are ten, dropout and stochastic depth are off.
 """
@@ -28,6 +28,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "
 from make_golden_networks import UNet
 
 LIMITS = {"fp64": (torch.float64, 1e-12), "fp32": (torch.float32, 1e-5)}
+OWN = 4
 CHANGES = {"fp64": 1e-2, "fp32": 1e-4}
 MOMENTUM, DECAY = 0.9, 1e-4
 CLASSES = 10
@@ -82,44 +83,58 @@ def difference(ours, theirs):
     return d if d == d else float("inf")
 
 
+def steps(name, state, images, labels, lr):
+    """PyTorch's predictions before and after a step, its loss, the weights after it, and the learning rate: a share of the weights if lr is text."""
+    net = make(name).to(images.dtype)
+    net.load_state_dict(state)
+    before = predict(net, images)
+    net.train()
+    loss = F.cross_entropy(net(images), labels)
+    loss.backward()
+    if lr in CHANGES:
+        lr = CHANGES[lr] / max((p.grad.abs().max() / p.detach().abs().max()).item() for p in net.parameters())
+    torch.optim.SGD(net.parameters(), lr=lr, momentum=MOMENTUM, weight_decay=DECAY).step()
+    return {"before": before, "after": predict(net, images), "loss": loss.detach()}, {n: t.detach() for n, t in net.state_dict().items()}, lr
+
+
+def worst(ours, theirs):
+    """The largest difference of tensors, and which has it."""
+    return max((difference(ours[n], t), n) for n, t in theirs.items())
+
+
 def exchange(program, name, arithmetic, threads, folder):
-    """Largest differences: (of predictions, of weights, of predictions with lrcnn's weights), the change, seconds of lrcnn."""
+    """Largest differences: (of predictions, of weights, of predictions with lrcnn's weights), PyTorch's own, the change, seconds of lrcnn."""
     dtype, _ = LIMITS[arithmetic]
     start, batch, trained, predictions = (folder / f"{n}.safetensors" for n in ("start", "batch", "trained", "predictions"))
     torch.manual_seed(sum(name.encode()))
     net = make(name).to(dtype)
     randomise(net)
+    first = {n: t.detach().clone() for n, t in net.state_dict().items()}
+    del net
     s = size(name)
     images = torch.randn(2, 3, s, s, dtype=dtype)
     labels = torch.randint(0, CLASSES, (2, s, s) if name == "unet" else (2,))
-    save_file(net.state_dict(), start, metadata={"format": "pt"})
+    save_file(first, start, metadata={"format": "pt"})
     save_file({"images": images, "labels": labels.to(dtype)}, batch)
-    before = predict(net, images)
-    net.train()
-    loss = F.cross_entropy(net(images), labels)
-    loss.backward()
-    lr = CHANGES[arithmetic] / max((p.grad.abs().max() / p.detach().abs().max()).item() for p in net.parameters())
-    optimizer = torch.optim.SGD(net.parameters(), lr=lr, momentum=MOMENTUM, weight_decay=DECAY)
-    optimizer.step()
-    optimizer.zero_grad()
-    after = predict(net, images)
-    theirs = {n: t.detach() for n, t in net.state_dict().items()}
-    del optimizer, net
+    said, theirs, lr = steps(name, first, images, labels, arithmetic)
+    own = 0.0   # how far rounding alone takes PyTorch
+    if arithmetic == "fp32":
+        exact, exact_weights, _ = steps(name, first, images.double(), labels, lr)
+        own = max(worst({n: t.double() for n, t in mine.items()}, {n: t.double() for n, t in true.items()})[0]
+                  for mine, true in ((said, exact), (theirs, exact_weights)))
+        del exact, exact_weights
     begun = time.perf_counter()
     subprocess.run([program, name, arithmetic, "--weights", start, "--batch", batch, "--trained", trained, "--predictions", predictions,
                     f"--lr={lr!r}", f"--momentum={MOMENTUM}", f"--weight-decay={DECAY}"] + ([f"--threads={threads}"] if threads else []),
                    check=True, stdout=subprocess.DEVNULL)
     seconds = time.perf_counter() - begun
-    said = load_file(predictions)
-    of_predictions = max(difference(said["before"], before), difference(said["after"], after), difference(said["loss"], loss.detach()))
-    ours, first = load_file(trained), load_file(start)
-    if list(ours) != list(first) and set(ours) != set(first):
+    predicted, ours = load_file(predictions), load_file(trained)
+    if set(ours) != set(first):
         raise SystemExit(f"error: {name}: lrcnn's file has other names: {sorted(set(ours) ^ set(first))}")
-    worst = max((difference(ours[n], t), n) for n, t in theirs.items())
     change = max(difference(t, first[n]) for n, t in theirs.items() if t.is_floating_point() and "running" not in n)
     again = empty(name)
     again.load_state_dict(ours, strict=True, assign=True)
-    return of_predictions, worst, difference(predict(again, images), said["after"]), change, seconds
+    return worst(predicted, said)[0], worst(ours, theirs), difference(predict(again, images), predicted["after"]), own, change, seconds
 
 
 def main():
@@ -136,19 +151,19 @@ def main():
         if name not in there:
             sys.exit(f"error: no network {name}; there are {' '.join(there)}; choose one of them")
     print(f"PyTorch {torch.__version__}, torchvision {torchvision.__version__}")
-    print(f"{'network':16}{'':6}{'predictions':>13}{'weights':>10}{'back again':>12}{'change':>9}{'lrcnn':>9}")
+    print(f"{'network':16}{'':6}{'predictions':>13}{'weights':>10}{'back again':>12}{'own':>9}{'change':>9}{'lrcnn':>9}")
     failed = []
     for name in args.networks or there:
         for arithmetic in args.arithmetic or LIMITS:
             with tempfile.TemporaryDirectory() as folder:
-                predictions, (weights, where), back, change, seconds = exchange(args.exchange, name, arithmetic, args.threads, pathlib.Path(folder))
-            print(f"{name:16}{arithmetic:6}{predictions:13.1e}{weights:10.1e}{back:12.1e}{change:9.1e}{seconds:7.1f} s", flush=True)
-            if max(predictions, weights, back) > LIMITS[arithmetic][1]:
+                predictions, (weights, where), back, own, change, seconds = exchange(args.exchange, name, arithmetic, args.threads, pathlib.Path(folder))
+            print(f"{name:16}{arithmetic:6}{predictions:13.1e}{weights:10.1e}{back:12.1e}{own:9.1e}{change:9.1e}{seconds:7.1f} s", flush=True)
+            if max(predictions, weights, back) > max(LIMITS[arithmetic][1], OWN * own):
                 failed.append(f"{name} in {arithmetic} (worst weights: {where})")
     if failed:
-        print(f"Not within {', '.join(f'{limit:g} ({a})' for a, (_, limit) in LIMITS.items())}: " + "; ".join(failed))
+        print(f"Not within {', '.join(f'{limit:g} ({a})' for a, (_, limit) in LIMITS.items())} or {OWN} times PyTorch's own: " + "; ".join(failed))
         sys.exit(1)
-    print("All are within " + ", ".join(f"{limit:g} ({a})" for a, (_, limit) in LIMITS.items()) + ".")
+    print("All are within " + ", ".join(f"{limit:g} ({a})" for a, (_, limit) in LIMITS.items()) + f", or {OWN} times PyTorch's own.")
 
 
 if __name__ == "__main__":
