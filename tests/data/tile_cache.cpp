@@ -189,6 +189,26 @@ TEST_CASE("a format that is decoded in order has one decoder at work, from top t
   CHECK(std::is_sorted(rows.begin(), rows.end()));
   CHECK(rows.size() == 20);
 }
+TEST_CASE("however many threads decode a format ahead that is decoded in order, none passes another") {
+  ImageInfo info = draw_image(400, 10, 1, 10, 10)->info();
+  info.in_order = true;
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    const auto image = std::make_shared<DrawnImage>(info);
+    std::vector<Index> rows;
+    image->before = [&](Index row, Index) {   // one at a time, so no lock
+      rows.push_back(row);
+      std::this_thread::sleep_for(std::chrono::microseconds(200));   // meanwhile others come and wait
+    };
+    const auto cache = std::make_shared<TileCache>(TileCacheOptions{.bytes = 4000, .threads = 8});
+    {
+      const CachedImage cached(image, cache);
+      cached.expect(bands(400, 10, 10));
+      REQUIRE(comes([&] { return cache->report().decoded_ahead == 40; }));
+    }
+    INFO("repetition " << repetition);
+    REQUIRE(std::is_sorted(rows.begin(), rows.end()));
+  }
+}
 TEST_CASE("a tile that cannot be decoded is an error for who reads it, each time, and for nobody else") {
   const auto image = draw_image(40, 40, 1, 10, 10);
   std::atomic<bool> broken = true;
