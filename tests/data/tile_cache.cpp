@@ -131,6 +131,47 @@ TEST_CASE("many threads read many images through a cache of a few tiles") {
   CHECK(wrong == 0);
   CHECK(cache->report().most_bytes <= 3 * 64);
 }
+TEST_CASE("images of different tiles, in order or not, sound or damaged, share room for one tile, and all threads come to an end") {
+  std::vector<std::shared_ptr<DrawnImage>> images;
+  const auto cache = std::make_shared<TileCache>(TileCacheOptions{.bytes = 40 * 8 * 3, .threads = 3});
+  std::vector<CachedImage> cached;
+  for (Index i = 0; i < 4; ++i) {
+    ImageInfo info = draw_image(40, 40, 1 + i % 3, 8, i % 2 == 0 ? 40 : 5 + i)->info();
+    info.in_order = i % 2 == 0;
+    images.push_back(std::make_shared<DrawnImage>(info));
+    if (i == 3)
+      images.back()->before = [](Index row, Index column) {
+        if (row == 2 && column == 1) throw DataError("damaged");
+      };
+    cached.emplace_back(images.back(), cache);
+  }
+  std::atomic<int> wrong = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint64_t t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        const Random random(78, t);
+        std::uint64_t draw = 0;
+        for (int i = 0; i < 60; ++i) {
+          const auto n = static_cast<std::size_t>(random.below(draw++, 4));
+          const ImageRegion region{random_range(random, draw, 40), random_range(random, draw, 40)};
+          if (i % 3 == 0) cached[n].expect(bands(40, 40, 8));
+          const ImageRegion damaged{{16, 24}, images[3]->info().columns_of(1)};
+          const auto meet = [](Range a, Range b) { return a.begin < b.end && b.begin < a.end; };
+          const bool fails = n == 3 && meet(region.rows, damaged.rows) && meet(region.columns, damaged.columns);
+          try {
+            if (read(cached[n], region) != images[n]->pixels(region) || fails) ++wrong;
+          } catch (const DataError&) {
+            if (!fails) ++wrong;
+          }
+          if (i % 20 == 0) CachedImage(images[1], cache).expect(bands(40, 40, 8));   // and gone
+        }
+      });
+  }
+  CHECK(wrong == 0);
+  CHECK(cache->report().most_bytes <= cache->options().bytes);
+  for (const std::size_t i : {0U, 2U}) CHECK(images[i]->most_busy == 1);
+}
 TEST_CASE("a format that is decoded in order has one decoder at work, from top to bottom") {
   ImageInfo info = draw_image(200, 10, 1, 10, 10)->info();
   info.in_order = true;
@@ -147,6 +188,26 @@ TEST_CASE("a format that is decoded in order has one decoder at work, from top t
   CHECK(image->decoders == 1);
   CHECK(std::is_sorted(rows.begin(), rows.end()));
   CHECK(rows.size() == 20);
+}
+TEST_CASE("however many threads decode a format ahead that is decoded in order, none passes another") {
+  ImageInfo info = draw_image(400, 10, 1, 10, 10)->info();
+  info.in_order = true;
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    const auto image = std::make_shared<DrawnImage>(info);
+    std::vector<Index> rows;
+    image->before = [&](Index row, Index) {   // one at a time, so no lock
+      rows.push_back(row);
+      std::this_thread::sleep_for(std::chrono::microseconds(200));   // meanwhile others come and wait
+    };
+    const auto cache = std::make_shared<TileCache>(TileCacheOptions{.bytes = 4000, .threads = 8});
+    {
+      const CachedImage cached(image, cache);
+      cached.expect(bands(400, 10, 10));
+      REQUIRE(comes([&] { return cache->report().decoded_ahead == 40; }));
+    }
+    INFO("repetition " << repetition);
+    REQUIRE(std::is_sorted(rows.begin(), rows.end()));
+  }
 }
 TEST_CASE("a tile that cannot be decoded is an error for who reads it, each time, and for nobody else") {
   const auto image = draw_image(40, 40, 1, 10, 10);

@@ -67,9 +67,10 @@ class TileCache {
     std::shared_ptr<const ImageFile> file;
     std::shared_ptr<TileCache> cache;
     detail::TileOrder order{};
-    std::set<detail::TilePlace> failed{};   ///< not tried ahead again
-    Index decoders = 0;                     ///< in use
-    Index decoding = 0;                     ///< threads of the cache that work on it
+    std::set<detail::TilePlace> failed{};    ///< not tried ahead again
+    std::set<detail::TilePlace> waiting{};   ///< for the decoder of an image that is decoded in order; the first is next
+    Index decoders = 0;                      ///< in use
+    Index decoding = 0;                      ///< threads of the cache that work on it
     const ImageInfo& info() const { return file->info(); }
   };
   struct Key {
@@ -180,7 +181,11 @@ class TileCache {
   void decode(Lock& lock, const Key& key, Tile& tile) {
     Image& image = *key.image;
     try {
-      while (image.info().in_order && image.decoders > 0) changed_.wait(lock);
+      if (image.info().in_order) {
+        image.waiting.insert(key.place);
+        while (image.decoders > 0 || *image.waiting.begin() != key.place) changed_.wait(lock);
+        image.waiting.erase(key.place);
+      }
       ++image.decoders;
       auto decoder = idle_decoder(image);
       lock.unlock();
