@@ -147,6 +147,21 @@ a Python that has it in LRCNN_PEERS_PYTHON"
   return 1
 }
 
+# fetch_onnx: what scripts/onnx/requirements.txt names goes from PyPI to an environment of its own, $deps/onnx, unless it is there. False, with
+# a message, if it cannot be had.
+fetch_onnx() {
+  local list=scripts/onnx/requirements.txt folder=$deps/onnx
+  if cmp -s "$list" "$folder/installed"; then return 0; fi
+  say "installing Python's onnx into $folder: some 40 MB to download, 150 MB on disk"
+  if python3 -m venv "$folder" >&2 && "$folder/bin/python" -m pip install -q --no-cache-dir -r "$list" >&2; then
+    cp "$list" "$folder/installed"
+    return 0
+  fi
+  say "could not install Python's onnx (the messages are above); it comes from PyPI, with python3-venv; make it reachable, or name a Python \
+that has it in LRCNN_ONNX_PYTHON"
+  return 1
+}
+
 # copy_debian PACKAGE...: what installed packages have for compilers and for CMake goes to $deps/debian as well, for a machine
 # that cannot install them. Of a package that is not installed, what is there stays.
 copy_debian() (

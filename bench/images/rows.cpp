@@ -4,8 +4,8 @@
 //
 // Each reads the file from top to bottom, so many rows at a time, and adds up what it got; the sums have to agree. N threads decode: lrcnn's those
 // of the tile cache, libvips' the workers of vips_sink_disc. In both, one more thread takes the rows in order and adds up; lrcnn's decodes a tile
-// itself that no other has begun. Without FILE: the largest TIFF in
-// LRCNN_DATA, which has JPEG tiles, and the same pixels written anew with LZW; without LRCNN_DATA both of a generated picture.
+// itself that no other has begun. Without FILE: the largest TIFF in LRCNN_DATA, which has JPEG tiles, and the same pixels written anew with LZW;
+// without LRCNN_DATA both of a generated picture.
 // Prints seconds and megapixels a second, each the median of the rounds, and their ratio. libvips is a peer here; lrcnn does not use it.
 #include "../../examples/program.hpp"
 #include <lrcnn/core/machine.hpp>

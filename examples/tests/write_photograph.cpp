@@ -43,7 +43,10 @@ int main(int argc, char** argv) {
   const int height = std::atoi(argv[2]), width = std::atoi(argv[3]), channels = std::atoi(argv[4]);
   if (std::string(argv[1]).ends_with(".jpg")) return write_jpeg(argv[1], height, width, channels);
   const auto writer = lrcnn::create_image(argv[1], height, width, channels, lrcnn::SampleType::u8);
-  for (int y = 0; y < height; ++y) writer->write(std::as_bytes(std::span(row_of(y, width, channels))));
+  for (int y = 0; y < height; ++y) {
+    const auto row = row_of(y, width, channels);
+    writer->write(std::as_bytes(std::span(row)));
+  }
   writer->finish();
   return 0;
 }

@@ -221,6 +221,11 @@ TEST_CASE("image folder: folders that are none, and numbers that make no sense")
       text_of(folder / "", Split::train, {.split = {.test_share = 1}}) ==
       "lrcnn: a share of 1.000000 of the pictures is for tests, and at most 0 are taken; the share lies between 0 and 1, and no number is negative; "
       "choose other numbers");
+  std::filesystem::rename(folder / "a" / "2.png", folder / "2.png");
+  CHECK(text_of(folder / "", Split::test) ==
+        "lrcnn: each class of folder '" + where +
+            "' has one picture; pictures for tests are other ones than those that are trained with; add pictures");
+  std::filesystem::rename(folder / "2.png", folder / "a" / "2.png");
   for (const char* name : {"a/1.png", "a/2.png", "b/1.png"}) touch(folder / name, "damaged");
   CHECK(text_of(folder / "", Split::train, {.skipped = [](const std::string&) {}}) ==
         "lrcnn: no picture of folder '" + where + "' can be read; a data set has at least one; see what was said of each of them");

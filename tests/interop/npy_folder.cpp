@@ -100,6 +100,13 @@ TEST_CASE("folders that cannot be used") {
         "lrcnn: tensor '' cannot be written to folder '" + to.string() + "'; its name becomes that of a file; choose another name");
   CHECK(of(to, {"a", {2}, TensorType::bf16, bytes}) == "lrcnn: tensor 'a' cannot be written to folder '" + to.string() +
                                                            "': it is BF16; NumPy has float16, float32 and float64; save in one of these types");
+  CHECK(error_of<ShapeError>([&] {
+          write_npy_folder(to, std::vector<NamedTensor>{{"a", {2}, TensorType::f32, bytes}});
+        }) ==
+        "lrcnn: tensor 'a' F32 [2] for folder '" + to.string() + "' has 4 bytes; type and shape say how many there are; give it all its elements");
+  CHECK(error_of<DataError>([&] {
+          write_npy_folder(to, std::vector<NamedTensor>{{"a", {}, TensorType::f32, bytes}, {"a", {}, TensorType::f32, bytes}});
+        }) == "lrcnn: folder '" + to.string() + "' cannot be written: two tensors have the name 'a'; names are unique; name one otherwise");
   CHECK(of(folder.path / "no" / "such", {"a", {}, TensorType::f32, bytes})
             .starts_with("lrcnn: file '" + (folder.path / "no" / "such").string() + "' cannot be written: No such file or directory"));
   CHECK(of(to, {std::string(300, 'a'), {}, TensorType::f32, bytes}).find("cannot be written: File name too long") != std::string::npos);
@@ -110,4 +117,6 @@ TEST_CASE("folders that cannot be used") {
         "lrcnn: folder '" + to.string() +
             "' is there already; weights go to a new folder, so that nothing of another network is among them; choose another name, or remove it");
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);
+  CHECK(of(folder.path / "slash" / "", {"a", {}, TensorType::f32, bytes}) == "no error");
+  CHECK(NpyFolder(folder.path / "slash").tensors().size() == 1);
 }

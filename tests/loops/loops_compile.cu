@@ -6,7 +6,7 @@
 namespace {
 using namespace lrcnn;
 template <class T>
-void instantiate(cudaStream_t stream) {
+void instantiate(cudaStream_t stream, const DirectSource<float>& source) {
   using A = master_t<T>;
   const auto exec = thrust::cuda::par_nosync.on(stream);
   const Operands<T> o;
@@ -17,8 +17,7 @@ void instantiate(cudaStream_t stream) {
   loops::run(exec, o);
   loops::convert_rows(exec, staging, y, 0.5);
   loops::convert_rows(exec, y, View<float>{});
-  const DirectSource<float>* const source = nullptr;
-  loops::gather_rows(exec, *source, {}, 0, y);
+  loops::gather_rows(exec, source, {}, 0, y);
   loops::bias_add(exec, y, numbers, y);
   loops::bias_activation(exec, Activation{}, y, numbers, y, View<std::uint8_t>{});
   loops::bias_gradient(exec, y, numbers, true, nullptr);
@@ -33,4 +32,4 @@ void instantiate(cudaStream_t stream) {
                                    [&](const auto& update) { loops::update_elements(exec, update, numbers, numbers, numbers, numbers, 0, flag); });
 }
 }   // namespace
-void instantiate_all(cudaStream_t stream) { instantiate<double>(stream); }
+void instantiate_all(cudaStream_t stream, const DirectSource<float>& source) { instantiate<double>(stream, source); }

@@ -107,7 +107,8 @@ struct SplitOptions {
 };
 /// The pictures of one part. If a folder has folders train and test (or val, or validation), these are the parts; otherwise each class is split
 /// at random, the same for the same seed and files.
-/// Errors:  as find_class_files(); DataError if the test part has a class that the training part has not, or a number makes no sense
+/// Errors:  as find_class_files(); DataError if the test part has a class that the training part has not, no class has a second picture to test
+///          with, or a number makes no sense
 inline ClassFiles find_class_files(const std::filesystem::path& folder, Split split, const SplitOptions& options) {
   if (!(options.test_share > 0 && options.test_share < 1) || options.most_images < 0)
     throw DataError(error_text("a share of " + std::to_string(options.test_share) + " of the pictures is for tests, and at most " +
@@ -141,6 +142,9 @@ inline ClassFiles find_class_files(const std::filesystem::path& folder, Split sp
       for (std::size_t i = begin; i < end; ++i)
         if (tested[i - begin] == (split == Split::test)) part.files.push_back(all.files[i]);
     }
+    if (part.files.empty())
+      throw DataError(error_text("each class of folder '" + folder.string() + "' has one picture",
+                                 "pictures for tests are other ones than those that are trained with", "add pictures"));
   }
   if (const auto count = static_cast<Index>(part.files.size()); options.most_images > 0 && options.most_images < count) {
     auto order = permutation(count, purpose_random(options.seed, "subset", static_cast<Index>(split)));

@@ -11,6 +11,7 @@
 #include <lrcnn/data/image_file.hpp>
 #include <lrcnn/data/open_file.hpp>
 #include <lrcnn/core/text.hpp>
+#include <bit>
 #include <cmath>
 #include <mutex>
 #include <optional>
@@ -134,13 +135,20 @@ class SlideFile final : public ImageFile, public std::enable_shared_from_this<Sl
                                    "tiles are decoded when they are read", "fetch the slide again"));
     }
     check_unchanged();
-    std::byte* to = out.data();
-    for (const std::uint32_t pixel : pixels) {   // premultiplied: colours are no greater than their alpha
-      const std::uint32_t clear = 255 - (pixel >> 24);
-      for (std::size_t c = 0; c < 3; ++c, ++to) {
-        const std::uint32_t colour = pixel >> (16 - 8 * c) & 255;
-        *to = static_cast<std::byte>(clear == 0 ? colour : std::min<std::uint32_t>(255, colour + (clear * options_.background[c] + 127) / 255));
+    convert(pixels, out.data());
+  }
+  /// Premultiplied ARGB, whose colours are no greater than their alpha, on the background as red, green, blue.
+  void convert(std::span<const std::uint32_t> pixels, std::byte* to) const {
+    std::size_t i = 0;
+    if constexpr (std::endian::native == std::endian::little)   // four bytes at a time, of which the next pixel overwrites the last
+      for (; i + 1 < pixels.size() && pixels[i] >> 24 == 255; ++i, to += 3) {
+        const std::uint32_t rgb = __builtin_bswap32(pixels[i]) >> 8;
+        std::memcpy(to, &rgb, 4);
       }
+    for (; i < pixels.size(); ++i) {
+      const std::uint32_t pixel = pixels[i], clear = 255 - (pixel >> 24);
+      for (std::size_t c = 0; c < 3; ++c, ++to)
+        *to = static_cast<std::byte>(std::min<std::uint32_t>(255, (pixel >> (16 - 8 * c) & 255) + (clear * options_.background[c] + 127) / 255));
     }
   }
   SlideOptions options_;

@@ -99,8 +99,9 @@ inline void read_tiff_strips(const TiffHandle& tiff, const TiffOptions& options,
   const Index row_bytes = info.width * info.pixel_bytes();
   layout.stored_rows = std::clamp<Index>(tiff.field<std::uint32_t>(TIFFTAG_ROWSPERSTRIP), 1, info.height);
   info.tile_width = info.width;
-  const Index strip_bytes = row_bytes * layout.stored_rows;                                   // at most the image's
-  const bool has_rows = tiff.field<std::uint16_t>(TIFFTAG_COMPRESSION) != COMPRESSION_JBIG;   // libtiff decodes that in whole strips only
+  const Index strip_bytes = row_bytes * layout.stored_rows;   // at most the image's
+  // libtiff decodes JBIG in whole strips only; and planes that are read by rows are open files, one each.
+  const bool has_rows = tiff.field<std::uint16_t>(TIFFTAG_COMPRESSION) != COMPRESSION_JBIG && layout.planes <= 16;
   if (has_rows && layout.stored_rows > options.strip_bytes / row_bytes) {
     layout.by_rows = info.in_order = true;
     info.tile_height = std::clamp<Index>(1_MiB / row_bytes, 1, info.height);

@@ -6,6 +6,7 @@
 #include <lrcnn/data/npy_header.hpp>
 #include <lrcnn/interop/tensor_file.hpp>
 #include <lrcnn/interop/unchanging_file.hpp>
+#include <unordered_set>
 namespace lrcnn {
 namespace detail {
 /// "F32" for what TensorFile reads, "int64", "big-endian float32" and so on for the rest.
@@ -40,7 +41,7 @@ class NpyFolder final : public TensorFile {
  private:
   struct Place {
     std::filesystem::path path{};
-    UnchangingFile::Version version{};
+    FileIdentity identity{};
     Index begin = 0;
   };
   static std::string who(const std::filesystem::path& path) { return "file '" + path.string() + "'"; }
@@ -50,32 +51,38 @@ class NpyFolder final : public TensorFile {
     file.read(0, std::as_writable_bytes(std::span(first)));
     const NpyHeader header = parse_npy_header(first, file.size(), who(path));
     tensors_.push_back({path.stem().string(), header.shape, detail::type_of_npy(header)});
-    places_.push_back({path, file.version(), header.begin});
+    places_.push_back({path, file.identity(), header.begin});
   }
   void read_bytes(std::size_t i, Index begin, std::span<std::byte> bytes) const override {
     const Place& place = places_[i];
-    UnchangingFile(place.path, who(place.path)).read(place.begin + begin, bytes, place.version);
+    UnchangingFile(place.path, who(place.path)).read(place.begin + begin, bytes, place.identity);
   }
   std::string description_;
   std::vector<StoredTensor> tensors_;
   std::vector<Place> places_;
 };
 /// Writes each tensor to a file of a new folder, which takes its name when all of them are there.
-/// Errors:  DataError if there is a folder or file of that name that is not an empty folder, it cannot be written, a name has a '/', or a tensor
-///          is BF16, which NumPy does not have. Nothing is left behind then
-inline void write_npy_folder(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {
+/// Errors:  DataError if there is a folder or file of that name that is not an empty folder, it cannot be written, a name has a '/', two tensors
+///          have one name, or a tensor is BF16, which NumPy does not have; ShapeError if a tensor's bytes are not those of its type and shape.
+///          Nothing is left behind then
+inline void write_npy_folder(const std::filesystem::path& folder, std::span<const NamedTensor> tensors) {
   namespace fs = std::filesystem;
+  const fs::path path = folder.has_filename() ? folder : folder.parent_path();   // "weights/" is "weights"
   const std::string who = "folder '" + path.string() + "'";
   std::error_code error;
   if (fs::exists(path, error) && !(fs::is_directory(path, error) && fs::is_empty(path, error)))
     throw DataError(error_text(who + " is there already", "weights go to a new folder, so that nothing of another network is among them",
                                "choose another name, or remove it"));
+  std::unordered_set<std::string_view> names;
   for (const NamedTensor& t : tensors) {
     if (t.name.empty() || t.name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
       throw DataError(error_text("tensor '" + t.name + "' cannot be written to " + who, "its name becomes that of a file", "choose another name"));
     if (t.type == TensorType::bf16)
       throw DataError(error_text("tensor '" + t.name + "' cannot be written to " + who + ": it is BF16", "NumPy has float16, float32 and float64",
                                  "save in one of these types"));
+    if (!names.insert(t.name).second)
+      throw DataError(error_text(who + " cannot be written: two tensors have the name '" + t.name + "'", "names are unique", "name one otherwise"));
+    check_tensor_bytes(t, who);
   }
   static std::atomic<unsigned> number{0};
   const fs::path part = path.string() + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(number++);

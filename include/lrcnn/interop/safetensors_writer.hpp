@@ -16,12 +16,7 @@ inline std::string json_text(const std::string& who, const std::string& text) {
 inline std::vector<const NamedTensor*> safetensors_order(const std::string& who, std::span<const NamedTensor> tensors) {
   std::vector<const NamedTensor*> order;
   for (const NamedTensor& t : tensors) {
-    Index count = 1;
-    for (const Index extent : t.shape) count *= extent;
-    if (static_cast<Index>(t.bytes.size()) != count * static_cast<Index>(type_bytes(t.type)))
-      throw ShapeError(error_text("tensor '" + t.name + "' " + std::string(type_name(t.type)) + " " + shape_text(t.shape) + " for " + who + " has " +
-                                      std::to_string(t.bytes.size()) + " bytes",
-                                  "type and shape say how many there are", "give it all its elements"));
+    check_tensor_bytes(t, who);
     order.push_back(&t);
   }
   std::sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {

@@ -5,10 +5,12 @@
 // is done here, once for all formats. Bytes are little-endian, rows last: the order in which PyTorch and NumPy write them.
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/half.hpp>
+#include <lrcnn/core/text.hpp>
 #include <lrcnn/core/types.hpp>
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -55,12 +57,28 @@ struct NamedTensor {
   TensorType type = TensorType::f32;
   std::span<const std::byte> bytes{};   ///< all elements, row-major
 };
+/// Checks a tensor that is to be written to `who`.
+/// Errors:  ShapeError unless it has the bytes that its type and shape say
+inline void check_tensor_bytes(const NamedTensor& tensor, const std::string& who) {
+  Index bytes = static_cast<Index>(type_bytes(tensor.type));
+  bool good = true, empty = false;
+  for (const Index extent : tensor.shape) {
+    good = good && extent >= 0;
+    if (extent == 0) empty = true;
+    else good = good && !__builtin_mul_overflow(bytes, extent, &bytes);
+  }
+  if (good && static_cast<Index>(tensor.bytes.size()) == (empty ? 0 : bytes)) return;
+  throw ShapeError(error_text("tensor '" + tensor.name + "' " + std::string(type_name(tensor.type)) + " " + shape_text(tensor.shape) + " for " + who +
+                                  " has " + std::to_string(tensor.bytes.size()) + " bytes",
+                              "type and shape say how many there are", "give it all its elements"));
+}
 /// A tensor in a file.
 struct StoredTensor {
   std::string name{};
   std::vector<Index> shape{};
   std::string type{};   ///< as files name it: "F32"; may be one that lrcnn does not read
   Index count() const {
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;   // whose other extents may be beyond all counting
     Index n = 1;
     for (const Index extent : shape) n *= extent;
     return n;
@@ -76,8 +94,8 @@ class TensorFile {
   virtual std::span<const StoredTensor> tensors() const = 0;
   /// Reads tensor `i` and converts its elements: a double becomes the nearest float, all else is exact.
   /// Shapes:  values: tensors()[i].count() elements
-  /// Errors:  DataError if its type is not read, the file ends before it, was changed since it was opened, or cannot be read; ShapeError if
-  ///          `values` are of another number. `values` may be changed then
+  /// Errors:  DataError if its type is not read, a finite double is too large for a float, or the file ends before it, was changed
+  ///          since it was opened, or cannot be read; ShapeError if `values` are of another number. `values` may be changed then
   /// Cost:    no memory where the types agree, 256 KiB otherwise
   template <class T>
   void read(std::size_t i, std::span<T> values) const {
@@ -102,6 +120,11 @@ class TensorFile {
     throw DataError(error_text("tensor '" + tensor.name + "' of " + description() + " is of type " + tensor.type,
                                "parameters are F64, F32, F16 or BF16", "convert it to one of these before it is saved"));
   }
+  [[noreturn]] void refuse_large(const StoredTensor& tensor, double value, std::string_view type) const {
+    throw DataError(error_text("tensor '" + tensor.name + "' of " + description() + " has an element " + number_text(value) + ", which " +
+                                   std::string(type) + " cannot hold",
+                               "a finite number stays finite", "load it into a network that computes in F64, or look at what was saved"));
+  }
   template <class Stored, class T>
   void read_as(std::size_t i, std::span<T> values) const {
     if constexpr (std::is_same_v<Stored, T>) {
@@ -111,7 +134,11 @@ class TensorFile {
       for (std::size_t begin = 0; begin < values.size(); begin += chunk.size()) {
         const auto part = std::span(chunk).first(std::min(chunk.size(), values.size() - begin));
         read_bytes(i, static_cast<Index>(begin * sizeof(Stored)), std::as_writable_bytes(part));
-        std::transform(part.begin(), part.end(), values.begin() + static_cast<std::ptrdiff_t>(begin), [](Stored v) { return static_cast<T>(v); });
+        for (std::size_t k = 0; k < part.size(); ++k) {
+          values[begin + k] = static_cast<T>(part[k]);
+          if constexpr (std::is_same_v<Stored, double>)
+            if (std::isfinite(part[k]) && !std::isfinite(values[begin + k])) refuse_large(tensors()[i], part[k], type_name(tensor_type<T>));
+        }
       }
     }
   }

@@ -1,0 +1,304 @@
+"""Groups of nodes that together are one operator become one node.
+
+Exporters write SiLU, Hardswish, GELU, LayerNorm, GroupNorm, channel shuffle and a matrix product with a bias as several nodes each. The
+nodes that take their place are called after ONNX's own operators where there is one (Gelu, HardSwish, LayerNormalization, ...), otherwise
+Silu, ChannelShuffle and ChannelsFirstLayerNormalization. A group is replaced only if nothing outside it reads what is inside.
+"""
+import math
+
+import numpy as np
+
+from fold import ints
+from model import Node, is_number
+
+
+class Matcher:
+    """The graph as patterns ask for it. It is of one moment: replacing anything makes a new one necessary."""
+
+    def __init__(self, graph, partial):
+        self.graph, self.partial = graph, partial
+        self.producers, self.readers = graph.producers(), graph.readers()
+
+    def constant(self, name):
+        return self.graph.constants.get(name)
+
+    def made_by(self, name, *ops):
+        """The node that makes a tensor, if it is one of these."""
+        node = self.producers.get(name)
+        return node if node is not None and node.op in ops and not node.domain else None
+
+    def only_reader(self, node, *ops):
+        """The one node that reads what a node makes, if there is one and it is one of these."""
+        readers = self.readers.get(node.outputs[0], [])
+        reader = readers[0] if len(readers) == 1 else None
+        return reader if reader is not None and reader.op in ops and not reader.domain else None
+
+    def operands(self, node):
+        """Of a node with two inputs: what is computed and what is constant; None if it is not one of each."""
+        if len(node.inputs) != 2:
+            return None
+        a, b = node.inputs
+        if self.constant(b) is not None and self.constant(a) is None:
+            return a, self.constant(b)
+        if self.constant(a) is not None and self.constant(b) is None and node.op in ("Add", "Mul"):
+            return b, self.constant(a)
+        return None
+
+    def by_number(self, node, op, value):
+        """What a node of that kind adds a number to, multiplies or divides by it."""
+        if node is None or node.op != op:
+            return None
+        found = self.operands(node)
+        return found[0] if found and is_number(found[1], value) else None
+
+    def closed(self, nodes, last):
+        """Whether nothing outside a group reads what is inside."""
+        inside = set(map(id, nodes))
+        return all(reader is not None and id(reader) in inside
+                   for node in nodes if node is not last for name in node.outputs for reader in self.readers.get(name, []))
+
+
+def silu(m, node):
+    """x * sigmoid(x)"""
+    if node.op != "Mul":
+        return None
+    for x, gate in (node.inputs, node.inputs[::-1]):
+        sigmoid = m.made_by(gate, "Sigmoid")
+        if sigmoid and sigmoid.inputs[0] == x:
+            return [sigmoid, node], "Silu", [x], {}
+    return None
+
+
+def clipped(m, name):
+    """min(max(x + 3, 0), 6): x and the nodes"""
+    clip = m.made_by(name, "Clip")
+    if not clip or not (is_number(clip_limit(m, clip, 1, "min"), 0) and is_number(clip_limit(m, clip, 2, "max"), 6)):
+        return None
+    add = m.made_by(clip.inputs[0], "Add")
+    x = m.by_number(add, "Add", 3)
+    return x and (x, [add, clip])
+
+
+def clip_limit(m, node, place, attribute):
+    if len(node.inputs) > place and node.inputs[place]:
+        return m.constant(node.inputs[place])
+    value = node.get(attribute)
+    return None if value is None else np.asarray(value)
+
+
+def sixth(m, name):
+    """min(max(x + 3, 0), 6) / 6, in one of its forms: x and the nodes"""
+    hard = m.made_by(name, "HardSigmoid")
+    if hard and math.isclose(hard.get("alpha", 0.2), 1 / 6, rel_tol=1e-6) and math.isclose(hard.get("beta", 0.5), 0.5):
+        return hard.inputs[0], [hard]
+    node = m.producers.get(name)
+    inner = m.by_number(node, "Div", 6) or m.by_number(node, "Mul", 1 / 6)
+    found = clipped(m, inner) if inner else None
+    return found and (found[0], [*found[1], node])
+
+
+def hardswish(m, node):
+    """x * min(max(x + 3, 0), 6) / 6"""
+    inner = m.by_number(node, "Div", 6) or m.by_number(node, "Mul", 1 / 6)
+    product = m.made_by(inner, "Mul") if inner else None
+    if product:
+        for x, other in (product.inputs, product.inputs[::-1]):
+            found = clipped(m, other)
+            if found and found[0] == x:
+                return [*found[1], product, node], "HardSwish", [x], {}
+    if node.op != "Mul":
+        return None
+    for x, other in (node.inputs, node.inputs[::-1]):
+        found = sixth(m, other)
+        if found and found[0] == x:
+            return [*found[1], node], "HardSwish", [x], {}
+    return None
+
+
+def gelu(m, node):
+    """x * (1 + erf(x / sqrt(2))) / 2, the factors in any order"""
+    if node.op != "Mul":
+        return None
+    factors, products = [], []
+
+    def collect(name):
+        product = m.made_by(name, "Mul")
+        inner = product is node or (product and len(m.readers.get(name, [])) == 1 and not m.made_by(name, "Erf"))
+        if inner and len(products) < 2:
+            products.append(product)
+            for factor in product.inputs:
+                collect(factor)
+        else:
+            factors.append(name)
+
+    collect(node.outputs[0])
+    if len(factors) != 3 or sum(is_number(m.constant(f), 0.5) for f in factors) != 1:
+        return None
+    rest = [f for f in factors if not is_number(m.constant(f), 0.5)]
+    for x, other in (rest, rest[::-1]):
+        add = m.made_by(other, "Add")
+        erf = m.made_by(m.by_number(add, "Add", 1) or "", "Erf") if add else None
+        scaled = m.producers.get(erf.inputs[0]) if erf else None
+        if scaled is None:
+            continue
+        if x in (m.by_number(scaled, "Div", math.sqrt(2)), m.by_number(scaled, "Mul", math.sqrt(0.5))):
+            return [scaled, erf, add, *products], "Gelu", [x], {}
+    return None
+
+
+def normalised(m, node):
+    """(x - mean) / sqrt(variance + epsilon) over one axis: x, axis, epsilon and the nodes"""
+    if node.op != "Div":
+        return None
+    centred, root = m.made_by(node.inputs[0], "Sub"), m.made_by(node.inputs[1], "Sqrt")
+    add = m.made_by(root.inputs[0], "Add") if root else None
+    found = m.operands(add) if centred and add else None
+    if not found or found[1].size != 1:
+        return None
+    variance = m.made_by(found[0], "ReduceMean")
+    mean = m.made_by(centred.inputs[1], "ReduceMean")
+    if not variance or not mean or mean.inputs[0] != centred.inputs[0]:
+        return None
+    square = m.made_by(variance.inputs[0], "Pow", "Mul")
+    if not square or square.inputs[0] != centred.outputs[0]:
+        return None
+    if square.op == "Pow" and not is_number(m.constant(square.inputs[1]), 2) or square.op == "Mul" and square.inputs[1] != square.inputs[0]:
+        return None
+    axes = [ints(m.graph, reduce, 1, "axes") for reduce in (mean, variance)]
+    if axes[0] != axes[1] or axes[0] is None or len(axes[0]) != 1 or not all(r.get("keepdims", 1) for r in (mean, variance)):
+        return None
+    return centred.inputs[0], axes[0][0], float(found[1].reshape(())), [mean, centred, square, variance, add, root, node]
+
+
+def with_weights(m, nodes, names):
+    """A group with a product and a sum of constants behind it: the nodes, and the names of the constants."""
+    last = nodes[-1]
+    product = m.only_reader(last, "Mul")
+    found = m.operands(product) if product else None
+    add = m.only_reader(product, "Add") if found else None
+    if not add or not m.operands(add):
+        return None
+    for operation in (product, add):
+        names.append(operation.inputs[0] if m.constant(operation.inputs[0]) is not None else operation.inputs[1])
+    return [*nodes, product, add]
+
+
+def layer_norm(m, node):
+    """LayerNorm over the last axis, or over the channels of a map"""
+    found = normalised(m, node)
+    if not found:
+        return None
+    x, axis, epsilon, nodes = found
+    names = [x]
+    nodes = with_weights(m, nodes, names)
+    if not nodes:
+        return None
+    if axis == 1:
+        return nodes, "ChannelsFirstLayerNormalization", names, {"epsilon": epsilon}
+    weight = m.constant(names[1])
+    return (nodes, "LayerNormalization", names, {"axis": axis, "epsilon": epsilon}) if weight.ndim == 1 else None
+
+
+def group_norm(m, node):
+    """Reshape to groups, InstanceNormalization without weights, reshape back, weights"""
+    if node.op != "InstanceNormalization":
+        return None
+    before, after = m.made_by(node.inputs[0], "Reshape"), m.only_reader(node, "Reshape")
+    scale, bias = m.constant(node.inputs[1]), m.constant(node.inputs[2])
+    if not before or not after or scale is None or bias is None or not (np.all(scale == 1) and np.all(bias == 0)):
+        return None
+    names = [before.inputs[0]]
+    nodes = with_weights(m, [before, node, after], names)
+    return nodes and (nodes, "GroupNormalization", names, {"num_groups": int(scale.size), "epsilon": node.get("epsilon", 1e-5)})
+
+
+def channel_shuffle(m, node):
+    """[N,C,H,W] as [N,g,C/g,H,W], the two transposed, and back"""
+    if node.op != "Transpose" or node.get("perm") != [0, 2, 1, 3, 4]:
+        return None
+    before, after = m.made_by(node.inputs[0], "Reshape"), m.only_reader(node, "Reshape")
+    target = reshape_target(m.graph, m.partial, before) if before else None
+    if not after or not target or len(target) != 5 or not isinstance(target[1], int) or target[1] < 1:
+        return None
+    return [before, node, after], "ChannelShuffle", [before.inputs[0]], {"groups": target[1]}
+
+
+def reshape_target(graph, partial, node):
+    """The extents that a Reshape is given; None for those that are not known."""
+    name = node.inputs[1]
+    if name in graph.constants:
+        return [int(v) for v in graph.constants[name].reshape(-1)]
+    return list(partial[name].values.reshape(-1)) if name in partial else None
+
+
+def matrix_product(m, node):
+    """MatMul with a constant, and a bias behind it"""
+    if node.op != "MatMul" or m.constant(node.inputs[1]) is None:
+        return None
+    add = m.only_reader(node, "Add")
+    found = m.operands(add) if add else None
+    if not found or found[1].size != m.constant(node.inputs[1]).shape[-1] or found[1].shape[-1] != found[1].size:
+        return None
+    bias = add.inputs[0] if m.constant(add.inputs[0]) is not None else add.inputs[1]
+    return [node, add], "MatMul", [*node.inputs, bias], {}
+
+
+def padded_convolution(m, node):
+    """Pad with zeros before a convolution"""
+    if node.op != "Conv" or node.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID", ""):
+        return None
+    pad = m.made_by(node.inputs[0], "Pad")
+    pads = ints(m.graph, pad, 1, "pads") if pad and pad.get("mode", "constant") == "constant" else None
+    value = m.constant(pad.inputs[2]) if pad and len(pad.inputs) > 2 and pad.inputs[2] else np.zeros(1)
+    if pads is None or len(pads) != 8 or value is None or np.any(value) or min(pads) < 0 or any(pads[:2] + pads[4:6]):
+        return None
+    own = node.get("pads", [0, 0, 0, 0]) if node.get("auto_pad", "NOTSET") != "VALID" else [0, 0, 0, 0]
+    sides = [a + c for a, c in zip(own, pads[2:4] + pads[6:8])]
+    return [pad, node], "Conv", [pad.inputs[0], *node.inputs[1:]], {**node.attributes, "auto_pad": "NOTSET", "pads": sides}
+
+
+def gathered_whole(m, node):
+    """Reshape to a vector, and a Gather that puts all of it back where it was: what PyTorch's exporter makes of strides"""
+    indices = m.constant(node.inputs[1]) if node.op == "Gather" and node.get("axis", 0) == 0 else None
+    before = m.made_by(node.inputs[0], "Reshape") if indices is not None else None
+    if not before or reshape_target(m.graph, m.partial, before) != [-1]:
+        return None
+    whole = m.graph.shapes.get(before.inputs[0]) == list(indices.shape) and np.array_equal(indices.reshape(-1), np.arange(indices.size))
+    return ([before, node], "Identity", [before.inputs[0]], {}) if whole else None
+
+
+PATTERNS = [gathered_whole, padded_convolution, silu, hardswish, gelu, layer_norm, group_norm, channel_shuffle, matrix_product]
+
+
+def recognise(graph, partial):
+    """Replaces all groups of the graph."""
+    for pattern in PATTERNS:
+        matcher, taken, replaced = Matcher(graph, partial), set(), {}
+        for node in graph.nodes:
+            found = pattern(matcher, node)
+            if not found:
+                continue
+            nodes, op, inputs, attributes = found
+            last = max(nodes, key=graph.nodes.index)
+            if taken.intersection(map(id, nodes)) or not matcher.closed(nodes, last):
+                continue
+            taken.update(map(id, nodes))
+            anchor = node if node in nodes else last
+            replaced[id(last)] = Node(op, anchor.name, inputs, list(last.outputs), attributes, scopes=anchor.scopes, stands_for=nodes)
+        graph.nodes = [replaced.get(id(node), node) for node in graph.nodes if id(node) not in taken or id(node) in replaced]
+    return graph
+
+
+def nest_concatenations(graph):
+    """Concat(a, b, c) where there is a Concat(a, b) becomes Concat(Concat(a, b), c): so networks say it that add channels layer by layer."""
+    seen = {}   # inputs of Concats so far, with what they make
+    for node in graph.nodes:
+        if node.op != "Concat" or node.domain:
+            continue
+        inputs = tuple(node.inputs)
+        for length in range(len(inputs) - 1, 1, -1):
+            whole = seen.get((node.get("axis"), inputs[:length]))
+            if whole:
+                node.inputs = [whole, *inputs[length:]]
+                break
+        seen.setdefault((node.get("axis"), inputs), node.outputs[0])

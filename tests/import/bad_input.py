@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""Tests what scripts/import says of models, files and arguments that it cannot use, and that nothing is written then.  bad_input.py ROOT"""
+import contextlib
+import io
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(sys.argv[1])
+sys.argv[1:] = []
+sys.path[:0] = [str(ROOT / "tests/import"), str(ROOT / "scripts/onnx")]
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+import convert
+import outputs
+from models import Model, residual
+
+
+class Faults(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(self.folder)
+
+    def run_import(self, *arguments):
+        """Status, and what was said on either stream."""
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            status = convert.main(list(arguments))
+        return status, said.getvalue()
+
+    def save(self, model, name="m.onnx", **options):
+        onnx.save(model, name, **options)
+        return name
+
+    def refuses(self, status, *texts, arguments=("m.onnx",)):
+        """The import ends with that status and these texts, and the folder is as it was."""
+        before = {path: path.stat().st_mtime_ns for path in self.folder.rglob("*")}
+        got, said = self.run_import(*arguments)
+        for text in texts:
+            self.assertIn(text, said)
+        self.assertEqual(got, status, said)
+        self.assertNotIn("Traceback", said)
+        self.assertEqual({path: path.stat().st_mtime_ns for path in self.folder.rglob("*")}, before)
+        return said
+
+    def refuses_nodes(self, build, *texts, shape=(1, 4, 8, 8), opset=17):
+        """A model made by `build` is refused for each of the texts, one a line."""
+        m = Model(list(shape), opset)
+        self.save(m.finish(build(m)))
+        said = self.refuses(2, "cannot be expressed", "nothing is written", *texts)
+        self.assertEqual(len(said.splitlines()), 1 + len(texts), said)
+        self.assertTrue(said.startswith(f"lrcnn: {len(texts)} node{'s' * (len(texts) > 1)} of 'm.onnx' cannot be expressed"), said)
+
+    def test_all_nodes_that_lack_are_listed_at_once(self):
+        def build(m):
+            y = m.node("LRN", m.conv("x", 4, 4, name="stem"), size=3, name="first")
+            y = m.node("Tanh", m.conv(y, 4, 4), name="behind the first")
+            z = m.node("Elu", m.conv("x", 4, 4), name="second")
+            return m.node("Add", y, z)
+
+        m = Model([1, 4, 8, 8])
+        self.save(m.finish(build(m)))
+        said = self.refuses(2, "LRN 'first' of ", "[1,4,8,8]: lrcnn has no layer for operator LRN", "Elu 'second' of ",
+                            "lrcnn has no layer for operator Elu")
+        self.assertIn("lrcnn: 2 nodes of 'm.onnx' cannot be expressed; a network is made of lrcnn's layers", said)
+        self.assertNotIn("behind the first", said)
+
+    def test_operators_of_other_domains(self):
+        m = Model([1, 4, 8, 8])
+        self.save(m.finish(m.node("Relu", m.node("Fancy", "x", domain="com.example"))))
+        self.refuses(2, "com.example.Fancy 'Fancy_1' of x [1,4,8,8]: lrcnn has no layer for operator com.example.Fancy")
+
+    def test_branches_that_no_type_says(self):
+        def build(m):
+            a, b = m.conv("x", 4, 4), m.conv("x", 4, 4)
+            c = m.node("Add", a, b, name="first join")
+            return m.node("Concat", c, m.node("Relu", b, name="reads b, too"), axis=1)
+
+        self.refuses_nodes(build, "what it gives is read in parts of the network that do not lie within one another")
+
+    def test_joins(self):
+        self.refuses_nodes(lambda m: m.node("Add", y := m.conv("x", 4, 4), y),
+                           "two of its inputs are the same tensor; a join has branches of its own")
+        self.refuses_nodes(lambda m: m.node("Concat", m.conv("x", 4, 4), m.conv("x", 4, 4), axis=2),
+                           "it joins tensors along axis 2; lrcnn's Concat joins")
+        self.refuses_nodes(lambda m: m.node("Add", m.conv("x", 4, 4), m.node("GlobalAveragePool", m.conv("x", 4, 4))),
+                           "it adds [N,4,1,1] to [N,4,8,8]; lrcnn's Sum adds tensors of one shape")
+        self.refuses_nodes(lambda m: m.node("Mul", m.conv("x", 4, 4), m.conv("x", 4, 4)),
+                           "lrcnn's Scale multiplies a map by a factor for each channel")
+        self.refuses_nodes(lambda m: m.node("Mul", m.conv("x", 4, 4), m.number(2)),
+                           "it multiplies by a constant that has not one number for each channel")
+        self.refuses_nodes(lambda m: m.node("Add", m.node("Relu", m.conv("x", 4, 4)), m.weight(4, 1, 1)), "it adds a constant; lrcnn has biases")
+
+    def test_windows(self):
+        self.refuses_nodes(lambda m: m.node("ConvTranspose", "x", m.weight(4, 2, 3, 3), output_padding=[1, 1], strides=[2, 2]),
+                           "it has output padding")
+        self.refuses_nodes(lambda m: m.node("Conv", "x", m.node("Relu", "x")), "its filter is computed; lrcnn's layers have constant ones")
+        self.refuses_nodes(lambda m: m.conv("x", 4, 4, strides=[2, 2], auto_pad="SAME_UPPER"), "its padding depends on extents that are not fixed",
+                           shape=(1, 4, "h", "w"))
+        self.refuses_nodes(lambda m: m.node("MaxPool", "x", kernel_shape=[9, 9]), "nothing is left of its input")
+        self.refuses_nodes(lambda m: m.node("Pad", "x", m.ints(0, 0, 1, 1, 0, 0, 1, 1), mode="edge"),
+                           "it pads with edge; lrcnn pads with zeros or reflected")
+        self.refuses_nodes(lambda m: m.node("Pad", "x", m.ints(0, 1, 0, 0, 0, 0, 0, 0)), "it pads images or channels")
+        self.refuses_nodes(lambda m: m.node("Slice", "x", m.ints(0), m.ints(8), m.ints(2), m.ints(2)), "it leaves out rows or columns in between")
+        self.refuses_nodes(lambda m: m.node("Slice", "x", m.ints(1), m.ints(3), m.ints(1)), "it takes a part of the images or channels")
+        self.refuses_nodes(lambda m: m.node("Resize", "x", "", m.constant(np.array([1, 1, 1.5, 2], np.float32)), mode="linear"),
+                           "its factors 1.5 and 2 are not whole")
+        self.refuses_nodes(lambda m: m.node("Resize", "x", "", m.constant(np.array([1, 1, 2, 2], np.float32)), mode="cubic"),
+                           "it interpolates with mode cubic")
+        self.refuses_nodes(lambda m: m.node("Transpose", "x", perm=[0, 1, 3, 2]), "it transposes a tensor that is map by [0, 1, 3, 2]")
+
+    def test_functions_and_vectors(self):
+        self.refuses_nodes(lambda m: m.node("Clip", "x", m.number(-1), m.number(1)), "it keeps numbers between -1.0 and 1.0; lrcnn has ReLU6")
+        self.refuses_nodes(lambda m: m.node("Gelu", "x", approximate="tanh"), "it approximates GELU (tanh); lrcnn's is the exact one", opset=20)
+        self.refuses_nodes(lambda m: m.node("Cast", "x", to=7), "it makes whole numbers of its input")
+        self.refuses_nodes(lambda m: m.node("ReduceMean", "x", axes=[1]), "it takes means over axes [1] of a tensor that is map")
+        self.refuses_nodes(lambda m: m.node("MatMul", "x", m.weight(8, 3)), "it multiplies the rows of a map by a matrix")
+        self.refuses_nodes(lambda m: m.node("Flatten", m.node("Transpose", "x", perm=[0, 2, 3, 1])), "it flattens a map whose channels are last")
+        self.refuses_nodes(lambda m: m.node("Flatten", "x", axis=2), "its axis is 2; lrcnn's Flatten keeps images apart, axis 1")
+        self.refuses_nodes(lambda m: m.node("Reshape", "x", m.ints(1, 16, 4, 4)), "a tensor of extents [1, 16, 4, 4]; lrcnn has Flatten")
+        self.refuses_nodes(lambda m: m.norm("LayerNormalization", "x", 8, axis=-1), "lrcnn's LayerNorm normalises over the channels of a pixel")
+        self.refuses_nodes(lambda m: m.node("Softmax", m.node("Flatten", "x")), "lrcnn has no layer for operator Softmax")
+
+    def test_output_that_is_chosen(self):
+        m = Model([1, 4, 8, 8])
+        y = m.conv("x", 4, 3)
+        self.save(m.finish(m.node("Softmax", m.node("Flatten", y)), rank=2))
+        status, said = self.run_import("m.onnx", "--output", y)
+        self.assertEqual(status, 0, said)
+        self.assertIn("m::Net: 1 layer beside joins, 111 parameters; wrote m.hpp and m.safetensors", said)
+        os.unlink("m.hpp"), os.unlink("m.safetensors")
+        self.refuses(1, "has no tensor 'z' that a node computes; the output is one of the model's tensors", arguments=("m.onnx", "--output=z"))
+
+    def test_files_that_are_no_models(self):
+        for content, text in ((b"", "is empty"), (b"PK\x03\x04....", "is an archive, such as torch.save() writes"), (b"\x80\x02}q", "is a pickle"),
+                              (b"\x89HDF\r\n", "is an HDF5 file"), (b"version https://git-lfs.github.com", "is a pointer of Git LFS"),
+                              (b"\x1c\0\0\0TFL3", "is a TensorFlow Lite file"), (b'\x08\0\0\0\0\0\0\0{"a":{}}', "is a safetensors file"),
+                              (b"\xff" * 40, "is no ONNX file, or is damaged"), (b"\x08\x07", "is no ONNX model, or is damaged: it has no opset")):
+            with self.subTest(text):
+                pathlib.Path("m.onnx").write_bytes(content)
+                self.refuses(1, "lrcnn: 'm.onnx' " + text)
+        self.refuses(1, "cannot read 'absent.onnx' (No such file or directory); the model has to be readable", arguments=("absent.onnx",))
+        os.mkdir("folder.onnx")
+        self.refuses(1, "'folder.onnx' is a folder; a model is one file", arguments=("folder.onnx",))
+
+    def test_damaged_models(self):
+        whole = residual().SerializeToString()
+        for length in range(40, len(whole), 997):   # cut anywhere: a message, never a traceback, never a file
+            pathlib.Path("m.onnx").write_bytes(whole[:length])
+            self.refuses(1, "lrcnn: ")
+        model = residual()
+        model.graph.initializer[0].raw_data = model.graph.initializer[0].raw_data[:-4]
+        self.save(model)
+        self.refuses(1, "is damaged: a tensor is of an unknown type, or has not as many bytes as its shape says")
+        rng = np.random.default_rng(3)
+        print("seed 3", end=" ", flush=True)
+        for _ in range(300):   # a few bytes changed: an import or a message, never a traceback
+            damaged = bytearray(whole)
+            for place in rng.integers(0, len(damaged), rng.integers(1, 4)):
+                damaged[place] = rng.choice([0, 1, 3, 8, 127, 128, 255])
+            pathlib.Path("m.onnx").write_bytes(damaged)
+            status, said = self.run_import("m.onnx")
+            self.assertIn(status, (0, 1, 2))
+            self.assertTrue(status == 0 or said.startswith("lrcnn: "), said)
+        model = residual()
+        model.graph.node[0].input[0] = "nothing"
+        self.save(model)
+        self.refuses(1, "is damaged: node 'Conv_2' reads 'nothing', which nothing before it computes")
+
+    def test_opsets_inputs_outputs(self):
+        for version in (9, 99):
+            model = residual()
+            model.opset_import[0].version = version
+            self.save(model)
+            self.refuses(1, f"'m.onnx' uses opset {version}; opsets 11 to ", "export the model again with an opset of these")
+        model = residual()
+        model.graph.input.append(helper.make_tensor_value_info("other", TensorProto.FLOAT, [1]))
+        self.save(model)
+        self.refuses(1, "'m.onnx' has 2 inputs ('x', 'other'); a network has one input")
+        model = residual()
+        model.graph.output.append(helper.make_tensor_value_info(model.graph.node[0].output[0], TensorProto.FLOAT, [1]))
+        self.save(model)
+        self.refuses(1, "has 2 outputs", "export it with one, or name one with --output TENSOR")
+        m = Model([1, 4, 8])
+        self.save(m.finish(m.node("Relu", "x"), rank=3))
+        self.refuses(1, "input 'x' of 'm.onnx' has 3 extents; a network reads maps, [N,C,H,W]")
+        m = Model([1, 4, 8, 8])
+        self.save(m.finish(m.node("Identity", "x")))
+        self.refuses(1, "has no layers: its output is its input")
+
+    def test_external_data(self):
+        options = {"save_as_external_data": True, "location": "m.data", "size_threshold": 0}
+        self.save(residual(), **options)
+        status, said = self.run_import("m.onnx")
+        self.assertEqual(status, 0, said)
+        self.refuses(1, "'m.data' is to be written, and is read as well", arguments=("m.onnx", "--weights=m.data"))
+        with open("m.data", "r+b") as data:
+            data.truncate(100)
+        self.refuses(1, "lrcnn: ", "m.onnx'")
+        os.unlink("m.data")
+        self.refuses(1, "tensors of 'm.onnx' cannot be read from the files beside it", "copy them along, or export the model again")
+
+    def test_files_that_cannot_be_written(self):
+        self.save(residual())
+        self.refuses(1, "'m.onnx' is to be written, and is read as well", arguments=("m.onnx", "--header=m.onnx"))
+        os.symlink("m.onnx", "link")
+        self.refuses(1, "'link' is to be written, and is read as well", arguments=("m.onnx", "--weights=link"))
+        self.refuses(1, "'./a' is to be written twice; header and weights are two files", arguments=("m.onnx", "--header=a", "--weights=./a"))
+        self.refuses(1, "cannot write 'absent/m.hpp' (No such file or directory); header and weights are written whole, both or none",
+                     arguments=("m.onnx", "--header=absent/m.hpp"))
+        os.mkdir("folder")
+        self.refuses(1, "cannot write 'folder': it is a folder", arguments=("m.onnx", "--header=folder"))
+
+    def test_both_files_or_none(self):
+        """A failure at any call that moves or writes leaves both files as they were, whether they were there or not."""
+        for present in (False, True):
+            for failing in range(1, 6):
+                for name in ("a", "b"):
+                    if present:
+                        pathlib.Path(name).write_text("old")
+                    elif os.path.exists(name):
+                        os.unlink(name)
+                calls, replace = [], os.replace
+
+                def fail(*arguments):
+                    calls.append(arguments)
+                    if len(calls) == failing:
+                        raise OSError(28, "No space left on device")
+                    replace(*arguments)
+
+                os.replace = fail
+                try:
+                    outputs.write([("a", [b"new"]), ("b", [b"new"])])
+                    done = True
+                except convert.ImportFault as fault:
+                    self.assertIn("(No space left on device)", str(fault))
+                    done = False
+                finally:
+                    os.replace = replace
+                texts = {name: pathlib.Path(name).read_text() for name in ("a", "b") if os.path.exists(name)}
+                self.assertEqual(texts, {n: "new" for n in "ab"} if done else {n: "old" for n in "ab"} if present else {})
+                self.assertEqual(sorted(os.listdir()), sorted(texts))
+
+    def test_arguments(self):
+        self.save(residual())
+        self.refuses(1, "unrecognized arguments: --fast; scripts/import takes one model and the options that --help lists",
+                     arguments=("m.onnx", "--fast"))
+        self.refuses(1, "the following arguments are required: MODEL.onnx", arguments=())
+        self.refuses(1, "'my net' is no name for a type or namespace in C++", "write my_net, for example", arguments=("m.onnx", "--name=my net"))
+        self.refuses(1, "'class' is no name", "write model_class", arguments=("m.onnx", "--namespace=class"))
+
+    def test_names(self):
+        """Of modules where they are told; of the kind where they are too long; a copy where one is used twice."""
+        m = Model([1, 4, 8, 8])
+        y = m.conv("x", 4, 4, name="a." * 24 + "conv")
+        filter = m.weight(4, 4, 1, 1, name="shared.weight")
+        y = m.node("Conv", m.node("Conv", y, filter, name="/shared/Conv"), filter, name="/shared/Conv")
+        self.save(m.finish(m.conv(y, 4, 4)))
+        status, said = self.run_import("m.onnx")
+        self.assertEqual(status, 0, said)
+        self.assertIn("has more than 47 characters; its layer is called after its kind instead", said)
+        self.assertIn("'shared' is used twice; lrcnn's layers have parameters of their own, so the second one gets a copy", said)
+        text = pathlib.Path("m.hpp").read_text()
+        for name in ("conv1", "shared", "shared_2", "conv4"):
+            self.assertIn(f'Named<"{name}", Conv<4', text)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
