@@ -108,6 +108,8 @@ TEST_CASE("arrays, batches and loaders that cannot be are refused") {
   CHECK(refused({0, 1}, {.placements = {{}}}) == "lrcnn: 1 placements are given for 2 samples; each sample has one; give one for each, or none");
   CHECK(refused({0}, {.fill = 0.5}) ==
         "lrcnn: pixels outside the images are to be 0.500000, and the images are bytes; bytes are 0 to 255; give a fill that is a byte");
+  CHECK(error_of([] { SampleTables<float>(ArrayType::u16, 1, {}, 70000); }) ==
+        "lrcnn: pixels outside the images are to be 70000.000000, and the images are u16; u16 are 0 to 65535; give a fill that is a u16");
   CHECK(
       refused({0}, {.normalization = {{0.5}, {0.5}}}).starts_with("lrcnn: normalisation with 1 means and 1 deviations; the images have 3 channels"));
   const std::vector<Index> both{0, 1};

@@ -156,6 +156,17 @@ TEST_CASE("targets are used where they lie if they are dense float32, and conver
   const DlpackLabels image = DlpackLabels::of_targets(DlpackTensor(one.give()));
   CHECK((image.labels().size() == 1 && image.labels().channels() == 3 && image.labels().values(0, 2, 3)[4] == values[59]));
 }
+TEST_CASE("the stride of a dimension with one index only may be any number") {
+  constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
+  Producer images(std::vector<float>{1, 2, 3}, {1, 1, 3, 1}, {any, -any, 1, any});
+  const DlpackSource<float> source{DlpackTensor(images.give())};
+  std::array<float, 3> read{};
+  source.read(0, dense_view(read.data(), 1, 1, {0, 3}, 1));
+  CHECK(read == std::array<float, 3>{1, 2, 3});
+  Producer classes(std::vector<std::int64_t>{4, 5}, {1, 2, 1}, {any, 1, -any});
+  const DlpackLabels labels = DlpackLabels::of_pixels(DlpackTensor(classes.give()));
+  CHECK(labels.labels().classes(0, 1)[0] == 5);
+}
 TEST_CASE("bytes are normalised as those of data sets are") {
   const Dataset data = make_shapes({.count = 3, .channels = 3, .h = 9, .w = 11});
   const Normalization normalization = normalization_of(data);

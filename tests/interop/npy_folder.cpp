@@ -76,8 +76,7 @@ TEST_CASE("arrays that are not read say why, and a file that changes is noticed"
   write_npy(folder.path / "c.npy", {.bytes = 8, .shape = {2}});
   CHECK(error_of<DataError>([&] { read.read(2, std::span(two)); }) ==
         "lrcnn: file '" + (folder.path / "c.npy").string() +
-            "' cannot be read: it was changed while it was read; it has to be a file that stays as it is; "
-            "read it again when whoever writes it is done");
+            "' has changed since it was opened; a file stays as it is while it is read; open it again, and let nothing write to it meanwhile");
   std::ofstream(folder.path / "e.npy") << "x";
   CHECK(error_of<DataError>([&] { NpyFolder again(folder.path); }) ==
         "lrcnn: file '" + (folder.path / "e.npy").string() + "' is no .npy file; those begin with the byte 0x93 and NUMPY; write it with numpy.save");

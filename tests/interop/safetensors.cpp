@@ -126,20 +126,21 @@ TEST_CASE("pickled files are refused, with a line that converts them") {
 TEST_CASE("files that cannot be read") {
   const Folder folder;
   const auto of = [&](const std::filesystem::path& path) { return error_of<DataError>([&] { SafetensorsFile file(path); }); };
-  const auto text = [&](const std::filesystem::path& path, const std::string& reason, const std::string& change) {
-    return "lrcnn: safetensors file '" + path.string() + "' cannot be read: " + reason + "; it has to be a file that stays as it is; " + change;
+  const auto text = [&](const std::filesystem::path& path, const std::string& fault) {
+    return "lrcnn: safetensors file '" + path.string() + "' " + fault;
   };
   const auto missing = folder.path / "missing", pipe = folder.path / "pipe";
-  CHECK(of(missing) == text(missing, "No such file or directory", "check the path and its permissions"));
-  CHECK(of(folder.path) == text(folder.path, "it is a folder", "give the path of a file"));
+  CHECK(of(missing) == text(missing, "cannot be opened: No such file or directory; a safetensors file is a file that can be read; check the path"));
+  CHECK(of(folder.path) == text(folder.path, "is a folder; a safetensors file is one file; give the path of a file"));
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK(of(pipe) == text(pipe, "it is a device or pipe", "give the path of a file"));
+  CHECK(of(pipe) == text(pipe, "is a device or pipe; a safetensors file is one file; give the path of a file"));
   const auto path = write(folder.path / "changes", reference_file());
   const SafetensorsFile file(path);
   CHECK(values_of<float>(file, "b.weight").size() == 3);
   std::filesystem::resize_file(path, 500);
   CHECK(error_of<DataError>([&] { values_of<float>(file, "h"); }) ==
-        text(path, "it was changed while it was read", "read it again when whoever writes it is done"));
+        "lrcnn: file '" + path.string() +
+            "' has changed since it was opened; a file stays as it is while it is read; open it again, and let nothing write to it meanwhile");
   const SafetensorsFile gone(write(folder.path / "gone", reference_file()));
   std::filesystem::remove(folder.path / "gone");   // the open file is still there
   CHECK(values_of<float>(gone, "b.weight") == std::vector<float>{0, 1, 2});

@@ -21,7 +21,7 @@ struct SampleTables {
   std::vector<T> bytes{};                    ///< of u8: the value of each byte in each channel, as normalization_table() has it
   std::vector<double> mean{}, deviation{};   ///< one for each channel
   std::vector<T> outside{};                  ///< the values of pixels that lie outside an image
-  /// Errors:  DataError as normalization_table(), or if `fill` is no byte but the numbers are bytes
+  /// Errors:  DataError as normalization_table(), or if the numbers are whole ones and `fill` is none of them
   SampleTables(ArrayType of, Index channels, const Normalization& normalization, double fill) : type(of) {
     bytes = normalization_table<T>(normalization, channels);   // which checks the numbers for the other types, too
     mean = normalization.mean, deviation = normalization.deviation;
@@ -29,6 +29,9 @@ struct SampleTables {
     if (type == ArrayType::u8 && !(fill >= 0 && fill <= 255 && fill == std::floor(fill)))
       throw DataError(error_text("pixels outside the images are to be " + std::to_string(fill) + ", and the images are bytes", "bytes are 0 to 255",
                                  "give a fill that is a byte"));
+    if (type == ArrayType::u16 && !(fill >= 0 && fill <= 65535 && fill == std::floor(fill)))
+      throw DataError(error_text("pixels outside the images are to be " + std::to_string(fill) + ", and the images are u16", "u16 are 0 to 65535",
+                                 "give a fill that is a u16"));
     for (Index c = 0; c < channels; ++c)
       outside.push_back(with_array_type(type, [&]<class S>(const S*) { return value<S>(static_cast<S>(fill), c); }));
     if (type != ArrayType::u8) bytes.clear();

@@ -7,8 +7,8 @@
 // picture is to be turned (EXIF) is not followed. libjpeg goes on after damage with invented pixels and a warning; here its warnings are
 // errors. It reports errors by a function that must not return: a long jump out of the library, past nothing that has a destructor, and
 // then an exception.
+#include <lrcnn/core/open_file.hpp>
 #include <lrcnn/data/image_file.hpp>
-#include <lrcnn/data/open_file.hpp>
 #include <csetjmp>
 #include <cstdio>
 #include <vector>

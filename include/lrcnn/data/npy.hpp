@@ -4,12 +4,12 @@
 //     const auto image = open_npy("stack.npy", {.layout = ArrayLayout::nchw, .image = 5});
 //     const auto scan = open_raw("scan.raw", {.shape = {4096, 4096}, .sample = SampleType::u16, .offset = 512});
 //
-// Nothing is copied when a file is opened; a tile is read where it lies in the file. Files are not mapped into memory (data/open_file.hpp says
+// Nothing is copied when a file is opened; a tile is read where it lies in the file. Files are not mapped into memory (core/open_file.hpp says
 // why), and what was read lies in the system's cache of files all the same.
 #include <lrcnn/core/atomic_file.hpp>
+#include <lrcnn/core/open_file.hpp>
 #include <lrcnn/data/image_file.hpp>
 #include <lrcnn/data/npy_header.hpp>
-#include <lrcnn/data/open_file.hpp>
 #include <lrcnn/data/written_rows.hpp>
 #include <optional>
 namespace lrcnn {

@@ -8,8 +8,8 @@
 //
 // A slide is RGB, u8. Where a slide has no pixels, the background's colour stands. OpenSlide keeps up to 32 MiB of tiles of its own for each slide,
 // beside the tile cache.
+#include <lrcnn/core/open_file.hpp>
 #include <lrcnn/data/image_file.hpp>
-#include <lrcnn/data/open_file.hpp>
 #include <lrcnn/core/text.hpp>
 #include <bit>
 #include <cmath>

@@ -7,8 +7,8 @@
 // so such an image is one tile. PNG's checksums stand behind the pixels: damage may show only in a band of rows below, or in the last one.
 // libpng reports errors by a function that must not return: a long jump out of the library, past nothing that has a destructor, and then
 // an exception.
+#include <lrcnn/core/open_file.hpp>
 #include <lrcnn/data/image_file.hpp>
-#include <lrcnn/data/open_file.hpp>
 #include <bit>
 #include <csetjmp>
 #include <cstdio>

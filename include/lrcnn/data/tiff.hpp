@@ -9,7 +9,7 @@
 // count as zeros.
 //
 // A tile whose JPEG or fax data libtiff would complete by guessing (a warning of its decoder) counts as damaged, too.
-#include <lrcnn/data/open_file.hpp>
+#include <lrcnn/core/open_file.hpp>
 #include <lrcnn/data/tiff_layout.hpp>
 #include <vector>
 namespace lrcnn {

@@ -1,6 +1,6 @@
 #pragma once
 // libtiff's TIFF as an object: closed by itself, silent, with the text of what went wrong for the errors of those who use it.
-#include <lrcnn/data/file_identity.hpp>
+#include <lrcnn/core/file_identity.hpp>
 #include <lrcnn/data/image_file.hpp>
 #include <array>
 #include <cstdarg>

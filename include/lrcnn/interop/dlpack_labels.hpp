@@ -95,7 +95,7 @@ class DlpackLabels {
   /// Appends the elements from dimension d on, in row-major order.
   template <class E>
   void convert(std::vector<std::int32_t>& to, const std::byte* from, Index d) const {
-    for (Index i = 0; i < tensor_.extent(d); ++i, from += tensor_.stride(d) * Index{sizeof(E)}) {
+    for (Index i = 0; i < tensor_.extent(d); ++i, from += tensor_.byte_step(d)) {
       if (d + 1 < tensor_.ndim()) {
         convert<E>(to, from, d + 1);
         continue;

@@ -49,9 +49,7 @@ class DlpackSource final : public RowSource<T> {
     const Index first = tensor_.ndim() - 3;
     shape_ = {first == 1 ? tensor_.extent(0) : 1, tensor_.extent(first), tensor_.extent(first + 1), tensor_.extent(first + 2)};
     if (tensor_.elements() == 0) refuse("a batch has at least one image, channel, row and column", "leave empty batches out");
-    const Index bytes = tensor_.element_bytes();
-    strides_ = {first == 1 ? tensor_.stride(0) * bytes : 0, tensor_.stride(first) * bytes, tensor_.stride(first + 1) * bytes,
-                tensor_.stride(first + 2) * bytes};
+    strides_ = {first == 1 ? tensor_.byte_step(0) : 0, tensor_.byte_step(first), tensor_.byte_step(first + 1), tensor_.byte_step(first + 2)};
     const bool known = dlpack::for_dtype<float, double, float16, bfloat16, std::uint8_t>(
         tensor_, [&]<class E>(std::type_identity<E>) { read_ = dlpack::read_elements<E, T>; });
     if (!known) refuse("elements are float32, float64, float16, bfloat16 or uint8", "convert the tensor, as with tensor.float()");

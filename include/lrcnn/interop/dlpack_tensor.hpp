@@ -98,6 +98,8 @@ class DlpackTensor {
     for (Index d = i + 1; d < ndim(); ++d) stride *= extent(d);
     return stride;
   }
+  /// The same in bytes; 0 where there is one index only, whose stride says nothing and may be any number.
+  Index byte_step(Index i) const { return extent(i) > 1 ? stride(i) * element_bytes() : 0; }
   Index elements() const {
     Index count = 1;
     for (Index i = 0; i < ndim(); ++i) count *= extent(i);

@@ -3,9 +3,9 @@
 //
 // numpy.load reads each of them, numpy.save writes them. The name of a file without .npy is the tensor's; other files are not looked at.
 #include <lrcnn/core/atomic_file.hpp>
+#include <lrcnn/core/open_file.hpp>
 #include <lrcnn/data/npy_header.hpp>
 #include <lrcnn/interop/tensor_file.hpp>
-#include <lrcnn/interop/unchanging_file.hpp>
 #include <unordered_set>
 namespace lrcnn {
 namespace detail {
@@ -44,18 +44,20 @@ class NpyFolder final : public TensorFile {
     FileIdentity identity{};
     Index begin = 0;
   };
-  static std::string who(const std::filesystem::path& path) { return "file '" + path.string() + "'"; }
   void add(const std::filesystem::path& path) {
-    const UnchangingFile file(path, who(path));
+    const OpenFile file(path, "file");
     std::vector<std::uint8_t> first(std::min(npy_header_limit, static_cast<std::size_t>(file.size())));
     file.read(0, std::as_writable_bytes(std::span(first)));
-    const NpyHeader header = parse_npy_header(first, file.size(), who(path));
+    file.check_unchanged();
+    const NpyHeader header = parse_npy_header(first, file.size(), "file '" + path.string() + "'");
     tensors_.push_back({path.stem().string(), header.shape, detail::type_of_npy(header)});
     places_.push_back({path, file.identity(), header.begin});
   }
   void read_bytes(std::size_t i, Index begin, std::span<std::byte> bytes) const override {
     const Place& place = places_[i];
-    UnchangingFile(place.path, who(place.path)).read(place.begin + begin, bytes, place.identity);
+    const OpenFile file(place.path, place.identity, "file");
+    file.read(place.begin + begin, bytes);
+    file.check_unchanged();
   }
   std::string description_;
   std::vector<StoredTensor> tensors_;

@@ -2,8 +2,8 @@
 // Reads safetensors files: tensors by name, straight into the caller's memory.
 //
 // Pickled files (.pt, .pth) hold programs that run when they are loaded. They are refused, with a line that converts them.
+#include <lrcnn/core/open_file.hpp>
 #include <lrcnn/interop/safetensors_header.hpp>
-#include <lrcnn/interop/unchanging_file.hpp>
 namespace lrcnn {
 namespace detail {
 /// Whether a file begins as PyTorch's files do: a zip archive or, until version 1.5, pickled data.
@@ -24,7 +24,8 @@ class SafetensorsFile final : public TensorFile {
  public:
   /// Errors:  DataError if the file cannot be read, is pickled, is no safetensors file, is cut, or has entries that overlap, leave gaps,
   ///          lie outside the file, or do not fit their types and shapes
-  explicit SafetensorsFile(const std::filesystem::path& path) : description_("safetensors file '" + path.string() + "'"), file_(path, description_) {
+  explicit SafetensorsFile(const std::filesystem::path& path)
+      : description_("safetensors file '" + path.string() + "'"), file_(path, "safetensors file") {
     const SafetensorsHeader header = read_header(path);
     metadata_ = header.metadata;
     for (const SafetensorsEntry& entry : header.entries) tensors_.push_back(entry.tensor), begins_.push_back(data_ + entry.bytes.begin);
@@ -58,11 +59,15 @@ class SafetensorsFile final : public TensorFile {
     std::string text(static_cast<std::size_t>(length), ' ');
     file_.read(8, std::as_writable_bytes(std::span(text)));
     data_ = 8 + static_cast<Index>(length);
+    file_.check_unchanged();
     return parse_safetensors_header(text, file_.size() - data_, description_);
   }
-  void read_bytes(std::size_t i, Index begin, std::span<std::byte> bytes) const override { file_.read(begins_[i] + begin, bytes); }
+  void read_bytes(std::size_t i, Index begin, std::span<std::byte> bytes) const override {
+    file_.read(begins_[i] + begin, bytes);
+    file_.check_unchanged();
+  }
   std::string description_;
-  UnchangingFile file_;
+  OpenFile file_;
   Index data_ = 0;   // where the data begin
   std::vector<StoredTensor> tensors_;
   std::vector<Index> begins_;   // of their bytes in the file

@@ -1,12 +1,13 @@
 #pragma once
-// A file of an image, open for reading. Bytes are read with pread, never mapped into memory: where a mapped file shrinks, the system ends the
-// program (SIGBUS); here it is an error. POSIX only.
+// A file that is open for reading, and from which several places are read. Bytes are read with pread, never mapped into memory: where a mapped
+// file shrinks, the system ends the program (SIGBUS); here it is an error. POSIX only.
+#include <lrcnn/core/file_identity.hpp>
 #include <lrcnn/core/types.hpp>
-#include <lrcnn/data/file_identity.hpp>
 #include <cerrno>
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,21 +15,23 @@ namespace lrcnn {
 /// Closes itself. May be used by several threads.
 class OpenFile {
  public:
+  /// what: says in messages what kind of file it is: "image" becomes "image 'a.png'" and "an image is one file"
   /// Errors:  DataError if it does not exist, cannot be opened, or is a folder, device or pipe
-  explicit OpenFile(std::filesystem::path path) : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    const std::string who = "image '" + path_.string() + "'";
+  explicit OpenFile(std::filesystem::path path, std::string what = "image")   // O_NONBLOCK: a pipe would wait for its writer
+      : path_(std::move(path)), what_(std::move(what)), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    const std::string a = (std::string_view("aeiou").find(what_.front()) != std::string_view::npos ? "an " : "a ") + what_;
     if (descriptor_ < 0)
-      throw DataError(error_text(who + " cannot be opened: " + std::strerror(errno), "an image is a file that can be read", "check the path"));
+      throw DataError(error_text(who() + " cannot be opened: " + std::strerror(errno), a + " is a file that can be read", "check the path"));
     struct stat found {};
     const bool folder = ::fstat(descriptor_, &found) == 0 && S_ISDIR(found.st_mode);
     if (folder || !S_ISREG(found.st_mode)) {
       ::close(descriptor_);
-      throw DataError(error_text(who + (folder ? " is a folder" : " is a device or pipe"), "an image is one file", "give the path of a file"));
+      throw DataError(error_text(who() + (folder ? " is a folder" : " is a device or pipe"), a + " is one file", "give the path of a file"));
     }
     identity_ = identity_of(descriptor_, path_);
   }
   /// Opens a file again. Errors: as above; DataError if it is no longer the same, or something was written to it.
-  OpenFile(std::filesystem::path path, const FileIdentity& expected) : OpenFile(std::move(path)) {
+  OpenFile(std::filesystem::path path, const FileIdentity& expected, std::string what = "image") : OpenFile(std::move(path), std::move(what)) {
     if (identity_ != expected) throw file_changed(path_);   // the destructor closes it
   }
   OpenFile(const OpenFile&) = delete;
@@ -58,8 +61,8 @@ class OpenFile {
     const Index got = read_some(begin, bytes);
     if (got == static_cast<Index>(bytes.size())) return;
     if (got >= 0) throw file_changed(path_);
-    throw DataError(error_text("image '" + path_.string() + "' cannot be read at byte " + std::to_string(begin) + ": " + std::strerror(errno),
-                               "pixels are read when they are asked for", "check its disk"));
+    throw DataError(error_text(who() + " cannot be read at byte " + std::to_string(begin) + ": " + std::strerror(errno),
+                               "its bytes are read when they are asked for", "check its disk"));
   }
   /// Hands the descriptor to a library that closes it. Nothing may be read through this object afterwards.
   int release() { return std::exchange(descriptor_, -1); }
@@ -69,7 +72,9 @@ class OpenFile {
   }
 
  private:
+  std::string who() const { return what_ + " '" + path_.string() + "'"; }
   std::filesystem::path path_;
+  std::string what_;
   int descriptor_;
   FileIdentity identity_{};
 };
