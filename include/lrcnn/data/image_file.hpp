@@ -8,8 +8,8 @@
 //
 // Lifetimes: a file is shared by everything that reads it. A decoder keeps its file alive.
 #include <lrcnn/core/error.hpp>
-#include <lrcnn/core/types.hpp>
 #include <lrcnn/core/open_file.hpp>
+#include <lrcnn/core/types.hpp>
 #include <array>
 #include <cerrno>
 #include <cstddef>
