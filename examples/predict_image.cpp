@@ -58,7 +58,7 @@ class Output {
  public:
   Output(const std::string& path, const Shape& averages)
       : shape_(averages),
-        scaled_(path.ends_with(".png") || path.ends_with(".PNG")),
+        scaled_(lower_case(std::filesystem::path(path).extension().string()) == ".png"),
         writer_(create_image(path, averages.h, averages.w, 1, sample())) {
     if (scaled_) {
       values_.resize(static_cast<std::size_t>(shape_.count()));

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers as text and back, the same in every locale.
+// Numbers as text and back, and letters, the same in every locale.
 #include <lrcnn/core/language.hpp>
 #include <charconv>
 #include <cstdint>
@@ -20,6 +20,11 @@ inline std::string fixed_text(double value, int decimals) {
   char buffer[400];   // the largest double has 309 digits
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, decimals).ptr;
   return {buffer, end};
+}
+/// The same text, with small letters instead of A to Z.
+inline std::string lower_case(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
 }
 /// The number that the whole of the text says: parse_number<Index>("512") is 512. Nothing if the text is anything else or the number does
 /// not fit into the type.

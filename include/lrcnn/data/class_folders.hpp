@@ -1,10 +1,10 @@
 #pragma once
 // What is in a folder of pictures with a folder for each class, as torchvision's ImageFolder finds it.
 #include <lrcnn/core/error.hpp>
+#include <lrcnn/core/text.hpp>
 #include <lrcnn/data/dataset.hpp>
 #include <lrcnn/data/transform.hpp>
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 namespace lrcnn {
 /// A picture's file and its class.
@@ -21,8 +21,7 @@ struct ClassFiles {
 namespace detail {
 /// Whether a name ends like a picture's: the endings of torchvision's ImageFolder.
 inline bool names_picture(const std::filesystem::path& path) {
-  std::string ending = path.extension().string();
-  for (char& letter : ending) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  const std::string ending = lower_case(path.extension().string());
   constexpr std::array<std::string_view, 10> endings{".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".webp", ".ppm", ".pgm", ".jpe"};
   return std::find(endings.begin(), endings.end(), ending) != endings.end();
 }

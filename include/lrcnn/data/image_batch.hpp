@@ -16,10 +16,11 @@ class ImageBatch {
     const std::string one(what), several = one + "s";
     if (images_.empty()) throw DataError(error_text("a batch of no " + several + " is to be read", "it has at least one", "give the " + several));
     const ImageInfo& first = images_.front().info();
-    if (region_ == ImageRegion{}) region_ = whole(first);
+    const bool all = region_ == ImageRegion{};
+    if (all) region_ = whole(first);
     if (channels_.empty())
       for (Index c = 0; c < first.channels; ++c) channels_.push_back(c);
-    for (const CachedImage& image : images_) check(image.info(), first, one, several);
+    for (const CachedImage& image : images_) check(image.info(), first, all, one, several);
   }
   /// Of what is read.
   Shape shape() const {
@@ -42,7 +43,7 @@ class ImageBatch {
   }
 
  private:
-  void check(const ImageInfo& info, const ImageInfo& first, const std::string& one, const std::string& several) const {
+  void check(const ImageInfo& info, const ImageInfo& first, bool all, const std::string& one, const std::string& several) const {
     const std::string who = one + " '" + info.path.string() + "'";
     const auto size = [](const ImageInfo& i) { return std::to_string(i.height) + " rows and " + std::to_string(i.width) + " columns"; };
     const auto pixels = [](const ImageInfo& i) { return std::to_string(i.channels) + " channels of " + std::string(sample_name(i.sample)); };
@@ -50,7 +51,7 @@ class ImageBatch {
       throw DataError(error_text(who + " has " + size(info) + ", and " + to_string(region_) + " of it are to be read",
                                  "what is read of each " + one + " of a batch is the same region, and lies within it",
                                  "choose another region, or " + several + " of one size"));
-    if (region_ == whole(first) && (info.height != first.height || info.width != first.width))
+    if (all && (info.height != first.height || info.width != first.width))
       throw DataError(error_text(who + " has " + size(info) + ", and '" + first.path.string() + "' has " + size(first),
                                  several + " of a batch have one size", "give a region that lies within all of them, or batches of one " + one));
     if (info.channels != first.channels || info.sample != first.sample)

@@ -6,6 +6,7 @@
 //
 // It needs the libraries of all formats. A program that is built without one of them names those that it has:
 // open_image(path, std::array{png_format, npy_format}). GeoTIFF is read as TIFF, without its place on the Earth.
+#include <lrcnn/core/text.hpp>
 #include <lrcnn/data/jpeg.hpp>
 #include <lrcnn/data/npy.hpp>
 #include <lrcnn/data/openslide.hpp>
@@ -22,8 +23,7 @@ inline std::shared_ptr<const ImageFile> open_image(const std::filesystem::path& 
 /// small letters or capitals.
 /// Errors:  DataError if it ends otherwise; as the format's writer
 inline std::unique_ptr<ImageWriter> create_image(const std::filesystem::path& path, Index height, Index width, Index channels, SampleType sample) {
-  std::string ending = path.extension().string();
-  for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const std::string ending = lower_case(path.extension().string());
   if (ending == ".png") return std::make_unique<PngWriter>(path, height, width, channels, sample);
   if (ending == ".npy") return std::make_unique<NpyWriter>(path, height, width, channels, sample);
   if (ending == ".tif" || ending == ".tiff") return std::make_unique<TiffWriter>(path, height, width, channels, sample);
