@@ -92,6 +92,7 @@ TEST_CASE("errors of image sources name the image and what differs") {
       "lrcnn: image 'drawn.img' has 20 rows and 30 columns, and rows 0 to 39, columns 0 to 29 of it are to be read; what is read of each image of a "
       "batch is the same region, and lies within it; choose another region, or images of one size");
   CHECK(error_of([&] {
+          CHECK(ImageSource<float>(std::vector{small, large}, {.region = {{0, 20}, {0, 30}}}).shape() == Shape{2, 3, 20, 30});   // all of the first
           ImageSource<float>(std::vector{large, other});
         }) ==
         "lrcnn: image 'drawn.img' has 3 channels of u16, and 'drawn.img' has 3 channels of u8; images of a batch have the same channels and samples; "
