@@ -8,7 +8,7 @@
 // errors. It reports errors by a function that must not return: a long jump out of the library, past nothing that has a destructor, and
 // then an exception.
 #include <lrcnn/core/open_file.hpp>
-#include <lrcnn/data/image_file.hpp>
+#include <lrcnn/data/row_decoder.hpp>
 #include <csetjmp>
 #include <cstdio>
 #include <vector>
@@ -169,33 +169,9 @@ class JpegFile final : public ImageFile, public std::enable_shared_from_this<Jpe
     info_.in_order = true;
   }
   const ImageInfo& info() const override { return info_; }
-  std::unique_ptr<TileDecoder> decoder() const override { return std::make_unique<Decoder>(shared_from_this()); }
+  std::unique_ptr<TileDecoder> decoder() const override { return std::make_unique<RowDecoder<JpegRows>>(shared_from_this(), identity_); }
 
  private:
-  class Decoder final : public TileDecoder {
-   public:
-    explicit Decoder(std::shared_ptr<const JpegFile> image) : image_(std::move(image)), file_(image_->info_.path, image_->identity_), rows_(file_) {}
-    void decode(Index tile_row, Index, std::span<std::byte> out) override {
-      const Range rows = image_->info_.rows_of(tile_row);
-      const Index line = image_->info_.width * image_->info_.channels;
-      try {
-        if (!sound_ || rows.begin < rows_.next()) rows_.start();
-        sound_ = true;
-        while (rows_.next() < rows.begin) rows_.read(out.data());
-        for (Index y = rows.begin; y < rows.end; ++y) rows_.read(out.data() + (y - rows.begin) * line);
-        file_.check_unchanged();
-      } catch (...) {
-        sound_ = false;   // it begins anew
-        throw;
-      }
-    }
-
-   private:
-    std::shared_ptr<const JpegFile> image_;
-    OpenFile file_;
-    JpegRows rows_;
-    bool sound_ = false;
-  };
   ImageInfo info_;
   FileIdentity identity_;
 };

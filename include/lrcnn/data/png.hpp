@@ -8,7 +8,7 @@
 // libpng reports errors by a function that must not return: a long jump out of the library, past nothing that has a destructor, and then
 // an exception.
 #include <lrcnn/core/open_file.hpp>
-#include <lrcnn/data/image_file.hpp>
+#include <lrcnn/data/row_decoder.hpp>
 #include <bit>
 #include <csetjmp>
 #include <cstdio>
@@ -147,35 +147,9 @@ class PngFile final : public ImageFile, public std::enable_shared_from_this<PngF
     info_.in_order = true;
   }
   const ImageInfo& info() const override { return info_; }
-  std::unique_ptr<TileDecoder> decoder() const override { return std::make_unique<Decoder>(shared_from_this()); }
+  std::unique_ptr<TileDecoder> decoder() const override { return std::make_unique<RowDecoder<PngRows>>(shared_from_this(), identity_, options_); }
 
  private:
-  class Decoder final : public TileDecoder {
-   public:
-    explicit Decoder(std::shared_ptr<const PngFile> image)
-        : image_(std::move(image)), file_(image_->info_.path, image_->identity_), rows_(file_, image_->options_) {}
-    void decode(Index tile_row, Index, std::span<std::byte> out) override {
-      const Range rows = image_->info_.rows_of(tile_row);
-      const Index line = image_->info_.width * image_->info_.pixel_bytes();
-      try {
-        if (!sound_ || rows.begin < rows_.next()) rows_.start();
-        sound_ = true;
-        if (rows_.interlaced()) rows_.read_all(out.data());
-        while (rows_.next() < rows.begin) rows_.read(out.data());
-        while (rows_.next() < rows.end) rows_.read(out.data() + (rows_.next() - rows.begin) * line);
-        file_.check_unchanged();
-      } catch (...) {
-        sound_ = false;   // it begins anew
-        throw;
-      }
-    }
-
-   private:
-    std::shared_ptr<const PngFile> image_;
-    OpenFile file_;
-    PngRows rows_;
-    bool sound_ = false;
-  };
   PngOptions options_;
   ImageInfo info_;
   FileIdentity identity_;
