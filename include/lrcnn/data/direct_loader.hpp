@@ -102,24 +102,7 @@ class DirectLoader {
       }
       return {DirectSource<T>(s.array, indices, options, s.tables), std::move(labels), std::move(indices)};
     }
-    class Iterator {
-     public:
-      using value_type = const DirectBatch<T>;
-      using difference_type = std::ptrdiff_t;
-      explicit Iterator(Epoch* epoch) : epoch_(epoch), batch_(epoch->next()) {}
-      const DirectBatch<T>& operator*() const { return *batch_; }
-      const DirectBatch<T>* operator->() const { return batch_; }
-      Iterator& operator++() {
-        batch_ = epoch_->next();
-        return *this;
-      }
-      void operator++(int) { ++*this; }
-      friend bool operator==(const Iterator& i, std::default_sentinel_t) { return i.batch_ == nullptr; }
-
-     private:
-      Epoch* epoch_;
-      const DirectBatch<T>* batch_;
-    };
+    using Iterator = EpochIterator<Epoch, const DirectBatch<T>>;
     Iterator begin() { return Iterator(this); }
     std::default_sentinel_t end() const { return {}; }
 

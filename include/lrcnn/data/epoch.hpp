@@ -35,6 +35,26 @@ concept BatchMaker = requires(const M& maker, typename M::Batch& batch, Index po
   { maker.threads() } -> std::convertible_to<Index>;            // that make them
   maker.make(position, batch);                                  // the batch is a function of its position alone
 };
+/// Goes through the batches that an epoch's next() gives, once.
+template <class Epoch, class Batch>
+class EpochIterator {
+ public:
+  using value_type = Batch;
+  using difference_type = std::ptrdiff_t;
+  explicit EpochIterator(Epoch* epoch) : epoch_(epoch), batch_(epoch->next()) {}
+  Batch& operator*() const { return *batch_; }
+  Batch* operator->() const { return batch_; }
+  EpochIterator& operator++() {
+    batch_ = epoch_->next();
+    return *this;
+  }
+  void operator++(int) { ++*this; }
+  friend bool operator==(const EpochIterator& i, std::default_sentinel_t) { return i.batch_ == nullptr; }
+
+ private:
+  Epoch* epoch_;
+  Batch* batch_;
+};
 /// The batches of one epoch, once, in order: `for (auto& batch : loader.epoch(e))`, or next() until it returns null.
 /// A batch is valid until the next one is asked for. The loader need not outlive the epoch; what its maker refers to does.
 template <BatchMaker Maker>
@@ -84,23 +104,7 @@ class BasicEpoch {
     }
     return &slot.batch;
   }
-  class Iterator {
-   public:
-    using value_type = Batch;
-    using difference_type = std::ptrdiff_t;
-    explicit Iterator(BasicEpoch* epoch) : epoch_(epoch), batch_(epoch->next()) {}
-    Batch& operator*() const { return *batch_; }
-    Batch* operator->() const { return batch_; }
-    Iterator& operator++() {
-      batch_ = epoch_->next();
-      return *this;
-    }
-    void operator++(int) { ++*this; }
-    friend bool operator==(const Iterator& i, std::default_sentinel_t) { return i.batch_ == nullptr; }
-   private:
-    BasicEpoch* epoch_;
-    Batch* batch_;
-  };
+  using Iterator = EpochIterator<BasicEpoch, Batch>;
   Iterator begin() { return Iterator(this); }
   std::default_sentinel_t end() const { return {}; }
  private:
