@@ -20,7 +20,8 @@ namespace lrcnn {
 /// whose extents have been compared. One thread calls it. It looks at the rows of image after image, from the top: of labels by rows, some
 /// rows are in memory at a time, and any other order reads them again and again.
 /// loss(logits, labels, first, dx, scale, result) takes any rows of some images, `first` is the number of the first one; dx may be
-/// empty. It looks at the labels of these rows alone, and keeps neither them nor a copy of `labels`. Several threads call it at once, each for rows of its own.
+/// empty. It looks at the labels of these rows alone, and keeps neither them nor a copy of `labels`. Several threads
+/// call it at once, each for rows of its own.
 /// If losses can be compared with ==, equal ones have equal totals: of labels by rows that are constant, the total is kept.
 template <class L, class T>
 concept DenseLoss = requires(const L& loss, const View<const T>& logits, const Labels& labels, Index first, const View<T>& dx, double scale,
