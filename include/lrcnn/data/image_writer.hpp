@@ -1,5 +1,5 @@
 #pragma once
-// An image that is written from top to bottom. One format is one class (data/tiff_writer.hpp, data/png.hpp, data/npy.hpp);
+// An image that is written from top to bottom. One format is one class (data/tiff_writer.hpp, data/png_writer.hpp, data/npy.hpp);
 // data/image_sink.hpp gives a network's output to any of them.
 #include <lrcnn/data/image_file.hpp>
 namespace lrcnn {

@@ -1,6 +1,6 @@
 #pragma once
-// TIFF and BigTIFF files, through libtiff: tiles or strips, integers of 8, 16 and 32 bits, floating point of 16, 32 and 64, channels side by
-// side or in planes, any compression that libtiff has, any directory of the file (levels of a pyramid, pages).
+// TIFF and BigTIFF files, through libtiff: tiles or strips, integers of 8, 16 and 32 bits, signed ones of 64, floating point of 16, 32 and 64,
+// channels side by side or in planes, any compression that libtiff has, any directory of the file (levels of a pyramid, pages).
 //
 //     const auto level = open_tiff("slide.tif", {.directory = 2});
 //
