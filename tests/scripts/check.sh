@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$1"
 commands=(.ci/run)
-for file in scripts/*; do [ "$file" = scripts/lib.sh ] || commands+=("$file"); done
+for file in scripts/*; do [ "$file" = scripts/lib.sh ] || [ -d "$file" ] || commands+=("$file"); done
 fail() { printf 'failed: %s\n' "$*"; exit 1; }
 for file in "${commands[@]}" scripts/lib.sh; do bash -n "$file"; done
 for file in "${commands[@]}"; do [ -x "$file" ] || fail "$file is not executable"; done
