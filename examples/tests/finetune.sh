@@ -17,7 +17,7 @@ ends 0 'Nothing was missing' "$finetune" photos "${few[@]}" --weights second.saf
 printf 'PK\003\004' >weights.pth
 before_files=$(ls)
 refuses "lrcnn: safetensors file 'weights.pth' is no safetensors file but a pickled one" "$finetune" photos "${few[@]}" --weights weights.pth
-refuses "safetensors file 'nowhere' cannot be read: No such file" "$finetune" photos "${few[@]}" --weights nowhere
+refuses "safetensors file 'nowhere' cannot be opened: No such file" "$finetune" photos "${few[@]}" --weights nowhere
 refuses 'does not fit this network: 2 parameters have other shapes \(fc.bias \[10\] instead of \[3\], fc.weight \[10,512\] instead of \[3,512\]\)' \
   "$finetune" photos "${few[@]}" --weights first.safetensors --allow-missing 'bn1.*'
 refuses "the pattern 'head.\*' of parameters that may be missing fits none" "$finetune" photos "${few[@]}" --weights first.safetensors --allow-missing 'head.*'

@@ -70,6 +70,13 @@ TEST_CASE("resize: linear interpolation, antialiased; the middle of what covers"
     CHECK(furthest(resized(picture, c.size, c.target, 3, ResizeFit::stretch), expected(picture, c.size, c.target, {0, 0}, c.target, 3)) <= 1);
   }
 }
+TEST_CASE("resize: a colour stays a colour whatever the extents") {
+  for (Index h = 50; h <= 130; ++h) {
+    const Pair size{h, 180 - h};
+    const Pixels grey(static_cast<std::size_t>(size.h * size.w), 90);
+    for (const ResizeFit fit : {ResizeFit::cover, ResizeFit::stretch}) REQUIRE(resized(grey, size, {64, 64}, 1, fit) == Pixels(64 * 64, 90));
+  }
+}
 TEST_CASE("resize: extents and memory that do not fit") {
   Pixels to(12);
   const Pixels from(27);

@@ -19,12 +19,16 @@
 #pragma push_macro("STB_IMAGE_RESIZE_IMPLEMENTATION")
 #pragma push_macro("STB_IMAGE_RESIZE_STATIC")
 #pragma push_macro("STBIRDEF")
+#pragma push_macro("STBIR_ASSERT")
 #undef STBIR_INCLUDE_STB_IMAGE_RESIZE_H
 #undef STB_IMAGE_RESIZE_IMPLEMENTATION
 #undef STB_IMAGE_RESIZE_STATIC
 #undef STBIRDEF
+#undef STBIR_ASSERT
 #define STB_IMAGE_RESIZE_IMPLEMENTATION
 #define STB_IMAGE_RESIZE_STATIC
+// The library's own assertions end programs over sound pictures: where weights of an outermost pixel add up to more than 1.1 before they are scaled.
+#define STBIR_ASSERT(x) static_cast<void>(x)
 namespace lrcnn::detail::stb {
 #include <stb/stb_image_resize.h>
 }
@@ -32,10 +36,12 @@ namespace lrcnn::detail::stb {
 #undef STB_IMAGE_RESIZE_IMPLEMENTATION
 #undef STB_IMAGE_RESIZE_STATIC
 #undef STBIRDEF
+#undef STBIR_ASSERT
 #pragma pop_macro("STBIR_INCLUDE_STB_IMAGE_RESIZE_H")
 #pragma pop_macro("STB_IMAGE_RESIZE_IMPLEMENTATION")
 #pragma pop_macro("STB_IMAGE_RESIZE_STATIC")
 #pragma pop_macro("STBIRDEF")
+#pragma pop_macro("STBIR_ASSERT")
 namespace lrcnn {
 /// How a picture comes to other extents. cover: its sides keep their ratio, so that it is just large enough, and the middle is cut out
 /// (torchvision's Resize of the shorter side, then CenterCrop). stretch: rows and columns each for themselves (Resize of both).
