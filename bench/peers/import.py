@@ -25,6 +25,8 @@ import numpy as np
 import torch
 import torchvision
 
+from networks import randomise
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMIT = 1e-5
 CLASSES = 1000
@@ -48,15 +50,7 @@ def make(name):
     torch.manual_seed(19)
     options = {"init_weights": False, "aux_logits": False} if name == "googlenet" else {}
     net = getattr(torchvision.models, name)(weights=None, **options).eval()
-    with torch.no_grad():   # as no initialisation has them, so that no two are alike
-        for key, t in net.state_dict().items():
-            last = key.rsplit(".", 1)[-1]
-            if last == "running_mean" or (last == "bias" and t.dim() == 1):
-                t.normal_(0, 0.1)
-            elif last == "running_var" or (last == "weight" and t.dim() == 1):
-                t.uniform_(0.5, 1.5)
-            elif last == "layer_scale":
-                t.uniform_(0.1, 0.5)
+    randomise(net)
     return net
 
 

@@ -75,3 +75,16 @@ def make(name, checkpointed):
 def labels(name, batch, size):
     """Ten classes of images, or two of pixels."""
     return torch.arange(batch * size * size).reshape(batch, size, size) % 2 if name == "unet" else torch.arange(batch) % 10
+
+
+def randomise(net):
+    """Norms, running statistics and layer scales as no initialisation has them; all else is as PyTorch begins it."""
+    with torch.no_grad():
+        for name, t in net.state_dict().items():
+            last = name.rsplit(".", 1)[-1]
+            if last == "running_mean" or (last == "bias" and t.dim() == 1):
+                t.normal_(0, 0.1)
+            elif last == "running_var" or (last == "weight" and t.dim() == 1):
+                t.uniform_(0.5, 1.5)
+            elif last == "layer_scale":
+                t.uniform_(0.1, 0.5)

@@ -26,6 +26,7 @@ from safetensors.torch import load_file, save_file
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden"))
 from make_golden_networks import UNet
+from networks import randomise
 
 LIMITS = {"fp64": (torch.float64, 1e-12), "fp32": (torch.float32, 1e-5)}
 OWN = 4
@@ -49,19 +50,6 @@ def empty(name):
     """The network without memory for its weights: load_state_dict(assign=True) gives it some."""
     with torch.device("meta"):
         return make(name)
-
-
-def randomise(net):
-    """Norms, running statistics and layer scales as no initialisation has them; all else is as PyTorch begins it."""
-    with torch.no_grad():
-        for name, t in net.state_dict().items():
-            last = name.rsplit(".", 1)[-1]
-            if last == "running_mean" or (last == "bias" and t.dim() == 1):
-                t.normal_(0, 0.1)
-            elif last == "running_var" or (last == "weight" and t.dim() == 1):
-                t.uniform_(0.5, 1.5)
-            elif last == "layer_scale":
-                t.uniform_(0.1, 0.5)
 
 
 def size(name):

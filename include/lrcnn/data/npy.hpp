@@ -204,7 +204,7 @@ class NpyWriter final : public ImageWriter {
  public:
   /// Errors:  DataError if the extents are none that an image can have, or no file can be written there
   NpyWriter(const std::filesystem::path& path, Index height, Index width, Index channels, SampleType sample)
-      : info_(checked(path, height, width, channels, sample)), file_(path) {
+      : info_(detail::new_image(path, height, width, channels, sample)), file_(path) {
     NpyHeader header;
     const char kind = sample_name(sample)[0];
     header.kind = kind, header.bytes = sample_bytes(sample), header.shape = {height, width};
@@ -225,13 +225,6 @@ class NpyWriter final : public ImageWriter {
   }
 
  private:
-  static ImageInfo checked(const std::filesystem::path& path, Index height, Index width, Index channels, SampleType sample) {
-    ImageInfo info;
-    info.path = path, info.height = height, info.width = width, info.channels = channels, info.sample = sample;
-    info.tile_height = height, info.tile_width = width;
-    detail::check_new_image(info);
-    return info;
-  }
   ImageInfo info_;
   AtomicFile file_;
   detail::WrittenRows rows_{};

@@ -39,16 +39,13 @@ class PngWriter final : public ImageWriter {
 
  private:
   static ImageInfo checked(const std::filesystem::path& path, Index height, Index width, Index channels, SampleType sample) {
-    ImageInfo info;
-    info.path = path, info.height = height, info.width = width, info.channels = channels, info.sample = sample;
-    info.tile_height = height, info.tile_width = width;
-    check_new_image(info);
+    ImageInfo info = detail::new_image(path, height, width, channels, sample);
+    check_storable(info);
     info.format = std::string("PNG, ") + (sample == SampleType::u8 ? "8 bit " : "16 bit ") + (channels > 2 ? "RGB" : "grey") +
                   (channels % 2 == 0 ? " with alpha" : "");
     return info;
   }
-  static void check_new_image(const ImageInfo& info) {
-    detail::check_new_image(info);
+  static void check_storable(const ImageInfo& info) {
     constexpr Index most = PNG_USER_WIDTH_MAX;
     static_assert(most == PNG_USER_HEIGHT_MAX);
     if (info.channels > 4 || (info.sample != SampleType::u8 && info.sample != SampleType::u16) || info.height > most || info.width > most)

@@ -39,8 +39,12 @@ class WrittenRows {
   Index rows_ = 0;
   bool usable_ = true;
 };
+/// An image that is about to be written, as one tile.
 /// Errors:  DataError if an extent or the channels are not positive, or the image has more than 2^62 bytes
-inline void check_new_image(const ImageInfo& info) {
+inline ImageInfo new_image(const std::filesystem::path& path, Index height, Index width, Index channels, SampleType sample) {
+  ImageInfo info;
+  info.path = path, info.height = height, info.width = width, info.channels = channels, info.sample = sample;
+  info.tile_height = height, info.tile_width = width;
   Index bytes = sample_bytes(info.sample);
   bool fits = info.height > 0 && info.width > 0 && info.channels > 0;
   for (const Index extent : {info.height, info.width, info.channels}) fits = fits && !__builtin_mul_overflow(bytes, extent, &bytes);
@@ -48,5 +52,6 @@ inline void check_new_image(const ImageInfo& info) {
     throw DataError(error_text("image '" + info.path.string() + "' is to be created with " + std::to_string(info.height) + " rows, " +
                                    std::to_string(info.width) + " columns and " + std::to_string(info.channels) + " channels",
                                "an image has at least one of each, and at most 2^62 bytes", "choose other extents"));
+  return info;
 }
 }   // namespace lrcnn::detail
