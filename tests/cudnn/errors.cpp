@@ -183,8 +183,9 @@ TEST_CASE("a layer of the program's own is refused by name") {
   const auto library = std::make_shared<HostLibrary<>>();
   const std::string text = error_of([&] { BasicTrainer<Cudnn>(layers, PolicySpec{}, {1, 2, 4, 4}, Sgd{}, {}, {}, Cudnn(library)); });
   CHECK(contains(text,
-                 "is a layer of the program's own, and has no function for a GPU; its functions work on the host's memory; train it "
-                 "on a CPU backend"));
+                 "is a layer of the program's own, and has no loops for a GPU; its functions work on the host's memory; loops for a GPU are compiled "
+                 "by a .cu file of the program; make it an ElementLayer or a Pointwise with on_device (docs/extending.md), or train it on a CPU "
+                 "backend"));
 }
 TEST_CASE("a loss that is not finite names the layer, and nothing is updated") {
   Noise batch;

@@ -90,9 +90,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   /// Errors:  BackendError naming layer, slab and precision if no engine serves it, or if a layer cannot be had here
   Prepared prepare(const Operands<element>& o) {
     Prepared p;
-    if (o.node && o.node->layer.kind == Kind::custom)
-      throw BackendError(error_text(who(o) + " is a layer of the program's own, and has no function for a GPU",
-                                    "its functions work on the host's memory", "train it on a CPU backend"));
+    if (o.node && o.node->layer.kind == Kind::custom) check_custom(o);
     if (!cudnn::is_convolution(o)) {
       if (const Index bytes = library_->workspace_bytes(o); bytes > o.workspace_bytes)
         throw BackendError(error_text(who(o) + ": what is known of its channels or pixels takes " + std::to_string(bytes) +
@@ -177,6 +175,17 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   }
   static std::string who(const Operands<element>& o) {
     return "layer '" + std::string(o.node->layer.name.view()) + "' (" + lrcnn::describe(o.node->layer) + ")";
+  }
+  /// Errors: BackendError if the program has not compiled what a step of a layer of its own needs
+  static void check_custom(const Operands<element>& o) {
+    const CustomDeviceFunctions<element>* loops = custom_on_device<element>(o.node->layer);
+    const bool offered = loops && (o.op == Op::forward         ? loops->forward != nullptr
+                                   : o.op == Op::backward_data ? loops->backward_data != nullptr
+                                                               : loops->backward_parameters != nullptr);
+    if (!offered)
+      throw BackendError(error_text(who(o) + " is a layer of the program's own, and has no loops for a GPU",
+                                    "its functions work on the host's memory; loops for a GPU are compiled by a .cu file of the program",
+                                    "make it an ElementLayer or a Pointwise with on_device (docs/extending.md), or train it on a CPU backend"));
   }
   Index partial_sum_bytes(const Operands<element>& o) const {
     return o.op == Op::backward_parameters && o.node->layer.bias ? library_->bias_gradient_bytes(o.dy) : 0;

@@ -153,7 +153,7 @@ class Library : public Device {
   /// go before the rows have been read, for which release() and unshare() wait.
   /// Pre:     source.array().on_device() is an address of this device; to is channels last, and lies within the batch
   virtual Status gather(const DirectSource<float>& source, Index first, const View<T>& to) = 0;
-  /// A step that is not a convolution. Pre: custom layers excepted; it has workspace_bytes() of workspace
+  /// A step that is not a convolution. Pre: a custom layer has loops for it (custom_on_device()); it has workspace_bytes() of workspace
   /// Post:    a dropout draws from set_run_key()'s key, if operands.run is not null, whatever that points to
   virtual Status run(const Operands<T>& operands) = 0;
   /// Bytes of workspace that such a step needs.
