@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <stdexcept>
@@ -24,7 +25,9 @@ class HostLibrary final : public cudnn::Library<T> {
   Index capacity = 1'000'000'000;   ///< bytes of the device's memory
   Index fail_at = -1;               ///< number of the call that fails
   std::string failure = "the test says no";
+  std::exception_ptr thrown{};   ///< what that call throws instead of failing
   bool fuses_bias = true, fuses_relu = true;
+  bool tells_alignment = true;   ///< false: as cudnn-frontend before 1.32
   bool ignores_waits = false;   ///< of streams for each other: a fault, to see what it spoils
   Index calls = 0, waits = 0, built = 0, recordings = 0, used = 0, most_used = 0;
   Index most_labels = 0;                                                                                     ///< that were there at a time
@@ -173,6 +176,7 @@ class HostLibrary final : public cudnn::Library<T> {
   Status convolution(std::unique_ptr<cudnn::Convolution>& made, const cudnn::Problem& p, Index workspace, const std::string& engine) override {
     if (const Status s = called(); !s.good()) return s;
     if (workspace < 16) return {"needs 16 bytes of workspace"};
+    if (const std::string fault = cudnn::alignment_fault(p, tells_alignment); !fault.empty()) return {fault};
     if ((p.bias && !fuses_bias) || (p.relu && !fuses_relu)) return {"no such fusion"};
     if (!engine.empty() && (engine == refused || !seconds.contains(engine))) return {"there is no engine " + engine};
     ++built;
@@ -210,7 +214,7 @@ class HostLibrary final : public cudnn::Library<T> {
     });
   }
   Index workspace_bytes(const Operands<T>& o) const override { return loops::workspace_bytes(o); }
-  Status activate(const View<const T>& x, const float* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {
+  Status activate(const View<const T>& x, const T* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {
     return later([=, this, copy = f ? *f : Activation{}] {
       check_view(x), check_view(View<const T>(y));
       if (bias) static_cast<void>(on_device(bias, x.c));
@@ -227,9 +231,11 @@ class HostLibrary final : public cudnn::Library<T> {
       loops::bias_gradient(thrust::cpp::par, dy, on_device(db, dy.c), accumulate, workspace);
     });
   }
-  Status pack_filter(const float* canonical, T* packed, const Node& node) override {
-    return later([=, this, extents = loops::filter_extents(node)] {
-      loops::pack_filter(thrust::cpp::par, extents, on_device(canonical, extents.count()), on_device(packed, extents.count()));
+  Status pack_filter(const float* canonical, T* packed, const float* bias, T* packed_bias, const Node& node) override {
+    return later([=, this, extents = loops::filter_extents(node), channels = node.out.c] {
+      loops::PackedBias<T> along;
+      if (bias) along = {on_device(bias, channels), on_device(packed_bias, channels), channels};
+      loops::pack_filter(thrust::cpp::par, extents, on_device(canonical, extents.count()), on_device(packed, extents.count()), along);
     });
   }
   Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) override {
@@ -362,7 +368,7 @@ class HostLibrary final : public cudnn::Library<T> {
         auto* x = library.on_device(static_cast<T*>(x_memory), xs);
         auto* y = library.on_device(static_cast<T*>(y_memory), ys);
         auto* w = library.on_device(static_cast<T*>(w_memory), ws);
-        const auto* bias = static_cast<const float*>(bias_memory);
+        const auto* bias = static_cast<const T*>(bias_memory);
         std::memset(library.on_device(static_cast<std::byte*>(workspace), 16), 0xff, 16);
         std::vector<double> sum(static_cast<std::size_t>(p.op == Op::forward ? ys : p.op == Op::backward_data ? xs : ws), 0.0);
         for (Index i = 0; i < p.n; ++i)
@@ -389,7 +395,11 @@ class HostLibrary final : public cudnn::Library<T> {
       });
     }
   };
-  Status called() { return calls++ == fail_at ? Status{failure} : Status{}; }
+  Status called() {
+    if (calls++ != fail_at) return {};
+    if (thrown) std::rethrow_exception(thrown);
+    return {failure};
+  }
   template <class F>
   Status later(F f) {
     if (const Status s = called(); !s.good()) return s;

@@ -42,15 +42,16 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     return started([&](const auto& exec) { loops::run(exec, there); });
   }
   Index workspace_bytes(const Operands<T>& o) const override { return loops::workspace_bytes(o); }
-  Status activate(const View<const T>& x, const float* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {
+  Status activate(const View<const T>& x, const T* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {
     return started([&](const auto& exec) { loops::activate<std::remove_cvref_t<decltype(exec)>, T>(exec, x, bias, f, y, saved); });
   }
   Index bias_gradient_bytes(const View<const T>& dy) const override { return loops::bias_gradient_bytes<T>(dy.n, dy.c, dy.rows, dy.w); }
   Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) override {
     return started([&](const auto& exec) { loops::bias_gradient(exec, dy, db, accumulate, workspace); });
   }
-  Status pack_filter(const float* canonical, T* packed, const Node& node) override {
-    return started([&](const auto& exec) { loops::pack_filter(exec, loops::filter_extents(node), canonical, packed); });
+  Status pack_filter(const float* canonical, T* packed, const float* bias, T* packed_bias, const Node& node) override {
+    const loops::PackedBias<T> along{bias, packed_bias, bias ? node.out.c : 0};
+    return started([&](const auto& exec) { loops::pack_filter(exec, loops::filter_extents(node), canonical, packed, along); });
   }
   Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) override {
     return started([&](const auto& exec) { loops::unpack_filter(exec, loops::filter_extents(node), packed, canonical, accumulate); });

@@ -159,13 +159,14 @@ class Library : public Device {
   /// Bytes of workspace that such a step needs.
   virtual Index workspace_bytes(const Operands<T>& operands) const = 0;
   /// y = f(x + bias), by channels, and the bits x + bias > 0. Null: no bias, no function; y or saved may be empty, y may be x.
-  virtual Status activate(const View<const T>& x, const float* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) = 0;
+  virtual Status activate(const View<const T>& x, const T* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) = 0;
   /// Bytes of workspace that bias_gradient() wants.
   virtual Index bias_gradient_bytes(const View<const T>& dy) const = 0;
   /// db (+)= the sums of dy's channels, in a fixed order.
   virtual Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) = 0;
-  /// A layer's filter between the canonical [K][C][R][S] and the convolutions' [K][R][S][C].
-  virtual Status pack_filter(const float* canonical, T* packed, const Node& node) = 0;
+  /// A layer's filter between the canonical [K][C][R][S] and the convolutions' [K][R][S][C]. Packing rounds, and takes a bias along, which may
+  /// be null.
+  virtual Status pack_filter(const float* canonical, T* packed, const float* bias, T* packed_bias, const Node& node) = 0;
   virtual Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) = 0;
   /// Softmax cross entropy of the batch's images from `first` on: adds to the sums, writes dx if it has memory.
   virtual Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) = 0;
