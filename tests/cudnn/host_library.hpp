@@ -28,7 +28,7 @@ class HostLibrary final : public cudnn::Library<T> {
   std::exception_ptr thrown{};   ///< what that call throws instead of failing
   bool fuses_bias = true, fuses_relu = true;
   bool tells_alignment = true;   ///< false: as cudnn-frontend before 1.32
-  bool ignores_waits = false;   ///< of streams for each other: a fault, to see what it spoils
+  bool ignores_waits = false;    ///< of streams for each other: a fault, to see what it spoils
   Index calls = 0, waits = 0, built = 0, recordings = 0, used = 0, most_used = 0;
   Index most_labels = 0;                                                                                     ///< that were there at a time
   cudnn::HostAccess access{.maps = true, .registers = true, .registers_read_only = true, .managed = true};   ///< memory of the host it reads

@@ -231,8 +231,8 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     void* const w = filter ? made_gradient(o) : weights(o);
     cudnn::Status status;
     for (Index i = 0, turns = sides.dense() ? 1 : sides.x.n; i < turns && status.good(); ++i) {
-      status = c.run(image(sides.x, i), image(sides.y, i), w, p.adds_bias_ ? bias(o) : nullptr,
-                     o.workspace + (filter ? cudnn::reserved_bytes(o) : 0));
+      status =
+          c.run(image(sides.x, i), image(sides.y, i), w, p.adds_bias_ ? bias(o) : nullptr, o.workspace + (filter ? cudnn::reserved_bytes(o) : 0));
       if (status.good()) status = after(i == 0);
     }
     return status;

@@ -28,7 +28,9 @@ inline fe::DataType_t storage(Precision p) {
 using Dims = std::vector<std::int64_t>;
 /// Whether the library can be told how tensors are aligned.
 template <class Tensor>
-concept TellsAlignment = requires(Tensor t) { t.set_alignment(16); };
+concept TellsAlignment = requires(Tensor t) {
+  t.set_alignment(16);
+};
 /// [N,C,H,W] in memory as [N][H][W][C]; the same for filters [K,C,R,S].
 template <class Tensor>
 void describe(Tensor& t, Uid uid, const Dims& d, fe::DataType_t type, Index alignment) {
@@ -62,8 +64,8 @@ inline std::shared_ptr<fe::graph::Graph> operations(const Problem& p) {
   if (p.op == Op::forward) {
     auto result = graph->conv_fprop(input("x", uid_x, x), input("w", uid_w, w), window<fe::graph::Conv_fprop_attributes>(p));
     if (p.bias)
-      result = graph->pointwise(result, input("bias", uid_bias, {1, p.k, 1, 1}),
-                                fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
+      result =
+          graph->pointwise(result, input("bias", uid_bias, {1, p.k, 1, 1}), fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
     if (p.relu) result = graph->pointwise(result, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::RELU_FWD));
     output(result, uid_y, y);
   } else if (p.op == Op::backward_data) {
