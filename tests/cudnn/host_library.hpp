@@ -63,22 +63,19 @@ class HostLibrary final : public cudnn::Library<T> {
   Status staging(void*& memory, Index bytes) override {
     if (const Status s = called(); !s.good()) return s;
     ++stagings;
-    Staging& piece = staging_[next_++ % staging_.size()];
-    if (piece.sent) {
-      if (const Status s = flush(); !s.good()) return s;
-    }
-    std::free(piece.memory);
-    piece = {std::malloc(static_cast<std::size_t>(bytes)), false};
-    std::memset(piece.memory, 0xff, static_cast<std::size_t>(bytes));
-    memory = piece.memory;
+    auto piece = std::find_if(staging_.begin(), staging_.end(), [](const Staging& p) { return !p.sent; });
+    if (piece == staging_.end()) piece = staging_.insert(staging_.end(), Staging{});
+    std::free(piece->memory);
+    piece->memory = std::malloc(static_cast<std::size_t>(bytes));
+    std::memset(piece->memory, 0xff, static_cast<std::size_t>(bytes));
+    memory = piece->memory;
     return {};
   }
-  Status send(void* to, Index to_pitch, const void* from, Index from_pitch, Index bytes, Index rows) override {
-    for (Staging& piece : staging_) piece.sent = piece.sent || piece.memory == from;
+  Status send_rows(const View<const float>& from, const View<T>& to) override {
+    for (Staging& piece : staging_) piece.sent = piece.sent || piece.memory == from.data;
     return later([=, this] {
-      for (Index i = 0; i < rows; ++i)
-        std::memcpy(on_device(static_cast<std::byte*>(to) + i * to_pitch, bytes), static_cast<const std::byte*>(from) + i * from_pitch,
-                    static_cast<std::size_t>(bytes));
+      check_view(View<const T>(to));
+      loops::convert_rows(thrust::cpp::par, from, to);
     });
   }
   Status host_access(cudnn::HostAccess& result) override {
@@ -112,7 +109,8 @@ class HostLibrary final : public cudnn::Library<T> {
     ++gathers;
     Status status;
     loops::with_gather_loop(source, there, first, to, order, [&](Index count, const auto& loop) {
-      status = later([=, this, bytes = source.array().bytes()] {
+      status = later([=, this, bytes = source.array().bytes(), kept = source.shared_array()] {
+        static_cast<void>(kept);   // as long as the device reads it
         check_view(View<const T>(to));
         if (!access.pageable && !holds(shared_, array, bytes) && !holds(device_, array, bytes)) throw std::logic_error("the device does not read it");
         static_cast<void>(blob);   // alive so long
@@ -164,6 +162,15 @@ class HostLibrary final : public cudnn::Library<T> {
     if (const Status s = called(); !s.good()) return s;
     if (!ignores_waits) queues_[stream_].push_back({{}, events_.at(number)});
     return {};
+  }
+  std::vector<void*> behind{}, before{};   ///< streams of the program that work was ordered behind, and before
+  Status order_behind(void* stream) override {
+    behind.push_back(stream);
+    return called();
+  }
+  Status order_before(void* stream) override {
+    before.push_back(stream);
+    return called();
   }
   Status wait() override {
     ++waits;
@@ -453,8 +460,7 @@ class HostLibrary final : public cudnn::Library<T> {
   }
   std::map<std::byte*, Index> device_;
   std::map<const std::byte*, Index> shared_;   ///< of the host, read by the device
-  std::array<Staging, 2> staging_{};
-  std::size_t next_ = 0;
+  std::vector<Staging> staging_{};
   struct Entry {
     std::function<void()> work;
     std::shared_ptr<const bool> after;   ///< must be true first

@@ -11,7 +11,7 @@
 // streams, without waiting. Steps that repeat are recorded as CUDA graphs. Losses add up on the device until somebody asks. Batches pass
 // through pinned host memory, or are there already (DeviceSource, Labels::on_device).
 //
-// This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/library.cu).
+// This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/*.cu, *.cpp).
 // Lifetimes: memory of the device keeps the library open. One thread at a time may use a backend.
 #include <lrcnn/backend/cudnn/backend.hpp>
 #include <lrcnn/backend/cudnn/tuner.hpp>

@@ -89,6 +89,7 @@ class DirectSource : public RowSource<T> {
   }
   Shape shape() const override { return shape_; }
   const SampleArray& array() const { return *array_; }
+  const std::shared_ptr<const SampleArray>& shared_array() const { return array_; }
   const SampleTables<T>& tables() const { return *tables_; }
   std::span<const GatheredSample> samples() const { return samples_; }
   /// Whether every row of every cut is a whole row of its image.

@@ -17,7 +17,8 @@ class Labels {
   template <class R>
     requires std::convertible_to<const R&, std::span<const std::int32_t>> Labels(const R& values) : Labels(std::span<const std::int32_t>(values)) {}
     Labels(std::span<const std::int32_t> values) : data_(values.data()), count_(static_cast<Index>(values.size())) { hold_all(); }
-    /// `count` labels in the memory of the device that runs the step. Whether they are classes shows when they are used.
+    /// `count` labels in the memory of the device that runs the step. Whether they are classes shows when they are used. They are left alone
+    /// until the step is done, not only until it is started: see cudnn::DeviceSource.
     static Labels on_device(const std::int32_t* values, Index count) {
       Labels labels(std::span<const std::int32_t>(values, static_cast<std::size_t>(count)));
       labels.on_device_ = true;
