@@ -135,7 +135,7 @@ TEST_CASE("crops: rows are read in any layout") {
   CHECK(error_of([&] {
           batch.read(2, dense_view(out.data(), 2, 2, {0, 9}, 8));
         }) ==
-        "lrcnn: batch of 3x2x9x8 crops is asked for images 2 to 4, rows 0 to 9 of 2 channels and 8 columns; what is read lies within the batch; "
+        "lrcnn: batch of 3x2x9x8 crops is asked for images 2 to 3, rows 0 to 8 of 2 channels and 8 columns; what is read lies within the batch; "
         "give the network the batch's shape");
 }
 TEST_CASE("crops: values of all samples are normalised by channel, from the channels that are wanted") {

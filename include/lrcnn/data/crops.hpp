@@ -35,12 +35,7 @@ class CropBatch final : public RowSource<T> {
   /// Writes normalised rows, as RowSource says.
   /// Errors:  DataError if images, channels, rows or columns are not the batch's
   void read(Index first, const View<T>& dst) const override {
-    if (dst.c != shape_.c || dst.w != shape_.w || !Range{0, shape_.h}.contains(dst.range()) || !Range{0, shape_.n}.contains({first, first + dst.n}))
-      throw DataError(error_text("batch of " + to_string(shape_) + " crops is asked for images " + std::to_string(first) + " to " +
-                                     std::to_string(first + dst.n) + ", rows " + std::to_string(dst.row0) + " to " +
-                                     std::to_string(dst.row0 + dst.rows) + " of " + std::to_string(dst.c) + " channels and " + std::to_string(dst.w) +
-                                     " columns",
-                                 "what is read lies within the batch", "give the network the batch's shape"));
+    check_read(shape_, first, dst, [&] { return "batch of " + to_string(shape_) + " crops"; });
     MemorySource<T>(values_.data(), shape_).read(first, dst);
   }
 

@@ -9,6 +9,7 @@
 // Lifetimes: a file is shared by everything that reads it. A decoder keeps its file alive.
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/open_file.hpp>
+#include <lrcnn/core/text.hpp>
 #include <lrcnn/core/types.hpp>
 #include <array>
 #include <cerrno>
@@ -59,10 +60,7 @@ struct ImageRegion {
 /// All of an image.
 inline ImageRegion whole(const ImageInfo& info) { return {{0, info.height}, {0, info.width}}; }
 /// "rows 0 to 9, columns 5 to 7"
-inline std::string to_string(const ImageRegion& r) {
-  return "rows " + std::to_string(r.rows.begin) + " to " + std::to_string(r.rows.end - 1) + ", columns " + std::to_string(r.columns.begin) + " to " +
-         std::to_string(r.columns.end - 1);
-}
+inline std::string to_string(const ImageRegion& r) { return first_to_last("rows", r.rows) + ", " + first_to_last("columns", r.columns); }
 /// Decodes tiles of one image. Used by one thread at a time; several decoders of one file may be used at once.
 class TileDecoder {
  public:
