@@ -339,6 +339,9 @@ TEST_CASE("pixel losses: labels that do not fit are refused") {
         "are 0 and 1; correct the mask, or end the network in a channel for each class and train with PixelCrossEntropy");
   one.yes[3] = 1;
   CHECK(error_of<DataError>([&] { one.run(PixelFocal{}, one.binary()); }) == "no error");
+  CHECK(error_of<DataError>([&] { one.run(PixelCrossEntropy{}, one.binary()); }) ==
+        "lrcnn: an output of 1 channel is given to the loss 'pixel_cross_entropy'; it compares the logits of classes, of which there are two at "
+        "least; end the network in a channel for each class, or train with PixelBinaryCrossEntropy");
   CHECK(error_of<DataError>([&] { Labels::of_pixels(b.mask, 4, 6); }) ==
         "lrcnn: 40 labels are given as images of 1x4x6; every pixel of every image has its own; give channels, height and width of the "
         "labels themselves");
