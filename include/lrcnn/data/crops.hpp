@@ -140,8 +140,8 @@ template <class T>
 class CropLoader {
  public:
   /// Errors:  DataError if there is no image, some have masks and others have none, a mask does not fit its image, an image lacks a channel,
-  ///          images give different numbers of channels, a region lies beyond its image or is smaller than a crop, an image has no place for a crop, a class of the focus is nowhere,
-  ///          or a number makes no sense
+  ///          images give different numbers of channels, a region lies beyond its image or is smaller than a crop, an image has no place for a
+  ///          crop, a class of the focus is nowhere, or a number makes no sense
   /// Cost:    one pass over each mask, if there is a focus
   explicit CropLoader(std::vector<CropImage> images, CropOptions options = {})
       : set_(std::make_shared<const detail::CropSet>(std::move(images), std::move(options))) {}
