@@ -467,10 +467,11 @@ TEST_CASE("crops: masks that do not fit are refused") {
   CHECK(text(rows, 71, 1, SampleType::u8) ==
         "lrcnn: mask 'drawn.img' has 90 rows and 71 columns, and its image 'drawn.img' has 90 rows and 70 columns; a mask has a label for each pixel "
         "of its image; give the image's own mask, or scale it to the image's size without blending labels");
-  CHECK(text(rows, columns, 3, SampleType::u8) ==
-        "lrcnn: mask 'drawn.img' has 3 channels of u8; a mask has one channel of integers, a class for each pixel; save it as a grey picture, "
-        "or choose one channel of integers (CropImage::mask_channel)");
-  CHECK(text(rows, columns, 1, SampleType::f32).starts_with("lrcnn: mask 'drawn.img' has 1 channels of f32; "));
+  CHECK(
+      text(rows, columns, 3, SampleType::u8) ==
+      "lrcnn: mask 'drawn.img' has 3 channels of u8 (drawn), and 3 of them are to be read; a class is one number for each pixel; choose one channel "
+      "(CropImage::mask_channel), open a PNG with a palette as indices (PngOptions::palette), or store the classes in a file of one channel");
+  CHECK(text(rows, columns, 1, SampleType::f32) == "lrcnn: mask 'drawn.img' has samples of f32; classes are integers; store integers");
   // Classes for samples; a sample that is no class.
   const CropLoader<float> mapped({{.image = image(), .mask = mask([](Index y, Index) { return y < 45 ? 255 : 0; }, SampleType::u8)}},
                                  {.height = 90, .width = 10, .classes = {.function = [](std::int64_t v) { return v >= 128; }}});
@@ -528,4 +529,29 @@ TEST_CASE("crops: masks of several channels, of which one has the classes") {
   from.mask_channel = 3;
   CHECK(error_of([&] { CropLoader<float>({from}, options); }) ==
         "lrcnn: channel 3 of mask 'drawn.img' is to be read; it has channels 0 to 2; choose channels that are there");
+}
+TEST_CASE("crops: images of one pixel, crops of whole images, masks of one class") {
+  const auto dot = draw_image(1, 1, 3, 1, 1), dots = draw_image(1, 1, 1, 1, 1, SampleType::u16);
+  dots->value = [](Index, Index, Index) { return 40000; };
+  CropOptions options{.height = 1, .width = 1, .crops = 9, .focus = {.classes = {40000}, .share = 1}, .batch = 4, .seed = 3};
+  options.augmentation = {.flip_x = true, .flip_y = true, .quarter_turns = true, .jitter = {.contrast = 0.5, .saturation = 0.5}};
+  const CropImage from{.image = {dot, cache()}, .mask = CachedImage(dots, cache())};
+  for (const CropOrder order : {CropOrder::random, CropOrder::tiles}) {
+    options.order = order;
+    const CropLoader<float> loader({from, from}, options);
+    Index crops = 0;
+    for (auto& batch : loader.epoch(0))
+      for (Index i = 0; i < batch.size(); ++i, ++crops) {
+        CHECK(item(batch.crops(), i).region == ImageRegion{{0, 1}, {0, 1}});
+        CHECK(batch.labels().classes(i, 0)[0] == 40000);
+      }
+    CHECK(crops == (order == CropOrder::random ? 9 : 2));
+  }
+  const CropImage full{.image = image(), .mask = mask([](Index, Index) { return 1; })};
+  const CropLoader<float> whole_images({full}, {.height = rows, .width = columns, .crops = 3, .focus = {.classes = {1}, .share = 0.5}});
+  const auto batch = whole_images.batch(0, 0);
+  for (const CropSample& crop : batch.crops()) CHECK(crop.region == ImageRegion{{0, rows}, {0, columns}});
+  CHECK(error_of([&] {
+          CropLoader<float>({full}, {.height = rows, .width = columns, .focus = {.classes = {0, 1}, .share = 0.5}});
+        }).starts_with("lrcnn: crops are to show class 0, which no mask has where crops may lie; "));
 }

@@ -224,9 +224,10 @@ TEST_CASE("errors of masks name the files and what differs") {
         }) ==
         "lrcnn: mask 'mask.png' has 41 rows and 30 columns, and 'mask.png' has 40 rows and 30 columns; masks of a batch have one size; give a region "
         "that lies within all of them, or batches of one mask");
-  CHECK(error_of<DataError>([&] { MaskSource(image(40, 30)); }) ==
-        "lrcnn: mask 'drawn.img' has 3 channels of u8, and 3 of them are to be read; a class is one number for each pixel; choose one channel "
-        "(MaskOptions::channels), or store the classes in a file of one channel");
+  CHECK(
+      error_of<DataError>([&] { MaskSource(image(40, 30)); }) ==
+      "lrcnn: mask 'drawn.img' has 3 channels of u8 (drawn), and 3 of them are to be read; a class is one number for each pixel; choose one channel "
+      "(MaskOptions::channels), open a PNG with a palette as indices (PngOptions::palette), or store the classes in a file of one channel");
   CHECK(MaskSource(image(40, 30), {.channels = {1}}).shape() == Shape{1, 1, 40, 30});
   CHECK(error_of<DataError>([&] { MaskSource(CachedImage(draw_mask(9, 9, SampleType::f32), cache_of(1000)), three); }) ==
         "lrcnn: mask 'mask.png' has samples of f32, and classes are given for them; floating-point numbers are targets, which nothing turns into "

@@ -303,6 +303,11 @@ TEST_CASE("pixel losses: hits, ignored pixels, and a loss without a gradient") {
     CHECK(result == b.run(loss, labels));
   });
 }
+TEST_CASE("pixel losses: the weight of a class that is not there does not matter") {
+  const std::vector<std::int32_t> mask{0, 2, 2, -1};
+  const PixelCrossEntropy loss{.weights = {0.5, std::numeric_limits<double>::infinity(), 3}, .ignore = -1};
+  CHECK(loss.total(Labels::of_pixels(mask, 2, 2), {1, 3, 2, 2}) == 6.5);
+}
 TEST_CASE("pixel losses: labels that do not fit are refused") {
   Bench<double> b({2, 3, 4, 5});
   const auto total = [&](const auto& loss, const Labels& labels) { return error_of<DataError>([&] { b.run(loss, labels); }); };

@@ -37,7 +37,7 @@ struct CropOptions {
   CropOrder order = CropOrder::random;
   Index crops = 1000;          ///< in an epoch of random ones
   Index overlap = 0;           ///< rows and columns that neighbouring tiles share
-  bool images_alike = false;   ///< crops come from each image as often; false: from each place as often
+  bool images_alike = false;   ///< crops that are not of the focus come from each image as often; false: from each place as often
   CropFocus focus{};
   CropAugmentation augmentation{};
   std::vector<Index> channels{};   ///< of the files, in the network's order; empty: all, and all images have as many
@@ -160,10 +160,9 @@ struct CropSet {
     const ImageInfo& mask = image.mask->info();
     const std::string who = "mask '" + mask.path.string() + "'";
     check_mask_size(mask, image.image.info());
-    if (is_floating(mask.sample) || (mask.channels != 1 && !image.mask_channel))
-      throw DataError(error_text(who + " has " + std::to_string(mask.channels) + " channels of " + std::string(sample_name(mask.sample)),
-                                 "a mask has one channel of integers, a class for each pixel",
-                                 "save it as a grey picture, or choose one channel of integers (CropImage::mask_channel)"));
+    if (is_floating(mask.sample))
+      throw DataError(error_text(who + " has samples of " + std::string(sample_name(mask.sample)), "classes are integers", "store integers"));
+    check_mask_channels(mask, image.mask_channel ? 1 : mask.channels, "CropImage::mask_channel");
     if (image.mask_channel) check_channels(who, std::span(&*image.mask_channel, 1), mask.channels);
   }
   void make_index() {

@@ -37,6 +37,18 @@ inline void check_mask_size(const ImageInfo& mask, const ImageInfo& image) {
   throw DataError(error_text("mask " + size(mask) + ", and its image " + size(image), "a mask has a label for each pixel of its image",
                              "give the image's own mask, or scale it to the image's size without blending labels"));
 }
+/// `read`: how many channels of a mask are read as classes; `option` chooses them.
+/// Errors:  DataError if it is not one
+inline void check_mask_channels(const ImageInfo& mask, Index read, const std::string& option) {
+  if (read == 1) return;
+  throw DataError(error_text("mask '" + mask.path.string() + "' has " + std::to_string(mask.channels) + " channels of " +
+                                 std::string(sample_name(mask.sample)) + " (" + mask.format + "), and " + std::to_string(read) +
+                                 " of them are to be read",
+                             "a class is one number for each pixel",
+                             "choose one channel (" + option +
+                                 "), open a PNG with a palette as indices (PngOptions::palette), or store the classes "
+                                 "in a file of one channel"));
+}
 /// A mask whose pixels are classes. It refers to what it is made of.
 struct ClassMask {
   const CachedImage& image;

@@ -68,11 +68,7 @@ class MaskSource final : public LabelRows {
   void check_kind() const {
     const ImageInfo& info = batch_.image(0).info();
     const std::string who = "mask '" + info.path.string() + "'";
-    if (kind_ == LabelKind::pixels && shape_.c != 1)
-      throw DataError(error_text(who + " has " + std::to_string(info.channels) + " channels of " + std::string(sample_name(info.sample)) + ", and " +
-                                     std::to_string(shape_.c) + " of them are to be read",
-                                 "a class is one number for each pixel",
-                                 "choose one channel (MaskOptions::channels), or store the classes in a file of one channel"));
+    if (kind_ == LabelKind::pixels) check_mask_channels(info, shape_.c, "MaskOptions::channels");
     const MaskClasses& classes = options_.classes;
     if (kind_ == LabelKind::targets && (!classes.table.empty() || classes.others || classes.function))
       throw DataError(error_text(who + " has samples of " + std::string(sample_name(info.sample)) + ", and classes are given for them",

@@ -169,7 +169,8 @@ struct PixelCrossEntropy {
     return detail::with_counts(output.c, [&](std::span<Index> counts) {
       detail::count_classes(labels, output, ignore, counts);
       double sum = 0;
-      for (Index k = 0; k < output.c; ++k) sum += weight(k) * static_cast<double>(item(counts, k));
+      for (Index k = 0; k < output.c; ++k)
+        if (const Index count = item(counts, k); count > 0) sum += weight(k) * static_cast<double>(count);   // 1 / 0 may be an absent class's
       return sum;
     });
   }
