@@ -82,6 +82,23 @@ TEST_CASE("tiles are decoded ahead in the order that is expected, as far as ther
   CHECK(cache->report().found_tiles == 10);
   CHECK(cache->report().most_bytes == 4 * 256);
 }
+TEST_CASE("a full cache stays full: a tile takes the place of the one used longest ago") {
+  const auto image = draw_image(16 * 80, 16, 1, 16, 16);
+  const auto cache = std::make_shared<TileCache>(TileCacheOptions{.bytes = 64 * 256, .threads = 0});
+  const CachedImage cached(image, cache);
+  const auto order = bands(16 * 80, 16, 16);
+  const auto visit = [&](std::size_t i) { REQUIRE(read(cached, order[i]) == image->pixels(order[i])); };
+  for (std::size_t i = 0; i < 65; ++i) visit(i);   // 0 has gone, 1 goes next
+  CHECK(cache->report().bytes == 64 * 256);
+  visit(1), visit(65), visit(1);
+  CHECK(image->decoded == 66);
+  visit(2);   // went instead
+  CHECK(image->decoded == 67);
+  cached.expect(std::vector{order[4]});
+  visit(66), visit(67), visit(4);   // 4 was the next to go, and now somebody wants it
+  CHECK(image->decoded == 69);
+  CHECK(cache->report().bytes == 64 * 256);
+}
 TEST_CASE("rows that are read again, from the last to the first, cost only what does not fit") {
   // Down and up again over ten tiles, with room for six: at the turn the last six are there, and the first four are decoded a second time.
   const auto image = draw_image(160, 16, 1, 16, 16);

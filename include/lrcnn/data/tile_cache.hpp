@@ -145,9 +145,21 @@ class TileCache {
     report_.most_bytes = std::max(report_.most_bytes, report_.bytes);
     return &place;
   }
-  /// Evicts tiles of at least so many bytes, all wanted later than `distance`, or none at all. Looking at all tiles is not worth it for a single
-  /// one, so some that nobody expects go with them. Memory of `reusable` bytes is handed on.
+  /// Evicts tiles of at least `excess` bytes, all wanted later than `distance`. If there are not enough, none goes that somebody expects.
+  /// Memory of `reusable` bytes is handed on: fresh memory costs the system as much as some formats take to decode.
   bool evict(Index excess, Index distance, Index reusable, std::unique_ptr<std::byte[]>& memory) {
+    const auto go = [&](Tiles::iterator at) {
+      excess -= at->second.size;
+      report_.bytes -= at->second.size;
+      if (!memory && at->second.size == reusable) memory = std::move(at->second.bytes);
+      tiles_.erase(at);
+    };
+    for (; excess > 0 && !next_to_go_.empty(); next_to_go_.pop_back()) {
+      const auto& [used, key] = next_to_go_.back();
+      const auto at = tiles_.find(key);
+      if (at != tiles_.end() && at->second.used == used && may_go(at->second) && wanted(key) == detail::TileOrder::never) go(at);
+    }
+    if (excess <= 0) return true;
     struct Candidate {
       Index distance;
       std::uint64_t used;
@@ -155,28 +167,31 @@ class TileCache {
     };
     std::vector<Candidate> candidates;
     Index bytes = 0;
-    for (auto at = tiles_.begin(); at != tiles_.end(); ++at) {
-      if (!at->second.ready || at->second.pins > 0) continue;
-      const Index wanted = at->first.image->order.distance(at->first.place);
-      if (wanted <= distance) continue;
-      candidates.push_back({wanted, at->second.used, at});
-      bytes += at->second.size;
-    }
+    for (auto at = tiles_.begin(); at != tiles_.end(); ++at)
+      if (const Index its = may_go(at->second) ? wanted(at->first) : distance; its > distance) {
+        candidates.push_back({its, at->second.used, at});
+        bytes += at->second.size;
+      }
     if (bytes < excess) return false;
     std::sort(candidates.begin(), candidates.end(),
               [](const Candidate& a, const Candidate& b) { return a.distance != b.distance ? a.distance > b.distance : a.used < b.used; });
-    const Index more = excess + options_.bytes / 16;
-    bytes = 0;
-    for (const auto& [wanted, used, at] : candidates) {
-      if (bytes >= (wanted == detail::TileOrder::never ? more : excess)) break;
-      bytes += at->second.size;
-      report_.bytes -= at->second.size;
-      at->first.image->order.look_again(wanted);
-      if (!memory && at->second.size == reusable) memory = std::move(at->second.bytes);
-      tiles_.erase(at);
+    bytes = options_.bytes / 16;   // of tiles that go next: looking at all of them is not worth it for a single one
+    for (const auto& [its, used, at] : candidates) {
+      if (excess > 0) {
+        at->first.image->order.look_again(its);
+        go(at);
+      } else if (its == detail::TileOrder::never && bytes > 0) {
+        bytes -= at->second.size;
+        next_to_go_.emplace_back(used, at->first);
+      } else {
+        break;
+      }
     }
+    std::reverse(next_to_go_.begin(), next_to_go_.end());
     return true;
   }
+  static bool may_go(const Tile& tile) { return tile.ready && tile.pins == 0; }
+  static Index wanted(const Key& key) { return key.image->order.distance(key.place); }
   /// Decodes into a place that was reserved, without the lock. If that fails, the place is gone.
   void decode(Lock& lock, const Key& key, Tile& tile) {
     Image& image = *key.image;
@@ -307,6 +322,7 @@ class TileCache {
   Tiles tiles_;
   std::list<std::pair<const Image*, std::unique_ptr<TileDecoder>>> idle_;   ///< the one used last is at the end
   std::set<Image*> expecting_;
+  std::vector<std::pair<std::uint64_t, Key>> next_to_go_;   ///< tiles that nobody expected when last looked at, with `used`; the last goes first
   TileCacheReport report_;
   std::uint64_t clock_ = 0;
   Index waiting_for_room_ = 0;   ///< readers; threads that decode ahead leave the room to them
