@@ -121,6 +121,40 @@ TEST_CASE("what comes unexpected is read all the same, and what was expected sta
     REQUIRE(read(cached, order[i]) == image->pixels(order[i]));
   }
 }
+TEST_CASE("idle decoders keep no more bytes than the tiles may have, but for the last one; 64 of them at most") {
+  const auto cache = std::make_shared<TileCache>(TileCacheOptions{.bytes = 100, .threads = 0});
+  std::vector<std::shared_ptr<DrawnImage>> images;
+  std::vector<CachedImage> cached;
+  for (const Index bytes : {40, 40, 40, 250}) {
+    images.push_back(draw_image(4, 4, 1, 2, 4));
+    images.back()->decoder_bytes = bytes;
+    cached.emplace_back(images.back(), cache);
+  }
+  const auto decoders_after = [&](std::size_t i, Index row) {
+    static_cast<void>(read(cached[i], {{row, row + 1}, {0, 4}}));
+    return images[i]->decoders.load();
+  };
+  CHECK(decoders_after(0, 0) == 1);
+  CHECK(decoders_after(0, 2) == 1);
+  CHECK(decoders_after(1, 0) == 1);
+  CHECK(cache->report().decoder_bytes == 80);
+  CHECK(decoders_after(2, 0) == 1);   // the first image's decoder has gone
+  CHECK(cache->report().decoder_bytes == 80);
+  for (int i = 0; i < 20; ++i) static_cast<void>(read(cached[1], {{i % 2 * 2, i % 2 * 2 + 1}, {0, 4}}));
+  CHECK(images[1]->decoders == 1);
+  CHECK(decoders_after(3, 0) == 1);
+  CHECK(cache->report().decoder_bytes == 250);   // alone, and kept
+  CHECK(decoders_after(3, 2) == 1);
+  CHECK(decoders_after(1, 0) == 1);   // the tile is still there
+  cached.pop_back();
+  CHECK(cache->report().decoder_bytes == 0);
+  for (int i = 0; i < 70; ++i) {
+    images.push_back(draw_image(1, 1, 1, 1, 1));
+    images.back()->decoder_bytes = 1;
+    static_cast<void>(read(cached.emplace_back(images.back(), cache), {{0, 1}, {0, 1}}));
+  }
+  CHECK(cache->report().decoder_bytes == 64);
+}
 TEST_CASE("many threads read many images through a cache of a few tiles") {
   std::vector<std::shared_ptr<DrawnImage>> images;
   const auto cache = std::make_shared<TileCache>(TileCacheOptions{.bytes = 3 * 64, .threads = 2});

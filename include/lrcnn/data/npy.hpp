@@ -132,6 +132,7 @@ class ArrayFile final : public ImageFile, public std::enable_shared_from_this<Ar
       file_.check_unchanged();
       if (place.swap) reverse_each(out, sample);
     }
+    Index kept_bytes() const override { return static_cast<Index>(run_.capacity()); }
 
    private:
     /// What lies side by side in the file, `unit` bytes each, goes to places `step` bytes apart.

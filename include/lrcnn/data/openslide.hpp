@@ -76,6 +76,7 @@ class SlideFile final : public ImageFile, public std::enable_shared_from_this<Sl
       const ImageInfo& info = slide->info_;
       slide->read({info.rows_of(tile_row), info.columns_of(tile_column)}, pixels, out);
     }
+    Index kept_bytes() const override { return 4 * static_cast<Index>(pixels.capacity()); }
     std::shared_ptr<const SlideFile> slide;
     std::vector<std::uint32_t> pixels{};
   };

@@ -7,12 +7,15 @@
 // last (data/tile_order.hpp). Threads decode tiles that are expected, as long as that displaces only tiles that are wanted later. An error in
 // such a thread is kept to itself: whoever reads the tile decodes it again and gets the error.
 //
+// Decoders stay open between tiles. Of those that are idle, a cache keeps the 64 used last, as far as they keep no more bytes together than the
+// tiles may have; the one used last stays in any case.
+//
 // Lifetimes: images share the cache and keep it alive. Tiles of an image go when its last CachedImage does.
+#include <lrcnn/data/idle_decoders.hpp>
 #include <lrcnn/data/tile_order.hpp>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
-#include <list>
 #include <map>
 #include <mutex>
 #include <new>
@@ -27,6 +30,7 @@ struct TileCacheOptions {
 struct TileCacheReport {
   Index bytes = 0;             ///< of tiles that it holds now
   Index most_bytes = 0;        ///< that it has ever held
+  Index decoder_bytes = 0;     ///< that idle decoders keep beside them, about
   Index decoded_tiles = 0;     ///< a tile that was decoded again counts again
   Index decoded_ahead = 0;     ///< of these, by the cache's own threads
   Index found_tiles = 0;       ///< times that a reader found a tile decoded
@@ -54,7 +58,9 @@ class TileCache {
   const TileCacheOptions& options() const { return options_; }
   TileCacheReport report() const {
     const std::lock_guard lock(mutex_);
-    return report_;
+    TileCacheReport report = report_;
+    report.decoder_bytes = idle_.bytes();
+    return report;
   }
 
  private:
@@ -202,13 +208,12 @@ class TileCache {
         image.waiting.erase(key.place);
       }
       ++image.decoders;
-      auto decoder = idle_decoder(image);
+      auto decoder = idle_.take(&image);
       lock.unlock();
       const auto give_back = [&] {
         if (!lock.owns_lock()) lock.lock();
         --image.decoders;
-        if (decoder) idle_.emplace_back(&image, std::move(decoder));
-        if (idle_.size() > most_idle) idle_.pop_front();
+        if (decoder) idle_.keep(&image, std::move(decoder));
       };
       try {
         if (!decoder) decoder = image.file->decoder();
@@ -227,14 +232,6 @@ class TileCache {
     tile.ready = true;
     ++report_.decoded_tiles;
     changed_.notify_all();
-  }
-  /// The decoder of an image that was used last, if one is idle.
-  std::unique_ptr<TileDecoder> idle_decoder(const Image& image) {
-    const auto at = std::find_if(idle_.rbegin(), idle_.rend(), [&](const auto& entry) { return entry.first == &image; });
-    if (at == idle_.rend()) return nullptr;
-    auto decoder = std::move(at->second);
-    idle_.erase(std::next(at).base());
-    return decoder;
   }
   void expect(Image& image, std::span<const ImageRegion> regions) {
     {
@@ -263,7 +260,7 @@ class TileCache {
     Lock lock(mutex_);
     expecting_.erase(&image);
     changed_.wait(lock, [&] { return image.decoding == 0; });
-    std::erase_if(idle_, [&](const auto& entry) { return entry.first == &image; });
+    idle_.remove(&image);
     for (auto at = tiles_.lower_bound({&image, {}}); at != tiles_.end() && at->first.image == &image; at = tiles_.erase(at))
       report_.bytes -= at->second.size;
     changed_.notify_all();
@@ -314,13 +311,12 @@ class TileCache {
     }
     return next;
   }
-  static constexpr std::size_t most_idle = 64;   ///< decoders, each of which has a file open
   const TileCacheOptions options_;
   mutable std::mutex mutex_;          ///< of all that follows, and of all images' orders
   std::condition_variable changed_;   ///< a tile is ready, free, or gone; a decoder is free
   std::condition_variable work_;      ///< for the cache's threads
   Tiles tiles_;
-  std::list<std::pair<const Image*, std::unique_ptr<TileDecoder>>> idle_;   ///< the one used last is at the end
+  detail::IdleDecoders idle_{options_.bytes};
   std::set<Image*> expecting_;
   std::vector<std::pair<std::uint64_t, Key>> next_to_go_;   ///< tiles that nobody expected when last looked at, with `used`; the last goes first
   TileCacheReport report_;
