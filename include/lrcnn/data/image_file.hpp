@@ -79,6 +79,8 @@ class TileDecoder {
   /// Pre:     the tile exists; out has exactly its bytes
   /// Errors:  DataError that names the file, the tile (or its rows) and what is wrong; the decoder can go on with other tiles
   virtual void decode(Index tile_row, Index tile_column, std::span<std::byte> out) = 0;
+  /// About how many bytes it keeps between two tiles: its own, and those of its library.
+  virtual Index kept_bytes() const { return 0; }
 };
 /// An image in a file: its extents, and decoders for its tiles. Never changes; may be used by several threads.
 class ImageFile {
