@@ -156,6 +156,24 @@ TEST_CASE("jpeg: what is refused") {
   CHECK(by_rows->kept_bytes() < 150000);
   CHECK(testing::error_of<DataError>([&] { open_jpeg(folder.path()); }).find(" is a folder; an image is one file") != std::string::npos);
 }
+TEST_CASE("jpeg: a small file that claims billions of pixels is opened, and its first band fails; a progressive one is refused") {
+  const TemporaryFolder folder;
+  const auto path = folder / "a.jpg";
+  for (const bool progressive : {false, true}) {
+    write_jpeg(path, 40, 40, {.progressive = progressive});
+    Bytes large = of_file(path);
+    for (std::size_t i = 0; i + 8 < large.size(); ++i)
+      if (large[i] == 0xff && large[i + 1] == (progressive ? 0xc2 : 0xc0)) large[i + 5] = large[i + 7] = 255;   // 65320 rows and columns
+    folder.write("a.jpg", large);
+    std::vector<std::byte> band(64 * 65320 * 3);
+    const std::string text = testing::error_of<DataError>([&] {
+      const auto file = open_jpeg(path);
+      CHECK(file->info().height == 65320);
+      file->decoder()->decode(0, 0, band);
+    });
+    CHECK(text.find(progressive ? " has several scans (progressive JPEG), which take 128" : " is cut off or damaged in row ") != std::string::npos);
+  }
+}
 TEST_CASE("jpeg: a small file that says it has thousands of scans is given up") {
   const TemporaryFolder folder;
   const auto path = folder / "a.jpg";
@@ -188,6 +206,9 @@ TEST_CASE("jpeg: a file that changes while it is read") {
                               "nothing write to it meanwhile";
   CHECK(testing::error_of<DataError>([&] { decoder->decode(3, 0, band); }) == changed);
   CHECK(testing::error_of<DataError>([&] { file->decoder(); }) == changed);
+  std::filesystem::remove(path);
+  CHECK(testing::error_of<DataError>([&] { file->decoder(); }) ==
+        "lrcnn: image '" + path.string() + "' cannot be opened: No such file or directory; an image is a file that can be read; check the path");
 }
 TEST_CASE("jpeg: real photographs") {
   const char* const root = std::getenv("LRCNN_DATA");

@@ -1,58 +1,22 @@
 // data/openslide.hpp: OpenSlide's pixels of any level and region, and every error. The slides are tiled TIFF files that OpenSlide takes for Aperio's
 // and real ones.
 #include "data/support.hpp"
-#include "support/drawn_image.hpp"
+#include "images/slide_files.hpp"
 #include "support/file_bytes.hpp"
 #include "support/image_pixels.hpp"
 #include <lrcnn/data/cached_image.hpp>
 #include <lrcnn/data/openslide.hpp>
 #include <doctest/doctest.h>
-#include <tiffio.h>
 using namespace lrcnn;
 using namespace lrcnn::test;
 using lrcnn::testing::pixels_of;
 using Order = lrcnn::testing::TileOrder;
 namespace {
-int sample(Index level, Index y, Index x, Index c) { return (drawn_sample(y, x, c) * 2 + 11 * static_cast<int>(level)) % 256; }
-/// Levels of half the extents each, in tiles of 64x64; `where` gets the place of each of the first level's tiles in the file.
-void write_slide(const std::filesystem::path& path, Index height, Index width, Index levels, std::vector<std::uint64_t>* where = nullptr,
-                 bool aperio = true) {
-  TIFF* const file = TIFFOpen(path.c_str(), "w");
-  for (Index level = 0; level < levels; ++level, height /= 2, width /= 2) {
-    TIFFSetField(file, TIFFTAG_IMAGEWIDTH, static_cast<std::uint32_t>(width));
-    TIFFSetField(file, TIFFTAG_IMAGELENGTH, static_cast<std::uint32_t>(height));
-    TIFFSetField(file, TIFFTAG_TILEWIDTH, 64);
-    TIFFSetField(file, TIFFTAG_TILELENGTH, 64);
-    TIFFSetField(file, TIFFTAG_BITSPERSAMPLE, 8);
-    TIFFSetField(file, TIFFTAG_SAMPLESPERPIXEL, 3);
-    TIFFSetField(file, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_RGB);
-    TIFFSetField(file, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
-    TIFFSetField(file, TIFFTAG_COMPRESSION, COMPRESSION_ADOBE_DEFLATE);
-    if (aperio) TIFFSetField(file, TIFFTAG_IMAGEDESCRIPTION, "Aperio Image Library |MPP = 0.5");
-    if (level > 0) TIFFSetField(file, TIFFTAG_SUBFILETYPE, FILETYPE_REDUCEDIMAGE);
-    std::vector<std::uint8_t> tile(64 * 64 * 3);
-    for (Index top = 0; top < height; top += 64)
-      for (Index left = 0; left < width; left += 64) {
-        for (Index y = 0; y < 64; ++y)
-          for (Index x = 0; x < 64; ++x)
-            for (Index c = 0; c < 3; ++c)
-              tile[static_cast<std::size_t>((y * 64 + x) * 3 + c)] = static_cast<std::uint8_t>(sample(level, top + y, left + x, c));
-        TIFFWriteTile(file, tile.data(), static_cast<std::uint32_t>(left), static_cast<std::uint32_t>(top), 0, 0);
-      }
-    if (level == 0 && where) {
-      std::uint64_t* offsets = nullptr;
-      TIFFGetField(file, TIFFTAG_TILEOFFSETS, &offsets);
-      where->assign(offsets, offsets + TIFFNumberOfTiles(file));
-    }
-    TIFFWriteDirectory(file);
-  }
-  TIFFClose(file);
-}
 std::vector<std::byte> drawn(Index level, const ImageRegion& r) {
   std::vector<std::byte> bytes;
   for (Index y = r.rows.begin; y < r.rows.end; ++y)
     for (Index x = r.columns.begin; x < r.columns.end; ++x)
-      for (Index c = 0; c < 3; ++c) bytes.push_back(static_cast<std::byte>(sample(level, y, x, c)));
+      for (Index c = 0; c < 3; ++c) bytes.push_back(static_cast<std::byte>(slide_sample(level, y, x, c)));
   return bytes;
 }
 /// What openslide_read_region() says of a region of level 0 without transparency.
@@ -110,7 +74,7 @@ TEST_CASE("slides: every level and region, tiles in any order") {
 TEST_CASE("slides: plain tiled TIFF is left to readers of TIFF, but can be opened as a slide") {
   const TemporaryFolder folder;
   const auto path = folder / "a.tif";
-  write_slide(path, 100, 90, 1, nullptr, false);
+  write_slide(path, 100, 90, 1, {.description = nullptr});
   CHECK_FALSE(slide_format.recognizes_file(path));
   CHECK(pixels_of(*open_slide(path)) == drawn(0, {{0, 100}, {0, 90}}));
   CHECK(testing::error_of<DataError>([&] { open_image(path, std::array{slide_format}); }) ==
@@ -121,8 +85,7 @@ TEST_CASE("slides: plain tiled TIFF is left to readers of TIFF, but can be opene
 TEST_CASE("slides: a tile that cannot be decoded is named, and others are read on") {
   const TemporaryFolder folder;
   const auto path = folder / "a.svs";
-  std::vector<std::uint64_t> where;
-  write_slide(path, 400, 320, 1, &where);
+  const auto where = write_slide(path, 400, 320, 1);
   Bytes damaged;
   for (const std::byte b : testing::file_bytes(path)) damaged.push_back(std::to_integer<std::uint8_t>(b));
   for (std::size_t i = 0; i < 40; ++i) damaged[where[5 * 2 + 2] + i] = 0xaa;   // rows and columns 128 to 191
@@ -142,8 +105,7 @@ TEST_CASE("slides: a tile that cannot be decoded is named, and others are read o
 }
 TEST_CASE("slides: threads that read sound tiles get them while others meet damaged ones") {
   const TemporaryFolder folder;
-  std::vector<std::uint64_t> where;
-  write_slide(folder / "a.svs", 512, 512, 1, &where);
+  const auto where = write_slide(folder / "a.svs", 512, 512, 1);
   Bytes damaged;
   for (const std::byte b : testing::file_bytes(folder / "a.svs")) damaged.push_back(std::to_integer<std::uint8_t>(b));
   for (std::size_t i = 0; i < 40; ++i) damaged[where[0] + i] = 0xaa;
@@ -191,6 +153,10 @@ TEST_CASE("slides: what is refused") {
                                                                    "the level");
   CHECK(opened({.region = {{-1, 10}, {0, 10}}}).find("rows -1 to 9, columns 0 to 9 of level 0") != std::string::npos);
   CHECK(opened({.region = {{5, 5}, {0, 10}}}).find(" are to be read; it has 400 rows and 320 columns; ") != std::string::npos);
+  CHECK(opened({.tile_bytes = 4 * 64 * 64 - 1}) == who +
+                                                       ", level 0 has tiles of 64x64 pixels; a tile is decoded as a whole, and may have 16383 bytes; "
+                                                       "check that it is the right file, or raise SlideOptions::tile_bytes");
+  CHECK(opened({.tile_bytes = 4 * 64 * 64}) == "no error");
   folder.write("text", bytes_of("no slide"));
   CHECK(testing::error_of<DataError>([&] { open_slide(folder / "text"); }) ==
         "lrcnn: slide '" + (folder / "text").string() +

@@ -150,6 +150,9 @@ TEST_CASE("png: files that are cut off or damaged give the rows that are sound, 
   changing->decode(0, 0, band);
   std::filesystem::resize_file(path, 20000);
   CHECK(testing::error_of<DataError>([&] { changing->decode(3, 0, band); }).find("' has changed since it was opened") != std::string::npos);
+  std::filesystem::remove(path);
+  CHECK(testing::error_of<DataError>([&] { file->decoder(); }) ==
+        who + "cannot be opened: No such file or directory; an image is a file that can be read; check the path");
   // Interlaced.
   write_png(path, 256, 300, {.interlaced = true}, rows);
   folder.write("a.png", cut(of_file(path), 40000));

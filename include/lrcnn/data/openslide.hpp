@@ -22,6 +22,7 @@ struct SlideOptions {
   Index level = 0;                                         ///< 0: the finest
   ImageRegion region{};                                    ///< in pixels of that level; if it is empty, all of it
   std::array<std::uint8_t, 3> background{255, 255, 255};   ///< red, green, blue, where the slide has no pixels
+  Index tile_bytes = 1_GiB;                                ///< most bytes of a tile that OpenSlide decodes, 4 for each pixel
 };
 /// One of the sizes in which a slide is stored.
 struct SlideLevel {
@@ -43,6 +44,11 @@ class SlideFile final : public ImageFile, public std::enable_shared_from_this<Sl
       throw DataError(error_text(who() + ": level " + std::to_string(options_.level) + " is to be read",
                                  "it has levels 0 to " + std::to_string(levels_.size() - 1), "choose one that is there"));
     const SlideLevel& level = item(levels_, options_.level);
+    if (level.tile_width > options_.tile_bytes / 4 / level.tile_height)   // where memory lacks, OpenSlide ends the program
+      throw DataError(error_text(who() + ", level " + std::to_string(options_.level) + " has tiles of " + std::to_string(level.tile_width) + "x" +
+                                     std::to_string(level.tile_height) + " pixels",
+                                 "a tile is decoded as a whole, and may have " + std::to_string(options_.tile_bytes) + " bytes",
+                                 "check that it is the right file, or raise SlideOptions::tile_bytes"));
     const ImageRegion all{{0, level.height}, {0, level.width}};
     if (options_.region == ImageRegion{}) options_.region = all;
     const auto& [rows, columns] = options_.region;
@@ -169,9 +175,9 @@ class SlideFile final : public ImageFile, public std::enable_shared_from_this<Sl
 /// Opens a level of a whole-slide image, or a region of one.
 /// Post:    where level 0 is read, or one whose downsample is a whole number, pixels are those of openslide_read_region() for any region; for other
 ///          levels OpenSlide takes places in pixels of level 0, and rows of a tile may lie up to half of such a pixel beside their place
-/// Errors:  DataError as OpenFile; if OpenSlide does not know or cannot open the file, or level or region are not there. Of a tile: if OpenSlide
-///          cannot decode it, with level, rows and columns, or the file has changed. OpenSlide finishes damaged JPEG tiles without an error
-///          where their decoder can
+/// Errors:  DataError as OpenFile; if OpenSlide does not know or cannot open the file, level or region are not there, or tiles exceed
+///          options.tile_bytes. Of a tile: if OpenSlide cannot decode it, with level, rows and columns, or the file has changed. OpenSlide finishes
+///          damaged JPEG tiles without an error where their decoder can
 inline std::shared_ptr<const SlideFile> open_slide(const std::filesystem::path& path, const SlideOptions& options = {}) {
   return std::make_shared<SlideFile>(path, options);
 }
