@@ -1,5 +1,5 @@
 // JPEG files, baseline and progressive.
-#include "../images/jpeg_files.hpp"
+#include "images/jpeg_files.hpp"
 #include "fuzz.hpp"
 #include <lrcnn/data/jpeg.hpp>
 void lrcnn::fuzz::write_corpus(const std::filesystem::path& folder) {

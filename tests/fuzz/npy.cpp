@@ -8,6 +8,7 @@ void lrcnn::fuzz::write_corpus(const std::filesystem::path& folder) {
       NpyHeader header;
       header.kind = fortran ? 'f' : 'u', header.bytes = fortran ? 4 : 1, header.fortran_order = fortran, header.big_endian = fortran,
       header.shape = shape;
+      if (fortran && shape.size() == 3) header.comment = "chw";
       const std::string text = npy_header_bytes(header);
       std::vector<std::uint8_t> bytes(text.begin(), text.end());
       bytes.resize(text.size() + static_cast<std::size_t>(header.data_bytes()), 65);

@@ -1,6 +1,6 @@
 // data/openslide.hpp: the levels of small slides, and the first tiles of each. What is damaged is the TIFF file that OpenSlide reads through libtiff,
 // and what its formats write into a TIFF file's texts.
-#include "../images/slide_files.hpp"
+#include "images/slide_files.hpp"
 #include "fuzz.hpp"
 #include <lrcnn/data/openslide.hpp>
 #include <lrcnn/data/tiff.hpp>

@@ -1,5 +1,5 @@
 // PNG files, of colours and of palettes' indices.
-#include "../images/png_files.hpp"
+#include "images/png_files.hpp"
 #include "fuzz.hpp"
 #include <lrcnn/data/png.hpp>
 #include <lrcnn/data/png_writer.hpp>
