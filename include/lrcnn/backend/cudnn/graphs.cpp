@@ -1,6 +1,6 @@
 // Convolutions by cuDNN, for the device at hand and for described ones. Compiled once for a project (lrcnn::cudnn), by the
 // C++ compiler: cudnn-frontend needs no nvcc, and takes it three times as long.
-#include <lrcnn/backend/cudnn/cuda_device_memory.hpp>
+#include <lrcnn/backend/cudnn/cuda_device_calls.hpp>
 #include <lrcnn/backend/cudnn/graph.hpp>
 #include <cuda_runtime.h>
 #include <cstdlib>
@@ -23,6 +23,7 @@ class GraphConvolution final : public Convolution {
   }
   Status run(void* x, void* y, void* w, const void* bias, void* workspace) override {
     const CurrentDevice current(device_);
+    if (!current.status().good()) return current.status();
     std::unordered_map<std::int64_t, void*> tensors{{uid_x, x}, {uid_y, y}, {uid_w, w}};
     if (problem_.bias) tensors[uid_bias] = const_cast<void*>(bias);
     auto error = built_.graph->execute(handle_, tensors, workspace);
