@@ -7,6 +7,7 @@
 #include <lrcnn/data/tiff.hpp>
 #include <lrcnn/data/tiff_writer.hpp>
 #include <lrcnn/layer/class_balance.hpp>
+#include <lrcnn/layer/pixel_loss.hpp>
 #include <doctest/doctest.h>
 #include <cstdlib>
 using namespace lrcnn;
