@@ -7,12 +7,11 @@
 #include <unordered_map>
 namespace lrcnn::cudnn {
 namespace {
-/// Belongs to the device that is current when it is made, and makes it current for every call.
+/// Belongs to a device, and makes it current for every call.
 class GraphConvolution final : public Convolution {
  public:
-  GraphConvolution(BuiltGraph built, const Problem& problem, cudnnHandle_t handle) : built_(std::move(built)), problem_(problem), handle_(handle) {
-    cudaGetDevice(&device_);
-  }
+  GraphConvolution(BuiltGraph built, const Problem& problem, cudnnHandle_t handle, int device)
+      : built_(std::move(built)), problem_(problem), handle_(handle), device_(device) {}
   ~GraphConvolution() override {
     const CurrentDevice current(device_);
     built_.graph.reset();
@@ -34,7 +33,7 @@ class GraphConvolution final : public Convolution {
   BuiltGraph built_;
   Problem problem_;
   cudnnHandle_t handle_;
-  int device_ = 0;
+  int device_;
 };
 /// A number or a text of a description, which is flat JSON. Empty if it is not there.
 std::string field(const std::string& description, const std::string& name) {
@@ -70,9 +69,11 @@ class Described final : public DescribedDevice {
 }   // namespace
 Status make_convolution(std::unique_ptr<Convolution>& made, const Problem& problem, void* handle, Index workspace_bytes, const std::string& engine) {
   const auto cudnn = static_cast<cudnnHandle_t>(handle);
+  int device = 0;
+  if (const Status s = status_of(cudaGetDevice(&device)); !s.good()) return s;
   BuiltGraph built;
   if (const Status s = build_graph(problem, {cudnn, {}, 0}, workspace_bytes, engine, built); !s.good()) return s;
-  made = std::make_unique<GraphConvolution>(std::move(built), problem, cudnn);
+  made = std::make_unique<GraphConvolution>(std::move(built), problem, cudnn, device);
   return {};
 }
 Status list_engines(std::vector<std::string>& names, const Problem& problem, void* handle, Index workspace_bytes) {
