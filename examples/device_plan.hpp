@@ -1,12 +1,14 @@
 #pragma once
-// A GPU that need not be there: what cuDNN says of a plan's convolutions on the described device.
+// A GPU that need not be there: what cuDNN says of a plan's convolutions on the described device, and the kernels of a step.
 #include <lrcnn/lrcnn.hpp>
 #include <fstream>
 #include <iostream>
+#include <iomanip>
 #include <memory>
 #include <sstream>
 #ifdef LRCNN_WITH_CUDNN
 #include <lrcnn/backend/cudnn/plan_check.hpp>
+#include <lrcnn/exec/device_launches.hpp>
 #endif
 /// A GPU as a file describes it.
 class DescribedGpu {
@@ -21,7 +23,8 @@ class DescribedGpu {
       throw DataError(
           error_text("the description '" + file + "' cannot be read", "it is a file that cuDNN has written", "try docs/devices/h200.json"));
 #ifdef LRCNN_WITH_CUDNN
-    device_ = cudnn::describe_device(description.str());
+    text_ = description.str();
+    device_ = cudnn::describe_device(text_);
 #else
     throw BackendError(error_text("this program was built without cuDNN", "only cuDNN knows which engines it has for a device",
                                   "install CUDA, cuDNN and cudnn-frontend, and build again"));
@@ -41,21 +44,62 @@ class DescribedGpu {
       out << precision_name(precision) << ": peak " << format_bytes(arena_size(table, policy, BasicCudnn<precision>::target).bytes) << "; "
           << check.convolutions << " distinct convolutions, " << check.convolutions - static_cast<Index>(check.faults.size())
           << " with an engine, the largest workspace " << format_bytes(check.workspace_bytes) << " of " << format_bytes(policy.most_workspace_bytes())
-          << "\n";
+          << "; " << (check.knows_compiled ? std::to_string(check.compiled_at_run_time) : std::string("unknown how many"))
+          << " compiled at run time\n";
       for (const std::string& fault : check.faults) out << "  " << fault << "\n";
     };
     line.operator()<Precision::fp32>();
     line.operator()<Precision::tf32>();
     line.operator()<Precision::fp16>();
     line.operator()<Precision::bf16>();
+    if (!device_->compiles_at_run_time())
+      out << "Without a CUDA driver (libcuda.so.1) cuDNN leaves out engines that it compiles at run time; a device may take some of them.\n";
+  }
+  /// Prints, for the policy's precision (Fp32 unless it says another), a line for all kernels of one name that a training step starts: how many
+  /// they are, how many leave multiprocessors idle, what they read, write and multiply, and the least time that this takes.
+  /// `bandwidth`: bytes a second of the device's memory; 0: by its name.
+  void print_launches(std::ostream& out, const lrcnn::Table& table, const lrcnn::PolicySpec& policy, const lrcnn::Costs& costs,
+                      double bandwidth) const {
+    using namespace lrcnn;
+    const auto in = [&]<Precision precision>() {
+      const Plan plan = make_plan(table, policy, BasicCudnn<precision>::target, {}, costs);
+      print_table(out, cudnn::launches_of<precision>(plan, device_.get()), cudnn::peaks_of(text_, bandwidth), precision);
+    };
+    switch (policy.precision) {
+      case Precision::of_backend:
+      case Precision::fp32: return in.operator()<Precision::fp32>();
+      case Precision::tf32: return in.operator()<Precision::tf32>();
+      case Precision::fp16: return in.operator()<Precision::fp16>();
+      case Precision::bf16: return in.operator()<Precision::bf16>();
+    }
   }
 
  private:
+  void print_table(std::ostream& out, const std::vector<lrcnn::cudnn::Launch>& list, const lrcnn::cudnn::Peaks& peaks,
+                   lrcnn::Precision precision) const {
+    using namespace lrcnn;
+    out << "A training step in " << precision_name(precision) << " on " << name() << ", " << peaks.multiprocessors << " multiprocessors, at most "
+        << std::fixed << std::setprecision(1) << peaks.bytes / 1e12 << " TB/s and " << 2 * peaks.products_in(precision) / 1e12
+        << " Tflop/s; each launch " << peaks.launch * 1e6 << " us:\n\nlaunches    idle       bytes     Gflop  at least ms  of\n";
+    const auto line = [&](const cudnn::LaunchSum& sum, const std::string& of) {
+      out << std::setw(8) << sum.launches << std::setw(8) << sum.idle << std::setw(12) << format_bytes(sum.bytes) << std::setw(10)
+          << std::setprecision(1) << 2 * sum.products / 1e9 << std::setw(13) << std::setprecision(3) << sum.seconds * 1e3 << "  " << of << "\n";
+    };
+    auto sums = cudnn::sums_of(list, peaks, precision);
+    std::vector<std::pair<std::string, cudnn::LaunchSum>> lines(sums.begin(), sums.end());
+    std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
+    for (const auto& [of, sum] : lines)
+      if (!of.empty()) line(sum, of);
+    line(sums[""], "all");
+    out << "\nIdle: with fewer blocks than there are multiprocessors. Bytes: each operand of a call once. One launch after the other.\n";
+  }
+  std::string text_;
   std::shared_ptr<const lrcnn::cudnn::DescribedDevice> device_{};
 #else
   std::string name() const { return {}; }
   static lrcnn::Target target() { return {}; }
   static lrcnn::Rates rates() { return {}; }
   void print_checks(std::ostream&, const lrcnn::Table&, const lrcnn::PolicySpec&) const {}
+  void print_launches(std::ostream&, const lrcnn::Table&, const lrcnn::PolicySpec&, const lrcnn::Costs&, double) const {}
 #endif
 };

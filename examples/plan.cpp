@@ -3,6 +3,7 @@
 //   plan [NETWORK] [NxCxHxW]                        the peaks of some policies, side by side
 //   plan [NETWORK] [NxCxHxW] POLICY [--steps]       the plan of one: stages, and memory (columns) over time (lines)
 //   plan NETWORK NxCxHxW POLICY --kernels           what would carry its steps out on this machine
+//   plan NETWORK NxCxHxW POLICY --kernels --device FILE   the kernels that a step starts on a GPU, and the least time that they take
 //   plan NETWORK NxCxHxW --budget BYTES             the plan of the fastest policy that takes no more bytes
 //   plan NETWORK NxCxHxW --frontier                 what each number of bytes costs in time
 //   plan ... --device FILE                          the plan for a GPU, described by FILE, that need not be there
@@ -103,7 +104,8 @@ void compare(const Table& table) {
 /// What is asked of a network.
 struct Question {
   std::string network = "vgg16", extents = "8x3x224x224", policy, against, device;
-  std::string budget;   ///< empty: none is given
+  std::string budget;      ///< empty: none is given
+  std::string bandwidth;   ///< of the GPU's memory, bytes a second; empty: by its name
   bool steps = false, kernels = false, frontier = false, freeze = false;
   PlanFiles files;
 };
@@ -134,6 +136,9 @@ void answer(const Question& question) {
     return compare(table);
   }
   const PolicySpec policy = policy_of(question);
+  if (question.kernels && gpu)
+    return gpu->print_launches(std::cout, table, policy, costs,
+                               question.bandwidth.empty() ? 0 : static_cast<double>(parse_budget(question.bandwidth)));
   if (question.kernels) return print_kernels(std::cout, table, policy);
   const Plan plan = make_plan(table, policy, target, {}, costs);
   if (question.freeze) {
@@ -169,10 +174,17 @@ void add_options(CLI::App& app, Question& question, GraphQuestion& of_graph) {
   auto* const policy = app.add_option("POLICY", question.policy,
                                       "one of those below, or a policy's text: its plan in detail; without it, the peaks of all of them, in bytes");
   app.add_flag("--steps", question.steps, "every step, one a line");
-  auto* const kernels = app.add_flag("--kernels", question.kernels, "what would carry the steps out on this machine")->needs(policy);
+  auto* const kernels =
+      app.add_flag("--kernels", question.kernels, "what would carry the steps out on this machine, or the kernels of a step on the GPU of --device")
+          ->needs(policy);
   auto* const graph = app.add_option("--graph", of_graph.file, "a graph instead of a network, as a file of JSON")->excludes(network);
   auto* const device =
       app.add_option("--device", question.device, "description of a GPU, as a file: the plan for it, and what would carry it out there");
+  app.add_option("--bandwidth", question.bandwidth,
+                 "bytes that the GPU's memory reads in a second, as in 4.8TB; by default, what is known of the GPU's name")
+      ->needs(device)
+      ->needs(kernels)
+      ->check(not_empty());
   auto* const budget = app.add_option("--budget", question.budget,
                                       "bytes that a plan may take, or, of a graph, what is kept and computed again for the backward pass, as in "
                                       "6932111360 or 8GiB")
@@ -184,7 +196,7 @@ void add_options(CLI::App& app, Question& question, GraphQuestion& of_graph) {
   app.add_option("--against", question.against, "a second policy: its slabs are drawn beside the plan's")->needs(slabs);
   auto* const freeze = app.add_flag("--freeze", question.freeze, "the plan's policy alone, as a type to paste into a program");
   frontier->excludes(policy)->excludes(budget);
-  kernels->excludes(device)->excludes(frontier);
+  kernels->excludes(frontier);
   for (auto* const mine : {html, svg, slabs, freeze}) mine->excludes(kernels)->excludes(frontier);
   for (auto* const file : {html, svg, slabs}) freeze->excludes(file);
   for (auto* const other : {frontier, html, svg, slabs, freeze, device}) other->excludes(graph);

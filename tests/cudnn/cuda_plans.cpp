@@ -1,19 +1,13 @@
 // Plans that were made here run on a device that is not here: every distinct convolution of every slab of the shipped
 // networks, under many policies and in each precision, has an engine within the workspace that its plan gives it.
+#include "cudnn/benchmarked_plans.hpp"
 #include <lrcnn/backend/cudnn/plan_check.hpp>
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
-#include <fstream>
-#include <sstream>
 using namespace lrcnn;
 using namespace lrcnn::cudnn;
 namespace {
-std::shared_ptr<const DescribedDevice> h200() {
-  std::ifstream file(LRCNN_SOURCE_DIR "/docs/devices/h200.json");
-  std::stringstream text;
-  text << file.rdbuf();
-  return describe_device(text.str());
-}
+std::shared_ptr<const DescribedDevice> h200() { return describe_device(testing::h200_description()); }
 struct Shipped {
   std::string name;
   std::span<const Layer> layers;

@@ -5,10 +5,9 @@
 // early shows; memory that is given must be the "device's", or the "host's", as the call says; memory is poisoned when
 // it is taken; and any call can be made to fail. The loops are the device's own, run by Thrust on the host; convolutions
 // are sums over the numbers of a Problem.
+#include "device_steps.hpp"
 #include <lrcnn/backend/cudnn.hpp>
 #include <lrcnn/backend/cudnn/loops.hpp>
-#include <thrust/execution_policy.h>
-#include <thrust/system/cpp/execution_policy.h>
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
@@ -30,7 +29,8 @@ class HostLibrary final : public cudnn::Library<T> {
   bool tells_alignment = true;   ///< false: as cudnn-frontend before 1.32
   bool ignores_waits = false;    ///< of streams for each other: a fault, to see what it spoils
   Index calls = 0, waits = 0, built = 0, recordings = 0, used = 0, most_used = 0;
-  Index most_labels = 0;                                                                                     ///< that were there at a time
+  Index loops_started = 0, convolved = 0, filled = 0;   ///< kernels of a device, by what they are; fills with zeros
+  Index most_labels = 0;                                ///< that were there at a time
   cudnn::HostAccess access{.maps = true, .registers = true, .registers_read_only = true, .managed = true};   ///< memory of the host it reads
   std::string refuses_sharing{};     ///< why no memory is shared; empty: it is
   Index gathers = 0, stagings = 0;   ///< slabs that were gathered; pieces of pinned memory that the host was given to fill
@@ -75,7 +75,7 @@ class HostLibrary final : public cudnn::Library<T> {
     for (Staging& piece : staging_) piece.sent = piece.sent || piece.memory == from.data;
     return later([=, this] {
       check_view(View<const T>(to));
-      loops::convert_rows(thrust::cpp::par, from, to);
+      loops::convert_rows(loops_, from, to);
     });
   }
   Status host_access(cudnn::HostAccess& result) override {
@@ -114,7 +114,7 @@ class HostLibrary final : public cudnn::Library<T> {
         check_view(View<const T>(to));
         if (!access.pageable && !holds(shared_, array, bytes) && !holds(device_, array, bytes)) throw std::logic_error("the device does not read it");
         static_cast<void>(blob);   // alive so long
-        loops::for_units(thrust::cpp::par, count, loop);
+        loops::for_units(loops_, count, loop);
       });
     });
     return status;
@@ -130,7 +130,10 @@ class HostLibrary final : public cudnn::Library<T> {
     return {};
   }
   Status fill(void* memory, std::uint8_t byte, Index bytes) override {
-    return later([=, this] { std::memset(on_device(memory, bytes), byte, static_cast<std::size_t>(bytes)); });
+    return later([=, this] {
+      filled += byte == 0;
+      std::memset(on_device(memory, bytes), byte, static_cast<std::size_t>(bytes));
+    });
   }
   Status select(Index stream) override {
     if (const Status s = called(); !s.good()) return s;
@@ -206,7 +209,7 @@ class HostLibrary final : public cudnn::Library<T> {
         static_cast<void>(on_device(from.data, (from.n - 1) * from.stride_n + (from.c - 1) * from.stride_c + from.rows * from.w));
       else check_view(from);
       check_view(View<const T>(to));
-      loops::convert_rows(thrust::cpp::par, from, to);
+      loops::convert_rows(loops_, from, to);
     });
   }
   Status run(const Operands<T>& o) override {
@@ -217,7 +220,7 @@ class HostLibrary final : public cudnn::Library<T> {
       if (loops::workspace_bytes(there) > 0)
         std::memset(on_device(o.workspace, o.workspace_bytes), 0xff, static_cast<std::size_t>(o.workspace_bytes));
       if (o.run) there.run = &key_;
-      loops::run(thrust::cpp::par, there);
+      loops::run(loops_, there);
     });
   }
   Index workspace_bytes(const Operands<T>& o) const override { return loops::workspace_bytes(o); }
@@ -226,7 +229,7 @@ class HostLibrary final : public cudnn::Library<T> {
       check_view(x), check_view(View<const T>(y));
       if (bias) static_cast<void>(on_device(bias, x.c));
       if (saved.data) static_cast<void>(on_device(saved.data, saved.n * saved.stride_n));
-      loops::activate<decltype(thrust::cpp::par), T>(thrust::cpp::par, x, bias, f ? &copy : nullptr, y, saved);
+      loops::activate<loops::HostSystem, T>(loops_, x, bias, f ? &copy : nullptr, y, saved);
     });
   }
   Index bias_gradient_bytes(const View<const T>& dy) const override { return loops::bias_gradient_bytes<T>(dy.n, dy.c, dy.rows, dy.w); }
@@ -235,19 +238,19 @@ class HostLibrary final : public cudnn::Library<T> {
       check_view(dy);
       const Index bytes = bias_gradient_bytes(dy);
       if (bytes > 0) std::memset(on_device(workspace, bytes), 0xff, static_cast<std::size_t>(bytes));
-      loops::bias_gradient(thrust::cpp::par, dy, on_device(db, dy.c), accumulate, workspace);
+      loops::bias_gradient(loops_, dy, on_device(db, dy.c), accumulate, workspace);
     });
   }
   Status pack_filter(const float* canonical, T* packed, const float* bias, T* packed_bias, const Node& node) override {
     return later([=, this, extents = loops::filter_extents(node), channels = node.out.c] {
       loops::PackedBias<T> along;
       if (bias) along = {on_device(bias, channels), on_device(packed_bias, channels), channels};
-      loops::pack_filter(thrust::cpp::par, extents, on_device(canonical, extents.count()), on_device(packed, extents.count()), along);
+      loops::pack_filter(loops_, extents, on_device(canonical, extents.count()), on_device(packed, extents.count()), along);
     });
   }
   Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) override {
     return later([=, this, extents = loops::filter_extents(node)] {
-      loops::unpack_filter(thrust::cpp::par, extents, on_device(packed, extents.count()), on_device(canonical, extents.count()), accumulate);
+      loops::unpack_filter(loops_, extents, on_device(packed, extents.count()), on_device(canonical, extents.count()), accumulate);
     });
   }
   Status begin_recording() override {
@@ -290,40 +293,40 @@ class HostLibrary final : public cudnn::Library<T> {
     return later([=, this] {
       check_view(logits), check_view(View<const T>(dx));
       std::vector<std::byte> workspace(static_cast<std::size_t>(loops::pixel_loss_bytes), std::byte{0xff});
-      loops::pixel_loss(thrust::cpp::par, loss, logits, pixel_labels_, first, dx, scale, counts ? &sums_ : nullptr, workspace.data());
+      loops::pixel_loss(loops_, loss, logits, pixel_labels_, first, dx, scale, counts ? &sums_ : nullptr, workspace.data());
     });
   }
   Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) override {
     return later([=, this] {
       check_view(logits);
       std::vector<std::byte> workspace(static_cast<std::size_t>(loops::loss_bytes(logits.n, logits.c)), std::byte{0xff});
-      loops::softmax_cross_entropy(thrust::cpp::par, logits, device_labels_ + first, dx, scale, &sums_, workspace.data());
+      loops::softmax_cross_entropy(loops_, logits, device_labels_ + first, dx, scale, &sums_, workspace.data());
     });
   }
   Status fetch(cudnn::Sums& sums) override {
     if (const Status s = wait(); !s.good()) return s;
     sums = {loops::result_of(sums_), loops::whole_images(sums_), sums_.invalid_labels};
-    loops::reset_sums(thrust::cpp::par, &sums_);
+    loops::reset_sums(loops_, &sums_);
     return {};
   }
   Status finite(const View<const T>& view, bool& result) override {
     if (const Status s = wait(); !s.good()) return s;
     int all = 1;
-    loops::all_finite(thrust::cpp::par, view, &all);
+    loops::all_finite(loops_, view, &all);
     result = all != 0;
     return {};
   }
   Status all_finite(const float* elements, Index count, bool& result) override {
     if (const Status s = wait(); !s.good()) return s;
     int all = 1;
-    loops::all_finite(thrust::cpp::par, on_device(elements, count), count, &all);
+    loops::all_finite(loops_, on_device(elements, count), count, &all);
     result = all != 0;
     return {};
   }
   Status sum_of_squares(const float* elements, Index count, double& result) override {
     if (const Status s = wait(); !s.good()) return s;
     std::vector<double> sums(static_cast<std::size_t>(loops::squares_bytes) / sizeof(double));
-    loops::sum_of_squares(thrust::cpp::par, on_device(elements, count), count, sums.data());
+    loops::sum_of_squares(loops_, on_device(elements, count), count, sums.data());
     result = sums[0];
     return {};
   }
@@ -355,7 +358,7 @@ class HostLibrary final : public cudnn::Library<T> {
   };
   template <class Update>
   void update_all(const Update& f, float* w, const float* g, float* s0, float* s1, Index count) {
-    loops::update_elements(thrust::cpp::par, f, w, g, s0, s1, count, &sums_.finite);
+    loops::update_elements(loops_, f, w, g, s0, s1, count, &sums_.finite);
   }
   /// A convolution and its gradients as sums over all taps, in double.
   struct Loops final : cudnn::Convolution {
@@ -370,6 +373,7 @@ class HostLibrary final : public cudnn::Library<T> {
         throw std::logic_error("not aligned as said");
       library.last_engine_ = engine;
       return library.later([=, &library = library, p = p] {
+        ++library.convolved;
         const Index per_group = p.c / p.groups, xs = p.n * p.h * p.w * p.c, ys = p.n * p.p * p.q * p.k,
                     ws = p.k * p.kernel.h * p.kernel.w * per_group;
         auto* x = library.on_device(static_cast<T*>(x_memory), xs);
@@ -458,6 +462,7 @@ class HostLibrary final : public cudnn::Library<T> {
     if (v.block != v.c) throw std::logic_error("not channels last");
     static_cast<void>(on_device(v.data, (v.n - 1) * v.stride_n + v.rows * v.stride_row()));
   }
+  loops::HostSystem loops_{&loops_started};
   std::map<std::byte*, Index> device_;
   std::map<const std::byte*, Index> shared_;   ///< of the host, read by the device
   std::vector<Staging> staging_{};

@@ -1,10 +1,9 @@
 #pragma once
 // Steps carried out by the device loops on the host's system of Thrust, beside the same steps by the host's loops.
 #include "backend/host_case.hpp"
-#include <lrcnn/backend/cudnn/loops.hpp>
-#include <thrust/system/cpp/execution_policy.h>
+#include "device_steps.hpp"
 namespace lrcnn::testing {
-inline const auto on_host = thrust::cpp::par;
+inline const loops::HostSystem on_host{};
 /// A layer with its channels last, run by loops::run instead of host::run.
 template <class T>
 struct LoopBench {

@@ -1,6 +1,7 @@
 // Convolutions by cuDNN, for the device at hand and for described ones. Compiled once for a project (lrcnn::cudnn), by the
 // C++ compiler: cudnn-frontend needs no nvcc, and takes it three times as long.
 #include <lrcnn/backend/cudnn/cuda_device_calls.hpp>
+#include <lrcnn/backend/cudnn/device_description.hpp>
 #include <lrcnn/backend/cudnn/graph.hpp>
 #include <cuda_runtime.h>
 #include <cstdlib>
@@ -36,26 +37,25 @@ class GraphConvolution final : public Convolution {
   cudnnHandle_t handle_;
   int device_;
 };
-/// A number or a text of a description, which is flat JSON. Empty if it is not there.
-std::string field(const std::string& description, const std::string& name) {
-  const auto at = description.find('"' + name + '"');
-  if (at == std::string::npos) return "";
-  const auto begin = description.find_first_not_of(": \t\n\"", at + name.size() + 2);
-  const auto end = description.find_first_of(",}\"", begin);
-  return begin == std::string::npos || end == std::string::npos ? "" : description.substr(begin, end - begin);
-}
 class Described final : public DescribedDevice {
  public:
   explicit Described(const std::string& description)
-      : place_{nullptr, device_from(description), std::atoi(field(description, "deviceVer").c_str()) / 10} {
-    info_ = {field(description, "deviceName"), place_.sm_version, 0, std::atoll(field(description, "totalGlobalMem").c_str()),
+      : place_{nullptr, device_from(description), std::atoi(description_field(description, "deviceVer").c_str()) / 10} {
+    info_ = {description_field(description, "deviceName"), place_.sm_version, 0, std::atoll(description_field(description, "totalGlobalMem").c_str()),
              static_cast<Index>(cudnnGetVersion())};
   }
   DeviceInfo info() const override { return info_; }
+  bool compiles_at_run_time() const override {
+    int version = 0;
+    return cudaDriverGetVersion(&version) == cudaSuccess && version > 0;
+  }
   Status engine(Engine& engine, const Problem& problem, Index workspace_bytes, const std::string& name) const override {
     BuiltGraph built;
     if (const Status s = build_graph(problem, place_, workspace_bytes, name, built); !s.good()) return s;
     engine.workspace_bytes = built.workspace_bytes;
+    std::vector<fe::BehaviorNote_t> notes;
+    engine.compiled_at_run_time = built.graph->get_behavior_notes(notes).is_good() &&
+                                  std::find(notes.begin(), notes.end(), fe::BehaviorNote_t::RUNTIME_COMPILATION) != notes.end();
     return built.graph->get_plan_name(engine.name).is_good() ? Status{} : Status{"the engine has no name"};
   }
 

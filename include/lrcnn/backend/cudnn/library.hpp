@@ -194,12 +194,15 @@ Status list_engines(std::vector<std::string>& names, const Problem& problem, voi
 struct Engine {
   std::string name{};
   Index workspace_bytes = 0;
+  bool compiled_at_run_time = false;   ///< which takes seconds; without a CUDA driver cuDNN offers no such engine
 };
 /// A device that need not be there: engines are chosen and sized for it, nothing runs. Threads may share one.
 class DescribedDevice {
  public:
   virtual ~DescribedDevice() = default;
   virtual DeviceInfo info() const = 0;
+  /// Whether there is a CUDA driver. Without one cuDNN refuses engines that are compiled at run time, so a device may take others.
+  virtual bool compiles_at_run_time() const = 0;
   /// `name`: one of engines(); empty: the one put first.
   virtual Status engine(Engine& engine, const Problem& problem, Index workspace_bytes, const std::string& name = {}) const = 0;
   virtual Status engines(std::vector<std::string>& names, const Problem& problem, Index workspace_bytes) const = 0;

@@ -4,6 +4,7 @@
 #include <lrcnn/backend/cudnn.hpp>
 #include <lrcnn/backend/operands.hpp>
 #include <lrcnn/core/parallel.hpp>
+#include <chrono>
 #include <mutex>
 #include <set>
 namespace lrcnn::cudnn {
@@ -24,6 +25,9 @@ std::set<Request> requests_of(const Plan& plan) {
 struct PlanCheck {
   Index convolutions = 0;            ///< distinct ones
   Index activated = 0;               ///< of them, those that apply an activation as well
+  Index compiled_at_run_time = 0;    ///< of them, those whose engine is: seconds each, when they are first needed
+  bool knows_compiled = false;       ///< false: there is no CUDA driver, and cuDNN has left out engines that are compiled at run time
+  double seconds = 0;                ///< that building all took, added up over threads
   Index workspace_bytes = 0;         ///< the most that an engine takes; within the policy's Workspace
   std::vector<std::string> faults;   ///< of those that no engine serves
 };
@@ -32,9 +36,11 @@ inline PlanCheck check_requests(const std::set<Request>& requests, const Describ
   const std::vector<Request> list(requests.begin(), requests.end());
   PlanCheck result;
   result.convolutions = static_cast<Index>(list.size());
+  result.knows_compiled = device.compiles_at_run_time();
   std::mutex mutex;
   on_threads(list.size(), threads, [&] {
     return [&](std::size_t i) {
+      const auto begin = std::chrono::steady_clock::now();
       Engine engine;
       Status status{"no workspace for " + to_string(list[i].problem)};
       bool activated = false;
@@ -45,6 +51,8 @@ inline PlanCheck check_requests(const std::set<Request>& requests, const Describ
       }
       const std::lock_guard lock(mutex);
       result.activated += activated && status.good();
+      result.compiled_at_run_time += engine.compiled_at_run_time && status.good();
+      result.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       if (!status.good()) result.faults.push_back(status.text);
       result.workspace_bytes = std::max(result.workspace_bytes, engine.workspace_bytes);
     };
