@@ -21,8 +21,8 @@ void instantiate(cudaStream_t stream, const DirectSource<float>& source) {
   loops::convert_rows(exec, staging, y, 0.5);
   loops::convert_rows(exec, y, View<float>{});
   loops::gather_rows(exec, source, {}, 0, y);
-  loops::bias_add(exec, y, numbers, y);
-  loops::bias_activation(exec, Activation{}, y, numbers, y, View<std::uint8_t>{});
+  loops::bias_add(exec, y, y.data, y);
+  loops::bias_activation(exec, Activation{}, y, y.data, y, View<std::uint8_t>{});
   loops::bias_gradient(exec, y, numbers, true, nullptr);
   loops::pack_filter(exec, {}, numbers, y.data);
   loops::unpack_filter(exec, {}, numbers, numbers, true);
