@@ -162,6 +162,21 @@ that has it in LRCNN_ONNX_PYTHON"
   return 1
 }
 
+# fetch_nvdisasm: NVIDIA's disassembler goes from PyPI to $deps/nvdisasm, unless the version that is wanted is there. False, with a message, if it
+# cannot be had.
+fetch_nvdisasm() {
+  local list=tests/machine_code/requirements.txt folder=$deps/nvdisasm
+  if cmp -s "$list" "$folder/installed"; then return 0; fi
+  say "installing NVIDIA's nvdisasm into $folder: some 5 MB to download"
+  if python3 -m venv "$folder" >&2 && "$folder/bin/python" -m pip install -q --no-cache-dir -r "$list" >&2 &&
+    ln -sf "$(cd "$folder" && find lib -name nvdisasm -type f -print -quit)" "$folder/nvdisasm" && "$folder/nvdisasm" --version >/dev/null; then
+    cp "$list" "$folder/installed"
+    return 0
+  fi
+  say "could not install nvdisasm; tests of the machine code will look at stack frames alone"
+  return 1
+}
+
 # copy_debian PACKAGE...: what installed packages have for compilers and for CMake goes to $deps/debian as well, for a machine
 # that cannot install them. Of a package that is not installed, what is there stays.
 copy_debian() (

@@ -84,9 +84,29 @@ TEST_CASE_TEMPLATE("losses over pixels are the host's: gradients to the bit, sum
   for (const Index classes : {1, 2, 5, 19})
     for (const Index width : {1, 3, 37, 300}) all_losses<T>({2, classes, 3, width});
 }
-TEST_CASE("more rows than fit into the workspace at once are taken in turns") {
-  REQUIRE(400 * 256 * 24 > loops::pixel_loss_bytes);
-  on_both<float>(PixelCrossEntropy{}, {1, 2, 400, 1030}, false, 2);
+TEST_CASE("more rows than fit into the workspace at once are taken in turns, and sums do not depend on how rows are cut") {
+  const Index rows = loops::pixel_loss_rows + 300;
+  const Shape s{1, 2, rows, 1};
+  const Slab<float> x(random_map(s, 5), {0, rows}, 2);
+  const Truth truth(s, 2, false);
+  std::vector<std::byte> workspace(static_cast<std::size_t>(loops::pixel_loss_bytes));
+  std::vector<loops::LossSums> results;
+  for (const Index first : {rows, Index{7}, rows - 100}) {
+    loops::LossSums sums;
+    for (const Range part : {Range{0, first}, Range{first, rows}})
+      loops::pixel_loss(on_host, *cudnn::device_loss(PixelCrossEntropy{}), View<const float>(x.view().slice(part)),
+                        {truth.classes.data(), nullptr, 1, rows, 1, 0, 0, rows}, 0, View<float>{}, 1, &sums, workspace.data());
+    results.push_back(sums);
+  }
+  LossResult host;
+  PixelCrossEntropy{}(View<const float>(x.view()), Labels::of_pixels(truth.classes, rows, 1), 0, View<float>{}, 1, host);
+  for (const loops::LossSums& sums : results) {
+    CHECK(sums.sum == results[0].sum);
+    CHECK(sums.count == rows);
+    CHECK(sums.correct == host.correct);
+    CHECK(loops::whole_images(sums) == 1);
+  }
+  CHECK(std::abs(results[0].sum - host.sum) <= 1e-12 * host.sum);
 }
 TEST_CASE("from the first row on whose loss is not finite nothing is counted") {
   const Shape s{3, 2, 4, 8};

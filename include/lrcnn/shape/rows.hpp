@@ -76,10 +76,19 @@ constexpr Axis reflected_axis(const Axis& window) {
   const Index p = window.pad_begin, q = window.pad_end;
   return {.kernel = 2 * (p + q) + 1, .pad_begin = p + 2 * q, .pad_end = q + 2 * p};
 }
+namespace detail {
+LRCNN_HOST_DEVICE constexpr Index quotient(Index a, Index b) { return a / b; }
+template <class D>
+LRCNN_HOST_DEVICE constexpr auto quotient(Index a, const D& by) -> decltype(by.quotient(a)) {
+  return by.quotient(a);
+}
+}   // namespace detail
 /// Rows that output row `out` of an adaptive pool with `all` rows takes the mean of: they begin at floor(out * H / all), and end at
 /// ceil((out + 1) * H / all).
-LRCNN_HOST_DEVICE constexpr Range adaptive_window(Index out, Index all, Index height) {
-  return {out * height / all, ceil_div((out + 1) * height, all)};
+/// `all` is a number, or what divides by one.
+template <class D>
+LRCNN_HOST_DEVICE constexpr Range adaptive_window(Index out, const D& all, Index height) {
+  return {detail::quotient(out * height, all), detail::quotient((out + 1) * height - 1, all) + 1};
 }
 /// Elements of such a window that one sum in what elements are computed in takes; larger windows are summed up in doubles, piece by piece.
 inline constexpr Index largest_window_sum = 1024;
@@ -87,8 +96,9 @@ inline constexpr Index largest_window_sum = 1024;
 /// and on a device, which gives them the same bits.
 inline constexpr Index sum_piece = 256;
 /// Output rows whose windows hold row `in`.
-LRCNN_HOST_DEVICE constexpr Range adaptive_readers(Index in, Index all, Index height) {
-  return {in * all / height, ceil_div((in + 1) * all, height)};
+template <class D>
+LRCNN_HOST_DEVICE constexpr Range adaptive_readers(Index in, Index all, const D& height) {
+  return adaptive_window(in, height, all);
 }
 constexpr Axis adaptive_axis(Index all, Index height) {
   Index most = 1;
@@ -114,7 +124,10 @@ struct Reflections {
 
  private:
   LRCNN_HOST_DEVICE constexpr void add(Index position, Range out) {
-    if (out.begin <= position && position < out.end) at[count++] = position;
+    if (position < out.begin || position >= out.end) return;
+    for (int i = 0; i < 3; ++i)   // a constant index: on a device `at` stays in registers
+      if (i == count) at[i] = position;
+    ++count;
   }
 };
 /// Rows of padding above and below the input rows `in` that output rows `out` read as zeros.

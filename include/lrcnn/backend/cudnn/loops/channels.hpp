@@ -42,21 +42,19 @@ void multiply_down(const Exec& exec, const Operands<T>& o, const S* factors, Ind
   const Range both = zero_others(exec, o);
   if (!both.empty()) multiply(exec, o.dy, o.dx.slice(both), factors, stride_n);
 }
-/// What one round of sums of dy * x comes to.
+/// What sums of dy * x come to.
 template <class A, class T>
-struct ProductLoop {
-  Parts parts;
-  Divisor channels;
+struct ProductResult {
+  Index channels;
   bool accumulate;
   T* to;
   Index stride_n;
   double* sums;   ///< [sets][channels] that are added up and rounded to the result; null: the result itself is
-  LRCNN_HOST_DEVICE void operator()(Index unit) const {
-    Index c = unit;
-    const Index set = channels.split(c);
+  LRCNN_HOST_DEVICE void operator()(Index set, Index c, const Two& two) const {
     T& result = to[set * stride_n + c];
-    const double before = !accumulate ? 0 : sums ? sums[unit] : static_cast<double>(result), total = before + parts.get(set, 0, c).second;
-    if (sums) sums[unit] = total;
+    double* const kept = sums != nullptr ? sums + set * channels + c : nullptr;
+    const double before = !accumulate ? 0 : kept ? *kept : static_cast<double>(result), total = before + two.second;
+    if (kept) *kept = total;
     result = static_cast<T>(static_cast<A>(total));
   }
 };
@@ -65,14 +63,12 @@ template <class Exec, class T, class S>
 void sum_products(const Exec& exec, const Operands<T>& o, Lines::Images together, bool accumulate, S* to, Index stride_n, double* sums) {
   const bool all = together == Lines::Images::together;
   const Index sets = all ? 1 : o.dy.n, positions = set_positions(o.dy, all);
-  const PartRound round = first_part_round(sets, positions, o.dy.c);
-  auto* memory = reinterpret_cast<double*>(o.workspace);
-  assert(channels_last(o.dy) && channels_last(o.x) && o.workspace_bytes >= part_bytes(sets, positions, o.dy.c));
+  const Tiles tiles = tiles_of<T>(sets, positions, o.dy.c);
+  const PartSpace space(tiles, o.dy.c, o.workspace);
+  assert(channels_last(o.dy) && channels_last(o.x) && o.workspace_bytes >= part_bytes<T>(sets, positions, o.dy.c));
   const View<const T> x = o.dy.rows > 0 ? o.x.slice(o.dy.range()) : o.x;
-  const ProductsLoop<T, NoMeans> loop(o.dy, x, round, {memory, o.dy.c, round.parts()}, {});
-  for_units(exec, loop.units(), loop);
-  const Parts parts = merge_parts<false>(exec, round, o.dy.c, memory);
-  for_units(exec, sets * o.dy.c, ProductLoop<master_t<T>, S>{parts, Divisor(o.dy.c), accumulate, to, stride_n, sums});
+  for_blocks(exec, tiles.blocks(), ProductsLoop<T, NoMeans>(o.dy, x, tiles, space.parts, {}));
+  finish_parts<false>(exec, tiles, space.parts, ProductResult<master_t<T>, S>{o.dy.c, accumulate, to, stride_n, sums});
 }
 /// y's channel c is x's channel source(c), where groups lie `each` apart.
 template <class T>
@@ -88,7 +84,8 @@ struct ShuffleLoop {
     const auto at = positions.place(unit);
     const T* x = from.at(at.image, at.y, at.x, 0);
     master_t<T> value[V] = {};
-    for (int v = 0; v < at.count; ++v) {
+    for (int v = 0; v < V; ++v) {
+      if (v >= at.count) continue;
       Index rest = at.channel + v;
       const Index whole = inner.split(rest);
       value[v] = static_cast<master_t<T>>(x[rest * step + whole]);
@@ -136,7 +133,7 @@ template <class T>
 constexpr Index products_workspace_bytes(const Operands<T>& o) {
   const bool own = o.op == Op::backward_parameters;
   if (!own && (o.op != Op::backward_data || o.node->layer.kind != Kind::scale || o.operand == 0)) return 0;
-  return detail::part_bytes(own ? 1 : o.dy.n, detail::set_positions(o.dy, own), o.dy.c);
+  return detail::part_bytes<T>(own ? 1 : o.dy.n, detail::set_positions(o.dy, own), o.dy.c);
 }
 /// As host::channel_shuffle_forward.
 template <class Exec, class T>

@@ -20,11 +20,12 @@ struct DropLoop {
   Divisor channels, quads, rows;
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     Index c = unit, quad = channels.split(c), y = quads.split(quad);
-    const Index image = rows.split(y), first = 4 * quad, end = first + 4 < w ? first + 4 : w;
+    const Index image = rows.split(y), first = 4 * quad;
     const auto kept = DropMask(drop, *run, layer).keeps(first_image + image, c, row0 + y, quad);
-    for (Index x = first; x < end; ++x) {
-      const A value = static_cast<A>(*from.at(image, y, x, c));
-      *to.at(image, y, x, c) = kept[x - first] ? static_cast<T>(value * factor) : static_cast<T>(A(0));
+    for (int i = 0; i < 4; ++i) {
+      if (first + i >= w) continue;
+      const A value = static_cast<A>(*from.at(image, y, first + i, c));
+      *to.at(image, y, first + i, c) = kept[i] ? static_cast<T>(value * factor) : static_cast<T>(A(0));
     }
   }
 };

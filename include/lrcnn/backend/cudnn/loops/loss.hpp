@@ -4,6 +4,7 @@
 // As SoftmaxCrossEntropy in layer/loss.hpp, in double whatever the elements are. An image's logits are dealt out in
 // turn to a few threads, first for their maxima, then for their sums of exponentials; the losses of images are added up
 // one by one in their order, so the sum does not depend on how the batch is cut.
+#include <lrcnn/backend/cudnn/loops/blocks.hpp>
 #include <lrcnn/backend/cudnn/loops/rows.hpp>
 #include <lrcnn/layer/loss.hpp>
 namespace lrcnn::loops {
@@ -20,95 +21,127 @@ struct LossSums {
 inline Index whole_images(const LossSums& sums) { return static_cast<Index>(sums.images + 1e-6); }   // rows add up to almost one
 inline LossResult result_of(const LossSums& sums) { return {sums.sum, sums.correct, sums.count}; }
 namespace detail {
-/// What is known of one part of an image's logits; part 0 also keeps what is known of the whole image.
+/// What some pixels, or an image, come to.
 struct LossPart {
-  double sum, image_sum, image_loss;
-  int largest, image_largest;
+  double sum;
+  int correct, count, invalid;   ///< invalid: labels that are no class
 };
 /// Threads for the logits of one image, about sixteen logits each.
 constexpr Index loss_parts(Index outputs) { return std::clamp<Index>(ceil_div(outputs, Index{16}), 1, 64); }
+/// Images with some threads each: losses, and dx = scale * (softmax - onehot).
 template <class T>
-struct Logits {
+struct SoftmaxLoop {
+  static constexpr int phases = 3;
+  struct Shared {
+    double top[block_threads], sum[block_threads];
+    int largest[block_threads];
+  };
   const T* data;
-  Index stride_n;
-  int outputs;
-  Divisor parts;
-  LossPart* part;   ///< parts of the first image, of the second, ...
-  LRCNN_HOST_DEVICE double at(Index image, int k) const { return static_cast<double>(data[image * stride_n + k]); }
-  LRCNN_HOST_DEVICE int step() const { return static_cast<int>(parts.value()); }
-  /// Index of the image's largest logit, the first of equals, once those of all parts are known.
-  LRCNN_HOST_DEVICE int largest(Index image) const {
-    const LossPart* p = part + image * step();
-    int best = p[0].largest;
-    double top = at(image, best);
-    for (int j = 1; j < step(); ++j) {
-      const int k = p[j].largest;
-      const double value = at(image, k);
+  Index stride_n, images;
+  int outputs, parts, width;   ///< parts: threads that take logits; width: threads of an image
+  const std::int32_t* labels;
+  T* dx;   ///< null if not wanted
+  Index dx_stride_n;
+  double scale;
+  LossPart* to;
+  Index blocks() const { return ceil_div(images, Index{block_threads / width}); }
+  template <int k>
+  LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
+    const int row = thread / width, first = row * width, part = thread - first;
+    const Index image = block * (block_threads / width) + row;
+    if (image >= images) return;
+    const T* x = data + image * stride_n;
+    if constexpr (k == 0) {
+      if (part < parts) find_largest(x, part, shared.largest[thread], shared.top[thread]);
+    } else if constexpr (k == 1) {
+      const double top = static_cast<double>(x[largest(shared, first)]);
+      double sum = 0;
+      for (int i = part; part < parts && i < outputs; i += parts) sum += std::exp(static_cast<double>(x[i]) - top);
+      shared.sum[thread] = sum;
+    } else {
+      double sum = 0;
+      for (int p = 0; p < parts; ++p) sum += shared.sum[first + p];
+      const int best = largest(shared, first), label = labels[image];
+      const double top = static_cast<double>(x[best]);
+      if (part == 0) {
+        const bool invalid = label < 0 || label >= outputs;
+        const double loss = invalid ? static_cast<double>(NAN) : std::log(sum) + top - static_cast<double>(x[label]);
+        to[image] = {loss, best == label ? 1 : 0, 1, invalid ? 1 : 0};
+      }
+      for (int i = part; dx != nullptr && i < outputs; i += width) {
+        const double p = std::exp(static_cast<double>(x[i]) - top) / sum;
+        dx[image * dx_stride_n + i] = static_cast<T>(scale * (p - (i == label ? 1.0 : 0.0)));
+      }
+    }
+  }
+
+ private:
+  /// The largest logit of a part.
+  LRCNN_HOST_DEVICE void find_largest(const T* x, int part, int& best, double& top) const {
+    best = part, top = static_cast<double>(x[part]);
+    for (int i = part + parts; i < outputs; i += parts) {
+      const double value = static_cast<double>(x[i]);
+      if (value > top) best = i, top = value;
+    }
+  }
+  /// Index of the image's largest logit, the first of equals.
+  LRCNN_HOST_DEVICE int largest(const Shared& shared, int first) const {
+    int best = shared.largest[first];
+    double top = shared.top[first];
+    for (int p = 1; p < parts; ++p) {
+      const int k = shared.largest[first + p];
+      const double value = shared.top[first + p];
       if (value > top || (value == top && k < best)) best = k, top = value;
     }
     return best;
   }
 };
-/// The largest logit of a part.
-template <class T>
-struct LargestLoop {
-  Logits<T> logits;
-  LRCNN_HOST_DEVICE void operator()(Index unit) const {
-    Index first = unit;
-    const Index image = logits.parts.split(first);
-    int best = static_cast<int>(first);
-    for (int k = best + logits.step(); k < logits.outputs; k += logits.step())
-      if (logits.at(image, k) > logits.at(image, best)) best = k;
-    logits.part[unit].largest = best;
-  }
-};
-/// The sum of a part's exponentials, the image's largest logit taken off.
-template <class T>
-struct ExponentialsLoop {
-  Logits<T> logits;
-  LRCNN_HOST_DEVICE void operator()(Index unit) const {
-    Index first = unit;
-    const Index image = logits.parts.split(first);
-    const int largest = logits.largest(image);
-    const double top = logits.at(image, largest);
-    double sum = 0;
-    for (int k = static_cast<int>(first); k < logits.outputs; k += logits.step()) sum += exp(logits.at(image, k) - top);
-    logits.part[unit].sum = sum;
-    if (first == 0) logits.part[unit].image_largest = largest;
-  }
-};
-/// The loss of an image; not a number if its label is no class.
-template <class T>
-struct ImageLossLoop {
-  Logits<T> logits;
-  const std::int32_t* labels;
-  LRCNN_HOST_DEVICE void operator()(Index image) const {
-    LossPart& own = logits.part[image * logits.step()];
-    double sum = 0;
-    for (int j = 0; j < logits.step(); ++j) sum += logits.part[image * logits.step() + j].sum;
-    own.image_sum = sum;
-    const int label = labels[image];
-    own.image_loss =
-        label < 0 || label >= logits.outputs ? static_cast<double>(NAN) : log(sum) + logits.at(image, own.image_largest) - logits.at(image, label);
-  }
-};
-/// Adds the images to the sums. One thread.
+/// Adds parts to the sums, the losses in their order. One block.
 struct TotalLoop {
-  const LossPart* part;
-  Index parts, images;
-  int outputs;
-  const std::int32_t* labels;
+  static constexpr int phases = 3 + tree_phases;
+  struct Shared {
+    LossSums sums;
+    double sum[block_threads];
+    int parts[block_threads];
+    long long correct[block_threads], count[block_threads], invalid[block_threads];
+  };
+  const LossPart* from;
+  Index parts;
+  double share;   ///< of an image, that a part is
   LossSums* sums;
-  LRCNN_HOST_DEVICE void operator()(Index) const {
-    LossSums s = *sums;
-    for (Index i = 0; i < images; ++i) {
-      s.sum += part[i * parts].image_loss;
-      s.correct += part[i * parts].image_largest == labels[i] ? 1 : 0;
-      s.invalid_labels += labels[i] < 0 || labels[i] >= outputs ? 1 : 0;
-      if (s.sum - s.sum != 0) s.finite = 0;
-      s.count += s.finite, s.images += s.finite;
+  LRCNN_HOST_DEVICE Index rounds(Index) const { return ceil_div(parts, Index{block_threads}); }
+  template <int k>
+  LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared, Index round) const {
+    const Index at = round * block_threads + thread;
+    if constexpr (k == 0) {
+      const LossPart part = at < parts ? from[at] : LossPart{0, 0, 0, 0};
+      shared.sum[thread] = part.sum, shared.correct[thread] = part.correct, shared.count[thread] = part.count, shared.invalid[thread] = part.invalid;
+      if (thread == 0 && round == 0) shared.sums = *sums;
+    } else if constexpr (k == 1) {   // sums so far, one after the other
+      double sum = shared.sums.sum;
+      for (int i = 0; thread == 0 && i < block_threads; ++i) sum += shared.sum[i], shared.sum[i] = sum;
+    } else if constexpr (k == 2) {
+      const bool finite = shared.sums.finite != 0 && shared.sum[thread] - shared.sum[thread] == 0;
+      shared.parts[thread] = finite && at < parts ? 1 : 0;
+      if (!finite) shared.count[thread] = 0;
+    } else {
+      tree_step<k - 3>(thread, block_threads / 2, 1, [&](int own, int other) {
+        shared.parts[own] += shared.parts[other], shared.count[own] += shared.count[other];
+        shared.correct[own] += shared.correct[other], shared.invalid[own] += shared.invalid[other];
+      });
+      if constexpr (k == phases - 1)
+        if (thread == 0) add(shared, round == rounds(block) - 1);
     }
-    *sums = s;
+  }
+
+ private:
+  LRCNN_HOST_DEVICE void add(Shared& shared, bool last) const {
+    LossSums& s = shared.sums;
+    s.sum = shared.sum[block_threads - 1];
+    s.finite = s.finite != 0 && s.sum - s.sum == 0 ? 1 : 0;
+    s.correct += shared.correct[0], s.count += shared.count[0], s.invalid_labels += shared.invalid[0];
+    s.images += share * shared.parts[0];
+    if (last) *sums = s;
   }
 };
 /// Before the first image.
@@ -116,31 +149,14 @@ struct ResetLoop {
   LossSums* sums;
   LRCNN_HOST_DEVICE void operator()(Index) const { *sums = LossSums{}; }
 };
-/// dx = scale * (softmax - onehot).
-template <class T>
-struct LossGradientLoop {
-  Logits<T> logits;
-  const std::int32_t* labels;
-  T* dx;
-  Index dx_stride_n;
-  Divisor outputs;
-  double scale;
-  LRCNN_HOST_DEVICE void operator()(Index unit) const {
-    const Index image = outputs.split(unit);
-    const int k = static_cast<int>(unit);
-    const LossPart& own = logits.part[image * logits.step()];
-    const double p = exp(logits.at(image, k) - logits.at(image, own.image_largest)) / own.image_sum;
-    dx[image * dx_stride_n + k] = static_cast<T>(scale * (p - (k == labels[image] ? 1.0 : 0.0)));
-  }
-};
 }   // namespace detail
 /// Begins the sums anew.
 template <class Exec>
 void reset_sums(const Exec& exec, LossSums* sums) {
   for_units(exec, 1, detail::ResetLoop{sums});
 }
-/// Bytes of workspace that softmax_cross_entropy() needs for n images of k logits.
-constexpr Index loss_bytes(Index n, Index k) { return n * detail::loss_parts(k) * static_cast<Index>(sizeof(detail::LossPart)); }
+/// Bytes of workspace that softmax_cross_entropy() needs for n images of however many logits.
+constexpr Index loss_bytes(Index n, Index) { return n * static_cast<Index>(sizeof(detail::LossPart)); }
 /// -log softmax(logits)[label], summed; dx = scale * (softmax - onehot).
 /// Shapes:  logits [N,K,1,1], labels [N], dx like logits or empty; labels, sums: in the device's memory
 /// Pre:     workspace: loss_bytes(N, K) bytes, aligned to 8; logits and dx do not overlap
@@ -151,13 +167,11 @@ void softmax_cross_entropy(const Exec& exec, const View<const T>& logits, const 
                            double scale, LossSums* sums, std::byte* workspace) {
   if (empty(logits)) return;
   assert(channels_last(logits) && channels_last(dx) && logits.rows == 1 && logits.w == 1);
-  const Index n = logits.n, parts = detail::loss_parts(logits.c);
-  const detail::Logits<T> all{logits.data, logits.stride_n, static_cast<int>(logits.c), Divisor(parts),
-                              reinterpret_cast<detail::LossPart*>(workspace)};
-  for_units(exec, n * parts, detail::LargestLoop<T>{all});
-  for_units(exec, n * parts, detail::ExponentialsLoop<T>{all});
-  for_units(exec, n, detail::ImageLossLoop<T>{all, labels});
-  for_units(exec, 1, detail::TotalLoop{all.part, parts, n, all.outputs, labels, sums});
-  if (dx.data != nullptr) for_units(exec, n * logits.c, detail::LossGradientLoop<T>{all, labels, dx.data, dx.stride_n, Divisor(logits.c), scale});
+  auto* parts = reinterpret_cast<detail::LossPart*>(workspace);
+  const int threads = static_cast<int>(detail::loss_parts(logits.c));
+  const detail::SoftmaxLoop<T> loop{
+      logits.data, logits.stride_n, logits.n, static_cast<int>(logits.c), threads, power_above(threads), labels, dx.data, dx.stride_n, scale, parts};
+  for_blocks(exec, loop.blocks(), loop);
+  for_blocks(exec, 1, detail::TotalLoop{parts, logits.n, 1, sums});
 }
 }   // namespace lrcnn::loops

@@ -5,35 +5,28 @@
 namespace lrcnn::loops {
 namespace detail {
 /// y = scale * x + shift.
-template <class A>
-struct ChannelScale {
-  A scale, shift;
-};
 template <class T>
 struct ScaleLoop {
   using A = master_t<T>;
   ChannelNorm<T> norm;
   Divisor channels;
-  ChannelScale<A>* numbers;
+  A *scales, *shifts;
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     Index c = unit;
     const Index set = channels.split(c);
     const double scale = norm.weight(c) * norm.inverse(set, c);
-    numbers[unit] = {static_cast<A>(scale), static_cast<A>(norm.bias(c) - norm.mean(set, c) * scale)};
+    scales[unit] = static_cast<A>(scale), shifts[unit] = static_cast<A>(norm.bias(c) - norm.mean(set, c) * scale);
   }
 };
 /// dx = down * dy + across * x + shift.
-template <class A>
-struct ChannelDown {
-  A down, across, shift;
-};
 /// The numbers of all channels of a unit.
 template <class T>
 struct DownLoop {
   using A = master_t<T>;
   ChannelNorm<T> norm;
   Divisor units;
-  ChannelDown<A>* numbers;
+  A* numbers;   ///< planes: down, across, shift
+  Index plane;
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     Index u = unit;
     const Index set = units.split(u), size = norm.unit_channels.value(), first = u * size;
@@ -48,23 +41,9 @@ struct DownLoop {
       across = -inverse * inverse * product / count;
       shift = -inverse * sum / count - across * norm.mean(set, first);
     }
-    for (Index c = first; c < first + size; ++c)
-      numbers[set * norm.channels + c] = {static_cast<A>(norm.weight(c) * inverse), static_cast<A>(across), static_cast<A>(shift)};
-  }
-};
-/// Where the numbers of a line's channels begin: those of its image's set.
-struct ChannelLines {
-  Divisor channels;
-  bool batch;
-  /// Calls f(element of the piece, place of its channel's numbers).
-  template <class F>
-  LRCNN_HOST_DEVICE void each(const Piece& p, F f) const {
-    Index c = p.first;
-    channels.split(c);
-    const Index set = batch ? 0 : p.image * channels.value();
-    for (int v = 0; v < p.count; ++v) {
-      f(v, set + c);
-      if (++c == channels.value()) c = 0;
+    for (Index c = first; c < first + size; ++c) {
+      A* const to = numbers + set * norm.channels + c;
+      to[0] = static_cast<A>(norm.weight(c) * inverse), to[plane] = static_cast<A>(across), to[2 * plane] = static_cast<A>(shift);
     }
   }
 };
@@ -72,15 +51,15 @@ template <class T, class F>
 struct NormLoop {
   using A = master_t<T>;
   Lines lines;
-  ChannelLines places;
+  ChannelNumbers<A> numbers;
   Line<const T> x;
   Activated<T, F> result;
-  const ChannelScale<A>* numbers;
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     const Piece p = lines.piece(unit);
-    A value[Lines::width];
+    A value[Lines::width], number[2][Lines::width];
     load(x.at(p), p.count, lines.packs(), value);
-    places.each(p, [&](int v, Index at) { value[v] = value[v] * numbers[at].scale + numbers[at].shift; });
+    numbers.get(p, number);
+    for (int v = 0; v < Lines::width; ++v) value[v] = value[v] * number[0][v] + number[1][v];
     result.put(lines, p, value);
   }
 };
@@ -88,19 +67,22 @@ template <class T>
 struct NormBackwardLoop {
   using A = master_t<T>;
   Lines lines;
-  ChannelLines places;
+  ChannelNumbers<A> numbers;
   Line<const T> x, dy;   ///< x: empty where running statistics were used
   Line<T> dx;
-  const ChannelDown<A>* numbers;
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     const Piece p = lines.piece(unit);
     A value[Lines::width], down[Lines::width];
     load(dy.at(p), p.count, lines.packs(), down);
     if (x.data != nullptr) {
+      A number[3][Lines::width];
       load(x.at(p), p.count, lines.packs(), value);
-      places.each(p, [&](int v, Index at) { down[v] = value[v] * numbers[at].across + (numbers[at].shift + down[v] * numbers[at].down); });
+      numbers.get(p, number);
+      for (int v = 0; v < Lines::width; ++v) down[v] = value[v] * number[1][v] + (number[2][v] + down[v] * number[0][v]);
     } else {
-      places.each(p, [&](int v, Index at) { down[v] *= numbers[at].down; });
+      A number[1][Lines::width];
+      numbers.get(p, number);
+      for (int v = 0; v < Lines::width; ++v) down[v] *= number[0][v];
     }
     store(dx.at(p), p.count, lines.packs(), down);
   }
@@ -116,9 +98,9 @@ constexpr Index norm_workspace_bytes(const Operands<T>& o) {
   if (norm.over == Norm::Over::channels) return detail::layer_norm_bytes<T>(o.op, images * w, channels);
   const bool batch = shares_statistics(norm);
   const Index sets = statistics_sets(norm, images);
-  if (o.op == Op::forward) return sets * channels * static_cast<Index>(sizeof(detail::ChannelScale<A>));
-  if (o.op == Op::backward_data) return sets * channels * static_cast<Index>(sizeof(detail::ChannelDown<A>));
-  return detail::part_bytes(sets, o.op == Op::statistics ? detail::set_positions(o.x, batch) : detail::set_positions(o.dy, batch), channels);
+  if (o.op == Op::forward) return 2 * sets * channels * static_cast<Index>(sizeof(A));
+  if (o.op == Op::backward_data) return 3 * sets * channels * static_cast<Index>(sizeof(A));
+  return detail::part_bytes<T>(sets, o.op == Op::statistics ? detail::set_positions(o.x, batch) : detail::set_positions(o.dy, batch), channels);
 }
 /// As host::norm_forward, for the rows of y, or of saved if there is no y.
 /// Pre:     a workspace of norm_workspace_bytes()
@@ -129,13 +111,14 @@ void norm_forward(const Exec& exec, const Operands<T>& o) {
   if (empty(x)) return;
   assert(channels_last(x) && channels_last(o.y) && o.workspace_bytes >= norm_workspace_bytes(o));
   const detail::ChannelNorm<T> norm(o);
-  const Divisor channels(norm.channels);
-  auto* numbers = reinterpret_cast<detail::ChannelScale<master_t<T>>*>(o.workspace);
-  for_units(exec, norm.sets(x.n) * norm.channels, detail::ScaleLoop<T>{norm, channels, numbers});
+  auto* numbers = reinterpret_cast<master_t<T>*>(o.workspace);
+  const Index sets = norm.sets(x.n), count = sets * norm.channels;
+  for_units(exec, count, detail::ScaleLoop<T>{norm, Divisor(norm.channels), numbers, numbers + count});
   const View<std::uint8_t> saved = detail::made_saved(o);
   const Lines lines(detail::images_of(norm.batch), saved, x, o.y);
   detail::with_activation(o, [&](const auto& f) {
-    for_units(exec, lines.count(), detail::NormLoop<T, std::remove_cvref_t<decltype(f)>>{lines, {channels, norm.batch}, x, {o.y, saved, f}, numbers});
+    for_units(exec, lines.count(),
+              detail::NormLoop<T, std::remove_cvref_t<decltype(f)>>{lines, {numbers, sets, norm.channels, norm.batch}, x, {o.y, saved, f}});
   });
 }
 /// As host::norm_backward_data. Pre: a workspace of norm_workspace_bytes()
@@ -146,14 +129,15 @@ void norm_backward_data(const Exec& exec, const Operands<T>& o) {
   if (both.empty() || empty(o.dx)) return;
   assert(channels_last(o.x) && channels_last(o.dy) && channels_last(o.dx) && o.workspace_bytes >= norm_workspace_bytes(o));
   const detail::ChannelNorm<T> norm(o);
-  auto* numbers = reinterpret_cast<detail::ChannelDown<master_t<T>>*>(o.workspace);
-  for_units(exec, norm.sets(o.dx.n) * norm.units, detail::DownLoop<T>{norm, Divisor(norm.units), numbers});
+  auto* numbers = reinterpret_cast<master_t<T>*>(o.workspace);
+  const Index sets = norm.sets(o.dx.n);
+  for_units(exec, sets * norm.units, detail::DownLoop<T>{norm, Divisor(norm.units), numbers, sets * norm.channels});
   const auto go = [&](Range rows, bool sums) {
     if (rows.empty()) return;
     const View<const T> x = sums ? o.x.slice(rows) : View<const T>{}, dy = o.dy.slice(rows);
     const View<T> dx = o.dx.slice(rows);
     const Lines lines(detail::images_of(norm.batch), {}, dx, dy, x);
-    for_units(exec, lines.count(), detail::NormBackwardLoop<T>{lines, {Divisor(norm.channels), norm.batch}, x, dy, dx, numbers});
+    for_units(exec, lines.count(), detail::NormBackwardLoop<T>{lines, {numbers, sets, norm.channels, norm.batch}, x, dy, dx});
   };
   if (o.sums == nullptr) return go(both, false);
   const Range part = intersect(both, o.part);   // rows outside it get nothing of what the sums give

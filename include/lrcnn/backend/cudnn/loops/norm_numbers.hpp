@@ -1,9 +1,9 @@
 #pragma once
 // What norms know of channels, and how they cut rows to add them up.
 //
-// Statistics and sums are doubles and are made in two steps, or more: threads take a few channels of a part of the positions each, and
-// parts are merged, sixteen at a time, until one is left. How positions are cut depends on nothing but their number, so bits repeat.
-// Parts lie in the step's workspace.
+// Statistics and sums are doubles and are made in two steps: blocks of threads add up a few channels of a part of the positions each, and
+// then the parts of a channel. How positions are cut depends on nothing but the shape, so bits repeat. Parts lie in the step's workspace.
+#include <lrcnn/backend/cudnn/loops/tiles.hpp>
 #include <lrcnn/backend/cudnn/loops/rows.hpp>
 #include <lrcnn/layer/statistics.hpp>
 #include <cmath>
@@ -57,32 +57,7 @@ LRCNN_HOST_DEVICE inline Two merge(double n, const Two& a, double other_n, const
   const double share = other_n / (n + other_n), d = b.first - a.first;
   return {a.first + d * share, a.second + b.second + d * d * n * share};
 }
-/// How one round cuts the positions of each set into parts.
-struct PartRound {
-  static constexpr Index merged = 16;   ///< parts of a round that become one of the next
-  Index sets = 1, positions = 0, part = 1;
-  constexpr Index parts() const { return positions > part ? ceil_div(positions, part) : 1; }
-  constexpr PartRound next() const { return {sets, positions, part * merged}; }
-  constexpr Index doubles(Index channels) const { return sets * parts() * 2 * channels; }
-  /// Positions of part k.
-  LRCNN_HOST_DEVICE Index size(Index k) const {
-    const Index left = positions - k * part;
-    return left < part ? left : part;
-  }
-};
-/// The first round keeps up to 2^15 threads busy.
-constexpr PartRound first_part_round(Index sets, Index positions, Index channels) {
-  const Index most = std::max<Index>(1, (Index{1} << 15) / (ceil_div(channels, Index{4}) * sets));
-  return {sets, positions, std::max<Index>(32, ceil_div(positions, most))};
-}
-/// Bytes that the parts of all rounds take.
-constexpr Index part_bytes(Index sets, Index positions, Index channels) {
-  PartRound round = first_part_round(sets, positions, channels);
-  Index doubles = round.doubles(channels);
-  for (; round.parts() > 1; doubles += round.doubles(channels)) round = round.next();
-  return doubles * static_cast<Index>(sizeof(double));
-}
-/// Where the parts of a round lie: the first numbers of a part's channels, then the second ones.
+/// Where parts lie: the first numbers of a part's channels, then the second ones.
 struct Parts {
   double* data = nullptr;
   Index channels = 0, count = 1;   ///< of a set
@@ -93,90 +68,99 @@ struct Parts {
   }
   LRCNN_HOST_DEVICE Two get(Index set, Index k, Index c) const { return {at(set, k)[c], at(set, k)[channels + c]}; }
 };
-/// What the loops have in common that make the parts of the first round: a few channels of one part each.
+/// The pieces of a workspace for parts.
+struct PartSpace {
+  Parts parts, whole;   ///< of all blocks; of sets
+  double* counts;       ///< of sets, before
+  PartSpace(const Tiles& tiles, Index channels, std::byte* workspace)
+      : parts{reinterpret_cast<double*>(workspace), channels, tiles.parts()},
+        whole{parts.at(tiles.sets, 0), channels, 1},
+        counts(whole.at(tiles.sets, 0)) {}
+};
+/// Bytes that it takes.
 template <class T>
-struct PartLoop {
-  using A = master_t<T>;
-  static constexpr int V = lanes<T>;
-  PartRound round;
-  Parts to;
-  Divisor groups, parts, per_image;
-  Index channels, stride_n;
-  struct Place {
-    Index set, part, channel;
-    int count;
-  };
-  PartLoop(const View<const T>& view, const PartRound& r, const Parts& parts_of)
-      : round(r),
-        to(parts_of),
-        groups(ceil_div(view.c, Index{V})),
-        parts(r.parts()),
-        per_image(std::max<Index>(1, view.rows * view.w)),
-        channels(view.c),
-        stride_n(view.stride_n) {}
-  Index units() const { return groups.value() * parts.value() * round.sets; }
-  LRCNN_HOST_DEVICE Place place(Index unit) const {
-    Index number = groups.split(unit);
-    const Index set = parts.split(number), left = channels - unit * V;
-    return {set, number, unit * V, left < V ? static_cast<int>(left) : V};
-  }
-  /// Calls f(elements from a view's first, position of all images) for the positions of a part, in order.
-  template <class F>
-  LRCNN_HOST_DEVICE void each(const Place& place, F f) const {
-    const Index begin = place.part * round.part, end = begin + round.size(place.part), before = place.set * round.positions;
-    for (Index at = begin; at < end;) {
-      Index position = at;
-      const Index image = per_image.split(position) + place.set, left = per_image.value() - position;
-      Index from = position * channels + place.channel;
-      for (const Index stop = at + left < end ? at + left : end; at < stop; ++at, from += channels) f(image, from, before + at);
-    }
-  }
-};
-/// One part made of up to sixteen.
-template <bool moments>
-struct MergeLoop {
-  PartRound from_round;
-  Parts from, to;
-  Divisor channels, to_parts;
-  LRCNN_HOST_DEVICE void operator()(Index unit) const {
-    Index part = channels.split(unit);
-    const Index set = to_parts.split(part), first = part * PartRound::merged, limit = first + PartRound::merged;
-    to.put(set, part, unit, all(set, first, limit < from.count ? limit : from.count, unit));
-  }
-  LRCNN_HOST_DEVICE Two all(Index set, Index first, Index last, Index c) const {
-    Two two = from.get(set, first, c);
-    if constexpr (moments) {
-      const double pivot = two.first;
-      double n = 0, sum = 0;
-      for (Index k = first; k < last; ++k) {
-        const double size = static_cast<double>(from_round.size(k));
-        n += size, sum += size * (from.get(set, k, c).first - pivot);
-      }
-      two = {pivot + sum / n, 0};
-      for (Index k = first; k < last; ++k) {
-        const Two part = from.get(set, k, c);
-        const double d = part.first - two.first;
-        two.second += part.second + static_cast<double>(from_round.size(k)) * d * d;
-      }
-    } else {
-      for (Index k = first + 1; k < last; ++k) {
-        const Two part = from.get(set, k, c);
-        two.first += part.first, two.second += part.second;
-      }
-    }
-    return two;
-  }
-};
-/// Merges the parts of the first round, which lie at `memory`, until each set has one; returns where those lie.
-template <bool moments, class Exec>
-Parts merge_parts(const Exec& exec, PartRound round, Index channels, double* memory) {
-  Parts parts{memory, channels, round.parts()};
-  while (round.parts() > 1) {
-    const PartRound next = round.next();
-    const Parts to{parts.data + round.doubles(channels), channels, next.parts()};
-    for_units(exec, round.sets * to.count * channels, MergeLoop<moments>{round, parts, to, Divisor(channels), Divisor(to.count)});
-    round = next, parts = to;
-  }
-  return parts;
+constexpr Index part_bytes(Index sets, Index positions, Index channels) {
+  return sets * ((tiles_of<T>(sets, positions, channels).parts() + 1) * 2 * channels + 1) * static_cast<Index>(sizeof(double));
 }
+/// What the loops have in common that make parts: each thread's two numbers of a few channels, added up over the block's threads.
+template <class T>
+struct PartLoop : TileLoop<T> {
+  using TileLoop<T>::V, TileLoop<T>::tiles;
+  static constexpr int phases = 1 + tree_phases;
+  struct Shared {
+    double first[V][block_threads], second[V][block_threads];
+  };
+  Parts to;
+  PartLoop(const View<const T>& view, const Tiles& t, const Parts& parts_of) : TileLoop<T>(view, t), to(parts_of) {}
+  LRCNN_HOST_DEVICE static void keep(Shared& shared, int thread, const double (&first)[V], const double (&second)[V]) {
+    for (int v = 0; v < V; ++v) shared.first[v][thread] = first[v], shared.second[v][thread] = second[v];
+  }
+  template <int k>
+  LRCNN_HOST_DEVICE void add_step(int thread, Shared& shared) const {
+    tree_step<k>(thread, block_threads / 2, tiles.width, [&](int own, int other) {
+      for (int v = 0; v < V; ++v) shared.first[v][own] += shared.first[v][other], shared.second[v][own] += shared.second[v][other];
+    });
+  }
+};
+/// A set's channels from its parts, handed on to then(set, channel, the two numbers).
+template <bool moments, class Then>
+struct FinishLoop {
+  static constexpr int phases = 1 + tree_phases, width = 8, height = block_threads / width;
+  struct Shared {
+    double first[block_threads], second[block_threads];
+  };
+  Tiles tiles;
+  Parts from;
+  Divisor columns;
+  Then then;
+  FinishLoop(const Tiles& t, const Parts& parts, const Then& f) : tiles(t), from(parts), columns(ceil_div(parts.channels, Index{width})), then(f) {}
+  Index blocks() const { return tiles.sets * columns.value(); }
+  template <int k>
+  LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
+    Index c = block;
+    const Index set = columns.split(c);
+    c = c * width + thread % width;
+    if constexpr (k == 0) {
+      const Two own = c < from.channels ? sum(set, c, thread / width) : Two{0, 0};
+      shared.first[thread] = own.first, shared.second[thread] = own.second;
+    } else {
+      tree_step<k - 1>(thread, block_threads / 2, width,
+                       [&](int own, int other) { shared.first[own] += shared.first[other], shared.second[own] += shared.second[other]; });
+      if constexpr (k == phases - 1)
+        if (thread < width && c < from.channels) then(set, c, result(set, c, {shared.first[thread], shared.second[thread]}));
+    }
+  }
+
+ private:
+  /// What a thread's parts come to; of moments, sums about the first part's mean.
+  LRCNN_HOST_DEVICE Two sum(Index set, Index c, int row) const {
+    Two own{0, 0};
+    const double pivot = moments ? from.at(set, 0)[c] : 0;
+    for (Index k = row; k < from.count; k += height) {
+      const Two part = from.get(set, k, c);
+      if constexpr (moments) {
+        const double d = part.first - pivot, n = static_cast<double>(tiles.size(k));
+        own.first += n * d, own.second += part.second + n * d * d;
+      } else {
+        own.first += part.first, own.second += part.second;
+      }
+    }
+    return own;
+  }
+  LRCNN_HOST_DEVICE Two result(Index set, Index c, const Two& all) const {
+    if constexpr (!moments) return all;
+    const double mean = all.first / static_cast<double>(tiles.positions), m2 = all.second - all.first * mean;
+    return {from.at(set, 0)[c] + mean, m2 < 0 ? 0 : m2};
+  }
+};
+template <bool moments, class Exec, class Then>
+void finish_parts(const Exec& exec, const Tiles& tiles, const Parts& parts, const Then& then) {
+  const FinishLoop<moments, Then> loop(tiles, parts, then);
+  for_blocks(exec, loop.blocks(), loop);
+}
+/// Puts what a set's channel comes to into its place.
+struct ToParts {
+  Parts to;
+  LRCNN_HOST_DEVICE void operator()(Index set, Index c, const Two& two) const { to.put(set, 0, c, two); }
+};
 }   // namespace lrcnn::loops::detail

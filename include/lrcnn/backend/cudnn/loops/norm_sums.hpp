@@ -3,112 +3,167 @@
 #include <lrcnn/backend/cudnn/loops/norm_numbers.hpp>
 namespace lrcnn::loops {
 namespace detail {
-/// Mean and deviations of a part's channels, by sums about the part's first elements.
+/// Mean and deviations of a part's channels, by sums about the part's first elements. Counts the rows, too.
 template <class T>
 struct MomentsLoop : PartLoop<T> {
-  using PartLoop<T>::V, PartLoop<T>::stride_n;
+  using Base = PartLoop<T>;
+  using Base::V;
+  using typename Base::Elements, typename Base::Place, typename Base::Shared;
   const T* x;
-  bool packs;
-  MomentsLoop(const View<const T>& view, const PartRound& r, const Parts& parts_of)
-      : PartLoop<T>(view, r, parts_of), x(view.data), packs(takes_packs<V>(view.data, view.n > 1 ? view.stride_n : 0, view.c)) {}
-  LRCNN_HOST_DEVICE void operator()(Index unit) const {
-    const auto place = this->place(unit);
-    double pivot[V] = {}, sum[V] = {}, squares[V] = {};
-    bool first = true;
-    this->each(place, [&](Index image, Index from, Index) {
-      master_t<T> value[V];
-      load(x + image * stride_n + from, place.count, packs, value);
-      for (int v = 0; v < V; ++v) {
-        if (first) pivot[v] = static_cast<double>(value[v]);
-        const double d = static_cast<double>(value[v]) - pivot[v];
-        sum[v] += d, squares[v] += d * d;
-      }
-      first = false;
-    });
-    const double n = static_cast<double>(this->round.size(place.part));
-    for (int v = 0; v < place.count; ++v) {
-      const double m2 = squares[v] - sum[v] * sum[v] / n;
-      this->to.put(place.set, place.part, place.channel + v, {pivot[v] + sum[v] / n, m2 < 0 ? 0 : m2});
+  Index stride_n;
+  bool packs, accumulate;
+  ChannelNorm<T> norm;
+  double* counts;   ///< before these rows
+  MomentsLoop(const View<const T>& view, const Tiles& t, const PartSpace& space, const ChannelNorm<T>& n, bool adds)
+      : Base(view, t, space.parts),
+        x(view.data),
+        stride_n(view.stride_n),
+        packs(takes_packs<V>(view.data, view.n > 1 ? view.stride_n : 0, view.c)),
+        accumulate(adds),
+        norm(n),
+        counts(space.counts) {}
+  template <int k>
+  LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
+    const Place place = this->place(block, thread);
+    if constexpr (k == 0) {
+      if (thread == 0 && place.part == 0 && place.channel == 0) add_count(place.set);
+      add_up(place, thread, shared);
+    } else {
+      this->template add_step<k - 1>(thread, shared);
+      if constexpr (k == Base::phases - 1)
+        if (place.row == 0) put(place, thread, shared);
     }
   }
+
+ private:
+  LRCNN_HOST_DEVICE void pivots(const Place& place, double (&pivot)[V]) const {
+    Elements first[1];
+    load_all([&](int) { return x + this->before(place, place.part * this->tiles.part, stride_n); }, place.count, packs, first);
+    for (int v = 0; v < V; ++v) pivot[v] = static_cast<double>(first[0].element[v]);
+  }
+  LRCNN_HOST_DEVICE void add_up(const Place& place, int thread, Shared& shared) const {
+    double pivot[V] = {}, sum[V] = {}, squares[V] = {};
+    if (place.count > 0) {
+      pivots(place, pivot);
+      this->template each<4>(place, [&](Index at, auto many) {
+        Elements element[decltype(many)::value];
+        load_all([&](int i) { return x + this->before(place, at + i * this->tiles.height, stride_n); }, place.count, packs, element);
+        for (int i = 0; i < decltype(many)::value; ++i)
+          for (int v = 0; v < V; ++v) {
+            const double d = static_cast<double>(element[i].element[v]) - pivot[v];
+            sum[v] += d, squares[v] += d * d;
+          }
+      });
+    }
+    this->keep(shared, thread, sum, squares);
+  }
+  LRCNN_HOST_DEVICE void put(const Place& place, int thread, const Shared& shared) const {
+    if (place.count <= 0) return;
+    double pivot[V];
+    pivots(place, pivot);
+    const double n = static_cast<double>(this->tiles.size(place.part));
+    for (int v = 0; v < V; ++v) {
+      const double mean = shared.first[v][thread] / n, m2 = shared.second[v][thread] - shared.first[v][thread] * mean;
+      if (v < place.count) this->to.put(place.set, place.part, place.channel + v, {pivot[v] + mean, m2 < 0 ? 0 : m2});
+    }
+  }
+  LRCNN_HOST_DEVICE void add_count(Index set) const {
+    double& count = norm.statistics(set).count();
+    counts[set] = accumulate ? count : 0;
+    count = counts[set] + static_cast<double>(this->tiles.positions * norm.unit_channels.value());
+  }
 };
-/// Means of channels, and of pixels what they are normalised with.
+/// x - mean.
+struct Centred {
+  LRCNN_HOST_DEVICE double operator()(double x, double mean) const { return x - mean; }
+};
+/// Means of channels, and what makes of x at a position what dy is multiplied by.
 template <class T>
 struct ChannelMeans {
-  static constexpr bool of_pixels = false;
   ChannelNorm<T> norm;
   LRCNN_HOST_DEVICE double mean(Index set, Index c) const { return norm.mean(set, c); }
+  LRCNN_HOST_DEVICE Centred pixel(Index) const { return {}; }
 };
 struct NoMeans {
-  static constexpr bool of_pixels = false;
   LRCNN_HOST_DEVICE double mean(Index, Index) const { return 0; }
+  LRCNN_HOST_DEVICE Centred pixel(Index) const { return {}; }
 };
+/// What a pixel is normalised with.
 struct PixelNorm {
   double mean, inverse;
+  LRCNN_HOST_DEVICE double operator()(double x, double) const { return (x - mean) * inverse; }
 };
 template <class T>
 struct PixelNorms {
-  static constexpr bool of_pixels = true;
   const PixelNorm* pixels;
+  LRCNN_HOST_DEVICE double mean(Index, Index) const { return 0; }
+  LRCNN_HOST_DEVICE PixelNorm pixel(Index position) const { return pixels[position]; }
 };
-/// Sums over dy and over dy * (x - mean) of a part's channels; over dy * normalised x where pixels have norms.
+/// Sums over dy, and over dy times what is made of x, of a part's channels.
 template <class T, class Means>
 struct ProductsLoop : PartLoop<T> {
-  using PartLoop<T>::V, PartLoop<T>::stride_n;
+  using Base = PartLoop<T>;
+  using Base::V;
+  using typename Base::Elements, typename Base::Place, typename Base::Shared;
   const T *dy, *x;
-  Index x_stride_n;
+  Index stride_n, x_stride_n;
   Means means;
   bool packs;
-  ProductsLoop(const View<const T>& down, const View<const T>& view, const PartRound& r, const Parts& parts_of, const Means& m)
-      : PartLoop<T>(down, r, parts_of),
+  ProductsLoop(const View<const T>& down, const View<const T>& view, const Tiles& t, const Parts& parts_of, const Means& m)
+      : Base(down, t, parts_of),
         dy(down.data),
         x(view.data),
+        stride_n(down.stride_n),
         x_stride_n(view.stride_n),
         means(m),
         packs(takes_packs<V>(down.data, down.n > 1 ? down.stride_n : 0, down.c) &&
               takes_packs<V>(view.data, view.n > 1 ? view.stride_n : 0, view.c)) {}
-  LRCNN_HOST_DEVICE void operator()(Index unit) const {
-    const auto place = this->place(unit);
+  template <int k>
+  LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
+    const Place place = this->place(block, thread);
+    if constexpr (k == 0) {
+      add_up(place, thread, shared);
+    } else {
+      this->template add_step<k - 1>(thread, shared);
+      if constexpr (k == Base::phases - 1)
+        for (int v = 0; v < V; ++v)
+          if (place.row == 0 && v < place.count)
+            this->to.put(place.set, place.part, place.channel + v, {shared.first[v][thread], shared.second[v][thread]});
+    }
+  }
+
+ private:
+  LRCNN_HOST_DEVICE void add_up(const Place& place, int thread, Shared& shared) const {
     double mean[V] = {}, sum[V] = {}, product[V] = {};
-    if constexpr (!Means::of_pixels)
-      for (int v = 0; v < place.count; ++v) mean[v] = means.mean(place.set, place.channel + v);
-    this->each(place, [&](Index image, Index from, Index position) {
-      master_t<T> down[V], value[V];
-      load(dy + image * stride_n + from, place.count, packs, down);
-      load(x + image * x_stride_n + from, place.count, packs, value);
-      for (int v = 0; v < V; ++v) {
-        const double g = static_cast<double>(down[v]), at = static_cast<double>(value[v]);
-        sum[v] += g;
-        if constexpr (Means::of_pixels) product[v] += g * ((at - means.pixels[position].mean) * means.pixels[position].inverse);
-        else product[v] += g * (at - mean[v]);
-      }
-    });
-    for (int v = 0; v < place.count; ++v) this->to.put(place.set, place.part, place.channel + v, {sum[v], product[v]});
+    for (int v = 0; v < V; ++v)
+      if (v < place.count) mean[v] = means.mean(place.set, place.channel + v);
+    if (place.count > 0)
+      this->template each<2>(place, [&](Index at, auto many) {
+        constexpr int n = decltype(many)::value;
+        Elements down[n], value[n];
+        load_all([&](int i) { return dy + this->before(place, at + i * this->tiles.height, stride_n); }, place.count, packs, down);
+        load_all([&](int i) { return x + this->before(place, at + i * this->tiles.height, x_stride_n); }, place.count, packs, value);
+        for (int i = 0; i < n; ++i) {
+          const auto norm = means.pixel(at + i * this->tiles.height);
+          for (int v = 0; v < V; ++v) {
+            const double g = static_cast<double>(down[i].element[v]);
+            sum[v] += g, product[v] += g * norm(static_cast<double>(value[i].element[v]), mean[v]);
+          }
+        }
+      });
+    this->keep(shared, thread, sum, product);
   }
 };
 /// Statistics of one unit of a set, together with those of other rows; with the last ones, those of the batch.
 template <class T>
-struct UnitLoop {
+struct UnitStatistics {
   ChannelNorm<T> norm;
-  Parts parts;
-  Divisor units;
-  double positions, all;   ///< of a channel: those added; those of the whole batch
-  bool accumulate;
+  const double* counts;   ///< of other rows
+  double added, all;      ///< elements of a unit: these; those of the whole batch
   master_t<T>*batch_mean, *batch_variance;
-  LRCNN_HOST_DEVICE void operator()(Index unit) const {
-    Index u = unit;
-    const Index set = units.split(u), size = norm.unit_channels.value(), first = u * size;
-    const double pivot = parts.get(set, 0, first).first;
-    double sum = 0, m2 = 0;
-    for (Index c = first; c < first + size; ++c) sum += parts.get(set, 0, c).first - pivot;
-    const double mean = pivot + sum / static_cast<double>(size), added = positions * static_cast<double>(size);
-    for (Index c = first; c < first + size; ++c) {
-      const Two channel = parts.get(set, 0, c);
-      m2 += channel.second + positions * (channel.first - mean) * (channel.first - mean);
-    }
+  LRCNN_HOST_DEVICE void operator()(Index set, Index u, Two two) const {
     const Statistics s = norm.statistics(set);
-    const double before = accumulate ? s.count() : 0, count = before + added;
-    Two two{mean, m2};
+    const double before = counts[set], count = before + added;
     if (before > 0) two = merge(before, {s.mean(u), s.deviations(u)}, added, two);
     s.mean(u) = two.first, s.deviations(u) = two.second;
     if (batch_mean == nullptr || count != all) return;
@@ -116,15 +171,25 @@ struct UnitLoop {
     batch_variance[u] = static_cast<master_t<T>>(count > 1 ? two.second / (count - 1) : 0);
   }
 };
-/// Counts of sets, when all of their units have been added to.
+/// Of the channels of a group.
 template <class T>
-struct CountLoop {
-  ChannelNorm<T> norm;
-  double added;
-  bool accumulate;
-  LRCNN_HOST_DEVICE void operator()(Index set) const {
-    double& count = norm.statistics(set).count();
-    count = accumulate ? count + added : added;
+struct GroupLoop {
+  UnitStatistics<T> to;
+  Parts parts;
+  Divisor units;
+  double positions;   ///< of a channel
+  LRCNN_HOST_DEVICE void operator()(Index unit) const {
+    Index u = unit;
+    const Index set = units.split(u), size = to.norm.unit_channels.value(), first = u * size;
+    const double pivot = parts.get(set, 0, first).first;
+    double sum = 0, m2 = 0;
+    for (Index c = first; c < first + size; ++c) sum += parts.get(set, 0, c).first - pivot;
+    const double mean = pivot + sum / static_cast<double>(size);
+    for (Index c = first; c < first + size; ++c) {
+      const Two channel = parts.get(set, 0, c);
+      m2 += channel.second + positions * (channel.first - mean) * (channel.first - mean);
+    }
+    to(set, u, {mean, m2});
   }
 };
 template <class T>
@@ -132,31 +197,44 @@ struct ClearLoop {
   double* data;
   LRCNN_HOST_DEVICE void operator()(Index unit) const { data[unit] = 0; }
 };
-/// Sums of one channel, in all sets, and its parameter gradients.
+/// Sums of one channel, and its parameter gradients.
 template <class T>
-struct ChannelSumsLoop {
+struct ChannelSums {
   using A = master_t<T>;
   ChannelNorm<T> norm;
-  Parts parts;
-  Index sets;
   double positions;
   bool accumulate, accumulate_parameters;
   A *d_weight, *d_bias;   ///< null if not wanted
+  /// One set's. Returns the sum over dy * normalised x
+  LRCNN_HOST_DEVICE double add(Index set, Index c, const Two& two) const {
+    const double product = two.second * norm.inverse(set, c);
+    if (norm.sums_data == nullptr) return product;
+    const Statistics s = norm.sums(set);
+    s.sum(c) = (accumulate ? s.sum(c) : 0) + two.first;
+    s.product(c) = (accumulate ? s.product(c) : 0) + product;
+    if (c == 0) s.count() = (accumulate ? s.count() : 0) + positions;
+    return product;
+  }
+  LRCNN_HOST_DEVICE void add_gradients(Index c, double bias, double weight) const {
+    if (d_weight == nullptr) return;
+    d_weight[c] = static_cast<A>((accumulate_parameters ? static_cast<double>(d_weight[c]) : 0) + weight);
+    d_bias[c] = static_cast<A>((accumulate_parameters ? static_cast<double>(d_bias[c]) : 0) + bias);
+  }
+  LRCNN_HOST_DEVICE void operator()(Index set, Index c, const Two& two) const { add_gradients(c, two.first, add(set, c, two)); }
+};
+/// One channel's, in all sets.
+template <class T>
+struct ChannelSumsLoop {
+  ChannelSums<T> to;
+  Parts parts;
+  Index sets;
   LRCNN_HOST_DEVICE void operator()(Index c) const {
     double bias = 0, weight = 0;
     for (Index set = 0; set < sets; ++set) {
       const Two two = parts.get(set, 0, c);
-      const double product = two.second * norm.inverse(set, c);
-      bias += two.first, weight += product;
-      if (norm.sums_data == nullptr) continue;
-      const Statistics s = norm.sums(set);
-      s.sum(c) = (accumulate ? s.sum(c) : 0) + two.first;
-      s.product(c) = (accumulate ? s.product(c) : 0) + product;
-      if (c == 0) s.count() = (accumulate ? s.count() : 0) + positions;
+      bias += two.first, weight += to.add(set, c, two);
     }
-    if (d_weight == nullptr) return;
-    d_weight[c] = static_cast<A>((accumulate_parameters ? static_cast<double>(d_weight[c]) : 0) + weight);
-    d_bias[c] = static_cast<A>((accumulate_parameters ? static_cast<double>(d_bias[c]) : 0) + bias);
+    to.add_gradients(c, bias, weight);
   }
 };
 /// Positions of each set of a view.
@@ -169,17 +247,21 @@ template <class Exec, class T>
 void add_sums(const Exec& exec, const Operands<T>& o, bool accumulate_parameters) {
   const ChannelNorm<T> norm(o);
   const Index sets = norm.sets(o.dy.n), positions = set_positions(o.dy, norm.batch);
-  const PartRound round = first_part_round(sets, positions, norm.channels);
-  auto* memory = reinterpret_cast<double*>(o.workspace);
-  assert(channels_last(o.dy) && channels_last(o.x) && o.workspace_bytes >= part_bytes(sets, positions, norm.channels));
+  const Tiles tiles = tiles_of<T>(sets, positions, norm.channels);
+  const PartSpace space(tiles, norm.channels, o.workspace);
+  assert(channels_last(o.dy) && channels_last(o.x) && o.workspace_bytes >= part_bytes<T>(sets, positions, norm.channels));
   const View<const T> x = o.dy.rows > 0 ? o.x.slice(o.dy.range()) : o.x;
-  const ProductsLoop<T, ChannelMeans<T>> loop(o.dy, x, round, {memory, norm.channels, round.parts()}, {norm});
-  for_units(exec, loop.units(), loop);
-  const Parts parts = merge_parts<false>(exec, round, norm.channels, memory);
+  for_blocks(exec, tiles.blocks(), ProductsLoop<T, ChannelMeans<T>>(o.dy, x, tiles, space.parts, {norm}));
   const bool wants = o.node->layer.norm.affine;
-  for_units(exec, norm.channels,
-            ChannelSumsLoop<T>{norm, parts, sets, static_cast<double>(positions), o.accumulate, accumulate_parameters,
-                               wants ? o.d_parameters[0] : nullptr, wants ? o.d_parameters[1] : nullptr});
+  const ChannelSums<T> sums{norm,
+                            static_cast<double>(positions),
+                            o.accumulate,
+                            accumulate_parameters,
+                            wants ? o.d_parameters[0] : nullptr,
+                            wants ? o.d_parameters[1] : nullptr};
+  if (norm.batch) return finish_parts<false>(exec, tiles, space.parts, sums);
+  finish_parts<false>(exec, tiles, space.parts, ToParts{space.whole});
+  for_units(exec, norm.channels, ChannelSumsLoop<T>{sums, space.whole, sets});
 }
 }   // namespace detail
 /// As host::norm_statistics: adds x's rows to the statistics of their images, and writes those of a batch that is complete.
@@ -192,19 +274,22 @@ void norm_statistics(const Exec& exec, const Operands<T>& o) {
     if (!o.accumulate) for_units(exec, sets * Statistics::doubles(norm.units), detail::ClearLoop<T>{o.statistics});
     return;
   }
-  assert(channels_last(o.x) && o.workspace_bytes >= detail::part_bytes(sets, positions, norm.channels));
-  const detail::PartRound round = detail::first_part_round(sets, positions, norm.channels);
-  auto* memory = reinterpret_cast<double*>(o.workspace);
-  const detail::MomentsLoop<T> loop(o.x, round, {memory, norm.channels, round.parts()});
-  for_units(exec, loop.units(), loop);
-  const detail::Parts parts = detail::merge_parts<true>(exec, round, norm.channels, memory);
+  assert(channels_last(o.x) && o.workspace_bytes >= detail::part_bytes<T>(sets, positions, norm.channels));
+  const Tiles tiles = tiles_of<T>(sets, positions, norm.channels);
+  const detail::PartSpace space(tiles, norm.channels, o.workspace);
+  for_blocks(exec, tiles.blocks(), detail::MomentsLoop<T>(o.x, tiles, space, norm, o.accumulate));
   const Shape& in = o.node->in;
   const std::size_t running = o.node->layer.norm.affine ? 2 : 0;
   const bool writes = norm.batch && o.d_parameters[running] != nullptr && o.d_parameters[running + 1] != nullptr;
-  for_units(exec, sets * norm.units,
-            detail::UnitLoop<T>{norm, parts, Divisor(norm.units), static_cast<double>(positions), static_cast<double>(in.n * in.h * in.w),
-                                o.accumulate, writes ? o.d_parameters[running] : nullptr, writes ? o.d_parameters[running + 1] : nullptr});
-  for_units(exec, sets, detail::CountLoop<T>{norm, static_cast<double>(positions * norm.unit_channels.value()), o.accumulate});
+  const detail::UnitStatistics<T> statistics{norm,
+                                             space.counts,
+                                             static_cast<double>(positions * norm.unit_channels.value()),
+                                             static_cast<double>(in.n * in.h * in.w),
+                                             writes ? o.d_parameters[running] : nullptr,
+                                             writes ? o.d_parameters[running + 1] : nullptr};
+  if (norm.batch) return detail::finish_parts<true>(exec, tiles, space.parts, statistics);
+  detail::finish_parts<true>(exec, tiles, space.parts, detail::ToParts{space.whole});
+  for_units(exec, sets * norm.units, detail::GroupLoop<T>{statistics, space.whole, Divisor(norm.units), static_cast<double>(positions)});
 }
 /// As host::norm_backward_sums: adds, for each channel, dy and dy * normalised x to the sums of their images, and to gradients.
 /// Pre:     a workspace of part_bytes() for dy's rows

@@ -62,8 +62,9 @@ struct ReflectBackwardLoop {
     const auto at = positions.place(unit);
     const Reflections down(pad.top, pad.bottom, at.y, h, {dy.row0, dy.row0 + dy.rows}), across(pad.left, pad.right, at.x, w, {0, out_w});
     A sum[V] = {};
-    for (int p = 0; p < down.count; ++p)
-      for (int q = 0; q < across.count; ++q) {
+    for (int p = 0; p < 3; ++p)   // to a constant, so that `at` needs no memory
+      for (int q = 0; q < 3; ++q) {
+        if (p >= down.count || q >= across.count) continue;
         A value[V];
         load(dy.at(at.image, static_cast<int>(down.at[p]), static_cast<int>(across.at[q]), at.channel), at.count, packs, value);
         for (int v = 0; v < V; ++v) sum[v] += value[v];

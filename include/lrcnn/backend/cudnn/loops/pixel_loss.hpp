@@ -1,9 +1,9 @@
 #pragma once
 // Losses over pixels without leaving the device: those of layer/pixel_loss.hpp that are local to rows.
 //
-// A row is dealt out in turn to some threads, column by column; what they come to is added up in their order, then rows in theirs, in
-// double whatever the elements are. So the gradient is the host's, and the sum differs from the host's in its last bits only. Rows are
-// taken so many at a time that the parts fit into a workspace of a fixed size.
+// A row is dealt out in turn to the threads of a block, column by column; what they come to is added up in a tree, then rows in their order,
+// in double whatever the elements are. So the gradient is the host's, and the sum differs from the host's in its last bits only. Rows are
+// taken so many at a time that what they come to fits into a workspace of a fixed size.
 #include <lrcnn/backend/cudnn/device_loss.hpp>
 #include <lrcnn/backend/cudnn/loops/loss.hpp>
 namespace lrcnn::loops {
@@ -27,11 +27,6 @@ inline PixelLabels pixel_labels(const Labels& labels, const std::int32_t* classe
           labels.held_rows().size()};
 }
 namespace detail {
-/// What some pixels come to.
-struct PixelPart {
-  double sum;
-  long long correct, count;
-};
 template <class T>
 struct PixelLogits {
   const T* x;
@@ -50,7 +45,7 @@ struct PixelLogits {
 template <class T, class L>
 struct PixelRule {
   L loss;
-  LRCNN_HOST_DEVICE void operator()(const PixelLogits<T>& all, const T* x, T* dx, Index image, Index row, Index column, PixelPart& part) const {
+  LRCNN_HOST_DEVICE void operator()(const PixelLogits<T>& all, const T* x, T* dx, Index image, Index row, Index column, LossPart& part) const {
     for (int k = 0; k < all.channels; ++k) {
       const Index at = all.row_of_labels(image, k, row) + column;
       const double target = all.labels.values != nullptr ? static_cast<double>(all.labels.values[at]) : static_cast<double>(all.labels.classes[at]);
@@ -63,7 +58,7 @@ struct PixelRule {
 template <class T>
 struct PixelRule<T, PixelClassLoss> {
   PixelClassLoss loss;
-  LRCNN_HOST_DEVICE void operator()(const PixelLogits<T>& all, const T* x, T* dx, Index image, Index row, Index column, PixelPart& part) const {
+  LRCNN_HOST_DEVICE void operator()(const PixelLogits<T>& all, const T* x, T* dx, Index image, Index row, Index column, LossPart& part) const {
     const std::int32_t label = all.labels.classes[all.row_of_labels(image, 0, row) + column];
     if (loss.ignores && label == loss.ignored) {
       for (int k = 0; dx != nullptr && k < all.channels; ++k) dx[k] = static_cast<T>(0.0f);
@@ -81,58 +76,54 @@ struct PixelRule<T, PixelClassLoss> {
       dx[k] = static_cast<T>(all.scale * weight * (std::exp(static_cast<double>(x[k]) - top) / sum - (k == label ? 1.0 : 0.0)));
   }
 };
+/// Rows with some threads each, and what they come to.
 template <class T, class L>
 struct PixelLossLoop {
+  static constexpr int phases = 1 + tree_phases;
+  struct Shared {
+    double sum[block_threads];
+    int correct[block_threads], count[block_threads];
+  };
   PixelLogits<T> all;
   PixelRule<T, L> rule;
-  Divisor parts, rows;
-  Index first_row, first_image;   ///< of this strip among the view's rows; of the view among the batch's images
-  PixelPart* to;
-  LRCNN_HOST_DEVICE void operator()(Index unit) const {
-    Index column = unit;
-    Index row = first_row + parts.split(column);
+  Divisor rows;
+  Index first_row, first_image, count;   ///< of this strip among the view's rows; of the view among the batch's images; rows
+  int width;                             ///< threads of a row
+  LossPart* to;
+  Index blocks() const { return ceil_div(count, Index{block_threads / width}); }
+  template <int k>
+  LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
+    const int below = thread / width, first = below * width;
+    const Index place = block * (block_threads / width) + below;
+    if constexpr (k == 0) {
+      LossPart part{0, 0, 0, 0};
+      if (place < count) add_up(first_row + place, thread - first, part);
+      shared.sum[thread] = part.sum, shared.correct[thread] = part.correct, shared.count[thread] = part.count;
+    } else {
+      tree_step<k - 1>(thread, width / 2, 1, [&](int own, int other) {
+        shared.sum[own] += shared.sum[other], shared.correct[own] += shared.correct[other], shared.count[own] += shared.count[other];
+      });
+      if constexpr (k == phases - 1)
+        if (thread == first && place < count) to[place] = {shared.sum[thread], shared.correct[thread], shared.count[thread], 0};
+    }
+  }
+
+ private:
+  LRCNN_HOST_DEVICE void add_up(Index row, int column, LossPart& part) const {
     const Index image = rows.split(row);
     const T* x = all.x + image * all.x_stride_n + row * all.x_stride_row;
     T* dx = all.dx != nullptr ? all.dx + image * all.dx_stride_n + row * all.dx_stride_row : nullptr;
-    PixelPart part{0, 0, 0};
-    for (; column < all.width; column += parts.value())
-      rule(all, x + column * all.channels, dx != nullptr ? dx + column * all.channels : nullptr, first_image + image, row, column, part);
-    to[unit] = part;
-  }
-};
-/// What a row comes to, in the place of its first part.
-struct PixelRowLoop {
-  PixelPart* part;
-  Index parts;
-  LRCNN_HOST_DEVICE void operator()(Index row) const {
-    PixelPart* own = part + row * parts;
-    for (Index p = 1; p < parts; ++p) own->sum += own[p].sum, own->correct += own[p].correct, own->count += own[p].count;
-  }
-};
-/// Adds rows to the sums. One thread.
-struct PixelTotalLoop {
-  const PixelPart* part;
-  Index parts, rows;
-  double share;   ///< of an image, that a row is
-  LossSums* sums;
-  LRCNN_HOST_DEVICE void operator()(Index) const {
-    LossSums s = *sums;
-    for (Index row = 0; row < rows; ++row) {
-      const PixelPart& own = part[row * parts];
-      s.sum += own.sum, s.correct += own.correct;
-      if (s.sum - s.sum != 0) s.finite = 0;
-      s.count += s.finite != 0 ? own.count : 0;
-      s.images += s.finite != 0 ? share : 0;
+    for (; column < all.width; column += width) {
+      const Index at = static_cast<Index>(column) * all.channels;
+      rule(all, x + at, dx != nullptr ? dx + at : nullptr, first_image + image, row, column, part);
     }
-    *sums = s;
   }
 };
-constexpr Index pixel_parts = Index{1} << 16;   ///< that exist at once
-/// Threads for the pixels of a row.
-constexpr Index parts_of_row(Index width) { return std::clamp<Index>(ceil_div(width, Index{4}), 1, 256); }
 }   // namespace detail
+/// Rows that pixel_loss() takes at once.
+inline constexpr Index pixel_loss_rows = Index{1} << 14;
 /// Bytes of workspace that pixel_loss() needs, whatever it is given.
-inline constexpr Index pixel_loss_bytes = detail::pixel_parts * static_cast<Index>(sizeof(detail::PixelPart));
+inline constexpr Index pixel_loss_bytes = pixel_loss_rows * static_cast<Index>(sizeof(detail::LossPart));
 /// The loss of some rows of some images, the first of which is image `first` of the batch.
 /// Shapes:  logits [N,K,rows,W], dx like logits or empty; labels as the loss wants them, of the whole batch or at least these rows
 /// Pre:     the loss has found the labels good; workspace: pixel_loss_bytes, aligned to 8
@@ -154,18 +145,18 @@ void pixel_loss(const Exec& exec, const DeviceLoss& loss, const View<const T>& l
                                    static_cast<int>(logits.w),
                                    labels,
                                    scale};
-  auto* part = reinterpret_cast<detail::PixelPart*>(workspace);
-  const Index parts = detail::parts_of_row(logits.w), rows = logits.n * logits.rows, strip = std::max<Index>(1, detail::pixel_parts / parts);
-  for (Index row = 0; row < rows; row += strip) {
-    const Index count = std::min(strip, rows - row);
+  auto* parts = reinterpret_cast<detail::LossPart*>(workspace);
+  const int width = power_above(std::min<Index>(logits.w, block_threads));
+  const Index rows = logits.n * logits.rows;
+  for (Index row = 0; row < rows; row += pixel_loss_rows) {
+    const Index count = std::min(pixel_loss_rows, rows - row);
     std::visit(
         [&]<class L>(const L& rule) {
-          for_units(exec, count * parts, detail::PixelLossLoop<T, L>{all, {rule}, Divisor(parts), Divisor(logits.rows), row, first, part});
+          const detail::PixelLossLoop<T, L> loop{all, {rule}, Divisor(logits.rows), row, first, count, width, parts};
+          for_blocks(exec, loop.blocks(), loop);
         },
         loss);
-    if (sums == nullptr) continue;
-    for_units(exec, count, detail::PixelRowLoop{part, parts});
-    for_units(exec, 1, detail::PixelTotalLoop{part, parts, count, 1 / static_cast<double>(labels.height), sums});
+    if (sums != nullptr) for_blocks(exec, 1, detail::TotalLoop{parts, count, 1 / static_cast<double>(labels.height), sums});
   }
 }
 }   // namespace lrcnn::loops

@@ -20,7 +20,7 @@ struct Positions {
         lanes(channels_of_a_thread),
         row0(static_cast<int>(v.row0)),
         images_(v.n) {}
-  Index count() const { return images_ * rows.value() * columns.value() * groups.value(); }
+  LRCNN_HOST_DEVICE Index count() const { return images_ * rows.value() * columns.value() * groups.value(); }
   LRCNN_HOST_DEVICE Place place(Index unit) const {
     Index x = groups.split(unit), y = columns.split(x);
     const Index image = rows.split(y);

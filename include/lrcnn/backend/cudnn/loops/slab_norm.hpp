@@ -11,7 +11,7 @@ struct SlabNormWorkspace {
   explicit constexpr SlabNormWorkspace(const Operands<T>& o)
       : statistics(set_bytes(o.node->in.c)), sums(o.op == Op::backward_data ? set_bytes(o.node->in.c) : 0), rest(0) {
     const Index channels = o.node->in.c, positions = set_positions(rows_of(o), true);
-    rest = std::max(part_bytes(1, positions, channels), channels * static_cast<Index>(sizeof(ChannelDown<master_t<T>>)));
+    rest = std::max(part_bytes<T>(1, positions, channels), 3 * channels * static_cast<Index>(sizeof(master_t<T>)));
   }
   constexpr Index bytes() const { return statistics + sums + rest; }
   /// The rows of x that statistics are of.

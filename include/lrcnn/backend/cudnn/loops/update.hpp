@@ -3,6 +3,7 @@
 //
 // The arithmetic of one element is that of backend/update.hpp, the loop is here. A flag in the device's memory carries
 // the verdict from all_finite() to the update, so nobody has to wait for it.
+#include <lrcnn/backend/cudnn/loops/blocks.hpp>
 #include <lrcnn/backend/cudnn/loops/lines.hpp>
 namespace lrcnn::loops {
 namespace detail {
@@ -35,35 +36,70 @@ struct FiniteLoop {
     if (!finite) *flag = 0;   // whoever writes writes the same
   }
 };
-/// The squares of every pieces-th element, from the piece's number on, added up.
+/// The sum of squares of a block's elements, dealt out to its threads four at a time.
 struct SquaresLoop {
+  static constexpr int phases = 1 + tree_phases, V = 4, at_once = 4;
+  struct Shared {
+    double sum[block_threads];
+  };
   const float* x;
-  Index count, pieces;
+  Index count, blocks;
+  bool packs;
   double* sums;
-  LRCNN_HOST_DEVICE void operator()(Index piece) const {
-    double sum = 0;
-    for (Index i = piece; i < count; i += pieces) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-    sums[piece] = sum;
+  template <int k>
+  LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
+    if constexpr (k == 0) {
+      double sum[V] = {};
+      const Index step = blocks * block_threads * V;
+      Index at = (block * block_threads + thread) * V;
+      for (; at + (at_once - 1) * step + V <= count; at += at_once * step) add<at_once>(at, step, V, sum);
+      for (; at < count; at += step) add<1>(at, step, count - at < V ? static_cast<int>(count - at) : V, sum);
+      shared.sum[thread] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    } else {
+      tree_step<k - 1>(thread, block_threads / 2, 1, [&](int own, int other) { shared.sum[own] += shared.sum[other]; });
+      if constexpr (k == phases - 1)
+        if (thread == 0) sums[block] = shared.sum[0];
+    }
+  }
+
+ private:
+  template <int n>
+  LRCNN_HOST_DEVICE void add(Index at, Index step, int many, double (&sum)[V]) const {
+    Pack<float, V> element[n];
+    load_all([&](int i) { return x + at + i * step; }, many, packs, element);
+    for (int i = 0; i < n; ++i)
+      for (int v = 0; v < V; ++v) sum[v] += static_cast<double>(element[i].element[v]) * static_cast<double>(element[i].element[v]);
   }
 };
-/// Adds up every step-th sum from a number on.
+/// Adds up the sums of blocks. One block.
 struct AddLoop {
+  static constexpr int phases = 1 + tree_phases;
+  using Shared = SquaresLoop::Shared;
   double* sums;
-  Index count, step;
-  LRCNN_HOST_DEVICE void operator()(Index first) const {
-    for (Index i = first + step; i < count; i += step) sums[first] += sums[i];
+  Index count;
+  template <int k>
+  LRCNN_HOST_DEVICE void phase(Index, int thread, Shared& shared) const {
+    if constexpr (k == 0) {
+      double sum = 0;
+      for (Index i = thread; i < count; i += block_threads) sum += sums[i];
+      shared.sum[thread] = sum;
+    } else {
+      tree_step<k - 1>(thread, block_threads / 2, 1, [&](int own, int other) { shared.sum[own] += shared.sum[other]; });
+      if constexpr (k == phases - 1)
+        if (thread == 0) sums[0] = shared.sum[0];
+    }
   }
 };
-inline constexpr Index square_pieces = 16384, piece_groups = 128;
 }   // namespace detail
 /// Bytes of workspace that sum_of_squares() needs.
-inline constexpr Index squares_bytes = detail::square_pieces * static_cast<Index>(sizeof(double));
+inline constexpr Index squares_bytes = most_blocks * static_cast<Index>(sizeof(double));
 /// sums[0] = the sum of the squares of `count` elements, in double. Pre: sums: squares_bytes of the device's memory.
 template <class Exec>
 void sum_of_squares(const Exec& exec, const float* x, Index count, double* sums) {
-  for_units(exec, detail::square_pieces, detail::SquaresLoop{x, count, detail::square_pieces, sums});
-  for_units(exec, detail::piece_groups, detail::AddLoop{sums, detail::square_pieces, detail::piece_groups});
-  for_units(exec, 1, detail::AddLoop{sums, detail::piece_groups, 1});
+  using Loop = detail::SquaresLoop;
+  const Index blocks = std::clamp<Index>(ceil_div(count, Index{block_threads * Loop::V * Loop::at_once}), 1, most_blocks);
+  for_blocks(exec, blocks, Loop{x, count, blocks, takes_packs<Loop::V>(x), sums});
+  for_blocks(exec, 1, detail::AddLoop{sums, blocks});
 }
 /// Applies an element's update to `count` elements of contiguous buffers that do not overlap, as host::update_elements
 /// does; s0 and s1 are the first two states, null where the update has none.

@@ -50,17 +50,16 @@ struct UpsampleBackwardLoop {
   bool packs;
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     const auto at = positions.place(unit);
-    Range rows = upsampled_to(rule, true, at.y, h);
-    const Range columns = upsampled_to(rule, false, at.x, w);
-    if (rows.begin < dy.row0) rows.begin = dy.row0;
-    if (rows.end > dy.row0 + dy.rows) rows.end = dy.row0 + dy.rows;
+    const Range rows = upsampled_to(rule, true, at.y, h), columns = upsampled_to(rule, false, at.x, w);
+    const int first = static_cast<int>(columns.begin), last = static_cast<int>(columns.end);
     A sum[V] = {};
-    for (Index p = rows.begin; p < rows.end; ++p) {
+    for (int p = static_cast<int>(rows.begin); p < static_cast<int>(rows.end); ++p) {
+      if (!dy.holds(p)) continue;
       const double down = share(true, p, at.y, h);
-      for (Index q = columns.begin; q < columns.end; ++q) {
+      for (int q = first; q < last; ++q) {
         const A part = static_cast<A>(down * share(false, q, at.x, w));
         A value[V];
-        load(dy.at(at.image, static_cast<int>(p), static_cast<int>(q), at.channel), at.count, packs, value);
+        load(dy.at(at.image, p, q, at.channel), at.count, packs, value);
         for (int v = 0; v < V; ++v) sum[v] += part * value[v];
       }
     }

@@ -17,24 +17,31 @@ template <class Exec, class F>
 void for_units(const Exec& exec, Index count, const F& f) {
   if (count > 0) thrust::for_each_n(exec, thrust::counting_iterator<Index>(0), count, f);
 }
-/// A number that many threads divide by: a multiplication and a shift instead of a division.
-/// Source:  Granlund and Montgomery, "Division by invariant integers using multiplication", PLDI 1994: with
-///          2^p >= 2^31 d and m = ceil(2^p / d), floor(a m / 2^p) = floor(a / d) for a below 2^31
+namespace detail {
+__extension__ typedef unsigned __int128 Wide;
+}
+/// A number that many threads divide by: a multiplication and a shift instead of a division, which on a device is a function call.
+/// Source:  Granlund and Montgomery, "Division by invariant integers using multiplication", PLDI 1994, theorem 4.2: with 2^l >= d and
+///          m = ceil(2^(63 + l) / d), floor(a m / 2^(63 + l)) = floor(a / d) for a below 2^63
 class Divisor {
  public:
   Divisor() = default;
   /// Pre: value > 0.
   explicit Divisor(Index value) : value_(value) {
     assert(value > 0);
-    while (value < small && (small << (shift_ - 31)) < small * value) ++shift_;
-    const auto d = static_cast<std::uint64_t>(value);
-    multiplier_ = value < small ? ((std::uint64_t{1} << shift_) + d - 1) / d : 0;
+    while ((Index{1} << shift_) < value) ++shift_;
+    const auto d = static_cast<Wide>(value);
+    multiplier_ = static_cast<std::uint64_t>(((Wide{1} << (63 + shift_)) + d - 1) / d);
   }
   LRCNN_HOST_DEVICE Index value() const { return value_; }
   /// Pre: a >= 0.
   LRCNN_HOST_DEVICE Index quotient(Index a) const {
-    if (multiplier_ != 0 && a < small) return static_cast<Index>(static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) * multiplier_ >> shift_);
-    return a / value_;
+    const std::uint64_t twice = static_cast<std::uint64_t>(a) * 2;
+#ifdef __CUDA_ARCH__
+    return static_cast<Index>(__umul64hi(twice, multiplier_) >> shift_);
+#else
+    return static_cast<Index>(static_cast<std::uint64_t>(static_cast<Wide>(twice) * multiplier_ >> 64) >> shift_);
+#endif
   }
   /// Replaces a by what remains of it. Pre: a >= 0.
   LRCNN_HOST_DEVICE Index split(Index& a) const {
@@ -44,10 +51,10 @@ class Divisor {
   }
 
  private:
-  static constexpr Index small = Index{1} << 31;
+  using Wide = detail::Wide;
   Index value_ = 1;
-  std::uint64_t multiplier_ = std::uint64_t{1} << 31;   // at most 2^32 - 1; 0 for large values
-  int shift_ = 31;
+  std::uint64_t multiplier_ = std::uint64_t{1} << 63;
+  int shift_ = 0;   ///< l
 };
 /// V elements that are read or written at once, 16 bytes at a time.
 template <class T, int V>
@@ -92,6 +99,16 @@ LRCNN_HOST_DEVICE void copy_pack(T* to, const Pack<T, V>* from) {
 #else
   std::memcpy(static_cast<void*>(to), from, sizeof(*from));
 #endif
+}
+/// The first `count` of V elements at each of several places, as they are; the others are 0. All are on their way at once.
+template <int V, int n, class T, class At>
+LRCNN_HOST_DEVICE void load_all(At at, int count, bool packs, Pack<T, V> (&to)[n]) {
+  if (packs && count == V) {
+    for (int i = 0; i < n; ++i) copy_pack(&to[i], at(i));
+  } else {
+    for (int i = 0; i < n; ++i)
+      for (int v = 0; v < V; ++v) to[i].element[v] = v < count ? at(i)[v] : static_cast<T>(0.0f);
+  }
 }
 /// The first `count` of V elements, as numbers to compute with; the others are 0.
 template <class A, int V, class T>

@@ -1,0 +1,60 @@
+#pragma once
+// How maps are cut for blocks of threads that add up channels over positions.
+#include <lrcnn/backend/cudnn/loops/blocks.hpp>
+namespace lrcnn::loops {
+/// How positions and channels of sets are dealt out to blocks: a thread takes a few channels of every height-th position of a part.
+struct Tiles {
+  Index sets = 1, positions = 0, part = 1, columns = 1;   ///< part: positions of one; columns: blocks beside each other
+  int width = 1, height = 1;                              ///< threads beside and below each other
+  constexpr Index parts() const { return positions > part ? ceil_div(positions, part) : 1; }
+  constexpr Index blocks() const { return sets * parts() * columns; }
+  /// Positions of part k.
+  LRCNN_HOST_DEVICE Index size(Index k) const {
+    const Index left = positions - k * part;
+    return left < part ? left : part;
+  }
+};
+inline constexpr int least_positions = 4;   ///< of a thread, where there are enough
+template <class T>
+constexpr Tiles tiles_of(Index sets, Index positions, Index channels) {
+  const Index groups = ceil_div(channels, Index{lanes<T>});
+  const int width = power_above(std::min<Index>(groups, 32)), height = block_threads / width;
+  const Index columns = ceil_div(groups, Index{width}), most = std::max<Index>(1, most_blocks / (columns * sets));
+  return {sets, positions, std::max<Index>(height * least_positions, ceil_div(positions, most)), columns, width, height};
+}
+/// What loops over tiles have in common.
+template <class T>
+struct TileLoop {
+  static constexpr int V = lanes<T>;
+  using Elements = Pack<T, V>;
+  Tiles tiles;
+  Divisor columns, parts, per_image;
+  Index channels;
+  struct Place {
+    Index set, part, channel;
+    int row, count;   ///< count: channels; none or less beside the last
+  };
+  TileLoop(const View<const T>& view, const Tiles& t)
+      : tiles(t), columns(t.columns), parts(t.parts()), per_image(std::max<Index>(1, view.rows * view.w)), channels(view.c) {}
+  LRCNN_HOST_DEVICE Place place(Index block, int thread) const {
+    Index column = block, part = columns.split(column);
+    const Index set = parts.split(part);
+    const int row = thread / tiles.width;
+    const Index channel = (column * tiles.width + thread - row * tiles.width) * V, left = channels - channel;
+    return {set, part, channel, row, left < V ? static_cast<int>(left) : V};
+  }
+  /// Elements before a position of a set.
+  LRCNN_HOST_DEVICE Index before(const Place& place, Index position, Index stride_n) const {
+    const Index image = per_image.split(position) + place.set;
+    return image * stride_n + position * channels + place.channel;
+  }
+  /// Calls f(position, how many at once), the number a constant, for the positions of a thread: at, at + height, ...
+  template <int at_once, class F>
+  LRCNN_HOST_DEVICE void each(const Place& place, F f) const {
+    const Index begin = place.part * tiles.part, end = begin + tiles.size(place.part), step = tiles.height;
+    Index at = begin + place.row;
+    for (; at + (at_once - 1) * step < end; at += at_once * step) f(at, std::integral_constant<int, at_once>{});
+    for (; at < end; at += step) f(at, std::integral_constant<int, 1>{});
+  }
+};
+}   // namespace lrcnn::loops
