@@ -101,7 +101,9 @@ class Replay : ReplayedMemory, NumberedLayers {
   void check_packed(const Step& s, Op direction) {
     if (!plan_.target.packs(node(s.layer).layer)) return;
     const auto found = packed_.find(s.packed);
-    if (found == packed_.end() || found->second != std::pair{direction, s.layer}) problem("its packed filter is not there");
+    const bool alike = plan_.target.packs_alike;
+    if (found == packed_.end() || found->second.second != s.layer || (!alike && found->second.first != direction))
+      problem("its packed filter is not there");
   }
   // ---- statistics and sums -----------------------------------------------------------------------------------------
   Taken& taken(const Step& s, Index id, bool anew) {

@@ -221,7 +221,10 @@ class ForwardEmitter {
         walk.contributions.assign(static_cast<std::size_t>(walk.tensors()), 0);
         sink_.now = since;
         slab();
-        if (!sink_.every_turn) return;
+        if (!sink_.every_turn) {
+          if (walk.turns() > 1) sink_.loop(since);
+          return;
+        }
         if (until == since) until = sink_.now;
       }
     }
