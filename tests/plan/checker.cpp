@@ -37,6 +37,7 @@ Target random_target(Dice& dice) {
           .packs_weights = dice.chance(0.5),
           .activates = dice.chance(0.5),
           .packs_linear = dice.chance(0.3),
+          .convolves_rows = dice.chance(0.5),
           .packs_alike = dice.chance(0.5)};
 }
 std::string first_problem(const Plan& plan) {

@@ -15,6 +15,7 @@ Target any_target(Dice& dice) {
           .packs_weights = dice.chance(0.5),
           .activates = dice.chance(0.5),
           .packs_linear = dice.chance(0.3),
+          .convolves_rows = dice.chance(0.5),
           .packs_alike = dice.chance(0.5)};
 }
 }   // namespace

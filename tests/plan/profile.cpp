@@ -57,7 +57,7 @@ TEST_CASE("profiles of all sections give a plan's live bytes to the byte, its se
     Index steps = 0;
     for (const SectionProfile& p : profiles) sum += p.seconds(), steps += p.steps;
     REQUIRE(sum == doctest::Approx(seconds(plan, costs) + seconds_left_out(plan, costs)).epsilon(1e-9));
-    REQUIRE(steps == static_cast<Index>(plan.steps.size() + plan.left_out.size()));
+    REQUIRE(steps == plan.listed_steps());
     left_out += plan.left_out.size();
     ++planned, of_several += profiles.size() > 1, in_place += c.policy.gradients_in_place;
   }

@@ -20,6 +20,8 @@ struct Plan {
   PlanResults results;
   /// Bytes of the arena: everything beyond parameters, their gradients and optimizer state.
   constexpr Index peak_bytes() const { return arena.bytes; }
+  /// Steps that it has lists of: as many as its sections' profiles say.
+  Index listed_steps() const { return static_cast<Index>(steps.size() + left_out.size()); }
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 /// A Ref names some images and rows of a tensor; the buffer holds these and perhaps more. The bytes of everything that the buffer holds of that

@@ -17,6 +17,7 @@ struct Target {
   bool sums_use_workspace = false;   ///< steps of norms, and of factors of channels, get the workspace, too
   bool packs_transposed = false;     ///< transposed convolutions want their filters so too
   bool packs_linear = false;         ///< linear layers want their weights so too: as elements, where parameters are something else
+  bool convolves_rows = false;       ///< convolutions of one image work on rows of a larger piece where they lie; others want dense pieces
   bool packs_alike = false;          ///< a filter packed for the data gradient is the one packed for the forward pass
   Index vector_block = 0;            ///< channels that lie side by side on the machine at hand; divides channel_block; 0: channel_block
   /// Channels that lie side by side in tensors that are stored in blocks.

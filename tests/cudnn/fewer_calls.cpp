@@ -1,4 +1,5 @@
-// Plans that leave packing out give the bits of those that pack again, with fewer calls. On the pretended device.
+// Plans that leave packing out, or convolve rows where they lie, give the bits of those that pack again, or copy, with fewer calls. On the
+// pretended device.
 #include "cudnn/host_library.hpp"
 #include "cudnn/device_run.hpp"
 #include <lrcnn/lrcnn.hpp>
@@ -38,9 +39,10 @@ Made made_by(const Problem<float>& problem, const Plan& plan) {
   backend.read(std::span<float>(made.gradients), gradients.data());
   return made;
 }
+using Net = Sequential<Conv<8>, ReLU, Conv<8>, ReLU, MaxPool<>, Conv<12>, ReLU, Conv<12, Window{.kernel = 3, .stride = 2, .pad = 1}>, ReLU,
+                       Conv<8, Window{.kernel = 1}>, MaxPool<>, Flatten, Linear<10>>;
 template <Precision precision>
 void law(const PolicySpec& policy) {
-  using Net = Sequential<Conv<8>, ReLU, Conv<8>, ReLU, MaxPool<>, Conv<12>, ReLU, Conv<12>, ReLU, MaxPool<>, Flatten, Linear<10>>;
   const Problem<float> problem(Net::layers, {4, 3, 32, 24}, 7);
   INFO(to_string(policy), ", ", precision_name(precision));
   const Plan plan = make_plan(problem.table, policy, BasicCudnn<precision>::target);
@@ -64,4 +66,29 @@ TEST_CASE("filters that stay packed give the bits of filters that are packed aga
     law<Precision::fp32>(policy);
     law<Precision::bf16>(policy);
   }
+}
+TEST_CASE("convolutions of one image on rows where they lie give the bits of those on copies, with fewer calls and no more memory") {
+  using W = Workspace<1_MiB>;
+  Index copies = 0;
+  for (const Input& input : {Input{1, 3, 32, 24}, Input{3, 3, 32, 24}}) {
+    const Problem<float> problem(Net::layers, input, 9);
+    for (const PolicySpec& policy :
+         {Policy<Overlap<4>, CheckpointAtPools, RecomputeAll, W>::value, Policy<Share<3>, CheckpointAtPools, RecomputeAll, W>::value,
+          Policy<ByImages<1, Overlap<3>>, CheckpointEvery<2>, RecomputeAll, W>::value,
+          Policy<ByImages<1, Overlap<3>>, CheckpointEvery<2>, RecomputeAll, W, GradientsInPlace>::value,
+          Policy<ByImages<1, Overlap<2>>, CheckpointEvery<3>, KeepAll, W, Streams<2>>::value}) {
+      INFO(to_string(policy), ", ", input.n, " images");
+      Target dense = Cudnn::target;
+      dense.convolves_rows = false;
+      const Plan there = make_plan(problem.table, policy, Cudnn::target), copied = make_plan(problem.table, policy, dense);
+      CHECK(there.arena.lower_bound <= copied.arena.lower_bound);
+      CHECK(there.steps.size() <= copied.steps.size());
+      copies += static_cast<Index>(copied.steps.size() - there.steps.size());
+      const Made a = made_by<Precision::fp32>(problem, there), b = made_by<Precision::fp32>(problem, copied);
+      CHECK(a.loss == b.loss);
+      CHECK(a.gradients == b.gradients);
+      CHECK(a.calls <= b.calls);
+    }
+  }
+  CHECK(copies > 50);
 }
