@@ -1,11 +1,12 @@
 // Finds an object in a photograph: a U-Net with batch norms, trained by rows on crops, then sent over the whole photograph by rows.
 //
 //   segment [IMAGE MASK] [--found FILE] [--overlay FILE] [--held-out ROWSxCOLUMNS+TOP+LEFT] [--steps N] [--batch N] [--crop N]
-//           [--seed N] [--slabs N] [--threads N] [--at-least IOU]
+//           [--seed N] [--slabs N] [--threads N] [--cache BYTES] [--at-least IOU]
 //
 // IMAGE is a colour photograph, MASK an image of the same size, white where the object is; both in any format that lrcnn reads. Without
 // them the program draws a small picture of leaves and says so. One region is held out: no crop for training touches it. If --held-out does not say
-// which, it is the upper part of the object, with a third of its pixels.
+// which, it is the upper part of the object, with a third of its pixels. A CropLoader cuts the crops from the files; of photograph and
+// mask nothing is in memory but --cache bytes of decoded tiles.
 //
 // Training is row-centric, with the statistics of whole batches, and a loss over pixels that rows go through as they come. Then the
 // parameters go to a Predictor, whose norms use the running statistics: one pass over the whole picture from top to bottom, in which
@@ -18,12 +19,14 @@
 //
 // ctest: --steps 40 --found @SCRATCH@/found.png --overlay @SCRATCH@/overlay.png --at-least 0.8
 #include "cpu_backend.hpp"
+#include "drawn_leaves.hpp"
 #include "image_input.hpp"
-#include "masked_crops.hpp"
+#include "memory_limit.hpp"
 #include "photograph.hpp"
 #include "program.hpp"
 #include "step_figures.hpp"
-#include <lrcnn/data/byte_image.hpp>
+#include <lrcnn/data/crops.hpp>
+#include <lrcnn/data/mask_source.hpp>
 #include <lrcnn/lrcnn.hpp>
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -37,60 +40,113 @@ using Checkpoints = CheckpointAt<"pool1", "pool2", "merge3.relu2", "merge2.relu2
 using Rows = Policy<Overlap<4>, Checkpoints, RecomputeAll, GradientsInPlace, FastestConv, Workspace<4_MiB>>;
 using Whole = Policy<Column, FastestConv, Workspace<4_MiB>>;
 struct Arguments {
-  std::string image, mask, found = "found.png", overlay = "overlay.png", held_out;
+  std::string image, mask, found = "found.png", overlay = "overlay.png", held_out, cache = "256MiB";
   std::optional<Index> crop;
   Index steps = 150, batch = 4, slabs = 0;
   std::uint64_t seed = 1;
   int threads = 0;
   double at_least = 0;
 };
-/// A picture with its mask, in memory, to cut crops from.
-MaskedPicture load(const ImageFile& image, const std::string& mask_path) {
-  constexpr Index most = 4_GiB;
-  const ByteImage colours = read_byte_image(image, 3, most), mask = read_byte_image(*open_image(mask_path), 1, most);
-  const auto extents = [](Pair size) { return std::to_string(size.h) + "x" + std::to_string(size.w) + " pixels"; };
-  if (mask.size != colours.size)
-    throw DataError(error_text(
-        "mask '" + mask_path + "' has " + extents(mask.size) + " and image '" + image.info().path.string() + "' has " + extents(colours.size),
-        "each pixel of the image has one of the mask", "give the mask that belongs to the image, in its size"));
-  MaskedPicture picture{"image '" + image.info().path.string() + "'", mask.size.h, mask.size.w, {}, mask.pixels};
-  for (std::uint8_t& m : picture.mask) m = m >= 128;
-  const std::size_t plane = picture.mask.size();
-  picture.pixels.resize(3 * plane);
-  for (std::size_t i = 0; i < picture.pixels.size(); ++i) picture.pixels[i] = colours.pixels[i % plane * 3 + i / plane];
+/// A picture and its mask, 1 where the object is, through one cache.
+struct MaskedPicture {
+  CachedImage image, mask;
+  MaskClasses classes;
+  const ImageInfo& info() const { return image.info(); }
+  std::string name() const { return "image '" + info().path.string() + "'"; }
+  /// Calls f(y, x) for each pixel of the object in a region.
+  template <class F>
+  void each_object_pixel(const ImageRegion& region, F f) const {
+    ClassMask{mask, classes}.for_each(region, [&](Index y, Index x, std::int32_t label) {
+      if (label == 1) f(y, x);
+    });
+  }
+  MaskSource mask_rows() const { return MaskSource(mask, {.classes = classes, .channels = {0}}); }
+};
+/// Errors:  DataError if a file cannot be used, or the mask does not fit the image
+MaskedPicture open_picture(const Arguments& arguments) {
+  const auto cache = std::make_shared<TileCache>(TileCacheOptions{.bytes = parse_bytes(arguments.cache)});
+  const bool drawn = arguments.image.empty();
+  const auto draw = [](bool mask) { return std::make_shared<DrawnLeaves>(300, 392, 1, mask); };
+  const CachedImage image(drawn ? draw(false) : open_photograph(arguments.image), cache);
+  const CachedImage mask(drawn ? draw(true) : open_image(arguments.mask), cache);
+  check_mask_size(mask.info(), image.info());
+  const SampleType sample = mask.info().sample;
+  const std::int64_t white = sample == SampleType::u8 ? 128 : sample == SampleType::u16 ? 32768 : 1;
+  MaskedPicture picture{image, mask, {.function = [white](std::int64_t value) { return value >= white; }}};
+  static_cast<void>(picture.mask_rows());   // refuses a mask of numbers that are no integers
   return picture;
 }
-Region held_out_region(const std::string& text, const MaskedPicture& picture) {
-  Region region = upper_part(picture);
-  if (!text.empty()) {
-    const ImageRegion given = parse_region(text, picture.height, picture.width, "a picture");
-    region = {given.rows, given.columns};
-  }
-  if (object_pixels(picture, region)[0] == 0)
-    throw DataError(error_text("the region that is held out, " + to_string(region) + ", has nothing of the object",
+/// The upper part of the object, with a third of its pixels, and 16 pixels around it. `count`: all of the object's pixels.
+/// Errors:  DataError if there is no object
+ImageRegion upper_part(const MaskedPicture& picture, Index& count) {
+  const Index height = picture.info().height, width = picture.info().width;
+  std::vector<Index> in_row(static_cast<std::size_t>(height));
+  Index left = width, right = 0, top = height;
+  count = 0;
+  picture.each_object_pixel(whole(picture.info()), [&](Index y, Index x) {
+    ++item(in_row, y), ++count;
+    left = std::min(left, x), right = std::max(right, x), top = std::min(top, y);
+  });
+  if (count == 0)
+    throw DataError(error_text("mask '" + picture.mask.info().path.string() + "' is black everywhere", "it is white where the object is",
+                               "give a mask of something"));
+  Index bottom = top, seen = 0;
+  while (3 * seen < count) seen += item(in_row, bottom++);
+  const auto around = [](Index begin, Index end, Index size) { return Range{std::max<Index>(begin - 16, 0), std::min(end + 16, size)}; };
+  return {around(top, bottom, height), around(left, right + 1, width)};
+}
+/// What no crop for training touches.
+struct HeldOut {
+  ImageRegion region{};
+  Index inside = 0, all = 0;   ///< pixels of the object: in the region, in the picture
+};
+HeldOut held_out_region(const std::string& text, const MaskedPicture& picture) {
+  HeldOut held;
+  held.region = upper_part(picture, held.all);
+  if (!text.empty()) held.region = parse_region(text, picture.info().height, picture.info().width, "a picture");
+  picture.each_object_pixel(held.region, [&](Index, Index) { ++held.inside; });
+  if (held.inside == 0)
+    throw DataError(error_text("the region that is held out, " + to_string(held.region) + ", has nothing of the object",
                                "intersection over union is told for what of the object is there", "hold out a region that shows some of it"));
-  return region;
+  if (held.inside == held.all)
+    throw DataError(error_text("the whole object of " + picture.name() + " is held out: " + to_string(held.region),
+                               "crops for training show some of it", "hold a smaller region out"));
+  return held;
+}
+/// Square crops in all eight orientations, lighter or darker by up to a fifth; half of them show some of the object. `batches`: of one epoch.
+CropLoader<float> crops_of(const MaskedPicture& picture, const ImageRegion& held_out, const Arguments& arguments, Index size, Index batches) {
+  CropOptions options{.height = size, .width = size, .crops = batches * arguments.batch, .batch = arguments.batch, .seed = arguments.seed};
+  options.focus = {.classes = {1}, .share = 0.5};
+  options.augmentation = {.flip_x = true, .quarter_turns = true, .jitter = {.brightness = 0.2}};
+  options.channels = {0, 1, 2}, options.normalization = photograph_normalization;
+  options.classes = picture.classes;
+  return CropLoader<float>({{.image = picture.image, .mask = picture.mask, .mask_channel = 0, .held_out = {held_out}}}, options);
 }
 /// Takes the network's output: compares it with the mask, and writes both pictures row by row.
 class Judge final : public RowSink<float> {
  public:
-  Judge(const MaskedPicture& picture, const Region& held_out, const Arguments& arguments)
-      : picture_(picture),
+  Judge(const MaskedPicture& picture, const ImageRegion& held_out, const Arguments& arguments)
+      : colours_(picture.image, {.channels = {0, 1, 2}}),
+        mask_(picture.mask_rows()),
         held_out_(held_out),
-        found_(create_image(arguments.found, picture.height, picture.width, 1, SampleType::u8)),
-        overlay_(create_image(arguments.overlay, picture.height, picture.width, 3, SampleType::u8)),
-        row_(static_cast<std::size_t>(picture.width)),
-        colours_(3 * row_.size()) {}
+        found_(create_image(arguments.found, picture.info().height, picture.info().width, 1, SampleType::u8)),
+        overlay_(create_image(arguments.overlay, picture.info().height, picture.info().width, 3, SampleType::u8)),
+        found_row_(static_cast<std::size_t>(picture.info().width)),
+        overlay_row_(3 * found_row_.size()),
+        classes_(found_row_.size()),
+        values_(overlay_row_.size()) {}
   void write(Index, const View<const float>& src) override {
     for (Index y = src.row0; y < src.row0 + src.rows; ++y) {
+      mask_.classes(0, {y, y + 1}, classes_);
+      colours_.read(0, dense_view(values_.data(), 1, 3, {y, y + 1}, src.w));
       for (Index x = 0; x < src.w; ++x) {
-        const bool is = picture_.object(y, x), taken = src(0, 1, y, x) > src(0, 0, y, x);
-        (held_out_.contains(y, x) ? inside : outside).add(is, taken);
-        row_[static_cast<std::size_t>(x)] = taken ? 255 : 0;
+        const bool is = item(classes_, x) == 1, taken = src(0, 1, y, x) > src(0, 0, y, x);
+        (contains(held_out_, y, x) ? inside : outside).add(is, taken);
+        item(found_row_, x) = taken ? 255 : 0;
         paint(y, x, is, taken);
       }
-      found_->write(std::as_bytes(std::span(row_)));
-      overlay_->write(std::as_bytes(std::span(colours_)));
+      found_->write(std::as_bytes(std::span(found_row_)));
+      overlay_->write(std::as_bytes(std::span(overlay_row_)));
     }
     ++writes;
   }
@@ -99,35 +155,29 @@ class Judge final : public RowSink<float> {
   Index writes = 0;
 
  private:
+  static bool contains(const ImageRegion& region, Index y, Index x) { return region.contains({{y, y + 1}, {x, x + 1}}); }
   void paint(Index y, Index x, bool is, bool taken) {
     static constexpr std::array<std::array<int, 3>, 3> tints{{{0, 90, 255}, {255, 0, 0}, {255, 215, 0}}};   // found, missed, wrong
     const auto [top, bottom] = held_out_.rows;
     const auto [left, right] = held_out_.columns;
-    const bool frame = Region{{top - 4, bottom + 4}, {left - 4, right + 4}}.contains(y, x) && !held_out_.contains(y, x);
+    const bool frame = contains({{top - 4, bottom + 4}, {left - 4, right + 4}}, y, x) && !contains(held_out_, y, x);
     for (Index c = 0; c < 3; ++c) {
-      int value = picture_.colour(c, y, x);
+      int value = static_cast<int>(std::lround(255 * std::clamp(item(values_, c * mask_.shape().w + x), 0.f, 1.f)));
       if (is || taken) {
         const int tint = tints[is && taken ? 0 : is ? 1 : 2][static_cast<std::size_t>(c)];
         value = is == taken ? (value + tint) / 2 : tint;   // what was found stays to be seen
       }
-      colours_[static_cast<std::size_t>(3 * x + c)] = static_cast<std::uint8_t>(frame ? (c == 1 ? 0 : 160) : value);
+      item(overlay_row_, 3 * x + c) = static_cast<std::uint8_t>(frame ? (c == 1 ? 0 : 160) : value);
     }
   }
-  const MaskedPicture& picture_;
-  Region held_out_;
+  ImageSource<float> colours_;   ///< from 0 to 1
+  MaskSource mask_;
+  ImageRegion held_out_;
   std::unique_ptr<ImageWriter> found_, overlay_;
-  std::vector<std::uint8_t> row_, colours_;
+  std::vector<std::uint8_t> found_row_, overlay_row_;
+  std::vector<std::int32_t> classes_;   ///< of a row
+  std::vector<float> values_;           ///< [3][width]
 };
-/// The whole picture as a batch: from its file, or where there is none from memory.
-std::unique_ptr<RowSource<float>> rows_of(const std::shared_ptr<const ImageFile>& file, const MaskedPicture& picture, const Plan& plan) {
-  if (file) {
-    const ImageRegion all = whole(file->info());
-    return std::make_unique<ImageSource<float>>(photograph_source(CachedImage(file, cache_for(plan, file->info(), all)), all));
-  }
-  return std::make_unique<Batch<float>>(
-      std::make_shared<const std::vector<float>>(normalization_table<float>(photograph_normalization, 3)),
-      BatchContents{.shape = {1, 3, picture.height, picture.width}, .pixels = picture.pixels, .labels = {0}, .indices = {0}});
-}
 /// The network with what makes any extents multiples of 16 in front, and what cuts that off again behind.
 std::vector<Layer> padded(std::span<const Layer> layers, Index height, Index width) {
   const Pad pad{0, round_up(height, 16) - height, 0, round_up(width, 16) - width};
@@ -144,38 +194,37 @@ void report(const char* where, const ConfusionMatrix& m) {
 int run(const Arguments& arguments) {
   const bool drawn = arguments.image.empty();
   check_written({arguments.found, arguments.overlay}, {arguments.image, arguments.mask});
-  const auto file = drawn ? nullptr : open_photograph(arguments.image);
-  const MaskedPicture picture = drawn ? draw_leaves(300, 392, 1) : load(*file, arguments.mask);
-  const Region held_out = held_out_region(arguments.held_out, picture);
+  const MaskedPicture picture = open_picture(arguments);
+  const Index height = picture.info().height, width = picture.info().width;
+  const HeldOut held_out = held_out_region(arguments.held_out, picture);
   const Index steps = arguments.steps, size = arguments.crop.value_or(drawn ? 64 : 256);
   if (size % 16 != 0)
     throw Error(error_text("no crops of " + std::to_string(size) + "x" + std::to_string(size),
                            "the network halves a map four times, so crops are multiples of 16", "take " + std::to_string(round_up(size, 16))));
-  const MaskedCrops crops(picture, held_out, arguments.batch, size, photograph_normalization, arguments.seed);
-  const Input input{1, 3, picture.height, picture.width};
-  const std::vector<Layer> layers = padded(Net::layers, picture.height, picture.width);
+  const CropLoader<float> crops = crops_of(picture, held_out.region, arguments, size, steps + 1);   // one batch is for the comparison
+  const Input input{1, 3, height, width};
+  const std::vector<Layer> layers = padded(Net::layers, height, width);
   PolicySpec policy = Policy<FastestConv, Workspace<4_MiB>>::value;
   const Index column_bytes = make_plan(make_table(layers, input), policy, Cpu::target, predicting).peak_bytes();
-  const Index slabs = arguments.slabs > 0 ? arguments.slabs : std::max<Index>(picture.height / 32, 1);
+  const Index slabs = arguments.slabs > 0 ? arguments.slabs : std::max<Index>(height / 32, 1);
   policy.partitions[0] = {Cut::share, slabs, slabs, 0};
   static_cast<void>(make_plan(make_table(layers, input), policy, Cpu::target, predicting));   // if it cannot be, that shows here
-  const auto [inside, outside] = object_pixels(picture, held_out);
   const LrSchedule schedule = CosineLr{.over = lrcnn::steps(steps), .warm_up = lrcnn::steps(std::min<Index>(20, steps / 4))};
   Trainer<Net, Rows, Cpu, PixelCrossEntropy> trainer(crops.input(), AdamW{.lr = 0.004, .weight_decay = 0.01, .decay = Decay::marked},
                                                      {.schedule = schedule, .seed = arguments.seed, .threads = arguments.threads});
   std::cout << "lrcnn " << version() << ", " << trainer.backend().describe() << "\n";
   if (!cpu_is_fast) std::cout << "This build has no oneDNN, so plain loops do the work, slowly.\n";
   if (drawn) std::cout << "No photograph was given, so this is a drawn picture, not real data.\n";
-  std::cout << "Picture: " << picture.description << ", " << picture.height << " rows of " << picture.width
-            << " pixels\nHeld out: " << to_string(held_out) << ", with " << inside << " of the object's " << inside + outside
-            << " pixels\nTraining by rows on " << steps << " batches of " << arguments.batch << " crops of " << size << "x" << size << ", "
-            << parameter_elements(trainer.layout()) << " parameters\n"
+  std::cout << "Picture: " << picture.name() << ", " << height << " rows of " << width << " pixels\nHeld out: " << to_string(held_out.region)
+            << ", with " << held_out.inside << " of the object's " << held_out.all << " pixels\nTraining by rows on " << steps << " batches of "
+            << arguments.batch << " crops of " << size << "x" << size << ", " << parameter_elements(trainer.layout()) << " parameters\n"
             << std::flush;
   ProgressLine line(std::cout, terminal_options(STDOUT_FILENO));
   Metrics recent;   // loss and accuracy that follow the last steps
   const auto begun = std::chrono::steady_clock::now();
+  auto epoch = crops.epoch(0);
   for (Index step = 0; step < steps; ++step) {
-    const StepReport r = trainer.step(crops.batch(step));
+    const StepReport r = trainer.step(*epoch.next());
     recent = step == 0 ? Metrics{} : Metrics{0.9 * recent.loss_sum, recent.images * 9 / 10, recent.correct * 9 / 10};
     recent.add(r.loss, 1'000'000, std::llround(1e6 * r.accuracy));
     line.update({1, 1, step + 1, steps, (step + 1) * arguments.batch, recent.loss(), recent.accuracy(), r.peak_bytes});
@@ -184,26 +233,26 @@ int run(const Arguments& arguments) {
   const double trained = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   std::cout << "Trained in " << fixed_text(trained, 1) << " s\n" << std::flush;
   {
-    const MaskedBatch batch = crops.batch(steps);
+    const CropBatch<float> batch = crops.batch(0, steps);
     Candidate<PixelCrossEntropy> column(Net::layers, Whole::value, batch, batch.labels(), trainer.parameters(), trainer.backend());
     Candidate<PixelCrossEntropy> row(Net::layers, Rows::value, batch, batch.labels(), trainer.parameters(), trainer.backend());
     for (int round = 0; round < 7; ++round) column.time(), row.time();
     print_table("on " + std::to_string(arguments.batch) + " crops", column, row, worst_difference(column, row));
   }
   BasicPredictor<Cpu> predictor(layers, policy, input, trainer.read_parameters(), arguments.threads);
-  const auto rows = rows_of(file, picture, predictor.plan());
-  Judge judge(picture, held_out, arguments);
+  const ImageSource<float> rows = photograph_source(picture.image, whole(picture.info()));
+  Judge judge(picture, held_out.region, arguments);
   std::cout << "\nThe whole picture in one pass, by " << slabs << " slabs of rows:\n" << std::flush;
   double seconds = 0;
   const Index measured = resident_growth(predictor.arena(), [&] {
     StepProgress progress(predictor.plan());
-    predictor.run(*rows, judge, progress);
+    predictor.run(rows, judge, progress);
     seconds = progress.seconds();
   });
   judge.finish();
   std::cout << "Output handed over in " << judge.writes << " parts, " << fixed_text(seconds, 1) << " s. Planned peak "
             << format_bytes(predictor.peak_bytes()) << " (layer by layer " << format_bytes(column_bytes) << "), measured " << measured_text(measured)
-            << ".\n";
+            << ".\nTiles: " << cache_text(picture.image.cache()->report()) << ".\n";
   report("Where it was trained", judge.outside);
   report("Held-out region", judge.inside);
   std::cout << "Mask: " << arguments.found << "\nOverlay: " << arguments.overlay
@@ -231,6 +280,7 @@ int main(int argc, char** argv) {
   app.add_option("--slabs", arguments.slabs, "slabs of the pass over the whole picture; one for each 32 rows if not given")
       ->check(CLI::Range(1, 100000));
   app.add_option("--threads", arguments.threads, "threads of the backend; all processors if not given")->check(CLI::Range(1, 1024));
+  app.add_option("--cache", arguments.cache, "bytes of decoded tiles that are kept")->capture_default_str();
   app.add_option("--at-least", arguments.at_least, "status 1 if the held-out region's IoU is below this")->check(CLI::Range(0.0, 1.0));
   return run_program(app, argc, argv, [&] { return run(arguments); });
 }

@@ -39,10 +39,11 @@ template <class B>
 void measure_transfer(const std::string& name, const Dataset& data, Index batch, std::span<const Layer> layers, const PolicySpec& policy,
                       Index batches, nlohmann::json& results) {
   const LoaderOptions options{.batch = batch, .drop_last = true, .seed = 1, .normalization = Normalization{}, .augmentation = {.flip = true}};
+  B known{cudnn::DeviceOptions{}};   // with the convolutions of the ways before
   for (const Way& way : ways) {
     nlohmann::json result{{"case", name}, {"way", way.name}, {"batch", batch}, {"image", to_string(data.shape)}};
     try {
-      B backend(cudnn::DeviceOptions{});
+      B backend = known;
       const auto placed = cudnn::place_array(backend, SampleArray(data), {.only = way.residence});
       const DirectLoader<float> loader(placed.array, data.labels, options);
       const Input input = loader.input();
@@ -74,6 +75,7 @@ void measure_transfer(const std::string& name, const Dataset& data, Index batch,
       steps(1, 2);   // loads kernels, records
       const Index count = std::min<Index>(batches, std::min<Index>(16, loader.batches()));
       result["step_seconds"] = seconds_of([&] { steps(2, count); }) / static_cast<double>(count);
+      known = trainer.backend();
     } catch (const Error& e) {
       result["error"] = e.what();
     }

@@ -122,6 +122,27 @@ TEST_CASE("the fastest arithmetic is the one that need not be deterministic") {
     CHECK(check_plan_on<Precision::tf32>(table, policy, *h200()).faults.empty());
   }
 }
+TEST_CASE("in 16 bits, too, bias and ReLU are part of the convolution, on engines that need not be compiled for it") {
+  const auto device = h200();
+  const auto check = [&]<Precision precision>(const PolicySpec& policy) {
+    const Table table = make_table(Vgg16<>::layers, {2, 3, 224, 224});
+    Index activated = 0;
+    for (const Request& request : requests_of<precision>(make_plan(table, policy, BasicCudnn<precision>::target))) {
+      if (!request.problem.bias) continue;
+      Engine engine;
+      const auto status = device->engine(engine, request.problem, request.workspace_bytes);
+      INFO(to_string(request.problem), ": ", engine.name);
+      CHECK(status.text == "");
+      CHECK(request.problem.bias_alignment == 16);
+      activated += request.problem.relu;
+    }
+    CHECK(activated >= 9);   // distinct ones
+  };
+  for (const PolicySpec& policy : {Policy<Column, W>::value, Policy<Share<8>, CheckpointAtPools, RecomputeAll, W>::value}) {
+    check.operator()<Precision::fp16>(policy);
+    check.operator()<Precision::bf16>(policy);
+  }
+}
 TEST_CASE("engines can be asked for by name, for tuning; the first of them is the one taken unasked") {
   const auto device = h200();
   const cudnn::Problem problem{.op = Op::forward,

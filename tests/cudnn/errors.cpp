@@ -82,6 +82,42 @@ TEST_CASE("an error within a recorded part of the step says so") {
         "lrcnn: a recorded part of the step failed: the test says no; the device answers every call in order; look at the message; "
         "parameters read before this step are still good");
 }
+TEST_CASE("whatever is thrown within a step, no recording stays open, and the next step is sound") {
+  struct Own : std::runtime_error {
+    using std::runtime_error::runtime_error;
+  };
+  const Noise batch;
+  const auto sound = std::make_shared<HostLibrary<>>();
+  BasicTrainer<Cudnn> other(Net::layers, Policy<Column, Workspace<1_MiB>>::value, input, Sgd{}, {}, {}, Cudnn(sound));
+  const double want = other.gradients_of(batch.source(), batch.labels).mean();
+  const Index first = sound->calls;
+  other.gradients_of(batch.source(), batch.labels);   // recorded
+  const Index count = sound->calls - first;
+  CHECK(sound->recordings > 0);
+  Index own = 0, memory = 0;
+  for (Index k = 0; k < count; ++k) {
+    const auto library = std::make_shared<HostLibrary<>>();
+    BasicTrainer<Cudnn> one(Net::layers, Policy<Column, Workspace<1_MiB>>::value, input, Sgd{}, {}, {}, Cudnn(library));
+    one.gradients_of(batch.source(), batch.labels);
+    library->fail_at = library->calls + k;
+    library->thrown = k % 2 == 0 ? std::make_exception_ptr(Own("an exception of the program's")) : std::make_exception_ptr(std::bad_alloc());
+    INFO("call ", k);
+    try {
+      one.gradients_of(batch.source(), batch.labels);
+    } catch (const Own& e) {
+      CHECK(std::string(e.what()) == "an exception of the program's");
+      ++own;
+    } catch (const std::bad_alloc&) {
+      ++memory;
+    }
+    CHECK(one.read_parameters().size() == other.read_parameters().size());   // which waits, as nothing may within a recording
+    for (int i = 0; i < 2; ++i) CHECK(one.gradients_of(batch.source(), batch.labels).mean() == want);
+    CHECK(library->recordings >= sound->recordings);
+    CHECK(one.backend().recording_problem() == "");
+  }
+  CHECK(own == (count + 1) / 2);
+  CHECK(memory == count / 2);
+}
 TEST_CASE("a step that failed leaves nothing in the next one's loss") {
   const Noise batch;
   const auto library = std::make_shared<HostLibrary<>>(), sound = std::make_shared<HostLibrary<>>();
@@ -183,8 +219,9 @@ TEST_CASE("a layer of the program's own is refused by name") {
   const auto library = std::make_shared<HostLibrary<>>();
   const std::string text = error_of([&] { BasicTrainer<Cudnn>(layers, PolicySpec{}, {1, 2, 4, 4}, Sgd{}, {}, {}, Cudnn(library)); });
   CHECK(contains(text,
-                 "is a layer of the program's own, and has no function for a GPU; its functions work on the host's memory; train it "
-                 "on a CPU backend"));
+                 "is a layer of the program's own, and has no loops for a GPU; its functions work on the host's memory; loops for a GPU are compiled "
+                 "by a .cu file of the program; make it an ElementLayer or a Pointwise with on_device (docs/extending.md), or train it on a CPU "
+                 "backend"));
 }
 TEST_CASE("a loss that is not finite names the layer, and nothing is updated") {
   Noise batch;

@@ -4,6 +4,7 @@
 #include "cudnn/device_run.hpp"
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
+#include <map>
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
@@ -47,7 +48,10 @@ void law(const PolicySpec& policy) {
   INFO(to_string(policy), ", ", precision_name(precision));
   const Plan plan = make_plan(problem.table, policy, BasicCudnn<precision>::target);
   Plan again = plan;
-  for (const LeftOutStep& s : plan.left_out) again.steps.insert(again.steps.begin() + s.place, s.step);
+  std::map<Index, Op> op;   // of each packed filter
+  for (const Step& s : plan.steps)
+    if (s.op == Op::pack_forward || s.op == Op::pack_backward) op[s.packed] = s.op;
+  for (const LeftOutStep& s : plan.left_out) again.steps.insert(again.steps.begin() + s.place, s.step)->op = op.at(s.step.packed);
   const auto saved = static_cast<Index>(plan.left_out.size());
   CHECK(saved >= 4);
   const Made once = made_by<precision>(problem, plan), anew = made_by<precision>(problem, again);

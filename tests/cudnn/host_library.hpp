@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <stdexcept>
@@ -24,8 +25,10 @@ class HostLibrary final : public cudnn::Library<T> {
   Index capacity = 1'000'000'000;   ///< bytes of the device's memory
   Index fail_at = -1;               ///< number of the call that fails
   std::string failure = "the test says no";
+  std::exception_ptr thrown{};   ///< what that call throws instead of failing
   bool fuses_bias = true, fuses_relu = true;
-  bool ignores_waits = false;   ///< of streams for each other: a fault, to see what it spoils
+  bool tells_alignment = true;   ///< false: as cudnn-frontend before 1.32
+  bool ignores_waits = false;    ///< of streams for each other: a fault, to see what it spoils
   Index calls = 0, waits = 0, built = 0, recordings = 0, used = 0, most_used = 0;
   Index most_labels = 0;                                                                                     ///< that were there at a time
   cudnn::HostAccess access{.maps = true, .registers = true, .registers_read_only = true, .managed = true};   ///< memory of the host it reads
@@ -60,22 +63,19 @@ class HostLibrary final : public cudnn::Library<T> {
   Status staging(void*& memory, Index bytes) override {
     if (const Status s = called(); !s.good()) return s;
     ++stagings;
-    Staging& piece = staging_[next_++ % staging_.size()];
-    if (piece.sent) {
-      if (const Status s = flush(); !s.good()) return s;
-    }
-    std::free(piece.memory);
-    piece = {std::malloc(static_cast<std::size_t>(bytes)), false};
-    std::memset(piece.memory, 0xff, static_cast<std::size_t>(bytes));
-    memory = piece.memory;
+    auto piece = std::find_if(staging_.begin(), staging_.end(), [](const Staging& p) { return !p.sent; });
+    if (piece == staging_.end()) piece = staging_.insert(staging_.end(), Staging{});
+    std::free(piece->memory);
+    piece->memory = std::malloc(static_cast<std::size_t>(bytes));
+    std::memset(piece->memory, 0xff, static_cast<std::size_t>(bytes));
+    memory = piece->memory;
     return {};
   }
-  Status send(void* to, Index to_pitch, const void* from, Index from_pitch, Index bytes, Index rows) override {
-    for (Staging& piece : staging_) piece.sent = piece.sent || piece.memory == from;
+  Status send_rows(const View<const float>& from, const View<T>& to) override {
+    for (Staging& piece : staging_) piece.sent = piece.sent || piece.memory == from.data;
     return later([=, this] {
-      for (Index i = 0; i < rows; ++i)
-        std::memcpy(on_device(static_cast<std::byte*>(to) + i * to_pitch, bytes), static_cast<const std::byte*>(from) + i * from_pitch,
-                    static_cast<std::size_t>(bytes));
+      check_view(View<const T>(to));
+      loops::convert_rows(thrust::cpp::par, from, to);
     });
   }
   Status host_access(cudnn::HostAccess& result) override {
@@ -109,7 +109,8 @@ class HostLibrary final : public cudnn::Library<T> {
     ++gathers;
     Status status;
     loops::with_gather_loop(source, there, first, to, order, [&](Index count, const auto& loop) {
-      status = later([=, this, bytes = source.array().bytes()] {
+      status = later([=, this, bytes = source.array().bytes(), kept = source.shared_array()] {
+        static_cast<void>(kept);   // as long as the device reads it
         check_view(View<const T>(to));
         if (!access.pageable && !holds(shared_, array, bytes) && !holds(device_, array, bytes)) throw std::logic_error("the device does not read it");
         static_cast<void>(blob);   // alive so long
@@ -162,6 +163,15 @@ class HostLibrary final : public cudnn::Library<T> {
     if (!ignores_waits) queues_[stream_].push_back({{}, events_.at(number)});
     return {};
   }
+  std::vector<void*> behind{}, before{};   ///< streams of the program that work was ordered behind, and before
+  Status order_behind(void* stream) override {
+    behind.push_back(stream);
+    return called();
+  }
+  Status order_before(void* stream) override {
+    before.push_back(stream);
+    return called();
+  }
   Status wait() override {
     ++waits;
     if (const Status s = called(); !s.good()) return s;
@@ -173,6 +183,7 @@ class HostLibrary final : public cudnn::Library<T> {
   Status convolution(std::unique_ptr<cudnn::Convolution>& made, const cudnn::Problem& p, Index workspace, const std::string& engine) override {
     if (const Status s = called(); !s.good()) return s;
     if (workspace < 16) return {"needs 16 bytes of workspace"};
+    if (const std::string fault = cudnn::alignment_fault(p, tells_alignment); !fault.empty()) return {fault};
     if ((p.bias && !fuses_bias) || (p.relu && !fuses_relu)) return {"no such fusion"};
     if (!engine.empty() && (engine == refused || !seconds.contains(engine))) return {"there is no engine " + engine};
     ++built;
@@ -210,7 +221,7 @@ class HostLibrary final : public cudnn::Library<T> {
     });
   }
   Index workspace_bytes(const Operands<T>& o) const override { return loops::workspace_bytes(o); }
-  Status activate(const View<const T>& x, const float* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {
+  Status activate(const View<const T>& x, const T* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {
     return later([=, this, copy = f ? *f : Activation{}] {
       check_view(x), check_view(View<const T>(y));
       if (bias) static_cast<void>(on_device(bias, x.c));
@@ -227,9 +238,11 @@ class HostLibrary final : public cudnn::Library<T> {
       loops::bias_gradient(thrust::cpp::par, dy, on_device(db, dy.c), accumulate, workspace);
     });
   }
-  Status pack_filter(const float* canonical, T* packed, const Node& node) override {
-    return later([=, this, extents = loops::filter_extents(node)] {
-      loops::pack_filter(thrust::cpp::par, extents, on_device(canonical, extents.count()), on_device(packed, extents.count()));
+  Status pack_filter(const float* canonical, T* packed, const float* bias, T* packed_bias, const Node& node) override {
+    return later([=, this, extents = loops::filter_extents(node), channels = node.out.c] {
+      loops::PackedBias<T> along;
+      if (bias) along = {on_device(bias, channels), on_device(packed_bias, channels), channels};
+      loops::pack_filter(thrust::cpp::par, extents, on_device(canonical, extents.count()), on_device(packed, extents.count()), along);
     });
   }
   Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) override {
@@ -362,7 +375,7 @@ class HostLibrary final : public cudnn::Library<T> {
         auto* x = library.on_device(static_cast<T*>(x_memory), xs);
         auto* y = library.on_device(static_cast<T*>(y_memory), ys);
         auto* w = library.on_device(static_cast<T*>(w_memory), ws);
-        const auto* bias = static_cast<const float*>(bias_memory);
+        const auto* bias = static_cast<const T*>(bias_memory);
         std::memset(library.on_device(static_cast<std::byte*>(workspace), 16), 0xff, 16);
         std::vector<double> sum(static_cast<std::size_t>(p.op == Op::forward ? ys : p.op == Op::backward_data ? xs : ws), 0.0);
         for (Index i = 0; i < p.n; ++i)
@@ -389,7 +402,11 @@ class HostLibrary final : public cudnn::Library<T> {
       });
     }
   };
-  Status called() { return calls++ == fail_at ? Status{failure} : Status{}; }
+  Status called() {
+    if (calls++ != fail_at) return {};
+    if (thrown) std::rethrow_exception(thrown);
+    return {failure};
+  }
   template <class F>
   Status later(F f) {
     if (const Status s = called(); !s.good()) return s;
@@ -443,8 +460,7 @@ class HostLibrary final : public cudnn::Library<T> {
   }
   std::map<std::byte*, Index> device_;
   std::map<const std::byte*, Index> shared_;   ///< of the host, read by the device
-  std::array<Staging, 2> staging_{};
-  std::size_t next_ = 0;
+  std::vector<Staging> staging_{};
   struct Entry {
     std::function<void()> work;
     std::shared_ptr<const bool> after;   ///< must be true first

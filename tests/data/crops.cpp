@@ -135,7 +135,7 @@ TEST_CASE("crops: rows are read in any layout") {
   CHECK(error_of([&] {
           batch.read(2, dense_view(out.data(), 2, 2, {0, 9}, 8));
         }) ==
-        "lrcnn: batch of 3x2x9x8 crops is asked for images 2 to 4, rows 0 to 9 of 2 channels and 8 columns; what is read lies within the batch; "
+        "lrcnn: batch of 3x2x9x8 crops is asked for images 2 to 3, rows 0 to 8 of 2 channels and 8 columns; what is read lies within the batch; "
         "give the network the batch's shape");
 }
 TEST_CASE("crops: values of all samples are normalised by channel, from the channels that are wanted") {
@@ -237,7 +237,8 @@ TEST_CASE("class index: counts and finds each pixel that crops can show, once") 
   const CachedImage of(drawn, cache());
   const CropPlaces places(of.info(), {{{0, 290}, {3, 270}}}, {{{100, 140}, {0, 200}}}, {20, 20});
   ClassIndex index({2, 0, 9});
-  index.add(0, of, {}, places);
+  const MaskClasses values;
+  index.add(0, {of, values}, places);
   CHECK(drawn->decoded == ceil_div(300, 70) * ceil_div(270, 90));   // each tile once
   for (const std::size_t slot : {0u, 1u, 2u}) {
     std::set<std::pair<Index, Index>> expected, got;
@@ -248,7 +249,11 @@ TEST_CASE("class index: counts and finds each pixel that crops can show, once") 
     CHECK((slot == 2) == expected.empty());
     for (Index i = 0; i < index.count(slot); i += i < 50 ? 1 : 97) {
       const auto pixel = index.pixel(
-          slot, i, [&](Index) -> const CachedImage& { return of; }, [&](Index) -> const CropPlaces& { return places; }, {});
+          slot, i,
+          [&](Index) {
+            return ClassMask{of, values};
+          },
+          [&](Index) -> const CropPlaces& { return places; });
       CHECK(expected.contains({pixel.at.h, pixel.at.w}));
       CHECK(got.insert({pixel.at.h, pixel.at.w}).second);
     }
@@ -414,7 +419,7 @@ TEST_CASE("crops: what cannot be done is said") {
       "lrcnn: image 'drawn.img' has no mask, and image 'drawn.img' has one; either all images have masks, or none; give the missing masks, or labels "
       "for all");
   o = good, o.channels = {0, 2};
-  CHECK(text(masked, o) == "lrcnn: channel 2 of image 'drawn.img' is to be read; it has channels 0 to 1; choose channels that all images have");
+  CHECK(text(masked, o) == "lrcnn: channel 2 of image 'drawn.img' is to be read; it has channels 0 to 1; choose channels that are there");
   CropImage from = masked;
   from.regions = {{{5, 20}, {0, 30}}};
   CHECK(
@@ -460,14 +465,16 @@ TEST_CASE("crops: masks that do not fit are refused") {
     return error_of([&] { CropLoader<float>({{.image = image(), .mask = other}}, {.height = 20, .width = 10}); });
   };
   CHECK(text(rows, 71, 1, SampleType::u8) ==
-        "lrcnn: mask 'drawn.img' has 90 rows and 71 columns, and its image 'drawn.img' has 90 rows and 70 columns; a mask has a class for each pixel "
-        "of its image; give the mask that belongs to the image, in its size");
-  CHECK(text(rows, columns, 3, SampleType::u8) ==
-        "lrcnn: mask 'drawn.img' has 3 channels of u8; a mask has one channel of integers, a class for each pixel; save it as a grey picture");
-  CHECK(text(rows, columns, 1, SampleType::f32).starts_with("lrcnn: mask 'drawn.img' has 1 channels of f32; "));
+        "lrcnn: mask 'drawn.img' has 90 rows and 71 columns, and its image 'drawn.img' has 90 rows and 70 columns; a mask has a label for each pixel "
+        "of its image; give the image's own mask, or scale it to the image's size without blending labels");
+  CHECK(
+      text(rows, columns, 3, SampleType::u8) ==
+      "lrcnn: mask 'drawn.img' has 3 channels of u8 (drawn), and 3 of them are to be read; a class is one number for each pixel; choose one channel "
+      "(CropImage::mask_channel), open a PNG with a palette as indices (PngOptions::palette), or store the classes in a file of one channel");
+  CHECK(text(rows, columns, 1, SampleType::f32) == "lrcnn: mask 'drawn.img' has samples of f32; classes are integers; store integers");
   // Classes for samples; a sample that is no class.
   const CropLoader<float> mapped({{.image = image(), .mask = mask([](Index y, Index) { return y < 45 ? 255 : 0; }, SampleType::u8)}},
-                                 {.height = 90, .width = 10, .mask_class = [](std::int64_t v) { return v >= 128 ? 1 : 0; }});
+                                 {.height = 90, .width = 10, .classes = {.function = [](std::int64_t v) { return v >= 128; }}});
   const auto batch = mapped.batch(0, 0);
   CHECK(batch.labels().classes(0, 44)[0] == 1);
   CHECK(batch.labels().classes(0, 45)[0] == 0);
@@ -475,4 +482,76 @@ TEST_CASE("crops: masks that do not fit are refused") {
   large->value = [](Index, Index, Index) { return -3; };
   const CropLoader<float> negative({{.image = image(), .mask = CachedImage(large, cache())}}, {.height = 20, .width = 10});
   CHECK(negative.batch(0, 0).labels().classes(0, 0)[0] == -3);   // some losses ignore such a class
+}
+TEST_CASE("crops: images of different channels are refused, or each says which of its channels are read") {
+  const auto drawn = [](Index channels, const char* path) {
+    auto info = draw_image(rows, columns, channels, 16, 16)->info();
+    info.path = path;
+    return CachedImage(std::make_shared<DrawnImage>(info), cache());
+  };
+  const CropImage colour{.image = drawn(3, "rgb.tif")}, alpha{.image = drawn(4, "rgba.tif")}, grey{.image = drawn(1, "grey.tif")};
+  CropOptions options{.height = 20, .width = 10, .crops = 40, .batch = 40};
+  const auto text = [&](const CropImage& first, const CropImage& second) { return error_of([&] { CropLoader<float>({first, second}, options); }); };
+  const std::string end =
+      "; a network reads as many of each image; choose them: CropOptions::channels for all images ({0, 1, 2} leaves out an alpha), "
+      "CropImage::channels for one";
+  CHECK(text(colour, alpha) == "lrcnn: 4 channels of image 'rgba.tif' are to be read, and 3 of image 'rgb.tif'" + end);
+  CHECK(text(alpha, colour) == "lrcnn: 3 channels of image 'rgb.tif' are to be read, and 4 of image 'rgba.tif'" + end);
+  options.channels = {0, 1, 2};
+  CHECK(text(colour, alpha) == "no error");
+  CHECK(text(alpha, grey) == "lrcnn: channel 1 of image 'grey.tif' is to be read; it has channels 0 to 0; choose channels that are there");
+  CropImage repeated = grey, turned = alpha;
+  repeated.channels = {0, 0, 0}, turned.channels = {2, 1, 0};
+  const CropLoader<float> loader({colour, turned, repeated}, options);
+  CHECK(loader.input() == Input{40, 3, 20, 10});
+  const auto batch = loader.batch(0, 0);
+  std::set<Index> seen;
+  for (Index i = 0; i < 40; ++i) {
+    const CropSample& crop = item(batch.crops(), i);
+    seen.insert(crop.image);
+    for (Index c = 0; c < 3; ++c) {
+      const Index channel = crop.image == 0 ? c : crop.image == 1 ? 2 - c : 0;
+      const int sample = drawn_sample(crop.region.rows.begin, crop.region.columns.begin, channel);
+      CHECK(item(batch.values(), (i * 3 + c) * 200) == static_cast<float>(sample / 255.0));
+    }
+  }
+  CHECK(seen.size() == 3);
+}
+TEST_CASE("crops: masks of several channels, of which one has the classes") {
+  const auto drawn = draw_image(rows, columns, 3, 32, 16);
+  drawn->value = [](Index y, Index x, Index c) { return c == 1 ? shapes(y, x) : 7; };
+  CropImage from{.image = image(), .mask = CachedImage(drawn, cache()), .mask_channel = 1};
+  const CropOptions options{.height = 90, .width = 70, .crops = 1, .focus = {.classes = {2}, .share = 1}, .batch = 1};
+  const auto batch = CropLoader<float>({from}, options).batch(0, 0);
+  const Labels labels = batch.labels();
+  for (Index y = 0; y < rows; ++y)
+    for (Index x = 0; x < columns; ++x) REQUIRE(labels.classes(0, y)[x] == shapes(y, x));
+  from.mask_channel = 3;
+  CHECK(error_of([&] { CropLoader<float>({from}, options); }) ==
+        "lrcnn: channel 3 of mask 'drawn.img' is to be read; it has channels 0 to 2; choose channels that are there");
+}
+TEST_CASE("crops: images of one pixel, crops of whole images, masks of one class") {
+  const auto dot = draw_image(1, 1, 3, 1, 1), dots = draw_image(1, 1, 1, 1, 1, SampleType::u16);
+  dots->value = [](Index, Index, Index) { return 40000; };
+  CropOptions options{.height = 1, .width = 1, .crops = 9, .focus = {.classes = {40000}, .share = 1}, .batch = 4, .seed = 3};
+  options.augmentation = {.flip_x = true, .flip_y = true, .quarter_turns = true, .jitter = {.contrast = 0.5, .saturation = 0.5}};
+  const CropImage from{.image = {dot, cache()}, .mask = CachedImage(dots, cache())};
+  for (const CropOrder order : {CropOrder::random, CropOrder::tiles}) {
+    options.order = order;
+    const CropLoader<float> loader({from, from}, options);
+    Index crops = 0;
+    for (auto& batch : loader.epoch(0))
+      for (Index i = 0; i < batch.size(); ++i, ++crops) {
+        CHECK(item(batch.crops(), i).region == ImageRegion{{0, 1}, {0, 1}});
+        CHECK(batch.labels().classes(i, 0)[0] == 40000);
+      }
+    CHECK(crops == (order == CropOrder::random ? 9 : 2));
+  }
+  const CropImage full{.image = image(), .mask = mask([](Index, Index) { return 1; })};
+  const CropLoader<float> whole_images({full}, {.height = rows, .width = columns, .crops = 3, .focus = {.classes = {1}, .share = 0.5}});
+  const auto batch = whole_images.batch(0, 0);
+  for (const CropSample& crop : batch.crops()) CHECK(crop.region == ImageRegion{{0, rows}, {0, columns}});
+  CHECK(error_of([&] {
+          CropLoader<float>({full}, {.height = rows, .width = columns, .focus = {.classes = {0, 1}, .share = 0.5}});
+        }).starts_with("lrcnn: crops are to show class 0, which no mask has where crops may lie; "));
 }

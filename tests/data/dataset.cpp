@@ -55,10 +55,10 @@ TEST_CASE("dataset: a subset is the images of its range") {
     }
   CHECK(error_of([&] {
           subset(data, {5, 13});
-        }) == "lrcnn: images 5 to 13 of data set '" + data.description +
+        }) == "lrcnn: images 5 to 12 of data set '" + data.description +
                   "'; it has 12, and a part of it has at least one; "
                   "choose a range within them");
-  CHECK(error_of([&] { subset(data, {5, 5}); }) != "no error");
+  CHECK(error_of([&] { subset(data, {5, 5}); }).starts_with("lrcnn: no images of data set '"));
   CHECK(to_string(subset(data, {2, 5})) ==
         "generated shapes (drawn by a program, not real data), training, seed 1 (images 2 to 4): 3 images 3x9x8, 10 "
         "classes");

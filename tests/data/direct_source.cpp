@@ -118,7 +118,7 @@ TEST_CASE("arrays, batches and loaders that cannot be are refused") {
   CHECK(error_of([&] {
           source.read(1, dense_view(room.data(), 2, 3, {0, 4}, 5));
         }) ==
-        "lrcnn: batch of 2x3x4x5 from an array is asked for images 1 to 3, rows 0 to 4 of 3 channels and 5 columns; what is read lies within the "
+        "lrcnn: batch of 2x3x4x5 from an array is asked for images 1 to 2, rows 0 to 3 of 3 channels and 5 columns; what is read lies within the "
         "batch; give the network the batch's shape");
   const auto loader = [&](std::vector<std::int32_t> labels, const LoaderOptions& options) {
     return error_of([&] { DirectLoader<float>(array, labels, options); });

@@ -108,6 +108,6 @@ TEST_CASE("errors of image sources name the image and what differs") {
   CHECK(error_of([&] {
           source.read(0, dense_view(values.data(), 1, 3, {40, 41}, 30));
         }) ==
-        "lrcnn: batch of 1x3x40x30 from image files is asked for images 0 to 1, rows 40 to 41 of 3 channels and 30 columns; what is read lies within "
+        "lrcnn: batch of 1x3x40x30 from image files is asked for images 0 to 0, rows 40 to 40 of 3 channels and 30 columns; what is read lies within "
         "the batch; give the network the batch's shape");
 }

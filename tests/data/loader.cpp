@@ -97,7 +97,7 @@ TEST_CASE("batch: a read beyond the batch is an error") {
   CHECK(error_of([&] {
           batch.read(1, dense_view(out.data(), 4, 3, {2, 9}, 8));
         }) ==
-        "lrcnn: batch of 4x3x9x8 is asked for images 1 to 5, rows 2 to 9 of 3 channels and 8 columns; what is read "
+        "lrcnn: batch of 4x3x9x8 is asked for images 1 to 4, rows 2 to 8 of 3 channels and 8 columns; what is read "
         "lies within the batch; give the network the batch's shape");
   CHECK(error_of([&] { batch.read(-1, dense_view(out.data(), 1, 3, {0, 9}, 8)); }) != "no error");
   CHECK(error_of([&] { batch.read(0, dense_view(out.data(), 1, 1, {0, 9}, 8)); }) != "no error");

@@ -147,6 +147,32 @@ TEST_CASE("npy: what is written is read, and NumPy's header stands before it") {
                        [](std::byte a, std::uint8_t b) { return std::to_integer<int>(a) == b; }));
     }
 }
+TEST_CASE("npy: a few rows of many channels are read as they were written, without a word about the layout") {
+  const TemporaryFolder folder;
+  const auto path = folder / "w.npy";
+  for (const auto& [h, c] : {std::array<Index, 2>{1, 2}, {1, 5}, {4, 5}, {4, 70}, {5, 5}}) {
+    const auto pixels = Drawn{SampleType::u16, 1, h, 7, c, "hwc"}.pixels(0);
+    NpyWriter writer(path, h, 7, c, SampleType::u16);
+    writer.write(pixels);
+    writer.finish();
+    CHECK(pixels_of(*open_npy(path)) == pixels);
+    CHECK(open_npy(path, {.layout = ArrayLayout::chw})->info().channels == h);   // who says otherwise is believed
+    std::vector<std::uint8_t> first;
+    for (const std::byte b : testing::file_bytes(path)) first.push_back(std::to_integer<std::uint8_t>(b));
+    CHECK(parse_npy_header(first, static_cast<Index>(first.size()), "it").comment == (h < 5 && c >= 5 ? "hwc" : ""));
+  }
+  NpyHeader header;
+  header.kind = 'u', header.bytes = 1, header.shape = {3, 6, 7};
+  const auto shape_with = [&](const std::string& comment) {
+    header.comment = comment;
+    const auto image = open_npy(folder.write("c.npy", join(bytes_of(npy_header_bytes(header)), Bytes(126))));
+    return std::array{image->info().channels, image->info().height, image->info().width};
+  };
+  CHECK(shape_with("chw") == std::array<Index, 3>{3, 6, 7});
+  CHECK(shape_with("hwc") == std::array<Index, 3>{7, 3, 6});
+  for (const char* other : {"", "nhwc", "hw", "made by hand"})
+    CHECK(error_of<DataError>([&] { shape_with(other); }).find("these look like channels, rows and columns") != std::string::npos);
+}
 TEST_CASE("npy: a file that is not finished leaves what was there, and every fault of writing is told") {
   const TemporaryFolder folder;
   const std::string path = folder.write("old.npy", {1, 2, 3}).string();

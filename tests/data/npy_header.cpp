@@ -34,6 +34,7 @@ TEST_CASE("what npy_header_bytes writes, parse_npy_header reads") {
     header.big_endian = header.bytes > 1 ? random.below(20 * i + 1, 2) == 1 : header.big_endian;
     header.fortran_order = random.below(20 * i + 2, 2) == 1;
     for (std::uint64_t d = random.below(20 * i + 3, 9); d > 0; --d) header.shape.push_back(static_cast<Index>(random.below(20 * i + 4 + d, 7)));
+    if (i % 3 == 0) header.comment = "a comment " + std::to_string(i);
     const std::string bytes = npy_header_bytes(header);
     CHECK(bytes.size() % 64 == 0);
     CHECK(bytes.back() == '\n');
@@ -43,6 +44,7 @@ TEST_CASE("what npy_header_bytes writes, parse_npy_header reads") {
     CHECK(back.big_endian == header.big_endian);
     CHECK(back.fortran_order == header.fortran_order);
     CHECK(back.shape == header.shape);
+    CHECK(back.comment == header.comment);
     CHECK(back.begin == static_cast<Index>(bytes.size()));
   }
 }
@@ -58,6 +60,11 @@ TEST_CASE("headers are read as NumPy and others write them") {
   CHECK(other.big_endian);
   CHECK(other.fortran_order);
   CHECK(other.shape == std::vector<Index>{5});
+  const NpyHeader told = parsed("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4)}# rows, columns \t \n  \n", 48);
+  CHECK(told.comment == "rows, columns");
+  CHECK(told.shape == std::vector<Index>{3, 4});
+  for (const char* nothing : {"#", " # ", "#\n", "# \n"})
+    CHECK(parsed(std::string("{'descr': '<f4', 'fortran_order': False, 'shape': ()}") + nothing, 4).comment.empty());
   CHECK(parsed("{'descr': '|b1', 'fortran_order': False, 'shape': ()}", 1).shape.empty());
   CHECK(parsed("{'descr': '=u8', 'fortran_order': False, 'shape': (2,)}", 16).big_endian == (std::endian::native == std::endian::big));
   CHECK(parsed("{'descr': '<u8', 'fortran_order': False, 'shape': (0, 1152921504606846975)}", 0).elements() == 0);
@@ -96,7 +103,8 @@ TEST_CASE("what is no header of numbers is refused, with the byte where it goes 
   std::string many;
   for (int i = 0; i < 65; ++i) many += "1,";
   CHECK(refused("{'shape': (" + many + ")}").find("at most 64 extents, which is NumPy's limit") != std::string::npos);
-  CHECK(refused("{'descr': '<f4', 'fortran_order': False, 'shape': ()} 1", 4) == at(64, "nothing behind the dictionary"));
+  CHECK(refused("{'descr': '<f4', 'fortran_order': False, 'shape': ()}  # a\n1", 4) == at(69, "nothing but a comment behind the dictionary"));
+  CHECK(refused("{'descr': '<f4', 'fortran_order': False, 'shape': ()} 1", 4) == at(64, "nothing but a comment behind the dictionary"));
   CHECK(refused("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}") ==
         "lrcnn: file 'x.npy' holds Python's objects; arrays of bool, int8 to int64, uint8 to uint64 and float16 to float64 are read; they are stored "
         "as a "

@@ -82,6 +82,23 @@ TEST_CASE("tiles are decoded ahead in the order that is expected, as far as ther
   CHECK(cache->report().found_tiles == 10);
   CHECK(cache->report().most_bytes == 4 * 256);
 }
+TEST_CASE("a full cache stays full: a tile takes the place of the one used longest ago") {
+  const auto image = draw_image(16 * 80, 16, 1, 16, 16);
+  const auto cache = std::make_shared<TileCache>(TileCacheOptions{.bytes = 64 * 256, .threads = 0});
+  const CachedImage cached(image, cache);
+  const auto order = bands(16 * 80, 16, 16);
+  const auto visit = [&](std::size_t i) { REQUIRE(read(cached, order[i]) == image->pixels(order[i])); };
+  for (std::size_t i = 0; i < 65; ++i) visit(i);   // 0 has gone, 1 goes next
+  CHECK(cache->report().bytes == 64 * 256);
+  visit(1), visit(65), visit(1);
+  CHECK(image->decoded == 66);
+  visit(2);   // went instead
+  CHECK(image->decoded == 67);
+  cached.expect(std::vector{order[4]});
+  visit(66), visit(67), visit(4);   // 4 was the next to go, and now somebody wants it
+  CHECK(image->decoded == 69);
+  CHECK(cache->report().bytes == 64 * 256);
+}
 TEST_CASE("rows that are read again, from the last to the first, cost only what does not fit") {
   // Down and up again over ten tiles, with room for six: at the turn the last six are there, and the first four are decoded a second time.
   const auto image = draw_image(160, 16, 1, 16, 16);
@@ -103,6 +120,40 @@ TEST_CASE("what comes unexpected is read all the same, and what was expected sta
     REQUIRE(read(cached, {{159 - static_cast<Index>(i), 160}, {3, 5}}) == image->pixels({{159 - static_cast<Index>(i), 160}, {3, 5}}));
     REQUIRE(read(cached, order[i]) == image->pixels(order[i]));
   }
+}
+TEST_CASE("idle decoders keep no more bytes than the tiles may have, but for the last one; 64 of them at most") {
+  const auto cache = std::make_shared<TileCache>(TileCacheOptions{.bytes = 100, .threads = 0});
+  std::vector<std::shared_ptr<DrawnImage>> images;
+  std::vector<CachedImage> cached;
+  for (const Index bytes : {40, 40, 40, 250}) {
+    images.push_back(draw_image(4, 4, 1, 2, 4));
+    images.back()->decoder_bytes = bytes;
+    cached.emplace_back(images.back(), cache);
+  }
+  const auto decoders_after = [&](std::size_t i, Index row) {
+    static_cast<void>(read(cached[i], {{row, row + 1}, {0, 4}}));
+    return images[i]->decoders.load();
+  };
+  CHECK(decoders_after(0, 0) == 1);
+  CHECK(decoders_after(0, 2) == 1);
+  CHECK(decoders_after(1, 0) == 1);
+  CHECK(cache->report().decoder_bytes == 80);
+  CHECK(decoders_after(2, 0) == 1);   // the first image's decoder has gone
+  CHECK(cache->report().decoder_bytes == 80);
+  for (int i = 0; i < 20; ++i) static_cast<void>(read(cached[1], {{i % 2 * 2, i % 2 * 2 + 1}, {0, 4}}));
+  CHECK(images[1]->decoders == 1);
+  CHECK(decoders_after(3, 0) == 1);
+  CHECK(cache->report().decoder_bytes == 250);   // alone, and kept
+  CHECK(decoders_after(3, 2) == 1);
+  CHECK(decoders_after(1, 0) == 1);   // the tile is still there
+  cached.pop_back();
+  CHECK(cache->report().decoder_bytes == 0);
+  for (int i = 0; i < 70; ++i) {
+    images.push_back(draw_image(1, 1, 1, 1, 1));
+    images.back()->decoder_bytes = 1;
+    static_cast<void>(read(cached.emplace_back(images.back(), cache), {{0, 1}, {0, 1}}));
+  }
+  CHECK(cache->report().decoder_bytes == 64);
 }
 TEST_CASE("many threads read many images through a cache of a few tiles") {
   std::vector<std::shared_ptr<DrawnImage>> images;

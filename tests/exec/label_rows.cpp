@@ -57,6 +57,11 @@ TEST_CASE("a step over a tall map has a slab's labels in memory, reads them twic
   rows.forget();
   by_rows.evaluate(batch.source(), Labels::from_rows(rows));
   CHECK(rows.pixels == all);
+  const CountedLabels balanced(batch.labels());
+  class_balance(balanced, 3);
+  CHECK(balanced.pixels == all);
+  Trainee<>(tall, Sgd{.lr = 0.1}).step(batch.source(), Labels::from_rows(balanced));
+  CHECK(balanced.pixels == 2 * all);   // the total is known from the class balance
   const CountedLabels changing(batch.labels(), false);
   for (int step = 0; step < 2; ++step) {
     changing.forget();

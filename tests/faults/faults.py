@@ -67,6 +67,7 @@ FAULTS = [
     ("labels from the top of the map", "layer/labels.hpp",
      "labels.rows()->classes(images.begin + i, rows, part(classes_));", "labels.rows()->classes(images.begin + i, {0, rows.size()}, part(classes_));"),
     ("a loss's total given to another loss", "layer/label_rows.hpp", "known && constant() && *known == loss &&", "known && constant() &&"),
+    ("classes counted of labels that change are kept", "layer/label_rows.hpp", "if (constant()) counts_ = ", "counts_ = "),
     ("totals kept of labels that change", "layer/label_rows.hpp", "known && constant() && *known == loss &&", "known && *known == loss &&"),
     ("lost carry", "plan/emit_forward.hpp", "if (carries) carry_in(walk, t, hold);", ""),
     ("state not stored at a common cut", "plan/emit_forward.hpp",

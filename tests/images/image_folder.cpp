@@ -209,9 +209,12 @@ TEST_CASE("image folder: folders that are none, and numbers that make no sense")
         "lrcnn: the 2 pictures of folder '" + where +
             "' take 384 bytes at 8x8; a data set in memory takes at most 383; take smaller or fewer pictures, "
             "or allow more");
-  CHECK(text_of(folder / "", Split::train, {.height = 8, .width = 8, .threads = 1, .most_picture_bytes = 47}) ==
+  CHECK(text_of(folder / "", Split::train, {.height = 8, .width = 8, .threads = 1, .most_picture_bytes = 95}) ==
         "lrcnn: picture '" + (folder / "a").string() + "/" + find_class_files(folder / "", Split::train, {}).files[0].path.filename().string() +
-            "' has 4 rows and 4 columns; a picture that is read whole takes at most 47 bytes; make it smaller");
+            "' has 4 rows and 4 columns, and tiles of 48 bytes; a picture that is read whole takes at most 95 bytes with a tile of its file; make it "
+            "smaller, or allow more");
+  CHECK(text_of(folder / "", Split::train, {.height = 8, .width = 8, .most_picture_bytes = 96}) == "no error");
+  CHECK(text_of(folder / "", Split::train, {.height = 8, .width = 8, .channels = 1, .most_picture_bytes = 64}) == "no error");   // 16 grey pixels
   CHECK(
       text_of(folder / "", Split::train, {.height = 0, .width = 8}) ==
       "lrcnn: pictures of 0x8 pixels and 3 channels are to be read by 0 threads; a picture has at least one pixel, of 1 or 3 channels, and there are "

@@ -94,6 +94,29 @@ TEST_CASE("jpeg: what libjpeg warns of is an error, and where it has no doubt th
   CHECK(refused > 40);
   CHECK(named > 30);
 }
+TEST_CASE("jpeg: padding before the end is passed over, the rest of damaged data is not") {
+  const TemporaryFolder folder;
+  const auto path = folder / "a.jpg";
+  for (const bool progressive : {false, true}) {
+    write_jpeg(path, 96, 64, {.progressive = progressive});
+    const auto sound = decode_jpeg(path);
+    folder.write("a.jpg", padded_jpeg(of_file(path), 0xd9));
+    CHECK(pixels_of(*open_jpeg(path)) == sound);
+  }
+  const auto error_with_padding = [&](const JpegKind& kind, std::uint8_t marker) {
+    write_jpeg(path, 96, 64, kind);
+    folder.write("a.jpg", padded_jpeg(of_file(path), marker));
+    return testing::error_of<DataError>([&] { pixels_of(*open_jpeg(path)); });
+  };
+  const auto ending = [](const std::string& marker) {
+    return ": Corrupt JPEG data: 20 extraneous bytes before marker " + marker + std::string(change);
+  };
+  const std::string who = "lrcnn: image '" + path.string() + "' ";
+  CHECK(error_with_padding({}, 0xdb) == who + "cannot be decoded" + ending("0xdb"));
+  const std::string restart = error_with_padding({.restart_rows = 1}, 0xd0);
+  CHECK(restart.starts_with(who + "is cut off or damaged in row "));
+  CHECK(restart.ends_with(ending("0xd0")));
+}
 TEST_CASE("jpeg: what is refused") {
   const TemporaryFolder folder;
   const auto path = folder / "a.jpg";
@@ -121,7 +144,16 @@ TEST_CASE("jpeg: what is refused") {
             "has several scans (progressive JPEG), which take 729600 bytes; at most 700000 are taken; store it as baseline JPEG or tiled TIFF, or "
             "raise "
             "JpegOptions::most_bytes");
-  CHECK_NOTHROW(open_jpeg(path, {.most_bytes = 729600}));
+  std::vector<std::byte> band(64 * 600 * 3);
+  const auto whole = open_jpeg(path, {.most_bytes = 729600})->decoder();
+  CHECK(whole->kept_bytes() == 0);
+  whole->decode(0, 0, band);
+  CHECK(whole->kept_bytes() > 729600);
+  write_jpeg(path, 400, 600, {});
+  const auto by_rows = open_jpeg(path)->decoder();
+  by_rows->decode(0, 0, band);
+  CHECK(by_rows->kept_bytes() > 64 * 1024);
+  CHECK(by_rows->kept_bytes() < 150000);
   CHECK(testing::error_of<DataError>([&] { open_jpeg(folder.path()); }).find(" is a folder; an image is one file") != std::string::npos);
 }
 TEST_CASE("jpeg: a small file that says it has thousands of scans is given up") {

@@ -42,6 +42,15 @@ inline void write_jpeg(const std::filesystem::path& path, int height, int width,
   jpeg_destroy_compress(&encoder);
   std::fclose(file);
 }
+/// A file with twenty bytes that belong to nothing before its first such marker. Pre: it has one.
+inline std::vector<std::uint8_t> padded_jpeg(std::vector<std::uint8_t> file, std::uint8_t marker) {
+  for (std::size_t i = 2; i + 1 < file.size(); ++i)
+    if (file[i] == 0xff && file[i + 1] == marker) {
+      file.insert(file.begin() + static_cast<std::ptrdiff_t>(i), 20, std::uint8_t{17});
+      return file;
+    }
+  throw std::runtime_error("no such marker");
+}
 /// Pre: libjpeg decodes the file, perhaps with warnings, which are counted. [height][width][channels], grey or RGB.
 inline std::vector<std::byte> decode_jpeg(const std::filesystem::path& path, long* warnings = nullptr) {
   std::FILE* const file = std::fopen(path.c_str(), "rb");

@@ -37,7 +37,7 @@ TEST_CASE("masks come back from PNG, TIFF and .npy, by rows and by region") {
   write(integers, *wide), write(targets, *numbers);
   for (const char* name : {"mask.png", "mask.tif", "mask.npy", "integers.npy"}) {
     INFO(name);
-    const MaskSource source(cached(folder / name), {.region = {{5, 85}, {3, 70}}, .classes = {{0, 0}, {255, 1}}});
+    const MaskSource source(cached(folder / name), {.region = {{5, 85}, {3, 70}}, .classes = {.table = {{0, 0}, {255, 1}}}});
     REQUIRE(source.shape() == Shape{1, 1, 80, 67});
     ClassBalance want{.counts = {0, 0}};
     std::vector<std::int32_t> line(67), drawn(67);
@@ -64,7 +64,7 @@ TEST_CASE("the mask of a plant has 63,632 pixels of it") {
     MESSAGE("skipped: set LRCNN_DATA to a folder that has large/plant-2454x2056-mask.png");
     return;
   }
-  const MaskSource mask(cached(path), {.classes = {{0, 0}, {255, 1}}});
+  const MaskSource mask(cached(path), {.classes = {.table = {{0, 0}, {255, 1}}}});
   const ClassBalance balance = class_balance(mask, 2);
   CHECK(balance.counts == std::vector<Index>{2454 * 2056 - 63632, 63632});
   CHECK(balance.weights()[1] == doctest::Approx(2454.0 * 2056 / 2 / 63632));

@@ -258,6 +258,17 @@ TEST_CASE("several decoders of a file work at once, each with its errors") {
   for (std::thread& thread : threads) thread.join();
   for (const int s : same) CHECK(s == 5);
 }
+TEST_CASE("a decoder says what it keeps: a tile as it is stored, and one decoded where it is put together from planes") {
+  const TestFolder folder;
+  for (const bool planar : {false, true}) {
+    const auto drawn = draw_image(64, 64, 3, 32, 32);
+    write_tiff(folder / "image", *drawn, {.planar = planar, .tile_height = 32, .tile_width = 32});
+    const auto decoder = open_tiff(folder / "image")->decoder();
+    std::vector<std::byte> tile(32 * 32 * 3);
+    decoder->decode(0, 0, tile);
+    CHECK(decoder->kept_bytes() == (planar ? 2 * 1024 + 16 * 12 : 3072 + 16 * 4));
+  }
+}
 TEST_CASE("many planes are read strip by strip, not as many open files") {
   const TestFolder folder;
   for (const Index channels : {16, 17}) {

@@ -1,6 +1,8 @@
 // data/tiff.hpp: what is refused, and files that are damaged, change or vanish. Every error's text.
+#include "images/jpeg_files.hpp"
 #include "images/tiff_files.hpp"
 #include "support/error_of.hpp"
+#include "support/file_bytes.hpp"
 #include <lrcnn/data/cached_image.hpp>
 #include <lrcnn/data/tiff.hpp>
 #include <doctest/doctest.h>
@@ -255,6 +257,34 @@ TEST_CASE("a damaged tile is named, and the others are as they were") {
                     0);
         }
     }
+}
+TEST_CASE("padding before the end of a JPEG tile is passed over, the rest of damaged data before a restart marker is not") {
+  const TestFolder folder;
+  const auto path = folder / "image.tif";
+  write_jpeg(folder / "tile.jpg", 64, 64, {.channels = 1, .restart_rows = 1});
+  std::vector<std::uint8_t> sound;
+  for (const std::byte b : testing::file_bytes(folder / "tile.jpg")) sound.push_back(std::to_integer<std::uint8_t>(b));
+  const auto error_of_tile = [&](const std::vector<std::uint8_t>& bytes) {
+    TIFF* const tiff = TIFFOpen(path.c_str(), "w");
+    set_tiff_kind(tiff, draw_image(64, 64, 1, 64, 64)->info(), {.compression = COMPRESSION_JPEG, .tile_height = 64, .tile_width = 64});
+    TIFFSetField(tiff, TIFFTAG_JPEGTABLESMODE, 0);
+    auto copy = bytes;
+    TIFFWriteRawTile(tiff, 0, copy.data(), static_cast<tmsize_t>(copy.size()));
+    TIFFClose(tiff);
+    std::vector<std::byte> pixels;
+    const std::string error = error_of([&] { pixels = decode_all(*open_tiff(path)); });
+    if (error == "no error") CHECK(pixels == decode_jpeg(folder / "tile.jpg"));
+    return error;
+  };
+  CHECK(error_of_tile(sound) == "no error");
+  CHECK(error_of_tile(padded_jpeg(sound, 0xd9)) == "no error");
+  const auto damaged = [&](const std::string& marker) {
+    return "lrcnn: image '" + path.string() +
+           "' is damaged: rows 0 to 63, columns 0 to 63 (tile 0, 0) cannot be decoded: Corrupt JPEG data: 20 extraneous bytes before marker " +
+           marker + "; a tile is whole, or cannot be used; fetch or write the file again, or leave these pixels out";
+  };
+  CHECK(error_of_tile(padded_jpeg(sound, 0xd0)) == damaged("0xd0"));
+  CHECK(error_of_tile(padded_jpeg(padded_jpeg(sound, 0xd0), 0xdb)) == damaged("0xdb"));   // of which libtiff tells the first
 }
 TEST_CASE("a tile whose bytes end with the file") {
   RawTiff raw;

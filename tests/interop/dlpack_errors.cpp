@@ -103,8 +103,8 @@ TEST_CASE("errors of batches on the host") {
                  std::vector<float> rows(2 * 3 * 2 * 5);
                  DlpackSource<float>(std::move(tensor)).read(1, dense_view(rows.data(), 2, 3, {3, 5}, 5));
                }) ==
-        "lrcnn: a tensor [2,3,4,5] of float32 on the CPU is asked for images 1 to 3, rows 3 to 5 of 3 channels and 5 columns; what is "
-        "read lies within the tensor; give the network the tensor's shape");
+        "lrcnn: a tensor [2,3,4,5] of float32 on the CPU is asked for images 1 to 2, rows 3 to 4 of 3 channels and 5 columns; what is "
+        "read lies within the batch; give the network the batch's shape");
   // Memory that the host reads, whoever has taken it.
   for (const DLDeviceType type : {kDLCUDAHost, kDLCUDAManaged, kDLROCMHost}) CHECK(of_use(zeros, {2, 3, 4, 5}, as_source, {type, 0}) == "no error");
 }

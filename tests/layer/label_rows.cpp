@@ -35,7 +35,7 @@ struct Maps {
   }
 };
 struct Incomparable {
-  double total(const Labels& labels, const Shape& shape) const { return PixelCrossEntropy{.ignore = -1}.total(labels, shape); }
+  double total(const Labels& labels, const Shape& shape) const { return MeanSquaredError{}.total(labels, shape); }
 };
 /// f(loss, labels, logits) for every loss.
 template <class F>
@@ -89,26 +89,74 @@ TEST_CASE("rows of a window give a loss what they give it in memory") {
 }
 TEST_CASE("a total is kept for constant labels and equal losses, and found again for all others") {
   const Maps maps(output);
-  const CountedLabels constant(maps.classes()), changing(maps.classes(), false);
   LabelWindow window;
-  const auto pixels_for = [&](const CountedLabels& rows, const auto& loss, const Shape& shape = output) {
+  const auto pixels_for = [&](const CountedLabels& rows, const Labels& same, const auto& loss, const Shape& shape = output) {
     rows.forget();
-    CHECK(window.total(loss, window.over(Labels::from_rows(rows), 2), shape) == loss.total(maps.classes(), shape));
+    CHECK(window.total(loss, window.over(Labels::from_rows(rows), 2), shape) == loss.total(same, shape));
     return rows.pixels;
   };
-  const PixelCrossEntropy loss{.weights = {0.3, 0.7, 1.9}, .ignore = -1}, heavier{.weights = {0.3, 0.7, 2}, .ignore = -1};
-  CHECK(pixels_for(constant, loss) == 70);
-  CHECK(pixels_for(constant, loss) == 0);
+  const Labels targets = maps.targets(), classes = maps.classes();
+  const CountedLabels constant(targets), changing(targets, false);
+  CHECK(pixels_for(constant, targets, Huber{}) == 70);
+  CHECK(pixels_for(constant, targets, Huber{}) == 0);
   const CountedLabels copy = constant;
-  CHECK(pixels_for(copy, loss) == 0);
-  CHECK(pixels_for(constant, heavier) == 70);
-  CHECK(pixels_for(constant, DiceLoss{.ignore = -1}) == 70);
-  CHECK(pixels_for(constant, loss) == 70);
-  CHECK(pixels_for(constant, loss, {1, 3, 7, 5}) == 35);
+  CHECK(pixels_for(copy, targets, Huber{}) == 0);
+  CHECK(pixels_for(constant, targets, Huber{.delta = 3}) == 70);
+  CHECK(pixels_for(constant, targets, MeanSquaredError{}) == 70);
+  CHECK(pixels_for(constant, targets, Huber{}) == 70);
+  CHECK(pixels_for(constant, targets, Huber{}, {1, 3, 7, 5}) == 35);
   for (int i = 0; i < 2; ++i) {
-    CHECK(pixels_for(changing, loss) == 70);
-    CHECK(pixels_for(constant, Incomparable{}) == 70);
+    CHECK(pixels_for(changing, targets, Huber{}) == 70);
+    CHECK(pixels_for(constant, targets, Incomparable{}) == 70);
   }
+  // Of masks the classes are counted, whatever their weights.
+  const CountedLabels mask(classes), other_mask(classes, false);
+  const PixelCrossEntropy loss{.weights = {0.3, 0.7, 1.9}, .ignore = -1}, heavier{.weights = {0.3, 0.7, 2}, .ignore = -1};
+  CHECK(pixels_for(mask, classes, loss) == 70);
+  CHECK(pixels_for(mask, classes, loss) == 0);
+  CHECK(pixels_for(mask, classes, heavier) == 0);
+  CHECK(pixels_for(mask, classes, loss, {1, 3, 7, 5}) == 35);
+  for (int i = 0; i < 2; ++i) CHECK(pixels_for(other_mask, classes, loss) == 70);
+}
+TEST_CASE("class balance and totals of losses come from one pass over constant labels, which reads each row once") {
+  const Maps maps(output);
+  Index reads[2][7];
+  const auto counted = [&](bool constant) {
+    CountedLabels rows(maps.classes(), constant);
+    std::fill_n(*reads, 14, 0);
+    rows.before = [&](Index image, Range range) {
+      for (Index row = range.begin; row < range.end; ++row) ++reads[image][row];
+    };
+    return rows;
+  };
+  const auto each_row_read = [&](Index times) { return std::all_of(*reads, *reads + 14, [&](Index count) { return count == times; }); };
+  const CountedLabels rows = counted(true);
+  const ClassBalance balance = class_balance(rows, 3, -1);
+  CHECK(each_row_read(1));
+  CHECK(balance == class_balance(maps.classes(), 3, -1));
+  CHECK(balance.images == 2);
+  const PixelCrossEntropy loss{.weights = balance.weights(), .ignore = -1}, alike{.ignore = -1};
+  LabelWindow window;
+  const auto total = [&](const CountedLabels& of, const auto& a_loss) { return window.total(a_loss, window.over(Labels::from_rows(of), 3), output); };
+  CHECK(total(rows, loss) == loss.total(maps.classes(), output));
+  CHECK(total(rows, alike) == static_cast<double>(balance.pixels()));
+  CHECK(total(rows, DiceLoss{.ignore = -1}) == 2);
+  CHECK(class_balance(rows, 3, -1) == balance);
+  CHECK(each_row_read(1));
+  CHECK(rows.expected == rows.was_read);   // nothing was asked for in vain
+  // The loss may come first. Other classes, or another label that does not count, are another question.
+  const CountedLabels later = counted(true);
+  CHECK(total(later, loss) == loss.total(maps.classes(), output));
+  CHECK(class_balance(later, 3, -1) == balance);
+  CHECK(each_row_read(1));
+  CHECK(class_balance(later, 4, -1).counts.size() == 4);
+  CHECK(each_row_read(2));
+  CHECK(error_of([&] { class_balance(later, 4); }).starts_with("lrcnn: label -1 of image "));
+  // Labels that may change are read again.
+  const CountedLabels changing = counted(false);
+  CHECK(class_balance(changing, 3, -1) == balance);
+  CHECK(total(changing, loss) == loss.total(maps.classes(), output));
+  CHECK(each_row_read(2));
 }
 TEST_CASE("errors of labels by rows") {
   const Maps maps(output);
@@ -118,6 +166,9 @@ TEST_CASE("errors of labels by rows") {
   CHECK(error_of([&] { static_cast<void>(unread.classes(0, 0)); }) ==
         "lrcnn: labels by rows are asked for a row that nobody has read; an executor reads the rows of a step into memory before it calls the loss; "
         "run them with an executor or a trainer, or read the LabelRows yourself");
+  CHECK(error_of([&] {
+          static_cast<void>(read.classes(0, 0));
+        }).starts_with("lrcnn: the labels of image 0, row 0 are asked for where no images, no rows are in memory; "));
   window.read(read, {1, 2}, {2, 5});
   CHECK(read.classes(1, 2)[4] == maps.classes().classes(1, 2)[4]);
   const std::string rule =

@@ -303,6 +303,11 @@ TEST_CASE("pixel losses: hits, ignored pixels, and a loss without a gradient") {
     CHECK(result == b.run(loss, labels));
   });
 }
+TEST_CASE("pixel losses: the weight of a class that is not there does not matter") {
+  const std::vector<std::int32_t> mask{0, 2, 2, -1};
+  const PixelCrossEntropy loss{.weights = {0.5, std::numeric_limits<double>::infinity(), 3}, .ignore = -1};
+  CHECK(loss.total(Labels::of_pixels(mask, 2, 2), {1, 3, 2, 2}) == 6.5);
+}
 TEST_CASE("pixel losses: labels that do not fit are refused") {
   Bench<double> b({2, 3, 4, 5});
   const auto total = [&](const auto& loss, const Labels& labels) { return error_of<DataError>([&] { b.run(loss, labels); }); };
@@ -339,6 +344,9 @@ TEST_CASE("pixel losses: labels that do not fit are refused") {
         "are 0 and 1; correct the mask, or end the network in a channel for each class and train with PixelCrossEntropy");
   one.yes[3] = 1;
   CHECK(error_of<DataError>([&] { one.run(PixelFocal{}, one.binary()); }) == "no error");
+  CHECK(error_of<DataError>([&] { one.run(PixelCrossEntropy{}, one.binary()); }) ==
+        "lrcnn: an output of 1 channel is given to the loss 'pixel_cross_entropy'; it compares the logits of classes, of which there are two at "
+        "least; end the network in a channel for each class, or train with PixelBinaryCrossEntropy");
   CHECK(error_of<DataError>([&] { Labels::of_pixels(b.mask, 4, 6); }) ==
         "lrcnn: 40 labels are given as images of 1x4x6; every pixel of every image has its own; give channels, height and width of the "
         "labels themselves");

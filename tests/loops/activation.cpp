@@ -199,13 +199,15 @@ TEST_CASE_TEMPLATE("a bias goes to every channel; fused with an activation it gi
     const Map x = as<T>(random_map(in, 5));
     std::vector<double> numbers = random_vector(in.c, 6);
     numbers[0] = 0.75;   // bits beyond a row's end stay 0 all the same
-    const std::vector<A> bias(numbers.begin(), numbers.end());
+    std::vector<T> bias;
+    for (const double number : numbers) bias.push_back(static_cast<T>(static_cast<A>(number)));
     Map sum = x;
     for (Index i = 0; i < in.n; ++i)
       for (Index c = 0; c < in.c; ++c)
         for (Index y = 0; y < in.h; ++y)
           for (Index q = 0; q < in.w; ++q)
-            sum.at(i, c, y, q) = static_cast<double>(static_cast<T>(static_cast<A>(x.at(i, c, y, q)) + bias[static_cast<std::size_t>(c)]));
+            sum.at(i, c, y, q) =
+                static_cast<double>(static_cast<T>(static_cast<A>(x.at(i, c, y, q)) + static_cast<A>(bias[static_cast<std::size_t>(c)])));
     for (const Index hidden : {0, 2}) {
       const Slab<T> from(x, rows, in.c, hidden), to(in, rows, in.c, hidden), both(x, rows, in.c, hidden);
       loops::bias_add(on_host, from.view(), bias.data(), to.view());

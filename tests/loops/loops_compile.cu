@@ -1,4 +1,4 @@
-// Every loop on a CUDA stream for the element type that lrcnn::cudnn does not have itself (library.cu has the others): the device compiler
+// Every loop on a CUDA stream for the element type that lrcnn::cudnn does not have itself (library_*.cu have the others): the device compiler
 // has to accept them all. Nothing runs here.
 #include <lrcnn/backend/cudnn/loops.hpp>
 #include <lrcnn/train/optimizer.hpp>

@@ -94,6 +94,20 @@ TEST_CASE_TEMPLATE("filters are packed with their channels last, and gradients u
     CHECK(good);
   }
 }
+TEST_CASE_TEMPLATE("a bias is packed along with its filter, of a layer with as many outputs or not, and alone", T, float, double, float16, bfloat16) {
+  using A = master_t<T>;
+  for (const loops::FilterExtents e : {loops::FilterExtents{6, 4, 9}, {1, 1, 25}, {0, 3, 9}})
+    for (const Index count : {1, 6, 11}) {
+      const std::vector<A> w = numbers<A>(e.count(), 1), bias = numbers<A>(count, 2);
+      std::vector<T> packed(w.size() + 1, T(7)), same = packed, packed_bias(bias.size() + 1, T(7));
+      loops::pack_filter(on_host, e, w.data(), packed.data());
+      loops::pack_filter(on_host, e, w.data(), same.data(), {bias.data(), packed_bias.data(), count});
+      bool good = static_cast<float>(packed_bias.back()) == 7;
+      for (std::size_t i = 0; i < packed.size(); ++i) good = good && static_cast<A>(same[i]) == static_cast<A>(packed[i]);
+      for (std::size_t i = 0; i < bias.size(); ++i) good = good && static_cast<A>(packed_bias[i]) == static_cast<A>(static_cast<T>(bias[i]));
+      CHECK(good);
+    }
+}
 TEST_CASE("extents of filters") {
   Layer conv{.kind = Kind::conv};
   conv.window = Window{.kernel = {3, 5}};

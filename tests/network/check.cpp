@@ -261,11 +261,11 @@ TEST_CASE("a custom layer may ask for what its functions are given, and for no m
   using enum Fault;
   for (const auto reads : {reads_nothing, reads_input, reads_output, reads_input_and_output, reads_input_for_parameters})
     CHECK(fault_of_rules({.name = "mine", .backward = reads}) == none);
+  CHECK(fault_of_rules({.name = "mine", .sums_channels = true}) == none);
   CHECK(fault_of_rules({.name = "mine", .rows = RowMap::all}) == bad_rules);
   CHECK(fault_of_rules({.name = "mine", .reduces = true}) == bad_rules);
   CHECK(fault_of_rules({.name = "mine", .ends_rows = true}) == bad_rules);
   CHECK(fault_of_rules({.name = "mine", .uses_workspace = true}) == bad_rules);
-  CHECK(fault_of_rules({.name = "mine", .sums_channels = true}) == bad_rules);
   CHECK(fault_of_rules({.name = "mine", .draws = true}) == bad_rules);
   CHECK(fault_of_rules({.name = "mine", .backward = [](const Layer&) { return BackwardReads{.indices = true}; }}) == bad_rules);
   CHECK(fault_of_rules({.name = "mine", .backward = [](const Layer&) { return BackwardReads{.sign = true}; }}) == bad_rules);

@@ -5,6 +5,7 @@
 #include <lrcnn/lrcnn.hpp>
 #include <lrcnn/plan/memory_over_time.hpp>
 #include <doctest/doctest.h>
+#include <map>
 #include <set>
 using namespace lrcnn;
 using namespace lrcnn::testing;
@@ -16,10 +17,13 @@ Index most_live(const Plan& plan) {
   for (const LiveBytes& live : live_bytes(plan)) most = std::max(most, live.sum());
   return most;
 }
-/// All steps, those that are left out among them.
+/// All steps, those that are left out among them, which pack what is there.
 std::vector<Step> all_steps(const Plan& plan) {
   std::vector<Step> steps = plan.steps;
-  for (const LeftOutStep& s : plan.left_out) steps.insert(steps.begin() + s.place, s.step);
+  std::map<Index, Op> op;
+  for (const Step& s : plan.steps)
+    if (packs(s)) op[s.packed] = s.op;
+  for (const LeftOutStep& s : plan.left_out) steps.insert(steps.begin() + s.place, s.step)->op = op.at(s.step.packed);
   return steps;
 }
 const Target channels_last{.channel_block = Target::all_channels, .alignment = 256, .packs_weights = true, .activates = true, .packs_alike = true};

@@ -37,6 +37,7 @@ class DrawnImage final : public ImageFile, public std::enable_shared_from_this<D
   }
   std::function<int(Index y, Index x, Index c)> value = drawn_sample;
   std::function<void(Index tile_row, Index tile_column)> before{};   ///< a tile is decoded; may wait or throw
+  Index decoder_bytes = 0;                                           ///< that each of its decoders says it keeps
   mutable std::atomic<Index> decoders{0}, decoded{0}, busy{0}, most_busy{0};
 
  private:
@@ -56,6 +57,7 @@ class DrawnImage final : public ImageFile, public std::enable_shared_from_this<D
       std::copy(bytes.begin(), bytes.end(), out.begin());
       ++image->decoded;
     }
+    Index kept_bytes() const override { return image->decoder_bytes; }
     std::shared_ptr<const DrawnImage> image;
   };
   ImageInfo info_;

@@ -11,7 +11,7 @@
 // streams, without waiting. Steps that repeat are recorded as CUDA graphs. Losses add up on the device until somebody asks. Batches pass
 // through pinned host memory, or are there already (DeviceSource, Labels::on_device).
 //
-// This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/library.cu).
+// This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/*.cu, *.cpp).
 // Lifetimes: memory of the device keeps the library open. One thread at a time may use a backend.
 #include <lrcnn/backend/cudnn/backend.hpp>
 #include <lrcnn/backend/cudnn/tuner.hpp>
@@ -43,6 +43,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
                                  .sums_use_workspace = true,
                                  .packs_transposed = true,
                                  .packs_linear = !cudnn::is_single(precision),
+                                 .packs_bias = !cudnn::is_single(precision),
                                  .convolves_rows = true,
                                  .packs_alike = true};
   static constexpr std::string_view name = "cudnn";
@@ -92,9 +93,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   /// Errors:  BackendError naming layer, slab and precision if no engine serves it, or if a layer cannot be had here
   Prepared prepare(const Operands<element>& o) {
     Prepared p;
-    if (o.node && o.node->layer.kind == Kind::custom)
-      throw BackendError(error_text(who(o) + " is a layer of the program's own, and has no function for a GPU",
-                                    "its functions work on the host's memory", "train it on a CPU backend"));
+    if (o.node && o.node->layer.kind == Kind::custom) check_custom(o);
     if (!cudnn::is_convolution(o)) {
       if (const Index bytes = library_->workspace_bytes(o); bytes > o.workspace_bytes)
         throw BackendError(error_text(who(o) + ": what is known of its channels or pixels takes " + std::to_string(bytes) +
@@ -164,30 +163,59 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
 
  private:
   using Base::library_;
+  /// Whatever `steps` throws, the recording ends. What the device or its libraries refuse is a Status, since none of the work has been done;
+  /// anything else is thrown again.
   template <class F>
   cudnn::Status record(Group& group, F steps) {
     if (cudnn::Status status = library_->begin_recording(); !status.good()) return status;
+    std::unique_ptr<cudnn::Recording> made;
     std::string problem;
     try {
       steps();
     } catch (const BackendError& e) {
       problem = e.what();
+    } catch (...) {
+      static_cast<void>(library_->end_recording(made));   // of a part of the steps
+      throw;
     }
-    const cudnn::Status status = library_->end_recording(group.recording_);
-    if (!problem.empty()) group.recording_ = nullptr;
-    return problem.empty() ? status : cudnn::Status{problem};
+    const cudnn::Status status = library_->end_recording(made);
+    if (!problem.empty()) return {problem};
+    group.recording_ = std::move(made);
+    return status;
   }
   static std::string who(const Operands<element>& o) {
     return "layer '" + std::string(o.node->layer.name.view()) + "' (" + lrcnn::describe(o.node->layer) + ")";
+  }
+  /// Errors: BackendError if the program has not compiled what a step of a layer of its own needs
+  static void check_custom(const Operands<element>& o) {
+    const CustomDeviceFunctions<element>* loops = custom_on_device<element>(o.node->layer);
+    const bool offered = loops && (o.op == Op::forward         ? loops->forward != nullptr
+                                   : o.op == Op::backward_data ? loops->backward_data != nullptr
+                                                               : loops->backward_parameters != nullptr);
+    if (!offered)
+      throw BackendError(error_text(who(o) + " is a layer of the program's own, and has no loops for a GPU",
+                                    "its functions work on the host's memory; loops for a GPU are compiled by a .cu file of the program",
+                                    "make it an ElementLayer or a Pointwise with on_device (docs/extending.md), or train it on a CPU backend"));
   }
   Index partial_sum_bytes(const Operands<element>& o) const {
     return o.op == Op::backward_parameters && o.node->layer.bias ? library_->bias_gradient_bytes(o.dy) : 0;
   }
   cudnn::Status start_step(const Prepared& p, const Operands<element>& o) {
-    if (o.op == Op::pack_forward || o.op == Op::pack_backward) return library_->pack_filter(o.parameters[0], o.packed, *o.node);
+    if (o.op == Op::pack_forward || o.op == Op::pack_backward) return pack(o);
     if (!cudnn::is_convolution(o)) return library_->run(o);
     if (o.op == Op::backward_parameters) return backward_parameters(p, o);
     return o.op == Op::forward ? forward(p, o) : backward_data(p, o);
+  }
+  cudnn::Status pack(const Operands<element>& o) {
+    const bool along = target.packs_bias && o.op == Op::pack_forward && o.node->layer.bias;
+    return library_->pack_filter(o.parameters[0], o.packed, along ? o.parameters[1] : nullptr, along ? packed_bias(o) : nullptr, *o.node);
+  }
+  static element* packed_bias(const Operands<element>& o) { return o.packed + target.packed_bias_offset(*o.node) / Index{sizeof(element)}; }
+  /// The bias that a forward step adds, as elements; null if the layer has none.
+  static const element* bias(const Operands<element>& o) {
+    if (!o.node->layer.bias) return nullptr;
+    if constexpr (target.packs_bias) return packed_bias(o);
+    else return o.parameters[1];
   }
   /// The weights that a step works on. A linear layer's in 32 bits lie as a 1x1 convolution wants them.
   static void* weights(const Operands<element>& o) { return o.packed ? static_cast<void*>(o.packed) : const_cast<float*>(o.parameters[0]); }
@@ -205,8 +233,8 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     void* const w = filter ? made_gradient(o) : weights(o);
     cudnn::Status status;
     for (Index i = 0, turns = sides.dense() ? 1 : sides.x.n; i < turns && status.good(); ++i) {
-      status = c.run(image(sides.x, i), image(sides.y, i), w, p.adds_bias_ ? o.parameters[1] : nullptr,
-                     o.workspace + (filter ? cudnn::reserved_bytes(o) : 0));
+      status =
+          c.run(image(sides.x, i), image(sides.y, i), w, p.adds_bias_ ? bias(o) : nullptr, o.workspace + (filter ? cudnn::reserved_bytes(o) : 0));
       if (status.good()) status = after(i == 0);
     }
     return status;
@@ -226,11 +254,11 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   cudnn::Status forward(const Prepared& p, const Operands<element>& o) {
     if (o.y.rows == 0) return {};
     const cudnn::Status status = write_rows(p, o, o.y);
-    const float* bias = o.node->layer.bias && !p.adds_bias_ ? o.parameters[1] : nullptr;
+    const element* added = p.adds_bias_ ? nullptr : bias(o);
     const Activation* f = o.activation ? &o.activation->layer.activation : nullptr;
-    const bool writes = bias || (f && !p.activates_);   // else the sign is all that is still wanted
+    const bool writes = added || (f && !p.activates_);   // else the sign is all that is still wanted
     if (!status.good() || !(writes || (f && o.saved.data))) return status;
-    return library_->activate(o.y, bias, f, writes ? o.y : View<element>{}, o.saved);
+    return library_->activate(o.y, added, f, writes ? o.y : View<element>{}, o.saved);
   }
   cudnn::Status backward_data(const Prepared& p, const Operands<element>& o) { return o.dx.rows > 0 ? write_rows(p, o, o.dx) : cudnn::Status{}; }
   cudnn::Status backward_parameters(const Prepared& p, const Operands<element>& o) {

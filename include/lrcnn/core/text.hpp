@@ -1,6 +1,7 @@
 #pragma once
 // Numbers as text and back, and letters, the same in every locale.
 #include <lrcnn/core/language.hpp>
+#include <lrcnn/core/types.hpp>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -20,6 +21,10 @@ inline std::string fixed_text(double value, int decimals) {
   char buffer[400];   // the largest double has 309 digits
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, decimals).ptr;
   return {buffer, end};
+}
+/// The first and the last of a range: "rows 2 to 9" of {2, 10}, "no rows" of an empty one.
+inline std::string first_to_last(std::string_view things, Range r) {
+  return r.empty() ? "no " + std::string(things) : std::string(things) + " " + std::to_string(r.begin) + " to " + std::to_string(r.end - 1);
 }
 /// The same text, with small letters instead of A to Z.
 inline std::string lower_case(std::string text) {

@@ -39,12 +39,7 @@ class Batch final : public RowSource<T> {
   /// Cost:    about a nanosecond per element
   void read(Index first, const View<T>& dst) const override {
     const Shape& s = contents_.shape;
-    if (dst.c != s.c || dst.w != s.w || !Range{0, s.h}.contains(dst.range()) || !Range{0, s.n}.contains({first, first + dst.n}))
-      throw DataError(error_text("batch of " + to_string(s) + " is asked for images " + std::to_string(first) + " to " +
-                                     std::to_string(first + dst.n) + ", rows " + std::to_string(dst.row0) + " to " +
-                                     std::to_string(dst.row0 + dst.rows) + " of " + std::to_string(dst.c) + " channels and " + std::to_string(dst.w) +
-                                     " columns",
-                                 "what is read lies within the batch", "give the network the batch's shape"));
+    check_read(s, first, dst, [&] { return "batch of " + to_string(s); });
     if (dst.block == 1) {
       for (Index i = 0; i < dst.n; ++i)
         for (Index c = 0; c < dst.c; ++c) convert(first + i, c, dst.range(), dst.row(i, c, dst.row0), 1);

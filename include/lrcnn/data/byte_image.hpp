@@ -16,16 +16,19 @@ struct ByteImage {
 /// samples of 16 bits become bytes (divided by 257), grey is repeated for 3 channels, and colours become grey by 0.299, 0.587 and 0.114, all
 /// as Pillow's convert("RGB") and convert("L") do.
 /// Pre:     channels is 1 or 3
-/// Errors:  DataError if the file has other channels, samples that are neither u8 nor u16, or more than most_bytes; as TileDecoder::decode()
+/// Errors:  DataError if the file has other channels, samples that are neither u8 nor u16, or it and a tile of its
+///          file together take more than most_bytes, which may be fewer or more than the file's samples do; as TileDecoder::decode()
 inline ByteImage read_byte_image(const ImageFile& file, Index channels, Index most_bytes) {
   const ImageInfo& info = file.info();
   const std::string who = "picture '" + info.path.string() + "'";
   if (info.channels > 4 || (info.sample != SampleType::u8 && info.sample != SampleType::u16))
     throw DataError(error_text(who + " has " + std::to_string(info.channels) + " channels of " + std::string(sample_name(info.sample)),
                                "a picture is grey or RGB, with or without alpha, of 8 or 16 bits", "convert it"));
-  if (info.height > most_bytes / info.pixel_bytes() / info.width)
-    throw DataError(error_text(who + " has " + std::to_string(info.height) + " rows and " + std::to_string(info.width) + " columns",
-                               "a picture that is read whole takes at most " + std::to_string(most_bytes) + " bytes", "make it smaller"));
+  if (info.tile_bytes() > most_bytes || info.height > (most_bytes - info.tile_bytes()) / channels / info.width)
+    throw DataError(error_text(who + " has " + std::to_string(info.height) + " rows and " + std::to_string(info.width) + " columns, and tiles of " +
+                                   std::to_string(info.tile_bytes()) + " bytes",
+                               "a picture that is read whole takes at most " + std::to_string(most_bytes) + " bytes with a tile of its file",
+                               "make it smaller, or allow more"));
   ByteImage image{{info.height, info.width}, channels, {}, info.channels % 2 == 0};
   image.pixels.resize(static_cast<std::size_t>(info.height * info.width * channels));
   const auto decoder = file.decoder();

@@ -9,9 +9,12 @@ namespace lrcnn {
 struct CropImage {
   CachedImage image;
   std::optional<CachedImage> mask{};     ///< a class for each pixel; either all images have one, or none
+  std::optional<Index> mask_channel{};   ///< of the mask's file; none: it has one
   std::int32_t label = 0;                ///< the class of all crops, where there are no masks
   std::vector<ImageRegion> regions{};    ///< each crop lies in one of them; none: anywhere in the image
   std::vector<ImageRegion> held_out{};   ///< no crop has a pixel of these
+  /// Of this file, in the network's order; none: CropOptions::channels. So a grey image joins others of three channels as {0, 0, 0}.
+  std::vector<Index> channels{};
 };
 /// random: CropOptions::crops crops an epoch, from places anywhere. tiles: each region from top to bottom and left to right, every epoch the
 /// same, without augmentation; the last tiles of rows and columns are moved so that they end with the region.
@@ -34,12 +37,12 @@ struct CropOptions {
   CropOrder order = CropOrder::random;
   Index crops = 1000;          ///< in an epoch of random ones
   Index overlap = 0;           ///< rows and columns that neighbouring tiles share
-  bool images_alike = false;   ///< crops come from each image as often; false: from each place as often
+  bool images_alike = false;   ///< crops that are not of the focus come from each image as often; false: from each place as often
   CropFocus focus{};
   CropAugmentation augmentation{};
-  std::vector<Index> channels{};   ///< of the files, in the network's order; empty: all
+  std::vector<Index> channels{};   ///< of the files, in the network's order; empty: all, and all images have as many
   Normalization normalization{};   ///< as ImageSourceOptions::normalization
-  MaskClass mask_class{};          ///< the class that a mask's sample stands for; none: the sample itself
+  MaskClasses classes{};           ///< what the masks' values stand for
   Index batch = 8;                 ///< crops in each but the last, which has what is left
   bool drop_last = false;          ///< leave the last batch out if it is not full
   std::uint64_t seed = 0;          ///< of places and augmentation
@@ -69,8 +72,7 @@ struct CropSet {
     check_numbers();
     if (images.empty()) throw DataError(error_text("crops of no image are to be made", "there is at least one", "give the images"));
     masks = images.front().mask.has_value();
-    if (options.channels.empty())
-      for (Index c = 0; c < images.front().image.info().channels; ++c) options.channels.push_back(c);
+    for (CropImage& image : images) choose_channels(image);
     for (const CropImage& image : images) check_image(image);
     check(options.augmentation.jitter, channels());
     static_cast<void>(normalization_table<double>(options.normalization, channels()));   // checks the numbers
@@ -89,7 +91,12 @@ struct CropSet {
           error_text("crops with drop_last: " + std::to_string(crops()) + " crops in batches of " + std::to_string(options.batch) + " make no batch",
                      "an epoch has at least one full batch", "take smaller batches, or more crops"));
   }
-  Index channels() const { return static_cast<Index>(options.channels.size()); }
+  Index channels() const { return static_cast<Index>(images.front().channels.size()); }
+  /// Pre: masks.
+  ClassMask mask(Index image) const {
+    const CropImage& of = item(images, image);
+    return {*of.mask, options.classes, of.mask_channel.value_or(0)};
+  }
   Index crops() const { return options.order == CropOrder::tiles ? static_cast<Index>(tiles.size()) : options.crops; }
   Index batches() const { return options.drop_last ? crops() / options.batch : ceil_div(crops(), options.batch); }
   /// Crop number `number` of an epoch. Errors: as ClassIndex::pixel()
@@ -132,22 +139,38 @@ struct CropSet {
       throw DataError(
           error_text(name(image) + (masks ? " has no mask" : " has a mask") + ", and " + name(images.front()) + (masks ? " has one" : " has none"),
                      "either all images have masks, or none", "give the missing masks, or labels for all"));
-    if (masks) check_mask(image.mask->info(), info);
-    for (const Index c : options.channels)
-      if (c < 0 || c >= info.channels)
-        throw DataError(error_text("channel " + std::to_string(c) + " of " + name(image) + " is to be read",
-                                   "it has channels 0 to " + std::to_string(info.channels - 1), "choose channels that all images have"));
+    if (masks) check_mask(image);
+    check_channels(name(image), image.channels, info.channels);
+    if (const std::size_t own = image.channels.size(), of_first = images.front().channels.size(); own != of_first)
+      throw DataError(error_text(
+          std::to_string(own) + " channels of " + name(image) + " are to be read, and " + std::to_string(of_first) + " of " + name(images.front()),
+          "a network reads as many of each image",
+          "choose them: CropOptions::channels for all images ({0, 1, 2} leaves out an alpha), CropImage::channels for one"));
     for (const ImageRegion& r : image.regions)
       if (r.rows.size() < options.height || r.columns.size() < options.width)
         throw DataError(error_text("crops of " + extents() + " are to lie in " + to_string(r) + " of " + name(image),
                                    "a region is at least as large as a crop", "take smaller crops, or larger regions"));
+  }
+  void choose_channels(CropImage& image) const {
+    if (image.channels.empty()) image.channels = options.channels;
+    if (image.channels.empty())
+      for (Index c = 0; c < image.image.info().channels; ++c) image.channels.push_back(c);
+  }
+  static void check_mask(const CropImage& image) {
+    const ImageInfo& mask = image.mask->info();
+    const std::string who = "mask '" + mask.path.string() + "'";
+    check_mask_size(mask, image.image.info());
+    if (is_floating(mask.sample))
+      throw DataError(error_text(who + " has samples of " + std::string(sample_name(mask.sample)), "classes are integers", "store integers"));
+    check_mask_channels(mask, image.mask_channel ? 1 : mask.channels, "CropImage::mask_channel");
+    if (image.mask_channel) check_channels(who, std::span(&*image.mask_channel, 1), mask.channels);
   }
   void make_index() {
     if (!masks)
       throw DataError(error_text("crops are to show certain classes, and " + name(images.front()) + " has no mask", "masks say where classes are",
                                  "give masks, or set the share to 0"));
     index = ClassIndex(options.focus.classes);
-    for (std::size_t i = 0; i < images.size(); ++i) index.add(static_cast<Index>(i), *images[i].mask, options.mask_class, places[i]);
+    for (std::size_t i = 0; i < images.size(); ++i) index.add(static_cast<Index>(i), mask(static_cast<Index>(i)), places[i]);
     for (std::size_t slot = 0; slot < index.classes().size(); ++slot)
       if (index.count(slot) == 0)
         throw DataError(error_text("crops are to show class " + std::to_string(index.classes()[slot]) + ", which no mask has where crops may lie",
@@ -180,9 +203,9 @@ struct CropSet {
     const auto focused = [&](Index n) { return static_cast<Index>(std::floor(options.focus.share * static_cast<double>(n) + 1e-9)); };
     if (const Index before = focused(number); focused(number + 1) > before) {
       const auto slot = static_cast<std::size_t>(before) % index.classes().size();
-      const auto mask_of = [&](Index i) -> const CachedImage& { return *item(images, i).mask; };
+      const auto mask_of = [&](Index i) { return mask(i); };
       const auto places_of = [&](Index i) -> const CropPlaces& { return item(places, i); };
-      const auto pixel = index.pixel(slot, below(0, index.count(slot)), mask_of, places_of, options.mask_class);
+      const auto pixel = index.pixel(slot, below(0, index.count(slot)), mask_of, places_of);
       const CropPlaces& all = item(places, pixel.image);
       return {pixel.image, all.place_around(pixel.at, below(1, all.count_around(pixel.at)))};
     }

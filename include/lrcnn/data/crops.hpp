@@ -35,12 +35,7 @@ class CropBatch final : public RowSource<T> {
   /// Writes normalised rows, as RowSource says.
   /// Errors:  DataError if images, channels, rows or columns are not the batch's
   void read(Index first, const View<T>& dst) const override {
-    if (dst.c != shape_.c || dst.w != shape_.w || !Range{0, shape_.h}.contains(dst.range()) || !Range{0, shape_.n}.contains({first, first + dst.n}))
-      throw DataError(error_text("batch of " + to_string(shape_) + " crops is asked for images " + std::to_string(first) + " to " +
-                                     std::to_string(first + dst.n) + ", rows " + std::to_string(dst.row0) + " to " +
-                                     std::to_string(dst.row0 + dst.rows) + " of " + std::to_string(dst.c) + " channels and " + std::to_string(dst.w) +
-                                     " columns",
-                                 "what is read lies within the batch", "give the network the batch's shape"));
+    check_read(shape_, first, dst, [&] { return "batch of " + to_string(shape_) + " crops"; });
     MemorySource<T>(values_.data(), shape_).read(first, dst);
   }
 
@@ -70,7 +65,7 @@ struct CropBatches {
     if (set->masks) batch.classes_.reserve(static_cast<std::size_t>(pixels));
     return batch;
   }
-  /// Errors:  as CachedImage::for_each_tile() and for_each_class()
+  /// Errors:  as CachedImage::for_each_tile() and ClassMask::for_each()
   void make(Index position, Batch& batch) const {
     const CropOptions& o = set->options;
     const Index first = position * o.batch, count = std::min(o.batch, set->crops() - first);
@@ -99,7 +94,7 @@ struct CropBatches {
     const CropOptions& o = set->options;
     const Pair size{o.height, o.width};
     const Index plane = o.height * o.width;
-    const bool clamps = read(from.image, crop.region, planes);
+    const bool clamps = read(from, crop.region, planes);
     adjust_colors(planes, batch.shape_.c, crop.factors, clamps);
     const auto& [mean, deviation] = o.normalization;
     for (Index c = 0; c < batch.shape_.c; ++c) {
@@ -112,19 +107,20 @@ struct CropBatches {
       item(batch.classes_, i) = from.label;
       return;
     }
-    for_each_class(*from.mask, crop.region, o.mask_class, [&](Index y, Index x, std::int32_t label) {
+    set->mask(crop.image).for_each(crop.region, [&](Index y, Index x, std::int32_t label) {
       item(mask, (y - crop.region.rows.begin) * o.width + x - crop.region.columns.begin) = label;
     });
     orient(crop.orientation, size, mask.data(), batch.classes_.data() + i * plane);
   }
   /// Writes sample / full of the channels that are wanted. Whether values lie in [0, 1].
-  bool read(const CachedImage& image, const ImageRegion& region, std::vector<double>& planes) const {
+  bool read(const CropImage& from, const ImageRegion& region, std::vector<double>& planes) const {
     const CropOptions& o = set->options;
+    const CachedImage& image = from.image;
     return with_sample_type(image.info().sample, [&]<class S>(const S*) {
       image.for_each_tile(region, [&](const ImageRegion& part, const std::byte* pixels, Index stride) {
         for (Index y = part.rows.begin; y < part.rows.end; ++y, pixels += stride)
           for (Index c = 0; c < set->channels(); ++c) {
-            const std::byte* at = pixels + item(o.channels, c) * Index{sizeof(S)};
+            const std::byte* at = pixels + item(from.channels, c) * Index{sizeof(S)};
             double* to = planes.data() + (c * o.height + y - region.rows.begin) * o.width + part.columns.begin - region.columns.begin;
             for (Index x = 0; x < part.columns.size(); ++x, at += image.info().pixel_bytes()) {
               S sample;
@@ -144,8 +140,8 @@ template <class T>
 class CropLoader {
  public:
   /// Errors:  DataError if there is no image, some have masks and others have none, a mask does not fit its image, an image lacks a channel,
-  ///          a region lies beyond its image or is smaller than a crop, an image has no place for a crop, a class of the focus is nowhere,
-  ///          or a number makes no sense
+  ///          images give different numbers of channels, a region lies beyond its image or is smaller than a crop, an image has no place for a
+  ///          crop, a class of the focus is nowhere, or a number makes no sense
   /// Cost:    one pass over each mask, if there is a focus
   explicit CropLoader(std::vector<CropImage> images, CropOptions options = {})
       : set_(std::make_shared<const detail::CropSet>(std::move(images), std::move(options))) {}

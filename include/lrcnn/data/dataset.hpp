@@ -4,6 +4,7 @@
 // One byte a pixel and channel is how these sets are published and a quarter of what they take as floats; the numbers
 // that a network reads are made row by row, when a slab needs them (data/batch.hpp).
 #include <lrcnn/core/error.hpp>
+#include <lrcnn/core/text.hpp>
 #include <lrcnn/shape/shape.hpp>
 #include <span>
 #include <string>
@@ -72,10 +73,10 @@ inline void check(const Dataset& data) {
 /// Errors:  DataError if r is empty or reaches beyond the images
 inline Dataset subset(const Dataset& data, Range r) {
   if (r.empty() || !Range{0, data.size()}.contains(r))
-    throw DataError(error_text("images " + std::to_string(r.begin) + " to " + std::to_string(r.end) + " of data set '" + data.description + '\'',
+    throw DataError(error_text(first_to_last("images", r) + " of data set '" + data.description + '\'',
                                "it has " + std::to_string(data.size()) + ", and a part of it has at least one", "choose a range within them"));
   Dataset part;
-  part.description = data.description + " (images " + std::to_string(r.begin) + " to " + std::to_string(r.end - 1) + ')';
+  part.description = data.description + " (" + first_to_last("images", r) + ')';
   part.shape = data.shape;
   part.shape.n = r.size();
   const auto image = data.images.begin();

@@ -89,6 +89,7 @@ class DirectSource : public RowSource<T> {
   }
   Shape shape() const override { return shape_; }
   const SampleArray& array() const { return *array_; }
+  const std::shared_ptr<const SampleArray>& shared_array() const { return array_; }
   const SampleTables<T>& tables() const { return *tables_; }
   std::span<const GatheredSample> samples() const { return samples_; }
   /// Whether every row of every cut is a whole row of its image.
@@ -99,12 +100,7 @@ class DirectSource : public RowSource<T> {
   /// Post:    the value of an element depends on its place in the batch alone, not on rows, layout or order of reads
   /// Errors:  DataError if images, channels, rows or columns are not the batch's
   void read(Index first, const View<T>& dst) const override {
-    if (dst.c != shape_.c || dst.w != shape_.w || !Range{0, shape_.h}.contains(dst.range()) || !Range{0, shape_.n}.contains({first, first + dst.n}))
-      throw DataError(error_text("batch of " + to_string(shape_) + " from an array is asked for images " + std::to_string(first) + " to " +
-                                     std::to_string(first + dst.n) + ", rows " + std::to_string(dst.row0) + " to " +
-                                     std::to_string(dst.row0 + dst.rows) + " of " + std::to_string(dst.c) + " channels and " + std::to_string(dst.w) +
-                                     " columns",
-                                 "what is read lies within the batch", "give the network the batch's shape"));
+    check_read(shape_, first, dst, [&] { return "batch of " + to_string(shape_) + " from an array"; });
     with_array_type(array_->type(), [&]<class S>(const S*) {
       for (Index i = 0; i < dst.n; ++i)
         for (Index y = dst.row0; y < dst.row0 + dst.rows; ++y)

@@ -57,10 +57,7 @@ class ImageBatch {
     if (info.channels != first.channels || info.sample != first.sample)
       throw DataError(error_text(who + " has " + pixels(info) + ", and '" + first.path.string() + "' has " + pixels(first),
                                  several + " of a batch have the same channels and samples", "convert one of them, or use batches of one " + one));
-    for (const Index c : channels_)
-      if (c < 0 || c >= info.channels)
-        throw DataError(error_text("channel " + std::to_string(c) + " of " + who + " is to be read",
-                                   "it has channels 0 to " + std::to_string(info.channels - 1), "choose channels that are there"));
+    check_channels(who, channels_, info.channels);
   }
   std::vector<CachedImage> images_;
   ImageRegion region_;

@@ -9,6 +9,7 @@
 // Lifetimes: a file is shared by everything that reads it. A decoder keeps its file alive.
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/open_file.hpp>
+#include <lrcnn/core/text.hpp>
 #include <lrcnn/core/types.hpp>
 #include <array>
 #include <cerrno>
@@ -32,6 +33,7 @@ constexpr std::string_view sample_name(SampleType type) {
   constexpr std::array<std::string_view, 10> names{"u8", "i8", "u16", "i16", "u32", "i32", "i64", "f16", "f32", "f64"};
   return names[static_cast<std::size_t>(type)];
 }
+constexpr bool is_floating(SampleType type) { return type == SampleType::f16 || type == SampleType::f32 || type == SampleType::f64; }
 /// What is known of an image before anything is decoded.
 struct ImageInfo {
   std::filesystem::path path{};
@@ -59,9 +61,14 @@ struct ImageRegion {
 /// All of an image.
 inline ImageRegion whole(const ImageInfo& info) { return {{0, info.height}, {0, info.width}}; }
 /// "rows 0 to 9, columns 5 to 7"
-inline std::string to_string(const ImageRegion& r) {
-  return "rows " + std::to_string(r.rows.begin) + " to " + std::to_string(r.rows.end - 1) + ", columns " + std::to_string(r.columns.begin) + " to " +
-         std::to_string(r.columns.end - 1);
+inline std::string to_string(const ImageRegion& r) { return first_to_last("rows", r.rows) + ", " + first_to_last("columns", r.columns); }
+/// `who` has the channels, for the message: "image 'a.tif'".
+/// Errors:  DataError if one of these channels is not there
+inline void check_channels(const std::string& who, std::span<const Index> channels, Index there) {
+  for (const Index c : channels)
+    if (c < 0 || c >= there)
+      throw DataError(error_text("channel " + std::to_string(c) + " of " + who + " is to be read",
+                                 "it has channels 0 to " + std::to_string(there - 1), "choose channels that are there"));
 }
 /// Decodes tiles of one image. Used by one thread at a time; several decoders of one file may be used at once.
 class TileDecoder {
@@ -72,6 +79,8 @@ class TileDecoder {
   /// Pre:     the tile exists; out has exactly its bytes
   /// Errors:  DataError that names the file, the tile (or its rows) and what is wrong; the decoder can go on with other tiles
   virtual void decode(Index tile_row, Index tile_column, std::span<std::byte> out) = 0;
+  /// About how many bytes it keeps between two tiles: its own, and those of its library.
+  virtual Index kept_bytes() const { return 0; }
 };
 /// An image in a file: its extents, and decoders for its tiles. Never changes; may be used by several threads.
 class ImageFile {

@@ -18,7 +18,7 @@ struct ImageFolderOptions {
   std::function<void(const std::string& error)> skipped{};
   int threads = 0;                    ///< that decode, each one whole picture at a time; 0: as many as there are processors
   Index most_bytes = 4_GiB;           ///< of the data set
-  Index most_picture_bytes = 1_GiB;   ///< of one picture before it is resized
+  Index most_picture_bytes = 1_GiB;   ///< of one picture as it is resized, and a tile of its file
 };
 /// Reads one part of a folder of pictures: as find_class_files() finds them, each decoded and resized.
 /// Post:    the same whatever the threads are; classes and pictures are in the order of torchvision's ImageFolder

@@ -39,12 +39,7 @@ class ImageSource final : public RowSource<T> {
   /// Post:    the value of an element depends on its place alone, not on rows, layout, order of reads, or tiles
   /// Errors:  DataError if images or rows are not the batch's; as CachedImage::for_each_tile()
   void read(Index first, const View<T>& dst) const override {
-    if (dst.c != shape_.c || dst.w != shape_.w || !Range{0, shape_.h}.contains(dst.range()) || !Range{0, shape_.n}.contains({first, first + dst.n}))
-      throw DataError(error_text("batch of " + to_string(shape_) + " from image files is asked for images " + std::to_string(first) + " to " +
-                                     std::to_string(first + dst.n) + ", rows " + std::to_string(dst.row0) + " to " +
-                                     std::to_string(dst.row0 + dst.rows) + " of " + std::to_string(dst.c) + " channels and " + std::to_string(dst.w) +
-                                     " columns",
-                                 "what is read lies within the batch", "give the network the batch's shape"));
+    check_read(shape_, first, dst, [&] { return "batch of " + to_string(shape_) + " from image files"; });
     for (Index i = 0; i < dst.n; ++i) {
       const CachedImage& image = batch_.image(first + i);
       image.for_each_tile(batch_.region_of(dst.range()), [&](const ImageRegion& part, const std::byte* pixels, Index stride) {

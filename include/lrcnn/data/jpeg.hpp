@@ -5,9 +5,10 @@
 //
 // A decoder goes from top to bottom; one that is asked for rows further up begins anew. Pixels are those that are stored: a camera's note that the
 // picture is to be turned (EXIF) is not followed. libjpeg goes on after damage with invented pixels and a warning; here its warnings are
-// errors. It reports errors by a function that must not return: a long jump out of the library, past nothing that has a destructor, and
-// then an exception.
+// errors, but for that of padding (data/jpeg_padding.hpp). It reports errors by a function that must not return: a long jump out of the library,
+// past nothing that has a destructor, and then an exception.
 #include <lrcnn/core/open_file.hpp>
+#include <lrcnn/data/jpeg_padding.hpp>
 #include <lrcnn/data/row_decoder.hpp>
 #include <csetjmp>
 #include <cstdio>
@@ -35,6 +36,7 @@ class JpegRows {
       throw DataError(
           error_text(who() + " has " + std::to_string(decoder_.num_components) + " channels" + (decoder_.num_components == 4 ? " (CMYK)" : ""),
                      "JPEG files are read that have one channel (grey) or three (red, green and blue)", "convert it to RGB"));
+    kept_bytes_ = whole_bytes() + Index{sizeof(Source)} + 32 * width() * channels();
   }
   Index height() const { return decoder_.image_height; }
   Index width() const { return decoder_.image_width; }
@@ -51,6 +53,8 @@ class JpegRows {
     }
     return bytes;
   }
+  /// With the rows from which libjpeg makes those that it gives: of two or three rows of blocks.
+  Index kept_bytes() const { return kept_bytes_; }
   /// The row that read() gives next.
   Index next() const { return started_ ? static_cast<Index>(decoder_.output_scanline) : 0; }
   /// Pre: start() has returned; next() < height(). Errors: DataError, naming the row, if the file ends before it or is damaged.
@@ -78,9 +82,10 @@ class JpegRows {
     std::longjmp(errors(decoder).back, 1);
   }
   static void note(j_common_ptr decoder, int level) {
-    if (level >= 0 || errors(decoder).warned) return;   // the first warning counts: the decoder goes on with grey
-    decoder->err->format_message(decoder, errors(decoder).text);
-    errors(decoder).warned = true;
+    Errors& own = errors(decoder);
+    if (level >= 0 || own.warned) return;   // the first warning counts: the decoder goes on with grey
+    decoder->err->format_message(decoder, own.text);
+    own.warned = !is_jpeg_padding(own.text);
   }
   static void say(j_common_ptr decoder, const char* text) {
     std::snprintf(errors(decoder).text, JMSG_LENGTH_MAX, "%s", text);
@@ -136,7 +141,7 @@ class JpegRows {
   }
   void close() {
     if (made_) jpeg_destroy_decompress(&decoder_);
-    made_ = started_ = false;
+    made_ = started_ = false, kept_bytes_ = 0;
   }
   std::string who() const { return "image '" + file_.path().string() + "'"; }
   [[noreturn]] void fail(const std::string& how) {
@@ -146,6 +151,7 @@ class JpegRows {
   }
   const OpenFile& file_;
   bool made_ = false, started_ = false;
+  Index kept_bytes_ = 0;
   jpeg_decompress_struct decoder_{};
   jpeg_progress_mgr progress_{};
   Errors error_{};

@@ -13,7 +13,8 @@
 #include <lrcnn/data/written_rows.hpp>
 #include <optional>
 namespace lrcnn {
-/// The meaning of an array's extents: n images, c channels, h rows, w columns. `automatic` is hw for two extents and hwc for three.
+/// The meaning of an array's extents: n images, c channels, h rows, w columns. `automatic` is what a comment in the file's header says, as
+/// NpyWriter writes it ("# hwc"); without one, hw for two extents and hwc for three.
 enum class ArrayLayout : std::uint8_t { automatic, hw, hwc, chw, nhw, nhwc, nchw };
 /// How an array is seen as an image.
 struct ArrayOptions {
@@ -42,12 +43,14 @@ inline std::string shape_text(std::span<const Index> shape) {
   for (const Index extent : shape) text += (text.empty() ? "" : "x") + std::to_string(extent);
   return text.empty() ? "()" : text;
 }
+/// Whether an array of rows, columns and channels looks as if it were one of channels, rows and columns.
+inline bool looks_like_chw(std::span<const Index> shape) { return shape.size() == 3 && shape[0] < 5 && shape[2] >= 5; }
 /// Finds the image in an array: fills info's extents, and says where its numbers lie.
 /// Pre:     the array's bytes do not overflow
 inline ArrayPlace place_in_array(ImageInfo& info, std::span<const Index> shape, ArrayOptions options, bool fortran_order, Index begin) {
   const std::string who = "image '" + info.path.string() + "' is an array of " + shape_text(shape);
   if (options.layout == ArrayLayout::automatic) {
-    if (shape.size() == 3 && shape[0] < 5 && shape[2] >= 5)
+    if (looks_like_chw(shape))
       throw DataError(error_text(who, "three extents are taken for rows, columns and channels, and these look like channels, rows and columns",
                                  "say which they are (ArrayLayout::chw or hwc), or transpose the array"));
     options.layout = shape.size() == 2 ? ArrayLayout::hw : ArrayLayout::hwc;
@@ -129,6 +132,7 @@ class ArrayFile final : public ImageFile, public std::enable_shared_from_this<Ar
       file_.check_unchanged();
       if (place.swap) reverse_each(out, sample);
     }
+    Index kept_bytes() const override { return static_cast<Index>(run_.capacity()); }
 
    private:
     /// What lies side by side in the file, `unit` bytes each, goes to places `step` bytes apart.
@@ -155,7 +159,8 @@ inline std::optional<SampleType> npy_sample(const NpyHeader& header) {
 }   // namespace detail
 /// Opens the image in a .npy file. Either byte order, C or Fortran order.
 /// Errors:  DataError as OpenFile and parse_npy_header(); if the elements are uint64, the extents do not fit the layout, one of them is 0, there
-///          are three with the layout `automatic` and they look like channels, rows and columns, or there is no such image
+///          are three with the layout `automatic`, no comment says what they are and they look like channels, rows and columns, or there is no
+///          such image
 inline std::shared_ptr<const ImageFile> open_npy(const std::filesystem::path& path, ArrayOptions options = {}) {
   const OpenFile file(path);
   std::vector<std::uint8_t> first(std::min(npy_header_limit, static_cast<std::size_t>(file.size())));
@@ -167,6 +172,9 @@ inline std::shared_ptr<const ImageFile> open_npy(const std::filesystem::path& pa
                                "convert it, as in x.astype(numpy.int64)"));
   ImageInfo info;
   info.path = path, info.sample = *sample;
+  const auto said = std::find(detail::array_layouts.begin() + 1, detail::array_layouts.end(), header.comment);
+  if (options.layout == ArrayLayout::automatic && said != detail::array_layouts.end() && said->size() == header.shape.size())
+    options.layout = static_cast<ArrayLayout>(said - detail::array_layouts.begin());
   info.format = "NumPy, " + npy_type_name(header) + ", " + detail::shape_text(header.shape) + (header.fortran_order ? ", Fortran order" : "");
   detail::ArrayPlace place = detail::place_in_array(info, header.shape, options, header.fortran_order, header.begin);
   place.swap = header.big_endian != (std::endian::native == std::endian::big);
@@ -199,7 +207,8 @@ inline constexpr ImageFormat npy_format{"NumPy",
                                                  std::memcmp(first.data(), detail::npy_magic.data(), detail::npy_magic.size()) == 0;
                                         },
                                         [](const std::filesystem::path& path) { return open_npy(path); }};
-/// Writes an image as a .npy file: [height,width] if it has one channel, else [height,width,channels]. The file takes its name when it is whole.
+/// Writes an image as a .npy file: [height,width] if it has one channel, else [height,width,channels], with the comment "# hwc" in the header where
+/// that could be taken for something else. The file takes its name when it is whole.
 class NpyWriter final : public ImageWriter {
  public:
   /// Errors:  DataError if the extents are none that an image can have, or no file can be written there
@@ -209,6 +218,7 @@ class NpyWriter final : public ImageWriter {
     const char kind = sample_name(sample)[0];
     header.kind = kind, header.bytes = sample_bytes(sample), header.shape = {height, width};
     if (channels > 1) header.shape.push_back(channels);
+    if (detail::looks_like_chw(header.shape)) header.comment = "hwc";
     info_.format = "NumPy, " + npy_type_name(header) + ", " + detail::shape_text(header.shape);
     const std::string bytes = npy_header_bytes(header);
     file_.write(std::as_bytes(std::span(bytes)));

@@ -20,6 +20,7 @@ struct NpyHeader {
   bool fortran_order = false;   ///< the first index changes fastest, not the last
   std::vector<Index> shape{};   ///< empty: a single number
   Index begin = 0;              ///< where the elements begin in the file; npy_header_bytes() pays no attention to it
+  std::string comment{};        ///< behind the dictionary, as Python has them: without "#", spaces around it and line feeds
   Index elements() const {
     Index count = 1;
     for (const Index extent : shape) count *= extent;
@@ -60,8 +61,15 @@ class NpyHeaderText {
       }
     }
     if (!have_type || !have_order || !have_shape) fail("the keys descr, fortran_order and shape");
+    if (take('#')) {
+      std::string_view line = text_.substr(at_, text_.find('\n', at_) - at_);
+      at_ += line.size();
+      constexpr std::string_view blank = " \t\r";
+      line.remove_prefix(std::min(line.find_first_not_of(blank), line.size()));
+      header.comment = line.substr(0, line.find_last_not_of(blank) + 1);
+    }
     space();
-    if (at_ != text_.size()) fail("nothing behind the dictionary");
+    if (at_ != text_.size()) fail("nothing but a comment behind the dictionary");
     return header;
   }
 
@@ -198,7 +206,7 @@ inline NpyHeader parse_npy_header(std::span<const std::uint8_t> first, Index fil
   return header;
 }
 /// The bytes that a .npy file has before its elements; a file is these and then the elements.
-/// Pre:     the kind and bytes are some that NpyHeader names, no extent is negative, and there are at most 64
+/// Pre:     the kind and bytes are some that NpyHeader names, no extent is negative, there are at most 64, and the comment is as NpyHeader says
 /// Post:    their number is a multiple of 64; parse_npy_header() gives the same header back
 inline std::string npy_header_bytes(const NpyHeader& header) {
   std::string text = std::string("{'descr': '") +
@@ -208,6 +216,7 @@ inline std::string npy_header_bytes(const NpyHeader& header) {
                      header.kind + std::to_string(header.bytes) + "', 'fortran_order': " + (header.fortran_order ? "True" : "False") + ", 'shape': (";
   for (std::size_t i = 0; i < header.shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(header.shape[i]);
   text += header.shape.size() == 1 ? ",), }" : "), }";
+  if (!header.comment.empty()) text += "  # " + header.comment;
   constexpr std::size_t before = 10;
   const std::size_t length = static_cast<std::size_t>(round_up(static_cast<Index>(before + text.size() + 1), 64)) - before;
   text.append(length - 1 - text.size(), ' ').push_back('\n');

@@ -76,6 +76,7 @@ class SlideFile final : public ImageFile, public std::enable_shared_from_this<Sl
       const ImageInfo& info = slide->info_;
       slide->read({info.rows_of(tile_row), info.columns_of(tile_column)}, pixels, out);
     }
+    Index kept_bytes() const override { return 4 * static_cast<Index>(pixels.capacity()); }
     std::shared_ptr<const SlideFile> slide;
     std::vector<std::uint32_t> pixels{};
   };
@@ -115,27 +116,34 @@ class SlideFile final : public ImageFile, public std::enable_shared_from_this<Sl
     side("tile-height", level.tile_height), side("tile-width", level.tile_width);
     return level;
   }
-  /// Null, or what OpenSlide says is wrong.
-  const char* try_read(openslide_t* slide, const ImageRegion& part, std::uint32_t* pixels) const {
-    const auto at_level_0 = [&](Index begin) { return std::llround(static_cast<double>(begin) * item(levels_, options_.level).downsample); };
-    openslide_read_region(slide, pixels, at_level_0(options_.region.columns.begin + part.columns.begin),
-                          at_level_0(options_.region.rows.begin + part.rows.begin), static_cast<std::int32_t>(options_.level), part.columns.size(),
-                          part.rows.size());
-    return openslide_get_error(slide);
+  /// Null, or what OpenSlide says is wrong. OpenSlide gives some rows at a time, which stay in the processor's cache until they are converted.
+  const char* try_read(openslide_t* slide, const ImageRegion& part, std::vector<std::uint32_t>& pixels, std::byte* out) const {
+    const SlideLevel& level = item(levels_, options_.level);
+    const auto at_level_0 = [&](Index begin) { return std::llround(static_cast<double>(begin) * level.downsample); };
+    const Index columns = part.columns.size(),
+                rows = round_up(std::max<Index>(1, 256_KiB / (4 * columns)), std::min(level.tile_height, part.rows.size()));
+    pixels.resize(static_cast<std::size_t>(std::min(rows, part.rows.size()) * columns));
+    for (Index row = part.rows.begin; row < part.rows.end; row += rows) {
+      const Index count = std::min(rows, part.rows.end - row);
+      openslide_read_region(slide, pixels.data(), at_level_0(options_.region.columns.begin + part.columns.begin),
+                            at_level_0(options_.region.rows.begin + row), static_cast<std::int32_t>(options_.level), columns, count);
+      if (const char* const error = openslide_get_error(slide)) return error;
+      convert({pixels.data(), static_cast<std::size_t>(count * columns)}, out + (row - part.rows.begin) * columns * 3);
+    }
+    return nullptr;
   }
+  /// Shapes:  out [rows][columns][3], of the part
   void read(const ImageRegion& part, std::vector<std::uint32_t>& pixels, std::span<std::byte> out) const {
-    pixels.resize(static_cast<std::size_t>(part.rows.size() * part.columns.size()));
     Handle slide = handle();
-    if (try_read(slide.get(), part, pixels.data())) {   // perhaps another thread's tile was the damaged one
+    if (try_read(slide.get(), part, pixels, out.data())) {   // perhaps another thread's tile was the damaged one
       give_up(slide);
       check_unchanged();
       slide = open();
-      if (const char* const error = try_read(slide.get(), part, pixels.data()))
+      if (const char* const error = try_read(slide.get(), part, pixels, out.data()))
         throw DataError(error_text(who() + ", level " + std::to_string(options_.level) + ": " + to_string(part) + " cannot be decoded: " + error,
                                    "tiles are decoded when they are read", "fetch the slide again"));
     }
     check_unchanged();
-    convert(pixels, out.data());
   }
   /// Premultiplied ARGB, whose colours are no greater than their alpha, on the background as red, green, blue.
   void convert(std::span<const std::uint32_t> pixels, std::byte* to) const {
@@ -160,7 +168,7 @@ class SlideFile final : public ImageFile, public std::enable_shared_from_this<Sl
 };
 /// Opens a level of a whole-slide image, or a region of one.
 /// Post:    where level 0 is read, or one whose downsample is a whole number, pixels are those of openslide_read_region() for any region; for other
-///          levels OpenSlide takes places in pixels of level 0 and a tile may lie up to half of such a pixel beside its place
+///          levels OpenSlide takes places in pixels of level 0, and rows of a tile may lie up to half of such a pixel beside their place
 /// Errors:  DataError as OpenFile; if OpenSlide does not know or cannot open the file, or level or region are not there. Of a tile: if OpenSlide
 ///          cannot decode it, with level, rows and columns, or the file has changed. OpenSlide finishes damaged JPEG tiles without an error
 ///          where their decoder can

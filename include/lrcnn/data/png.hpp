@@ -46,6 +46,8 @@ class PngRows {
                                               : "grey") +
            (colours & PNG_COLOR_MASK_ALPHA ? " with alpha" : "") + (interlaced_ ? ", interlaced" : "");
   }
+  /// Two rows, and what inflating takes.
+  Index kept_bytes() const { return info_ ? 2 * static_cast<Index>(png_get_rowbytes(decoder_, info_)) + 64_KiB : 0; }
   /// The row that read() gives next.
   Index next() const { return next_; }
   /// Pre: start() has returned; next() < height(); the file is not interlaced

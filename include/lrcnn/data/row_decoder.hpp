@@ -5,7 +5,7 @@
 #include <utility>
 namespace lrcnn::detail {
 /// Rows: reads a file's rows in order. start() begins with the first one, next() is the number of the one that read(to) gives; an interlaced
-/// file, if the format has such, has all of its rows in one tile, which read_all(to) gives.
+/// file, if the format has such, has all of its rows in one tile, which read_all(to) gives. kept_bytes() as TileDecoder's.
 template <class Rows>
 class RowDecoder final : public TileDecoder {
  public:
@@ -27,6 +27,7 @@ class RowDecoder final : public TileDecoder {
     file_.check_unchanged();
     sound_ = true;
   }
+  Index kept_bytes() const override { return rows_.kept_bytes(); }
 
  private:
   std::shared_ptr<const ImageFile> image_;

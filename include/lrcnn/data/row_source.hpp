@@ -4,7 +4,9 @@
 // A step asks for rows [begin, end) of an image of the batch whenever a slab needs them, in the forward pass and
 // again when the backward pass recomputes; a source therefore answers the same question with the same values during
 // one step. Nothing but the source assumes that the image is in memory.
+#include <lrcnn/core/error.hpp>
 #include <lrcnn/core/row_request.hpp>
+#include <lrcnn/core/text.hpp>
 #include <lrcnn/core/view.hpp>
 #include <lrcnn/shape/shape.hpp>
 #include <span>
@@ -23,6 +25,17 @@ struct RowSource {
   /// list is the caller's and ends with the call. A run may end early, and another caller may ask for other rows: this is advice.
   virtual void expect(std::span<const RowRequest>) const {}
 };
+/// For sources: whether the rows that they are asked for are theirs.
+/// Pre:     who() is the source's name, as in "batch of 2x3x8x8"; called where there is an error
+/// Errors:  DataError if images, rows, channels or columns are not those of a batch of that shape
+template <class T, class Who>
+void check_read(const Shape& shape, Index first, const View<T>& dst, const Who& who) {
+  const Range images{first, first + dst.n};
+  if (dst.c == shape.c && dst.w == shape.w && Range{0, shape.h}.contains(dst.range()) && Range{0, shape.n}.contains(images)) return;
+  throw DataError(error_text(who() + " is asked for " + first_to_last("images", images) + ", " + first_to_last("rows", dst.range()) + " of " +
+                                 std::to_string(dst.c) + " channels and " + std::to_string(dst.w) + " columns",
+                             "what is read lies within the batch", "give the network the batch's shape"));
+}
 /// A batch that lies in memory as dense NCHW, owned by the caller.
 template <class T>
 class MemorySource final : public RowSource<T> {

@@ -8,7 +8,8 @@
 // 0 is white, grey is inverted. Alpha is one more channel. The tag for orientation is not applied. Tiles and strips that a sparse file leaves out
 // count as zeros.
 //
-// A tile whose JPEG or fax data libtiff would complete by guessing (a warning of its decoder) counts as damaged, too.
+// A tile whose JPEG or fax data libtiff would complete by guessing (a warning of its decoder) counts as damaged, too; padding at the end of JPEG
+// data does not (data/jpeg_padding.hpp).
 #include <lrcnn/core/open_file.hpp>
 #include <lrcnn/data/tiff_layout.hpp>
 #include <vector>
@@ -133,6 +134,11 @@ class TiffDecoder final : public TileDecoder {
       throw;
     }
     if (layout_.inverted) invert(out);
+  }
+  /// libtiff keeps a tile's or strip's bytes as they are stored, and where each one lies.
+  Index kept_bytes() const override {
+    const Index tiles = handles_.empty() ? 0 : layout_.tiled ? TIFFNumberOfTiles(handles_.front().get()) : TIFFNumberOfStrips(handles_.front().get());
+    return static_cast<Index>(handles_.size()) * (info_.tile_bytes() / layout_.planes + 16 * tiles) + static_cast<Index>(buffer_.capacity());
   }
 
  private:

@@ -2,6 +2,7 @@
 // libtiff's TIFF as an object: closed by itself, silent, with the text of what went wrong for the errors of those who use it.
 #include <lrcnn/core/file_identity.hpp>
 #include <lrcnn/data/image_file.hpp>
+#include <lrcnn/data/jpeg_padding.hpp>
 #include <array>
 #include <cstdarg>
 #include <cstdio>
@@ -15,10 +16,12 @@
 namespace lrcnn::detail {
 /// What libtiff says of one open file, instead of printing it.
 struct TiffMessages {
-  std::array<char, 256> error{}, warning{};   ///< the first since clear()
+  std::array<char, 256> error{}, warning{};   ///< the first since clear(), but for padding of JPEG data
   void clear() { error[0] = warning[0] = '\0'; }
   static int take(std::array<char, 256>& text, const char* format, std::va_list arguments) {
-    if (text[0] == '\0') static_cast<void>(std::vsnprintf(text.data(), text.size(), format, arguments));
+    if (text[0] != '\0') return 1;
+    static_cast<void>(std::vsnprintf(text.data(), text.size(), format, arguments));
+    if (is_jpeg_padding(text.data())) text[0] = '\0';
     return 1;   // libtiff prints nothing
   }
 };
@@ -48,12 +51,8 @@ class TiffHandle {
   void clear() { messages_->clear(); }
   /// The first error since clear(), else the first warning, else "".
   std::string text() const { return messages_->error[0] != '\0' ? messages_->error.data() : messages_->warning.data(); }
-  /// Whether libtiff has said something. Bytes before a marker of a JPEG stream change no pixel.
-  bool complained() const {
-    return messages_->error[0] != '\0' ||
-           (messages_->warning[0] != '\0' &&
-            std::string_view(messages_->warning.data()).find("extraneous bytes before marker") == std::string_view::npos);
-  }
+  /// Whether libtiff has said something.
+  bool complained() const { return messages_->error[0] != '\0' || messages_->warning[0] != '\0'; }
   /// A field's value, or its default, or zero.
   template <class T>
   T field(std::uint32_t tag) const {

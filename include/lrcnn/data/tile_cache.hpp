@@ -7,12 +7,15 @@
 // last (data/tile_order.hpp). Threads decode tiles that are expected, as long as that displaces only tiles that are wanted later. An error in
 // such a thread is kept to itself: whoever reads the tile decodes it again and gets the error.
 //
+// Decoders stay open between tiles. Of those that are idle, a cache keeps the 64 used last, as far as they keep no more bytes together than the
+// tiles may have; the one used last stays in any case.
+//
 // Lifetimes: images share the cache and keep it alive. Tiles of an image go when its last CachedImage does.
+#include <lrcnn/data/idle_decoders.hpp>
 #include <lrcnn/data/tile_order.hpp>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
-#include <list>
 #include <map>
 #include <mutex>
 #include <new>
@@ -27,6 +30,7 @@ struct TileCacheOptions {
 struct TileCacheReport {
   Index bytes = 0;             ///< of tiles that it holds now
   Index most_bytes = 0;        ///< that it has ever held
+  Index decoder_bytes = 0;     ///< that idle decoders keep beside them, about
   Index decoded_tiles = 0;     ///< a tile that was decoded again counts again
   Index decoded_ahead = 0;     ///< of these, by the cache's own threads
   Index found_tiles = 0;       ///< times that a reader found a tile decoded
@@ -54,7 +58,9 @@ class TileCache {
   const TileCacheOptions& options() const { return options_; }
   TileCacheReport report() const {
     const std::lock_guard lock(mutex_);
-    return report_;
+    TileCacheReport report = report_;
+    report.decoder_bytes = idle_.bytes();
+    return report;
   }
 
  private:
@@ -145,9 +151,21 @@ class TileCache {
     report_.most_bytes = std::max(report_.most_bytes, report_.bytes);
     return &place;
   }
-  /// Evicts tiles of at least so many bytes, all wanted later than `distance`, or none at all. Looking at all tiles is not worth it for a single
-  /// one, so some that nobody expects go with them. Memory of `reusable` bytes is handed on.
+  /// Evicts tiles of at least `excess` bytes, all wanted later than `distance`. If there are not enough, none goes that somebody expects.
+  /// Memory of `reusable` bytes is handed on: fresh memory costs the system as much as some formats take to decode.
   bool evict(Index excess, Index distance, Index reusable, std::unique_ptr<std::byte[]>& memory) {
+    const auto go = [&](Tiles::iterator at) {
+      excess -= at->second.size;
+      report_.bytes -= at->second.size;
+      if (!memory && at->second.size == reusable) memory = std::move(at->second.bytes);
+      tiles_.erase(at);
+    };
+    for (; excess > 0 && !next_to_go_.empty(); next_to_go_.pop_back()) {
+      const auto& [used, key] = next_to_go_.back();
+      const auto at = tiles_.find(key);
+      if (at != tiles_.end() && at->second.used == used && may_go(at->second) && wanted(key) == detail::TileOrder::never) go(at);
+    }
+    if (excess <= 0) return true;
     struct Candidate {
       Index distance;
       std::uint64_t used;
@@ -155,28 +173,31 @@ class TileCache {
     };
     std::vector<Candidate> candidates;
     Index bytes = 0;
-    for (auto at = tiles_.begin(); at != tiles_.end(); ++at) {
-      if (!at->second.ready || at->second.pins > 0) continue;
-      const Index wanted = at->first.image->order.distance(at->first.place);
-      if (wanted <= distance) continue;
-      candidates.push_back({wanted, at->second.used, at});
-      bytes += at->second.size;
-    }
+    for (auto at = tiles_.begin(); at != tiles_.end(); ++at)
+      if (const Index its = may_go(at->second) ? wanted(at->first) : distance; its > distance) {
+        candidates.push_back({its, at->second.used, at});
+        bytes += at->second.size;
+      }
     if (bytes < excess) return false;
     std::sort(candidates.begin(), candidates.end(),
               [](const Candidate& a, const Candidate& b) { return a.distance != b.distance ? a.distance > b.distance : a.used < b.used; });
-    const Index more = excess + options_.bytes / 16;
-    bytes = 0;
-    for (const auto& [wanted, used, at] : candidates) {
-      if (bytes >= (wanted == detail::TileOrder::never ? more : excess)) break;
-      bytes += at->second.size;
-      report_.bytes -= at->second.size;
-      at->first.image->order.look_again(wanted);
-      if (!memory && at->second.size == reusable) memory = std::move(at->second.bytes);
-      tiles_.erase(at);
+    bytes = options_.bytes / 16;   // of tiles that go next: looking at all of them is not worth it for a single one
+    for (const auto& [its, used, at] : candidates) {
+      if (excess > 0) {
+        at->first.image->order.look_again(its);
+        go(at);
+      } else if (its == detail::TileOrder::never && bytes > 0) {
+        bytes -= at->second.size;
+        next_to_go_.emplace_back(used, at->first);
+      } else {
+        break;
+      }
     }
+    std::reverse(next_to_go_.begin(), next_to_go_.end());
     return true;
   }
+  static bool may_go(const Tile& tile) { return tile.ready && tile.pins == 0; }
+  static Index wanted(const Key& key) { return key.image->order.distance(key.place); }
   /// Decodes into a place that was reserved, without the lock. If that fails, the place is gone.
   void decode(Lock& lock, const Key& key, Tile& tile) {
     Image& image = *key.image;
@@ -187,13 +208,12 @@ class TileCache {
         image.waiting.erase(key.place);
       }
       ++image.decoders;
-      auto decoder = idle_decoder(image);
+      auto decoder = idle_.take(&image);
       lock.unlock();
       const auto give_back = [&] {
         if (!lock.owns_lock()) lock.lock();
         --image.decoders;
-        if (decoder) idle_.emplace_back(&image, std::move(decoder));
-        if (idle_.size() > most_idle) idle_.pop_front();
+        if (decoder) idle_.keep(&image, std::move(decoder));
       };
       try {
         if (!decoder) decoder = image.file->decoder();
@@ -212,14 +232,6 @@ class TileCache {
     tile.ready = true;
     ++report_.decoded_tiles;
     changed_.notify_all();
-  }
-  /// The decoder of an image that was used last, if one is idle.
-  std::unique_ptr<TileDecoder> idle_decoder(const Image& image) {
-    const auto at = std::find_if(idle_.rbegin(), idle_.rend(), [&](const auto& entry) { return entry.first == &image; });
-    if (at == idle_.rend()) return nullptr;
-    auto decoder = std::move(at->second);
-    idle_.erase(std::next(at).base());
-    return decoder;
   }
   void expect(Image& image, std::span<const ImageRegion> regions) {
     {
@@ -248,7 +260,7 @@ class TileCache {
     Lock lock(mutex_);
     expecting_.erase(&image);
     changed_.wait(lock, [&] { return image.decoding == 0; });
-    std::erase_if(idle_, [&](const auto& entry) { return entry.first == &image; });
+    idle_.remove(&image);
     for (auto at = tiles_.lower_bound({&image, {}}); at != tiles_.end() && at->first.image == &image; at = tiles_.erase(at))
       report_.bytes -= at->second.size;
     changed_.notify_all();
@@ -299,14 +311,14 @@ class TileCache {
     }
     return next;
   }
-  static constexpr std::size_t most_idle = 64;   ///< decoders, each of which has a file open
   const TileCacheOptions options_;
   mutable std::mutex mutex_;          ///< of all that follows, and of all images' orders
   std::condition_variable changed_;   ///< a tile is ready, free, or gone; a decoder is free
   std::condition_variable work_;      ///< for the cache's threads
   Tiles tiles_;
-  std::list<std::pair<const Image*, std::unique_ptr<TileDecoder>>> idle_;   ///< the one used last is at the end
+  detail::IdleDecoders idle_{options_.bytes};
   std::set<Image*> expecting_;
+  std::vector<std::pair<std::uint64_t, Key>> next_to_go_;   ///< tiles that nobody expected when last looked at, with `used`; the last goes first
   TileCacheReport report_;
   std::uint64_t clock_ = 0;
   Index waiting_for_room_ = 0;   ///< readers; threads that decode ahead leave the room to them

@@ -6,7 +6,8 @@ namespace lrcnn {
 /// Images in a tensor [N,C,H,W] or [C,H,W] of float32 on a CUDA device, or in CUDA's managed memory: planes without gaps (NCHW), or
 /// channels last. A backend on the device copies rows from there; on the host, reading is an error.
 /// The producer's work on the tensor must be done, or be ahead of the backend's on its stream (DeviceOptions::stream): in Python,
-/// tensor.__dlpack__(stream=...) is told the number of the stream that the backend works on.
+/// tensor.__dlpack__(stream=...) is told the number of the stream that the backend works on. Otherwise the backend's order_behind() is told the
+/// producer's stream. A source that goes gives the tensor back: after start_step() not before wait(), or after order_before() of that stream.
 class DlpackDeviceSource final : public cudnn::DeviceSource {
  public:
   /// `device`: the CUDA ordinal of the backend's device.

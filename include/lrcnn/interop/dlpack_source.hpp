@@ -66,11 +66,7 @@ class DlpackSource final : public RowSource<T> {
   /// Several threads may call it at once.
   /// Errors:  DataError if images, channels, rows or columns are not the tensor's
   void read(Index first, const View<T>& dst) const override {
-    if (dst.c != shape_.c || dst.w != shape_.w || !Range{0, shape_.h}.contains(dst.range()) || !Range{0, shape_.n}.contains({first, first + dst.n}))
-      throw DataError(error_text(tensor_.describe() + " is asked for images " + std::to_string(first) + " to " + std::to_string(first + dst.n) +
-                                     ", rows " + std::to_string(dst.row0) + " to " + std::to_string(dst.row0 + dst.rows) + " of " +
-                                     std::to_string(dst.c) + " channels and " + std::to_string(dst.w) + " columns",
-                                 "what is read lies within the tensor", "give the network the tensor's shape"));
+    check_read(shape_, first, dst, [&] { return tensor_.describe(); });
     const auto row = [&](Index i, Index c, Index y) {
       const std::byte* from = tensor_.data() + (first + i) * strides_.n + c * strides_.c + y * strides_.h;
       T* to = dst.row(i, c / dst.block, y) + c % dst.block;

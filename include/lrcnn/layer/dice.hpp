@@ -30,20 +30,9 @@ struct DiceLoss {
     if (output.c > most_classes)
       throw DataError(error_text("an output of " + std::to_string(output.c) + " classes is given to the loss '" + std::string(name) + "'",
                                  "it has sums for at most " + std::to_string(most_classes), "use PixelCrossEntropy, or fewer classes"));
-    double images = 0;
-    for (Index i = 0; i < output.n; ++i) {
-      bool counts = false;
-      for (Index row = 0; row < output.h; ++row) {
-        const std::int32_t* classes = labels.classes(i, row);
-        for (Index x = 0; x < output.w; ++x) {
-          if (ignore && classes[x] == *ignore) continue;
-          detail::check_class(classes[x], output.c, i, row, x);
-          counts = true;
-        }
-      }
-      images += counts;
-    }
-    return images;
+    return detail::with_counts(std::max<Index>(2, output.c), [&](std::span<Index> counts) {
+      return static_cast<double>(detail::count_classes(labels, output, ignore, counts).images);
+    });
   }
   /// Shapes:  logits [N,K,H,W], whole maps; dx likewise, or empty
   /// Post:    result grows by these images, dx = the gradient of scale times their sum, padded channels 0

@@ -5,6 +5,8 @@
 // again in passes that compute the loss a second time; labels are therefore the same whenever they are asked for during one step.
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/row_request.hpp>
+#include <lrcnn/core/text.hpp>
+#include <lrcnn/layer/class_counts.hpp>
 #include <lrcnn/shape/shape.hpp>
 #include <any>
 #include <concepts>
@@ -13,6 +15,9 @@
 #include <span>
 #include <string>
 namespace lrcnn {
+namespace detail {
+struct ClassCounter;
+}
 enum class LabelKind : std::uint8_t { images, pixels, targets };
 /// The labels of a batch, by rows: one class for each pixel (a mask), or a number for each pixel and channel (targets). Used by one thread
 /// at a time.
@@ -33,8 +38,9 @@ class LabelRows {
   virtual void values(Index, Range, std::span<float>) const { refuse("values"); }
   /// Says which rows will be asked for and in which order, as RowSource::expect(). Advice; the default does nothing.
   virtual void expect(std::span<const RowRequest>) const {}
-  /// Whether labels stay the same as long as this object lives. Then what a loss has found in a pass over all of them, its total(), is
-  /// kept and holds for later steps, too. Otherwise each step passes over them once more.
+  /// Whether labels stay the same as long as this object lives. Then what a pass over all of them has found is kept: the pixels of each class,
+  /// which class_balance() or the total() of a loss has counted, and that total. So one pass serves both, and all later steps. Otherwise
+  /// each step passes over them once more.
   virtual bool constant() const { return false; }
 
  protected:
@@ -44,6 +50,26 @@ class LabelRows {
 
  private:
   friend class LabelWindow;
+  friend struct detail::ClassCounter;
+  /// Pixels that do not count, and images with pixels that do.
+  struct Others {
+    Index ignored = 0, images = 0;
+  };
+  /// The classes of the first `images` images, with one label that does not count.
+  struct Counts {
+    Index images = 0;
+    std::optional<std::int32_t> ignore{};
+    ClassBalance found{};
+  };
+  std::optional<Others> known_counts(Index images, std::optional<std::int32_t> ignore, std::span<Index> counts) const {
+    const std::vector<Index>& known = counts_.found.counts;
+    if (known.empty() || counts_.images != images || counts_.ignore != ignore || known.size() != counts.size()) return std::nullopt;
+    std::copy(known.begin(), known.end(), counts.begin());
+    return Others{counts_.found.ignored, counts_.found.images};
+  }
+  void keep_counts(Index images, std::optional<std::int32_t> ignore, std::span<const Index> counts, const Others& others) const {
+    if (constant()) counts_ = {images, ignore, {{counts.begin(), counts.end()}, others.ignored, others.images}};
+  }
   /// A loss, and what it has found.
   struct Total {
     std::any loss{};
@@ -67,6 +93,7 @@ class LabelRows {
                                "labels whose kind() is pixels give classes(), and those whose kind() is targets give values()",
                                "define the function, or return the other kind"));
   }
-  mutable Total total_{};   ///< of the loss that was here last
+  mutable Counts counts_{};   ///< of the last pass that counted classes
+  mutable Total total_{};     ///< of the loss that was here last
 };
 }   // namespace lrcnn

@@ -6,6 +6,7 @@
 // (layer/label_rows.hpp): then a window of rows is in memory at a time, and a loss sees no difference.
 #include <lrcnn/layer/label_rows.hpp>
 #include <algorithm>
+#include <utility>
 #include <vector>
 namespace lrcnn {
 class LabelWindow;
@@ -17,7 +18,8 @@ class Labels {
   template <class R>
     requires std::convertible_to<const R&, std::span<const std::int32_t>> Labels(const R& values) : Labels(std::span<const std::int32_t>(values)) {}
     Labels(std::span<const std::int32_t> values) : data_(values.data()), count_(static_cast<Index>(values.size())) { hold_all(); }
-    /// `count` labels in the memory of the device that runs the step. Whether they are classes shows when they are used.
+    /// `count` labels in the memory of the device that runs the step. Whether they are classes shows when they are used. They are left alone
+    /// until the step is done, not only until it is started: see cudnn::DeviceSource.
     static Labels on_device(const std::int32_t* values, Index count) {
       Labels labels(std::span<const std::int32_t>(values, static_cast<std::size_t>(count)));
       labels.on_device_ = true;
@@ -169,16 +171,11 @@ class LabelWindow {
   /// f(), which may ask for any row of the labels, and does so in the order of images and rows.
   template <class F>
   auto with_all_rows(const Labels& labels, F f) {
-    const Index size = page_size();
-    std::vector<RowRequest> pages;
-    for (Index i = 0; i < labels.size(); ++i)
-      for (Index row = 0; row < labels.height(); row += size) pages.push_back({{i, i + 1}, page(row)});
-    labels.rows()->expect(pages);
     struct Turning {
       LabelWindow& window;
       ~Turning() { window.turned_by_ = nullptr; }
     } const turning{*this};
-    turned_by_ = &labels;
+    turned_by_ = &labels, announced_ = false;
     return f();
   }
   /// Bytes of memory that it has taken.
@@ -192,26 +189,36 @@ class LabelWindow {
     const Index size = page_size(), first = row / size * size;
     return {first, std::min(first + size, part_.height_)};
   }
+  /// Before the first page is read: a pass that already knows all reads none.
+  void announce_pages() {
+    if (std::exchange(announced_, true)) return;
+    std::vector<RowRequest> pages;
+    for (Index i = 0; i < part_.count_; ++i)
+      for (Index row = 0; row < part_.height_; row += page_size()) pages.push_back({{i, i + 1}, page(row)});
+    turned_by_->rows()->expect(pages);
+  }
   /// The part in memory, with that row in it.
   const Labels& part_with(Index image, Index row) {
     if (part_.holds(image, row)) return part_;
     const Range all{0, part_.height_};
     if (turned_by_ && image >= 0 && image < part_.count_ && all.contains({row, row + 1})) {
+      announce_pages();
       read(*turned_by_, {image, image + 1}, page(row));
       return part_;
     }
-    const auto range = [](Range r) { return std::to_string(r.begin) + " to " + std::to_string(r.end - 1); };
-    throw DataError(error_text("the labels of image " + std::to_string(image) + ", row " + std::to_string(row) + " are asked for where " +
-                                   (turned_by_ ? "images 0 to " + std::to_string(part_.count_ - 1) + " have rows " + range(all)
-                                               : "images " + range(part_.held_images_) + ", rows " + range(part_.held_rows_) + " are in memory"),
-                               "of labels by rows a loss has those of the rows that it is given",
-                               "let the loss use the labels of its own rows alone, or give it labels in memory"));
+    throw DataError(
+        error_text("the labels of image " + std::to_string(image) + ", row " + std::to_string(row) + " are asked for where " +
+                       (turned_by_ ? first_to_last("images", {0, part_.count_}) + " have " + first_to_last("rows", all)
+                                   : first_to_last("images", part_.held_images_) + ", " + first_to_last("rows", part_.held_rows_) + " are in memory"),
+                   "of labels by rows a loss has those of the rows that it is given",
+                   "let the loss use the labels of its own rows alone, or give it labels in memory"));
   }
   Index rows_ = 0;
   Labels part_{};                         ///< what is there
   std::vector<std::int32_t> classes_{};   ///< the memory
   std::vector<float> values_{};
   const Labels* turned_by_ = nullptr;   ///< labels whose rows are read when they are asked for
+  bool announced_ = false;              ///< that they will be
 };
 inline const Labels& Labels::in_memory() const { return rows_ ? window().part_ : *this; }
 inline Index Labels::most_elements() const { return rows_ ? window().most_elements() : elements(); }

@@ -7,7 +7,7 @@
 // they come: gradients and counts do not depend on how rows are cut, on storage or threads, and the sum only in its last bits
 // (1e-12 of it), where cuts bring rows in another order. A loss of the user's own has the same shape; see docs/extending.md.
 #include <lrcnn/core/view.hpp>
-#include <lrcnn/layer/labels.hpp>
+#include <lrcnn/layer/class_balance.hpp>
 #include <lrcnn/layer/loss.hpp>
 #include <lrcnn/shape/shape.hpp>
 #include <algorithm>
@@ -63,9 +63,6 @@ inline void check_pixel_labels(std::string_view loss, const Labels& labels, cons
                                "every " + each + " of the output has one label", "make the " + what + " as large as the output"));
 }
 namespace detail {
-inline std::string pixel_place(Index image, Index row, Index column) {
-  return " of image " + std::to_string(image) + ", row " + std::to_string(row) + ", column " + std::to_string(column);
-}
 /// Errors:  DataError unless `value`, which is not ignored, is from 0 to channels - 1, of one channel 0 or 1
 inline void check_class(std::int32_t value, Index channels, Index image, Index row, Index column) {
   const Index classes = std::max<Index>(2, channels);
@@ -77,6 +74,12 @@ inline void check_class(std::int32_t value, Index channels, Index image, Index r
                                "correct the mask, or end the network in a channel for each class and train with PixelCrossEntropy"));
   throw DataError(
       error_text(what, "labels are 0 .. classes - 1, or the one to ignore", "correct the mask, set the loss's `ignore`, or widen the last layer"));
+}
+/// Counts the pixels of each class as ClassCounter does, in masks that belong to an output.
+/// Errors:  as check_class(); what LabelRows throws
+inline auto count_classes(const Labels& labels, const Shape& output, std::optional<std::int32_t> ignore, std::span<Index> counts) {
+  return ClassCounter::count(labels, output.n, ignore, counts,
+                             [&](std::int32_t label, Index image, Index row, Index column) { check_class(label, output.c, image, row, column); });
 }
 /// What one element comes to.
 struct ElementLoss {
@@ -135,11 +138,8 @@ inline double count_binary(std::string_view loss, const Labels& labels, const Sh
     throw DataError(error_text(
         "a mask of classes is given to the loss '" + std::string(loss) + "' on an output of " + std::to_string(output.c) + " channels",
         "each channel says yes or no by itself, and a mask has one label for each pixel", "give Labels::of_targets, or use PixelCrossEntropy"));
-  for (Index i = 0; i < output.n; ++i)
-    for (Index row = 0; row < output.h; ++row) {
-      const std::int32_t* classes = labels.classes(i, row);
-      for (Index x = 0; x < output.w; ++x) check_class(classes[x], 1, i, row, x);
-    }
+  std::array<Index, 2> counts;
+  count_classes(labels, output, {}, counts);
   return static_cast<double>(output.count());
 }
 inline double count_numbers(std::string_view loss, const Labels& labels, const Shape& output) {
@@ -154,22 +154,35 @@ struct PixelCrossEntropy {
   std::optional<std::int32_t> ignore{};   ///< label of pixels that do not count, whatever is there
   friend bool operator==(const PixelCrossEntropy&, const PixelCrossEntropy&) = default;
   /// The weights of all pixels that count.
-  /// Errors:  DataError if a label is no class, or weights are not as many as classes
+  /// Errors:  DataError if a label is no class, weights are not as many as classes, or the output has one channel
   double total(const Labels& labels, const Shape& output) const {
     if (labels.kind() != LabelKind::pixels)
       throw DataError(error_text("targets are given to the loss '" + std::string(name) + "'", "it compares classes, one for each pixel",
                                  "give Labels::of_pixels"));
+    if (output.c < 2)
+      throw DataError(error_text("an output of 1 channel is given to the loss '" + std::string(name) + "'",
+                                 "it compares the logits of classes, of which there are two at least",
+                                 "end the network in a channel for each class, or train with PixelBinaryCrossEntropy"));
     if (!weights.empty() && static_cast<Index>(weights.size()) != output.c)
       throw DataError(error_text(std::to_string(weights.size()) + " weights are given for " + std::to_string(output.c) + " classes",
                                  "each class has one, or none has", "give as many weights as classes"));
-    double sum = 0;
-    each_label(labels, output.c, {0, output.n}, {0, output.h}, [&](std::int32_t label) { sum += weight(label); });
-    return sum;
+    return detail::with_counts(output.c, [&](std::span<Index> counts) {
+      detail::count_classes(labels, output, ignore, counts);
+      double sum = 0;
+      for (Index k = 0; k < output.c; ++k)
+        if (const Index count = item(counts, k); count > 0) sum += weight(k) * static_cast<double>(count);   // 1 / 0 may be an absent class's
+      return sum;
+    });
   }
   /// Labels that were read again since total() has seen them, before a device uses them as indices.
   /// Errors:  DataError if a label of these rows is no class
   void check_again(const Labels& labels, Index classes, Range images, Range rows) const {
-    each_label(labels, classes, images, rows, [](std::int32_t) {});
+    for (Index i = images.begin; i < images.end; ++i)
+      for (Index row = rows.begin; row < rows.end; ++row) {
+        const std::int32_t* label = labels.classes(i, row);
+        for (Index x = 0; x < labels.width(); ++x)
+          if (counts(label[x])) detail::check_class(label[x], classes, i, row, x);
+      }
   }
   /// Source:  the maximum is taken off first, so that no exponential overflows
   template <class T>
@@ -187,21 +200,8 @@ struct PixelCrossEntropy {
   }
 
  private:
-  double weight(std::int32_t label) const { return weights.empty() ? 1 : item(weights, label); }
+  double weight(Index label) const { return weights.empty() ? 1 : item(weights, label); }
   bool counts(std::int32_t label) const { return !ignore || label != *ignore; }
-  /// f(label) for all labels of these rows that count.
-  template <class F>
-  void each_label(const Labels& labels, Index channels, Range images, Range rows, F f) const {
-    for (Index i = images.begin; i < images.end; ++i)
-      for (Index row = rows.begin; row < rows.end; ++row) {
-        const std::int32_t* classes = labels.classes(i, row);
-        for (Index x = 0; x < labels.width(); ++x) {
-          if (!counts(classes[x])) continue;
-          detail::check_class(classes[x], channels, i, row, x);
-          f(classes[x]);
-        }
-      }
-  }
   template <class T>
   void pixel(const View<const T>& logits, Index i, Index row, Index x, std::int32_t label, const View<T>& dx, double scale, LossResult& own) const {
     const bool counted = counts(label);

@@ -39,13 +39,14 @@ void pointwise_backward(const CustomBackward<T>& a) {
       }
 }
 template <class F>
-inline constexpr CustomLayer pointwise_layer{
-    .rules = {.name = F::name, .backward = reads_input, .overwrites_input = true, .overwrites_gradient = true},
-    .f32 = {pointwise_forward<F, float>, pointwise_backward<F, float>, nullptr},
-    .f64 = {pointwise_forward<F, double>, pointwise_backward<F, double>, nullptr},
-    .bf16 = {pointwise_forward<F, bfloat16>, pointwise_backward<F, bfloat16>, nullptr}};
+inline constexpr CustomLayer pointwise_layer =
+    with_device<F>({.rules = {.name = F::name, .backward = reads_input, .overwrites_input = true, .overwrites_gradient = true},
+                    .f32 = {pointwise_forward<F, float>, pointwise_backward<F, float>, nullptr},
+                    .f64 = {pointwise_forward<F, double>, pointwise_backward<F, double>, nullptr},
+                    .bf16 = {pointwise_forward<F, bfloat16>, pointwise_backward<F, bfloat16>, nullptr}});
 }   // namespace detail
-/// y = F::value(x), dx = dy * F::derivative(x), for every element.
+/// y = F::value(x), dx = dy * F::derivative(x), for every element. For a GPU both are LRCNN_HOST_DEVICE, F says on_device, and a .cu file of the
+/// program compiles its loops (backend/cudnn/custom_loops.hpp).
 ///
 ///     struct Softplus {
 ///       static constexpr std::string_view name = "softplus";

@@ -17,7 +17,7 @@ constexpr bool has_too_large_number(const Layer& y) {
 }
 /// Whether the rules of a custom layer say more than its functions can do.
 constexpr bool asks_too_much(const LayerRules& rules, const BackwardReads& reads) {
-  if (rules.rows == RowMap::all || rules.reduces || rules.ends_rows || rules.draws || rules.uses_workspace || rules.sums_channels) return true;
+  if (rules.rows == RowMap::all || rules.reduces || rules.ends_rows || rules.draws || rules.uses_workspace) return true;
   return reads.other || reads.indices || reads.sign || (reads.for_parameters && !reads.input);
 }
 /// Whether a custom layer's rows are those of its rule, as far as extents are known.

@@ -101,7 +101,7 @@ class Replay : ReplayedMemory, NumberedLayers {
   void check_packed(const Step& s, Op direction) {
     if (!plan_.target.packs(node(s.layer).layer)) return;
     const auto found = packed_.find(s.packed);
-    const bool alike = plan_.target.packs_alike;
+    const bool alike = plan_.target.packs_alike && direction == Op::pack_backward;   // a forward pass may want its bias beside the filter
     if (found == packed_.end() || found->second.second != s.layer || (!alike && found->second.first != direction))
       problem("its packed filter is not there");
   }

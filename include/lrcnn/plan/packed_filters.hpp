@@ -19,7 +19,7 @@ struct LeftOutStep {
 namespace detail {
 class PackedFilters {
  public:
-  /// `loops`: times that turns of a loop share. `alike`: filters are packed for both directions in one layout.
+  /// `loops`: times that turns of a loop share. `alike`: filters packed for the forward pass serve data gradients, too.
   /// Pre: buffers have their places in the arena; they, the steps and the loops outlive the object.
   PackedFilters(std::vector<Buffer>& buffers, std::vector<Step>& steps, const std::vector<Range>& loops, const ArenaSize& arena, bool alike)
       : buffers_(buffers), steps_(steps), loops_(loops), arena_(arena), alike_(alike), live_(live_at(buffers)), home_(buffers.size(), -1) {}
@@ -153,17 +153,19 @@ class PackedFilters {
   }
   std::vector<LeftOutStep> leave_out() {
     std::vector<LeftOutStep> left_out;
-    std::vector<char> packed(buffers_.size(), 0);
+    std::vector<Index> packed_at(buffers_.size(), -1);   // the step that packs a filter which stays
     std::size_t kept = 0;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       Step& s = steps_[i];
       if (const Index home = s.packed < 0 ? -1 : item(home_, s.packed); home >= 0) {
         s.packed = home;
-        if (packs(s) && item(packed, home)) {
+        Index& at = item(packed_at, home);
+        if (packs(s) && at >= 0) {
+          if (s.op == Op::pack_forward) item(steps_, at).op = s.op;   // serves both
           left_out.push_back({static_cast<Index>(i), s});
           continue;
         }
-        item(packed, home) = 1;
+        if (at < 0) at = static_cast<Index>(kept);
       }
       steps_[kept++] = s;
     }

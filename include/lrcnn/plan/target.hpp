@@ -17,8 +17,9 @@ struct Target {
   bool sums_use_workspace = false;   ///< steps of norms, and of factors of channels, get the workspace, too
   bool packs_transposed = false;     ///< transposed convolutions want their filters so too
   bool packs_linear = false;         ///< linear layers want their weights so too: as elements, where parameters are something else
+  bool packs_bias = false;           ///< behind such weights lies their layer's bias, as elements
   bool convolves_rows = false;       ///< convolutions of one image work on rows of a larger piece where they lie; others want dense pieces
-  bool packs_alike = false;          ///< a filter packed for the data gradient is the one packed for the forward pass
+  bool packs_alike = false;          ///< a filter packed for the forward pass serves the data gradient, too
   Index vector_block = 0;            ///< channels that lie side by side on the machine at hand; divides channel_block; 0: channel_block
   /// Channels that lie side by side in tensors that are stored in blocks.
   constexpr Index lanes() const { return vector_block > 0 ? vector_block : channel_block; }
@@ -42,8 +43,14 @@ struct Target {
     return (packs_weights && layer.kind == Kind::conv) || (packs_transposed && layer.kind == Kind::conv_transpose) ||
            (packs_linear && layer.kind == Kind::linear);
   }
-  /// Bytes of one packed filter, or of packed weights: an upper bound over the layouts that the backend may choose.
+  /// Bytes of one packed filter, or of packed weights, and of the bias behind it: an upper bound over the layouts that the backend may choose.
   constexpr Index packed_bytes(const Node& node) const {
+    return packs_bias && packs(node.layer) && node.layer.bias ? packed_bias_offset(node) + node.out.c * element_bytes : filter_bytes(node);
+  }
+  /// Where the bias lies in a packed filter, in bytes. Pre: packs_bias, and the layer has one.
+  constexpr Index packed_bias_offset(const Node& node) const { return round_up(filter_bytes(node), 16); }
+  /// Bytes of one packed filter without a bias.
+  constexpr Index filter_bytes(const Node& node) const {
     if (!packs(node.layer)) return 0;
     if (node.layer.kind == Kind::linear) return node.layer.channels * node.in.c * element_bytes;
     const Index taps = node.layer.window.kernel.h * node.layer.window.kernel.w;
@@ -54,9 +61,9 @@ struct Target {
     const Index from = !blocked ? 1 : plain ? pair : round_up(channel_block, pair), to = blocked ? channel_block : 1;
     return groups * round_up(node.layer.channels / groups, to) * round_up(node.in.c / groups, from) * taps * element_bytes;
   }
-  /// Likewise of one filter gradient in that layout.
+  /// Bytes of one filter gradient in that layout.
   constexpr Index scratch_bytes(const Node& node) const {
-    return gradient_bytes > 0 ? packed_bytes(node) / element_bytes * gradient_bytes : packed_bytes(node);
+    return gradient_bytes > 0 ? filter_bytes(node) / element_bytes * gradient_bytes : filter_bytes(node);
   }
   friend constexpr bool operator==(const Target&, const Target&) = default;
 };

@@ -65,7 +65,8 @@ class BasicTrainer {
     detail::check_batch<S, M>();
     return step(batch, batch.labels());
   }
-  /// One update on one batch, without waiting for a device; wait() tells the loss. The batch may be gone when this returns.
+  /// One update on one batch, without waiting for a device; wait() tells the loss. A batch and labels on the host may be gone when this returns.
+  /// Those in a device's memory stay as they are until wait(); or order_before() of the CUDA backend lets a stream wait that changes them.
   /// Backends that scale the loss (fp16) and clipping by norm wait all the same: the update depends on the gradients.
   /// Errors:  as step(); a loss that is not finite comes out of wait()
   void start_step(const RowSource<M>& source, const Labels& labels) { static_cast<void>(rounds_.start(source, labels)); }

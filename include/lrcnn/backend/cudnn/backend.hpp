@@ -76,8 +76,13 @@ class DeviceBackend {
     running_ = true;
     labels_ = labels;
   }
+  /// Orders the steps that are started from now on behind what a CUDA stream of the program (cudaStream_t; null: the default one of the
+  /// backend's device) has now: a kernel there may still write the batch, or the labels, that a step is started on. Nobody waits.
+  void order_behind(void* stream) const { check(library_->order_behind(stream), "ordering steps behind a stream of the program"); }
+  /// Orders what comes to that stream from now on behind the steps that were started: it may then write over their batches and labels.
+  void order_before(void* stream) const { check(library_->order_before(stream), "ordering a stream of the program behind steps"); }
   /// Rows of a DeviceSource are copied on the device; those of a DirectSource whose array has an address there are gathered by it; all others
-  /// are read into pinned memory and sent.
+  /// are read into pinned memory, as floats, and sent.
   /// Errors:  BackendError if an array lies in the memory of another device
   void load(const RowSource<float>& source, Index first_image, const View<element>& y) {
     if (const auto* there = dynamic_cast<const DeviceSource*>(&source))
@@ -87,12 +92,11 @@ class DeviceBackend {
       check_device(direct->array());
       return check(library_->gather(*direct, first_image, y), "gathering a batch's rows from the host's memory");
     }
-    const Index image = y.rows * y.stride_row();   // elements
-    auto* rows = staging<float>(y.n * image);
-    source.read(first_image, dense_view(rows, y.n, y.c, y.range(), y.w, y.block));
-    const std::byte* sent = stored(rows, y.n * image);
-    constexpr Index size = sizeof(element);
-    check(library_->send(y.data, y.stride_n * size, sent, image * size, image * size, y.n), "copying a batch's rows to the device");
+    void* memory = nullptr;
+    check(library_->staging(memory, y.n * y.rows * y.stride_row() * Index{sizeof(float)}), "taking pinned memory for a batch's rows");
+    const View<float> rows = dense_view(static_cast<float*>(memory), y.n, y.c, y.range(), y.w, y.block);
+    source.read(first_image, rows);
+    check(library_->send_rows(rows, y), "copying a batch's rows to the device");
   }
   /// Rows of the network's output are fetched, image by image, and handed over from the host's memory. Waits.
   void store(RowSink<float>& sink, Index first_image, const View<const element>& x) {
@@ -171,6 +175,17 @@ class DeviceBackend {
   std::shared_ptr<Library> library_;
 
  private:
+  /// The library keeps arrays that it gathers from, and their memory may keep the library: it lets go of them when a backend goes.
+  struct LastWait {
+    std::shared_ptr<Library> library;
+    explicit LastWait(std::shared_ptr<Library> l) : library(std::move(l)) {}
+    LastWait(LastWait&&) noexcept = default;
+    LastWait& operator=(LastWait&& other) noexcept { return std::swap(library, other.library), *this; }
+    ~LastWait() {
+      if (library) static_cast<void>(library->wait());
+    }
+  };
+  LastWait last_wait_{library_};
   /// The labels that are in memory now, of labels by rows, for the loss that comes next.
   template <class L>
   void send_rows(const L& loss, Index channels) {
@@ -224,24 +239,6 @@ class DeviceBackend {
         throw DataError(error_text("label " + std::to_string(label) + " is outside the network's " + std::to_string(classes) + " classes",
                                    "labels are 0 .. classes - 1", "correct the labels, or widen the last layer"));
     return labels;
-  }
-  template <class E>
-  E* staging(Index count) const {
-    void* memory = nullptr;
-    check(library_->staging(memory, count * Index{sizeof(E)}), "taking pinned memory for a batch's rows");
-    return static_cast<E*>(memory);
-  }
-  /// Rows as they are stored: those given, or rounded in the same memory.
-  static std::byte* stored(float* rows, Index count) {
-    auto* bytes = reinterpret_cast<std::byte*>(rows);
-    if constexpr (!std::is_same_v<element, float>)
-      for (Index e = 0; e < count; ++e) {
-        float value;
-        std::memcpy(&value, bytes + e * Index{sizeof(float)}, sizeof(float));
-        const auto rounded = static_cast<element>(value);
-        std::memcpy(bytes + e * Index{sizeof(element)}, &rounded, sizeof(element));
-      }
-    return bytes;
   }
   std::vector<element> fetched_{};   ///< rows of the output
   std::vector<float> widened_{};     ///< the same, where elements have two bytes

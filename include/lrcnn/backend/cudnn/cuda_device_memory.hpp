@@ -1,8 +1,7 @@
 #pragma once
 // Memory of the host that a CUDA device reads by itself, and the descriptions of batches that it gathers from there.
+#include <lrcnn/backend/cudnn/cuda_device_calls.hpp>
 #include <lrcnn/backend/cudnn/gather_blob.hpp>
-#include <lrcnn/backend/cudnn/library.hpp>
-#include <cuda_runtime.h>
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -11,27 +10,6 @@
 #include <utility>
 #include <vector>
 namespace lrcnn::cudnn {
-inline Status status_of(cudaError_t error) {
-  if (error == cudaSuccess) return {};
-  cudaGetLastError();   // said here; not to be found again by the next call
-  return {std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error)};
-}
-/// Makes a device current while it lives, as a library must leave the caller's.
-class CurrentDevice {
- public:
-  explicit CurrentDevice(int device) {
-    if (cudaGetDevice(&before_) != cudaSuccess || before_ == device) before_ = -1;
-    else cudaSetDevice(device);
-  }
-  ~CurrentDevice() {
-    if (before_ >= 0) cudaSetDevice(before_);
-  }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-
- private:
-  int before_ = -1;
-};
 /// What a device can do with memory of the host. Pre: it is current.
 inline Status find_host_access(HostAccess& access, int device) {
   Status status;
@@ -67,9 +45,9 @@ inline Status keep_on_host(void* memory, Index bytes, int device) {
 }
 inline void unshare_host_memory(const HostMemory& memory) noexcept {
   void* const host = const_cast<void*>(memory.host);
-  if (memory.residence == Residence::registered) static_cast<void>(status_of(cudaHostUnregister(host)));
-  else if (memory.residence == Residence::managed) static_cast<void>(status_of(cudaFree(host)));
-  else static_cast<void>(status_of(cudaFreeHost(host)));
+  if (memory.residence == Residence::registered) ignored(cudaHostUnregister(host));
+  else if (memory.residence == Residence::managed) ignored(cudaFree(host));
+  else ignored(cudaFreeHost(host));
 }
 /// Makes or registers memory that host and device read. Pre: the device is current.
 /// Post:    after an error nothing is left behind
@@ -100,7 +78,7 @@ inline Status share_host_memory(HostMemory& memory, Index bytes, int device) {
   return status;
 }
 /// Samples and tables of the batches that were gathered last, in the device's memory. A batch is sent once, however many slabs read it, and the
-/// host waits for the device only where it is so many batches ahead that all places are in use.
+/// host waits for the device only where it is so many batches ahead that all places are in use. An array is kept until it has been read.
 class GatheredBatches {
  public:
   using Release = std::function<void(void*)>;
@@ -111,13 +89,14 @@ class GatheredBatches {
   ~GatheredBatches() {
     for (Place& place : places_) {
       if (place.device) release_(place.device);   // which waits for the device
-      if (place.host) cudaFreeHost(place.host);
-      for (const auto& [stream, event] : place.used) cudaEventDestroy(event);
-      if (place.sent) cudaEventDestroy(place.sent);
+      if (place.host) ignored(cudaFreeHost(place.host));
+      for (const auto& [stream, event] : place.used) ignored(cudaEventDestroy(event));
+      if (place.sent) ignored(cudaEventDestroy(place.sent));
     }
   }
   /// Where a batch is; sends it if it is not there. Later work on `stream` finds it. Pre: the device is current; used() follows.
   Status find(GatheredBatch& there, const DirectSource<float>& source, cudaStream_t stream) {
+    if (const Status s = forget_read(); !s.good()) return s;
     auto place = std::find_if(places_.begin(), places_.end(), [&](const Place& p) { return p.serial == source.serial(); });
     if (place == places_.end()) {
       place = std::min_element(places_.begin(), places_.end(), [](const Place& a, const Place& b) { return a.turn < b.turn; });
@@ -130,14 +109,31 @@ class GatheredBatches {
     there = GatherBlob::at(static_cast<const std::byte*>(place->device), source);
     return {};
   }
-  /// Work on `stream` that reads what find() gave last has been started.
-  Status used(cudaStream_t stream) {
-    for (auto& [known, event] : last_->used)
-      if (known == stream) return status_of(cudaEventRecord(event, stream));
-    cudaEvent_t event = nullptr;
-    if (const Status s = status_of(cudaEventCreateWithFlags(&event, cudaEventDisableTiming)); !s.good()) return s;
-    last_->used.emplace_back(stream, event);
-    return status_of(cudaEventRecord(event, stream));
+  /// Work on `stream` that reads what find() gave last, and the source's array, has been started. Post: the array is kept until that is done.
+  Status used(const DirectSource<float>& source, cudaStream_t stream) {
+    Status status = mark(stream);
+    if (status.good()) last_->array = source.shared_array();
+    else ignored(cudaStreamSynchronize(stream));   // nothing else says when it has been read
+    return status;
+  }
+  /// Lets go of the arrays that have been read. Pre: the device is current.
+  Status forget_read() {
+    for (Place& place : places_) {
+      if (!place.array) continue;
+      bool read = true;
+      for (const auto& [stream, event] : place.used) {
+        const cudaError_t error = cudaEventQuery(event);
+        read = read && error != cudaErrorNotReady;
+        if (error == cudaErrorNotReady) cudaGetLastError();
+        else if (const Status s = status_of(error); !s.good()) return s;
+      }
+      if (read) place.array = nullptr;
+    }
+    return {};
+  }
+  /// Lets go of all arrays. Pre: the device is done with them.
+  void forget() {
+    for (Place& place : places_) place.array = nullptr;
   }
 
  private:
@@ -147,14 +143,27 @@ class GatheredBatches {
     void *host = nullptr, *device = nullptr;
     cudaEvent_t sent = nullptr;
     std::vector<std::pair<cudaStream_t, cudaEvent_t>> used{};   ///< behind the last reader on each stream
+    std::shared_ptr<const SampleArray> array{};                 ///< what they read
   };
+  Status mark(cudaStream_t stream) {
+    for (auto& [known, event] : last_->used)
+      if (known == stream) return status_of(cudaEventRecord(event, stream));
+    cudaEvent_t event = nullptr;
+    if (const Status s = status_of(cudaEventCreateWithFlags(&event, cudaEventDisableTiming)); !s.good()) return s;
+    last_->used.emplace_back(stream, event);
+    return status_of(cudaEventRecord(event, stream));
+  }
+  /// Takes a place for a batch: waits for the last readers of what was there, and for its copy, which may have had no reader.
   Status send(Place& place, const DirectSource<float>& source, cudaStream_t stream) {
     for (const auto& [reader, event] : place.used)
       if (const Status s = status_of(cudaEventSynchronize(event)); !s.good()) return s;
+    if (place.sent)
+      if (const Status s = status_of(cudaEventSynchronize(place.sent)); !s.good()) return s;
     place.serial = 0;
+    place.array = nullptr;
     if (const Index bytes = GatherBlob::bytes(source); place.bytes < bytes) {
       if (place.device) release_(std::exchange(place.device, nullptr));
-      if (place.host) cudaFreeHost(std::exchange(place.host, nullptr));
+      if (place.host) ignored(cudaFreeHost(std::exchange(place.host, nullptr)));
       place.bytes = 0;
       if (const Status s = status_of(cudaMallocHost(&place.host, static_cast<std::size_t>(bytes))); !s.good()) return s;
       if (const Status s = allocate_(place.device, bytes); !s.good()) return s;
@@ -165,7 +174,7 @@ class GatheredBatches {
     GatherBlob::write(source, static_cast<std::byte*>(place.host));
     const auto size = static_cast<std::size_t>(GatherBlob::bytes(source));
     if (const Status s = status_of(cudaMemcpyAsync(place.device, place.host, size, cudaMemcpyHostToDevice, stream)); !s.good()) return s;
-    if (const Status s = status_of(cudaEventRecord(place.sent, stream)); !s.good()) return s;
+    if (const Status s = status_of(cudaEventRecord(place.sent, stream)); !s.good()) return ignored(cudaStreamSynchronize(stream)), s;
     place.serial = source.serial();
     return {};
   }

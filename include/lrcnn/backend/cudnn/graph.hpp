@@ -26,12 +26,16 @@ inline fe::DataType_t storage(Precision p) {
   return p == Precision::fp16 ? fe::DataType_t::HALF : p == Precision::bf16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::FLOAT;
 }
 using Dims = std::vector<std::int64_t>;
-/// [N,C,H,W] in memory as [N][H][W][C]; the same for filters [K,C,R,S]. cudnn-frontend before 1.32 takes 16 bytes of
-/// alignment for granted.
+/// Whether the library can be told how tensors are aligned.
+template <class Tensor>
+concept TellsAlignment = requires(Tensor t) {
+  t.set_alignment(16);
+};
+/// [N,C,H,W] in memory as [N][H][W][C]; the same for filters [K,C,R,S].
 template <class Tensor>
 void describe(Tensor& t, Uid uid, const Dims& d, fe::DataType_t type, Index alignment) {
   t.set_uid(uid).set_dim(d).set_data_type(type).set_stride({d[1] * d[2] * d[3], 1, d[1] * d[3], d[1]});
-  if constexpr (requires { t.set_alignment(alignment); }) t.set_alignment(alignment);
+  if constexpr (TellsAlignment<Tensor>) t.set_alignment(alignment);
 }
 template <class Attributes>
 Attributes window(const Problem& p) {
@@ -47,10 +51,10 @@ inline std::shared_ptr<fe::graph::Graph> operations(const Problem& p) {
   const fe::DataType_t type = storage(p.precision);
   graph->set_io_data_type(type).set_intermediate_data_type(fe::DataType_t::FLOAT).set_compute_data_type(fe::DataType_t::FLOAT);
   const Dims x{p.n, p.c, p.h, p.w}, y{p.n, p.k, p.p, p.q}, w{p.k, p.c / p.groups, p.kernel.h, p.kernel.w};
-  const auto input = [&](const char* name, Uid uid, const Dims& d, fe::DataType_t stored) {
+  const auto input = [&](const char* name, Uid uid, const Dims& d) {
     fe::graph::Tensor_attributes t;
     t.set_name(name);
-    describe(t, uid, d, stored, uid == uid_bias ? p.bias_alignment : p.alignment);
+    describe(t, uid, d, type, uid == uid_bias ? p.bias_alignment : p.alignment);
     return graph->tensor(t);
   };
   const auto output = [&](std::shared_ptr<fe::graph::Tensor_attributes> t, Uid uid, const Dims& d) {
@@ -58,21 +62,23 @@ inline std::shared_ptr<fe::graph::Graph> operations(const Problem& p) {
     describe(*t, uid, d, type, p.alignment);
   };
   if (p.op == Op::forward) {
-    auto result = graph->conv_fprop(input("x", uid_x, x, type), input("w", uid_w, w, type), window<fe::graph::Conv_fprop_attributes>(p));
+    auto result = graph->conv_fprop(input("x", uid_x, x), input("w", uid_w, w), window<fe::graph::Conv_fprop_attributes>(p));
     if (p.bias)
-      result = graph->pointwise(result, input("bias", uid_bias, {1, p.k, 1, 1}, fe::DataType_t::FLOAT),
-                                fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
+      result =
+          graph->pointwise(result, input("bias", uid_bias, {1, p.k, 1, 1}), fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
     if (p.relu) result = graph->pointwise(result, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::RELU_FWD));
     output(result, uid_y, y);
   } else if (p.op == Op::backward_data) {
-    output(graph->conv_dgrad(input("dy", uid_y, y, type), input("w", uid_w, w, type), window<fe::graph::Conv_dgrad_attributes>(p)), uid_x, x);
+    output(graph->conv_dgrad(input("dy", uid_y, y), input("w", uid_w, w), window<fe::graph::Conv_dgrad_attributes>(p)), uid_x, x);
   } else {
-    output(graph->conv_wgrad(input("dy", uid_y, y, type), input("x", uid_x, x, type), window<fe::graph::Conv_wgrad_attributes>(p)), uid_w, w);
+    output(graph->conv_wgrad(input("dy", uid_y, y), input("x", uid_x, x), window<fe::graph::Conv_wgrad_attributes>(p)), uid_w, w);
   }
   return graph;
 }
 /// Finds the engines that may serve a graph.
 inline fe::error_t plan(fe::graph::Graph& graph, const Problem& p, const Place& place, Index workspace_bytes) {
+  if (const std::string fault = alignment_fault(p, TellsAlignment<fe::graph::Tensor_attributes>); !fault.empty())
+    return {fe::error_code_t::GRAPH_NOT_SUPPORTED, fault};
   if (place.handle == nullptr) {
     graph.set_device_properties(place.description);
     graph.set_sm_version(place.sm_version);

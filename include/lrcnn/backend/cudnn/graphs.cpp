@@ -1,20 +1,29 @@
 // Convolutions by cuDNN, for the device at hand and for described ones. Compiled once for a project (lrcnn::cudnn), by the
 // C++ compiler: cudnn-frontend needs no nvcc, and takes it three times as long.
+#include <lrcnn/backend/cudnn/cuda_device_memory.hpp>
 #include <lrcnn/backend/cudnn/graph.hpp>
 #include <cuda_runtime.h>
 #include <cstdlib>
 #include <unordered_map>
 namespace lrcnn::cudnn {
 namespace {
+/// Belongs to the device that is current when it is made, and makes it current for every call.
 class GraphConvolution final : public Convolution {
  public:
-  GraphConvolution(BuiltGraph built, const Problem& problem, cudnnHandle_t handle) : built_(std::move(built)), problem_(problem), handle_(handle) {}
+  GraphConvolution(BuiltGraph built, const Problem& problem, cudnnHandle_t handle) : built_(std::move(built)), problem_(problem), handle_(handle) {
+    cudaGetDevice(&device_);
+  }
+  ~GraphConvolution() override {
+    const CurrentDevice current(device_);
+    built_.graph.reset();
+  }
   Index workspace_bytes() const override { return built_.workspace_bytes; }
   std::string name() const override {
     std::string name;
     return built_.graph->get_plan_name(name).is_good() ? name : "cuDNN";
   }
   Status run(void* x, void* y, void* w, const void* bias, void* workspace) override {
+    const CurrentDevice current(device_);
     std::unordered_map<std::int64_t, void*> tensors{{uid_x, x}, {uid_y, y}, {uid_w, w}};
     if (problem_.bias) tensors[uid_bias] = const_cast<void*>(bias);
     auto error = built_.graph->execute(handle_, tensors, workspace);
@@ -25,6 +34,7 @@ class GraphConvolution final : public Convolution {
   BuiltGraph built_;
   Problem problem_;
   cudnnHandle_t handle_;
+  int device_ = 0;
 };
 /// A number or a text of a description, which is flat JSON. Empty if it is not there.
 std::string field(const std::string& description, const std::string& name) {

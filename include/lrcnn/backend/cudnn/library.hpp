@@ -1,9 +1,10 @@
 #pragma once
 // The thin call layer: everything that the CUDA backend asks of a device and of the vendor's libraries.
 //
-// Plain C++, no vendor's header, so that a program's own files compile fast and with any compiler. Two source files
-// implement it for CUDA (library.cu and graphs.cpp, which the target lrcnn::cudnn compiles once for a project); tests implement it in
-// the host's memory, and make it fail on purpose. Work goes to the stream selected last, in order; only what says so waits.
+// Plain C++, no vendor's header, so that a program's own files compile fast and with any compiler. The source files of this folder
+// (one for each type of elements, graphs.cpp, library.cpp) implement it for CUDA; the target lrcnn::cudnn compiles them once for a project.
+// Tests implement it in the host's memory, and make it fail on purpose. Work goes to the stream selected last, in order; only what says so
+// waits.
 #include <lrcnn/backend/cudnn/device_loss.hpp>
 #include <lrcnn/backend/cudnn/host_memory.hpp>
 #include <lrcnn/backend/cudnn/problem.hpp>
@@ -49,9 +50,10 @@ struct DeviceOptions {
   void* handle = nullptr;                                    ///< cudnnHandle_t, the caller's to destroy; its stream is set to `stream`
   void* (*allocate)(Index bytes, void* context) = nullptr;   ///< device memory, aligned to 256 bytes; null if there is none
   void (*release)(void* memory, void* context) = nullptr;
-  void* context = nullptr;   ///< handed to the two
-  TuningOptions tuning{};    ///< whether engines are timed
-  bool record = true;        ///< steps that repeat become CUDA graphs; not to be had while the program captures `stream`
+  void* context = nullptr;               ///< handed to the two
+  TuningOptions tuning{};                ///< whether engines are timed
+  Index pinned_bytes = Index{1} << 29;   ///< page-locked memory that batches from the host pass through, at most; but for one piece of any size
+  bool record = true;                    ///< steps that repeat become CUDA graphs; not to be had while the program captures `stream`
 };
 /// A convolution ready to run. One thread at a time.
 class Convolution {
@@ -85,11 +87,9 @@ class Device {
   /// Device memory, aligned to 256 bytes.
   virtual Status allocate(void*& memory, Index bytes) = 0;
   virtual void release(void* memory) noexcept = 0;
-  /// Host memory that the device reads fast, free to be written: waits until what was sent from it before has gone.
-  /// At least two such pieces take turns. Valid until the next call but one.
+  /// Host memory that the device reads fast, free to be written until work that reads it is started. Waits only where
+  /// DeviceOptions::pinned_bytes are taken and nothing that was sent before has gone.
   virtual Status staging(void*& memory, Index bytes) = 0;
-  /// Starts a copy of `rows` pieces of `bytes` each from staging() memory; pitches are in bytes.
-  virtual Status send(void* to, Index to_pitch, const void* from, Index from_pitch, Index bytes, Index rows) = 0;
   /// Copies between any memory of the host and the device, and waits.
   virtual Status write(void* to, const void* from, Index bytes) = 0;
   virtual Status read(void* to, const void* from, Index bytes) = 0;
@@ -112,6 +112,10 @@ class Device {
   virtual Status record_event(Index number) = 0;
   /// The selected stream waits for the event that was recorded last under the number.
   virtual Status wait_for_event(Index number) = 0;
+  /// What is started from now on begins when `stream`, the cudaStream_t of a program, has done what it has now. Stream 0 waits, the host not.
+  virtual Status order_behind(void* stream) = 0;
+  /// What the program puts on `stream` from now on begins when all that was started on stream 0 is done.
+  virtual Status order_before(void* stream) = 0;
   /// Waits for everything. Errors of earlier work come out here.
   virtual Status wait() = 0;
 
@@ -147,25 +151,28 @@ class Device {
 template <class T>
 class Library : public Device {
  public:
+  /// Rows of a batch from staging() memory, as elements. Shapes: the same, images dense, channels last. The host may ask for staging() again.
+  virtual Status send_rows(const View<const float>& from, const View<T>& to) = 0;
   /// Rows of a batch, as elements. Shapes: the same; from NCHW or channels last, to channels last.
   virtual Status convert(const View<const float>& from, const View<T>& to) = 0;
-  /// Rows of a batch whose samples the device reads where they lie; rounds once. The source may be gone when this returns; its array may not
-  /// go before the rows have been read, for which release() and unshare() wait.
+  /// Rows of a batch whose samples the device reads where they lie; rounds once. The source may be gone when this returns; its array is
+  /// kept until the rows have been read and a call notices: the next gather(), fetch() or wait().
   /// Pre:     source.array().on_device() is an address of this device; to is channels last, and lies within the batch
   virtual Status gather(const DirectSource<float>& source, Index first, const View<T>& to) = 0;
-  /// A step that is not a convolution. Pre: custom layers excepted; it has workspace_bytes() of workspace
+  /// A step that is not a convolution. Pre: a custom layer has loops for it (custom_on_device()); it has workspace_bytes() of workspace
   /// Post:    a dropout draws from set_run_key()'s key, if operands.run is not null, whatever that points to
   virtual Status run(const Operands<T>& operands) = 0;
   /// Bytes of workspace that such a step needs.
   virtual Index workspace_bytes(const Operands<T>& operands) const = 0;
   /// y = f(x + bias), by channels, and the bits x + bias > 0. Null: no bias, no function; y or saved may be empty, y may be x.
-  virtual Status activate(const View<const T>& x, const float* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) = 0;
+  virtual Status activate(const View<const T>& x, const T* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) = 0;
   /// Bytes of workspace that bias_gradient() wants.
   virtual Index bias_gradient_bytes(const View<const T>& dy) const = 0;
   /// db (+)= the sums of dy's channels, in a fixed order.
   virtual Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) = 0;
-  /// A layer's filter between the canonical [K][C][R][S] and the convolutions' [K][R][S][C].
-  virtual Status pack_filter(const float* canonical, T* packed, const Node& node) = 0;
+  /// A layer's filter between the canonical [K][C][R][S] and the convolutions' [K][R][S][C]. Packing rounds, and takes a bias along, which may
+  /// be null.
+  virtual Status pack_filter(const float* canonical, T* packed, const float* bias, T* packed_bias, const Node& node) = 0;
   virtual Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) = 0;
   /// Softmax cross entropy of the batch's images from `first` on: adds to the sums, writes dx if it has memory.
   virtual Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Every step of a plan but convolutions, transposed too, fully connected layers and custom layers, as loops for a device.
+// Every step of a plan but convolutions, transposed too, and fully connected layers, as loops for a device. Custom layers bring theirs.
 //
 // They are written once, for whatever runs Thrust's loops: a CUDA stream, or the host, where the tests hold them to
 // backend/host. Maps have their channels last (Target::all_channels). Arithmetic is that of master_t<T>, and a value is
@@ -9,6 +9,7 @@
 #include <lrcnn/backend/cudnn/loops/avg_pool.hpp>
 #include <lrcnn/backend/cudnn/loops/bias.hpp>
 #include <lrcnn/backend/cudnn/loops/channels.hpp>
+#include <lrcnn/backend/cudnn/loops/custom.hpp>
 #include <lrcnn/backend/cudnn/loops/dropout.hpp>
 #include <lrcnn/backend/cudnn/loops/filter.hpp>
 #include <lrcnn/backend/cudnn/loops/flatten.hpp>
@@ -27,7 +28,7 @@
 namespace lrcnn::loops {
 constexpr bool is_layer_op(Op op) { return op == Op::forward || op == Op::backward_data || op == Op::backward_parameters; }
 /// Whether layers of a kind have no loops here: the library for convolutions carries them out, or nobody does.
-constexpr bool is_left_out(Kind kind) { return kind == Kind::conv || kind == Kind::conv_transpose || kind == Kind::linear || kind == Kind::custom; }
+constexpr bool is_left_out(Kind kind) { return kind == Kind::conv || kind == Kind::conv_transpose || kind == Kind::linear; }
 /// Whether run() carries out a step.
 template <class T>
 constexpr bool covers(const Operands<T>& o) {

@@ -6,6 +6,7 @@
 // [K][R][S][C / groups]. Top and bottom padding are the slab's own, left and right the layer's.
 #include <lrcnn/backend/concepts.hpp>
 #include <lrcnn/shape/rows.hpp>
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -21,7 +22,7 @@ using Stored = std::conditional_t<is_single(p), float, std::conditional_t<p == P
 struct Problem {
   Op op = Op::forward;   ///< forward, backward_data or backward_parameters
   Precision precision = Precision::fp32;
-  bool bias = false;                  ///< of a forward pass: added before y is written
+  bool bias = false;                  ///< of a forward pass: added before y is written; stored as the tensors are
   bool relu = false;                  ///< of a forward pass: applied before y is written
   bool deterministic = true;          ///< bit-identical reruns, by engines that promise them; false under FastestConv
   Index n = 1, c = 1, h = 1, w = 1;   ///< x or dx: rows of the slab
@@ -44,6 +45,14 @@ inline std::string to_string(const Problem& p) {
   if (p.alignment != 16) text += " aligned to " + std::to_string(p.alignment) + " bytes";
   if (p.bias_alignment != 16) text += " bias to " + std::to_string(p.bias_alignment);
   return text + (p.bias ? " bias" : "") + (p.relu ? " relu" : "") + (p.deterministic ? "" : " any engine");
+}
+/// Why a problem cannot be put to a library that takes every tensor to be aligned to 16 bytes, as cudnn-frontend before 1.32 does unless it is
+/// told otherwise, which it then cannot be; empty if it can.
+inline std::string alignment_fault(const Problem& p, bool tells_alignment) {
+  const Index least = p.bias ? std::min(p.alignment, p.bias_alignment) : p.alignment;
+  if (tells_alignment || least >= 16) return "";
+  return "memory is aligned to " + std::to_string(least) +
+         " bytes, and cudnn-frontend before 1.32 takes 16 for granted; build with cudnn-frontend 1.32 or later";
 }
 /// Whether a step is one that the library carries out.
 template <class T>
@@ -108,7 +117,7 @@ Problem problem_of(const Operands<T>& o, Precision precision) {
   if (o.op == Op::backward_parameters)
     p.alignment = common_alignment(x.data, y.data, second(x), second(y), o.scratch, o.scratch ? nullptr : o.d_parameters[0]);
   else p.alignment = common_alignment(x.data, y.data, second(x), second(y), o.packed, o.packed ? nullptr : o.parameters[0]);
-  if (p.bias) p.bias_alignment = common_alignment(o.parameters[1]);
+  if (p.bias && is_single(precision)) p.bias_alignment = common_alignment(o.parameters[1]);   // else it is packed: Target::packed_bias_offset
   if (layer.kind == Kind::linear || sides.empty()) return p;
   const Window& window = layer.window;
   const RowPads pads = pad_rows(row_axis(window), y.range(), x.range());

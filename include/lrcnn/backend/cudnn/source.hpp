@@ -3,7 +3,8 @@
 #include <lrcnn/backend/cudnn/memory.hpp>
 #include <lrcnn/data/row_source.hpp>
 namespace lrcnn::cudnn {
-/// Images in the device's memory. Owned by the caller, who does not change them during a step.
+/// Images in the device's memory. Owned by the caller, who does not change them before the step is done: before wait(), or in a stream that
+/// order_before() of the backend lets wait. Where a stream of the program writes them, order_behind() lets the step wait for that.
 class DeviceSource : public RowSource<float> {
  public:
   /// Channels last: [N][H][W][C].

@@ -19,10 +19,10 @@ struct Identity {
 };
 /// value[v] = the element nearest to value[v] + bias; a piece begins at any channel.
 template <class T, class A>
-LRCNN_HOST_DEVICE void add_bias(const A* bias, const Divisor& channels, Index first, A (&value)[Lines::width]) {
+LRCNN_HOST_DEVICE void add_bias(const T* bias, const Divisor& channels, Index first, A (&value)[Lines::width]) {
   channels.split(first);
   for (int v = 0; v < Lines::width; ++v) {
-    value[v] = static_cast<A>(static_cast<T>(value[v] + bias[first]));
+    value[v] = static_cast<A>(static_cast<T>(value[v] + static_cast<A>(bias[first])));
     if (++first == channels.value()) first = 0;
   }
 }
@@ -52,13 +52,13 @@ struct ActivationLoop {
   Lines lines;
   Line<const T> x;
   Activated<T, F> result;
-  const A* bias;
+  const T* bias;
   Divisor channels;
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     const Piece p = lines.piece(unit);
     A value[Lines::width];
     load(x.at(p), p.count, lines.packs(), value);
-    if (bias != nullptr) add_bias<T>(bias, channels, p.first, value);
+    if (bias != nullptr) add_bias(bias, channels, p.first, value);
     result.put(lines, p, value);
   }
 };
@@ -92,7 +92,7 @@ struct ActivationBackwardLoop {
   }
 };
 template <class Exec, class T, class F>
-void activation(const Exec& exec, const F& f, const View<const T>& x, const master_t<T>* bias, const View<T>& y, const View<std::uint8_t>& saved) {
+void activation(const Exec& exec, const F& f, const View<const T>& x, const T* bias, const View<T>& y, const View<std::uint8_t>& saved) {
   if (empty(x)) return;
   assert(channels_last(x) && channels_last(y));
   const Lines lines(saved, x, y);
@@ -120,18 +120,18 @@ View<std::uint8_t> made_saved(const Operands<T>& o) {
 ///          empty, y may be x
 /// Post:    writes y and saved, to the bit as bias_add() and an activation after it; bits beyond a row's end are 0
 template <class Exec, class T>
-void bias_activation(const Exec& exec, const Activation& activation, const ReadView<T>& x, const master_t<T>* bias, const View<T>& y,
+void bias_activation(const Exec& exec, const Activation& activation, const ReadView<T>& x, const std::type_identity_t<T>* bias, const View<T>& y,
                      const View<std::uint8_t>& saved) {
   with_functor<master_t<T>>(activation, [&](const auto& f) { detail::activation(exec, f, x, bias, y, saved); });
 }
 /// y = x + bias. Shapes: x, y [N,C,rows,W] of the same rows, bias [C]; y may be x.
 template <class Exec, class T>
-void bias_add(const Exec& exec, const ReadView<T>& x, const master_t<T>* bias, const View<T>& y) {
-  detail::activation(exec, detail::Identity{}, x, bias, y, View<std::uint8_t>{});
+void bias_add(const Exec& exec, const ReadView<T>& x, const std::type_identity_t<T>* bias, const View<T>& y) {
+  detail::activation<Exec, T>(exec, detail::Identity{}, x, bias, y, View<std::uint8_t>{});
 }
 /// bias_activation, or bias_add where there is no function.
 template <class Exec, class T>
-void activate(const Exec& exec, const ReadView<T>& x, const master_t<T>* bias, const Activation* f, const View<T>& y,
+void activate(const Exec& exec, const ReadView<T>& x, const std::type_identity_t<T>* bias, const Activation* f, const View<T>& y,
               const View<std::uint8_t>& saved) {
   if (f) bias_activation<Exec, T>(exec, *f, x, bias, y, saved);
   else bias_add<Exec, T>(exec, x, bias, y);

@@ -2,7 +2,7 @@
 // Filters between the order in which parameters are kept and the one in which a device likes them.
 //
 // Kept: [K][C/groups][R][S] of master_t<T>. Packed: [K][R][S][C/groups], channels last as in the maps. The matrix
-// [K][F] of a fully connected layer is the same in both, with one tap.
+// [K][F] of a fully connected layer is the same in both, with one tap. A bias may be packed along: rounded, in the same order.
 #include <lrcnn/backend/cudnn/loops/work.hpp>
 #include <lrcnn/network/table.hpp>
 namespace lrcnn::loops {
@@ -22,14 +22,27 @@ constexpr FilterExtents filter_extents(const Node& node) {
   if (node.layer.kind == Kind::conv_transpose) return {node.in.c, node.out.c / groups, taps};
   return {node.out.c, node.in.c / groups, taps};
 }
+/// A bias that is packed along with its filter, of `count` numbers; of none if there is nothing to pack.
+template <class T>
+struct PackedBias {
+  const master_t<T>* kept = nullptr;
+  T* packed = nullptr;
+  Index count = 0;
+};
 namespace detail {
-/// One element, numbered as it is packed.
-template <class A, class T>
+/// One element, numbered as it is packed; those of the bias come last.
+template <class T>
 struct PackLoop {
-  const A* kept;
+  const master_t<T>* kept;
   T* packed;
+  Index count;
   Divisor channels, taps;
+  PackedBias<T> bias;
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
+    if (unit >= count) {
+      bias.packed[unit - count] = static_cast<T>(bias.kept[unit - count]);
+      return;
+    }
     Index c = unit, tap = channels.split(c);
     const Index k = taps.split(tap);
     packed[unit] = static_cast<T>(kept[(k * channels.value() + c) * taps.value() + tap]);
@@ -50,11 +63,12 @@ struct UnpackLoop {
   }
 };
 }   // namespace detail
-/// packed = the filter w, rounded. Shapes: w [K,C/groups,R,S] -> packed [K][R][S][C/groups]; they do not overlap
+/// packed = the filter w, rounded; likewise its bias. Shapes: w [K,C/groups,R,S] -> packed [K][R][S][C/groups]; they do not overlap
 template <class Exec, class T>
-void pack_filter(const Exec& exec, const FilterExtents& e, const master_t<T>* w, T* packed) {
-  if (e.count() == 0) return;
-  for_units(exec, e.count(), detail::PackLoop<master_t<T>, T>{w, packed, Divisor(e.channels), Divisor(e.taps)});
+void pack_filter(const Exec& exec, const FilterExtents& e, const master_t<T>* w, T* packed, const PackedBias<std::type_identity_t<T>>& bias = {}) {
+  if (e.count() + bias.count == 0) return;
+  const auto divisor = [](Index v) { return Divisor(std::max<Index>(1, v)); };   // of an empty filter with a bias
+  for_units(exec, e.count() + bias.count, detail::PackLoop<T>{w, packed, e.count(), divisor(e.channels), divisor(e.taps), bias});
 }
 /// dw = a packed gradient, or dw += it if accumulate. Shapes: packed [K][R][S][C/groups] -> dw [K,C/groups,R,S]
 template <class Exec, class S, class A>

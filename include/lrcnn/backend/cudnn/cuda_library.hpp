@@ -1,11 +1,12 @@
-// The thin call layer for CUDA: the one file of the library that nvcc compiles, once for a project (lrcnn::cudnn).
-// It starts loops on a CUDA device (cuda_device.hpp). Convolutions come from graphs.cpp.
+#pragma once
+// The thin call layer for CUDA: starts loops on a CUDA device (cuda_device.hpp). Convolutions come from graphs.cpp.
+//
+// nvcc compiles it once for each type of elements (library_fp32.cu, library_fp16.cu, library_bf16.cu), because all loops are different code for each:
+// three compilations run side by side, and a project may leave out those whose precisions it does not use (LRCNN_CUDA_PRECISIONS).
 #include <lrcnn/backend/cudnn/cuda_device.hpp>
 #include <lrcnn/backend/cudnn/loops.hpp>
 #include <thrust/execution_policy.h>
-#include <thrust/system_error.h>
 namespace lrcnn::cudnn {
-namespace {
 template <class T>
 class CudaLibrary final : public CudaDevice<Library<T>> {
  public:
@@ -29,12 +30,27 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
   Status convert(const View<const float>& from, const View<T>& to) override {
     return started([&](const auto& exec) { loops::convert_rows(exec, from, to); });
   }
+  Status send_rows(const View<const float>& from, const View<T>& to) override {
+    if constexpr (std::is_same_v<T, float>) {
+      const auto bytes = [](Index elements) { return elements * Index{sizeof(T)}; };
+      return this->call([&] {
+        return this->send_pieces(reinterpret_cast<std::byte*>(to.data), bytes(to.stride_n), reinterpret_cast<const std::byte*>(from.data),
+                                 bytes(from.rows * from.stride_row()), from.n);
+      });
+    } else {
+      return this->call([&] {   // the loop reads the host's memory, and rounds
+        return this->sent(started([&](const auto& exec) { loops::convert_rows(exec, from, to); }), from.data);
+      });
+    }
+  }
   Status gather(const DirectSource<float>& source, Index first, const View<T>& to) override {
-    const CurrentDevice current(this->device());
-    GatheredBatch there;
-    if (const Status s = batches_.find(there, source, this->stream()); !s.good()) return s;
-    if (const Status s = started([&](const auto& exec) { loops::gather_rows(exec, source, there, first, to); }); !s.good()) return s;
-    return batches_.used(this->stream());
+    return this->call([&] {
+      GatheredBatch there;
+      if (const Status s = batches_.find(there, source, this->stream()); !s.good()) return s;
+      const Status status = started([&](const auto& exec) { loops::gather_rows(exec, source, there, first, to); });
+      const Status kept = batches_.used(source, this->stream());
+      return status.good() ? kept : status;
+    });
   }
   Status run(const Operands<T>& o) override {
     Operands<T> there = o;
@@ -42,15 +58,16 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     return started([&](const auto& exec) { loops::run(exec, there); });
   }
   Index workspace_bytes(const Operands<T>& o) const override { return loops::workspace_bytes(o); }
-  Status activate(const View<const T>& x, const float* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {
+  Status activate(const View<const T>& x, const T* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {
     return started([&](const auto& exec) { loops::activate<std::remove_cvref_t<decltype(exec)>, T>(exec, x, bias, f, y, saved); });
   }
   Index bias_gradient_bytes(const View<const T>& dy) const override { return loops::bias_gradient_bytes<T>(dy.n, dy.c, dy.rows, dy.w); }
   Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) override {
     return started([&](const auto& exec) { loops::bias_gradient(exec, dy, db, accumulate, workspace); });
   }
-  Status pack_filter(const float* canonical, T* packed, const Node& node) override {
-    return started([&](const auto& exec) { loops::pack_filter(exec, loops::filter_extents(node), canonical, packed); });
+  Status pack_filter(const float* canonical, T* packed, const float* bias, T* packed_bias, const Node& node) override {
+    const loops::PackedBias<T> along{bias, packed_bias, bias ? node.out.c : 0};
+    return started([&](const auto& exec) { loops::pack_filter(exec, loops::filter_extents(node), canonical, packed, along); });
   }
   Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) override {
     return started([&](const auto& exec) { loops::unpack_filter(exec, loops::filter_extents(node), packed, canonical, accumulate); });
@@ -82,9 +99,17 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
       loops::pixel_loss(exec, loss, logits, pixel_labels_, first, dx, scale, counts ? sums_ : nullptr, workspace);
     });
   }
+  Status wait() override {
+    return this->call([&] {
+      const Status s = CudaDevice<Library<T>>::wait();
+      batches_.forget();   // what has not been read by now never will be
+      return s;
+    });
+  }
   Status fetch(Sums& sums) override {
     loops::LossSums read_sums;
     if (const Status s = this->read(&read_sums, sums_, sizeof(loops::LossSums)); !s.good()) return s;
+    if (const Status s = this->call([&] { return batches_.forget_read(); }); !s.good()) return s;
     sums = {loops::result_of(read_sums), loops::whole_images(read_sums), read_sums.invalid_labels};
     return started([&](const auto& exec) { loops::reset_sums(exec, sums_); });
   }
@@ -110,17 +135,14 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
 
  private:
   using Piece = typename CudaDevice<Library<T>>::Piece;
-  /// Starts loops on the stream. Thrust throws what a launch comes to.
+  /// Starts loops on the stream. Thrust throws what a launch comes to. An error that the program has left in the runtime is not the launch's.
   template <class F>
   Status started(F f) {
-    const CurrentDevice current(this->device());
-    try {
-      f(thrust::cuda::par_nosync.on(this->stream()));
-    } catch (const thrust::system_error& e) {
+    return this->call([&] {
       cudaGetLastError();
-      return {e.what()};
-    }
-    return status_of(cudaPeekAtLastError());
+      f(thrust::cuda::par_nosync.on(this->stream()));
+      return status_of(cudaPeekAtLastError());
+    });
   }
   template <class Update>
   Status update_all(const Update& f, float* w, const float* g, float* s0, float* s1, Index count) {
@@ -151,13 +173,8 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
   loops::LossSums* sums_ = nullptr;
   RunKey* key_ = nullptr;
 };
-}   // namespace
 template <class T>
 std::shared_ptr<Library<T>> open_library(const DeviceOptions& options) {
   return std::make_shared<CudaLibrary<T>>(options);
 }
-template std::shared_ptr<Library<float>> open_library<float>(const DeviceOptions&);
-template std::shared_ptr<Library<float16>> open_library<float16>(const DeviceOptions&);
-template std::shared_ptr<Library<bfloat16>> open_library<bfloat16>(const DeviceOptions&);
-std::string device_problem() { return problem_of_device(-1); }
 }   // namespace lrcnn::cudnn

@@ -1,0 +1,111 @@
+#pragma once
+// What every call of the CUDA runtime and of cuDNN goes through: its error as a Status, which does not stay behind in the runtime; the device that
+// it is meant for; one thread at a time.
+#include <lrcnn/backend/cudnn/library.hpp>
+#include <cuda_runtime.h>
+#include <cudnn.h>
+#include <atomic>
+#include <exception>
+#include <string>
+#include <thread>
+namespace lrcnn::cudnn {
+inline Status status_of(cudaError_t error) {
+  if (error == cudaSuccess) return {};
+  cudaGetLastError();   // said here; not to be found again by the next call
+  return {std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error)};
+}
+inline Status status_of(cudnnStatus_t status) {
+  if (status == CUDNN_STATUS_SUCCESS) return {};
+  std::string text = cudnnGetErrorString(status);
+  if (status == CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED || status == CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH)
+    text += "; the libraries of cuDNN (libcudnn_graph.so and others) must lie beside libcudnn.so and have its version";
+  return {text};
+}
+/// Of calls that give something back: there is nothing to be done about an error, but it must not stay in the runtime.
+template <class E>
+void ignored(E error) noexcept {
+  static_cast<void>(status_of(error));
+}
+/// Makes a device current while it lives, as a library must leave the caller's.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device) : status_(status_of(cudaGetDevice(&before_))) {
+    if (!status_.good() || before_ == device) before_ = -1;
+    else status_ = status_of(cudaSetDevice(device));
+  }
+  ~CurrentDevice() {
+    if (before_ >= 0) ignored(cudaSetDevice(before_));
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+  /// Not good if the device could not be made current: then no call may follow.
+  const Status& status() const { return status_; }
+
+ private:
+  int before_ = -1;
+  Status status_;
+};
+/// Calls f with the device current; what it throws becomes a Status.
+template <class F>
+Status on_device(int device, F f) {
+  const CurrentDevice current(device);
+  if (!current.status().good()) return current.status();
+  try {
+    return f();
+  } catch (const std::exception& e) {
+    cudaGetLastError();
+    return {e.what()};
+  }
+}
+/// Lets one thread at a time through. A thread that is within may enter again.
+class OneThread {
+ public:
+  template <class F>
+  Status operator()(F f) {
+    const auto self = std::this_thread::get_id();
+    std::thread::id within;
+    const bool first = within_.compare_exchange_strong(within, self);
+    if (!first && within != self)
+      return {"two threads use one backend at the same time; one thread at a time may do so: give each thread a backend of its own, or use a lock"};
+    const Leaves leaves{first ? &within_ : nullptr};
+    return f();
+  }
+
+ private:
+  struct Leaves {
+    std::atomic<std::thread::id>* within;
+    ~Leaves() {
+      if (within) within->store(std::thread::id{});
+    }
+  };
+  std::atomic<std::thread::id> within_{};
+};
+/// "13.0"
+inline std::string cuda_version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+/// Why a device cannot be used; empty if it can. `device`: CUDA ordinal; -1: the current one.
+inline std::string problem_of_device(int device) {
+  int count = 0, driver = 0;
+  const cudaError_t counted = cudaGetDeviceCount(&count);
+  if (counted == cudaErrorInsufficientDriver) {
+    cudaGetLastError();
+    if (!status_of(cudaDriverGetVersion(&driver)).good() || driver == 0) return "no CUDA device can be used (no driver of NVIDIA's is installed)";
+    return "no CUDA device can be used (the driver serves CUDA " + cuda_version_text(driver) + " at most, and lrcnn::cudnn was compiled with " +
+           cuda_version_text(CUDART_VERSION) + ")";
+  }
+  if (const Status s = status_of(counted); !s.good()) return "no CUDA device can be used (" + s.text + ")";
+  if (count == 0) return "there is no CUDA device";
+  if (device >= count) return "CUDA device " + std::to_string(device) + " is asked for, and there are " + std::to_string(count) + ", from 0 on";
+  if (device < 0)
+    if (const Status s = status_of(cudaGetDevice(&device)); !s.good()) return "the current CUDA device is not known (" + s.text + ")";
+  cudaDeviceProp properties;
+  int mode = 0;
+  if (const Status s = status_of(cudaGetDeviceProperties(&properties, device)); !s.good()) return s.text;
+  if (const Status s = status_of(cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, device)); !s.good()) return s.text;
+  if (mode == cudaComputeModeProhibited)
+    return "CUDA device " + std::to_string(device) + " (" + properties.name + ") is closed to programs (its compute mode is \"prohibited\")";
+  const auto version = static_cast<Index>(cudnnGetVersion());
+  if (version / 10000 != CUDNN_MAJOR)
+    return "cuDNN " + version_text(version) + " is loaded, and lrcnn::cudnn was compiled with " + version_text(CUDNN_VERSION);
+  return fault_of(DeviceInfo{properties.name, 10 * properties.major + properties.minor, 0, 0, version});
+}
+}   // namespace lrcnn::cudnn

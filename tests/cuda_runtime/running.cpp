@@ -1,0 +1,148 @@
+// How the library uses a device that does its work late: when the host waits, what memory is used again, whose streams are waited for.
+#include "run.hpp"
+#include <lrcnn/backend/cudnn/place_array.hpp>
+#include <lrcnn/data/direct_loader.hpp>
+#include <numeric>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+using Net = Sequential<Conv<4>, ReLU, Dropout<>, MaxPool<>, Flatten, Linear<10>>;
+using Rows = Policy<Share<4>, RecomputeAll, Workspace<1_MiB>>;
+template <class B>
+BasicTrainer<B> trainer_on(const cudnn::DeviceOptions& options) {
+  return {Net::layers, Rows::value, small_input, Sgd{.lr = 0.01}, {.seed = 3}, {}, B(options)};
+}
+}   // namespace
+TEST_CASE_TEMPLATE("the host starts sixteen steps without waiting: batches, labels and keys have memory of their own", B, Cudnn, CudnnBf16) {
+  const FreshRuntime runtime;
+  auto trainer = trainer_on<B>({});
+  HostBatch batch;
+  for (int i = 0; i < 3; ++i) trainer.step(batch.source(), batch.classes);   // recorded
+  const Index waits = runtime->waits, kernels = runtime->kernels_run;
+  for (int i = 0; i < 16; ++i) {
+    std::fill(batch.pixels.begin(), batch.pixels.end(), static_cast<float>(i));   // the batch before has gone
+    trainer.start_step(batch.source(), batch.classes);
+  }
+  CHECK(runtime->waits == waits);
+  CHECK(runtime->kernels_run == kernels);   // the device has not even begun
+  losses_are(2, 16);
+  CHECK(trainer.wait().mean() == 2);
+  CHECK(runtime->waits > waits);
+  const Index pinned = CudaRuntime::pinned_bytes();
+  for (int i = 0; i < 16; ++i) trainer.start_step(batch.source(), batch.classes);
+  trainer.wait();
+  CHECK(CudaRuntime::pinned_bytes() == pinned);   // the same memory again
+}
+TEST_CASE("page-locked memory has a limit, at which the host waits and takes what has been sent") {
+  const FreshRuntime runtime;
+  const Index limit = 100'000;
+  auto trainer = trainer_on<Cudnn>({.pinned_bytes = limit});
+  HostBatch batch;
+  for (int i = 0; i < 30; ++i) {
+    trainer.start_step(batch.source(), batch.classes);
+    CHECK(CudaRuntime::pinned_bytes() <= limit);
+  }
+  CHECK(runtime->waits > 10);
+  trainer.wait();
+}
+TEST_CASE("where the host has no more page-locked memory, what there is has to do") {
+  const FreshRuntime runtime;
+  runtime->pinned_capacity = 50'000;
+  auto trainer = trainer_on<Cudnn>({});
+  HostBatch batch;
+  for (int i = 0; i < 30; ++i) trainer.start_step(batch.source(), batch.classes);
+  trainer.wait();
+  runtime->pinned_capacity = 1000;
+  CHECK(error_of([&] {
+          auto other = trainer_on<Cudnn>({});
+          other.step(batch.source(), batch.classes);
+        }).find("cudaErrorMemoryAllocation: out of memory") != std::string::npos);
+}
+TEST_CASE("rows reach maps of more than 2 GiB an image, whose distance is more than a copy of rows may have") {
+  const FreshRuntime runtime;
+  runtime->capacity = Index{1} << 40;
+  const auto library = cudnn::open_library<float>();
+  const Index far = (Index{1} << 31) / Index{sizeof(float)} + 64, rows = 3, width = 5;   // floats from image to image
+  void *there = nullptr, *staged = nullptr;
+  REQUIRE(library->allocate(there, (far + 64) * Index{sizeof(float)}).good());
+  for (const Index distance : {far, Index{20}, rows * width}) {
+    REQUIRE(library->staging(staged, 2 * rows * width * Index{sizeof(float)}).good());
+    auto* const from = static_cast<float*>(staged);
+    std::iota(from, from + 2 * rows * width, 1.0f);
+    View<float> to = dense_view(static_cast<float*>(there), 2, 1, {0, rows}, width, 1);
+    to.stride_n = distance;
+    CHECK(library->send_rows(dense_view(from, 2, 1, {0, rows}, width, 1), to).text == "");
+    std::vector<float> got(static_cast<std::size_t>(rows * width));
+    REQUIRE(library->read(got.data(), to.data + distance, rows * width * Index{sizeof(float)}).good());
+    CHECK((got.front() == 16 && got.back() == 30));
+  }
+  library->release(there);
+}
+TEST_CASE("labels of any length are sent in one piece") {
+  const FreshRuntime runtime;
+  const auto library = cudnn::open_library<float>();
+  const std::vector<std::int32_t> classes(10'000'000, 3);
+  CHECK(library->labels(classes).good());
+  CHECK(library->wait().good());
+}
+TEST_CASE("a batch that is gathered: what is sent of it is not written again before it has gone, and its array stays until it was read") {
+  const FreshRuntime runtime;
+  const Dataset data = make_shapes({.count = 8});
+  Cudnn placing, gathering(cudnn::DeviceOptions{});
+  auto array = cudnn::place_array(placing, SampleArray(data), {.only = cudnn::Residence::pinned}).array;
+  const auto rows = gathering.buffer<float>(8 * 28 * 28);
+  const auto to = dense_view(rows.data(), 8, 1, {0, 28}, 28, 1);
+  const Index pinned = CudaRuntime::pinned_bytes();
+  std::vector<Index> samples(8);
+  std::iota(samples.begin(), samples.end(), 0);
+  const std::weak_ptr<const SampleArray> watched = array;
+  for (int i = 0; i < 100; ++i) {                                       // more than there are places for
+    if (i > 40 && i < 70) runtime->fail_at = runtime->calls + i - 40;   // its copy, its launch, and what comes before and after
+    std::rotate(samples.begin(), samples.begin() + 1, samples.end());
+    const DirectSource<float> source(array, samples, {});
+    static_cast<void>(error_of([&] { gathering.load(source, 0, to); }));
+  }
+  CHECK(runtime->failed != "");
+  array.reset();
+  CHECK_FALSE(watched.expired());   // the other backend reads it
+  CHECK(CudaRuntime::pinned_bytes() >= pinned);
+  CHECK(gathering.shared_library()->wait().good());
+  CHECK(watched.expired());
+}
+TEST_CASE("backends go with work under way, and arrays with them") {
+  const FreshRuntime runtime;
+  const Dataset data = make_shapes({.count = 8});
+  auto trainer = trainer_on<Cudnn>({});
+  const auto array = cudnn::place_array(trainer.backend(), SampleArray(data), {.only = cudnn::Residence::device}).array;
+  trainer.start_step(DirectLoader<float>(array, data.labels, {.batch = 4}).batch(0, 0));
+}
+TEST_CASE("steps come behind the stream of whoever makes batches, and before what it does next") {
+  const FreshRuntime runtime;
+  for (const int producer : {0, 1}) {   // of the same device, and of another
+    cudaStream_t theirs = CudaRuntime::make_stream(producer);
+    cudaSetDevice(producer);
+    float *made = nullptr, *host = nullptr;
+    cudaMalloc(reinterpret_cast<void**>(&made), 4), cudaMallocHost(reinterpret_cast<void**>(&host), 8);
+    host[0] = 5;
+    cudaSetDevice(0);
+    {
+      const auto library = cudnn::open_library<float>();
+      void* own = nullptr;
+      REQUIRE(library->allocate(own, 4).good());
+      cudaMemcpyAsync(made, host, 4, cudaMemcpyHostToDevice, theirs);
+      const Index waits = runtime->waits;
+      CHECK(library->order_behind(theirs).good());
+      CHECK(library->fill(own, 0, 4).good());
+      CHECK(library->order_before(theirs).good());
+      cudaMemcpyAsync(host + 1, made, 4, cudaMemcpyDeviceToHost, theirs);
+      CHECK(runtime->waits == waits);
+      float value = 1;
+      CHECK(library->read(&value, own, 4).good());   // waits for the library's stream, and so for theirs
+      CHECK(value == 0);
+      cudaStreamSynchronize(theirs);
+      CHECK(host[1] == 5);
+      library->release(own);
+    }
+    cudaFree(made), cudaFreeHost(host), cudaStreamDestroy(theirs);
+  }
+}
