@@ -16,7 +16,7 @@ const Table table = table_of<Net>(input);
 const Sgd momentum{.lr = 0.05, .momentum = 0.9};
 const Index fixed = 3 * parameter_count(table) * static_cast<Index>(sizeof(double));   // with gradients and momentum
 /// What a plan counts for in a budget.
-Index counted(const Plan& plan) { return plan.arena.bytes + static_cast<Index>(plan.steps.size()) * PlanMaker<B>::step_bytes; }
+Index counted(const Plan& plan) { return plan.arena.bytes + plan.listed_steps() * PlanMaker<B>::step_bytes; }
 struct Pictures {
   std::vector<double> pixels;
   std::vector<std::int32_t> labels;

@@ -14,7 +14,9 @@ Target any_target(Dice& dice) {
           .alignment = dice.pick({64, 64, 4096}),
           .packs_weights = dice.chance(0.5),
           .activates = dice.chance(0.5),
-          .packs_linear = dice.chance(0.3)};
+          .packs_linear = dice.chance(0.3),
+          .convolves_rows = dice.chance(0.5),
+          .packs_alike = dice.chance(0.5)};
 }
 }   // namespace
 TEST_CASE("a tensor may have hundreds of readers") {

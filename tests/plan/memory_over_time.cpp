@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 using namespace lrcnn;
 using namespace lrcnn::testing;
-TEST_CASE("what lives at a step is all that it touches, and the most of all steps is the plan's lower bound") {
+TEST_CASE("what lives at a step is all that it touches, and the most of all steps is the plan's lower bound, or less where filters stay packed") {
   std::size_t plans = 0, turns = 0;
   for (std::uint64_t seed = 0; seed < cases_to_do<std::uint64_t>(4000, 400); ++seed) {
     Dice dice(seed);
@@ -18,7 +18,8 @@ TEST_CASE("what lives at a step is all that it touches, and the most of all step
       const Table table = make_table(net.layers, net.input);
       const PolicySpec policy = random_policy(dice, net);
       CAPTURE(to_string(policy));
-      const Plan plan = make_plan(table, policy, {}, options);
+      const Target target{.packs_weights = dice.chance(0.5), .convolves_rows = dice.chance(0.5), .packs_alike = dice.chance(0.5)};
+      const Plan plan = make_plan(table, policy, target, options);
       const std::vector<Index> times = step_times(plan);
       const std::vector<LiveBytes> live = live_bytes(plan);
       REQUIRE(times.size() == plan.steps.size());
@@ -37,7 +38,8 @@ TEST_CASE("what lives at a step is all that it touches, and the most of all step
         most = std::max(most, live[i].sum());
         turns += i > 0 && times[i] < times[i - 1];
       }
-      REQUIRE(most == plan.arena.lower_bound);
+      REQUIRE(most <= plan.arena.lower_bound);
+      if (plan.left_out.empty()) REQUIRE(most == plan.arena.lower_bound);
     } catch (const PlanError&) {   // more slabs than rows, or a norm of one value
     }
   }

@@ -42,7 +42,7 @@ bool plan_of(const Case& c, Plan& plan) {
 }
 }   // namespace
 TEST_CASE("profiles of all sections give a plan's live bytes to the byte, its seconds and the number of its steps") {
-  std::size_t planned = 0, of_several = 0, in_place = 0;
+  std::size_t planned = 0, of_several = 0, in_place = 0, left_out = 0;
   const std::uint64_t cases = cases_to_do<std::uint64_t>(20000, 3000), first = thorough() ? 0 : day() * cases;
   for (std::uint64_t seed = first; seed < first + cases; ++seed) {
     const Case c = random_case(seed);
@@ -56,13 +56,15 @@ TEST_CASE("profiles of all sections give a plan's live bytes to the byte, its se
     double sum = 0;
     Index steps = 0;
     for (const SectionProfile& p : profiles) sum += p.seconds(), steps += p.steps;
-    REQUIRE(sum == doctest::Approx(seconds(plan, costs)).epsilon(1e-9));
-    REQUIRE(steps == static_cast<Index>(plan.steps.size()));
+    REQUIRE(sum == doctest::Approx(seconds(plan, costs) + seconds_left_out(plan, costs)).epsilon(1e-9));
+    REQUIRE(steps == plan.listed_steps());
+    left_out += plan.left_out.size();
     ++planned, of_several += profiles.size() > 1, in_place += c.policy.gradients_in_place;
   }
   MESSAGE(planned << " plans, " << of_several << " of several sections, " << in_place << " with gradients in place");
   CHECK(planned > cases / 2);
   CHECK(of_several > cases / 4);
+  CHECK(left_out > planned / 4);
 }
 TEST_CASE("a section's stages are those of the whole plan, made without the other sections") {
   std::size_t same = 0;

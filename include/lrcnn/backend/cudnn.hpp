@@ -43,7 +43,9 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
                                  .sums_use_workspace = true,
                                  .packs_transposed = true,
                                  .packs_linear = !cudnn::is_single(precision),
-                                 .packs_bias = !cudnn::is_single(precision)};
+                                 .packs_bias = !cudnn::is_single(precision),
+                                 .convolves_rows = true,
+                                 .packs_alike = true};
   static constexpr std::string_view name = "cudnn";
   /// Source:  half of what NVIDIA's data sheet of the H200 SXM gives: 67 Tflop/s in fp32, 495 in tf32, 990 in 16 bits; 4.8 TB/s
   static constexpr Rates rates{.step = 4e-6,

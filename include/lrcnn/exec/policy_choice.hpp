@@ -91,7 +91,7 @@ class PlanMaker {
     return plan;
   }
   /// Bytes of a plan that count where the policy is chosen: its arena and, within a budget, its lists.
-  Index counted(const Plan& plan) const { return plan.arena.bytes + lists(static_cast<Index>(plan.steps.size())); }
+  Index counted(const Plan& plan) const { return plan.arena.bytes + lists(plan.listed_steps()); }
   /// Bytes of a plan's lists, if they count.
   Index lists(Index steps) const { return choice_.budget && B::on_host ? steps * step_bytes : 0; }
   /// Bytes for the arena and the lists of all plans that are kept for this network.

@@ -90,7 +90,7 @@ class Replay : ReplayedMemory, NumberedLayers {
   void check_dense(const Step& s, const Ref& in, const Ref& out) {
     if (node(s.layer).layer.kind != Kind::conv) return;
     for (const Ref& ref : {in, out})
-      if (ref && ref.rows != ref.held_rows)
+      if (ref && ref.rows != ref.held_rows && !(plan_.target.convolves_rows && ref.images.size() == 1))
         problem("a convolution works on rows " + show(ref.rows) + " of a piece that holds " + show(ref.held_rows) + ", which are not dense");
     if (in.rows.empty()) return;
     const Axis axis = row_axis_of(node(s.layer));
@@ -101,7 +101,9 @@ class Replay : ReplayedMemory, NumberedLayers {
   void check_packed(const Step& s, Op direction) {
     if (!plan_.target.packs(node(s.layer).layer)) return;
     const auto found = packed_.find(s.packed);
-    if (found == packed_.end() || found->second != std::pair{direction, s.layer}) problem("its packed filter is not there");
+    const bool alike = plan_.target.packs_alike && direction == Op::pack_backward;   // a forward pass may want its bias beside the filter
+    if (found == packed_.end() || found->second.second != s.layer || (!alike && found->second.first != direction))
+      problem("its packed filter is not there");
   }
   // ---- statistics and sums -----------------------------------------------------------------------------------------
   Taken& taken(const Step& s, Index id, bool anew) {

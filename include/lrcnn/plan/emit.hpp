@@ -27,6 +27,7 @@ class Emitter : BackwardEmitter {
       if (sink_.weight > 0) f();
       if (!sink_.every_turn) break;
     }
+    if (images < batch) sink_.loop(since);
     sink_.weight = 1;
   }
 

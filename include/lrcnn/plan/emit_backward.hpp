@@ -184,7 +184,7 @@ class BackwardEmitter : protected ForwardEmitter {
     open_gradient(walk, t);
     Ref dy = with_rows(storage_.gradient(walk, t), walk.at(t).own);
     const bool scattered = storage_.is_given(walk, t) ? walk.cut() : item(walk.slabs.carries, t) != 0;
-    if (is_conv(y) && scattered) {
+    if (storage_.wants_dense(walk, l) && scattered) {
       const Ref dense = storage_.own_gradient(walk, t);
       move(walk, Op::copy, dy, dense);
       dy = dense;
@@ -283,7 +283,7 @@ class BackwardEmitter : protected ForwardEmitter {
       move(walk, Op::add, step.dx, storage_.full_gradient(walk, t, step.dx.rows));
       return;
     }
-    const bool apart = is_conv(walk.layer(l)) || slabs_meet(*walk.rows, t);
+    const bool apart = storage_.wants_dense(walk, l) || slabs_meet(*walk.rows, t);
     if (apart) {
       step.dx = storage_.gradient(walk, t);
       sink_.step(step);

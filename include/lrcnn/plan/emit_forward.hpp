@@ -92,6 +92,7 @@ class ForwardEmitter {
   constexpr Ref layer_input(StageWalk& walk, Index l) {
     const Ref x = value(walk, walk.in(l));
     if (!is_conv(walk.layer(l)) || !item(walk.slabs.need_copy, l)) return x;
+    if (!storage_.wants_dense(walk, l)) return with_rows(x, walk.need(l));
     const Ref dense = storage_.needed_value(walk, l);
     move(walk, Op::copy, with_rows(x, dense.rows), dense);
     return dense;
@@ -145,7 +146,7 @@ class ForwardEmitter {
     const bool makes = walk.makes(t);
     const bool carries = !walk.ends(t) && item(walk.slabs.carries, t) && makes;
     const bool saves = walk.training && walk.needs->layer[at].saved && (walk.forward() == static_cast<bool>(walk.needs->saved_kept[at]));
-    const bool conv = is_conv(walk.layer(l));
+    const bool dense = storage_.wants_dense(walk, l);
     Step step = make(walk, Op::forward, l);
     step.activates = activates;
     step.x = layer_input(walk, l);
@@ -156,7 +157,7 @@ class ForwardEmitter {
       hold = value(walk, t);
       own = with_rows(hold, walk.at(t).own);
       if (carries) carry_in(walk, t, hold);
-      const bool apart = conv && (carries || (walk.ends(t) && walk.cut()));
+      const bool apart = dense && (carries || (walk.ends(t) && walk.cut()));
       step.y = apart ? storage_.own_value(walk, t) : own;
     }
     if (saves) step.saved = storage_.saved(walk, static_cast<Index>(at));
@@ -221,7 +222,10 @@ class ForwardEmitter {
         walk.contributions.assign(static_cast<std::size_t>(walk.tensors()), 0);
         sink_.now = since;
         slab();
-        if (!sink_.every_turn) return;
+        if (!sink_.every_turn) {
+          if (walk.turns() > 1) sink_.loop(since);
+          return;
+        }
         if (until == since) until = sink_.now;
       }
     }

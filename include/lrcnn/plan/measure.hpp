@@ -11,6 +11,7 @@ namespace lrcnn {
 class Measure final : public Sink {
  public:
   std::vector<Buffer> buffers{};
+  std::vector<Range> loops{};   ///< times that turns share, of loops of more than one
   constexpr Measure() : Sink(false) {}
   constexpr Index declare(Role role, Index stage, Index tensor, Index bytes, Index copies = 1) override {
     const Index first = static_cast<Index>(buffers.size());
@@ -24,6 +25,7 @@ class Measure final : public Sink {
   constexpr void span(Index buffer, Index since) override {
     if (buffer >= 0) stretch(buffer, since, now);
   }
+  constexpr void loop(Index since) override { loops.push_back({since, now}); }
   constexpr void step(const Step& s) override {
     for (const Index buffer :
          {s.x.buffer, s.other.buffer, s.y.buffer, s.dy.buffer, s.dx.buffer, s.saved.buffer, s.statistics, s.sums, s.packed, s.scratch, s.workspace})

@@ -58,8 +58,9 @@ class EmissionTimes final : public Sink {
   /// A time from `since` on at which all of a step's buffers live: for a step that the first turn had not.
   Index live_from(Index since, const StepMark& mark) const {
     const auto lives = [&](Index t) {
-      return std::all_of(mark.begin() + 4, mark.end(),
-                         [&](Index id) { return id < 0 || (item(buffers_, id).first <= t && t < item(buffers_, id).last); });
+      return std::all_of(mark.begin() + 4, mark.end(), [&](Index id) {
+        return id < 0 || item(buffers_, id).role == Role::packed || (item(buffers_, id).first <= t && t < item(buffers_, id).last);
+      });
     };
     const auto end = static_cast<Index>(first_turns_->size());
     Index time = since;
@@ -75,9 +76,14 @@ inline std::vector<Index> step_times(const Plan& plan) {
   run(first);
   detail::EmissionTimes all(plan.buffers, &first.marks);
   run(all);
-  return std::move(all.times);
+  std::vector<Index> times;
+  auto left_out = plan.left_out.begin();
+  for (std::size_t i = 0; i < all.times.size(); ++i)
+    if (left_out != plan.left_out.end() && left_out->place == static_cast<Index>(i)) ++left_out;
+    else times.push_back(all.times[i]);
+  return times;
 }
-/// What lives at each step. Post: the greatest sum is plan.arena.lower_bound
+/// What lives at each step. Post: the greatest sum is plan.arena.lower_bound; less where filters that stay packed (left_out) save it
 inline std::vector<LiveBytes> live_bytes(const Plan& plan) {
   Index end = 0;
   for (const Buffer& b : plan.buffers) end = std::max(end, b.last);

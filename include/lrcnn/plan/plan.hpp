@@ -5,6 +5,7 @@
 // the same computation without the steps, cheap enough for a constant expression; the two agree by construction,
 // because buffers are sized and placed from the measured turn alone (plan/emit.hpp). make_plan() is in plan/make_plan.hpp.
 #include <lrcnn/plan/emit.hpp>
+#include <lrcnn/plan/packed_filters.hpp>
 namespace lrcnn {
 struct Plan {
   Table table;
@@ -14,10 +15,13 @@ struct Plan {
   std::vector<Stage> stages;
   std::vector<Buffer> buffers;   ///< with offsets; live intervals are of emission time
   std::vector<Step> steps;
+  std::vector<LeftOutStep> left_out;   ///< steps that pack filters which stay packed; nobody runs them
   ArenaSize arena;
   PlanResults results;
   /// Bytes of the arena: everything beyond parameters, their gradients and optimizer state.
   constexpr Index peak_bytes() const { return arena.bytes; }
+  /// Steps that it has lists of: as many as its sections' profiles say.
+  Index listed_steps() const { return static_cast<Index>(steps.size() + left_out.size()); }
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 /// A Ref names some images and rows of a tensor; the buffer holds these and perhaps more. The bytes of everything that the buffer holds of that
@@ -65,6 +69,7 @@ class Record final : public Sink {
 struct Measured {
   std::vector<Buffer> buffers;
   ArenaSize arena;
+  std::vector<Range> loops;
 };
 constexpr Measured measure(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
                            const std::vector<Stage>& stages) {
@@ -74,7 +79,7 @@ constexpr Measured measure(const Table& table, const PolicySpec& policy, const T
                                "plan with the options `predicting`, or without stores_output"));
   Measure sink;
   Emitter(table, policy, target, options, stages, sink).run();
-  Measured result{std::move(sink.buffers), {}};
+  Measured result{std::move(sink.buffers), {}, std::move(sink.loops)};
   result.arena = place(result.buffers);
   return result;
 }
@@ -90,13 +95,15 @@ ArenaSize arena_at_run_time(const Table& table, const PolicySpec& policy, const 
 /// make_plan(), compiled where LRCNN_PRECOMPILED says.
 template <class = void>
 Plan recorded_plan(Table&& table, const PolicySpec& policy, const Target& target, const PlanOptions& options) {
-  Plan plan{std::move(table), policy, target, options, {}, {}, {}, {}, {}};
+  Plan plan{std::move(table), policy, target, options, {}, {}, {}, {}, {}, {}};
   plan.stages = make_stages(plan.table, policy, target, group_images(plan.table, policy), options);
   auto measured = measure(plan.table, policy, target, options, plan.stages);
   plan.buffers = std::move(measured.buffers);
   plan.arena = measured.arena;
   Record sink{plan.buffers, plan.steps};
   plan.results = Emitter(plan.table, policy, target, options, plan.stages, sink).run();
+  if (target.packs_weights || target.packs_transposed || target.packs_linear)
+    plan.left_out = PackedFilters(plan.buffers, plan.steps, measured.loops, plan.arena, target.packs_alike).run();
   return plan;
 }
 }   // namespace detail

@@ -132,7 +132,7 @@ inline std::vector<SectionProfile> profile_sections(const Plan& plan, const Cost
   }
   return profiles;
 }
-/// Seconds of one run of a policy's plan, without the plan: seconds(make_plan(...), costs).
+/// Seconds of one run of a policy's plan, without the plan: those of make_plan(...), with seconds_left_out().
 inline double plan_seconds(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, StepCosts& costs) {
   SectionProfile sum;
   for (const std::vector<Stage>& stages : by_section(make_stages(table, policy, target, group_images(table, policy), options)))

@@ -21,6 +21,8 @@ class Sink {
   constexpr virtual void touch(Index buffer) = 0;
   /// The buffer is in use from `since` until now.
   constexpr virtual void span(Index buffer, Index since) = 0;
+  /// Turns of a loop began at `since`, and share the times until now.
+  constexpr virtual void loop(Index /*since*/) {}
   constexpr virtual void step(const Step& s) = 0;
 
  protected:

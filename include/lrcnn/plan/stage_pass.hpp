@@ -93,12 +93,6 @@ class StagePass {
   constexpr bool reads_in_full(Index t) const { return in_full(t) && (forward() || !item(needs->remade_in_slabs, t)); }
   /// Whether it does and no layer of the stage reads it: its rows are written where they stay.
   constexpr bool ends(Index t) const { return in_full(t) && stage->use(t).readers == 0; }
-  /// Whether a convolution reads a tensor, and so wants its rows dense.
-  constexpr bool conv_reads(Index t) const {
-    for (Index l = 0; l < layers(); ++l)
-      if (in(l) == t && is_conv(layer(l))) return true;
-    return false;
-  }
   /// Whether the gradient of the table's tensor is wanted by anybody.
   constexpr bool wants_gradient(Index table_tensor) const { return table_tensor > 0 || wants_first_gradient_; }
   /// Whether layer l is a norm that waits, at the bottom of the stage.

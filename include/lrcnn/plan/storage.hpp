@@ -70,9 +70,19 @@ class Storage : SlabBuffers {
                    [&](Index images, Index k) { return piece_bytes(walk.shape(t), images, walk.rows->at(k, t).hold.size()); });
     return local(walk, slab_use(walk), Role::slab, t, &SlabRows::hold);
   }
+  /// Whether layer l wants its rows in a dense piece, rather than where others lie beside them. Where gradients take their values' places,
+  /// convolutions read copies of their rows.
+  constexpr bool wants_dense(const StageWalk& walk, Index l) const {
+    return is_conv(walk.layer(l)) && !(target_.convolves_rows && walk.stage->partition.images == 1 && lags_.empty());
+  }
   /// Whether rows of a tensor that is there in full height are brought into a slab, rather than read where they lie: the network's
   /// input always, another if a convolution wants rows of it densely.
-  constexpr bool has_input_slab(const StageWalk& walk, Index t) const { return walk.stage->tensor(t) == 0 || (walk.cut() && walk.conv_reads(t)); }
+  constexpr bool has_input_slab(const StageWalk& walk, Index t) const {
+    if (walk.stage->tensor(t) == 0) return true;
+    for (Index l = 0; walk.cut() && l < walk.layers(); ++l)
+      if (walk.in(l) == t && wants_dense(walk, l)) return true;
+    return false;
+  }
   /// Rows that a convolution makes, before they join carried ones.
   constexpr Ref own_value(const StageWalk& walk, Index t) {
     return local(walk, walk.again ? own_a : walk.forward() ? own_f : own_b, Role::own, t, &SlabRows::own);

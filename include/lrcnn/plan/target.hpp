@@ -18,6 +18,8 @@ struct Target {
   bool packs_transposed = false;     ///< transposed convolutions want their filters so too
   bool packs_linear = false;         ///< linear layers want their weights so too: as elements, where parameters are something else
   bool packs_bias = false;           ///< behind such weights lies their layer's bias, as elements
+  bool convolves_rows = false;       ///< convolutions of one image work on rows of a larger piece where they lie; others want dense pieces
+  bool packs_alike = false;          ///< a filter packed for the forward pass serves the data gradient, too
   Index vector_block = 0;            ///< channels that lie side by side on the machine at hand; divides channel_block; 0: channel_block
   /// Channels that lie side by side in tensors that are stored in blocks.
   constexpr Index lanes() const { return vector_block > 0 ? vector_block : channel_block; }

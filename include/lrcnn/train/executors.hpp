@@ -26,8 +26,8 @@ class Executors {
       arena_ = std::make_shared<typename B::Memory>(allocate_arena(backend, plan));
     }
     const auto taken = [&] {
-      Index bytes = arena_->bytes() + plans_.lists(static_cast<Index>(plan.steps.size()));
-      for (const auto& known : executors_) bytes += plans_.lists(static_cast<Index>(known->plan().steps.size()));
+      Index bytes = arena_->bytes() + plans_.lists(plan.listed_steps());
+      for (const auto& known : executors_) bytes += plans_.lists(known->plan().listed_steps());
       return bytes;
     };
     while (!executors_.empty() && (executors_.size() >= 8 || taken() > plans_.room_for(plan.table))) executors_.erase(executors_.begin());

@@ -1,0 +1,98 @@
+// Plans that leave packing out, or convolve rows where they lie, give the bits of those that pack again, or copy, with fewer calls. On the
+// pretended device.
+#include "cudnn/host_library.hpp"
+#include "cudnn/device_run.hpp"
+#include <lrcnn/lrcnn.hpp>
+#include <doctest/doctest.h>
+#include <map>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+struct Made {
+  LossResult loss;
+  std::vector<float> gradients;
+  Index calls = 0;
+};
+/// A plan's second run, into an arena that is full of NaN.
+template <Precision precision>
+Made made_by(const Problem<float>& problem, const Plan& plan) {
+  using B = BasicCudnn<precision>;
+  const auto library = std::make_shared<HostLibrary<typename B::element>>();
+  B backend(library);
+  const auto count = static_cast<Index>(problem.parameters.size());
+  auto parameters = backend.template buffer<float>(count), gradients = backend.template buffer<float>(count);
+  backend.write(parameters.data(), std::span<const float>(problem.parameters));
+  Executor<B> executor(plan, backend, parameters.data(), gradients.data());
+  const MemorySource<float> source(problem.images.data(), problem.table.input);
+  Made made;
+  struct Observer {   // so that steps are started one by one
+    void before(const Plan&, Index) {}
+    void after(const Plan&, Index) {}
+  };
+  for (int i = 0; i < 2; ++i) {
+    const std::vector<std::byte> nan(static_cast<std::size_t>(executor.arena().bytes()), std::byte{0xff});
+    backend.write(executor.arena().data(), std::span<const std::byte>(nan));
+    const Index before = library->calls;
+    made.loss = executor.run(source, problem.labels, SoftmaxCrossEntropy{}, Observer{});
+    made.calls = library->calls - before;
+  }
+  made.gradients.resize(problem.parameters.size());
+  backend.read(std::span<float>(made.gradients), gradients.data());
+  return made;
+}
+using Net = Sequential<Conv<8>, ReLU, Conv<8>, ReLU, MaxPool<>, Conv<12>, ReLU, Conv<12, Window{.kernel = 3, .stride = 2, .pad = 1}>, ReLU,
+                       Conv<8, Window{.kernel = 1}>, MaxPool<>, Flatten, Linear<10>>;
+template <Precision precision>
+void law(const PolicySpec& policy) {
+  const Problem<float> problem(Net::layers, {4, 3, 32, 24}, 7);
+  INFO(to_string(policy), ", ", precision_name(precision));
+  const Plan plan = make_plan(problem.table, policy, BasicCudnn<precision>::target);
+  Plan again = plan;
+  std::map<Index, Op> op;   // of each packed filter
+  for (const Step& s : plan.steps)
+    if (s.op == Op::pack_forward || s.op == Op::pack_backward) op[s.packed] = s.op;
+  for (const LeftOutStep& s : plan.left_out) again.steps.insert(again.steps.begin() + s.place, s.step)->op = op.at(s.step.packed);
+  const auto saved = static_cast<Index>(plan.left_out.size());
+  CHECK(saved >= 4);
+  const Made once = made_by<precision>(problem, plan), anew = made_by<precision>(problem, again);
+  CHECK(once.loss == anew.loss);
+  CHECK(once.gradients == anew.gradients);
+  if (policy.streams == 1) CHECK(anew.calls - once.calls == saved);
+  else CHECK(anew.calls - once.calls >= saved);   // nor do streams wait for it
+}
+}   // namespace
+TEST_CASE("filters that stay packed give the bits of filters that are packed again, and save their calls") {
+  using W = Workspace<1_MiB>;
+  for (const PolicySpec& policy :
+       {Policy<Share<4>, CheckpointAtPools, RecomputeAll, W>::value, Policy<Overlap<3>, CheckpointAtPools, RecomputeAll, W>::value,
+        Policy<Stages<ByImages<2, Overlap<3>>, Overlap<2>, Column>, CheckpointAtPools, RecomputeAll, W>::value,
+        Policy<Overlap<4>, CheckpointAtPools, RecomputeAll, W, Streams<2>>::value}) {
+    law<Precision::fp32>(policy);
+    law<Precision::bf16>(policy);
+  }
+}
+TEST_CASE("convolutions of one image on rows where they lie give the bits of those on copies, with fewer calls and no more memory") {
+  using W = Workspace<1_MiB>;
+  Index copies = 0;
+  for (const Input& input : {Input{1, 3, 32, 24}, Input{3, 3, 32, 24}}) {
+    const Problem<float> problem(Net::layers, input, 9);
+    for (const PolicySpec& policy :
+         {Policy<Overlap<4>, CheckpointAtPools, RecomputeAll, W>::value, Policy<Share<3>, CheckpointAtPools, RecomputeAll, W>::value,
+          Policy<ByImages<1, Overlap<3>>, CheckpointEvery<2>, RecomputeAll, W>::value,
+          Policy<ByImages<1, Overlap<3>>, CheckpointEvery<2>, RecomputeAll, W, GradientsInPlace>::value,
+          Policy<ByImages<1, Overlap<2>>, CheckpointEvery<3>, KeepAll, W, Streams<2>>::value}) {
+      INFO(to_string(policy), ", ", input.n, " images");
+      Target dense = Cudnn::target;
+      dense.convolves_rows = false;
+      const Plan there = make_plan(problem.table, policy, Cudnn::target), copied = make_plan(problem.table, policy, dense);
+      CHECK(there.arena.lower_bound <= copied.arena.lower_bound);
+      CHECK(there.steps.size() <= copied.steps.size());
+      copies += static_cast<Index>(copied.steps.size() - there.steps.size());
+      const Made a = made_by<Precision::fp32>(problem, there), b = made_by<Precision::fp32>(problem, copied);
+      CHECK(a.loss == b.loss);
+      CHECK(a.gradients == b.gradients);
+      CHECK(a.calls <= b.calls);
+    }
+  }
+  CHECK(copies > 50);
+}
