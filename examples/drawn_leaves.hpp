@@ -1,6 +1,6 @@
 #pragma once
 // Leaves on an uneven, noisy ground, among discs and bars in other colours: a picture with a mask, for when no photograph is at hand.
-#include <lrcnn/core/rng.hpp>
+#include <lrcnn/data/transform.hpp>
 #include <lrcnn/data/image_file.hpp>
 #include <algorithm>
 #include <array>
