@@ -38,13 +38,11 @@ IN_FLIGHT = {"MomentsLoop": 64, "ProductsLoop": 64, "SumLoop": 64, "SquaresLoop"
 
 # Mistakes that must be found: name, header, text, becomes, word of the report, what to instantiate.
 NORM = "loops::norm_statistics(exec, Operands<T>{});"
-LOSS = "loops::pixel_loss(exec, cudnn::DeviceLoss{}, View<const T>{}, {}, 0, View<T>{}, 1.0, nullptr, nullptr);"
 COPY = "loops::copy_rows(exec, View<const T>{}, View<T>{});"
 FAULTS = (
     ("channels counted at run time", "loops/norm_sums.hpp", "for (int v = 0; v < V; ++v) {\n            const double d",
      "for (int v = 0; v < place.count; ++v) {\n            const double d", "stack frame", NORM),
     ("one load after the other", "loops/norm_sums.hpp", "this->template each<4>(place", "this->template each<1>(place", "on their way", NORM),
-    ("a loss's weights copied by each thread", "loops/blocks.hpp", "const __grid_constant__ F f", "F f", "stack frame", LOSS),
     ("elements loaded one by one", "loops/work.hpp", "if (packs && count == V) {\n    Pack<T, V> pack;\n    copy_pack(&pack, from);",
      "if (false) {\n    Pack<T, V> pack;\n    copy_pack(&pack, from);", "16 bytes", COPY),
     ("too many positions at once", "loops/norm_sums.hpp", "this->template each<4>(place", "this->template each<16>(place", "registers", NORM),
@@ -64,7 +62,7 @@ def kernel_name(mangled):
     """The functor that a kernel runs, with its types; empty for kernels of other libraries."""
     text = subprocess.run(["c++filt", mangled], capture_output=True, text=True, check=True).stdout.strip()
     found = re.search(r"op_wrapper_t<long, (lrcnn::loops::.*?), thrust::", text) or re.search(r"run_block<(.*)>\(", text)
-    return re.sub(r"lrcnn::loops::(detail::)?|lrcnn::", "", found[1]) if found else ""
+    return re.sub(r"lrcnn::loops::(detail::)?|lrcnn::", "", found[1]).strip() if found else ""
 
 
 def compile_kernels(args, source, folder, options):
