@@ -1,5 +1,5 @@
 // Devices, streams, drivers and libraries that cannot be used, and what is said then.
-#include "run.hpp"
+#include "cuda_runtime/run.hpp"
 #include <thread>
 using namespace lrcnn;
 using namespace lrcnn::testing;

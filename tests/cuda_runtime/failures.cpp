@@ -1,6 +1,6 @@
 // Each call of the CUDA runtime and of cuDNN made to fail in turn, from opening a device to closing it: an error with words, nothing left behind,
 // no error in the runtime, the program's device current, and training that goes on.
-#include "run.hpp"
+#include "cuda_runtime/run.hpp"
 #include "support/thorough.hpp"
 #include <lrcnn/backend/cudnn/place_array.hpp>
 #include <lrcnn/data/direct_loader.hpp>

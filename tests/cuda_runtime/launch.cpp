@@ -1,5 +1,5 @@
 // Kernels of the pretended CUDA runtime, which are counted and not run, and cuDNN's handles and convolutions on it.
-#include "state.hpp"
+#include "cuda_runtime/state.hpp"
 #include <lrcnn/backend/cudnn/library.hpp>
 using namespace lrcnn::testing::pretended;
 namespace {

@@ -1,5 +1,5 @@
 // Memory of the pretended CUDA runtime: taken, given back, copied.
-#include "state.hpp"
+#include "cuda_runtime/state.hpp"
 #include <lrcnn/core/checksum.hpp>
 #include <cstdlib>
 #include <cstring>

@@ -1,6 +1,6 @@
 #pragma once
 // A small network on the pretended CUDA runtime, and what its kernels would have found.
-#include "runtime.hpp"
+#include "cuda_runtime/runtime.hpp"
 #include "support/error_of.hpp"
 #include <lrcnn/backend/cudnn.hpp>
 #include <lrcnn/backend/cudnn/loops/loss.hpp>

@@ -1,5 +1,5 @@
 // How the library uses a device that does its work late: when the host waits, what memory is used again, whose streams are waited for.
-#include "run.hpp"
+#include "cuda_runtime/run.hpp"
 #include <lrcnn/backend/cudnn/place_array.hpp>
 #include <lrcnn/data/direct_loader.hpp>
 #include <numeric>

@@ -1,5 +1,5 @@
 // The state of the pretended CUDA runtime, and the functions that concern devices and errors.
-#include "state.hpp"
+#include "cuda_runtime/state.hpp"
 #include <cstring>
 namespace lrcnn::testing {
 CudaRuntime& cuda_runtime() { return pretended::state().runtime; }

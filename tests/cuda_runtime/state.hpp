@@ -1,6 +1,6 @@
 #pragma once
 // What the parts of the pretended CUDA runtime share: streams as queues, captures, memory, the thread's last error.
-#include "runtime.hpp"
+#include "cuda_runtime/runtime.hpp"
 #include <cudnn.h>
 #include <deque>
 #include <memory>

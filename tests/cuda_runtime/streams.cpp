@@ -1,5 +1,5 @@
 // Streams, events, captures and graphs of the pretended CUDA runtime.
-#include "state.hpp"
+#include "cuda_runtime/state.hpp"
 using namespace lrcnn::testing::pretended;
 namespace {
 cudaError_t make_event(cudaEvent_t* event) {
