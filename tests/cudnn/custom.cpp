@@ -60,7 +60,7 @@ TEST_CASE("on the host their gradients are those of finite differences, by any p
 TEST_CASE("the gradient of many elements loses none, and goes on from what is there") {
   const auto* loops = custom_on_device<float>(ElementLayer<Gain>::layer());
   REQUIRE(loops != nullptr);
-  const Index rows = 700, columns = 600, channels = 3;   // more than one round of sums
+  const Index rows = 700, columns = 600, channels = 3;   // many pieces, more than 32 positions each
   const Shape shape{2, channels, rows, columns};
   std::vector<float> x(static_cast<std::size_t>(shape.count()), 0.1f), dy(x.size(), 1.0f);
   const Layer layer = ElementLayer<Gain>::layer();

@@ -8,10 +8,12 @@
 //
 // One thread takes one element. A gradient of parameters is summed in double, in an order that depends on nothing but the number of elements,
 // so bits repeat. A host's compiler makes loops for the host's memory of it, with which the tests run.
-#include <lrcnn/backend/cudnn/loops/bias.hpp>
+#include <lrcnn/backend/cudnn/loops/work.hpp>
 #include <lrcnn/layer/element_layer.hpp>
 #include <lrcnn/layer/pointwise.hpp>
 #include <thrust/execution_policy.h>
+#include <algorithm>
+#include <cstddef>
 #ifndef __CUDACC__
 #include <thrust/system/cpp/execution_policy.h>
 #endif
@@ -53,18 +55,24 @@ struct ElementLoop {
     else result = static_cast<T>(F::input_gradient(elements, at));
   }
 };
+/// How positions are cut for a sum: by their number alone. Few enough pieces for one thread to add up those of a channel.
+struct ElementPieces {
+  Index positions, each;
+  explicit ElementPieces(Index n) : positions(n), each(std::max<Index>(32, ceil_div(n, Index{1024}))) {}
+  Index count() const { return ceil_div(positions, each); }
+};
 /// to[piece][channel] = what a piece of dy's positions adds to the gradient of parameter p.
 template <class F, class T>
 struct ElementSumLoop {
   Elements<T> elements;
   PlacesInMemory places;
-  loops::detail::SumRound round;
+  ElementPieces pieces;
   Index p;
   double* to;
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     Index channel = unit;
-    const Index piece = places.channels.split(channel), begin = piece * round.piece;
-    const Index end = begin + round.piece < round.positions ? begin + round.piece : round.positions;
+    const Index piece = places.channels.split(channel), begin = piece * pieces.each;
+    const Index end = begin + pieces.each < pieces.positions ? begin + pieces.each : pieces.positions;
     double sum = 0;
     for (Index position = begin; position < end; ++position)
       sum += static_cast<double>(F::parameter_gradient(elements, p, places.place(position * places.channels.value() + channel)));
@@ -85,8 +93,8 @@ struct LastSumLoop {
   }
 };
 template <class T>
-loops::detail::SumRound element_round(const View<const T>& dy) {
-  return loops::detail::first_round(dy.n * dy.rows * dy.w, dy.c);
+ElementPieces element_pieces(const View<const T>& dy) {
+  return ElementPieces(dy.n * dy.rows * dy.w);
 }
 template <class F, class T>
 void element_forward_loop(const CustomForward<T>& a, void* stream) {
@@ -102,31 +110,18 @@ void element_backward_data_loop(const CustomBackward<T>& a, void* stream) {
 }
 template <class T>
 Index element_workspace(const View<const T>& dy) {
-  Index numbers = 0;
-  for (auto round = element_round(dy);; round = loops::detail::next_round(round)) {
-    numbers += round.pieces() * dy.c;
-    if (round.pieces() <= round.piece) return numbers * Index{sizeof(double)};
-  }
+  return element_pieces(dy).count() * dy.c * Index{sizeof(double)};
 }
 template <class F, class T>
 void element_backward_parameters_loop(const CustomBackward<T>& a, bool accumulate, std::byte* workspace, void* stream) {
   const auto exec = custom_policy(stream);
+  const ElementPieces pieces = element_pieces(a.dy);
+  auto* sums = reinterpret_cast<double*>(workspace);
   for (std::size_t p = 0; p < a.d_parameters.size(); ++p) {
-    Index pieces = 0;
-    auto* sums = reinterpret_cast<double*>(workspace);
-    if (!loops::empty(a.dy)) {
-      auto round = element_round(a.dy);
-      loops::for_units(exec, round.pieces() * a.dy.c,
-                       ElementSumLoop<F, T>{elements_of<T>(a), PlacesInMemory(a.dy), round, static_cast<Index>(p), sums});
-      while (round.pieces() > round.piece) {
-        const double* from = sums;
-        sums += round.pieces() * a.dy.c;
-        round = loops::detail::next_round(round);
-        loops::detail::sum_round(exec, from, 0, round.positions, round, a.dy.c, sums, false);
-      }
-      pieces = round.pieces();
-    }
-    loops::for_units(exec, a.dy.c, LastSumLoop<master_t<T>>{sums, pieces, a.dy.c, a.d_parameters[p], accumulate});
+    if (!loops::empty(a.dy))
+      loops::for_units(exec, pieces.count() * a.dy.c,
+                       ElementSumLoop<F, T>{elements_of<T>(a), PlacesInMemory(a.dy), pieces, static_cast<Index>(p), sums});
+    loops::for_units(exec, a.dy.c, LastSumLoop<master_t<T>>{sums, pieces.count(), a.dy.c, a.d_parameters[p], accumulate});
   }
 }
 /// A pointwise function as functions of an element.
