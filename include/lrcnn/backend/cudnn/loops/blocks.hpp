@@ -54,7 +54,8 @@ concept CudaPolicy = requires(Exec exec) {
 };
 template <class F>
 __global__ void __launch_bounds__(block_threads) run_block(const __grid_constant__ F f) {
-  __shared__ typename F::Shared shared;
+  __shared__ alignas(typename F::Shared) unsigned char memory[sizeof(typename F::Shared)];   // may not have initialisers; phase 0 sets what it needs
+  auto& shared = *reinterpret_cast<typename F::Shared*>(memory);
   const Index block = blockIdx.x;
   const int thread = static_cast<int>(threadIdx.x);
   each_phase(f, block, [&](auto k, Index round) {
