@@ -20,6 +20,15 @@ using Norms = Sequential<Conv<8>, BatchNorm, ReLU, MaxPool<>, Conv<16>, BatchNor
 const Known networks[] = {{"vgg16", Vgg::layers}, {"plain", Plain::layers}, {"norms", Norms::layers}};
 
 thread_local std::string last_error;
+thread_local const char* error_shown = "";   ///< that text, or a constant where there is no memory for it
+void keep_error(const char* text) noexcept {
+  try {
+    last_error = text;
+    error_shown = last_error.c_str();
+  } catch (const std::bad_alloc&) {
+    error_shown = "lrcnn: there is no memory left";
+  }
+}
 /// 0, or -1 after an exception, whose text is kept.
 template <class F>
 int guarded(F f) noexcept {
@@ -27,9 +36,9 @@ int guarded(F f) noexcept {
     f();
     return 0;
   } catch (const std::exception& e) {
-    last_error = e.what();
+    keep_error(e.what());
   } catch (...) {
-    last_error = "lrcnn: something was thrown that is no std::exception";
+    keep_error("lrcnn: something was thrown that is no std::exception");
   }
   return -1;
 }
@@ -58,7 +67,7 @@ struct CallDeleter {
 using Given = std::unique_ptr<DLManagedTensor, CallDeleter>;
 }   // namespace
 
-const char* torch_step_error(void) { return last_error.c_str(); }
+const char* torch_step_error(void) { return error_shown; }
 int torch_step_create(const char* network, const char* dtype, const int64_t input[4], int64_t budget, int threads, uint64_t seed, torch_step** step) {
   return guarded([&] {
     require_place(step);
