@@ -9,9 +9,6 @@
 #include <doctest/doctest.h>
 using namespace lrcnn;
 using namespace lrcnn::testing;
-template const CustomDeviceLayer& lrcnn::loops_on_device<Gain>();
-template const CustomDeviceLayer& lrcnn::loops_on_device<EnergyPool>();
-template const CustomDeviceLayer& lrcnn::loops_on_device<Elu>();
 namespace {
 using Pool = ElementLayer<EnergyPool, Window{.kernel = 3, .stride = 2, .pad = 1}>;
 using Net = Sequential<Conv<5>, ElementLayer<Gain>, ReLU, Pool, Pointwise<Elu>, Conv<4>, Pointwise<Elu>,

@@ -4,6 +4,33 @@
 #include <lrcnn/backend/cudnn/loops/positions.hpp>
 namespace lrcnn::loops {
 namespace detail {
+/// Divides by a number of elements below 2^24. For floats it multiplies with the inverse in double, which rounds to the same bits: a quotient of 24
+/// by 24 bits is never so near to the middle between two floats. A device calls a function to divide, and keeps registers in a stack frame for it.
+template <class A>
+class DivideBy {
+ public:
+  LRCNN_HOST_DEVICE explicit DivideBy(int count) : by_(single ? inverse(count) : count) {}
+  LRCNN_HOST_DEVICE A operator()(A a) const {
+    if constexpr (single) return static_cast<A>(static_cast<double>(a) * by_);
+    else return a / by_;
+  }
+
+ private:
+  static constexpr bool single = std::is_same_v<A, float>;
+  /// To 50 bits, by Newton's method from some 22.
+  LRCNN_HOST_DEVICE static double inverse(int count) {
+#ifdef __CUDA_ARCH__
+    float near;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(static_cast<float>(count)));
+#else
+    const float near = 1.0f / static_cast<float>(count);
+#endif
+    double r = near;
+    for (int i = 0; i < 2; ++i) r += r * (1 - r * count);
+    return r;
+  }
+  double by_;
+};
 template <class T>
 struct AvgPoolLoop : PoolLoop<T> {
   using A = master_t<T>;
@@ -16,7 +43,6 @@ struct AvgPoolLoop : PoolLoop<T> {
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     const auto at = positions.place(unit);
     A sum[V] = {};
-    int inside = 0;
     for (int r = 0; r < rows.kernel(); ++r) {
       const int row = rows.position(at.y, r);
       if (!rows.inside(row)) continue;
@@ -26,11 +52,11 @@ struct AvgPoolLoop : PoolLoop<T> {
         A value[V];
         load(x.at(at.image, row, column, at.channel), at.count, packs, value);
         for (int v = 0; v < V; ++v) sum[v] += value[v];
-        ++inside;
       }
     }
-    const int count = count_padding ? rows.taps_counted(at.y, true) * columns.taps_counted(at.x, true) : inside > 0 ? inside : 1;
-    for (int v = 0; v < V; ++v) sum[v] /= static_cast<A>(count);
+    const int counted = rows.taps_counted(at.y, count_padding) * columns.taps_counted(at.x, count_padding), count = counted > 0 ? counted : 1;
+    const DivideBy<A> mean(count);
+    for (int v = 0; v < V; ++v) sum[v] = mean(sum[v]);
     store(y.at(at.image, at.y, at.x, at.channel), at.count, packs, sum);
   }
 };
@@ -56,7 +82,8 @@ struct AvgPoolBackwardLoop : PoolLoop<T> {
         const int column_count = columns.taps_counted(s.out, count_padding);
         A down[V];
         load(dy.at(at.image, r.out, s.out, at.channel), at.count, packs, down);
-        for (int v = 0; v < V; ++v) sum[v] += down[v] / static_cast<A>(row_count * column_count);
+        const DivideBy<A> mean(row_count * column_count);
+        for (int v = 0; v < V; ++v) sum[v] += mean(down[v]);
       }
     }
     store(dx.at(at.image, at.y, at.x, at.channel), at.count, packs, sum);
