@@ -179,8 +179,9 @@ class DeviceBackend {
   struct LastWait {
     std::shared_ptr<Library> library;
     explicit LastWait(std::shared_ptr<Library> l) : library(std::move(l)) {}
+    LastWait(const LastWait&) = default;
     LastWait(LastWait&&) noexcept = default;
-    LastWait& operator=(LastWait&& other) noexcept { return std::swap(library, other.library), *this; }
+    LastWait& operator=(LastWait other) noexcept { return std::swap(library, other.library), *this; }
     ~LastWait() {
       if (library) static_cast<void>(library->wait());
     }
