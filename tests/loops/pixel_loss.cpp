@@ -62,10 +62,12 @@ void on_both(const L& loss, const Shape& s, bool targets, std::int32_t classes) 
 }
 template <class T>
 void all_losses(const Shape& s) {
-  on_both<T>(PixelCrossEntropy{}, s, false, static_cast<std::int32_t>(s.c));
-  PixelCrossEntropy uneven{.ignore = 255};
-  for (Index k = 0; k < s.c; ++k) uneven.weights.push_back(0.25 + static_cast<double>(k));
-  on_both<T>(uneven, s, false, static_cast<std::int32_t>(s.c));
+  if (s.c > 1) {
+    on_both<T>(PixelCrossEntropy{}, s, false, static_cast<std::int32_t>(s.c));
+    PixelCrossEntropy uneven{.ignore = 255};
+    for (Index k = 0; k < s.c; ++k) uneven.weights.push_back(0.25 + static_cast<double>(k));
+    on_both<T>(uneven, s, false, static_cast<std::int32_t>(s.c));
+  }
   on_both<T>(PixelBinaryCrossEntropy{.positive_weight = 3}, s, true, 0);
   on_both<T>(PixelFocal{}, s, true, 0);
   on_both<T>(PixelFocal{.gamma = 1, .alpha = -1}, s, true, 0);

@@ -50,7 +50,7 @@ TEST_CASE_TEMPLATE("rows are converted between layouts and element types, and sc
             CHECK(back.difference(scaled) <= (sizeof(T) == 8 ? 1e-7 : 0));
           }
 }
-TEST_CASE("run covers every step but convolutions, fully connected and custom layers, loads and losses") {
+TEST_CASE("run covers every step but convolutions, fully connected layers, custom ones without loops for a device, loads and losses") {
   Node node;
   Operands<float> o;
   for (const Op op : {Op::load, Op::copy, Op::add, Op::zero, Op::pack_forward, Op::pack_backward, Op::forward, Op::backward_data,

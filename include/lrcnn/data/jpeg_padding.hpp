@@ -1,5 +1,6 @@
 #pragma once
 // Which of libjpeg's warnings is none, in JPEG files and in TIFF files with JPEG tiles.
+#include <lrcnn/core/language.hpp>
 #include <string_view>
 namespace lrcnn::detail {
 /// Whether a warning of libjpeg speaks of padding: bytes that belong to nothing before the end of the image, as some cameras and scanners leave

@@ -1,5 +1,6 @@
 #pragma once
 // A device's description as cuDNN serialises it: flat JSON.
+#include <lrcnn/core/language.hpp>
 #include <string>
 namespace lrcnn::cudnn {
 /// A number or a text of a description. Empty if it is not there.

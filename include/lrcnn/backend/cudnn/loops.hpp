@@ -35,7 +35,7 @@ constexpr bool covers(const Operands<T>& o) {
   if (o.op == Op::copy || o.op == Op::add || o.op == Op::zero) return true;
   if (o.node == nullptr) return false;
   const Layer& layer = o.node->layer;
-  if (is_left_out(layer.kind)) return false;
+  if (is_left_out(layer.kind) || (layer.kind == Kind::custom && (!layer.custom || !custom_on_device<T>(layer)))) return false;
   switch (layer.kind) {
     case Kind::norm: return o.op == Op::statistics || o.op == Op::backward_sums || is_layer_op(o.op);
     default: return o.op == Op::backward_parameters ? trains(layer, o.node->in) : is_layer_op(o.op);
