@@ -1,7 +1,7 @@
 #pragma once
 // Steps carried out by the device loops on the host's system of Thrust, beside the same steps by the host's loops.
 #include "backend/host_case.hpp"
-#include "device_steps.hpp"
+#include "loops/host_system.hpp"
 namespace lrcnn::testing {
 inline const loops::HostSystem on_host{};
 /// A layer with its channels last, run by loops::run instead of host::run.
