@@ -53,7 +53,7 @@ FAULTS = [
     ("a cache without bound", "core/bounded_cache.hpp", "if (entries_.size() >= room_) drop_oldest();", ""),
     ("a cache that drops what is in use", "core/bounded_cache.hpp", "if (!InUse{}(entry.value)) idle", "idle"),
     ("a tile evicted while it is read", "data/tile_cache.hpp",
-     "if (!at->second.ready || at->second.pins > 0) continue;", "if (!at->second.ready) continue;"),
+     "return tile.ready && tile.pins == 0;", "return tile.ready;"),
     ("tiles expected soonest evicted first", "data/tile_cache.hpp",
      "a.distance > b.distance : a.used < b.used", "a.distance < b.distance : a.used < b.used"),
     ("a cache that does not see what was read", "data/cached_image.hpp", "image_->cache->passed(*image_, region);", ""),
