@@ -1,6 +1,7 @@
 #pragma once
 // The plans whose kernels and engines are counted, and the device that they are counted for.
 #include "../../bench/cases.hpp"
+#include <lrcnn/backend/cudnn/problem.hpp>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -11,6 +12,21 @@ inline std::string h200_description() {
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
+}
+/// A 3x3 convolution with its bias, in tf32, of 8 images with 64 channels: rows of VGG-16's first stage.
+inline cudnn::Problem biased_convolution() {
+  return {.op = Op::forward,
+          .precision = Precision::tf32,
+          .bias = true,
+          .n = 8,
+          .c = 64,
+          .h = 58,
+          .w = 56,
+          .k = 64,
+          .p = 56,
+          .q = 56,
+          .kernel = {3, 3},
+          .pad = {0, 0, 1, 1}};
 }
 struct BenchmarkedPlan {
   std::string name;

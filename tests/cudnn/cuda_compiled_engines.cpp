@@ -29,19 +29,8 @@ bool has_driver(const cudnn::DescribedDevice& device) {
 TEST_CASE("an engine that is compiled at run time is built to the end for a device that is not here") {
   const auto device = cudnn::describe_device(h200_description());
   if (!has_driver(*device)) return;
-  const cudnn::Problem problem{.op = Op::forward,
-                               .precision = Precision::tf32,
-                               .bias = true,
-                               .relu = true,
-                               .n = 8,
-                               .c = 64,
-                               .h = 58,
-                               .w = 56,
-                               .k = 64,
-                               .p = 56,
-                               .q = 56,
-                               .kernel = {3, 3},
-                               .pad = {0, 0, 1, 1}};
+  cudnn::Problem problem = biased_convolution();
+  problem.relu = true;
   std::vector<std::string> names;
   REQUIRE(device->engines(names, problem, 64_MiB).good());
   const int before = modules_loaded();

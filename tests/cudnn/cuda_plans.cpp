@@ -139,18 +139,7 @@ TEST_CASE("in 16 bits, too, bias and ReLU are part of the convolution, on engine
 }
 TEST_CASE("engines can be asked for by name, for tuning; the first of them is the one taken unasked") {
   const auto device = h200();
-  const cudnn::Problem problem{.op = Op::forward,
-                               .precision = Precision::tf32,
-                               .bias = true,
-                               .n = 8,
-                               .c = 64,
-                               .h = 58,
-                               .w = 56,
-                               .k = 64,
-                               .p = 56,
-                               .q = 56,
-                               .kernel = {3, 3},
-                               .pad = {0, 0, 1, 1}};
+  const cudnn::Problem problem = testing::biased_convolution();
   std::vector<std::string> names;
   REQUIRE(device->engines(names, problem, 64_MiB).good());
   MESSAGE(names.size(), " engines for ", to_string(problem));

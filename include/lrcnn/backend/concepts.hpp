@@ -15,6 +15,7 @@
 #include <lrcnn/plan/step.hpp>
 #include <lrcnn/plan/target.hpp>
 #include <concepts>
+#include <span>
 #include <string>
 namespace lrcnn {
 /// A step with its operands resolved to memory. Views that a step does not have are empty (data == nullptr).
@@ -48,6 +49,11 @@ struct Operands {
   std::byte* workspace = nullptr;
   Index workspace_bytes = 0;
 };
+/// As many of a step's parameters as its layer has.
+template <class T>
+std::span<const master_t<T>* const> parameters_of_layer(const Operands<T>& step) {
+  return {step.parameters.data(), static_cast<std::size_t>(parameter_shapes(step.node->layer, step.node->in).count)};
+}
 /// The activation that a forward step applies, as a step of its own, in place.
 template <class T>
 Operands<T> activation_of(const Operands<T>& step) {

@@ -31,10 +31,6 @@ F offered(const Operands<T>& o, F function, std::string_view what) {
                  "a custom layer offers its arithmetic for each element type that it is run with",
                  "give its CustomLayer the function in f32 (float), f64 (double) or bf16 (bfloat16), or choose a backend of another type"));
 }
-template <class T>
-std::span<const master_t<T>* const> custom_parameters(const Operands<T>& o) {
-  return {o.parameters.data(), static_cast<std::size_t>(parameter_shapes(o.node->layer, o.node->in).count)};
-}
 }   // namespace detail
 /// Errors: BackendError naming the layer if it lacks the function that a step needs for this element type.
 template <class T>
@@ -48,14 +44,14 @@ void check_custom(const Operands<T>& o) {
 template <class T>
 void custom_forward(const Operands<T>& o, int threads) {
   const auto f = detail::offered(o, detail::custom_functions<T>(*o.node->layer.custom).forward, "forward");
-  f({o.node->layer, o.node->in, o.node->out, o.x, o.y, detail::custom_parameters(o)});
+  f({o.node->layer, o.node->in, o.node->out, o.x, o.y, parameters_of_layer(o)});
   zero_padded_channels(o.y);
   if (o.activation) activation_forward(activation_of(o), threads);
 }
 template <class T>
 void custom_backward_data(const Operands<T>& o, int) {
   const auto f = detail::offered(o, detail::custom_functions<T>(*o.node->layer.custom).backward_data, "backward_data");
-  f({o.node->layer, o.node->in, o.node->out, o.x, o.y, o.dy, o.dx, detail::custom_parameters(o), {}});
+  f({o.node->layer, o.node->in, o.node->out, o.x, o.y, o.dy, o.dx, parameters_of_layer(o), {}});
   zero_padded_channels(o.dx);
 }
 /// Post:    gradients are added to what is there if accumulate, else written
@@ -66,7 +62,7 @@ void custom_backward_parameters(const Operands<T>& o, int) {
   const auto count = static_cast<std::size_t>(shapes.count);
   if (!o.accumulate)
     for (std::size_t p = 0; p < count; ++p) std::fill_n(o.d_parameters[p], shapes.item[p].count(), master_t<T>(0));
-  f({o.node->layer, o.node->in, o.node->out, o.x, o.y, o.dy, View<T>{}, detail::custom_parameters(o), {o.d_parameters.data(), count}});
+  f({o.node->layer, o.node->in, o.node->out, o.x, o.y, o.dy, View<T>{}, parameters_of_layer(o), {o.d_parameters.data(), count}});
 }
 template <class T>
 inline constexpr LayerLoops<T> layer_loops<Kind::custom, T>{custom_forward<T>, custom_backward_data<T>, custom_backward_parameters<T>};

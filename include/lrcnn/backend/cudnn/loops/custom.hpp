@@ -2,7 +2,6 @@
 // Layers of a program's own on a device: finds the loops that the program has compiled for the element type, and calls them.
 #include <lrcnn/backend/cudnn/loops/activation.hpp>
 #include <lrcnn/backend/cudnn/loops/layer_loops.hpp>
-#include <span>
 namespace lrcnn::loops {
 namespace detail {
 /// The stream that a Thrust policy starts loops on; null: the policy's loops run at once, on the host.
@@ -14,30 +13,26 @@ void* stream_of([[maybe_unused]] const Exec& exec) {
 #endif
   return nullptr;
 }
-template <class T>
-std::span<const master_t<T>* const> custom_parameters(const Operands<T>& o) {
-  return {o.parameters.data(), static_cast<std::size_t>(parameter_shapes(o.node->layer, o.node->in).count)};
-}
 }   // namespace detail
 /// As host::custom_forward. Pre: the layer has loops for T
 template <class Exec, class T>
 void custom_forward(const Exec& exec, const Operands<T>& o) {
   const Node& node = *o.node;
-  custom_on_device<T>(node.layer)->forward({node.layer, node.in, node.out, o.x, o.y, detail::custom_parameters(o)}, detail::stream_of(exec));
+  custom_on_device<T>(node.layer)->forward({node.layer, node.in, node.out, o.x, o.y, parameters_of_layer(o)}, detail::stream_of(exec));
   if (o.activation) activation_forward(exec, activation_of(o));
 }
 /// As host::custom_backward_data. Pre: the layer has loops for T
 template <class Exec, class T>
 void custom_backward_data(const Exec& exec, const Operands<T>& o) {
   const Node& node = *o.node;
-  const CustomBackward<T> arguments{node.layer, node.in, node.out, o.x, o.y, o.dy, o.dx, detail::custom_parameters(o), {}};
+  const CustomBackward<T> arguments{node.layer, node.in, node.out, o.x, o.y, o.dy, o.dx, parameters_of_layer(o), {}};
   custom_on_device<T>(node.layer)->backward_data(arguments, detail::stream_of(exec));
 }
 /// Post: gradients are added to what is there if o.accumulate, else written. Pre: the layer has loops for T; a workspace of custom_workspace()
 template <class Exec, class T>
 void custom_backward_parameters(const Exec& exec, const Operands<T>& o) {
   const Node& node = *o.node;
-  const auto parameters = detail::custom_parameters(o);
+  const auto parameters = parameters_of_layer(o);
   const CustomBackward<T> arguments{node.layer, node.in, node.out, o.x, o.y, o.dy, View<T>{}, parameters, {o.d_parameters.data(), parameters.size()}};
   custom_on_device<T>(node.layer)->backward_parameters(arguments, o.accumulate, o.workspace, detail::stream_of(exec));
 }
