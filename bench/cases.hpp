@@ -108,13 +108,13 @@ inline std::vector<Case> cases() {
            {{"column", Fast::value},
             {"rows7", Policy<Overlap<7>, CheckpointAtPools, RecomputeAll, FastestConv, W>::value},
             {"images16", Policy<Images<16>, FastestConv, W>::value}}},
-          {"vgg16", Vgg16<>::layers, {8, 3, 224, 224}, fitted(Fast::value, {134, 63, 45, 32}), "frontier"},
+          {"vgg16", Vgg16<>::layers, {8, 3, 224, 224}, fitted(Fast::value, {197, 134, 63, 45, 32}), "frontier"},
           {"vgg16", Vgg16<>::layers, {1, 3, 1024, 1024}, fitted(Fast::value, {294, 198, 141, 99}), "frontier"},
           {"vgg16", Vgg16<>::layers, {1, 3, 2048, 2048}, fitted(Fast::value, {664, 490, 350, 245}), "frontier"},
-          {"resnet50", ResNet50<>::layers, {8, 3, 224, 224}, fitted(resnet::Fast::value, {332, 205}), "frontier"},
-          {"resnet50", ResNet50<>::layers, {1, 3, 1024, 1024}, fitted(resnet::Fast::value, {512, 451}), "frontier"},
-          {"resnet18", ResNet18<>::layers, {1, 3, 2048, 2048}, fitted(resnet::Fast::value, {432, 365}), "frontier"},
-          {"unet", UNet<2>::layers, {1, 3, 1024, 1024}, fitted(unet::Fast::value, {2400, 1136}), "frontier"},
+          {"resnet50", ResNet50<>::layers, {8, 3, 224, 224}, fitted(resnet::Fast::value, {332, 224, 205}), "frontier"},
+          {"resnet50", ResNet50<>::layers, {1, 3, 1024, 1024}, fitted(resnet::Fast::value, {512, 470, 451, 375}), "frontier"},
+          {"resnet18", ResNet18<>::layers, {1, 3, 2048, 2048}, fitted(resnet::Fast::value, {432, 375, 365}), "frontier"},
+          {"unet", UNet<2>::layers, {1, 3, 1024, 1024}, fitted(unet::Fast::value, {2400, 1170, 1136}), "frontier"},
           {"vgg16", Vgg16<>::layers, {8, 3, 224, 224}, more_and_more_slabs(), "slabs"},
           {"vgg16", Vgg16<>::layers, {1, 3, 1024, 1024}, more_and_more_slabs(), "slabs"}};
 }

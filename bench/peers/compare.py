@@ -3,7 +3,7 @@
     compare.py --bench LRCNN_BENCH --python PYTHON [--rounds=N] [--threads=N] [--cpu=WORD] [--busy=N] [--json FILE [--resume]]
                [--write-docs] [REGEX]
 
-In every round each competitor of a case has its turn, as a process of its own: lrcnn_bench with the policies that REGEX
+REGEX chooses among lrcnn_bench's steps, step/... and frontier/... . In every round each competitor of a case has its turn, as a process of its own: lrcnn_bench with the policies that REGEX
 selects, then PyTorch in each of its modes (pytorch_step.py). So what slows the machine down meets all of them, and medians
 over the rounds are compared: of each case with the fastest of PyTorch's modes in fp32 that keep everything. FILE is written anew
 after every round, whole or not at all. docs/benchmarks.md and a drawing in docs/figures are written after a whole pass (without
@@ -33,6 +33,7 @@ import report
 
 HERE = pathlib.Path(__file__).resolve().parent
 WHOLE = "^step/vgg16/"   # what docs/benchmarks.md shows
+FAMILIES = ("step", "frontier")   # of benchmarks that are steps: ready-made policies, and what Fit chooses by costs that it measures first
 # Bytes PyTorch wants per pixel of a batch at the most, and besides: 1411 to 1719 measured for VGG-16, 1800 for ResNet-50, 5600 for the U-Net.
 PIXEL_BYTES, BASE_BYTES = {"unet": 6400}, 800_000_000
 # What --cpu takes: how it is called, and the environment of every turn. Both sides have a oneDNN, of different versions; PyTorch has
@@ -133,6 +134,7 @@ class Pass:
         self.held_to, self.environment = HELD[cpu][0] if cpu else None, environment(cpu)
         self.about, self.turns, self.figures, self.notices, self.ours_missing = {}, [], {}, [], False
         self.rounds, self.steps, self.ours = 0, [], {}
+        self.family = {}   # of a case's policy
         self.file, self.earlier = None, None   # what it continues
 
     def notice(self, text):
@@ -175,9 +177,12 @@ class Pass:
             raise Stop(f"lrcnn_bench cannot say what there is to measure; {e}; mend the expression or the build")
         cases = {}
         for name in names:
-            if name.startswith("step/"):
-                case, policy = name[len("step/"):].rsplit("/", 1)
-                cases.setdefault(case, []).append(policy)
+            family, _, step = name.partition("/")
+            if family in FAMILIES:
+                case, policy = step.rsplit("/", 1)
+                self.family.setdefault((case, policy), family)
+                if policy not in cases.setdefault(case, []):   # the column is in both
+                    cases[case].append(policy)
         if not cases:
             raise Stop(f"no step matches '{regex}'; names are like step/vgg16/224x8/column; "
                        "list them with scripts/bench --benchmark_list_tests")
@@ -224,10 +229,10 @@ class Pass:
                 if (may_accumulate or not mode["accumulates"]) and (bf16 or mode["arithmetic"] != "bf16")]
 
     def lrcnn(self, case, policies):
-        quoted = "|".join(re.sub(r"([].^$*+?(){}|\\[])", r"\\\1", policy) for policy in policies)
+        names = "|".join(re.sub(r"([].^$*+?(){}|\\[])", r"\\\1", f"{self.family[case, policy]}/{case}/{policy}") for policy in policies)
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder, "out.json")
-            output_of([self.bench, "--rounds=1", f"--threads={self.threads}", f"--benchmark_filter=^step/{case}/({quoted})$",
+            output_of([self.bench, "--rounds=1", f"--threads={self.threads}", f"--benchmark_filter=^({names})$",
                        f"--benchmark_out={out}", "--benchmark_out_format=json"], self.environment)
             try:
                 result = json.loads(out.read_text())

@@ -28,7 +28,8 @@ import json, pathlib, re, sys
 log = pathlib.Path(r"{folder}") / "log"
 options = dict(a.lstrip("-").split("=", 1) for a in sys.argv[1:] if "=" in a)
 names = ["step/vgg16/224x8/column", "step/vgg16/224x8/rows+", "step/vgg16/224x8/column-bf16", "step/vgg16/1024x1/column",
-         "step/smallnet/28x128/column", "plan/vgg16/224x8/column"]
+         "step/smallnet/28x128/column", "step/vgg11/64x2/column", "frontier/vgg11/64x2/column", "frontier/vgg11/64x2/fit-75MB",
+         "plan/vgg16/224x8/column"]
 chosen = [n for n in names if re.search(options["benchmark_filter"], n)]
 if not chosen:
     sys.exit("lrcnn: no benchmark's name matches; names; list them")
@@ -39,7 +40,7 @@ with log.open("a") as file:
     file.write("lrcnn " + chosen[0].split("/")[1] + "/" + chosen[0].split("/")[2] + "\\n")
 turn = log.read_text().count("lrcnn " + "/".join(chosen[0].split("/")[1:3]))
 {extra}
-planned = {{"column": 300e6, "rows+": 75e6, "column-bf16": 200e6}}
+planned = {{"column": 300e6, "rows+": 75e6, "column-bf16": 200e6, "fit-75MB": 75e6}}
 results = [{{"name": n, "real_time": 1000 * (3 + turn % 3), "time_unit": "ms", "label": "bf16" if "bf16" in n else "fp32",
             "planned_bytes": planned[n.split("/")[-1]], "rss_growth_bytes": planned[n.split("/")[-1]] - 1e6}} for n in chosen]
 context = {{"lrcnn": "9.8.7", "backend": "oneDNN 2.6.3", "compiler": "g++ 12.2.0", "processor": "A Processor <&>"}}
@@ -222,6 +223,12 @@ class Peers(unittest.TestCase):
         self.assertIn("no benchmark's name matches", self.run_it("alexnet", status=2).stderr)
         self.assertIn("no step matches '^plan'; names are like step/", self.run_it("^plan", status=2).stderr)
         self.assertEqual(self.log(), [])
+
+    def test_what_fit_chooses(self):
+        said = self.run_it("--rounds=1", "vgg11")
+        self.assertEqual(self.log(), ["lrcnn vgg11/64x2"])   # both families in one turn
+        lines = [line for line in said.stdout.splitlines() if line.startswith("| lrcnn")]
+        self.assertEqual([line.split(" | ")[1] for line in lines], ["column", "fit-75MB"])
 
     def test_no_pytorch(self):
         for broken in ("sys.exit('ImportError: libtorch is missing')", "print('not json'); sys.exit()", None):

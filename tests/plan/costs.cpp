@@ -127,3 +127,31 @@ TEST_CASE("a kind that was not measured is like one that differs behind the slas
   const StepSize first = step_size(plan, step_of(plan, Op::forward, "conv1"));
   CHECK(costs.estimate(plan.table, step_of(plan, Op::forward, "conv1"), first) == doctest::Approx(1e-6 + first.products * 16 / 3 / 2e9));
 }
+TEST_CASE("a kind that was measured in other workspaces is like that in the one which differs least") {
+  const Table table = make_table(Vgg16<>::layers, {1, 3, 64, 64});
+  const auto plan_in = [&](Index bytes) {
+    PolicySpec policy = Policy<Column, FastestConv>::value;
+    policy.workspace_bytes = bytes;
+    return make_plan(table, policy, blocked);
+  };
+  Costs costs(Rates{.step = 1e-6, .products = 1e9, .winograd = 2e9, .bytes = 1e9, .lanes = 16});
+  const auto seconds_in = [&](Index bytes) {
+    const Plan plan = plan_in(bytes);
+    return seconds_of(costs, plan, step_of(plan, Op::forward, "conv2"));
+  };
+  for (const auto& [bytes, seconds] : {std::pair{2_MiB, 8.0}, std::pair{16_MiB, 5.0}, std::pair{64_MiB, 4.0}}) {
+    const Plan plan = plan_in(bytes);
+    costs.set(step_kind(plan, step_of(plan, Op::forward, "conv2")), {{64 * 64, seconds}});
+  }
+  CHECK(seconds_in(256_KiB) == doctest::Approx(8.0));
+  CHECK(seconds_in(3_MiB) == doctest::Approx(8.0));
+  CHECK(seconds_in(4_MiB) == doctest::Approx(8.0));
+  CHECK(seconds_in(9_MiB) == doctest::Approx(5.0));
+  CHECK(seconds_in(16_MiB) == doctest::Approx(5.0));
+  CHECK(seconds_in(100_MiB) == doctest::Approx(4.0));
+  // Its other steps write no mask.
+  const Plan plan = plan_in(3_MiB);
+  Step step = step_of(plan, Op::forward, "conv2");
+  step.saved = {}, step.activates = !step.activates;
+  CHECK(StepCosts(costs, plan.table, plan.target).seconds(plan, step) == doctest::Approx(8.0));
+}

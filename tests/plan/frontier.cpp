@@ -295,3 +295,37 @@ TEST_CASE("forward passes alone go through groups of images, too") {
   const Index one_by_one = arena_size(table, Policy<Images<1>, FastestConv, Workspace<0>>::value, blocked, predicting).bytes;
   CHECK(frontier.smallest().bytes <= one_by_one);
 }
+TEST_CASE("sections have more workspace where that was measured to be faster and there is room for it") {
+  using Wide = Sequential<Conv<256>, ReLU, Conv<256>, ReLU, MaxPool<>, Conv<256>, ReLU, Conv<256>, ReLU, GlobalAvgPool, Linear<10>>;
+  const Table table = make_table(Wide::layers, {4, 256, 48, 48});
+  const Target target{.channel_block = 16, .packs_weights = true, .activates = true};
+  const auto scratch = +[](Index from, Index to, Index tiles) { return 144 * (tiles * (from + 64) + 64 * from) + 4 * to; };
+  const Rates rates{.step = 1e-6, .products = 2e9, .winograd = 5e9, .bytes = 5e9, .lanes = 4, .winograd_bytes = scratch};
+  const Index good = rates.good_scratch(256, 256), ample = rates.ample_scratch(256, 256);
+  CHECK(good == scratch(256, 256, 96));
+  CHECK(ample > 2 * good);
+  CHECK(rates.ample_scratch(64, 64) == rates.good_scratch(64, 64));
+  const Costs estimated(rates);
+  StepCosts seconds_of(estimated, table, target);
+  Costs measured(rates);
+  for (const Index bytes : {good, ample}) {
+    PolicySpec policy = Policy<Column, FastestConv>::value;
+    policy.partitions[0].workspace_bytes = bytes;
+    const Plan plan = make_plan(table, policy, target);
+    for (const Step& step : plan.steps)
+      if (step.layer >= 0 && step.workspace >= 0)
+        measured.set(step_kind(plan, step), {{step_size(plan, step).pixels, seconds_of.seconds(plan, step) * (bytes == ample ? 0.7 : 1)}});
+  }
+  const auto ample_sections = [&](const PolicySpec& policy) {
+    return std::count_if(policy.partitions.begin(), policy.partitions.begin() + policy.partition_count,
+                         [&](const Partition& p) { return p.workspace_bytes == ample; });
+  };
+  const Frontier estimates = find_frontier(table, Policy<Fit<1>, FastestConv>::value, target, {}, estimated);
+  const Frontier frontier = find_frontier(table, Policy<Fit<1>, FastestConv>::value, target, {}, measured);
+  for (const SolvedPolicy& point : estimates.points) CHECK(ample_sections(point.policy) == 0);
+  Index with_ample = 0, without = 0;
+  for (const SolvedPolicy& point : frontier.points) ++(ample_sections(point.policy) > 0 ? with_ample : without);
+  CHECK(with_ample > 0);
+  CHECK(without > 0);   // those of the fewest bytes
+  for (const SolvedPolicy& point : frontier.points) CHECK(seconds(make_plan(table, point.policy, target), measured) <= point.seconds * (1 + 1e-9));
+}

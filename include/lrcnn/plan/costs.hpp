@@ -108,16 +108,11 @@ class Costs {
   void set(const std::string& kind, Points points) { measured_[kind] = std::move(points); }
   /// Whether a kind was measured.
   bool knows(const std::string& kind) const { return measured_.count(kind) > 0; }
-  /// What was measured of this kind, or of one that is the same before the slash, or is but for WinogradConv where FastestConv was measured.
-  /// nullptr: nothing.
-  const Points* find(const std::string& kind) const {
+  /// What was measured of this kind, or of one that begins with `alike`. nullptr: nothing.
+  const Points* find(const std::string& kind, const std::string& alike) const {
     if (const auto known = measured_.find(kind); known != measured_.end()) return &known->second;
-    const std::string_view main = std::string_view(kind).substr(0, kind.find('/') + 1);
-    const auto like = measured_.lower_bound(std::string(main));
-    if (like != measured_.end() && like->first.starts_with(main)) return &like->second;
-    constexpr std::string_view winograd = conv_algorithm_name(ConvAlgorithm::winograd), fastest = conv_algorithm_name(ConvAlgorithm::fastest);
-    const auto at = kind.find(winograd);
-    return at == std::string::npos ? nullptr : find(std::string(kind).replace(at, winograd.size(), fastest));
+    const auto like = measured_.lower_bound(alike);
+    return like != measured_.end() && like->first.starts_with(alike) ? &like->second : nullptr;
   }
   /// How a step's convolution is computed: directly where its workspace is too small for Winograd's algorithm and it may choose.
   ConvAlgorithm algorithm_of(const Table& table, const Step& step, Index workspace_bytes) const {
@@ -180,7 +175,7 @@ class StepCosts {
       return seconds(other, workspace_bytes);
     }
     const auto [place, is_new] = points_.try_emplace(key(step, workspace_bytes), nullptr);
-    if (is_new) place->second = costs_.find(step_kind(table_, target_, step, workspace_bytes));
+    if (is_new) place->second = find(step, workspace_bytes);
     const StepSize size = step_size(table_, target_, step);
     return place->second != nullptr ? costs_.on_line(*place->second, size.pixels) : costs_.estimate(table_, step, size);
   }
@@ -192,6 +187,24 @@ class StepCosts {
   const Table& table_;
   const Target& target_;
   std::unordered_map<std::uint64_t, const Costs::Points*> points_{};
+  /// What was measured of a step's kind, or of the kind most like it: with other flags, in another workspace (the one that differs least),
+  /// FastestConv in place of WinogradConv. nullptr: nothing.
+  const Costs::Points* find(const Step& step, Index workspace_bytes) const {
+    constexpr int most_leaps = 12;   // from 16 kB to 64 MB
+    Step plain = step;
+    plain.activates = plain.accumulate = false, plain.saved = {}, plain.operand = 0;
+    for (int leaps = 0; leaps <= (workspace_bytes > 0 ? most_leaps : 0); ++leaps)
+      for (const Index bytes : {workspace_bytes >> leaps, workspace_bytes << leaps}) {
+        if (leaps > 0 && bytes == 0) continue;
+        const auto kind_of = [&](const Step& s) { return step_kind(table_, target_, s, bytes); };
+        if (const Costs::Points* points = costs_.find(kind_of(step), kind_of(plain))) return points;
+      }
+    if (const Costs::Points* points = costs_.find(step_kind(table_, target_, plain, 0), step_kind(table_, target_, plain, 0))) return points;
+    if (step.conv_algorithm != ConvAlgorithm::winograd) return nullptr;
+    Step other = step;
+    other.conv_algorithm = ConvAlgorithm::fastest;
+    return find(other, workspace_bytes);
+  }
   /// Steps of one table that have one key have one kind.
   static std::uint64_t key(const Step& step, Index workspace_bytes) {
     const Ref& moved = step.y ? step.y : step.x;

@@ -16,8 +16,10 @@ struct Rates {
   Index (*winograd_bytes)(Index from, Index to, Index tiles) = nullptr;
   /// Whether a convolution that may use Winograd's algorithm has the scratch for it. Its data gradient goes the other way.
   constexpr bool has_scratch(Index from, Index to, Index workspace) const { return workspace >= scratch(from, to, 24); }
-  /// Scratch with which it is about as fast as with any more.
+  /// Scratch with which it is about as fast as with any more, as long as its filters fit into the caches.
   constexpr Index good_scratch(Index from, Index to) const { return scratch(from, to, 96); }
+  /// Scratch with which it is about as fast as with any more, whatever its filters take.
+  constexpr Index ample_scratch(Index from, Index to) const { return scratch(from, to, from * to < 256 * 256 ? 96 : 288); }
   constexpr Index scratch(Index from, Index to, Index tiles) const {
     return winograd_bytes == nullptr ? 0 : std::max(winograd_bytes(from, to, tiles), winograd_bytes(to, from, tiles));
   }

@@ -21,7 +21,8 @@ class SectionTries {
         rates_(costs.rates()),
         costs_(costs, table, target),
         memories_(memories),
-        own_workspaces_(wants(StepMemory::own_workspaces)) {
+        own_workspaces_(wants(StepMemory::own_workspaces)),
+        tells_workspaces_(!costs.measured().empty()) {
     policy_in_place_.gradients_in_place = true;
   }
   /// The choices of a section, by rising seconds; none if it cannot be run. `followed`: a section without a partition of its own may follow, and is
@@ -33,16 +34,20 @@ class SectionTries {
     column_seconds_ = unknown;
     const auto whole = detail::split_layers(table_, border.begin(), border.end(), options_.training, [](Index) { return false; });
     const bool numbered = !whole.back().behind_means;
-    workspace_bytes_ = !own_workspaces_ ? -1 : numbered ? good_workspace(border.begin(), border.end()) : good_workspace(0, table_.size());
+    const Index begin = numbered ? border.begin() : 0, end = numbered ? border.end() : table_.size();
+    workspace_bytes_ = !own_workspaces_ ? -1 : workspace_of(begin, end, &Rates::good_scratch);
     if (is_named(PolicySpec::Part::partition)) try_named();
     else if (numbered) try_all(whole);
     else try_followers();
-    for (const StepMemory memory : memories_) {
-      std::vector<SectionChoice>& choices = choices_.of(memory);
-      std::stable_sort(choices.begin(), choices.end(), [](const SectionChoice& a, const SectionChoice& b) { return a.seconds() < b.seconds(); });
-      if (numbered) drop_beaten(choices);
-      for (const SectionChoice& choice : choices) choice.find_peaks();
+    keep_best(numbered);
+    if (const Index ample = workspace_of(begin, end, &Rates::ample_scratch);
+        own_workspaces_ && numbered && ample > workspace_bytes_ && tells_workspaces_) {
+      workspace_bytes_ = ample;
+      try_ample();
+      keep_best(true);
     }
+    for (const StepMemory memory : memories_)
+      for (const SectionChoice& choice : choices_.of(memory)) choice.find_peaks();
     return std::move(choices_);
   }
   /// Whether a section without a partition of its own is run so, if the section before it has this partition.
@@ -73,7 +78,9 @@ class SectionTries {
   StepCosts costs_;
   const std::vector<StepMemory>& memories_;
   const bool own_workspaces_;
+  const bool tells_workspaces_;             ///< estimates are the same in any workspace
   Index workspace_bytes_ = -1;              ///< of the section at hand; a follower has that of a section before it, here as much as any
+  bool is_ample_ = false;                   ///< it is more than the choices that are known have
   const SectionBorder* border_ = nullptr;   ///< of the section at hand
   bool followed_ = false;
   double column_seconds_ = unknown;   ///< of the first way that was tried
@@ -81,14 +88,14 @@ class SectionTries {
 
   bool wants(StepMemory memory) const { return std::find(memories_.begin(), memories_.end(), memory) != memories_.end(); }
   bool is_named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
-  /// What Winograd's algorithm works well with in layers [begin, end), and a little for others that ask for some.
-  Index good_workspace(Index begin, Index end) const {
+  /// What Winograd's algorithm works with in layers [begin, end), as `scratch` says for their channels, and a little for others that ask for some.
+  Index workspace_of(Index begin, Index end, Index (Rates::*scratch)(Index from, Index to) const) const {
     Index bytes = 0;
     for (Index l = begin; l < end; ++l) {
       const Node& node = table_.node(l);
       const LayerRules& rules = rules_of(node.layer);
       if (rules.uses_workspace || (rules.sums_channels && target_.sums_use_workspace)) bytes = std::max(bytes, least_workspace);
-      if (detail::fits_winograd(node.layer)) bytes = std::max(bytes, rates_.good_scratch(node.in.c, node.out.c));
+      if (detail::fits_winograd(node.layer)) bytes = std::max(bytes, (rates_.*scratch)(node.in.c, node.out.c));
     }
     return bytes;
   }
@@ -110,7 +117,7 @@ class SectionTries {
     trials.emplace_back(StepMemory::shared_workspace, SectionChoice(*border_, shared, profile));
     const SectionPeaks peaks = trials.back().second.peaks(0);
     Tried tried{peaks, peaks, at_least};
-    if (!wants(StepMemory::shared_workspace)) trials.clear();
+    if (!wants(StepMemory::shared_workspace) || is_ample_) trials.clear();
     if (own_workspaces_) trials.emplace_back(StepMemory::own_workspaces, SectionChoice(*border_, p, profile));
     if (wants(StepMemory::in_place)) {
       Measure unheard;
@@ -172,6 +179,27 @@ class SectionTries {
         try_counts(p, tried ? hardly * tried->seconds : unknown);
       }
       if (vector || is_long) break;
+    }
+  }
+  /// Those that are worth knowing in workspaces of their own, once more with ample ones.
+  void try_ample() {
+    is_ample_ = true;
+    std::vector<Partition> partitions;
+    for (const StepMemory memory : memories_)
+      if (memory != StepMemory::shared_workspace)
+        for (const SectionChoice& choice : choices_.of(memory)) partitions.push_back(choice.partition());
+    for (std::size_t i = 0; i < partitions.size(); ++i)
+      if (std::find(partitions.begin(), partitions.begin() + static_cast<std::ptrdiff_t>(i), partitions[i]) ==
+          partitions.begin() + static_cast<std::ptrdiff_t>(i))
+        try_one(partitions[i]);
+    is_ample_ = false;
+  }
+  /// Sorts choices by their seconds. `all`: those that others beat in everything go.
+  void keep_best(bool all) {
+    for (const StepMemory memory : memories_) {
+      std::vector<SectionChoice>& choices = choices_.of(memory);
+      std::stable_sort(choices.begin(), choices.end(), [](const SectionChoice& a, const SectionChoice& b) { return a.seconds() < b.seconds(); });
+      if (all) drop_beaten(choices);
     }
   }
   /// All that the partition of the section before may say of factors of a scale, which are not cut into slabs of rows.

@@ -8,7 +8,9 @@
 #include <lrcnn/plan/costs.hpp>
 #include <lrcnn/train/initializer.hpp>
 #include <chrono>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <set>
 namespace lrcnn {
 /// How long measure_costs() may take.
@@ -63,12 +65,40 @@ inline PolicySpec measuring_slabs(const Table& table, const Target& target, Cut 
     if (counts[static_cast<std::size_t>(i)] > 1) item(policy.partitions, i) = {cut, item(counts, i), item(counts, i)};
   return policy;
 }
+/// Layer by layer, in no more scratch memory than convolutions by Winograd's algorithm work well with: of each section the most that `scratch`
+/// gives for one of its layers' channels. Nothing where there is no such layer, or it has all that a column has.
+inline std::optional<PolicySpec> measuring_scratch(const Table& table, const Target& target, ConvAlgorithm algorithm,
+                                                   const std::function<Index(Index from, Index to)>& scratch) {
+  PolicySpec policy = measuring_slabs(table, target, Cut::column, 1, 1, algorithm);
+  policy.recompute = Recompute::none, policy.workspace_bytes = measuring_column(algorithm).workspace_bytes;
+  bool some = false;
+  for (const Stage& stage : split_stages(table, policy)) {
+    if (stage.partition_number >= policy.partition_count) continue;
+    for (Index l = stage.first; l < stage.last; ++l) {
+      const Node& node = table.node(l);
+      if (!fits_winograd(node.layer)) continue;
+      const Index bytes = scratch(node.in.c, node.out.c);
+      if (bytes <= 0 || bytes >= policy.workspace_bytes) continue;
+      Index& most = item(policy.partitions, stage.partition_number).workspace_bytes;
+      most = std::max(most, bytes), some = true;
+    }
+  }
+  return some ? std::optional(policy) : std::nullopt;
+}
 /// Policies under which the kinds of steps of any policy occur, those that matter most first.
-inline std::vector<PolicySpec> measuring_policies(const Table& table, const Target& target) {
+inline std::vector<PolicySpec> measuring_policies(const Table& table, const Target& target, const Rates& rates) {
   std::vector<PolicySpec> list;
   for (const ConvAlgorithm algorithm : {ConvAlgorithm::fastest, ConvAlgorithm::direct}) {
     list.push_back(measuring_column(algorithm));
+    const auto add_scratch = [&](Index (Rates::*scratch)(Index, Index) const) {
+      const auto policy = algorithm == ConvAlgorithm::direct
+                              ? std::nullopt
+                              : measuring_scratch(table, target, algorithm, [&](Index from, Index to) { return (rates.*scratch)(from, to); });
+      if (policy) list.push_back(*policy);
+    };
+    add_scratch(&Rates::good_scratch);
     list.push_back(measuring_slabs(table, target, Cut::overlap, 4, 7, algorithm));
+    add_scratch(&Rates::ample_scratch);
     list.push_back(measuring_slabs(table, target, Cut::overlap, 16, 3, algorithm));
     if (table.input.n > 1) list.push_back(list.back()), list.back().partition_count = 1, list.back().partitions[0] = {.images = 1};
     list.push_back(measuring_slabs(table, target, Cut::share, 4, 7, algorithm));
@@ -148,7 +178,7 @@ Costs measure_costs(const Table& network, B& backend, const MeasureOptions& opti
   detail::Samples samples;
   Costs costs(rates);
   std::shared_ptr<const typename B::Memory> arena;
-  for (const PolicySpec& policy : detail::measuring_policies(table, B::target)) {
+  for (const PolicySpec& policy : detail::measuring_policies(table, B::target, rates)) {
     try {
       Plan plan = make_plan(table, policy, B::target, plan_options);
       if (!samples.empty() && spent() + 1.2 * seconds(plan, costs) > options.seconds) continue;
