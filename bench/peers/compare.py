@@ -3,10 +3,10 @@
     compare.py --bench LRCNN_BENCH --python PYTHON [--rounds=N] [--threads=N] [--cpu=WORD] [--busy=N] [--json FILE [--resume]]
                [--write-docs] [REGEX]
 
-REGEX chooses among lrcnn_bench's steps, step/... and frontier/... . In every round each competitor of a case has its turn, as a process of its own: lrcnn_bench with the policies that REGEX
-selects, then PyTorch in each of its modes (pytorch_step.py). So what slows the machine down meets all of them, and medians
-over the rounds are compared: of each case with the fastest of PyTorch's modes in fp32 that keep everything. FILE is written anew
-after every round, whole or not at all. docs/benchmarks.md and a drawing in docs/figures are written after a whole pass (without
+REGEX chooses among lrcnn_bench's steps, step/... and frontier/... In every round each competitor of a case has its turn, as a process of its
+own: lrcnn_bench with the policies that are chosen, then PyTorch in each of its modes (pytorch_step.py). So what slows the machine down meets
+all of them, and medians over the rounds are compared: of each case with the fastest of PyTorch's modes in fp32 that keep everything. FILE is
+written anew after every round, whole or not at all. docs/benchmarks.md and a drawing in docs/figures are written after a whole pass (without
 REGEX, --cpu and --busy) or with --write-docs, and only if nothing is missing. The page has a table for each processor and for what
 --cpu and --busy say; a pass replaces its own, or adds it.
 
