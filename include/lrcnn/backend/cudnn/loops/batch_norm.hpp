@@ -15,7 +15,7 @@ constexpr bool takes_whole_pieces(const Operands<T>& o) {
 template <class Loop, class T, int count>
 struct BatchNormPass {
   using A = master_t<T>;
-  static constexpr int phases = 2, width = Lines::width;
+  static constexpr int phases = 2, width = Lines::width, at_once_on_device = 3;
   struct Shared {
     A number[count][block_threads];
   };
