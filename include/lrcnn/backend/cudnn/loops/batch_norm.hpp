@@ -11,11 +11,11 @@ template <class T>
 constexpr bool takes_whole_pieces(const Operands<T>& o) {
   return shares_statistics(o.node->layer.norm) && o.node->in.c % Lines::width == 0;
 }
-/// What such loops have in common: `count` numbers of each channel, which Loop::find(channel, to) works out, and Loop::go<n>(pieces, numbers).
+/// What such loops have in common: `count` numbers of each channel, which Loop::find(channel, to) works out, and Loop::take(piece, numbers).
 template <class Loop, class T, int count>
 struct BatchNormPass {
   using A = master_t<T>;
-  static constexpr int phases = 2, width = Lines::width, at_once_on_device = 3;
+  static constexpr int phases = 2, width = Lines::width, at_once_on_device = sizeof(T) == 2 ? 4 : 3;
   struct Shared {
     A number[count][block_threads];
   };
@@ -48,20 +48,12 @@ struct BatchNormPass {
       for (int i = 0; i < count; ++i)
         for (int v = 0; v < width; ++v) number[i][v] = shared.number[i][own * width + v];
       const Index begin = part * tiles.part, end = begin + tiles.size(part), step = tiles.height;
-      Index at = begin + row;
-      for (; at + step < end; at += 2 * step) go<2>(at, first + own, number);
-      if (at < end) go<1>(at, first + own, number);
+      for (Index at = begin + row; at < end; at += step) self().take(lines.piece(at * groups + first + own), number);
     }
   }
 
  private:
   LRCNN_HOST_DEVICE const Loop& self() const { return static_cast<const Loop&>(*this); }
-  template <int n>
-  LRCNN_HOST_DEVICE void go(Index position, Index group, const Numbers& number) const {
-    Piece piece[n];
-    for (int i = 0; i < n; ++i) piece[i] = lines.piece((position + i * tiles.height) * groups + group);
-    self().template take<n>(piece, number);
-  }
 };
 template <class T, class F>
 struct BatchNormLoop : BatchNormPass<BatchNormLoop<T, F>, T, 2> {
@@ -71,15 +63,11 @@ struct BatchNormLoop : BatchNormPass<BatchNormLoop<T, F>, T, 2> {
   Activated<T, F> result;
   BatchNormLoop(const Lines& l, const ChannelNorm<T>& n, const Line<const T>& from, const Activated<T, F>& to) : Base(l, n), x(from), result(to) {}
   LRCNN_HOST_DEVICE void find(Index c, A (&to)[2]) const { this->norm.scale_and_shift(0, c, to[0], to[1]); }
-  template <int n>
-  LRCNN_HOST_DEVICE void take(const Piece (&piece)[n], const Numbers& number) const {
-    Pack<T, Lines::width> element[n];
-    load_all([&](int i) { return x.at(piece[i]); }, Lines::width, this->lines.packs(), element);
-    for (int i = 0; i < n; ++i) {
-      A value[Lines::width];
-      for (int v = 0; v < Lines::width; ++v) value[v] = static_cast<A>(element[i].element[v]) * number[0][v] + number[1][v];
-      result.put(this->lines, piece[i], value);
-    }
+  LRCNN_HOST_DEVICE void take(const Piece& piece, const Numbers& number) const {
+    A value[Lines::width];
+    load(x.at(piece), Lines::width, this->lines.packs(), value);
+    for (int v = 0; v < Lines::width; ++v) value[v] = value[v] * number[0][v] + number[1][v];
+    result.put(this->lines, piece, value);
   }
 };
 /// dx = down * dy + across * x + shift, or down * dy alone.
@@ -95,21 +83,16 @@ struct BatchNormBackwardLoop : BatchNormPass<BatchNormBackwardLoop<T>, T, 3> {
     const auto down = this->norm.down(0, c);
     to[0] = static_cast<A>(this->norm.weight(c) * down.inverse), to[1] = static_cast<A>(down.across), to[2] = static_cast<A>(down.shift);
   }
-  template <int n>
-  LRCNN_HOST_DEVICE void take(const Piece (&piece)[n], const Numbers& number) const {
-    Pack<T, Lines::width> down[n], value[n];
-    load_all([&](int i) { return dy.at(piece[i]); }, Lines::width, this->lines.packs(), down);
-    if (x.data != nullptr) load_all([&](int i) { return x.at(piece[i]); }, Lines::width, this->lines.packs(), value);
-    for (int i = 0; i < n; ++i) {
-      A result[Lines::width];
-      if (x.data != nullptr) {
-        for (int v = 0; v < Lines::width; ++v)
-          result[v] = static_cast<A>(value[i].element[v]) * number[1][v] + (number[2][v] + static_cast<A>(down[i].element[v]) * number[0][v]);
-      } else {
-        for (int v = 0; v < Lines::width; ++v) result[v] = static_cast<A>(down[i].element[v]) * number[0][v];
-      }
-      store(dx.at(piece[i]), Lines::width, this->lines.packs(), result);
+  LRCNN_HOST_DEVICE void take(const Piece& piece, const Numbers& number) const {
+    A down[Lines::width], value[Lines::width];
+    load(dy.at(piece), Lines::width, this->lines.packs(), down);
+    if (x.data != nullptr) {
+      load(x.at(piece), Lines::width, this->lines.packs(), value);
+      for (int v = 0; v < Lines::width; ++v) down[v] = value[v] * number[1][v] + (number[2][v] + down[v] * number[0][v]);
+    } else {
+      for (int v = 0; v < Lines::width; ++v) down[v] *= number[0][v];
     }
+    store(dx.at(piece), Lines::width, this->lines.packs(), down);
   }
 };
 }   // namespace lrcnn::loops::detail
