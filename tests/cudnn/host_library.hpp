@@ -241,11 +241,13 @@ class HostLibrary final : public cudnn::Library<T> {
       loops::bias_gradient(loops_, dy, on_device(db, dy.c), accumulate, workspace);
     });
   }
-  Status pack_filter(const float* canonical, T* packed, const float* bias, T* packed_bias, const Node& node) override {
-    return later([=, this, extents = loops::filter_extents(node), channels = node.out.c] {
-      loops::PackedBias<T> along;
-      if (bias) along = {on_device(bias, channels), on_device(packed_bias, channels), channels};
-      loops::pack_filter(loops_, extents, on_device(canonical, extents.count()), on_device(packed, extents.count()), along);
+  Status pack_filters(std::span<const cudnn::FilterPacking<T>> filters) override {
+    return later([this, list = loops::filters_to_pack<T>(filters)] {
+      for (const auto& f : list) {
+        static_cast<void>(on_device(f.w, f.extents.count())), static_cast<void>(on_device(f.packed, f.extents.count()));
+        if (f.bias.kept) static_cast<void>(on_device(f.bias.kept, f.bias.count)), static_cast<void>(on_device(f.bias.packed, f.bias.count));
+      }
+      loops::pack_filters<loops::HostSystem, T>(loops_, list);
     });
   }
   Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) override {

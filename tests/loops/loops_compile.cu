@@ -24,7 +24,7 @@ void instantiate(cudaStream_t stream, const DirectSource<float>& source) {
   loops::bias_add(exec, y, y.data, y);
   loops::bias_activation(exec, Activation{}, y, y.data, y, View<std::uint8_t>{});
   loops::bias_gradient(exec, y, numbers, true, nullptr);
-  loops::pack_filter(exec, {}, numbers, y.data);
+  loops::pack_filters(exec, std::span<const loops::FilterToPack<T>>{});
   loops::unpack_filter(exec, {}, numbers, numbers, true);
   loops::unpack_filter(exec, {}, y.data, numbers, false);
   loops::softmax_cross_entropy(exec, View<const T>(y), nullptr, y, 1.0, nullptr, nullptr);

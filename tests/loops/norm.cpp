@@ -1,6 +1,7 @@
 // Norms on the device's loops: what the host's loops make of the same rows, statistics, sums and gradients included; the same bits for
 // every cut where nothing is added up, and a workspace of the size that was asked for and not a byte more.
 #include "loops_case.hpp"
+#include <lrcnn/backend/cudnn/loops/launch_recorder.hpp>
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
@@ -327,4 +328,23 @@ TEST_CASE("a slab without rows adds nothing, and begins sets and gradients all t
   d.find_sums(x, dy, {{{0, 2}, {1, 1}}});
   CHECK(d.sums == Vector(d.sums.size(), 0.0));
   CHECK(d.gradients[0] == Vector(4, 0.0));
+}
+TEST_CASE("passes of a norm over a batch are one kernel each, of whole pieces of channels; of others two") {
+  for (const Index channels : {8, 48, 6}) {
+    const Node node{.layer = norm_layer(Over::batch), .in = {2, channels, 3, 4}, .out = {2, channels, 3, 4}};
+    const auto address = [](Index at) { return reinterpret_cast<float*>(at * 65536); };   // nothing is touched
+    Operands<float> o;
+    o.node = &node;
+    o.statistics = o.sums = reinterpret_cast<double*>(address(1));
+    o.workspace = reinterpret_cast<std::byte*>(address(2)), o.workspace_bytes = 65536;
+    o.x = dense_view(address(3), 2, channels, {0, 3}, 4, channels);
+    o.y = dense_view(address(4), 2, channels, {0, 3}, 4, channels);
+    std::vector<loops::RecordedLoop> list;
+    loops::norm_forward(loops::LaunchRecorder{&list}, o);
+    o.y = {};
+    o.dy = dense_view(address(4), 2, channels, {0, 3}, 4, channels), o.dx = dense_view(address(5), 2, channels, {0, 3}, 4, channels);
+    o.op = Op::backward_data;
+    loops::norm_backward_data(loops::LaunchRecorder{&list}, o);
+    CHECK(list.size() == (channels % 8 == 0 ? 2 : 4));
+  }
 }

@@ -1,5 +1,6 @@
 // What happens to parameters: bias gradients, filters packed and unpacked, updates, and the check for sound numbers.
 #include "loops_case.hpp"
+#include <lrcnn/backend/cudnn/loops/launch_recorder.hpp>
 #include <lrcnn/train/optimizer.hpp>
 using namespace lrcnn;
 using namespace lrcnn::testing;
@@ -73,12 +74,16 @@ TEST_CASE("exact sums are exact: every element is added once, in rounds of any n
       CHECK(workspace.intact());
     }
 }
+template <class T>
+void pack(const loops::FilterToPack<T>& filter) {
+  loops::pack_filters(on_host, std::span<const loops::FilterToPack<T>>(&filter, 1));
+}
 TEST_CASE_TEMPLATE("filters are packed with their channels last, and gradients unpacked, written or added", T, float, double, float16, bfloat16) {
   using A = master_t<T>;
   for (const loops::FilterExtents e : {loops::FilterExtents{6, 4, 9}, {5, 3, 1}, {1, 1, 25}, {8, 16, 3}, {0, 3, 9}}) {
     const std::vector<A> w = numbers<A>(e.count(), 1);
     std::vector<T> packed(w.size() + 1, T(7));
-    loops::pack_filter(on_host, e, w.data(), packed.data());
+    pack<T>({e, w.data(), packed.data()});
     std::vector<A> dw(w.size(), A(3)), sum(w.size(), A(3));
     bool good = static_cast<float>(packed.back()) == 7;
     loops::unpack_filter(on_host, e, packed.data(), dw.data(), false);
@@ -100,13 +105,41 @@ TEST_CASE_TEMPLATE("a bias is packed along with its filter, of a layer with as m
     for (const Index count : {1, 6, 11}) {
       const std::vector<A> w = numbers<A>(e.count(), 1), bias = numbers<A>(count, 2);
       std::vector<T> packed(w.size() + 1, T(7)), same = packed, packed_bias(bias.size() + 1, T(7));
-      loops::pack_filter(on_host, e, w.data(), packed.data());
-      loops::pack_filter(on_host, e, w.data(), same.data(), {bias.data(), packed_bias.data(), count});
+      pack<T>({e, w.data(), packed.data()});
+      pack<T>({e, w.data(), same.data(), {bias.data(), packed_bias.data(), count}});
       bool good = static_cast<float>(packed_bias.back()) == 7;
       for (std::size_t i = 0; i < packed.size(); ++i) good = good && static_cast<A>(same[i]) == static_cast<A>(packed[i]);
       for (std::size_t i = 0; i < bias.size(); ++i) good = good && static_cast<A>(packed_bias[i]) == static_cast<A>(static_cast<T>(bias[i]));
       CHECK(good);
     }
+}
+TEST_CASE_TEMPLATE("one kernel packs as many filters as its table holds, and gives each what it gets alone", T, float, bfloat16) {
+  using A = master_t<T>;
+  constexpr std::size_t count = 150;
+  std::vector<std::vector<A>> kept, biases;
+  std::vector<std::vector<T>> packed, alone;
+  std::vector<loops::FilterToPack<T>> all, each;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto at = static_cast<Index>(i);
+    const loops::FilterExtents e{at % 7 * 5, 1 + at % 40, at % 3 == 0 ? 9 : 1};   // some are empty, some take several blocks
+    kept.push_back(numbers<A>(e.count(), i)), biases.push_back(numbers<A>(at % 4, i + count));
+    packed.emplace_back(kept[i].size() + biases[i].size() + 1, T(7)), alone.push_back(packed[i]);
+    const auto filter = [&](std::vector<T>& to) {
+      return loops::FilterToPack<T>{e, kept[i].data(), to.data(), {biases[i].data(), to.data() + kept[i].size(), at % 4}};
+    };
+    all.push_back(filter(packed[i])), each.push_back(filter(alone[i]));
+  }
+  loops::pack_filters(on_host, std::span<const loops::FilterToPack<T>>(all));
+  for (const auto& filter : each) pack<T>(filter);
+  const auto bits = [](const std::vector<T>& v) { return std::vector<A>(v.begin(), v.end()); };
+  for (std::size_t i = 0; i < count; ++i) {
+    CHECK(bits(packed[i]) == bits(alone[i]));
+    CHECK(static_cast<float>(packed[i].back()) == 7);
+  }
+  std::vector<loops::RecordedLoop> list;
+  loops::pack_filters(loops::LaunchRecorder{&list}, std::span<const loops::FilterToPack<T>>(all));
+  CHECK(list.size() == 3);   // of 64 filters at most
+  CHECK(list[0].name == "PackLoop");
 }
 TEST_CASE("extents of filters") {
   Layer conv{.kind = Kind::conv};

@@ -29,14 +29,18 @@ std::vector<Step> all_steps(const Plan& plan) {
 const Target channels_last{.channel_block = Target::all_channels, .alignment = 256, .packs_weights = true, .activates = true, .packs_alike = true};
 }   // namespace
 TEST_CASE("plans that leave packing out are sound, as large as said, and pack each filter that is read") {
-  Index left_out = 0, stayed = 0, packing = 0;
+  Index left_out = 0, stayed = 0, packing = 0, moved = 0;
   for (std::uint64_t seed = 0; seed < cases_to_do<std::uint64_t>(4000, 500); ++seed) {
     Dice dice(seed);
     const RandomNetwork net = seed % 2 == 0 ? random_network(dice, 9) : random_graph(dice, 7);
     PolicySpec policy = random_policy(dice, net);
     add_workspaces(dice, policy, {0, 1 << 10, 1 << 12});
     const PlanOptions options{.training = dice.chance(0.85), .input_gradient = dice.chance(0.3)};
-    const Target target{.channel_block = dice.pick({1, 8}), .packs_weights = true, .packs_linear = dice.chance(0.3), .packs_alike = dice.chance(0.5)};
+    const Target target{.channel_block = dice.pick({1, 8}),
+                        .packs_weights = true,
+                        .packs_linear = dice.chance(0.3),
+                        .packs_alike = dice.chance(0.5),
+                        .packs_together = dice.chance(0.5)};
     CAPTURE(seed);
     CAPTURE(to_string(policy));
     try {
@@ -51,6 +55,7 @@ TEST_CASE("plans that leave packing out are sound, as large as said, and pack ea
         if (packs(s)) packed.insert({s.packed, s.layer});
       for (const LeftOutStep& s : plan.left_out) REQUIRE((packs(s.step) && packed.contains({s.step.packed, s.step.layer})));
       left_out += static_cast<Index>(plan.left_out.size()), packing += count_packs(plan), stayed += !plan.left_out.empty();
+      moved += static_cast<Index>(plan.moved.size());
       plan.steps = all_steps(plan);   // packing once more does no harm
       REQUIRE(check_plan(plan).empty());
     } catch (const PlanError&) {   // more slabs than rows, or a norm of one value
@@ -59,6 +64,30 @@ TEST_CASE("plans that leave packing out are sound, as large as said, and pack ea
   MESSAGE(packing << " steps that pack and " << left_out << " that are left out, of " << stayed << " plans");
   CHECK(stayed > 100);
   CHECK(left_out > packing / 8);
+  CHECK(moved > packing / 8);
+}
+TEST_CASE("steps that pack come together where there is room for their filters, and no more lives at once") {
+  using W = Workspace<64_MiB>;
+  const auto batches = [](const Plan& plan) {   // of steps that pack, one behind the other
+    Index count = 0;
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) count += packs(plan.steps[i]) && (i == 0 || !packs(plan.steps[i - 1]));
+    return count;
+  };
+  Target together = channels_last;
+  together.packs_together = true;
+  const Table vgg = make_table(Vgg16<>::layers, {8, 3, 224, 224}), resnet = make_table(ResNet50<>::layers, {32, 3, 224, 224});
+  for (const auto& [table, policy, most] :
+       {std::tuple{&vgg, Policy<Column, W>::value, Index{11}}, std::tuple{&resnet, Policy<Column, W>::value, Index{8}},
+        std::tuple{&vgg, Policy<Share<8>, CheckpointAtPools, RecomputeAll, W>::value, Index{6}}}) {
+    INFO(to_string(policy), ", ", table->size(), " layers");
+    const Plan apart = make_plan(*table, policy, channels_last), plan = make_plan(*table, policy, together);
+    CHECK(plan.arena == apart.arena);
+    CHECK(most_live(plan) <= plan.arena.lower_bound);
+    CHECK(count_packs(plan) == count_packs(apart));
+    CHECK(check_plan(plan).empty());
+    CHECK(batches(apart) > 10);
+    CHECK(batches(plan) <= most);
+  }
 }
 TEST_CASE("VGG-16 and ResNet-50 by slabs pack each filter about once") {
   using W = Workspace<64_MiB>;

@@ -18,7 +18,8 @@ TEST_CASE("what lives at a step is all that it touches, and the most of all step
       const Table table = make_table(net.layers, net.input);
       const PolicySpec policy = random_policy(dice, net);
       CAPTURE(to_string(policy));
-      const Target target{.packs_weights = dice.chance(0.5), .convolves_rows = dice.chance(0.5), .packs_alike = dice.chance(0.5)};
+      const Target target{
+          .packs_weights = dice.chance(0.5), .convolves_rows = dice.chance(0.5), .packs_alike = dice.chance(0.5), .packs_together = dice.chance(0.5)};
       const Plan plan = make_plan(table, policy, target, options);
       const std::vector<Index> times = step_times(plan);
       const std::vector<LiveBytes> live = live_bytes(plan);

@@ -21,6 +21,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 namespace lrcnn {
 /// `in`: how tensors are stored and multiplied (policy/policy.hpp). Parameters, their gradients and the optimizer's
 /// state are 32-bit in all, and so are the sums of convolutions.
@@ -45,7 +46,8 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
                                  .packs_linear = !cudnn::is_single(precision),
                                  .packs_bias = !cudnn::is_single(precision),
                                  .convolves_rows = true,
-                                 .packs_alike = true};
+                                 .packs_alike = true,
+                                 .packs_together = true};
   static constexpr std::string_view name = "cudnn";
   /// Source:  half of what NVIDIA's data sheet of the H200 SXM gives: 67 Tflop/s in fp32, 495 in tf32, 990 in 16 bits; 4.8 TB/s
   static constexpr Rates rates{.step = 4e-6,
@@ -132,6 +134,12 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     const cudnn::Status status = start_step(p, o);
     if (!status.good()) cudnn::check(status, std::string(op_name(o.op)) + (o.node ? " of " + who(o) : std::string()));
   }
+  /// Starts several steps that pack, at once.
+  void pack_together(std::span<const Operands<element>> steps) {
+    std::vector<cudnn::FilterPacking<element>> filters;
+    for (const Operands<element>& o : steps) filters.push_back(packing_of(o));
+    cudnn::check(library_->pack_filters(filters), "packing filters");
+  }
   /// Starts a group of steps: `steps` does so one by one. What the group touches must be the same every time.
   template <class F>
   void run_group(Group& group, F steps) {
@@ -201,14 +209,14 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     return o.op == Op::backward_parameters && o.node->layer.bias ? library_->bias_gradient_bytes(o.dy) : 0;
   }
   cudnn::Status start_step(const Prepared& p, const Operands<element>& o) {
-    if (o.op == Op::pack_forward || o.op == Op::pack_backward) return pack(o);
+    if (o.op == Op::pack_forward || o.op == Op::pack_backward) return library_->pack_filters(std::array{packing_of(o)});
     if (!cudnn::is_convolution(o)) return library_->run(o);
     if (o.op == Op::backward_parameters) return backward_parameters(p, o);
     return o.op == Op::forward ? forward(p, o) : backward_data(p, o);
   }
-  cudnn::Status pack(const Operands<element>& o) {
+  static cudnn::FilterPacking<element> packing_of(const Operands<element>& o) {
     const bool along = target.packs_bias && o.op == Op::pack_forward && o.node->layer.bias;
-    return library_->pack_filter(o.parameters[0], o.packed, along ? o.parameters[1] : nullptr, along ? packed_bias(o) : nullptr, *o.node);
+    return {o.parameters[0], o.packed, along ? o.parameters[1] : nullptr, along ? packed_bias(o) : nullptr, o.node};
   }
   static element* packed_bias(const Operands<element>& o) { return o.packed + target.packed_bias_offset(*o.node) / Index{sizeof(element)}; }
   /// The bias that a forward step adds, as elements; null if the layer has none.

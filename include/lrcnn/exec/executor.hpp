@@ -23,6 +23,11 @@ template <class B>
 concept Recorder = Backend<B> && requires {
   typename B::Group;
 };
+/// A backend that packs the filters of several steps at once.
+template <class B>
+concept PacksTogether = Backend<B> && requires(B backend, std::span<const Operands<typename B::element>> steps) {
+  backend.pack_together(steps);
+};
 /// A backend whose work goes to several streams, in the order of each.
 template <class B>
 concept Streamed = Backend<B> && requires(B backend, Index number, std::span<const Index> events) {
@@ -188,6 +193,15 @@ class Executor {
           if (streams_ > 1) backend_->enter(plan_.steps[group.begin].stream, group.waits_for);
         const auto steps = [&] {
           for (std::size_t i = group.begin; i < group.end; ++i) {
+            if constexpr (PacksTogether<B> && std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>) {
+              std::size_t end = i;
+              while (end < group.end && (plan_.steps[end].op == Op::pack_forward || plan_.steps[end].op == Op::pack_backward)) ++end;
+              if (end > i + 1) {
+                backend_->pack_together(std::span<const Operands<T>>(operands_).subspan(i, end - i));
+                i = end - 1;
+                continue;
+              }
+            }
             observer.before(plan_, static_cast<Index>(i));
             step(i);
             observer.after(plan_, static_cast<Index>(i));

@@ -76,6 +76,10 @@ inline std::vector<Index> step_times(const Plan& plan) {
   run(first);
   detail::EmissionTimes all(plan.buffers, &first.marks);
   run(all);
+  for (const MovedStep& moved : plan.moved) {
+    item(all.times, moved.from) = item(all.times, moved.to - 1);
+    move_step(all.times, moved);
+  }
   std::vector<Index> times;
   auto left_out = plan.left_out.begin();
   for (std::size_t i = 0; i < all.times.size(); ++i)

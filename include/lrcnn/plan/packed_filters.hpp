@@ -5,6 +5,9 @@
 // have their places, there is room below the peak at most times. A filter that finds room there stays packed from its first use to its last, and is
 // not packed again: those first that save most packing for their bytes. No other buffer moves; neither the arena nor the most bytes that live at
 // once become more. So sizes are known without this, and a section's profile is, too; only some steps are left out.
+//
+// For a backend that packs several filters with one kernel (Target::packs_together), steps that pack are then brought forward, behind one that
+// packs earlier, again where there is room for their filters until they are used.
 #include <lrcnn/plan/arena.hpp>
 #include <lrcnn/plan/step.hpp>
 #include <map>
@@ -16,23 +19,49 @@ struct LeftOutStep {
   Step step{};
   friend constexpr bool operator==(const LeftOutStep&, const LeftOutStep&) = default;
 };
+/// A step that packs a filter earlier than it was emitted: places in the list of all steps, when those before it in a list of these were moved.
+struct MovedStep {
+  Index from = 0, to = 0;   ///< to < from; what lies between moves up by one
+  friend constexpr bool operator==(const MovedStep&, const MovedStep&) = default;
+};
+/// Moves an element of a list with an element for each step as `moved` says.
+template <class List>
+void move_step(List& list, const MovedStep& moved) {
+  std::rotate(list.begin() + moved.to, list.begin() + moved.from, list.begin() + moved.from + 1);
+}
 namespace detail {
 class PackedFilters {
  public:
-  /// `loops`: times that turns of a loop share. `alike`: filters packed for the forward pass serve data gradients, too.
+  struct Result {
+    std::vector<LeftOutStep> left_out;
+    std::vector<MovedStep> moved;
+  };
+  /// `loops`: times that turns of a loop share.
   /// Pre: buffers have their places in the arena; they, the steps and the loops outlive the object.
-  PackedFilters(std::vector<Buffer>& buffers, std::vector<Step>& steps, const std::vector<Range>& loops, const ArenaSize& arena, bool alike)
-      : buffers_(buffers), steps_(steps), loops_(loops), arena_(arena), alike_(alike), live_(live_at(buffers)), home_(buffers.size(), -1) {}
-  /// Has filters stay where that saves packing, and takes steps out of the list. Returns these.
+  PackedFilters(std::vector<Buffer>& buffers, std::vector<Step>& steps, const std::vector<Range>& loops, const ArenaSize& arena, const Target& target)
+      : buffers_(buffers),
+        steps_(steps),
+        loops_(loops),
+        arena_(arena),
+        alike_(target.packs_alike),
+        together_(target.packs_together),
+        live_(live_at(buffers)),
+        home_(buffers.size(), -1),
+        left_out_(steps.size(), 0) {}
+  /// Has filters stay where that saves packing, takes steps out of the list, and moves others. Returns these.
   /// Post:    buffers that nothing uses any more have no bytes
-  std::vector<LeftOutStep> run() {
+  Result run() {
     const auto filters = find_packings();
     std::vector<Stay> stays;
     for (std::size_t filter = 0; filter < filters.size(); ++filter) add_stays(filters[filter], stays);
     std::stable_sort(stays.begin(), stays.end(), [](const Stay& a, const Stay& b) { return a.saved * b.bytes > b.saved * a.bytes; });
     bool any = false;
     for (const Stay& stay : stays) any = keep(stay) || any;
-    return any ? leave_out() : std::vector<LeftOutStep>{};
+    if (any) leave_out();
+    Result result;
+    if (together_) result.moved = bring_together();
+    result.left_out = take_out();
+    return result;
   }
 
  private:
@@ -52,9 +81,11 @@ class PackedFilters {
   std::vector<Step>& steps_;
   const std::vector<Range>& loops_;
   const ArenaSize& arena_;
-  const bool alike_;
-  std::vector<Index> live_;   ///< bytes at each time
-  std::vector<Index> home_;   ///< of each buffer: the one that its filter stays in; -1: it is as it was
+  const bool alike_;             ///< filters packed for the forward pass serve data gradients, too
+  const bool together_;          ///< steps that pack are brought together
+  std::vector<Index> live_;      ///< bytes at each time
+  std::vector<Index> home_;      ///< of each buffer: the one that its filter stays in; -1: it is as it was
+  std::vector<char> left_out_;   ///< of each step
 
   static bool packs(const Step& s) { return s.op == Op::pack_forward || s.op == Op::pack_backward; }
   Buffer& buffer(Index id) { return item(buffers_, id); }
@@ -151,26 +182,67 @@ class PackedFilters {
     return std::any_of(stay.packings.begin(), stay.packings.end(),
                        [&](const Packing& p) { return p.buffer <= id && id < p.buffer + buffer(p.buffer).copies; });
   }
-  std::vector<LeftOutStep> leave_out() {
-    std::vector<LeftOutStep> left_out;
+  /// Finds the steps that need not be done.
+  void leave_out() {
     std::vector<Index> packed_at(buffers_.size(), -1);   // the step that packs a filter which stays
-    std::size_t kept = 0;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       Step& s = steps_[i];
-      if (const Index home = s.packed < 0 ? -1 : item(home_, s.packed); home >= 0) {
-        s.packed = home;
-        Index& at = item(packed_at, home);
-        if (packs(s) && at >= 0) {
-          if (s.op == Op::pack_forward) item(steps_, at).op = s.op;   // serves both
-          left_out.push_back({static_cast<Index>(i), s});
-          continue;
-        }
-        if (at < 0) at = static_cast<Index>(kept);
+      const Index home = s.packed < 0 ? -1 : item(home_, s.packed);
+      if (home < 0) continue;
+      s.packed = home;
+      Index& at = item(packed_at, home);
+      if (packs(s) && at >= 0) {
+        if (s.op == Op::pack_forward) item(steps_, at).op = s.op;   // serves both
+        left_out_[i] = 1;
       }
-      steps_[kept++] = s;
+      if (at < 0) at = static_cast<Index>(i);
     }
+  }
+  /// Moves steps that pack a filter once behind earlier ones that do.
+  std::vector<MovedStep> bring_together() {
+    std::vector<Index> times(buffers_.size(), 0);   // how often each is packed
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (packs(steps_[i]) && !left_out_[i]) ++item(times, steps_[i].packed);
+    std::vector<MovedStep> moved;
+    Index since = -1, end = -1;   // when the first of the steps at hand packs, and the place behind the last
+    for (Index i = 0; i < static_cast<Index>(steps_.size()); ++i) {
+      const Step& s = item(steps_, i);
+      if (!packs(s) || item(left_out_, i) || item(times, s.packed) > 1 || buffer(s.packed).copies > 1) continue;
+      if (end >= 0 && lives_from(s.packed, since)) {
+        item(steps_, i).stream = item(steps_, end - 1).stream;
+        if (end < i) {
+          moved.push_back({i, end});
+          move_step(steps_, moved.back());
+          move_step(left_out_, moved.back());
+        }
+        ++end;
+      } else {
+        since = buffer(s.packed).first, end = i + 1;
+      }
+    }
+    return moved;
+  }
+  /// Has a filter be there from a time on, if there is room.
+  bool lives_from(Index id, Index since) {
+    Buffer& b = buffer(id);
+    if (b.first <= since) return true;
+    const Stay stay{.packings = {{id, 1}}, .life = over_loops({since, b.last}), .saved = 0, .bytes = b.bytes};
+    add_life(stay, -1);
+    bool fits = true;
+    for (Index t = stay.life.begin; fits && t < stay.life.end; ++t) fits = item(live_, t) + stay.bytes <= arena_.lower_bound;
+    if (const Index offset = fits ? free_place(stay) : -1; offset >= 0) b.first = stay.life.begin, b.last = stay.life.end, b.offset = offset;
+    else fits = false;
+    add_life(stay, 1);
+    return fits;
+  }
+  std::vector<LeftOutStep> take_out() {
+    std::vector<LeftOutStep> list;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (left_out_[i]) list.push_back({static_cast<Index>(i), steps_[i]});
+      else steps_[kept++] = steps_[i];
     steps_.resize(kept);
-    return left_out;
+    return list;
   }
 };
 }   // namespace detail

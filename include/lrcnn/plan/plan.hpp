@@ -16,6 +16,7 @@ struct Plan {
   std::vector<Buffer> buffers;   ///< with offsets; live intervals are of emission time
   std::vector<Step> steps;
   std::vector<LeftOutStep> left_out;   ///< steps that pack filters which stay packed; nobody runs them
+  std::vector<MovedStep> moved;        ///< steps that pack filters ahead of their use, together with others
   ArenaSize arena;
   PlanResults results;
   /// Bytes of the arena: everything beyond parameters, their gradients and optimizer state.
@@ -95,15 +96,17 @@ ArenaSize arena_at_run_time(const Table& table, const PolicySpec& policy, const 
 /// make_plan(), compiled where LRCNN_PRECOMPILED says.
 template <class = void>
 Plan recorded_plan(Table&& table, const PolicySpec& policy, const Target& target, const PlanOptions& options) {
-  Plan plan{std::move(table), policy, target, options, {}, {}, {}, {}, {}, {}};
+  Plan plan{std::move(table), policy, target, options, {}, {}, {}, {}, {}, {}, {}};
   plan.stages = make_stages(plan.table, policy, target, group_images(plan.table, policy), options);
   auto measured = measure(plan.table, policy, target, options, plan.stages);
   plan.buffers = std::move(measured.buffers);
   plan.arena = measured.arena;
   Record sink{plan.buffers, plan.steps};
   plan.results = Emitter(plan.table, policy, target, options, plan.stages, sink).run();
-  if (target.packs_weights || target.packs_transposed || target.packs_linear)
-    plan.left_out = PackedFilters(plan.buffers, plan.steps, measured.loops, plan.arena, target.packs_alike).run();
+  if (target.packs_weights || target.packs_transposed || target.packs_linear) {
+    auto packed = PackedFilters(plan.buffers, plan.steps, measured.loops, plan.arena, target).run();
+    plan.left_out = std::move(packed.left_out), plan.moved = std::move(packed.moved);
+  }
   return plan;
 }
 }   // namespace detail

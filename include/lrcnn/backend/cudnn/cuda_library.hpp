@@ -65,9 +65,9 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
   Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) override {
     return started([&](const auto& exec) { loops::bias_gradient(exec, dy, db, accumulate, workspace); });
   }
-  Status pack_filter(const float* canonical, T* packed, const float* bias, T* packed_bias, const Node& node) override {
-    const loops::PackedBias<T> along{bias, packed_bias, bias ? node.out.c : 0};
-    return started([&](const auto& exec) { loops::pack_filter(exec, loops::filter_extents(node), canonical, packed, along); });
+  Status pack_filters(std::span<const FilterPacking<T>> filters) override {
+    const auto list = loops::filters_to_pack<T>(filters);
+    return started([&](const auto& exec) { loops::pack_filters<std::remove_cvref_t<decltype(exec)>, T>(exec, list); });
   }
   Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) override {
     return started([&](const auto& exec) { loops::unpack_filter(exec, loops::filter_extents(node), packed, canonical, accumulate); });

@@ -131,10 +131,11 @@ class LaunchList final : public Library<T> {
   Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) override {
     return noted(bytes_of(dy), [&](const auto& exec) { loops::bias_gradient(exec, dy, db, accumulate, workspace); });
   }
-  Status pack_filter(const float* canonical, T* packed, const float* bias, T* packed_bias, const Node& node) override {
-    loops::PackedBias<T> along;
-    if (bias) along = {bias, packed_bias, node.out.c};
-    return noted(filter_bytes(node), [&](const auto& exec) { loops::pack_filter(exec, loops::filter_extents(node), canonical, packed, along); });
+  Status pack_filters(std::span<const FilterPacking<T>> filters) override {
+    const auto list = loops::filters_to_pack<T>(filters);
+    Index bytes = 0;
+    for (const FilterPacking<T>& filter : filters) bytes += filter_bytes(*filter.node);
+    return noted(bytes, [&](const auto& exec) { loops::pack_filters<loops::LaunchRecorder, T>(exec, list); });
   }
   Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) override {
     return noted(filter_bytes(node),

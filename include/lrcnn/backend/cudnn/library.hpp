@@ -13,6 +13,7 @@
 #include <lrcnn/data/direct_source.hpp>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 namespace lrcnn::cudnn {
@@ -147,6 +148,15 @@ class Device {
   virtual Status update(const MomentumUpdate<float>& functor, float* w, const float* g, float* v, Index count) = 0;
   virtual Status update(const AdamWUpdate<float>& functor, float* w, const float* g, float* m, float* v, Index count) = 0;
 };
+/// A layer's filter to be packed, and its bias, which may be null. The node need not stay.
+template <class T>
+struct FilterPacking {
+  const float* canonical = nullptr;
+  T* packed = nullptr;
+  const float* bias = nullptr;
+  T* packed_bias = nullptr;
+  const Node* node = nullptr;
+};
 /// Work on tensors of elements T: float, float16 or bfloat16. Started, not waited for.
 template <class T>
 class Library : public Device {
@@ -170,9 +180,8 @@ class Library : public Device {
   virtual Index bias_gradient_bytes(const View<const T>& dy) const = 0;
   /// db (+)= the sums of dy's channels, in a fixed order.
   virtual Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) = 0;
-  /// A layer's filter between the canonical [K][C][R][S] and the convolutions' [K][R][S][C]. Packing rounds, and takes a bias along, which may
-  /// be null.
-  virtual Status pack_filter(const float* canonical, T* packed, const float* bias, T* packed_bias, const Node& node) = 0;
+  /// Layers' filters between the canonical [K][C][R][S] and the convolutions' [K][R][S][C]. Packing rounds, and takes biases along.
+  virtual Status pack_filters(std::span<const FilterPacking<T>> filters) = 0;
   virtual Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) = 0;
   /// Softmax cross entropy of the batch's images from `first` on: adds to the sums, writes dx if it has memory.
   virtual Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) = 0;

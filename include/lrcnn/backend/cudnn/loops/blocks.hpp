@@ -52,8 +52,14 @@ template <class Exec>
 concept CudaPolicy = requires(Exec exec) {
   static_cast<cudaStream_t>(thrust::cuda_cub::stream(exec));
 };
+/// Blocks that a multiprocessor is to run at once, which bounds their registers: F::at_once_on_device, or as many as there is room for.
 template <class F>
-__global__ void __launch_bounds__(block_threads) run_block(const __grid_constant__ F f) {
+consteval int blocks_at_once() {
+  if constexpr (requires { F::at_once_on_device; }) return F::at_once_on_device;
+  else return 1;
+}
+template <class F>
+__global__ void __launch_bounds__(block_threads, blocks_at_once<F>()) run_block(const __grid_constant__ F f) {
   __shared__ alignas(typename F::Shared) unsigned char memory[sizeof(typename F::Shared)];   // may not have initialisers; phase 0 sets what it needs
   auto& shared = *reinterpret_cast<typename F::Shared*>(memory);
   const Index block = blockIdx.x;

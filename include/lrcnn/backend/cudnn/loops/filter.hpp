@@ -3,8 +3,11 @@
 //
 // Kept: [K][C/groups][R][S] of master_t<T>. Packed: [K][R][S][C/groups], channels last as in the maps. The matrix
 // [K][F] of a fully connected layer is the same in both, with one tap. A bias may be packed along: rounded, in the same order.
-#include <lrcnn/backend/cudnn/loops/work.hpp>
+#include <lrcnn/backend/cudnn/loops/blocks.hpp>
 #include <lrcnn/network/table.hpp>
+#include <algorithm>
+#include <span>
+#include <vector>
 namespace lrcnn::loops {
 /// Extents of a filter; taps are R * S.
 struct FilterExtents {
@@ -30,15 +33,16 @@ struct PackedBias {
   Index count = 0;
 };
 namespace detail {
-/// One element, numbered as it is packed; those of the bias come last.
+/// A filter among others that one kernel packs.
 template <class T>
-struct PackLoop {
-  const master_t<T>* kept;
-  T* packed;
-  Index count;
-  Divisor channels, taps;
-  PackedBias<T> bias;
-  LRCNN_HOST_DEVICE void operator()(Index unit) const {
+struct PackedFilter {
+  const master_t<T>* kept = nullptr;
+  T* packed = nullptr;
+  Index count = 0, first_block = 0;
+  Divisor channels{}, taps{};
+  PackedBias<T> bias{};
+  /// One element, numbered as it is packed; those of the bias come last.
+  LRCNN_HOST_DEVICE void pack(Index unit) const {
     if (unit >= count) {
       bias.packed[unit - count] = static_cast<T>(bias.kept[unit - count]);
       return;
@@ -46,6 +50,33 @@ struct PackLoop {
     Index c = unit, tap = channels.split(c);
     const Index k = taps.split(tap);
     packed[unit] = static_cast<T>(kept[(k * channels.value() + c) * taps.value() + tap]);
+  }
+};
+/// Blocks take neighbouring elements of one filter.
+template <class T>
+struct PackLoop {
+  static constexpr int phases = 1, most = 64, of_thread = 8;   ///< most: filters, whose table is an argument of the kernel
+  static constexpr Index of_block = block_threads * of_thread;
+  struct Shared {};
+  PackedFilter<T> filters[most];
+  int count = 0;
+  Index blocks = 0;
+  void add(const FilterExtents& e, const master_t<T>* w, T* packed, const PackedBias<T>& bias) {
+    const auto divisor = [](Index v) { return Divisor(std::max<Index>(1, v)); };   // of an empty filter with a bias
+    filters[count++] = {w, packed, e.count(), blocks, divisor(e.channels), divisor(e.taps), bias};
+    blocks += ceil_div(e.count() + bias.count, of_block);
+  }
+  template <int k>
+  LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared&) const {
+    int low = 0, high = count;   // the last filter that does not begin behind the block
+    while (high - low > 1) {
+      const int middle = (low + high) / 2;
+      (filters[middle].first_block <= block ? low : high) = middle;
+    }
+    const PackedFilter<T>& filter = filters[low];
+    const Index first = (block - filter.first_block) * of_block + thread, end = filter.count + filter.bias.count;
+    for (int i = 0; i < of_thread; ++i)
+      if (const Index unit = first + i * block_threads; unit < end) filter.pack(unit);
   }
 };
 /// One element, numbered as it is kept.
@@ -63,12 +94,30 @@ struct UnpackLoop {
   }
 };
 }   // namespace detail
-/// packed = the filter w, rounded; likewise its bias. Shapes: w [K,C/groups,R,S] -> packed [K][R][S][C/groups]; they do not overlap
+/// A filter to be packed: packed = w, rounded; likewise its bias. Shapes: w [K,C/groups,R,S] -> packed [K][R][S][C/groups]; they do not overlap
+template <class T>
+struct FilterToPack {
+  FilterExtents extents{};
+  const master_t<T>* w = nullptr;
+  T* packed = nullptr;
+  PackedBias<T> bias{};
+};
+/// The same of a library's filters (cudnn/library.hpp).
+template <class T, class Filters>
+std::vector<FilterToPack<T>> filters_to_pack(const Filters& filters) {
+  std::vector<FilterToPack<T>> list;
+  for (const auto& f : filters) list.push_back({filter_extents(*f.node), f.canonical, f.packed, {f.bias, f.packed_bias, f.bias ? f.node->out.c : 0}});
+  return list;
+}
+/// Packs filters: as many as there is room for at a time with one kernel.
 template <class Exec, class T>
-void pack_filter(const Exec& exec, const FilterExtents& e, const master_t<T>* w, T* packed, const PackedBias<std::type_identity_t<T>>& bias = {}) {
-  if (e.count() + bias.count == 0) return;
-  const auto divisor = [](Index v) { return Divisor(std::max<Index>(1, v)); };   // of an empty filter with a bias
-  for_units(exec, e.count() + bias.count, detail::PackLoop<T>{w, packed, e.count(), divisor(e.channels), divisor(e.taps), bias});
+void pack_filters(const Exec& exec, std::span<const FilterToPack<T>> filters) {
+  for (std::size_t begin = 0; begin < filters.size(); begin += detail::PackLoop<T>::most) {
+    detail::PackLoop<T> loop;
+    for (const FilterToPack<T>& f : filters.subspan(begin, std::min<std::size_t>(detail::PackLoop<T>::most, filters.size() - begin)))
+      if (f.extents.count() + f.bias.count > 0) loop.add(f.extents, f.w, f.packed, f.bias);
+    for_blocks(exec, loop.blocks, loop);
+  }
 }
 /// dw = a packed gradient, or dw += it if accumulate. Shapes: packed [K][R][S][C/groups] -> dw [K,C/groups,R,S]
 template <class Exec, class S, class A>

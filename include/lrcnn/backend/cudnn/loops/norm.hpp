@@ -1,6 +1,7 @@
 #pragma once
 // Norms over a batch or over groups of channels: numbers of channels are worked out first, into the step's workspace; then one pass over
 // memory uses them. Formulas are in backend/host/norm.hpp.
+#include <lrcnn/backend/cudnn/loops/batch_norm.hpp>
 #include <lrcnn/backend/cudnn/loops/layer_norm.hpp>
 namespace lrcnn::loops {
 namespace detail {
@@ -14,8 +15,7 @@ struct ScaleLoop {
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     Index c = unit;
     const Index set = channels.split(c);
-    const double scale = norm.weight(c) * norm.inverse(set, c);
-    scales[unit] = static_cast<A>(scale), shifts[unit] = static_cast<A>(norm.bias(c) - norm.mean(set, c) * scale);
+    norm.scale_and_shift(set, c, scales[unit], shifts[unit]);
   }
 };
 /// dx = down * dy + across * x + shift.
@@ -30,20 +30,10 @@ struct DownLoop {
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     Index u = unit;
     const Index set = units.split(u), size = norm.unit_channels.value(), first = u * size;
-    const double inverse = norm.inverse(set, first);
-    double sum = 0, product = 0, across = 0, shift = 0;
-    if (norm.sums_data != nullptr) {
-      for (Index c = first; c < first + size; ++c) {
-        sum += norm.weight(c) * norm.sums(set).sum(c);
-        product += norm.weight(c) * norm.sums(set).product(c);
-      }
-      const double count = norm.statistics(set).count();
-      across = -inverse * inverse * product / count;
-      shift = -inverse * sum / count - across * norm.mean(set, first);
-    }
+    const auto down = norm.down(set, u);
     for (Index c = first; c < first + size; ++c) {
       A* const to = numbers + set * norm.channels + c;
-      to[0] = static_cast<A>(norm.weight(c) * inverse), to[plane] = static_cast<A>(across), to[2 * plane] = static_cast<A>(shift);
+      to[0] = static_cast<A>(norm.weight(c) * down.inverse), to[plane] = static_cast<A>(down.across), to[2 * plane] = static_cast<A>(down.shift);
     }
   }
 };
@@ -98,6 +88,7 @@ constexpr Index norm_workspace_bytes(const Operands<T>& o) {
   if (norm.over == Norm::Over::channels) return detail::layer_norm_bytes<T>(o.op, images * w, channels);
   const bool batch = shares_statistics(norm);
   const Index sets = statistics_sets(norm, images);
+  if ((o.op == Op::forward || o.op == Op::backward_data) && detail::takes_whole_pieces(o)) return 0;
   if (o.op == Op::forward) return 2 * sets * channels * static_cast<Index>(sizeof(A));
   if (o.op == Op::backward_data) return 3 * sets * channels * static_cast<Index>(sizeof(A));
   return detail::part_bytes<T>(sets, o.op == Op::statistics ? detail::set_positions(o.x, batch) : detail::set_positions(o.dy, batch), channels);
@@ -111,11 +102,16 @@ void norm_forward(const Exec& exec, const Operands<T>& o) {
   if (empty(x)) return;
   assert(channels_last(x) && channels_last(o.y) && o.workspace_bytes >= norm_workspace_bytes(o));
   const detail::ChannelNorm<T> norm(o);
+  const View<std::uint8_t> saved = detail::made_saved(o);
+  const Lines lines(detail::images_of(norm.batch), saved, x, o.y);
+  if (detail::takes_whole_pieces(o))
+    return detail::with_activation(o, [&](const auto& f) {
+      const detail::BatchNormLoop<T, std::remove_cvref_t<decltype(f)>> loop(lines, norm, x, {o.y, saved, f});
+      for_blocks(exec, loop.tiles.blocks(), loop);
+    });
   auto* numbers = reinterpret_cast<master_t<T>*>(o.workspace);
   const Index sets = norm.sets(x.n), count = sets * norm.channels;
   for_units(exec, count, detail::ScaleLoop<T>{norm, Divisor(norm.channels), numbers, numbers + count});
-  const View<std::uint8_t> saved = detail::made_saved(o);
-  const Lines lines(detail::images_of(norm.batch), saved, x, o.y);
   detail::with_activation(o, [&](const auto& f) {
     for_units(exec, lines.count(),
               detail::NormLoop<T, std::remove_cvref_t<decltype(f)>>{lines, {numbers, sets, norm.channels, norm.batch}, x, {o.y, saved, f}});
@@ -131,12 +127,17 @@ void norm_backward_data(const Exec& exec, const Operands<T>& o) {
   const detail::ChannelNorm<T> norm(o);
   auto* numbers = reinterpret_cast<master_t<T>*>(o.workspace);
   const Index sets = norm.sets(o.dx.n);
-  for_units(exec, sets * norm.units, detail::DownLoop<T>{norm, Divisor(norm.units), numbers, sets * norm.channels});
+  const bool whole = detail::takes_whole_pieces(o);
+  if (!whole) for_units(exec, sets * norm.units, detail::DownLoop<T>{norm, Divisor(norm.units), numbers, sets * norm.channels});
   const auto go = [&](Range rows, bool sums) {
     if (rows.empty()) return;
     const View<const T> x = sums ? o.x.slice(rows) : View<const T>{}, dy = o.dy.slice(rows);
     const View<T> dx = o.dx.slice(rows);
     const Lines lines(detail::images_of(norm.batch), {}, dx, dy, x);
+    if (whole) {
+      const detail::BatchNormBackwardLoop<T> loop(lines, norm, x, dy, dx);
+      return for_blocks(exec, loop.tiles.blocks(), loop);
+    }
     for_units(exec, lines.count(), detail::NormBackwardLoop<T>{lines, {numbers, sets, norm.channels, norm.batch}, x, dy, dx});
   };
   if (o.sums == nullptr) return go(both, false);

@@ -45,6 +45,29 @@ struct ChannelNorm {
   }
   LRCNN_HOST_DEVICE double weight(Index c) const { return weights != nullptr ? static_cast<double>(weights[c]) : 1; }
   LRCNN_HOST_DEVICE double bias(Index c) const { return biases != nullptr ? static_cast<double>(biases[c]) : 0; }
+  /// y = scale * x + shift.
+  LRCNN_HOST_DEVICE void scale_and_shift(Index set, Index c, A& scale_to, A& shift_to) const {
+    const double scale = weight(c) * inverse(set, c);
+    scale_to = static_cast<A>(scale), shift_to = static_cast<A>(bias(c) - mean(set, c) * scale);
+  }
+  /// dx = weight * inverse * dy + across * x + shift, of the channels of a unit; the last two are 0 without sums.
+  struct Down {
+    double inverse, across = 0, shift = 0;
+  };
+  LRCNN_HOST_DEVICE Down down(Index set, Index unit) const {
+    const Index size = unit_channels.value(), first = unit * size;
+    Down down{inverse(set, first)};
+    if (sums_data == nullptr) return down;
+    double sum = 0, product = 0;
+    for (Index c = first; c < first + size; ++c) {
+      sum += weight(c) * sums(set).sum(c);
+      product += weight(c) * sums(set).product(c);
+    }
+    const double count = statistics(set).count();
+    down.across = -down.inverse * down.inverse * product / count;
+    down.shift = -down.inverse * sum / count - down.across * mean(set, first);
+    return down;
+  }
 };
 /// Two numbers of a channel: mean and sum of squared deviations of some elements, or sums over dy and over dy times normalised x.
 struct Two {

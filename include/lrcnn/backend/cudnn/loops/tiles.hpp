@@ -15,12 +15,15 @@ struct Tiles {
   }
 };
 inline constexpr int least_positions = 4;   ///< of a thread, where there are enough
-template <class T>
-constexpr Tiles tiles_of(Index sets, Index positions, Index channels) {
-  const Index groups = ceil_div(channels, Index{lanes<T>});
+/// `groups`: of channels that one thread takes; `least`: positions of a thread, where there are enough.
+constexpr Tiles tiles_of_groups(Index sets, Index positions, Index groups, int least) {
   const int width = power_above(std::min<Index>(groups, 32)), height = block_threads / width;
   const Index columns = ceil_div(groups, Index{width}), most = std::max<Index>(1, most_blocks / (columns * sets));
-  return {sets, positions, std::max<Index>(height * least_positions, ceil_div(positions, most)), columns, width, height};
+  return {sets, positions, std::max<Index>(height * least, ceil_div(positions, most)), columns, width, height};
+}
+template <class T>
+constexpr Tiles tiles_of(Index sets, Index positions, Index channels) {
+  return tiles_of_groups(sets, positions, ceil_div(channels, Index{lanes<T>}), least_positions);
 }
 /// What loops over tiles have in common.
 template <class T>

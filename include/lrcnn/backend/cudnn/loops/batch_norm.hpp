@@ -1,0 +1,98 @@
+#pragma once
+// Passes of a norm that all images share over memory, each in one kernel: blocks work out the numbers of the few channels that they take, keep
+// them in registers, and go through a part of the positions.
+//
+// For whole pieces of channels: their number is a multiple of eight. norm.hpp has the others.
+#include <lrcnn/backend/cudnn/loops/activation.hpp>
+#include <lrcnn/backend/cudnn/loops/norm_numbers.hpp>
+namespace lrcnn::loops::detail {
+/// Whether a norm's passes are such.
+template <class T>
+constexpr bool takes_whole_pieces(const Operands<T>& o) {
+  return shares_statistics(o.node->layer.norm) && o.node->in.c % Lines::width == 0;
+}
+/// What such loops have in common: `count` numbers of each channel, which Loop::find(channel, to) works out, and Loop::take(piece, numbers).
+template <class Loop, class T, int count>
+struct BatchNormPass {
+  using A = master_t<T>;
+  static constexpr int phases = 2, width = Lines::width, at_once_on_device = sizeof(T) == 2 ? 4 : 3;
+  struct Shared {
+    A number[count][block_threads];
+  };
+  using Numbers = A[count][width];
+  Lines lines;
+  Tiles tiles;
+  Divisor columns;
+  Index groups;   ///< pieces of a position
+  ChannelNorm<T> norm;
+  BatchNormPass(const Lines& l, const ChannelNorm<T>& n)
+      : lines(l),
+        tiles(tiles_of_groups(1, l.count() / (n.channels / width), n.channels / width, 2)),
+        columns(tiles.columns),
+        groups(n.channels / width),
+        norm(n) {}
+  template <int k>
+  LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
+    Index column = block;
+    const Index part = columns.split(column), first = column * tiles.width;
+    if constexpr (k == 0) {
+      const Index c = first * width + thread;
+      if (thread >= tiles.width * width || c >= norm.channels) return;
+      A number[count];
+      self().find(c, number);
+      for (int i = 0; i < count; ++i) shared.number[i][thread] = number[i];
+    } else {
+      const int row = thread / tiles.width, own = thread - row * tiles.width;
+      if (first + own >= groups) return;
+      Numbers number;
+      for (int i = 0; i < count; ++i)
+        for (int v = 0; v < width; ++v) number[i][v] = shared.number[i][own * width + v];
+      const Index begin = part * tiles.part, end = begin + tiles.size(part), step = tiles.height;
+      for (Index at = begin + row; at < end; at += step) self().take(lines.piece(at * groups + first + own), number);
+    }
+  }
+
+ private:
+  LRCNN_HOST_DEVICE const Loop& self() const { return static_cast<const Loop&>(*this); }
+};
+template <class T, class F>
+struct BatchNormLoop : BatchNormPass<BatchNormLoop<T, F>, T, 2> {
+  using Base = BatchNormPass<BatchNormLoop<T, F>, T, 2>;
+  using typename Base::A, typename Base::Numbers;
+  Line<const T> x;
+  Activated<T, F> result;
+  BatchNormLoop(const Lines& l, const ChannelNorm<T>& n, const Line<const T>& from, const Activated<T, F>& to) : Base(l, n), x(from), result(to) {}
+  LRCNN_HOST_DEVICE void find(Index c, A (&to)[2]) const { this->norm.scale_and_shift(0, c, to[0], to[1]); }
+  LRCNN_HOST_DEVICE void take(const Piece& piece, const Numbers& number) const {
+    A value[Lines::width];
+    load(x.at(piece), Lines::width, this->lines.packs(), value);
+    for (int v = 0; v < Lines::width; ++v) value[v] = value[v] * number[0][v] + number[1][v];
+    result.put(this->lines, piece, value);
+  }
+};
+/// dx = down * dy + across * x + shift, or down * dy alone.
+template <class T>
+struct BatchNormBackwardLoop : BatchNormPass<BatchNormBackwardLoop<T>, T, 3> {
+  using Base = BatchNormPass<BatchNormBackwardLoop<T>, T, 3>;
+  using typename Base::A, typename Base::Numbers;
+  Line<const T> x, dy;   ///< x: empty where running statistics were used
+  Line<T> dx;
+  BatchNormBackwardLoop(const Lines& l, const ChannelNorm<T>& n, const Line<const T>& value, const Line<const T>& down, const Line<T>& to)
+      : Base(l, n), x(value), dy(down), dx(to) {}
+  LRCNN_HOST_DEVICE void find(Index c, A (&to)[3]) const {
+    const auto down = this->norm.down(0, c);
+    to[0] = static_cast<A>(this->norm.weight(c) * down.inverse), to[1] = static_cast<A>(down.across), to[2] = static_cast<A>(down.shift);
+  }
+  LRCNN_HOST_DEVICE void take(const Piece& piece, const Numbers& number) const {
+    A down[Lines::width], value[Lines::width];
+    load(dy.at(piece), Lines::width, this->lines.packs(), down);
+    if (x.data != nullptr) {
+      load(x.at(piece), Lines::width, this->lines.packs(), value);
+      for (int v = 0; v < Lines::width; ++v) down[v] = value[v] * number[1][v] + (number[2][v] + down[v] * number[0][v]);
+    } else {
+      for (int v = 0; v < Lines::width; ++v) down[v] *= number[0][v];
+    }
+    store(dx.at(piece), Lines::width, this->lines.packs(), down);
+  }
+};
+}   // namespace lrcnn::loops::detail
