@@ -55,7 +55,7 @@ struct PackedFilter {
 /// Blocks take neighbouring elements of one filter.
 template <class T>
 struct PackLoop {
-  static constexpr int phases = 1, most = 64, of_thread = 8;   ///< most: filters, whose table is an argument of the kernel
+  static constexpr int phases = 1, most = 36, of_thread = 8;   ///< most: filters, whose table is an argument of the kernel, at most 4 kB
   static constexpr Index of_block = block_threads * of_thread;
   struct Shared {};
   PackedFilter<T> filters[most];
@@ -112,6 +112,7 @@ std::vector<FilterToPack<T>> filters_to_pack(const Filters& filters) {
 /// Packs filters: as many as there is room for at a time with one kernel.
 template <class Exec, class T>
 void pack_filters(const Exec& exec, std::span<const FilterToPack<T>> filters) {
+  static_assert(sizeof(detail::PackLoop<T>) <= 4096 - 16, "CUDA 12.0, and GPUs before Volta, take no larger arguments");
   for (std::size_t begin = 0; begin < filters.size(); begin += detail::PackLoop<T>::most) {
     detail::PackLoop<T> loop;
     for (const FilterToPack<T>& f : filters.subspan(begin, std::min<std::size_t>(detail::PackLoop<T>::most, filters.size() - begin)))
