@@ -52,11 +52,11 @@ template <class Exec>
 concept CudaPolicy = requires(Exec exec) {
   static_cast<cudaStream_t>(thrust::cuda_cub::stream(exec));
 };
-/// Blocks that a multiprocessor is to run at once, which bounds their registers: F::at_once_on_device, or as many as there is room for.
+/// Blocks that a multiprocessor is to run at once, which bounds their registers: F::at_once_on_device, or two.
 template <class F>
 consteval int blocks_at_once() {
   if constexpr (requires { F::at_once_on_device; }) return F::at_once_on_device;
-  else return 1;
+  else return 2;   // registers of 128 a thread at most
 }
 template <class F>
 __global__ void __launch_bounds__(block_threads, blocks_at_once<F>()) run_block(const __grid_constant__ F f) {

@@ -93,6 +93,9 @@ LRCNN_HOST_DEVICE void copy_pack(T* to, const Pack<T, V>* from) {
     if constexpr (sizeof(words) == 16) __stwb(reinterpret_cast<uint4*>(to), make_uint4(words[0], words[1], words[2], words[3]));
     else if constexpr (sizeof(words) == 8) __stwb(reinterpret_cast<uint2*>(to), make_uint2(words[0], words[1]));
     else __stwb(reinterpret_cast<unsigned*>(to), words[0]);
+  } else if constexpr (std::is_same_v<T, float> && V % 4 == 0) {   // likewise, in loops
+    const auto& e = from->element;
+    for (int v = 0; v < V; v += 4) __stwb(reinterpret_cast<float4*>(to + v), make_float4(e[v], e[v + 1], e[v + 2], e[v + 3]));
   } else {
     *reinterpret_cast<Pack<T, V>*>(to) = *from;
   }
