@@ -12,7 +12,7 @@ struct Watch {
   Clock::time_point since{};
   static bool convolves(const Plan& plan, Index i) {
     const Step& s = plan.steps[static_cast<std::size_t>(i)];
-    if (s.layer < 0 || s.op == Op::pack_forward || s.op == Op::pack_backward) return false;
+    if (s.layer < 0 || is_packing(s.op)) return false;
     const Kind kind = plan.table.node(s.layer).layer.kind;
     return kind == Kind::conv || kind == Kind::conv_transpose;
   }

@@ -30,8 +30,7 @@ inline void print_kernels(std::ostream& out, const lrcnn::Table& table, const lr
     const auto o = operands_of<float>(plan, step, list, {somewhere, reinterpret_cast<const float*>(somewhere), reinterpret_cast<float*>(somewhere)});
     const bool asks = step.op != Op::load && step.op != Op::store && step.op != Op::loss;   // the others are no backend's steps
     const std::string kernel = asks ? backend.implementation(o) : "host";
-    const Index rows =
-        o.op == Op::pack_forward || o.op == Op::pack_backward ? 0 : std::max({o.y.rows, o.dy.rows, o.y.rows + o.dy.rows > 0 ? 0 : o.x.rows});
+    const Index rows = is_packing(o.op) ? 0 : std::max({o.y.rows, o.dy.rows, o.y.rows + o.dy.rows > 0 ? 0 : o.x.rows});
     if (o.node && o.node->layer.kind == Kind::conv && rows > 0) ++convolutions, slow += kernel == "host";
     const std::string op(op_name(o.op)), layer = o.node ? " of " + std::string(o.node->layer.name.view()) : "";
     const auto known = std::find_if(lines.begin(), lines.end(), [&](const Line& l) { return l.kernel == kernel && l.op == op && l.layer == layer; });

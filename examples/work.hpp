@@ -4,7 +4,7 @@
 /// Multiply-adds of a step; of convolutions only, which are nearly all there are.
 inline double work(const lrcnn::Plan& plan, const lrcnn::Step& step) {
   using namespace lrcnn;
-  if (step.layer < 0 || plan.table.node(step.layer).layer.kind != Kind::conv || step.op == Op::pack_forward || step.op == Op::pack_backward) return 0;
+  if (step.layer < 0 || plan.table.node(step.layer).layer.kind != Kind::conv || is_packing(step.op)) return 0;
   const Node& node = plan.table.node(step.layer);
   const Ref& rows = step.op == Op::forward ? step.y : step.dy;
   const Pair kernel = node.layer.window.kernel;

@@ -209,7 +209,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     return o.op == Op::backward_parameters && o.node->layer.bias ? library_->bias_gradient_bytes(o.dy) : 0;
   }
   cudnn::Status start_step(const Prepared& p, const Operands<element>& o) {
-    if (o.op == Op::pack_forward || o.op == Op::pack_backward) return library_->pack_filters(std::array{packing_of(o)});
+    if (is_packing(o.op)) return library_->pack_filters(std::array{packing_of(o)});
     if (!cudnn::is_convolution(o)) return library_->run(o);
     if (o.op == Op::backward_parameters) return backward_parameters(p, o);
     return o.op == Op::forward ? forward(p, o) : backward_data(p, o);

@@ -147,11 +147,10 @@ class BasicOnednn : public HostBackend<T> {
   using Winograd = std::shared_ptr<host::WinogradConvolution>;
   using Direct = std::shared_ptr<onednn::Convolution<T>>;
   using Filter = std::shared_ptr<onednn::PackedFilter>;
-  static constexpr bool packs(Op op) { return op == Op::pack_forward || op == Op::pack_backward; }
   /// The way to carry a step out.
   Way way_of(const Operands<T>& o) {
     if (o.node == nullptr) return {};
-    if (packs(o.op)) return o.node->layer.kind == Kind::conv ? way_of_packing(o) : Way();
+    if (is_packing(o.op)) return o.node->layer.kind == Kind::conv ? way_of_packing(o) : Way();
     switch (o.node->layer.kind) {
       case Kind::conv: {
         Way way = way_of_convolution(o);

@@ -195,7 +195,7 @@ class Executor {
           for (std::size_t i = group.begin; i < group.end; ++i) {
             if constexpr (PacksTogether<B> && std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>) {
               std::size_t end = i;
-              while (end < group.end && (plan_.steps[end].op == Op::pack_forward || plan_.steps[end].op == Op::pack_backward)) ++end;
+              while (end < group.end && is_packing(plan_.steps[end].op)) ++end;
               if (end > i + 1) {
                 backend_->pack_together(std::span<const Operands<T>>(operands_).subspan(i, end - i));
                 i = end - 1;

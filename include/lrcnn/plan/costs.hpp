@@ -22,14 +22,21 @@ struct StepSize {
 };
 namespace detail {
 /// Whether a step multiplies with a layer's weights, each weight once for a pixel.
-constexpr bool multiplies(const Step& step, const Layer& layer) {
-  return rules_of(layer).uses_workspace && step.op != Op::pack_forward && step.op != Op::pack_backward;
-}
+constexpr bool multiplies(const Step& step, const Layer& layer) { return rules_of(layer).uses_workspace && !is_packing(step.op); }
 constexpr Index pixels_of(const Table& table, const Ref& ref) { return ref ? ref.images.size() * ref.rows.size() * table.shape(ref.tensor).w : 0; }
 /// The largest power of two that is not above: more workspace is of use in large leaps only. Pre: bytes > 0.
 constexpr Index leap(Index bytes) { return static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(bytes))); }
 inline std::string pair_of(char letter, const Pair& pair) { return std::string(1, letter) + std::to_string(pair.h) + 'x' + std::to_string(pair.w); }
 }   // namespace detail
+/// How much scratch a convolution by Winograd's algorithm is given: one of Rates' functions.
+using ScratchOf = Index (Rates::*)(Index from, Index to) const;
+/// The most that one of layers [begin, end) is given; 0: none can use Winograd's algorithm, or the backend has none.
+inline Index most_scratch(const Table& table, Index begin, Index end, const Rates& rates, ScratchOf scratch) {
+  Index most = 0;
+  for (Index l = begin; l < end; ++l)
+    if (const Node& node = table.node(l); detail::fits_winograd(node.layer)) most = std::max(most, (rates.*scratch)(node.in.c, node.out.c));
+  return most;
+}
 /// Pre: the step is of a plan for this table and target.
 inline StepSize step_size(const Table& table, const Target& target, const Step& step) {
   StepSize size;
@@ -39,7 +46,7 @@ inline StepSize step_size(const Table& table, const Target& target, const Step& 
     size.pixels = std::max(size.pixels, detail::pixels_of(table, *ref));
     size.bytes += target.bytes(ref->images.size(), shape.c, ref->rows.size(), shape.w);
   }
-  if (step.op == Op::pack_forward || step.op == Op::pack_backward) size.pixels = 1, size.bytes = 2 * target.packed_bytes(table.node(step.layer));
+  if (is_packing(step.op)) size.pixels = 1, size.bytes = 2 * target.packed_bytes(table.node(step.layer));
   if (step.layer < 0) return size;
   const Node& node = table.node(step.layer);
   if (!detail::multiplies(step, node.layer)) return size;
@@ -193,13 +200,16 @@ class StepCosts {
     constexpr int most_leaps = 12;   // from 16 kB to 64 MB
     Step plain = step;
     plain.activates = plain.accumulate = false, plain.saved = {}, plain.operand = 0;
-    for (int leaps = 0; leaps <= (workspace_bytes > 0 ? most_leaps : 0); ++leaps)
-      for (const Index bytes : {workspace_bytes >> leaps, workspace_bytes << leaps}) {
-        if (leaps > 0 && bytes == 0) continue;
-        const auto kind_of = [&](const Step& s) { return step_kind(table_, target_, s, bytes); };
-        if (const Costs::Points* points = costs_.find(kind_of(step), kind_of(plain))) return points;
-      }
-    if (const Costs::Points* points = costs_.find(step_kind(table_, target_, plain, 0), step_kind(table_, target_, plain, 0))) return points;
+    const auto in_workspace = [&](Index bytes) {
+      return costs_.find(step_kind(table_, target_, step, bytes), step_kind(table_, target_, plain, bytes));
+    };
+    if (const Costs::Points* points = in_workspace(workspace_bytes)) return points;
+    for (int leaps = 1; leaps <= most_leaps; ++leaps)
+      for (const Index bytes : {workspace_bytes >> leaps, workspace_bytes << leaps})
+        if (bytes > 0)
+          if (const Costs::Points* points = in_workspace(bytes)) return points;
+    const std::string in_any = step_kind(table_, target_, plain, 0);
+    if (const Costs::Points* points = costs_.find(in_any, in_any)) return points;
     if (step.conv_algorithm != ConvAlgorithm::winograd) return nullptr;
     Step other = step;
     other.conv_algorithm = ConvAlgorithm::fastest;

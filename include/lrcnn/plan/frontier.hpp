@@ -84,9 +84,7 @@ class FrontierSearch {
     const Index large = std::max(least, bytes < 6 ? 0 : std::min<Index>(64_MiB, leap(bytes / 6)));
     if (costs_.rates().winograd_bytes == nullptr || policy_.conv_algorithm == ConvAlgorithm::direct)
       return large == least ? std::vector{least} : std::vector{large, std::max(least, large / 4), least};
-    Index good = least;
-    for (const Node& node : table_.nodes)
-      if (fits_winograd(node.layer)) good = std::max(good, costs_.rates().good_scratch(node.in.c, node.out.c));
+    const Index good = std::max(least, most_scratch(table_, 0, table_.size(), costs_.rates(), &Rates::good_scratch));
     return {std::max(large, good), std::min(large, good), least};
   }
   /// What the memory of steps may be like: what a search looks at.

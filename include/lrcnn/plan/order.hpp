@@ -33,7 +33,7 @@ struct Accesses {
     piece(plan, step.dy, false, false);
     piece(plan, step.dx, false, true);
     piece(plan, step.saved, true, !backward);
-    whole(plan, step.packed, step.op == Op::pack_forward || step.op == Op::pack_backward);
+    whole(plan, step.packed, is_packing(step.op));
     whole(plan, step.scratch, true);
     whole(plan, step.workspace, true);
     whole(plan, step.statistics, step.op == Op::statistics);

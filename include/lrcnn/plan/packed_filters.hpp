@@ -19,9 +19,9 @@ struct LeftOutStep {
   Step step{};
   friend constexpr bool operator==(const LeftOutStep&, const LeftOutStep&) = default;
 };
-/// A step that packs a filter earlier than it was emitted: places in the list of all steps, when those before it in a list of these were moved.
+/// A step that packs a filter earlier than it was emitted. Its places are those in the list of all steps after the moves before this one.
 struct MovedStep {
-  Index from = 0, to = 0;   ///< to < from; what lies between moves up by one
+  Index from = 0, to = 0;   ///< to < from; the steps between the two move one place back
   friend constexpr bool operator==(const MovedStep&, const MovedStep&) = default;
 };
 /// Moves an element of a list with an element for each step as `moved` says.
@@ -87,13 +87,12 @@ class PackedFilters {
   std::vector<Index> home_;      ///< of each buffer: the one that its filter stays in; -1: it is as it was
   std::vector<char> left_out_;   ///< of each step
 
-  static bool packs(const Step& s) { return s.op == Op::pack_forward || s.op == Op::pack_backward; }
   Buffer& buffer(Index id) { return item(buffers_, id); }
   /// Of each filter, and of each direction where layouts differ: its packings, by time.
   std::vector<std::vector<Packing>> find_packings() {
     std::map<std::pair<Index, Op>, std::map<Index, Index>> found;   // how often, by the first copy's buffer
     for (const Step& s : steps_)
-      if (packs(s)) ++found[{s.layer, alike_ ? Op::pack_forward : s.op}][s.packed - buffer(s.packed).copy];
+      if (is_packing(s.op)) ++found[{s.layer, alike_ ? Op::pack_forward : s.op}][s.packed - buffer(s.packed).copy];
     std::vector<std::vector<Packing>> filters;
     for (const auto& [key, packings] : found) {
       std::vector<Packing>& filter = filters.emplace_back();
@@ -191,7 +190,7 @@ class PackedFilters {
       if (home < 0) continue;
       s.packed = home;
       Index& at = item(packed_at, home);
-      if (packs(s) && at >= 0) {
+      if (is_packing(s.op) && at >= 0) {
         if (s.op == Op::pack_forward) item(steps_, at).op = s.op;   // serves both
         left_out_[i] = 1;
       }
@@ -202,12 +201,12 @@ class PackedFilters {
   std::vector<MovedStep> bring_together() {
     std::vector<Index> times(buffers_.size(), 0);   // how often each is packed
     for (std::size_t i = 0; i < steps_.size(); ++i)
-      if (packs(steps_[i]) && !left_out_[i]) ++item(times, steps_[i].packed);
+      if (is_packing(steps_[i].op) && !left_out_[i]) ++item(times, steps_[i].packed);
     std::vector<MovedStep> moved;
     Index since = -1, end = -1;   // when the first of the steps at hand packs, and the place behind the last
     for (Index i = 0; i < static_cast<Index>(steps_.size()); ++i) {
       const Step& s = item(steps_, i);
-      if (!packs(s) || item(left_out_, i) || item(times, s.packed) > 1 || buffer(s.packed).copies > 1) continue;
+      if (!is_packing(s.op) || item(left_out_, i) || item(times, s.packed) > 1 || buffer(s.packed).copies > 1) continue;
       if (end >= 0 && lives_from(s.packed, since)) {
         item(steps_, i).stream = item(steps_, end - 1).stream;
         if (end < i) {

@@ -89,13 +89,12 @@ class SectionTries {
   bool wants(StepMemory memory) const { return std::find(memories_.begin(), memories_.end(), memory) != memories_.end(); }
   bool is_named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
   /// What Winograd's algorithm works with in layers [begin, end), as `scratch` says for their channels, and a little for others that ask for some.
-  Index workspace_of(Index begin, Index end, Index (Rates::*scratch)(Index from, Index to) const) const {
-    Index bytes = 0;
+  Index workspace_of(Index begin, Index end, ScratchOf scratch) const {
+    Index bytes = most_scratch(table_, begin, end, rates_, scratch);
     for (Index l = begin; l < end; ++l) {
       const Node& node = table_.node(l);
       const LayerRules& rules = rules_of(node.layer);
       if (rules.uses_workspace || (rules.sums_channels && target_.sums_use_workspace)) bytes = std::max(bytes, least_workspace);
-      if (detail::fits_winograd(node.layer)) bytes = std::max(bytes, (rates_.*scratch)(node.in.c, node.out.c));
     }
     return bytes;
   }
@@ -187,11 +186,9 @@ class SectionTries {
     std::vector<Partition> partitions;
     for (const StepMemory memory : memories_)
       if (memory != StepMemory::shared_workspace)
-        for (const SectionChoice& choice : choices_.of(memory)) partitions.push_back(choice.partition());
-    for (std::size_t i = 0; i < partitions.size(); ++i)
-      if (std::find(partitions.begin(), partitions.begin() + static_cast<std::ptrdiff_t>(i), partitions[i]) ==
-          partitions.begin() + static_cast<std::ptrdiff_t>(i))
-        try_one(partitions[i]);
+        for (const SectionChoice& choice : choices_.of(memory))
+          if (std::find(partitions.begin(), partitions.end(), choice.partition()) == partitions.end()) partitions.push_back(choice.partition());
+    for (const Partition& partition : partitions) try_one(partition);
     is_ample_ = false;
   }
   /// Sorts choices by their seconds. `all`: those that others beat in everything go.

@@ -30,6 +30,8 @@ enum class Op : std::uint8_t {
 };
 /// Whether `y` and `saved` of a step are read, rather than written.
 constexpr bool is_backward(Op op) { return op == Op::backward_data || op == Op::backward_parameters || op == Op::backward_sums; }
+/// Whether a step packs a layer's weights.
+constexpr bool is_packing(Op op) { return op == Op::pack_forward || op == Op::pack_backward; }
 /// Which part of a training step a step belongs to.
 enum class Pass : std::uint8_t { forward, recompute, backward };
 /// A piece of a tensor, or of a tensor's gradient, in a buffer of the arena.

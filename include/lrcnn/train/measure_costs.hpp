@@ -8,7 +8,6 @@
 #include <lrcnn/plan/costs.hpp>
 #include <lrcnn/train/initializer.hpp>
 #include <chrono>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <set>
@@ -67,21 +66,17 @@ inline PolicySpec measuring_slabs(const Table& table, const Target& target, Cut 
 }
 /// Layer by layer, in no more scratch memory than convolutions by Winograd's algorithm work well with: of each section the most that `scratch`
 /// gives for one of its layers' channels. Nothing where there is no such layer, or it has all that a column has.
-inline std::optional<PolicySpec> measuring_scratch(const Table& table, const Target& target, ConvAlgorithm algorithm,
-                                                   const std::function<Index(Index from, Index to)>& scratch) {
+inline std::optional<PolicySpec> measuring_scratch(const Table& table, const Target& target, ConvAlgorithm algorithm, const Rates& rates,
+                                                   ScratchOf scratch) {
   PolicySpec policy = measuring_slabs(table, target, Cut::column, 1, 1, algorithm);
   policy.recompute = Recompute::none, policy.workspace_bytes = measuring_column(algorithm).workspace_bytes;
   bool some = false;
   for (const Stage& stage : split_stages(table, policy)) {
     if (stage.partition_number >= policy.partition_count) continue;
-    for (Index l = stage.first; l < stage.last; ++l) {
-      const Node& node = table.node(l);
-      if (!fits_winograd(node.layer)) continue;
-      const Index bytes = scratch(node.in.c, node.out.c);
-      if (bytes <= 0 || bytes >= policy.workspace_bytes) continue;
-      Index& most = item(policy.partitions, stage.partition_number).workspace_bytes;
-      most = std::max(most, bytes), some = true;
-    }
+    const Index bytes = most_scratch(table, stage.first, stage.last, rates, scratch);
+    if (bytes <= 0 || bytes >= policy.workspace_bytes) continue;
+    Index& most = item(policy.partitions, stage.partition_number).workspace_bytes;
+    most = std::max(most, bytes), some = true;
   }
   return some ? std::optional(policy) : std::nullopt;
 }
@@ -90,11 +85,9 @@ inline std::vector<PolicySpec> measuring_policies(const Table& table, const Targ
   std::vector<PolicySpec> list;
   for (const ConvAlgorithm algorithm : {ConvAlgorithm::fastest, ConvAlgorithm::direct}) {
     list.push_back(measuring_column(algorithm));
-    const auto add_scratch = [&](Index (Rates::*scratch)(Index, Index) const) {
-      const auto policy = algorithm == ConvAlgorithm::direct
-                              ? std::nullopt
-                              : measuring_scratch(table, target, algorithm, [&](Index from, Index to) { return (rates.*scratch)(from, to); });
-      if (policy) list.push_back(*policy);
+    const auto add_scratch = [&](ScratchOf scratch) {
+      if (algorithm == ConvAlgorithm::direct) return;
+      if (const auto policy = measuring_scratch(table, target, algorithm, rates, scratch)) list.push_back(*policy);
     };
     add_scratch(&Rates::good_scratch);
     list.push_back(measuring_slabs(table, target, Cut::overlap, 4, 7, algorithm));
