@@ -14,6 +14,7 @@
 //     template <Index c, class Inner>
 //     using Level = Sequential<Double<c>, Concat<Identity, Sequential<MaxPool<>, Inner, Upsample<2>>>, Double<c>>;
 #include <lrcnn/network/sequential.hpp>
+#include <algorithm>
 namespace lrcnn {
 /// A branch without layers: its output is its input.
 struct Identity {
@@ -67,13 +68,15 @@ namespace detail {
 /// Layers under a scope; a name that does not fit is left empty.
 template <std::size_t N>
 constexpr std::array<Layer, N> in_scope(const Name& prefix, std::array<Layer, N> layers) {
-  give_names(std::span<Layer>(layers), std::array<NameSlot, name_slots(N)>{});
+  if (std::ranges::any_of(layers, [](const Layer& layer) { return layer.name.empty(); }))
+    give_names(std::span<Layer>(layers), std::array<NameSlot, name_slots(N)>{});
   for (Layer& layer : layers) layer.name = joined(prefix.view(), ".", layer.name.view());
   return layers;
 }
 template <Name prefix, class Part>
 struct Scoped {
   static constexpr auto layers = in_scope(prefix, ContentOf<Part>::layers);
+  static constexpr std::array<std::uint64_t, 1> heads{head_hash(prefix)};
   struct Descriptors : ContentOf<Part>::Descriptors {};
   static constexpr bool fits() {
     for (const Layer& layer : layers)

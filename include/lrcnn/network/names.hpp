@@ -5,6 +5,7 @@
 // with names count in these ordinals. Where a part is repeated, what it is called gets a number: "se.fc1", "se_2.fc1", "se_3.fc1".
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/layer/layers.hpp>
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -53,13 +54,14 @@ template <class Slots>
 class NameSet {
  public:
   constexpr explicit NameSet(Slots slots) : slots_(std::move(slots)) {}
-  /// Who has a name, if anybody.
-  constexpr std::optional<std::size_t> find(const Name& name) const {
-    const NameSlot& slot = slots_[place(name)];
-    return slot.name ? std::optional(slot.owner) : std::nullopt;
+  constexpr bool contains(const Name& name) const { return slots_[place(name)].name != nullptr; }
+  /// Puts a name in, unless it is there; who has it then.
+  constexpr std::optional<std::size_t> insert(const Name& name, std::size_t owner) {
+    NameSlot& slot = slots_[place(name)];
+    if (slot.name) return slot.owner;
+    slot = {&name, owner};
+    return std::nullopt;
   }
-  /// Puts a name in that is not there.
-  constexpr void insert(const Name& name, std::size_t owner) { slots_[place(name)] = {&name, owner}; }
 
  private:
   /// Where a name is, or would be put.
@@ -72,23 +74,54 @@ class NameSet {
   }
   Slots slots_;
 };
+/// Two layers of a list that have one name, if there are any. `layer_of` gives an item's layer.
+template <class Item, class Slots, class LayerOf>
+constexpr std::optional<std::pair<std::size_t, std::size_t>> find_same_name(std::span<Item> list, Slots slots, LayerOf layer_of) {
+  NameSet<Slots> seen(std::move(slots));
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (const Name& name = layer_of(list[i]).name; !name.empty())
+      if (const auto owner = seen.insert(name, i)) return std::pair{*owner, i};
+  return std::nullopt;
+}
+/// What a name is called at the outermost: its first scope, or the whole of it.
+constexpr std::string_view head_of(const Name& name) {
+  const char *const begin = name.text.data(), *end = begin;
+  while (end != begin + Name::capacity && *end != '\0' && *end != '.') ++end;
+  return {begin, static_cast<std::size_t>(end - begin)};
+}
+/// Whether a name is within a scope.
+constexpr bool is_scoped(const Name& name) { return name.text[head_of(name).size()] == '.'; }
+/// Kinds whose layers may count in the ordinals of a list's unnamed layers. A custom layer may be called as any kind is.
+template <class Item, class LayerOf>
+constexpr std::array<bool, kind_count> counted_kinds(std::span<Item> list, LayerOf layer_of) {
+  std::array<bool, kind_count> unnamed{};
+  for (Item& item : list)
+    if (const Layer& layer = layer_of(item); layer.name.empty()) unnamed[static_cast<std::size_t>(layer.kind)] = true;
+  std::array<bool, kind_count> counted = unnamed;
+  const auto custom = static_cast<std::size_t>(Kind::custom);
+  counted[custom] = true;
+  for (std::size_t a = 0; a < kind_count; ++a)
+    for (std::size_t b = 0; unnamed[a] && b < kind_count; ++b) {
+      const std::string_view together = AllRules::row[a]->counted_as;
+      if (a == custom || (!together.empty() && together == AllRules::row[b]->counted_as)) counted[b] = true;
+    }
+  return counted;
+}
 /// Gives every unnamed layer of a list the name of its kind and its ordinal among that kind, from 1, or the next number that is free.
-/// `layer_of` gives an item's layer. Returns two layers that had one name before, if there are any.
+/// `layer_of` gives an item's layer.
 template <class Item, class Slots, class LayerOf = std::identity>
-constexpr std::optional<std::pair<std::size_t, std::size_t>> give_names(std::span<Item> list, Slots slots, LayerOf layer_of = {}) {
+constexpr void give_names(std::span<Item> list, Slots slots, LayerOf layer_of = {}) {
   NameSet<Slots> taken(std::move(slots));
-  std::optional<std::pair<std::size_t, std::size_t>> same;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const Name& name = layer_of(list[i]).name;
-    if (name.empty()) continue;
-    if (const auto owner = taken.find(name)) same = same ? same : std::pair{*owner, i};
-    else taken.insert(name, i);
-  }
-  std::size_t end = list.size();   // of those that are unnamed
-  while (end > 0 && !layer_of(list[end - 1]).name.empty()) --end;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (const Name& name = layer_of(list[i]).name; !name.empty() && !is_scoped(name)) taken.insert(name, i);
+  const auto is_taken = [&](const Name& name) {   // most names that are given have no scope; those of custom layers may
+    return taken.contains(name) || (is_scoped(name) && std::ranges::any_of(list, [&](Item& item) { return layer_of(item).name == name; }));
+  };
+  const auto kinds = counted_kinds(list, layer_of);
   std::vector<std::pair<std::string_view, Index>> counted;   // layers so far of each kind's name
-  for (std::size_t i = 0; i < end; ++i) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
     Layer& layer = layer_of(list[i]);
+    if (!kinds[static_cast<std::size_t>(layer.kind)]) continue;   // finding out what a layer is counted as takes a compiler long
     const std::string_view kind = short_kind_name(layer);
     std::size_t place = 0;
     while (place < counted.size() && counted[place].first != kind) ++place;
@@ -97,16 +130,44 @@ constexpr std::optional<std::pair<std::size_t, std::size_t>> give_names(std::spa
     if (!layer.name.empty()) continue;
     const std::string_view stem = kind.substr(0, Name::capacity - 8);   // leaves room for a number
     Name name = numbered(kind, ordinal);
-    while (taken.find(name)) name = numbered(stem, ++ordinal);
+    while (is_taken(name)) name = numbered(stem, ++ordinal);
     layer.name = name;
     taken.insert(layer.name, i);
   }
-  return same;
 }
-/// What a name is called at the outermost: its first scope, or the whole of it.
-constexpr std::string_view head_of(const Name& name) {
-  const std::string_view whole = name.view();
-  return whole.substr(0, whole.find('.'));
+/// The hash of what a name is called at the outermost; 0 for an empty one.
+constexpr std::uint64_t head_hash(const Name& name) {
+  if (name.empty()) return 0;
+  std::uint64_t hash = 0xcbf29ce484222325u;   // FNV-1a
+  for (const char c : head_of(name)) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+/// head_hash() of all names of a list.
+template <std::size_t N>
+constexpr std::array<std::uint64_t, N> head_hashes(const std::array<Layer, N>& list) {
+  std::array<std::uint64_t, N> hashes{};
+  for (std::size_t i = 0; i < N; ++i) hashes[i] = head_hash(list[i].name);
+  return hashes;
+}
+/// Whether two parts have a hash in common, so that names of theirs may be equal; where they have none, no names are. Part p is hashes
+/// begins[p] to begins[p + 1]; a hash of 0 stands for no name.
+template <std::size_t N, std::size_t P>
+constexpr bool share_heads(const std::array<std::uint64_t, N>& hashes, const std::array<std::size_t, P>& begins) {
+  struct Slot {
+    std::uint64_t hash = 0;
+    std::size_t part = 0;
+  };
+  std::array<Slot, name_slots(N)> slots{};
+  for (std::size_t part = 0; part + 1 < P; ++part)
+    for (std::size_t i = begins[part]; i < begins[part + 1]; ++i) {
+      const std::uint64_t hash = hashes[i];
+      if (hash == 0) continue;
+      std::size_t at = static_cast<std::size_t>(hash ^ hash >> 32) & (slots.size() - 1);
+      while (slots[at].hash != 0 && slots[at].hash != hash) at = (at + 1) & (slots.size() - 1);
+      if (slots[at].hash == hash && slots[at].part != part) return true;
+      slots[at] = {hash, part};
+    }
+  return false;
 }
 /// Makes names differ that a list has because a part of it is repeated. Part p is layers begins[p] to begins[p + 1]. Where a name of a
 /// part is in a part before it, its head gets a number in the whole part, from 2, that no other layer of the list has. A name that would
@@ -132,9 +193,9 @@ constexpr void number_repeated(std::array<Layer, N>& list, const std::array<std:
   NameSet seen(std::array<NameSlot, name_slots(N)>{});
   for (std::size_t p = 0; p + 1 < P; ++p) {
     for (std::size_t i = begins[p]; i < begins[p + 1]; ++i)
-      if (!list[i].name.empty() && seen.find(list[i].name)) rename(begins[p], begins[p + 1], list[i].name);
+      if (!list[i].name.empty() && seen.contains(list[i].name)) rename(begins[p], begins[p + 1], list[i].name);
     for (std::size_t i = begins[p]; i < begins[p + 1]; ++i)
-      if (!list[i].name.empty() && !seen.find(list[i].name)) seen.insert(list[i].name, i);
+      if (!list[i].name.empty()) seen.insert(list[i].name, i);
   }
 }
 [[noreturn]] inline void throw_same_name(std::size_t first, std::size_t second, const Layer& layer) {

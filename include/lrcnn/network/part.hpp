@@ -40,6 +40,10 @@ struct ContentOf {
                 "lrcnn: a part of a Sequential is no layer; a layer is a type with `static constexpr Layer layer()`, or a "
                 "Sequential, and parts such as Share<4> belong to the Policy; see docs/extending.md");
   static constexpr std::array<Layer, 1> layers{T::layer()};
+  static constexpr std::array<std::uint64_t, layers[0].name.empty() ? 0 : 1> heads = [] {
+    if constexpr (layers[0].name.empty()) return std::array<std::uint64_t, 0>{};
+    else return head_hashes(layers);
+  }();
   struct Descriptors : Splice<DescriptorList<T>> {};
 };
 template <class T>
@@ -49,6 +53,7 @@ template <class T>
   requires(Network<T> && !LayerDescriptor<T> && !requires { typename T::Content; })
 struct ContentOf<T> {
   static constexpr auto layers = T::layers;
+  static constexpr auto heads = head_hashes(layers);
   template <std::size_t... I>
   static DescriptorList<std::conditional_t<I == 0, T, T>...> repeated(std::index_sequence<I...>);
   struct Descriptors : Splice<decltype(repeated(std::make_index_sequence<layers.size()>{}))> {};
@@ -64,6 +69,32 @@ constexpr void append(std::array<Layer, N>& list, std::size_t& at, const std::ar
     if (layer.other > i) layer.other = i + gap;
   }
 }
+/// What the layers of parts that become one list are called at the outermost (head_hash). Lists of large networks are put together many
+/// times, and only where parts have heads in common a compiler has to compare whole names.
+template <class... Parts>
+struct HeadsOf {
+  static constexpr std::size_t size = (std::size_t{0} + ... + ContentOf<Parts>::heads.size());
+  std::array<std::uint64_t, size> hashes{};
+  std::array<std::size_t, sizeof...(Parts) + 1> begins{};
+  constexpr HeadsOf() {
+    [[maybe_unused]] std::size_t at = 0, part = 0;
+    [[maybe_unused]] const auto add = [&](const auto& heads) {
+      for (const std::uint64_t hash : heads) hashes[at++] = hash;
+      begins[++part] = at;
+    };
+    (add(ContentOf<Parts>::heads), ...);
+  }
+  static constexpr bool shared = [] {
+    constexpr HeadsOf all;
+    return share_heads(all.hashes, all.begins);
+  }();
+  /// Those of the whole, `layers`.
+  template <std::size_t N>
+  static constexpr auto of(const std::array<Layer, N>& layers) {
+    if constexpr (shared) return head_hashes(layers);
+    else return HeadsOf().hashes;
+  }
+};
 template <class... Parts>
 struct Chain {
   static constexpr auto layers = [] {
@@ -71,9 +102,10 @@ struct Chain {
     std::array<std::size_t, sizeof...(Parts) + 1> begins{};
     [[maybe_unused]] std::size_t at = 0, part = 0;
     ((append(list, at, ContentOf<Parts>::layers, 1), begins[++part] = at), ...);
-    number_repeated(list, begins);
+    if constexpr (HeadsOf<Parts...>::shared) number_repeated(list, begins);
     return list;
   }();
+  static constexpr auto heads = HeadsOf<Parts...>::of(layers);
   struct Descriptors : Splice<DescriptorsOf<Parts>...> {};
 };
 /// Names a join in messages.
@@ -104,9 +136,10 @@ struct Branches {
       begins[++part] = at;
     };
     (add(ContentOf<Others>::layers), ...);
-    number_repeated(list, begins);
+    if constexpr (HeadsOf<First, Others...>::shared) number_repeated(list, begins);
     return list;
   }();
+  static constexpr auto heads = HeadsOf<First, Others...>::of(layers);
   struct Descriptors : Splice<DescriptorsOf<First>, typename Splice<DescriptorsOf<Others>, DescriptorList<Join>>::type...> {};
 };
 }   // namespace detail

@@ -46,8 +46,10 @@ constexpr Axis row_axis_of(const Node& node) {
 /// Errors:  ShapeError if two layers have one name
 constexpr void name_layers(std::vector<Node>& nodes) {
   const auto layer_of = [](Node& node) -> Layer& { return node.layer; };
-  if (const auto same = detail::give_names(std::span<Node>(nodes), std::vector<detail::NameSlot>(detail::name_slots(nodes.size())), layer_of))
-    detail::throw_same_name(same->first, same->second, nodes[same->second].layer);
+  const std::span<Node> list(nodes);
+  const std::vector<detail::NameSlot> slots(detail::name_slots(nodes.size()));
+  if (const auto same = detail::find_same_name(list, slots, layer_of)) detail::throw_same_name(same->first, same->second, nodes[same->second].layer);
+  detail::give_names(list, slots, layer_of);
 }
 namespace detail {
 /// Brings the nodes of a graph into the order of execution, and their references with them.

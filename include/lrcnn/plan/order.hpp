@@ -68,13 +68,13 @@ inline Index stream_count(const Plan& plan) {
   for (const Step& step : plan.steps) count = std::max(count, step.stream + 1);
   return count;
 }
-/// For each step the steps of other streams that it waits for, of each stream one at most. What follows from other waits is
-/// left out.
-inline std::vector<std::vector<Index>> waits_of(const Plan& plan) {
+namespace detail {
+/// waits_of() where there are several streams, compiled where LRCNN_PRECOMPILED says (precompiled/training.hpp).
+template <class = void>
+std::vector<std::vector<Index>> waits_of_streams(const Plan& plan) {
   const std::size_t streams = static_cast<std::size_t>(stream_count(plan)), steps = plan.steps.size();
   std::vector<std::vector<Index>> waits(steps);
-  if (streams == 1) return waits;
-  std::vector<detail::Accesses> accesses;
+  std::vector<Accesses> accesses;
   accesses.reserve(steps);
   for (const Step& step : plan.steps) accesses.emplace_back(plan, step);
   using Reached = std::vector<Index>;   // of each stream, the last step that is known to be done
@@ -96,5 +96,11 @@ inline std::vector<std::vector<Index>> waits_of(const Plan& plan) {
     on[own].push_back(static_cast<Index>(i));
   }
   return waits;
+}
+}   // namespace detail
+/// For each step the steps of other streams that it waits for, of each stream one at most. What follows from other waits is
+/// left out.
+inline std::vector<std::vector<Index>> waits_of(const Plan& plan) {
+  return stream_count(plan) > 1 ? detail::waits_of_streams<>(plan) : std::vector<std::vector<Index>>(plan.steps.size());
 }
 }   // namespace lrcnn

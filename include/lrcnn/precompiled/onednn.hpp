@@ -9,10 +9,20 @@
 #define LRCNN_INSTANCE extern template
 #endif
 namespace lrcnn {
+LRCNN_INSTANCE class onednn::Convolution<float>;
+LRCNN_INSTANCE class onednn::Linear<float>;
+LRCNN_INSTANCE class onednn::Transposed<float>;
 LRCNN_INSTANCE class onednn::Primitives<float>;
 LRCNN_INSTANCE class BasicOnednn<float>;
 LRCNN_INSTANCE class Executor<Onednn>;
 LRCNN_INSTANCE class Executors<Onednn>;
+LRCNN_INSTANCE class onednn::Convolution<bfloat16>;
+LRCNN_INSTANCE class onednn::Linear<bfloat16>;
+LRCNN_INSTANCE class onednn::Transposed<bfloat16>;
+LRCNN_INSTANCE class onednn::Primitives<bfloat16>;
+LRCNN_INSTANCE class BasicOnednn<bfloat16>;
+LRCNN_INSTANCE class Executor<OnednnBf16>;
+LRCNN_INSTANCE class Executors<OnednnBf16>;
 LRCNN_INSTANCE class BasicPredictor<Onednn>;
 LRCNN_INSTANCE class UpdateRounds<Onednn, SoftmaxCrossEntropy>;
 LRCNN_INSTANCE class BasicTrainer<Onednn>;

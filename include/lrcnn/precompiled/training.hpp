@@ -17,6 +17,8 @@ LRCNN_INSTANCE Frontier kept_frontier<>(const std::filesystem::path&, const Tabl
                                         const Costs&);
 LRCNN_INSTANCE Plan recorded_plan<>(Table&&, const PolicySpec&, const Target&, const PlanOptions&);
 LRCNN_INSTANCE std::vector<std::string> replay<>(const Plan&);
+LRCNN_INSTANCE std::vector<std::vector<Index>> waits_of_streams<>(const Plan&);
+LRCNN_INSTANCE std::string what_fits<>(const Plan&, Index, const Costs&);
 }   // namespace detail
 LRCNN_INSTANCE class Batch<float>;
 LRCNN_INSTANCE class BasicEpoch<detail::DatasetBatches<float>>;
