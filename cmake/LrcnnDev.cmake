@@ -44,6 +44,8 @@ if(TARGET lrcnn::cudnn)
   if(NOT LRCNN_SANITIZE)  # instrumented, cudnn-frontend takes many minutes to compile
     target_link_libraries(lrcnn_cudnn_library PRIVATE lrcnn_dev)
   endif()
+  target_compile_options(lrcnn_cudnn_library PRIVATE   # of tests; it calls cuDNN, which takes the time
+    $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   set_target_properties(lrcnn_cudnn_library PROPERTIES
     CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}" CUDA_COMPILER_LAUNCHER "${CMAKE_CUDA_COMPILER_LAUNCHER}")
   add_custom_target(lrcnn_gpu)  # everything of ours that needs a GPU to run, for scripts/gpu

@@ -5,6 +5,7 @@
 #include <lrcnn/network/squeezenet.hpp>
 #include <lrcnn/network/vgg.hpp>
 #include <lrcnn/plan/checker.hpp>
+#include <lrcnn/plan/make_plan.hpp>
 #include <doctest/doctest.h>
 #include <set>
 #include <string>

@@ -87,7 +87,9 @@ TEST_CASE("every point of a frontier is a correct plan of exactly its bytes and 
       }
       in_place += point.policy.gradients_in_place;
     }
-    for (const int threads : {1, 2, 5}) REQUIRE(find_frontier(c.table, free_choice, c.target, c.options, costs, threads).points == frontier.points);
+    for (const int threads : {1, 2, 5})   // every day one of them
+      if (thorough() || threads == std::array{1, 2, 5}[seed % 3])
+        REQUIRE(find_frontier(c.table, free_choice, c.target, c.options, costs, threads).points == frontier.points);
   }
   MESSAGE(points << " points, " << slabs << " cut sections, " << recomputed << " recomputed sections, " << in_place << " with gradients in place");
   CHECK(points > 5 * cases);
