@@ -10,6 +10,7 @@
 #include <lrcnn/plan/make_plan.hpp>
 #include <lrcnn/policy/parse.hpp>
 #include <doctest/doctest.h>
+#include <array>
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
