@@ -220,7 +220,9 @@ class HostLibrary final : public cudnn::Library<T> {
       if (loops::workspace_bytes(there) > 0)
         std::memset(on_device(o.workspace, o.workspace_bytes), 0xff, static_cast<std::size_t>(o.workspace_bytes));
       if (o.run) there.run = &key_;
+      there.tallies = tallies_.data();
       loops::run(loops_, there);
+      check_tallies();
     });
   }
   Index workspace_bytes(const Operands<T>& o) const override { return loops::workspace_bytes(o); }
@@ -238,7 +240,8 @@ class HostLibrary final : public cudnn::Library<T> {
       check_view(dy);
       const Index bytes = bias_gradient_bytes(dy);
       if (bytes > 0) std::memset(on_device(workspace, bytes), 0xff, static_cast<std::size_t>(bytes));
-      loops::bias_gradient(loops_, dy, on_device(db, dy.c), accumulate, workspace);
+      loops::bias_gradient(loops_, dy, on_device(db, dy.c), accumulate, workspace, tallies_.data());
+      check_tallies();
     });
   }
   Status pack_filters(std::span<const cudnn::FilterPacking<T>> filters) override {
@@ -464,7 +467,12 @@ class HostLibrary final : public cudnn::Library<T> {
     if (v.block != v.c) throw std::logic_error("not channels last");
     static_cast<void>(on_device(v.data, (v.n - 1) * v.stride_n + v.rows * v.stride_row()));
   }
+  void check_tallies() const {
+    for (const std::uint32_t tally : tallies_)
+      if (tally != 0) throw std::logic_error("a loop has left a tally that is not 0");
+  }
   loops::HostSystem loops_{&loops_started};
+  std::vector<std::uint32_t> tallies_ = std::vector<std::uint32_t>(static_cast<std::size_t>(loops::most_tallies), 0);
   std::map<std::byte*, Index> device_;
   std::map<const std::byte*, Index> shared_;   ///< of the host, read by the device
   std::vector<Staging> staging_{};

@@ -23,7 +23,7 @@ void instantiate(cudaStream_t stream, const DirectSource<float>& source) {
   loops::gather_rows(exec, source, {}, 0, y);
   loops::bias_add(exec, y, y.data, y);
   loops::bias_activation(exec, Activation{}, y, y.data, y, View<std::uint8_t>{});
-  loops::bias_gradient(exec, y, numbers, true, nullptr);
+  loops::bias_gradient(exec, y, numbers, true, nullptr, nullptr);
   loops::pack_filters(exec, std::span<const loops::FilterToPack<T>>{});
   loops::unpack_filter(exec, {}, numbers, numbers, true);
   loops::unpack_filter(exec, {}, y.data, numbers, false);

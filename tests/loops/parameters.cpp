@@ -45,9 +45,11 @@ TEST_CASE_TEMPLATE("the bias gradient is the sum over images, rows and columns, 
         const std::vector<A> before = numbers<A>(s.c, 4);
         std::vector<A> db = before, again = before;
         Room workspace(loops::bias_gradient_bytes<T>(s.n, s.c, rows.size(), s.w));
-        loops::bias_gradient(on_host, slab.view(), db.data(), accumulate, workspace.data());
+        Tallies tallies;
+        loops::bias_gradient(on_host, slab.view(), db.data(), accumulate, workspace.data(), tallies.data());
+        CHECK(tallies.all_zero());
         CHECK(workspace.intact());
-        loops::bias_gradient(on_host, View<const T>(slab.view()), again.data(), accumulate, workspace.data());
+        loops::bias_gradient(on_host, View<const T>(slab.view()), again.data(), accumulate, workspace.data(), tallies.data());
         CHECK(db == again);
         for (Index c = 0; c < s.c; ++c) {
           double sum = accumulate ? static_cast<double>(before[static_cast<std::size_t>(c)]) : 0;
@@ -58,9 +60,9 @@ TEST_CASE_TEMPLATE("the bias gradient is the sum over images, rows and columns, 
         }
       }
   std::vector<A> db(3, A(5));
-  loops::bias_gradient(on_host, Slab<T>(Map({2, 3, 4, 4}), {2, 2}, 3).view(), db.data(), true, nullptr);
+  loops::bias_gradient(on_host, Slab<T>(Map({2, 3, 4, 4}), {2, 2}, 3).view(), db.data(), true, nullptr, nullptr);
   CHECK(db == std::vector<A>(3, A(5)));
-  loops::bias_gradient(on_host, Slab<T>(Map({2, 3, 4, 4}), {2, 2}, 3).view(), db.data(), false, nullptr);
+  loops::bias_gradient(on_host, Slab<T>(Map({2, 3, 4, 4}), {2, 2}, 3).view(), db.data(), false, nullptr, nullptr);
   CHECK(db == std::vector<A>(3, A(0)));
 }
 TEST_CASE("exact sums are exact: every element is added once, in rounds of any number") {
@@ -69,7 +71,9 @@ TEST_CASE("exact sums are exact: every element is added once, in rounds of any n
       const std::vector<double> ones(static_cast<std::size_t>(positions * c), 1);
       std::vector<double> db(static_cast<std::size_t>(c), -1);
       Room workspace(loops::bias_gradient_bytes<double>(1, c, 1, positions));
-      loops::bias_gradient(on_host, dense_view(ones.data(), 1, c, {0, 1}, positions, c), db.data(), false, workspace.data());
+      Tallies tallies;
+      loops::bias_gradient(on_host, dense_view(ones.data(), 1, c, {0, 1}, positions, c), db.data(), false, workspace.data(), tallies.data());
+      CHECK(tallies.all_zero());
       CHECK(db == std::vector<double>(static_cast<std::size_t>(c), static_cast<double>(positions)));
       CHECK(workspace.intact());
     }

@@ -28,13 +28,13 @@ MOST_REGISTERS = 128   # of a thread: two blocks of 256 threads have 65,536
 
 # Kernels that move elements one by one, or a few numbers of channels, and those of tensors of integers.
 NARROW = (
-    "AddLoop", "ChannelSumsLoop", "ClearLoop", "ConvertLoop", "DownLoop", "DropLoop", "FinishLoop", "FlattenLoop", "GatherLoop",
-    "GlobalPoolLoop", "GroupLoop", "LargeWindowLoop", "PackLoop", "PixelLossLoop", "ResetLoop", "ScaleLoop", "SoftmaxLoop", "SumFinishLoop", "TotalLoop",
+    "AddLoop", "ChannelSumsLoop", "ClearLoop", "ConvertLoop", "DownLoop", "DropLoop", "FlattenLoop", "GatherLoop",
+    "GlobalPoolLoop", "GroupLoop", "LargeWindowLoop", "PackLoop", "PixelLossLoop", "ResetLoop", "ScaleLoop", "SoftmaxLoop", "TotalLoop",
     "UnpackLoop", "UpdateLoop")
 STORES_ONLY = ("GlobalPoolBackwardLoop", "ShuffleLoop", "ZeroLoop")
 LOADS_ONLY = ("FiniteLoop", "MomentsLoop", "PixelLoop", "ProductsLoop", "SquaresLoop", "SumLoop")
 # Bytes that a thread of a kernel that adds up a tensor has on their way at least, in one of its loops.
-IN_FLIGHT = {"MomentsLoop": 64, "ProductsLoop": 64, "SumLoop": 64, "SquaresLoop": 64, "GlobalPoolLoop": 64, "FinishLoop": 32, "PixelLoop": 16}
+IN_FLIGHT = {"MomentsLoop": 64, "ProductsLoop": 64, "SumLoop": 64, "SquaresLoop": 64, "GlobalPoolLoop": 64, "PixelLoop": 16}
 
 # Mistakes that must be found: name, header, text, becomes, word of the report, what to instantiate.
 NORM = "loops::norm_statistics(exec, Operands<T>{});"

@@ -129,7 +129,7 @@ class LaunchList final : public Library<T> {
   }
   Index bias_gradient_bytes(const View<const T>& dy) const override { return loops::bias_gradient_bytes<T>(dy.n, dy.c, dy.rows, dy.w); }
   Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) override {
-    return noted(bytes_of(dy), [&](const auto& exec) { loops::bias_gradient(exec, dy, db, accumulate, workspace); });
+    return noted(bytes_of(dy), [&](const auto& exec) { loops::bias_gradient(exec, dy, db, accumulate, workspace, nullptr); });
   }
   Status pack_filters(std::span<const FilterPacking<T>> filters) override {
     const auto list = loops::filters_to_pack<T>(filters);
