@@ -253,9 +253,10 @@ class HostLibrary final : public cudnn::Library<T> {
       loops::pack_filters<loops::HostSystem, T>(loops_, list);
     });
   }
-  Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) override {
-    return later([=, this, extents = loops::filter_extents(node)] {
-      loops::unpack_filter(loops_, extents, on_device(packed, extents.count()), on_device(canonical, extents.count()), accumulate);
+  Status unpack_filters(std::span<const cudnn::FilterUnpacking<T>> filters) override {
+    return later([this, list = loops::filters_to_unpack<T>(filters)] {
+      for (const auto& f : list) static_cast<void>(on_device(f.packed, f.extents.count())), static_cast<void>(on_device(f.dw, f.extents.count()));
+      loops::unpack_filters<loops::HostSystem, T>(loops_, list);
     });
   }
   Status begin_recording() override {

@@ -25,8 +25,7 @@ void instantiate(cudaStream_t stream, const DirectSource<float>& source) {
   loops::bias_activation(exec, Activation{}, y, y.data, y, View<std::uint8_t>{});
   loops::bias_gradient(exec, y, numbers, true, nullptr, nullptr);
   loops::pack_filters(exec, std::span<const loops::FilterToPack<T>>{});
-  loops::unpack_filter(exec, {}, numbers, numbers, true);
-  loops::unpack_filter(exec, {}, y.data, numbers, false);
+  loops::unpack_filters(exec, std::span<const loops::FilterToUnpack<T>>{});
   loops::softmax_cross_entropy(exec, View<const T>(y), nullptr, y, 1.0, nullptr, nullptr);
   loops::pixel_loss(exec, cudnn::DeviceLoss{}, View<const T>(y), {}, 0, y, 1.0, nullptr, nullptr);
   loops::all_finite(exec, y, flag);

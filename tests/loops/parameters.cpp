@@ -82,6 +82,10 @@ template <class T>
 void pack(const loops::FilterToPack<T>& filter) {
   loops::pack_filters(on_host, std::span<const loops::FilterToPack<T>>(&filter, 1));
 }
+template <class T>
+void unpack(const loops::FilterToUnpack<T>& gradient) {
+  loops::unpack_filters(on_host, std::span<const loops::FilterToUnpack<T>>(&gradient, 1));
+}
 TEST_CASE_TEMPLATE("filters are packed with their channels last, and gradients unpacked, written or added", T, float, double, float16, bfloat16) {
   using A = master_t<T>;
   for (const loops::FilterExtents e : {loops::FilterExtents{6, 4, 9}, {5, 3, 1}, {1, 1, 25}, {8, 16, 3}, {0, 3, 9}}) {
@@ -90,8 +94,8 @@ TEST_CASE_TEMPLATE("filters are packed with their channels last, and gradients u
     pack<T>({e, w.data(), packed.data()});
     std::vector<A> dw(w.size(), A(3)), sum(w.size(), A(3));
     bool good = static_cast<float>(packed.back()) == 7;
-    loops::unpack_filter(on_host, e, packed.data(), dw.data(), false);
-    loops::unpack_filter(on_host, e, packed.data(), sum.data(), true);
+    unpack<T>({e, packed.data(), dw.data(), false});
+    unpack<T>({e, packed.data(), sum.data(), true});
     for (Index k = 0; k < e.outputs; ++k)
       for (Index c = 0; c < e.channels; ++c)
         for (Index tap = 0; tap < e.taps; ++tap) {

@@ -140,6 +140,20 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     for (const Operands<element>& o : steps) filters.push_back(packing_of(o));
     cudnn::check(library_->pack_filters(filters), "packing filters");
   }
+  /// Whether a step's filter gradient may stay packed, in the step's scratch memory, until unpack_together().
+  bool keeps_packed(const Prepared& p, const Operands<element>& o) const {
+    return o.op == Op::backward_parameters && o.scratch && p.convolution_ && cudnn::sides_of(o).dense();
+  }
+  /// As run(), but the filter gradient is still to be unpacked. Pre: keeps_packed(p, o)
+  void run_packed(const Prepared& p, const Operands<element>& o) {
+    cudnn::check(backward_parameters(p, o, true), std::string(op_name(o.op)) + " of " + who(o));
+  }
+  /// Unpacks the filter gradients of such steps, of layers that differ, at once.
+  void unpack_together(std::span<const Operands<element>* const> steps) {
+    std::vector<cudnn::FilterUnpacking<element>> filters;
+    for (const Operands<element>* o : steps) filters.push_back({o->scratch, o->d_parameters[0], o->node, o->accumulate});
+    cudnn::check(library_->unpack_filters(filters), "unpacking filter gradients");
+  }
   /// Starts a group of steps: `steps` does so one by one. What the group touches must be the same every time.
   template <class F>
   void run_group(Group& group, F steps) {
@@ -269,14 +283,15 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     return library_->activate(o.y, added, f, writes ? o.y : View<element>{}, o.saved);
   }
   cudnn::Status backward_data(const Prepared& p, const Operands<element>& o) { return o.dx.rows > 0 ? write_rows(p, o, o.dx) : cudnn::Status{}; }
-  cudnn::Status backward_parameters(const Prepared& p, const Operands<element>& o) {
+  cudnn::Status backward_parameters(const Prepared& p, const Operands<element>& o, bool stays_packed = false) {
     float* dw = o.d_parameters[0];
     void* made = made_gradient(o);
     cudnn::Status status;
     if (p.convolution_)
       status = convolve(*p.convolution_, p, o, [&](bool first) {
-        if (made == dw) return cudnn::Status{};
-        return library_->unpack_filter(static_cast<const element*>(made), dw, *o.node, o.accumulate || !first);
+        if (made == dw || stays_packed) return cudnn::Status{};
+        return library_->unpack_filters(
+            std::array{cudnn::FilterUnpacking<element>{static_cast<const element*>(made), dw, o.node, o.accumulate || !first}});
       });
     else if (!o.accumulate) status = library_->fill(dw, 0, cudnn::filter_elements(*o.node) * Index{sizeof(float)});
     if (!status.good() || !o.node->layer.bias) return status;

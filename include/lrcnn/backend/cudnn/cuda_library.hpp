@@ -71,8 +71,9 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     const auto list = loops::filters_to_pack<T>(filters);
     return started([&](const auto& exec) { loops::pack_filters<std::remove_cvref_t<decltype(exec)>, T>(exec, list); });
   }
-  Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) override {
-    return started([&](const auto& exec) { loops::unpack_filter(exec, loops::filter_extents(node), packed, canonical, accumulate); });
+  Status unpack_filters(std::span<const FilterUnpacking<T>> filters) override {
+    const auto list = loops::filters_to_unpack<T>(filters);
+    return started([&](const auto& exec) { loops::unpack_filters<std::remove_cvref_t<decltype(exec)>, T>(exec, list); });
   }
   Status labels(const Labels& labels) override {
     if (labels.on_device()) {

@@ -137,9 +137,11 @@ class LaunchList final : public Library<T> {
     for (const FilterPacking<T>& filter : filters) bytes += filter_bytes(*filter.node);
     return noted(bytes, [&](const auto& exec) { loops::pack_filters<loops::LaunchRecorder, T>(exec, list); });
   }
-  Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) override {
-    return noted(filter_bytes(node),
-                 [&](const auto& exec) { loops::unpack_filter(exec, loops::filter_extents(node), packed, canonical, accumulate); });
+  Status unpack_filters(std::span<const FilterUnpacking<T>> filters) override {
+    const auto list = loops::filters_to_unpack<T>(filters);
+    Index bytes = 0;
+    for (const FilterUnpacking<T>& filter : filters) bytes += filter_bytes(*filter.node);
+    return noted(bytes, [&](const auto& exec) { loops::unpack_filters<loops::LaunchRecorder, T>(exec, list); });
   }
   Status cross_entropy(const View<const T>& logits, Index, const View<T>& dx, double scale) override {
     return noted(bytes_of(logits) + bytes_of(dx), [&](const auto& exec) {

@@ -157,6 +157,14 @@ struct FilterPacking {
   T* packed_bias = nullptr;
   const Node* node = nullptr;
 };
+/// A layer's filter gradient to be unpacked: written, or added if accumulate.
+template <class T>
+struct FilterUnpacking {
+  const T* packed = nullptr;
+  float* canonical = nullptr;
+  const Node* node = nullptr;
+  bool accumulate = false;
+};
 /// Work on tensors of elements T: float, float16 or bfloat16. Started, not waited for.
 template <class T>
 class Library : public Device {
@@ -180,9 +188,9 @@ class Library : public Device {
   virtual Index bias_gradient_bytes(const View<const T>& dy) const = 0;
   /// db (+)= the sums of dy's channels, in a fixed order.
   virtual Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) = 0;
-  /// Layers' filters between the canonical [K][C][R][S] and the convolutions' [K][R][S][C]. Packing rounds, and takes biases along.
+  /// Filters of different layers between the canonical [K][C][R][S] and the convolutions' [K][R][S][C]. Packing rounds, and takes biases along.
   virtual Status pack_filters(std::span<const FilterPacking<T>> filters) = 0;
-  virtual Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) = 0;
+  virtual Status unpack_filters(std::span<const FilterUnpacking<T>> filters) = 0;
   /// Softmax cross entropy of the batch's images from `first` on: adds to the sums, writes dx if it has memory.
   virtual Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) = 0;
   /// A loss over pixels, of some rows of the batch's images from `first` on: adds to the sums if it counts, writes dx if it has memory.
