@@ -225,6 +225,15 @@ class HostLibrary final : public cudnn::Library<T> {
       check_tallies();
     });
   }
+  Status run_together(std::span<const cudnn::PointwiseStep<T>> steps) override {
+    return later([this, list = std::vector(steps.begin(), steps.end())] {
+      for (const auto& s : list) {
+        check_view(s.x), check_view(s.values), check_view(View<const T>(s.y));
+        if (s.saved.data) static_cast<void>(on_device(s.saved.data, (s.saved.n - 1) * s.saved.stride_n + s.saved.rows * s.saved.stride_row()));
+      }
+      loops::run_together<loops::HostSystem, T>(loops_, list);
+    });
+  }
   Index workspace_bytes(const Operands<T>& o) const override { return loops::workspace_bytes(o); }
   Status activate(const View<const T>& x, const T* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {
     return later([=, this, copy = f ? *f : Activation{}] {

@@ -134,11 +134,17 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     const cudnn::Status status = start_step(p, o);
     if (!status.good()) cudnn::check(status, std::string(op_name(o.op)) + (o.node ? " of " + who(o) : std::string()));
   }
-  /// Starts several steps that pack, at once.
-  void pack_together(std::span<const Operands<element>> steps) {
+  /// Starts as many of some steps, from the first on, as go together: filters are packed by one kernel, and rows moved beside a ReLU. Returns
+  /// how many they are; 0 if the first is started alone.
+  std::size_t start_together(std::span<const Operands<element>> steps) {
     std::vector<cudnn::FilterPacking<element>> filters;
-    for (const Operands<element>& o : steps) filters.push_back(packing_of(o));
-    cudnn::check(library_->pack_filters(filters), "packing filters");
+    while (filters.size() < steps.size() && is_packing(steps[filters.size()].op)) filters.push_back(packing_of(steps[filters.size()]));
+    if (filters.size() > 1) cudnn::check(library_->pack_filters(filters), "packing filters");
+    if (!filters.empty()) return filters.size() > 1 ? filters.size() : 0;
+    const cudnn::PointwiseRun<element> run(steps);
+    if (run.steps < 2) return 0;
+    if (!run.work.empty()) cudnn::check(library_->run_together(run.work), "moving rows beside an activation");
+    return run.steps;
   }
   /// Whether a step's filter gradient may stay packed, in the step's scratch memory, until unpack_together().
   bool keeps_packed(const Prepared& p, const Operands<element>& o) const {

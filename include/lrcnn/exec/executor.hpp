@@ -23,10 +23,10 @@ template <class B>
 concept Recorder = Backend<B> && requires {
   typename B::Group;
 };
-/// A backend that packs the filters of several steps at once.
+/// A backend that starts several steps at once where it can.
 template <class B>
-concept PacksTogether = Backend<B> && requires(B backend, std::span<const Operands<typename B::element>> steps) {
-  backend.pack_together(steps);
+concept StartsTogether = Backend<B> && requires(B backend, std::span<const Operands<typename B::element>> steps) {
+  { backend.start_together(steps) } -> std::same_as<std::size_t>;   // how many of them
 };
 /// A backend that can leave filter gradients packed, and unpack those of several steps at once.
 template <class B>
@@ -209,15 +209,13 @@ class Executor {
                 continue;
               }
             }
-            if constexpr (PacksTogether<B> && std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>) {
-              std::size_t end = i;
+            if constexpr (StartsTogether<B> && std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>) {
               const std::size_t bound = unpacking != group.unpackings.end() ? unpacking->at : group.end;
-              while (end < bound && is_packing(plan_.steps[end].op)) ++end;
-              if (end > i + 1) {
-                backend_->pack_together(std::span<const Operands<T>>(operands_).subspan(i, end - i));
-                i = end - 1;
-                continue;
-              }
+              if (!is_own(plan_.steps[i].op))
+                if (const std::size_t count = backend_->start_together(std::span<const Operands<T>>(operands_).subspan(i, bound - i)); count > 0) {
+                  i += count - 1;
+                  continue;
+                }
             }
             observer.before(plan_, static_cast<Index>(i));
             step(i);

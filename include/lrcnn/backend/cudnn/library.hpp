@@ -8,6 +8,7 @@
 #include <lrcnn/backend/cudnn/device_loss.hpp>
 #include <lrcnn/backend/cudnn/host_memory.hpp>
 #include <lrcnn/backend/cudnn/problem.hpp>
+#include <lrcnn/backend/cudnn/together.hpp>
 #include <lrcnn/backend/update.hpp>
 #include <lrcnn/core/choice_file.hpp>
 #include <lrcnn/data/direct_source.hpp>
@@ -180,6 +181,8 @@ class Library : public Device {
   /// A step that is not a convolution. Pre: a custom layer has loops for it (custom_on_device()); it has workspace_bytes() of workspace
   /// Post:    a dropout draws from set_run_key()'s key, if operands.run is not null, whatever that points to
   virtual Status run(const Operands<T>& operands) = 0;
+  /// The steps of a PointwiseRun, at once.
+  virtual Status run_together(std::span<const PointwiseStep<T>> steps) = 0;
   /// Bytes of workspace that such a step needs.
   virtual Index workspace_bytes(const Operands<T>& operands) const = 0;
   /// y = f(x + bias), by channels, and the bits x + bias > 0. Null: no bias, no function; y or saved may be empty, y may be x.
