@@ -11,11 +11,11 @@ namespace {
 struct Made {
   LossResult loss;
   std::vector<float> gradients;
-  Index calls = 0;
+  Index calls = 0, loops = 0;
 };
-/// A plan's second run, into an arena that is full of NaN.
+/// A plan's second run, into an arena that is full of NaN. Steps are started one by one where they are apart.
 template <Precision precision>
-Made made_by(const Problem<float>& problem, const Plan& plan) {
+Made made_by(const Problem<float>& problem, const Plan& plan, bool apart = true) {
   using B = BasicCudnn<precision>;
   const auto library = std::make_shared<HostLibrary<typename B::element>>();
   B backend(library);
@@ -25,16 +25,18 @@ Made made_by(const Problem<float>& problem, const Plan& plan) {
   Executor<B> executor(plan, backend, parameters.data(), gradients.data());
   const MemorySource<float> source(problem.images.data(), problem.table.input);
   Made made;
-  struct Observer {   // so that steps are started one by one
+  struct Observer {
     void before(const Plan&, Index) {}
     void after(const Plan&, Index) {}
   };
   for (int i = 0; i < 2; ++i) {
     const std::vector<std::byte> nan(static_cast<std::size_t>(executor.arena().bytes()), std::byte{0xff});
     backend.write(executor.arena().data(), std::span<const std::byte>(nan));
-    const Index before = library->calls;
-    made.loss = executor.run(source, problem.labels, SoftmaxCrossEntropy{}, Observer{});
+    const Index before = library->calls, loops_before = library->loops_started;
+    made.loss = apart ? executor.run(source, problem.labels, SoftmaxCrossEntropy{}, Observer{}) : executor.run(source, problem.labels);
     made.calls = library->calls - before;
+    REQUIRE(library->wait().good());
+    made.loops = library->loops_started - loops_before;
   }
   made.gradients.resize(problem.parameters.size());
   backend.read(std::span<float>(made.gradients), gradients.data());
@@ -70,6 +72,27 @@ TEST_CASE("filters that stay packed give the bits of filters that are packed aga
     law<Precision::fp32>(policy);
     law<Precision::bf16>(policy);
   }
+}
+TEST_CASE("steps that are started together give the bits of those that are started one by one, with fewer loops") {
+  using W = Workspace<1_MiB>;
+  using Joined = Sequential<Conv<8>, ReLU, Residual<Sequential<Conv<8>, ReLU, Conv<8>>>, ReLU, Conv<16>, ReLU, MaxPool<>, Flatten, Linear<10>>;
+  for (const std::span<const Layer> layers : {std::span<const Layer>(Net::layers), std::span<const Layer>(Joined::layers)})
+    for (const PolicySpec& policy :
+         {Policy<Column, W>::value, Policy<Share<4>, CheckpointAtPools, RecomputeAll, W>::value, Policy<Overlap<3>, CheckpointAtPools, W>::value,
+          Policy<ByImages<2, Overlap<3>>, CheckpointAtPools, RecomputeAll, W>::value,
+          Policy<Overlap<4>, CheckpointAtPools, RecomputeAll, W, Streams<2>>::value}) {
+      INFO(to_string(policy));
+      const Problem<float> problem(layers, {4, 3, 32, 24}, 7);
+      const auto check = [&]<Precision precision>(std::integral_constant<Precision, precision>) {
+        const Plan plan = make_plan(problem.table, policy, BasicCudnn<precision>::target);
+        const Made apart = made_by<precision>(problem, plan), together = made_by<precision>(problem, plan, false);
+        CHECK(together.loss == apart.loss);
+        CHECK(together.gradients == apart.gradients);
+        CHECK(together.loops < apart.loops + (policy.streams > 1));   // streams change where a gradient would stay packed
+      };
+      check(std::integral_constant<Precision, Precision::fp32>{});
+      check(std::integral_constant<Precision, Precision::bf16>{});
+    }
 }
 TEST_CASE("convolutions of one image on rows where they lie give the bits of those on copies, with fewer calls and no more memory") {
   using W = Workspace<1_MiB>;

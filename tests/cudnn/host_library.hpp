@@ -220,7 +220,18 @@ class HostLibrary final : public cudnn::Library<T> {
       if (loops::workspace_bytes(there) > 0)
         std::memset(on_device(o.workspace, o.workspace_bytes), 0xff, static_cast<std::size_t>(o.workspace_bytes));
       if (o.run) there.run = &key_;
+      there.tallies = tallies_.data();
       loops::run(loops_, there);
+      check_tallies();
+    });
+  }
+  Status run_together(std::span<const cudnn::PointwiseStep<T>> steps) override {
+    return later([this, list = std::vector(steps.begin(), steps.end())] {
+      for (const auto& s : list) {
+        check_view(s.x), check_view(s.values), check_view(View<const T>(s.y));
+        if (s.saved.data) static_cast<void>(on_device(s.saved.data, (s.saved.n - 1) * s.saved.stride_n + s.saved.rows * s.saved.stride_row()));
+      }
+      loops::run_together<loops::HostSystem, T>(loops_, list);
     });
   }
   Index workspace_bytes(const Operands<T>& o) const override { return loops::workspace_bytes(o); }
@@ -238,7 +249,8 @@ class HostLibrary final : public cudnn::Library<T> {
       check_view(dy);
       const Index bytes = bias_gradient_bytes(dy);
       if (bytes > 0) std::memset(on_device(workspace, bytes), 0xff, static_cast<std::size_t>(bytes));
-      loops::bias_gradient(loops_, dy, on_device(db, dy.c), accumulate, workspace);
+      loops::bias_gradient(loops_, dy, on_device(db, dy.c), accumulate, workspace, tallies_.data());
+      check_tallies();
     });
   }
   Status pack_filters(std::span<const cudnn::FilterPacking<T>> filters) override {
@@ -250,9 +262,10 @@ class HostLibrary final : public cudnn::Library<T> {
       loops::pack_filters<loops::HostSystem, T>(loops_, list);
     });
   }
-  Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) override {
-    return later([=, this, extents = loops::filter_extents(node)] {
-      loops::unpack_filter(loops_, extents, on_device(packed, extents.count()), on_device(canonical, extents.count()), accumulate);
+  Status unpack_filters(std::span<const cudnn::FilterUnpacking<T>> filters) override {
+    return later([this, list = loops::filters_to_unpack<T>(filters)] {
+      for (const auto& f : list) static_cast<void>(on_device(f.packed, f.extents.count())), static_cast<void>(on_device(f.dw, f.extents.count()));
+      loops::unpack_filters<loops::HostSystem, T>(loops_, list);
     });
   }
   Status begin_recording() override {
@@ -464,7 +477,12 @@ class HostLibrary final : public cudnn::Library<T> {
     if (v.block != v.c) throw std::logic_error("not channels last");
     static_cast<void>(on_device(v.data, (v.n - 1) * v.stride_n + v.rows * v.stride_row()));
   }
+  void check_tallies() const {
+    for (const std::uint32_t tally : tallies_)
+      if (tally != 0) throw std::logic_error("a loop has left a tally that is not 0");
+  }
   loops::HostSystem loops_{&loops_started};
+  std::vector<std::uint32_t> tallies_ = std::vector<std::uint32_t>(static_cast<std::size_t>(loops::most_tallies), 0);
   std::map<std::byte*, Index> device_;
   std::map<const std::byte*, Index> shared_;   ///< of the host, read by the device
   std::vector<Staging> staging_{};

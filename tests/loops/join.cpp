@@ -1,5 +1,6 @@
 // Joins and upsampling: the host's bits, from slabs that hide rows and hold more than is wanted, with every number of channels.
 #include "loops_case.hpp"
+#include <lrcnn/backend/cudnn/loops/launch_recorder.hpp>
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
@@ -85,6 +86,19 @@ TEST_CASE_TEMPLATE("a sum with an activation gives the host's bits and saved sta
         loops::run(on_host, o);
         CHECK(alone == wanted);
       }
+}
+TEST_CASE("the gradient of a sum that lies where its input's is wanted starts no loop") {
+  const Node node = join(Kind::sum, {2, 8, 3, 5}, 8);
+  std::vector<loops::RecordedLoop> list;
+  Operands<float> o;
+  o.op = Op::backward_data;
+  o.node = &node;
+  for (const Index at : {4096, 65536}) {
+    o.dy = dense_view(reinterpret_cast<const float*>(Index{4096}), 2, 8, {0, 3}, 5, 8),
+    o.dx = dense_view(reinterpret_cast<float*>(at), 2, 8, {0, 3}, 5, 8);
+    loops::sum_backward(loops::LaunchRecorder{&list}, o);
+  }
+  CHECK(list.size() == 1);
 }
 TEST_CASE_TEMPLATE("a concatenation copies channels, and gives each input its own back", T, double, float, bfloat16, float16) {
   for (const Index c : {1, 3, 8, 16})

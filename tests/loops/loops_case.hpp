@@ -4,6 +4,22 @@
 #include "loops/host_system.hpp"
 namespace lrcnn::testing {
 inline const loops::HostSystem on_host{};
+/// Where blocks of a loop are counted: of the size that is promised, and all 0 again when the loop is done.
+class Tallies {
+ public:
+  std::uint32_t* data() { return counts_.data(); }
+  bool all_zero() const {
+    return std::all_of(counts_.begin(), counts_.end() - 8, [](std::uint32_t c) { return c == 0; }) &&
+           std::all_of(counts_.end() - 8, counts_.end(), [](std::uint32_t c) { return c == 7; });
+  }
+
+ private:
+  std::vector<std::uint32_t> counts_ = [] {
+    std::vector<std::uint32_t> counts(static_cast<std::size_t>(loops::most_tallies), 0);
+    counts.resize(counts.size() + 8, 7);   // nobody's
+    return counts;
+  }();
+};
 /// A layer with its channels last, run by loops::run instead of host::run.
 template <class T>
 struct LoopBench {
@@ -21,7 +37,10 @@ struct LoopBench {
     o.workspace_bytes = loops::workspace_bytes(o);
     std::vector<std::byte> workspace(static_cast<std::size_t>(o.workspace_bytes) + 64, std::byte{0xff});
     o.workspace = workspace.data();
+    Tallies tallies;
+    o.tallies = tallies.data();
     loops::run(on_host, o);
+    CHECK(tallies.all_zero());
     CHECK(std::all_of(workspace.end() - 64, workspace.end(), [](std::byte b) { return b == std::byte{0xff}; }));
   }
   Slab<T> forward(const Map& x, Range out, View<std::uint8_t> saved = {}, Index hidden = 1) const {

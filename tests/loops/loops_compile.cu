@@ -18,15 +18,15 @@ void instantiate(cudaStream_t stream, const DirectSource<float>& source) {
   A* const numbers = nullptr;
   int* const flag = nullptr;
   loops::run(exec, o);
+  loops::run_together(exec, std::span<const cudnn::PointwiseStep<T>>{});
   loops::convert_rows(exec, staging, y, 0.5);
   loops::convert_rows(exec, y, View<float>{});
   loops::gather_rows(exec, source, {}, 0, y);
   loops::bias_add(exec, y, y.data, y);
   loops::bias_activation(exec, Activation{}, y, y.data, y, View<std::uint8_t>{});
-  loops::bias_gradient(exec, y, numbers, true, nullptr);
+  loops::bias_gradient(exec, y, numbers, true, nullptr, nullptr);
   loops::pack_filters(exec, std::span<const loops::FilterToPack<T>>{});
-  loops::unpack_filter(exec, {}, numbers, numbers, true);
-  loops::unpack_filter(exec, {}, y.data, numbers, false);
+  loops::unpack_filters(exec, std::span<const loops::FilterToUnpack<T>>{});
   loops::softmax_cross_entropy(exec, View<const T>(y), nullptr, y, 1.0, nullptr, nullptr);
   loops::pixel_loss(exec, cudnn::DeviceLoss{}, View<const T>(y), {}, 0, y, 1.0, nullptr, nullptr);
   loops::all_finite(exec, y, flag);

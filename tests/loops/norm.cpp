@@ -66,7 +66,10 @@ struct NormRun {
     std::memset(workspace.data(), 0xff, workspace.size() * sizeof(double));
     o.workspace = reinterpret_cast<std::byte*>(workspace.data());
     REQUIRE(loops::covers(o));
+    Tallies tallies;
+    o.tallies = tallies.data();
     loops::run(on_host, o);
+    CHECK(tallies.all_zero());
     const std::byte* const end = reinterpret_cast<const std::byte*>(workspace.data() + workspace.size());
     CHECK(std::all_of(o.workspace + o.workspace_bytes, const_cast<std::byte*>(end), [](std::byte b) { return b == std::byte{0xff}; }));
   }

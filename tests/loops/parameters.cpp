@@ -45,9 +45,11 @@ TEST_CASE_TEMPLATE("the bias gradient is the sum over images, rows and columns, 
         const std::vector<A> before = numbers<A>(s.c, 4);
         std::vector<A> db = before, again = before;
         Room workspace(loops::bias_gradient_bytes<T>(s.n, s.c, rows.size(), s.w));
-        loops::bias_gradient(on_host, slab.view(), db.data(), accumulate, workspace.data());
+        Tallies tallies;
+        loops::bias_gradient(on_host, slab.view(), db.data(), accumulate, workspace.data(), tallies.data());
+        CHECK(tallies.all_zero());
         CHECK(workspace.intact());
-        loops::bias_gradient(on_host, View<const T>(slab.view()), again.data(), accumulate, workspace.data());
+        loops::bias_gradient(on_host, View<const T>(slab.view()), again.data(), accumulate, workspace.data(), tallies.data());
         CHECK(db == again);
         for (Index c = 0; c < s.c; ++c) {
           double sum = accumulate ? static_cast<double>(before[static_cast<std::size_t>(c)]) : 0;
@@ -58,9 +60,9 @@ TEST_CASE_TEMPLATE("the bias gradient is the sum over images, rows and columns, 
         }
       }
   std::vector<A> db(3, A(5));
-  loops::bias_gradient(on_host, Slab<T>(Map({2, 3, 4, 4}), {2, 2}, 3).view(), db.data(), true, nullptr);
+  loops::bias_gradient(on_host, Slab<T>(Map({2, 3, 4, 4}), {2, 2}, 3).view(), db.data(), true, nullptr, nullptr);
   CHECK(db == std::vector<A>(3, A(5)));
-  loops::bias_gradient(on_host, Slab<T>(Map({2, 3, 4, 4}), {2, 2}, 3).view(), db.data(), false, nullptr);
+  loops::bias_gradient(on_host, Slab<T>(Map({2, 3, 4, 4}), {2, 2}, 3).view(), db.data(), false, nullptr, nullptr);
   CHECK(db == std::vector<A>(3, A(0)));
 }
 TEST_CASE("exact sums are exact: every element is added once, in rounds of any number") {
@@ -69,7 +71,9 @@ TEST_CASE("exact sums are exact: every element is added once, in rounds of any n
       const std::vector<double> ones(static_cast<std::size_t>(positions * c), 1);
       std::vector<double> db(static_cast<std::size_t>(c), -1);
       Room workspace(loops::bias_gradient_bytes<double>(1, c, 1, positions));
-      loops::bias_gradient(on_host, dense_view(ones.data(), 1, c, {0, 1}, positions, c), db.data(), false, workspace.data());
+      Tallies tallies;
+      loops::bias_gradient(on_host, dense_view(ones.data(), 1, c, {0, 1}, positions, c), db.data(), false, workspace.data(), tallies.data());
+      CHECK(tallies.all_zero());
       CHECK(db == std::vector<double>(static_cast<std::size_t>(c), static_cast<double>(positions)));
       CHECK(workspace.intact());
     }
@@ -77,6 +81,10 @@ TEST_CASE("exact sums are exact: every element is added once, in rounds of any n
 template <class T>
 void pack(const loops::FilterToPack<T>& filter) {
   loops::pack_filters(on_host, std::span<const loops::FilterToPack<T>>(&filter, 1));
+}
+template <class T>
+void unpack(const loops::FilterToUnpack<T>& gradient) {
+  loops::unpack_filters(on_host, std::span<const loops::FilterToUnpack<T>>(&gradient, 1));
 }
 TEST_CASE_TEMPLATE("filters are packed with their channels last, and gradients unpacked, written or added", T, float, double, float16, bfloat16) {
   using A = master_t<T>;
@@ -86,8 +94,8 @@ TEST_CASE_TEMPLATE("filters are packed with their channels last, and gradients u
     pack<T>({e, w.data(), packed.data()});
     std::vector<A> dw(w.size(), A(3)), sum(w.size(), A(3));
     bool good = static_cast<float>(packed.back()) == 7;
-    loops::unpack_filter(on_host, e, packed.data(), dw.data(), false);
-    loops::unpack_filter(on_host, e, packed.data(), sum.data(), true);
+    unpack<T>({e, packed.data(), dw.data(), false});
+    unpack<T>({e, packed.data(), sum.data(), true});
     for (Index k = 0; k < e.outputs; ++k)
       for (Index c = 0; c < e.channels; ++c)
         for (Index tap = 0; tap < e.taps; ++tap) {

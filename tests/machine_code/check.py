@@ -28,13 +28,16 @@ MOST_REGISTERS = 128   # of a thread: two blocks of 256 threads have 65,536
 
 # Kernels that move elements one by one, or a few numbers of channels, and those of tensors of integers.
 NARROW = (
-    "AddLoop", "ChannelSumsLoop", "ClearLoop", "ConvertLoop", "DownLoop", "DropLoop", "FinishLoop", "FlattenLoop", "GatherLoop",
-    "GlobalPoolLoop", "GroupLoop", "LargeWindowLoop", "PackLoop", "PixelLossLoop", "ResetLoop", "ScaleLoop", "SoftmaxLoop", "SumFinishLoop", "TotalLoop",
+    "AddLoop", "ChannelSumsLoop", "ClearLoop", "ConvertLoop", "DownLoop", "DropLoop", "FlattenLoop", "GatherLoop",
+    "GlobalPoolLoop", "GroupLoop", "LargeWindowLoop", "PackLoop", "PixelLossLoop", "ResetLoop", "ScaleLoop", "SoftmaxLoop", "TotalLoop",
     "UnpackLoop", "UpdateLoop")
 STORES_ONLY = ("GlobalPoolBackwardLoop", "ShuffleLoop", "ZeroLoop")
 LOADS_ONLY = ("FiniteLoop", "MomentsLoop", "PixelLoop", "ProductsLoop", "SquaresLoop", "SumLoop")
-# Bytes that a thread of a kernel that adds up a tensor has on their way at least, in one of its loops.
-IN_FLIGHT = {"MomentsLoop": 64, "ProductsLoop": 64, "SumLoop": 64, "SquaresLoop": 64, "GlobalPoolLoop": 64, "FinishLoop": 32, "PixelLoop": 16}
+# Bytes that a thread of a kernel that adds up a tensor has on their way at least, in one of its loops; of kernels that load 16 bytes at once, in
+# a loop that does.
+IN_FLIGHT = {"MomentsLoop": 64, "ProductsLoop": 64, "SumLoop": 64, "SquaresLoop": 64, "GlobalPoolLoop": 64, "PixelLoop": 16}
+# The same, in a loop that loads less at once, where the last block adds up the parts that others have left.
+PARTS_IN_FLIGHT = {"MomentsLoop": 64, "ProductsLoop": 64, "SumLoop": 32}
 
 # Mistakes that must be found: name, header, text, becomes, word of the report, what to instantiate.
 NORM = "loops::norm_statistics(exec, Operands<T>{});"
@@ -43,6 +46,7 @@ FAULTS = (
     ("channels counted at run time", "loops/norm_sums.hpp", "for (int v = 0; v < V; ++v) {\n            const double d",
      "for (int v = 0; v < place.count; ++v) {\n            const double d", "stack frame", NORM),
     ("one load after the other", "loops/norm_sums.hpp", "this->template each<4>(place", "this->template each<1>(place", "on their way", NORM),
+    ("one part after the other", "loops/last_block.hpp", "constexpr int at_once = 8;", "constexpr int at_once = 1;", "loops over parts", NORM),
     ("elements loaded one by one", "loops/work.hpp", "if (packs && count == V) {\n    Pack<T, V> pack;\n    copy_pack(&pack, from);",
      "if (false) {\n    Pack<T, V> pack;\n    copy_pack(&pack, from);", "16 bytes", COPY),
     ("too many positions at once", "loops/norm_sums.hpp", "this->template each<4>(place", "this->template each<16>(place", "registers", NORM),
@@ -76,20 +80,27 @@ def compile_kernels(args, source, folder, options):
     return {m[1]: (int(m[2]), int(m[3]) + int(m[4]), int(m[5])) for m in entry.finditer(run.stderr)}
 
 
+def loads_wide(instruction):
+    return isinstance(instruction, sass.Instruction) and instruction.loads() and instruction.words() == 4
+
+
 def faults_of_code(name, code):
     """What is wrong with the memory accesses of one kernel."""
     functor = re.match(r"\w+", name)[0]
     all_of_it = [each for each in code if isinstance(each, sass.Instruction)]
-    wide_loads = any(i.loads() and i.words() == 4 for i in all_of_it)
+    wide_loads = any(map(loads_wide, all_of_it))
     wide_stores = any(i.operation == "STG" and i.words() == 4 for i in all_of_it)
     if functor not in NARROW + STORES_ONLY and not wide_loads:
         yield "it loads no 16 bytes at once"
     if functor not in NARROW + LOADS_ONLY and not wide_stores:
         yield "it stores no 16 bytes at once"
-    if functor in IN_FLIGHT:
-        most = max((sass.bytes_in_flight(loop) for loop in sass.loops(code)), default=0)
-        if most < IN_FLIGHT[functor]:
-            yield f"{most} bytes at most are on their way in its loops, and it needs {IN_FLIGHT[functor]}"
+    loops = sass.loops(code)
+    wide, narrow = ([loop for loop in loops if any(map(loads_wide, loop)) == is_wide] for is_wide in (True, False))
+    for what, needed, among in ("its loops", IN_FLIGHT, loops if functor in NARROW else wide), ("its loops over parts", PARTS_IN_FLIGHT, narrow):
+        if functor in needed:
+            most = max((sass.bytes_in_flight(loop) for loop in among), default=0)
+            if most < needed[functor]:
+                yield f"{most} bytes at most are on their way in {what}, and it needs {needed[functor]}"
 
 
 def check(args, source, folder, options):

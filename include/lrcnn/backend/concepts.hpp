@@ -48,6 +48,7 @@ struct Operands {
   T* scratch = nullptr;                             ///< likewise: room for a filter gradient in the backend's own layout
   std::byte* workspace = nullptr;
   Index workspace_bytes = 0;
+  std::uint32_t* tallies = nullptr;   ///< on a device: where blocks that add something up are counted (loops/last_block.hpp)
 };
 /// As many of a step's parameters as its layer has.
 template <class T>

@@ -134,11 +134,31 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     const cudnn::Status status = start_step(p, o);
     if (!status.good()) cudnn::check(status, std::string(op_name(o.op)) + (o.node ? " of " + who(o) : std::string()));
   }
-  /// Starts several steps that pack, at once.
-  void pack_together(std::span<const Operands<element>> steps) {
+  /// Starts as many of some steps, from the first on, as go together: filters are packed by one kernel, and rows moved beside a ReLU. Returns
+  /// how many they are; 0 if the first is started alone.
+  std::size_t start_together(std::span<const Operands<element>> steps) {
     std::vector<cudnn::FilterPacking<element>> filters;
-    for (const Operands<element>& o : steps) filters.push_back(packing_of(o));
-    cudnn::check(library_->pack_filters(filters), "packing filters");
+    while (filters.size() < steps.size() && is_packing(steps[filters.size()].op)) filters.push_back(packing_of(steps[filters.size()]));
+    if (filters.size() > 1) cudnn::check(library_->pack_filters(filters), "packing filters");
+    if (!filters.empty()) return filters.size() > 1 ? filters.size() : 0;
+    const cudnn::PointwiseRun<element> run(steps);
+    if (run.steps < 2) return 0;
+    if (!run.work.empty()) cudnn::check(library_->run_together(run.work), "moving rows beside an activation");
+    return run.steps;
+  }
+  /// Whether a step's filter gradient may stay packed, in the step's scratch memory, until unpack_together().
+  bool keeps_packed(const Prepared& p, const Operands<element>& o) const {
+    return o.op == Op::backward_parameters && o.scratch && p.convolution_ && cudnn::sides_of(o).dense();
+  }
+  /// As run(), but the filter gradient is still to be unpacked. Pre: keeps_packed(p, o)
+  void run_packed(const Prepared& p, const Operands<element>& o) {
+    cudnn::check(backward_parameters(p, o, true), std::string(op_name(o.op)) + " of " + who(o));
+  }
+  /// Unpacks the filter gradients of such steps, of layers that differ, at once.
+  void unpack_together(std::span<const Operands<element>* const> steps) {
+    std::vector<cudnn::FilterUnpacking<element>> filters;
+    for (const Operands<element>* o : steps) filters.push_back({o->scratch, o->d_parameters[0], o->node, o->accumulate});
+    cudnn::check(library_->unpack_filters(filters), "unpacking filter gradients");
   }
   /// Starts a group of steps: `steps` does so one by one. What the group touches must be the same every time.
   template <class F>
@@ -269,14 +289,15 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     return library_->activate(o.y, added, f, writes ? o.y : View<element>{}, o.saved);
   }
   cudnn::Status backward_data(const Prepared& p, const Operands<element>& o) { return o.dx.rows > 0 ? write_rows(p, o, o.dx) : cudnn::Status{}; }
-  cudnn::Status backward_parameters(const Prepared& p, const Operands<element>& o) {
+  cudnn::Status backward_parameters(const Prepared& p, const Operands<element>& o, bool stays_packed = false) {
     float* dw = o.d_parameters[0];
     void* made = made_gradient(o);
     cudnn::Status status;
     if (p.convolution_)
       status = convolve(*p.convolution_, p, o, [&](bool first) {
-        if (made == dw) return cudnn::Status{};
-        return library_->unpack_filter(static_cast<const element*>(made), dw, *o.node, o.accumulate || !first);
+        if (made == dw || stays_packed) return cudnn::Status{};
+        return library_->unpack_filters(
+            std::array{cudnn::FilterUnpacking<element>{static_cast<const element*>(made), dw, o.node, o.accumulate || !first}});
       });
     else if (!o.accumulate) status = library_->fill(dw, 0, cudnn::filter_elements(*o.node) * Index{sizeof(float)});
     if (!status.good() || !o.node->layer.bias) return status;

@@ -8,7 +8,7 @@
 // has several streams, a group also ends where one has to wait for another.
 #include <lrcnn/exec/arena.hpp>
 #include <lrcnn/exec/checks.hpp>
-#include <lrcnn/plan/order.hpp>
+#include <lrcnn/plan/unpacking.hpp>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -23,10 +23,18 @@ template <class B>
 concept Recorder = Backend<B> && requires {
   typename B::Group;
 };
-/// A backend that packs the filters of several steps at once.
+/// A backend that starts several steps at once where it can.
 template <class B>
-concept PacksTogether = Backend<B> && requires(B backend, std::span<const Operands<typename B::element>> steps) {
-  backend.pack_together(steps);
+concept StartsTogether = Backend<B> && requires(B backend, std::span<const Operands<typename B::element>> steps) {
+  { backend.start_together(steps) } -> std::same_as<std::size_t>;   // how many of them
+};
+/// A backend that can leave filter gradients packed, and unpack those of several steps at once.
+template <class B>
+concept UnpacksTogether = Backend<B> && requires(B backend, const typename B::Prepared& prepared, const Operands<typename B::element>& step,
+                                                 std::span<const Operands<typename B::element>* const> steps) {
+  { backend.keeps_packed(prepared, step) } -> std::same_as<bool>;
+  backend.run_packed(prepared, step);
+  backend.unpack_together(steps);
 };
 /// A backend whose work goes to several streams, in the order of each.
 template <class B>
@@ -192,20 +200,29 @@ class Executor {
         if constexpr (Streamed<B>)
           if (streams_ > 1) backend_->enter(plan_.steps[group.begin].stream, group.waits_for);
         const auto steps = [&] {
+          auto unpacking = group.unpackings.begin();
           for (std::size_t i = group.begin; i < group.end; ++i) {
-            if constexpr (PacksTogether<B> && std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>) {
-              std::size_t end = i;
-              while (end < group.end && is_packing(plan_.steps[end].op)) ++end;
-              if (end > i + 1) {
-                backend_->pack_together(std::span<const Operands<T>>(operands_).subspan(i, end - i));
-                i = end - 1;
+            if constexpr (UnpacksTogether<B> && std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>) {
+              if (unpacking != group.unpackings.end() && unpacking->at == i) unpack(*unpacking++);
+              if (unpacking != group.unpackings.end() && std::binary_search(unpacking->steps.begin(), unpacking->steps.end(), i)) {
+                backend_->run_packed(*prepared_[i], operands_[i]);
                 continue;
               }
+            }
+            if constexpr (StartsTogether<B> && std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>) {
+              const std::size_t bound = unpacking != group.unpackings.end() ? unpacking->at : group.end;
+              if (!is_own(plan_.steps[i].op))
+                if (const std::size_t count = backend_->start_together(std::span<const Operands<T>>(operands_).subspan(i, bound - i)); count > 0) {
+                  i += count - 1;
+                  continue;
+                }
             }
             observer.before(plan_, static_cast<Index>(i));
             step(i);
             observer.after(plan_, static_cast<Index>(i));
           }
+          if constexpr (UnpacksTogether<B> && std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>)
+            if (unpacking != group.unpackings.end()) unpack(*unpacking);
         };
         if constexpr (Recorder<B> && std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>) {
           if (is_own(plan_.steps[group.begin].op)) steps();
@@ -223,6 +240,11 @@ class Executor {
       throw;
     }
   }
+  void unpack(const Unpacking& unpacking) {
+    std::vector<const Operands<T>*> steps;
+    for (const std::size_t i : unpacking.steps) steps.push_back(&operands_[i]);
+    backend_->unpack_together(steps);
+  }
   struct NoGroup {};
   template <class X>
   struct Recorded {
@@ -238,6 +260,7 @@ class Executor {
     typename Recorded<B>::Type recorded{};
     Index event = -1;                 ///< number of the event at its end; -1 if nobody waits for it
     std::vector<Index> waits_for{};   ///< events of other streams
+    std::vector<Unpacking> unpackings{};
   };
   void make_groups() {
     if constexpr (Streamed<B>) streams_ = stream_count(plan_);
@@ -259,6 +282,10 @@ class Executor {
       }
       if (has_waiters[i]) groups_.back().event = event_of[i] = events++;
     }
+    if constexpr (UnpacksTogether<B>)
+      for (Group& group : groups_)
+        group.unpackings =
+            unpackings_of(plan_, group.begin, group.end, [&](std::size_t i) { return backend_->keeps_packed(*prepared_[i], operands_[i]); });
   }
   static constexpr bool is_own(Op op) { return op == Op::load || op == Op::store || op == Op::loss; }
   /// Of one image, in the largest step of the loss.

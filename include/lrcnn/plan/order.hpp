@@ -41,6 +41,13 @@ struct Accesses {
     if (step.op == Op::backward_parameters || step.op == Op::backward_sums) gradient = step.layer;
     loss = step.op == Op::loss;
   }
+  /// What is touched where a step's filter gradient is unpacked.
+  static Accesses of_unpacking(const Plan& plan, const Step& step) {
+    Accesses a;
+    a.whole(plan, step.scratch, false);
+    a.gradient = step.layer;
+    return a;
+  }
   bool conflicts(const Accesses& o) const {
     if ((gradient >= 0 && gradient == o.gradient) || (loss && o.loss)) return true;
     for (std::size_t i = 0; i < count; ++i)

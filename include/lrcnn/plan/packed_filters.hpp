@@ -7,10 +7,12 @@
 // once become more. So sizes are known without this, and a section's profile is, too; only some steps are left out.
 //
 // For a backend that packs several filters with one kernel (Target::packs_together), steps that pack are then brought forward, behind one that
-// packs earlier, again where there is room for their filters until they are used.
+// packs earlier, again where there is room for their filters until they are used. Likewise filter gradients, which it unpacks together: their
+// scratch memory stays theirs until those of the layers behind are made, where there is room (plan/unpacking.hpp).
 #include <lrcnn/plan/arena.hpp>
 #include <lrcnn/plan/step.hpp>
 #include <map>
+#include <utility>
 #include <vector>
 namespace lrcnn {
 /// A step that packs a filter which is packed already.
@@ -60,6 +62,7 @@ class PackedFilters {
     if (any) leave_out();
     Result result;
     if (together_) result.moved = bring_together();
+    if (together_) keep_gradients();
     result.left_out = take_out();
     return result;
   }
@@ -223,9 +226,13 @@ class PackedFilters {
   }
   /// Has a filter be there from a time on, if there is room.
   bool lives_from(Index id, Index since) {
+    const Buffer& b = buffer(id);
+    return b.first <= since || lives(id, over_loops({since, b.last}));
+  }
+  /// Has a buffer live longer, if there is room.
+  bool lives(Index id, Range life) {
     Buffer& b = buffer(id);
-    if (b.first <= since) return true;
-    const Stay stay{.packings = {{id, 1}}, .life = over_loops({since, b.last}), .saved = 0, .bytes = b.bytes};
+    const Stay stay{.packings = {{id, 1}}, .life = life, .saved = 0, .bytes = b.bytes};
     add_life(stay, -1);
     bool fits = true;
     for (Index t = stay.life.begin; fits && t < stay.life.end; ++t) fits = item(live_, t) + stay.bytes <= arena_.lower_bound;
@@ -233,6 +240,21 @@ class PackedFilters {
     else fits = false;
     add_life(stay, 1);
     return fits;
+  }
+  /// Has filter gradients stay where they are made until those of some layers behind are made.
+  void keep_gradients() {
+    constexpr std::size_t most = 44;   // that are unpacked together
+    std::vector<char> seen(buffers_.size(), 0);
+    std::vector<Index> together;
+    for (const Step& s : steps_) {
+      if (s.op != Op::backward_parameters || s.scratch < 0 || buffer(s.scratch).copies > 1 || std::exchange(item(seen, s.scratch), 1)) continue;
+      const Index until = buffer(s.scratch).last;
+      const bool stay = together.size() < most && std::all_of(together.begin(), together.end(), [&](Index id) {
+                          return buffer(id).last >= until || lives(id, {buffer(id).first, until});
+                        });
+      if (!stay) together.clear();
+      together.push_back(s.scratch);
+    }
   }
   std::vector<LeftOutStep> take_out() {
     std::vector<LeftOutStep> list;

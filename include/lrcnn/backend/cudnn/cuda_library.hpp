@@ -19,6 +19,7 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     if (status.good()) status = this->allocate(key, sizeof(RunKey));
     key_ = static_cast<RunKey*>(key);
     if (status.good()) status = set_run_key(RunKey{});
+    if (status.good()) status = make_tallies(0);
     if (!status.good()) {
       release_all();
       throw this->opening_failed(status);
@@ -55,7 +56,11 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
   Status run(const Operands<T>& o) override {
     Operands<T> there = o;
     if (o.run) there.run = key_;
+    there.tallies = tallies();
     return started([&](const auto& exec) { loops::run(exec, there); });
+  }
+  Status run_together(std::span<const PointwiseStep<T>> steps) override {
+    return started([&](const auto& exec) { loops::run_together<std::remove_cvref_t<decltype(exec)>, T>(exec, steps); });
   }
   Index workspace_bytes(const Operands<T>& o) const override { return loops::workspace_bytes(o); }
   Status activate(const View<const T>& x, const T* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {
@@ -63,14 +68,15 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
   }
   Index bias_gradient_bytes(const View<const T>& dy) const override { return loops::bias_gradient_bytes<T>(dy.n, dy.c, dy.rows, dy.w); }
   Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) override {
-    return started([&](const auto& exec) { loops::bias_gradient(exec, dy, db, accumulate, workspace); });
+    return started([&](const auto& exec) { loops::bias_gradient(exec, dy, db, accumulate, workspace, tallies()); });
   }
   Status pack_filters(std::span<const FilterPacking<T>> filters) override {
     const auto list = loops::filters_to_pack<T>(filters);
     return started([&](const auto& exec) { loops::pack_filters<std::remove_cvref_t<decltype(exec)>, T>(exec, list); });
   }
-  Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) override {
-    return started([&](const auto& exec) { loops::unpack_filter(exec, loops::filter_extents(node), packed, canonical, accumulate); });
+  Status unpack_filters(std::span<const FilterUnpacking<T>> filters) override {
+    const auto list = loops::filters_to_unpack<T>(filters);
+    return started([&](const auto& exec) { loops::unpack_filters<std::remove_cvref_t<decltype(exec)>, T>(exec, list); });
   }
   Status labels(const Labels& labels) override {
     if (labels.on_device()) {
@@ -99,11 +105,20 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
       loops::pixel_loss(exec, loss, logits, pixel_labels_, first, dx, scale, counts ? sums_ : nullptr, workspace);
     });
   }
+  Status select(Index stream) override {
+    return this->call([&] {
+      if (const Status s = CudaDevice<Library<T>>::select(stream); !s.good()) return s;
+      return make_tallies(stream);
+    });
+  }
+  /// Whatever has become of loops before: when nothing runs any more, blocks are counted from 0.
   Status wait() override {
     return this->call([&] {
-      const Status s = CudaDevice<Library<T>>::wait();
+      Status s = CudaDevice<Library<T>>::wait();
       batches_.forget();   // what has not been read by now never will be
-      return s;
+      for (void* counts : tallies_)
+        if (s.good()) s = clear_tallies(counts);
+      return s.good() ? CudaDevice<Library<T>>::wait() : s;
     });
   }
   Status fetch(Sums& sums) override {
@@ -160,7 +175,22 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     result = all != 0;
     return s;
   }
+  /// Of the selected stream.
+  std::uint32_t* tallies() const { return static_cast<std::uint32_t*>(item(tallies_, selected_)); }
+  Status clear_tallies(void* counts) { return this->fill(counts, 0, loops::most_tallies * Index{sizeof(std::uint32_t)}); }
+  /// Loops of different streams may run at the same time: each stream that was ever selected has tallies of its own.
+  Status make_tallies(Index stream) {
+    selected_ = stream;
+    while (static_cast<Index>(tallies_.size()) <= stream) {
+      void* made = nullptr;
+      if (const Status s = this->allocate(made, loops::most_tallies * Index{sizeof(std::uint32_t)}); !s.good()) return s;
+      if (const Status s = clear_tallies(made); !s.good()) return this->release(made), s;
+      tallies_.push_back(made);
+    }
+    return {};
+  }
   void release_all() noexcept {
+    for (void* memory : tallies_) this->release(memory);
     for (void* memory : {static_cast<void*>(sums_), static_cast<void*>(key_), labels_.memory, scratch_.memory})
       if (memory) this->release(memory);
   }
@@ -172,6 +202,8 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
   loops::PixelLabels pixel_labels_{};
   loops::LossSums* sums_ = nullptr;
   RunKey* key_ = nullptr;
+  std::vector<void*> tallies_{};   ///< of each stream
+  Index selected_ = 0;
 };
 template <class T>
 std::shared_ptr<Library<T>> open_library(const DeviceOptions& options) {

@@ -122,6 +122,12 @@ class LaunchList final : public Library<T> {
     }
     return noted(bytes_of(o), [&](const auto& exec) { loops::run(exec, o); });
   }
+  Status run_together(std::span<const PointwiseStep<T>> steps) override {
+    Index bytes = 0;
+    for (const PointwiseStep<T>& s : steps)
+      bytes += bytes_of(s.x) + bytes_of(s.values) + bytes_of(s.saved) + bytes_of(s.y) * (s.kind == PointwiseStep<T>::Kind::add ? 2 : 1);
+    return noted(bytes, [&](const auto& exec) { loops::run_together<loops::LaunchRecorder, T>(exec, steps); });
+  }
   Index workspace_bytes(const Operands<T>& o) const override { return loops::workspace_bytes(o); }
   Status activate(const View<const T>& x, const T* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {
     return noted(bytes_of(x) + bytes_of(y) + bytes_of(saved),
@@ -129,7 +135,7 @@ class LaunchList final : public Library<T> {
   }
   Index bias_gradient_bytes(const View<const T>& dy) const override { return loops::bias_gradient_bytes<T>(dy.n, dy.c, dy.rows, dy.w); }
   Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) override {
-    return noted(bytes_of(dy), [&](const auto& exec) { loops::bias_gradient(exec, dy, db, accumulate, workspace); });
+    return noted(bytes_of(dy), [&](const auto& exec) { loops::bias_gradient(exec, dy, db, accumulate, workspace, nullptr); });
   }
   Status pack_filters(std::span<const FilterPacking<T>> filters) override {
     const auto list = loops::filters_to_pack<T>(filters);
@@ -137,9 +143,11 @@ class LaunchList final : public Library<T> {
     for (const FilterPacking<T>& filter : filters) bytes += filter_bytes(*filter.node);
     return noted(bytes, [&](const auto& exec) { loops::pack_filters<loops::LaunchRecorder, T>(exec, list); });
   }
-  Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) override {
-    return noted(filter_bytes(node),
-                 [&](const auto& exec) { loops::unpack_filter(exec, loops::filter_extents(node), packed, canonical, accumulate); });
+  Status unpack_filters(std::span<const FilterUnpacking<T>> filters) override {
+    const auto list = loops::filters_to_unpack<T>(filters);
+    Index bytes = 0;
+    for (const FilterUnpacking<T>& filter : filters) bytes += filter_bytes(*filter.node);
+    return noted(bytes, [&](const auto& exec) { loops::unpack_filters<loops::LaunchRecorder, T>(exec, list); });
   }
   Status cross_entropy(const View<const T>& logits, Index, const View<T>& dx, double scale) override {
     return noted(bytes_of(logits) + bytes_of(dx), [&](const auto& exec) {

@@ -8,6 +8,7 @@
 #include <lrcnn/backend/cudnn/device_loss.hpp>
 #include <lrcnn/backend/cudnn/host_memory.hpp>
 #include <lrcnn/backend/cudnn/problem.hpp>
+#include <lrcnn/backend/cudnn/together.hpp>
 #include <lrcnn/backend/update.hpp>
 #include <lrcnn/core/choice_file.hpp>
 #include <lrcnn/data/direct_source.hpp>
@@ -157,6 +158,14 @@ struct FilterPacking {
   T* packed_bias = nullptr;
   const Node* node = nullptr;
 };
+/// A layer's filter gradient to be unpacked: written, or added if accumulate.
+template <class T>
+struct FilterUnpacking {
+  const T* packed = nullptr;
+  float* canonical = nullptr;
+  const Node* node = nullptr;
+  bool accumulate = false;
+};
 /// Work on tensors of elements T: float, float16 or bfloat16. Started, not waited for.
 template <class T>
 class Library : public Device {
@@ -172,6 +181,8 @@ class Library : public Device {
   /// A step that is not a convolution. Pre: a custom layer has loops for it (custom_on_device()); it has workspace_bytes() of workspace
   /// Post:    a dropout draws from set_run_key()'s key, if operands.run is not null, whatever that points to
   virtual Status run(const Operands<T>& operands) = 0;
+  /// The steps of a PointwiseRun, at once.
+  virtual Status run_together(std::span<const PointwiseStep<T>> steps) = 0;
   /// Bytes of workspace that such a step needs.
   virtual Index workspace_bytes(const Operands<T>& operands) const = 0;
   /// y = f(x + bias), by channels, and the bits x + bias > 0. Null: no bias, no function; y or saved may be empty, y may be x.
@@ -180,9 +191,9 @@ class Library : public Device {
   virtual Index bias_gradient_bytes(const View<const T>& dy) const = 0;
   /// db (+)= the sums of dy's channels, in a fixed order.
   virtual Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) = 0;
-  /// Layers' filters between the canonical [K][C][R][S] and the convolutions' [K][R][S][C]. Packing rounds, and takes biases along.
+  /// Filters of different layers between the canonical [K][C][R][S] and the convolutions' [K][R][S][C]. Packing rounds, and takes biases along.
   virtual Status pack_filters(std::span<const FilterPacking<T>> filters) = 0;
-  virtual Status unpack_filter(const T* packed, float* canonical, const Node& node, bool accumulate) = 0;
+  virtual Status unpack_filters(std::span<const FilterUnpacking<T>> filters) = 0;
   /// Softmax cross entropy of the batch's images from `first` on: adds to the sums, writes dx if it has memory.
   virtual Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) = 0;
   /// A loss over pixels, of some rows of the batch's images from `first` on: adds to the sums if it counts, writes dx if it has memory.

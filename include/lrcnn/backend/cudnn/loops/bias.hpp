@@ -1,31 +1,51 @@
 #pragma once
 // The gradient of a bias: for each channel the sum over all images, rows and columns.
 //
-// Blocks of threads add up a few channels of a part of the positions each, and then the parts of a channel. How positions are cut depends on
-// nothing but the shape, so bits repeat.
+// Blocks of threads add up a few channels of a part of the positions each, and the last of them the parts of a channel. How positions are cut
+// depends on nothing but the shape, so bits repeat.
+#include <lrcnn/backend/cudnn/loops/last_block.hpp>
 #include <lrcnn/backend/cudnn/loops/rows.hpp>
-#include <lrcnn/backend/cudnn/loops/tiles.hpp>
 namespace lrcnn::loops {
 namespace detail {
-/// The sums of a part's channels.
+/// Sums of the parts' channels.
+template <class A>
+struct PartSums {
+  using Value = A;
+  static constexpr bool about_first = false;
+  A* data;   ///< [parts][channels]
+  Index channels;
+  LRCNN_HOST_DEVICE A get(Index, Index k, Index c) const { return data[k * channels + c]; }
+  LRCNN_HOST_DEVICE void put(Index, Index k, Index c, A sum) const { data[k * channels + c] = sum; }
+  LRCNN_HOST_DEVICE static double about(Index, Index) { return 0; }
+  LRCNN_HOST_DEVICE static void add(A& sum, A part, Index, double) { sum += part; }
+  LRCNN_HOST_DEVICE static void add(A& sum, A other) { sum += other; }
+  LRCNN_HOST_DEVICE static A result(A all, double) { return all; }
+};
+/// db = a channel's sum, or db += it.
+template <class A>
+struct BiasGradient {
+  A* db;
+  bool accumulate;
+  LRCNN_HOST_DEVICE void operator()(Index, Index c, A sum) const { db[c] = (accumulate ? db[c] : A(0)) + sum; }
+};
 template <class T>
-struct SumLoop : TileLoop<T> {
+struct SumLoop : SummedTiles<T, PartSums<master_t<T>>, BiasGradient<master_t<T>>> {
   using A = master_t<T>;
-  using TileLoop<T>::V, TileLoop<T>::tiles;
-  static constexpr int phases = 1 + tree_phases;
-  struct Shared {
+  using Base = SummedTiles<T, PartSums<A>, BiasGradient<A>>;
+  using Base::V, Base::tiles;
+  static constexpr int phases = 1 + tree_phases + Base::end_phases;
+  union Shared {
     A sum[V][block_threads];
+    typename Base::Turn turn;
   };
   const T* from;
   Index stride_n;
   bool packs;
-  A* to;   ///< [parts][channels]
-  SumLoop(const View<const T>& view, const Tiles& t, A* sums)
-      : TileLoop<T>(view, t),
+  SumLoop(const View<const T>& view, const Tiles& t, A* sums, const BiasGradient<A>& result, std::uint32_t* counted)
+      : Base(view, t, {sums, view.c}, result, counted),
         from(view.data),
         stride_n(view.stride_n),
-        packs(takes_packs<V>(view.data, view.n > 1 ? view.stride_n : 0, view.c)),
-        to(sums) {}
+        packs(takes_packs<V>(view.data, view.n > 1 ? view.stride_n : 0, view.c)) {}
   template <int k>
   LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
     const auto place = this->place(block, thread);
@@ -40,38 +60,15 @@ struct SumLoop : TileLoop<T> {
             for (int v = 0; v < V; ++v) sum[v] += static_cast<A>(element[i].element[v]);
         });
       for (int v = 0; v < V; ++v) shared.sum[v][thread] = sum[v];
-    } else {
+    } else if constexpr (k <= tree_phases) {
       tree_step<k - 1>(thread, block_threads / 2, tiles.width, [&](int own, int other) {
         for (int v = 0; v < V; ++v) shared.sum[v][own] += shared.sum[v][other];
       });
-      if constexpr (k == phases - 1)
+      if constexpr (k == tree_phases)
         for (int v = 0; v < V; ++v)
-          if (place.row == 0 && v < place.count) to[place.part * this->channels + place.channel + v] = shared.sum[v][thread];
-    }
-  }
-};
-/// db (+)= the sums of all parts.
-template <class A>
-struct SumFinishLoop {
-  static constexpr int phases = 1 + tree_phases, width = 8, height = block_threads / width;
-  struct Shared {
-    A sum[block_threads];
-  };
-  const A* from;
-  Index parts, channels;
-  A* db;
-  bool accumulate;
-  template <int k>
-  LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
-    const Index c = block * width + thread % width;
-    if constexpr (k == 0) {
-      A sum = 0;
-      for (Index part = thread / width; c < channels && part < parts; part += height) sum += from[part * channels + c];
-      shared.sum[thread] = sum;
+          if (place.row == 0 && v < place.count) this->of_parts.put(0, place.part, place.channel + v, shared.sum[v][thread]);
     } else {
-      tree_step<k - 1>(thread, block_threads / 2, width, [&](int own, int other) { shared.sum[own] += shared.sum[other]; });
-      if constexpr (k == phases - 1)
-        if (thread < width && c < channels) db[c] = (accumulate ? db[c] : A(0)) + shared.sum[thread];
+      this->template end_phase<k - 1 - tree_phases>(block, thread, shared.turn);
     }
   }
 };
@@ -84,10 +81,11 @@ constexpr Index bias_gradient_bytes(Index n, Index c, Index rows, Index w) {
 }
 /// db = the sum of dy over images, rows and columns; added to what is there if accumulate, else written.
 /// Shapes:  dy [N,C,rows,W] -> db [C]
-/// Pre:     workspace: bias_gradient_bytes<T>(dy.n, dy.c, dy.rows, dy.w) bytes, aligned to 16
+/// Pre:     workspace: bias_gradient_bytes<T>(dy.n, dy.c, dy.rows, dy.w) bytes, aligned to 16; tallies: most_tallies of them
 /// Post:    the same bits for the same shape and values
 template <class Exec, class T>
-void bias_gradient(const Exec& exec, const View<T>& dy, master_t<std::remove_const_t<T>>* db, bool accumulate, std::byte* workspace) {
+void bias_gradient(const Exec& exec, const View<T>& dy, master_t<std::remove_const_t<T>>* db, bool accumulate, std::byte* workspace,
+                   std::uint32_t* tallies) {
   using A = master_t<std::remove_const_t<T>>;
   assert(channels_last(dy));
   if (empty(dy)) {
@@ -95,9 +93,6 @@ void bias_gradient(const Exec& exec, const View<T>& dy, master_t<std::remove_con
     return;
   }
   const Tiles tiles = tiles_of<std::remove_const_t<T>>(1, dy.n * dy.rows * dy.w, dy.c);
-  A* const sums = reinterpret_cast<A*>(workspace);
-  for_blocks(exec, tiles.blocks(), detail::SumLoop<std::remove_const_t<T>>(dy, tiles, sums));
-  const detail::SumFinishLoop<A> finish{sums, tiles.parts(), dy.c, db, accumulate};
-  for_blocks(exec, ceil_div(dy.c, Index{finish.width}), finish);
+  for_blocks(exec, tiles.blocks(), detail::SumLoop<std::remove_const_t<T>>(dy, tiles, reinterpret_cast<A*>(workspace), {db, accumulate}, tallies));
 }
 }   // namespace lrcnn::loops

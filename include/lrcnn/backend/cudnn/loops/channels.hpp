@@ -67,8 +67,8 @@ void sum_products(const Exec& exec, const Operands<T>& o, Lines::Images together
   const PartSpace space(tiles, o.dy.c, o.workspace);
   assert(channels_last(o.dy) && channels_last(o.x) && o.workspace_bytes >= part_bytes<T>(sets, positions, o.dy.c));
   const View<const T> x = o.dy.rows > 0 ? o.x.slice(o.dy.range()) : o.x;
-  for_blocks(exec, tiles.blocks(), ProductsLoop<T, NoMeans>(o.dy, x, tiles, space.parts, {}));
-  finish_parts<false>(exec, tiles, space.parts, ProductResult<master_t<T>, S>{o.dy.c, accumulate, to, stride_n, sums});
+  const ProductResult<master_t<T>, S> result{o.dy.c, accumulate, to, stride_n, sums};
+  for_blocks(exec, tiles.blocks(), ProductsLoop<T, NoMeans, ProductResult<master_t<T>, S>>(o.dy, x, tiles, space.parts, {}, result, o.tallies));
 }
 /// y's channel c is x's channel source(c), where groups lie `each` apart.
 template <class T>

@@ -52,6 +52,16 @@ struct PackedFilter {
     packed[unit] = static_cast<T>(kept[(k * channels.value() + c) * taps.value() + tap]);
   }
 };
+/// The filter of a block: the last one that does not begin behind it.
+template <class Filter>
+LRCNN_HOST_DEVICE int filter_of(const Filter* filters, int count, Index block) {
+  int low = 0, high = count;
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (filters[middle].first_block <= block ? low : high) = middle;
+  }
+  return low;
+}
 /// Blocks take neighbouring elements of one filter.
 template <class T>
 struct PackLoop {
@@ -68,29 +78,47 @@ struct PackLoop {
   }
   template <int k>
   LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared&) const {
-    int low = 0, high = count;   // the last filter that does not begin behind the block
-    while (high - low > 1) {
-      const int middle = (low + high) / 2;
-      (filters[middle].first_block <= block ? low : high) = middle;
-    }
-    const PackedFilter<T>& filter = filters[low];
+    const PackedFilter<T>& filter = filters[filter_of(filters, count, block)];
     const Index first = (block - filter.first_block) * of_block + thread, end = filter.count + filter.bias.count;
     for (int i = 0; i < of_thread; ++i)
       if (const Index unit = first + i * block_threads; unit < end) filter.pack(unit);
   }
 };
-/// One element, numbered as it is kept.
-template <class S, class A>
-struct UnpackLoop {
-  const S* packed;
-  A* kept;
-  Divisor channels, taps;
-  bool accumulate;
-  LRCNN_HOST_DEVICE void operator()(Index unit) const {
+/// A filter's gradient among others that one kernel unpacks.
+template <class T>
+struct PackedGradient {
+  const T* packed = nullptr;
+  master_t<T>* kept = nullptr;
+  Index count = 0, first_block = 0;
+  Divisor channels{}, taps{};
+  bool accumulate = false;
+  /// One element, numbered as it is kept.
+  LRCNN_HOST_DEVICE void unpack(Index unit) const {
     Index tap = unit, c = taps.split(tap);
     const Index k = channels.split(c);
-    const A value = static_cast<A>(packed[(k * taps.value() + tap) * channels.value() + c]);
+    const auto value = static_cast<master_t<T>>(packed[(k * taps.value() + tap) * channels.value() + c]);
     kept[unit] = accumulate ? kept[unit] + value : value;
+  }
+};
+/// The same for gradients.
+template <class T>
+struct UnpackLoop {
+  static constexpr int phases = 1, most = 44, of_thread = 8;
+  static constexpr Index of_block = block_threads * of_thread;
+  struct Shared {};
+  PackedGradient<T> filters[most];
+  int count = 0;
+  Index blocks = 0;
+  void add(const FilterExtents& e, const T* packed, master_t<T>* dw, bool accumulate) {
+    filters[count++] = {packed, dw, e.count(), blocks, Divisor(e.channels), Divisor(e.taps), accumulate};
+    blocks += ceil_div(e.count(), of_block);
+  }
+  template <int k>
+  LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared&) const {
+    const PackedGradient<T>& filter = filters[filter_of(filters, count, block)];
+    const Index first = (block - filter.first_block) * of_block + thread;
+    for (int i = 0; i < of_thread; ++i)
+      if (const Index unit = first + i * block_threads; unit < filter.count) filter.unpack(unit);
   }
 };
 }   // namespace detail
@@ -120,10 +148,30 @@ void pack_filters(const Exec& exec, std::span<const FilterToPack<T>> filters) {
     for_blocks(exec, loop.blocks, loop);
   }
 }
-/// dw = a packed gradient, or dw += it if accumulate. Shapes: packed [K][R][S][C/groups] -> dw [K,C/groups,R,S]
-template <class Exec, class S, class A>
-void unpack_filter(const Exec& exec, const FilterExtents& e, const S* packed, A* dw, bool accumulate) {
-  if (e.count() == 0) return;
-  for_units(exec, e.count(), detail::UnpackLoop<S, A>{packed, dw, Divisor(e.channels), Divisor(e.taps), accumulate});
+/// A packed gradient: dw = it, or dw += it if accumulate. Shapes: packed [K][R][S][C/groups] -> dw [K,C/groups,R,S]; they do not overlap
+template <class T>
+struct FilterToUnpack {
+  FilterExtents extents{};
+  const T* packed = nullptr;
+  master_t<T>* dw = nullptr;
+  bool accumulate = false;
+};
+/// The same of a library's gradients (cudnn/library.hpp).
+template <class T, class Filters>
+std::vector<FilterToUnpack<T>> filters_to_unpack(const Filters& filters) {
+  std::vector<FilterToUnpack<T>> list;
+  for (const auto& f : filters) list.push_back({filter_extents(*f.node), f.packed, f.canonical, f.accumulate});
+  return list;
+}
+/// Unpacks gradients of different filters: as many as there is room for at a time with one kernel.
+template <class Exec, class T>
+void unpack_filters(const Exec& exec, std::span<const FilterToUnpack<T>> filters) {
+  static_assert(sizeof(detail::UnpackLoop<T>) <= 4096 - 16);
+  for (std::size_t begin = 0; begin < filters.size(); begin += detail::UnpackLoop<T>::most) {
+    detail::UnpackLoop<T> loop;
+    for (const FilterToUnpack<T>& f : filters.subspan(begin, std::min<std::size_t>(detail::UnpackLoop<T>::most, filters.size() - begin)))
+      if (f.extents.count() > 0) loop.add(f.extents, f.packed, f.dw, f.accumulate);
+    for_blocks(exec, loop.blocks, loop);
+  }
 }
 }   // namespace lrcnn::loops

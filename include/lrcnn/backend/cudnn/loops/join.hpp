@@ -69,6 +69,7 @@ void sum_forward(const Exec& exec, const Operands<T>& o) {
 /// As host::sum_backward: dx = dy, of either input. Post: writes all rows of dx; rows that dy does not have get 0
 template <class Exec, class T>
 void sum_backward(const Exec& exec, const Operands<T>& o) {
+  if (o.dx.data == o.dy.data && o.dx.data != nullptr) return;   // in place: it is there
   const Range both = detail::zero_others(exec, o);
   if (!both.empty()) copy_rows(exec, o.dy.slice(both), o.dx.slice(both));
 }

@@ -304,8 +304,8 @@ void layer_norm_backward_parameters(const Exec& exec, const Operands<T>& o) {
     detail::find_pixels<false>(exec, x, x, nullptr, o.node->layer.norm.epsilon, pixels);
     const Tiles tiles = tiles_of<T>(1, count, channels);
     const detail::PartSpace space(tiles, channels, o.workspace + round_up(count * static_cast<Index>(sizeof(detail::PixelNorm)), 256));
-    for_blocks(exec, tiles.blocks(), detail::ProductsLoop<T, detail::PixelNorms<T>>(dy, x, tiles, space.parts, {pixels}));
-    detail::finish_parts<false>(exec, tiles, space.parts, detail::LayerGradients<A>{o.d_parameters[0], o.d_parameters[1], accumulate});
+    using Loop = detail::ProductsLoop<T, detail::PixelNorms<T>, detail::LayerGradients<A>>;
+    for_blocks(exec, tiles.blocks(), Loop(dy, x, tiles, space.parts, {pixels}, {o.d_parameters[0], o.d_parameters[1], accumulate}, o.tallies));
     accumulate = true;
   });
 }

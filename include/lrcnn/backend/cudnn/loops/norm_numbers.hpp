@@ -2,8 +2,8 @@
 // What norms know of channels, and how they cut rows to add them up.
 //
 // Statistics and sums are doubles and are made in two steps: blocks of threads add up a few channels of a part of the positions each, and
-// then the parts of a channel. How positions are cut depends on nothing but the shape, so bits repeat. Parts lie in the step's workspace.
-#include <lrcnn/backend/cudnn/loops/tiles.hpp>
+// the last of them the parts of a channel. How positions are cut depends on nothing but the shape, so bits repeat. Parts lie in the step's workspace.
+#include <lrcnn/backend/cudnn/loops/last_block.hpp>
 #include <lrcnn/backend/cudnn/loops/rows.hpp>
 #include <lrcnn/layer/statistics.hpp>
 #include <cmath>
@@ -105,82 +105,55 @@ template <class T>
 constexpr Index part_bytes(Index sets, Index positions, Index channels) {
   return sets * ((tiles_of<T>(sets, positions, channels).parts() + 1) * 2 * channels + 1) * static_cast<Index>(sizeof(double));
 }
+/// How parts are added up: sums, or means and deviations, of which the sums are about the first part's mean.
+template <bool moments>
+struct TwoSum {
+  using Value = Two;
+  static constexpr bool about_first = moments;
+  Parts parts;
+  double positions;   ///< of all parts
+  LRCNN_HOST_DEVICE Two get(Index set, Index k, Index c) const { return parts.get(set, k, c); }
+  LRCNN_HOST_DEVICE void put(Index set, Index k, Index c, const Two& two) const { parts.put(set, k, c, two); }
+  LRCNN_HOST_DEVICE double about(Index set, Index c) const { return moments ? parts.at(set, 0)[c] : 0; }
+  LRCNN_HOST_DEVICE static void add(Two& own, const Two& part, Index size, double pivot) {
+    if constexpr (moments) {
+      const double d = part.first - pivot, n = static_cast<double>(size);
+      own.first += n * d, own.second += part.second + n * d * d;
+    } else {
+      add(own, part);
+    }
+  }
+  LRCNN_HOST_DEVICE static void add(Two& own, const Two& other) { own.first += other.first, own.second += other.second; }
+  LRCNN_HOST_DEVICE Two result(const Two& all, double pivot) const {
+    if constexpr (!moments) return all;
+    const double mean = all.first / positions, m2 = all.second - all.first * mean;
+    return {pivot + mean, m2 < 0 ? 0 : m2};
+  }
+};
 /// What the loops have in common that make parts: each thread's two numbers of a few channels, added up over the block's threads.
-template <class T>
-struct PartLoop : TileLoop<T> {
-  using TileLoop<T>::V, TileLoop<T>::tiles;
-  static constexpr int phases = 1 + tree_phases;
-  struct Shared {
-    double first[V][block_threads], second[V][block_threads];
+template <class T, bool moments, class Then>
+struct PartLoop : SummedTiles<T, TwoSum<moments>, Then> {
+  using Base = SummedTiles<T, TwoSum<moments>, Then>;
+  using Base::V, Base::tiles;
+  static constexpr int last_sum = tree_phases, phases = 1 + tree_phases + Base::end_phases;   ///< last_sum: the phase with a part's sums
+  union Shared {
+    struct {
+      double first[V][block_threads], second[V][block_threads];
+    } sum;
+    typename Base::Turn turn;
   };
-  Parts to;
-  PartLoop(const View<const T>& view, const Tiles& t, const Parts& parts_of) : TileLoop<T>(view, t), to(parts_of) {}
+  PartLoop(const View<const T>& view, const Tiles& t, const Parts& parts_of, const Then& result, std::uint32_t* counted)
+      : Base(view, t, {parts_of, static_cast<double>(t.positions)}, result, counted) {}
   LRCNN_HOST_DEVICE static void keep(Shared& shared, int thread, const double (&first)[V], const double (&second)[V]) {
-    for (int v = 0; v < V; ++v) shared.first[v][thread] = first[v], shared.second[v][thread] = second[v];
+    for (int v = 0; v < V; ++v) shared.sum.first[v][thread] = first[v], shared.sum.second[v][thread] = second[v];
   }
   template <int k>
   LRCNN_HOST_DEVICE void add_step(int thread, Shared& shared) const {
     tree_step<k>(thread, block_threads / 2, tiles.width, [&](int own, int other) {
-      for (int v = 0; v < V; ++v) shared.first[v][own] += shared.first[v][other], shared.second[v][own] += shared.second[v][other];
+      for (int v = 0; v < V; ++v) shared.sum.first[v][own] += shared.sum.first[v][other], shared.sum.second[v][own] += shared.sum.second[v][other];
     });
   }
 };
-/// A set's channels from its parts, handed on to then(set, channel, the two numbers).
-template <bool moments, class Then>
-struct FinishLoop {
-  static constexpr int phases = 1 + tree_phases, width = 8, height = block_threads / width;
-  struct Shared {
-    double first[block_threads], second[block_threads];
-  };
-  Tiles tiles;
-  Parts from;
-  Divisor columns;
-  Then then;
-  FinishLoop(const Tiles& t, const Parts& parts, const Then& f) : tiles(t), from(parts), columns(ceil_div(parts.channels, Index{width})), then(f) {}
-  Index blocks() const { return tiles.sets * columns.value(); }
-  template <int k>
-  LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
-    Index c = block;
-    const Index set = columns.split(c);
-    c = c * width + thread % width;
-    if constexpr (k == 0) {
-      const Two own = c < from.channels ? sum(set, c, thread / width) : Two{0, 0};
-      shared.first[thread] = own.first, shared.second[thread] = own.second;
-    } else {
-      tree_step<k - 1>(thread, block_threads / 2, width,
-                       [&](int own, int other) { shared.first[own] += shared.first[other], shared.second[own] += shared.second[other]; });
-      if constexpr (k == phases - 1)
-        if (thread < width && c < from.channels) then(set, c, result(set, c, {shared.first[thread], shared.second[thread]}));
-    }
-  }
-
- private:
-  /// What a thread's parts come to; of moments, sums about the first part's mean.
-  LRCNN_HOST_DEVICE Two sum(Index set, Index c, int row) const {
-    Two own{0, 0};
-    const double pivot = moments ? from.at(set, 0)[c] : 0;
-    for (Index k = row; k < from.count; k += height) {
-      const Two part = from.get(set, k, c);
-      if constexpr (moments) {
-        const double d = part.first - pivot, n = static_cast<double>(tiles.size(k));
-        own.first += n * d, own.second += part.second + n * d * d;
-      } else {
-        own.first += part.first, own.second += part.second;
-      }
-    }
-    return own;
-  }
-  LRCNN_HOST_DEVICE Two result(Index set, Index c, const Two& all) const {
-    if constexpr (!moments) return all;
-    const double mean = all.first / static_cast<double>(tiles.positions), m2 = all.second - all.first * mean;
-    return {from.at(set, 0)[c] + mean, m2 < 0 ? 0 : m2};
-  }
-};
-template <bool moments, class Exec, class Then>
-void finish_parts(const Exec& exec, const Tiles& tiles, const Parts& parts, const Then& then) {
-  const FinishLoop<moments, Then> loop(tiles, parts, then);
-  for_blocks(exec, loop.blocks(), loop);
-}
 /// Puts what a set's channel comes to into its place.
 struct ToParts {
   Parts to;

@@ -3,10 +3,10 @@
 #include <lrcnn/backend/cudnn/loops/norm_numbers.hpp>
 namespace lrcnn::loops {
 namespace detail {
-/// Mean and deviations of a part's channels, by sums about the part's first elements. Counts the rows, too.
-template <class T>
-struct MomentsLoop : PartLoop<T> {
-  using Base = PartLoop<T>;
+/// Mean and deviations of channels, of each part by sums about the part's first elements. Counts the rows, too, unless Then does.
+template <class T, class Then>
+struct MomentsLoop : PartLoop<T, true, Then> {
+  using Base = PartLoop<T, true, Then>;
   using Base::V;
   using typename Base::Elements, typename Base::Place, typename Base::Shared;
   const T* x;
@@ -14,8 +14,9 @@ struct MomentsLoop : PartLoop<T> {
   bool packs, accumulate;
   ChannelNorm<T> norm;
   double* counts;   ///< before these rows
-  MomentsLoop(const View<const T>& view, const Tiles& t, const PartSpace& space, const ChannelNorm<T>& n, bool adds)
-      : Base(view, t, space.parts),
+  MomentsLoop(const View<const T>& view, const Tiles& t, const PartSpace& space, const ChannelNorm<T>& n, bool adds, const Then& result,
+              std::uint32_t* counted)
+      : Base(view, t, space.parts, result, counted),
         x(view.data),
         stride_n(view.stride_n),
         packs(takes_packs<V>(view.data, view.n > 1 ? view.stride_n : 0, view.c)),
@@ -26,12 +27,15 @@ struct MomentsLoop : PartLoop<T> {
   LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
     const Place place = this->place(block, thread);
     if constexpr (k == 0) {
-      if (thread == 0 && place.part == 0 && place.channel == 0) add_count(place.set);
+      if constexpr (!Base::closes)
+        if (thread == 0 && place.part == 0 && place.channel == 0) add_count(place.set);
       add_up(place, thread, shared);
-    } else {
+    } else if constexpr (k <= Base::last_sum) {
       this->template add_step<k - 1>(thread, shared);
-      if constexpr (k == Base::phases - 1)
+      if constexpr (k == Base::last_sum)
         if (place.row == 0) put(place, thread, shared);
+    } else {
+      this->template end_phase<k - 1 - Base::last_sum>(block, thread, shared.turn);
     }
   }
 
@@ -63,8 +67,8 @@ struct MomentsLoop : PartLoop<T> {
     pivots(place, pivot);
     const double n = static_cast<double>(this->tiles.size(place.part));
     for (int v = 0; v < V; ++v) {
-      const double mean = shared.first[v][thread] / n, m2 = shared.second[v][thread] - shared.first[v][thread] * mean;
-      if (v < place.count) this->to.put(place.set, place.part, place.channel + v, {pivot[v] + mean, m2 < 0 ? 0 : m2});
+      const double all = shared.sum.first[v][thread], mean = all / n, m2 = shared.sum.second[v][thread] - all * mean;
+      if (v < place.count) this->of_parts.put(place.set, place.part, place.channel + v, {pivot[v] + mean, m2 < 0 ? 0 : m2});
     }
   }
   LRCNN_HOST_DEVICE void add_count(Index set) const {
@@ -99,18 +103,19 @@ struct PixelNorms {
   LRCNN_HOST_DEVICE double mean(Index, Index) const { return 0; }
   LRCNN_HOST_DEVICE PixelNorm pixel(Index position) const { return pixels[position]; }
 };
-/// Sums over dy, and over dy times what is made of x, of a part's channels.
-template <class T, class Means>
-struct ProductsLoop : PartLoop<T> {
-  using Base = PartLoop<T>;
+/// Sums over dy, and over dy times what is made of x, of channels.
+template <class T, class Means, class Then>
+struct ProductsLoop : PartLoop<T, false, Then> {
+  using Base = PartLoop<T, false, Then>;
   using Base::V;
   using typename Base::Elements, typename Base::Place, typename Base::Shared;
   const T *dy, *x;
   Index stride_n, x_stride_n;
   Means means;
   bool packs;
-  ProductsLoop(const View<const T>& down, const View<const T>& view, const Tiles& t, const Parts& parts_of, const Means& m)
-      : Base(down, t, parts_of),
+  ProductsLoop(const View<const T>& down, const View<const T>& view, const Tiles& t, const Parts& parts_of, const Means& m, const Then& result,
+               std::uint32_t* counted)
+      : Base(down, t, parts_of, result, counted),
         dy(down.data),
         x(view.data),
         stride_n(down.stride_n),
@@ -123,12 +128,14 @@ struct ProductsLoop : PartLoop<T> {
     const Place place = this->place(block, thread);
     if constexpr (k == 0) {
       add_up(place, thread, shared);
-    } else {
+    } else if constexpr (k <= Base::last_sum) {
       this->template add_step<k - 1>(thread, shared);
-      if constexpr (k == Base::phases - 1)
+      if constexpr (k == Base::last_sum)
         for (int v = 0; v < V; ++v)
           if (place.row == 0 && v < place.count)
-            this->to.put(place.set, place.part, place.channel + v, {shared.first[v][thread], shared.second[v][thread]});
+            this->of_parts.put(place.set, place.part, place.channel + v, {shared.sum.first[v][thread], shared.sum.second[v][thread]});
+    } else {
+      this->template end_phase<k - 1 - Base::last_sum>(block, thread, shared.turn);
     }
   }
 
@@ -158,12 +165,11 @@ struct ProductsLoop : PartLoop<T> {
 template <class T>
 struct UnitStatistics {
   ChannelNorm<T> norm;
-  const double* counts;   ///< of other rows
-  double added, all;      ///< elements of a unit: these; those of the whole batch
+  double added, all;   ///< elements of a unit: these; those of the whole batch
   master_t<T>*batch_mean, *batch_variance;
-  LRCNN_HOST_DEVICE void operator()(Index set, Index u, Two two) const {
+  LRCNN_HOST_DEVICE void put(Index set, Index u, Two two, double before) const {
     const Statistics s = norm.statistics(set);
-    const double before = counts[set], count = before + added;
+    const double count = before + added;
     if (before > 0) two = merge(before, {s.mean(u), s.deviations(u)}, added, two);
     s.mean(u) = two.first, s.deviations(u) = two.second;
     if (batch_mean == nullptr || count != all) return;
@@ -171,11 +177,21 @@ struct UnitStatistics {
     batch_variance[u] = static_cast<master_t<T>>(count > 1 ? two.second / (count - 1) : 0);
   }
 };
+/// Of a channel, where all images share statistics. The rows are counted when all channels are done.
+template <class T>
+struct BatchStatistics {
+  UnitStatistics<T> to;
+  bool accumulate;
+  LRCNN_HOST_DEVICE double before(Index set) const { return accumulate ? to.norm.statistics(set).count() : 0; }
+  LRCNN_HOST_DEVICE void operator()(Index set, Index c, const Two& two) const { to.put(set, c, two, before(set)); }
+  LRCNN_HOST_DEVICE void close(Index set) const { to.norm.statistics(set).count() = before(set) + to.added; }
+};
 /// Of the channels of a group.
 template <class T>
 struct GroupLoop {
   UnitStatistics<T> to;
   Parts parts;
+  const double* counts;   ///< of other rows
   Divisor units;
   double positions;   ///< of a channel
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
@@ -189,7 +205,7 @@ struct GroupLoop {
       const Two channel = parts.get(set, 0, c);
       m2 += channel.second + positions * (channel.first - mean) * (channel.first - mean);
     }
-    to(set, u, {mean, m2});
+    to.put(set, u, {mean, m2}, counts[set]);
   }
 };
 template <class T>
@@ -251,7 +267,6 @@ void add_sums(const Exec& exec, const Operands<T>& o, bool accumulate_parameters
   const PartSpace space(tiles, norm.channels, o.workspace);
   assert(channels_last(o.dy) && channels_last(o.x) && o.workspace_bytes >= part_bytes<T>(sets, positions, norm.channels));
   const View<const T> x = o.dy.rows > 0 ? o.x.slice(o.dy.range()) : o.x;
-  for_blocks(exec, tiles.blocks(), ProductsLoop<T, ChannelMeans<T>>(o.dy, x, tiles, space.parts, {norm}));
   const bool wants = o.node->layer.norm.affine;
   const ChannelSums<T> sums{norm,
                             static_cast<double>(positions),
@@ -259,13 +274,17 @@ void add_sums(const Exec& exec, const Operands<T>& o, bool accumulate_parameters
                             accumulate_parameters,
                             wants ? o.d_parameters[0] : nullptr,
                             wants ? o.d_parameters[1] : nullptr};
-  if (norm.batch) return finish_parts<false>(exec, tiles, space.parts, sums);
-  finish_parts<false>(exec, tiles, space.parts, ToParts{space.whole});
+  const auto go = [&](const auto& then) {
+    using Loop = ProductsLoop<T, ChannelMeans<T>, std::remove_cvref_t<decltype(then)>>;
+    for_blocks(exec, tiles.blocks(), Loop(o.dy, x, tiles, space.parts, {norm}, then, o.tallies));
+  };
+  if (norm.batch) return go(sums);
+  go(ToParts{space.whole});
   for_units(exec, norm.channels, ChannelSumsLoop<T>{sums, space.whole, sets});
 }
 }   // namespace detail
 /// As host::norm_statistics: adds x's rows to the statistics of their images, and writes those of a batch that is complete.
-/// Pre:     a workspace of part_bytes() for x's rows
+/// Pre:     a workspace of part_bytes() for x's rows, and tallies
 template <class Exec, class T>
 void norm_statistics(const Exec& exec, const Operands<T>& o) {
   const detail::ChannelNorm<T> norm(o);
@@ -277,22 +296,23 @@ void norm_statistics(const Exec& exec, const Operands<T>& o) {
   assert(channels_last(o.x) && o.workspace_bytes >= detail::part_bytes<T>(sets, positions, norm.channels));
   const Tiles tiles = tiles_of<T>(sets, positions, norm.channels);
   const detail::PartSpace space(tiles, norm.channels, o.workspace);
-  for_blocks(exec, tiles.blocks(), detail::MomentsLoop<T>(o.x, tiles, space, norm, o.accumulate));
   const Shape& in = o.node->in;
   const std::size_t running = o.node->layer.norm.affine ? 2 : 0;
   const bool writes = norm.batch && o.d_parameters[running] != nullptr && o.d_parameters[running + 1] != nullptr;
-  const detail::UnitStatistics<T> statistics{norm,
-                                             space.counts,
-                                             static_cast<double>(positions * norm.unit_channels.value()),
-                                             static_cast<double>(in.n * in.h * in.w),
-                                             writes ? o.d_parameters[running] : nullptr,
+  const detail::UnitStatistics<T> statistics{norm, static_cast<double>(positions * norm.unit_channels.value()),
+                                             static_cast<double>(in.n * in.h * in.w), writes ? o.d_parameters[running] : nullptr,
                                              writes ? o.d_parameters[running + 1] : nullptr};
-  if (norm.batch) return detail::finish_parts<true>(exec, tiles, space.parts, statistics);
-  detail::finish_parts<true>(exec, tiles, space.parts, detail::ToParts{space.whole});
-  for_units(exec, sets * norm.units, detail::GroupLoop<T>{statistics, space.whole, Divisor(norm.units), static_cast<double>(positions)});
+  const auto go = [&](const auto& then) {
+    using Loop = detail::MomentsLoop<T, std::remove_cvref_t<decltype(then)>>;
+    for_blocks(exec, tiles.blocks(), Loop(o.x, tiles, space, norm, o.accumulate, then, o.tallies));
+  };
+  if (norm.batch) return go(detail::BatchStatistics<T>{statistics, o.accumulate});
+  go(detail::ToParts{space.whole});
+  for_units(exec, sets * norm.units,
+            detail::GroupLoop<T>{statistics, space.whole, space.counts, Divisor(norm.units), static_cast<double>(positions)});
 }
 /// As host::norm_backward_sums: adds, for each channel, dy and dy * normalised x to the sums of their images, and to gradients.
-/// Pre:     a workspace of part_bytes() for dy's rows
+/// Pre:     a workspace of part_bytes() for dy's rows, and tallies
 template <class Exec, class T>
 void norm_backward_sums(const Exec& exec, const Operands<T>& o) {
   detail::add_sums(exec, o, o.accumulate_parameters);
