@@ -181,6 +181,7 @@ class StepCosts {
       other.conv_algorithm = algorithm;
       return seconds(other, workspace_bytes);
     }
+    if (costs_.measured().empty()) return costs_.estimate(table_, step, step_size(table_, target_, step));
     const auto [place, is_new] = points_.try_emplace(key(step, workspace_bytes), nullptr);
     if (is_new) place->second = find(step, workspace_bytes);
     const StepSize size = step_size(table_, target_, step);

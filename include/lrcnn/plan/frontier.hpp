@@ -9,6 +9,7 @@
 #include <lrcnn/policy/ready_made.hpp>
 #include <lrcnn/core/machine.hpp>
 #include <cmath>
+#include <set>
 namespace lrcnn {
 /// The best policies by rising bytes and falling seconds.
 struct Frontier {
@@ -50,12 +51,13 @@ class FrontierSearch {
     }
     if (found_.empty()) add_uncut();   // more sections than a policy can name
     add_ready_made();
-    return frontier();
+    return {best_found()};
   }
 
  private:
   static constexpr std::size_t placed = 4;    ///< policies for a number of bytes whose plans are placed
   static constexpr double grid = 16;          ///< bytes of the grid that lie between one number and its double
+  static constexpr int steps_searched = 3;    ///< how often what lies below steps of the frontier is searched for
   static constexpr std::size_t at_once = 4;   ///< bytes of the grid that are searched for at once, whatever the number of threads
   const Table& table_;
   PolicySpec policy_;
@@ -66,6 +68,7 @@ class FrontierSearch {
   SectionCosts section_costs_;
   std::uint32_t names_ = 0;
   std::vector<SolvedPolicy> found_{};
+  std::set<Index> searched_{};   ///< bytes below steps
   bool named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
   bool takes_statistics_of_batch() const {
     return std::any_of(table_.nodes.begin(), table_.nodes.end(),
@@ -129,6 +132,22 @@ class FrontierSearch {
       else if (lives[1] >= 0) low = rooms[0], feasible = rooms[1];
       else low = rooms[1];
     }
+    for (int i = 0; i < steps_searched && !every_byte; ++i) search_below_steps(sections);
+  }
+  /// Halfway between points of which the smaller takes clearly longer: where fewer bytes than the grid tells apart make much of a difference.
+  void search_below_steps(const SectionSearch& sections) {
+    std::vector<std::pair<double, Index>> steps;   // how many times as long; bytes
+    const std::vector<SolvedPolicy> points = best_found();
+    for (std::size_t i = 1; i < points.size(); ++i) {
+      const Index room = (points[i - 1].bytes + points[i].bytes) / 2;
+      const double times = points[i - 1].seconds / points[i].seconds;
+      if (times > 1.02 && room > points[i - 1].bytes + room / 200 && searched_.insert(room).second) steps.push_back({times, room});
+    }
+    std::sort(steps.rbegin(), steps.rend());
+    std::vector<Index> rooms;
+    for (std::size_t i = 0; i < std::min(steps.size(), at_once); ++i) rooms.push_back(steps[i].second);
+    for (std::size_t i = rooms.size(); i < steps.size(); ++i) searched_.erase(steps[i].second);
+    solve(sections, rooms);
   }
   /// What was found for some bytes.
   struct Solution {
@@ -227,13 +246,13 @@ class FrontierSearch {
     std::move(known.begin(), known.end(), std::back_inserter(found_));
   }
   /// What no other point beats.
-  Frontier frontier() {
+  std::vector<SolvedPolicy> best_found() {
     std::stable_sort(found_.begin(), found_.end(),
                      [](const SolvedPolicy& a, const SolvedPolicy& b) { return a.bytes != b.bytes ? a.bytes < b.bytes : a.seconds < b.seconds; });
-    Frontier result;
-    for (SolvedPolicy& p : found_)
-      if (result.points.empty() || p.seconds < result.points.back().seconds) result.points.push_back(std::move(p));
-    return result;
+    std::vector<SolvedPolicy> best;
+    for (const SolvedPolicy& p : found_)
+      if (best.empty() || p.seconds < best.back().seconds) best.push_back(p);
+    return best;
   }
 };
 }   // namespace detail

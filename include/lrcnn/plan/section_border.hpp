@@ -55,6 +55,7 @@ class SectionBorder {
                 Index end)
       : begin_(begin), end_(end), table_(table), readers_(readers), training_(options.training) {
     for (const Index g : readers.across(begin)) (readers.read_within(g, begin, end) ? inputs_ : passing_).push_back(g);
+    for (const Index g : passing_) passing_bytes_ += readers.bytes(g);
     for (Index g = options.input_gradient ? 0 : 1; training_ && g <= begin; ++g)
       if (readers.given_from(g, end) && !readers.given_within(g, begin, end)) passing_gradients_ += readers.bytes(g);
     for (Index n = end; training_ && n < table.size(); ++n) {   // of norms above whose input lies below
@@ -70,6 +71,7 @@ class SectionBorder {
   /// Tensors from below that it reads, and those that it does not read but a section above does. The network's input is none.
   const std::vector<Index>& inputs() const { return inputs_; }
   const std::vector<Index>& passing() const { return passing_; }
+  Index passing_bytes() const { return passing_bytes_; }
   /// Bytes of gradients that live through its backward pass without being touched.
   Index passing_gradients() const { return passing_gradients_; }
   bool read_above(Index g) const { return readers_.read_from(g, end_); }
@@ -143,7 +145,7 @@ class SectionBorder {
   const detail::TensorReaders& readers_;
   bool training_;
   std::vector<Index> inputs_{}, passing_{};
-  Index passing_gradients_ = 0;
+  Index passing_bytes_ = 0, passing_gradients_ = 0;
   /// Where a tensor that one of its layers reads is: one of the section's, one of its inputs, or neither.
   std::pair<Index, Index> place(Index g) const {
     if (g > begin_) return {1, g - begin_};

@@ -33,6 +33,8 @@ class SectionCatalog {
   SectionCatalog(const SectionCatalog&) = delete;   // borders refer to its readers
   SectionCatalog& operator=(const SectionCatalog&) = delete;
   const std::vector<SectionOfSearch>& sections() const { return sections_; }
+  /// Of the network.
+  Index layers() const { return table_.size(); }
   /// Numbers of the sections that begin at a layer.
   const std::vector<std::size_t>& from(Index layer) const { return item(sections_from_, layer); }
   /// Tensors from below a layer that are read from there on.
@@ -44,6 +46,11 @@ class SectionCatalog {
   Index images() const { return images_; }
   /// Whether the network's output is kept to the end of the step.
   bool keeps_output() const { return keeps_output_; }
+  /// Bytes of other sections that live through the whole backward pass of a section.
+  Index backward_bytes(const SectionBorder& border) const {
+    const bool output = keeps_output_ && images_ == table_.input.n && !border.is_last();
+    return border.passing_gradients() + (output ? readers_.bytes(table_.size()) : 0);
+  }
   const std::vector<StepMemory>& memories() const { return memories_; }
   bool looks_at(StepMemory memory) const { return std::find(memories_.begin(), memories_.end(), memory) != memories_.end(); }
   /// Whether gradients can lie in their values' places in any of the ways that are known.
@@ -117,6 +124,7 @@ class SectionCatalog {
     followed_.assign(static_cast<std::size_t>(table_.size() + 1), 0);
     for (const SectionOfSearch& section : sections_) item(followed_, section.border.begin()) |= !section.numbered;
     std::vector<std::size_t> twins, sole;   // of each section: the first that is like it; those that are like none before
+    std::vector<BytesBeside> beside;        // of each section: of all that are like it
     for (std::size_t s = 0; s < sections_.size(); ++s) {
       const auto is_twin = [&](std::size_t other) {
         const SectionBorder &a = sections_[s].border, &b = sections_[other].border;
@@ -125,11 +133,14 @@ class SectionCatalog {
       const auto twin = std::find_if(sole.begin(), sole.end(), is_twin);
       twins.push_back(twin == sole.end() ? s : *twin);
       if (twin == sole.end()) sole.push_back(s);
+      beside.push_back(bytes_beside(sections_[s].border));
+      BytesBeside& of_twins = beside[twins[s]];
+      of_twins = {std::min(of_twins.least, beside[s].least), std::max(of_twins.most, beside[s].most)};
     }
     on_threads(sole.size(), threads, [&] {
       return [&, tries = SectionTries(table_, policy_, names_, target_, options_, costs_, images_, memories_)](std::size_t i) mutable {
         SectionOfSearch& section = sections_[sole[sole.size() - 1 - i]];
-        section.choices = tries.find(section.border, item(followed_, section.border.end()));
+        section.choices = tries.find(section.border, beside[sole[sole.size() - 1 - i]], item(followed_, section.border.end()));
       };
     });
     for (std::size_t s = 0; s < sections_.size(); ++s) {
@@ -141,6 +152,10 @@ class SectionCatalog {
       if (!section.choices.empty()) item(sections_from_, section.border.begin()).push_back(s);
     }
     drop_vain_offers();
+  }
+  BytesBeside bytes_beside(const SectionBorder& border) const {
+    const Index backward = backward_bytes(border);
+    return {-backward, border.passing_bytes() - backward};
   }
   /// Offers of places that no section above takes make no difference.
   void drop_vain_offers() {

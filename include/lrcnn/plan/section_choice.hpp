@@ -9,6 +9,11 @@ struct SectionPeaks {
   Index backward = 0;
   friend constexpr bool operator==(const SectionPeaks&, const SectionPeaks&) = default;
 };
+/// By how many bytes more other sections may have in memory during a section's forward pass than during its backward pass.
+struct BytesBeside {
+  Index least = 0;
+  Index most = 0;
+};
 /// What the memory of a whole step is like: a search takes the choices of all its sections from one of these sets.
 enum class StepMemory : std::uint8_t {
   shared_workspace,   ///< sections share a workspace
@@ -72,9 +77,20 @@ class SectionChoice {
   const SectionPeaks& peaks(std::uint64_t already, bool in_place = false) const {
     return peaks_of(in_place && !in_place_.peaks.empty() ? in_place_ : apart_, already);
   }
+  /// Whether its forward pass may decide how many bytes it wants.
+  bool forward_counts(const BytesBeside& beside) const {
+    const auto counts = [&](const SectionPeaks& peaks) { return peaks.forward + beside.most > peaks.backward; };
+    for (std::uint64_t already = 0; already < apart_.peaks.size(); ++already)
+      if (counts(peaks(already)) || (reads_places() && counts(peaks(already, true)))) return true;
+    return false;
+  }
   /// Whether it takes no more bytes of any kind than another way to run the same section.
-  bool takes_no_more_bytes(const SectionChoice& other) const {
+  bool takes_no_more_bytes(const SectionChoice& other, const BytesBeside& beside) const {
     if (kept_ > other.kept_) return false;
+    const auto is_within = [&](const SectionPeaks& a, const SectionPeaks& b) {   // whatever is beside: then it is within at both ends
+      const auto want = [](const SectionPeaks& peaks, Index more) { return std::max(peaks.forward + more, peaks.backward); };
+      return want(a, beside.least) <= want(b, beside.least) && want(a, beside.most) <= want(b, beside.most);
+    };
     for (std::size_t i = 0; i < apart_.inputs.size(); ++i)
       if (keeps_input(i) && !other.keeps_input(i)) return false;
     const auto has_all = [](const std::vector<Index>& a, const std::vector<Index>& b) {
@@ -98,10 +114,15 @@ class SectionChoice {
     Index until = 0;         ///< of the section's times, while other sections below it do not read the tensor in their backward passes
     bool backward = false;   ///< its backward pass reads it
   };
+  /// Peaks from a time at which the section begins, or an input is no longer used, to the next one.
+  struct Between {
+    Index begin = 0;
+    SectionPeaks peaks{};
+  };
   /// What lives when.
   struct Lives {
     std::vector<InputUse> inputs{};
-    std::vector<Index> live{};                   ///< bytes at each time, without inputs
+    std::vector<Between> between{};              ///< without inputs
     mutable std::vector<SectionPeaks> peaks{};   ///< found when asked for
   };
   Partition partition_;
@@ -111,7 +132,6 @@ class SectionChoice {
   std::vector<Index> kept_outputs_{}, offered_{};
   std::vector<PlaceUse> uses_places_{};
   Lives apart_{}, in_place_{};   ///< gradients in places of their own, and, if some can be, in those of inputs
-  static bool is_within(const SectionPeaks& a, const SectionPeaks& b) { return a.forward <= b.forward && a.backward <= b.backward; }
   /// Whether a buffer is the section's: a workspace is if the partition says so.
   bool counts(const SectionBuffer& b) const {
     return b.is_used() && !b.is_shared_workspace() && !(b.own_workspace && partition_.workspace_bytes < 0);
@@ -138,23 +158,33 @@ class SectionChoice {
       item(change, stretched.first) += b.bytes;
       item(change, stretched.last) -= b.bytes;
     }
+    std::vector<Index> ends;   // of inputs
+    for (const InputUse& use : result.inputs) ends.push_back(use.until);
+    std::sort(ends.begin(), ends.end());
     Index live = 0;
-    for (Index t = 0; t <= profile.end; ++t) result.live.push_back(live += item(change, t));
+    std::size_t ended = 0;
+    result.between.push_back({0, {-1, -1}});
+    for (Index t = 0; t <= profile.end; ++t) {
+      for (; ended < ends.size() && ends[ended] <= t; ++ended)
+        if (result.between.back().begin < t) result.between.push_back({t, {-1, -1}});
+      live += item(change, t);
+      SectionPeaks& peaks = result.between.back().peaks;
+      if (t < profile.forward_end) peaks.forward = std::max(peaks.forward, live);
+      if (t > profile.forward_end) peaks.backward = std::max(peaks.backward, live);
+    }
     result.peaks.assign(std::size_t{1} << std::min<std::size_t>(result.inputs.size(), most_known), {-1, -1});
     return result;
   }
-  const SectionPeaks& peaks_of(const Lives& lives, std::uint64_t already) const {
+  static const SectionPeaks& peaks_of(const Lives& lives, std::uint64_t already) {
     SectionPeaks& peaks = lives.peaks[static_cast<std::size_t>(already) & (lives.peaks.size() - 1)];   // of more inputs: as if they did not
     if (peaks.forward >= 0) return peaks;
-    std::vector<Index> ends;   // of inputs that count
-    for (std::size_t i = 0; i < lives.inputs.size(); ++i) ends.push_back(i < most_known && (already >> i & 1) != 0 ? 0 : lives.inputs[i].until);
     peaks = {0, 0};
-    for (Index t = 0; t < static_cast<Index>(lives.live.size()); ++t) {
-      Index live = item(lives.live, t);
+    for (const auto& [begin, own] : lives.between) {
+      Index inputs = 0;
       for (std::size_t i = 0; i < lives.inputs.size(); ++i)
-        if (t < ends[i]) live += lives.inputs[i].bytes;
-      if (t < forward_end_) peaks.forward = std::max(peaks.forward, live);
-      if (t > forward_end_) peaks.backward = std::max(peaks.backward, live);
+        if (begin < lives.inputs[i].until && !(i < most_known && (already >> i & 1) != 0)) inputs += lives.inputs[i].bytes;
+      if (own.forward >= 0) peaks.forward = std::max(peaks.forward, own.forward + inputs);
+      if (own.backward >= 0) peaks.backward = std::max(peaks.backward, own.backward + inputs);
     }
     return peaks;
   }

@@ -4,6 +4,7 @@
 #include <lrcnn/plan/section_ends.hpp>
 #include <limits>
 #include <optional>
+#include <span>
 namespace lrcnn {
 class SectionTries {
  public:
@@ -25,10 +26,11 @@ class SectionTries {
         tells_workspaces_(!costs.measured().empty()) {
     policy_in_place_.gradients_in_place = true;
   }
-  /// The choices of a section, by rising seconds; none if it cannot be run. `followed`: a section without a partition of its own may follow, and is
-  /// run likewise.
-  SectionChoices find(const SectionBorder& border, bool followed) {
+  /// The choices of a section, by rising seconds; none if it cannot be run. `beside`: what others may have in memory meanwhile; `followed`: a
+  /// section without a partition of its own may follow, and is run likewise.
+  SectionChoices find(const SectionBorder& border, const BytesBeside& beside, bool followed) {
     border_ = &border;
+    beside_ = beside;
     followed_ = followed;
     choices_ = {};
     column_seconds_ = unknown;
@@ -57,15 +59,18 @@ class SectionTries {
 
  private:
   static constexpr std::array recomputes{Recompute::none, Recompute::light, Recompute::cheap, Recompute::all};
-  static constexpr double most_times = 8;    ///< how many times as long as the column a section may take
-  static constexpr Index most_passed = 10;   ///< stages of a section that norms divide up to which extra passes are looked at: each norm adds one
-  static constexpr Index most_cut = 48;      ///< layers of a section up to which slabs are tried: longer ones are not worth their halos
-  static constexpr double hardly = 0.98;     ///< how much faster more slabs may be than fewer, for the caches' sake
+  static constexpr std::array<Index, 13> slab_counts{2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
+  static constexpr double most_times = 8;       ///< how many times as long as the column a section may take
+  static constexpr Index most_passed = 10;      ///< stages of a section that norms divide up to which extra passes are looked at: each norm adds one
+  static constexpr Index most_cut = 48;         ///< layers of a section up to which slabs are tried: longer ones are not worth their halos
+  static constexpr double hardly = 0.98;        ///< how much faster more slabs may be than fewer, for the caches' sake
+  static constexpr double hardly_any = 1.005;   ///< how much longer more slabs in the forward pass take if fewer are not worth trying
   static constexpr double unknown = -1;
   static constexpr Index least_workspace = 256_KiB;
   struct Tried {
     SectionPeaks peaks, in_place;   ///< of gradients in places of their own, and in those of values
     double seconds = 0;             ///< at least
+    bool forward_counts = false;    ///< its forward pass may decide how many bytes the section wants
   };
   const Table& table_;
   const PolicySpec& policy_;
@@ -82,6 +87,7 @@ class SectionTries {
   Index workspace_bytes_ = -1;              ///< of the section at hand; a follower has that of a section before it, here as much as any
   bool is_ample_ = false;                   ///< it is more than the choices that are known have
   const SectionBorder* border_ = nullptr;   ///< of the section at hand
+  BytesBeside beside_{};                    ///< likewise
   bool followed_ = false;
   double column_seconds_ = unknown;   ///< of the first way that was tried
   SectionChoices choices_{};
@@ -100,7 +106,7 @@ class SectionTries {
   }
   /// Whether a choice that is as fast makes another superfluous. Of what followers do likewise, images alone make a difference that counts.
   bool replaces(const SectionChoice& choice, const SectionChoice& other) const {
-    return (!followed_ || choice.partition().images == other.partition().images) && choice.takes_no_more_bytes(other);
+    return (!followed_ || choice.partition().images == other.partition().images) && choice.takes_no_more_bytes(other, beside_);
   }
   /// Tries one way to run the section. `at_least`: seconds that it will take, as far as they are known; if a choice takes no more, and no more
   /// bytes, this one need not be timed. Nothing if the rows do not carry the slabs.
@@ -115,7 +121,9 @@ class SectionTries {
     std::vector<std::pair<StepMemory, SectionChoice>> trials;
     trials.emplace_back(StepMemory::shared_workspace, SectionChoice(*border_, shared, profile));
     const SectionPeaks peaks = trials.back().second.peaks(0);
-    Tried tried{peaks, peaks, at_least};
+    Tried tried{peaks, peaks, at_least, trials.back().second.forward_counts(beside_)};
+    tried.forward_counts |= wants(StepMemory::in_place) && p.forward == 1;              // gradients in place want slabs in both passes
+    for (const Stage& stage : stages) tried.forward_counts |= stage.forward_repeated;   // in the backward pass, too
     if (!wants(StepMemory::shared_workspace) || is_ample_) trials.clear();
     if (own_workspaces_) trials.emplace_back(StepMemory::own_workspaces, SectionChoice(*border_, p, profile));
     if (wants(StepMemory::in_place)) {
@@ -124,10 +132,10 @@ class SectionTries {
       const std::vector<TensorPlace> places = emitter.places();
       if (!emitter.remakes_in_slabs() || policy_.gradients_in_place) {
         trials.emplace_back(StepMemory::in_place, SectionChoice(*border_, p, profile, places));
-        tried.in_place = trials.back().second.peaks(0, true);
+        note_in_place(trials.back().second, tried);
       } else if (SectionChoice choice(*border_, p, profile_section(table_, policy_in_place_, target_, options_, stages), places);
                  !is_beaten(StepMemory::in_place, choice, at_least)) {
-        tried.in_place = choice.peaks(0, true);
+        note_in_place(choice, tried);
         choice.set_seconds(seconds_of(policy_in_place_, stages));
         choices_.of(StepMemory::in_place).push_back(std::move(choice));
       }
@@ -142,6 +150,10 @@ class SectionTries {
     }
     return tried;
   }
+  void note_in_place(const SectionChoice& choice, Tried& tried) const {
+    tried.in_place = choice.peaks(0, true);
+    tried.forward_counts |= choice.forward_counts(beside_);
+  }
   /// Whether a known choice takes no more bytes, and no more than so many seconds.
   bool is_beaten(StepMemory memory, const SectionChoice& choice, double seconds) const {
     return std::any_of(choices_.of(memory).begin(), choices_.of(memory).end(),
@@ -154,11 +166,12 @@ class SectionTries {
   }
   /// Tries slabs of images, slabs of rows of all images or of one, and what is computed again.
   void try_all(const std::vector<Stage>& whole) {
-    const bool vector = whole.back().vector, is_long = border_->end() - border_->begin() > most_cut, is_small = detail::is_small(table_);
+    const bool vector = whole.back().vector, is_long = border_->end() - border_->begin() > most_cut;
     std::array<double, recomputes.size()> columns;   // seconds without slabs of rows, of more images
     columns.fill(unknown);
     for (Index images = images_; images >= 1; images = images == 1 ? 0 : ceil_div(images, 2)) {
-      const bool rows = !vector && !is_long && (is_small || images_ == table_.input.n || images_ == 1) && (images == images_ || images == 1);
+      const bool rows =
+          !vector && !is_long && (detail::is_small(table_) || images_ == table_.input.n || images_ == 1) && (images == images_ || images == 1);
       for (std::size_t r = 0; r < recomputes.size(); ++r) {
         const Recompute recompute = recomputes[r];
         if (is_named(PolicySpec::Part::recompute) ? recompute != policy_.recompute : !options_.training && recompute != Recompute::none) continue;
@@ -166,19 +179,26 @@ class SectionTries {
         if (const auto tried = try_one(p, columns[r])) columns[r] = hardly * tried->seconds;
         for (const Cut cut : {Cut::overlap, Cut::share}) {
           p.cut = cut;
-          if (rows && recompute != Recompute::cheap && (is_small || cut == Cut::overlap || recompute == Recompute::all || !options_.training))
-            try_counts(p, columns[r]);
+          if (rows && pays(cut, recompute, whole.size() > 1)) try_counts(p, columns[r], slab_counts);
         }
       }
-      for (const bool both_ways : {false, true}) {
+      std::vector<Index> counts(slab_counts.begin(), slab_counts.end());
+      for (const bool both_ways : {false, true}) {   // both ways where the forward pass still wants most
         if (whole.size() == 1 || static_cast<Index>(whole.size()) > most_passed || !options_.training || !rows) continue;
         Partition p{.images = images, .passes = true, .forward_passes = both_ways, .recompute = Recompute::all};
         const auto tried = try_one(p);
         p.cut = Cut::overlap;
-        try_counts(p, tried ? hardly * tried->seconds : unknown);
+        counts = try_counts(p, tried ? hardly * tried->seconds : unknown, counts);
       }
       if (vector || is_long) break;
     }
+  }
+  /// Whether slabs of rows may pay. `parted`: norms part the section, so that what slabs would keep lies in full height between its stages anyway,
+  /// and slabs have hardly a row in common.
+  bool pays(Cut cut, Recompute recompute, bool parted) const {
+    if (recompute == Recompute::cheap) return false;
+    if (detail::is_small(table_) || !options_.training) return true;
+    return parted ? cut == Cut::overlap && recompute == Recompute::all : cut == Cut::overlap || recompute == Recompute::all;
   }
   /// Those that are worth knowing in workspaces of their own, once more with ample ones.
   void try_ample() {
@@ -223,33 +243,44 @@ class SectionTries {
       }
     }
   }
-  /// More and more slabs, as long as they save bytes. Where nothing is kept the forward pass may have fewer of them than the backward pass.
-  /// `at_least`: seconds that any will take.
-  void try_counts(Partition p, double at_least) {
+  /// More and more slabs, as long as they save bytes. Where nothing is kept, the forward pass has fewer of them than the backward pass if these will
+  /// do. `at_least`: seconds that any will take. Returns the counts less those with which the forward pass cannot decide how many bytes the
+  /// section wants.
+  std::vector<Index> try_counts(Partition p, double at_least, std::span<const Index> counts) {
     constexpr SectionPeaks most{std::numeric_limits<Index>::max(), std::numeric_limits<Index>::max()};
     Tried least{most, most};
+    const auto falls = [](SectionPeaks& from, const SectionPeaks& to) {
+      const bool some = to.forward < from.forward - from.forward / 50 || to.backward < from.backward - from.backward / 50;
+      from = {std::min(from.forward, to.forward), std::min(from.backward, to.backward)};
+      return some;
+    };
+    std::vector<Index> left(counts.begin(), counts.end());
     int in_vain = 0;
-    for (const Index slabs : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
-      if (slabs * ceil_div(images_, p.images) > 128) return;
-      p.forward = p.backward = slabs;
-      const auto tried = try_one(p, at_least);
-      if (!tried) return;
-      const auto falls = [](SectionPeaks& from, const SectionPeaks& to) {
-        const bool some = to.forward < from.forward - from.forward / 50 || to.backward < from.backward - from.backward / 50;
-        from = {std::min(from.forward, to.forward), std::min(from.backward, to.backward)};
-        return some;
+    for (const Index slabs : counts) {
+      if (slabs * ceil_div(images_, p.images) > 128) break;
+      const bool apart = p.recompute == Recompute::all && !p.passes;
+      std::optional<Tried> one, all;   // slabs in the forward pass
+      bool saves = false;
+      const auto try_forward = [&](Index forward, double seconds) {
+        p.forward = forward, p.backward = slabs;
+        const auto tried = try_one(p, std::max(at_least, seconds));
+        if (tried) {
+          const bool own_places = falls(least.peaks, tried->peaks), in_place = falls(least.in_place, tried->in_place);
+          saves = saves || own_places || in_place;
+        }
+        return tried;
       };
-      const bool own_places = falls(least.peaks, tried->peaks), in_place = falls(least.in_place, tried->in_place);
-      in_vain = own_places || in_place ? 0 : in_vain + 1;
-      if (in_vain > 1 || tried->seconds > most_times * column_seconds_) return;
-      if (p.recompute == Recompute::all && !p.passes) {
-        p.forward = 1;
-        try_one(p, at_least);
-        p.forward = slabs / 2;
-        if (p.forward > 1) try_one(p, at_least);
-      }
-      at_least = hardly * tried->seconds;
+      if (apart && !(one = try_forward(1, 0))) break;
+      if (!one || one->forward_counts) all = try_forward(slabs, one ? hardly * one->seconds : 0);
+      if (!one && !all) break;
+      if (one && all && slabs > 3 && all->seconds > hardly_any * one->seconds) try_forward(slabs / 2, hardly * one->seconds);
+      if (!(all ? all : one)->forward_counts) std::erase(left, slabs);
+      const double seconds = all ? all->seconds : one->seconds;
+      in_vain = saves ? 0 : in_vain + 1;
+      if (in_vain > 1 || seconds > most_times * column_seconds_) break;
+      at_least = hardly * seconds;
     }
+    return left;
   }
   /// Drops ways to run a section that another beats in everything. Pre: they rise by their seconds.
   void drop_beaten(std::vector<SectionChoice>& choices) const {
