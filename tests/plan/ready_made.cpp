@@ -2,6 +2,7 @@
 #include <lrcnn/network/resnet.hpp>
 #include <lrcnn/network/unet.hpp>
 #include <lrcnn/plan/checker.hpp>
+#include <lrcnn/plan/make_plan.hpp>
 #include <lrcnn/policy/resnet.hpp>
 #include <lrcnn/policy/unet.hpp>
 #include <doctest/doctest.h>
