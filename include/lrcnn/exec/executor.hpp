@@ -243,7 +243,7 @@ class Executor {
   void unpack(const Unpacking& unpacking) {
     std::vector<const Operands<T>*> steps;
     for (const std::size_t i : unpacking.steps) steps.push_back(&operands_[i]);
-    backend_->unpack_together(steps);
+    if constexpr (UnpacksTogether<B>) backend_->unpack_together(steps);
   }
   struct NoGroup {};
   template <class X>
