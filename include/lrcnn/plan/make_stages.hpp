@@ -95,7 +95,8 @@ constexpr Index cut_stage(const Table& table, const PolicySpec& policy, const Ta
     return choose_cuts(graph, p.cut, count);
   };
   stage.forward = make_schedule(graph, p.cut, cuts_for(p.forward));
-  stage.backward = p.backward == p.forward ? stage.forward : make_schedule(graph, p.cut, cuts_for(p.backward));
+  if (p.backward == p.forward) stage.backward = stage.forward;
+  else stage.backward = make_schedule(graph, p.cut, cuts_for(p.backward));
   return fewer;
 }
 /// Whether layer l works on vectors, which have no rows to cut, given whether the layer before does.
