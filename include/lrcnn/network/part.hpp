@@ -84,17 +84,17 @@ struct HeadsOf {
     };
     (add(ContentOf<Parts>::heads), ...);
   }
-  static constexpr bool shared = [] {
-    constexpr HeadsOf all;
-    return share_heads(all.hashes, all.begins);
-  }();
-  /// Those of the whole, `layers`.
-  template <std::size_t N>
-  static constexpr auto of(const std::array<Layer, N>& layers) {
-    if constexpr (shared) return head_hashes(layers);
-    else return HeadsOf().hashes;
-  }
 };
+template <class... Parts>
+inline constexpr HeadsOf<Parts...> heads_of{};
+template <class... Parts>
+inline constexpr bool heads_shared = share_heads(heads_of<Parts...>.hashes, heads_of<Parts...>.begins);
+/// Those of the whole, `layers`.
+template <class... Parts, std::size_t N>
+constexpr auto heads_of_whole(const std::array<Layer, N>& layers) {
+  if constexpr (heads_shared<Parts...>) return head_hashes(layers);
+  else return heads_of<Parts...>.hashes;
+}
 template <class... Parts>
 struct Chain {
   static constexpr auto layers = [] {
@@ -102,10 +102,10 @@ struct Chain {
     std::array<std::size_t, sizeof...(Parts) + 1> begins{};
     [[maybe_unused]] std::size_t at = 0, part = 0;
     ((append(list, at, ContentOf<Parts>::layers, 1), begins[++part] = at), ...);
-    if constexpr (HeadsOf<Parts...>::shared) number_repeated(list, begins);
+    if constexpr (heads_shared<Parts...>) number_repeated(list, begins);
     return list;
   }();
-  static constexpr auto heads = HeadsOf<Parts...>::of(layers);
+  static constexpr auto heads = heads_of_whole<Parts...>(layers);
   struct Descriptors : Splice<DescriptorsOf<Parts>...> {};
 };
 /// Names a join in messages.
@@ -136,10 +136,10 @@ struct Branches {
       begins[++part] = at;
     };
     (add(ContentOf<Others>::layers), ...);
-    if constexpr (HeadsOf<First, Others...>::shared) number_repeated(list, begins);
+    if constexpr (heads_shared<First, Others...>) number_repeated(list, begins);
     return list;
   }();
-  static constexpr auto heads = HeadsOf<First, Others...>::of(layers);
+  static constexpr auto heads = heads_of_whole<First, Others...>(layers);
   struct Descriptors : Splice<DescriptorsOf<First>, typename Splice<DescriptorsOf<Others>, DescriptorList<Join>>::type...> {};
 };
 }   // namespace detail
