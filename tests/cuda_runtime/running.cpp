@@ -33,6 +33,16 @@ TEST_CASE_TEMPLATE("the host starts sixteen steps without waiting: batches, labe
   trainer.wait();
   CHECK(CudaRuntime::pinned_bytes() == pinned);   // the same memory again
 }
+TEST_CASE("what loops of a new stream count in is cleared before any stream goes on") {
+  const FreshRuntime runtime;
+  const auto library = cudnn::open_library<float>({});
+  const Index before = runtime->waits;
+  REQUIRE(library->select(2).good());   // clears that of the first stream, too
+  CHECK(runtime->waits == before + 1);
+  REQUIRE(library->select(1).good());
+  REQUIRE(library->select(2).good());
+  CHECK(runtime->waits == before + 1);
+}
 TEST_CASE("page-locked memory has a limit, at which the host waits and takes what has been sent") {
   const FreshRuntime runtime;
   const Index limit = 100'000;

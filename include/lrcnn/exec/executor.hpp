@@ -199,32 +199,8 @@ class Executor {
       for (Group& group : groups_) {
         if constexpr (Streamed<B>)
           if (streams_ > 1) backend_->enter(plan_.steps[group.begin].stream, group.waits_for);
-        const auto steps = [&] {
-          auto unpacking = group.unpackings.begin();
-          for (std::size_t i = group.begin; i < group.end; ++i) {
-            if constexpr (UnpacksTogether<B> && std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>) {
-              if (unpacking != group.unpackings.end() && unpacking->at == i) unpack(*unpacking++);
-              if (unpacking != group.unpackings.end() && std::binary_search(unpacking->steps.begin(), unpacking->steps.end(), i)) {
-                backend_->run_packed(*prepared_[i], operands_[i]);
-                continue;
-              }
-            }
-            if constexpr (StartsTogether<B> && std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>) {
-              const std::size_t bound = unpacking != group.unpackings.end() ? unpacking->at : group.end;
-              if (!is_own(plan_.steps[i].op))
-                if (const std::size_t count = backend_->start_together(std::span<const Operands<T>>(operands_).subspan(i, bound - i)); count > 0) {
-                  i += count - 1;
-                  continue;
-                }
-            }
-            observer.before(plan_, static_cast<Index>(i));
-            step(i);
-            observer.after(plan_, static_cast<Index>(i));
-          }
-          if constexpr (UnpacksTogether<B> && std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>)
-            if (unpacking != group.unpackings.end()) unpack(*unpacking);
-        };
-        if constexpr (Recorder<B> && std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>) {
+        const auto steps = [&] { run_steps(group, observer, step); };
+        if constexpr (Recorder<B> && !is_watched<Observer>) {
           if (is_own(plan_.steps[group.begin].op)) steps();
           else backend_->run_group(group.recorded, steps);
         } else {
@@ -240,11 +216,8 @@ class Executor {
       throw;
     }
   }
-  void unpack(const Unpacking& unpacking) {
-    std::vector<const Operands<T>*> steps;
-    for (const std::size_t i : unpacking.steps) steps.push_back(&operands_[i]);
-    if constexpr (UnpacksTogether<B>) backend_->unpack_together(steps);
-  }
+  template <class Observer>
+  static constexpr bool is_watched = !std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>;
   struct NoGroup {};
   template <class X>
   struct Recorded {
@@ -262,6 +235,39 @@ class Executor {
     std::vector<Index> waits_for{};   ///< events of other streams
     std::vector<Unpacking> unpackings{};
   };
+  /// Starts a group's steps: one by one if somebody watches them, else as many at once as the backend can.
+  template <class Observer, class F>
+  void run_steps(const Group& group, Observer& observer, F step) {
+    auto unpacking = group.unpackings.begin();
+    const auto none = group.unpackings.end();
+    for (std::size_t i = group.begin; i < group.end; ++i) {
+      if constexpr (UnpacksTogether<B> && !is_watched<Observer>) {
+        if (unpacking != none && unpacking->at == i) unpack(*unpacking++);
+        if (unpacking != none && std::binary_search(unpacking->steps.begin(), unpacking->steps.end(), i)) {
+          backend_->run_packed(*prepared_[i], operands_[i]);
+          continue;
+        }
+      }
+      if constexpr (StartsTogether<B> && !is_watched<Observer>) {
+        const std::size_t bound = unpacking != none ? unpacking->at : group.end;
+        const std::span<const Operands<T>> next = std::span<const Operands<T>>(operands_).subspan(i, bound - i);
+        if (const std::size_t count = is_own(plan_.steps[i].op) ? 0 : backend_->start_together(next); count > 0) {
+          i += count - 1;
+          continue;
+        }
+      }
+      observer.before(plan_, static_cast<Index>(i));
+      step(i);
+      observer.after(plan_, static_cast<Index>(i));
+    }
+    if constexpr (UnpacksTogether<B> && !is_watched<Observer>)
+      if (unpacking != none) unpack(*unpacking);
+  }
+  void unpack(const Unpacking& unpacking) {
+    std::vector<const Operands<T>*> steps;
+    for (const std::size_t i : unpacking.steps) steps.push_back(&operands_[i]);
+    if constexpr (UnpacksTogether<B>) backend_->unpack_together(steps);
+  }
   void make_groups() {
     if constexpr (Streamed<B>) streams_ = stream_count(plan_);
     const auto waits = streams_ > 1 ? waits_of(plan_) : std::vector<std::vector<Index>>(plan_.steps.size());

@@ -43,6 +43,14 @@ constexpr Name joined(std::string_view first, std::string_view between, std::str
     for (const char c : part) *to++ = c;
   return full;
 }
+/// FNV-1a.
+constexpr std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+/// Where a table of so many slots, a power of two, is first looked into for a hash.
+constexpr std::size_t first_slot(std::uint64_t hash, std::size_t slots) { return static_cast<std::size_t>(hash ^ hash >> 32) & (slots - 1); }
 struct NameSlot {
   const Name* name = nullptr;
   std::size_t owner = 0;
@@ -66,9 +74,7 @@ class NameSet {
  private:
   /// Where a name is, or would be put.
   constexpr std::size_t place(const Name& name) const {
-    std::uint64_t hash = 0xcbf29ce484222325u;   // FNV-1a
-    for (const char c : name.view()) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    std::size_t at = static_cast<std::size_t>(hash ^ hash >> 32) & (slots_.size() - 1);
+    std::size_t at = first_slot(hash_of(name.view()), slots_.size());
     while (slots_[at].name && !(slots_[at].name->view() == name.view())) at = (at + 1) & (slots_.size() - 1);
     return at;
   }
@@ -136,12 +142,7 @@ constexpr void give_names(std::span<Item> list, Slots slots, LayerOf layer_of = 
   }
 }
 /// The hash of what a name is called at the outermost; 0 for an empty one.
-constexpr std::uint64_t head_hash(const Name& name) {
-  if (name.empty()) return 0;
-  std::uint64_t hash = 0xcbf29ce484222325u;   // FNV-1a
-  for (const char c : head_of(name)) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
+constexpr std::uint64_t head_hash(const Name& name) { return name.empty() ? 0 : hash_of(head_of(name)); }
 /// head_hash() of all names of a list.
 template <std::size_t N>
 constexpr std::array<std::uint64_t, N> head_hashes(const std::array<Layer, N>& list) {
@@ -162,7 +163,7 @@ constexpr bool share_heads(const std::array<std::uint64_t, N>& hashes, const std
     for (std::size_t i = begins[part]; i < begins[part + 1]; ++i) {
       const std::uint64_t hash = hashes[i];
       if (hash == 0) continue;
-      std::size_t at = static_cast<std::size_t>(hash ^ hash >> 32) & (slots.size() - 1);
+      std::size_t at = first_slot(hash, slots.size());
       while (slots[at].hash != 0 && slots[at].hash != hash) at = (at + 1) & (slots.size() - 1);
       if (slots[at].hash == hash && slots[at].part != part) return true;
       slots[at] = {hash, part};

@@ -40,10 +40,7 @@ struct ContentOf {
                 "lrcnn: a part of a Sequential is no layer; a layer is a type with `static constexpr Layer layer()`, or a "
                 "Sequential, and parts such as Share<4> belong to the Policy; see docs/extending.md");
   static constexpr std::array<Layer, 1> layers{T::layer()};
-  static constexpr std::array<std::uint64_t, layers[0].name.empty() ? 0 : 1> heads = [] {
-    if constexpr (layers[0].name.empty()) return std::array<std::uint64_t, 0>{};
-    else return head_hashes(layers);
-  }();
+  static constexpr auto heads = head_hashes(layers);
   struct Descriptors : Splice<DescriptorList<T>> {};
 };
 template <class T>

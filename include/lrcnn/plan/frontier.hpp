@@ -141,12 +141,13 @@ class FrontierSearch {
     for (std::size_t i = 1; i < points.size(); ++i) {
       const Index room = (points[i - 1].bytes + points[i].bytes) / 2;
       const double times = points[i - 1].seconds / points[i].seconds;
-      if (times > 1.02 && room > points[i - 1].bytes + room / 200 && searched_.insert(room).second) steps.push_back({times, room});
+      if (times > 1.02 && room > points[i - 1].bytes + room / 200 && !searched_.contains(room)) steps.push_back({times, room});
     }
     std::sort(steps.rbegin(), steps.rend());
+    steps.resize(std::min(steps.size(), at_once));
     std::vector<Index> rooms;
-    for (std::size_t i = 0; i < std::min(steps.size(), at_once); ++i) rooms.push_back(steps[i].second);
-    for (std::size_t i = rooms.size(); i < steps.size(); ++i) searched_.erase(steps[i].second);
+    for (const auto& [times, room] : steps) rooms.push_back(room);
+    searched_.insert(rooms.begin(), rooms.end());
     solve(sections, rooms);
   }
   /// What was found for some bytes.

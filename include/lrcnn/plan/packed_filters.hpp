@@ -243,7 +243,7 @@ class PackedFilters {
   }
   /// Has filter gradients stay where they are made until those of some layers behind are made.
   void keep_gradients() {
-    constexpr std::size_t most = 44;   // that are unpacked together
+    constexpr std::size_t most = 44;   // that one kernel unpacks (backend/cudnn/loops/filter.hpp)
     std::vector<char> seen(buffers_.size(), 0);
     std::vector<Index> together;
     for (const Step& s : steps_) {

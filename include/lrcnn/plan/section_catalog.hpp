@@ -139,8 +139,9 @@ class SectionCatalog {
     }
     on_threads(sole.size(), threads, [&] {
       return [&, tries = SectionTries(table_, policy_, names_, target_, options_, costs_, images_, memories_)](std::size_t i) mutable {
-        SectionOfSearch& section = sections_[sole[sole.size() - 1 - i]];
-        section.choices = tries.find(section.border, beside[sole[sole.size() - 1 - i]], item(followed_, section.border.end()));
+        const std::size_t s = sole[sole.size() - 1 - i];
+        const SectionBorder& border = sections_[s].border;
+        sections_[s].choices = tries.find(border, beside[s], item(followed_, border.end()));
       };
     });
     for (std::size_t s = 0; s < sections_.size(); ++s) {

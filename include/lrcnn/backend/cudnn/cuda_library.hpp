@@ -178,16 +178,18 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
   /// Of the selected stream.
   std::uint32_t* tallies() const { return static_cast<std::uint32_t*>(item(tallies_, selected_)); }
   Status clear_tallies(void* counts) { return this->fill(counts, 0, loops::most_tallies * Index{sizeof(std::uint32_t)}); }
-  /// Loops of different streams may run at the same time: each stream that was ever selected has tallies of its own.
+  /// Loops of different streams may run at the same time: each stream that was ever selected has tallies of its own. New ones are cleared by the
+  /// selected stream, and others may use them as soon as this returns.
   Status make_tallies(Index stream) {
     selected_ = stream;
+    if (static_cast<Index>(tallies_.size()) > stream) return {};
     while (static_cast<Index>(tallies_.size()) <= stream) {
       void* made = nullptr;
       if (const Status s = this->allocate(made, loops::most_tallies * Index{sizeof(std::uint32_t)}); !s.good()) return s;
       if (const Status s = clear_tallies(made); !s.good()) return this->release(made), s;
       tallies_.push_back(made);
     }
-    return {};
+    return CudaDevice<Library<T>>::wait();
   }
   void release_all() noexcept {
     for (void* memory : tallies_) this->release(memory);
