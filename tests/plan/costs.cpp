@@ -155,3 +155,50 @@ TEST_CASE("a kind that was measured in other workspaces is like that in the one 
   step.saved = {}, step.activates = !step.activates;
   CHECK(StepCosts(costs, plan.table, plan.target).seconds(plan, step) == doctest::Approx(8.0));
 }
+TEST_CASE("smaller steps than were measured in a workspace are like those that were measured in another") {
+  const Table table = make_table(Vgg16<>::layers, {1, 3, 64, 64});
+  const auto plan_in = [&](Index bytes) {
+    PolicySpec policy = Policy<Column, FastestConv>::value;
+    policy.workspace_bytes = bytes;
+    return make_plan(table, policy, blocked);
+  };
+  const Plan plan = plan_in(2_MiB), roomy = plan_in(16_MiB), roomiest = plan_in(64_MiB);
+  const auto conv2 = [](const Plan& p) { return step_of(p, Op::forward, "conv2"); };
+  Costs costs(Rates{.step = 1e-6, .products = 1e9, .winograd = 2e9, .bytes = 1e9, .lanes = 16});
+  costs.set(step_kind(plan, conv2(plan)), {{64 * 64, 8.0}});
+  costs.set(step_kind(roomy, conv2(roomy)), {{64 * 32, 5.0}, {64 * 64, 6.0}});   // a step takes four seconds whatever its size
+  costs.set(step_kind(roomiest, conv2(roomiest)), {{64 * 8, 1.0}, {64 * 64, 6.0}});
+  const auto seconds_of_rows = [&](Index rows) {
+    Step step = conv2(plan);
+    step.y.rows = {0, rows};
+    return seconds_of(costs, plan, step);
+  };
+  CHECK(seconds_of_rows(64) == doctest::Approx(8.0));
+  CHECK(seconds_of_rows(32) == doctest::Approx(8.0 * 5 / 6));
+  CHECK(seconds_of_rows(16) == doctest::Approx(8.0 * 4.5 / 6));
+}
+TEST_CASE("by Winograd's algorithm a step is as large as the tiles of its result, and computed directly if it fills few of them") {
+  const Table table = make_table(Vgg16<>::layers, {2, 3, 60, 60});
+  const Plan plan = make_plan(table, Policy<Column, FastestConv, Workspace<16_MiB>>::value, blocked);
+  const Plan direct = make_plan(table, Policy<Column>::value, blocked);
+  const auto pixels = [&](const Plan& p, Op op, Index x_rows, Index y_rows) {   // of conv4, whose maps are 30 columns wide
+    Step step = step_of(p, op, "conv4");
+    step.x.rows = step.dx.rows = {0, x_rows};
+    step.y.rows = step.dy.rows = {0, y_rows};
+    return step_size(p, step).pixels;
+  };
+  CHECK(pixels(plan, Op::forward, 10, 8) == 2 * 8 * 32);
+  CHECK(pixels(plan, Op::forward, 11, 9) == 2 * 12 * 32);
+  CHECK(pixels(plan, Op::backward_data, 9, 8) == 2 * 12 * 32);
+  CHECK(pixels(plan, Op::backward_parameters, 9, 8) == 2 * 8 * 32);
+  CHECK(pixels(direct, Op::backward_data, 9, 8) == 2 * 8 * 30);
+  const Costs costs(Rates{.winograd_pays = [](Index rows, Index columns) { return rows * columns > 100; }});
+  Step step = step_of(plan, Op::backward_data, "conv4");
+  step.dx.rows = {0, 4};
+  CHECK(costs.algorithm_of(table, step, 16_MiB) == ConvAlgorithm::fastest);
+  step.dx.rows = {0, 3};
+  CHECK(costs.algorithm_of(table, step, 16_MiB) == ConvAlgorithm::direct);
+  CHECK(costs.carried_out(plan, step).conv_algorithm == ConvAlgorithm::direct);
+  step.conv_algorithm = ConvAlgorithm::winograd;
+  CHECK(costs.algorithm_of(table, step, 16_MiB) == ConvAlgorithm::winograd);
+}

@@ -54,6 +54,26 @@ TEST_CASE("a large input is measured with fewer rows, or fewer images where the 
   CHECK(images.input.h == 256);
   CHECK(images.input.n < 8);
 }
+TEST_CASE("a step takes no longer than a larger one, nor a convolution longer than many smaller ones: the rest is what disturbed the machine") {
+  const Costs::Points points{{10, 5}, {20, 4}, {40, 20}, {80, 21}};
+  CHECK(undisturbed(points, false) == Costs::Points{{10, 4}, {20, 4}, {40, 20}, {80, 21}});
+  CHECK(undisturbed(points, true) == Costs::Points{{10, 4}, {20, 4}, {40, 8}, {80, 16}});
+  CHECK(undisturbed({{10, 4}}, true) == Costs::Points{{10, 4}});
+}
+TEST_CASE("images are measured one by one in groups of the whole step, or in sections where statistics are of the batch") {
+  const auto groups = [](const Table& table) {
+    bool whole = false, sections = false;
+    for (const PolicySpec& policy : measuring_policies(table, Reference<float>::target, Reference<float>::rates)) {
+      whole |= policy.images == 1;
+      for (Index i = 0; i < policy.partition_count; ++i) sections |= policy.partition(i).images == 1;
+      make_plan(table, policy, Reference<float>::target);
+    }
+    return std::pair(whole, sections);
+  };
+  CHECK(groups(make_table(SmallNet<>::layers, {4, 3, 32, 32})) == std::pair(true, false));
+  CHECK(groups(make_table(ResNet18<>::layers, {4, 3, 64, 64})) == std::pair(false, true));
+  CHECK(groups(make_table(SmallNet<>::layers, {1, 3, 32, 32})) == std::pair(false, false));
+}
 TEST_CASE("costs come back from a file, to the last bit, and other networks' stay") {
   const File file;
   const Reference<double> backend;

@@ -64,7 +64,8 @@ class BasicOnednn : public HostBackend<T> {
                                .bytes = 10e9,
                                .least_workspace = sizeof(T) == 2 ? 4_MiB : 0,   // filter gradients in bf16 transpose maps
                                .lanes = 16,
-                               .winograd_bytes = sizeof(T) == 4 ? &host::winograd::scratch_bytes : nullptr};
+                               .winograd_bytes = sizeof(T) == 4 ? &host::winograd::scratch_bytes : nullptr,
+                               .winograd_pays = sizeof(T) == 4 ? &host::winograd::pays : nullptr};
   /// What a budget leaves for the library: code that it generates, threads, and pages that the allocator keeps.
   /// Source:  growth of the resident set in three steps, less all that is counted (tests/exec/alone_onednn_budget.cpp)
   static Index library_bytes(const Table& table) {

@@ -15,7 +15,8 @@
 namespace lrcnn {
 /// How much of its kind a step is.
 struct StepSize {
-  Index pixels = 0;      ///< of all images: of a convolution's output, of the larger of what other steps read and write
+  /// Of all images: of a convolution's output, by Winograd's algorithm of all tiles of its result; of the larger of what other steps read and write.
+  Index pixels = 0;
   double products = 0;   ///< multiply-adds, by the formula
   Index bytes = 0;       ///< read and written, parameters included
   friend constexpr bool operator==(const StepSize&, const StepSize&) = default;
@@ -24,6 +25,12 @@ namespace detail {
 /// Whether a step multiplies with a layer's weights, each weight once for a pixel.
 constexpr bool multiplies(const Step& step, const Layer& layer) { return rules_of(layer).uses_workspace && !is_packing(step.op); }
 constexpr Index pixels_of(const Table& table, const Ref& ref) { return ref ? ref.images.size() * ref.rows.size() * table.shape(ref.tensor).w : 0; }
+/// What a convolution's step makes, or reads the gradient of.
+constexpr const Ref& result_of(const Step& step) { return step.op == Op::forward ? step.y : step.op == Op::backward_data ? step.dx : step.dy; }
+/// Pixels of the tiles that cover a result.
+constexpr Index tiled_pixels(const Table& table, const Ref& ref) {
+  return ref.images.size() * round_up(ref.rows.size(), winograd_tile) * round_up(table.shape(ref.tensor).w, winograd_tile);
+}
 /// The largest power of two that is not above: more workspace is of use in large leaps only. Pre: bytes > 0.
 constexpr Index leap(Index bytes) { return static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(bytes))); }
 inline std::string pair_of(char letter, const Pair& pair) { return std::string(1, letter) + std::to_string(pair.h) + 'x' + std::to_string(pair.w); }
@@ -57,6 +64,8 @@ inline StepSize step_size(const Table& table, const Target& target, const Step& 
   const Index weights = parameter_shapes(node.layer, node.in).item[0].count();
   size.products = static_cast<double>(size.pixels) * static_cast<double>(weights);
   size.bytes += weights * target.element_bytes;
+  if (step.conv_algorithm != ConvAlgorithm::direct && detail::fits_winograd(node.layer))
+    size.pixels = detail::tiled_pixels(table, detail::result_of(step));
   return size;
 }
 /// Pre: the step is one of the plan's.
@@ -91,10 +100,10 @@ inline std::string step_kind(const Table& table, const Target& target, const Ste
     if (c == '/' || c == '\t' || c == '\n') c = '_';
   return text + rest;
 }
+/// Bytes of a step's workspace; 0: it has none. Pre: the step is one of the plan's.
+inline Index workspace_of(const Plan& plan, const Step& step) { return step.workspace < 0 ? 0 : item(plan.buffers, step.workspace).bytes; }
 /// Pre: the step is one of the plan's.
-inline std::string step_kind(const Plan& plan, const Step& step) {
-  return step_kind(plan.table, plan.target, step, step.workspace < 0 ? 0 : item(plan.buffers, step.workspace).bytes);
-}
+inline std::string step_kind(const Plan& plan, const Step& step) { return step_kind(plan.table, plan.target, step, workspace_of(plan, step)); }
 /// Seconds of steps by kind and size: measured ones where there are any, else estimates. A regular value.
 class Costs {
  public:
@@ -115,18 +124,30 @@ class Costs {
   void set(const std::string& kind, Points points) { measured_[kind] = std::move(points); }
   /// Whether a kind was measured.
   bool knows(const std::string& kind) const { return measured_.count(kind) > 0; }
-  /// What was measured of this kind, or of one that begins with `alike`. nullptr: nothing.
-  const Points* find(const std::string& kind, const std::string& alike) const {
-    if (const auto known = measured_.find(kind); known != measured_.end()) return &known->second;
-    const auto like = measured_.lower_bound(alike);
-    return like != measured_.end() && like->first.starts_with(alike) ? &like->second : nullptr;
+  /// Gives what was measured of this kind, and then of others that begin with `alike`, to `hear` until that says no more. Returns whether it
+  /// would hear more.
+  template <class Hear>
+  bool for_kinds(const std::string& kind, const std::string& alike, Hear hear) const {
+    const auto known = measured_.find(kind);
+    if (known != measured_.end() && !hear(known->second)) return false;
+    for (auto like = measured_.lower_bound(alike); like != measured_.end() && like->first.starts_with(alike); ++like)
+      if (like != known && !hear(like->second)) return false;
+    return true;
   }
-  /// How a step's convolution is computed: directly where its workspace is too small for Winograd's algorithm and it may choose.
+  /// How a step's convolution is computed: directly where it may choose, and its workspace is too small for Winograd's algorithm or its result
+  /// fills too little of the tiles.
   ConvAlgorithm algorithm_of(const Table& table, const Step& step, Index workspace_bytes) const {
     if (step.conv_algorithm != ConvAlgorithm::fastest || step.layer < 0) return step.conv_algorithm;
     const Node& node = table.node(step.layer);
     if (!detail::fits_winograd(node.layer) || !detail::multiplies(step, node.layer)) return step.conv_algorithm;
-    return rates_.has_scratch(node.in.c, node.out.c, workspace_bytes) ? step.conv_algorithm : ConvAlgorithm::direct;
+    const Ref& result = detail::result_of(step);
+    const bool pays = rates_.winograd_pays == nullptr || rates_.winograd_pays(result.rows.size(), table.shape(result.tensor).w);
+    return pays && rates_.has_scratch(node.in.c, node.out.c, workspace_bytes) ? step.conv_algorithm : ConvAlgorithm::direct;
+  }
+  /// A step of a plan with the algorithm by which its convolution is computed: measured seconds are of such steps.
+  Step carried_out(const Plan& plan, Step step) const {
+    step.conv_algorithm = algorithm_of(plan.table, step, workspace_of(plan, step));
+    return step;
   }
   /// Without measurements: what a step's products take, or its bytes if these take longer.
   double estimate(const Table& table, const Step& step, const StepSize& size) const {
@@ -182,39 +203,60 @@ class StepCosts {
       return seconds(other, workspace_bytes);
     }
     if (costs_.measured().empty()) return costs_.estimate(table_, step, step_size(table_, target_, step));
-    const auto [place, is_new] = points_.try_emplace(key(step, workspace_bytes), nullptr);
+    const auto [place, is_new] = known_.try_emplace(key(step, workspace_bytes));
     if (is_new) place->second = find(step, workspace_bytes);
     const StepSize size = step_size(table_, target_, step);
-    return place->second != nullptr ? costs_.on_line(*place->second, size.pixels) : costs_.estimate(table_, step, size);
+    const Known& known = place->second;
+    if (known.points == nullptr) return costs_.estimate(table_, step, size);
+    if (known.smaller != nullptr && size.pixels < known.points->front().pixels) return known.ratio * costs_.on_line(*known.smaller, size.pixels);
+    return costs_.on_line(*known.points, size.pixels);
   }
   /// Seconds of a step of a plan for this table and target.
-  double seconds(const Plan& plan, const Step& step) { return seconds(step, step.workspace < 0 ? 0 : item(plan.buffers, step.workspace).bytes); }
+  double seconds(const Plan& plan, const Step& step) { return seconds(step, workspace_of(plan, step)); }
 
  private:
+  /// What was measured of a kind of step.
+  struct Known {
+    const Costs::Points* points = nullptr;    ///< nullptr: nothing
+    const Costs::Points* smaller = nullptr;   ///< of a kind like it of which smaller steps were measured, and as large ones; nullptr: there is none
+    double ratio = 1;                         ///< how many times as long as that kind it takes at its own smallest size
+  };
   const Costs& costs_;
   const Table& table_;
   const Target& target_;
-  std::unordered_map<std::uint64_t, const Costs::Points*> points_{};
+  std::unordered_map<std::uint64_t, Known> known_{};
   /// What was measured of a step's kind, or of the kind most like it: with other flags, in another workspace (the one that differs least),
-  /// FastestConv in place of WinogradConv. nullptr: nothing.
-  const Costs::Points* find(const Step& step, Index workspace_bytes) const {
-    constexpr int most_leaps = 12;   // from 16 kB to 64 MB
-    Step plain = step;
-    plain.activates = plain.accumulate = false, plain.saved = {}, plain.operand = 0;
-    const auto in_workspace = [&](Index bytes) {
-      return costs_.find(step_kind(table_, target_, step, bytes), step_kind(table_, target_, plain, bytes));
-    };
-    if (const Costs::Points* points = in_workspace(workspace_bytes)) return points;
-    for (int leaps = 1; leaps <= most_leaps; ++leaps)
-      for (const Index bytes : {workspace_bytes >> leaps, workspace_bytes << leaps})
-        if (bytes > 0)
-          if (const Costs::Points* points = in_workspace(bytes)) return points;
-    const std::string in_any = step_kind(table_, target_, plain, 0);
-    if (const Costs::Points* points = costs_.find(in_any, in_any)) return points;
-    if (step.conv_algorithm != ConvAlgorithm::winograd) return nullptr;
+  /// FastestConv in place of WinogradConv.
+  Known find(const Step& step, Index workspace_bytes) const {
+    Known known;
+    for_alike(step, workspace_bytes, [&](const Costs::Points& points) {
+      if (known.points == nullptr) {
+        known.points = &points;
+      } else if (const Costs::Point& least = known.points->front(); points.front().pixels < least.pixels && least.pixels <= points.back().pixels) {
+        known.smaller = &points;
+        known.ratio = least.seconds / costs_.on_line(points, least.pixels);
+      }
+      return known.smaller == nullptr;
+    });
+    if (known.points != nullptr || step.conv_algorithm != ConvAlgorithm::winograd) return known;
     Step other = step;
     other.conv_algorithm = ConvAlgorithm::fastest;
     return find(other, workspace_bytes);
+  }
+  /// Gives what was measured of a step's kind and of kinds like it, those most like it first, to `hear` until that says no more.
+  template <class Hear>
+  void for_alike(const Step& step, Index workspace_bytes, Hear hear) const {
+    constexpr int most_leaps = 12;   // from 16 kB to 64 MB
+    Step plain = step;
+    plain.activates = plain.accumulate = false, plain.saved = {}, plain.operand = 0;
+    const auto hear_all = [&](Index bytes) {
+      return costs_.for_kinds(step_kind(table_, target_, step, bytes), step_kind(table_, target_, plain, bytes), hear);
+    };
+    if (!hear_all(workspace_bytes)) return;
+    for (int leaps = 1; leaps <= most_leaps; ++leaps)
+      for (const Index bytes : {workspace_bytes >> leaps, workspace_bytes << leaps})
+        if (bytes > 0 && !hear_all(bytes)) return;
+    if (workspace_bytes > 0) hear_all(0);
   }
   /// Steps of one table that have one key have one kind.
   static std::uint64_t key(const Step& step, Index workspace_bytes) {

@@ -47,7 +47,7 @@ class FrontierSearch {
     for (Index images = batch; images >= 1; images = images == 1 ? 0 : ceil_div(images, 2)) {
       if (!named(PolicySpec::Part::images)) policy_.images = images == batch ? 0 : images;
       search();
-      if (named(PolicySpec::Part::images) || (options_.training && takes_statistics_of_batch())) break;
+      if (named(PolicySpec::Part::images) || (options_.training && takes_statistics_of_batch(table_))) break;
     }
     if (found_.empty()) add_uncut();   // more sections than a policy can name
     add_ready_made();
@@ -70,10 +70,6 @@ class FrontierSearch {
   std::vector<SolvedPolicy> found_{};
   std::set<Index> searched_{};   ///< bytes below steps
   bool named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
-  bool takes_statistics_of_batch() const {
-    return std::any_of(table_.nodes.begin(), table_.nodes.end(),
-                       [](const Node& node) { return waits(node, true) && node.layer.norm.over == Norm::Over::batch; });
-  }
   /// What Winograd's algorithm works well with in all convolutions that it fits, where the backend says so: then more is of use on large maps, up to
   /// a sixth of all bytes and 64 MiB. None where no layer wants any.
   std::vector<Index> workspaces_for(Index bytes) const {

@@ -14,6 +14,8 @@ struct Rates {
   /// Scratch with which a convolution from so many channels to so many works by Winograd's algorithm, on so many tiles at a time. nullptr: the
   /// backend does not ask for any.
   Index (*winograd_bytes)(Index from, Index to, Index tiles) = nullptr;
+  /// Whether a convolution that may choose works by Winograd's algorithm on a result of so many rows and columns. nullptr: it always does.
+  bool (*winograd_pays)(Index rows, Index columns) = nullptr;
   /// Whether a convolution that may use Winograd's algorithm has the scratch for it. Its data gradient goes the other way.
   constexpr bool has_scratch(Index from, Index to, Index workspace) const { return workspace >= scratch(from, to, 24); }
   /// Scratch with which it is about as fast as with any more, as long as its filters fit into the caches.

@@ -69,8 +69,15 @@ constexpr void check_names(const Table& table, const PolicySpec& policy) {
 constexpr bool fits_winograd(const Layer& y) {
   return y.kind == Kind::conv && y.window.kernel == Pair(3) && y.window.stride == Pair(1) && y.window.dilation == Pair(1) && y.groups == 1;
 }
+/// Rows and columns of a tile of Winograd's algorithm, F(4x4, 3x3).
+inline constexpr Index winograd_tile = 4;
 /// Whether a norm needs its input whole before it begins.
 constexpr bool waits(const Node& node, bool training) { return node.layer.kind == Kind::norm && has_statistics(node.layer, training); }
+/// Whether training takes statistics of the whole batch, so that its images cannot go through the network one after the other.
+constexpr bool takes_statistics_of_batch(const Table& table) {
+  return std::any_of(table.nodes.begin(), table.nodes.end(),
+                     [](const Node& node) { return waits(node, true) && node.layer.norm.over == Norm::Over::batch; });
+}
 }   // namespace detail
 /// What a RowGraph of a stage refers to.
 struct RowRules {
@@ -90,7 +97,7 @@ constexpr RowRules row_rules(const Table& table, const Stage& stage, const Targe
     const Node& node = table.node(l);
     RowRule rule{
         .axis = row_axis_of(node), .in_height = node.in.h, .out_height = node.out.h, .in_row_bytes = target.bytes(1, node.in.c, 1, node.in.w)};
-    if (conv_algorithm == ConvAlgorithm::winograd && detail::fits_winograd(node.layer)) rule.grid = 4;   // output rows of a tile of F(4x4, 3x3)
+    if (conv_algorithm == ConvAlgorithm::winograd && detail::fits_winograd(node.layer)) rule.grid = detail::winograd_tile;
     if (is_activation(node.layer) && chain && !rules.layer.empty()) rule.grid = rules.layer.back().grid;
     if (!chain) rule.in = stage.in(l - stage.first), rule.other = stage.other(l - stage.first);
     rule.other_whole = node.layer.kind == Kind::scale;

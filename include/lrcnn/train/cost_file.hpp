@@ -22,7 +22,8 @@ inline std::string text_of(const Costs::Points& points) {
 /// The line that a file of costs has for its machine.
 template <Backend B>
 std::string costs_machine(const B& backend) {
-  return backend.describe() + ", elements of " + std::to_string(sizeof(typename B::element)) + " bytes, lrcnn " + std::string(version());
+  return backend.describe() + ", elements of " + std::to_string(sizeof(typename B::element)) + " bytes, lrcnn " + std::string(version()) +
+         ", sizes by tiles";
 }
 /// What was measured of a kind, from the text that a file of costs has for it; empty if the text is none.
 inline Costs::Points parse_points(const std::string& text) {
@@ -65,7 +66,7 @@ Costs known_costs(const std::filesystem::path& path, const Table& table, B& back
                   const Notice& notice = {}) {
   Costs costs = load_costs(path, backend, notice);
   const Plan column = make_plan(table, measuring_column(ConvAlgorithm::fastest), B::target, {.rows_loss = RowLocalLoss<L, typename B::element>});
-  const auto known = [&](const Step& step) { return costs.knows(step_kind(column, step)); };
+  const auto known = [&](const Step& step) { return costs.knows(step_kind(column, costs.carried_out(column, step))); };
   if (std::all_of(column.steps.begin(), column.steps.end(), known)) return costs;
   const Costs measured = measure_costs(table, backend, options, loss);
   for (const auto& [kind, points] : measured.measured()) costs.set(kind, points);

@@ -2,12 +2,14 @@
 // Finds out what a network's steps cost on the machine at hand.
 //
 // The network is trained for a few steps under policies that cut it into few and into many slabs. So each kind of step occurs in several sizes,
-// and where it occurs in training: between the steps that always are its neighbours, with what these leave in the caches.
+// and where it occurs in training: between the steps that always are its neighbours, with what these leave in the caches. Policies have their runs in
+// turns, so that what disturbs the machine for some seconds meets different ones.
 #include <lrcnn/exec/executor.hpp>
 #include <lrcnn/layer/loss.hpp>
 #include <lrcnn/plan/costs.hpp>
 #include <lrcnn/train/initializer.hpp>
 #include <chrono>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <set>
@@ -24,7 +26,7 @@ inline PolicySpec measuring_column(ConvAlgorithm algorithm) {
   return column;
 }
 namespace detail {
-/// Times each step: the least of all runs, since what disturbs a machine makes steps slower only.
+/// Times each step: the least of all runs.
 struct StepTimes {
   using Clock = std::chrono::steady_clock;
   std::vector<double>* seconds;
@@ -64,39 +66,83 @@ inline PolicySpec measuring_slabs(const Table& table, const Target& target, Cut 
     if (counts[static_cast<std::size_t>(i)] > 1) item(policy.partitions, i) = {cut, item(counts, i), item(counts, i)};
   return policy;
 }
-/// Layer by layer, in no more scratch memory than convolutions by Winograd's algorithm work well with: of each section the most that `scratch`
+/// The policy with no more scratch memory in each section than convolutions by Winograd's algorithm work well with: the most that `scratch`
 /// gives for one of its layers' channels. Nothing where there is no such layer, or it has all that a column has.
-inline std::optional<PolicySpec> measuring_scratch(const Table& table, const Target& target, ConvAlgorithm algorithm, const Rates& rates,
-                                                   ScratchOf scratch) {
-  PolicySpec policy = measuring_slabs(table, target, Cut::column, 1, 1, algorithm);
-  policy.recompute = Recompute::none, policy.workspace_bytes = measuring_column(algorithm).workspace_bytes;
+inline std::optional<PolicySpec> in_scratch(PolicySpec policy, const Table& table, const Rates& rates, ScratchOf scratch) {
   bool some = false;
   for (const Stage& stage : split_stages(table, policy)) {
     if (stage.partition_number >= policy.partition_count) continue;
     const Index bytes = most_scratch(table, stage.first, stage.last, rates, scratch);
-    if (bytes <= 0 || bytes >= policy.workspace_bytes) continue;
+    if (bytes <= 0 || bytes >= measuring_column(policy.conv_algorithm).workspace_bytes) continue;
     Index& most = item(policy.partitions, stage.partition_number).workspace_bytes;
     most = std::max(most, bytes), some = true;
   }
   return some ? std::optional(policy) : std::nullopt;
 }
-/// Policies under which the kinds of steps of any policy occur, those that matter most first.
+}   // namespace detail
+/// Policies under which the kinds of steps of any policy occur, those that matter most first. Convolutions by Winograd's algorithm occur in all
+/// that scratch memory which a search offers to sections, few images and few rows included: what they do once a step weighs most there.
 inline std::vector<PolicySpec> measuring_policies(const Table& table, const Target& target, const Rates& rates) {
   std::vector<PolicySpec> list;
   for (const ConvAlgorithm algorithm : {ConvAlgorithm::fastest, ConvAlgorithm::direct}) {
-    list.push_back(measuring_column(algorithm));
+    const auto in_good = [&](const PolicySpec& policy) {
+      return algorithm == ConvAlgorithm::direct ? policy : detail::in_scratch(policy, table, rates, &Rates::good_scratch).value_or(policy);
+    };
+    const auto add_slabs = [&](Cut cut, Index slabs, Index rows) {
+      list.push_back(in_good(detail::measuring_slabs(table, target, cut, slabs, rows, algorithm)));
+    };
+    PolicySpec sections = detail::measuring_slabs(table, target, Cut::column, 1, 1, algorithm);   // none is cut
+    sections.recompute = Recompute::none, sections.workspace_bytes = measuring_column(algorithm).workspace_bytes;
     const auto add_scratch = [&](ScratchOf scratch) {
       if (algorithm == ConvAlgorithm::direct) return;
-      if (const auto policy = measuring_scratch(table, target, algorithm, rates, scratch)) list.push_back(*policy);
+      if (const auto policy = detail::in_scratch(sections, table, rates, scratch)) list.push_back(*policy);
     };
+    list.push_back(measuring_column(algorithm));
     add_scratch(&Rates::good_scratch);
-    list.push_back(measuring_slabs(table, target, Cut::overlap, 4, 7, algorithm));
+    if (table.input.n > 1) {
+      PolicySpec by_images = detail::measuring_slabs(table, target, Cut::column, 1, 1, algorithm);
+      if (!detail::takes_statistics_of_batch(table)) by_images.images = 1;   // filters come from memory then: each group goes through all layers
+      else
+        for (Index i = 0; i < by_images.partition_count; ++i) item(by_images.partitions, i).images = 1;
+      list.push_back(in_good(by_images));
+    }
+    add_slabs(Cut::overlap, 4, 7);
     add_scratch(&Rates::ample_scratch);
-    list.push_back(measuring_slabs(table, target, Cut::overlap, 16, 3, algorithm));
-    if (table.input.n > 1) list.push_back(list.back()), list.back().partition_count = 1, list.back().partitions[0] = {.images = 1};
-    list.push_back(measuring_slabs(table, target, Cut::share, 4, 7, algorithm));
+    add_slabs(Cut::overlap, 16, 3);
+    add_slabs(Cut::share, 4, 7);
   }
   return list;
+}
+namespace detail {
+/// A plan, and the seconds of its steps: of each the least of all runs, since what disturbs a machine makes steps slower only.
+template <class B>
+struct TimedPlan {
+  Executor<B> executor;
+  std::vector<double> times;
+  double longest = 0;   ///< seconds of its longest run
+  TimedPlan(Plan plan, B& backend, const master_t<typename B::element>* parameters, master_t<typename B::element>* gradients,
+            std::shared_ptr<const typename B::Memory> arena)
+      : executor(std::move(plan), backend, parameters, gradients, std::move(arena)),
+        times(executor.plan().steps.size(), std::numeric_limits<double>::max()) {}
+  template <class Source, class L>
+  void run(const Source& source, const Labels& labels, const L& loss) {
+    const auto start = StepTimes::Clock::now();
+    executor.run(source, labels, loss, StepTimes{&times});
+    longest = std::max(longest, std::chrono::duration<double>(StepTimes::Clock::now() - start).count());
+  }
+};
+/// Memory for the plan that needs most. Plans that the memory does not allow are left out.
+template <class B>
+std::shared_ptr<const typename B::Memory> largest_arena(const B& backend, std::vector<Plan>& plans) {
+  while (!plans.empty()) {
+    const auto largest = std::max_element(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) { return a.arena.bytes < b.arena.bytes; });
+    try {
+      return std::make_shared<const typename B::Memory>(allocate_arena(backend, *largest));
+    } catch (const PlanError&) {
+      plans.erase(largest);
+    }
+  }
+  return nullptr;
 }
 /// Sizes that differ by less than a tenth count as one.
 inline Costs::Points points_of(const std::map<Index, std::vector<double>>& samples) {
@@ -111,6 +157,35 @@ inline Costs::Points points_of(const std::map<Index, std::vector<double>>& sampl
     points.push_back({static_cast<Index>(pixels / count), seconds / count});
   }
   return points;
+}
+}   // namespace detail
+/// Points without what must have been a disturbance: no step takes longer than a larger one, and none of a convolution or a product (`multiplies`)
+/// longer than if it were carried out as many smaller ones.
+inline Costs::Points undisturbed(Costs::Points points, bool multiplies) {
+  for (std::size_t i = points.size(); i-- > 1;) points[i - 1].seconds = std::min(points[i - 1].seconds, points[i].seconds);
+  for (std::size_t i = 1; multiplies && i < points.size(); ++i) {
+    const double of_smaller = points[i - 1].seconds / static_cast<double>(points[i - 1].pixels) * static_cast<double>(points[i].pixels);
+    points[i].seconds = std::min(points[i].seconds, of_smaller);
+  }
+  return points;
+}
+namespace detail {
+/// Puts what plans took into costs.
+template <class B>
+void learn(Costs& costs, const std::deque<TimedPlan<B>>& timed) {
+  Samples samples;
+  std::set<std::string> multiplying;
+  for (const TimedPlan<B>& t : timed) {
+    const Plan& plan = t.executor.plan();
+    for (std::size_t i = 0; i < t.times.size(); ++i) {
+      const Step step = costs.carried_out(plan, plan.steps[i]);
+      const std::string kind = step_kind(plan, step);
+      const StepSize size = step_size(plan, step);
+      samples[kind][std::max<Index>(1, size.pixels)].push_back(t.times[i]);
+      if (size.products > 0) multiplying.insert(kind);
+    }
+  }
+  for (const auto& [kind, sizes] : samples) costs.set(kind, undisturbed(points_of(sizes), multiplying.count(kind) > 0));
 }
 }   // namespace detail
 /// The network with fewer rows or images, so that a step layer by layer takes at most `most` seconds by the rates, as far as that leaves all of
@@ -168,33 +243,34 @@ Costs measure_costs(const Table& network, B& backend, const MeasureOptions& opti
   const Labels labels = map ? Labels::of_pixels(classes, output.h, output.w) : Labels(classes);
   std::vector<M> parameters(static_cast<std::size_t>(parameter_count(table))), gradients(parameters.size());
   initialize<M>(parameters_of(table), He{}, 1, parameters);
-  detail::Samples samples;
-  Costs costs(rates);
-  std::shared_ptr<const typename B::Memory> arena;
-  for (const PolicySpec& policy : detail::measuring_policies(table, B::target, rates)) {
+  std::vector<Plan> plans;
+  for (const PolicySpec& policy : measuring_policies(table, B::target, rates)) {
     try {
-      Plan plan = make_plan(table, policy, B::target, plan_options);
-      if (!samples.empty() && spent() + 1.2 * seconds(plan, costs) > options.seconds) continue;
-      const bool fresh = !arena || arena->bytes() < plan.arena.bytes;
-      if (fresh) arena.reset(), arena = std::make_shared<const typename B::Memory>(allocate_arena(backend, plan));
-      Executor<B> executor(std::move(plan), backend, parameters.data(), gradients.data(), arena);
-      if (fresh) executor.run(source, labels, loss);   // the system gives the memory now
-      std::vector<double> times(executor.plan().steps.size(), std::numeric_limits<double>::max());
-      double longest = 0;
-      for (int run = 0; run < std::max(1, options.runs); ++run) {
-        const double before = spent();
-        if (run > 0 && before + longest > options.seconds * 0.8) break;
-        executor.run(source, labels, loss, detail::StepTimes{&times});
-        longest = std::max(longest, spent() - before);
-      }
-      for (std::size_t i = 0; i < times.size(); ++i) {
-        const Step& step = executor.plan().steps[i];
-        samples[step_kind(executor.plan(), step)][std::max<Index>(1, step_size(executor.plan(), step).pixels)].push_back(times[i]);
-      }
-    } catch (const PlanError&) {
+      plans.push_back(make_plan(table, policy, B::target, plan_options));
+    } catch (const PlanError&) {   // the network does not allow it
       continue;
     }
-    for (const auto& [kind, sizes] : samples) costs.set(kind, detail::points_of(sizes));
+  }
+  const auto arena = detail::largest_arena(backend, plans);
+  std::deque<detail::TimedPlan<B>> timed;
+  Costs costs(rates);
+  const int runs = std::max(1, options.runs);
+  for (auto first = plans.begin(); first != plans.end();) {   // plans that convolve by one algorithm have their runs in turns
+    const ConvAlgorithm algorithm = first->policy.conv_algorithm;
+    const auto last = std::find_if(first, plans.end(), [&](const Plan& plan) { return plan.policy.conv_algorithm != algorithm; });
+    const std::size_t before = timed.size();
+    for (; first != last; ++first) {
+      if (!timed.empty() && spent() + 1.2 * seconds(*first, costs) > options.seconds) continue;
+      const bool fresh = timed.empty();
+      timed.emplace_back(std::move(*first), backend, parameters.data(), gradients.data(), arena);
+      if (fresh) timed.back().executor.run(source, labels, loss);   // the system gives the memory now
+      timed.back().run(source, labels, loss);
+      detail::learn(costs, timed);
+    }
+    for (int run = 1; run < runs; ++run)
+      for (std::size_t i = before; i < timed.size(); ++i)
+        if (spent() + timed[i].longest <= options.seconds * 0.8) timed[i].run(source, labels, loss);
+    detail::learn(costs, timed);
   }
   return costs;
 }

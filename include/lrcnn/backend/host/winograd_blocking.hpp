@@ -99,5 +99,7 @@ inline std::optional<Blocking> choose_blocking(const SlabPass& p, bool gradient,
   return best;
 }
 /// Whether a pass is likely to be faster than direct arithmetic: tiles at the borders do work that is thrown away.
-constexpr bool pays(const SlabPass& p) { return positions * p.tiles() * 5 <= 9 * p.n * p.out_rows * p.out_w * 2; }
+constexpr bool pays(Index out_rows, Index out_w) {
+  return positions * ceil_div(out_rows, tile) * ceil_div(out_w, tile) * 5 <= 9 * out_rows * out_w * 2;
+}
 }   // namespace lrcnn::host::winograd

@@ -27,7 +27,7 @@ class WinogradConvolution {
   /// Whether run() applies the activation that belongs to a forward step.
   static bool activates(const Operands<float>& o) { return o.activation != nullptr && o.activation->layer.activation.function == Function::relu; }
   /// Whether it is likely to be faster than direct arithmetic.
-  bool pays() const { return winograd::pays(pass_); }
+  bool pays() const { return winograd::pays(pass_.out_rows, pass_.out_w); }
   const winograd::Blocking& blocking() const { return blocking_; }
   /// Pre:     `o` has the shapes of pass(); with l lanes packed filters are [k / l][c / l][9][l c][l k], for data gradients
   ///          [k / l][c / l][9][l k][l c]
