@@ -81,6 +81,7 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
   Status labels(const Labels& labels) override {
     if (labels.on_device()) {
       device_labels_ = labels.data();
+      pixel_labels_ = loops::pixel_labels(labels, device_labels_, nullptr);
       return {};
     }
     const Status made_ready = this->grow(labels_, labels.most_elements() * Index{sizeof(std::int32_t)});
@@ -103,6 +104,13 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     return started([&](const auto& exec) {
       auto* workspace = static_cast<std::byte*>(scratch_.memory);
       loops::pixel_loss(exec, loss, logits, pixel_labels_, first, dx, scale, counts ? sums_ : nullptr, workspace);
+    });
+  }
+  Status custom_loss(const CustomLoss<T>& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale, bool counts) override {
+    if (const Status s = this->grow(scratch_, loops::pixel_loss_bytes); !s.good()) return s;
+    return started([&](const auto& exec) {
+      loops::loss_by_strips(exec, logits, pixel_labels_, first, dx, scale, counts ? sums_ : nullptr, static_cast<std::byte*>(scratch_.memory),
+                            [&](const loops::LossStrip<T>& strip) { loss(strip, this->stream()); });
     });
   }
   Status select(Index stream) override {

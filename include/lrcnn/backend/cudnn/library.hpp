@@ -199,6 +199,9 @@ class Library : public Device {
   /// A loss over pixels, of some rows of the batch's images from `first` on: adds to the sums if it counts, writes dx if it has memory.
   /// Pre: the loss's total() has found the labels good
   virtual Status pixel_loss(const DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale, bool counts) = 0;
+  /// A loss of the program's own, over images or pixels, likewise. It is copied.
+  /// Pre: labels that the host can read have been found good; those in the device's memory are looked at by the loop
+  virtual Status custom_loss(const CustomLoss<T>& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale, bool counts) = 0;
   virtual Status finite(const View<const T>& view, bool& result) = 0;
 };
 /// The library on a CUDA device, for T = float, float16, bfloat16.
