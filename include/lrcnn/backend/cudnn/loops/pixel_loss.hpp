@@ -67,16 +67,13 @@ struct PixelRule<T, PixelClassLoss> {
       for (int k = 0; dx != nullptr && k < all.channels; ++k) dx[k] = static_cast<T>(0.0f);
       return;
     }
+    const auto logit = [&](int k) { return static_cast<double>(x[k]); };
+    const double weight = loss.weight(label);
     int largest = 0;
-    for (int k = 1; k < all.channels; ++k)
-      if (static_cast<double>(x[k]) > static_cast<double>(x[largest])) largest = k;
-    const double top = static_cast<double>(x[largest]), weight = loss.weight(label);
-    double sum = 0;
-    for (int k = 0; k < all.channels; ++k) sum += std::exp(static_cast<double>(x[k]) - top);
-    part.sum += weight * (std::log(sum) + (top - static_cast<double>(x[label])));
+    const lrcnn::detail::Softmax softmax = lrcnn::detail::softmax_of(all.channels, logit, largest);
+    part.sum += weight * softmax.loss(logit(label));
     part.correct += largest == label ? 1 : 0, ++part.count;
-    for (int k = 0; dx != nullptr && k < all.channels; ++k)
-      dx[k] = static_cast<T>(all.scale * weight * (std::exp(static_cast<double>(x[k]) - top) / sum - (k == label ? 1.0 : 0.0)));
+    for (int k = 0; dx != nullptr && k < all.channels; ++k) dx[k] = static_cast<T>(all.scale * weight * softmax.derivative(logit(k), k == label));
   }
 };
 }   // namespace detail
