@@ -1,11 +1,15 @@
 #pragma once
 // A GPU that need not be there: what cuDNN says of a plan's convolutions on the described device, and the kernels of a step.
+#include "json_answer.hpp"
 #include <lrcnn/lrcnn.hpp>
 #include <fstream>
 #include <iostream>
 #include <iomanip>
+#include <map>
 #include <memory>
 #include <sstream>
+#include <utility>
+#include <vector>
 #ifdef LRCNN_WITH_CUDNN
 #include <lrcnn/backend/cudnn/plan_check.hpp>
 #include <lrcnn/exec/device_launches.hpp>
@@ -56,14 +60,22 @@ class DescribedGpu {
       out << "Without a CUDA driver (libcuda.so.1) cuDNN leaves out engines that it compiles at run time; a device may take some of them.\n";
   }
   /// Prints, for the policy's precision (Fp32 unless it says another), a line for all kernels of one name that a training step starts: how many
-  /// they are, how many leave multiprocessors idle, what they read, write and multiply, and the least time that this takes.
-  /// `bandwidth`: bytes a second of the device's memory; 0: by its name.
-  void print_launches(std::ostream& out, const lrcnn::Table& table, const lrcnn::PolicySpec& policy, const lrcnn::Costs& costs,
-                      double bandwidth) const {
+  /// they are, how many leave multiprocessors idle, what they read, write and multiply, and the least time that this takes. The same as JSON, if
+  /// that is asked for. `bandwidth`: bytes a second of the device's memory; 0: by its name.
+  void print_launches(std::ostream& out, const std::string& network, const lrcnn::Table& table, const lrcnn::PolicySpec& policy,
+                      const lrcnn::Costs& costs, double bandwidth, const JsonAnswer& json) const {
     using namespace lrcnn;
     const auto in = [&]<Precision precision>() {
       const Plan plan = make_plan(table, policy, BasicCudnn<precision>::target, {}, costs);
-      print_table(out, cudnn::launches_of<precision>(plan, device_.get()), cudnn::peaks_of(text_, bandwidth), precision);
+      const auto peaks = cudnn::peaks_of(text_, bandwidth);
+      const auto sums = cudnn::sums_of(cudnn::launches_of<precision>(plan, device_.get()), peaks, precision);
+      if (json.asked()) {
+        auto object = json_of(sums, peaks, precision);
+        object["network"] = network, object["policy"] = to_string(plan.policy);
+        object["input"] = {table.input.n, table.input.c, table.input.h, table.input.w};
+        json.give(out, object);
+      }
+      if (json.leaves_text()) print_table(out, sums, peaks, precision);
     };
     switch (policy.precision) {
       case Precision::of_backend:
@@ -75,8 +87,36 @@ class DescribedGpu {
   }
 
  private:
-  void print_table(std::ostream& out, const std::vector<lrcnn::cudnn::Launch>& list, const lrcnn::cudnn::Peaks& peaks,
-                   lrcnn::Precision precision) const {
+  using Sums = std::map<std::string, lrcnn::cudnn::LaunchSum>;   ///< by the kernels' names, and of all under ""
+  /// Those that take longest come first.
+  static std::vector<std::pair<std::string, lrcnn::cudnn::LaunchSum>> in_order(const Sums& sums) {
+    std::vector<std::pair<std::string, lrcnn::cudnn::LaunchSum>> lines;
+    for (const auto& [of, sum] : sums)
+      if (!of.empty()) lines.emplace_back(of, sum);
+    std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
+    return lines;
+  }
+  nlohmann::ordered_json json_of(const Sums& sums, const lrcnn::cudnn::Peaks& peaks, lrcnn::Precision precision) const {
+    const auto line = [](const std::string& of, const lrcnn::cudnn::LaunchSum& sum) {
+      return nlohmann::ordered_json{{"name", of},         {"launches", sum.launches}, {"idle", sum.idle},
+                                    {"bytes", sum.bytes}, {"flop", 2 * sum.products}, {"least_seconds", sum.seconds}};
+    };
+    nlohmann::ordered_json object{{"network", ""},
+                                  {"input", {}},
+                                  {"policy", ""},
+                                  {"precision", lrcnn::precision_name(precision)},
+                                  {"device",
+                                   {{"name", name()},
+                                    {"multiprocessors", peaks.multiprocessors},
+                                    {"bytes_per_second", peaks.bytes},
+                                    {"flop_per_second", 2 * peaks.products_in(precision)},
+                                    {"seconds_per_launch", peaks.launch}}},
+                                  {"kernels", nlohmann::ordered_json::array()}};
+    for (const auto& [of, sum] : in_order(sums)) object["kernels"].push_back(line(of, sum));
+    object["all"] = line("all", sums.at(""));
+    return object;
+  }
+  void print_table(std::ostream& out, const Sums& sums, const lrcnn::cudnn::Peaks& peaks, lrcnn::Precision precision) const {
     using namespace lrcnn;
     out << "A training step in " << precision_name(precision) << " on " << name() << ", " << peaks.multiprocessors << " multiprocessors, at most "
         << std::fixed << std::setprecision(1) << peaks.bytes / 1e12 << " TB/s and " << 2 * peaks.products_in(precision) / 1e12
@@ -85,12 +125,8 @@ class DescribedGpu {
       out << std::setw(8) << sum.launches << std::setw(8) << sum.idle << std::setw(12) << format_bytes(sum.bytes) << std::setw(10)
           << std::setprecision(1) << 2 * sum.products / 1e9 << std::setw(13) << std::setprecision(3) << sum.seconds * 1e3 << "  " << of << "\n";
     };
-    auto sums = cudnn::sums_of(list, peaks, precision);
-    std::vector<std::pair<std::string, cudnn::LaunchSum>> lines(sums.begin(), sums.end());
-    std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
-    for (const auto& [of, sum] : lines)
-      if (!of.empty()) line(sum, of);
-    line(sums[""], "all");
+    for (const auto& [of, sum] : in_order(sums)) line(sum, of);
+    line(sums.at(""), "all");
     out << "\nIdle: with fewer blocks than there are multiprocessors. Bytes: each operand of a call once. One launch after the other.\n";
   }
   std::string text_;
@@ -100,6 +136,7 @@ class DescribedGpu {
   static lrcnn::Target target() { return {}; }
   static lrcnn::Rates rates() { return {}; }
   void print_checks(std::ostream&, const lrcnn::Table&, const lrcnn::PolicySpec&) const {}
-  void print_launches(std::ostream&, const lrcnn::Table&, const lrcnn::PolicySpec&, const lrcnn::Costs&, double) const {}
+  void print_launches(std::ostream&, const std::string&, const lrcnn::Table&, const lrcnn::PolicySpec&, const lrcnn::Costs&, double,
+                      const JsonAnswer&) const {}
 #endif
 };

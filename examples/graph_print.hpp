@@ -1,6 +1,7 @@
 #pragma once
 // What to keep of a graph from a file, for people and as JSON.
 #include "graph_file.hpp"
+#include "json_answer.hpp"
 #include <lrcnn/core/bytes.hpp>
 #include <lrcnn/plan/lower_sets.hpp>
 #include <iomanip>
@@ -62,7 +63,7 @@ inline void print_report(std::ostream& out, const GraphReport& report) {
   if (report.least_budget) out << "least feasible budget in bytes:\n" << *report.least_budget << "\n";
 }
 /// The same as one object. Nodes are their ids.
-inline void print_json(std::ostream& out, const GraphReport& report) {
+inline nlohmann::ordered_json json_of(const GraphReport& report) {
   using namespace lrcnn;
   nlohmann::ordered_json json{{"graph", report.file.name},
                               {"nodes", report.file.graph.size()},
@@ -82,5 +83,5 @@ inline void print_json(std::ostream& out, const GraphReport& report) {
       json["segments"].push_back({{"nodes", report.ids(s.nodes)}, {"kept", report.ids(s.kept)}});
   }
   if (report.least_budget) json["least_budget"] = *report.least_budget;
-  out << json.dump(2) << "\n";
+  return json;
 }

@@ -4,6 +4,7 @@
 //   plan [NETWORK] [NxCxHxW] POLICY [--steps]       the plan of one: stages, and memory (columns) over time (lines)
 //   plan NETWORK NxCxHxW POLICY --kernels           what would carry its steps out on this machine
 //   plan NETWORK NxCxHxW POLICY --kernels --device FILE   the kernels that a step starts on a GPU, and the least time that they take
+//   plan ... --kernels --device FILE --json FILE    the same beside it as JSON
 //   plan NETWORK NxCxHxW --budget BYTES             the plan of the fastest policy that takes no more bytes
 //   plan NETWORK NxCxHxW --frontier                 what each number of bytes costs in time
 //   plan ... --device FILE                          the plan for a GPU, described by FILE, that need not be there
@@ -12,6 +13,10 @@
 //   plan ... --freeze                               its policy alone, as a type to paste into a program
 //   plan --graph FILE --budget BYTES                of any graph (graph_file.hpp), what to keep and what to compute again
 //   plan --graph FILE --least                       the fewest bytes that this can come to
+//
+// The JSON of kernels, figures as in the table but not rounded; without a FILE behind --json it is printed instead of the table:
+//   {"network", "input": [N, C, H, W], "policy", "precision", "device": {"name", "multiprocessors", "bytes_per_second", "flop_per_second",
+//    "seconds_per_launch"}, "kernels": [{"name", "launches", "idle", "bytes", "flop", "least_seconds"}, ...], "all": {as a kernel}}
 //
 // NETWORK: see plan --help. POLICY: a name from the first form's table, or a policy's text, as in 'Policy<Overlap<4>, RecomputeAll>'.
 //
@@ -29,6 +34,7 @@
 #include "frontier_print.hpp"
 #include "graph_file.hpp"
 #include "graph_print.hpp"
+#include "json_answer.hpp"
 #include "kernel_list.hpp"
 #include "memory_limit.hpp"
 #include "plan_files.hpp"
@@ -58,7 +64,8 @@ Input parse_input(const std::string& text) {
 struct GraphQuestion {
   std::string file, budget;   ///< an empty budget: none is given
   std::string family{family_name(LowerSetFamily::wide)}, objective{objective_name(RecomputationObjective::time)};
-  bool least = false, json = false;
+  bool least = false;
+  JsonAnswer json{};
 };
 /// Integers are taken as they are, others as parse_bytes() does.
 Index parse_budget(const std::string& text) {
@@ -71,6 +78,7 @@ void answer(const GraphQuestion& question) {
     throw Error(error_text("nothing is asked of graph file '" + question.file + "'",
                            "--budget asks for a strategy within so many bytes, --least for the fewest bytes that there is one for",
                            "give one of them, or both"));
+  if (question.json.leaves_text()) check_written({question.json.to}, {question.file});
   const Index budget = question.budget.empty() ? 0 : parse_budget(question.budget);
   const GraphFile file = GraphReader(question.file).read();
   GraphReport report{file};
@@ -82,8 +90,8 @@ void answer(const GraphQuestion& question) {
   report.lower_sets = planner.lower_set_count();
   if (!question.budget.empty()) report.budget = budget, report.strategy = planner.strategy(budget, report.objective);
   if (question.least) report.least_budget = planner.least_budget();
-  if (question.json) print_json(std::cout, report);
-  else print_report(std::cout, report);
+  if (question.json.asked()) question.json.give(std::cout, json_of(report));
+  if (question.json.leaves_text()) print_report(std::cout, report);
 }
 void compare(const Table& table) {
   std::cout << table.size() << " layers, " << parameter_count(table) << " parameters, input " << to_string(table.input) << ", backend " << Cpu::name
@@ -107,6 +115,7 @@ struct Question {
   std::string budget;      ///< empty: none is given
   std::string bandwidth;   ///< of the GPU's memory, bytes a second; empty: by its name
   bool steps = false, kernels = false, frontier = false, freeze = false;
+  JsonAnswer json{};
   PlanFiles files;
 };
 /// The policy that is named, or that is to be chosen within a budget.
@@ -118,6 +127,9 @@ PolicySpec policy_of(const Question& question) {
   return policy;
 }
 void answer(const Question& question) {
+  if (question.json.asked() && (!question.kernels || question.device.empty()))
+    throw Error(error_text("nothing is asked that could be answered as JSON", "--json is for graphs, and for the kernels of a step on a GPU",
+                           "give --graph, or --kernels and --device"));
   const Table table = make_table(find_name(known_networks(), "network", question.network).layers, parse_input(question.extents));
   std::optional<DescribedGpu> gpu;
   if (!question.device.empty()) gpu.emplace(question.device);
@@ -128,7 +140,7 @@ void answer(const Question& question) {
     return print_frontier(std::cout, table, any, column, target, costs);
   }
   const PlanFiles& files = question.files;
-  check_written({files.html, files.svg, files.slabs}, {question.device});
+  check_written({files.html, files.svg, files.slabs, question.json.leaves_text() ? question.json.to : ""}, {question.device});
   if (question.policy.empty() && question.budget.empty()) {
     if (question.freeze || question.steps || gpu || files.any())
       throw Error(error_text("no plan is named", "pages, drawings, types, steps and what a GPU does with them are of one plan",
@@ -137,8 +149,8 @@ void answer(const Question& question) {
   }
   const PolicySpec policy = policy_of(question);
   if (question.kernels && gpu)
-    return gpu->print_launches(std::cout, table, policy, costs,
-                               question.bandwidth.empty() ? 0 : static_cast<double>(parse_budget(question.bandwidth)));
+    return gpu->print_launches(std::cout, question.network, table, policy, costs,
+                               question.bandwidth.empty() ? 0 : static_cast<double>(parse_budget(question.bandwidth)), question.json);
   if (question.kernels) return print_kernels(std::cout, table, policy);
   const Plan plan = make_plan(table, policy, target, {}, costs);
   if (question.freeze) {
@@ -211,7 +223,10 @@ void add_options(CLI::App& app, Question& question, GraphQuestion& of_graph) {
       ->check(CLI::IsMember({"time", "memory"}))
       ->capture_default_str();
   app.add_flag("--least", of_graph.least, "the least budget that there is a strategy for")->needs(graph);
-  app.add_flag("--json", of_graph.json, "the answer as JSON")->needs(graph);
+  app.add_option("--json", question.json.to, "the answer of --graph, or of --kernels and --device, as JSON: to a file, or instead of the text")
+      ->expected(0, 1)
+      ->default_str("-")
+      ->check(not_empty());
   for (auto* const text : {policy, budget, graph, device, html, svg, slabs, app.get_option("--against")}) text->check(not_empty());
 }
 }   // namespace
@@ -223,7 +238,7 @@ int main(int argc, char** argv) {
   app.footer(lists_of_names());
   add_options(app, question, of_graph);
   return run_program(app, argc, argv, [&] {
-    of_graph.budget = question.budget;
+    of_graph.budget = question.budget, of_graph.json = question.json;
     if (of_graph.file.empty()) answer(question);
     else answer(of_graph);
     return 0;

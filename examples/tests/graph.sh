@@ -28,6 +28,8 @@ kept = {v for s in answer["segments"] for v in s["kept"]}
 assert answer["overhead"] == sum(t for v, t in enumerate([10, 1, 10, 10, 1, 10, 1, 1]) if v not in kept), answer
 PY
 "$plan" --graph "$small" --budget 60000 --least --json | python3 check.py || { echo "FAILED: --json"; failures=$((failures + 1)); }
+ends 0 '^overhead ' "$plan" --graph "$small" --budget 60000 --least --json answer.json
+python3 check.py <answer.json || { echo "FAILED: --json FILE"; failures=$((failures + 1)); }
 # Arguments.
 refuses "no strategy has a peak of at most 49151 bytes; .*family wide, the least feasible budget is 49152 bytes; .*or try family exact$" \
   "$plan" --graph "$small" --budget 49151
@@ -37,7 +39,8 @@ refuses "nothing is asked of graph file '$small'; --budget asks .* give one of t
 refuses "leaves 5 B for a step on input 8x1x28x28; the fewest bytes that a plan was found for are " "$plan" lenet 8x1x28x28 --budget 5
 refuses "--graph: the text behind it is empty" "$plan" --graph "" --least
 refuses "--least requires --graph" "$plan" --least
-refuses "--json requires --graph" "$plan" --json
+refuses "^lrcnn: nothing is asked that could be answered as JSON; --json is for graphs, and for the kernels of a step on a GPU; give --graph, or --kernels and --device$" \
+  "$plan" --json
 refuses "NETWORK excludes --graph" "$plan" vgg16 --graph "$small" --least
 refuses "--family: most not in \{exact,approx,order,wide\}" "$plan" --graph "$small" --least --family most
 refuses "--objective: speed not in \{time,memory\}" "$plan" --graph "$small" --least --objective speed

@@ -24,12 +24,23 @@ cudaError_t give(Blocks& blocks, void* memory) {
   std::free(memory);
   return cudaSuccess;
 }
+/// Starts a copy of rows within a device.
+cudaError_t copy_within(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t bytes, std::size_t rows,
+                        cudaStream_t stream) {
+  const auto lies = [&](const void* memory, std::size_t pitch) { return block_of(state().device, memory, (rows - 1) * pitch + bytes) != nullptr; };
+  if (!lies(to, to_pitch) || !lies(from, from_pitch)) return violation("a copy's memory is not where it says"), cudaErrorInvalidValue;
+  return enqueue(stream, [=] {
+    for (std::size_t i = 0; i < rows; ++i)
+      std::memcpy(static_cast<std::byte*>(to) + i * to_pitch, static_cast<const std::byte*>(from) + i * from_pitch, bytes);
+  });
+}
 /// Starts a copy of rows. Memory that is not page-locked is copied at once, when the stream has come so far.
 cudaError_t copy(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t bytes, std::size_t rows, cudaMemcpyKind kind,
                  cudaStream_t stream) {
   CUstream_st* const there = known(stream);
   if (!there) return cudaErrorInvalidResourceHandle;
   if (bytes == 0 || rows == 0) return cudaSuccess;
+  if (kind == cudaMemcpyDeviceToDevice) return copy_within(to, to_pitch, from, from_pitch, bytes, rows, stream);
   const bool down = kind == cudaMemcpyHostToDevice;
   const auto whole = [&](std::size_t pitch) { return (rows - 1) * pitch + bytes; };
   const void *const device = down ? to : from, *const host = down ? from : to;
@@ -44,6 +55,7 @@ cudaError_t copy(void* to, std::size_t to_pitch, const void* from, std::size_t f
     if (locked && before != sum()) violation("page-locked memory was written before it was copied");
     for (std::size_t i = 0; i < rows; ++i)
       std::memcpy(static_cast<std::byte*>(to) + i * to_pitch, static_cast<const std::byte*>(from) + i * from_pitch, bytes);
+    state().runtime.copied_down += down;
     const auto result = state().runtime.results.find(bytes);
     if (!down && rows == 1 && result != state().runtime.results.end()) result->second(to);
   };

@@ -33,6 +33,120 @@ TEST_CASE_TEMPLATE("the host starts sixteen steps without waiting: batches, labe
   trainer.wait();
   CHECK(CudaRuntime::pinned_bytes() == pinned);   // the same memory again
 }
+TEST_CASE_TEMPLATE("rows, labels and keys are on the device before the device comes to their steps", B, Cudnn, CudnnBf16) {
+  const FreshRuntime runtime;
+  cudaStream_t theirs = CudaRuntime::make_stream(0);
+  for (const bool ahead : {true, false}) {
+    cudnn::DeviceOptions options{.device = 0, .stream = theirs};
+    if (!ahead) options.ahead_bytes = 0;
+    auto trainer = trainer_on<B>(options);
+    const HostBatch batch;
+    for (int i = 0; i < 3; ++i) trainer.step(batch.source(), batch.classes);
+    const Index copied = runtime->copied_down, kernels = runtime->kernels_run, waits = runtime->waits;
+    for (int i = 0; i < 3; ++i) trainer.start_step(batch.source(), batch.classes);
+    CudaRuntime::run_others(theirs);
+    CHECK(runtime->copied_down == copied + (ahead ? 4 : 0));   // the rows of two slabs; the key and the labels of the first step
+    CHECK(runtime->kernels_run == kernels);
+    CHECK(runtime->waits == waits);
+    losses_are(2, 3);
+    CHECK(trainer.wait().mean() == 2);
+  }
+  cudaStreamDestroy(theirs);
+}
+TEST_CASE("what lands on the device is not written over before it was read, nor read before it is there") {
+  const FreshRuntime runtime;
+  cudaStream_t theirs = CudaRuntime::make_stream(0);
+  {
+    const auto library = cudnn::open_library<float>({.device = 0, .stream = theirs});
+    const Index loads = 7, rows = 3, width = 5, image = rows * width;
+    void *places = nullptr, *staged = nullptr;
+    REQUIRE(library->allocate(places, loads * 2 * image * Index{sizeof(float)}).good());
+    auto* const to = static_cast<float*>(places);
+    const auto send = [&](Index i, Index stream) {
+      REQUIRE(library->select(stream).good());
+      REQUIRE(library->staging(staged, 2 * image * Index{sizeof(float)}).good());
+      auto* const from = static_cast<float*>(staged);
+      std::iota(from, from + 2 * image, static_cast<float>(1000 * i));
+      REQUIRE(library->send_rows(dense_view(from, 2, 1, {0, rows}, width, 1), dense_view(to + i * 2 * image, 2, 1, {0, rows}, width, 1)).good());
+      REQUIRE(library->select(0).good());
+    };
+    for (const Index streams : {1, 2}) {
+      std::vector<float> got(static_cast<std::size_t>(loads * 2 * image));
+      for (Index i = 0; i < loads; ++i) send(i, i % streams);
+      CudaRuntime::run_others(theirs);   // copies run ahead as far as they may
+      REQUIRE(library->wait().good());
+      REQUIRE(library->read(got.data(), to, static_cast<Index>(got.size()) * Index{sizeof(float)}).good());
+      for (Index i = 0; i < loads; ++i)
+        for (Index e = 0; e < 2 * image; ++e) REQUIRE(got[static_cast<std::size_t>(i * 2 * image + e)] == static_cast<float>(1000 * i + e));
+      REQUIRE(library->fill(places, 0xff, static_cast<Index>(got.size()) * Index{sizeof(float)}).good());
+      REQUIRE(library->wait().good());
+    }
+    library->release(places);
+  }
+  cudaStreamDestroy(theirs);
+}
+TEST_CASE("where the device has no memory to land in, or it is wanted for something else, copies wait for their steps") {
+  const FreshRuntime runtime;
+  const auto library = cudnn::open_library<float>({.device = 0});
+  const Index elements = 10'000, bytes = elements * Index{sizeof(float)};
+  void *place = nullptr, *staged = nullptr, *large = nullptr;
+  REQUIRE(library->allocate(place, bytes).good());
+  const Index before = CudaRuntime::device_bytes(0);
+  const auto send = [&](float value) {
+    REQUIRE(library->staging(staged, bytes).good());
+    std::fill_n(static_cast<float*>(staged), elements, value);
+    REQUIRE(library
+                ->send_rows(dense_view(static_cast<float*>(staged), 1, 1, {0, 100}, 100, 1),
+                            dense_view(static_cast<float*>(place), 1, 1, {0, 100}, 100, 1))
+                .good());
+    float last = 0;
+    REQUIRE(library->read(&last, static_cast<float*>(place) + elements - 1, sizeof(float)).good());
+    CHECK(last == value);
+  };
+  send(1), send(2), send(3);
+  CHECK(CudaRuntime::device_bytes(0) == before + 2 * round_up(bytes, 4096));   // twice what is sent
+  runtime->capacity = CudaRuntime::device_bytes(0) + bytes;
+  REQUIRE(library->allocate(large, 2 * bytes).good());   // takes what was for copies
+  CHECK(CudaRuntime::device_bytes(0) <= before + 2 * bytes + 2 * 4096);
+  send(4), send(5);
+  library->release(large), library->release(place);
+  const auto full = cudnn::open_library<float>({.device = 0});
+  REQUIRE(full->allocate(large, bytes).good());
+  runtime->capacity = CudaRuntime::device_bytes(0) + 100;
+  REQUIRE(full->staging(staged, bytes).good());
+  std::fill_n(static_cast<float*>(staged), elements, 7.0f);
+  CHECK(
+      full->send_rows(dense_view(static_cast<float*>(staged), 1, 1, {0, 100}, 100, 1), dense_view(static_cast<float*>(large), 1, 1, {0, 100}, 100, 1))
+          .good());
+  float first = 0;
+  REQUIRE(full->read(&first, large, sizeof(float)).good());
+  CHECK(first == 7);
+  full->release(large);
+}
+TEST_CASE("labels and keys do not wait for rows of batches, which have taken all of their page-locked memory") {
+  const FreshRuntime runtime;
+  const auto library = cudnn::open_library<float>({.device = 0, .pinned_bytes = 64 << 10});
+  void *place = nullptr, *staged = nullptr;
+  const std::vector<std::int32_t> classes(100, 3);
+  REQUIRE(library->allocate(place, 4096).good());
+  REQUIRE(library->labels(classes).good());   // makes room for labels on the device
+  const Index waits = runtime->waits;
+  for (int i = 0; i < 12; ++i) {
+    REQUIRE(library->staging(staged, 4096).good());
+    REQUIRE(
+        library
+            ->send_rows(dense_view(static_cast<float*>(staged), 1, 1, {0, 1}, 1024, 1), dense_view(static_cast<float*>(place), 1, 1, {0, 1}, 1024, 1))
+            .good());
+  }
+  const Index after = runtime->waits;
+  CHECK(library->labels(classes).good());
+  CHECK(library->set_run_key({}).good());
+  CHECK(runtime->waits == after);
+  REQUIRE(library->staging(staged, 4096).good());
+  CHECK(runtime->waits == after + 1);   // rows do
+  CHECK(after <= waits + 3);            // while room to land was made
+  library->release(place);
+}
 TEST_CASE("what loops of a new stream count in is cleared before any stream goes on") {
   const FreshRuntime runtime;
   const auto library = cudnn::open_library<float>({});

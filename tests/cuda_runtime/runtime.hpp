@@ -29,6 +29,7 @@ struct CudaRuntime {
   Index calls = 0;
   Index kernels = 0;       ///< launched, or captured
   Index kernels_run = 0;   ///< whose turn has come
+  Index copied_down = 0;   ///< copies from the host to a device that have been done
   Index waits = 0;         ///< calls in which the host had to wait for a device
   Index graphs_launched = 0;
   std::vector<std::string> violations{};   ///< what CUDA leaves undefined, such as memory that is written before it was copied
@@ -45,6 +46,8 @@ struct CudaRuntime {
   static cudaStream_t make_stream(int device);
   /// Does everything that is in the streams.
   static void finish();
+  /// A device that is busy with one stream: does what is in the others, as far as they need not wait for it.
+  static void run_others(cudaStream_t busy);
   /// Puts back what tests set and counts; streams and memory stay.
   void reset() { *this = {}; }
 };

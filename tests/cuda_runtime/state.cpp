@@ -31,6 +31,19 @@ cudaStream_t CudaRuntime::make_stream(int device) {
   return stream;
 }
 void CudaRuntime::finish() { pretended::wait_for_device(-1); }
+void CudaRuntime::run_others(cudaStream_t busy) {
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (CUstream_st* stream : pretended::state().streams) {
+      pretended::Queue& queue = *stream->queue;
+      if (stream == busy || queue.work.empty()) continue;
+      const pretended::Work& next = queue.work.front();
+      if (next.other && next.other->done < next.position) continue;
+      pretended::run(queue, queue.done + 1);
+      moved = true;
+    }
+  }
+}
 }   // namespace lrcnn::testing
 namespace lrcnn::testing::pretended {
 State& state() {

@@ -287,6 +287,7 @@ class HostLibrary final : public cudnn::Library<T> {
     if (labels.on_device()) {
       labels_.clear();
       device_labels_ = on_device(labels.data(), labels.size());
+      pixel_labels_ = loops::pixel_labels(labels, device_labels_, nullptr);
       return called();
     }
     if (labels.rows()) return called();
@@ -309,6 +310,15 @@ class HostLibrary final : public cudnn::Library<T> {
       check_view(logits), check_view(View<const T>(dx));
       std::vector<std::byte> workspace(static_cast<std::size_t>(loops::pixel_loss_bytes), std::byte{0xff});
       loops::pixel_loss(loops_, loss, logits, pixel_labels_, first, dx, scale, counts ? &sums_ : nullptr, workspace.data());
+    });
+  }
+  Status custom_loss(const cudnn::CustomLoss<T>& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale,
+                     bool counts) override {
+    return later([=, this] {
+      check_view(logits), check_view(View<const T>(dx));
+      std::vector<std::byte> workspace(static_cast<std::size_t>(loops::pixel_loss_bytes), std::byte{0xff});
+      loops::loss_by_strips(loops_, logits, pixel_labels_, first, dx, scale, counts ? &sums_ : nullptr, workspace.data(),
+                            [&](const loops::LossStrip<T>& strip) { ++loops_started, loss(strip, nullptr); });
     });
   }
   Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) override {

@@ -1,6 +1,7 @@
 // Softmax cross-entropy against its formula in long double, its gradient against finite differences, and its edges.
 #include <lrcnn/core/rng.hpp>
 #include <lrcnn/layer/loss.hpp>
+#include <lrcnn/layer/pixel_loss.hpp>
 #include <doctest/doctest.h>
 #include <limits>
 #include <numeric>
@@ -61,6 +62,20 @@ TEST_CASE("the gradient is that of scale times the sum of losses") {
       CHECK(dx[e] == doctest::Approx(scale * (more - less) / (2 * step)).epsilon(1e-7));
     }
     for (Index i = 0; i < 4; ++i) CHECK(std::accumulate(dx.begin() + i * 6, dx.begin() + (i + 1) * 6, 0.0) == doctest::Approx(0).epsilon(1e-15));
+  }
+}
+TEST_CASE("images and maps of one pixel have one formula: the same bits, image by image") {
+  for (Index i = 0; i < 200; ++i) {
+    Bench<float> b(200, 7);
+    const auto label = std::span<const std::int32_t>(b.labels).subspan(static_cast<std::size_t>(i), 1);
+    View<float> x = b.logits(), dx = b.gradient();
+    x.data += i * x.stride_n, x.n = dx.n = 1;
+    LossResult image, pixel;
+    loss(View<const float>(x), label, dx, 0.25, image);
+    const auto gradient = b.dx;
+    PixelCrossEntropy{}(View<const float>(x), Labels::of_pixels(label, 1, 1), 0, dx, 0.25, pixel);
+    CHECK(pixel == image);
+    CHECK(b.dx == gradient);
   }
 }
 TEST_CASE("blocked storage gives the same, and zero gradient in padded channels") {

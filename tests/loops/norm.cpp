@@ -240,6 +240,18 @@ TEST_CASE_TEMPLATE("with running statistics, and over channels, likewise", T, do
         }
       }
 }
+TEST_CASE("from the same statistics come the host's bits: both work out scales and shifts by one formula") {
+  for (const Layer& layer : {norm_layer(Over::batch), norm_layer(Over::batch, 0, false, 1e-3), norm_layer(Over::group, 2)})
+    for (const Shape& in : shapes) {
+      CAPTURE(norm_name(layer.norm));
+      CAPTURE(to_string(in));
+      const Map x = random_map(in, 3);
+      NormRun<double> h(layer, in, false), d(layer, in, true);
+      const bool statistics = layer.norm.over == Over::group;
+      if (statistics) h.find_statistics(x, pieces_of(in)[0]), d.statistics = h.statistics;
+      CHECK(same(h.forward(x, {0, in.h}, statistics), d.forward(x, {0, in.h}, statistics)));
+    }
+}
 TEST_CASE_TEMPLATE("SlabBatchNorm takes the statistics of its rows, as the host's does", T, double, float, bfloat16, float16) {
   for (const Layer& layer : {norm_layer(Over::slab), norm_layer(Over::slab, 0, false, 1e-3)})
     for (const Shape& in : shapes) {

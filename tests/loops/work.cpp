@@ -69,13 +69,17 @@ TEST_CASE("windows: taps and readers agree with the one formula") {
       for (Index dilation = 1; dilation <= 4; ++dilation)
         for (Index begin = 0; begin <= 4; ++begin)
           for (Index extent = 1; extent <= 8; ++extent) {
-            const Axis axis{kernel, stride, begin, 2, dilation};
+            const Axis axis{.kernel = kernel, .stride = stride, .pad_begin = begin, .pad_end = 2, .dilation = dilation, .ceil = kernel % 2 == 0};
             const WindowAxis window(axis, extent);
             const Index outputs = out_extent(axis, extent);
             for (int out = 0; out < outputs; ++out) {
-              good = good && window.taps_inside(out) == taps_inside(axis, out, extent).size();
+              Index counted = 0;
+              for (int tap = 0; tap < kernel; ++tap) counted += out * stride - begin + tap * dilation < extent + 2;
+              good = good && window.taps_counted(out, false) == taps_inside(axis, out, extent).size();
+              good = good && window.taps_counted(out, true) == counted && (axis.ceil || counted == kernel);
               for (int tap = 0; tap < kernel; ++tap) {
-                const Index at = tap_position(axis, out, tap);
+                const Index at = out * stride - begin + tap * dilation;
+                good = good && tap_position(axis, out, tap) == at;
                 good = good && window.position(out, tap) == at;
                 good = good && window.inside(window.position(out, tap)) == (0 <= at && at < extent);
               }

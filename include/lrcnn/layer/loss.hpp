@@ -4,6 +4,7 @@
 // A loss is a type with one function for any element type. It sees logits in whatever layout the backend stores them,
 // adds each image's loss to a double in image order (so the sum does not depend on how the batch is cut), and writes
 // the gradient of scale * sum. A loss of the user's own has the same shape; see docs/extending.md.
+#include <lrcnn/core/host_device.hpp>
 #include <lrcnn/core/view.hpp>
 #include <concepts>
 #include <cmath>
@@ -32,29 +33,44 @@ concept Loss = requires(const L& loss, const View<const T>& logits, std::span<co
   { L::name } -> std::convertible_to<std::string_view>;
   loss(logits, labels, dx, scale, result);
 };
+namespace detail {
+/// Softmax cross entropy of one sample, for the host and a device. The maximum is taken off first, so that no exponential overflows.
+struct Softmax {
+  double top = 0, sum = 0;   ///< the largest logit; the sum of exp(logit - top)
+  /// -log softmax of a logit.
+  LRCNN_HOST_DEVICE double loss(double logit) const { return std::log(sum) + (top - logit); }
+  /// The derivative of the label's loss by a logit.
+  LRCNN_HOST_DEVICE double derivative(double logit, bool is_label) const { return std::exp(logit - top) / sum - (is_label ? 1.0 : 0.0); }
+};
+/// Of logit(0) ... logit(count - 1). `largest`: which one is, the first of equals.
+template <class I, class Logit>
+LRCNN_HOST_DEVICE Softmax softmax_of(I count, Logit logit, I& largest) {
+  largest = 0;
+  for (I k = 1; k < count; ++k)
+    if (logit(k) > logit(largest)) largest = k;
+  Softmax softmax{logit(largest), 0};
+  for (I k = 0; k < count; ++k) softmax.sum += std::exp(logit(k) - softmax.top);
+  return softmax;
+}
+}   // namespace detail
 /// -log softmax(logits)[label], averaged over the batch.
 struct SoftmaxCrossEntropy {
   static constexpr std::string_view name = "softmax_cross_entropy";
   /// Shapes:  logits [N,K,1,1], labels [N] in [0,K) (the caller has checked), dx like logits or empty
   /// Post:    result grows by these images; dx = scale * (softmax - onehot), padded channels 0
-  /// Source:  the maximum is taken off first, so that no exponential overflows
   template <class T>
   void operator()(const View<const T>& logits, std::span<const std::int32_t> labels, const View<T>& dx, double scale, LossResult& result) const {
     for (Index i = 0; i < logits.n; ++i) {
       const Index label = item(labels, i);
+      const auto logit = [&](Index k) { return static_cast<double>(logits(i, k, 0, 0)); };
       Index largest = 0;
-      for (Index k = 1; k < logits.c; ++k)
-        if (logits(i, k, 0, 0) > logits(i, largest, 0, 0)) largest = k;
-      const double top = static_cast<double>(logits(i, largest, 0, 0));
-      double sum = 0;
-      for (Index k = 0; k < logits.c; ++k) sum += std::exp(static_cast<double>(logits(i, k, 0, 0)) - top);
-      result.sum += std::log(sum) + top - static_cast<double>(logits(i, label, 0, 0));
+      const detail::Softmax softmax = detail::softmax_of(logits.c, logit, largest);
+      result.sum += softmax.loss(logit(label));
       result.correct += largest == label;
       ++result.count;
       if (dx.data == nullptr) continue;
       for (Index k = 0; k < round_up(logits.c, logits.block); ++k) {
-        const double p = k < logits.c ? std::exp(static_cast<double>(logits(i, k, 0, 0)) - top) / sum : 0;
-        dx(i, k, 0, 0) = static_cast<T>(scale * (p - (k == label ? 1.0 : 0.0)));
+        dx(i, k, 0, 0) = static_cast<T>(k < logits.c ? scale * softmax.derivative(logit(k), k == label) : 0);
       }
     }
   }

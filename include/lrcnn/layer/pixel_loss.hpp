@@ -207,21 +207,18 @@ struct PixelCrossEntropy {
     const bool counted = counts(label);
     const T* at = logits.row(i, 0, row) + x * logits.block;
     const auto logit = [&](Index k) { return static_cast<double>(at[k / logits.block * logits.stride_c + k % logits.block]); };
-    double top = 0, sum = 0;
+    detail::Softmax softmax;
     if (counted) {
       Index largest = 0;
-      for (Index k = 1; k < logits.c; ++k)
-        if (logit(k) > logit(largest)) largest = k;
-      top = logit(largest);
-      for (Index k = 0; k < logits.c; ++k) sum += std::exp(logit(k) - top);
-      own.sum += weight(label) * (std::log(sum) + (top - logit(label)));
+      softmax = detail::softmax_of(logits.c, logit, largest);
+      own.sum += weight(label) * softmax.loss(logit(label));
       own.correct += largest == label, ++own.count;
     }
     if (dx.data == nullptr) return;
     T* to = dx.row(i, 0, row) + x * dx.block;
     const double factor = counted ? scale * weight(label) : 0;
     for (Index k = 0; k < round_up(dx.c, dx.block); ++k) {
-      const double g = counted && k < dx.c ? factor * (std::exp(logit(k) - top) / sum - (k == label ? 1.0 : 0.0)) : 0;
+      const double g = counted && k < dx.c ? factor * softmax.derivative(logit(k), k == label) : 0;
       to[k / dx.block * dx.stride_c + k % dx.block] = static_cast<T>(g);
     }
   }

@@ -12,6 +12,7 @@
 // Source: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979, eq. 2.1.
 #include <lrcnn/core/host_device.hpp>
 #include <lrcnn/layer/layer.hpp>
+#include <cmath>
 namespace lrcnn {
 /// Whether a norm's statistics are of more than one row of one image, so that they must be had before anything is normalised.
 /// A frozen or evaluated BatchNorm, and LayerNorm, work on each pixel by itself; SlabBatchNorm on the rows that it is given.
@@ -30,6 +31,42 @@ struct Statistics {
   LRCNN_HOST_DEVICE double& product(Index unit) const { return data[1 + units + unit]; }      ///< sums: over dy * normalised x
   LRCNN_HOST_DEVICE static constexpr Index doubles(Index units) { return 1 + 2 * units; }
 };
+/// Mean and sum of squared deviations of some elements.
+struct Moments {
+  double mean = 0, deviations = 0;
+};
+/// Those of n elements, together with those of others: the formula above, for the host and a device.
+LRCNN_HOST_DEVICE inline Moments merged(double n, const Moments& own, double other_n, const Moments& other) {
+  if (other_n == 0) return own;
+  if (n == 0) return other;
+  const double share = other_n / (n + other_n), d = other.mean - own.mean;
+  return {own.mean + d * share, own.deviations + other.deviations + d * d * n * share};
+}
+// ---- what norms make of them, on the host and on a device --------------------------------------------------------------
+/// What normalised elements are multiplied with: 1 / sqrt(variance + epsilon).
+LRCNN_HOST_DEVICE inline double inverse_deviation(double variance, double epsilon) { return 1 / std::sqrt(variance + epsilon); }
+/// y = scale * x + shift, of a channel.
+struct ScaleAndShift {
+  double scale = 1, shift = 0;
+};
+LRCNN_HOST_DEVICE inline ScaleAndShift scale_and_shift(double weight, double bias, double mean, double inverse) {
+  const double scale = weight * inverse;
+  return {scale, bias - mean * scale};
+}
+/// dx = inverse * g + across * x + shift, g: what comes back to the normalised elements.
+struct AcrossAndShift {
+  double across = 0, shift = 0;
+};
+/// From sums over `count` elements: of g, and of g times normalised x.
+LRCNN_HOST_DEVICE inline AcrossAndShift across_and_shift(double inverse, double mean, double sum, double product, double count) {
+  const double across = -inverse * inverse * product / count;
+  return {across, -inverse * sum / count - across * mean};
+}
+/// From sums of g, and of g times x - mean.
+LRCNN_HOST_DEVICE inline AcrossAndShift across_and_shift_of_centred(double inverse, double mean, double sum, double product, double count) {
+  const double across = -inverse * inverse * inverse * product / count;
+  return {across, -inverse * sum / count - across * mean};
+}
 /// Groups that a norm with statistics divides channels into; a BatchNorm's are single channels.
 constexpr Index statistics_units(const Norm& norm, Index channels) {
   return norm.over == Norm::Over::group && norm.groups > 0 ? norm.groups : channels;

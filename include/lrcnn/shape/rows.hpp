@@ -142,8 +142,22 @@ constexpr RowPads pad_rows(const Axis& axis, Range out, Range in) {
   return {in.begin - (out.begin * axis.stride - axis.pad_begin),
           std::max<Index>(0, (out.end - 1) * axis.stride - axis.pad_begin + axis.extent() - in.end)};
 }
-/// Input position that a tap of an output position reads. Positions outside [0, extent) are padding.
-constexpr Index tap_position(const Axis& axis, Index out, Index tap) { return out * axis.stride - axis.pad_begin + tap * axis.dilation; }
+/// Input position that a tap of an output position reads, in integers of any kind. Positions outside [0, extent) are padding.
+template <class I>
+LRCNN_HOST_DEVICE constexpr I tap_position(I out, I tap, I stride, I pad_begin, I dilation) {
+  return out * stride - pad_begin + tap * dilation;
+}
+constexpr Index tap_position(const Axis& axis, Index out, Index tap) { return tap_position(out, tap, axis.stride, axis.pad_begin, axis.dilation); }
+/// Number of taps that average pooling counts, of an output position whose first tap reads `first`: those inside the map, or with `padding` all
+/// but those behind `limit`, the end of the padding, where extents were rounded up.
+template <class I>
+LRCNN_HOST_DEVICE constexpr I counted_taps(I first, I kernel, I dilation, I extent, I limit, bool padding) {
+  const I begin = padding ? first : 0, end = padding ? limit : extent;
+  if (first >= begin && first + (kernel - 1) * dilation < end) return kernel;
+  I count = 0;
+  for (I tap = 0, at = first; tap < kernel; ++tap, at += dilation) count += at >= begin && at < end ? 1 : 0;
+  return count;
+}
 /// Taps of output position `out` that lie inside the map.
 constexpr Range taps_inside(const Axis& axis, Index out, Index extent) {
   const Index first = tap_position(axis, out, 0), d = axis.dilation;

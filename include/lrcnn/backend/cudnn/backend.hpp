@@ -118,13 +118,16 @@ class DeviceBackend {
     check(library_->all_finite(elements, count, result), "looking for gradients that are not finite");
     return result;
   }
-  /// Cross entropy, of images and of pixels, and the other losses that device_loss() knows, on the device. Any other runs on the host, on a
-  /// copy of the logits, and is waited for. `counts`: it is added to the run's.
+  /// Cross entropy, of images and of pixels, the other losses that device_loss() knows, and those of the program's own that it has compiled, on the
+  /// device. Any other runs on the host, on a copy of the logits, and is waited for. `counts`: it is added to the run's.
   template <class L>
   void loss(const L& loss, Index first, const View<const element>& logits, const View<element>& dx, double scale, LossResult& result,
             bool counts = true) {
     if constexpr (std::is_same_v<L, SoftmaxCrossEntropy>) {
       check(library_->cross_entropy(logits, first, dx, scale), "the loss");
+    } else if constexpr (CompiledLoss<L>) {
+      if (labels_.rows()) send_rows(loss, logits.c);
+      check(library_->custom_loss(custom_loss<element>(loss.functor), logits, first, dx, scale, counts), "the loss '" + std::string(L::name) + "'");
     } else if constexpr (DenseLoss<L, element>) {
       if (const auto known = device_loss(loss)) {
         if (labels_.rows()) send_rows(loss, logits.c);

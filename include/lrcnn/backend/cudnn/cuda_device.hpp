@@ -65,19 +65,20 @@ class CudaDevice : public Interface {
   // ---- memory ------------------------------------------------------------------------------------------------------
   Status allocate(void*& memory, Index bytes) override {
     return call([&] {
-      if (!options_.allocate) return status_of(cudaMalloc(&memory, static_cast<std::size_t>(bytes)));
-      memory = options_.allocate(bytes, options_.context);
-      return memory ? Status{} : Status{"the program's own allocator has none"};
+      Status status = take(memory, bytes);
+      for (SendingWay* const way : {&batches_way_, &labels_way_})   // what is wanted comes before what is faster
+        if (!status.good() && way->landing.give_up()) status = take(memory, bytes);
+      return status;
     });
   }
   void release(void* memory) noexcept override {
     const CurrentDevice current(device_);
-    for (const cudaStream_t stream : streams_) ignored(cudaStreamSynchronize(stream));
+    static_cast<void>(synchronize());
     if (options_.allocate) options_.release(memory, options_.context);
     else ignored(cudaFree(memory));
   }
   Status staging(void*& memory, Index bytes) override {
-    return call([&] { return pinned_.take(memory, bytes); });
+    return call([&] { return batches_way_.pinned.take(memory, bytes); });
   }
   Status write(void* to, const void* from, Index bytes) override { return copy(to, from, bytes, cudaMemcpyHostToDevice); }
   Status read(void* to, const void* from, Index bytes) override { return copy(to, from, bytes, cudaMemcpyDeviceToHost); }
@@ -89,19 +90,14 @@ class CudaDevice : public Interface {
   }
   void unshare(const HostMemory& memory) noexcept override {
     const CurrentDevice current(device_);
-    for (const cudaStream_t stream : streams_) ignored(cudaStreamSynchronize(stream));
+    static_cast<void>(synchronize());
     unshare_host_memory(memory);
   }
   Status fill(void* memory, std::uint8_t byte, Index bytes) override {
     return call([&] { return status_of(cudaMemsetAsync(memory, byte, static_cast<std::size_t>(bytes), stream_)); });
   }
   Status wait() override {
-    return call([&] {
-      Status status;
-      for (const cudaStream_t stream : streams_)
-        if (const Status s = status_of(cudaStreamSynchronize(stream)); status.good()) status = s;
-      return status;
-    });
+    return call([&] { return synchronize(); });
   }
 
   // ---- streams -----------------------------------------------------------------------------------------------------
@@ -204,31 +200,22 @@ class CudaDevice : public Interface {
   Status call(F f) {
     return one_thread_([&] { return on_device(device_, f); });
   }
-  /// Starts a copy through pinned memory; what is copied may be gone when this returns.
+  /// Starts a copy of labels or keys through pinned memory; what is copied may be gone when this returns.
   Status send_staged(void* to, const void* from, Index bytes) {
     return call([&] {
       void* host = nullptr;
-      if (const Status s = staging(host, bytes); !s.good()) return s;
+      if (const Status s = labels_way_.pinned.take(host, bytes); !s.good()) return s;
       std::memcpy(host, from, static_cast<std::size_t>(bytes));
-      return sent(status_of(cudaMemcpyAsync(to, host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_)), host);
+      return labels_way_.send(host, bytes, copies_, stream_, [&](const void* there, cudaMemcpyKind kind) {
+        return status_of(cudaMemcpyAsync(to, there, static_cast<std::size_t>(bytes), kind, stream_));
+      });
     });
   }
-  /// Starts copies of `count` pieces of `bytes` each from staging() memory, where they lie one behind the other; to_pitch: bytes.
-  Status send_pieces(std::byte* to, Index to_pitch, const std::byte* from, Index bytes, Index count) {
-    const auto size = [](Index v) { return static_cast<std::size_t>(v); };
-    Status status;
-    if (count > 1 && to_pitch != bytes && to_pitch <= most_pitch)
-      status = status_of(cudaMemcpy2DAsync(to, size(to_pitch), from, size(bytes), size(bytes), size(count), cudaMemcpyHostToDevice, stream_));
-    else if (count == 1 || to_pitch == bytes) status = status_of(cudaMemcpyAsync(to, from, size(bytes * count), cudaMemcpyHostToDevice, stream_));
-    else
-      for (Index i = 0; i < count && status.good(); ++i)
-        status = status_of(cudaMemcpyAsync(to + i * to_pitch, from + i * bytes, size(bytes), cudaMemcpyHostToDevice, stream_));
-    return sent(status, from);
-  }
-  /// Work that reads staging() memory has come to `started`: the memory is used again when the selected stream has passed.
-  Status sent(const Status& started, const void* staged) {
-    const Status marked = pinned_.sent(staged, stream_);
-    return started.good() ? marked : started;
+  /// Sends a batch's rows from staging() memory: use(there, kind) starts work on the selected stream that reads them, on the device
+  /// (cudaMemcpyDeviceToDevice), where they have landed, or else in the host's memory (cudaMemcpyHostToDevice).
+  template <class Use>
+  Status send_batch(const void* from, Index bytes, Use use) {
+    return call([&] { return batches_way_.send(from, bytes, copies_, stream_, use); });
   }
   /// Post:    the piece has at least so many bytes; what it held is lost if it had fewer
   Status grow(Piece& piece, Index bytes) {
@@ -249,7 +236,6 @@ class CudaDevice : public Interface {
   cudaStream_t stream() const { return stream_; }
 
  private:
-  static constexpr Index most_pitch = (Index{1} << 31) - 1;   ///< bytes, of a copy of rows
   Status open() {
     stream_ = static_cast<cudaStream_t>(options_.stream);
     handle_ = static_cast<cudnnHandle_t>(options_.handle);
@@ -263,6 +249,7 @@ class CudaDevice : public Interface {
       if (const Status s = status_of(cudaStreamCreateWithFlags(&own_stream_, cudaStreamNonBlocking)); !s.good()) return s;
     if (!stream_) stream_ = own_stream_;
     streams_ = {stream_};
+    if (const Status s = status_of(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking)); !s.good()) return s;
     if (!handle_)
       if (const Status s = status_of(cudnnCreate(&own_handle_)); !s.good()) return s;
     if (!handle_) handle_ = own_handle_;
@@ -290,6 +277,18 @@ class CudaDevice : public Interface {
       if (const Status s = status_of(cudaEventCreateWithFlags(&event, cudaEventDisableTiming)); !s.good()) return s;
     return status_of(cudaEventRecord(event, stream_));
   }
+  Status take(void*& memory, Index bytes) {
+    if (!options_.allocate) return status_of(cudaMalloc(&memory, static_cast<std::size_t>(bytes)));
+    memory = options_.allocate(bytes, options_.context);
+    return memory ? Status{} : Status{"the program's own allocator has none"};
+  }
+  /// Waits for all streams; returns the first error.
+  Status synchronize() noexcept {
+    Status status = copies_ ? status_of(cudaStreamSynchronize(copies_)) : Status{};
+    for (const cudaStream_t stream : streams_)
+      if (const Status s = status_of(cudaStreamSynchronize(stream)); status.good()) status = s;
+    return status;
+  }
   Status copy(void* to, const void* from, Index bytes, cudaMemcpyKind kind) {
     return call([&] {
       if (const Status s = status_of(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), kind, stream_)); !s.good()) return s;
@@ -298,23 +297,31 @@ class CudaDevice : public Interface {
   }
   void close() noexcept {
     const CurrentDevice current(device_);
-    for (const cudaStream_t stream : streams_) ignored(cudaStreamSynchronize(stream));
-    pinned_.close();
+    static_cast<void>(synchronize());
+    for (SendingWay* const way : {&batches_way_, &labels_way_}) way->landing.give_up(), way->pinned.close();
     events_.insert(events_.end(), {begun_, ended_});
     for (const cudaEvent_t event : events_)
       if (event) ignored(cudaEventDestroy(event));
     for (std::size_t i = 1; i < streams_.size(); ++i) ignored(cudaStreamDestroy(streams_[i]));
     if (own_handle_) ignored(cudnnDestroy(own_handle_));
-    if (own_stream_) ignored(cudaStreamDestroy(own_stream_));
+    for (const cudaStream_t stream : {copies_, own_stream_})
+      if (stream) ignored(cudaStreamDestroy(stream));
+  }
+  Landing landing_of(Index bytes) {
+    return Landing(
+        bytes, [this](void*& memory, Index size) { return take(memory, size); }, [this](void* memory) { release(memory); });
   }
   DeviceOptions options_;
   int device_ = -1;
   cudaStream_t stream_ = nullptr, own_stream_ = nullptr;   ///< selected; made here
+  cudaStream_t copies_ = nullptr;                          ///< of batches, labels and keys from the host to the device, before their steps
   std::vector<cudaStream_t> streams_{};                    ///< the first is the program's, or made here
   std::vector<cudaEvent_t> events_{};
   cudaEvent_t begun_ = nullptr, ended_ = nullptr;
   cudnnHandle_t handle_ = nullptr, own_handle_ = nullptr;
-  PinnedPieces pinned_{options_.pinned_bytes};
+  /// Labels and keys have a way of their own, so that none waits behind the rows of later batches: a quarter of the pinned memory.
+  SendingWay batches_way_{PinnedPieces(options_.pinned_bytes - options_.pinned_bytes / 4), landing_of(options_.ahead_bytes)};
+  SendingWay labels_way_{PinnedPieces(options_.pinned_bytes / 4), landing_of(options_.ahead_bytes / 4)};
   OneThread one_thread_{};
 };
 }   // namespace lrcnn::cudnn

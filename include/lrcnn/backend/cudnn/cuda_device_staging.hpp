@@ -1,8 +1,11 @@
 #pragma once
-// Page-locked memory that batches, labels and keys pass through on their way to a CUDA device.
+// What batches, labels and keys pass through on their way to a CUDA device: page-locked memory of the host, and memory of the device where they wait
+// for their step.
 #include <lrcnn/backend/cudnn/cuda_device_calls.hpp>
 #include <algorithm>
+#include <array>
 #include <deque>
+#include <functional>
 #include <utility>
 namespace lrcnn::cudnn {
 /// Pieces that the host fills and the device reads some time later. A piece is handed out again when the device has read it. While it has not,
@@ -90,4 +93,111 @@ class PinnedPieces {
   std::deque<Piece> pieces_{};   ///< those sent last are at the end
   Index total_ = 0, most_bytes_;
 };
+/// Memory of the device that the host's memory is copied to before the step comes to it, on a stream of copies alone. There are two pieces in turn:
+/// one is filled while the other is read. Streams wait for each other's events, the host for neither. Each call needs the device to be current.
+class Landing {
+ public:
+  /// `most_bytes`: of both pieces; `allocate` and `release`: memory of the device; release waits for all streams.
+  Landing(Index most_bytes, std::function<Status(void*&, Index)> allocate, std::function<void(void*)> release)
+      : most_bytes_(most_bytes), allocate_(std::move(allocate)), release_(std::move(release)) {}
+  Landing(const Landing&) = delete;
+  Landing& operator=(const Landing&) = delete;
+  /// Memory for a copy that comes next to the stream `copies`, which waits until it has been read before. Null if that is too much, or the device
+  /// has no more of it.
+  Status begin(void*& there, Index bytes, cudaStream_t copies) {
+    there = nullptr;
+    Piece& piece = pieces_[next_];
+    if (2 * round_up(bytes, granule) > most_bytes_) return {};
+    if (piece.bytes < bytes && !make(piece, round_up(bytes, granule)).good()) return give_up(), Status{};
+    if (piece.in_use)
+      if (const Status s = status_of(cudaStreamWaitEvent(copies, piece.read, 0)); !s.good()) return s;
+    there = piece.memory;
+    return {};
+  }
+  /// The copy has been started: what comes to `stream` waits for it.
+  Status landed(cudaStream_t copies, cudaStream_t stream) {
+    const cudaEvent_t there = pieces_[next_].there;
+    if (const Status s = status_of(cudaEventRecord(there, copies)); !s.good()) return s;
+    return status_of(cudaStreamWaitEvent(stream, there, 0));
+  }
+  /// Work on `stream` that reads the piece has been started.
+  Status read(cudaStream_t stream) {
+    Piece& piece = pieces_[next_];
+    const Status status = status_of(cudaEventRecord(piece.read, stream));
+    if (!status.good()) ignored(cudaStreamSynchronize(stream));   // nothing else says when it has been read
+    piece.in_use = status.good();
+    next_ = 1 - next_;
+    return status;
+  }
+  /// Gives everything back; nothing lands any more. False if there was nothing.
+  bool give_up() noexcept {
+    most_bytes_ = 0;
+    const bool had = pieces_[0].memory || pieces_[1].memory;
+    for (Piece& piece : pieces_) give_back(piece);
+    return had;
+  }
+
+ private:
+  static constexpr Index granule = 4096;
+  struct Piece {
+    void* memory = nullptr;
+    Index bytes = 0;
+    cudaEvent_t there = nullptr, read = nullptr;   ///< behind the copy to it, and behind the last work that reads it
+    bool in_use = false;                           ///< read was recorded
+  };
+  Status make(Piece& piece, Index bytes) {
+    give_back(piece);
+    Status status = allocate_(piece.memory, bytes);
+    for (cudaEvent_t* const event : {&piece.there, &piece.read})
+      if (status.good()) status = status_of(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+    if (status.good()) piece.bytes = bytes;
+    return status;
+  }
+  void give_back(Piece& piece) noexcept {
+    if (piece.memory) release_(piece.memory);
+    for (const cudaEvent_t event : {piece.there, piece.read})
+      if (event) ignored(cudaEventDestroy(event));
+    piece = {};
+  }
+  std::array<Piece, 2> pieces_{};
+  std::size_t next_ = 0;
+  Index most_bytes_;
+  std::function<Status(void*&, Index)> allocate_;
+  std::function<void(void*)> release_;
+};
+/// One way from the host to the device: pinned memory, and where its copies land.
+struct SendingWay {
+  PinnedPieces pinned;
+  Landing landing;
+  /// Copies memory from pinned.take() to the device by the stream `copies`, ahead of `stream`, if there is room to land. use(there, kind) starts work
+  /// on `stream` that reads it: where it has landed (cudaMemcpyDeviceToDevice), or else in the host's memory (cudaMemcpyHostToDevice).
+  template <class Use>
+  Status send(const void* from, Index bytes, cudaStream_t copies, cudaStream_t stream, Use use) {
+    void* there = nullptr;
+    if (const Status s = landing.begin(there, bytes, copies); !s.good()) return s;
+    if (!there) {
+      const Status started = use(from, cudaMemcpyHostToDevice), marked = pinned.sent(from, stream);
+      return started.good() ? marked : started;
+    }
+    Status status = status_of(cudaMemcpyAsync(there, from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, copies));
+    const Status marked = pinned.sent(from, copies);
+    if (status.good()) status = marked;
+    if (status.good()) status = landing.landed(copies, stream);
+    if (!status.good()) return status;
+    status = use(static_cast<const void*>(there), cudaMemcpyDeviceToDevice);
+    const Status read = landing.read(stream);
+    return status.good() ? read : status;
+  }
+};
+/// Starts copies of `count` pieces of `bytes` each, which lie one behind the other; to_pitch: bytes.
+inline Status copy_pieces(std::byte* to, Index to_pitch, const std::byte* from, Index bytes, Index count, cudaMemcpyKind kind, cudaStream_t stream) {
+  constexpr Index most_pitch = (Index{1} << 31) - 1;   // of a copy of rows
+  const auto size = [](Index v) { return static_cast<std::size_t>(v); };
+  if (count == 1 || to_pitch == bytes) return status_of(cudaMemcpyAsync(to, from, size(bytes * count), kind, stream));
+  if (to_pitch <= most_pitch) return status_of(cudaMemcpy2DAsync(to, size(to_pitch), from, size(bytes), size(bytes), size(count), kind, stream));
+  Status status;
+  for (Index i = 0; i < count && status.good(); ++i)
+    status = status_of(cudaMemcpyAsync(to + i * to_pitch, from + i * bytes, size(bytes), kind, stream));
+  return status;
+}
 }   // namespace lrcnn::cudnn

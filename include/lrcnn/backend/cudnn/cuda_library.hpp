@@ -32,17 +32,17 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     return started([&](const auto& exec) { loops::convert_rows(exec, from, to); });
   }
   Status send_rows(const View<const float>& from, const View<T>& to) override {
-    if constexpr (std::is_same_v<T, float>) {
-      const auto bytes = [](Index elements) { return elements * Index{sizeof(T)}; };
-      return this->call([&] {
-        return this->send_pieces(reinterpret_cast<std::byte*>(to.data), bytes(to.stride_n), reinterpret_cast<const std::byte*>(from.data),
-                                 bytes(from.rows * from.stride_row()), from.n);
-      });
-    } else {
-      return this->call([&] {   // the loop reads the host's memory, and rounds
-        return this->sent(started([&](const auto& exec) { loops::convert_rows(exec, from, to); }), from.data);
-      });
-    }
+    const Index image = from.rows * from.stride_row() * Index{sizeof(float)};   // bytes
+    return this->send_batch(from.data, from.n * image, [&](const void* there, cudaMemcpyKind kind) {
+      if constexpr (std::is_same_v<T, float>) {
+        return copy_pieces(reinterpret_cast<std::byte*>(to.data), to.stride_n * Index{sizeof(T)}, static_cast<const std::byte*>(there), image, from.n,
+                           kind, this->stream());
+      } else {
+        View<const float> rows = from;   // where they have landed, or in the host's memory, which the loop can read
+        rows.data = static_cast<const float*>(there);
+        return started([&](const auto& exec) { loops::convert_rows(exec, rows, to); });
+      }
+    });
   }
   Status gather(const DirectSource<float>& source, Index first, const View<T>& to) override {
     return this->call([&] {
@@ -81,6 +81,7 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
   Status labels(const Labels& labels) override {
     if (labels.on_device()) {
       device_labels_ = labels.data();
+      pixel_labels_ = loops::pixel_labels(labels, device_labels_, nullptr);
       return {};
     }
     const Status made_ready = this->grow(labels_, labels.most_elements() * Index{sizeof(std::int32_t)});
@@ -103,6 +104,13 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     return started([&](const auto& exec) {
       auto* workspace = static_cast<std::byte*>(scratch_.memory);
       loops::pixel_loss(exec, loss, logits, pixel_labels_, first, dx, scale, counts ? sums_ : nullptr, workspace);
+    });
+  }
+  Status custom_loss(const CustomLoss<T>& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale, bool counts) override {
+    if (const Status s = this->grow(scratch_, loops::pixel_loss_bytes); !s.good()) return s;
+    return started([&](const auto& exec) {
+      loops::loss_by_strips(exec, logits, pixel_labels_, first, dx, scale, counts ? sums_ : nullptr, static_cast<std::byte*>(scratch_.memory),
+                            [&](const loops::LossStrip<T>& strip) { loss(strip, this->stream()); });
     });
   }
   Status select(Index stream) override {

@@ -1,31 +1,23 @@
 #pragma once
-// The loops of a program's own layers on a CUDA device. A .cu file of the program includes this header and says for which functors
-// (layer/element_layer.hpp):
+// The loops of a program's own layers and losses on a CUDA device. A .cu file of the program includes this header and says for which functors
+// (layer/element_layer.hpp, layer/sample_loss.hpp):
 //
 //     #include "my_layers.hpp"
 //     #include <lrcnn/backend/cudnn/custom_loops.hpp>
 //     template const lrcnn::CustomDeviceLayer& lrcnn::loops_on_device<Gain>();
+//     template const lrcnn::CustomDeviceLoss<SquaredHinge>& lrcnn::loss_on_device<SquaredHinge>();
 //
-// One thread takes one element. A gradient of parameters is summed in double, in an order that depends on nothing but the number of elements,
-// so bits repeat. A host's compiler makes loops for the host's memory of it, with which the tests run.
+// One thread takes one element, or one sample of a loss at a time. A gradient of parameters is summed in double, in an order that depends on
+// nothing but the number of elements, so bits repeat. A host's compiler makes loops for the host's memory of it, with which the tests run.
+#include <lrcnn/backend/cudnn/loops/custom_loss.hpp>
+#include <lrcnn/backend/cudnn/loops/custom_policy.hpp>
 #include <lrcnn/backend/cudnn/loops/work.hpp>
 #include <lrcnn/layer/element_layer.hpp>
 #include <lrcnn/layer/pointwise.hpp>
-#include <thrust/execution_policy.h>
 #include <algorithm>
 #include <cstddef>
-#ifndef __CUDACC__
-#include <thrust/system/cpp/execution_policy.h>
-#endif
 namespace lrcnn {
 namespace detail {
-inline auto custom_policy([[maybe_unused]] void* stream) {
-#ifdef __CUDACC__
-  return thrust::cuda::par_nosync.on(static_cast<cudaStream_t>(stream));
-#else
-  return thrust::cpp::par;
-#endif
-}
 /// The places of a view with channels last, as they lie in memory.
 struct PlacesInMemory {
   loops::Divisor rows, columns, channels;

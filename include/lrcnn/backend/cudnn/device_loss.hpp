@@ -1,9 +1,30 @@
 #pragma once
-// Losses over pixels that the device has loops for, in the form in which they get there.
+// Losses that run on the device, in the form in which they get there: those over pixels that the library has loops for, and those whose loops the
+// program brings.
 #include <lrcnn/core/host_device.hpp>
+#include <lrcnn/layer/custom.hpp>
 #include <lrcnn/layer/pixel_loss.hpp>
+#include <functional>
 #include <optional>
+#include <type_traits>
 #include <variant>
+namespace lrcnn::loops {
+template <class T>
+struct LossStrip;
+}
+namespace lrcnn {
+/// What a .cu file of the program compiles of a loss's functor (layer/sample_loss.hpp): a loop for each type of elements. It starts work on a
+/// stream (a cudaStream_t), on memory of the device, and does not wait.
+template <class F>
+struct CustomDeviceLoss {
+  void (*f32)(const F&, const loops::LossStrip<float>&, void* stream) = nullptr;
+  void (*f16)(const F&, const loops::LossStrip<float16>&, void* stream) = nullptr;
+  void (*bf16)(const F&, const loops::LossStrip<bfloat16>&, void* stream) = nullptr;
+};
+/// The loops of a loss's functor. Defined in backend/cudnn/loops/custom_loss.hpp, for a .cu file of the program to instantiate.
+template <class F>
+const CustomDeviceLoss<F>& loss_on_device();
+}   // namespace lrcnn
 namespace lrcnn::cudnn {
 /// PixelCrossEntropy with its weights in place, for up to so many classes.
 struct PixelClassLoss {
@@ -28,5 +49,21 @@ std::optional<DeviceLoss> device_loss(const L& loss) {
   } else {
     return std::nullopt;
   }
+}
+/// A loss of a program's own that its .cu file has compiled: an ImageLoss or PixelLoss whose functor says so.
+template <class L>
+concept CompiledLoss = CompiledForDevice<typename L::Functor>;
+/// Starts the loop of such a loss over some rows, on a stream. It has a copy of the functor.
+template <class T>
+using CustomLoss = std::function<void(const loops::LossStrip<T>&, void* stream)>;
+template <class T, class F>
+CustomLoss<T> custom_loss(const F& functor) {
+  const CustomDeviceLoss<F>& compiled = loss_on_device<F>();
+  const auto of_type = [&](auto loop) -> CustomLoss<T> {
+    return [=](const loops::LossStrip<T>& strip, void* stream) { loop(functor, strip, stream); };
+  };
+  if constexpr (std::is_same_v<T, float>) return of_type(compiled.f32);
+  else if constexpr (std::is_same_v<T, float16>) return of_type(compiled.f16);
+  else return of_type(compiled.bf16);
 }
 }   // namespace lrcnn::cudnn

@@ -79,7 +79,7 @@ class LaunchList final : public Library<T> {
   Status labels(const Labels& labels) override {
     pixel_labels_ = {};
     if (labels.on_device() || labels.rows()) return {};
-    if (labels.kind() != LabelKind::images) pixel_labels_ = loops::pixel_labels(labels, nullptr, nullptr);
+    pixel_labels_ = loops::pixel_labels(labels, nullptr, nullptr);
     return copied(labels.elements() * Index{sizeof(std::int32_t)});
   }
   Status set_run_key(const RunKey&) override { return copied(sizeof(RunKey)); }
@@ -159,6 +159,16 @@ class LaunchList final : public Library<T> {
     loops::LossSums sums;
     return noted(bytes_of(logits) + bytes_of(dx), [&](const auto& exec) {
       loops::pixel_loss(exec, loss, logits, pixel_labels_, first, dx, scale, counts ? &sums : nullptr, static_cast<std::byte*>(nullptr));
+    });
+  }
+  /// A loop that the program brings.
+  Status custom_loss(const CustomLoss<T>&, const View<const T>& logits, Index first, const View<T>& dx, double scale, bool counts) override {
+    loops::LossSums sums;
+    return noted(bytes_of(logits) + bytes_of(dx), [&](const loops::LaunchRecorder& exec) {
+      loops::loss_by_strips(exec, logits, pixel_labels_, first, dx, scale, counts ? &sums : nullptr, static_cast<std::byte*>(nullptr),
+                            [&](const loops::LossStrip<T>& strip) {
+                              exec.list->push_back({"custom loss", strip.blocks() * loops::block_threads, strip.blocks()});
+                            });
     });
   }
   Status finite(const View<const T>& view, bool& result) override {

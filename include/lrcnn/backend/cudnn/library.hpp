@@ -55,6 +55,7 @@ struct DeviceOptions {
   void* context = nullptr;               ///< handed to the two
   TuningOptions tuning{};                ///< whether engines are timed
   Index pinned_bytes = Index{1} << 29;   ///< page-locked memory that batches from the host pass through, at most; but for one piece of any size
+  Index ahead_bytes = Index{1} << 26;    ///< of the device's memory beside the plan's, at most, where two loads from the host wait for their steps
   bool record = true;                    ///< steps that repeat become CUDA graphs; not to be had while the program captures `stream`
 };
 /// A convolution ready to run. One thread at a time.
@@ -89,7 +90,7 @@ class Device {
   /// Device memory, aligned to 256 bytes.
   virtual Status allocate(void*& memory, Index bytes) = 0;
   virtual void release(void* memory) noexcept = 0;
-  /// Host memory that the device reads fast, free to be written until work that reads it is started. Waits only where
+  /// Host memory for a batch's rows that the device reads fast, free to be written until send_rows() has them. Waits only where
   /// DeviceOptions::pinned_bytes are taken and nothing that was sent before has gone.
   virtual Status staging(void*& memory, Index bytes) = 0;
   /// Copies between any memory of the host and the device, and waits.
@@ -171,6 +172,7 @@ template <class T>
 class Library : public Device {
  public:
   /// Rows of a batch from staging() memory, as elements. Shapes: the same, images dense, channels last. The host may ask for staging() again.
+  /// They are copied to the device as soon as it can copy, and to their place when the selected stream comes to it.
   virtual Status send_rows(const View<const float>& from, const View<T>& to) = 0;
   /// Rows of a batch, as elements. Shapes: the same; from NCHW or channels last, to channels last.
   virtual Status convert(const View<const float>& from, const View<T>& to) = 0;
@@ -199,6 +201,9 @@ class Library : public Device {
   /// A loss over pixels, of some rows of the batch's images from `first` on: adds to the sums if it counts, writes dx if it has memory.
   /// Pre: the loss's total() has found the labels good
   virtual Status pixel_loss(const DeviceLoss& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale, bool counts) = 0;
+  /// A loss of the program's own, over images or pixels, likewise. It is copied.
+  /// Pre: labels that the host can read have been found good; those in the device's memory are looked at by the loop
+  virtual Status custom_loss(const CustomLoss<T>& loss, const View<const T>& logits, Index first, const View<T>& dx, double scale, bool counts) = 0;
   virtual Status finite(const View<const T>& view, bool& result) = 0;
 };
 /// The library on a CUDA device, for T = float, float16, bfloat16.

@@ -5,6 +5,7 @@
 // from a cache. Sums are doubles.
 // Source: Ba, Kiros and Hinton, "Layer Normalization", arXiv 1607.06450.
 #include <lrcnn/backend/host/strips.hpp>
+#include <lrcnn/layer/statistics.hpp>
 namespace lrcnn::host {
 namespace detail {
 /// Up to sixteen pixels of a row of a map with so many channels.
@@ -52,7 +53,7 @@ PixelNorm pixel_norm(const Operands<T>& o, const Tile& t) {
     const double d = x(b, at) - n.mean[p];
     return d * d;
   });
-  for (double& v : n.inverse) v = 1 / std::sqrt(v / channels + o.node->layer.norm.epsilon);
+  for (double& v : n.inverse) v = inverse_deviation(v / channels, o.node->layer.norm.epsilon);
   return n;
 }
 template <class T>
@@ -140,9 +141,8 @@ void layer_norm_backward_data(const Operands<T>& o, int threads) {
     const double channels = static_cast<double>(t.channels);
     detail::Strip<double> across, shift;
     for (std::size_t p = 0; p < 16; ++p) {
-      const double inverse = n.inverse[p];
-      across[p] = -inverse * inverse * inverse * product[p] / channels;
-      shift[p] = -inverse * sum[p] / channels - across[p] * n.mean[p];
+      const auto numbers = across_and_shift_of_centred(n.inverse[p], n.mean[p], sum[p], product[p], channels);
+      across[p] = numbers.across, shift[p] = numbers.shift;
     }
     detail::for_tile_strips(o, t, [&](Index b, Index at, Index size, const auto& weight, const auto&, const auto& pixels) {
       using A = master_t<T>;

@@ -27,8 +27,8 @@ class BackwardOf {
     if (!n_.o.sums) return {down, 0, 0};
     if (n_.batch) sum_ = n_.weight(c) * n_.sums(i_).sum(c), product_ = n_.weight(c) * n_.sums(i_).product(c);
     else if (n_.unit(c) != unit_) add_up(n_.unit(c));
-    const double count = n_.statistics(i_).count(), across = -inverse * inverse * product_ / count;
-    return {down, across, -inverse * sum_ / count - across * n_.mean(i_, c)};
+    const auto [across, shift] = across_and_shift(inverse, n_.mean(i_, c), sum_, product_, n_.statistics(i_).count());
+    return {down, across, shift};
   }
 
  private:
@@ -57,9 +57,8 @@ void norm_forward(const Operands<T>& o, int threads) {
   detail::make_activated(o, o.x.w, block, threads, [&](Index i, Index b, Range rows, auto begin) {
     detail::Strip<A> scale{}, shift{};
     const auto lay_out = [&](Index at) {
-      detail::lay_out(scale, n.channels, block, b, at, [&](Index c) { return static_cast<A>(n.weight(c) * n.inverse(i, c)); });
-      detail::lay_out(shift, n.channels, block, b, at,
-                      [&](Index c) { return static_cast<A>(n.bias(c) - n.mean(i, c) * n.weight(c) * n.inverse(i, c)); });
+      detail::lay_out(scale, n.channels, block, b, at, [&](Index c) { return static_cast<A>(n.scale_and_shift_of(i, c).scale); });
+      detail::lay_out(shift, n.channels, block, b, at, [&](Index c) { return static_cast<A>(n.scale_and_shift_of(i, c).shift); });
     };
     const bool regular = 16 % block == 0;
     if (regular) lay_out(0);

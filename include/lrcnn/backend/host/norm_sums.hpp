@@ -8,16 +8,14 @@
 namespace lrcnn::host {
 namespace detail {
 /// What is known of some channels, at most sixteen: of each so many elements, and two numbers.
-struct Moments {
+struct ChannelPairs {
   double count = 0;
   Strip<double> first{}, second{};
 };
-/// mean and m2 (sum of squared deviations) of n elements, together with those of others. Source: layer/statistics.hpp
+/// mean and m2 (sum of squared deviations) of n elements become those of these and others.
 inline void merge(double n, double& mean, double& m2, double other_n, double other_mean, double other_m2) {
-  if (other_n == 0) return;
-  const double share = other_n / (n + other_n), d = other_mean - mean;
-  m2 = n == 0 ? other_m2 : m2 + other_m2 + d * d * n * share;
-  mean = n == 0 ? other_mean : mean + d * share;
+  const Moments both = merged(n, {mean, m2}, other_n, {other_mean, other_m2});
+  mean = both.mean, m2 = both.deviations;
 }
 /// What a norm does to channel c of image i of its view: from statistics where there are some, else from running ones.
 template <class T>
@@ -37,10 +35,11 @@ struct ChannelNorm {
   double inverse(Index i, Index c) const {
     const double variance =
         o.statistics ? statistics(i).deviations(unit(c)) / statistics(i).count() : static_cast<double>(o.parameters[running + 1][c]);
-    return 1 / std::sqrt(variance + norm.epsilon);
+    return inverse_deviation(variance, norm.epsilon);
   }
   double weight(Index c) const { return norm.affine ? static_cast<double>(o.parameters[0][c]) : 1; }
   double bias(Index c) const { return norm.affine ? static_cast<double>(o.parameters[1][c]) : 0; }
+  ScaleAndShift scale_and_shift_of(Index i, Index c) const { return scale_and_shift(weight(c), bias(c), mean(i, c), inverse(i, c)); }
 };
 /// How a view is cut into pieces: channels in groups of lanes of a block, at most 16 each; images in sets; rows of a set in pieces.
 struct Pieces {
@@ -89,7 +88,7 @@ void for_task(const Pieces& cut, const V& x, Index task, RowOf row_of, F f, Next
 /// Calls compute(task) for some tasks at a time, on threads, then take(task, result) for each in order.
 template <class Compute, class Take>
 void in_order(const Pieces& cut, int threads, Compute compute, Take take) {
-  std::array<Moments, 64> results;
+  std::array<ChannelPairs, 64> results;
   const Index work = std::max<Index>(1, cut.rows / cut.pieces) * cut.elements;
   for (Index first = 0; first < cut.tasks(); first += 64) {
     const Index count = std::min<Index>(64, cut.tasks() - first);
@@ -138,9 +137,9 @@ class RunningMoments {
     sum_ = squares_ = Wide{};
   }
   /// Mean and deviations of lanes: every place holds lane place % lanes.
-  Moments moments(std::size_t lanes) {
+  ChannelPairs moments(std::size_t lanes) {
     settle(1);
-    Moments m;
+    ChannelPairs m;
     for (std::size_t l = 0; l < lanes; ++l) {
       double n = 0;
       for (std::size_t e = l; e < 16; e += lanes) {
@@ -180,7 +179,7 @@ class RunningMoments {
 };
 /// Sums over dy and dy * (x - mean) of a task.
 template <class T>
-Moments task_sums(const Pieces& cut, const Operands<T>& o, Index task, const Strip<double>& means) {
+ChannelPairs task_sums(const Pieces& cut, const Operands<T>& o, Index task, const Strip<double>& means) {
   struct Rows {
     const T *dy, *x;
   };
@@ -210,7 +209,7 @@ Moments task_sums(const Pieces& cut, const Operands<T>& o, Index task, const Str
   Strip<double> sums, products;
   std::memcpy(&sums, &sum, sizeof(sums));
   std::memcpy(&products, &product, sizeof(products));
-  Moments m;
+  ChannelPairs m;
   m.count = static_cast<double>(columns);
   const std::size_t lanes = cut.places();
   for (std::size_t e = 0; e < 16; ++e) m.first[e % lanes] += sums[e], m.second[e % lanes] += products[e];
@@ -243,7 +242,7 @@ void add_sums(const Operands<T>& o, bool accumulate, int threads) {
     }
     return task_sums(cut, o, task, mean);
   };
-  in_order(cut, threads, compute, [&](Index task, const Moments& m) {
+  in_order(cut, threads, compute, [&](Index task, const ChannelPairs& m) {
     const Index group = cut.group(task), set = cut.set(task), first = cut.channel(group);
     if (task % (cut.sets * cut.pieces) == 0) bias = weight = {};
     for (Index l = 0; l < cut.channels(group, n.channels); ++l) {
@@ -273,7 +272,7 @@ void norm_statistics(const Operands<T>& o, int threads) {
   if (!o.accumulate) std::fill_n(o.statistics, sets * Statistics::doubles(n.units), 0.0);
   if (o.x.rows <= 0) return;
   const detail::Pieces cut(o.x, n.batch);
-  detail::Moments all;   // of the group and set that is being merged
+  detail::ChannelPairs all;   // of the group and set that is being merged
   const auto compute = [&](Index task) {
     detail::RunningMoments<T> running;
     detail::for_task(
@@ -281,7 +280,7 @@ void norm_statistics(const Operands<T>& o, int threads) {
         [&](const T* row, Index at, Index size) { running.add(row + at, size); }, [&] { running.settle(1024); });
     return running.moments(cut.places());
   };
-  detail::in_order(cut, threads, compute, [&](Index task, const detail::Moments& m) {
+  detail::in_order(cut, threads, compute, [&](Index task, const detail::ChannelPairs& m) {
     if (task % cut.pieces == 0) all = {};
     for (std::size_t l = 0; l < cut.places(); ++l) detail::merge(all.count, all.first[l], all.second[l], m.count, m.first[l], m.second[l]);
     all.count += m.count;

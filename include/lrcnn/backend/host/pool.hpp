@@ -89,10 +89,7 @@ void max_pool_row_backward(Lanes<L> lanes, const Axis& columns, Index w, Index q
 }
 /// Positions that average pooling counts along one axis, at one output position: those inside the map, or also those in the padding.
 constexpr Index average_count(const Axis& axis, Index out, Index extent, bool count_padding) {
-  if (!count_padding) return taps_inside(axis, out, extent).size();
-  if (!axis.ceil) return axis.kernel;
-  const Axis padded{.kernel = axis.kernel, .stride = axis.stride, .dilation = axis.dilation};
-  return taps_inside(padded, out, extent + axis.pad_begin + axis.pad_end).size();
+  return counted_taps(tap_position(axis, out, 0), axis.kernel, axis.dilation, extent, extent + axis.pad_end, count_padding);
 }
 }   // namespace detail
 /// y = the largest value in each window, saved = its place in the window (row-major), one byte.

@@ -4,6 +4,7 @@
 // The formulas are those of norm.hpp, with the statistics of y's rows forward, and of dy's rows, which are the same, backward. Sums are
 // doubles; a group of channels is one thread's.
 #include <lrcnn/backend/host/activation.hpp>
+#include <lrcnn/layer/statistics.hpp>
 #include <cmath>
 namespace lrcnn::host {
 namespace detail {
@@ -33,7 +34,7 @@ struct SlabMoments {
           inverse[l] += d * d;
         }
     });
-    for (double& v : inverse) v = 1 / std::sqrt(v / count + o.node->layer.norm.epsilon);
+    for (double& v : inverse) v = inverse_deviation(v / count, o.node->layer.norm.epsilon);
   }
 };
 /// Calls f(lanes, block, lane) for groups of channels, on threads.
@@ -79,8 +80,8 @@ void slab_norm_forward(const Operands<T>& o, int threads) {
     std::array<double, L> scale{}, shift{};
     for (std::size_t l = 0; l < L; ++l) {
       const Index c = b * o.y.block + lane + static_cast<Index>(l);
-      scale[l] = detail::slab_parameter(o, 0, c, 1) * m.inverse[l];
-      shift[l] = detail::slab_parameter(o, 1, c, 0) - m.mean[l] * scale[l];
+      const auto numbers = scale_and_shift(detail::slab_parameter(o, 0, c, 1), detail::slab_parameter(o, 1, c, 0), m.mean[l], m.inverse[l]);
+      scale[l] = numbers.scale, shift[l] = numbers.shift;
     }
     detail::each_row(o.y, b, lane, o.y.range(), [&](Index i, Index row, T* y) {
       const T* x = o.x.row(i, b, row) + lane;

@@ -136,11 +136,10 @@ struct PixelLoop {
   }
   LRCNN_HOST_DEVICE void put(Index pixel, int thread, const Shared& shared) const {
     const double size = static_cast<double>(x.channels), mean = shared.mean[thread] / size;
-    const double inverse = 1 / std::sqrt(shared.squares[thread] / size + epsilon);
+    const double inverse = inverse_deviation(shared.squares[thread] / size, epsilon);
     if constexpr (backward) {
-      const double across = -inverse * inverse * inverse * shared.product[thread] / size;
-      const double shift = -inverse * shared.sum[thread] / size - across * mean;
-      to[pixel] = {static_cast<A>(inverse), static_cast<A>(across), static_cast<A>(shift)};
+      const auto numbers = across_and_shift_of_centred(inverse, mean, shared.sum[thread], shared.product[thread], size);
+      to[pixel] = {static_cast<A>(inverse), static_cast<A>(numbers.across), static_cast<A>(numbers.shift)};
     } else {
       to[pixel] = {mean, inverse};
     }

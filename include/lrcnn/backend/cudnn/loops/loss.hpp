@@ -62,15 +62,14 @@ struct SoftmaxLoop {
       double sum = 0;
       for (int p = 0; p < parts; ++p) sum += shared.sum[first + p];
       const int best = largest(shared, first), label = labels[image];
-      const double top = static_cast<double>(x[best]);
+      const lrcnn::detail::Softmax softmax{static_cast<double>(x[best]), sum};
       if (part == 0) {
         const bool invalid = label < 0 || label >= outputs;
-        const double loss = invalid ? static_cast<double>(NAN) : std::log(sum) + top - static_cast<double>(x[label]);
+        const double loss = invalid ? static_cast<double>(NAN) : softmax.loss(static_cast<double>(x[label]));
         to[image] = {loss, best == label ? 1 : 0, 1, invalid ? 1 : 0};
       }
       for (int i = part; dx != nullptr && i < outputs; i += width) {
-        const double p = std::exp(static_cast<double>(x[i]) - top) / sum;
-        dx[image * dx_stride_n + i] = static_cast<T>(scale * (p - (i == label ? 1.0 : 0.0)));
+        dx[image * dx_stride_n + i] = static_cast<T>(scale * softmax.derivative(static_cast<double>(x[i]), i == label));
       }
     }
   }

@@ -41,14 +41,14 @@ struct ChannelNorm {
   LRCNN_HOST_DEVICE double inverse(Index set, Index c) const {
     const double variance =
         variances != nullptr ? static_cast<double>(variances[c]) : statistics(set).deviations(unit_channels.quotient(c)) / statistics(set).count();
-    return 1 / std::sqrt(variance + epsilon);
+    return inverse_deviation(variance, epsilon);
   }
   LRCNN_HOST_DEVICE double weight(Index c) const { return weights != nullptr ? static_cast<double>(weights[c]) : 1; }
   LRCNN_HOST_DEVICE double bias(Index c) const { return biases != nullptr ? static_cast<double>(biases[c]) : 0; }
   /// y = scale * x + shift.
   LRCNN_HOST_DEVICE void scale_and_shift(Index set, Index c, A& scale_to, A& shift_to) const {
-    const double scale = weight(c) * inverse(set, c);
-    scale_to = static_cast<A>(scale), shift_to = static_cast<A>(bias(c) - mean(set, c) * scale);
+    const ScaleAndShift numbers = lrcnn::scale_and_shift(weight(c), bias(c), mean(set, c), inverse(set, c));
+    scale_to = static_cast<A>(numbers.scale), shift_to = static_cast<A>(numbers.shift);
   }
   /// dx = weight * inverse * dy + across * x + shift, of the channels of a unit; the last two are 0 without sums.
   struct Down {
@@ -63,9 +63,8 @@ struct ChannelNorm {
       sum += weight(c) * sums(set).sum(c);
       product += weight(c) * sums(set).product(c);
     }
-    const double count = statistics(set).count();
-    down.across = -down.inverse * down.inverse * product / count;
-    down.shift = -down.inverse * sum / count - down.across * mean(set, first);
+    const AcrossAndShift numbers = across_and_shift(down.inverse, mean(set, first), sum, product, statistics(set).count());
+    down.across = numbers.across, down.shift = numbers.shift;
     return down;
   }
 };
@@ -73,13 +72,6 @@ struct ChannelNorm {
 struct Two {
   double first, second;
 };
-/// mean and deviations of n elements, together with those of others. Source: layer/statistics.hpp
-LRCNN_HOST_DEVICE inline Two merge(double n, const Two& a, double other_n, const Two& b) {
-  if (other_n == 0) return a;
-  if (n == 0) return b;
-  const double share = other_n / (n + other_n), d = b.first - a.first;
-  return {a.first + d * share, a.second + b.second + d * d * n * share};
-}
 /// Where parts lie: the first numbers of a part's channels, then the second ones.
 struct Parts {
   double* data = nullptr;

@@ -170,7 +170,10 @@ struct UnitStatistics {
   LRCNN_HOST_DEVICE void put(Index set, Index u, Two two, double before) const {
     const Statistics s = norm.statistics(set);
     const double count = before + added;
-    if (before > 0) two = merge(before, {s.mean(u), s.deviations(u)}, added, two);
+    if (before > 0) {
+      const Moments both = merged(before, {s.mean(u), s.deviations(u)}, added, {two.first, two.second});
+      two = {both.mean, both.deviations};
+    }
     s.mean(u) = two.first, s.deviations(u) = two.second;
     if (batch_mean == nullptr || count != all) return;
     batch_mean[u] = static_cast<master_t<T>>(two.first);

@@ -14,6 +14,7 @@ struct PixelLabels {
   const float* values = nullptr;           ///< [images][channels][rows][width], if they are targets
   Index channels = 1, height = 0, width = 0;
   Index first_image = 0, first_row = 0, rows = 0;   ///< that are there
+  bool unseen = false;                              ///< one for each image, which nobody may have looked at
 };
 /// What labels say of the same labels in other memory.
 inline PixelLabels pixel_labels(const Labels& labels, const std::int32_t* classes, const float* values) {
@@ -24,9 +25,10 @@ inline PixelLabels pixel_labels(const Labels& labels, const std::int32_t* classe
           labels.width(),
           labels.held_images().begin,
           labels.held_rows().begin,
-          labels.held_rows().size()};
+          labels.held_rows().size(),
+          labels.kind() == LabelKind::images};
 }
-namespace detail {
+/// What a loss reads of all rows of a view.
 template <class T>
 struct PixelLogits {
   const T* x;
@@ -41,6 +43,7 @@ struct PixelLogits {
     return (plane * labels.rows + row0 + row - labels.first_row) * labels.width;
   }
 };
+namespace detail {
 /// One pixel of a loss over elements.
 template <class T, class L>
 struct PixelRule {
@@ -64,58 +67,76 @@ struct PixelRule<T, PixelClassLoss> {
       for (int k = 0; dx != nullptr && k < all.channels; ++k) dx[k] = static_cast<T>(0.0f);
       return;
     }
+    const auto logit = [&](int k) { return static_cast<double>(x[k]); };
+    const double weight = loss.weight(label);
     int largest = 0;
-    for (int k = 1; k < all.channels; ++k)
-      if (static_cast<double>(x[k]) > static_cast<double>(x[largest])) largest = k;
-    const double top = static_cast<double>(x[largest]), weight = loss.weight(label);
-    double sum = 0;
-    for (int k = 0; k < all.channels; ++k) sum += std::exp(static_cast<double>(x[k]) - top);
-    part.sum += weight * (std::log(sum) + (top - static_cast<double>(x[label])));
+    const lrcnn::detail::Softmax softmax = lrcnn::detail::softmax_of(all.channels, logit, largest);
+    part.sum += weight * softmax.loss(logit(label));
     part.correct += largest == label ? 1 : 0, ++part.count;
-    for (int k = 0; dx != nullptr && k < all.channels; ++k)
-      dx[k] = static_cast<T>(all.scale * weight * (std::exp(static_cast<double>(x[k]) - top) / sum - (k == label ? 1.0 : 0.0)));
+    for (int k = 0; dx != nullptr && k < all.channels; ++k) dx[k] = static_cast<T>(all.scale * weight * softmax.derivative(logit(k), k == label));
   }
 };
-/// Rows with some threads each, and what they come to.
-template <class T, class L>
-struct PixelLossLoop {
-  static constexpr int phases = 1 + tree_phases;
-  struct Shared {
-    double sum[block_threads];
-    int correct[block_threads], count[block_threads];
-  };
+}   // namespace detail
+/// Rows that a loss goes through at once, with some threads each.
+template <class T>
+struct LossStrip {
   PixelLogits<T> all;
-  PixelRule<T, L> rule;
   Divisor rows;
   Index first_row, first_image, count;   ///< of this strip among the view's rows; of the view among the batch's images; rows
   int width;                             ///< threads of a row
-  LossPart* to;
+  detail::LossPart* to;
   Index blocks() const { return ceil_div(count, Index{block_threads / width}); }
+};
+namespace detail {
+/// A rule that may find labels that are no class.
+template <class R>
+concept SeesLabels = requires {
+  requires R::sees_labels;
+};
+/// The rows of a strip, and what they come to.
+template <class T, class L>
+struct PixelLossLoop {
+  using Rule = PixelRule<T, L>;
+  static constexpr int phases = 1 + tree_phases;
+  struct Shared {
+    double sum[block_threads];
+    int correct[block_threads], count[block_threads], invalid[SeesLabels<Rule> ? block_threads : 1];
+  };
+  LossStrip<T> strip;
+  Rule rule;
   template <int k>
   LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
-    const int below = thread / width, first = below * width;
+    const int width = strip.width, below = thread / width, first = below * width;
     const Index place = block * (block_threads / width) + below;
     if constexpr (k == 0) {
       LossPart part{0, 0, 0, 0};
-      if (place < count) add_up(first_row + place, thread - first, part);
+      if (place < strip.count) add_up(strip.first_row + place, thread - first, part);
       shared.sum[thread] = part.sum, shared.correct[thread] = part.correct, shared.count[thread] = part.count;
+      if constexpr (SeesLabels<Rule>) shared.invalid[thread] = part.invalid;
     } else {
       tree_step<k - 1>(thread, width / 2, 1, [&](int own, int other) {
         shared.sum[own] += shared.sum[other], shared.correct[own] += shared.correct[other], shared.count[own] += shared.count[other];
+        if constexpr (SeesLabels<Rule>) shared.invalid[own] += shared.invalid[other];
       });
       if constexpr (k == phases - 1)
-        if (thread == first && place < count) to[place] = {shared.sum[thread], shared.correct[thread], shared.count[thread], 0};
+        if (thread == first && place < strip.count)
+          strip.to[place] = {shared.sum[thread], shared.correct[thread], shared.count[thread], invalid(shared, thread)};
     }
   }
 
  private:
+  LRCNN_HOST_DEVICE static int invalid([[maybe_unused]] const Shared& shared, [[maybe_unused]] int thread) {
+    if constexpr (SeesLabels<Rule>) return shared.invalid[thread];
+    else return 0;
+  }
   LRCNN_HOST_DEVICE void add_up(Index row, int column, LossPart& part) const {
-    const Index image = rows.split(row);
+    const PixelLogits<T>& all = strip.all;
+    const Index image = strip.rows.split(row);
     const T* x = all.x + image * all.x_stride_n + row * all.x_stride_row;
     T* dx = all.dx != nullptr ? all.dx + image * all.dx_stride_n + row * all.dx_stride_row : nullptr;
-    for (; column < all.width; column += width) {
+    for (; column < all.width; column += strip.width) {
       const Index at = static_cast<Index>(column) * all.channels;
-      rule(all, x + at, dx != nullptr ? dx + at : nullptr, first_image + image, row, column, part);
+      rule(all, x + at, dx != nullptr ? dx + at : nullptr, strip.first_image + image, row, column, part);
     }
   }
 };
@@ -124,39 +145,47 @@ struct PixelLossLoop {
 inline constexpr Index pixel_loss_rows = Index{1} << 14;
 /// Bytes of workspace that pixel_loss() needs, whatever it is given.
 inline constexpr Index pixel_loss_bytes = pixel_loss_rows * static_cast<Index>(sizeof(detail::LossPart));
-/// The loss of some rows of some images, the first of which is image `first` of the batch.
+/// A loss of some rows of some images, the first of which is image `first` of the batch. start(strip) starts a PixelLossLoop over a strip.
 /// Shapes:  logits [N,K,rows,W], dx like logits or empty; labels as the loss wants them, of the whole batch or at least these rows
-/// Pre:     the loss has found the labels good; workspace: pixel_loss_bytes, aligned to 8
+/// Pre:     the loss has found the labels good; workspace: pixel_loss_bytes, aligned to 8; logits and dx do not overlap
 /// Post:    *sums, if there are some, grows by these rows, in their order; dx = the gradient of scale times their sum. A row of
 ///          H counts as 1 / H of an image
-template <class Exec, class T>
-void pixel_loss(const Exec& exec, const DeviceLoss& loss, const View<const T>& logits, const PixelLabels& labels, Index first,
-                const View<std::type_identity_t<T>>& dx, double scale, LossSums* sums, std::byte* workspace) {
+template <class Exec, class T, class Start>
+void loss_by_strips(const Exec& exec, const View<const T>& logits, const PixelLabels& labels, Index first, const View<std::type_identity_t<T>>& dx,
+                    double scale, LossSums* sums, std::byte* workspace, Start start) {
   if (empty(logits)) return;
   assert(channels_last(logits) && channels_last(dx));
-  const detail::PixelLogits<T> all{logits.data,
-                                   dx.data,
-                                   logits.stride_n,
-                                   logits.stride_row(),
-                                   dx.stride_n,
-                                   dx.data ? dx.stride_row() : 0,
-                                   logits.row0,
-                                   static_cast<int>(logits.c),
-                                   static_cast<int>(logits.w),
-                                   labels,
-                                   scale};
+  const PixelLogits<T> all{logits.data,
+                           dx.data,
+                           logits.stride_n,
+                           logits.stride_row(),
+                           dx.stride_n,
+                           dx.data ? dx.stride_row() : 0,
+                           logits.row0,
+                           static_cast<int>(logits.c),
+                           static_cast<int>(logits.w),
+                           labels,
+                           scale};
   auto* parts = reinterpret_cast<detail::LossPart*>(workspace);
   const int width = power_above(std::min<Index>(logits.w, block_threads));
   const Index rows = logits.n * logits.rows;
   for (Index row = 0; row < rows; row += pixel_loss_rows) {
     const Index count = std::min(pixel_loss_rows, rows - row);
-    std::visit(
-        [&]<class L>(const L& rule) {
-          const detail::PixelLossLoop<T, L> loop{all, {rule}, Divisor(logits.rows), row, first, count, width, parts};
-          for_blocks(exec, loop.blocks(), loop);
-        },
-        loss);
+    start(LossStrip<T>{all, Divisor(logits.rows), row, first, count, width, parts});
     if (sums != nullptr) for_blocks(exec, 1, detail::TotalLoop{parts, count, 1 / static_cast<double>(labels.height), sums});
   }
+}
+/// One of the library's losses over pixels.
+template <class Exec, class T>
+void pixel_loss(const Exec& exec, const DeviceLoss& loss, const View<const T>& logits, const PixelLabels& labels, Index first,
+                const View<std::type_identity_t<T>>& dx, double scale, LossSums* sums, std::byte* workspace) {
+  loss_by_strips(exec, logits, labels, first, dx, scale, sums, workspace, [&](const LossStrip<T>& strip) {
+    std::visit(
+        [&]<class L>(const L& rule) {
+          const detail::PixelLossLoop<T, L> loop{strip, {rule}};
+          for_blocks(exec, strip.blocks(), loop);
+        },
+        loss);
+  });
 }
 }   // namespace lrcnn::loops

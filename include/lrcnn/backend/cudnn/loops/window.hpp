@@ -1,7 +1,8 @@
 #pragma once
 // One axis of a window, as a thread walks it: the taps of an output position, or the outputs that read an input.
 //
-// It says again, for code that runs on a device, what tap_position() in shape/rows.hpp says; tests hold it to that.
+// Positions are those of tap_position() in shape/rows.hpp, in integers of 32 bits, by which a device divides fast. What follows from them is found
+// without a division where the host's functions divide; tests hold it to those.
 #include <lrcnn/backend/cudnn/loops/work.hpp>
 #include <lrcnn/shape/rows.hpp>
 #include <numeric>
@@ -23,20 +24,11 @@ class WindowAxis {
   }
   LRCNN_HOST_DEVICE int kernel() const { return kernel_; }
   /// Input position that a tap of output `out` reads.
-  LRCNN_HOST_DEVICE int position(int out, int tap) const { return out * stride_ - pad_ + tap * dilation_; }
+  LRCNN_HOST_DEVICE int position(int out, int tap) const { return tap_position(out, tap, stride_, pad_, dilation_); }
   LRCNN_HOST_DEVICE bool inside(int position) const { return 0 <= position && position < extent_; }
-  /// Number of taps of output `out` that lie inside the map.
-  LRCNN_HOST_DEVICE int taps_inside(int out) const {
-    int count = 0;
-    for (int tap = 0; tap < kernel_; ++tap) count += inside(position(out, tap)) ? 1 : 0;
-    return count;
-  }
-  /// Number of taps that average pooling counts: those, or also those in the padding.
+  /// Number of taps that average pooling counts: those inside the map, or also those in the padding.
   LRCNN_HOST_DEVICE int taps_counted(int out, bool padding) const {
-    if (!padding) return taps_inside(out);
-    int count = kernel_;
-    while (count > 1 && position(out, count - 1) >= limit_) --count;   // beyond the padding, where extents were rounded up
-    return count;
+    return counted_taps(position(out, 0), kernel_, dilation_, extent_, limit_, padding);
   }
   /// An output that reads an input position, and the tap with which it does.
   struct Reader {
