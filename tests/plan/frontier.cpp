@@ -1,7 +1,6 @@
 // Frontiers: every point is what it says, nothing found at random beats it, and Fit picks from it.
+#include "plan/frontier_cases.hpp"
 #include "support/error_of.hpp"
-#include "support/random_graph.hpp"
-#include "support/random_network.hpp"
 #include "support/rows_behind.hpp"
 #include "support/thorough.hpp"
 #include <lrcnn/network/resnet.hpp>
@@ -14,19 +13,8 @@
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
-const Target blocked{.channel_block = 16, .plain_channels = 4, .packs_weights = true, .activates = true};
-const Costs costs{Rates{.step = 2e-7, .products = 2e9, .winograd = 5e9, .bytes = 5e9, .lanes = 4}};
-struct Case {
-  Table table;
-  Target target;
-  PlanOptions options;
-};
-Case random_case(std::uint64_t seed) {
-  Dice dice(seed);
-  const RandomNetwork net = now_and_then_without_head(dice, seed % 2 == 0 ? random_network(dice, 10) : random_graph(dice, 6));
-  const PlanOptions options = with_drawn_output(dice, {.training = dice.chance(0.9), .input_gradient = dice.chance(0.2)});
-  return {make_table(net.layers, net.input), dice.chance(0.5) ? Target{} : blocked, options};
-}
+const Target& blocked = frontier_target;
+const Costs& costs = frontier_costs;
 /// A policy with random sections and slabs, as a person might try, with checkpoints behind some of these layers.
 PolicySpec tried_policy(Dice& dice, const Table& table, const std::vector<Index>& checkpoints) {
   PolicySpec p;
@@ -50,23 +38,14 @@ PolicySpec tried_policy(Dice& dice, const Table& table, const std::vector<Index>
   p.gradients_in_place = dice.chance(0.1);
   return p;
 }
-const PolicySpec free_choice = Policy<Fit<1>, Workspace<0>, DirectConv>::value;
-bool find(const Case& c, Frontier& frontier) {
-  try {
-    frontier = find_frontier(c.table, free_choice, c.target, c.options, costs);
-    return true;
-  } catch (const PlanError&) {   // a norm of one value, or as first layer
-    return false;
-  }
-}
 }   // namespace
 TEST_CASE("every point of a frontier is a correct plan of exactly its bytes and seconds, and more bytes are faster") {
   const std::uint64_t cases = cases_to_do<std::uint64_t>(1000, 60), first = thorough() ? 0 : day() * cases;
   std::size_t points = 0, slabs = 0, recomputed = 0, in_place = 0;
   for (std::uint64_t seed = first; seed < first + cases; ++seed) {
-    const Case c = random_case(seed);
+    const FrontierCase c = random_frontier_case(seed);
     Frontier frontier;
-    if (!find(c, frontier)) continue;
+    if (!has_frontier(c, frontier)) continue;
     CAPTURE(seed);
     REQUIRE(!frontier.points.empty());
     const SolvedPolicy* before = nullptr;
@@ -90,7 +69,7 @@ TEST_CASE("every point of a frontier is a correct plan of exactly its bytes and 
     }
     for (const int threads : {1, 2, 5})   // every day one of them
       if (thorough() || threads == std::array{1, 2, 5}[seed % 3])
-        REQUIRE(find_frontier(c.table, free_choice, c.target, c.options, costs, threads).points == frontier.points);
+        REQUIRE(find_frontier(c.table, free_frontier, c.target, c.options, costs, threads).points == frontier.points);
   }
   MESSAGE(points << " points, " << slabs << " cut sections, " << recomputed << " recomputed sections, " << in_place << " with gradients in place");
   CHECK(points > 5 * cases);
@@ -101,7 +80,7 @@ TEST_CASE("a search never counts fewer bytes than are live in the plan") {
   std::array<std::size_t, step_memories.size()> solved_count{};
   std::size_t in_place = 0;
   for (std::uint64_t seed = 0; seed < cases_to_do<std::uint64_t>(1000, 150); ++seed) {
-    const Case c = random_case(seed);
+    const FrontierCase c = random_frontier_case(seed);
     for (const Index images : {0, 1}) {
       PolicySpec policy;
       policy.images = images;
@@ -135,9 +114,9 @@ TEST_CASE("few random policies are smaller than the smallest point, or faster th
   double worst = 0, worst_bytes = 0;
   std::uint64_t worst_seed = 0;
   for (std::uint64_t seed = 0; seed < cases; ++seed) {
-    const Case c = random_case(seed);
+    const FrontierCase c = random_frontier_case(seed);
     Frontier frontier;
-    if (!find(c, frontier)) continue;
+    if (!has_frontier(c, frontier)) continue;
     Dice dice(seed + 7);
     StepCosts of_steps(costs, c.table, c.target);
     const auto checkpoints = SectionSearch(c.table, {}, c.target, c.options, costs).catalog().checkpoints();

@@ -85,7 +85,8 @@ TEST_CASE("a section's stages are those of the whole plan, made without the othe
         as_asked = as_asked &&
                    (whole || (stage.partition.forward == asked.forward && (stage.partition.backward == asked.backward || c.options.stores_output)));
       }
-      const auto alone = make_section_stages(plan.table, begin, end, rest, asked, c.target, group_images(plan.table, c.policy), c.options);
+      const auto alone = make_section_stages(plan.table, split_section(plan.table, begin, end, c.options.training), rest, asked, c.target,
+                                             group_images(plan.table, c.policy), c.options);
       if (!as_asked) continue;
       CAPTURE(seed);
       CAPTURE(to_string(c.policy));
@@ -99,4 +100,52 @@ TEST_CASE("a section's stages are those of the whole plan, made without the othe
     }
   }
   CHECK(same > 2000);
+}
+TEST_CASE(
+    "a section's seconds are those of the slabs of its two passes; where slabs keep nothing for each other, those of either do not depend on the "
+    "other's") {
+  const auto are_same = [](double a, double b) { return std::abs(a - b) <= 1e-9 * b; };
+  std::size_t summed = 0, alone = 0, again = 0;
+  for (std::uint64_t seed = 0; seed < cases_to_do<std::uint64_t>(6000, 800); ++seed) {
+    const Case c = random_case(seed);
+    Plan plan;
+    if (!plan_of(c, plan)) continue;
+    const Costs costs = some_costs(plan);
+    StepCosts of_steps(costs, c.table, c.target);
+    PolicySpec rest = c.policy;
+    rest.checkpoints = {};
+    CAPTURE(seed);
+    CAPTURE(to_string(c.policy));
+    const auto seconds_of = [&](const std::vector<Stage>& stages, SectionSteps steps) {
+      SectionProfile profile;
+      add_seconds(profile, c.table, rest, c.target, c.options, stages, needs_of(c.table, rest, c.options, stages), of_steps, false, steps);
+      return profile.seconds();
+    };
+    for (const std::vector<Stage>& stages : by_section(plan.stages)) {
+      const double forward = seconds_of(stages, SectionSteps::of_forward_slabs), backward = seconds_of(stages, SectionSteps::of_backward_slabs);
+      REQUIRE(are_same(forward + backward, seconds_of(stages, SectionSteps::all)));
+      ++summed;
+      Index begin = stages[0].first, end = stages[0].last;
+      for (const Stage& stage : stages) end = std::max(end, stage.last);
+      Partition p = stages[0].partition;
+      const auto cut = [&] {
+        return make_section_stages(c.table, split_section(c.table, begin, end, c.options.training), rest, p, c.target,
+                                   group_images(c.table, c.policy), c.options);
+      };
+      if (p.cut == Cut::column || !are_passes_apart(stages, needs_of(c.table, rest, c.options, stages))) continue;
+      if (std::any_of(stages.begin(), stages.end(), [&](const Stage& stage) {   // a count for all stages alike is carried out as far as rows allow
+            return stage.partition.cut != Cut::column && (stage.partition.forward != p.forward || stage.partition.backward != p.backward);
+          }))
+        continue;
+      p.forward = 1;
+      if (const auto others = cut(); !others.empty()) REQUIRE(are_same(seconds_of(others, SectionSteps::of_backward_slabs), backward));
+      p.forward = stages[0].partition.forward, p.backward = 1;
+      if (const auto others = cut(); !others.empty()) REQUIRE(are_same(seconds_of(others, SectionSteps::of_forward_slabs), forward));
+      again += std::any_of(stages.begin(), stages.end(), [](const Stage& stage) { return stage.forward_repeated; });
+      ++alone;
+    }
+  }
+  MESSAGE(summed << " sections, " << alone << " of passes that do not depend on each other, " << again << " of them with stages made again");
+  CHECK(summed > 400);
+  CHECK(alone > 20);
 }

@@ -58,4 +58,6 @@ TEST_CASE("a bound rises as bytes are fewer, and is without end where they do no
   CHECK(bounds.least(0, 0, 1'000) == std::numeric_limits<double>::infinity());
   CHECK(bounds.least(0, 0, -1) == std::numeric_limits<double>::infinity());
   CHECK(bounds.least(table.size(), 0, 0) == 0);
+  const SectionBounds without_end(search.catalog(), passages, StepMemory::shared_workspace, SectionBounds::unlimited, 0);
+  CHECK(without_end.least(0, 0, SectionBounds::unlimited) == bounds.least(0, 0, 1'000'000));   // more than all that it takes
 }

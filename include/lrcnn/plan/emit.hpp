@@ -14,6 +14,8 @@
 #include <lrcnn/plan/in_place.hpp>
 #include <lrcnn/plan/measure.hpp>
 namespace lrcnn {
+/// Steps of a section: all, or those of the slabs that its forward pass is cut into, made again or not, or those of its backward pass alone.
+enum class SectionSteps : std::uint8_t { all, of_forward_slabs, of_backward_slabs };
 class Emitter : BackwardEmitter {
  private:
   /// Calls f() for each group of images that go through all stages together; only for the first where one turn stands for all.
@@ -53,32 +55,24 @@ class Emitter : BackwardEmitter {
   }
   /// The same of some stages alone, those of one section: `between()` is called after the forward pass (and the loss) of each group of images.
   /// Buffers that other sections use, too, are declared at their first use here; for_shared() names them. `lags`: of the whole plan.
+  /// `steps`: others are left out.
   template <class F>
-  constexpr void run_section(std::vector<Index> lags, const F& between) {
+  constexpr void run_section(std::vector<Index> lags, const F& between, SectionSteps steps = SectionSteps::all) {
     prepare();
     storage_.put_gradients_in_place(std::move(lags));
     for_groups([&] {
-      forward();
-      if (last_stage().last == table_.size() && keeps_output()) loss();
+      if (steps != SectionSteps::of_backward_slabs) {
+        forward();
+        if (last_stage().last == table_.size() && keeps_output()) loss();
+      }
       between();
-      if (options_.training) backward();
+      if (options_.training) backward(steps);
     });
   }
   /// How many rows each tensor's gradient lies behind its values: see in_place.hpp. Nothing is emitted.
   constexpr std::vector<Index> plan_lags() {
     prepare();
     return lags();
-  }
-  /// What the stages do with the places of tensors, of each of the table's (in_place.hpp), if gradients are in place. Nothing is emitted.
-  constexpr std::vector<TensorPlace> places() {
-    prepare();
-    return tensor_places(table_, stages_, needs_, stage_count_);
-  }
-  /// Whether a stage computes again, for the sake of gradients in place, what it would otherwise read in full height. Pre: places() was called.
-  constexpr bool remakes_in_slabs() const {
-    return std::any_of(needs_.begin(), needs_.end(), [](const StageNeeds& needs) {
-      return std::any_of(needs.remade_in_slabs.begin(), needs.remade_in_slabs.end(), [](char remade) { return remade != 0; });
-    });
   }
   /// Whether the network's output is there when the step is done. Pre: the last section's stages are here.
   constexpr bool keeps_output() const { return !options_.stores_output && !loses_rows(); }
@@ -94,10 +88,6 @@ class Emitter : BackwardEmitter {
   /// What stages need of each other, and the buffers that all of them use.
   constexpr void prepare() {
     group_ = {0, group_images(table_, policy_)};
-    for (const Stage& stage : stages_)
-      needs_.push_back(stage_needs(table_, stage, options_.training ? policy_.recompute_in(stage.partition) : Recompute::all,
-                                   options_.training && stage.loses_rows(table_, options_),
-                                   policy_.gradients_in_place && stage.partition.cut != Cut::share && stage.backward.slabs() > 1));
     const Index all_stages = static_cast<Index>(stages_.size());
     while (stage_count_ < all_stages && stage_at(stage_count_).passes == 0) ++stage_count_;
     Index copies = 0;   // of the workspace that sections share
@@ -144,20 +134,22 @@ class Emitter : BackwardEmitter {
     sink_.step(step);
   }
   /// Stages down, segment by segment: what of a segment was not kept is made again first.
-  constexpr void backward() {
+  constexpr void backward(SectionSteps steps = SectionSteps::all) {
+    const bool again = steps != SectionSteps::of_backward_slabs, down = steps != SectionSteps::of_forward_slabs;
     for (Index s = stage_count_ - 1; s >= 0; --s) {
       Index first = s;
       if (stage_at(s).replaced_by_extra_passes) {
         const Index over = stage_instead_of(s);
-        backward_stage(over);
+        if (down) backward_stage(over);
         while (first > 0 && stage_at(first - 1).first >= stage_at(over).first) --first;
         s = first;
         continue;
       }
       while (first > 0 && stage_at(first - 1).forward_repeated) --first;
-      for (Index k = first; k < s; ++k) forward_stage(k, true);
-      for (; s > first; --s) backward_stage(s);
-      backward_stage(s);
+      for (Index k = first; again && k < s; ++k) forward_stage(k, true);
+      for (; s > first; --s)
+        if (down) backward_stage(s);
+      if (down) backward_stage(s);
     }
   }
   /// What the caller reads when all is done.

@@ -10,7 +10,28 @@ class ForwardEmitter {
  public:
   constexpr ForwardEmitter(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
                            const std::vector<Stage>& stages, Sink& sink)
-      : table_(table), policy_(policy), target_(target), options_(options), stages_(stages), sink_(sink), storage_(table, target, stages, sink) {}
+      : table_(table),
+        policy_(policy),
+        target_(target),
+        options_(options),
+        stages_(stages),
+        sink_(sink),
+        storage_(table, target, stages, sink),
+        own_needs_(needs_of(table, policy, options, stages)),
+        needs_(own_needs_) {}
+  /// `needs`: what needs_of() says of the stages. Pre: it outlives the object.
+  constexpr ForwardEmitter(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
+                           const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs, Sink& sink)
+      : table_(table),
+        policy_(policy),
+        target_(target),
+        options_(options),
+        stages_(stages),
+        sink_(sink),
+        storage_(table, target, stages, sink),
+        needs_(needs) {}
+  ForwardEmitter(const ForwardEmitter&) = delete;
+  ForwardEmitter& operator=(const ForwardEmitter&) = delete;
 
  protected:
   using Filter = Storage::Filter;
@@ -21,7 +42,8 @@ class ForwardEmitter {
   const std::vector<Stage>& stages_;
   Sink& sink_;
   Storage storage_;
-  std::vector<StageNeeds> needs_{};
+  std::vector<StageNeeds> own_needs_{};
+  const std::vector<StageNeeds>& needs_;
   Index workspace_ = -1;
   Range group_{};   ///< images that go through all stages together
 

@@ -62,6 +62,12 @@ constexpr std::vector<TensorPlace> tensor_places(const Table& table, const std::
   }
   return places;
 }
+/// Whether a stage computes again, for the sake of gradients in place, what it would otherwise read in full height.
+constexpr bool remakes_in_slabs(const std::vector<StageNeeds>& needs) {
+  return std::any_of(needs.begin(), needs.end(), [](const StageNeeds& stage) {
+    return std::any_of(stage.remade_in_slabs.begin(), stage.remade_in_slabs.end(), [](char remade) { return remade != 0; });
+  });
+}
 /// How many rows the gradient of each tensor of the table lies behind its values; 0: it has a place of its own. Arguments as for tensor_places().
 constexpr std::vector<Index> gradient_lags(const Table& table, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs,
                                            Index forward_count) {

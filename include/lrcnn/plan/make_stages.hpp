@@ -200,15 +200,18 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
   if (training && !streams) detail::choose_repeated(table, policy, stages);
   return stages;
 }
-/// The stages of layers [begin, end) as one section with the partition `section`, without those of other sections: as make_stages() has them.
-/// `policy` says the rest, and has no checkpoints. Empty if the rows of a stage carry fewer slabs.
+/// The stages of layers [begin, end) as one section, without those of other sections, not cut yet.
 /// Pre: sections may begin with layers `begin` and `end`; no section must end between.
-constexpr std::vector<Stage> make_section_stages(const Table& table, Index begin, Index end, PolicySpec policy, const Partition& section,
+constexpr std::vector<Stage> split_section(const Table& table, Index begin, Index end, bool training) {
+  return detail::split_layers(table, begin, end, training, [](Index) { return false; });
+}
+/// These stages of one section, as split_section() has them, cut by the partition `section`: as make_stages() has them.
+/// `policy` says the rest, and has no checkpoints. Empty if the rows of a stage carry fewer slabs.
+constexpr std::vector<Stage> make_section_stages(const Table& table, std::vector<Stage> stages, PolicySpec policy, const Partition& section,
                                                  const Target& target, Index images, const PlanOptions& options = {}) {
   const bool streams = options.stores_output;
   policy.partitions[0] = section;
   policy.partition_count = 1;
-  std::vector<Stage> stages = detail::split_layers(table, begin, end, options.training, [](Index) { return false; });
   if (options.training && !streams) detail::add_passes(table, policy, stages);
   for (Stage& stage : stages) {
     stage.partition = detail::partition_of(table, policy, stage, images, options);

@@ -185,4 +185,14 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
   }
   return needs;
 }
+/// What each of these stages needs under a policy.
+constexpr std::vector<StageNeeds> needs_of(const Table& table, const PolicySpec& policy, const PlanOptions& options,
+                                           const std::vector<Stage>& stages) {
+  std::vector<StageNeeds> needs;
+  for (const Stage& stage : stages)
+    needs.push_back(stage_needs(table, stage, options.training ? policy.recompute_in(stage.partition) : Recompute::all,
+                                options.training && stage.loses_rows(table, options),
+                                policy.gradients_in_place && stage.partition.cut != Cut::share && stage.backward.slabs() > 1));
+  return needs;
+}
 }   // namespace lrcnn

@@ -78,12 +78,12 @@ class AddUp final : public Sink {
 };
 }   // namespace detail
 /// The buffers of a section, without seconds. `stages`: those of the section, cut, as make_stages() or make_section_stages() has them;
-/// `lags`: how far gradients lie behind their values, of the whole plan, for GradientsInPlace.
+/// `needs`: theirs, of needs_of(); `lags`: how far gradients lie behind their values, of the whole plan, for GradientsInPlace.
 inline SectionProfile profile_section(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
-                                      const std::vector<Stage>& stages, const std::vector<Index>& lags = {}) {
+                                      const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs, const std::vector<Index>& lags = {}) {
   Measure sink;
   SectionProfile profile;
-  Emitter emitter(table, policy, target, options, stages, sink);
+  Emitter emitter(table, policy, target, options, stages, needs, sink);
   emitter.run_section(lags, [&] { profile.forward_end = sink.now++; });
   profile.end = sink.now;
   for (const Buffer& b : sink.buffers) profile.buffers.push_back({b.bytes, b.first, b.last, {}, false, false, b.role == Role::workspace});
@@ -103,13 +103,31 @@ inline SectionProfile profile_section(const Table& table, const PolicySpec& poli
   std::erase_if(profile.buffers, [](const SectionBuffer& b) { return !b.is_used() && b.keys.empty(); });
   return profile;
 }
+inline SectionProfile profile_section(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
+                                      const std::vector<Stage>& stages, const std::vector<Index>& lags = {}) {
+  return profile_section(table, policy, target, options, stages, needs_of(table, policy, options, stages), lags);
+}
 /// Adds seconds and the number of steps to a section's profile. Pre: the arguments are those that the profile was made with.
 /// Cost:    grows with the number of slabs: some 0.2 us for each step. `by_samples`: not beyond 8 slabs, since those in the middle are alike;
-///          seconds are then a close estimate
+///          seconds are then a close estimate. `steps`: others are left out
+inline void add_seconds(SectionProfile& profile, const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
+                        const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs, StepCosts& costs, bool by_samples = false,
+                        SectionSteps steps = SectionSteps::all) {
+  detail::AddUp sink(costs, profile, by_samples);
+  Emitter(table, policy, target, options, stages, needs, sink)
+      .run_section(
+          {}, [] {}, steps);
+}
 inline void add_seconds(SectionProfile& profile, const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
                         const std::vector<Stage>& stages, StepCosts& costs, bool by_samples = false) {
-  detail::AddUp sink(costs, profile, by_samples);
-  Emitter(table, policy, target, options, stages, sink).run_section({}, [] {});
+  add_seconds(profile, table, policy, target, options, stages, needs_of(table, policy, options, stages), costs, by_samples);
+}
+/// Whether the seconds of the slabs of a section's forward pass do not depend on those of its backward pass, nor the other way round: slabs keep
+/// nothing for each other. `needs`: the stages', of needs_of().
+inline bool are_passes_apart(const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs) {
+  for (std::size_t s = 0; s < stages.size(); ++s)
+    if (stages[s].partition.cut == Cut::share || stages[s].passes > 0 || needs[s].any_kept) return false;
+  return true;
 }
 /// The stages of each section, from the network's input upward; those with extra passes behind the others of their section.
 inline std::vector<std::vector<Stage>> by_section(const std::vector<Stage>& stages) {

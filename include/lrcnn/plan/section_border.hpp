@@ -79,10 +79,11 @@ class SectionBorder {
   Index bytes_of_rows(Index g, Index rows) const { return readers_.bytes(g) * rows / table_.shape(g).h; }
   /// When a buffer of the section lives, in its own times: as its profile says, or longer because of other sections. Not for tensors that
   /// it reads from below.
-  SectionBuffer stretched(SectionBuffer b, const SectionProfile& profile) const {
+  Range stretched(const SectionBuffer& b, const SectionProfile& profile) const {
     const Index backward = profile.forward_end + 1;
-    const auto from_backward_start = [&] { b.first = std::min(b.first, backward); };
-    const auto to_forward_end = [&] { b.last = std::max(b.last, backward); };
+    Range times{b.first, b.last};
+    const auto from_backward_start = [&] { times.begin = std::min(times.begin, backward); };
+    const auto to_forward_end = [&] { times.end = std::max(times.end, backward); };
     for (const SharedKey& key : b.keys) {
       const Index g = key.number, norm = key.number - 1;   // of a tensor, or of the layer that writes it
       switch (key.kind) {
@@ -91,12 +92,13 @@ class SectionBorder {
           break;
         case SharedBuffer::gradient:
           if (readers_.given_from(g, end_)) from_backward_start();
-          if (g <= begin_) b.last = profile.end;
+          if (g <= begin_) times.end = profile.end;
           break;
         case SharedBuffer::norm_gradient:
         case SharedBuffer::sums:
           if (norm >= end_) from_backward_start();
-          if (norm >= begin_ && norm < end_ && detail::waits(table_.node(norm), training_) && table_.node(norm).input <= begin_) b.last = profile.end;
+          if (norm >= begin_ && norm < end_ && detail::waits(table_.node(norm), training_) && table_.node(norm).input <= begin_)
+            times.end = profile.end;
           break;
         case SharedBuffer::statistics:
           if (norm >= end_) to_forward_end();
@@ -105,8 +107,8 @@ class SectionBorder {
         case SharedBuffer::workspace: break;
       }
     }
-    if (b.to_end) b.last = profile.end;
-    return b;
+    if (b.to_end) times.end = profile.end;
+    return times;
   }
   /// Whether a buffer is a tensor from below, or statistics that are counted where they are made.
   bool is_from_below(const SectionBuffer& b) const {

@@ -8,13 +8,14 @@
 namespace lrcnn {
 class SectionBounds {
  public:
+  static constexpr Index unlimited = std::numeric_limits<Index>::max() / 2;   ///< bytes
   /// For up to `most` bytes. `each`: what counts for each section beside its seconds.
   SectionBounds(const SectionCatalog& catalog, const std::vector<SectionPassage>& passages, StepMemory memory, Index most, double each)
-      : piece_(most / pieces + 1), layers_(static_cast<std::size_t>(catalog.layers() + 1)) {
+      : pieces_(most > unlimited / 2 ? 1 : most_pieces), piece_(most / pieces_ + 1), layers_(static_cast<std::size_t>(catalog.layers() + 1)) {
     const Index top = catalog.layers();
     for (Index at = 0; at <= top; ++at)
       if (at == top || !catalog.from(at).empty()) watch(catalog, at);
-    item(layers_, top).least.assign(static_cast<std::size_t>(pieces), 0);
+    item(layers_, top).least.assign(static_cast<std::size_t>(pieces_), 0);
     for (Index at = top - 1; at >= 0; --at)
       for (const std::size_t s : catalog.from(at)) add(catalog.sections()[s].border, passages[s], memory, each);
   }
@@ -22,18 +23,25 @@ class SectionBounds {
   double least(Index layer, TensorSet kept, Index room) const {
     const Layer& at = item(layers_, layer);
     if (at.least.empty() || room < 0) return never;
-    return at.least[static_cast<std::size_t>(state(at, kept) * pieces + std::min(room / piece_, pieces - 1))];
+    return at.least[static_cast<std::size_t>(state(at, kept) * pieces_ + std::min(room / piece_, pieces_ - 1))];
   }
 
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
-  static constexpr Index pieces = 256;
+  static constexpr Index most_pieces = 256;
   static constexpr std::size_t most_watched = 5;   ///< tensors across a layer that are told apart; others count as kept
   struct Layer {
     std::vector<TensorSet> watched{};
     std::vector<double> least{};   ///< by state and piece
   };
-  Index piece_;
+  /// What a way takes in pieces, and the state above it.
+  struct Taken {
+    Index first = 0;   ///< the fewest pieces that it fits into
+    Index kept = 0;
+    Index state = 0;
+  };
+  const Index pieces_;
+  const Index piece_;
   std::vector<Layer> layers_;
   static Index state(const Layer& at, TensorSet kept) {
     Index number = 0;
@@ -55,23 +63,30 @@ class SectionBounds {
                      [&](std::size_t a, std::size_t b) { return catalog.readers().bytes(across[a]) > catalog.readers().bytes(across[b]); });
     Layer& at = item(layers_, layer);
     for (std::size_t i = 0; i < std::min(places.size(), most_watched); ++i) at.watched.push_back(TensorSet{1} << places[i]);
-    at.least.assign(static_cast<std::size_t>(pieces << at.watched.size()), never);
+    at.least.assign(static_cast<std::size_t>(pieces_ << at.watched.size()), never);
   }
   void add(const SectionBorder& border, const SectionPassage& passage, StepMemory memory, double each) {
     Layer& at = item(layers_, border.begin());
     const Layer& end = item(layers_, border.end());
     if (end.least.empty()) return;
+    std::vector<Taken> faster;
     for (Index s = 0; s < Index{1} << at.watched.size(); ++s) {
       const SectionPassage::Entry entry = passage.enter(kept_in(at, s), ~TensorSet{0});
-      double* const least = at.least.data() + s * pieces;
-      for (const SectionWay& way : passage.ways(memory)) {
+      double* const least = at.least.data() + s * pieces_;
+      faster.clear();
+      for (const SectionWay& way : passage.ways(memory)) {   // by rising seconds
         const SectionPeaks& peaks = SectionPassage::peaks(way, entry);
         const auto [kept, tensors] = passage.leave(way, entry);
         const Index need = std::max(peaks.forward + entry.passing, peaks.backward + passage.backward_bytes());
+        const Taken taken{std::max(need, kept) / piece_, kept / piece_, state(end, tensors)};
+        const auto takes_no_more = [&](const Taken& other) {
+          return other.first <= taken.first && other.kept <= taken.kept && other.state == taken.state;
+        };
+        if (taken.first >= pieces_ || std::any_of(faster.begin(), faster.end(), takes_no_more)) continue;
+        faster.push_back(taken);
         const double seconds = way.seconds + each;
-        const double* const above = end.least.data() + state(end, tensors) * pieces;
-        const Index shift = kept / piece_;
-        for (Index p = std::max(need / piece_, shift); p < pieces; ++p) least[p] = std::min(least[p], seconds + above[p - shift]);
+        const double* const above = end.least.data() + taken.state * pieces_;
+        for (Index p = taken.first; p < pieces_; ++p) least[p] = std::min(least[p], seconds + above[p - taken.kept]);
       }
     }
   }

@@ -136,8 +136,8 @@ class SectionChoice {
   bool counts(const SectionBuffer& b) const {
     return b.is_used() && !b.is_shared_workspace() && !(b.own_workspace && partition_.workspace_bytes < 0);
   }
-  void note_kept(const SectionBorder& border, const SectionBuffer& b, const SectionBuffer& lives) {
-    if (lives.first > forward_end_ || lives.last <= forward_end_) return;
+  void note_kept(const SectionBorder& border, const SectionBuffer& b, const Range& lives) {
+    if (lives.begin > forward_end_ || lives.end <= forward_end_) return;
     const Index output = value_above(border, b);
     if (output < 0 || b.last > forward_end_) kept_ += b.bytes;
     if (output >= 0 && b.last > forward_end_) kept_outputs_.push_back(output);
@@ -154,9 +154,9 @@ class SectionChoice {
         continue;
       }
       if (const Index i = number_of(border, b, SharedBuffer::gradient); i >= 0 && !lags.empty() && item(lags, i) >= 0) continue;
-      const SectionBuffer stretched = border.stretched(b, profile);
-      item(change, stretched.first) += b.bytes;
-      item(change, stretched.last) -= b.bytes;
+      const Range lives = border.stretched(b, profile);
+      item(change, lives.begin) += b.bytes;
+      item(change, lives.end) -= b.bytes;
     }
     std::vector<Index> ends;   // of inputs
     for (const InputUse& use : result.inputs) ends.push_back(use.until);

@@ -11,10 +11,13 @@ class SectionCosts {
       : table_(table), target_(target), options_(options), costs_(costs) {}
   /// Seconds and steps of a policy's plan, without buffers: exact but for sections of very many steps, of which some slabs stand for the others.
   SectionProfile of(const PolicySpec& policy) {
+    const Index images = group_images(table_, policy);
+    const bool alike = policy.partition_count == 1;   // then counts are carried out as far as rows allow
+    const std::vector<Stage> stages =
+        alike ? make_stages(table_, policy, target_, images, options_) : split_stages(table_, policy, options_.training);
     SectionProfile sum;
-    StepCosts of_steps(costs_, table_, target_);
-    for (const std::vector<Stage>& stages : by_section(make_stages(table_, policy, target_, group_images(table_, policy), options_))) {
-      const SectionProfile cost = of_section(policy, stages, of_steps);
+    for (const std::vector<Stage>& section : by_section(stages)) {
+      const SectionProfile cost = of_section(policy, section, images, !alike);
       sum.forward_seconds += cost.forward_seconds, sum.again_seconds += cost.again_seconds, sum.backward_seconds += cost.backward_seconds;
       sum.steps += cost.steps;
       sum.sampled = sum.sampled || cost.sampled;
@@ -32,7 +35,8 @@ class SectionCosts {
   const Costs& costs_;
   std::mutex mutex_;
   std::map<Key, SectionProfile> known_{};
-  SectionProfile of_section(const PolicySpec& policy, const std::vector<Stage>& stages, StepCosts& of_steps) {
+  /// `uncut`: the stages are not cut yet.
+  SectionProfile of_section(const PolicySpec& policy, const std::vector<Stage>& stages, Index images, bool uncut) {
     const Partition& p = policy.partition(stages.front().partition_number);
     const Key key{stages.front().first,
                   stages.back().last,
@@ -52,11 +56,19 @@ class SectionCosts {
       const std::lock_guard lock(mutex_);
       if (const auto known = known_.find(key); known != known_.end()) return known->second;
     }
+    std::vector<Stage> cut;
+    if (uncut) {
+      PolicySpec rest = policy;
+      rest.checkpoints = {};
+      cut = make_section_stages(table_, split_section(table_, stages.front().first, stages.back().last, options_.training), rest, p, target_, images,
+                                options_);
+    }
+    StepCosts of_steps(costs_, table_, target_);
     SectionProfile cost;
-    add_seconds(cost, table_, policy, target_, options_, stages, of_steps, true);
+    add_seconds(cost, table_, policy, target_, options_, uncut ? cut : stages, of_steps, true);
     if (cost.sampled && cost.steps < most_counted) {
       cost = {};
-      add_seconds(cost, table_, policy, target_, options_, stages, of_steps);
+      add_seconds(cost, table_, policy, target_, options_, uncut ? cut : stages, of_steps);
     }
     const std::lock_guard lock(mutex_);
     return known_.try_emplace(key, cost).first->second;

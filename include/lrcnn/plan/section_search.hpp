@@ -23,7 +23,7 @@ struct SolvedPolicy {
 class SectionSearch {
  private:
   static constexpr double unbounded = std::numeric_limits<double>::infinity();
-  static constexpr Index unlimited = std::numeric_limits<Index>::max() / 2;   ///< bytes
+  static constexpr Index unlimited = SectionBounds::unlimited;   ///< bytes
 
  public:
   /// Arguments as for SectionCatalog.
@@ -66,7 +66,7 @@ class SectionSearch {
       if (solve(narrow) || terms.bound == most) break;
     }
     if (labels.back().size() == count) terms.bound = labels.back().back().rank * (1 + 1e-9);   // sums in another order
-    solve(all);
+    if (!solve(wide)) solve(all);
     std::vector<SolvedPolicy> solved;
     for (const Label& label : labels.back()) solved.push_back({policy_of(labels, label, workspace_bytes, memory), 0, label.seconds, 0});
     return solved;
@@ -94,8 +94,8 @@ class SectionSearch {
     const SectionBounds* bounds = nullptr;   ///< within them
     double bound = 0;                        ///< ranks above it are of no use
   };
-  using Labels = std::vector<std::vector<Label>>;                                            ///< of each layer
-  static constexpr std::size_t narrow = 12, all = std::numeric_limits<std::size_t>::max();   ///< labels at a layer that are followed
+  using Labels = std::vector<std::vector<Label>>;                                                        ///< of each layer
+  static constexpr std::size_t narrow = 12, wide = 128, all = std::numeric_limits<std::size_t>::max();   ///< labels at a layer that are followed
   const Table& table_;
   const PolicySpec policy_;
   const Target& target_;

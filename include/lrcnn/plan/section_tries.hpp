@@ -34,12 +34,13 @@ class SectionTries {
     followed_ = followed;
     choices_ = {};
     column_seconds_ = unknown;
-    const auto whole = detail::split_layers(table_, border.begin(), border.end(), options_.training, [](Index) { return false; });
-    const bool numbered = !whole.back().behind_means;
+    seconds_.clear();
+    whole_ = split_section(table_, border.begin(), border.end(), options_.training);
+    const bool numbered = !whole_.back().behind_means;
     const Index begin = numbered ? border.begin() : 0, end = numbered ? border.end() : table_.size();
     workspace_bytes_ = !own_workspaces_ ? -1 : workspace_of(begin, end, &Rates::good_scratch);
     if (is_named(PolicySpec::Part::partition)) try_named();
-    else if (numbered) try_all(whole);
+    else if (numbered) try_all();
     else try_followers();
     keep_best(numbered);
     if (const Index ample = workspace_of(begin, end, &Rates::ample_scratch);
@@ -62,11 +63,12 @@ class SectionTries {
   static constexpr std::array<Index, 13> slab_counts{2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
   static constexpr double most_times = 8;       ///< how many times as long as the column a section may take
   static constexpr Index most_passed = 10;      ///< stages of a section that norms divide up to which extra passes are looked at: each norm adds one
-  static constexpr Index most_cut = 48;         ///< layers of a section up to which slabs are tried: longer ones are not worth their halos
+  static constexpr Index most_cut = 32;         ///< layers of a section up to which slabs are tried: longer ones are not worth their halos
   static constexpr double hardly = 0.98;        ///< how much faster more slabs may be than fewer, for the caches' sake
   static constexpr double hardly_any = 1.005;   ///< how much longer more slabs in the forward pass take if fewer are not worth trying
   static constexpr double unknown = -1;
   static constexpr Index least_workspace = 256_KiB;
+  using SecondsKey = std::array<Index, 9>;
   struct Tried {
     SectionPeaks peaks, in_place;   ///< of gradients in places of their own, and in those of values
     double seconds = 0;             ///< at least
@@ -89,7 +91,9 @@ class SectionTries {
   const SectionBorder* border_ = nullptr;   ///< of the section at hand
   BytesBeside beside_{};                    ///< likewise
   bool followed_ = false;
-  double column_seconds_ = unknown;   ///< of the first way that was tried
+  std::vector<Stage> whole_{};               ///< likewise, not cut
+  double column_seconds_ = unknown;          ///< of the first way that was tried
+  std::map<SecondsKey, double> seconds_{};   ///< of steps of the section at hand
   SectionChoices choices_{};
 
   bool wants(StepMemory memory) const { return std::find(memories_.begin(), memories_.end(), memory) != memories_.end(); }
@@ -113,9 +117,10 @@ class SectionTries {
   std::optional<Tried> try_one(Partition p, double at_least = unknown) {
     if (p.images == images_) p.images = 0;
     p.workspace_bytes = workspace_bytes_;
-    const auto stages = make_section_stages(table_, border_->begin(), border_->end(), policy_, p, target_, images_, options_);
+    const auto stages = make_section_stages(table_, whole_, policy_, p, target_, images_, options_);
     if (stages.empty()) return {};
-    const SectionProfile profile = profile_section(table_, policy_, target_, options_, stages);
+    const std::vector<StageNeeds> needs = needs_of(table_, policy_, options_, stages);
+    const SectionProfile profile = profile_section(table_, policy_, target_, options_, stages, needs);
     Partition shared = p;
     shared.workspace_bytes = -1;
     std::vector<std::pair<StepMemory, SectionChoice>> trials;
@@ -126,23 +131,10 @@ class SectionTries {
     for (const Stage& stage : stages) tried.forward_counts |= stage.forward_repeated;   // in the backward pass, too
     if (!wants(StepMemory::shared_workspace) || is_ample_) trials.clear();
     if (own_workspaces_) trials.emplace_back(StepMemory::own_workspaces, SectionChoice(*border_, p, profile));
-    if (wants(StepMemory::in_place)) {
-      Measure unheard;
-      Emitter emitter(table_, policy_in_place_, target_, options_, stages, unheard);
-      const std::vector<TensorPlace> places = emitter.places();
-      if (!emitter.remakes_in_slabs() || policy_.gradients_in_place) {
-        trials.emplace_back(StepMemory::in_place, SectionChoice(*border_, p, profile, places));
-        note_in_place(trials.back().second, tried);
-      } else if (SectionChoice choice(*border_, p, profile_section(table_, policy_in_place_, target_, options_, stages), places);
-                 !is_beaten(StepMemory::in_place, choice, at_least)) {
-        note_in_place(choice, tried);
-        choice.set_seconds(seconds_of(policy_in_place_, stages));
-        choices_.of(StepMemory::in_place).push_back(std::move(choice));
-      }
-    }
+    if (wants(StepMemory::in_place)) try_in_place(p, stages, needs, profile, at_least, trials, tried);
     std::erase_if(trials, [&](const auto& trial) { return is_beaten(trial.first, trial.second, at_least); });
     if (trials.empty()) return tried;
-    tried.seconds = seconds_of(policy_, stages);
+    tried.seconds = seconds_of(policy_, p, stages, needs);
     if (column_seconds_ < 0) column_seconds_ = tried.seconds;
     for (auto& [memory, choice] : trials) {
       choice.set_seconds(tried.seconds);
@@ -159,14 +151,63 @@ class SectionTries {
     return std::any_of(choices_.of(memory).begin(), choices_.of(memory).end(),
                        [&](const SectionChoice& other) { return other.seconds() <= seconds && replaces(other, choice); });
   }
-  double seconds_of(const PolicySpec& policy, const std::vector<Stage>& stages) {
+  /// The same way with gradients in the places of values, if that is wanted: another trial, or a choice with seconds of its own.
+  void try_in_place(const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs, const SectionProfile& profile,
+                    double at_least, std::vector<std::pair<StepMemory, SectionChoice>>& trials, Tried& tried) {
+    const auto places = [&](const std::vector<StageNeeds>& n) {
+      return tensor_places(table_, stages, n, std::count_if(stages.begin(), stages.end(), [](const Stage& stage) { return stage.passes == 0; }));
+    };
+    const bool differ =
+        std::any_of(stages.begin(), stages.end(), [](const Stage& s) { return s.partition.cut != Cut::share && s.backward.slabs() > 1; });
+    const std::vector<StageNeeds> in_place = differ ? needs_of(table_, policy_in_place_, options_, stages) : needs;
+    if (!remakes_in_slabs(in_place) || policy_.gradients_in_place) {
+      trials.emplace_back(StepMemory::in_place, SectionChoice(*border_, p, profile, places(in_place)));
+      note_in_place(trials.back().second, tried);
+      return;
+    }
+    SectionChoice choice(*border_, p, profile_section(table_, policy_in_place_, target_, options_, stages, in_place), places(in_place));
+    if (is_beaten(StepMemory::in_place, choice, at_least)) return;
+    note_in_place(choice, tried);
+    choice.set_seconds(seconds_of(policy_in_place_, p, stages, in_place));
+    choices_.of(StepMemory::in_place).push_back(std::move(choice));
+  }
+  /// Seconds of the section's steps, by samples.
+  double seconds_of(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs) {
+    const auto of = [&](SectionSteps steps) { return seconds_of(policy, p, stages, needs, steps); };
+    if (!are_passes_apart(stages, needs)) return of(SectionSteps::all);
+    return of(SectionSteps::of_forward_slabs) + of(SectionSteps::of_backward_slabs);
+  }
+  /// The same of some of its steps, which are timed once. Each further slab of a section that norms part takes about as long as the one before, so
+  /// counts between two powers of two are not timed: they lie on the line through the two powers before.
+  double seconds_of(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs,
+                    SectionSteps steps) {
+    const bool all = steps == SectionSteps::all;
+    const Index slabs = steps == SectionSteps::of_forward_slabs ? p.forward : p.backward;
+    const Index beside = !all ? 0 : p.forward == p.backward ? 1 : p.forward > 1 ? 2 : 3;   // how the forward pass is cut, where that counts
+    const auto key = [&](Index count) {
+      return SecondsKey{static_cast<Index>(steps),
+                        beside,
+                        p.images,
+                        static_cast<Index>(p.recompute),
+                        p.workspace_bytes,
+                        p.cut == Cut::share,
+                        p.passes + p.forward_passes,
+                        policy.gradients_in_place,
+                        count};
+    };
+    if (const auto known = seconds_.find(key(slabs)); known != seconds_.end()) return known->second;
+    if (p.passes && slabs > 3 && slabs % 3 == 0) {
+      const auto third = seconds_.find(key(slabs / 3)), two_thirds = seconds_.find(key(slabs / 3 * 2));
+      if (third != seconds_.end() && two_thirds != seconds_.end())
+        return seconds_[key(slabs)] = two_thirds->second + (two_thirds->second - third->second);
+    }
     SectionProfile profile;
-    add_seconds(profile, table_, policy, target_, options_, stages, costs_, true);
-    return profile.seconds();
+    add_seconds(profile, table_, policy, target_, options_, stages, needs, costs_, true, steps);
+    return seconds_[key(slabs)] = profile.seconds();
   }
   /// Tries slabs of images, slabs of rows of all images or of one, and what is computed again.
-  void try_all(const std::vector<Stage>& whole) {
-    const bool vector = whole.back().vector, is_long = border_->end() - border_->begin() > most_cut;
+  void try_all() {
+    const bool vector = whole_.back().vector, is_long = border_->end() - border_->begin() > most_cut;
     std::array<double, recomputes.size()> columns;   // seconds without slabs of rows, of more images
     columns.fill(unknown);
     for (Index images = images_; images >= 1; images = images == 1 ? 0 : ceil_div(images, 2)) {
@@ -179,12 +220,12 @@ class SectionTries {
         if (const auto tried = try_one(p, columns[r])) columns[r] = hardly * tried->seconds;
         for (const Cut cut : {Cut::overlap, Cut::share}) {
           p.cut = cut;
-          if (rows && pays(cut, recompute, whole.size() > 1)) try_counts(p, columns[r], slab_counts);
+          if (rows && pays(cut, recompute, whole_.size() > 1)) try_counts(p, columns[r], slab_counts);
         }
       }
       std::vector<Index> counts(slab_counts.begin(), slab_counts.end());
       for (const bool both_ways : {false, true}) {   // both ways where the forward pass still wants most
-        if (whole.size() == 1 || static_cast<Index>(whole.size()) > most_passed || !options_.training || !rows) continue;
+        if (whole_.size() == 1 || static_cast<Index>(whole_.size()) > most_passed || !options_.training || !rows) continue;
         Partition p{.images = images, .passes = true, .forward_passes = both_ways, .recompute = Recompute::all};
         const auto tried = try_one(p);
         p.cut = Cut::overlap;
@@ -247,10 +288,12 @@ class SectionTries {
   /// do. `at_least`: seconds that any will take. Returns the counts less those with which the forward pass cannot decide how many bytes the
   /// section wants.
   std::vector<Index> try_counts(Partition p, double at_least, std::span<const Index> counts) {
-    constexpr SectionPeaks most{std::numeric_limits<Index>::max(), std::numeric_limits<Index>::max()};
+    constexpr SectionPeaks most{std::numeric_limits<Index>::max() / 2, std::numeric_limits<Index>::max() / 2};
     Tried least{most, most};
-    const auto falls = [](SectionPeaks& from, const SectionPeaks& to) {
-      const bool some = to.forward < from.forward - from.forward / 50 || to.backward < from.backward - from.backward / 50;
+    const SectionPeaks passing{border_->passing_bytes(), border_->passing_gradients()};   // these are there, however few bytes the section takes
+    const auto falls = [&](SectionPeaks& from, const SectionPeaks& to) {
+      const bool some =
+          to.forward < from.forward - (from.forward + passing.forward) / 50 || to.backward < from.backward - (from.backward + passing.backward) / 50;
       from = {std::min(from.forward, to.forward), std::min(from.backward, to.backward)};
       return some;
     };
