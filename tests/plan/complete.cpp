@@ -149,6 +149,6 @@ TEST_CASE("frontiers of small networks are hardly beaten by any policy of the sp
                 << larger << " smallest points are more than 1 % larger than the smallest, at most " << 100 * (worst_bytes - 1) << " % (seed "
                 << worst_bytes_seed << ")");
   CHECK(networks > cases / 2);
-  CHECK(slower <= compared / 10);   // 68 of 2000 points of 100 networks did
-  CHECK(larger <= networks / 2);    // 24 of these 100
+  CHECK(slower <= compared / 20);   // 44 of 2295 points of 119 networks did
+  CHECK(larger <= networks / 5);    // 8 of these 119
 }
