@@ -33,6 +33,7 @@ class HostLibrary final : public cudnn::Library<T> {
   Index most_labels = 0;                                ///< that were there at a time
   cudnn::HostAccess access{.maps = true, .registers = true, .registers_read_only = true, .managed = true};   ///< memory of the host it reads
   std::string refuses_sharing{};     ///< why no memory is shared; empty: it is
+  Index ahead = 0;                   ///< DeviceOptions::ahead_bytes that it says
   Index gathers = 0, stagings = 0;   ///< slabs that were gathered; pieces of pinned memory that the host was given to fill
   loops::GatherOrder order{};        ///< in which they are
   Index shared() const { return static_cast<Index>(shared_.size()); }   ///< pieces of memory
@@ -41,7 +42,7 @@ class HostLibrary final : public cudnn::Library<T> {
     for (auto& piece : staging_) std::free(piece.memory);
   }
   Status info(cudnn::DeviceInfo& info) override {
-    info = {"pretended device", 90, capacity - used, capacity, 91900};
+    info = {"pretended device", 90, capacity - used, capacity, 91900, ahead};
     return {};
   }
   Status allocate(void*& memory, Index bytes) override {

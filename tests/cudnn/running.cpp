@@ -212,3 +212,14 @@ TEST_CASE("accumulated batches, clipping and frozen parameters on the device are
   CHECK(std::equal(before.begin() + frozen.offset, before.begin() + frozen.elements().end, after.begin() + frozen.offset));
   CHECK(after != before);
 }
+TEST_CASE("a budget has room for two batches and their labels that wait for their steps on the device") {
+  const auto room = [](Index ahead) {
+    const auto library = std::make_shared<Library>();
+    library->ahead = ahead;
+    const Cudnn backend(library);
+    return PlanMaker<Cudnn>({}, {.budget = Budget{100_MiB}}, 1000, backend).room_for(table_of<Net>(input));
+  };
+  CHECK(room(0) == 100_MiB - 1000);
+  CHECK(room(64_MiB) == 100_MiB - 1000 - 2 * 16384 - 2 * 4096);   // four images of 3136 bytes, four labels
+  CHECK(room(8000) == 100_MiB - 1000 - 8000 - 2000);
+}

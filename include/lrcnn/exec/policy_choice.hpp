@@ -64,6 +64,7 @@ class PlanMaker {
     if (policy.fit_bytes > 0)
       throw PlanError(error_text("a budget is given beside " + to_string(policy), "Fit is the arena's bytes, and a budget means all memory",
                                  "take one of them away"));
+    if constexpr (requires { backend.ahead_limit(); }) ahead_limit_ = backend.ahead_limit();
     const Index free = detail::free_bytes(backend, fixed_bytes);
     budget_bytes_ = detail::bytes_of(*choice_.budget, free);
     policy_.fit_bytes = 1;   // all that is not named is chosen
@@ -97,7 +98,7 @@ class PlanMaker {
   /// Bytes for the arena and the lists of all plans that are kept for this network.
   Index room_for(const Table& table) const {
     if (policy_.fit_bytes == 0) return std::numeric_limits<Index>::max();
-    return choice_.budget ? budget_bytes_ - fixed_bytes_ - detail::library_bytes<B>(table) : policy_.fit_bytes;
+    return choice_.budget ? budget_bytes_ - fixed_bytes_ - detail::library_bytes<B>(table) - ahead(table) : policy_.fit_bytes;
   }
   using Notes = std::map<std::string, std::string>;   ///< as a training file has them
   /// Notes which policies were chosen, and for what; takes away older notes of that.
@@ -128,7 +129,7 @@ class PlanMaker {
   PolicyChoice choice_;
   Index fixed_bytes_;
   Costs costs_;
-  Index budget_bytes_ = 0;
+  Index budget_bytes_ = 0, ahead_limit_ = 0;
   std::map<std::string, PolicySpec> chosen_{};   ///< by "training 8x3x224x224"
 
   static constexpr std::string_view asked_note = "policies for", policy_note = "policy of ";
@@ -141,6 +142,11 @@ class PlanMaker {
   static std::string shape_text(const Table& table, const PlanOptions& options) {
     return std::string(options.training ? "training " : "forward ") + to_string(table.input) + (options.rows_loss ? " by rows" : "") +
            (options.stores_output ? " handed on" : "");
+  }
+  /// Bytes of a budget where batches wait for their steps.
+  Index ahead(const Table& table) const {
+    if constexpr (requires { B::ahead_bytes(table, ahead_limit_); }) return B::ahead_bytes(table, ahead_limit_);
+    else return 0;
   }
   /// Bytes of a point that count.
   Index bytes_of(const SolvedPolicy& point) const { return point.bytes + lists(point.steps); }
@@ -162,7 +168,7 @@ class PlanMaker {
     const Index enough = budget_bytes_ + bytes_of(*least) - room;
     throw PlanError(error_text("a budget of " + format_bytes(budget_bytes_) + " leaves " + (room > 0 ? format_bytes(room) : "nothing") +
                                    " for a step on input " + to_string(table.input) + ", beside " + format_bytes(fixed_bytes_) +
-                                   " of parameters and what belongs to them and " + format_bytes(detail::library_bytes<B>(table)) +
+                                   " of parameters and what belongs to them and " + format_bytes(detail::library_bytes<B>(table) + ahead(table)) +
                                    " for the library",
                                "the fewest bytes that a plan was found for are " + std::to_string(bytes_of(*least)) + ", lists of steps included",
                                "give a budget of " + std::to_string(enough) + " bytes or more, or smaller batches"));

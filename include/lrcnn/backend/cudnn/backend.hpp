@@ -43,6 +43,17 @@ class DeviceBackend {
     DeviceInfo info;
     return library_->info(info).good() ? info.free_bytes : 0;
   }
+  /// DeviceOptions::ahead_bytes; 0 if the device does not say.
+  Index ahead_limit() const {
+    DeviceInfo info;
+    return library_->info(info).good() ? info.ahead_bytes : 0;
+  }
+  /// Bytes of the device's memory, at most, where two batches of a network, and their labels, wait for their steps, under such a limit.
+  static Index ahead_bytes(const Table& table, Index limit) {
+    const auto twice = [](Index elements) { return 2 * round_up(elements * Index{4}, Index{4096}); };
+    const Shape& output = table.shape(table.size());
+    return std::min(limit, twice(table.input.count())) + std::min(limit / 4, twice(output.n * output.h * output.w));
+  }
   template <class E>
   Buffer<E> buffer(Index count) const {
     const Index bytes = count * Index{sizeof(E)};

@@ -56,8 +56,8 @@ class CudaDevice : public Interface {
       if (const Status s = status_of(cudaGetDeviceProperties(&properties, device_)); !s.good()) return s;
       std::size_t free = 0, total = 0;
       if (const Status s = status_of(cudaMemGetInfo(&free, &total)); !s.good()) return s;
-      info = {properties.name, 10 * properties.major + properties.minor, static_cast<Index>(free), static_cast<Index>(total),
-              static_cast<Index>(cudnnGetVersion())};
+      info = {properties.name,           10 * properties.major + properties.minor, static_cast<Index>(free),
+              static_cast<Index>(total), static_cast<Index>(cudnnGetVersion()),    options_.ahead_bytes};
       return Status{};
     });
   }

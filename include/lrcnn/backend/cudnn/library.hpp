@@ -29,6 +29,7 @@ struct DeviceInfo {
   Index free_bytes = 0;         ///< of the device's memory, now
   Index total_bytes = 0;
   Index cudnn_version = 0;   ///< 91900 for 9.19.0
+  Index ahead_bytes = 0;     ///< DeviceOptions::ahead_bytes
 };
 inline constexpr int least_capability = 75;   ///< Turing: the oldest that CUDA 13 and cuDNN 9 serve
 inline constexpr Index least_cudnn = 90800;   ///< the first that describes devices which are not there
