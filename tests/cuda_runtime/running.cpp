@@ -85,6 +85,33 @@ TEST_CASE("what lands on the device is not written over before it was read, nor 
   }
   cudaStreamDestroy(theirs);
 }
+TEST_CASE("nothing lands in new memory before the stream has done what it had to do, for which the memory may have been used") {
+  const FreshRuntime runtime;
+  cudaStream_t theirs = CudaRuntime::make_stream(0);
+  {
+    const auto library = cudnn::open_library<float>({.device = 0, .stream = theirs});
+    void *place = nullptr, *staged = nullptr;
+    REQUIRE(library->allocate(place, 4096).good());
+    REQUIRE(library->wait().good());
+    const auto send = [&] {
+      REQUIRE(library->fill(place, 0, 4096).good());   // the stream is at work
+      REQUIRE(library->staging(staged, 4096).good());
+      const auto from = dense_view(static_cast<float*>(staged), 1, 1, {0, 1}, 1024, 1),
+                 to = dense_view(static_cast<float*>(place), 1, 1, {0, 1}, 1024, 1);
+      const Index copied = runtime->copied_down;
+      REQUIRE(library->send_rows(from, to).good());
+      CudaRuntime::run_others(theirs);
+      const Index early = runtime->copied_down - copied;
+      REQUIRE(library->wait().good());
+      return early;
+    };
+    CHECK(send() == 0);
+    CHECK(send() == 0);   // the second piece
+    CHECK(send() == 1);   // memory that has been read since
+    library->release(place);
+  }
+  cudaStreamDestroy(theirs);
+}
 TEST_CASE("where the device has no memory to land in, or it is wanted for something else, copies wait for their steps") {
   const FreshRuntime runtime;
   const auto library = cudnn::open_library<float>({.device = 0});

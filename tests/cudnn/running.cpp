@@ -220,6 +220,6 @@ TEST_CASE("a budget has room for two batches and their labels that wait for thei
     return PlanMaker<Cudnn>({}, {.budget = Budget{100_MiB}}, 1000, backend).room_for(table_of<Net>(input));
   };
   CHECK(room(0) == 100_MiB - 1000);
-  CHECK(room(64_MiB) == 100_MiB - 1000 - 2 * 16384 - 2 * 4096);   // four images of 3136 bytes, four labels
+  CHECK(room(64_MiB) == 100_MiB - 1000 - 2 * 16384 - 2 * 4096);   // four images of 3136 bytes, 40 numbers
   CHECK(room(8000) == 100_MiB - 1000 - 8000 - 2000);
 }

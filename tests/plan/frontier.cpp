@@ -311,3 +311,22 @@ TEST_CASE("sections have more workspace where that was measured to be faster and
   CHECK(without > 0);   // those of the fewest bytes
   for (const SolvedPolicy& point : frontier.points) CHECK(seconds(make_plan(table, point.policy, target), measured) <= point.seconds * (1 + 1e-9));
 }
+TEST_CASE("outputs of all images count where groups of images go through the network and the outputs are handed on at the end") {
+  using Net = Sequential<Conv<16>, ReLU, Conv<64>, GlobalAvgPool>;
+  const Table table = make_table(Net::layers, {64, 1, 4, 4});
+  const PlanOptions options{.training = false, .stores_output = true};
+  const Target target;
+  PolicySpec policy = Policy<DirectConv, Workspace<0>>::value;
+  policy.images = 1;
+  const SectionSearch search(table, policy, target, options, frontier_costs);
+  Index found = 0;
+  for (Index room = Index{1} << 20; room > 0;) {
+    const std::vector<SolvedPolicy> fastest = search.fastest(StepMemory::shared_workspace, room, 0);
+    if (fastest.empty()) break;
+    const Index live = arena_size(table, fastest[0].policy, target, options).lower_bound;
+    CHECK(live <= room);
+    room = std::min(room, live) - 1;
+    ++found;
+  }
+  CHECK(found > 2);
+}

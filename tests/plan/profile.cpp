@@ -2,7 +2,8 @@
 #include "support/random_graph.hpp"
 #include "support/random_network.hpp"
 #include "support/thorough.hpp"
-#include <lrcnn/plan/profile.hpp>
+#include <lrcnn/network/sequential.hpp>
+#include <lrcnn/plan/section_costs.hpp>
 #include <doctest/doctest.h>
 using namespace lrcnn;
 using namespace lrcnn::testing;
@@ -148,4 +149,19 @@ TEST_CASE(
   MESSAGE(summed << " sections, " << alone << " of passes that do not depend on each other, " << again << " of them with stages made again");
   CHECK(summed > 400);
   CHECK(alone > 20);
+}
+TEST_CASE("sections are costed with the partitions of their stages, also where one begins behind means and goes on with another") {
+  using Net = Sequential<Conv<8>, ReLU, GlobalAvgPool, Conv<8, Window{.kernel = 1}>, BatchNorm, ReLU, Upsample<16>, Conv<4>, ReLU, Conv<4>>;
+  const Table table = make_table(Net::layers, {2, 3, 32, 32});
+  const Costs costs(Rates{.step = 1e-7, .products = 1e9, .winograd = 2e9, .bytes = 1e9, .lanes = 1});
+  const PlanOptions options;
+  SectionCosts of(table, blocked, options, costs);
+  for (const PolicySpec& policy :
+       {Policy<Stages<Share<4>, Column>, RecomputeAll>::value, Policy<Stages<Overlap<16>, Overlap<2>>, RecomputeAll>::value,
+        Policy<Stages<Overlap<2>, Overlap<2>>, RecomputeAll>::value, Policy<Stages<Overlap<2>, Column>, RecomputeAll>::value,
+        Policy<Stages<Overlap<2>, Column, Column>, CheckpointAt<"relu1">, RecomputeAll>::value}) {
+    CAPTURE(to_string(policy));
+    StepCosts of_steps(costs, table, blocked);
+    CHECK(of.of(policy).seconds() == doctest::Approx(plan_seconds(table, policy, blocked, options, of_steps)).epsilon(1e-9));
+  }
 }

@@ -54,6 +54,12 @@ TEST_CASE("a large input is measured with fewer rows, or fewer images where the 
   CHECK(images.input.h == 256);
   CHECK(images.input.n < 8);
 }
+TEST_CASE("an input is not measured with so few rows that convolutions are computed in another way") {
+  const Rates rates{.winograd_pays = [](Index rows, Index) { return rows >= 4; }};
+  const Table table = make_table(ResNet18<>::layers, {2, 3, 256, 64});   // 8 rows in the last layers
+  CHECK(measured_table(table, {}, {}, rates, 0).input == Input{1, 3, 128, 64});
+  CHECK(measured_table(table, {}, {}, Rates{}, 0).input == Input{1, 3, 64, 64});
+}
 TEST_CASE("a step takes no longer than a larger one, nor a convolution longer than many smaller ones: the rest is what disturbed the machine") {
   const Costs::Points points{{10, 5}, {20, 4}, {40, 20}, {80, 21}};
   CHECK(undisturbed(points, false) == Costs::Points{{10, 4}, {20, 4}, {40, 20}, {80, 21}});

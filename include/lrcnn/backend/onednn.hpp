@@ -65,7 +65,7 @@ class BasicOnednn : public HostBackend<T> {
                                .least_workspace = sizeof(T) == 2 ? 4_MiB : 0,   // filter gradients in bf16 transpose maps
                                .lanes = 16,
                                .winograd_bytes = sizeof(T) == 4 ? &host::winograd::scratch_bytes : nullptr,
-                               .winograd_pays = sizeof(T) == 4 ? &host::winograd::pays : nullptr};
+                               .winograd_pays = sizeof(T) == 4 ? &host::winograd::pays : +[](Index, Index) { return false; }};
   /// What a budget leaves for the library: code that it generates, threads, and pages that the allocator keeps.
   /// Source:  growth of the resident set in three steps, less all that is counted (tests/exec/alone_onednn_budget.cpp)
   static Index library_bytes(const Table& table) {

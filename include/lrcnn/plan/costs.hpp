@@ -233,8 +233,7 @@ class StepCosts {
       if (known.points == nullptr) {
         known.points = &points;
       } else if (const Costs::Point& least = known.points->front(); points.front().pixels < least.pixels && least.pixels <= points.back().pixels) {
-        known.smaller = &points;
-        known.ratio = least.seconds / costs_.on_line(points, least.pixels);
+        if (const double alike = costs_.on_line(points, least.pixels); alike > 0) known.smaller = &points, known.ratio = least.seconds / alike;
       }
       return known.smaller == nullptr;
     });

@@ -58,7 +58,8 @@ inline std::string target_text(const Target& t) {
 inline std::string costs_text(const Costs& costs) {
   const Rates& r = costs.rates();
   TextOf out;
-  out.add(r.step, r.products, r.winograd, r.bytes, r.lanes, r.scratch(64, 128, 24));
+  out.add(r.step, r.products, r.winograd, r.bytes, r.lanes, r.scratch(64, 128, 24),
+          r.winograd_pays == nullptr ? -1 : static_cast<int>(r.winograd_pays(3, 30)));
   for (const auto& [kind, points] : costs.measured()) {
     out.add(kind);
     for (const Costs::Point& p : points) out.add(p.pixels, p.seconds);

@@ -53,7 +53,7 @@ class SectionBorder {
   /// `images`: how many the step has at once. Pre: the table and the readers outlive the object.
   SectionBorder(const Table& table, const detail::TensorReaders& readers, const Target& target, const PlanOptions& options, Index images, Index begin,
                 Index end)
-      : begin_(begin), end_(end), table_(table), readers_(readers), training_(options.training), in_groups_(images < table.input.n) {
+      : begin_(begin), end_(end), table_(table), readers_(readers), training_(options.training) {
     for (const Index g : readers.across(begin)) (readers.read_within(g, begin, end) ? inputs_ : passing_).push_back(g);
     for (const Index g : passing_) passing_bytes_ += readers.bytes(g);
     for (Index g = options.input_gradient ? 0 : 1; training_ && g <= begin; ++g)
@@ -118,13 +118,6 @@ class SectionBorder {
     }
     return false;
   }
-  /// Whether a buffer is for the images of all groups and lives through the whole step, whichever sections there are: the network's output, or its
-  /// input's gradient, where groups of images go through the network one after the other.
-  bool is_of_step(const SectionBuffer& b) const {
-    return in_groups_ && std::any_of(b.keys.begin(), b.keys.end(), [&](const SharedKey& key) {
-             return (key.kind == SharedBuffer::value && key.number == table_.size()) || (key.kind == SharedBuffer::gradient && key.number == 0);
-           });
-  }
   /// Whether two sections, neither at the network's input nor at its output, have the same layers and stand in the same way to others, so
   /// that what is true of one is true of the other. Pre: they are of one network.
   bool is_twin(const SectionBorder& other) const {
@@ -152,7 +145,7 @@ class SectionBorder {
   Index begin_, end_;
   const Table& table_;
   const detail::TensorReaders& readers_;
-  bool training_, in_groups_;
+  bool training_;
   std::vector<Index> inputs_{}, passing_{};
   Index passing_bytes_ = 0, passing_gradients_ = 0;
   /// Where a tensor that one of its layers reads is: one of the section's, one of its inputs, or neither.

@@ -27,7 +27,7 @@ class SectionChoice {
   SectionChoice(const SectionBorder& border, const Partition& partition, const SectionProfile& profile, const std::vector<TensorPlace>& places = {})
       : partition_(partition), forward_end_(profile.forward_end), seconds_(profile.seconds()) {
     for (const SectionBuffer& b : profile.buffers)
-      if (counts(border, b) && !border.is_from_below(b)) note_kept(border, b, border.stretched(b, profile));
+      if (counts(b) && !border.is_from_below(b)) note_kept(border, b, border.stretched(b, profile));
     apart_ = lives(border, profile, {});
     if (places.empty()) return;
     std::vector<Index> lags(border.inputs().size(), -1);
@@ -132,9 +132,9 @@ class SectionChoice {
   std::vector<Index> kept_outputs_{}, offered_{};
   std::vector<PlaceUse> uses_places_{};
   Lives apart_{}, in_place_{};   ///< gradients in places of their own, and, if some can be, in those of inputs
-  /// Whether a buffer is the section's: a workspace is if the partition says so.
-  bool counts(const SectionBorder& border, const SectionBuffer& b) const {
-    return b.is_used() && !border.is_of_step(b) && !b.is_shared_workspace() && !(b.own_workspace && partition_.workspace_bytes < 0);
+  /// Whether a buffer is the section's: a workspace is if the partition says so, and what lives through the whole step is not.
+  bool counts(const SectionBuffer& b) const {
+    return b.is_used() && !b.from_start && !b.is_shared_workspace() && !(b.own_workspace && partition_.workspace_bytes < 0);
   }
   void note_kept(const SectionBorder& border, const SectionBuffer& b, const Range& lives) {
     if (lives.begin > forward_end_ || lives.end <= forward_end_) return;
@@ -148,7 +148,7 @@ class SectionChoice {
     result.inputs.assign(border.inputs().size(), {});
     std::vector<Index> change(static_cast<std::size_t>(profile.end + 2), 0);
     for (const SectionBuffer& b : profile.buffers) {
-      if (!counts(border, b)) continue;
+      if (!counts(b)) continue;
       if (border.is_from_below(b)) {
         note_input(border, b, profile, lags, result);
         continue;

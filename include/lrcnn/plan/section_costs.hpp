@@ -12,12 +12,14 @@ class SectionCosts {
   /// Seconds and steps of a policy's plan, without buffers: exact but for sections of very many steps, of which some slabs stand for the others.
   SectionProfile of(const PolicySpec& policy) {
     const Index images = group_images(table_, policy);
-    const bool alike = policy.partition_count == 1;   // then counts are carried out as far as rows allow
-    const std::vector<Stage> stages =
-        alike ? make_stages(table_, policy, target_, images, options_) : split_stages(table_, policy, options_.training);
+    std::vector<Stage> stages = split_stages(table_, policy, options_.training);
+    const std::vector<std::vector<Stage>> split = by_section(stages);
+    // With one partition, counts are carried out as far as rows allow; a section may have two if it begins behind means.
+    const bool whole = policy.partition_count == 1 || !std::all_of(split.begin(), split.end(), has_one_partition);
+    if (whole) stages = make_stages(table_, policy, target_, images, options_);
     SectionProfile sum;
     for (const std::vector<Stage>& section : by_section(stages)) {
-      const SectionProfile cost = of_section(policy, section, images, !alike);
+      const SectionProfile cost = of_section(policy, section, images, !whole);
       sum.forward_seconds += cost.forward_seconds, sum.again_seconds += cost.again_seconds, sum.backward_seconds += cost.backward_seconds;
       sum.steps += cost.steps;
       sum.sampled = sum.sampled || cost.sampled;
@@ -35,6 +37,10 @@ class SectionCosts {
   const Costs& costs_;
   std::mutex mutex_;
   std::map<Key, SectionProfile> known_{};
+  static bool has_one_partition(const std::vector<Stage>& section) {
+    return std::all_of(section.begin(), section.end(),
+                       [&](const Stage& stage) { return stage.partition_number == section.front().partition_number; });
+  }
   /// `uncut`: the stages are not cut yet.
   SectionProfile of_section(const PolicySpec& policy, const std::vector<Stage>& stages, Index images, bool uncut) {
     const Partition& p = policy.partition(stages.front().partition_number);
@@ -52,7 +58,8 @@ class SectionCosts {
                   policy.workspace_bytes,
                   policy.images,
                   policy.gradients_in_place};
-    {
+    const bool one = has_one_partition(stages);   // else the key does not say all
+    if (one) {
       const std::lock_guard lock(mutex_);
       if (const auto known = known_.find(key); known != known_.end()) return known->second;
     }
@@ -70,6 +77,7 @@ class SectionCosts {
       cost = {};
       add_seconds(cost, table_, policy, target_, options_, uncut ? cut : stages, of_steps);
     }
+    if (!one) return cost;
     const std::lock_guard lock(mutex_);
     return known_.try_emplace(key, cost).first->second;
   }

@@ -170,23 +170,27 @@ inline Costs::Points undisturbed(Costs::Points points, bool multiplies) {
   return points;
 }
 namespace detail {
-/// Puts what plans took into costs.
-template <class B>
-void learn(Costs& costs, const std::deque<TimedPlan<B>>& timed) {
-  Samples samples;
-  std::set<std::string> multiplying;
-  for (const TimedPlan<B>& t : timed) {
-    const Plan& plan = t.executor.plan();
-    for (std::size_t i = 0; i < t.times.size(); ++i) {
-      const Step step = costs.carried_out(plan, plan.steps[i]);
-      const std::string kind = step_kind(plan, step);
-      const StepSize size = step_size(plan, step);
-      samples[kind][std::max<Index>(1, size.pixels)].push_back(t.times[i]);
-      if (size.products > 0) multiplying.insert(kind);
+/// What was measured of kinds of steps, and which of these are convolutions or products.
+struct MeasuredKinds {
+  Samples samples{};
+  std::set<std::string> multiplying{};
+  template <class B>
+  void add(const std::deque<TimedPlan<B>>& timed, const Costs& costs) {
+    for (const TimedPlan<B>& t : timed) {
+      const Plan& plan = t.executor.plan();
+      for (std::size_t i = 0; i < t.times.size(); ++i) {
+        const Step step = costs.carried_out(plan, plan.steps[i]);
+        const std::string kind = step_kind(plan, step);
+        const StepSize size = step_size(plan, step);
+        samples[kind][std::max<Index>(1, size.pixels)].push_back(t.times[i]);
+        if (size.products > 0) multiplying.insert(kind);
+      }
     }
   }
-  for (const auto& [kind, sizes] : samples) costs.set(kind, undisturbed(points_of(sizes), multiplying.count(kind) > 0));
-}
+  void put_into(Costs& costs) const {
+    for (const auto& [kind, sizes] : samples) costs.set(kind, undisturbed(points_of(sizes), multiplying.count(kind) > 0));
+  }
+};
 }   // namespace detail
 /// The network with fewer rows or images, so that a step layer by layer takes at most `most` seconds by the rates, as far as that leaves all of
 /// its kinds of steps. A layer behind a flatten has other ones where there are fewer rows; then there are fewer images.
@@ -194,15 +198,16 @@ void learn(Costs& costs, const std::deque<TimedPlan<B>>& timed) {
 inline Table measured_table(const Table& table, const Target& target, const PlanOptions& options, const Rates& rates, double most) {
   std::vector<Layer> layers;
   for (const Node& node : table.nodes) layers.push_back(node.layer);
+  const Costs estimates(rates);
   const auto column_of = [&](const Table& t) { return make_plan(t, measuring_column(ConvAlgorithm::fastest), target, options); };
-  const auto kinds_of = [](const Plan& plan) {
+  const auto kinds_of = [&](const Plan& plan) {
     std::set<std::string> kinds;
-    for (const Step& step : plan.steps) kinds.insert(step_kind(plan, step));
+    for (const Step& step : plan.steps) kinds.insert(step_kind(plan, estimates.carried_out(plan, step)));
     return kinds;
   };
   Plan column = column_of(table);
   const auto kinds = kinds_of(column);
-  while (seconds(column, Costs(rates)) > most) {
+  while (seconds(column, estimates) > most) {
     Input fewer_rows = column.table.input, fewer_images = fewer_rows;
     fewer_rows.h /= 2, fewer_images.n /= 2;
     bool found = false;
@@ -252,25 +257,29 @@ Costs measure_costs(const Table& network, B& backend, const MeasureOptions& opti
     }
   }
   const auto arena = detail::largest_arena(backend, plans);
-  std::deque<detail::TimedPlan<B>> timed;
+  detail::MeasuredKinds measured;
   Costs costs(rates);
   const int runs = std::max(1, options.runs);
+  Index touched = 0;                                          // bytes of the arena that the system has given
   for (auto first = plans.begin(); first != plans.end();) {   // plans that convolve by one algorithm have their runs in turns
     const ConvAlgorithm algorithm = first->policy.conv_algorithm;
     const auto last = std::find_if(first, plans.end(), [&](const Plan& plan) { return plan.policy.conv_algorithm != algorithm; });
-    const std::size_t before = timed.size();
+    std::deque<detail::TimedPlan<B>> timed;
     for (; first != last; ++first) {
-      if (!timed.empty() && spent() + 1.2 * seconds(*first, costs) > options.seconds) continue;
-      const bool fresh = timed.empty();
+      if (!costs.measured().empty() && spent() + 1.2 * seconds(*first, costs) > options.seconds) continue;
+      const Index bytes = first->arena.bytes;
       timed.emplace_back(std::move(*first), backend, parameters.data(), gradients.data(), arena);
-      if (fresh) timed.back().executor.run(source, labels, loss);   // the system gives the memory now
+      if (bytes > touched) timed.back().executor.run(source, labels, loss), touched = bytes;
       timed.back().run(source, labels, loss);
-      detail::learn(costs, timed);
+      detail::MeasuredKinds known = measured;
+      known.add(timed, costs);
+      known.put_into(costs);
     }
     for (int run = 1; run < runs; ++run)
-      for (std::size_t i = before; i < timed.size(); ++i)
-        if (spent() + timed[i].longest <= options.seconds * 0.8) timed[i].run(source, labels, loss);
-    detail::learn(costs, timed);
+      for (detail::TimedPlan<B>& plan : timed)
+        if (spent() + plan.longest <= options.seconds * 0.8) plan.run(source, labels, loss);
+    measured.add(timed, costs);
+    measured.put_into(costs);
   }
   return costs;
 }

@@ -51,8 +51,7 @@ class DeviceBackend {
   /// Bytes of the device's memory, at most, where two batches of a network, and their labels, wait for their steps, under such a limit.
   static Index ahead_bytes(const Table& table, Index limit) {
     const auto twice = [](Index elements) { return 2 * round_up(elements * Index{4}, Index{4096}); };
-    const Shape& output = table.shape(table.size());
-    return std::min(limit, twice(table.input.count())) + std::min(limit / 4, twice(output.n * output.h * output.w));
+    return std::min(limit, twice(table.input.count())) + std::min(limit / 4, twice(table.shape(table.size()).count()));   // a target has all channels
   }
   template <class E>
   Buffer<E> buffer(Index count) const {

@@ -102,13 +102,13 @@ class Landing {
       : most_bytes_(most_bytes), allocate_(std::move(allocate)), release_(std::move(release)) {}
   Landing(const Landing&) = delete;
   Landing& operator=(const Landing&) = delete;
-  /// Memory for a copy that comes next to the stream `copies`, which waits until it has been read before. Null if that is too much, or the device
-  /// has no more of it.
-  Status begin(void*& there, Index bytes, cudaStream_t copies) {
+  /// Memory for a copy that comes next to the stream `copies`, which waits until it has been read before; new memory, until what `stream` had to do
+  /// is done, since an allocator may hand out what that work uses. Null if that is too much, or the device has no more of it.
+  Status begin(void*& there, Index bytes, cudaStream_t copies, cudaStream_t stream) {
     there = nullptr;
     Piece& piece = pieces_[next_];
     if (2 * round_up(bytes, granule) > most_bytes_) return {};
-    if (piece.bytes < bytes && !make(piece, round_up(bytes, granule)).good()) return give_up(), Status{};
+    if (piece.bytes < bytes && !make(piece, round_up(bytes, granule), stream).good()) return give_up(), Status{};
     if (piece.in_use)
       if (const Status s = status_of(cudaStreamWaitEvent(copies, piece.read, 0)); !s.good()) return s;
     there = piece.memory;
@@ -143,14 +143,15 @@ class Landing {
     void* memory = nullptr;
     Index bytes = 0;
     cudaEvent_t there = nullptr, read = nullptr;   ///< behind the copy to it, and behind the last work that reads it
-    bool in_use = false;                           ///< read was recorded
+    bool in_use = false;                           ///< `read` was recorded
   };
-  Status make(Piece& piece, Index bytes) {
+  Status make(Piece& piece, Index bytes, cudaStream_t stream) {
     give_back(piece);
     Status status = allocate_(piece.memory, bytes);
     for (cudaEvent_t* const event : {&piece.there, &piece.read})
       if (status.good()) status = status_of(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
-    if (status.good()) piece.bytes = bytes;
+    if (status.good()) status = status_of(cudaEventRecord(piece.read, stream));
+    if (status.good()) piece.bytes = bytes, piece.in_use = true;
     return status;
   }
   void give_back(Piece& piece) noexcept {
@@ -174,7 +175,7 @@ struct SendingWay {
   template <class Use>
   Status send(const void* from, Index bytes, cudaStream_t copies, cudaStream_t stream, Use use) {
     void* there = nullptr;
-    if (const Status s = landing.begin(there, bytes, copies); !s.good()) return s;
+    if (const Status s = landing.begin(there, bytes, copies, stream); !s.good()) return s;
     if (!there) {
       const Status started = use(from, cudaMemcpyHostToDevice), marked = pinned.sent(from, stream);
       return started.good() ? marked : started;
