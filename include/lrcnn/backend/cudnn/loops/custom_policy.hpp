@@ -1,5 +1,6 @@
 #pragma once
 // Where the loops that a program has compiled run: on a stream of a CUDA device; compiled for the host, at once, in the host's memory.
+#include <lrcnn/core/language.hpp>
 #include <thrust/execution_policy.h>
 #ifndef __CUDACC__
 #include <thrust/system/cpp/execution_policy.h>

@@ -26,9 +26,17 @@ class WindowAxis {
   /// Input position that a tap of output `out` reads.
   LRCNN_HOST_DEVICE int position(int out, int tap) const { return tap_position(out, tap, stride_, pad_, dilation_); }
   LRCNN_HOST_DEVICE bool inside(int position) const { return 0 <= position && position < extent_; }
-  /// Number of taps that average pooling counts: those inside the map, or also those in the padding.
+  /// Number of taps that average pooling counts: those inside the map, or also those in the padding. As counted_taps() in shape/rows.hpp, but in
+  /// loops that take fewer registers: with that function the kernel for 16 bits spills some.
   LRCNN_HOST_DEVICE int taps_counted(int out, bool padding) const {
-    return counted_taps(position(out, 0), kernel_, dilation_, extent_, limit_, padding);
+    int count = 0;
+    if (!padding) {
+      for (int tap = 0; tap < kernel_; ++tap) count += inside(position(out, tap)) ? 1 : 0;
+      return count;
+    }
+    count = kernel_;
+    while (count > 1 && position(out, count - 1) >= limit_) --count;   // beyond the padding, where extents were rounded up
+    return count;
   }
   /// An output that reads an input position, and the tap with which it does.
   struct Reader {
