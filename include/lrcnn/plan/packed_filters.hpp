@@ -11,6 +11,7 @@
 // scratch memory stays theirs until those of the layers behind are made, where there is room (plan/unpacking.hpp).
 #include <lrcnn/plan/arena.hpp>
 #include <lrcnn/plan/step.hpp>
+#include <lrcnn/plan/target.hpp>
 #include <map>
 #include <utility>
 #include <vector>
