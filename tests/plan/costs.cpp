@@ -22,6 +22,12 @@ const Step& step_of(const Plan& plan, Op op, std::string_view layer) {
     if (step.op == op && step.layer >= 0 && plan.table.node(step.layer).layer.name == Name(layer)) return step;
   throw "no such step";
 }
+/// VGG-16 layer by layer on one image of 64 x 64, convolutions by the fastest algorithm in a workspace of so many bytes.
+Plan plan_in(Index bytes) {
+  PolicySpec policy = Policy<Column, FastestConv>::value;
+  policy.workspace_bytes = bytes;
+  return make_plan(make_table(Vgg16<>::layers, {1, 3, 64, 64}), policy, blocked);
+}
 double seconds_of(const Costs& costs, const Plan& plan, const Step& step) { return StepCosts(costs, plan.table, plan.target).seconds(plan, step); }
 }   // namespace
 TEST_CASE("products of a column are those of the formula, three times those of its convolutions but for the first layer's data gradient") {
@@ -128,12 +134,6 @@ TEST_CASE("a kind that was not measured is like one that differs behind the slas
   CHECK(costs.estimate(plan.table, step_of(plan, Op::forward, "conv1"), first) == doctest::Approx(1e-6 + first.products * 16 / 3 / 2e9));
 }
 TEST_CASE("a kind that was measured in other workspaces is like that in the one which differs least") {
-  const Table table = make_table(Vgg16<>::layers, {1, 3, 64, 64});
-  const auto plan_in = [&](Index bytes) {
-    PolicySpec policy = Policy<Column, FastestConv>::value;
-    policy.workspace_bytes = bytes;
-    return make_plan(table, policy, blocked);
-  };
   Costs costs(Rates{.step = 1e-6, .products = 1e9, .winograd = 2e9, .bytes = 1e9, .lanes = 16});
   const auto seconds_in = [&](Index bytes) {
     const Plan plan = plan_in(bytes);
@@ -156,12 +156,6 @@ TEST_CASE("a kind that was measured in other workspaces is like that in the one 
   CHECK(StepCosts(costs, plan.table, plan.target).seconds(plan, step) == doctest::Approx(8.0));
 }
 TEST_CASE("smaller steps than were measured in a workspace are like those that were measured in another") {
-  const Table table = make_table(Vgg16<>::layers, {1, 3, 64, 64});
-  const auto plan_in = [&](Index bytes) {
-    PolicySpec policy = Policy<Column, FastestConv>::value;
-    policy.workspace_bytes = bytes;
-    return make_plan(table, policy, blocked);
-  };
   const Plan plan = plan_in(2_MiB), roomy = plan_in(16_MiB), roomiest = plan_in(64_MiB);
   const auto conv2 = [](const Plan& p) { return step_of(p, Op::forward, "conv2"); };
   Costs costs(Rates{.step = 1e-6, .products = 1e9, .winograd = 2e9, .bytes = 1e9, .lanes = 16});

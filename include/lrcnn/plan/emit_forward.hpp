@@ -10,15 +10,9 @@ class ForwardEmitter {
  public:
   constexpr ForwardEmitter(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
                            const std::vector<Stage>& stages, Sink& sink)
-      : table_(table),
-        policy_(policy),
-        target_(target),
-        options_(options),
-        stages_(stages),
-        sink_(sink),
-        storage_(table, target, stages, sink),
-        own_needs_(needs_of(table, policy, options, stages)),
-        needs_(own_needs_) {}
+      : ForwardEmitter(table, policy, target, options, stages, own_needs_, sink) {
+    own_needs_ = needs_of(table, policy, options, stages);
+  }
   /// `needs`: what needs_of() says of the stages. Pre: it outlives the object.
   constexpr ForwardEmitter(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
                            const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs, Sink& sink)

@@ -12,13 +12,12 @@ class SectionCosts {
   /// Seconds and steps of a policy's plan, without buffers: exact but for sections of very many steps, of which some slabs stand for the others.
   SectionProfile of(const PolicySpec& policy) {
     const Index images = group_images(table_, policy);
-    std::vector<Stage> stages = split_stages(table_, policy, options_.training);
-    const std::vector<std::vector<Stage>> split = by_section(stages);
+    std::vector<std::vector<Stage>> sections = by_section(split_stages(table_, policy, options_.training));
     // With one partition, counts are carried out as far as rows allow; a section may have two if it begins behind means.
-    const bool whole = policy.partition_count == 1 || !std::all_of(split.begin(), split.end(), has_one_partition);
-    if (whole) stages = make_stages(table_, policy, target_, images, options_);
+    const bool whole = policy.partition_count == 1 || !std::all_of(sections.begin(), sections.end(), has_one_partition);
+    if (whole) sections = by_section(make_stages(table_, policy, target_, images, options_));
     SectionProfile sum;
-    for (const std::vector<Stage>& section : by_section(stages)) {
+    for (const std::vector<Stage>& section : sections) {
       const SectionProfile cost = of_section(policy, section, images, !whole);
       sum.forward_seconds += cost.forward_seconds, sum.again_seconds += cost.again_seconds, sum.backward_seconds += cost.backward_seconds;
       sum.steps += cost.steps;
