@@ -54,14 +54,18 @@ inline std::vector<NamedPolicy> more_and_more_slabs() {
     }
   return list;
 }
-/// What Fit chooses for some bytes, by costs that are measured on the machine: "fit-137MB".
-inline std::vector<NamedPolicy> fitted(const PolicySpec& column, std::initializer_list<Index> megabytes) {
+/// What Fit chooses for some bytes, by costs that are measured on the machine: "fit-134MB"; and by cuts into rows alone: "fit-137MB-rows".
+inline std::vector<NamedPolicy> fitted(const PolicySpec& column, std::initializer_list<Index> megabytes,
+                                       std::initializer_list<Index> megabytes_of_rows = {}, Index batch = 1) {
   std::vector<NamedPolicy> list{{"column", column}};
-  for (const Index mb : megabytes) {
-    PolicySpec spec = Policy<Fit<1>>::value;
+  const auto add = [&](PolicySpec spec, Index mb, const char* end) {
     spec.fit_bytes = mb * 1'000'000;
-    list.push_back({"fit-" + std::to_string(mb) + "MB", spec});
-  }
+    list.push_back({"fit-" + std::to_string(mb) + end, spec});
+  };
+  for (const Index mb : megabytes) add(Policy<Fit<1>>::value, mb, "MB");
+  PolicySpec rows = Policy<Fit<1>, Images<1>>::value;
+  rows.images = batch;
+  for (const Index mb : megabytes_of_rows) add(rows, mb, "MB-rows");
   return list;
 }
 inline std::vector<Case> cases() {
@@ -108,7 +112,7 @@ inline std::vector<Case> cases() {
            {{"column", Fast::value},
             {"rows7", Policy<Overlap<7>, CheckpointAtPools, RecomputeAll, FastestConv, W>::value},
             {"images16", Policy<Images<16>, FastestConv, W>::value}}},
-          {"vgg16", Vgg16<>::layers, {8, 3, 224, 224}, fitted(Fast::value, {197, 134, 63, 45, 32}), "frontier"},
+          {"vgg16", Vgg16<>::layers, {8, 3, 224, 224}, fitted(Fast::value, {197, 134, 63, 45, 32}, {137, 89}, 8), "frontier"},
           {"vgg16", Vgg16<>::layers, {1, 3, 1024, 1024}, fitted(Fast::value, {294, 198, 141, 99}), "frontier"},
           {"vgg16", Vgg16<>::layers, {1, 3, 2048, 2048}, fitted(Fast::value, {664, 490, 350, 245}), "frontier"},
           {"resnet50", ResNet50<>::layers, {8, 3, 224, 224}, fitted(resnet::Fast::value, {332, 224, 205}), "frontier"},

@@ -9,6 +9,7 @@
 //     images_per_second
 //     outside_convolutions          share of the time
 //     time_vs_column, bytes_vs_column   against the column run of the same pass: policies take turns
+//     least_seconds, least_vs_column    the same of the quickest rounds: other programs on the machine make a step longer, never shorter
 //     predicted_seconds, predicted_vs_time   with --predict: from costs that are measured before, 30 seconds a network
 //     conv_sum, time_vs_conv_sum    of column-direct: seconds of the same convolutions alone by oneDNN, in the same pass
 //   slabs/<network>/<size>x<batch>/<cut><n>  the same of policies that differ in the number of slabs alone
@@ -104,6 +105,9 @@ void report(benchmark::State& state, NetworkPass& pass, const std::string& polic
   counters["images_per_second"] = static_cast<double>(pass.of().input.n) / seconds;
   counters["outside_convolutions"] = median(m.outside);
   counters["time_vs_column"] = seconds / median(column.seconds);
+  const auto least = [](const Measured& of) { return *std::min_element(of.seconds.begin(), of.seconds.end()); };
+  counters["least_seconds"] = least(m);
+  counters["least_vs_column"] = least(m) / least(column);
   counters["bytes_vs_column"] = static_cast<double>(m.planned_bytes) / static_cast<double>(column.planned_bytes);
   if (m.predicted > 0) {
     counters["predicted_seconds"] = m.predicted;

@@ -149,25 +149,32 @@ TEST_CASE_TEMPLATE("Winograd agrees with the formula however tiles and channels 
 TEST_CASE_TEMPLATE("Winograd's chunks and groups, as small as they come, give the same bits", K, EVERY_KIND) {
   if (!runs<K>()) return;
   const Problem p(K::lanes, {2, 80, 21, 19}, 144, {.kernel = 3, .pad = 1}, {0, 21});
-  const auto cut = [](const SlabPass& pass, Index tiles, Index channels) {
-    return Blocking{tiles, channels, false, pass_bytes(pass, tiles, channels)};
+  const auto at = [&](Index tiles, Index channels, Division division, int threads) {
+    const auto cut = [&](const SlabPass& pass, Index most, bool gradient) {
+      const Index group = std::min(channels, most);
+      return Blocking{tiles, group, division, blocking_bytes(pass, tiles, group, division, gradient, threads)};
+    };
+    return run_all<K>(p, cut(p.forward, 144, false), cut(p.data, 80, false), cut(p.forward, 144, true), threads);
   };
-  const auto at = [&](Index tiles, Index channels, int threads) {
-    return run_all<K>(p, cut(p.forward, tiles, channels), cut(p.data, tiles, std::min<Index>(channels, 80)), cut(p.forward, tiles, channels),
-                      threads);
-  };
-  const Results whole = at(p.forward.tiles(), 144, 1);
-  for (const Index tiles : {Index{1}, Index{5}, Index{6}, Index{13}, p.forward.tiles()})
-    for (const Index channels : {Index{64}, Index{128}, Index{144}})
-      for (const int threads : {1, 2}) {
-        CAPTURE(tiles);
-        CAPTURE(channels);
-        const Results r = at(tiles, channels, threads);
-        CHECK(same_bits(r.y.view(), whole.y.view(), p.out));
-        CHECK(same_bits(r.dx.view(), whole.dx.view(), p.in));
-        CHECK(equal(r.dw, whole.dw));
-        CHECK(equal(r.db, whole.db));
-      }
+  const Results whole = at(p.forward.tiles(), 144, Division::by_positions, 1);
+  for (const Division division : {Division::by_positions, Division::by_channels, Division::by_tiles})
+    for (const Index tiles : {Index{1}, Index{5}, Index{6}, Index{13}, p.forward.tiles()})
+      for (const Index channels : {Index{32}, Index{64}, Index{128}, Index{144}})
+        for (const int threads : {1, 2, 3, 7}) {
+          CAPTURE(static_cast<int>(division));
+          CAPTURE(tiles);
+          CAPTURE(channels);
+          CAPTURE(threads);
+          const Results r = at(tiles, channels, division, threads);
+          CHECK(same_bits(r.y.view(), whole.y.view(), p.out));
+          CHECK(same_bits(r.dx.view(), whole.dx.view(), p.in));
+          if (division != Division::by_tiles) CHECK(equal(r.dw, whole.dw));
+          if (division != Division::by_tiles) CHECK(equal(r.db, whole.db));
+          double difference = 0;   // each thread adds up tiles of its own
+          for (std::size_t i = 0; i < r.dw.size(); ++i) difference = std::max(difference, std::abs(double{r.dw[i]} - double{whole.dw[i]}));
+          for (std::size_t i = 0; i < r.db.size(); ++i) difference = std::max(difference, std::abs(double{r.db[i]} - double{whole.db[i]}));
+          CHECK(difference < 1e-3);
+        }
 }
 TEST_CASE_TEMPLATE("Winograd's parameter gradients are added where that is asked for", K, EVERY_KIND) {
   if (!runs<K>()) return;
@@ -175,7 +182,7 @@ TEST_CASE_TEMPLATE("Winograd's parameter gradients are added where that is asked
   const auto f = *choose_blocking(p.forward, false, 2, 8_MiB), d = *choose_blocking(p.data, false, 2, 8_MiB);
   for (const bool apart : {false, true}) {
     auto g = *choose_blocking(p.forward, true, 2, apart ? 8_MiB : least_bytes(p.forward));
-    CHECK(g.by_thread == apart);
+    CHECK((g.division == Division::by_tiles) == apart);
     const Results written = run_all<K>(p, f, d, g, 2), added = run_all<K>(p, f, d, g, 2, true);
     for (std::size_t i = 0; i < written.dw.size(); ++i) CHECK(added.dw[i] == doctest::Approx(written.dw[i] + 1.f).epsilon(1e-5));
     for (std::size_t i = 0; i < written.db.size(); ++i) CHECK(added.db[i] == doctest::Approx(written.db[i] + 2.f).epsilon(1e-5));
@@ -226,6 +233,7 @@ TEST_CASE_TEMPLATE("with ReLU outputs are clipped, their signs kept, and not-a-n
 }
 TEST_CASE("a blocking fits into the room it is given, and there is one from the least on") {
   const std::array<Index, 6> channels{16, 48, 64, 192, 512, 576};
+  std::array<Index, 3> divisions{};
   for (const Index c : channels)
     for (const Index k : channels)
       for (const Index size : {1, 7, 28, 224}) {
@@ -239,8 +247,11 @@ TEST_CASE("a blocking fits into the room it is given, and there is one from the 
               REQUIRE(b.has_value());
               CHECK(b->bytes <= room);
               CHECK(b->tiles >= 1);
-              CHECK((b->channels == k || b->channels % panel == 0));
+              CHECK((b->channels == k || b->channels % (panel / 2) == 0));
+              CHECK(b->bytes == blocking_bytes(p, b->tiles, b->channels, b->division, gradient, threads));
+              divisions[static_cast<std::size_t>(b->division)] += 1;
             }
           }
       }
+  for (const Index count : divisions) CHECK(count > 0);   // each way to divide a pass is somebody's
 }

@@ -27,6 +27,7 @@ class Root {
   std::optional<double> quota() const { return processor_quota(path_.string()); }
   int count() const { return processor_count(path_.string()); }
   Index memory() const { return available_memory(path_.string()); }
+  Caches caches() const { return detail::find_caches(path_.string()); }
 
  private:
   std::filesystem::path path_;
@@ -128,4 +129,23 @@ TEST_CASE("memory: version 1, also where a container shows its own folder as the
   root.put(folder + "memory.stat", "cache 9\ninactive_file 7\ntotal_inactive_file 20000000\ntotal_active_file 5000000\n");
   CHECK(root.memory() == 325'000'000);
   CHECK(root.quota() == std::nullopt);
+}
+TEST_CASE("caches are what the kernel says of the first processor; where it says nothing, what the C library does") {
+  const Caches usual = Root("0::/\n").caches();
+  CHECK(usual.level2 > 0);
+  CHECK(usual.level3 > 0);
+  Root root("0::/\n");
+  const auto cache = [&](int index, const char* level, const char* size) {
+    const std::string folder = "sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index);
+    root.put(folder + "/level", level).put(folder + "/size", size);
+  };
+  cache(0, "1\n", "48K\n");
+  cache(2, "2\n", "512K\n");
+  cache(3, "3\n", "98304K\n");
+  CHECK(root.caches().level2 == 512 * 1024);
+  CHECK(root.caches().level3 == 96 * 1024 * 1024);
+  cache(2, "2\n", "much\n");
+  cache(3, "3\n", "0K\n");
+  CHECK(root.caches().level2 == usual.level2);
+  CHECK(root.caches().level3 == usual.level3);
 }

@@ -232,7 +232,6 @@ void winograd() {
   using namespace host::winograd;
   constexpr Index lanes = K::lanes, n = 2, c = 3 * lanes, h = 18, w = 23, square = 9 * lanes * lanes;
   if (K::vectors > machine_vectors()) return;
-  const std::string who = "Winograd " + std::string(vectors_name(K::vectors));
   const SlabPass pass{n, c, c, h, w, h, w, 1, 1};
   std::vector<float> x = numbers(n * c * h * w, 1), dy = numbers(n * c * h * w, 2), filter = numbers(9 * c * c, 3), packed(filter.size()),
                      turned(filter.size());
@@ -252,17 +251,22 @@ void winograd() {
     for (std::size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
     return sum;
   };
-  for (const Index room : {least_bytes(pass), Index{8_MiB}}) {
-    const auto forward = choose_blocking(pass, false, 2, room), gradient = choose_blocking(pass, true, 2, room);
-    if (!forward || !gradient) return report(who, "no way to cut it");
-    std::vector<float> scratch(static_cast<std::size_t>(std::max(forward->bytes, gradient->bytes)) / sizeof(float));
+  for (const Division division : {Division::by_positions, Division::by_channels, Division::by_tiles}) {   // some chunks, some groups of channels
+    const std::string who = "Winograd " + std::string(vectors_name(K::vectors)) + ", division " + std::to_string(static_cast<int>(division));
+    const auto cut = [&](bool of_filters) {
+      const Index tiles = 12, channels = 2 * lanes;
+      return Blocking{tiles, channels, division, blocking_bytes(pass, tiles, channels, division, of_filters, 2)};
+    };
+    const Blocking forward = cut(false), gradient = cut(true);
+    std::vector<float> scratch(static_cast<std::size_t>(std::max(forward.bytes, gradient.bytes)) / sizeof(float));
+    for (std::vector<float>* const result : {&y, &dx, &dw, &clipped}) std::fill(result->begin(), result->end(), NAN);
     const Layer relu{.kind = Kind::activation};
     const View<std::uint8_t> signs = saved_view(bits.data(), relu, n, c, {0, h}, w, lanes);
     const Index row = c / lanes * square;
-    run<K>(pass, *forward, 2, view(x), {packed.data(), row, square, false}, {view(y)}, scratch.data());
-    run<K>(pass, *forward, 2, view(x), {packed.data(), row, square, false}, {view(clipped), nullptr, true, signs}, scratch.data());
-    run<K>(pass, *forward, 2, view(dy), {turned.data(), square, row, true}, {view(dx)}, scratch.data());
-    run_gradient<K>(pass, *gradient, 2, view(x), view(dy), {.outputs = c, .inputs = c, .dw = dw.data()}, scratch.data());
+    run<K>(pass, forward, 2, view(x), {packed.data(), row, square, false}, {view(y)}, scratch.data());
+    run<K>(pass, forward, 2, view(x), {packed.data(), row, square, false}, {view(clipped), nullptr, true, signs}, scratch.data());
+    run<K>(pass, forward, 2, view(dy), {turned.data(), square, row, true}, {view(dx)}, scratch.data());
+    run_gradient<K>(pass, gradient, 2, view(x), view(dy), {.outputs = c, .inputs = c, .dw = dw.data()}, scratch.data());
     double wrong = 0, weights = 0;
     Index wrong_signs = 0;
     for (Index i = 0; i < n; ++i)

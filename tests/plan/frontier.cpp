@@ -190,6 +190,17 @@ TEST_CASE("what a policy names beside Fit holds") {
   CHECK(cut > 0);
   const Table chain = make_table(Vgg11<>::layers, {4, 3, 64, 64});
   for (const SolvedPolicy& p : find_frontier(chain, Policy<Fit<1>, Images<1>>::value, blocked, {}, costs).points) CHECK(p.policy.images == 1);
+  const auto of_images = [&](const PolicySpec& policy) {   // points that cut the batch, in the whole step or in a section
+    Index count = 0;
+    for (const SolvedPolicy& p : find_frontier(chain, policy, blocked, {}, costs).points) {
+      bool cuts = p.policy.images > 0 && p.policy.images < 4;
+      for (Index i = 0; i < p.policy.partition_count; ++i) cuts |= p.policy.partition(i).images > 0;
+      count += cuts;
+    }
+    return count;
+  };
+  CHECK(of_images(Policy<Fit<1>>::value) > 0);
+  CHECK(of_images(Policy<Fit<1>, Images<4>>::value) == 0);   // rows alone
   const std::string error = error_of<PlanError>([&] { points(Policy<Fit<1>, Stages<Column, Overlap<2>>>::value); });
   CHECK(error.find("names 2 partitions") != std::string::npos);
 }

@@ -121,16 +121,31 @@ struct Caches {
   std::int64_t level2 = 1 << 20;
   std::int64_t level3 = 32 << 20;
 };
-/// The caches of the machine; those of a common one where the system does not say. Source: glibc, sysconf
-inline Caches processor_caches() {
-  static const Caches found = [] {   // asked once: a virtual machine answers slowly
-    Caches caches;
+namespace detail {
+/// Asks for what a processor's caches are. What the kernel does not say is asked from the C library, which on processors of several chips multiplies
+/// the third cache with their number. `root`: what stands for /.
+/// Source: Linux, /sys/devices/system/cpu/cpu0/cache; glibc, sysconf
+inline Caches find_caches(const std::string& root = {}) {
+  Caches caches;
 #if defined(_SC_LEVEL2_CACHE_SIZE) && defined(_SC_LEVEL3_CACHE_SIZE)
-    if (const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) caches.level2 = bytes;
-    if (const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE); bytes > 0) caches.level3 = bytes;
+  if (const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) caches.level2 = bytes;
+  if (const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE); bytes > 0) caches.level3 = bytes;
 #endif
-    return caches;
-  }();
+  for (int index = 0; index < 16; ++index) {
+    const std::string folder = root + "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index);
+    const auto level = number_in(folder + "/level");
+    std::int64_t kib = 0;
+    char unit = 0;
+    if (std::ifstream size(folder + "/size"); !level || !(size >> kib >> unit) || unit != 'K' || kib < 1 || kib > (std::int64_t{1} << 40)) continue;
+    if (*level == 2) caches.level2 = kib * 1024;
+    if (*level == 3) caches.level3 = kib * 1024;
+  }
+  return caches;
+}
+}   // namespace detail
+/// The caches of the machine; those of a common one where the system does not say.
+inline Caches processor_caches() {
+  static const Caches found = detail::find_caches();   // asked once: a virtual machine answers slowly
   return found;
 }
 }   // namespace lrcnn

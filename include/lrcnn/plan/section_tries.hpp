@@ -98,6 +98,9 @@ class SectionTries {
 
   bool wants(StepMemory memory) const { return std::find(memories_.begin(), memories_.end(), memory) != memories_.end(); }
   bool is_named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
+  /// The next smaller groups of images that a section may be run in; 0: there are none. Who names how many images go through the network at once
+  /// names that for its sections, too.
+  Index fewer(Index images) const { return images == 1 || is_named(PolicySpec::Part::images) ? 0 : ceil_div(images, 2); }
   /// What Winograd's algorithm works with in layers [begin, end), as `scratch` says for their channels, and a little for others that ask for some.
   Index workspace_of(Index begin, Index end, ScratchOf scratch) const {
     Index bytes = most_scratch(table_, begin, end, rates_, scratch);
@@ -210,7 +213,7 @@ class SectionTries {
     const bool vector = whole_.back().vector, is_long = border_->end() - border_->begin() > most_cut;
     std::array<double, recomputes.size()> columns;   // seconds without slabs of rows, of more images
     columns.fill(unknown);
-    for (Index images = images_; images >= 1; images = images == 1 ? 0 : ceil_div(images, 2)) {
+    for (Index images = images_; images >= 1; images = fewer(images)) {
       const bool rows =
           !vector && !is_long && (detail::is_small(table_) || images_ == table_.input.n || images_ == 1) && (images == images_ || images == 1);
       for (std::size_t r = 0; r < recomputes.size(); ++r) {
@@ -262,7 +265,7 @@ class SectionTries {
   }
   /// All that the partition of the section before may say of factors of a scale, which are not cut into slabs of rows.
   void try_followers() {
-    for (Index images = images_; images >= 1; images = images == 1 ? 0 : ceil_div(images, 2))
+    for (Index images = images_; images >= 1; images = fewer(images))
       for (const Recompute recompute : recomputes)
         for (const int passes : {0, 1, 2}) try_one({.images = images, .passes = passes > 0, .forward_passes = passes > 1, .recompute = recompute});
   }

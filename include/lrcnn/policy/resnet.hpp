@@ -3,7 +3,8 @@
 //
 // Each was the fastest within its memory among some thousands of combinations of checkpoints, slabs and extra passes that a cost model
 // compared, and was then measured (docs/benchmarks.md). They go by the names of layers in network/resnet.hpp: those of the 18 type serve
-// ResNet18 and ResNet34, those of the 50 type ResNet50, ResNet101 and ResNet152.
+// ResNet18 and ResNet34, those of the 50 type ResNet50, ResNet101 and ResNet152. For one network and one input Fit<bytes> chooses by itself, and
+// `examples/plan ... --budget BYTES --freeze` prints what it chose as a type.
 #include <lrcnn/policy/policy.hpp>
 namespace lrcnn::resnet {
 namespace detail {

@@ -3,7 +3,8 @@
 //
 // Each was the fastest within its memory among some ten thousand combinations of checkpoints, slabs, images and recomputation
 // that a cost model compared, and was then measured (docs/benchmarks.md, which also draws them as a frontier of time against
-// memory). They serve batches of 224x224 images and single large images alike unless their name says otherwise.
+// memory). They serve batches of 224x224 images and single large images alike unless their name says otherwise. For one network and one input
+// Fit<bytes> chooses by itself, and `examples/plan ... --budget BYTES --freeze` prints what it chose as a type.
 //
 // Row cuts and checkpoints go by the names of layers, which VGG-11 to VGG-19 share.
 #include <lrcnn/policy/policy.hpp>

@@ -23,7 +23,7 @@ inline std::string text_of(const Costs::Points& points) {
 template <Backend B>
 std::string costs_machine(const B& backend) {
   return backend.describe() + ", elements of " + std::to_string(sizeof(typename B::element)) + " bytes, lrcnn " + std::string(version()) +
-         ", sizes by tiles";
+         ", sizes by tiles, Winograd by channels";
 }
 /// What was measured of a kind, from the text that a file of costs has for it; empty if the text is none.
 inline Costs::Points parse_points(const std::string& text) {

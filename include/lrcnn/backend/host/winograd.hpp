@@ -23,56 +23,100 @@ void for_parts(Index blocks, Index size, int threads, F f) {
   });
 }
 }   // namespace detail
+namespace detail {
+/// Transforms the filters to output channels [first, first + channels).
+template <class K>
+void transform_filters(const SlabPass& p, const Filter& filter, Index first, Index channels, int threads, float* u) {
+  for_parts(channels / K::lanes, p.in_c, threads, [&](Index block, Range c) { K::filters(p, filter, first, channels, block, u, c); });
+}
+/// The products of a chunk of tiles and a group of channels at all positions, on one thread.
+template <class K>
+void products(const SlabPass& p, const float* v, const float* u, Index count, Index channels, float* m) {
+  for (Index q = 0; q < positions; ++q)
+    for (Index kp = 0; kp < ceil_div(channels, panel); ++kp)
+      K::product(p, v + q * apart(count, p.in_c), u + q * apart(p.in_c, channels), count, channels, kp, m + q * apart(count, channels));
+}
+/// Transforms products back, and puts them where they go.
+template <class K>
+void put(const SlabPass& p, const float* m, Index begin, Index count, Index first, Index channels, Index block, const Output& out, Range tiles) {
+  if (out.relu) K::template outputs<true>(p, m, begin, count, first, channels, block, out, tiles);
+  else K::template outputs<false>(p, m, begin, count, first, channels, block, out, tiles);
+}
+template <class K>
+void run_by_tiles(const SlabPass& p, const Blocking& blocking, int threads, const View<const float>& in, const Filter& filter, const Output& out,
+                  float* scratch) {
+  const Index all = p.tiles(), chunks = ceil_div(all, blocking.tiles);
+  float* u = scratch;
+  for (Index first = 0; first < p.out_c; first += blocking.channels) {
+    const Index channels = std::min(blocking.channels, p.out_c - first);
+    transform_filters<K>(p, filter, first, channels, threads, u);
+    parallel_for(threads, threads, [&](Index thread) {
+      const Index inputs = positions * apart(blocking.tiles, p.in_c), of_each = inputs + positions * apart(blocking.tiles, blocking.channels);
+      float* v = u + positions * apart(p.in_c, blocking.channels) + thread * of_each;
+      float* m = v + inputs;
+      for (Index chunk = chunks * thread / threads; chunk < chunks * (thread + 1) / threads; ++chunk) {
+        const Index begin = chunk * blocking.tiles, count = std::min(blocking.tiles, all - begin);
+        for (Index block = 0; block < p.in_c / K::lanes; ++block) K::inputs(p, in, begin, count, block, v, {0, count});
+        products<K>(p, v, u, count, channels, m);
+        for (Index block = 0; block < channels / K::lanes; ++block) put<K>(p, m, begin, count, first, channels, block, out, {0, count});
+      }
+    });
+  }
+}
+template <class K>
+void run_by_channels(const SlabPass& p, const Blocking& blocking, int threads, const View<const float>& in, const Filter& filter, const Output& out,
+                     float* scratch) {
+  const Index all = p.tiles(), groups = ceil_div(p.out_c, blocking.channels), owners = std::min<Index>(threads, groups);
+  const Index filters = positions * apart(p.in_c, blocking.channels), of_each = filters + positions * apart(blocking.tiles, blocking.channels);
+  float* v = scratch;
+  for (Index begin = 0; begin < all; begin += blocking.tiles) {
+    const Index count = std::min(blocking.tiles, all - begin);
+    for_parts(p.in_c / K::lanes, count, threads, [&](Index block, Range t) { K::inputs(p, in, begin, count, block, v, t); });
+    parallel_for(owners, threads, [&](Index owner) {
+      float* u = v + positions * apart(blocking.tiles, p.in_c) + owner * of_each;
+      float* m = u + filters;
+      for (Index group = groups * owner / owners; group < groups * (owner + 1) / owners; ++group) {
+        const Index first = group * blocking.channels, channels = std::min(blocking.channels, p.out_c - first);
+        for (Index block = 0; block < channels / K::lanes; ++block) K::filters(p, filter, first, channels, block, u, {0, p.in_c});
+        products<K>(p, v, u, count, channels, m);
+        for (Index block = 0; block < channels / K::lanes; ++block) put<K>(p, m, begin, count, first, channels, block, out, {0, count});
+      }
+    });
+  }
+}
+template <class K>
+void run_by_positions(const SlabPass& p, const Blocking& blocking, int threads, const View<const float>& in, const Filter& filter, const Output& out,
+                      float* scratch) {
+  const Index all = p.tiles();
+  float* u = scratch;
+  float* v = u + positions * apart(p.in_c, blocking.channels);
+  float* m = v + positions * apart(blocking.tiles, p.in_c);
+  const bool grouped = blocking.channels < p.out_c;
+  if (!grouped) transform_filters<K>(p, filter, 0, p.out_c, threads, u);
+  for (Index begin = 0; begin < all; begin += blocking.tiles) {
+    const Index count = std::min(blocking.tiles, all - begin);
+    for_parts(p.in_c / K::lanes, count, threads, [&](Index block, Range t) { K::inputs(p, in, begin, count, block, v, t); });
+    for (Index first = 0; first < p.out_c; first += blocking.channels) {
+      const Index channels = std::min(blocking.channels, p.out_c - first), panels = ceil_div(channels, panel);
+      if (grouped) transform_filters<K>(p, filter, first, channels, threads, u);
+      parallel_for(positions * panels, threads, [&](Index i) {
+        const Index q = i / panels;
+        K::product(p, v + q * apart(count, p.in_c), u + q * apart(p.in_c, channels), count, channels, i % panels, m + q * apart(count, channels));
+      });
+      for_parts(channels / K::lanes, count, threads, [&](Index block, Range t) { put<K>(p, m, begin, count, first, channels, block, out, t); });
+    }
+  }
+}
+}   // namespace detail
 /// A forward pass, or a data gradient, with the kernels K. Writes all of `out.y`.
 /// Pre:     the processor has K's vectors; views have K::lanes channels a block; `scratch`: blocking.bytes, aligned to 64
 template <class K>
 void run(const SlabPass& p, const Blocking& blocking, int threads, const View<const float>& in, const Filter& filter, const Output& out,
          float* scratch) {
-  const auto put = [&](const float* m, Index begin, Index count, Index first, Index channels, Index block, Range tiles) {
-    if (out.relu) K::template outputs<true>(p, m, begin, count, first, channels, block, out, tiles);
-    else K::template outputs<false>(p, m, begin, count, first, channels, block, out, tiles);
-  };
-  const Index all = p.tiles(), in_blocks = p.in_c / K::lanes;
-  float* u = scratch;
-  const auto transform_filters = [&](Index first, Index channels) {
-    detail::for_parts(channels / K::lanes, p.in_c, threads, [&](Index block, Range c) { K::filters(p, filter, first, channels, block, u, c); });
-  };
-  if (blocking.by_thread) {
-    const Index channels = p.out_c, chunks = ceil_div(all, blocking.tiles);
-    transform_filters(0, channels);
-    parallel_for(threads, threads, [&](Index thread) {
-      const Index of_each = detail::apart(blocking.tiles, p.in_c) + detail::apart(blocking.tiles, channels);
-      float* v = u + positions * (detail::apart(p.in_c, channels) + thread * of_each);
-      float* m = v + positions * detail::apart(blocking.tiles, p.in_c);
-      for (Index chunk = chunks * thread / threads; chunk < chunks * (thread + 1) / threads; ++chunk) {
-        const Index begin = chunk * blocking.tiles, count = std::min(blocking.tiles, all - begin);
-        for (Index block = 0; block < in_blocks; ++block) K::inputs(p, in, begin, count, block, v, {0, count});
-        for (Index q = 0; q < positions; ++q)
-          for (Index kp = 0; kp < ceil_div(channels, panel); ++kp)
-            K::product(p, v + q * detail::apart(count, p.in_c), u + q * detail::apart(p.in_c, channels), count, channels, kp,
-                       m + q * detail::apart(count, channels));
-        for (Index block = 0; block < channels / K::lanes; ++block) put(m, begin, count, 0, channels, block, {0, count});
-      }
-    });
-    return;
-  }
-  float* v = u + positions * detail::apart(p.in_c, blocking.channels);
-  float* m = v + positions * detail::apart(blocking.tiles, p.in_c);
-  const bool grouped = blocking.channels < p.out_c;
-  if (!grouped) transform_filters(0, p.out_c);
-  for (Index begin = 0; begin < all; begin += blocking.tiles) {
-    const Index count = std::min(blocking.tiles, all - begin);
-    detail::for_parts(in_blocks, count, threads, [&](Index block, Range t) { K::inputs(p, in, begin, count, block, v, t); });
-    for (Index first = 0; first < p.out_c; first += blocking.channels) {
-      const Index channels = std::min(blocking.channels, p.out_c - first), panels = ceil_div(channels, panel);
-      if (grouped) transform_filters(first, channels);
-      parallel_for(positions * panels, threads, [&](Index i) {
-        const Index q = i / panels;
-        K::product(p, v + q * detail::apart(count, p.in_c), u + q * detail::apart(p.in_c, channels), count, channels, i % panels,
-                   m + q * detail::apart(count, channels));
-      });
-      detail::for_parts(channels / K::lanes, count, threads, [&](Index block, Range t) { put(m, begin, count, first, channels, block, t); });
-    }
+  switch (blocking.division) {
+    case Division::by_positions: return detail::run_by_positions<K>(p, blocking, threads, in, filter, out, scratch);
+    case Division::by_channels: return detail::run_by_channels<K>(p, blocking, threads, in, filter, out, scratch);
+    case Division::by_tiles: return detail::run_by_tiles<K>(p, blocking, threads, in, filter, out, scratch);
   }
 }
 /// Where a filter gradient goes: dw [outputs][inputs][3][3], and db [outputs] unless it is null, written or added.
@@ -88,46 +132,111 @@ void write_gradient(const SlabPass& p, const FilterGradient& d, const float* u, 
   for_parts(channels / K::lanes, d.inputs, threads,
             [&](Index block, Range in) { K::taps(p, u, first, channels, block, in, d.outputs, d.inputs, d.add, d.dw); });
 }
+/// The products of gradients of a chunk of tiles and a group of channels at all positions, on one thread; `add`: to what u has.
+template <class K>
+void products_of_gradients(const SlabPass& p, const float* v, const float* m, Index count, Index channels, float* u, bool add) {
+  for (Index q = 0; q < positions; ++q)
+    for (Index kp = 0; kp < ceil_div(channels, panel); ++kp)
+      K::product_of_gradients(p, v + q * apart(count, p.in_c), m + q * apart(count, channels), count, channels, kp, u + q * apart(p.in_c, channels),
+                              add);
+}
 /// Each thread takes a part of the tiles and has products and sums of its own, which are added up at the end.
 template <class K>
-void gradient_by_thread(const SlabPass& p, const Blocking& blocking, int threads, const View<const float>& x, const View<const float>& dy,
-                        const FilterGradient& d, float* scratch) {
-  const Index all = p.tiles(), in_blocks = p.in_c / K::lanes;
-  const Index channels = p.out_c, filter = positions * apart(p.in_c, channels);
-  const Index inputs_of_chunk = positions * apart(blocking.tiles, p.in_c);
-  const Index of_each = filter + inputs_of_chunk + positions * apart(blocking.tiles, channels);
+void gradient_by_tiles(const SlabPass& p, const Blocking& blocking, int threads, const View<const float>& x, const View<const float>& dy,
+                       const FilterGradient& d, float* scratch) {
+  const Index all = p.tiles();
+  const Index filters = positions * apart(p.in_c, blocking.channels), inputs = positions * apart(blocking.tiles, p.in_c);
+  const Index of_each = filters + inputs + positions * apart(blocking.tiles, blocking.channels);
   const auto of_thread = [&](Index thread) { return scratch + thread * of_each; };
-  const auto sums_of = [&](Index thread) { return scratch + threads * of_each + thread * channels; };
-  parallel_for(threads, threads, [&](Index thread) {
-    float *u = of_thread(thread), *v = u + filter, *m = v + inputs_of_chunk;
-    float* sums = sums_of(thread);
+  const auto sums_of = [&](Index thread) { return scratch + threads * of_each + thread * round_up(blocking.channels, 16); };
+  for (Index first = 0; first < p.out_c; first += blocking.channels) {
+    const Index channels = std::min(blocking.channels, p.out_c - first);
+    parallel_for(threads, threads, [&](Index thread) {
+      float *u = of_thread(thread), *v = u + filters, *m = v + inputs;
+      float* sums = sums_of(thread);
+      std::fill_n(sums, channels, 0.f);
+      const Index begin = all * thread / threads, end = all * (thread + 1) / threads;
+      if (begin == end) std::fill_n(u, filters, 0.f);
+      for (Index at = begin; at < end; at += blocking.tiles) {
+        const Index count = std::min(blocking.tiles, end - at);
+        for (Index block = 0; block < p.in_c / K::lanes; ++block) K::inputs(p, x, at, count, block, v, {0, count});
+        for (Index block = 0; block < channels / K::lanes; ++block) K::gradients(p, dy, at, count, first, channels, block, m, {0, count});
+        products_of_gradients<K>(p, v, m, count, channels, u, at > begin);
+        K::add_biases(m, count, channels, sums);
+      }
+    });
+    for_parts(positions, p.in_c * channels, threads, [&](Index q, Range r) {
+      float* to = scratch + q * apart(p.in_c, channels);
+      for (int thread = 1; thread < threads; ++thread) {
+        const float* from = of_thread(thread) + q * apart(p.in_c, channels);
+        for (Index i = r.begin; i < r.end; ++i) to[i] += from[i];
+      }
+    });
+    for (Index k = 0; d.db != nullptr && k < std::min(channels, d.outputs - first); ++k) {
+      float sum = d.add ? d.db[first + k] : 0.f;
+      for (int thread = 0; thread < threads; ++thread) sum += sums_of(thread)[k];
+      d.db[first + k] = sum;
+    }
+    write_gradient<K>(p, d, scratch, first, channels, threads);
+  }
+}
+/// Each thread has channels of dy to itself, with their sums; all share the inputs of a chunk.
+template <class K>
+void gradient_by_channels(const SlabPass& p, const Blocking& blocking, int threads, const View<const float>& x, const View<const float>& dy,
+                          const FilterGradient& d, float* scratch) {
+  const Index all = p.tiles(), groups = ceil_div(p.out_c, blocking.channels), owners = std::min<Index>(threads, groups);
+  const Index filters = positions * apart(p.in_c, blocking.channels), gradients = positions * apart(blocking.tiles, blocking.channels);
+  const Index of_each = filters + gradients + round_up(blocking.channels, 16);
+  float* v = scratch;
+  for (Index round = 0; round < ceil_div(groups, owners); ++round) {
+    const bool reads = round == 0 || blocking.tiles < all;   // else the chunk's inputs are still there
+    for (Index begin = 0; begin < all; begin += blocking.tiles) {
+      const Index count = std::min(blocking.tiles, all - begin);
+      if (reads) for_parts(p.in_c / K::lanes, count, threads, [&](Index block, Range t) { K::inputs(p, x, begin, count, block, v, t); });
+      parallel_for(owners, threads, [&](Index owner) {
+        const Index group = round * owners + owner, first = group * blocking.channels;
+        if (group >= groups) return;
+        const Index channels = std::min(blocking.channels, p.out_c - first);
+        float* u = v + positions * apart(blocking.tiles, p.in_c) + owner * of_each;
+        float *m = u + filters, *sums = m + gradients;
+        if (begin == 0) std::fill_n(sums, channels, 0.f);
+        for (Index block = 0; block < channels / K::lanes; ++block) K::gradients(p, dy, begin, count, first, channels, block, m, {0, count});
+        products_of_gradients<K>(p, v, m, count, channels, u, begin > 0);
+        K::add_biases(m, count, channels, sums);
+        if (begin + count < all) return;
+        for (Index k = 0; d.db != nullptr && k < std::min(channels, d.outputs - first); ++k)
+          d.db[first + k] = (d.add ? d.db[first + k] : 0.f) + sums[k];
+        write_gradient<K>(p, d, u, first, channels, 1);
+      });
+    }
+  }
+}
+template <class K>
+void gradient_by_positions(const SlabPass& p, const Blocking& blocking, int threads, const View<const float>& x, const View<const float>& dy,
+                           const FilterGradient& d, float* scratch) {
+  const Index all = p.tiles(), in_blocks = p.in_c / K::lanes;
+  float* u = scratch;
+  float* v = u + positions * apart(p.in_c, blocking.channels);
+  float* m = v + positions * apart(blocking.tiles, p.in_c);
+  for (Index first = 0; first < p.out_c; first += blocking.channels) {
+    const Index channels = std::min(blocking.channels, p.out_c - first), panels = ceil_div(channels, panel);
+    const bool reads = first == 0 || blocking.tiles < all;   // else the chunk's inputs are still there
+    float* sums = m + positions * apart(blocking.tiles, channels);
     std::fill_n(sums, channels, 0.f);
-    const Index first = all * thread / threads, end = all * (thread + 1) / threads;
-    if (first == end) std::fill_n(u, filter, 0.f);
-    for (Index begin = first; begin < end; begin += blocking.tiles) {
-      const Index count = std::min(blocking.tiles, end - begin);
-      for (Index block = 0; block < in_blocks; ++block) K::inputs(p, x, begin, count, block, v, {0, count});
-      for (Index block = 0; block < channels / K::lanes; ++block) K::gradients(p, dy, begin, count, 0, channels, block, m, {0, count});
-      for (Index q = 0; q < positions; ++q)
-        for (Index kp = 0; kp < ceil_div(channels, panel); ++kp)
-          K::product_of_gradients(p, v + q * apart(count, p.in_c), m + q * apart(count, channels), count, channels, kp,
-                                  u + q * apart(p.in_c, channels), begin > first);
+    for (Index begin = 0; begin < all; begin += blocking.tiles) {
+      const Index count = std::min(blocking.tiles, all - begin);
+      if (reads) for_parts(in_blocks, count, threads, [&](Index block, Range t) { K::inputs(p, x, begin, count, block, v, t); });
+      for_parts(channels / K::lanes, count, threads, [&](Index block, Range t) { K::gradients(p, dy, begin, count, first, channels, block, m, t); });
+      parallel_for(positions * panels, threads, [&](Index i) {
+        const Index q = i / panels;
+        K::product_of_gradients(p, v + q * apart(count, p.in_c), m + q * apart(count, channels), count, channels, i % panels,
+                                u + q * apart(p.in_c, channels), begin > 0);
+      });
       K::add_biases(m, count, channels, sums);
     }
-  });
-  for_parts(positions, p.in_c * channels, threads, [&](Index q, Range r) {
-    float* to = scratch + q * apart(p.in_c, channels);
-    for (int thread = 1; thread < threads; ++thread) {
-      const float* from = of_thread(thread) + q * apart(p.in_c, channels);
-      for (Index i = r.begin; i < r.end; ++i) to[i] += from[i];
-    }
-  });
-  for (Index k = 0; d.db != nullptr && k < d.outputs; ++k) {
-    float sum = d.add ? d.db[k] : 0.f;
-    for (int thread = 0; thread < threads; ++thread) sum += sums_of(thread)[k];
-    d.db[k] = sum;
+    for (Index k = 0; d.db != nullptr && k < std::min(channels, d.outputs - first); ++k) d.db[first + k] = (d.add ? d.db[first + k] : 0.f) + sums[k];
+    write_gradient<K>(p, d, u, first, channels, threads);
   }
-  write_gradient<K>(p, d, scratch, 0, channels, threads);
 }
 }   // namespace detail
 /// A filter gradient from x and dy.
@@ -135,30 +244,10 @@ void gradient_by_thread(const SlabPass& p, const Blocking& blocking, int threads
 template <class K>
 void run_gradient(const SlabPass& p, const Blocking& blocking, int threads, const View<const float>& x, const View<const float>& dy,
                   const FilterGradient& d, float* scratch) {
-  if (blocking.by_thread) return detail::gradient_by_thread<K>(p, blocking, threads, x, dy, d, scratch);
-  const Index all = p.tiles(), in_blocks = p.in_c / K::lanes;
-  float* u = scratch;
-  float* v = u + positions * detail::apart(p.in_c, blocking.channels);
-  float* m = v + positions * detail::apart(blocking.tiles, p.in_c);
-  for (Index first = 0; first < p.out_c; first += blocking.channels) {
-    const Index channels = std::min(blocking.channels, p.out_c - first), panels = ceil_div(channels, panel);
-    const bool reads = first == 0 || blocking.tiles < all;   // else the chunk's inputs are still there
-    float* sums = m + positions * detail::apart(blocking.tiles, channels);
-    std::fill_n(sums, channels, 0.f);
-    for (Index begin = 0; begin < all; begin += blocking.tiles) {
-      const Index count = std::min(blocking.tiles, all - begin);
-      if (reads) detail::for_parts(in_blocks, count, threads, [&](Index block, Range t) { K::inputs(p, x, begin, count, block, v, t); });
-      detail::for_parts(channels / K::lanes, count, threads,
-                        [&](Index block, Range t) { K::gradients(p, dy, begin, count, first, channels, block, m, t); });
-      parallel_for(positions * panels, threads, [&](Index i) {
-        const Index q = i / panels;
-        K::product_of_gradients(p, v + q * detail::apart(count, p.in_c), m + q * detail::apart(count, channels), count, channels, i % panels,
-                                u + q * detail::apart(p.in_c, channels), begin > 0);
-      });
-      K::add_biases(m, count, channels, sums);
-    }
-    for (Index k = 0; d.db != nullptr && k < std::min(channels, d.outputs - first); ++k) d.db[first + k] = (d.add ? d.db[first + k] : 0.f) + sums[k];
-    detail::write_gradient<K>(p, d, u, first, channels, threads);
+  switch (blocking.division) {
+    case Division::by_positions: return detail::gradient_by_positions<K>(p, blocking, threads, x, dy, d, scratch);
+    case Division::by_channels: return detail::gradient_by_channels<K>(p, blocking, threads, x, dy, d, scratch);
+    case Division::by_tiles: return detail::gradient_by_tiles<K>(p, blocking, threads, x, dy, d, scratch);
   }
 }
 }   // namespace lrcnn::host::winograd
