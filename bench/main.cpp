@@ -21,6 +21,9 @@
 //   conv/<c>to<k>/<size>/<pass>/<arithmetic>/<rows>   one pass of a 3x3 convolution over the first rows of eight maps
 //     gflops, share_of_direct_peak  operations as the formula has them; slabs.hpp
 //
+//   divide/<c>to<k>/<size>x<batch>/<pass>/<division>   a convolution by Winograd's algorithm in little scratch, divided among threads in one way
+//     near_ms, far_ms               the least of its runs while the threads' cores shared a cache, and while they did not; 0: never
+//
 //   graph/<graph>/<family>/<what>   what to keep of a forward graph (graphs.hpp): the least budget, or the strategy for so many percent of it
 //     lower_sets
 //     peak_bytes                    of the strategy; where the least budget is asked for, that
@@ -33,6 +36,7 @@
 // --benchmark_filter selects among these names. A pass runs those policies of a network that are selected, and the
 // column. Those in bf16 are left out where the processor has no kernels for it. Google Benchmark puts how it
 // counts behind the names of benchmarks that take their own time; that is taken off.
+#include "divisions.hpp"
 #include "graphs.hpp"
 #include "pass.hpp"
 #include "slabs.hpp"
@@ -188,6 +192,27 @@ void convolution(benchmark::State& state, const SlabProblem& problem, int thread
   state.counters["share_of_direct_peak"] = benchmark::Counter(convolution.operations() / peak, benchmark::Counter::kIsIterationInvariantRate);
 }
 #endif
+#if LRCNN_WINOGRAD
+/// The host may move threads between cores that share a cache and cores that do not, so runs of each kind are counted apart.
+void divided(benchmark::State& state, const DividedPass& problem, int threads) {
+  constexpr double near = 150;   // nanoseconds of a round trip
+  DividedConvolution convolution(problem, threads);
+  double least_near = 0, least_far = 0, trip = round_trip();
+  for (auto _ : state) {
+    const auto start = std::chrono::steady_clock::now();
+    convolution.run();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    state.SetIterationTime(seconds);
+    const double before = trip;
+    trip = round_trip();
+    if ((before < near) != (trip < near)) continue;   // it was moved meanwhile
+    double& least = trip < near ? least_near : least_far;
+    if (least == 0 || seconds < least) least = seconds;
+  }
+  state.counters["near_ms"] = 1000 * least_near;
+  state.counters["far_ms"] = 1000 * least_far;
+}
+#endif
 /// A reporter that shows a benchmark's own name.
 template <class Reporter>
 class PlainNames : public Reporter {
@@ -281,6 +306,15 @@ int run(int argc, char** argv) {
     if (take(p.name(), "/real_time"))
       benchmark::RegisterBenchmark(p.name().c_str(), [p, options](auto& state) { convolution(state, p, options.threads); })
           ->UseRealTime()
+          ->Unit(benchmark::kMillisecond);
+#endif
+#if LRCNN_WINOGRAD
+  const int all_threads = options.threads > 0 ? options.threads : processor_count();
+  for (const DividedPass& p : divided_passes(all_threads))
+    if (take(p.name(), "/iterations:100/manual_time"))
+      benchmark::RegisterBenchmark(p.name().c_str(), [p, all_threads](auto& state) { divided(state, p, all_threads); })
+          ->Iterations(100)
+          ->UseManualTime()
           ->Unit(benchmark::kMillisecond);
 #endif
   if (left_out && !list) std::cerr << "lrcnn: benchmarks in bf16 are left out; this processor has no kernels for them\n";

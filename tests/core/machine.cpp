@@ -27,7 +27,7 @@ class Root {
   std::optional<double> quota() const { return processor_quota(path_.string()); }
   int count() const { return processor_count(path_.string()); }
   Index memory() const { return available_memory(path_.string()); }
-  Caches caches() const { return detail::find_caches(path_.string()); }
+  Caches caches() const { return find_caches(path_.string()); }
 
  private:
   std::filesystem::path path_;

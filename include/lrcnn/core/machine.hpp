@@ -121,7 +121,6 @@ struct Caches {
   std::int64_t level2 = 1 << 20;
   std::int64_t level3 = 32 << 20;
 };
-namespace detail {
 /// Asks for what a processor's caches are. What the kernel does not say is asked from the C library, which on processors of several chips multiplies
 /// the third cache with their number. `root`: what stands for /.
 /// Source: Linux, /sys/devices/system/cpu/cpu0/cache; glibc, sysconf
@@ -133,7 +132,7 @@ inline Caches find_caches(const std::string& root = {}) {
 #endif
   for (int index = 0; index < 16; ++index) {
     const std::string folder = root + "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index);
-    const auto level = number_in(folder + "/level");
+    const auto level = detail::number_in(folder + "/level");
     std::int64_t kib = 0;
     char unit = 0;
     if (std::ifstream size(folder + "/size"); !level || !(size >> kib >> unit) || unit != 'K' || kib < 1 || kib > (std::int64_t{1} << 40)) continue;
@@ -142,10 +141,9 @@ inline Caches find_caches(const std::string& root = {}) {
   }
   return caches;
 }
-}   // namespace detail
 /// The caches of the machine; those of a common one where the system does not say.
 inline Caches processor_caches() {
-  static const Caches found = detail::find_caches();   // asked once: a virtual machine answers slowly
+  static const Caches found = find_caches();   // asked once: a virtual machine answers slowly
   return found;
 }
 }   // namespace lrcnn

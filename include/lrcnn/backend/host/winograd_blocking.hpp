@@ -81,28 +81,90 @@ struct Traffic {
   ///          written takes 2.5 ns.
   constexpr Index work() const { return written + 2 * passed; }
 };
-/// Of a way that divides by positions or by channels. `gradient`: of the filters. Pre: tiles >= 1
-constexpr Traffic traffic_of(const SlabPass& p, Index tiles, Index channels, Division division, bool gradient, int threads) {
-  const Index all = p.tiles(), groups = ceil_div(p.out_c, channels), chunks = ceil_div(all, tiles);
-  const Index filters = p.in_c * p.out_c, inputs = all * p.in_c, outputs = all * p.out_c;
-  if (division == Division::by_tiles) {
-    const Index each = ceil_div(chunks, threads) * threads;   // chunks, if all threads had as many as the one that has most
-    return gradient ? Traffic{groups * inputs * each / chunks + each * filters, filters}
-                    : Traffic{filters + groups * inputs * each / chunks, filters};
+/// A way to cut a pass, and what stands for its time.
+struct Way {
+  Blocking blocking{};
+  Index work = std::numeric_limits<Index>::max();
+};
+/// What a pass is cut for. `gradient`: of the filters.
+struct BlockingChoice {
+  const SlabPass& p;
+  bool gradient;
+  int threads;
+  Index room;
+  const Caches& caches;
+  Way best{};
+
+  static constexpr Index waiting = 4096;            ///< work in which the threads wait for each other
+  static constexpr Index most_filters = 10_MiB;     ///< transforms that a cache holds for all chunks
+  static constexpr Index most_gradients = 32_MiB;   ///< 256 channels on the Xeon: 904 GFLOP/s with 28 MB of transforms, 673 with 57
+
+  Index filters() const { return p.in_c * p.out_c; }
+  Index inputs() const { return p.tiles() * p.in_c; }
+  Index bytes(Index tiles, Index channels, Division division) const { return blocking_bytes(p, tiles, channels, division, gradient, threads); }
+  void consider(Index tiles, Index channels, Division division, const Traffic& traffic, Index more) {
+    if (traffic.work() + more < best.work) best = {{tiles, channels, division, bytes(tiles, channels, division)}, traffic.work() + more};
   }
-  const bool again = chunks > 1;   // filters are transformed for each chunk, or, for their gradients, inputs for each group
-  if (division == Division::by_channels) {
-    const Index rounds = ceil_div(groups, threads), made = again ? rounds * inputs : inputs;
-    const Index filters_of_most = filters * rounds * threads / groups;
-    return gradient ? Traffic{filters + made + chunks * filters_of_most, made} : Traffic{inputs + chunks * filters_of_most, inputs};
+  /// Tiles of a chunk that all threads share, at `each` bytes a tile; 0: too few fit beside the rest.
+  Index shared_tiles(Index channels, Division division, Index each, Index most_bytes) const {
+    const Index all = p.tiles(), left = std::min(room - bytes(0, channels, division), most_bytes);
+    Index tiles = left <= 0 ? 0 : std::min({all, left / each, most_tiles});
+    if (tiles < all) tiles = tiles / 6 * 6;
+    while (tiles > 0 && bytes(tiles, channels, division) > room) tiles = (tiles - 1) / 6 * 6;
+    return tiles < std::min(all, fewest_tiles) ? 0 : tiles;
   }
-  if (gradient) {
-    const Index made = again ? groups * inputs : inputs;
-    return {filters + made + chunks * filters, made + outputs + filters};
+  void by_positions() {
+    for (Index panels = ceil_div(p.out_c, panel); panels > 0; panels = panels == 1 ? 0 : ceil_div(panels, 2)) {
+      const Index channels = std::min(panels * panel, p.out_c), groups = ceil_div(p.out_c, channels);
+      const Index tiles = shared_tiles(channels, Division::by_positions, float_bytes * (p.in_c + channels), gradient ? most_gradients : room);
+      if (tiles == 0) continue;
+      const Index chunks = ceil_div(p.tiles(), tiles);
+      Index more = chunks * groups * waiting;
+      if (float_bytes * p.in_c * channels > 8_MiB) more += chunks * filters();           // filters have left the cache when products want them
+      if (float_bytes * tiles * p.in_c > caches.level3 / 2) more += groups * inputs();   // likewise inputs, for each group
+      const Index made = gradient ? (chunks > 1 ? groups : 1) * inputs() : (groups > 1 ? chunks : 1) * filters();
+      const Index outputs = p.tiles() * p.out_c;
+      const Traffic traffic =
+          gradient ? Traffic{filters() + made + chunks * filters(), made + outputs + filters()} : Traffic{inputs() + made, inputs() + made + outputs};
+      consider(tiles, channels, Division::by_positions, traffic, more);
+    }
   }
-  const Index made = groups > 1 ? chunks * filters : filters;
-  return {inputs + made, inputs + made + outputs};
-}
+  void by_channels() {
+    for (Index channels = gradient ? panel : panel / 2; channels <= p.out_c; channels *= 2) {
+      const Index groups = ceil_div(p.out_c, channels), rounds = ceil_div(groups, threads);
+      if (groups < threads) return;
+      const Index tiles = shared_tiles(channels, Division::by_channels, float_bytes * (p.in_c + threads * channels), most_gradients);
+      if (tiles == 0) continue;
+      const Index chunks = ceil_div(p.tiles(), tiles), filters_of_most = filters() * rounds * threads / groups;
+      Index more = chunks * 2 * waiting;
+      if (float_bytes * tiles * p.in_c > caches.level3 / 2) more += rounds * inputs();
+      const Index made = gradient && chunks > 1 ? rounds * inputs() : inputs();
+      consider(tiles, channels, Division::by_channels, {(gradient ? filters() : 0) + made + chunks * filters_of_most, made}, more);
+    }
+  }
+  /// Tiles of a chunk that a thread has to itself, so that its core's cache holds it; 0: they do not fit.
+  Index tiles_of_thread(Index channels) const {
+    const Index tile_bytes = float_bytes * (p.in_c + channels);
+    const Index most = std::clamp<Index>(24 * caches.level2 / 1_MiB / 6 * 6, 12, 48), fewest = most > 36 ? 36 : 12;
+    for (Index tiles = std::clamp<Index>(caches.level2 * 7 / 16 / tile_bytes / 6 * 6, fewest, most); tiles >= 12; tiles -= 6)
+      if (bytes(tiles, channels, Division::by_tiles) <= room) return tiles;
+    return 0;
+  }
+  /// With all channels, if filters stay in the processor's cache.
+  void by_tiles_alone() {
+    if (float_bytes * apart(p.in_c, p.out_c) > (gradient ? 2560 * 1024 : most_filters)) return;
+    if (const Index tiles = tiles_of_thread(p.out_c); tiles > 0) consider(tiles, p.out_c, Division::by_tiles, {}, 0);
+  }
+  /// With groups of channels, each of which has the inputs transformed again.
+  void by_tiles_in_groups() {
+    for (Index channels = panel / 2; channels < p.out_c && !gradient; channels *= 2) {
+      const Index tiles = tiles_of_thread(channels), chunks = tiles == 0 ? 0 : ceil_div(p.tiles(), tiles), groups = ceil_div(p.out_c, channels);
+      if (chunks < threads || float_bytes * apart(p.in_c, channels) > most_filters) continue;
+      const Index of_most = ceil_div(chunks, threads) * threads;   // chunks, if all threads had as many as the one that has most
+      consider(tiles, channels, Division::by_tiles, {filters() + groups * inputs() * of_most / chunks, filters()}, groups * 2 * waiting);
+    }
+  }
+};
 }   // namespace detail
 /// How a pass is cut so that its scratch fits into `room` bytes; nothing if that is less than least_bytes().
 /// `gradient`: of the filters. Cost: microseconds.
@@ -116,63 +178,30 @@ constexpr Traffic traffic_of(const SlabPass& p, Index tiles, Index channels, Div
 ///          512 channels, 32 tiles 8.4, 5.2, 9.3; 512 channels, 256 tiles 41, 33, 35; 256 channels, 1024 tiles 45, 36, 29. Where they
 ///          share one: 4.1, 3.9, 5.7; 27, 28, 27; 27, 27, 26
 inline std::optional<Blocking> choose_blocking(const SlabPass& p, bool gradient, int threads, Index room, const Caches& caches = processor_caches()) {
-  using detail::float_bytes;
-  constexpr Index most_filters = 10_MiB;   // bytes that a cache holds for all chunks
-  const Index all = p.tiles();
   if (room < least_bytes(p)) return {};
-  // Tiles of a chunk that a thread has to itself, so that its core's cache holds it.
-  const auto tiles_of_thread = [&](Index channels) -> Index {
-    const Index tile_bytes = float_bytes * (p.in_c + channels);
-    const Index most = std::clamp<Index>(24 * caches.level2 / 1_MiB / 6 * 6, 12, 48), fewest = most > 36 ? 36 : 12;
-    for (Index tiles = std::clamp<Index>(caches.level2 * 7 / 16 / tile_bytes / 6 * 6, fewest, most); tiles >= 12; tiles -= 6)
-      if (blocking_bytes(p, tiles, channels, Division::by_tiles, gradient, threads) <= room) return tiles;
-    return 0;
-  };
-  const auto blocking = [&](Index tiles, Index channels, Division division) {
-    return Blocking{tiles, channels, division, blocking_bytes(p, tiles, channels, division, gradient, threads)};
-  };
-  // Filters whose transform stays in the processor's cache.
-  if (float_bytes * detail::apart(p.in_c, p.out_c) <= (gradient ? 2560 * 1024 : most_filters))
-    if (const Index tiles = tiles_of_thread(p.out_c); tiles > 0) return blocking(tiles, p.out_c, Division::by_tiles);
-  std::optional<Blocking> best;
-  Index least = std::numeric_limits<Index>::max();
-  const auto consider = [&](Index tiles, Index channels, Division division, Index more) {
-    const Index work = detail::traffic_of(p, tiles, channels, division, gradient, threads).work() + more;
-    if (work < least) least = work, best = blocking(tiles, channels, division);
-  };
-  constexpr Index waiting = 4096;   // the threads wait for each other
-  for (Index panels = ceil_div(p.out_c, panel); panels > 0; panels = panels == 1 ? 0 : ceil_div(panels, 2)) {
-    const Index channels = std::min(panels * panel, p.out_c), groups = ceil_div(p.out_c, channels);
-    Index left = room - pass_bytes(p, 0, channels);
-    if (left <= 0) continue;
-    if (gradient) left = std::min(left, 32_MiB);   // 256 channels on the Xeon: 904 GFLOP/s with 28 MB of transforms, 673 with 57
-    Index tiles = std::min({all, left / (float_bytes * (p.in_c + channels)), detail::most_tiles});
-    if (tiles < all) tiles = tiles / 6 * 6;
-    while (tiles > 0 && pass_bytes(p, tiles, channels) > room) tiles = (tiles - 1) / 6 * 6;
-    if (tiles < std::min(all, detail::fewest_tiles)) continue;
-    const Index chunks = ceil_div(all, tiles), filters = p.in_c * p.out_c, inputs = all * p.in_c;
-    Index more = chunks * groups * waiting;
-    if (float_bytes * p.in_c * channels > 8_MiB) more += chunks * filters;           // filters have left the cache when products want them
-    if (float_bytes * tiles * p.in_c > caches.level3 / 2) more += groups * inputs;   // likewise inputs, for each group
-    consider(tiles, channels, Division::by_positions, more);
+  detail::BlockingChoice choice{p, gradient, threads, room, caches};
+  choice.by_tiles_alone();
+  if (choice.best.blocking.tiles > 0) return choice.best.blocking;
+  choice.by_positions();
+  if (threads > 1 && choice.best.blocking.channels < p.out_c) {   // else nothing passes from thread to thread, or there is room enough
+    choice.by_tiles_in_groups();
+    choice.by_channels();
   }
-  if (threads == 1 || (best && best->channels == p.out_c)) return best;   // nothing passes from thread to thread, or room makes up for it
-  for (Index channels = gradient ? panel : panel / 2; channels <= p.out_c; channels *= 2) {
-    const Index groups = ceil_div(p.out_c, channels);
-    if (const Index tiles = gradient ? 0 : tiles_of_thread(channels);
-        tiles > 0 && ceil_div(all, tiles) >= threads && float_bytes * detail::apart(p.in_c, channels) <= most_filters)
-      consider(tiles, channels, Division::by_tiles, groups * 2 * waiting);
-    if (groups < threads) continue;
-    const Index least_room = blocking_bytes(p, 0, channels, Division::by_channels, gradient, threads), left = std::min(room - least_room, 32_MiB);
-    Index tiles = left <= 0 ? 0 : std::min({all, left / (float_bytes * (p.in_c + threads * channels)), detail::most_tiles});
-    if (tiles < all) tiles = tiles / 6 * 6;
-    while (tiles > 0 && blocking_bytes(p, tiles, channels, Division::by_channels, gradient, threads) > room) tiles = (tiles - 1) / 6 * 6;
-    if (tiles < std::min(all, detail::fewest_tiles)) continue;
-    Index more = ceil_div(all, tiles) * 2 * waiting;
-    if (float_bytes * tiles * p.in_c > caches.level3 / 2) more += ceil_div(groups, threads) * all * p.in_c;
-    consider(tiles, channels, Division::by_channels, more);
+  return choice.best.blocking;
+}
+/// The same with one division, to compare; nothing if it does not fit, or if it is not for that pass.
+inline std::optional<Blocking> choose_blocking(const SlabPass& p, Division division, bool gradient, int threads, Index room,
+                                               const Caches& caches = processor_caches()) {
+  detail::BlockingChoice choice{p, gradient, threads, room, caches};
+  switch (division) {
+    case Division::by_positions: choice.by_positions(); break;
+    case Division::by_channels: choice.by_channels(); break;
+    case Division::by_tiles:
+      choice.by_tiles_alone();
+      if (choice.best.blocking.tiles == 0) choice.by_tiles_in_groups();
+      break;
   }
-  return best;
+  return choice.best.blocking.tiles > 0 ? std::optional(choice.best.blocking) : std::nullopt;
 }
 /// Whether a pass is likely to be faster than direct arithmetic: tiles at the borders do work that is thrown away.
 constexpr bool pays(Index out_rows, Index out_w) {
