@@ -5,9 +5,11 @@
 // thread: 38 to 240 MB for the layers of VGG-16. Here tiles are taken in chunks and output channels in groups, so that what is
 // in memory at a time is chosen (choose_blocking): a chunk's inputs, a group's filters, their products. Some MB do, at little loss.
 //
-// Outputs depend neither on chunks and groups nor on the number of threads: the sums of a product run through the same numbers
-// in the same order. So rows of a slab that begins on a multiple of 4 of the map's rows are bit-identical to the map's. Filter
-// gradients depend on the number of threads where each thread adds up tiles of its own.
+// Threads divide a pass by positions, by channels or by tiles (Division), so that little is written by one thread and read by another one.
+//
+// Outputs depend neither on chunks, groups and division nor on the number of threads: the sums of a product run through the same
+// numbers in the same order. So rows of a slab that begins on a multiple of 4 of the map's rows are bit-identical to the map's. Filter
+// gradients depend on the number of threads where each thread adds up tiles of its own (Division::by_tiles).
 #include <lrcnn/backend/host/parallel.hpp>
 #include <lrcnn/backend/host/winograd_kernels.hpp>
 #if LRCNN_WINOGRAD
