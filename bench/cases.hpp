@@ -56,7 +56,7 @@ inline std::vector<NamedPolicy> more_and_more_slabs() {
 }
 /// What Fit chooses for some bytes, by costs that are measured on the machine: "fit-134MB"; and by cuts into rows alone: "fit-137MB-rows".
 inline std::vector<NamedPolicy> fitted(const PolicySpec& column, std::initializer_list<Index> megabytes,
-                                       std::initializer_list<Index> megabytes_of_rows = {}, Index batch = 1) {
+                                       std::initializer_list<Index> megabytes_of_rows = {}, Index batch = 0) {
   std::vector<NamedPolicy> list{{"column", column}};
   const auto add = [&](PolicySpec spec, Index mb, const char* end) {
     spec.fit_bytes = mb * 1'000'000;

@@ -1,13 +1,15 @@
 #pragma once
-// Ways to divide a convolution by Winograd's algorithm among threads, in little scratch memory, with how far apart the threads' cores are.
+// Ways to divide a convolution by Winograd's algorithm between two threads, in little scratch memory, with how far apart their cores are.
 #include <lrcnn/backend/host/winograd_convolution.hpp>
+#include <lrcnn/core/machine.hpp>
 #include <lrcnn/core/memory.hpp>
 #include <lrcnn/core/rng.hpp>
-#include <lrcnn/plan/rates.hpp>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <deque>
 #include <limits>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -51,15 +53,16 @@ struct DividedPass {
            names[static_cast<std::size_t>(division)];
   }
   host::winograd::SlabPass pass() const { return {n, channels, channels, size, size, size, size, 1, 1}; }
-  std::optional<host::winograd::Blocking> blocking(int threads) const {
+  std::optional<host::winograd::Blocking> blocking() const {
     return host::winograd::choose_blocking(pass(), division, gradient, threads, host::winograd::scratch_bytes(channels, channels, 96));
   }
+  static constexpr int threads = 2;   ///< round_trip() is between two
 };
 #if LRCNN_WINOGRAD
 class DividedConvolution {
  public:
-  /// Pre: there is a blocking for so many threads
-  DividedConvolution(const DividedPass& p, int threads) : pass_(p.pass()), gradient_(p.gradient), blocking_(*p.blocking(threads)), threads_(threads) {
+  /// Pre: there is a blocking
+  explicit DividedConvolution(const DividedPass& p) : pass_(p.pass()), gradient_(p.gradient), blocking_(*p.blocking()) {
     const Index block = vector_block(vectors_);
     const auto map = [&] { return dense_view(numbers(p.n * p.channels * p.size * p.size), p.n, p.channels, Range{0, p.size}, p.size, block); };
     x_ = map(), y_ = map();
@@ -71,10 +74,11 @@ class DividedConvolution {
     host::winograd::with_kernels(vectors_, [&](auto kernels) {
       using K = decltype(kernels);
       if (gradient_) {
-        host::winograd::run_gradient<K>(pass_, blocking_, threads_, x_, y_, {.outputs = pass_.out_c, .inputs = pass_.in_c, .dw = gradients_},
-                                        scratch_);
+        host::winograd::run_gradient<K>(pass_, blocking_, DividedPass::threads, x_, y_,
+                                        {.outputs = pass_.out_c, .inputs = pass_.in_c, .dw = gradients_}, scratch_);
       } else {
-        host::winograd::run<K>(pass_, blocking_, threads_, x_, {filter_, pass_.in_c / K::lanes * square_, square_, false}, {y_}, scratch_);
+        host::winograd::run<K>(pass_, blocking_, DividedPass::threads, x_, {filter_, pass_.in_c / K::lanes * square_, square_, false}, {y_},
+                               scratch_);
       }
     });
   }
@@ -90,20 +94,20 @@ class DividedConvolution {
   host::winograd::SlabPass pass_;
   bool gradient_;
   host::winograd::Blocking blocking_;
-  int threads_;
   std::deque<Arena> memory_{};
   View<float> x_{}, y_{};
   float *filter_ = nullptr, *gradients_ = nullptr, *scratch_ = nullptr;
   Index square_ = 0;
 };
 #endif
-/// Layers of VGG-16 for groups of two images, and of ResNet-18 for one of 2048 x 2048.
-inline std::vector<DividedPass> divided_passes(int threads) {
+/// Layers of VGG-16 for groups of two images, and of ResNet-18 for one of 2048 x 2048; none on one processor.
+inline std::vector<DividedPass> divided_passes() {
   std::vector<DividedPass> list;
+  if (processor_count() < DividedPass::threads) return list;
   for (const auto& [n, channels, size] : {std::array<Index, 3>{2, 512, 14}, {2, 512, 28}, {1, 512, 64}, {2, 256, 56}, {1, 256, 128}, {1, 128, 256}})
     for (const bool gradient : {false, true})
       for (const auto division : {host::winograd::Division::by_positions, host::winograd::Division::by_channels, host::winograd::Division::by_tiles})
-        if (const DividedPass p{n, channels, size, gradient, division}; p.blocking(threads)) list.push_back(p);
+        if (const DividedPass p{n, channels, size, gradient, division}; p.blocking()) list.push_back(p);
   return list;
 }
 }   // namespace bench

@@ -194,9 +194,9 @@ void convolution(benchmark::State& state, const SlabProblem& problem, int thread
 #endif
 #if LRCNN_WINOGRAD
 /// The host may move threads between cores that share a cache and cores that do not, so runs of each kind are counted apart.
-void divided(benchmark::State& state, const DividedPass& problem, int threads) {
+void divided(benchmark::State& state, const DividedPass& problem) {
   constexpr double near = 150;   // nanoseconds of a round trip
-  DividedConvolution convolution(problem, threads);
+  DividedConvolution convolution(problem);
   double least_near = 0, least_far = 0, trip = round_trip();
   for (auto _ : state) {
     const auto start = std::chrono::steady_clock::now();
@@ -309,10 +309,9 @@ int run(int argc, char** argv) {
           ->Unit(benchmark::kMillisecond);
 #endif
 #if LRCNN_WINOGRAD
-  const int all_threads = options.threads > 0 ? options.threads : processor_count();
-  for (const DividedPass& p : divided_passes(all_threads))
+  for (const DividedPass& p : divided_passes())
     if (take(p.name(), "/iterations:100/manual_time"))
-      benchmark::RegisterBenchmark(p.name().c_str(), [p, all_threads](auto& state) { divided(state, p, all_threads); })
+      benchmark::RegisterBenchmark(p.name().c_str(), [p](auto& state) { divided(state, p); })
           ->Iterations(100)
           ->UseManualTime()
           ->Unit(benchmark::kMillisecond);

@@ -232,18 +232,18 @@ TEST_CASE_TEMPLATE("with ReLU outputs are clipped, their signs kept, and not-a-n
   CHECK(same_bits(clipped.view(), alone.view(), p.out));
 }
 TEST_CASE("a blocking fits into the room it is given, and there is one from the least on") {
-  const std::array<Index, 6> channels{16, 48, 64, 192, 512, 576};
+  const std::array<Index, 7> channels{8, 16, 48, 64, 192, 512, 576};
   std::array<Index, 3> divisions{};
   for (const Index c : channels)
     for (const Index k : channels)
-      for (const Index size : {1, 7, 28, 224}) {
-        const SlabPass p{2, c, k, size, size, size, size, 1, 1};
+      for (const auto& [n, size] : {std::pair<Index, Index>{1, 1}, {2, 1}, {2, 7}, {1, 9}, {1, 12}, {2, 28}, {2, 224}}) {
+        const SlabPass p{n, c, k, size, size, size, size, 1, 1};
         for (const bool gradient : {false, true})
           for (const int threads : {1, 2, 16}) {
             const Index least = least_bytes(p);
             CHECK_FALSE(choose_blocking(p, gradient, threads, least - 1).has_value());
             for (Index room = least; room < 300_MiB; room = room * 5 / 3) {
-              const auto b = choose_blocking(p, gradient, threads, room);
+              const auto b = choose_blocking(p, gradient, threads, room, Caches{});
               REQUIRE(b.has_value());
               CHECK(b->bytes <= room);
               CHECK(b->tiles >= 1);

@@ -201,6 +201,12 @@ TEST_CASE("what a policy names beside Fit holds") {
   };
   CHECK(of_images(Policy<Fit<1>>::value) > 0);
   CHECK(of_images(Policy<Fit<1>, Images<4>>::value) == 0);   // rows alone
+  // A deep network that names some of its images is still cut into rows.
+  const Table deep = make_table(Vgg16<>::layers, {4, 3, 64, 64});
+  std::size_t of_rows = 0;
+  for (const SolvedPolicy& p : find_frontier(deep, Policy<Fit<1>, Images<2>>::value, blocked, {}, costs).points)
+    for (Index i = 0; i < p.policy.partition_count; ++i) of_rows += p.policy.partition(i).backward > 1;
+  CHECK(of_rows > 0);
   const std::string error = error_of<PlanError>([&] { points(Policy<Fit<1>, Stages<Column, Overlap<2>>>::value); });
   CHECK(error.find("names 2 partitions") != std::string::npos);
 }

@@ -214,8 +214,9 @@ class SectionTries {
     std::array<double, recomputes.size()> columns;   // seconds without slabs of rows, of more images
     columns.fill(unknown);
     for (Index images = images_; images >= 1; images = fewer(images)) {
-      const bool rows =
-          !vector && !is_long && (detail::is_small(table_) || images_ == table_.input.n || images_ == 1) && (images == images_ || images == 1);
+      const bool rows = !vector && !is_long &&
+                        (detail::is_small(table_) || images_ == table_.input.n || images_ == 1 || is_named(PolicySpec::Part::images)) &&
+                        (images == images_ || images == 1);
       for (std::size_t r = 0; r < recomputes.size(); ++r) {
         const Recompute recompute = recomputes[r];
         if (is_named(PolicySpec::Part::recompute) ? recompute != policy_.recompute : !options_.training && recompute != Recompute::none) continue;
@@ -265,7 +266,8 @@ class SectionTries {
   }
   /// All that the partition of the section before may say of factors of a scale, which are not cut into slabs of rows.
   void try_followers() {
-    for (Index images = images_; images >= 1; images = fewer(images))
+    const Index named = is_named(PolicySpec::Part::partition) ? policy_.partition(0).images : 0;   // the section before has as many
+    for (Index images = named > 0 ? std::min(named, images_) : images_; images >= 1; images = fewer(images))
       for (const Recompute recompute : recomputes)
         for (const int passes : {0, 1, 2}) try_one({.images = images, .passes = passes > 0, .forward_passes = passes > 1, .recompute = recompute});
   }

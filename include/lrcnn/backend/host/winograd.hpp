@@ -24,8 +24,6 @@ void for_parts(Index blocks, Index size, int threads, F f) {
     f(i % blocks, Range{size * part / cuts, size * (part + 1) / cuts});
   });
 }
-}   // namespace detail
-namespace detail {
 /// Transforms the filters to output channels [first, first + channels).
 template <class K>
 void transform_filters(const SlabPass& p, const Filter& filter, Index first, Index channels, int threads, float* u) {
@@ -79,7 +77,8 @@ void run_by_channels(const SlabPass& p, const Blocking& blocking, int threads, c
       float* m = u + filters;
       for (Index group = groups * owner / owners; group < groups * (owner + 1) / owners; ++group) {
         const Index first = group * blocking.channels, channels = std::min(blocking.channels, p.out_c - first);
-        for (Index block = 0; block < channels / K::lanes; ++block) K::filters(p, filter, first, channels, block, u, {0, p.in_c});
+        const bool there = begin > 0 && groups == owners;   // from the chunk before
+        for (Index block = 0; block < channels / K::lanes && !there; ++block) K::filters(p, filter, first, channels, block, u, {0, p.in_c});
         products<K>(p, v, u, count, channels, m);
         for (Index block = 0; block < channels / K::lanes; ++block) put<K>(p, m, begin, count, first, channels, block, out, {0, count});
       }

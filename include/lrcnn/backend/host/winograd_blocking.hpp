@@ -76,47 +76,48 @@ namespace detail {
 /// What a way to cut a pass writes to memory, in numbers at all positions, and what of it one thread writes and another one reads.
 struct Traffic {
   Index written = 0, passed = 0;
-  /// In place of time. Source: VGG-16's and ResNet-18's layers, two cores of an AMD EPYC that have one L3 or one each, as the host puts them
-  ///          from minute to minute. A number that passes from core to core takes 30 ns with two L3s, hardly any time with one; one that is
-  ///          written takes 2.5 ns.
+  /// In place of time.
+  /// Source:  VGG-16's and ResNet-18's layers, two cores of an AMD EPYC that have one L3 or one each, as the host puts them from minute to minute. A
+  ///          number that passes from core to core takes 30 ns with two L3s and hardly any time with one; one that is written takes 2.5 ns. With
+  ///          this weight no layer is slower with one L3 than it was, and most of what can be gained with two is.
   constexpr Index work() const { return written + 2 * passed; }
 };
-/// A way to cut a pass, and what stands for its time.
-struct Way {
-  Blocking blocking{};
-  Index work = std::numeric_limits<Index>::max();
-};
-/// What a pass is cut for. `gradient`: of the filters.
+/// Looks for the best way to cut a pass. `gradient`: of the filters.
 struct BlockingChoice {
   const SlabPass& p;
   bool gradient;
   int threads;
   Index room;
   const Caches& caches;
-  Way best{};
+  std::optional<Blocking> best{};
+  Index work = std::numeric_limits<Index>::max();   ///< what stands for the best one's time
 
-  static constexpr Index waiting = 4096;            ///< work in which the threads wait for each other
-  static constexpr Index most_filters = 10_MiB;     ///< transforms that a cache holds for all chunks
-  static constexpr Index most_gradients = 32_MiB;   ///< 256 channels on the Xeon: 904 GFLOP/s with 28 MB of transforms, 673 with 57
+  static constexpr Index waiting = 4096;          ///< work in which the threads wait for each other
+  static constexpr Index most_filters = 10_MiB;   ///< transforms that a cache holds for all chunks
+  static constexpr Index most_shared = 32_MiB;    ///< gradients of 256 channels on the Xeon: 904 GFLOP/s with 28 MB of transforms, 673 with 57
 
   Index filters() const { return p.in_c * p.out_c; }
   Index inputs() const { return p.tiles() * p.in_c; }
   Index bytes(Index tiles, Index channels, Division division) const { return blocking_bytes(p, tiles, channels, division, gradient, threads); }
   void consider(Index tiles, Index channels, Division division, const Traffic& traffic, Index more) {
-    if (traffic.work() + more < best.work) best = {{tiles, channels, division, bytes(tiles, channels, division)}, traffic.work() + more};
+    if (traffic.work() + more >= work) return;
+    work = traffic.work() + more;
+    best = Blocking{tiles, channels, division, bytes(tiles, channels, division)};
   }
   /// Tiles of a chunk that all threads share, at `each` bytes a tile; 0: too few fit beside the rest.
   Index shared_tiles(Index channels, Division division, Index each, Index most_bytes) const {
     const Index all = p.tiles(), left = std::min(room - bytes(0, channels, division), most_bytes);
+    const Index few = std::min(all, fewest_tiles);   // these are asked for by themselves: matrices are rounded up to lines
     Index tiles = left <= 0 ? 0 : std::min({all, left / each, most_tiles});
+    if (tiles < few && bytes(few, channels, division) <= room) return few;
     if (tiles < all) tiles = tiles / 6 * 6;
     while (tiles > 0 && bytes(tiles, channels, division) > room) tiles = (tiles - 1) / 6 * 6;
-    return tiles < std::min(all, fewest_tiles) ? 0 : tiles;
+    return tiles < few ? 0 : tiles;
   }
   void by_positions() {
     for (Index panels = ceil_div(p.out_c, panel); panels > 0; panels = panels == 1 ? 0 : ceil_div(panels, 2)) {
       const Index channels = std::min(panels * panel, p.out_c), groups = ceil_div(p.out_c, channels);
-      const Index tiles = shared_tiles(channels, Division::by_positions, float_bytes * (p.in_c + channels), gradient ? most_gradients : room);
+      const Index tiles = shared_tiles(channels, Division::by_positions, float_bytes * (p.in_c + channels), gradient ? most_shared : room);
       if (tiles == 0) continue;
       const Index chunks = ceil_div(p.tiles(), tiles);
       Index more = chunks * groups * waiting;
@@ -133,13 +134,14 @@ struct BlockingChoice {
     for (Index channels = gradient ? panel : panel / 2; channels <= p.out_c; channels *= 2) {
       const Index groups = ceil_div(p.out_c, channels), rounds = ceil_div(groups, threads);
       if (groups < threads) return;
-      const Index tiles = shared_tiles(channels, Division::by_channels, float_bytes * (p.in_c + threads * channels), most_gradients);
+      const Index tiles = shared_tiles(channels, Division::by_channels, float_bytes * (p.in_c + threads * channels), most_shared);
       if (tiles == 0) continue;
       const Index chunks = ceil_div(p.tiles(), tiles), filters_of_most = filters() * rounds * threads / groups;
+      const Index times = gradient || groups > threads ? chunks : 1;   // a thread with one group transforms its filters once
       Index more = chunks * 2 * waiting;
       if (float_bytes * tiles * p.in_c > caches.level3 / 2) more += rounds * inputs();
       const Index made = gradient && chunks > 1 ? rounds * inputs() : inputs();
-      consider(tiles, channels, Division::by_channels, {(gradient ? filters() : 0) + made + chunks * filters_of_most, made}, more);
+      consider(tiles, channels, Division::by_channels, {(gradient ? filters() : 0) + made + times * filters_of_most, made}, more);
     }
   }
   /// Tiles of a chunk that a thread has to itself, so that its core's cache holds it; 0: they do not fit.
@@ -181,13 +183,14 @@ inline std::optional<Blocking> choose_blocking(const SlabPass& p, bool gradient,
   if (room < least_bytes(p)) return {};
   detail::BlockingChoice choice{p, gradient, threads, room, caches};
   choice.by_tiles_alone();
-  if (choice.best.blocking.tiles > 0) return choice.best.blocking;
+  if (choice.best) return choice.best;
   choice.by_positions();
-  if (threads > 1 && choice.best.blocking.channels < p.out_c) {   // else nothing passes from thread to thread, or there is room enough
-    choice.by_tiles_in_groups();
-    choice.by_channels();
-  }
-  return choice.best.blocking;
+  // With one thread nothing passes to another one; filters of more than a panel that are there all at once say that there is room enough.
+  const bool at_once = choice.best && choice.best->channels == p.out_c && p.out_c > panel;
+  if (threads == 1 || at_once) return choice.best;
+  choice.by_tiles_in_groups();
+  choice.by_channels();
+  return choice.best;
 }
 /// The same with one division, to compare; nothing if it does not fit, or if it is not for that pass.
 inline std::optional<Blocking> choose_blocking(const SlabPass& p, Division division, bool gradient, int threads, Index room,
@@ -198,10 +201,10 @@ inline std::optional<Blocking> choose_blocking(const SlabPass& p, Division divis
     case Division::by_channels: choice.by_channels(); break;
     case Division::by_tiles:
       choice.by_tiles_alone();
-      if (choice.best.blocking.tiles == 0) choice.by_tiles_in_groups();
+      if (!choice.best) choice.by_tiles_in_groups();
       break;
   }
-  return choice.best.blocking.tiles > 0 ? std::optional(choice.best.blocking) : std::nullopt;
+  return choice.best;
 }
 /// Whether a pass is likely to be faster than direct arithmetic: tiles at the borders do work that is thrown away.
 constexpr bool pays(Index out_rows, Index out_w) {
