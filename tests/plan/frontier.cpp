@@ -202,7 +202,7 @@ TEST_CASE("what a policy names beside Fit holds") {
   CHECK(of_images(Policy<Fit<1>>::value) > 0);
   CHECK(of_images(Policy<Fit<1>, Images<4>>::value) == 0);   // rows alone
   // A deep network that names some of its images is still cut into rows.
-  const Table deep = make_table(Vgg16<>::layers, {4, 3, 64, 64});
+  const Table deep = make_table(Vgg16<>::layers, {4, 3, 224, 224});
   std::size_t of_rows = 0;
   for (const SolvedPolicy& p : find_frontier(deep, Policy<Fit<1>, Images<2>>::value, blocked, {}, costs).points)
     for (Index i = 0; i < p.policy.partition_count; ++i) of_rows += p.policy.partition(i).backward > 1;
