@@ -119,7 +119,7 @@ TEST_CASE_TEMPLATE("forward of direct slabs is bit-identical to the rows of the 
   }
 }
 TEST_CASE("Winograd agrees with the reference, whole maps and slabs, and runs wherever it can") {
-  Onednn onednn(2);
+  Onednn onednn(lrcnn::testing::threads_for_tests());
   Reference<double> reference;
   struct Suited {
     Case c;

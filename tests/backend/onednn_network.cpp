@@ -1,4 +1,5 @@
 #include "support/run_network.hpp"
+#include "support/threads.hpp"
 #include <lrcnn/backend/onednn.hpp>
 #include <lrcnn/layer/activation.hpp>
 #include <lrcnn/layer/conv.hpp>
@@ -18,7 +19,7 @@ Outcome<double> widened(const Outcome<float>& o) {
 }
 }   // namespace
 TEST_CASE("a network on onednn: rows equal the column, arithmetic by policy, reruns bit-identical") {
-  Onednn onednn(2);
+  Onednn onednn(threads_for_tests());
   Reference<double> reference;
   const Problem<double> exact(Net::layers, input, 1);
   const Problem<float> problem(Net::layers, input, 1);

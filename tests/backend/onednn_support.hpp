@@ -1,6 +1,7 @@
 #pragma once
 // One layer, a slab of its rows, and its three passes on any backend, with poisoned outputs. Inputs are the same
 // numbers everywhere: functions of their index, exact in float.
+#include "support/threads.hpp"
 #include <lrcnn/backend/onednn.hpp>
 #include <lrcnn/backend/reference.hpp>
 #include <lrcnn/core/rng.hpp>
@@ -132,7 +133,7 @@ inline Layer linear(Index channels, bool bias = true) {
 }
 /// A backend that runs on every machine, whether its processor has kernels for bf16 or not.
 template <class B>
-B backend(int threads = 2) {
+B backend(int threads = lrcnn::testing::threads_for_tests()) {
   return B(threads, {}, {.slow_bf16 = true, .report_slow = false});
 }
 /// How tensors lie on this machine.

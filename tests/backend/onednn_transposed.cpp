@@ -66,7 +66,7 @@ TEST_CASE_TEMPLATE("transposed convolutions agree with the reference, whole maps
   }
 }
 TEST_CASE("rows of a transposed convolution may lie in larger tensors") {
-  Onednn onednn(2);
+  Onednn onednn(lrcnn::testing::threads_for_tests());
   const Node node = transposed(32, 16, {.kernel = 2, .stride = 2}, true, {2, 1, 9, 6});
   Slab<Onednn> whole(node, {0, 18}, {}), part(node, {5, 12}, {});
   const Passes dense = part.run(onednn);

@@ -1,6 +1,7 @@
 // Policies that Fit chose, carried out on oneDNN: every one has the workspace that the library's kernels want, in 16 bits, too.
 #include "support/backend_for_tests.hpp"
 #include "support/run_network.hpp"
+#include "support/threads.hpp"
 #include <lrcnn/backend/onednn.hpp>
 #include <lrcnn/network/lenet.hpp>
 #include <lrcnn/network/mobilenet.hpp>
@@ -16,7 +17,7 @@ void points_run(std::span<const Layer> layers, const Input& input, std::size_t m
   const Problem<float> problem(layers, input, 1);
   const MemorySource<float> source(problem.images.data(), input);
   std::vector<float> gradients(problem.parameters.size(), 1.0f);
-  B backend = backend_for_tests<B>(2);
+  B backend = backend_for_tests<B>(threads_for_tests());
   const Frontier frontier = find_frontier(problem.table, Policy<Fit<1>>::value, B::target, {}, Costs(rates_of<B>()));
   REQUIRE(!frontier.points.empty());
   double loss = 0;

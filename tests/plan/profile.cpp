@@ -165,3 +165,25 @@ TEST_CASE("sections are costed with the partitions of their stages, also where o
     CHECK(of.of(policy).seconds() == doctest::Approx(plan_seconds(table, policy, blocked, options, of_steps)).epsilon(1e-9));
   }
 }
+TEST_CASE("sections of a predictor are costed with all of their slabs, also with those that add no rows at the top") {
+  using Net = Sequential<Conv<4>, MaxPool<Window{.kernel = 2, .stride = 3}>, MaxPool<Window{.kernel = 2, .stride = 3, .pad = 1}>, Conv<4>, ReLU>;
+  const Costs costs(Rates{.step = 1e-7, .products = 1e9, .winograd = 2e9, .bytes = 1e9, .lanes = 1});
+  const PlanOptions options{.training = false, .stores_output = true};
+  int fewer_rows = 0;
+  for (Index height = 6; height <= 24; ++height)
+    for (Index slabs = 5; slabs <= 9; ++slabs) {
+      const Table table = make_table(Net::layers, {1, 5, height, 6});
+      PolicySpec policy = Policy<Stages<Share<2>, Column>, CheckpointAt<"pool2">>::value;
+      policy.partitions[0].forward = policy.partitions[0].backward = slabs;
+      CAPTURE(height);
+      CAPTURE(slabs);
+      StepCosts of_steps(costs, table, blocked);
+      try {
+        const double want = plan_seconds(table, policy, blocked, options, of_steps);
+        CHECK(SectionCosts(table, blocked, options, costs).of(policy).seconds() == doctest::Approx(want).epsilon(1e-9));
+        fewer_rows += table.shape(3).h < slabs;
+      } catch (const PlanError&) {   // more slabs than the first layer has rows
+      }
+    }
+  CHECK(fewer_rows > 20);
+}

@@ -46,6 +46,7 @@ class AddUp final : public Sink {
   double slabs_of_rows(Index slab, const std::vector<Index>& cuts) const override {
     const auto slabs = static_cast<Index>(cuts.size());
     if (!by_samples_ || slabs <= 4 || slab < edge || slab >= slabs - edge) return 1;
+    profile_.sampled = true;   // said here: the slab that stands for others may weigh as much as itself, where they add no rows at the top
     if (slab > edge) return 0;
     return static_cast<double>(item(cuts, slabs - edge - 1) - item(cuts, edge - 1)) / static_cast<double>(item(cuts, edge) - item(cuts, edge - 1));
   }
