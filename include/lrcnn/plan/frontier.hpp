@@ -149,7 +149,7 @@ class FrontierSearch {
   /// What was found for some bytes.
   struct Solution {
     std::vector<SolvedPolicy> policies{};
-    Index live = -1;   ///< the most bytes that are live at once under the fastest; -1: there is none
+    Index live = -1;   ///< the most bytes that are live at once under the fastest with any kind of memory; -1: there is none
   };
   /// Adds the fastest policies for so many bytes each. Returns the most bytes that are live at once under the fastest of each; -1: there is none.
   std::vector<Index> solve(const SectionSearch& sections, const std::vector<Index>& rooms) {
@@ -185,11 +185,12 @@ class FrontierSearch {
         found = ask(0, placed);
       }
       if (found.empty()) continue;
+      Index live = -1;
       const auto add = [&](const std::vector<SolvedPolicy>& policies) {   // down to the first that fits: the others are slower
         for (SolvedPolicy p : policies) {
           const ArenaSize size = arena_at_run_time<>(table_, p.policy, target_, options_);
           p.bytes = size.bytes;
-          if (solution.live < 0) solution.live = size.lower_bound;
+          if (live < 0) live = std::max(live, size.lower_bound), solution.live = std::max(solution.live, live);
           const bool fits = p.bytes <= room;
           if (fits) bound = std::min(bound, p.seconds);
           solution.policies.push_back(std::move(p));

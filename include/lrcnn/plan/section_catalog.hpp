@@ -141,7 +141,7 @@ class SectionCatalog {
       return [&, tries = SectionTries(table_, policy_, names_, target_, options_, costs_, images_, memories_)](std::size_t i) mutable {
         const std::size_t s = sole[sole.size() - 1 - i];
         const SectionBorder& border = sections_[s].border;
-        sections_[s].choices = tries.find(border, beside[s], item(followed_, border.end()));
+        sections_[s].choices = tries.find(border, beside[s], item(followed_, border.end()), is_alone(border));
       };
     });
     for (std::size_t s = 0; s < sections_.size(); ++s) {
@@ -153,6 +153,16 @@ class SectionCatalog {
       if (!section.choices.empty()) item(sections_from_, section.border.begin()).push_back(s);
     }
     drop_vain_offers();
+  }
+  /// Whether a policy with this section has no partition but this section's.
+  bool is_alone(const SectionBorder& border) const {
+    if (border.begin() > 0) return false;
+    for (Index at = border.end(); at < table_.size();) {
+      const auto next = std::find_if(sections_.begin(), sections_.end(), [&](const SectionOfSearch& s) { return s.border.begin() == at; });
+      if (next == sections_.end() || next->numbered) return false;
+      at = next->border.end();
+    }
+    return true;
   }
   BytesBeside bytes_beside(const SectionBorder& border) const {
     const Index backward = backward_bytes(border);

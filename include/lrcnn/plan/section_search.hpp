@@ -141,7 +141,8 @@ class SectionSearch {
   Index constant_bytes(Index workspace_bytes) const {
     Index bytes = target_.uses_workspace ? round_up(workspace_bytes, target_.alignment) * policy_.streams : 0;
     if (images_ < table_.input.n)
-      bytes += (catalog_.keeps_output() ? catalog_.readers().bytes(table_.size()) : 0) + (options_.input_gradient ? catalog_.readers().bytes(0) : 0);
+      bytes += (catalog_.keeps_output() ? catalog_.readers().bytes(table_.size()) : 0) +
+               (options_.training && options_.input_gradient ? catalog_.readers().bytes(0) : 0);
     return bytes;
   }
   /// The ways to run one more section behind a label.

@@ -23,15 +23,18 @@ class SectionTries {
         costs_(costs, table, target),
         memories_(memories),
         own_workspaces_(wants(StepMemory::own_workspaces)),
-        tells_workspaces_(!costs.measured().empty()) {
+        tells_workspaces_(!costs.measured().empty()),
+        small_(detail::is_small(table)) {
     policy_in_place_.gradients_in_place = true;
   }
   /// The choices of a section, by rising seconds; none if it cannot be run. `beside`: what others may have in memory meanwhile; `followed`: a
-  /// section without a partition of its own may follow, and is run likewise.
-  SectionChoices find(const SectionBorder& border, const BytesBeside& beside, bool followed) {
+  /// section without a partition of its own may follow, and is run likewise; `alone`: no section of the network has another partition, so that
+  /// stages whose rows carry fewer slabs are cut as finely as they can be.
+  SectionChoices find(const SectionBorder& border, const BytesBeside& beside, bool followed, bool alone) {
     border_ = &border;
     beside_ = beside;
     followed_ = followed;
+    alone_ = false;
     choices_ = {};
     column_seconds_ = unknown;
     seconds_.clear();
@@ -40,7 +43,7 @@ class SectionTries {
     const Index begin = numbered ? border.begin() : 0, end = numbered ? border.end() : table_.size();
     workspace_bytes_ = !own_workspaces_ ? -1 : workspace_of(begin, end, &Rates::good_scratch);
     if (is_named(PolicySpec::Part::partition)) try_named();
-    else if (numbered) try_all();
+    else if (numbered) alone_ = alone, try_all();
     else try_followers();
     keep_best(numbered);
     if (const Index ample = workspace_of(begin, end, &Rates::ample_scratch);
@@ -86,11 +89,13 @@ class SectionTries {
   const std::vector<StepMemory>& memories_;
   const bool own_workspaces_;
   const bool tells_workspaces_;             ///< estimates are the same in any workspace
+  const bool small_;                        ///< of few layers: then all is tried
   Index workspace_bytes_ = -1;              ///< of the section at hand; a follower has that of a section before it, here as much as any
   bool is_ample_ = false;                   ///< it is more than the choices that are known have
   const SectionBorder* border_ = nullptr;   ///< of the section at hand
   BytesBeside beside_{};                    ///< likewise
   bool followed_ = false;
+  bool alone_ = false;                       ///< likewise: all sections of the network have its partition
   std::vector<Stage> whole_{};               ///< likewise, not cut
   double column_seconds_ = unknown;          ///< of the first way that was tried
   std::map<SecondsKey, double> seconds_{};   ///< of steps of the section at hand
@@ -116,8 +121,9 @@ class SectionTries {
   /// bytes, this one need not be timed. Nothing if the rows do not carry the slabs.
   std::optional<Tried> try_one(Partition p, double at_least = unknown) {
     if (p.images == images_) p.images = 0;
+    if (small_) at_least = unknown;
     p.workspace_bytes = workspace_bytes_;
-    const auto stages = make_section_stages(table_, whole_, policy_, p, target_, images_, options_);
+    const auto stages = make_section_stages(table_, whole_, policy_, p, target_, images_, options_, alone_);
     if (stages.empty()) return {};
     const std::vector<StageNeeds> needs = needs_of(table_, policy_, options_, stages);
     const SectionProfile profile = profile_section(table_, policy_, target_, options_, stages, needs);
@@ -171,7 +177,7 @@ class SectionTries {
     choice.set_seconds(seconds_of(policy_in_place_, p, stages, in_place));
     choices_.of(StepMemory::in_place).push_back(std::move(choice));
   }
-  /// Seconds of the section's steps, by samples.
+  /// Seconds of the section's steps; in a large network by samples.
   double seconds_of(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs) {
     const auto of = [&](SectionSteps steps) { return seconds_of(policy, p, stages, needs, steps); };
     if (!are_passes_apart(stages, needs)) return of(SectionSteps::all);
@@ -196,13 +202,13 @@ class SectionTries {
                         count};
     };
     if (const auto known = seconds_.find(key(slabs)); known != seconds_.end()) return known->second;
-    if (p.passes && slabs > 3 && slabs % 3 == 0) {
+    if (p.passes && slabs > 3 && slabs % 3 == 0 && !small_) {
       const auto third = seconds_.find(key(slabs / 3)), two_thirds = seconds_.find(key(slabs / 3 * 2));
       if (third != seconds_.end() && two_thirds != seconds_.end())
         return seconds_[key(slabs)] = two_thirds->second + (two_thirds->second - third->second);
     }
     SectionProfile profile;
-    add_seconds(profile, table_, policy, target_, options_, stages, needs, costs_, true, steps);
+    add_seconds(profile, table_, policy, target_, options_, stages, needs, costs_, !small_, steps);
     return seconds_[key(slabs)] = profile.seconds();
   }
   /// Tries slabs of images, slabs of rows of all images or of one, and what is computed again.
@@ -211,8 +217,7 @@ class SectionTries {
     std::array<double, recomputes.size()> columns;   // seconds without slabs of rows, of more images
     columns.fill(unknown);
     for (Index images = images_; images >= 1; images = images == 1 ? 0 : ceil_div(images, 2)) {
-      const bool rows =
-          !vector && !is_long && (detail::is_small(table_) || images_ == table_.input.n || images_ == 1) && (images == images_ || images == 1);
+      const bool rows = !vector && !is_long && (small_ || ((images_ == table_.input.n || images_ == 1) && (images == images_ || images == 1)));
       for (std::size_t r = 0; r < recomputes.size(); ++r) {
         const Recompute recompute = recomputes[r];
         if (is_named(PolicySpec::Part::recompute) ? recompute != policy_.recompute : !options_.training && recompute != Recompute::none) continue;
@@ -231,14 +236,15 @@ class SectionTries {
         p.cut = Cut::overlap;
         counts = try_counts(p, tried ? hardly * tried->seconds : unknown, counts);
       }
-      if (vector || is_long) break;
+      if ((vector && !small_) || is_long) break;
     }
   }
   /// Whether slabs of rows may pay. `parted`: norms part the section, so that what slabs would keep lies in full height between its stages anyway,
   /// and slabs have hardly a row in common.
   bool pays(Cut cut, Recompute recompute, bool parted) const {
+    if (small_) return true;
     if (recompute == Recompute::cheap) return false;
-    if (detail::is_small(table_) || !options_.training) return true;
+    if (!options_.training) return true;
     return parted ? cut == Cut::overlap && recompute == Recompute::all : cut == Cut::overlap || recompute == Recompute::all;
   }
   /// Those that are worth knowing in workspaces of their own, once more with ample ones.
@@ -314,13 +320,13 @@ class SectionTries {
         return tried;
       };
       if (apart && !(one = try_forward(1, 0))) break;
-      if (!one || one->forward_counts) all = try_forward(slabs, one ? hardly * one->seconds : 0);
+      if (!one || one->forward_counts || small_) all = try_forward(slabs, one ? hardly * one->seconds : 0);
       if (!one && !all) break;
-      if (one && all && slabs > 3 && all->seconds > hardly_any * one->seconds) try_forward(slabs / 2, hardly * one->seconds);
-      if (!(all ? all : one)->forward_counts) std::erase(left, slabs);
+      if (one && all && slabs > 3 && (small_ || all->seconds > hardly_any * one->seconds)) try_forward(slabs / 2, hardly * one->seconds);
+      if (!small_ && !(all ? all : one)->forward_counts) std::erase(left, slabs);
       const double seconds = all ? all->seconds : one->seconds;
       in_vain = saves ? 0 : in_vain + 1;
-      if (in_vain > 1 || seconds > most_times * column_seconds_) break;
+      if (!small_ && (in_vain > 1 || seconds > most_times * column_seconds_)) break;
       at_least = hardly * seconds;
     }
     return left;
