@@ -119,7 +119,7 @@ TEST_CASE(
     CAPTURE(to_string(c.policy));
     const auto seconds_of = [&](const std::vector<Stage>& stages, SectionSteps steps) {
       SectionProfile profile;
-      add_seconds(profile, c.table, rest, c.target, c.options, stages, needs_of(c.table, rest, c.options, stages), of_steps, false, steps);
+      add_seconds(profile, c.table, rest, c.target, c.options, stages, needs_of(c.table, rest, c.options, stages), of_steps, Samples::none, steps);
       return profile.seconds();
     };
     for (const std::vector<Stage>& stages : by_section(plan.stages)) {

@@ -39,6 +39,8 @@ class SectionCatalog {
   const std::vector<std::size_t>& from(Index layer) const { return item(sections_from_, layer); }
   /// Tensors from below a layer that are read from there on.
   const std::vector<Index>& across(Index layer) const { return item(across_, layer); }
+  /// Whether a network has so few layers that all is tried.
+  bool is_small() const { return detail::is_small(table_); }
   /// Whether a section without a partition of its own begins at a layer.
   bool is_followed(Index layer) const { return item(followed_, layer) != 0; }
   const detail::TensorReaders& readers() const { return readers_; }

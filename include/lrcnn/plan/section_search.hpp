@@ -35,7 +35,12 @@ class SectionSearch {
         options_(options),
         catalog_(table, policy_, target, options, costs, names, threads, std::move(memories)),
         images_(catalog_.images()) {
-    for (const SectionOfSearch& section : catalog_.sections()) passages_.emplace_back(catalog_, section);
+    most_behind_.assign(static_cast<std::size_t>(table.size() + 1), 0);
+    for (const SectionOfSearch& section : catalog_.sections()) {
+      passages_.emplace_back(catalog_, section);
+      Index& most = item(most_behind_, section.border.begin());
+      for (const SectionChoice& choice : section.choices.of(StepMemory::in_place)) most = std::max(most, choice.behind());
+    }
     const double least = SectionBounds(catalog_, passages_, catalog_.memories().front(), unlimited, 0).least(0, 0, unlimited);
     if (least < unbounded) section_rank_ = least / 10'000;
   }
@@ -82,6 +87,7 @@ class SectionSearch {
     Index kept = 0;                                         ///< bytes that wait for the backward passes of these sections
     std::uint64_t tensors = 0;                              ///< those of SectionCatalog::across() that are among them
     std::uint64_t offered = 0;                              ///< those of SectionCatalog::across() whose places their gradients may have
+    Index peak = 0;                                         ///< of the last section, with all beside it, if places are offered; of small networks
     const Partition* partition = nullptr;                   ///< the last one that a section has of its own
     std::int32_t sections = 0, partitions = 0, names = 0;   ///< sections; those of them with a partition, and those that end at a checkpoint
     std::int32_t before = 0, section = 0;                   ///< the label where its last section begins, and that section
@@ -103,6 +109,7 @@ class SectionSearch {
   const SectionCatalog catalog_;
   const Index images_;
   std::vector<SectionPassage> passages_{};   ///< of each section
+  std::vector<Index> most_behind_{};         ///< of each layer: SectionChoice::behind() at most, of the sections that begin there
   mutable std::mutex mutex_{};
   mutable std::map<std::pair<StepMemory, Index>, SectionBounds> bounds_{};
   double section_rank_ = 0;   ///< of two ways that take equally long, the one of fewer sections is chosen
@@ -166,6 +173,7 @@ class SectionSearch {
       if (rank + fastest_above > terms.bound) break;
       const SectionPeaks& peaks = SectionPassage::peaks(way, entry);
       if (peaks.forward > forward_room || peaks.backward > backward_room) continue;
+      if (label.peak > 0 && SectionPassage::takes_places(way, entry) && label.peak + way.choice->behind() > terms.room) continue;
       if (!section.numbered && !SectionTries::follows(way.choice->partition(), *label.partition)) continue;
       const auto [kept, tensors] = passage.leave(way, entry);
       if (rank + terms.bounds->least(end, tensors, room - kept) > terms.bound) continue;
@@ -174,6 +182,7 @@ class SectionSearch {
                  .kept = label.kept + kept,
                  .tensors = tensors,
                  .offered = terms.memory == StepMemory::in_place ? passage.offer(way, entry) : 0,
+                 .peak = 0,
                  .partition = section.numbered ? &way.choice->partition() : label.partition,
                  .sections = label.sections + 1,
                  .partitions = partitions,
@@ -181,9 +190,10 @@ class SectionSearch {
                  .before = static_cast<std::int32_t>(number),
                  .section = static_cast<std::int32_t>(section_number),
                  .way = &way};
+      if (next.offered != 0 && catalog_.is_small()) next.peak = terms.room - std::min(forward_room - peaks.forward, backward_room - peaks.backward);
       const auto beats = [&](const Label& b) {
         return b.seconds <= next.seconds && b.kept <= next.kept && (next.tensors & ~b.tensors) == 0 && (next.offered & ~b.offered) == 0 &&
-               leads_on_like(b, next, end);
+               leads_on_like(b, next, end) && b.peak <= std::max(next.peak, terms.room - item(most_behind_, end));
       };
       if (std::none_of(ends.begin() + static_cast<Index>(first), ends.end(), beats)) ends.push_back(next);
     }
@@ -203,7 +213,8 @@ class SectionSearch {
       const Index least_saved = label.kept + hardly;
       const auto beats = [&](const Label& b) {
         const std::uint64_t less = (label.tensors & ~b.tensors) | (label.offered & ~b.offered);   // a place that is taken saves one gradient
-        return b.kept <= least_saved && b.kept + bytes_of(at, less) <= least_saved && leads_on_like(b, label, at);
+        return b.kept <= least_saved && b.kept + bytes_of(at, less) <= least_saved && leads_on_like(b, label, at) &&
+               b.peak <= std::max(label.peak, room - item(most_behind_, at));
       };
       if (std::none_of(best.rbegin(), best.rend(), beats)) best.push_back(label);
     }
@@ -211,7 +222,8 @@ class SectionSearch {
   }
   /// Whether what follows at this layer is run in the same way behind both labels.
   bool leads_on_like(const Label& a, const Label& b, Index at) const {
-    return !catalog_.is_followed(at) || a.partition == nullptr || b.partition == nullptr || a.partition->images == b.partition->images;
+    return !catalog_.is_followed(at) || a.partition == nullptr || b.partition == nullptr ||
+           (catalog_.is_small() ? SectionTries::follows(*a.partition, *b.partition) : a.partition->images == b.partition->images);
   }
   /// Bytes of tensors across a layer.
   Index bytes_of(Index at, std::uint64_t tensors) const {

@@ -113,15 +113,17 @@ class SectionTries {
     }
     return bytes;
   }
-  /// Whether a choice that is as fast makes another superfluous. Of what followers do likewise, images alone make a difference that counts.
+  /// Whether a choice that is as fast makes another superfluous. Of what followers do likewise, images alone make a difference that counts in large
+  /// networks.
   bool replaces(const SectionChoice& choice, const SectionChoice& other) const {
-    return (!followed_ || choice.partition().images == other.partition().images) && choice.takes_no_more_bytes(other, beside_);
+    const Partition &p = choice.partition(), &q = other.partition();
+    return (!small_ || choice.behind() <= other.behind()) && (!followed_ || (small_ ? follows(p, q) : p.images == q.images)) &&
+           choice.takes_no_more_bytes(other, beside_);
   }
   /// Tries one way to run the section. `at_least`: seconds that it will take, as far as they are known; if a choice takes no more, and no more
   /// bytes, this one need not be timed. Nothing if the rows do not carry the slabs.
   std::optional<Tried> try_one(Partition p, double at_least = unknown) {
     if (p.images == images_) p.images = 0;
-    if (small_) at_least = unknown;
     p.workspace_bytes = workspace_bytes_;
     const auto stages = make_section_stages(table_, whole_, policy_, p, target_, images_, options_, alone_);
     if (stages.empty()) return {};
@@ -208,11 +210,12 @@ class SectionTries {
         return seconds_[key(slabs)] = two_thirds->second + (two_thirds->second - third->second);
     }
     SectionProfile profile;
-    add_seconds(profile, table_, policy, target_, options_, stages, needs, costs_, !small_, steps);
+    add_seconds(profile, table_, policy, target_, options_, stages, needs, costs_, small_ ? Samples::of_images : Samples::of_rows_as_well, steps);
     return seconds_[key(slabs)] = profile.seconds();
   }
   /// Tries slabs of images, slabs of rows of all images or of one, and what is computed again.
   void try_all() {
+    const auto differs = find_different();
     const bool vector = whole_.back().vector, is_long = border_->end() - border_->begin() > most_cut;
     std::array<double, recomputes.size()> columns;   // seconds without slabs of rows, of more images
     columns.fill(unknown);
@@ -221,6 +224,7 @@ class SectionTries {
       for (std::size_t r = 0; r < recomputes.size(); ++r) {
         const Recompute recompute = recomputes[r];
         if (is_named(PolicySpec::Part::recompute) ? recompute != policy_.recompute : !options_.training && recompute != Recompute::none) continue;
+        if (!differs[r]) continue;
         Partition p{.images = images, .recompute = recompute};
         if (const auto tried = try_one(p, columns[r])) columns[r] = hardly * tried->seconds;
         for (const Cut cut : {Cut::overlap, Cut::share}) {
@@ -238,6 +242,18 @@ class SectionTries {
       }
       if ((vector && !small_) || is_long) break;
     }
+  }
+  /// Of each of `recomputes`, whether the section keeps something else than with one before, or may be run otherwise: else it need not be tried.
+  std::array<bool, recomputes.size()> find_different() const {
+    std::array<bool, recomputes.size()> differs;
+    differs.fill(true);
+    if (!options_.training || is_named(PolicySpec::Part::recompute) || (followed_ && small_)) return differs;
+    std::array<std::vector<StageNeeds>, recomputes.size()> needs;
+    for (std::size_t r = 0; r < recomputes.size() && recomputes[r] != Recompute::all; ++r) {
+      for (const Stage& stage : whole_) needs[r].push_back(stage_needs(table_, stage, recomputes[r], stage.loses_rows(table_, options_)));
+      for (std::size_t before = 0; before < r; ++before) differs[r] = differs[r] && needs[before] != needs[r];
+    }
+    return differs;
   }
   /// Whether slabs of rows may pay. `parted`: norms part the section, so that what slabs would keep lies in full height between its stages anyway,
   /// and slabs have hardly a row in common.
@@ -320,10 +336,10 @@ class SectionTries {
         return tried;
       };
       if (apart && !(one = try_forward(1, 0))) break;
-      if (!one || one->forward_counts || small_) all = try_forward(slabs, one ? hardly * one->seconds : 0);
+      if (!one || one->forward_counts) all = try_forward(slabs, one ? hardly * one->seconds : 0);
       if (!one && !all) break;
-      if (one && all && slabs > 3 && (small_ || all->seconds > hardly_any * one->seconds)) try_forward(slabs / 2, hardly * one->seconds);
-      if (!small_ && !(all ? all : one)->forward_counts) std::erase(left, slabs);
+      if (one && all && slabs > 3 && all->seconds > hardly_any * one->seconds) try_forward(slabs / 2, hardly * one->seconds);
+      if (!(all ? all : one)->forward_counts) std::erase(left, slabs);
       const double seconds = all ? all->seconds : one->seconds;
       in_vain = saves ? 0 : in_vain + 1;
       if (!small_ && (in_vain > 1 || seconds > most_times * column_seconds_)) break;
