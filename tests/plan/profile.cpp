@@ -150,6 +150,27 @@ TEST_CASE(
   CHECK(summed > 400);
   CHECK(alone > 20);
 }
+TEST_CASE("slabs of images are alike, so that some of them stand for all") {
+  std::size_t sampled = 0;
+  for (std::uint64_t seed = 0; seed < cases_to_do<std::uint64_t>(3000, 500); ++seed) {
+    const Case c = random_case(seed);
+    Plan plan;
+    if (!plan_of(c, plan)) continue;
+    const Costs costs = some_costs(plan);
+    StepCosts of_steps(costs, c.table, c.target);
+    CAPTURE(seed);
+    CAPTURE(to_string(c.policy));
+    for (const std::vector<Stage>& stages : by_section(plan.stages)) {
+      SectionProfile all, some;
+      add_seconds(all, c.table, c.policy, c.target, c.options, stages, of_steps);
+      add_seconds(some, c.table, c.policy, c.target, c.options, stages, of_steps, Samples::of_images);
+      REQUIRE(some.seconds() == doctest::Approx(all.seconds()).epsilon(1e-9));
+      REQUIRE(some.steps == all.steps);
+      sampled += some.sampled;
+    }
+  }
+  CHECK(sampled > 20);
+}
 TEST_CASE("sections are costed with the partitions of their stages, also where one begins behind means and goes on with another") {
   using Net = Sequential<Conv<8>, ReLU, GlobalAvgPool, Conv<8, Window{.kernel = 1}>, BatchNorm, ReLU, Upsample<16>, Conv<4>, ReLU, Conv<4>>;
   const Table table = make_table(Net::layers, {2, 3, 32, 32});

@@ -139,15 +139,21 @@ class SectionTries {
     for (const Stage& stage : stages) tried.forward_counts |= stage.forward_repeated;   // in the backward pass, too
     if (!wants(StepMemory::shared_workspace) || is_ample_) trials.clear();
     if (own_workspaces_) trials.emplace_back(StepMemory::own_workspaces, SectionChoice(*border_, p, profile));
-    if (wants(StepMemory::in_place)) try_in_place(p, stages, needs, profile, at_least, trials, tried);
-    std::erase_if(trials, [&](const auto& trial) { return is_beaten(trial.first, trial.second, at_least); });
-    if (trials.empty()) return tried;
-    tried.seconds = seconds_of(policy_, p, stages, needs);
-    if (column_seconds_ < 0) column_seconds_ = tried.seconds;
-    for (auto& [memory, choice] : trials) {
-      choice.set_seconds(tried.seconds);
-      choices_.of(memory).push_back(std::move(choice));
+    const std::vector<StageNeeds> remade = needs_in_place(stages);
+    if (wants(StepMemory::in_place) && remade.empty()) {
+      trials.emplace_back(StepMemory::in_place, SectionChoice(*border_, p, profile, places(stages, needs)));
+      note_in_place(trials.back().second, tried);
     }
+    std::erase_if(trials, [&](const auto& trial) { return is_beaten(trial.first, trial.second, at_least); });
+    if (!trials.empty()) {
+      tried.seconds = seconds_of(policy_, p, stages, needs);
+      if (column_seconds_ < 0) column_seconds_ = tried.seconds;
+      for (auto& [memory, choice] : trials) {
+        choice.set_seconds(tried.seconds);
+        choices_.of(memory).push_back(std::move(choice));
+      }
+    }
+    if (!remade.empty()) try_remade(p, stages, remade, hardly * tried.seconds, tried);
     return tried;
   }
   void note_in_place(const SectionChoice& choice, Tried& tried) const {
@@ -159,21 +165,21 @@ class SectionTries {
     return std::any_of(choices_.of(memory).begin(), choices_.of(memory).end(),
                        [&](const SectionChoice& other) { return other.seconds() <= seconds && replaces(other, choice); });
   }
-  /// The same way with gradients in the places of values, if that is wanted: another trial, or a choice with seconds of its own.
-  void try_in_place(const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs, const SectionProfile& profile,
-                    double at_least, std::vector<std::pair<StepMemory, SectionChoice>>& trials, Tried& tried) {
-    const auto places = [&](const std::vector<StageNeeds>& n) {
-      return tensor_places(table_, stages, n, std::count_if(stages.begin(), stages.end(), [](const Stage& stage) { return stage.passes == 0; }));
-    };
-    const bool differ =
+  /// What these stages need with gradients in the places of values, if that is wanted and they make something again for that; else empty.
+  std::vector<StageNeeds> needs_in_place(const std::vector<Stage>& stages) const {
+    const bool may_differ =
         std::any_of(stages.begin(), stages.end(), [](const Stage& s) { return s.partition.cut != Cut::share && s.backward.slabs() > 1; });
-    const std::vector<StageNeeds> in_place = differ ? needs_of(table_, policy_in_place_, options_, stages) : needs;
-    if (!remakes_in_slabs(in_place) || policy_.gradients_in_place) {
-      trials.emplace_back(StepMemory::in_place, SectionChoice(*border_, p, profile, places(in_place)));
-      note_in_place(trials.back().second, tried);
-      return;
-    }
-    SectionChoice choice(*border_, p, profile_section(table_, policy_in_place_, target_, options_, stages, in_place), places(in_place));
+    if (!may_differ || policy_.gradients_in_place || !wants(StepMemory::in_place)) return {};
+    std::vector<StageNeeds> in_place = needs_of(table_, policy_in_place_, options_, stages);
+    if (!remakes_in_slabs(in_place)) in_place.clear();
+    return in_place;
+  }
+  std::vector<TensorPlace> places(const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs) const {
+    return tensor_places(table_, stages, needs, std::count_if(stages.begin(), stages.end(), [](const Stage& stage) { return stage.passes == 0; }));
+  }
+  /// The same way with gradients in the places of values, where it makes more again.
+  void try_remade(const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& in_place, double at_least, Tried& tried) {
+    SectionChoice choice(*border_, p, profile_section(table_, policy_in_place_, target_, options_, stages, in_place), places(stages, in_place));
     if (is_beaten(StepMemory::in_place, choice, at_least)) return;
     note_in_place(choice, tried);
     choice.set_seconds(seconds_of(policy_in_place_, p, stages, in_place));
@@ -200,7 +206,7 @@ class SectionTries {
                         p.workspace_bytes,
                         p.cut == Cut::share,
                         p.passes + p.forward_passes,
-                        policy.gradients_in_place,
+                        policy.gradients_in_place && steps != SectionSteps::of_forward_slabs,   // which has the backward pass make more again
                         count};
     };
     if (const auto known = seconds_.find(key(slabs)); known != seconds_.end()) return known->second;
