@@ -28,7 +28,7 @@ TEST_CASE("frontiers of small networks have a point for policies that searches o
       {"a section that follows another in what it computes again", 261,
        R"(Policy<Stages<Section<Overlap<1,6>, RecomputeAll>, Section<Column, RecomputeCheap>, Keep<Column>>, CheckpointAt<"pool1">, DirectConv, Workspace<0>>)"}};
   for (const auto& [cause, seed, text] : all) {
-    CAPTURE(cause);
+    CAPTURE(std::string(cause));
     CAPTURE(seed);
     const FrontierCase c = random_frontier_case(seed);
     Frontier frontier;
@@ -36,8 +36,8 @@ TEST_CASE("frontiers of small networks have a point for policies that searches o
     const PolicySpec policy = parse_policy(text);
     StepCosts of_steps(frontier_costs, c.table, c.target);
     const SolvedPolicy* const point = frontier.fastest(arena_size(c.table, policy, c.target, c.options).bytes);
-    REQUIRE(point != nullptr);
-    CHECK(point->seconds <= 1.02 * plan_seconds(c.table, policy, c.target, c.options, of_steps));
+    CHECK(point != nullptr);
+    if (point != nullptr) CHECK(point->seconds <= 1.02 * plan_seconds(c.table, policy, c.target, c.options, of_steps));
   }
 }
 TEST_CASE("the only section of a network is cut as a policy with its partition is, as finely as each stage's rows carry") {

@@ -69,6 +69,7 @@ class FrontierSearch {
   SectionCosts section_costs_;
   std::uint32_t names_ = 0;
   std::vector<SolvedPolicy> found_{};
+  bool every_kind_counts_ = true;     ///< the next bytes may lie below what the fastest with any kind of memory takes, not only the first kind
   std::map<Index, double> known_{};   ///< by bytes, the least seconds of what was found for no more
   std::set<Index> searched_{};        ///< bytes below steps
   bool named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
@@ -104,6 +105,7 @@ class FrontierSearch {
   void search() {
     const SectionSearch sections(table_, policy_, target_, options_, costs_, names_, threads_, memories());
     const bool every_byte = sections.catalog().choice_count() < 500;
+    every_kind_counts_ = !every_byte || sections.catalog().is_thorough();
     Index feasible = std::numeric_limits<Index>::max() / 2;   // the fewest bytes that were
     Index live = solve(sections, {feasible}).front();
     if (live < 0) return;
@@ -167,7 +169,7 @@ class FrontierSearch {
     found_.push_back(std::move(policy));
   }
   /// Adds the fastest policies for so many bytes each, if they are not clearly slower than what is known. Returns for each the bytes below which
-  /// the next may lie that are as fast: what is live at most under the fastest with any kind of memory, or, if none is as fast as what is known, the
+  /// the next may lie that are as fast: what is live at most under the fastest, or, if none is as fast as what is known, the
   /// bytes of that; -1: no policy takes so few bytes.
   std::vector<Index> solve(const SectionSearch& sections, const std::vector<Index>& rooms) {
     std::vector<Solution> solutions(rooms.size());
@@ -207,7 +209,10 @@ class FrontierSearch {
         for (SolvedPolicy p : policies) {
           const ArenaSize size = arena_at_run_time<>(table_, p.policy, target_, options_);
           p.bytes = size.bytes;
-          if (live < 0) live = std::max(live, size.lower_bound), solution.live = std::max(solution.live, live);
+          if (live < 0) {
+            live = size.lower_bound;
+            if (solution.live < 0 || every_kind_counts_) solution.live = std::max(solution.live, live);
+          }
           const bool fits = p.bytes <= room;
           if (fits) bound = std::min(bound, p.seconds);
           solution.policies.push_back(std::move(p));

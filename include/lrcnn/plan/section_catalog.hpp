@@ -39,8 +39,8 @@ class SectionCatalog {
   const std::vector<std::size_t>& from(Index layer) const { return item(sections_from_, layer); }
   /// Tensors from below a layer that are read from there on.
   const std::vector<Index>& across(Index layer) const { return item(across_, layer); }
-  /// Whether a network has so few layers that all is tried.
-  bool is_small() const { return detail::is_small(table_); }
+  /// Whether a network has so few sections that all ways to run them are tried.
+  bool is_thorough() const { return detail::is_small(table_) && sections_.size() <= few; }
   /// Whether a section without a partition of its own begins at a layer.
   bool is_followed(Index layer) const { return item(followed_, layer) != 0; }
   const detail::TensorReaders& readers() const { return readers_; }
@@ -79,6 +79,7 @@ class SectionCatalog {
   }
 
  private:
+  static constexpr std::size_t few = 30;   ///< sections: those that end at five layers or at barriers are fewer
   const Table& table_;
   const PolicySpec policy_;
   const std::uint32_t names_;
@@ -140,7 +141,7 @@ class SectionCatalog {
       of_twins = {std::min(of_twins.least, beside[s].least), std::max(of_twins.most, beside[s].most)};
     }
     on_threads(sole.size(), threads, [&] {
-      return [&, tries = SectionTries(table_, policy_, names_, target_, options_, costs_, images_, memories_)](std::size_t i) mutable {
+      return [&, tries = SectionTries(table_, policy_, names_, target_, options_, costs_, images_, memories_, is_thorough())](std::size_t i) mutable {
         const std::size_t s = sole[sole.size() - 1 - i];
         const SectionBorder& border = sections_[s].border;
         sections_[s].choices = tries.find(border, beside[s], item(followed_, border.end()), is_alone(border));

@@ -87,7 +87,7 @@ class SectionSearch {
     Index kept = 0;                                         ///< bytes that wait for the backward passes of these sections
     std::uint64_t tensors = 0;                              ///< those of SectionCatalog::across() that are among them
     std::uint64_t offered = 0;                              ///< those of SectionCatalog::across() whose places their gradients may have
-    Index peak = 0;                                         ///< of the last section, with all beside it, if places are offered; of small networks
+    Index peak = 0;                                         ///< of the last section, with all beside it, if places are offered; of few sections
     const Partition* partition = nullptr;                   ///< the last one that a section has of its own
     std::int32_t sections = 0, partitions = 0, names = 0;   ///< sections; those of them with a partition, and those that end at a checkpoint
     std::int32_t before = 0, section = 0;                   ///< the label where its last section begins, and that section
@@ -190,7 +190,8 @@ class SectionSearch {
                  .before = static_cast<std::int32_t>(number),
                  .section = static_cast<std::int32_t>(section_number),
                  .way = &way};
-      if (next.offered != 0 && catalog_.is_small()) next.peak = terms.room - std::min(forward_room - peaks.forward, backward_room - peaks.backward);
+      if (next.offered != 0 && catalog_.is_thorough())
+        next.peak = terms.room - std::min(forward_room - peaks.forward, backward_room - peaks.backward);
       const auto beats = [&](const Label& b) {
         return b.seconds <= next.seconds && b.kept <= next.kept && (next.tensors & ~b.tensors) == 0 && (next.offered & ~b.offered) == 0 &&
                leads_on_like(b, next, end) && b.peak <= std::max(next.peak, terms.room - item(most_behind_, end));
@@ -223,7 +224,7 @@ class SectionSearch {
   /// Whether what follows at this layer is run in the same way behind both labels.
   bool leads_on_like(const Label& a, const Label& b, Index at) const {
     return !catalog_.is_followed(at) || a.partition == nullptr || b.partition == nullptr ||
-           (catalog_.is_small() ? SectionTries::follows(*a.partition, *b.partition) : a.partition->images == b.partition->images);
+           (catalog_.is_thorough() ? SectionTries::follows(*a.partition, *b.partition) : a.partition->images == b.partition->images);
   }
   /// Bytes of tensors across a layer.
   Index bytes_of(Index at, std::uint64_t tensors) const {

@@ -9,9 +9,10 @@ namespace lrcnn {
 class SectionTries {
  public:
   /// `policy`: what holds for the whole step; `names`: a bit for each PolicySpec::Part of it that is not to be chosen; `images`: how many the
-  /// step has at once; `memories`: the sets of choices that are wanted. Pre: the arguments outlive the object.
+  /// step has at once; `memories`: the sets of choices that are wanted; `thorough`: all ways are tried, and timed in full. Pre: the arguments
+  /// outlive the object.
   SectionTries(const Table& table, const PolicySpec& policy, std::uint32_t names, const Target& target, const PlanOptions& options,
-               const Costs& costs, Index images, const std::vector<StepMemory>& memories)
+               const Costs& costs, Index images, const std::vector<StepMemory>& memories, bool thorough)
       : table_(table),
         policy_(policy),
         policy_in_place_(policy),
@@ -24,7 +25,7 @@ class SectionTries {
         memories_(memories),
         own_workspaces_(wants(StepMemory::own_workspaces)),
         tells_workspaces_(!costs.measured().empty()),
-        small_(detail::is_small(table)) {
+        thorough_(thorough) {
     policy_in_place_.gradients_in_place = true;
   }
   /// The choices of a section, by rising seconds; none if it cannot be run. `beside`: what others may have in memory meanwhile; `followed`: a
@@ -89,7 +90,7 @@ class SectionTries {
   const std::vector<StepMemory>& memories_;
   const bool own_workspaces_;
   const bool tells_workspaces_;             ///< estimates are the same in any workspace
-  const bool small_;                        ///< of few layers: then all is tried
+  const bool thorough_;                     ///< all is tried
   Index workspace_bytes_ = -1;              ///< of the section at hand; a follower has that of a section before it, here as much as any
   bool is_ample_ = false;                   ///< it is more than the choices that are known have
   const SectionBorder* border_ = nullptr;   ///< of the section at hand
@@ -117,7 +118,7 @@ class SectionTries {
   /// networks.
   bool replaces(const SectionChoice& choice, const SectionChoice& other) const {
     const Partition &p = choice.partition(), &q = other.partition();
-    return (!small_ || choice.behind() <= other.behind()) && (!followed_ || (small_ ? follows(p, q) : p.images == q.images)) &&
+    return (!thorough_ || choice.behind() <= other.behind()) && (!followed_ || (thorough_ ? follows(p, q) : p.images == q.images)) &&
            choice.takes_no_more_bytes(other, beside_);
   }
   /// Tries one way to run the section. `at_least`: seconds that it will take, as far as they are known; if a choice takes no more, and no more
@@ -210,13 +211,13 @@ class SectionTries {
                         count};
     };
     if (const auto known = seconds_.find(key(slabs)); known != seconds_.end()) return known->second;
-    if (p.passes && slabs > 3 && slabs % 3 == 0 && !small_) {
+    if (p.passes && slabs > 3 && slabs % 3 == 0 && !thorough_) {
       const auto third = seconds_.find(key(slabs / 3)), two_thirds = seconds_.find(key(slabs / 3 * 2));
       if (third != seconds_.end() && two_thirds != seconds_.end())
         return seconds_[key(slabs)] = two_thirds->second + (two_thirds->second - third->second);
     }
     SectionProfile profile;
-    add_seconds(profile, table_, policy, target_, options_, stages, needs, costs_, small_ ? Samples::of_images : Samples::of_rows_as_well, steps);
+    add_seconds(profile, table_, policy, target_, options_, stages, needs, costs_, thorough_ ? Samples::of_images : Samples::of_rows_as_well, steps);
     return seconds_[key(slabs)] = profile.seconds();
   }
   /// Tries slabs of images, slabs of rows of all images or of one, and what is computed again.
@@ -226,7 +227,9 @@ class SectionTries {
     std::array<double, recomputes.size()> columns;   // seconds without slabs of rows, of more images
     columns.fill(unknown);
     for (Index images = images_; images >= 1; images = images == 1 ? 0 : ceil_div(images, 2)) {
-      const bool rows = !vector && !is_long && (small_ || ((images_ == table_.input.n || images_ == 1) && (images == images_ || images == 1)));
+      const bool rows =
+          !vector && !is_long &&
+          (thorough_ || ((detail::is_small(table_) || images_ == table_.input.n || images_ == 1) && (images == images_ || images == 1)));
       for (std::size_t r = 0; r < recomputes.size(); ++r) {
         const Recompute recompute = recomputes[r];
         if (is_named(PolicySpec::Part::recompute) ? recompute != policy_.recompute : !options_.training && recompute != Recompute::none) continue;
@@ -246,14 +249,14 @@ class SectionTries {
         p.cut = Cut::overlap;
         counts = try_counts(p, tried ? hardly * tried->seconds : unknown, counts);
       }
-      if ((vector && !small_) || is_long) break;
+      if ((vector && !thorough_) || is_long) break;
     }
   }
   /// Of each of `recomputes`, whether the section keeps something else than with one before, or may be run otherwise: else it need not be tried.
   std::array<bool, recomputes.size()> find_different() const {
     std::array<bool, recomputes.size()> differs;
     differs.fill(true);
-    if (!options_.training || is_named(PolicySpec::Part::recompute) || (followed_ && small_)) return differs;
+    if (!options_.training || is_named(PolicySpec::Part::recompute) || (followed_ && thorough_)) return differs;
     std::array<std::vector<StageNeeds>, recomputes.size()> needs;
     for (std::size_t r = 0; r < recomputes.size() && recomputes[r] != Recompute::all; ++r) {
       for (const Stage& stage : whole_) needs[r].push_back(stage_needs(table_, stage, recomputes[r], stage.loses_rows(table_, options_)));
@@ -264,9 +267,9 @@ class SectionTries {
   /// Whether slabs of rows may pay. `parted`: norms part the section, so that what slabs would keep lies in full height between its stages anyway,
   /// and slabs have hardly a row in common.
   bool pays(Cut cut, Recompute recompute, bool parted) const {
-    if (small_) return true;
+    if (thorough_) return true;
     if (recompute == Recompute::cheap) return false;
-    if (!options_.training) return true;
+    if (detail::is_small(table_) || !options_.training) return true;
     return parted ? cut == Cut::overlap && recompute == Recompute::all : cut == Cut::overlap || recompute == Recompute::all;
   }
   /// Those that are worth knowing in workspaces of their own, once more with ample ones.
@@ -348,7 +351,7 @@ class SectionTries {
       if (!(all ? all : one)->forward_counts) std::erase(left, slabs);
       const double seconds = all ? all->seconds : one->seconds;
       in_vain = saves ? 0 : in_vain + 1;
-      if (!small_ && (in_vain > 1 || seconds > most_times * column_seconds_)) break;
+      if (!thorough_ && (in_vain > 1 || seconds > most_times * column_seconds_)) break;
       at_least = hardly * seconds;
     }
     return left;
