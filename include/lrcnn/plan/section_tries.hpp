@@ -2,6 +2,7 @@
 // The ways to run a section that are worth knowing: those that are tried, less those that another beats in everything.
 #include <lrcnn/plan/section_choice.hpp>
 #include <lrcnn/plan/section_ends.hpp>
+#include <lrcnn/plan/section_seconds.hpp>
 #include <limits>
 #include <optional>
 #include <span>
@@ -21,11 +22,11 @@ class SectionTries {
         options_(options),
         images_(images),
         rates_(costs.rates()),
-        costs_(costs, table, target),
         memories_(memories),
         own_workspaces_(wants(StepMemory::own_workspaces)),
         tells_workspaces_(!costs.measured().empty()),
-        thorough_(thorough) {
+        thorough_(thorough),
+        seconds_(table, target, options, costs, thorough ? Samples::of_images : Samples::of_rows_as_well) {
     policy_in_place_.gradients_in_place = true;
   }
   /// The choices of a section, by rising seconds; none if it cannot be run. `beside`: what others may have in memory meanwhile; `followed`: a
@@ -38,7 +39,7 @@ class SectionTries {
     alone_ = false;
     choices_ = {};
     column_seconds_ = unknown;
-    seconds_.clear();
+    seconds_.forget();
     whole_ = split_section(table_, border.begin(), border.end(), options_.training);
     const bool numbered = !whole_.back().behind_means;
     const Index begin = numbered ? border.begin() : 0, end = numbered ? border.end() : table_.size();
@@ -72,7 +73,6 @@ class SectionTries {
   static constexpr double hardly_any = 1.005;   ///< how much longer more slabs in the forward pass take if fewer are not worth trying
   static constexpr double unknown = -1;
   static constexpr Index least_workspace = 256_KiB;
-  using SecondsKey = std::array<Index, 9>;
   struct Tried {
     SectionPeaks peaks, in_place;   ///< of gradients in places of their own, and in those of values
     double seconds = 0;             ///< at least
@@ -86,7 +86,6 @@ class SectionTries {
   const PlanOptions& options_;
   const Index images_;
   const Rates& rates_;
-  StepCosts costs_;
   const std::vector<StepMemory>& memories_;
   const bool own_workspaces_;
   const bool tells_workspaces_;             ///< estimates are the same in any workspace
@@ -96,10 +95,10 @@ class SectionTries {
   const SectionBorder* border_ = nullptr;   ///< of the section at hand
   BytesBeside beside_{};                    ///< likewise
   bool followed_ = false;
-  bool alone_ = false;                       ///< likewise: all sections of the network have its partition
-  std::vector<Stage> whole_{};               ///< likewise, not cut
-  double column_seconds_ = unknown;          ///< of the first way that was tried
-  std::map<SecondsKey, double> seconds_{};   ///< of steps of the section at hand
+  bool alone_ = false;                ///< likewise: all sections of the network have its partition
+  std::vector<Stage> whole_{};        ///< likewise, not cut
+  double column_seconds_ = unknown;   ///< of the first way that was tried
+  SectionSeconds seconds_;            ///< of ways to run the section at hand
   SectionChoices choices_{};
 
   bool wants(StepMemory memory) const { return std::find(memories_.begin(), memories_.end(), memory) != memories_.end(); }
@@ -147,7 +146,7 @@ class SectionTries {
     }
     std::erase_if(trials, [&](const auto& trial) { return is_beaten(trial.first, trial.second, at_least); });
     if (!trials.empty()) {
-      tried.seconds = seconds_of(policy_, p, stages, needs);
+      tried.seconds = seconds_.of(policy_, p, stages, needs);
       if (column_seconds_ < 0) column_seconds_ = tried.seconds;
       for (auto& [memory, choice] : trials) {
         choice.set_seconds(tried.seconds);
@@ -183,42 +182,8 @@ class SectionTries {
     SectionChoice choice(*border_, p, profile_section(table_, policy_in_place_, target_, options_, stages, in_place), places(stages, in_place));
     if (is_beaten(StepMemory::in_place, choice, at_least)) return;
     note_in_place(choice, tried);
-    choice.set_seconds(seconds_of(policy_in_place_, p, stages, in_place));
+    choice.set_seconds(seconds_.of(policy_in_place_, p, stages, in_place));
     choices_.of(StepMemory::in_place).push_back(std::move(choice));
-  }
-  /// Seconds of the section's steps; in a large network by samples.
-  double seconds_of(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs) {
-    const auto of = [&](SectionSteps steps) { return seconds_of(policy, p, stages, needs, steps); };
-    if (!are_passes_apart(stages, needs)) return of(SectionSteps::all);
-    return of(SectionSteps::of_forward_slabs) + of(SectionSteps::of_backward_slabs);
-  }
-  /// The same of some of its steps, which are timed once. Each further slab of a section that norms part takes about as long as the one before, so
-  /// counts between two powers of two are not timed: they lie on the line through the two powers before.
-  double seconds_of(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs,
-                    SectionSteps steps) {
-    const bool all = steps == SectionSteps::all;
-    const Index slabs = steps == SectionSteps::of_forward_slabs ? p.forward : p.backward;
-    const Index beside = !all ? 0 : p.forward == p.backward ? 1 : p.forward > 1 ? 2 : 3;   // how the forward pass is cut, where that counts
-    const auto key = [&](Index count) {
-      return SecondsKey{static_cast<Index>(steps),
-                        beside,
-                        p.images,
-                        static_cast<Index>(p.recompute),
-                        p.workspace_bytes,
-                        p.cut == Cut::share,
-                        p.passes + p.forward_passes,
-                        policy.gradients_in_place && steps != SectionSteps::of_forward_slabs,   // which has the backward pass make more again
-                        count};
-    };
-    if (const auto known = seconds_.find(key(slabs)); known != seconds_.end()) return known->second;
-    if (p.passes && slabs > 3 && slabs % 3 == 0 && !thorough_) {
-      const auto third = seconds_.find(key(slabs / 3)), two_thirds = seconds_.find(key(slabs / 3 * 2));
-      if (third != seconds_.end() && two_thirds != seconds_.end())
-        return seconds_[key(slabs)] = two_thirds->second + (two_thirds->second - third->second);
-    }
-    SectionProfile profile;
-    add_seconds(profile, table_, policy, target_, options_, stages, needs, costs_, thorough_ ? Samples::of_images : Samples::of_rows_as_well, steps);
-    return seconds_[key(slabs)] = profile.seconds();
   }
   /// Tries slabs of images, slabs of rows of all images or of one, and what is computed again.
   void try_all() {
