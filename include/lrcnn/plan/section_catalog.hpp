@@ -40,7 +40,7 @@ class SectionCatalog {
   /// Tensors from below a layer that are read from there on.
   const std::vector<Index>& across(Index layer) const { return item(across_, layer); }
   /// Whether a network has so few sections that all ways to run them are tried.
-  bool is_thorough() const { return detail::is_small(table_) && sections_.size() <= few; }
+  bool is_thorough() const { return table_.size() <= 24 && sections_.size() <= few; }
   /// Whether a section without a partition of its own begins at a layer.
   bool is_followed(Index layer) const { return item(followed_, layer) != 0; }
   const detail::TensorReaders& readers() const { return readers_; }

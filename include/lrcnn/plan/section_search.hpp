@@ -41,6 +41,7 @@ class SectionSearch {
       Index& most = item(most_behind_, section.border.begin());
       for (const SectionChoice& choice : section.choices.of(StepMemory::in_place)) most = std::max(most, choice.behind());
     }
+    for (Index at = table.size(); at-- > 0;) item(most_behind_, at) = std::max(item(most_behind_, at), item(most_behind_, at + 1));
     const double least = SectionBounds(catalog_, passages_, catalog_.memories().front(), unlimited, 0).least(0, 0, unlimited);
     if (least < unbounded) section_rank_ = least / 10'000;
   }
@@ -83,12 +84,12 @@ class SectionSearch {
   /// A way to run all sections below a layer. There are very many of them.
   struct Label {
     double seconds = 0;
-    double rank = 0;                                        ///< seconds, and a little for each section
-    Index kept = 0;                                         ///< bytes that wait for the backward passes of these sections
-    std::uint64_t tensors = 0;                              ///< those of SectionCatalog::across() that are among them
-    std::uint64_t offered = 0;                              ///< those of SectionCatalog::across() whose places their gradients may have
-    Index peak = 0;                                         ///< of the last section, with all beside it, if places are offered; of few sections
-    const Partition* partition = nullptr;                   ///< the last one that a section has of its own
+    double rank = 0;                        ///< seconds, and a little for each section
+    Index kept = 0;                         ///< bytes that wait for the backward passes of these sections
+    std::uint64_t tensors = 0;              ///< those of SectionCatalog::across() that are among them
+    std::uint64_t offered = 0;              ///< those of SectionCatalog::across() whose places their gradients may have
+    Index peak = 0;                         ///< since the first section whose offers are not taken yet, with all beside it; of few sections
+    const Partition* partition = nullptr;   ///< the last one that a section has of its own
     std::int32_t sections = 0, partitions = 0, names = 0;   ///< sections; those of them with a partition, and those that end at a checkpoint
     std::int32_t before = 0, section = 0;                   ///< the label where its last section begins, and that section
     const SectionWay* way = nullptr;                        ///< how that is run
@@ -109,7 +110,7 @@ class SectionSearch {
   const SectionCatalog catalog_;
   const Index images_;
   std::vector<SectionPassage> passages_{};   ///< of each section
-  std::vector<Index> most_behind_{};         ///< of each layer: SectionChoice::behind() at most, of the sections that begin there
+  std::vector<Index> most_behind_{};         ///< of each layer: SectionChoice::behind() at most, of the sections that begin there or above
   mutable std::mutex mutex_{};
   mutable std::map<std::pair<StepMemory, Index>, SectionBounds> bounds_{};
   double section_rank_ = 0;   ///< of two ways that take equally long, the one of fewer sections is chosen
@@ -190,8 +191,10 @@ class SectionSearch {
                  .before = static_cast<std::int32_t>(number),
                  .section = static_cast<std::int32_t>(section_number),
                  .way = &way};
-      if (next.offered != 0 && catalog_.is_thorough())
+      if (next.offered != 0 && catalog_.is_thorough()) {
         next.peak = terms.room - std::min(forward_room - peaks.forward, backward_room - peaks.backward);
+        if ((next.offered & ~way.offered) != 0) next.peak = std::max(next.peak, label.peak);
+      }
       const auto beats = [&](const Label& b) {
         return b.seconds <= next.seconds && b.kept <= next.kept && (next.tensors & ~b.tensors) == 0 && (next.offered & ~b.offered) == 0 &&
                leads_on_like(b, next, end) && b.peak <= std::max(next.peak, terms.room - item(most_behind_, end));
