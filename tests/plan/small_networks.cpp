@@ -24,8 +24,6 @@ TEST_CASE("frontiers of small networks have a point for policies that searches o
        R"(Policy<Stages<Keep<ByImages<1,Overlap<8>>>, Keep<ByImages<1,Overlap<16>>>>, Images<1>, CheckpointAt<"conv1">, DirectConv, Workspace<0>, GradientsInPlace>)"},
       {"rows by which gradients lie behind their values", 248,
        R"(Policy<Stages<Section<Overlap<12>, RecomputeLight>, Section<Overlap<3,6>, RecomputeAll>>, CheckpointAt<"relu1">, DirectConv, Workspace<0>, GradientsInPlace>)"},
-      {"rows by which gradients lie behind their values, two sections below", 569,
-       R"(Policy<Stages<Keep<Overlap<6>>, Section<Overlap<4>, RecomputeAll>, Section<Share<3,6>, RecomputeAll>>, CheckpointAt<"conv1">, DirectConv, Workspace<0>, GradientsInPlace>)"},
       {"rows by which gradients lie behind their values, two sections below", 601,
        R"(Policy<Stages<Section<Overlap<6,12>, RecomputeAll>, Section<Overlap<24>, RecomputeCheap>>, NoCheckpoints, DirectConv, Workspace<0>, GradientsInPlace>)"},
       {"a section that follows another in what it computes again", 261,
