@@ -168,7 +168,7 @@ class FrontierSearch {
     }
     found_.push_back(std::move(policy));
   }
-  /// Adds the fastest policies for so many bytes each, if they are not clearly slower than what is known. Returns for each the bytes below which
+  /// Adds the fastest policies for so many bytes each; of few sections, if they are not clearly slower than what is known. Returns for each the bytes below which
   /// the next may lie that are as fast: what is live at most under the fastest, or, if none is as fast as what is known, the
   /// bytes of that; -1: no policy takes so few bytes.
   std::vector<Index> solve(const SectionSearch& sections, const std::vector<Index>& rooms) {
@@ -185,7 +185,8 @@ class FrontierSearch {
   Solution solve_one(const SectionSearch& sections, Index room) {
     const std::vector<Index> workspaces = workspaces_for(room);
     Solution solution;
-    auto [known_bytes, bound] = known_within(room);
+    // Of many sections what is slower than known counts, too: its plan may take far fewer bytes than there is room for.
+    auto [known_bytes, bound] = known_within(sections.catalog().is_thorough() ? room : -1);
     for (const StepMemory memory : sections.catalog().memories()) {
       if (memory == StepMemory::in_place && !policy_.gradients_in_place && !sections.catalog().puts_in_place()) continue;
       const auto ask = [&](Index workspace, std::size_t count) { return with_seconds(sections.fastest(memory, room, workspace, count, bound)); };

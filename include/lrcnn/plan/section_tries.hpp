@@ -153,7 +153,7 @@ class SectionTries {
         choices_.of(memory).push_back(std::move(choice));
       }
     }
-    if (!remade.empty()) try_remade(p, stages, remade, hardly * tried.seconds, tried);
+    if (!remade.empty()) try_remade(p, stages, remade, at_least, tried);
     return tried;
   }
   void note_in_place(const SectionChoice& choice, Tried& tried) const {
