@@ -168,7 +168,8 @@ class FrontierSearch {
     }
     found_.push_back(std::move(policy));
   }
-  /// Adds the fastest policies for so many bytes each; of few sections, if they are not clearly slower than what is known. Returns for each the bytes below which
+  /// Adds the fastest policies for so many bytes each; of few sections, if they are not clearly slower than what is known. Returns for
+  /// each the bytes below which
   /// the next may lie that are as fast: what is live at most under the fastest, or, if none is as fast as what is known, the
   /// bytes of that; -1: no policy takes so few bytes.
   std::vector<Index> solve(const SectionSearch& sections, const std::vector<Index>& rooms) {

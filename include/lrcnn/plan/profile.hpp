@@ -114,7 +114,8 @@ inline SectionProfile profile_section(const Table& table, const PolicySpec& poli
   return profile_section(table, policy, target, options, stages, needs_of(table, policy, options, stages), lags);
 }
 /// Adds seconds and the number of steps to a section's profile. Pre: the arguments are those that the profile was made with.
-/// Cost:    grows with the number of slabs: some 0.2 us for each step. With samples not beyond 8 slabs of rows or of images, since those in the middle are alike;
+/// Cost:    grows with the number of slabs: some 0.2 us for each step. With samples not beyond 8 slabs of rows or of images, since those
+///          in the middle are alike;
 ///          seconds are then a close estimate. `steps`: others are left out
 inline void add_seconds(SectionProfile& profile, const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
                         const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs, StepCosts& costs, Samples samples = Samples::none,
