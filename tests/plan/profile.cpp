@@ -119,7 +119,7 @@ TEST_CASE(
     CAPTURE(to_string(c.policy));
     const auto seconds_of = [&](const std::vector<Stage>& stages, SectionSteps steps) {
       SectionProfile profile;
-      add_seconds(profile, c.table, rest, c.target, c.options, stages, needs_of(c.table, rest, c.options, stages), of_steps, false, steps);
+      add_seconds(profile, c.table, rest, c.target, c.options, stages, needs_of(c.table, rest, c.options, stages), of_steps, Samples::none, steps);
       return profile.seconds();
     };
     for (const std::vector<Stage>& stages : by_section(plan.stages)) {
@@ -149,6 +149,27 @@ TEST_CASE(
   MESSAGE(summed << " sections, " << alone << " of passes that do not depend on each other, " << again << " of them with stages made again");
   CHECK(summed > 400);
   CHECK(alone > 20);
+}
+TEST_CASE("slabs of images are alike, so that some of them stand for all") {
+  std::size_t sampled = 0;
+  for (std::uint64_t seed = 0; seed < cases_to_do<std::uint64_t>(3000, 500); ++seed) {
+    const Case c = random_case(seed);
+    Plan plan;
+    if (!plan_of(c, plan)) continue;
+    const Costs costs = some_costs(plan);
+    StepCosts of_steps(costs, c.table, c.target);
+    CAPTURE(seed);
+    CAPTURE(to_string(c.policy));
+    for (const std::vector<Stage>& stages : by_section(plan.stages)) {
+      SectionProfile all, some;
+      add_seconds(all, c.table, c.policy, c.target, c.options, stages, of_steps);
+      add_seconds(some, c.table, c.policy, c.target, c.options, stages, of_steps, Samples::of_images);
+      REQUIRE(some.seconds() == doctest::Approx(all.seconds()).epsilon(1e-9));
+      REQUIRE(some.steps == all.steps);
+      sampled += some.sampled;
+    }
+  }
+  CHECK(sampled > 20);
 }
 TEST_CASE("sections are costed with the partitions of their stages, also where one begins behind means and goes on with another") {
   using Net = Sequential<Conv<8>, ReLU, GlobalAvgPool, Conv<8, Window{.kernel = 1}>, BatchNorm, ReLU, Upsample<16>, Conv<4>, ReLU, Conv<4>>;

@@ -9,6 +9,7 @@
 #include <lrcnn/policy/ready_made.hpp>
 #include <lrcnn/core/machine.hpp>
 #include <cmath>
+#include <map>
 #include <set>
 namespace lrcnn {
 /// The best policies by rising bytes and falling seconds.
@@ -68,7 +69,9 @@ class FrontierSearch {
   SectionCosts section_costs_;
   std::uint32_t names_ = 0;
   std::vector<SolvedPolicy> found_{};
-  std::set<Index> searched_{};   ///< bytes below steps
+  bool every_kind_counts_ = true;     ///< the next bytes may lie below what the fastest with any kind of memory takes, not only the first kind
+  std::map<Index, double> known_{};   ///< by bytes, the least seconds of what was found for no more
+  std::set<Index> searched_{};        ///< bytes below steps
   bool named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
   /// What Winograd's algorithm works well with in all convolutions that it fits, where the backend says so: then more is of use on large maps, up to
   /// a sixth of all bytes and 64 MiB. None where no layer wants any.
@@ -102,6 +105,7 @@ class FrontierSearch {
   void search() {
     const SectionSearch sections(table_, policy_, target_, options_, costs_, names_, threads_, memories());
     const bool every_byte = sections.catalog().choice_count() < 500;
+    every_kind_counts_ = !every_byte || sections.catalog().is_thorough();
     Index feasible = std::numeric_limits<Index>::max() / 2;   // the fewest bytes that were
     Index live = solve(sections, {feasible}).front();
     if (live < 0) return;
@@ -149,16 +153,32 @@ class FrontierSearch {
   /// What was found for some bytes.
   struct Solution {
     std::vector<SolvedPolicy> policies{};
-    Index live = -1;   ///< the most bytes that are live at once under the fastest; -1: there is none
+    Index live = -1;   ///< as solve() returns it
   };
-  /// Adds the fastest policies for so many bytes each. Returns the most bytes that are live at once under the fastest of each; -1: there is none.
+  /// What is known to be the fastest within so many bytes: its bytes and seconds.
+  std::pair<Index, double> known_within(Index room) const {
+    const auto above = known_.upper_bound(room);
+    if (above == known_.begin()) return {-1, std::numeric_limits<double>::infinity()};
+    return *std::prev(above);
+  }
+  void add(SolvedPolicy policy) {
+    if (policy.seconds < known_within(policy.bytes).second) {
+      auto behind = known_.insert_or_assign(policy.bytes, policy.seconds).first;
+      for (++behind; behind != known_.end() && behind->second >= policy.seconds;) behind = known_.erase(behind);
+    }
+    found_.push_back(std::move(policy));
+  }
+  /// Adds the fastest policies for so many bytes each; of few sections, if they are not clearly slower than what is known. Returns for
+  /// each the bytes below which
+  /// the next may lie that are as fast: what is live at most under the fastest, or, if none is as fast as what is known, the
+  /// bytes of that; -1: no policy takes so few bytes.
   std::vector<Index> solve(const SectionSearch& sections, const std::vector<Index>& rooms) {
     std::vector<Solution> solutions(rooms.size());
     on_threads(rooms.size(), threads_, [&] { return [&](std::size_t i) { solutions[i] = solve_one(sections, rooms[i]); }; });
     std::vector<Index> lives;
     for (Solution& solution : solutions) {
       lives.push_back(solution.live);
-      std::move(solution.policies.begin(), solution.policies.end(), std::back_inserter(found_));
+      for (SolvedPolicy& policy : solution.policies) add(std::move(policy));
     }
     return lives;
   }
@@ -166,7 +186,8 @@ class FrontierSearch {
   Solution solve_one(const SectionSearch& sections, Index room) {
     const std::vector<Index> workspaces = workspaces_for(room);
     Solution solution;
-    double bound = std::numeric_limits<double>::infinity();
+    // Of many sections what is slower than known counts, too: its plan may take far fewer bytes than there is room for.
+    auto [known_bytes, bound] = known_within(sections.catalog().is_thorough() ? room : -1);
     for (const StepMemory memory : sections.catalog().memories()) {
       if (memory == StepMemory::in_place && !policy_.gradients_in_place && !sections.catalog().puts_in_place()) continue;
       const auto ask = [&](Index workspace, std::size_t count) { return with_seconds(sections.fastest(memory, room, workspace, count, bound)); };
@@ -185,11 +206,16 @@ class FrontierSearch {
         found = ask(0, placed);
       }
       if (found.empty()) continue;
-      const auto add = [&](const std::vector<SolvedPolicy>& policies) {   // down to the first that fits: the others are slower
+      Index live = -1;
+      const auto take = [&](const std::vector<SolvedPolicy>& policies) {   // down to the first that fits: the others are slower
         for (SolvedPolicy p : policies) {
           const ArenaSize size = arena_at_run_time<>(table_, p.policy, target_, options_);
           p.bytes = size.bytes;
-          if (solution.live < 0) solution.live = size.lower_bound;
+          if (live < 0) {
+            live = size.lower_bound;
+            if (live > room) misses = true;
+            else if (solution.live < 0 || every_kind_counts_) solution.live = std::max(solution.live, live);
+          }
           const bool fits = p.bytes <= room;
           if (fits) bound = std::min(bound, p.seconds);
           solution.policies.push_back(std::move(p));
@@ -197,11 +223,12 @@ class FrontierSearch {
         }
         return false;
       };
-      if (add(found)) continue;
+      if (take(found)) continue;
       found = ask(workspace, 4 * placed);   // placement made all of them larger
       found.erase(found.begin(), found.begin() + static_cast<Index>(std::min(found.size(), placed)));
-      add(found);
+      take(found);
     }
+    if (solution.live < 0) solution.live = known_bytes;
     return solution;
   }
   /// Policies with the seconds of all their steps, by rising seconds; without those of too many steps.
@@ -221,7 +248,7 @@ class FrontierSearch {
     const SectionProfile cost = section_costs_.of(uncut.policy);
     uncut.seconds = cost.seconds(), uncut.steps = cost.steps;
     uncut.bytes = arena_at_run_time<>(table_, uncut.policy, target_, options_).bytes;
-    found_.push_back(uncut);
+    add(uncut);
   }
   /// The ready-made policies, as far as the network has their layers, if nothing is named that they would contradict.
   void add_ready_made() {
@@ -240,7 +267,7 @@ class FrontierSearch {
       }
     }
     known = with_seconds(std::move(known));
-    std::move(known.begin(), known.end(), std::back_inserter(found_));
+    for (SolvedPolicy& policy : known) add(std::move(policy));
   }
   /// What no other point beats.
   std::vector<SolvedPolicy> best_found() {

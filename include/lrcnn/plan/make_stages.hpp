@@ -206,17 +206,23 @@ constexpr std::vector<Stage> split_section(const Table& table, Index begin, Inde
   return detail::split_layers(table, begin, end, training, [](Index) { return false; });
 }
 /// These stages of one section, as split_section() has them, cut by the partition `section`: as make_stages() has them.
-/// `policy` says the rest, and has no checkpoints. Empty if the rows of a stage carry fewer slabs.
+/// `policy` says the rest, and has no checkpoints. Empty if the rows of a stage carry fewer slabs; if the section is `alone`, the policy's only
+/// partition being its own, only if those of all stages do.
 constexpr std::vector<Stage> make_section_stages(const Table& table, std::vector<Stage> stages, PolicySpec policy, const Partition& section,
-                                                 const Target& target, Index images, const PlanOptions& options = {}) {
+                                                 const Target& target, Index images, const PlanOptions& options = {}, bool alone = false) {
   const bool streams = options.stores_output;
   policy.partitions[0] = section;
   policy.partition_count = 1;
+  Index asked = 1, most = 1;   // slabs
   if (options.training && !streams) detail::add_passes(table, policy, stages);
   for (Stage& stage : stages) {
     stage.partition = detail::partition_of(table, policy, stage, images, options);
-    if (detail::cut_stage(table, policy, target, streams, stage) > 0) return {};
+    const Index wanted = std::max(stage.partition.forward, stage.partition.backward);
+    const bool carries = detail::cut_stage(table, policy, target, streams, stage) == 0;
+    if (!carries && !alone) return {};
+    asked = std::max(asked, wanted), most = std::max(most, carries ? wanted : 1);
   }
+  if (most < asked) return {};
   if (options.training && !streams) detail::choose_repeated(table, policy, stages);
   return stages;
 }

@@ -14,6 +14,7 @@ struct LayerNeeds {
   bool saved = false;            ///< pool indices or mask bits
   bool sign = false;             ///< of the output: then `output` or `saved`, too
   bool for_parameters = false;   ///< BackwardReads::for_parameters
+  friend constexpr bool operator==(const LayerNeeds&, const LayerNeeds&) = default;
 };
 /// A run of a stage's backward pass: layers [first, last) of the chain again, or one layer backward.
 struct BackwardRun {
@@ -22,6 +23,7 @@ struct BackwardRun {
   Index last = 0;
   std::vector<char> made{};   ///< of these layers, those that the re-run makes; empty: all
   constexpr bool makes(Index l) const { return made.empty() || item(made, l - first) != 0; }
+  friend constexpr bool operator==(const BackwardRun&, const BackwardRun&) = default;
 };
 /// One truth value per tensor or layer. (Plain chars: compilers evaluate them cheaply in constant expressions.)
 using Flags = std::vector<char>;
@@ -35,6 +37,7 @@ struct StageNeeds {
   Flags saved_kept;                ///< saved state of layer l is kept from the forward pass
   std::vector<BackwardRun> runs;   ///< in execution order
   bool any_kept = false;           ///< the forward pass leaves pieces for the backward slabs: both use the same cuts
+  friend constexpr bool operator==(const StageNeeds&, const StageNeeds&) = default;
 };
 constexpr bool is_conv(const Layer& layer) { return layer.kind == Kind::conv; }
 /// Multiply-adds for an element of a convolution's output up to which RecomputeLight makes it again: 3x3 filters from 64 channels.

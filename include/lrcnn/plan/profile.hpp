@@ -38,21 +38,28 @@ struct SectionProfile {
   bool sampled = false;          ///< seconds and steps are of some slabs, which stand for the others
   double seconds() const { return forward_seconds + again_seconds + backward_seconds; }
 };
+/// Of which of many slabs some stand for the others when seconds are added up.
+enum class Samples : std::uint8_t {
+  none,             ///< all are heard
+  of_images,        ///< of slabs of images, which are alike but for the first and a last one of fewer images, and these are heard: seconds are exact
+  of_rows_as_well   ///< of slabs of rows, too, which are not quite alike
+};
 namespace detail {
-/// Sink that adds up what steps cost, and keeps none. `by_samples`: of many slabs it hears some, which stand for those between.
+/// Sink that adds up what steps cost, and keeps none.
 class AddUp final : public Sink {
  public:
-  AddUp(StepCosts& costs, SectionProfile& profile, bool by_samples) : Sink(true), costs_(costs), profile_(profile), by_samples_(by_samples) {}
+  AddUp(StepCosts& costs, SectionProfile& profile, Samples samples) : Sink(true), costs_(costs), profile_(profile), samples_(samples) {}
   double slabs_of_rows(Index slab, const std::vector<Index>& cuts) const override {
     const auto slabs = static_cast<Index>(cuts.size());
-    if (!by_samples_ || slabs <= 4 || slab < edge || slab >= slabs - edge) return 1;
+    if (samples_ != Samples::of_rows_as_well || slabs <= 4 || slab < edge || slab >= slabs - edge) return 1;
+    if (item(cuts, edge) == item(cuts, edge - 1)) return 1;   // the one that would stand for the others has no rows
     profile_.sampled = true;   // said here: the slab that stands for others may weigh as much as itself, where they add no rows at the top
     if (slab > edge) return 0;
     return static_cast<double>(item(cuts, slabs - edge - 1) - item(cuts, edge - 1)) / static_cast<double>(item(cuts, edge) - item(cuts, edge - 1));
   }
   double slabs_of_images(Index slab, Index images, Index of_slab) const override {
     const Index whole = images / of_slab;   // the last may have fewer images
-    return !by_samples_ || slab == 0 || slab >= whole ? 1 : slab == 1 ? static_cast<double>(whole - 1) : 0;
+    return samples_ == Samples::none || slab == 0 || slab >= whole ? 1 : slab == 1 ? static_cast<double>(whole - 1) : 0;
   }
   Index declare(Role, Index, Index, Index bytes, Index copies = 1) override {
     bytes_.insert(bytes_.end(), static_cast<std::size_t>(copies), bytes);
@@ -73,7 +80,7 @@ class AddUp final : public Sink {
  private:
   StepCosts& costs_;
   SectionProfile& profile_;
-  bool by_samples_;
+  Samples samples_;
   static constexpr Index edge = 1;   ///< slabs at either end that stand for themselves
   std::vector<Index> bytes_{};       ///< of each buffer
 };
@@ -109,19 +116,20 @@ inline SectionProfile profile_section(const Table& table, const PolicySpec& poli
   return profile_section(table, policy, target, options, stages, needs_of(table, policy, options, stages), lags);
 }
 /// Adds seconds and the number of steps to a section's profile. Pre: the arguments are those that the profile was made with.
-/// Cost:    grows with the number of slabs: some 0.2 us for each step. `by_samples`: not beyond 8 slabs, since those in the middle are alike;
+/// Cost:    grows with the number of slabs: some 0.2 us for each step. With samples not beyond 8 slabs of rows or of images, since those
+///          in the middle are alike;
 ///          seconds are then a close estimate. `steps`: others are left out
 inline void add_seconds(SectionProfile& profile, const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
-                        const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs, StepCosts& costs, bool by_samples = false,
+                        const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs, StepCosts& costs, Samples samples = Samples::none,
                         SectionSteps steps = SectionSteps::all) {
-  detail::AddUp sink(costs, profile, by_samples);
+  detail::AddUp sink(costs, profile, samples);
   Emitter(table, policy, target, options, stages, needs, sink)
       .run_section(
           {}, [] {}, steps);
 }
 inline void add_seconds(SectionProfile& profile, const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,
-                        const std::vector<Stage>& stages, StepCosts& costs, bool by_samples = false) {
-  add_seconds(profile, table, policy, target, options, stages, needs_of(table, policy, options, stages), costs, by_samples);
+                        const std::vector<Stage>& stages, StepCosts& costs, Samples samples = Samples::none) {
+  add_seconds(profile, table, policy, target, options, stages, needs_of(table, policy, options, stages), costs, samples);
 }
 /// Whether the seconds of the slabs of a section's forward pass do not depend on those of its backward pass, nor the other way round: slabs keep
 /// nothing for each other. `needs`: the stages', of needs_of().

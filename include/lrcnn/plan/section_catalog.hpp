@@ -39,6 +39,8 @@ class SectionCatalog {
   const std::vector<std::size_t>& from(Index layer) const { return item(sections_from_, layer); }
   /// Tensors from below a layer that are read from there on.
   const std::vector<Index>& across(Index layer) const { return item(across_, layer); }
+  /// Whether a network has so few sections that all ways to run them are tried.
+  bool is_thorough() const { return table_.size() <= 24 && sections_.size() <= few; }
   /// Whether a section without a partition of its own begins at a layer.
   bool is_followed(Index layer) const { return item(followed_, layer) != 0; }
   const detail::TensorReaders& readers() const { return readers_; }
@@ -77,6 +79,7 @@ class SectionCatalog {
   }
 
  private:
+  static constexpr std::size_t few = 30;   ///< sections: those that end at five layers or at barriers are fewer
   const Table& table_;
   const PolicySpec policy_;
   const std::uint32_t names_;
@@ -138,10 +141,10 @@ class SectionCatalog {
       of_twins = {std::min(of_twins.least, beside[s].least), std::max(of_twins.most, beside[s].most)};
     }
     on_threads(sole.size(), threads, [&] {
-      return [&, tries = SectionTries(table_, policy_, names_, target_, options_, costs_, images_, memories_)](std::size_t i) mutable {
+      return [&, tries = SectionTries(table_, policy_, names_, target_, options_, costs_, images_, memories_, is_thorough())](std::size_t i) mutable {
         const std::size_t s = sole[sole.size() - 1 - i];
         const SectionBorder& border = sections_[s].border;
-        sections_[s].choices = tries.find(border, beside[s], item(followed_, border.end()));
+        sections_[s].choices = tries.find(border, beside[s], item(followed_, border.end()), is_alone(border));
       };
     });
     for (std::size_t s = 0; s < sections_.size(); ++s) {
@@ -153,6 +156,16 @@ class SectionCatalog {
       if (!section.choices.empty()) item(sections_from_, section.border.begin()).push_back(s);
     }
     drop_vain_offers();
+  }
+  /// Whether a policy with this section has no partition but this section's.
+  bool is_alone(const SectionBorder& border) const {
+    if (border.begin() > 0) return false;
+    for (Index at = border.end(); at < table_.size();) {
+      const auto next = std::find_if(sections_.begin(), sections_.end(), [&](const SectionOfSearch& s) { return s.border.begin() == at; });
+      if (next == sections_.end() || next->numbered) return false;
+      at = next->border.end();
+    }
+    return true;
   }
   BytesBeside bytes_beside(const SectionBorder& border) const {
     const Index backward = backward_bytes(border);

@@ -35,7 +35,7 @@ class SectionChoice {
       const Index g = border.inputs()[i];
       const TensorPlace& place = item(places, g);
       uses_places_.push_back(place.use == PlaceUse::reads && border.read_above(g) ? PlaceUse::forbids : place.use);
-      if (uses_places_.back() == PlaceUse::reads) lags[i] = place.lag;
+      if (uses_places_.back() == PlaceUse::reads) lags[i] = place.lag, behind_ += border.bytes_of_rows(g, place.lag);
     }
     for (Index g = border.begin() + 1; g <= border.end(); ++g)
       if (item(places, g).use == PlaceUse::ignores && border.read_above(g)) offered_.push_back(g);
@@ -65,6 +65,8 @@ class SectionChoice {
   }
   /// What it does with the place of the border's input i. Pre: it was made for gradients in place.
   PlaceUse place_use(std::size_t i) const { return uses_places_[i]; }
+  /// Bytes of the rows by which such places are larger than the values, as long as these live: in the section below, too.
+  Index behind() const { return behind_; }
   /// Whether it puts the gradients of some inputs into the places of their values, where the sections below offer these.
   bool reads_places() const { return !in_place_.peaks.empty(); }
   /// Finds all peaks, so that several threads may ask for them.
@@ -128,7 +130,7 @@ class SectionChoice {
   Partition partition_;
   Index forward_end_;
   double seconds_;
-  Index kept_ = 0;
+  Index kept_ = 0, behind_ = 0;
   std::vector<Index> kept_outputs_{}, offered_{};
   std::vector<PlaceUse> uses_places_{};
   Lives apart_{}, in_place_{};   ///< gradients in places of their own, and, if some can be, in those of inputs

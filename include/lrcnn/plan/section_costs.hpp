@@ -71,7 +71,7 @@ class SectionCosts {
     }
     StepCosts of_steps(costs_, table_, target_);
     SectionProfile cost;
-    add_seconds(cost, table_, policy, target_, options_, uncut ? cut : stages, of_steps, true);
+    add_seconds(cost, table_, policy, target_, options_, uncut ? cut : stages, of_steps, Samples::of_rows_as_well);
     if (cost.sampled && cost.steps < most_counted) {
       cost = {};
       add_seconds(cost, table_, policy, target_, options_, uncut ? cut : stages, of_steps);

@@ -72,10 +72,10 @@ class SectionPassage {
     }
     return entry;
   }
+  /// Whether a way puts gradients into the places of its inputs behind such an entry.
+  static bool takes_places(const SectionWay& way, const Entry& entry) { return way.reads != 0 && (way.reads & ~entry.offered) == 0; }
   /// A way's peaks behind such an entry, without what passes by.
-  static const SectionPeaks& peaks(const SectionWay& way, const Entry& entry) {
-    return way.choice->peaks(entry.already, way.reads != 0 && (way.reads & ~entry.offered) == 0);
-  }
+  static const SectionPeaks& peaks(const SectionWay& way, const Entry& entry) { return way.choice->peaks(entry.already, takes_places(way, entry)); }
   /// Bytes that a way adds to those that wait for backward passes, and the tensors above the section that are kept then.
   std::pair<Index, TensorSet> leave(const SectionWay& way, const Entry& entry) const {
     Index kept = way.kept;

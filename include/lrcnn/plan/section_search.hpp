@@ -35,7 +35,13 @@ class SectionSearch {
         options_(options),
         catalog_(table, policy_, target, options, costs, names, threads, std::move(memories)),
         images_(catalog_.images()) {
-    for (const SectionOfSearch& section : catalog_.sections()) passages_.emplace_back(catalog_, section);
+    most_behind_.assign(static_cast<std::size_t>(table.size() + 1), 0);
+    for (const SectionOfSearch& section : catalog_.sections()) {
+      passages_.emplace_back(catalog_, section);
+      Index& most = item(most_behind_, section.border.begin());
+      for (const SectionChoice& choice : section.choices.of(StepMemory::in_place)) most = std::max(most, choice.behind());
+    }
+    for (Index at = table.size(); at-- > 0;) item(most_behind_, at) = std::max(item(most_behind_, at), item(most_behind_, at + 1));
     const double least = SectionBounds(catalog_, passages_, catalog_.memories().front(), unlimited, 0).least(0, 0, unlimited);
     if (least < unbounded) section_rank_ = least / 10'000;
   }
@@ -78,11 +84,12 @@ class SectionSearch {
   /// A way to run all sections below a layer. There are very many of them.
   struct Label {
     double seconds = 0;
-    double rank = 0;                                        ///< seconds, and a little for each section
-    Index kept = 0;                                         ///< bytes that wait for the backward passes of these sections
-    std::uint64_t tensors = 0;                              ///< those of SectionCatalog::across() that are among them
-    std::uint64_t offered = 0;                              ///< those of SectionCatalog::across() whose places their gradients may have
-    const Partition* partition = nullptr;                   ///< the last one that a section has of its own
+    double rank = 0;                        ///< seconds, and a little for each section
+    Index kept = 0;                         ///< bytes that wait for the backward passes of these sections
+    std::uint64_t tensors = 0;              ///< those of SectionCatalog::across() that are among them
+    std::uint64_t offered = 0;              ///< those of SectionCatalog::across() whose places their gradients may have
+    Index peak = 0;                         ///< since the first section whose offers are not taken yet, with all beside it; of few sections
+    const Partition* partition = nullptr;   ///< the last one that a section has of its own
     std::int32_t sections = 0, partitions = 0, names = 0;   ///< sections; those of them with a partition, and those that end at a checkpoint
     std::int32_t before = 0, section = 0;                   ///< the label where its last section begins, and that section
     const SectionWay* way = nullptr;                        ///< how that is run
@@ -103,6 +110,7 @@ class SectionSearch {
   const SectionCatalog catalog_;
   const Index images_;
   std::vector<SectionPassage> passages_{};   ///< of each section
+  std::vector<Index> most_behind_{};         ///< of each layer: SectionChoice::behind() at most, of the sections that begin there or above
   mutable std::mutex mutex_{};
   mutable std::map<std::pair<StepMemory, Index>, SectionBounds> bounds_{};
   double section_rank_ = 0;   ///< of two ways that take equally long, the one of fewer sections is chosen
@@ -141,7 +149,8 @@ class SectionSearch {
   Index constant_bytes(Index workspace_bytes) const {
     Index bytes = target_.uses_workspace ? round_up(workspace_bytes, target_.alignment) * policy_.streams : 0;
     if (images_ < table_.input.n)
-      bytes += (catalog_.keeps_output() ? catalog_.readers().bytes(table_.size()) : 0) + (options_.input_gradient ? catalog_.readers().bytes(0) : 0);
+      bytes += (catalog_.keeps_output() ? catalog_.readers().bytes(table_.size()) : 0) +
+               (options_.training && options_.input_gradient ? catalog_.readers().bytes(0) : 0);
     return bytes;
   }
   /// The ways to run one more section behind a label.
@@ -165,6 +174,7 @@ class SectionSearch {
       if (rank + fastest_above > terms.bound) break;
       const SectionPeaks& peaks = SectionPassage::peaks(way, entry);
       if (peaks.forward > forward_room || peaks.backward > backward_room) continue;
+      if (label.peak > 0 && SectionPassage::takes_places(way, entry) && label.peak + way.choice->behind() > terms.room) continue;
       if (!section.numbered && !SectionTries::follows(way.choice->partition(), *label.partition)) continue;
       const auto [kept, tensors] = passage.leave(way, entry);
       if (rank + terms.bounds->least(end, tensors, room - kept) > terms.bound) continue;
@@ -173,6 +183,7 @@ class SectionSearch {
                  .kept = label.kept + kept,
                  .tensors = tensors,
                  .offered = terms.memory == StepMemory::in_place ? passage.offer(way, entry) : 0,
+                 .peak = 0,
                  .partition = section.numbered ? &way.choice->partition() : label.partition,
                  .sections = label.sections + 1,
                  .partitions = partitions,
@@ -180,9 +191,13 @@ class SectionSearch {
                  .before = static_cast<std::int32_t>(number),
                  .section = static_cast<std::int32_t>(section_number),
                  .way = &way};
+      if (next.offered != 0 && catalog_.is_thorough()) {
+        next.peak = terms.room - std::min(forward_room - peaks.forward, backward_room - peaks.backward);
+        if ((next.offered & ~way.offered) != 0) next.peak = std::max(next.peak, label.peak);
+      }
       const auto beats = [&](const Label& b) {
         return b.seconds <= next.seconds && b.kept <= next.kept && (next.tensors & ~b.tensors) == 0 && (next.offered & ~b.offered) == 0 &&
-               leads_on_like(b, next, end);
+               leads_on_like(b, next, end) && b.peak <= std::max(next.peak, terms.room - item(most_behind_, end));
       };
       if (std::none_of(ends.begin() + static_cast<Index>(first), ends.end(), beats)) ends.push_back(next);
     }
@@ -202,7 +217,8 @@ class SectionSearch {
       const Index least_saved = label.kept + hardly;
       const auto beats = [&](const Label& b) {
         const std::uint64_t less = (label.tensors & ~b.tensors) | (label.offered & ~b.offered);   // a place that is taken saves one gradient
-        return b.kept <= least_saved && b.kept + bytes_of(at, less) <= least_saved && leads_on_like(b, label, at);
+        return b.kept <= least_saved && b.kept + bytes_of(at, less) <= least_saved && leads_on_like(b, label, at) &&
+               b.peak <= std::max(label.peak, room - item(most_behind_, at));
       };
       if (std::none_of(best.rbegin(), best.rend(), beats)) best.push_back(label);
     }
@@ -210,7 +226,8 @@ class SectionSearch {
   }
   /// Whether what follows at this layer is run in the same way behind both labels.
   bool leads_on_like(const Label& a, const Label& b, Index at) const {
-    return !catalog_.is_followed(at) || a.partition == nullptr || b.partition == nullptr || a.partition->images == b.partition->images;
+    return !catalog_.is_followed(at) || a.partition == nullptr || b.partition == nullptr ||
+           (catalog_.is_thorough() ? SectionTries::follows(*a.partition, *b.partition) : a.partition->images == b.partition->images);
   }
   /// Bytes of tensors across a layer.
   Index bytes_of(Index at, std::uint64_t tensors) const {

@@ -2,6 +2,7 @@
 // The ways to run a section that are worth knowing: those that are tried, less those that another beats in everything.
 #include <lrcnn/plan/section_choice.hpp>
 #include <lrcnn/plan/section_ends.hpp>
+#include <lrcnn/plan/section_seconds.hpp>
 #include <limits>
 #include <optional>
 #include <span>
@@ -9,9 +10,10 @@ namespace lrcnn {
 class SectionTries {
  public:
   /// `policy`: what holds for the whole step; `names`: a bit for each PolicySpec::Part of it that is not to be chosen; `images`: how many the
-  /// step has at once; `memories`: the sets of choices that are wanted. Pre: the arguments outlive the object.
+  /// step has at once; `memories`: the sets of choices that are wanted; `thorough`: all ways are tried, and timed in full. Pre: the arguments
+  /// outlive the object.
   SectionTries(const Table& table, const PolicySpec& policy, std::uint32_t names, const Target& target, const PlanOptions& options,
-               const Costs& costs, Index images, const std::vector<StepMemory>& memories)
+               const Costs& costs, Index images, const std::vector<StepMemory>& memories, bool thorough)
       : table_(table),
         policy_(policy),
         policy_in_place_(policy),
@@ -20,27 +22,30 @@ class SectionTries {
         options_(options),
         images_(images),
         rates_(costs.rates()),
-        costs_(costs, table, target),
         memories_(memories),
         own_workspaces_(wants(StepMemory::own_workspaces)),
-        tells_workspaces_(!costs.measured().empty()) {
+        tells_workspaces_(!costs.measured().empty()),
+        thorough_(thorough),
+        seconds_(table, target, options, costs, thorough ? Samples::of_images : Samples::of_rows_as_well) {
     policy_in_place_.gradients_in_place = true;
   }
   /// The choices of a section, by rising seconds; none if it cannot be run. `beside`: what others may have in memory meanwhile; `followed`: a
-  /// section without a partition of its own may follow, and is run likewise.
-  SectionChoices find(const SectionBorder& border, const BytesBeside& beside, bool followed) {
+  /// section without a partition of its own may follow, and is run likewise; `alone`: no section of the network has another partition, so that
+  /// stages whose rows carry fewer slabs are cut as finely as they can be.
+  SectionChoices find(const SectionBorder& border, const BytesBeside& beside, bool followed, bool alone) {
     border_ = &border;
     beside_ = beside;
     followed_ = followed;
+    alone_ = false;
     choices_ = {};
     column_seconds_ = unknown;
-    seconds_.clear();
+    seconds_.forget();
     whole_ = split_section(table_, border.begin(), border.end(), options_.training);
     const bool numbered = !whole_.back().behind_means;
     const Index begin = numbered ? border.begin() : 0, end = numbered ? border.end() : table_.size();
     workspace_bytes_ = !own_workspaces_ ? -1 : workspace_of(begin, end, &Rates::good_scratch);
     if (is_named(PolicySpec::Part::partition)) try_named();
-    else if (numbered) try_all();
+    else if (numbered) alone_ = alone, try_all();
     else try_followers();
     keep_best(numbered);
     if (const Index ample = workspace_of(begin, end, &Rates::ample_scratch);
@@ -68,7 +73,6 @@ class SectionTries {
   static constexpr double hardly_any = 1.005;   ///< how much longer more slabs in the forward pass take if fewer are not worth trying
   static constexpr double unknown = -1;
   static constexpr Index least_workspace = 256_KiB;
-  using SecondsKey = std::array<Index, 9>;
   struct Tried {
     SectionPeaks peaks, in_place;   ///< of gradients in places of their own, and in those of values
     double seconds = 0;             ///< at least
@@ -82,18 +86,19 @@ class SectionTries {
   const PlanOptions& options_;
   const Index images_;
   const Rates& rates_;
-  StepCosts costs_;
   const std::vector<StepMemory>& memories_;
   const bool own_workspaces_;
   const bool tells_workspaces_;             ///< estimates are the same in any workspace
+  const bool thorough_;                     ///< all is tried
   Index workspace_bytes_ = -1;              ///< of the section at hand; a follower has that of a section before it, here as much as any
   bool is_ample_ = false;                   ///< it is more than the choices that are known have
   const SectionBorder* border_ = nullptr;   ///< of the section at hand
   BytesBeside beside_{};                    ///< likewise
   bool followed_ = false;
-  std::vector<Stage> whole_{};               ///< likewise, not cut
-  double column_seconds_ = unknown;          ///< of the first way that was tried
-  std::map<SecondsKey, double> seconds_{};   ///< of steps of the section at hand
+  bool alone_ = false;                ///< likewise: all sections of the network have its partition
+  std::vector<Stage> whole_{};        ///< likewise, not cut
+  double column_seconds_ = unknown;   ///< of the first way that was tried
+  SectionSeconds seconds_;            ///< of ways to run the section at hand
   SectionChoices choices_{};
 
   bool wants(StepMemory memory) const { return std::find(memories_.begin(), memories_.end(), memory) != memories_.end(); }
@@ -111,16 +116,19 @@ class SectionTries {
     }
     return bytes;
   }
-  /// Whether a choice that is as fast makes another superfluous. Of what followers do likewise, images alone make a difference that counts.
+  /// Whether a choice that is as fast makes another superfluous. Of what followers do likewise, images alone make a difference that counts in large
+  /// networks.
   bool replaces(const SectionChoice& choice, const SectionChoice& other) const {
-    return (!followed_ || choice.partition().images == other.partition().images) && choice.takes_no_more_bytes(other, beside_);
+    const Partition &p = choice.partition(), &q = other.partition();
+    return (!thorough_ || choice.behind() <= other.behind()) && (!followed_ || (thorough_ ? follows(p, q) : p.images == q.images)) &&
+           choice.takes_no_more_bytes(other, beside_);
   }
   /// Tries one way to run the section. `at_least`: seconds that it will take, as far as they are known; if a choice takes no more, and no more
   /// bytes, this one need not be timed. Nothing if the rows do not carry the slabs.
   std::optional<Tried> try_one(Partition p, double at_least = unknown) {
     if (p.images == images_) p.images = 0;
     p.workspace_bytes = workspace_bytes_;
-    const auto stages = make_section_stages(table_, whole_, policy_, p, target_, images_, options_);
+    const auto stages = make_section_stages(table_, whole_, policy_, p, target_, images_, options_, alone_);
     if (stages.empty()) return {};
     const std::vector<StageNeeds> needs = needs_of(table_, policy_, options_, stages);
     const SectionProfile profile = profile_section(table_, policy_, target_, options_, stages, needs);
@@ -134,15 +142,21 @@ class SectionTries {
     for (const Stage& stage : stages) tried.forward_counts |= stage.forward_repeated;   // in the backward pass, too
     if (!wants(StepMemory::shared_workspace) || is_ample_) trials.clear();
     if (own_workspaces_) trials.emplace_back(StepMemory::own_workspaces, SectionChoice(*border_, p, profile));
-    if (wants(StepMemory::in_place)) try_in_place(p, stages, needs, profile, at_least, trials, tried);
-    std::erase_if(trials, [&](const auto& trial) { return is_beaten(trial.first, trial.second, at_least); });
-    if (trials.empty()) return tried;
-    tried.seconds = seconds_of(policy_, p, stages, needs);
-    if (column_seconds_ < 0) column_seconds_ = tried.seconds;
-    for (auto& [memory, choice] : trials) {
-      choice.set_seconds(tried.seconds);
-      choices_.of(memory).push_back(std::move(choice));
+    const std::vector<StageNeeds> remade = needs_in_place(stages);
+    if (wants(StepMemory::in_place) && remade.empty()) {
+      trials.emplace_back(StepMemory::in_place, SectionChoice(*border_, p, profile, places(stages, needs)));
+      note_in_place(trials.back().second, tried);
     }
+    std::erase_if(trials, [&](const auto& trial) { return is_beaten(trial.first, trial.second, at_least); });
+    if (!trials.empty()) {
+      tried.seconds = seconds_.of(policy_, p, stages, needs);
+      if (column_seconds_ < 0) column_seconds_ = tried.seconds;
+      for (auto& [memory, choice] : trials) {
+        choice.set_seconds(tried.seconds);
+        choices_.of(memory).push_back(std::move(choice));
+      }
+    }
+    if (!remade.empty()) try_remade(p, stages, remade, at_least, tried);
     return tried;
   }
   void note_in_place(const SectionChoice& choice, Tried& tried) const {
@@ -154,72 +168,39 @@ class SectionTries {
     return std::any_of(choices_.of(memory).begin(), choices_.of(memory).end(),
                        [&](const SectionChoice& other) { return other.seconds() <= seconds && replaces(other, choice); });
   }
-  /// The same way with gradients in the places of values, if that is wanted: another trial, or a choice with seconds of its own.
-  void try_in_place(const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs, const SectionProfile& profile,
-                    double at_least, std::vector<std::pair<StepMemory, SectionChoice>>& trials, Tried& tried) {
-    const auto places = [&](const std::vector<StageNeeds>& n) {
-      return tensor_places(table_, stages, n, std::count_if(stages.begin(), stages.end(), [](const Stage& stage) { return stage.passes == 0; }));
-    };
-    const bool differ =
+  /// What these stages need with gradients in the places of values, if that is wanted and they make something again for that; else empty.
+  std::vector<StageNeeds> needs_in_place(const std::vector<Stage>& stages) const {
+    const bool may_differ =
         std::any_of(stages.begin(), stages.end(), [](const Stage& s) { return s.partition.cut != Cut::share && s.backward.slabs() > 1; });
-    const std::vector<StageNeeds> in_place = differ ? needs_of(table_, policy_in_place_, options_, stages) : needs;
-    if (!remakes_in_slabs(in_place) || policy_.gradients_in_place) {
-      trials.emplace_back(StepMemory::in_place, SectionChoice(*border_, p, profile, places(in_place)));
-      note_in_place(trials.back().second, tried);
-      return;
-    }
-    SectionChoice choice(*border_, p, profile_section(table_, policy_in_place_, target_, options_, stages, in_place), places(in_place));
+    if (!may_differ || policy_.gradients_in_place || !wants(StepMemory::in_place)) return {};
+    std::vector<StageNeeds> in_place = needs_of(table_, policy_in_place_, options_, stages);
+    if (!remakes_in_slabs(in_place)) in_place.clear();
+    return in_place;
+  }
+  std::vector<TensorPlace> places(const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs) const {
+    return tensor_places(table_, stages, needs, std::count_if(stages.begin(), stages.end(), [](const Stage& stage) { return stage.passes == 0; }));
+  }
+  /// The same way with gradients in the places of values, where it makes more again.
+  void try_remade(const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& in_place, double at_least, Tried& tried) {
+    SectionChoice choice(*border_, p, profile_section(table_, policy_in_place_, target_, options_, stages, in_place), places(stages, in_place));
     if (is_beaten(StepMemory::in_place, choice, at_least)) return;
     note_in_place(choice, tried);
-    choice.set_seconds(seconds_of(policy_in_place_, p, stages, in_place));
+    choice.set_seconds(seconds_.of(policy_in_place_, p, stages, in_place));
     choices_.of(StepMemory::in_place).push_back(std::move(choice));
-  }
-  /// Seconds of the section's steps, by samples.
-  double seconds_of(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs) {
-    const auto of = [&](SectionSteps steps) { return seconds_of(policy, p, stages, needs, steps); };
-    if (!are_passes_apart(stages, needs)) return of(SectionSteps::all);
-    return of(SectionSteps::of_forward_slabs) + of(SectionSteps::of_backward_slabs);
-  }
-  /// The same of some of its steps, which are timed once. Each further slab of a section that norms part takes about as long as the one before, so
-  /// counts between two powers of two are not timed: they lie on the line through the two powers before.
-  double seconds_of(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs,
-                    SectionSteps steps) {
-    const bool all = steps == SectionSteps::all;
-    const Index slabs = steps == SectionSteps::of_forward_slabs ? p.forward : p.backward;
-    const Index beside = !all ? 0 : p.forward == p.backward ? 1 : p.forward > 1 ? 2 : 3;   // how the forward pass is cut, where that counts
-    const auto key = [&](Index count) {
-      return SecondsKey{static_cast<Index>(steps),
-                        beside,
-                        p.images,
-                        static_cast<Index>(p.recompute),
-                        p.workspace_bytes,
-                        p.cut == Cut::share,
-                        p.passes + p.forward_passes,
-                        policy.gradients_in_place,
-                        count};
-    };
-    if (const auto known = seconds_.find(key(slabs)); known != seconds_.end()) return known->second;
-    if (p.passes && slabs > 3 && slabs % 3 == 0) {
-      const auto third = seconds_.find(key(slabs / 3)), two_thirds = seconds_.find(key(slabs / 3 * 2));
-      if (third != seconds_.end() && two_thirds != seconds_.end())
-        return seconds_[key(slabs)] = two_thirds->second + (two_thirds->second - third->second);
-    }
-    SectionProfile profile;
-    add_seconds(profile, table_, policy, target_, options_, stages, needs, costs_, true, steps);
-    return seconds_[key(slabs)] = profile.seconds();
   }
   /// Tries slabs of images, slabs of rows of all images or of one, and what is computed again.
   void try_all() {
+    const auto differs = find_different();
     const bool vector = whole_.back().vector, is_long = border_->end() - border_->begin() > most_cut;
     std::array<double, recomputes.size()> columns;   // seconds without slabs of rows, of more images
     columns.fill(unknown);
     for (Index images = images_; images >= 1; images = fewer(images)) {
-      const bool rows = !vector && !is_long &&
-                        (detail::is_small(table_) || images_ == table_.input.n || images_ == 1 || is_named(PolicySpec::Part::images)) &&
-                        (images == images_ || images == 1);
+      const bool every = detail::is_small(table_) || images_ == table_.input.n || images_ == 1 || is_named(PolicySpec::Part::images);
+      const bool rows = !vector && !is_long && (thorough_ || (every && (images == images_ || images == 1)));
       for (std::size_t r = 0; r < recomputes.size(); ++r) {
         const Recompute recompute = recomputes[r];
         if (is_named(PolicySpec::Part::recompute) ? recompute != policy_.recompute : !options_.training && recompute != Recompute::none) continue;
+        if (!differs[r]) continue;
         Partition p{.images = images, .recompute = recompute};
         if (const auto tried = try_one(p, columns[r])) columns[r] = hardly * tried->seconds;
         for (const Cut cut : {Cut::overlap, Cut::share}) {
@@ -235,12 +216,25 @@ class SectionTries {
         p.cut = Cut::overlap;
         counts = try_counts(p, tried ? hardly * tried->seconds : unknown, counts);
       }
-      if (vector || is_long) break;
+      if ((vector && !thorough_) || is_long) break;
     }
+  }
+  /// Of each of `recomputes`, whether the section keeps something else than with one before, or may be run otherwise: else it need not be tried.
+  std::array<bool, recomputes.size()> find_different() const {
+    std::array<bool, recomputes.size()> differs;
+    differs.fill(true);
+    if (!options_.training || is_named(PolicySpec::Part::recompute) || (followed_ && thorough_)) return differs;
+    std::array<std::vector<StageNeeds>, recomputes.size()> needs;
+    for (std::size_t r = 0; r < recomputes.size() && recomputes[r] != Recompute::all; ++r) {
+      for (const Stage& stage : whole_) needs[r].push_back(stage_needs(table_, stage, recomputes[r], stage.loses_rows(table_, options_)));
+      for (std::size_t before = 0; before < r; ++before) differs[r] = differs[r] && needs[before] != needs[r];
+    }
+    return differs;
   }
   /// Whether slabs of rows may pay. `parted`: norms part the section, so that what slabs would keep lies in full height between its stages anyway,
   /// and slabs have hardly a row in common.
   bool pays(Cut cut, Recompute recompute, bool parted) const {
+    if (thorough_) return true;
     if (recompute == Recompute::cheap) return false;
     if (detail::is_small(table_) || !options_.training) return true;
     return parted ? cut == Cut::overlap && recompute == Recompute::all : cut == Cut::overlap || recompute == Recompute::all;
@@ -325,7 +319,7 @@ class SectionTries {
       if (!(all ? all : one)->forward_counts) std::erase(left, slabs);
       const double seconds = all ? all->seconds : one->seconds;
       in_vain = saves ? 0 : in_vain + 1;
-      if (in_vain > 1 || seconds > most_times * column_seconds_) break;
+      if (!thorough_ && (in_vain > 1 || seconds > most_times * column_seconds_)) break;
       at_least = hardly * seconds;
     }
     return left;

@@ -1,0 +1,57 @@
+#pragma once
+// Seconds of ways to run one section, each part of which is timed once.
+#include <lrcnn/plan/profile.hpp>
+#include <array>
+#include <map>
+namespace lrcnn {
+class SectionSeconds {
+ public:
+  /// Pre: the arguments outlive the object.
+  SectionSeconds(const Table& table, const Target& target, const PlanOptions& options, const Costs& costs, Samples samples)
+      : table_(table), target_(target), options_(options), costs_(costs, table, target), samples_(samples) {}
+  /// Before another section.
+  void forget() { known_.clear(); }
+  /// Seconds of the section's steps, run by partition `p`. `stages`: as make_section_stages() has them; `needs`: theirs.
+  double of(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs) {
+    const auto some = [&](SectionSteps steps) { return seconds_of(policy, p, stages, needs, steps); };
+    if (!are_passes_apart(stages, needs)) return some(SectionSteps::all);
+    return some(SectionSteps::of_forward_slabs) + some(SectionSteps::of_backward_slabs);
+  }
+
+ private:
+  using SecondsKey = std::array<Index, 9>;
+  const Table& table_;
+  const Target& target_;
+  const PlanOptions& options_;
+  StepCosts costs_;
+  const Samples samples_;
+  std::map<SecondsKey, double> known_{};
+  /// The same of some of its steps, which are timed once. Each further slab of a section that norms part takes about as long as the one before, so
+  /// counts between two powers of two are not timed: they lie on the line through the two powers before.
+  double seconds_of(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs,
+                    SectionSteps steps) {
+    const bool all = steps == SectionSteps::all;
+    const Index slabs = steps == SectionSteps::of_forward_slabs ? p.forward : p.backward;
+    const Index beside = !all ? 0 : p.forward == p.backward ? 1 : p.forward > 1 ? 2 : 3;   // how the forward pass is cut, where that counts
+    const auto key = [&](Index count) {
+      return SecondsKey{static_cast<Index>(steps),
+                        beside,
+                        p.images,
+                        static_cast<Index>(p.recompute),
+                        p.workspace_bytes,
+                        p.cut == Cut::share,
+                        p.passes + p.forward_passes,
+                        policy.gradients_in_place && steps != SectionSteps::of_forward_slabs,   // which has the backward pass make more again
+                        count};
+    };
+    if (const auto known = known_.find(key(slabs)); known != known_.end()) return known->second;
+    if (p.passes && slabs > 3 && slabs % 3 == 0 && samples_ == Samples::of_rows_as_well) {
+      const auto third = known_.find(key(slabs / 3)), two_thirds = known_.find(key(slabs / 3 * 2));
+      if (third != known_.end() && two_thirds != known_.end()) return known_[key(slabs)] = two_thirds->second + (two_thirds->second - third->second);
+    }
+    SectionProfile profile;
+    add_seconds(profile, table_, policy, target_, options_, stages, needs, costs_, samples_, steps);
+    return known_[key(slabs)] = profile.seconds();
+  }
+};
+}   // namespace lrcnn
