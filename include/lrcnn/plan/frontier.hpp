@@ -69,7 +69,7 @@ class FrontierSearch {
   SectionCosts section_costs_;
   std::uint32_t names_ = 0;
   std::vector<SolvedPolicy> found_{};
-  bool every_kind_counts_ = true;     ///< the next bytes may lie below what the fastest with any kind of memory takes, not only the first kind
+  bool every_kind_counts_ = true;     ///< the next bytes lie below what is live with any kind of memory, not with the first alone; it takes longer
   std::map<Index, double> known_{};   ///< by bytes, the least seconds of what was found for no more
   std::set<Index> searched_{};        ///< bytes below steps
   bool named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
@@ -114,7 +114,8 @@ class FrontierSearch {
     bool ended = false;
     for (double step = 0; !ended;) {
       feasible = std::min(feasible, live);
-      std::vector<Index> rooms{every_byte ? feasible - 1 : std::min(feasible - 1, static_cast<Index>(std::exp2((most - step++) / grid)))};
+      const Index below = (feasible - 1) / target_.alignment * target_.alignment;   // buffers are multiples of it
+      std::vector<Index> rooms{every_byte ? below : std::min(feasible - 1, static_cast<Index>(std::exp2((most - step++) / grid)))};
       while (!every_byte && rooms.size() < at_once)
         rooms.push_back(std::min(rooms.back() - 1, static_cast<Index>(std::exp2((most - step++) / grid))));
       const std::vector<Index> lives = solve(sections, rooms);
@@ -168,10 +169,9 @@ class FrontierSearch {
     }
     found_.push_back(std::move(policy));
   }
-  /// Adds the fastest policies for so many bytes each; of few sections, if they are not clearly slower than what is known. Returns for
-  /// each the bytes below which
-  /// the next may lie that are as fast: what is live at most under the fastest, or, if none is as fast as what is known, the
-  /// bytes of that; -1: no policy takes so few bytes.
+  /// Adds the fastest policies for so many bytes each; of few sections, unless they are clearly slower than what is known for these bytes. Returns
+  /// for each the most bytes that the next search has to look below: those that are live at most under the fastest, or else, if what
+  /// is known is faster, the bytes of that. -1: neither found nor known.
   std::vector<Index> solve(const SectionSearch& sections, const std::vector<Index>& rooms) {
     std::vector<Solution> solutions(rooms.size());
     on_threads(rooms.size(), threads_, [&] { return [&](std::size_t i) { solutions[i] = solve_one(sections, rooms[i]); }; });
@@ -186,6 +186,7 @@ class FrontierSearch {
   Solution solve_one(const SectionSearch& sections, Index room) {
     const std::vector<Index> workspaces = workspaces_for(room);
     Solution solution;
+    bool misses = false;   // some would need more: gradients in place lie longer than the sections say
     // Of many sections what is slower than known counts, too: its plan may take far fewer bytes than there is room for.
     auto [known_bytes, bound] = known_within(sections.catalog().is_thorough() ? room : -1);
     for (const StepMemory memory : sections.catalog().memories()) {
@@ -229,6 +230,7 @@ class FrontierSearch {
       take(found);
     }
     if (solution.live < 0) solution.live = known_bytes;
+    if (solution.live < 0 && misses) solution.live = room - room / 1000;   // go on a little below
     return solution;
   }
   /// Policies with the seconds of all their steps, by rising seconds; without those of too many steps.
