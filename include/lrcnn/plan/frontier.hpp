@@ -188,7 +188,8 @@ class FrontierSearch {
     Solution solution;
     bool misses = false;   // some would need more: gradients in place lie longer than the sections say
     // Of many sections what is slower than known counts, too: its plan may take far fewer bytes than there is room for.
-    auto [known_bytes, bound] = known_within(sections.catalog().is_thorough() ? room : -1);
+    const std::pair<Index, double> known = known_within(sections.catalog().is_thorough() ? room : -1);
+    double bound = known.second;
     for (const StepMemory memory : sections.catalog().memories()) {
       if (memory == StepMemory::in_place && !policy_.gradients_in_place && !sections.catalog().puts_in_place()) continue;
       const auto ask = [&](Index workspace, std::size_t count) { return with_seconds(sections.fastest(memory, room, workspace, count, bound)); };
@@ -229,7 +230,7 @@ class FrontierSearch {
       found.erase(found.begin(), found.begin() + static_cast<Index>(std::min(found.size(), placed)));
       take(found);
     }
-    if (solution.live < 0) solution.live = known_bytes;
+    if (solution.live < 0) solution.live = known.first;
     if (solution.live < 0 && misses) solution.live = room - room / 1000;   // go on a little below
     return solution;
   }
