@@ -69,7 +69,7 @@ class FrontierSearch {
   SectionCosts section_costs_;
   std::uint32_t names_ = 0;
   std::vector<SolvedPolicy> found_{};
-  bool every_kind_counts_ = true;     ///< the next bytes lie below what is live with any kind of memory, not with the first alone; it takes longer
+  bool every_kind_counts_ = true;     ///< to go on below the largest live bytes of all kinds of memory, which is slower, or of the first kind
   std::map<Index, double> known_{};   ///< by bytes, the least seconds of what was found for no more
   std::set<Index> searched_{};        ///< bytes below steps
   bool named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
@@ -112,7 +112,7 @@ class FrontierSearch {
     const double most = std::floor(std::log2(static_cast<double>(live)) * grid);
     Index low = 0;   // the most bytes that were not
     bool ended = false;
-    for (double step = 0; !ended;) {
+    for (double step = 0; !ended && feasible > 0;) {
       feasible = std::min(feasible, live);
       const Index below = (feasible - 1) / target_.alignment * target_.alignment;   // buffers are multiples of it
       std::vector<Index> rooms{every_byte ? below : std::min(feasible - 1, static_cast<Index>(std::exp2((most - step++) / grid)))};
@@ -169,9 +169,9 @@ class FrontierSearch {
     }
     found_.push_back(std::move(policy));
   }
-  /// Adds the fastest policies for so many bytes each; of few sections, unless they are clearly slower than what is known for these bytes. Returns
-  /// for each the most bytes that the next search has to look below: those that are live at most under the fastest, or else, if what
-  /// is known is faster, the bytes of that. -1: neither found nor known.
+  /// Adds the fastest policies for each of these budgets; of few sections, unless they are clearly slower than what is known for it. Returns, for
+  /// each, the bytes below which to search next: what the policies found have live, or the bytes of a known policy if that is faster; -1 if
+  /// there is neither.
   std::vector<Index> solve(const SectionSearch& sections, const std::vector<Index>& rooms) {
     std::vector<Solution> solutions(rooms.size());
     on_threads(rooms.size(), threads_, [&] { return [&](std::size_t i) { solutions[i] = solve_one(sections, rooms[i]); }; });
@@ -213,10 +213,10 @@ class FrontierSearch {
         for (SolvedPolicy p : policies) {
           const ArenaSize size = arena_at_run_time<>(table_, p.policy, target_, options_);
           p.bytes = size.bytes;
-          if (live < 0) {
+          if (size.lower_bound > room) misses = true;
+          else if (live < 0) {
             live = size.lower_bound;
-            if (live > room) misses = true;
-            else if (solution.live < 0 || every_kind_counts_) solution.live = std::max(solution.live, live);
+            if (solution.live < 0 || every_kind_counts_) solution.live = std::max(solution.live, live);
           }
           const bool fits = p.bytes <= room;
           if (fits) bound = std::min(bound, p.seconds);
@@ -231,7 +231,9 @@ class FrontierSearch {
       take(found);
     }
     if (solution.live < 0) solution.live = known.first;
-    if (solution.live < 0 && misses) solution.live = room - room / 1000;   // go on a little below
+    // What missed may fit a little below, or others of its kind.
+    if (misses && sections.catalog().is_thorough()) solution.live = std::max(solution.live, room - room / 100);
+    else if (misses && solution.live < 0) solution.live = room - room / 1000;
     return solution;
   }
   /// Policies with the seconds of all their steps, by rising seconds; without those of too many steps.

@@ -41,7 +41,7 @@ struct SectionProfile {
 /// Of which of many slabs some stand for the others when seconds are added up.
 enum class Samples : std::uint8_t {
   none,             ///< all are heard
-  of_images,        ///< of slabs of images, which are alike but for the first and a last one of fewer images, and these are heard: seconds are exact
+  of_images,        ///< slabs of images are alike except the first and a smaller last; one stands for those between, and seconds stay exact
   of_rows_as_well   ///< of slabs of rows, too, which are not quite alike
 };
 namespace detail {

@@ -39,8 +39,12 @@ class SectionCatalog {
   const std::vector<std::size_t>& from(Index layer) const { return item(sections_from_, layer); }
   /// Tensors from below a layer that are read from there on.
   const std::vector<Index>& across(Index layer) const { return item(across_, layer); }
-  /// Whether a network has so few sections, and an input of so few rows, that all ways to run them are tried and timed in full.
-  bool is_thorough() const { return table_.size() <= 24 && sections_.size() <= few && table_.input.n * table_.input.h <= few_rows; }
+  /// Whether a network has so few sections, and maps of so few rows, that all ways to run them are tried and timed in full.
+  bool is_thorough() const {
+    Index rows = 1;
+    for (const Node& node : table_.nodes) rows = std::max({rows, node.in.h, node.out.h});
+    return table_.size() <= 24 && sections_.size() <= few && table_.input.n * rows <= few_rows;
+  }
   /// Whether a section without a partition of its own begins at a layer.
   bool is_followed(Index layer) const { return item(followed_, layer) != 0; }
   const detail::TensorReaders& readers() const { return readers_; }
@@ -79,8 +83,8 @@ class SectionCatalog {
   }
 
  private:
-  static constexpr std::size_t few = 30;   ///< sections: those that end at five layers or at barriers are fewer
-  static constexpr Index few_rows = 512;   ///< of all images: a chain of seven layers takes 4 s otherwise with 8 images of 224 rows
+  static constexpr std::size_t few = 30;   ///< sections: five checkpoints make 21 of them, barriers fewer
+  static constexpr Index few_rows = 512;   ///< of the tallest map, of all images: with 8 images of 224 rows a chain of seven layers would take 4 s
   const Table& table_;
   const PolicySpec policy_;
   const std::uint32_t names_;

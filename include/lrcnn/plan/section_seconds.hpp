@@ -26,8 +26,8 @@ class SectionSeconds {
   StepCosts costs_;
   const Samples samples_;
   std::map<SecondsKey, double> known_{};
-  /// The same of some of its steps, which are timed once. Each further slab of a section that norms part takes about as long as the one before, so
-  /// counts between two powers of two are not timed: they lie on the line through the two powers before.
+  /// Seconds of these steps, each timed once. With samples of rows a count between two powers of two, as 12, is not timed for a section that norms
+  /// part: each further slab takes about as long as the one before, so it lies on the line through the two powers before, 4 and 8.
   double seconds_of(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs,
                     SectionSteps steps) {
     const bool all = steps == SectionSteps::all;

@@ -275,7 +275,7 @@ class SectionTries {
                                                   : is_named(PolicySpec::Part::recompute) && recompute != policy_.recompute)
         continue;
       Partition p = named;
-      p.recompute = recompute;
+      p.recompute = recompute, p.images = std::min(p.images, images_);
       for (Index most = std::min(std::max(p.forward, p.backward), rows); most >= 1; --most) {
         p.forward = std::min(named.forward, most), p.backward = std::min(named.backward, most);
         if (most == 1) p.cut = Cut::column;
