@@ -28,6 +28,7 @@ class SectionCatalog {
         memories_(std::move(memories)),
         readers_(table, target, options, images_) {
     find_sections();
+    thorough_ = has_few_ways();
     find_choices(threads);
   }
   SectionCatalog(const SectionCatalog&) = delete;   // borders refer to its readers
@@ -40,11 +41,7 @@ class SectionCatalog {
   /// Tensors from below a layer that are read from there on.
   const std::vector<Index>& across(Index layer) const { return item(across_, layer); }
   /// Whether a network has so few sections, and maps of so few rows, that all ways to run them are tried and timed in full.
-  bool is_thorough() const {
-    Index rows = 1;
-    for (const Node& node : table_.nodes) rows = std::max({rows, node.in.h, node.out.h});
-    return table_.size() <= 24 && sections_.size() <= few && table_.input.n * rows <= few_rows;
-  }
+  bool is_thorough() const { return thorough_; }
   /// Whether a section without a partition of its own begins at a layer.
   bool is_followed(Index layer) const { return item(followed_, layer) != 0; }
   const detail::TensorReaders& readers() const { return readers_; }
@@ -99,7 +96,13 @@ class SectionCatalog {
   std::vector<std::vector<Index>> across_{};
   std::vector<char> followed_{};
   bool keeps_output_ = true;
+  bool thorough_ = false;   ///< asked for each label of a search, so found out once
 
+  bool has_few_ways() const {
+    Index rows = 1;
+    for (const Node& node : table_.nodes) rows = std::max({rows, node.in.h, node.out.h});
+    return table_.size() <= 24 && sections_.size() <= few && table_.input.n * rows <= few_rows;
+  }
   void find_sections() {
     for (Index l = 0; l <= table_.size(); ++l) across_.push_back(readers_.across(l));
     sections_from_.resize(static_cast<std::size_t>(table_.size() + 1));
