@@ -118,10 +118,27 @@ class Emitter : BackwardEmitter {
     for (Index s = 0; s < stage_count_; ++s) {
       const Index over = stage_at(s).replaced_by_extra_passes ? stage_instead_of(s) : -1;
       if (over >= 0 && stage_at(over).partition.forward_passes) {
-        if (stage_at(over).first == stage_at(s).first) forward_stage(over, false);
+        if (stage_at(over).first == stage_at(s).first) forward_stage(over, Run::first);
       } else if (s + 1 < stage_count_ || !loses_rows() || !options_.training) {
-        forward_stage(s, false);
+        forward_stage(s, Run::first);
       }
+    }
+  }
+  /// Whether stage s is the last one of the topmost of sections whose inputs are made again.
+  constexpr bool tops_recomputed(Index s) const {
+    const Stage& stage = stage_at(s);
+    return stage.recomputes_input && !stage.supplies && (s + 1 == stage_count_ || stage_at(s + 1).section != stage.section);
+  }
+  /// The sections below stage s of its group go forward again, for their outputs alone. Those with extra passes need none for statistics now: they
+  /// go through their norms slab by slab.
+  constexpr void forward_for_above(Index s) {
+    while (s > 0 && !stage_at(s).supplies) --s;
+    Index first = s;
+    while (first > 0 && stage_at(first - 1).supplies && stage_at(first).recomputes_input) --first;
+    while (first > 0 && stage_at(first - 1).section == stage_at(first).section) --first;
+    for (Index k = first; k <= s; ++k) {
+      const Index over = stage_at(k).replaced_by_extra_passes ? stage_instead_of(k) : k;
+      if (stage_at(over).first == stage_at(k).first) forward_stage(over, Run::for_above);
     }
   }
   constexpr void loss() {
@@ -133,11 +150,13 @@ class Emitter : BackwardEmitter {
     if (options_.training) step.dx = storage_.full_gradient(walk, last_tensor(walk), rows);
     sink_.step(step);
   }
-  /// Stages down, segment by segment: what of a segment was not kept is made again first.
+  /// Stages down, segment by segment: what of a segment was not kept is made again first, and before the topmost of a group what those below it
+  /// hand up.
   constexpr void backward(SectionSteps steps = SectionSteps::all) {
     const bool again = steps != SectionSteps::of_backward_slabs, down = steps != SectionSteps::of_forward_slabs;
     for (Index s = stage_count_ - 1; s >= 0; --s) {
       Index first = s;
+      if (again && tops_recomputed(s)) forward_for_above(s);
       if (stage_at(s).replaced_by_extra_passes) {
         const Index over = stage_instead_of(s);
         if (down) backward_stage(over);
@@ -146,7 +165,7 @@ class Emitter : BackwardEmitter {
         continue;
       }
       while (first > 0 && stage_at(first - 1).forward_repeated) --first;
-      for (Index k = first; again && k < s; ++k) forward_stage(k, true);
+      for (Index k = first; again && k < s; ++k) forward_stage(k, Run::again);
       for (; s > first; --s)
         if (down) backward_stage(s);
       if (down) backward_stage(s);

@@ -38,7 +38,7 @@ constexpr PlaceUse place_use(const Stage& stage, const StageNeeds& needs, bool f
   if ((written && !use.leaves) || use.discarded || ((forward || stage.partition.forward_passes) && stage.forward.slabs() < 2) ||
       (!stage.replaced_by_extra_passes && stage.backward.slabs() < 2))
     return PlaceUse::forbids;
-  if (forward && stage.forward_repeated) return PlaceUse::forbids;   // reads or writes it again
+  if ((forward && stage.forward_repeated) || stage.supplies) return PlaceUse::forbids;   // reads or writes it again
   if (stage.replaced_by_extra_passes || !reads_values(stage, needs, t)) return PlaceUse::ignores;
   return written || use.plain != 1 || use.given ? PlaceUse::forbids : PlaceUse::reads;
 }

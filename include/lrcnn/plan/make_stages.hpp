@@ -197,7 +197,18 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
           rule + std::to_string(most) + ", in " + detail::stage_name(table, item(stages, best_stage)),
           "ask for at most " + std::to_string(most) + ", or for fewer layers in a stage by more checkpoints");
     });
-  if (training && !streams) detail::choose_repeated(table, policy, stages);
+  if (!training || streams) return stages;
+  detail::choose_repeated(table, policy, stages);
+  if (std::size_t refused = 0; !detail::choose_recomputed_inputs(table, policy, stages, refused) && !alike) {
+    std::size_t below = refused;
+    while (below > 0 && stages[below - 1].section == stages[refused == 0 ? 0 : refused - 1].section) --below;
+    const std::string section = detail::stage_name(table, stages[refused]);
+    throw PlanError(error_text("the section of " + section + " is to have its input made again by " +
+                                   to_string(policy.partition(stages[refused].partition_number)) + ", and " +
+                                   detail::why_input_is_kept(policy, stages, below, refused),
+                               "a section below that recomputes all and makes a map can go forward again for it",
+                               "take RecomputeInput away there, or give the section below RecomputeAll"));
+  }
   return stages;
 }
 /// The stages of layers [begin, end) as one section, without those of other sections, not cut yet.

@@ -104,6 +104,7 @@ class SectionBorder {
           if (norm >= end_) to_forward_end();
           break;
         case SharedBuffer::value_again:
+        case SharedBuffer::value_between:
         case SharedBuffer::workspace: break;
       }
     }

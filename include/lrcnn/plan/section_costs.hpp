@@ -14,7 +14,7 @@ class SectionCosts {
     const Index images = group_images(table_, policy);
     std::vector<std::vector<Stage>> sections = by_section(split_stages(table_, policy, options_.training));
     // With one partition, counts are carried out as far as rows allow; a section may have two if it begins behind means.
-    const bool whole = policy.partition_count == 1 || !std::all_of(sections.begin(), sections.end(), has_one_partition);
+    const bool whole = policy.partition_count == 1 || policy.recomputes_inputs() || !std::all_of(sections.begin(), sections.end(), has_one_partition);
     if (whole) sections = by_section(make_stages(table_, policy, target_, images, options_));
     SectionProfile sum;
     for (const std::vector<Stage>& section : sections) {
@@ -57,8 +57,8 @@ class SectionCosts {
                   policy.workspace_bytes,
                   policy.images,
                   policy.gradients_in_place};
-    const bool one = has_one_partition(stages);   // else the key does not say all
-    if (one) {
+    const bool one = has_one_partition(stages) && std::none_of(stages.begin(), stages.end(), [](const Stage& s) { return s.recomputes_input; });
+    if (one) {   // else the key does not say all
       const std::lock_guard lock(mutex_);
       if (const auto known = known_.find(key); known != known_.end()) return known->second;
     }

@@ -12,7 +12,8 @@ struct SectionLine {
   Partition partition{};   ///< as the policy says it
   Recompute recompute{};
   Index forward_slabs = 1, backward_slabs = 1;   ///< of rows and of images together, of the stage that has most
-  Index kept = 0;                                ///< bytes that it leaves from its forward to its backward pass, tensors between sections included
+  Index kept = 0;                                ///< bytes that it leaves from its forward to its backward pass, tensors between sections included;
+                                                 ///< of sections whose inputs are made again and those below them: all are the lowest one's
   Index peak = 0;                                ///< the most bytes that live in the whole arena while it runs
   double seconds = 0;                            ///< foretold, of all its passes
   double share = 0;                              ///< of the whole step
@@ -20,29 +21,33 @@ struct SectionLine {
 /// Cost:    that of the plan's steps
 inline std::vector<SectionLine> section_lines(const Plan& plan, const Costs& costs) {
   std::vector<SectionLine> lines;
-  const std::vector<LiveBytes> live = live_bytes(plan);
-  const std::vector<SectionProfile> profiles = profile_sections(plan, costs);
-  double all = 0;
-  for (const std::vector<Stage>& stages : by_section(plan.stages)) {
-    SectionLine line{.layers = {stages.front().first, stages.front().last}};
-    line.partition = plan.policy.partition(stages.front().partition_number);
-    line.recompute = plan.policy.recompute_in(line.partition);
-    for (const Stage& stage : stages) {
-      line.layers = {std::min(line.layers.begin, stage.first), std::max(line.layers.end, stage.last)};
-      const Index groups = ceil_div(group_images(plan.table, plan.policy), stage.partition.images);
-      line.forward_slabs = std::max(line.forward_slabs, groups * stage.forward.slabs());
-      line.backward_slabs = std::max(line.backward_slabs, groups * std::max<Index>(1, stage.backward.slabs()));
+  for (const Stage& stage : plan.stages) {
+    if (stage.section >= static_cast<Index>(lines.size())) {
+      SectionLine line{.layers = {stage.first, stage.last}};
+      line.partition = plan.policy.partition(stage.partition_number);
+      line.recompute = plan.policy.recompute_in(line.partition);
+      lines.push_back(line);
     }
-    const SectionProfile& profile = profiles[lines.size()];
-    for (const SectionBuffer& b : profile.buffers)
-      if (b.is_used() && !b.is_shared_workspace() && b.first < profile.forward_end && b.last > profile.forward_end) line.kept += b.bytes;
-    line.seconds = profile.seconds();
-    all += line.seconds;
-    lines.push_back(line);
+    SectionLine& line = item(lines, stage.section);
+    line.layers = {std::min(line.layers.begin, stage.first), std::max(line.layers.end, stage.last)};
+    const Index groups = ceil_div(group_images(plan.table, plan.policy), stage.partition.images);
+    line.forward_slabs = std::max(line.forward_slabs, groups * stage.forward.slabs());
+    line.backward_slabs = std::max(line.backward_slabs, groups * std::max<Index>(1, stage.backward.slabs()));
   }
+  const std::vector<SectionProfile> profiles = profile_sections(plan, costs);
+  const std::vector<std::vector<Stage>> together = by_section(plan.stages);
+  for (std::size_t i = 0; i < profiles.size(); ++i)
+    for (const SectionBuffer& b : profiles[i].buffers)
+      if (b.is_used() && !b.is_shared_workspace() && b.first < profiles[i].forward_end && b.last > profiles[i].forward_end)
+        item(lines, together[i].front().section).kept += b.bytes;
+  const std::vector<LiveBytes> live = live_bytes(plan);
+  StepCosts of_steps(costs, plan.table, plan.target);
+  double all = 0;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     SectionLine& line = item(lines, item(plan.stages, plan.steps[i].stage).section);
+    const double seconds = of_steps.seconds(plan, plan.steps[i]);
     line.peak = std::max(line.peak, live[i].sum());
+    line.seconds += seconds, all += seconds;
   }
   for (SectionLine& line : lines) line.share = all > 0 ? line.seconds / all : 0;
   return lines;

@@ -23,7 +23,11 @@ class SlabBuffers {
   const Target& target_;
   Sink& sink_;
   constexpr SlabBuffers(const Target& target, const std::vector<Stage>& stages, Sink& sink) : target_(target), sink_(sink) {
-    for (const Stage& stage : stages) uses_.push_back(std::vector<Index>(use_count * static_cast<std::size_t>(stage.tensors() + 1), -1));
+    const auto add = [&](const Stage& stage) { uses_.push_back(std::vector<Index>(use_count * static_cast<std::size_t>(stage.tensors() + 1), -1)); };
+    for (const Stage& stage : stages) add(stage);
+    if (!std::any_of(stages.begin(), stages.end(), [](const Stage& stage) { return stage.supplies; })) return;
+    for_above_ = uses_.size();
+    for (const Stage& stage : stages) add(stage);
   }
   constexpr Index aligned(Index bytes) const { return round_up(bytes, target_.alignment); }
   constexpr Index piece_bytes(const Shape& s, Index images, Index rows) const { return aligned(target_.bytes(images, s.c, rows, s.w)); }
@@ -32,7 +36,10 @@ class SlabBuffers {
     return ref;
   }
   constexpr Index& use(const StageWalk& walk, Use which, Index t) {
-    return item(uses_, walk.number)[which * static_cast<std::size_t>(walk.tensors() + 1) + static_cast<std::size_t>(t)];
+    // A pass for the sections above has buffers of its own, but for what it leaves to the stage's backward pass.
+    const bool apart = walk.for_above && which != kept && which != saved_kept && which != state_rows;
+    return uses_[static_cast<std::size_t>(walk.number) + (apart ? for_above_ : 0)]
+                [which * static_cast<std::size_t>(walk.tensors() + 1) + static_cast<std::size_t>(t)];
   }
   // Templates stand before what uses them: constant expressions of clang ask for that.
   template <class Bytes>
@@ -86,6 +93,7 @@ class SlabBuffers {
   }
 
  private:
-  std::vector<std::vector<Index>> uses_{};   ///< of each stage: buffers by use and tensor
+  std::vector<std::vector<Index>> uses_{};   ///< of each stage: buffers by use and tensor; then those of passes for the sections above
+  std::size_t for_above_ = 0;                ///< where these begin
 };
 }   // namespace lrcnn

@@ -9,17 +9,20 @@
 // forward pass, and adds up the sums that the gradient needs in the backward pass.
 // Stages form a graph; its edges are tensors in full height. Where only norms read a stage's output, the plan may drop the output and run
 // the stage's forward pass again before the backward pass needs it (`forward_repeated`). The stages up to the next checkpoint are a segment.
+// Segments may lie within one: sections whose input is made again (`recomputes_input`) are a group with the section below. When the backward pass
+// comes to the topmost one, those below it (`supplies`) go forward again for their outputs alone; each then goes backward as it would by itself.
 #include <lrcnn/plan/options.hpp>
 #include <lrcnn/plan/stream_schedule.hpp>
 namespace lrcnn {
 /// Who uses a tensor of a stage.
 struct TensorUse {
-  Index readers = 0;           ///< how often layers of the stage read it
-  Index plain = 0;             ///< how many of these give it a gradient; norms with statistics do not
-  bool leaves = false;         ///< layers of other stages read it, or it is the network's output: it exists in full height
-  bool wanted_plain = false;   ///< a layer of another stage gives it a gradient
-  bool given = false;          ///< it is an input, and later stages have begun its gradient
-  bool discarded = false;      ///< not kept from the forward to the backward pass; a repeated forward pass makes it again
+  Index readers = 0;             ///< how often layers of the stage read it
+  Index plain = 0;               ///< how many of these give it a gradient; norms with statistics do not
+  bool leaves = false;           ///< layers of other stages read it, or it is the network's output: it exists in full height
+  bool wanted_plain = false;     ///< a layer of another stage gives it a gradient
+  bool given = false;            ///< it is an input, and later stages have begun its gradient
+  bool discarded = false;        ///< not kept from the forward to the backward pass; a repeated forward pass makes it again
+  bool made_for_above = false;   ///< discarded, and sections above want it again: the pass that makes it is the one for them (Stage::supplies)
   friend constexpr bool operator==(const TensorUse&, const TensorUse&) = default;
 };
 /// A norm outside the stage that makes the tensor that it normalises.
@@ -36,6 +39,8 @@ struct Stage {
   bool vector = false;                     ///< it holds flatten or linear: no rows to cut
   bool forward_repeated = false;           ///< the forward pass is run again before the segment's backward pass
   bool replaced_by_extra_passes = false;   ///< a stage with extra passes does its backward pass
+  bool recomputes_input = false;           ///< its section's input is made again (RecomputeInput)
+  bool supplies = false;                   ///< that of the section above is: the stage goes forward once more, for the sections above
   Index passes = 0;              ///< number of extra backward passes; a stage that has some has no forward pass, and stands behind all that have none
   bool behind_means = false;     ///< it begins behind a global pooling and has one row, as that of a squeeze-and-excitation's factors
   Index section = 0;             ///< stages that a norm alone divides have one

@@ -144,5 +144,60 @@ constexpr void choose_repeated(const Table& table, const PolicySpec& policy, std
     first = s + 1;
   }
 }
+/// Why the section of stage s, the first of it, cannot have its input made again; nullptr: it can. `below`: the first stage of the section below.
+constexpr const char* why_input_is_kept(const PolicySpec& policy, const std::vector<Stage>& stages, std::size_t below, std::size_t s) {
+  if (s == 0) return "it is the network's first section";
+  for (std::size_t i = below; i < s; ++i) {
+    if (stages[i].vector || stages[i].behind_means || stages[i].reduces) return "the section below it does not end in a map";
+    if (!stages[i].replaced_by_extra_passes && policy.recompute_in(stages[i].partition) != Recompute::all)
+      return "the section below it does not recompute all";
+  }
+  return stages[s].vector || stages[s].behind_means ? "it works on vectors" : nullptr;
+}
+/// Chooses the sections whose input is made again, and the tensors that a forward pass of the sections below them makes a second time: those that
+/// sections of their group read, and none above it. Whether all could whose partition asks for it: else `refused` is the first stage of the first
+/// one that could not.
+constexpr bool choose_recomputed_inputs(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages, std::size_t& refused) {
+  std::size_t count = 0, below = 0;   // stages of the forward pass; the first one of the section below
+  while (count < stages.size() && stages[count].passes == 0) ++count;
+  bool all = true, some = false;
+  for (std::size_t s = 0, end = 0; s < count; below = s, s = end) {
+    for (end = s + 1; end < count && stages[end].section == stages[s].section;) ++end;
+    if (!stages[s].partition.recompute_input) continue;
+    if (why_input_is_kept(policy, stages, below, s) != nullptr) {
+      if (all) refused = s;
+      all = false;
+      continue;
+    }
+    some = true;
+    for (std::size_t i = s; i < end; ++i) stages[i].recomputes_input = true;
+    for (std::size_t i = below; i < s; ++i) stages[i].supplies = true;
+  }
+  if (!some) return all;
+  for (std::size_t over = count; over < stages.size(); ++over)   // of the stages that they cover
+    for (std::size_t s = 0; s < count; ++s)
+      if (stages[s].section == stages[over].section)
+        stages[over].recomputes_input = stages[s].recomputes_input, stages[over].supplies = stages[s].supplies;
+  std::vector<char> made(static_cast<std::size_t>(table.tensors()), 0);
+  for (std::size_t s = 0; s < count; ++s) {
+    if (!stages[s].supplies) continue;
+    Index end = stages[s].last, group_end = 0;   // behind the section's layers, and those of its group
+    std::size_t top = s;
+    for (; stages[top].supplies || stages[top].section == stages[s].section; ++top)
+      if (stages[top].section == stages[s].section) end = stages[top].last;
+    for (std::size_t i = top; i < count && stages[i].section == stages[top].section; ++i) group_end = stages[i].last;
+    for (Index g = stages[s].first + 1; g <= stages[s].last; ++g) {
+      bool within = false, beyond = false;
+      for (Index n = end; n < table.size(); ++n)
+        if (table.node(n).input == g || table.node(n).other == g) (n < group_end ? within : beyond) = true;
+      item(made, g) = within && !beyond;
+    }
+  }
+  for (Stage& stage : stages)
+    for (Index t = 0; t < stage.tensors(); ++t)
+      if (item(made, stage.tensor(t)) && (t < stage.input_count() || stage.use(t).leaves))
+        item(stage.uses, t).discarded = item(stage.uses, t).made_for_above = true;
+  return all;
+}
 }   // namespace detail
 }   // namespace lrcnn

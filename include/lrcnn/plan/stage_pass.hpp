@@ -17,7 +17,8 @@ struct SlabFacts {
 struct PassKind {
   Pass pass = Pass::forward;
   bool leaves_pieces = false;   ///< a forward pass leaves what the backward pass wants
-  bool again = false;           ///< the stage's forward pass, the second time
+  bool again = false;           ///< the stage's forward pass, not the first time
+  bool for_above = false;       ///< and for the sections above alone (Stage::supplies)
 };
 class StagePass {
  public:
@@ -28,8 +29,9 @@ class StagePass {
   const Index number;      ///< of the stage
   const bool backward;     ///< a backward pass, which makes some values again
   const bool training;     ///< the pass leaves what its backward pass wants, or reads it
-  const bool again;        ///< the stage's forward pass, the second time
-  const bool second;       ///< discarded tensors are those of the second forward pass
+  const bool again;        ///< the stage's forward pass, not the first time
+  const bool for_above;    ///< and for the sections above alone
+  const bool second;       ///< discarded tensors are those of a repeated forward pass
   const bool loses_rows;   ///< they go through the loss slab by slab
   const bool stores;       ///< the chain's last rows are handed on slab by slab, rather than gathered in full height
   const Range group;       ///< images that go through all stages together
@@ -46,6 +48,7 @@ class StagePass {
         backward(kind.pass != Pass::forward),
         training(backward ? options.training : kind.leaves_pieces),
         again(kind.again),
+        for_above(kind.for_above),
         second(backward || kind.again),
         loses_rows(stage->loses_rows(whole, options)),
         stores(options.stores_output && stage->last == whole.size() && !stage->reduces),

@@ -7,7 +7,8 @@ namespace lrcnn {
 /// What a buffer that sections share is: of a tensor or a layer of the table, or of the whole step.
 enum class SharedBuffer : std::uint8_t {
   value,           ///< of a tensor
-  value_again,     ///< of a tensor, made by a second forward pass
+  value_again,     ///< of a tensor, made by a repeated forward pass
+  value_between,   ///< of a tensor, made by a forward pass for the sections above, and then again
   gradient,        ///< of a tensor
   norm_gradient,   ///< of what a norm that waits writes, by the layer's output
   statistics,      ///< of a norm, by its output
@@ -21,7 +22,7 @@ class Storage : SlabBuffers {
   constexpr Storage(const Table& table, const Target& target, const std::vector<Stage>& stages, Sink& sink)
       : SlabBuffers(target, stages, sink), table_(table) {
     const auto tensors = static_cast<std::size_t>(table.tensors());
-    for (auto* ids : {&values_, &values_again_, &gradients_, &norm_gradients_, &statistics_, &sums_}) ids->assign(tensors, -1);
+    for (auto* ids : {&values_, &values_again_, &values_between_, &gradients_, &norm_gradients_, &statistics_, &sums_}) ids->assign(tensors, -1);
   }
   /// Has gradients in full height take their values' places: of each tensor of the table, how many rows behind (in_place.hpp).
   constexpr void put_gradients_in_place(std::vector<Index> lags) { lags_ = std::move(lags); }
@@ -47,6 +48,7 @@ class Storage : SlabBuffers {
     };
     all(SharedBuffer::value, values_);
     all(SharedBuffer::value_again, values_again_);
+    all(SharedBuffer::value_between, values_between_);
     all(SharedBuffer::gradient, gradients_);
     all(SharedBuffer::norm_gradient, norm_gradients_);
     all(SharedBuffer::statistics, statistics_);
@@ -95,8 +97,7 @@ class Storage : SlabBuffers {
   /// top: what the closing global pooling writes.
   constexpr Ref full_value(const StageWalk& walk, Index t, Range rows) {
     const Index g = walk.stage->tensor(t);
-    return in_full(walk.second && walk.stage->use(t).discarded ? values_again_ : values_, Role::value, walk, g,
-                   g == table_.size() ? Range{0, table_.input.n} : walk.group, rows);
+    return in_full(values_of(walk, t), Role::value, walk, g, g == table_.size() ? Range{0, table_.input.n} : walk.group, rows);
   }
   /// Statistics of a norm of the table, and sums of its backward pass, or those of a global pooling or a scale: for the images of the step.
   constexpr Index statistics(const StageWalk& walk, Index node) {
@@ -231,11 +232,17 @@ class Storage : SlabBuffers {
   static constexpr Use slab_use(const StageWalk& walk) { return walk.again ? slab_a : walk.forward() ? slab_f : slab_b; }
   static constexpr Use packed(Filter which) { return which == Filter::forward ? packed_f : which == Filter::recompute ? packed_r : packed_b; }
   const Table& table_;
-  std::vector<Index> values_{}, values_again_{}, gradients_{}, norm_gradients_{};   ///< of the table's tensors, in full height
-  std::vector<Index> statistics_{}, sums_{};                                        ///< of the layers that write them
-  std::vector<Index> lags_{};                                                       ///< empty: gradients have places of their own
+  std::vector<Index> values_{}, values_again_{}, values_between_{}, gradients_{}, norm_gradients_{};   ///< of the table's tensors, in full height
+  std::vector<Index> statistics_{}, sums_{};                                                           ///< of the layers that write them
+  std::vector<Index> lags_{};                                                                          ///< empty: gradients have places of their own
   Index input_gradient_ = -1;
 
+  /// Where the values of tensor t are that this pass writes or reads.
+  constexpr std::vector<Index>& values_of(const StageWalk& walk, Index t) {
+    const TensorUse& use = walk.stage->use(t);
+    if (!walk.second || !use.discarded) return values_;
+    return walk.for_above && !use.made_for_above ? values_between_ : values_again_;
+  }
   constexpr Index saved_bytes(const StageWalk& walk, Index l, Index images, Index rows) const {
     const Shape& s = walk.shape(walk.out(l));
     return aligned(target_.saved_bytes(walk.layer(l), images, s.c, rows, s.w));
@@ -284,7 +291,7 @@ class Storage : SlabBuffers {
   }
   constexpr void span_full(const StageWalk& walk, Index t, Index since) {
     const auto g = static_cast<std::size_t>(walk.stage->tensor(t));
-    sink_.span(walk.second && walk.stage->use(t).discarded ? values_again_[g] : values_[g], since);
+    sink_.span(values_of(walk, t)[g], since);
   }
   constexpr void span_norm(const StageWalk& walk, Index node, Index since) {
     const auto g = static_cast<std::size_t>(node + 1);

@@ -210,6 +210,7 @@ class PolicyParser {
       return by_images(take(',') ? last_argument() : closed(), images);
     }
     if (name == "Keep") return keeping(only_argument());
+    if (name == "RecomputeInput") return recomputing_input(only_argument());
     if (name == "ExtraPasses" || name == "ExtraPassesBothWays") {
       const Partition p = only_argument();
       start_ = begin;

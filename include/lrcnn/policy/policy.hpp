@@ -4,8 +4,8 @@
 // A policy never changes a result, only the order of the arithmetic and what is kept. It has independent parts:
 //   partition    Column, Overlap<N>, Share<N>, each with other counts for forward and backward if wanted, for every
 //                stage alike or stage by stage (Stages<...>); ByImages<n, P> cuts a stage's batch too, ExtraPasses<P> goes
-//                through norms slab by slab; Section<P, ...> has recomputation, arithmetic and workspace of its own, and Keep<P>
-//                recomputes nothing
+//                through norms slab by slab; RecomputeInput<P> makes again what the section reads; Section<P, ...> has recomputation,
+//                arithmetic and workspace of its own, and Keep<P> recomputes nothing
 //   images       Images<n>: the whole step in groups of n images
 //   checkpoints  NoCheckpoints, CheckpointAtPools, CheckpointAtSums<k>, CheckpointEvery<k>, CheckpointAt<"name", ...>
 //   recompute    KeepAll, RecomputeAll, RecomputeCheap, RecomputeLight
@@ -36,6 +36,10 @@ constexpr Partition keeping(Partition p) {
 constexpr Partition with_passes(Partition p, bool forward_passes) {
   p.passes = true;
   p.forward_passes = forward_passes;
+  return p;
+}
+constexpr Partition recomputing_input(Partition p) {
+  p.recompute_input = true;
   return p;
 }
 }   // namespace detail
@@ -83,6 +87,14 @@ struct ExtraPasses {
 template <class P = Column>
 struct ExtraPassesBothWays {
   static constexpr Partition partition = detail::with_passes(ExtraPasses<P>::partition, true);
+};
+/// Partition P in a section whose input is not kept: once the backward pass comes to the section, or to the topmost of several that follow each other
+/// so, the sections below it, down to the nearest one whose input is kept, go forward once more. Their outputs then live until they have
+/// gone backward themselves. So segments lie within a segment: fewer bytes are kept between the passes, for one more forward pass of
+/// these sections. The section below recomputes all (RecomputeAll, or ExtraPasses) and makes a map.
+template <class P = Column>
+struct RecomputeInput {
+  static constexpr Partition partition = detail::recomputing_input(P::partition);
 };
 /// A partition for each stage in turn; the last one serves all further stages.
 template <class... Partitions>

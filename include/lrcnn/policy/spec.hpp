@@ -41,11 +41,12 @@ enum class ConvAlgorithm : std::uint8_t {
 /// How one section is cut, and what it does otherwise than the rest of the policy. A count of images of 0 means: all that the step has at once.
 struct Partition {
   Cut cut = Cut::column;
-  Index forward = 1;             ///< slabs along the rows in the forward pass
-  Index backward = 1;            ///< and in the backward pass
-  Index images = 0;              ///< images per slab
-  bool passes = false;           ///< extra passes of slabs for the sums of norms, rather than their gradients in full height
-  bool forward_passes = false;   ///< with `passes`: for their statistics too, rather than their inputs in full height
+  Index forward = 1;              ///< slabs along the rows in the forward pass
+  Index backward = 1;             ///< and in the backward pass
+  Index images = 0;               ///< images per slab
+  bool passes = false;            ///< extra passes of slabs for the sums of norms, rather than their gradients in full height
+  bool forward_passes = false;    ///< with `passes`: for their statistics too, rather than their inputs in full height
+  bool recompute_input = false;   ///< what the section reads of the section below is made again for the backward pass, rather than kept
   Recompute recompute = Recompute::of_policy;
   ConvAlgorithm conv_algorithm = ConvAlgorithm::of_policy;
   Index workspace_bytes = -1;   ///< below 0: what the policy says, in memory that all such sections share for the whole step
@@ -105,6 +106,12 @@ struct PolicySpec {
   constexpr ConvAlgorithm conv_algorithm_in(const Partition& p) const {
     return p.conv_algorithm == ConvAlgorithm::of_policy ? conv_algorithm : p.conv_algorithm;
   }
+  /// Whether any section has its input made again.
+  constexpr bool recomputes_inputs() const {
+    for (Index i = 0; i < partition_count; ++i)
+      if (partition(i).recompute_input) return true;
+    return false;
+  }
   /// The most that any section has.
   constexpr Index most_workspace_bytes() const {
     Index most = 0;
@@ -145,6 +152,7 @@ inline std::string to_string(const Partition& p) {
   }
   if (p.images > 0) text = "ByImages<" + std::to_string(p.images) + "," + text + ">";
   if (p.passes) text = (p.forward_passes ? "ExtraPassesBothWays<" : "ExtraPasses<") + text + ">";
+  if (p.recompute_input) text = "RecomputeInput<" + text + ">";
   const bool arithmetic = p.conv_algorithm != ConvAlgorithm::of_policy, workspace = p.workspace_bytes >= 0;
   if (p.recompute == Recompute::of_policy && !arithmetic && !workspace) return text;
   if (p.recompute == Recompute::none && !arithmetic && !workspace) return "Keep<" + text + ">";
