@@ -124,15 +124,17 @@ class Emitter : BackwardEmitter {
       }
     }
   }
-  /// Whether stage s is the last one of the topmost of sections whose inputs are made again.
+  /// Whether stage s is the last one of the topmost of sections whose inputs are made again, or of those of them that are here.
   constexpr bool tops_recomputed(Index s) const {
     const Stage& stage = stage_at(s);
-    return stage.recomputes_input && !stage.supplies && (s + 1 == stage_count_ || stage_at(s + 1).section != stage.section);
+    if (s + 1 == stage_count_) return stage.recomputes_input || stage.supplies;
+    return stage.recomputes_input && !stage.supplies && stage_at(s + 1).section != stage.section;
   }
-  /// The sections below stage s of its group go forward again, for their outputs alone. Those with extra passes need none for statistics now: they
-  /// go through their norms slab by slab.
+  /// The sections below stage s of its group, as far as they are here, go forward again, for their outputs alone. Those with extra passes need none
+  /// for statistics now: they go through their norms slab by slab.
   constexpr void forward_for_above(Index s) {
-    while (s > 0 && !stage_at(s).supplies) --s;
+    while (s >= 0 && !stage_at(s).supplies) --s;
+    if (s < 0) return;
     Index first = s;
     while (first > 0 && stage_at(first - 1).supplies && stage_at(first).recomputes_input) --first;
     while (first > 0 && stage_at(first - 1).section == stage_at(first).section) --first;

@@ -72,6 +72,8 @@ class FrontierSearch {
   bool every_kind_counts_ = true;     ///< to go on below the largest live bytes of all kinds of memory, which is slower, or of the first kind
   std::map<Index, double> known_{};   ///< by bytes, the least seconds of what was found for no more
   std::set<Index> searched_{};        ///< bytes below steps
+  std::mutex mutex_;
+  std::map<std::string, ArenaSize> arenas_{};   ///< by a policy's text
   bool named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
   /// What Winograd's algorithm works well with in all convolutions that it fits, where the backend says so: then more is of use on large maps, up to
   /// a sixth of all bytes and 64 MiB. None where no layer wants any.
@@ -208,11 +210,12 @@ class FrontierSearch {
         found = ask(0, placed);
       }
       if (found.empty()) continue;
-      Index live = -1;
+      Index live = -1, nearest = std::numeric_limits<Index>::max();
       const auto take = [&](const std::vector<SolvedPolicy>& policies) {   // down to the first that fits: the others are slower
         for (SolvedPolicy p : policies) {
-          const ArenaSize size = arena_at_run_time<>(table_, p.policy, target_, options_);
+          const ArenaSize size = arena_of(p.policy);
           p.bytes = size.bytes;
+          nearest = std::min(nearest, size.bytes);
           if (size.lower_bound > room) misses = true;
           else if (live < 0) {
             live = size.lower_bound;
@@ -226,7 +229,8 @@ class FrontierSearch {
         return false;
       };
       if (take(found)) continue;
-      found = ask(workspace, 4 * placed);   // placement made all of them larger
+      if (!sections.catalog().is_thorough() && nearest > room + room / 50) continue;   // the next ones are like these
+      found = ask(workspace, 4 * placed);                                              // placement made all of them larger
       found.erase(found.begin(), found.begin() + static_cast<Index>(std::min(found.size(), placed)));
       take(found);
     }
@@ -235,6 +239,17 @@ class FrontierSearch {
     if (misses && sections.catalog().is_thorough()) solution.live = std::max(solution.live, room - room / 100);
     else if (misses && solution.live < 0) solution.live = room - room / 1000;
     return solution;
+  }
+  /// What a policy's plan takes, found once: searches for bytes that differ little find the same policies.
+  ArenaSize arena_of(const PolicySpec& policy) {
+    const std::string text = to_string(policy);
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto known = arenas_.find(text); known != arenas_.end()) return known->second;
+    }
+    const ArenaSize size = arena_at_run_time<>(table_, policy, target_, options_);
+    const std::lock_guard lock(mutex_);
+    return arenas_.try_emplace(text, size).first->second;
   }
   /// Policies with the seconds of all their steps, by rising seconds; without those of too many steps.
   std::vector<SolvedPolicy> with_seconds(std::vector<SolvedPolicy> found) {

@@ -199,16 +199,12 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
     });
   if (!training || streams) return stages;
   detail::choose_repeated(table, policy, stages);
-  if (std::size_t refused = 0; !detail::choose_recomputed_inputs(table, policy, stages, refused) && !alike) {
-    std::size_t below = refused;
-    while (below > 0 && stages[below - 1].section == stages[refused == 0 ? 0 : refused - 1].section) --below;
-    const std::string section = detail::stage_name(table, stages[refused]);
-    throw PlanError(error_text("the section of " + section + " is to have its input made again by " +
-                                   to_string(policy.partition(stages[refused].partition_number)) + ", and " +
-                                   detail::why_input_is_kept(policy, stages, below, refused),
+  if (const detail::RefusedInput refused = detail::choose_recomputed_inputs(table, policy, stages); refused.is_one && !alike)
+    throw PlanError(error_text("the section of " + detail::stage_name(table, stages[refused.first]) + " is to have its input made again by " +
+                                   to_string(policy.partition(stages[refused.first].partition_number)) + ", and " +
+                                   detail::why_input_is_kept(policy, stages, refused.below, refused.first),
                                "a section below that recomputes all and makes a map can go forward again for it",
                                "take RecomputeInput away there, or give the section below RecomputeAll"));
-  }
   return stages;
 }
 /// The stages of layers [begin, end) as one section, without those of other sections, not cut yet.
@@ -235,6 +231,33 @@ constexpr std::vector<Stage> make_section_stages(const Table& table, std::vector
   }
   if (most < asked) return {};
   if (options.training && !streams) detail::choose_repeated(table, policy, stages);
+  return stages;
+}
+/// A section of several that follow each other: where it ends, and its partition.
+struct SectionPart {
+  Index end = 0;
+  Partition partition{};
+};
+/// The stages of sections that follow each other from layer `begin` on, without those of others, each cut by its partition: as make_stages() has
+/// them where sections end so. `policy` says the rest. Empty if the rows of a stage carry fewer slabs, or an input cannot be made again. Pre: for
+/// training; sections may begin and end there.
+inline std::vector<Stage> make_group_stages(const Table& table, Index begin, const std::vector<SectionPart>& parts, PolicySpec policy,
+                                            const Target& target, Index images, const PlanOptions& options) {
+  policy.checkpoints = {.rule = Checkpoints::Rule::named};
+  policy.partition_count = static_cast<Index>(parts.size());
+  std::vector<char> ends(static_cast<std::size_t>(table.size()), 0);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    item(ends, parts[i].end - 1) = 1;
+    policy.partitions[i] = parts[i].partition, policy.checkpoints.names[i] = table.node(parts[i].end - 1).layer.name;
+  }
+  std::vector<Stage> stages = detail::split_layers(table, begin, parts.back().end, true, [&](Index l) { return item(ends, l) != 0; });
+  detail::add_passes(table, policy, stages);
+  for (Stage& stage : stages) {
+    stage.partition = detail::partition_of(table, policy, stage, images, options);
+    if (detail::cut_stage(table, policy, target, false, stage) > 0) return {};
+  }
+  detail::choose_repeated(table, policy, stages);
+  if (detail::choose_recomputed_inputs(table, policy, stages).is_one) return {};
   return stages;
 }
 }   // namespace lrcnn

@@ -138,19 +138,27 @@ inline bool are_passes_apart(const std::vector<Stage>& stages, const std::vector
     if (stages[s].partition.cut == Cut::share || stages[s].passes > 0 || needs[s].any_kept) return false;
   return true;
 }
-/// The stages of each section, from the network's input upward; those with extra passes behind the others of their section. Sections whose inputs
-/// are made again are one with the section below them.
-inline std::vector<std::vector<Stage>> by_section(const std::vector<Stage>& stages) {
+/// The stages of each section, from the network's input upward; those with extra passes behind the others of their section.
+inline std::vector<std::vector<Stage>> by_single_section(const std::vector<Stage>& stages) {
   std::vector<std::vector<Stage>> sections;
-  std::vector<std::size_t> place;   // of each section of the plan
   for (const Stage& stage : stages) {
-    if (stage.section >= static_cast<Index>(place.size())) {
-      if (!stage.recomputes_input) sections.emplace_back();
-      place.push_back(sections.size() - 1);
-    }
-    sections[item(place, stage.section)].push_back(stage);
+    if (stage.section >= static_cast<Index>(sections.size())) sections.resize(static_cast<std::size_t>(stage.section + 1));
+    item(sections, stage.section).push_back(stage);
   }
   return sections;
+}
+/// The same, where sections whose inputs are made again are one with the section below them.
+inline std::vector<std::vector<Stage>> by_section(const std::vector<Stage>& stages) {
+  std::vector<std::vector<Stage>> together;
+  std::vector<std::size_t> place;   // of each section
+  for (const Stage& stage : stages) {
+    if (stage.section >= static_cast<Index>(place.size())) {
+      if (!stage.recomputes_input) together.emplace_back();
+      place.push_back(together.size() - 1);
+    }
+    together[item(place, stage.section)].push_back(stage);
+  }
+  return together;
 }
 /// The profiles of a plan's sections, from the network's input upward.
 inline std::vector<SectionProfile> profile_sections(const Plan& plan, const Costs& costs) {

@@ -2,6 +2,7 @@
 // The sections that a search looks at, with the ways to run each that are worth knowing.
 #include <lrcnn/core/parallel.hpp>
 #include <lrcnn/plan/section_ends.hpp>
+#include <lrcnn/plan/section_groups.hpp>
 #include <lrcnn/plan/section_tries.hpp>
 namespace lrcnn {
 /// A section of a network with the ways to run it.
@@ -155,15 +156,68 @@ class SectionCatalog {
         sections_[s].choices = tries.find(border, beside[s], item(followed_, border.end()), is_alone(border));
       };
     });
-    for (std::size_t s = 0; s < sections_.size(); ++s) {
-      SectionOfSearch& section = sections_[s];
-      const SectionOfSearch& twin = sections_[twins[s]];
-      for (const StepMemory memory : memories_)
-        for (const SectionChoice& choice : twin.choices.of(memory))
-          if (twins[s] != s) section.choices.of(memory).push_back(choice.moved(section.border.begin() - twin.border.begin()));
-      if (!section.choices.empty()) item(sections_from_, section.border.begin()).push_back(s);
+    const auto copy_to_twins = [&](std::vector<SectionChoices>& of_section) {
+      for (std::size_t s = 0; s < sections_.size(); ++s)
+        for (const StepMemory memory : memories_)
+          for (const SectionChoice& choice : of_section[twins[s]].of(memory)) {
+            const Index by = sections_[s].border.begin() - sections_[twins[s]].border.begin();
+            sections_[s].choices.of(memory).push_back(by == 0 ? choice : choice.moved(by));
+          }
+    };
+    std::vector<SectionChoices> found(sections_.size());
+    for (const std::size_t s : sole) found[s] = std::move(sections_[s].choices), sections_[s].choices = {};
+    copy_to_twins(found);
+    if (puts_in_groups()) {
+      std::vector<SectionChoices> groups = find_groups(twins, threads);
+      copy_to_twins(groups);
+      for (SectionOfSearch& section : sections_)
+        for (const StepMemory memory : memories_) {
+          auto& choices = section.choices.of(memory);
+          std::stable_sort(choices.begin(), choices.end(), [](const SectionChoice& a, const SectionChoice& b) { return a.seconds() < b.seconds(); });
+        }
     }
+    for (std::size_t s = 0; s < sections_.size(); ++s)
+      if (!sections_[s].choices.empty()) item(sections_from_, sections_[s].border.begin()).push_back(s);
     drop_vain_offers();
+  }
+  /// Whether sections are looked at that are several whose inputs are made again. They pay where norms part sections, so that tensors within them
+  /// are made again in full height; elsewhere slabs go through any number of layers.
+  bool puts_in_groups() const {
+    const auto chooses = [&](PolicySpec::Part part) { return !PolicySpec::is_among(names_, part); };
+    const bool waits = std::any_of(table_.nodes.begin(), table_.nodes.end(), [](const Node& node) { return detail::waits(node, true); });
+    return options_.training && waits && !thorough_ && chooses(PolicySpec::Part::partition) && chooses(PolicySpec::Part::checkpoints) &&
+           (chooses(PolicySpec::Part::recompute) || policy_.recompute == Recompute::all);
+  }
+  /// Ways to run sections as several, of those that are no twins of others. Threads take the layers at which sections begin.
+  std::vector<SectionChoices> find_groups(const std::vector<std::size_t>& twins, int threads) const {
+    std::map<std::pair<Index, Index>, std::size_t> numbers;   // of sections by their layers
+    std::vector<char> ends(static_cast<std::size_t>(table_.size()), 0);
+    std::vector<std::vector<std::size_t>> from(static_cast<std::size_t>(table_.size()));   // by rising ends
+    for (std::size_t s = 0; s < sections_.size(); ++s) {
+      const SectionBorder& border = sections_[s].border;
+      numbers[{border.begin(), border.end()}] = s;
+      if (sections_[s].at_checkpoint) item(ends, border.end() - 1) = 1;
+      item(from, border.begin()).push_back(s);
+    }
+    std::vector<SectionChoices> found(sections_.size());
+    on_threads(from.size(), threads, [&] {
+      return [&](std::size_t begin) {
+        for (const StepMemory memory : memories_) {
+          if (memory == StepMemory::shared_workspace && looks_at(StepMemory::own_workspaces)) continue;
+          SectionGroups groups(table_, policy_, target_, options_, readers_, images_, memory, ends);
+          groups.start(static_cast<Index>(begin));
+          const auto choices_of = [&](Index first, Index end) -> const std::vector<SectionChoice>* {
+            const auto number = numbers.find({first, end});
+            if (number == numbers.end() || !sections_[number->second].numbered) return nullptr;
+            return &sections_[number->second].choices.of(memory);
+          };
+          for (const std::size_t s : from[begin])
+            if (sections_[s].numbered)
+              found[s].of(memory) = groups.find(sections_[s].border, sections_[s].choices.of(memory), choices_of, twins[s] == s);
+        }
+      };
+    });
+    return found;
   }
   /// Whether a policy with this section has no partition but this section's.
   bool is_alone(const SectionBorder& border) const {

@@ -25,7 +25,7 @@ class SectionChoice {
  public:
   /// `places`: what the section does with the places of the table's tensors, if gradients are in place; empty: they are not.
   SectionChoice(const SectionBorder& border, const Partition& partition, const SectionProfile& profile, const std::vector<TensorPlace>& places = {})
-      : partition_(partition), forward_end_(profile.forward_end), seconds_(profile.seconds()) {
+      : partition_(partition), forward_end_(profile.forward_end), seconds_(profile.seconds()), forward_seconds_(profile.forward_seconds) {
     for (const SectionBuffer& b : profile.buffers)
       if (counts(b) && !border.is_from_below(b)) note_kept(border, b, border.stretched(b, profile));
     apart_ = lives(border, profile, {});
@@ -41,16 +41,29 @@ class SectionChoice {
       if (item(places, g).use == PlaceUse::ignores && border.read_above(g)) offered_.push_back(g);
     if (std::any_of(lags.begin(), lags.end(), [](Index lag) { return lag >= 0; })) in_place_ = lives(border, profile, lags);
   }
+  /// A way to run it as several sections. Arguments as above.
+  SectionChoice(const SectionBorder& border, const std::vector<SectionPart>& parts, const SectionProfile& profile,
+                const std::vector<TensorPlace>& places)
+      : SectionChoice(border, parts.back().partition, profile, places) {
+    parts_ = parts;
+  }
   /// The same way to run a section that is the same, so many layers further up.
   SectionChoice moved(Index layers) const {
     SectionChoice choice = *this;
+    for (SectionPart& part : choice.parts_) part.end += layers;
     for (Index& g : choice.kept_outputs_) g += layers;
     for (Index& g : choice.offered_) g += layers;
     return choice;
   }
+  /// Of its last part, if it has several.
   const Partition& partition() const { return partition_; }
+  /// The sections that it is run as; empty: one.
+  const std::vector<SectionPart>& parts() const { return parts_; }
+  std::int32_t more_parts() const { return parts_.empty() ? 0 : static_cast<std::int32_t>(parts_.size()) - 1; }
   double seconds() const { return seconds_; }
-  void set_seconds(double seconds) { seconds_ = seconds; }
+  /// Of them, those of the forward pass; of its last part, if it has several.
+  double forward_seconds() const { return forward_seconds_; }
+  void set_seconds(double seconds, double forward) { seconds_ = seconds, forward_seconds_ = forward; }
   /// Bytes that live from its forward to its backward pass, but for tensors from below.
   Index kept() const { return kept_; }
   /// Of the border's inputs, by their place: whether its backward pass reads them.
@@ -128,8 +141,9 @@ class SectionChoice {
     mutable std::vector<SectionPeaks> peaks{};   ///< found when asked for
   };
   Partition partition_;
+  std::vector<SectionPart> parts_{};
   Index forward_end_;
-  double seconds_;
+  double seconds_, forward_seconds_;
   Index kept_ = 0, behind_ = 0;
   std::vector<Index> kept_outputs_{}, offered_{};
   std::vector<PlaceUse> uses_places_{};

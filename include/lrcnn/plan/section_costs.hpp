@@ -12,10 +12,12 @@ class SectionCosts {
   /// Seconds and steps of a policy's plan, without buffers: exact but for sections of very many steps, of which some slabs stand for the others.
   SectionProfile of(const PolicySpec& policy) {
     const Index images = group_images(table_, policy);
-    std::vector<std::vector<Stage>> sections = by_section(split_stages(table_, policy, options_.training));
+    std::vector<Stage> stages = split_stages(table_, policy, options_.training);
+    if (options_.training) detail::mark_recomputed_inputs(policy, stages);
+    std::vector<std::vector<Stage>> sections = by_single_section(stages);
     // With one partition, counts are carried out as far as rows allow; a section may have two if it begins behind means.
-    const bool whole = policy.partition_count == 1 || policy.recomputes_inputs() || !std::all_of(sections.begin(), sections.end(), has_one_partition);
-    if (whole) sections = by_section(make_stages(table_, policy, target_, images, options_));
+    const bool whole = policy.partition_count == 1 || !std::all_of(sections.begin(), sections.end(), has_one_partition);
+    if (whole) sections = by_single_section(make_stages(table_, policy, target_, images, options_));
     SectionProfile sum;
     for (const std::vector<Stage>& section : sections) {
       const SectionProfile cost = of_section(policy, section, images, !whole);
@@ -27,8 +29,8 @@ class SectionCosts {
   }
 
  private:
-  /// First and last layer, the partition, and what the policy says of images, workspace and gradients.
-  using Key = std::array<Index, 14>;
+  /// First and last layer, the partition, what the policy says of images, workspace and gradients, and whether the section supplies those above.
+  using Key = std::array<Index, 15>;
   static constexpr Index most_counted = 100'000;   ///< steps of a section
   const Table& table_;
   const Target& target_;
@@ -56,9 +58,10 @@ class SectionCosts {
                   p.workspace_bytes,
                   policy.workspace_bytes,
                   policy.images,
-                  policy.gradients_in_place};
-    const bool one = has_one_partition(stages) && std::none_of(stages.begin(), stages.end(), [](const Stage& s) { return s.recomputes_input; });
-    if (one) {   // else the key does not say all
+                  policy.gradients_in_place,
+                  stages.front().supplies};
+    const bool one = has_one_partition(stages);   // else the key does not say all
+    if (one) {
       const std::lock_guard lock(mutex_);
       if (const auto known = known_.find(key); known != known_.end()) return known->second;
     }
@@ -68,6 +71,7 @@ class SectionCosts {
       rest.checkpoints = {};
       cut = make_section_stages(table_, split_section(table_, stages.front().first, stages.back().last, options_.training), rest, p, target_, images,
                                 options_);
+      for (Stage& stage : cut) stage.supplies = stages.front().supplies;
     }
     StepCosts of_steps(costs_, table_, target_);
     SectionProfile cost;

@@ -159,8 +159,6 @@ class SectionSearch {
     const SectionOfSearch& section = catalog_.sections()[section_number];
     const SectionPassage& passage = passages_[section_number];
     const Index end = section.border.end();
-    const std::int32_t partitions = label.partitions + section.numbered, names = label.names + section.at_checkpoint;
-    if (static_cast<std::size_t>(partitions) > PolicySpec::capacity || static_cast<std::size_t>(names) > Checkpoints::capacity) return;
     const std::vector<SectionWay>& ways = passage.ways(terms.memory);
     const Index room = terms.room - label.kept;
     const double fastest_above = terms.bounds->least(end, ~TensorSet{0}, room);
@@ -172,6 +170,9 @@ class SectionSearch {
     for (const SectionWay& way : ways) {   // by rising seconds
       const double rank = label.rank + way.seconds + section_rank_;
       if (rank + fastest_above > terms.bound) break;
+      const std::int32_t more = way.choice->more_parts();
+      const std::int32_t partitions = label.partitions + section.numbered + more, names = label.names + section.at_checkpoint + more;
+      if (static_cast<std::size_t>(partitions) > PolicySpec::capacity || static_cast<std::size_t>(names) > Checkpoints::capacity) continue;
       const SectionPeaks& peaks = SectionPassage::peaks(way, entry);
       if (peaks.forward > forward_room || peaks.backward > backward_room) continue;
       if (label.peak > 0 && SectionPassage::takes_places(way, entry) && label.peak + way.choice->behind() > terms.room) continue;
@@ -250,11 +251,17 @@ class SectionSearch {
     std::size_t names = 0;
     for (const Label* label : way) {
       const SectionOfSearch& section = item(catalog_.sections(), label->section);
-      if (section.at_checkpoint) {
+      const auto end_at = [&](Index end) {
         policy.checkpoints.rule = Checkpoints::Rule::named;
-        policy.checkpoints.names[names++] = table_.node(section.border.end() - 1).layer.name;
+        policy.checkpoints.names[names++] = table_.node(end - 1).layer.name;
+      };
+      const SectionChoice& choice = *label->way->choice;
+      for (std::int32_t part = 0; part < choice.more_parts(); ++part) {
+        end_at(item(choice.parts(), part).end);
+        item(policy.partitions, policy.partition_count++) = item(choice.parts(), part).partition;
       }
-      if (section.numbered) item(policy.partitions, policy.partition_count++) = label->way->choice->partition();
+      if (section.at_checkpoint) end_at(section.border.end());
+      if (section.numbered) item(policy.partitions, policy.partition_count++) = choice.partition();
     }
     policy.partition_count = std::max<Index>(policy.partition_count, 1);
     return policy;

@@ -4,6 +4,10 @@
 #include <array>
 #include <map>
 namespace lrcnn {
+/// Seconds of a section's steps, and of those of its forward pass among them.
+struct SecondsOfSection {
+  double all = 0, forward = 0;
+};
 class SectionSeconds {
  public:
   /// Pre: the arguments outlive the object.
@@ -12,10 +16,11 @@ class SectionSeconds {
   /// Before another section.
   void forget() { known_.clear(); }
   /// Seconds of the section's steps, run by partition `p`. `stages`: as make_section_stages() has them; `needs`: theirs.
-  double of(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs) {
+  SecondsOfSection of(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs) {
     const auto some = [&](SectionSteps steps) { return seconds_of(policy, p, stages, needs, steps); };
     if (!are_passes_apart(stages, needs)) return some(SectionSteps::all);
-    return some(SectionSteps::of_forward_slabs) + some(SectionSteps::of_backward_slabs);
+    const SecondsOfSection forward = some(SectionSteps::of_forward_slabs), backward = some(SectionSteps::of_backward_slabs);
+    return {forward.all + backward.all, forward.forward + backward.forward};
   }
 
  private:
@@ -25,11 +30,11 @@ class SectionSeconds {
   const PlanOptions& options_;
   StepCosts costs_;
   const Samples samples_;
-  std::map<SecondsKey, double> known_{};
+  std::map<SecondsKey, SecondsOfSection> known_{};
   /// Seconds of these steps, each timed once. With samples of rows a count between two powers of two, as 12, is not timed for a section that norms
   /// part: each further slab takes about as long as the one before, so it lies on the line through the two powers before, 4 and 8.
-  double seconds_of(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs,
-                    SectionSteps steps) {
+  SecondsOfSection seconds_of(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs,
+                              SectionSteps steps) {
     const bool all = steps == SectionSteps::all;
     const Index slabs = steps == SectionSteps::of_forward_slabs ? p.forward : p.backward;
     const Index beside = !all ? 0 : p.forward == p.backward ? 1 : p.forward > 1 ? 2 : 3;   // how the forward pass is cut, where that counts
@@ -47,11 +52,14 @@ class SectionSeconds {
     if (const auto known = known_.find(key(slabs)); known != known_.end()) return known->second;
     if (p.passes && slabs > 3 && slabs % 3 == 0 && samples_ == Samples::of_rows_as_well) {
       const auto third = known_.find(key(slabs / 3)), two_thirds = known_.find(key(slabs / 3 * 2));
-      if (third != known_.end() && two_thirds != known_.end()) return known_[key(slabs)] = two_thirds->second + (two_thirds->second - third->second);
+      if (third != known_.end() && two_thirds != known_.end()) {
+        const SecondsOfSection &a = third->second, &b = two_thirds->second;
+        return known_[key(slabs)] = {b.all + (b.all - a.all), b.forward + (b.forward - a.forward)};
+      }
     }
     SectionProfile profile;
     add_seconds(profile, table_, policy, target_, options_, stages, needs, costs_, samples_, steps);
-    return known_[key(slabs)] = profile.seconds();
+    return known_[key(slabs)] = {profile.seconds(), profile.forward_seconds};
   }
 };
 }   // namespace lrcnn

@@ -149,10 +149,11 @@ class SectionTries {
     }
     std::erase_if(trials, [&](const auto& trial) { return is_beaten(trial.first, trial.second, at_least); });
     if (!trials.empty()) {
-      tried.seconds = seconds_.of(policy_, p, stages, needs);
+      const SecondsOfSection seconds = seconds_.of(policy_, p, stages, needs);
+      tried.seconds = seconds.all;
       if (column_seconds_ < 0) column_seconds_ = tried.seconds;
       for (auto& [memory, choice] : trials) {
-        choice.set_seconds(tried.seconds);
+        choice.set_seconds(seconds.all, seconds.forward);
         choices_.of(memory).push_back(std::move(choice));
       }
     }
@@ -185,7 +186,8 @@ class SectionTries {
     SectionChoice choice(*border_, p, profile_section(table_, policy_in_place_, target_, options_, stages, in_place), places(stages, in_place));
     if (is_beaten(StepMemory::in_place, choice, at_least)) return;
     note_in_place(choice, tried);
-    choice.set_seconds(seconds_.of(policy_in_place_, p, stages, in_place));
+    const SecondsOfSection seconds = seconds_.of(policy_in_place_, p, stages, in_place);
+    choice.set_seconds(seconds.all, seconds.forward);
     choices_.of(StepMemory::in_place).push_back(std::move(choice));
   }
   /// Tries slabs of images, slabs of rows of all images or of one, and what is computed again.

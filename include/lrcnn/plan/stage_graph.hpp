@@ -85,6 +85,10 @@ constexpr std::vector<Index> norms_under(const Table& table, const Stage& stage)
   }
   return under;
 }
+/// Whether stages [first, end), those of one section, are to go backward through their norms by extra passes.
+constexpr bool has_extra_passes(const PolicySpec& policy, const std::vector<Stage>& stages, std::size_t first, std::size_t end) {
+  return policy.partition(stages[first].partition_number).passes && end - first > 1 && !stages[end - 1].vector;
+}
 /// Stages that go backward through their norms, one for each section that the policy wants so and that norms divide. They are put behind
 /// the others, which they cover.
 constexpr void add_passes(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages) {
@@ -92,7 +96,7 @@ constexpr void add_passes(const Table& table, const PolicySpec& policy, std::vec
   for (std::size_t s = 0; s < stages.size();) {
     std::size_t end = s + 1;
     while (end < stages.size() && stages[end].section == stages[s].section) ++end;
-    if (policy.partition(stages[s].partition_number).passes && end - s > 1 && !stages[end - 1].vector) {
+    if (has_extra_passes(policy, stages, s, end)) {
       Stage stage = stages[s];
       stage.last = stages[end - 1].last;
       stage.reduces = stages[end - 1].reduces;
@@ -147,33 +151,42 @@ constexpr void choose_repeated(const Table& table, const PolicySpec& policy, std
 /// Why the section of stage s, the first of it, cannot have its input made again; nullptr: it can. `below`: the first stage of the section below.
 constexpr const char* why_input_is_kept(const PolicySpec& policy, const std::vector<Stage>& stages, std::size_t below, std::size_t s) {
   if (s == 0) return "it is the network's first section";
-  for (std::size_t i = below; i < s; ++i) {
+  for (std::size_t i = below; i < s; ++i)
     if (stages[i].vector || stages[i].behind_means || stages[i].reduces) return "the section below it does not end in a map";
-    if (!stages[i].replaced_by_extra_passes && policy.recompute_in(stages[i].partition) != Recompute::all)
-      return "the section below it does not recompute all";
-  }
+  if (!has_extra_passes(policy, stages, below, s) && policy.recompute_in(policy.partition(stages[below].partition_number)) != Recompute::all)
+    return "the section below it does not recompute all";
   return stages[s].vector || stages[s].behind_means ? "it works on vectors" : nullptr;
 }
-/// Chooses the sections whose input is made again, and the tensors that a forward pass of the sections below them makes a second time: those that
-/// sections of their group read, and none above it. Whether all could whose partition asks for it: else `refused` is the first stage of the first
-/// one that could not.
-constexpr bool choose_recomputed_inputs(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages, std::size_t& refused) {
-  std::size_t count = 0, below = 0;   // stages of the forward pass; the first one of the section below
-  while (count < stages.size() && stages[count].passes == 0) ++count;
-  bool all = true, some = false;
-  for (std::size_t s = 0, end = 0; s < count; below = s, s = end) {
-    for (end = s + 1; end < count && stages[end].section == stages[s].section;) ++end;
-    if (!stages[s].partition.recompute_input) continue;
+/// A section whose input is to be made again, and cannot be. Numbers are of stages.
+struct RefusedInput {
+  std::size_t first = 0;   ///< of the section
+  std::size_t below = 0;   ///< of the section below
+  bool is_one = false;
+};
+/// Marks the sections whose inputs are made again, and those below them. Returns the first that cannot be and whose own partition asks for it.
+constexpr RefusedInput mark_recomputed_inputs(const PolicySpec& policy, std::vector<Stage>& stages) {
+  RefusedInput refused;
+  for (std::size_t s = 0, end = 0, below = 0; s < stages.size() && stages[s].passes == 0; below = s, s = end) {
+    for (end = s + 1; end < stages.size() && stages[end].passes == 0 && stages[end].section == stages[s].section;) ++end;
+    if (!policy.partition(stages[s].partition_number).recompute_input) continue;
     if (why_input_is_kept(policy, stages, below, s) != nullptr) {
-      if (all) refused = s;
-      all = false;
+      const bool asked = !stages[s].behind_means && stages[s].partition_number < policy.partition_count;   // rather than by a section before
+      if (asked && !refused.is_one) refused = {s, below, true};
       continue;
     }
-    some = true;
     for (std::size_t i = s; i < end; ++i) stages[i].recomputes_input = true;
     for (std::size_t i = below; i < s; ++i) stages[i].supplies = true;
   }
-  if (!some) return all;
+  return refused;
+}
+/// Chooses the sections whose input is made again, and the tensors that a forward pass of the sections below them makes a second time: those that
+/// sections of their group read, and none above it. Returns as mark_recomputed_inputs().
+constexpr RefusedInput choose_recomputed_inputs(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages) {
+  const RefusedInput refused = mark_recomputed_inputs(policy, stages);
+  std::size_t count = 0;   // stages of the forward pass
+  bool some = false;
+  for (; count < stages.size() && stages[count].passes == 0; ++count) some = some || stages[count].supplies;
+  if (!some) return refused;
   for (std::size_t over = count; over < stages.size(); ++over)   // of the stages that they cover
     for (std::size_t s = 0; s < count; ++s)
       if (stages[s].section == stages[over].section)
@@ -197,7 +210,7 @@ constexpr bool choose_recomputed_inputs(const Table& table, const PolicySpec& po
     for (Index t = 0; t < stage.tensors(); ++t)
       if (item(made, stage.tensor(t)) && (t < stage.input_count() || stage.use(t).leaves))
         item(stage.uses, t).discarded = item(stage.uses, t).made_for_above = true;
-  return all;
+  return refused;
 }
 }   // namespace detail
 }   // namespace lrcnn
