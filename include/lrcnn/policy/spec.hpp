@@ -41,15 +41,15 @@ enum class ConvAlgorithm : std::uint8_t {
 /// How one section is cut, and what it does otherwise than the rest of the policy. A count of images of 0 means: all that the step has at once.
 struct Partition {
   Cut cut = Cut::column;
-  Index forward = 1;              ///< slabs along the rows in the forward pass
-  Index backward = 1;             ///< and in the backward pass
-  Index images = 0;               ///< images per slab
-  bool passes = false;            ///< extra passes of slabs for the sums of norms, rather than their gradients in full height
-  bool forward_passes = false;    ///< with `passes`: for their statistics too, rather than their inputs in full height
-  bool recompute_input = false;   ///< what the section reads of the section below is made again for the backward pass, rather than kept
+  Index forward = 1;             ///< slabs along the rows in the forward pass
+  Index backward = 1;            ///< and in the backward pass
+  Index images = 0;              ///< images per slab
+  bool passes = false;           ///< extra passes of slabs for the sums of norms, rather than their gradients in full height
+  bool forward_passes = false;   ///< with `passes`: for their statistics too, rather than their inputs in full height
   Recompute recompute = Recompute::of_policy;
   ConvAlgorithm conv_algorithm = ConvAlgorithm::of_policy;
-  Index workspace_bytes = -1;   ///< below 0: what the policy says, in memory that all such sections share for the whole step
+  Index workspace_bytes = -1;     ///< below 0: what the policy says, in memory that all such sections share for the whole step
+  bool recompute_input = false;   ///< what the section reads of the section below is made again for the backward pass, rather than kept
   friend constexpr bool operator==(const Partition&, const Partition&) = default;
 };
 /// A policy as a regular value: comparable, printable, usable as a template argument.

@@ -226,28 +226,69 @@ inline Table measured_table(const Table& table, const Target& target, const Plan
   }
   return column.table;
 }
+namespace detail {
+/// What a network is run on while it is measured: images, classes and parameters that are drawn.
+template <class B>
+class MeasuredNetwork {
+ public:
+  using M = master_t<typename B::element>;
+  explicit MeasuredNetwork(Table network)
+      : table(std::move(network)),
+        images_(static_cast<std::size_t>(table.input.count())),
+        parameters_(static_cast<std::size_t>(parameter_count(table))),
+        gradients_(parameters_.size()) {
+    const Random random(1, 1);
+    for (std::size_t i = 0; i < images_.size(); ++i) images_[i] = static_cast<M>(random.uniform(i) - 0.5);
+    const Shape& output = table.shape(table.size());
+    classes_.assign(static_cast<std::size_t>(output.n * output.h * output.w), 0);
+    initialize<M>(parameters_of(table), He{}, 1, parameters_);
+  }
+  const Table table;
+  const M* parameters() const { return parameters_.data(); }
+  M* gradients() { return gradients_.data(); }
+  /// Runs a plan: timed, or, so that the system has given the memory before, not.
+  template <class L>
+  void run(TimedPlan<B>& plan, const L& loss, bool counts = true) const {
+    const Shape& output = table.shape(table.size());
+    const Labels labels = output.h * output.w > 1 ? Labels::of_pixels(classes_, output.h, output.w) : Labels(classes_);
+    const MemorySource<M> source(images_.data(), table.input);
+    if (counts) plan.run(source, labels, loss);
+    else plan.executor.run(source, labels, loss);
+  }
+
+ private:
+  std::vector<M> images_, parameters_, gradients_;
+  std::vector<std::int32_t> classes_{};
+};
+/// How many times as long as estimated a network's column takes here; 1 if the memory does not allow it.
+template <class B, class L>
+double times_estimated(const Table& table, B& backend, const PlanOptions& options, const Rates& rates, const L& loss) {
+  std::vector<Plan> plans{make_plan(table, measuring_column(ConvAlgorithm::fastest), B::target, options)};
+  const auto arena = largest_arena(backend, plans);
+  if (arena == nullptr) return 1;
+  const double estimated = seconds(plans.front(), Costs(rates));
+  MeasuredNetwork<B> network(table);
+  TimedPlan<B> column(std::move(plans.front()), backend, network.parameters(), network.gradients(), arena);
+  for (const bool counts : {false, true}) network.run(column, loss, counts);
+  return column.longest / estimated;
+}
+}   // namespace detail
 /// Costs of a network's steps on an input, measured by running it on a backend of the host.
 /// Errors:  as the executor's; policies that the network or the memory does not allow are left out
 template <Backend B, TrainingLoss<typename B::element> L = SoftmaxCrossEntropy>
   requires(B::on_host)
 Costs measure_costs(const Table& network, B& backend, const MeasureOptions& options = {}, const L& loss = {}) {
   using Clock = std::chrono::steady_clock;
-  using M = master_t<typename B::element>;
   const auto start = Clock::now();
   const auto spent = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   const Rates rates = rates_of<B>();
   const PlanOptions plan_options{.rows_loss = RowLocalLoss<L, typename B::element>};
-  const Table table = measured_table(network, B::target, plan_options, rates, options.seconds / 12);
-  std::vector<M> images(static_cast<std::size_t>(table.input.count()));
-  const Random random(1, 1);
-  for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<M>(random.uniform(i) - 0.5);
-  const MemorySource<M> source(images.data(), table.input);
-  const Shape& output = table.shape(table.size());
-  const bool map = output.h * output.w > 1;
-  const std::vector<std::int32_t> classes(static_cast<std::size_t>(output.n * output.h * output.w), 0);
-  const Labels labels = map ? Labels::of_pixels(classes, output.h, output.w) : Labels(classes);
-  std::vector<M> parameters(static_cast<std::size_t>(parameter_count(table))), gradients(parameters.size());
-  initialize<M>(parameters_of(table), He{}, 1, parameters);
+  const double most = options.seconds / 12;   // of the column
+  Table part = measured_table(network, B::target, plan_options, rates, most);
+  if (part.input != network.input)   // a large network is measured on as many rows as this machine has time for
+    part = measured_table(network, B::target, plan_options, rates, most / detail::times_estimated(part, backend, plan_options, rates, loss));
+  detail::MeasuredNetwork<B> measured_on(std::move(part));
+  const Table& table = measured_on.table;
   std::vector<Plan> plans;
   for (const PolicySpec& policy : measuring_policies(table, B::target, rates)) {
     try {
@@ -268,16 +309,16 @@ Costs measure_costs(const Table& network, B& backend, const MeasureOptions& opti
     for (; first != last; ++first) {
       if (!costs.measured().empty() && spent() + 1.2 * seconds(*first, costs) > options.seconds) continue;
       const Index bytes = first->arena.bytes;
-      timed.emplace_back(std::move(*first), backend, parameters.data(), gradients.data(), arena);
-      if (bytes > touched) timed.back().executor.run(source, labels, loss), touched = bytes;
-      timed.back().run(source, labels, loss);
+      timed.emplace_back(std::move(*first), backend, measured_on.parameters(), measured_on.gradients(), arena);
+      if (bytes > touched) measured_on.run(timed.back(), loss, false), touched = bytes;
+      measured_on.run(timed.back(), loss);
       detail::MeasuredKinds known = measured;
       known.add(timed, costs);
       known.put_into(costs);
     }
     for (int run = 1; run < runs; ++run)
       for (detail::TimedPlan<B>& plan : timed)
-        if (spent() + plan.longest <= options.seconds * 0.8) plan.run(source, labels, loss);
+        if (spent() + plan.longest <= options.seconds * 0.8) measured_on.run(plan, loss);
     measured.add(timed, costs);
     measured.put_into(costs);
   }
