@@ -43,7 +43,7 @@ bool plan_of(const Case& c, Plan& plan) {
 }
 }   // namespace
 TEST_CASE("profiles of all sections give a plan's live bytes to the byte, its seconds and the number of its steps") {
-  std::size_t planned = 0, of_several = 0, in_place = 0, left_out = 0;
+  std::size_t planned = 0, of_several = 0, in_place = 0, left_out = 0, recomputed = 0;
   const std::uint64_t cases = cases_to_do<std::uint64_t>(20000, 3000), first = thorough() ? 0 : day() * cases;
   for (std::uint64_t seed = first; seed < first + cases; ++seed) {
     const Case c = random_case(seed);
@@ -59,11 +59,16 @@ TEST_CASE("profiles of all sections give a plan's live bytes to the byte, its se
     for (const SectionProfile& p : profiles) sum += p.seconds(), steps += p.steps;
     REQUIRE(sum == doctest::Approx(seconds(plan, costs) + seconds_left_out(plan, costs)).epsilon(1e-9));
     REQUIRE(steps == plan.listed_steps());
+    const SectionProfile costed = SectionCosts(c.table, c.target, c.options, costs).of(c.policy);
+    if (!costed.sampled) REQUIRE(costed.seconds() == doctest::Approx(sum).epsilon(1e-9));
+    recomputed += std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& stage) { return stage.supplies; });
     left_out += plan.left_out.size();
     ++planned, of_several += profiles.size() > 1, in_place += c.policy.gradients_in_place;
   }
-  MESSAGE(planned << " plans, " << of_several << " of several sections, " << in_place << " with gradients in place");
+  MESSAGE(planned << " plans, " << of_several << " of several sections, " << in_place << " with gradients in place, " << recomputed
+                  << " with inputs made again");
   CHECK(planned > cases / 2);
+  CHECK(recomputed > cases / 50);
   CHECK(of_several > cases / 4);
   CHECK(left_out > planned / 4);
 }

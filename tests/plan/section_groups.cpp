@@ -1,0 +1,52 @@
+// Groups of sections whose inputs are made again, as a search finds them: they are on the frontiers of networks with norms, and take what it says.
+#include "plan/frontier_cases.hpp"
+#include <lrcnn/network/resnet.hpp>
+#include <lrcnn/network/unet.hpp>
+#include <lrcnn/network/vgg.hpp>
+#include <lrcnn/plan/checker.hpp>
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+const Target& blocked = frontier_target;
+const Costs& costs = frontier_costs;
+Frontier frontier_of(const Table& table, const PlanOptions& options = {}) { return find_frontier(table, free_frontier, blocked, options, costs); }
+Index nested_points(const Frontier& frontier) {
+  return std::count_if(frontier.points.begin(), frontier.points.end(), [](const SolvedPolicy& p) { return p.policy.recomputes_inputs(); });
+}
+}   // namespace
+TEST_CASE("points of a frontier that make inputs again are correct plans of exactly their bytes and seconds, and need more bytes without that") {
+  struct Net {
+    Table table;
+    PlanOptions options;
+  };
+  const std::array nets{Net{make_table(ResNet18<10>::layers, {1, 3, 256, 256}), {}}, Net{make_table(ResNet18<10>::layers, {4, 3, 96, 96}), {}},
+                        Net{make_table(UNet<2>::layers, {1, 3, 512, 512}), {.rows_loss = true}}};
+  for (const Net& net : nets) {
+    const Frontier frontier = frontier_of(net.table, net.options);
+    CAPTURE(to_string(net.table.input));
+    CHECK(nested_points(frontier) >= 5);
+    for (const SolvedPolicy& point : frontier.points) {
+      if (!point.policy.recomputes_inputs()) continue;
+      CAPTURE(to_string(point.policy));
+      const Plan plan = make_plan(net.table, point.policy, blocked, net.options);
+      REQUIRE(plan.arena.bytes == point.bytes);
+      REQUIRE(seconds(plan, costs) + seconds_left_out(plan, costs) == doctest::Approx(point.seconds).epsilon(0.01));   // slabs stand for others
+      REQUIRE(check_plan(plan).empty());
+      REQUIRE(std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& stage) { return stage.supplies; }));
+      PolicySpec keeps = point.policy;
+      for (Partition& partition : keeps.partitions) partition.recompute_input = false;
+      REQUIRE(arena_size(net.table, keeps, blocked, net.options).bytes > point.bytes);
+    }
+  }
+}
+TEST_CASE("a ResNet-50 takes a fifth of its column's bytes for little more time, since segments lie within segments") {
+  const Frontier frontier = frontier_of(make_table(ResNet50<>::layers, {1, 3, 1024, 1024}));
+  const SolvedPolicy& column = frontier.points.back();
+  const SolvedPolicy* const fifth = frontier.fastest(column.bytes / 5);
+  REQUIRE(fifth != nullptr);
+  CHECK(fifth->seconds < 1.4 * column.seconds);   // without them 2.4 times
+}
+TEST_CASE("a network without norms has no groups: slabs go through any number of its layers") {
+  CHECK(nested_points(frontier_of(make_table(Vgg11<>::layers, {1, 3, 512, 512}))) == 0);
+}
