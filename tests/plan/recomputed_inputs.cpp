@@ -107,6 +107,20 @@ TEST_CASE("what sections hand up is not kept from the forward to the backward pa
     CHECK(made == 2);
   }
 }
+TEST_CASE("rows that backward slabs will need are left by the pass for the sections above, not by the first one") {
+  const Plan usual = plan_of<Chain, Stages<Share<3>, Share<3>, Share<3>, Share<3>>, AtSections, RecomputeAll>();
+  const Plan plan = plan_of<Chain, Stages<Share<3>, RecomputeInput<Share<3>>, RecomputeInput<Share<3>>, Share<3>>, AtSections, RecomputeAll>();
+  CHECK(check_plan(plan).empty());
+  const auto stages_with_rows = [](const Plan& p) {   // at the loss
+    const Index now = step_times(p)[loss_of(p)];
+    std::vector<bool> has(p.stages.size());
+    for (const Buffer& b : p.buffers)
+      if (b.role == Role::carry && b.first <= now && now < b.last) has[static_cast<std::size_t>(b.stage)] = true;
+    return has;
+  };
+  CHECK(stages_with_rows(usual) == std::vector<bool>{true, true, true, true, false});
+  CHECK(stages_with_rows(plan) == std::vector<bool>{false, false, true, true, false});   // the two upper sections go forward once
+}
 TEST_CASE("sections with norms go forward for those above, and then again as their segment does") {
   const Plan usual = plan_of<Norms, Stages<Slabs, Slabs, Slabs>, AtNorms, RecomputeAll>();
   const Plan plan = plan_of<Norms, Stages<Slabs, Again, Again>, AtNorms, RecomputeAll>();
