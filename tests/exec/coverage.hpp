@@ -26,7 +26,7 @@ inline constexpr std::array features{"conv",           "conv 1x1",
 inline constexpr std::array parts{"Column",         "Overlap",       "Overlap F!=B", "Share",   "Share F<B",    "Share F>B",
                                   "one row",        "Winograd grid", "ByImages",     "Images",  "Stages",       "checkpoints: none",
                                   "pools",          "every k",       "named",        "KeepAll", "RecomputeAll", "RecomputeCheap",
-                                  "RecomputeLight", "Keep",          "Section",      "batch 1", "batch > 1"};
+                                  "RecomputeLight", "Keep",          "Section",      "batch 1", "batch > 1",    "RecomputeInput"};
 constexpr std::size_t feature_count = features.size(), part_count = parts.size();
 using FeatureSet = std::array<bool, feature_count>;
 using PartSet = std::array<bool, part_count>;
@@ -109,6 +109,8 @@ inline PartSet parts_of(const Plan& plan, const Stage& stage) {
   has("Keep", stage.partition.recompute == Recompute::none && plan.policy.recompute != Recompute::none);
   has("Section", recompute != Recompute::none && recompute != plan.policy.recompute);
   has("batch 1", plan.table.input.n == 1), has("batch > 1", plan.table.input.n > 1);
+  for (const Stage& s : plan.stages)   // a stage that ends in a global pooling is the last of those whose input is made again
+    if (&s == &stage || stage.vector) set[index_of(parts, "RecomputeInput")] |= s.supplies || (s.recomputes_input && s.reduces);
   return set;
 }
 /// Cases counted by pair of feature and part, and by partition x checkpoints x recompute.
@@ -270,6 +272,7 @@ inline PolicySpec policy_with(Dice& dice, std::string_view part, const RandomNet
   Partition one = p.partitions[0];
   if (part == "Keep") one.recompute = Recompute::none;
   else if (part == "Section") one.recompute = dice.pick({Recompute::all, Recompute::cheap, Recompute::light});
+  else if (part == "RecomputeInput") one.recompute_input = true, one.recompute = Recompute::all;
   else if (part.starts_with("Recompute") || part.ends_with("B")) one.recompute = Recompute::of_policy;
   if (part == "Section" && p.recompute == one.recompute) p.recompute = Recompute::none;
   if (part == "Column") one.cut = Cut::column, one.forward = one.backward = 1;
@@ -283,6 +286,7 @@ inline PolicySpec policy_with(Dice& dice, std::string_view part, const RandomNet
   }
   if (part == "ByImages") one.images = 1;
   if (one.cut == Cut::share) one.passes = one.forward_passes = false;   // slabs of extra passes hand no rows on
+  if (part == "RecomputeInput" && dice.chance(0.9)) p.checkpoints = {.rule = every, .every = dice.upto(1, 3)};
   p.partitions[0] = one;
   if (part == "Stages") {
     if (p.checkpoints.rule == none && dice.chance(0.4)) p.checkpoints = {.rule = every, .every = dice.upto(1, 3)};

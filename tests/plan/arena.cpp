@@ -220,7 +220,7 @@ TEST_CASE("every role has a name of its own") {
 TEST_CASE("other orders make the arenas of plans smaller where gaps are left, and none larger") {
   double by_bytes = 0, best = 0;
   int plans = 0, better = 0;
-  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     Dice dice(seed);
     const lrcnn::testing::RandomNetwork net = lrcnn::testing::random_network(dice, 10);
     try {
@@ -237,7 +237,7 @@ TEST_CASE("other orders make the arenas of plans smaller where gaps are left, an
   }
   MESSAGE(plans << " plans with gaps: " << 100 * by_bytes / plans << " % above the bound by bytes alone, " << 100 * best / plans
                 << " % by the best order; " << better << " are smaller");
-  CHECK(plans > 50);
+  CHECK(plans > 250);
   CHECK(2 * better > plans);
   CHECK(best < by_bytes / 30);
 }

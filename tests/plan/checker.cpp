@@ -72,7 +72,9 @@ TEST_CASE("plans of random networks, policies, targets and options have no probl
       packing += target.packs_weights;
       steps += static_cast<Index>(plan.steps.size());
     } catch (const PlanError& e) {
-      if (std::string(e.what()).find("feasible count") == std::string::npos) CHECK(std::string(e.what()) == "");
+      const std::string text = e.what();
+      const bool known = text.find("feasible count") != std::string::npos || text.find("is to have its input made again") != std::string::npos;
+      if (!known) CHECK(text == "");
       ++infeasible;
     }
   }

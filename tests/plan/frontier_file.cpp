@@ -48,6 +48,22 @@ TEST_CASE("a frontier comes back from a file as it was found, without another se
   CHECK(known_frontier(file.path, table, policy, target, {}, costs, file.notice()).smallest().seconds == 12345);
   CHECK(file.heard.empty());
 }
+TEST_CASE("a point whose policy makes inputs again comes back from a file as it was written") {
+  File file;
+  static_cast<void>(known_frontier(file.path, table, policy, target, {}, costs, file.notice()));
+  const PolicySpec inputs =
+      Policy<Stages<Overlap<2>, Section<RecomputeInput<Overlap<2>>, Workspace<0>>, RecomputeInput<Keep<>>>, CheckpointAtPools, RecomputeAll>::value;
+  const Plan plan = make_plan(table, inputs, target);
+  CHECK(std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& s) { return s.recomputes_input; }));
+  const SolvedPolicy point{inputs, plan.peak_bytes(), 0.25, plan.listed_steps()};
+  ChoiceFile kept(file.path, "any, lrcnn " + std::string(version()), file.notice(), "frontiers");
+  const std::string text = to_string(inputs);
+  kept.note(kept.all().begin()->first,
+            std::to_string(point.bytes) + " 0.25 " + std::to_string(point.steps) + " " + std::to_string(text.size()) + " " + text + " ");
+  kept.save();
+  CHECK(known_frontier(file.path, table, policy, target, {}, costs, file.notice()).points == std::vector<SolvedPolicy>{point});
+  CHECK(file.heard.empty());
+}
 TEST_CASE("another network, input, policy, target, option or cost has a frontier of its own") {
   File file;
   const auto known = [&](const Table& t, const PolicySpec& p, const Target& to, const PlanOptions& options, const Costs& c) {

@@ -22,14 +22,25 @@ SAYS_WHAT_IT_IS(Policy<Keep<>, CheckpointAt<"conv1", "layer1.0.relu2", "a name, 
 SAYS_WHAT_IT_IS(Policy<Stages<Keep<ExtraPasses<Overlap<4>>>, ExtraPasses<>, ExtraPassesBothWays<ByImages<1, Overlap<2, 3>>>>, FastestConv, Fp32>);
 SAYS_WHAT_IT_IS(Policy<Section<Overlap<6>, RecomputeLight, DirectConv, Workspace<8_MiB>>, Workspace<1_GiB>, Tf32>);
 SAYS_WHAT_IT_IS(Policy<Stages<Section<>, Section<WinogradConv>, ByImages<3, Section<KeepAll>>, Section<Keep<Share<2>>, RecomputeAll>>, Fp16>);
+SAYS_WHAT_IT_IS(Policy<RecomputeInput<>>);
+SAYS_WHAT_IT_IS(
+    Policy<Stages<Overlap<4>, RecomputeInput<Overlap<4, 2>>, RecomputeInput<ByImages<2, Share<3>>>, RecomputeInput<Keep<>>>, RecomputeAll>);
+SAYS_WHAT_IT_IS(Policy<Section<RecomputeInput<Overlap<4>>, RecomputeAll, Workspace<8_MiB>>, CheckpointAtPools>);
+SAYS_WHAT_IT_IS(
+    Policy<Stages<Column, RecomputeInput<ExtraPasses<Overlap<4>>>, RecomputeInput<ExtraPassesBothWays<>>, ExtraPasses<RecomputeInput<>>>>);
 SAYS_WHAT_IT_IS(Policy<Fit<256_MiB>>);
 SAYS_WHAT_IT_IS(Policy<Bf16, Fit<1000>, Overlap<2>, CheckpointAtPools, RecomputeAll, FastestConv, Workspace<0>, Images<2>, Streams<2>, Prefetch>);
 static_assert(parse_policy(" Policy <\n  Share < 3 ,5>\t, Workspace<8_MiB> >\n") == Policy<Share<3, 5>, Workspace<8_MiB>>::value);
+static_assert(RecomputeInput<RecomputeInput<>>::partition == RecomputeInput<>::partition);
+static_assert(parse_policy("Policy<RecomputeInput<>>") != Policy<>::value);
 TEST_CASE("policies that are printed come back") {
   for (const PolicySpec& s : {vgg::Fast::value, vgg::Balanced::value, vgg::Small::value, vgg::SmallByImages::value, vgg::SmallestByImages::value,
                               resnet::Small50::value, resnet::Large18::value, resnet::LargeSmall50::value, unet::Small::value})
     CHECK(parse_policy(to_string(s)) == s);
-  Index with_sections = 0;
+  CHECK(to_string(Policy<RecomputeInput<Overlap<4>>>::value).starts_with("Policy<RecomputeInput<Overlap<4>>, "));
+  CHECK(to_string(RecomputeInput<Keep<ExtraPasses<Overlap<4>>>>::partition) == "Keep<RecomputeInput<ExtraPasses<Overlap<4>>>>");
+  CHECK(to_string(Section<RecomputeInput<ByImages<2>>, RecomputeAll>::partition) == "Section<RecomputeInput<ByImages<2,Column>>, RecomputeAll>");
+  Index with_sections = 0, with_inputs = 0;
   for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
     Dice dice(seed);
     const RandomNetwork net = seed % 2 ? random_network(dice, 6) : random_graph(dice, 8);
@@ -37,12 +48,13 @@ TEST_CASE("policies that are printed come back") {
     add_workspaces(dice, s, {0, 1, 5_MiB});
     s.precision = dice.pick({Precision::of_backend, Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16});
     const std::string text = to_string(s);
-    with_sections += text.find("Section<") != std::string::npos;
+    with_sections += text.find("Section<") != std::string::npos, with_inputs += text.find("RecomputeInput<") != std::string::npos;
     if (!(parse_policy(text) == s)) CHECK_MESSAGE(parse_policy(text) == s, text);
     if (to_string(parse_policy(text)) != text) CHECK(to_string(parse_policy(text)) == text);
   }
-  MESSAGE(with_sections, " of 3000 with sections of their own");
+  MESSAGE(with_sections, " of 3000 with sections of their own, ", with_inputs, " with inputs made again");
   CHECK(with_sections > 500);
+  CHECK(with_inputs > 100);
 }
 TEST_CASE("a policy with Fit prints the parts that it names, defaults among them, and no others") {
   const PolicySpec policy = Policy<Fit<1000>, Bf16, Column, Workspace<4_MiB>>::value;
@@ -82,6 +94,13 @@ TEST_CASE("text that is no policy is refused, with the place") {
   CHECK(
       refusal("Policy<ExtraPasses<Share<2>>>").find("character 8 of policy 'Policy<ExtraPasses<Share<2>>>': extra passes of slabs that share rows") !=
       std::string::npos);
+  CHECK(refusal("Policy<RecomputeInput<ExtraPasses<Share<2>>>>").find("character 23 ") != std::string::npos);
+  CHECK(refusal("Policy<RecomputeInput<Images<2>>>").find("'Images' is not the name of a partition") != std::string::npos);
+  CHECK(refusal("Policy<RecomputeInput<Stages<Column>>>").find("'Stages' is not the name of a partition") != std::string::npos);
+  CHECK(refusal("Policy<RecomputeInput<Overlap<4>, 2>>").find("there is no '>'") != std::string::npos);
+  CHECK(refusal("Policy<RecomputeInput>").find("there is no '<'") != std::string::npos);
+  CHECK(refusal("Policy<RecomputeInput<>, Overlap<2>>").find("character 26 of policy 'Policy<RecomputeInput<>, Overlap<2>>': a part of this kind") !=
+        std::string::npos);
   CHECK(refusal("Policy<Streams<9>>").find("there are 9 streams; Streams<k> needs 1 <= k <= 8") != std::string::npos);
   CHECK(refusal("Policy<CheckpointAt<conv1>>").find("there is no layer's name in quotes") != std::string::npos);
   CHECK(refusal("Policy<CheckpointAt<\"conv1>>").find("a name has no second quote") != std::string::npos);

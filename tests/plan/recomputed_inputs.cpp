@@ -1,0 +1,232 @@
+// Sections whose input is made again (RecomputeInput): which sections go forward once more and when, what lives between the passes, what it
+// saves, and what is refused.
+#include <lrcnn/layer/activation.hpp>
+#include <lrcnn/layer/linear.hpp>
+#include <lrcnn/layer/norm.hpp>
+#include <lrcnn/network/sequential.hpp>
+#include <lrcnn/network/squeeze_excitation.hpp>
+#include <lrcnn/plan/checker.hpp>
+#include <lrcnn/plan/memory_over_time.hpp>
+#include <lrcnn/plan/peak.hpp>
+#include "support/error_of.hpp"
+#include <doctest/doctest.h>
+#include <algorithm>
+#include <string>
+#include <vector>
+using namespace lrcnn;
+using lrcnn::testing::error_of;
+namespace {
+constexpr Input input{2, 3, 64, 32};
+using Slabs = Overlap<2>;
+using Again = RecomputeInput<Slabs>;
+/// Four sections of two convolutions and a ReLU each.
+using Chain = Sequential<Conv<8>, Conv<8>, ReLU, Conv<8>, Conv<8>, ReLU, Conv<8>, Conv<8>, ReLU, Conv<8>, Conv<8>, ReLU, GlobalAvgPool, Linear<2>>;
+using AtSections = CheckpointAt<"relu1", "relu2", "relu3">;
+/// Three sections of three stages each: conv | norm ReLU conv | norm ReLU.
+using Norms = Sequential<Conv<8>, BatchNorm, ReLU, Conv<8>, BatchNorm, ReLU, Conv<8>, BatchNorm, ReLU, Conv<8>, BatchNorm, ReLU, Conv<8>, BatchNorm,
+                         ReLU, Conv<8>, BatchNorm, ReLU, GlobalAvgPool, Linear<2>>;
+using AtNorms = CheckpointAt<"relu2", "relu4">;
+template <class Net, class... Parts>
+Plan plan_of(const Input& in = input) {
+  return make_plan(table_of<Net>(in), Policy<Parts..., Workspace<0>>::value);
+}
+std::size_t loss_of(const Plan& plan) {
+  const auto loss = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& s) { return s.op == Op::loss; });
+  return static_cast<std::size_t>(loss - plan.steps.begin());
+}
+/// The stages in the order of their steps: "0f" goes forward, "0r" goes forward again, "0b" goes backward.
+std::string order(const Plan& plan) {
+  std::string text;
+  for (std::size_t begin = 0, end = 0; begin < plan.steps.size(); begin = end) {
+    const Index stage = plan.steps[begin].stage;
+    bool first = false, down = false;
+    for (end = begin; end < plan.steps.size() && plan.steps[end].stage == stage && (end == begin || end != loss_of(plan)); ++end)
+      first |= plan.steps[end].pass == Pass::forward && plan.steps[end].op != Op::loss, down |= plan.steps[end].pass == Pass::backward;
+    text += (text.empty() ? "" : " ") + std::to_string(stage) + (down ? "b" : first ? "f" : "r");
+  }
+  return text;
+}
+/// How often a layer goes forward for the first slab.
+Index times_made(const Plan& plan, std::string_view layer) {
+  return std::count_if(plan.steps.begin(), plan.steps.end(),
+                       [&](const Step& s) { return s.op == Op::forward && s.slab == 0 && plan.table.node(s.layer).layer.name.view() == layer; });
+}
+/// Maps whose values live in full height when the loss is computed, by their tensors' numbers.
+std::string live_at_loss(const Plan& plan) {
+  const Index now = step_times(plan)[loss_of(plan)];
+  std::string text;
+  for (const Buffer& b : plan.buffers)
+    if (b.role == Role::value && b.first <= now && now < b.last && plan.table.shape(b.tensor).h > 1)
+      text += (text.empty() ? "" : " ") + std::to_string(b.tensor);
+  return text;
+}
+template <class Net, class... Parts>
+std::string refusal(const Input& in = input) {
+  return error_of<PlanError>([&] { plan_of<Net, Parts...>(in); });
+}
+}   // namespace
+TEST_CASE("the sections below go forward again before the topmost one of their group goes backward") {
+  const Plan usual = plan_of<Chain, Stages<Slabs, Slabs, Slabs, Slabs>, AtSections, RecomputeAll>();
+  const Plan all = plan_of<Chain, Stages<Slabs, Again, Again, Again>, AtSections, RecomputeAll>();
+  const Plan lower = plan_of<Chain, Stages<Slabs, Again, Again, Slabs>, AtSections, RecomputeAll>();
+  const Plan two = plan_of<Chain, Stages<Slabs, Again, Slabs, Again>, AtSections, RecomputeAll>();
+  for (const Plan* plan : {&usual, &all, &lower, &two}) CHECK(check_plan(*plan).empty());
+  CHECK(order(usual) == "0f 1f 2f 3f 4f 4b 3b 2b 1b 0b");
+  CHECK(order(all) == "0f 1f 2f 3f 4f 4b 0r 1r 2r 3b 2b 1b 0b");
+  CHECK(order(lower) == "0f 1f 2f 3f 4f 4b 3b 0r 1r 2b 1b 0b");
+  CHECK(order(two) == "0f 1f 2f 3f 4f 4b 2r 3b 2b 0r 1b 0b");
+  // The backward slabs make again what their gradients read, but not what the section writes.
+  const auto times = [](const Plan& plan) {
+    std::vector<Index> list;
+    for (const char* layer : {"conv1", "conv2", "conv3", "conv4", "conv5", "conv6", "conv7", "conv8"}) list.push_back(times_made(plan, layer));
+    return list;
+  };
+  CHECK(times(usual) == std::vector<Index>{2, 1, 2, 1, 2, 1, 2, 1});
+  CHECK(times(all) == std::vector<Index>{3, 2, 3, 2, 3, 2, 2, 1});
+  CHECK(times(lower) == std::vector<Index>{3, 2, 3, 2, 2, 1, 2, 1});
+  CHECK(times(two) == std::vector<Index>{3, 2, 2, 1, 3, 2, 2, 1});
+}
+TEST_CASE("what sections hand up is not kept from the forward to the backward pass, and is kept where the pass for the sections above made it") {
+  CHECK(live_at_loss(plan_of<Chain, Stages<Slabs, Slabs, Slabs, Slabs>, AtSections, RecomputeAll>()) == "3 6 9");
+  CHECK(live_at_loss(plan_of<Chain, Stages<Slabs, Again, Slabs, Again>, AtSections, RecomputeAll>()) == "6");
+  const Plan plan = plan_of<Chain, Stages<Slabs, Again, Again, Again>, AtSections, RecomputeAll>();
+  CHECK(live_at_loss(plan) == "");
+  const std::vector<Index> times = step_times(plan);
+  const auto first_of = [&](Index stage, Pass pass) {
+    for (std::size_t i = loss_of(plan); i < plan.steps.size(); ++i)
+      if (plan.steps[i].stage == stage && plan.steps[i].pass == pass) return times[i];
+    return Index{-1};
+  };
+  for (const auto& [tensor, reader] : {std::pair<Index, Index>{3, 1}, {6, 2}, {9, 3}}) {
+    Index made = 0;
+    for (const Buffer& b : plan.buffers) {
+      if (b.role != Role::value || b.tensor != tensor) continue;
+      if (++made == 1) CHECK(b.last <= times[loss_of(plan)]);
+      if (made == 2) CHECK((first_of(reader - 1, Pass::recompute) <= b.first && b.first < b.last && first_of(reader, Pass::backward) < b.last));
+    }
+    CHECK(made == 2);
+  }
+}
+TEST_CASE("rows that backward slabs will need are left by the pass for the sections above, not by the first one") {
+  const Plan usual = plan_of<Chain, Stages<Share<3>, Share<3>, Share<3>, Share<3>>, AtSections, RecomputeAll>();
+  const Plan plan = plan_of<Chain, Stages<Share<3>, RecomputeInput<Share<3>>, RecomputeInput<Share<3>>, Share<3>>, AtSections, RecomputeAll>();
+  CHECK(check_plan(plan).empty());
+  const auto stages_with_rows = [](const Plan& p) {   // at the loss
+    const Index now = step_times(p)[loss_of(p)];
+    std::vector<bool> has(p.stages.size());
+    for (const Buffer& b : p.buffers)
+      if (b.role == Role::carry && b.first <= now && now < b.last) has[static_cast<std::size_t>(b.stage)] = true;
+    return has;
+  };
+  CHECK(stages_with_rows(usual) == std::vector<bool>{true, true, true, true, false});
+  CHECK(stages_with_rows(plan) == std::vector<bool>{false, false, true, true, false});   // the two upper sections go forward once
+}
+TEST_CASE("sections with norms go forward for those above, and then again as their segment does") {
+  const Plan usual = plan_of<Norms, Stages<Slabs, Slabs, Slabs>, AtNorms, RecomputeAll>();
+  const Plan plan = plan_of<Norms, Stages<Slabs, Again, Again>, AtNorms, RecomputeAll>();
+  CHECK(check_plan(plan).empty());
+  CHECK(order(usual) == "0f 1f 2f 3f 4f 5f 6f 7f 8f 9f 9b 6r 7r 8b 7b 6b 3r 4r 5b 4b 3b 0r 1r 2b 1b 0b");
+  CHECK(order(plan) == "0f 1f 2f 3f 4f 5f 6f 7f 8f 9f 9b 0r 1r 2r 3r 4r 5r 6r 7r 8b 7b 6b 3r 4r 5b 4b 3b 0r 1r 2b 1b 0b");
+  CHECK(live_at_loss(usual) == "6 12");
+  CHECK(live_at_loss(plan) == "");
+  // First, for the sections above, for the segment; and the norm in the middle once more by backward slabs, which keep nothing.
+  CHECK(times_made(plan, "conv1") == 3);
+  CHECK(times_made(plan, "batch_norm1") == 4);
+  CHECK(times_made(plan, "conv2") == 3);
+  CHECK(times_made(plan, "batch_norm2") == 2);   // the segment's last stage is not run again
+  CHECK(times_made(plan, "conv6") == times_made(usual, "conv6"));
+  const auto statistics = [](const Plan& p) {
+    return std::count_if(p.steps.begin(), p.steps.end(), [](const Step& s) { return s.op == Op::statistics; });
+  };
+  CHECK(statistics(plan) == statistics(usual));   // the passes for the sections above know them
+  CHECK(statistics(plan) == 12);                  // six norms, two slabs
+}
+TEST_CASE("sections with extra passes go forward for those above slab by slab, since statistics are known") {
+  using Extra = ExtraPasses<Slabs>;
+  using Both = ExtraPassesBothWays<Slabs>;
+  const Plan usual = plan_of<Norms, Stages<Extra, Extra, Extra>, AtNorms>();
+  const Plan plan = plan_of<Norms, Stages<Extra, RecomputeInput<Extra>, RecomputeInput<Extra>>, AtNorms>();   // extra passes recompute all
+  const Plan both = plan_of<Norms, Stages<Both, RecomputeInput<Both>, RecomputeInput<Both>>, AtNorms>();
+  for (const Plan* p : {&usual, &plan, &both}) CHECK(check_plan(*p).empty());
+  CHECK(order(usual) == "0f 1f 2f 3f 4f 5f 6f 7f 8f 9f 9b 12b 11b 10b");
+  CHECK(order(plan) == "0f 1f 2f 3f 4f 5f 6f 7f 8f 9f 9b 10r 11r 12b 11b 10b");
+  CHECK(order(both) == "10f 11f 12f 9f 9b 10r 11r 12b 11b 10b");
+  CHECK(live_at_loss(usual) == "6 12");
+  for (const Plan* p : {&plan, &both}) {
+    CHECK(live_at_loss(*p) == "");
+    for (const Step& s : p->steps)   // norms' inputs are not in full height again
+      if (s.pass == Pass::recompute && s.y && item(p->buffers, s.y.buffer).role == Role::value) CHECK((s.y.tensor == 6 || s.y.tensor == 12));
+  }
+  CHECK(times_made(plan, "conv1") == times_made(usual, "conv1") + 1);
+  CHECK(times_made(plan, "conv5") == times_made(usual, "conv5"));   // nothing is above it
+}
+TEST_CASE("a tensor that sections of other groups read is kept, and stages of a scale's factors ask for nothing") {
+  // What the first section hands up goes to the second section and to the sum in the fourth.
+  using Body = Sequential<Conv<8>, ReLU, Conv<8>, ReLU, Conv<8>>;
+  using Skip = Sequential<Conv<8>, ReLU, Residual<Body>, ReLU, Conv<8>, GlobalAvgPool, Linear<2>>;
+  using At = CheckpointAt<"relu1", "relu2", "relu3">;
+  const Plan skip = plan_of<Skip, Stages<Slabs, Again, Slabs, Again>, At, RecomputeAll>();
+  CHECK(check_plan(skip).empty());
+  CHECK(order(skip).find("4b 2r 3b 2b 0r 1b 0b") != std::string::npos);
+  CHECK(live_at_loss(skip) == "2 4");
+  const Plan group = plan_of<Skip, Stages<Slabs, Again, Again, Slabs>, At, RecomputeAll>();
+  CHECK(check_plan(group).empty());
+  CHECK(live_at_loss(group) == "2 6");
+  const Plan all = plan_of<Skip, Stages<Slabs, Again, Again, Again>, At, RecomputeAll>();   // all readers are of the group
+  CHECK(check_plan(all).empty());
+  CHECK(live_at_loss(all) == "");
+  // Stages of factors have the partition of the stage before, and no input of their own to be made again.
+  using Scaled = Sequential<Conv<8>, ReLU, Conv<8>, SqueezeExcitation<8, 2>, ReLU, Conv<8>, ReLU, Conv<8>, GlobalAvgPool, Linear<2>>;
+  const Plan scaled = plan_of<Scaled, Stages<Slabs, Again, Slabs, Again>, CheckpointAt<"relu1">, RecomputeAll>();
+  CHECK(check_plan(scaled).empty());
+  CHECK(std::count_if(scaled.stages.begin(), scaled.stages.end(), [](const Stage& s) { return s.recomputes_input; }) > 0);
+  for (const Stage& s : scaled.stages) CHECK(!(s.behind_means && s.recomputes_input));
+}
+TEST_CASE("inputs that are made again take fewer bytes, in constant expressions, too") {
+  using Fewer = Policy<Stages<Slabs, Again, Slabs, Again>, AtSections, RecomputeAll, Workspace<0>>;
+  using Usual = Policy<Stages<Slabs, Slabs, Slabs, Slabs>, AtSections, RecomputeAll, Workspace<0>>;
+  static_assert(peak_bytes<Chain, Fewer>(input) < peak_bytes<Chain, Usual>(input));
+  CHECK(peak_bytes<Chain, Fewer>(input) == make_plan(table_of<Chain>(input), Fewer::value).peak_bytes());
+  const Index map = input.n * 8 * input.h * input.w * 4;
+  // What the first section hands up does not live while the two upper sections go backward.
+  CHECK(peak_bytes<Chain, Usual>(input) - peak_bytes<Chain, Fewer>(input) >= map);
+  CHECK(plan_of<Norms, Stages<Slabs, Again, Slabs>, AtNorms, RecomputeAll>().peak_bytes() <
+        plan_of<Norms, Stages<Slabs, Slabs, Slabs>, AtNorms, RecomputeAll>().peak_bytes());
+}
+TEST_CASE("a section whose input cannot be made again is refused, and says why") {
+  const std::string rule =
+      "; a section below that recomputes all and makes a map can go forward again for it; take RecomputeInput away there, or "
+      "give the section below RecomputeAll";
+  CHECK(refusal<Chain, Stages<Again, Slabs, Slabs, Slabs>, AtSections, RecomputeAll>() ==
+        "lrcnn: the section of stage conv1..relu1 is to have its input made again by RecomputeInput<Overlap<2>>, and it is the network's first "
+        "section" +
+            rule);
+  CHECK(refusal<Chain, Stages<Slabs, Again, Slabs, Slabs>, AtSections>() ==
+        "lrcnn: the section of stage conv3..relu2 is to have its input made again by RecomputeInput<Overlap<2>>, and the section below it does not "
+        "recompute all" +
+            rule);
+  CHECK(refusal<Chain, Stages<Slabs, Keep<Slabs>, RecomputeInput<Keep<>>, Slabs>, AtSections, RecomputeAll>() ==
+        "lrcnn: the section of stage conv5..relu3 is to have its input made again by Keep<RecomputeInput<Column>>, and the section below it does "
+        "not recompute all" +
+            rule);
+  CHECK(refusal<Chain, Stages<Slabs, Section<Slabs, RecomputeAll>, RecomputeInput<Keep<>>, Slabs>, AtSections>() == "no error");
+  using Behind = Sequential<Conv<8>, ReLU, Conv<8>, Flatten, Linear<4>, ReLU, Linear<2>>;
+  CHECK(refusal<Behind, Stages<Slabs, Again, RecomputeInput<>>, CheckpointAt<"relu1">, RecomputeAll>() ==
+        "lrcnn: the section of stage flatten1..linear2 is to have its input made again by RecomputeInput<Column>, and it works on vectors" + rule);
+  using Pooled = Sequential<Conv<8>, SqueezeExcitation<8, 2>, Conv<8>, GlobalAvgPool, Linear<2>>;
+  const std::string pooled = refusal<Pooled, Stages<Slabs, Again>, RecomputeAll>();
+  CHECK(pooled.starts_with("lrcnn: the section of stage "));
+  CHECK(pooled.ends_with("is to have its input made again by RecomputeInput<Overlap<2>>, and the section below it does not end in a map" + rule));
+  CHECK(error_of<PlanError>([&] {   // a forward pass alone makes nothing again
+          make_plan(table_of<Chain>(input), Policy<Stages<Again, Slabs, Slabs, Slabs>, AtSections>::value, {}, {.training = false});
+        }) == "no error");
+}
+TEST_CASE("one partition for all sections is carried out where it can be") {
+  const Plan all = plan_of<Chain, Again, AtSections, RecomputeAll>();
+  CHECK(order(all) == "0f 1f 2f 3f 4f 4b 0r 1r 2r 3b 2b 1b 0b");
+  CHECK(!all.stages[0].recomputes_input);
+  const Plan kept = plan_of<Chain, Again, AtSections>();   // KeepAll
+  CHECK(order(kept) == "0f 1f 2f 3f 4f 4b 3b 2b 1b 0b");
+  CHECK(kept.peak_bytes() == plan_of<Chain, Slabs, AtSections>().peak_bytes());
+  CHECK(order(plan_of<Chain, Again, RecomputeAll>()) == "0f 1f 1b 0b");   // one section, and vectors
+}
