@@ -207,6 +207,8 @@ TEST_CASE("what a policy names beside Fit holds") {
   for (const SolvedPolicy& p : find_frontier(deep, Policy<Fit<1>, Images<2>>::value, blocked, {}, costs).points)
     for (Index i = 0; i < p.policy.partition_count; ++i) of_rows += p.policy.partition(i).backward > 1;
   CHECK(of_rows > 0);
+  const std::string input = error_of<PlanError>([&] { points(Policy<Fit<1>, RecomputeInput<Overlap<2>>>::value); });
+  CHECK(input.find("names RecomputeInput<Overlap<2>> for all of its sections") != std::string::npos);
   const std::string error = error_of<PlanError>([&] { points(Policy<Fit<1>, Stages<Column, Overlap<2>>>::value); });
   CHECK(error.find("names 2 partitions") != std::string::npos);
 }

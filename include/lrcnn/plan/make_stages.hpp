@@ -63,7 +63,7 @@ constexpr Partition partition_of(const Table& table, const PolicySpec& policy, c
                                "themselves, and hand none on",
                                "use Overlap there"));
   if (stage.vector || stage.behind_means) p.cut = Cut::column;
-  if (stage.behind_means) p.recompute_input = false;   // it has the partition of the stage before, which may have asked for that
+  p.recompute_input = false;                                                                               // choose_recomputed_inputs() says
   if (options.training && p.cut == Cut::share && stage.loses_rows(table, options)) p.cut = Cut::overlap;   // no forward pass hands rows on
   p.images = p.images == 0 ? images : std::min(p.images, images);
   if (p.cut == Cut::column) p.forward = 1;

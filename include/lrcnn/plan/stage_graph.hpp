@@ -174,7 +174,7 @@ constexpr RefusedInput mark_recomputed_inputs(const PolicySpec& policy, std::vec
       if (asked && !refused.is_one) refused = {s, below, true};
       continue;
     }
-    for (std::size_t i = s; i < end; ++i) stages[i].recomputes_input = true;
+    for (std::size_t i = s; i < end; ++i) stages[i].recomputes_input = stages[i].partition.recompute_input = true;
     for (std::size_t i = below; i < s; ++i) stages[i].supplies = true;
   }
   return refused;
@@ -190,7 +190,8 @@ constexpr RefusedInput choose_recomputed_inputs(const Table& table, const Policy
   for (std::size_t over = count; over < stages.size(); ++over)   // of the stages that they cover
     for (std::size_t s = 0; s < count; ++s)
       if (stages[s].section == stages[over].section)
-        stages[over].recomputes_input = stages[s].recomputes_input, stages[over].supplies = stages[s].supplies;
+        stages[over].recomputes_input = stages[over].partition.recompute_input = stages[s].recomputes_input,
+        stages[over].supplies = stages[s].supplies;
   std::vector<char> made(static_cast<std::size_t>(table.tensors()), 0);
   for (std::size_t s = 0; s < count; ++s) {
     if (!stages[s].supplies) continue;
