@@ -116,7 +116,7 @@ FAULTS = [
     ("pieces left before the pass for sections above", "plan/emit_forward.hpp",
      "stage.forward_repeated ? Run::again : stage.supplies ? Run::for_above : Run::first;", "stage.forward_repeated ? Run::again : Run::first;"),
     ("a tensor discarded for sections above that others read, too", "plan/stage_graph.hpp",
-     "item(made, g) = within && !beyond;", "item(made, g) = within;"),
+     "item(last_reader, g) >= end && item(last_reader, g) < group_end;", "item(last_reader, g) >= end;"),
     ("a gradient over values that a pass for sections above reads", "plan/in_place.hpp",
      "if ((forward && stage.forward_repeated) || stage.supplies) return", "if (forward && stage.forward_repeated) return"),
     ("stale mean in a re-run", "plan/emit_forward.hpp", "if (walk.norm_waits(l)) use_statistics(walk, step, step.layer);",

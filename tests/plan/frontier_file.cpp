@@ -38,7 +38,7 @@ TEST_CASE("a frontier comes back from a file as it was found, without another se
   // What a file says is believed: a point that no search would find shows that there was none.
   const Frontier again = known_frontier(file.path, table, policy, target, {}, costs, file.notice());
   CHECK(again.points == found.points);
-  ChoiceFile kept(file.path, "any, lrcnn " + std::string(version()), file.notice(), "frontiers");
+  ChoiceFile kept(file.path, frontiers_maker(), file.notice(), "frontiers");
   const auto [key, text] = *kept.all().begin();
   std::string changed = text;
   const std::string seconds = number_text(found.smallest().seconds);
@@ -56,7 +56,7 @@ TEST_CASE("a point whose policy makes inputs again comes back from a file as it 
   const Plan plan = make_plan(table, inputs, target);
   CHECK(std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& s) { return s.recomputes_input; }));
   const SolvedPolicy point{inputs, plan.peak_bytes(), 0.25, plan.listed_steps()};
-  ChoiceFile kept(file.path, "any, lrcnn " + std::string(version()), file.notice(), "frontiers");
+  ChoiceFile kept(file.path, frontiers_maker(), file.notice(), "frontiers");
   const std::string text = to_string(inputs);
   kept.note(kept.all().begin()->first,
             std::to_string(point.bytes) + " 0.25 " + std::to_string(point.steps) + " " + std::to_string(text.size()) + " " + text + " ");
@@ -149,7 +149,7 @@ TEST_CASE("lrcnn's file of something else is not written over") {
 TEST_CASE("texts that are no frontier, or one of other plans, are not believed") {
   File file;
   const Frontier found = known_frontier(file.path, table, policy, target, {}, costs, file.notice());
-  const std::string version_line = "any, lrcnn " + std::string(version());
+  const std::string version_line = frontiers_maker();
   const std::string key = ChoiceFile(file.path, version_line, file.notice(), "frontiers").all().begin()->first;
   const std::string point = std::to_string(found.smallest().bytes) + " 1 5 ", column = to_string(Policy<>::value);
   for (const std::string& text :

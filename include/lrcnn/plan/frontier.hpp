@@ -232,8 +232,9 @@ class FrontierSearch {
         return false;
       };
       if (take(found)) continue;
-      if (!sections.catalog().is_thorough() && nearest > room + room / 50) continue;   // the next ones are like these
-      found = ask(workspace, 4 * placed);                                              // placement made all of them larger
+      // Plans that make inputs again may be hard to place; then the next ones, which are like these, are not tried.
+      if (nearest > room + room / 50 && found.front().policy.recomputes_inputs()) continue;
+      found = ask(workspace, 4 * placed);   // placement made all of them larger
       found.erase(found.begin(), found.begin() + static_cast<Index>(std::min(found.size(), placed)));
       take(found);
     }

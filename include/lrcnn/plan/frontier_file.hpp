@@ -109,12 +109,14 @@ inline Frontier parse_frontier(std::string_view text) {
   return frontier;
 }
 }   // namespace detail
+/// Who made the frontiers of a file, in a line: those of others are found anew. The number of the search changes whenever it finds other ones.
+inline std::string frontiers_maker() { return "any, lrcnn " + std::string(version()) + ", search 2"; }
 /// The frontier that a file keeps for exactly this, or else a new one, which is added to it. An empty path is no file.
 /// Errors:  as find_frontier(). A file that cannot be read or written is a notice, by default a line on std::clog
 inline Frontier known_frontier(const std::filesystem::path& path, const Table& table, const PolicySpec& policy, const Target& target,
                                const PlanOptions& options, const Costs& costs, const Notice& notice = {}) {
   if (path.empty()) return find_frontier(table, policy, target, options, costs);
-  ChoiceFile file(path, "any, lrcnn " + std::string(version()), notice, "frontiers");
+  ChoiceFile file(path, frontiers_maker(), notice, "frontiers");
   const std::string key = detail::frontier_key(table, policy, target, options, costs);
   if (const std::string* const text = file.find(key)) {
     Frontier known = detail::parse_frontier(*text);

@@ -201,11 +201,12 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
   if (!training || streams) return stages;
   detail::choose_repeated(table, policy, stages);
   if (const detail::RefusedInput refused = detail::choose_recomputed_inputs(table, policy, stages); refused.is_one && !alike)
-    throw PlanError(error_text("the section of " + detail::stage_name(table, stages[refused.first]) + " is to have its input made again by " +
-                                   to_string(policy.partition(stages[refused.first].partition_number)) + ", and " +
-                                   detail::why_input_is_kept(policy, stages, refused.below, refused.first),
-                               "a section below that recomputes all and makes a map can go forward again for it",
-                               "take RecomputeInput away there, or give the section below RecomputeAll"));
+    throw PlanError(
+        error_text("the section of " + detail::stage_name(table, stages[refused.first]) + " is to have its input made again by " +
+                       to_string(policy.partition(stages[refused.first].partition_number)) + ", and " +
+                       detail::why_input_is_kept(policy, stages, refused.below, refused.first),
+                   "a section below that recomputes all, or goes through its norms by ExtraPasses, and makes a map can go forward again for it",
+                   "take RecomputeInput away there, or, if the section below makes a map, give it RecomputeAll"));
   return stages;
 }
 /// The stages of layers [begin, end) as one section, without those of other sections, not cut yet.

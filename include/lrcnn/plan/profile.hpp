@@ -160,12 +160,16 @@ inline std::vector<std::vector<Stage>> by_section(const std::vector<Stage>& stag
   }
   return together;
 }
+/// How many rows each tensor's gradient lies behind its values in a plan.
+inline std::vector<Index> lags_of(const Plan& plan) {
+  Measure unheard;
+  return Emitter(plan.table, plan.policy, plan.target, plan.options, plan.stages, unheard).plan_lags();
+}
 /// The profiles of a plan's sections, from the network's input upward.
 inline std::vector<SectionProfile> profile_sections(const Plan& plan, const Costs& costs) {
   std::vector<SectionProfile> profiles;
   StepCosts of_steps(costs, plan.table, plan.target);
-  Measure unheard;
-  const auto lags = Emitter(plan.table, plan.policy, plan.target, plan.options, plan.stages, unheard).plan_lags();
+  const auto lags = lags_of(plan);
   for (const std::vector<Stage>& stages : by_section(plan.stages)) {
     profiles.push_back(profile_section(plan.table, plan.policy, plan.target, plan.options, stages, lags));
     add_seconds(profiles.back(), plan.table, plan.policy, plan.target, plan.options, stages, of_steps);

@@ -73,10 +73,11 @@ class SectionCatalog {
     layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
     return layers;
   }
-  /// Ways to run sections that none other beats, of the first kind of memory.
+  /// Ways to run sections as one that none other beats, of the first kind of memory.
   std::size_t choice_count() const {
     std::size_t count = 0;
-    for (const SectionOfSearch& s : sections_) count += s.choices.of(memories_.front()).size();
+    for (const SectionOfSearch& s : sections_)
+      for (const SectionChoice& choice : s.choices.of(memories_.front())) count += choice.parts().empty();
     return count;
   }
 
@@ -202,9 +203,10 @@ class SectionCatalog {
     std::vector<SectionChoices> found(sections_.size());
     on_threads(from.size(), threads, [&] {
       return [&](std::size_t begin) {
+        if (from[begin].empty()) return;
         for (const StepMemory memory : memories_) {
           if (memory == StepMemory::shared_workspace && looks_at(StepMemory::own_workspaces)) continue;
-          SectionGroups groups(table_, policy_, target_, options_, readers_, images_, memory, ends);
+          SectionGroups groups(table_, policy_, target_, options_, readers_, across_, images_, memory, ends);
           groups.start(static_cast<Index>(begin));
           const auto choices_of = [&](Index first, Index end) -> const std::vector<SectionChoice>* {
             const auto number = numbers.find({first, end});

@@ -13,7 +13,8 @@ class SectionCosts {
   SectionProfile of(const PolicySpec& policy) {
     const Index images = group_images(table_, policy);
     std::vector<Stage> stages = split_stages(table_, policy, options_.training);
-    if (options_.training) detail::mark_recomputed_inputs(policy, stages);
+    std::vector<char> made;
+    if (options_.training) detail::mark_recomputed_inputs(table_, policy, stages, made);
     std::vector<std::vector<Stage>> sections = by_single_section(stages);
     // With one partition, counts are carried out as far as rows allow; a section may have two if it begins behind means.
     const bool whole = policy.partition_count == 1 || !std::all_of(sections.begin(), sections.end(), has_one_partition);

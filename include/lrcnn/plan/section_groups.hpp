@@ -11,10 +11,19 @@ class SectionGroups {
  public:
   /// The ways to run layers [begin, end) with such memory; nullptr: no section is there, or it has no partition of its own.
   using ChoicesOf = std::function<const std::vector<SectionChoice>*(Index begin, Index end)>;
-  /// `ends`: of each layer, whether a section may end behind it; `images`: how many the step has at once. Pre: the arguments outlive the object.
+  /// `across`: of each layer, tensors from below that are read from there on; `ends`: whether a section may end behind it; `images`: how many the
+  /// step has at once. Pre: the arguments outlive the object.
   SectionGroups(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const detail::TensorReaders& readers,
-                Index images, StepMemory memory, const std::vector<char>& ends)
-      : table_(table), policy_(policy), target_(target), options_(options), readers_(readers), images_(images), memory_(memory), ends_(ends) {
+                const std::vector<std::vector<Index>>& across, Index images, StepMemory memory, const std::vector<char>& ends)
+      : table_(table),
+        policy_(policy),
+        target_(target),
+        options_(options),
+        readers_(readers),
+        across_(across),
+        images_(images),
+        memory_(memory),
+        ends_(ends) {
     policy_.gradients_in_place |= memory == StepMemory::in_place;
     for (Index g = 1; g < table.size(); ++g) largest_ = std::max(largest_, readers.bytes(g));
   }
@@ -27,17 +36,20 @@ class SectionGroups {
   /// below this one, since it puts longer groups together from shorter ones. `exactly`: their bytes are wanted.
   std::vector<SectionChoice> find(const SectionBorder& border, const std::vector<SectionChoice>& known, const ChoicesOf& choices_of, bool exactly) {
     std::vector<Group>& here = item(groups_, border.end());
+    const std::vector<const SectionChoice*> single = that_recompute_all(known);
     for (Index inner = begin_ + 1; inner < border.end(); ++inner) {
-      if (!item(ends_, inner - 1) || readers_.bytes(inner) < largest_ / worth_dropping) continue;
+      if (!item(ends_, inner - 1)) continue;
+      const Index made = bytes_made(inner, border.end());
       const std::vector<SectionChoice>* const upper = choices_of(inner, border.end());
-      if (upper == nullptr) continue;
-      std::vector<Group> lower = item(groups_, inner);
-      if (const std::vector<SectionChoice>* const single = choices_of(begin_, inner))
-        for (const SectionChoice& choice : *single)
-          if (recomputes_all(choice)) lower.push_back(of_one(choice, inner));
-      for (const Group& group : lower)
-        for (const SectionChoice& choice : *upper)
-          if (recomputes_all(choice) && group.parts.size() < most_parts) consider(extended(group, choice, border.end(), inner), known, here);
+      if (made < largest_ / worth_dropping || upper == nullptr) continue;
+      const std::vector<const SectionChoice*> choices = that_recompute_all(*upper);
+      const auto extend = [&](const Group& lower) {
+        for (const SectionChoice* choice : choices)
+          if (lower.parts.size() < most_parts) consider(lower, *choice, made, border.end(), single, here);
+      };
+      for (const Group& group : item(groups_, inner)) extend(group);
+      if (const std::vector<SectionChoice>* const lower = choices_of(begin_, inner))
+        for (const SectionChoice* choice : that_recompute_all(*lower)) extend(of_one(*choice, inner));
     }
     std::vector<SectionChoice> found;
     for (std::size_t i = 0; exactly && i < here.size(); ++i)
@@ -46,23 +58,28 @@ class SectionGroups {
   }
 
  private:
-  static constexpr std::size_t most_groups = 3, most_parts = 4;
-  static constexpr Index worth_dropping = 16;   ///< a tensor has at least this part of the bytes of the largest one
+  static constexpr std::size_t most_groups = 5, most_parts = 4;
+  static constexpr Index worth_dropping = 16;   ///< what is not kept has at least this part of the bytes of the largest tensor
   /// What a group takes, estimated.
-  struct Group {
-    std::vector<SectionPart> parts{};
+  struct Takes {
     double seconds = 0;
     double again = 0;      ///< seconds of one more forward pass of its last part
     Index forward = 0;     ///< bytes at the peak of the forward pass
     Index backward = 0;    ///< and of the backward pass
     Index for_above = 0;   ///< and while its parts go forward once more, if a part above has its input made again
     Index made = 0;        ///< bytes of the inputs that are made again
+    bool no_more_than(const Takes& other) const { return seconds <= other.seconds && backward <= other.backward && forward <= other.forward; }
+  };
+  struct Group {
+    std::vector<SectionPart> parts{};
+    Takes takes{};
   };
   const Table& table_;
   PolicySpec policy_;
   const Target& target_;
   const PlanOptions& options_;
   const detail::TensorReaders& readers_;
+  const std::vector<std::vector<Index>>& across_;
   const Index images_;
   const StepMemory memory_;
   const std::vector<char>& ends_;
@@ -70,50 +87,67 @@ class SectionGroups {
   Index largest_ = 0;                          ///< bytes of the largest tensor
   std::vector<std::vector<Group>> groups_{};   ///< of the sections from the present layer on, by their ends
 
-  bool recomputes_all(const SectionChoice& choice) const {
-    return choice.parts().empty() && (choice.partition().passes || policy_.recompute_in(choice.partition()) == Recompute::all);
+  /// Ways that keep nothing of their own for the backward pass. What they take depends on little else than slabs.
+  std::vector<const SectionChoice*> that_recompute_all(const std::vector<SectionChoice>& choices) const {
+    std::vector<const SectionChoice*> list;
+    for (const SectionChoice& choice : choices)
+      if (choice.parts().empty() && (choice.partition().passes || policy_.recompute_in(choice.partition()) == Recompute::all))
+        list.push_back(&choice);
+    return list;
   }
-  static Group of_one(const SectionChoice& choice, Index end) {
+  /// Bytes that need not be kept if the input of a part from layer `inner` on is made again: tensors of the group that are read below `end` alone.
+  Index bytes_made(Index inner, Index end) const {
+    Index bytes = 0;
+    for (const Index g : item(across_, inner))
+      if (g > begin_ && !readers_.read_from(g, end)) bytes += readers_.bytes(g);
+    return bytes;
+  }
+  static Takes taken_by(const SectionChoice& choice) {
     const SectionPeaks& peaks = choice.peaks(0);
-    return {{{end, choice.partition()}}, choice.seconds(), choice.forward_seconds(), peaks.forward, peaks.backward, peaks.forward, 0};
+    return {choice.seconds(), choice.forward_seconds(), peaks.forward, peaks.backward, peaks.forward, 0};
   }
-  Group extended(const Group& group, const SectionChoice& choice, Index end, Index inner) const {
-    const SectionPeaks& peaks = choice.peaks(0);
-    Group longer = group;
-    longer.parts.push_back({end, choice.partition()});
-    longer.parts.back().partition.recompute_input = true;
-    longer.seconds += choice.seconds() + group.again, longer.again = choice.forward_seconds();
-    longer.forward = std::max(group.forward, peaks.forward);
-    longer.backward = std::max({group.backward, peaks.backward + group.made, group.for_above + readers_.bytes(end)});
-    longer.made += readers_.bytes(inner);
-    longer.for_above = std::max(group.for_above, peaks.forward + group.made);
-    return longer;
-  }
-  /// Adds a group to the best ones, unless one of them or of the other ways takes no more of anything.
-  void consider(Group group, const std::vector<SectionChoice>& known, std::vector<Group>& best) const {
-    for (const SectionChoice& choice : known)
-      if (const SectionPeaks& peaks = choice.peaks(0); choice.seconds() <= group.seconds && peaks.backward <= group.backward &&
-                                                       peaks.forward <= group.forward && choice.kept() <= readers_.bytes(begin_))
-        return;
-    const auto is_no_worse = [](const Group& a, const Group& b) {
-      return a.seconds <= b.seconds && a.backward <= b.backward && a.forward <= b.forward;
-    };
+  static Group of_one(const SectionChoice& choice, Index end) { return {{{end, choice.partition()}}, taken_by(choice)}; }
+  /// Adds the group of `lower` and one more part to the best ones, unless one of them, or of the ways to run the layers as one section, takes no
+  /// more of anything. `made`: bytes of the part's input.
+  void consider(const Group& lower, const SectionChoice& choice, Index made, Index end, const std::vector<const SectionChoice*>& single,
+                std::vector<Group>& best) const {
+    const Takes &below = lower.takes, part = taken_by(choice);
+    const Takes takes{.seconds = below.seconds + part.seconds + below.again,
+                      .again = part.again,
+                      .forward = std::max(below.forward, part.forward),
+                      .backward = std::max({below.backward, part.backward + below.made, below.for_above + readers_.bytes(end)}),
+                      .for_above = std::max(below.for_above, part.forward + below.made),
+                      .made = below.made + made};
+    for (const SectionChoice* other : single)
+      if (taken_by(*other).no_more_than(takes)) return;
     for (const Group& other : best)
-      if (is_no_worse(other, group)) return;
-    std::erase_if(best, [&](const Group& other) { return is_no_worse(group, other); });
+      if (other.takes.no_more_than(takes)) return;
+    std::erase_if(best, [&](const Group& other) { return takes.no_more_than(other.takes); });
+    Group group{lower.parts, takes};
+    group.parts.push_back({end, choice.partition()});
+    group.parts.back().partition.recompute_input = true;
     best.push_back(std::move(group));
-    if (best.size() <= most_groups) return;
-    // Of neighbours by their bytes, the two that differ least in time become one: the faster stays if it takes hardly more bytes.
-    std::sort(best.begin(), best.end(),
-              [](const Group& a, const Group& b) { return a.backward != b.backward ? a.backward < b.backward : a.seconds < b.seconds; });
-    std::size_t least = 1;
-    const auto gap = [&](std::size_t i) {
-      return std::abs(best[i].seconds - best[i - 1].seconds) / best[i].seconds +
-             static_cast<double>(best[i].backward - best[i - 1].backward) / static_cast<double>(best[i].backward);
+    if (best.size() > most_groups) thin(best);
+  }
+  /// Of neighbours by their bytes, takes away one of the two that differ least in bytes and time: the slower one if the other takes hardly more
+  /// bytes.
+  static void thin(std::vector<Group>& best) {
+    std::sort(best.begin(), best.end(), [](const Group& a, const Group& b) {
+      return a.takes.backward != b.takes.backward ? a.takes.backward < b.takes.backward : a.takes.seconds < b.takes.seconds;
+    });
+    const auto more_bytes = [&](std::size_t i) {
+      const auto bytes = static_cast<double>(best[i].takes.backward);
+      return (bytes - static_cast<double>(best[i - 1].takes.backward)) / bytes;
     };
+    const auto gap = [&](std::size_t i) {
+      const double a = best[i - 1].takes.seconds, b = best[i].takes.seconds;
+      return std::abs(a - b) / std::max(a, b) + more_bytes(i);
+    };
+    std::size_t least = 1;
     for (std::size_t i = 2; i < best.size(); ++i)
       if (gap(i) < gap(least)) least = i;
-    best.erase(best.begin() + static_cast<Index>(least));
+    const bool hardly = more_bytes(least) < 0.01 && best[least].takes.seconds < best[least - 1].takes.seconds;
+    best.erase(best.begin() + static_cast<Index>(hardly ? least - 1 : least));
   }
   /// A group as a way to run the section. Nothing if it cannot be run so.
   std::optional<SectionChoice> choice_of(const SectionBorder& border, const Group& group) const {
@@ -125,7 +159,7 @@ class SectionGroups {
     if (memory_ == StepMemory::in_place)
       places = tensor_places(table_, stages, needs, std::count_if(stages.begin(), stages.end(), [](const Stage& s) { return s.passes == 0; }));
     SectionChoice choice(border, group.parts, profile, places);
-    choice.set_seconds(group.seconds, group.again);
+    choice.set_seconds(group.takes.seconds, group.takes.again);
     choice.find_peaks();
     return choice;
   }

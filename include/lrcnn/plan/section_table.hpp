@@ -15,7 +15,7 @@ struct SectionLine {
   Index kept = 0;                                ///< bytes that it leaves from its forward to its backward pass, tensors between sections included;
                                                  ///< of sections whose inputs are made again and those below them: all are the lowest one's
   Index peak = 0;                                ///< the most bytes that live in the whole arena while it runs
-  double seconds = 0;                            ///< foretold, of all its passes
+  double seconds = 0;                            ///< foretold, of its steps
   double share = 0;                              ///< of the whole step
 };
 /// Cost:    that of the plan's steps
@@ -25,6 +25,7 @@ inline std::vector<SectionLine> section_lines(const Plan& plan, const Costs& cos
     if (stage.section >= static_cast<Index>(lines.size())) {
       SectionLine line{.layers = {stage.first, stage.last}};
       line.partition = plan.policy.partition(stage.partition_number);
+      line.partition.recompute_input = stage.recomputes_input;   // as carried out
       line.recompute = plan.policy.recompute_in(line.partition);
       lines.push_back(line);
     }
@@ -34,12 +35,13 @@ inline std::vector<SectionLine> section_lines(const Plan& plan, const Costs& cos
     line.forward_slabs = std::max(line.forward_slabs, groups * stage.forward.slabs());
     line.backward_slabs = std::max(line.backward_slabs, groups * std::max<Index>(1, stage.backward.slabs()));
   }
-  const std::vector<SectionProfile> profiles = profile_sections(plan, costs);
-  const std::vector<std::vector<Stage>> together = by_section(plan.stages);
-  for (std::size_t i = 0; i < profiles.size(); ++i)
-    for (const SectionBuffer& b : profiles[i].buffers)
-      if (b.is_used() && !b.is_shared_workspace() && b.first < profiles[i].forward_end && b.last > profiles[i].forward_end)
-        item(lines, together[i].front().section).kept += b.bytes;
+  const auto lags = lags_of(plan);
+  for (const std::vector<Stage>& together : by_section(plan.stages)) {
+    const SectionProfile profile = profile_section(plan.table, plan.policy, plan.target, plan.options, together, lags);
+    for (const SectionBuffer& b : profile.buffers)
+      if (b.is_used() && !b.is_shared_workspace() && b.first < profile.forward_end && b.last > profile.forward_end)
+        item(lines, together.front().section).kept += b.bytes;
+  }
   const std::vector<LiveBytes> live = live_bytes(plan);
   StepCosts of_steps(costs, plan.table, plan.target);
   double all = 0;

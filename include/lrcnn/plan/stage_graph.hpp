@@ -163,54 +163,77 @@ struct RefusedInput {
   std::size_t below = 0;   ///< of the section below
   bool is_one = false;
 };
-/// Marks the sections whose inputs are made again, and those below them. Returns the first that cannot be and whose own partition asks for it.
-constexpr RefusedInput mark_recomputed_inputs(const PolicySpec& policy, std::vector<Stage>& stages) {
+/// The tensors that sections above the one that makes them want again, and none beyond their group: one for each of the table. `count`: stages of
+/// the forward pass.
+constexpr std::vector<char> made_for_above(const Table& table, const std::vector<Stage>& stages, std::size_t count) {
+  std::vector<char> made(static_cast<std::size_t>(table.tensors()), 0);
+  std::vector<Index> last_reader(made.size(), -1);
+  for (Index n = 0; n < table.size(); ++n)
+    for (const Index g : {table.node(n).input, table.node(n).other})
+      if (g >= 0) item(last_reader, g) = n;
+  Index end = 0, group_end = 0;   // behind the layers of the section at hand, and of its group
+  for (std::size_t s = count; s-- > 0;) {
+    const bool tops_section = s + 1 == count || stages[s + 1].section != stages[s].section;
+    if (tops_section) end = stages[s].last;
+    if (tops_section && !stages[s].supplies) group_end = end;
+    for (Index g = stages[s].first + 1; stages[s].supplies && g <= stages[s].last; ++g)
+      item(made, g) = item(last_reader, g) >= end && item(last_reader, g) < group_end;
+  }
+  return made;
+}
+/// Marks the sections whose inputs are made again, and those below them, and finds the tensors of made_for_above(). A section is left out of the
+/// bottom of its group if no tensor that it writes is among them. Returns the first that cannot be one and whose own partition asks for it.
+constexpr RefusedInput mark_recomputed_inputs(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages, std::vector<char>& made) {
   RefusedInput refused;
-  for (std::size_t s = 0, end = 0, below = 0; s < stages.size() && stages[s].passes == 0; below = s, s = end) {
-    for (end = s + 1; end < stages.size() && stages[end].passes == 0 && stages[end].section == stages[s].section;) ++end;
+  std::size_t count = 0;   // stages of the forward pass
+  bool some = false;
+  while (count < stages.size() && stages[count].passes == 0) ++count;
+  const auto end_of = [&](std::size_t s) {
+    std::size_t end = s + 1;
+    while (end < count && stages[end].section == stages[s].section) ++end;
+    return end;
+  };
+  for (std::size_t s = 0, end = 0, below = 0; s < count; below = s, s = end) {
+    end = end_of(s);
     if (!policy.partition(stages[s].partition_number).recompute_input) continue;
     if (why_input_is_kept(policy, stages, below, s) != nullptr) {
       const bool asked = !stages[s].behind_means && stages[s].partition_number < policy.partition_count;   // rather than by a section before
       if (asked && !refused.is_one) refused = {s, below, true};
       continue;
     }
-    for (std::size_t i = s; i < end; ++i) stages[i].recomputes_input = stages[i].partition.recompute_input = true;
+    some = true;
+    for (std::size_t i = s; i < end; ++i) stages[i].recomputes_input = true;
     for (std::size_t i = below; i < s; ++i) stages[i].supplies = true;
+  }
+  if (!some) return refused;
+  made = made_for_above(table, stages, count);
+  for (std::size_t s = 0, end = 0; s < count; s = end) {
+    end = end_of(s);
+    bool any = false;
+    for (Index g = stages[s].first + 1; g <= stages[end - 1].last; ++g) any = any || item(made, g);
+    if (any || !stages[s].supplies || stages[s].recomputes_input) continue;
+    for (std::size_t i = s; i < end; ++i) stages[i].supplies = false;   // its tensors are kept
+    for (std::size_t i = end; i < end_of(end); ++i) stages[i].recomputes_input = false;
   }
   return refused;
 }
-/// Chooses the sections whose input is made again, and the tensors that a forward pass of the sections below them makes a second time: those that
-/// sections of their group read, and none above it. Returns as mark_recomputed_inputs().
+/// Chooses the sections whose input is made again, and the tensors that a forward pass of the sections below them makes a second time. Returns as
+/// mark_recomputed_inputs().
 constexpr RefusedInput choose_recomputed_inputs(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages) {
-  const RefusedInput refused = mark_recomputed_inputs(policy, stages);
-  std::size_t count = 0;   // stages of the forward pass
-  bool some = false;
-  for (; count < stages.size() && stages[count].passes == 0; ++count) some = some || stages[count].supplies;
-  if (!some) return refused;
-  for (std::size_t over = count; over < stages.size(); ++over)   // of the stages that they cover
-    for (std::size_t s = 0; s < count; ++s)
-      if (stages[s].section == stages[over].section)
-        stages[over].recomputes_input = stages[over].partition.recompute_input = stages[s].recomputes_input,
-        stages[over].supplies = stages[s].supplies;
-  std::vector<char> made(static_cast<std::size_t>(table.tensors()), 0);
-  for (std::size_t s = 0; s < count; ++s) {
-    if (!stages[s].supplies) continue;
-    Index end = stages[s].last, group_end = 0;   // behind the section's layers, and those of its group
-    std::size_t top = s;
-    for (; stages[top].supplies || stages[top].section == stages[s].section; ++top)
-      if (stages[top].section == stages[s].section) end = stages[top].last;
-    for (std::size_t i = top; i < count && stages[i].section == stages[top].section; ++i) group_end = stages[i].last;
-    for (Index g = stages[s].first + 1; g <= stages[s].last; ++g) {
-      bool within = false, beyond = false;
-      for (Index n = end; n < table.size(); ++n)
-        if (table.node(n).input == g || table.node(n).other == g) (n < group_end ? within : beyond) = true;
-      item(made, g) = within && !beyond;
-    }
+  std::vector<char> made;
+  const RefusedInput refused = mark_recomputed_inputs(table, policy, stages, made);
+  if (made.empty()) return refused;
+  for (Stage& over : stages) {
+    for (const Stage& stage : stages)   // of the stages that it covers
+      if (over.passes > 0 && stage.section == over.section) {
+        over.recomputes_input = stage.recomputes_input, over.supplies = stage.supplies;
+        break;
+      }
+    over.partition.recompute_input = over.recomputes_input;
+    for (Index t = 0; t < over.tensors(); ++t)
+      if (item(made, over.tensor(t)) && (t < over.input_count() || over.use(t).leaves))
+        item(over.uses, t).discarded = item(over.uses, t).made_for_above = true;
   }
-  for (Stage& stage : stages)
-    for (Index t = 0; t < stage.tensors(); ++t)
-      if (item(made, stage.tensor(t)) && (t < stage.input_count() || stage.use(t).leaves))
-        item(stage.uses, t).discarded = item(stage.uses, t).made_for_above = true;
   return refused;
 }
 }   // namespace detail

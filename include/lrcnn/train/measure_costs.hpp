@@ -16,7 +16,7 @@
 namespace lrcnn {
 /// How long measure_costs() may take.
 struct MeasureOptions {
-  double seconds = 30;   ///< at most so long, but for one run of one policy
+  double seconds = 30;   ///< at most so long, but for one run of one policy, and of a large network's column on a part of its rows
   int runs = 2;          ///< timed runs of each policy; of each step the shortest counts
 };
 /// The policy whose steps measure_costs() measures first: layer by layer, in generous scratch memory.
@@ -260,16 +260,23 @@ class MeasuredNetwork {
   std::vector<M> images_, parameters_, gradients_;
   std::vector<std::int32_t> classes_{};
 };
-/// How many times as long as estimated a network's column takes here; 1 if the memory does not allow it.
+/// Whether the memory allows a network's column.
+template <class B>
+bool allows_column(const Table& table, const B& backend, const PlanOptions& options) {
+  std::vector<Plan> plans{make_plan(table, measuring_column(ConvAlgorithm::fastest), B::target, options)};
+  return largest_arena(backend, plans) != nullptr;
+}
+/// How many times as long as estimated a network's column takes here; 1 if the memory does not allow it. It is run twice, but only once if that
+/// takes longer than `most` seconds.
 template <class B, class L>
-double times_estimated(const Table& table, B& backend, const PlanOptions& options, const Rates& rates, const L& loss) {
+double times_estimated(const Table& table, B& backend, const PlanOptions& options, const Rates& rates, const L& loss, double most) {
   std::vector<Plan> plans{make_plan(table, measuring_column(ConvAlgorithm::fastest), B::target, options)};
   const auto arena = largest_arena(backend, plans);
   if (arena == nullptr) return 1;
   const double estimated = seconds(plans.front(), Costs(rates));
   MeasuredNetwork<B> network(table);
   TimedPlan<B> column(std::move(plans.front()), backend, network.parameters(), network.gradients(), arena);
-  for (const bool counts : {false, true}) network.run(column, loss, counts);
+  for (int run = 0; run < 2 && column.longest <= most; ++run) column.longest = 0, network.run(column, loss);   // the first touches the memory
   return column.longest / estimated;
 }
 }   // namespace detail
@@ -285,8 +292,11 @@ Costs measure_costs(const Table& network, B& backend, const MeasureOptions& opti
   const PlanOptions plan_options{.rows_loss = RowLocalLoss<L, typename B::element>};
   const double most = options.seconds / 12;   // of the column
   Table part = measured_table(network, B::target, plan_options, rates, most);
-  if (part.input != network.input)   // a large network is measured on as many rows as this machine has time for
-    part = measured_table(network, B::target, plan_options, rates, most / detail::times_estimated(part, backend, plan_options, rates, loss));
+  if (part.input != network.input) {   // a large network is measured on as many rows as this machine has time for
+    const double times = detail::times_estimated(part, backend, plan_options, rates, loss, most);
+    Table other = measured_table(network, B::target, plan_options, rates, most / times);
+    if (other.input != part.input && detail::allows_column(other, backend, plan_options)) part = std::move(other);
+  }
   detail::MeasuredNetwork<B> measured_on(std::move(part));
   const Table& table = measured_on.table;
   std::vector<Plan> plans;
