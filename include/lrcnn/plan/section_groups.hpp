@@ -23,7 +23,8 @@ class SectionGroups {
         across_(across),
         images_(images),
         memory_(memory),
-        ends_(ends) {
+        ends_(ends),
+        most_groups_(table.size() > many_layers ? 3 : 5) {
     policy_.gradients_in_place |= memory == StepMemory::in_place;
     for (Index g = 1; g < table.size(); ++g) largest_ = std::max(largest_, readers.bytes(g));
   }
@@ -58,7 +59,8 @@ class SectionGroups {
   }
 
  private:
-  static constexpr std::size_t most_groups = 5, most_parts = 4;
+  static constexpr Index many_layers = 400;
+  static constexpr std::size_t most_parts = 4;
   static constexpr Index worth_dropping = 16;   ///< what is not kept has at least this part of the bytes of the largest tensor
   /// What a group takes, estimated.
   struct Takes {
@@ -83,6 +85,7 @@ class SectionGroups {
   const Index images_;
   const StepMemory memory_;
   const std::vector<char>& ends_;
+  const std::size_t most_groups_;   ///< that are kept for a section: fewer in networks of many layers, where each takes long to lead through
   Index begin_ = 0;
   Index largest_ = 0;                          ///< bytes of the largest tensor
   std::vector<std::vector<Group>> groups_{};   ///< of the sections from the present layer on, by their ends
@@ -127,7 +130,7 @@ class SectionGroups {
     group.parts.push_back({end, choice.partition()});
     group.parts.back().partition.recompute_input = true;
     best.push_back(std::move(group));
-    if (best.size() > most_groups) thin(best);
+    if (best.size() > most_groups_) thin(best);
   }
   /// Of neighbours by their bytes, takes away one of the two that differ least in bytes and time: the slower one if the other takes hardly more
   /// bytes.
