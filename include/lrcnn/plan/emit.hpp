@@ -102,7 +102,7 @@ class Emitter : BackwardEmitter {
   /// How far gradients lie behind their values. Pre: all stages of the plan are here.
   constexpr std::vector<Index> lags() const {
     if (!policy_.gradients_in_place || !options_.training) return {};
-    return gradient_lags(table_, stages_, needs_, stage_count_);
+    return gradient_lags(table_, stages_, needs_);
   }
   constexpr const Stage& last_stage() const { return stage_at(stage_count_ - 1); }
   /// Whether the output's rows go through the loss slab by slab.
@@ -136,8 +136,7 @@ class Emitter : BackwardEmitter {
     while (s >= 0 && !stage_at(s).supplies) --s;
     if (s < 0) return;
     Index first = s;
-    while (first > 0 && stage_at(first - 1).supplies && stage_at(first).recomputes_input) --first;
-    while (first > 0 && stage_at(first - 1).section == stage_at(first).section) --first;
+    while (first > 0 && (stage_at(first).recomputes_input || stage_at(first - 1).section == stage_at(first).section)) --first;
     for (Index k = first; k <= s; ++k) {
       const Index over = stage_at(k).replaced_by_extra_passes ? stage_instead_of(k) : k;
       if (stage_at(over).first == stage_at(k).first) forward_stage(over, Run::for_above);

@@ -269,19 +269,13 @@ class ForwardEmitter {
   }
 
   // ---- a stage -----------------------------------------------------------------------------------------------------
-  /// Which of a stage's forward passes it is.
-  enum class Run {
-    first,
-    for_above,   ///< for the sections above, whose inputs were not kept
-    again        ///< before its segment's backward pass
-  };
   constexpr void forward_stage(Index s, Run run) {
     const Stage& stage = stage_at(s);
     const Run last_run = stage.forward_repeated ? Run::again : stage.supplies ? Run::for_above : Run::first;
     const bool leaves_pieces = options_.training && run == last_run && !stage.replaced_by_extra_passes && stage.passes == 0;
     // Pieces for the backward slabs, now or again.
     const bool keeps = options_.training && !stage.replaced_by_extra_passes && item(needs_, s).any_kept;
-    StageWalk walk = walk_of(s, {Pass::forward, leaves_pieces, run != Run::first, run == Run::for_above}, keeps ? stage.backward : stage.forward);
+    StageWalk walk = walk_of(s, {Pass::forward, leaves_pieces, run}, keeps ? stage.backward : stage.forward);
     const Index since = sink_.now;
     pack_all(walk, Filter::forward, 0, walk.layers());
     if (stage.passes > 0 && run == Run::first) statistics_passes(walk);

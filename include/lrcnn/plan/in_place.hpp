@@ -30,29 +30,28 @@ constexpr bool reads_values(const Stage& stage, const StageNeeds& needs, Index t
       if (run.makes(l) && (stage.in(l) == t || stage.other(l) == t)) return true;
   return false;
 }
-/// What a stage does with the place of tensor t's values. `forward`: it is one of those that the forward pass has.
-constexpr PlaceUse place_use(const Stage& stage, const StageNeeds& needs, bool forward, Index t) {
+/// What a stage does with the place of tensor t's values.
+constexpr PlaceUse place_use(const Stage& stage, const StageNeeds& needs, Index t) {
   const bool written = t >= stage.input_count();
   const TensorUse& use = stage.use(t);
   // Pieces of slabs are dense; a stage that is not cut would have its kernels work on what is not.
-  if ((written && !use.leaves) || use.discarded || ((forward || stage.partition.forward_passes) && stage.forward.slabs() < 2) ||
+  if ((written && !use.leaves) || use.discarded || ((stage.passes == 0 || stage.partition.forward_passes) && stage.forward.slabs() < 2) ||
       (!stage.replaced_by_extra_passes && stage.backward.slabs() < 2))
     return PlaceUse::forbids;
-  if ((forward && stage.forward_repeated) || stage.supplies) return PlaceUse::forbids;   // reads or writes it again
+  if (stage.forward_repeated || stage.supplies) return PlaceUse::forbids;   // reads or writes it again
   if (stage.replaced_by_extra_passes || !reads_values(stage, needs, t)) return PlaceUse::ignores;
   return written || use.plain != 1 || use.given ? PlaceUse::forbids : PlaceUse::reads;
 }
 }   // namespace detail
-/// What these stages together do with the places of the table's tensors. `stages`: those of the forward pass first, `forward_count` of them.
-constexpr std::vector<TensorPlace> tensor_places(const Table& table, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs,
-                                                 Index forward_count) {
+/// What these stages together do with the places of the table's tensors. `stages`: those of the forward pass first.
+constexpr std::vector<TensorPlace> tensor_places(const Table& table, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs) {
   std::vector<TensorPlace> places(static_cast<std::size_t>(table.tensors()));
   for (Index s = 0; s < static_cast<Index>(stages.size()); ++s) {
     const Stage& stage = item(stages, s);
     for (Index t = 0; t < stage.tensors(); ++t) {
       TensorPlace& place = item(places, stage.tensor(t));
       if (place.use == PlaceUse::forbids) continue;
-      const PlaceUse use = detail::place_use(stage, item(needs, s), s < forward_count, t);
+      const PlaceUse use = detail::place_use(stage, item(needs, s), t);
       if (use == PlaceUse::ignores) continue;
       const Index lag = use == PlaceUse::reads ? stage.backward.most(t, &SlabRows::hold) : 0;
       const bool fits = use == PlaceUse::reads && place.use == PlaceUse::ignores && 2 * lag <= table.shape(stage.tensor(t)).h;
@@ -69,10 +68,9 @@ constexpr bool remakes_in_slabs(const std::vector<StageNeeds>& needs) {
   });
 }
 /// How many rows the gradient of each tensor of the table lies behind its values; 0: it has a place of its own. Arguments as for tensor_places().
-constexpr std::vector<Index> gradient_lags(const Table& table, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs,
-                                           Index forward_count) {
+constexpr std::vector<Index> gradient_lags(const Table& table, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs) {
   std::vector<Index> lags(static_cast<std::size_t>(table.tensors()), 0);
-  const std::vector<TensorPlace> places = tensor_places(table, stages, needs, forward_count);
+  const std::vector<TensorPlace> places = tensor_places(table, stages, needs);
   for (Index g = 1; g < table.size(); ++g) item(lags, g) = item(places, g).lag;
   return lags;
 }

@@ -63,7 +63,8 @@ constexpr Partition partition_of(const Table& table, const PolicySpec& policy, c
                                "themselves, and hand none on",
                                "use Overlap there"));
   if (stage.vector || stage.behind_means) p.cut = Cut::column;
-  p.recompute_input = false;                                                                               // choose_recomputed_inputs() says
+  // Until choose_recomputed_inputs() has found that it can be made again.
+  p.recompute_input = false;
   if (options.training && p.cut == Cut::share && stage.loses_rows(table, options)) p.cut = Cut::overlap;   // no forward pass hands rows on
   p.images = p.images == 0 ? images : std::min(p.images, images);
   if (p.cut == Cut::column) p.forward = 1;
@@ -247,12 +248,10 @@ inline std::vector<Stage> make_group_stages(const Table& table, Index begin, con
                                             const Target& target, Index images, const PlanOptions& options) {
   policy.checkpoints = {.rule = Checkpoints::Rule::named};
   policy.partition_count = static_cast<Index>(parts.size());
-  std::vector<char> ends(static_cast<std::size_t>(table.size()), 0);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    item(ends, parts[i].end - 1) = 1;
+  for (std::size_t i = 0; i < parts.size(); ++i)
     policy.partitions[i] = parts[i].partition, policy.checkpoints.names[i] = table.node(parts[i].end - 1).layer.name;
-  }
-  std::vector<Stage> stages = detail::split_layers(table, begin, parts.back().end, true, [&](Index l) { return item(ends, l) != 0; });
+  std::vector<Stage> stages =
+      detail::split_layers(table, begin, parts.back().end, true, [&](Index l) { return detail::is_checkpoint(table, policy, l); });
   detail::add_passes(table, policy, stages);
   for (Stage& stage : stages) {
     stage.partition = detail::partition_of(table, policy, stage, images, options);

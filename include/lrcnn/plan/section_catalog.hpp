@@ -150,36 +150,30 @@ class SectionCatalog {
       BytesBeside& of_twins = beside[twins[s]];
       of_twins = {std::min(of_twins.least, beside[s].least), std::max(of_twins.most, beside[s].most)};
     }
+    std::vector<SectionChoices> found(sections_.size());
     on_threads(sole.size(), threads, [&] {
       return [&, tries = SectionTries(table_, policy_, names_, target_, options_, costs_, images_, memories_, is_thorough())](std::size_t i) mutable {
         const std::size_t s = sole[sole.size() - 1 - i];
         const SectionBorder& border = sections_[s].border;
-        sections_[s].choices = tries.find(border, beside[s], item(followed_, border.end()), is_alone(border));
+        found[s] = tries.find(border, beside[s], item(followed_, border.end()), is_alone(border));
       };
     });
-    const auto copy_to_twins = [&](std::vector<SectionChoices>& of_section) {
-      for (std::size_t s = 0; s < sections_.size(); ++s)
-        for (const StepMemory memory : memories_)
-          for (const SectionChoice& choice : of_section[twins[s]].of(memory)) {
-            const Index by = sections_[s].border.begin() - sections_[twins[s]].border.begin();
-            sections_[s].choices.of(memory).push_back(by == 0 ? choice : choice.moved(by));
-          }
-    };
-    std::vector<SectionChoices> found(sections_.size());
-    for (const std::size_t s : sole) found[s] = std::move(sections_[s].choices), sections_[s].choices = {};
-    copy_to_twins(found);
-    if (puts_in_groups()) {
-      std::vector<SectionChoices> groups = find_groups(twins, threads);
-      copy_to_twins(groups);
-      for (SectionOfSearch& section : sections_)
-        for (const StepMemory memory : memories_) {
-          auto& choices = section.choices.of(memory);
-          std::stable_sort(choices.begin(), choices.end(), [](const SectionChoice& a, const SectionChoice& b) { return a.seconds() < b.seconds(); });
-        }
-    }
+    add_choices(std::move(found), twins);
+    if (puts_in_groups()) add_choices(find_groups(twins, threads), twins);
+    for (SectionOfSearch& section : sections_)
+      for (const StepMemory memory : memories_) sort_by_seconds(section.choices.of(memory));
     for (std::size_t s = 0; s < sections_.size(); ++s)
       if (!sections_[s].choices.empty()) item(sections_from_, sections_[s].border.begin()).push_back(s);
     drop_vain_offers();
+  }
+  /// Adds choices to the sections that they were found for and, moved, to those that are like these.
+  void add_choices(std::vector<SectionChoices> found, const std::vector<std::size_t>& twins) {
+    for (std::size_t s = sections_.size(); s-- > 0;)   // a section comes behind all that are like it
+      for (const StepMemory memory : memories_)
+        for (SectionChoice& choice : found[twins[s]].of(memory)) {
+          const Index by = sections_[s].border.begin() - sections_[twins[s]].border.begin();
+          sections_[s].choices.of(memory).push_back(twins[s] == s ? std::move(choice) : choice.moved(by));
+        }
   }
   /// Whether sections are looked at that are several whose inputs are made again. They pay where norms part sections, so that tensors within them
   /// are made again in full height; elsewhere slabs go through any number of layers.
@@ -206,8 +200,7 @@ class SectionCatalog {
         if (from[begin].empty()) return;
         for (const StepMemory memory : memories_) {
           if (memory == StepMemory::shared_workspace && looks_at(StepMemory::own_workspaces)) continue;
-          SectionGroups groups(table_, policy_, target_, options_, readers_, across_, images_, memory, ends);
-          groups.start(static_cast<Index>(begin));
+          SectionGroups groups(table_, policy_, target_, options_, readers_, across_, images_, memory, ends, static_cast<Index>(begin));
           const auto choices_of = [&](Index first, Index end) -> const std::vector<SectionChoice>* {
             const auto number = numbers.find({first, end});
             if (number == numbers.end() || !sections_[number->second].numbered) return nullptr;

@@ -228,6 +228,9 @@ class SectionChoice {
     item(lives.inputs, i) = {b.bytes + border.bytes_of_rows(g, item(lags, i)), profile.end, true};   // and then it is the gradient
   }
 };
+inline void sort_by_seconds(std::vector<SectionChoice>& choices) {
+  std::stable_sort(choices.begin(), choices.end(), [](const SectionChoice& a, const SectionChoice& b) { return a.seconds() < b.seconds(); });
+}
 /// Ways to run a section, in a set for each kind of a step's memory.
 class SectionChoices {
  public:

@@ -11,10 +11,10 @@ class SectionGroups {
  public:
   /// The ways to run layers [begin, end) with such memory; nullptr: no section is there, or it has no partition of its own.
   using ChoicesOf = std::function<const std::vector<SectionChoice>*(Index begin, Index end)>;
-  /// `across`: of each layer, tensors from below that are read from there on; `ends`: whether a section may end behind it; `images`: how many the
-  /// step has at once. Pre: the arguments outlive the object.
+  /// For sections that begin with layer `begin`. `across`: of each layer, tensors from below that are read from there on; `ends`: whether a section
+  /// may end behind it; `images`: how many the step has at once. Pre: the arguments outlive the object.
   SectionGroups(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const detail::TensorReaders& readers,
-                const std::vector<std::vector<Index>>& across, Index images, StepMemory memory, const std::vector<char>& ends)
+                const std::vector<std::vector<Index>>& across, Index images, StepMemory memory, const std::vector<char>& ends, Index begin)
       : table_(table),
         policy_(policy),
         target_(target),
@@ -24,14 +24,11 @@ class SectionGroups {
         images_(images),
         memory_(memory),
         ends_(ends),
-        most_groups_(table.size() > many_layers ? 3 : 5) {
+        most_groups_(table.size() > many_layers ? 3 : 5),
+        begin_(begin),
+        groups_(static_cast<std::size_t>(table.size() + 1)) {
     policy_.gradients_in_place |= memory == StepMemory::in_place;
     for (Index g = 1; g < table.size(); ++g) largest_ = std::max(largest_, readers.bytes(g));
-  }
-  /// Goes on to the sections that begin with another layer.
-  void start(Index begin) {
-    begin_ = begin;
-    groups_.assign(static_cast<std::size_t>(table_.size() + 1), {});
   }
   /// The groups of layers [begin, end) that are worth knowing beside `known`, the other ways to run them. Pre: it has been called for the ends
   /// below this one, since it puts longer groups together from shorter ones. `exactly`: their bytes are wanted.
@@ -86,9 +83,9 @@ class SectionGroups {
   const StepMemory memory_;
   const std::vector<char>& ends_;
   const std::size_t most_groups_;   ///< that are kept for a section: fewer in networks of many layers, where each takes long to lead through
-  Index begin_ = 0;
-  Index largest_ = 0;                          ///< bytes of the largest tensor
-  std::vector<std::vector<Group>> groups_{};   ///< of the sections from the present layer on, by their ends
+  const Index begin_;
+  Index largest_ = 0;                        ///< bytes of the largest tensor
+  std::vector<std::vector<Group>> groups_;   ///< of these sections, by their ends
 
   /// Ways that keep nothing of their own for the backward pass. What they take depends on little else than slabs.
   std::vector<const SectionChoice*> that_recompute_all(const std::vector<SectionChoice>& choices) const {
@@ -158,10 +155,8 @@ class SectionGroups {
     if (stages.empty()) return {};
     const std::vector<StageNeeds> needs = needs_of(table_, policy_, options_, stages);
     const SectionProfile profile = profile_section(table_, policy_, target_, options_, stages, needs);
-    std::vector<TensorPlace> places;
-    if (memory_ == StepMemory::in_place)
-      places = tensor_places(table_, stages, needs, std::count_if(stages.begin(), stages.end(), [](const Stage& s) { return s.passes == 0; }));
-    SectionChoice choice(border, group.parts, profile, places);
+    const bool in_place = memory_ == StepMemory::in_place;
+    SectionChoice choice(border, group.parts, profile, in_place ? tensor_places(table_, stages, needs) : std::vector<TensorPlace>{});
     choice.set_seconds(group.takes.seconds, group.takes.again);
     choice.find_peaks();
     return choice;

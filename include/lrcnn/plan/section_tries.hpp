@@ -144,7 +144,7 @@ class SectionTries {
     if (own_workspaces_) trials.emplace_back(StepMemory::own_workspaces, SectionChoice(*border_, p, profile));
     const std::vector<StageNeeds> remade = needs_in_place(stages);
     if (wants(StepMemory::in_place) && remade.empty()) {
-      trials.emplace_back(StepMemory::in_place, SectionChoice(*border_, p, profile, places(stages, needs)));
+      trials.emplace_back(StepMemory::in_place, SectionChoice(*border_, p, profile, tensor_places(table_, stages, needs)));
       note_in_place(trials.back().second, tried);
     }
     std::erase_if(trials, [&](const auto& trial) { return is_beaten(trial.first, trial.second, at_least); });
@@ -178,12 +178,10 @@ class SectionTries {
     if (!remakes_in_slabs(in_place)) in_place.clear();
     return in_place;
   }
-  std::vector<TensorPlace> places(const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs) const {
-    return tensor_places(table_, stages, needs, std::count_if(stages.begin(), stages.end(), [](const Stage& stage) { return stage.passes == 0; }));
-  }
   /// The same way with gradients in the places of values, where it makes more again.
   void try_remade(const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& in_place, double at_least, Tried& tried) {
-    SectionChoice choice(*border_, p, profile_section(table_, policy_in_place_, target_, options_, stages, in_place), places(stages, in_place));
+    SectionChoice choice(*border_, p, profile_section(table_, policy_in_place_, target_, options_, stages, in_place),
+                         tensor_places(table_, stages, in_place));
     if (is_beaten(StepMemory::in_place, choice, at_least)) return;
     note_in_place(choice, tried);
     const SecondsOfSection seconds = seconds_.of(policy_in_place_, p, stages, in_place);
@@ -256,7 +254,7 @@ class SectionTries {
   void keep_best(bool all) {
     for (const StepMemory memory : memories_) {
       std::vector<SectionChoice>& choices = choices_.of(memory);
-      std::stable_sort(choices.begin(), choices.end(), [](const SectionChoice& a, const SectionChoice& b) { return a.seconds() < b.seconds(); });
+      sort_by_seconds(choices);
       if (all) drop_beaten(choices);
     }
   }

@@ -223,16 +223,15 @@ constexpr RefusedInput choose_recomputed_inputs(const Table& table, const Policy
   std::vector<char> made;
   const RefusedInput refused = mark_recomputed_inputs(table, policy, stages, made);
   if (made.empty()) return refused;
-  for (Stage& over : stages) {
-    for (const Stage& stage : stages)   // of the stages that it covers
-      if (over.passes > 0 && stage.section == over.section) {
-        over.recomputes_input = stage.recomputes_input, over.supplies = stage.supplies;
-        break;
-      }
-    over.partition.recompute_input = over.recomputes_input;
-    for (Index t = 0; t < over.tensors(); ++t)
-      if (item(made, over.tensor(t)) && (t < over.input_count() || over.use(t).leaves))
-        item(over.uses, t).discarded = item(over.uses, t).made_for_above = true;
+  for (Stage& stage : stages) {
+    if (stage.passes > 0) {   // it is as those that it covers
+      const Stage& covered = *std::find_if(stages.begin(), stages.end(), [&](const Stage& other) { return other.section == stage.section; });
+      stage.recomputes_input = covered.recomputes_input, stage.supplies = covered.supplies;
+    }
+    stage.partition.recompute_input = stage.recomputes_input;
+    for (Index t = 0; t < stage.tensors(); ++t)
+      if (item(made, stage.tensor(t)) && (t < stage.input_count() || stage.use(t).leaves))
+        item(stage.uses, t).discarded = item(stage.uses, t).made_for_above = true;
   }
   return refused;
 }

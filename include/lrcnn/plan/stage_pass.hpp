@@ -13,12 +13,17 @@ struct SlabFacts {
   Flags same_rows{};   ///< slabs hold the same rows of the tensors that layer l reads and writes, none of them carried
   Flags need_copy{};   ///< layer l reads fewer rows of its input than the slab holds, by a stride or more, so it gets a dense copy
 };
+/// Which of a stage's forward passes it is.
+enum class Run : std::uint8_t {
+  first,
+  for_above,   ///< for the sections above, whose inputs were not kept (Stage::supplies)
+  again        ///< before its segment's backward pass
+};
 /// Which pass of a stage it is.
 struct PassKind {
   Pass pass = Pass::forward;
   bool leaves_pieces = false;   ///< a forward pass leaves what the backward pass wants
-  bool again = false;           ///< the stage's forward pass, not the first time
-  bool for_above = false;       ///< and for the sections above alone (Stage::supplies)
+  Run run = Run::first;         ///< of a forward pass
 };
 class StagePass {
  public:
@@ -47,9 +52,9 @@ class StagePass {
         number(stage_number),
         backward(kind.pass != Pass::forward),
         training(backward ? options.training : kind.leaves_pieces),
-        again(kind.again),
-        for_above(kind.for_above),
-        second(backward || kind.again),
+        again(kind.run != Run::first),
+        for_above(kind.run == Run::for_above),
+        second(backward || again),
         loses_rows(stage->loses_rows(whole, options)),
         stores(options.stores_output && stage->last == whole.size() && !stage->reduces),
         group(images_together),
