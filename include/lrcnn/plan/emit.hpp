@@ -118,9 +118,9 @@ class Emitter : BackwardEmitter {
     for (Index s = 0; s < stage_count_; ++s) {
       const Index over = stage_at(s).replaced_by_extra_passes ? stage_instead_of(s) : -1;
       if (over >= 0 && stage_at(over).partition.forward_passes) {
-        if (stage_at(over).first == stage_at(s).first) forward_stage(over, Run::first);
+        if (stage_at(over).first == stage_at(s).first) forward_stage(over, ForwardRun::first);
       } else if (s + 1 < stage_count_ || !loses_rows() || !options_.training) {
-        forward_stage(s, Run::first);
+        forward_stage(s, ForwardRun::first);
       }
     }
   }
@@ -139,7 +139,7 @@ class Emitter : BackwardEmitter {
     while (first > 0 && (stage_at(first).recomputes_input || stage_at(first - 1).section == stage_at(first).section)) --first;
     for (Index k = first; k <= s; ++k) {
       const Index over = stage_at(k).replaced_by_extra_passes ? stage_instead_of(k) : k;
-      if (stage_at(over).first == stage_at(k).first) forward_stage(over, Run::for_above);
+      if (stage_at(over).first == stage_at(k).first) forward_stage(over, ForwardRun::for_above);
     }
   }
   constexpr void loss() {
@@ -166,7 +166,7 @@ class Emitter : BackwardEmitter {
         continue;
       }
       while (first > 0 && stage_at(first - 1).forward_repeated) --first;
-      for (Index k = first; again && k < s; ++k) forward_stage(k, Run::again);
+      for (Index k = first; again && k < s; ++k) forward_stage(k, ForwardRun::again);
       for (; s > first; --s)
         if (down) backward_stage(s);
       if (down) backward_stage(s);

@@ -269,16 +269,16 @@ class ForwardEmitter {
   }
 
   // ---- a stage -----------------------------------------------------------------------------------------------------
-  constexpr void forward_stage(Index s, Run run) {
+  constexpr void forward_stage(Index s, ForwardRun run) {
     const Stage& stage = stage_at(s);
-    const Run last_run = stage.forward_repeated ? Run::again : stage.supplies ? Run::for_above : Run::first;
+    const ForwardRun last_run = stage.forward_repeated ? ForwardRun::again : stage.supplies ? ForwardRun::for_above : ForwardRun::first;
     const bool leaves_pieces = options_.training && run == last_run && !stage.replaced_by_extra_passes && stage.passes == 0;
     // Pieces for the backward slabs, now or again.
     const bool keeps = options_.training && !stage.replaced_by_extra_passes && item(needs_, s).any_kept;
     StageWalk walk = walk_of(s, {Pass::forward, leaves_pieces, run}, keeps ? stage.backward : stage.forward);
     const Index since = sink_.now;
     pack_all(walk, Filter::forward, 0, walk.layers());
-    if (stage.passes > 0 && run == Run::first) statistics_passes(walk);
+    if (stage.passes > 0 && run == ForwardRun::first) statistics_passes(walk);
     const bool at_loss = stage.passes > 0 && walk.loses_rows;   // its backward pass makes the rest
     if (!at_loss)
       for_slabs(walk, false, [&] {

@@ -14,7 +14,7 @@ struct SlabFacts {
   Flags need_copy{};   ///< layer l reads fewer rows of its input than the slab holds, by a stride or more, so it gets a dense copy
 };
 /// Which of a stage's forward passes it is.
-enum class Run : std::uint8_t {
+enum class ForwardRun : std::uint8_t {
   first,
   for_above,   ///< for the sections above, whose inputs were not kept (Stage::supplies)
   again        ///< before its segment's backward pass
@@ -22,8 +22,8 @@ enum class Run : std::uint8_t {
 /// Which pass of a stage it is.
 struct PassKind {
   Pass pass = Pass::forward;
-  bool leaves_pieces = false;   ///< a forward pass leaves what the backward pass wants
-  Run run = Run::first;         ///< of a forward pass
+  bool leaves_pieces = false;           ///< a forward pass leaves what the backward pass wants
+  ForwardRun run = ForwardRun::first;   ///< of a forward pass
 };
 class StagePass {
  public:
@@ -52,8 +52,8 @@ class StagePass {
         number(stage_number),
         backward(kind.pass != Pass::forward),
         training(backward ? options.training : kind.leaves_pieces),
-        again(kind.run != Run::first),
-        for_above(kind.run == Run::for_above),
+        again(kind.run != ForwardRun::first),
+        for_above(kind.run == ForwardRun::for_above),
         second(backward || again),
         loses_rows(stage->loses_rows(whole, options)),
         stores(options.stores_output && stage->last == whole.size() && !stage->reduces),
