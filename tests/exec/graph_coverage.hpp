@@ -228,7 +228,8 @@ inline PolicySpec graph_policy_with(Dice& dice, std::string_view part, const Ran
   if (part == "CheckpointAtSums") p.checkpoints = {.rule = Checkpoints::Rule::sums, .every = dice.upto(1, 2)};
   if (part.starts_with("ExtraPasses")) {
     one.passes = true, one.forward_passes = part.ends_with("both ways");
-    if (dice.chance(0.6)) p.checkpoints = {};   // so that there are norms within
+    if (dice.chance(0.5)) one.recompute = Recompute::cheap;   // the first pass keeps what norms read
+    if (dice.chance(0.6)) p.checkpoints = {};                 // so that there are norms within
   }
   if (part == "GradientsInPlace") {
     p.gradients_in_place = true;

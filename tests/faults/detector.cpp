@@ -125,6 +125,11 @@ Index graphs() {
     for (int k = 0; k < 8; ++k) {
       PolicySpec policy = random_policy(dice, net);
       if (k < 7) policy.images = 0;   // a batch norm refuses groups
+      if (k > 5) {                    // extra passes, the first of which keeps what norms read
+        const Index slabs = dice.upto(1, 3);
+        policy.partition_count = 1, policy.checkpoints = {};
+        policy.partitions[0] = {slabs > 1 ? Cut::overlap : Cut::column, slabs, slabs, 0, true, k == 7, Recompute::cheap};
+      }
       const std::string where = network + ", " + to_string(policy);
       try {
         static_cast<void>(make_plan(problem.table, policy));
@@ -159,6 +164,10 @@ void inputs_made_again() {
   if (first_slabs(Policy<Stages<Extra, RecomputeInput<>>, CheckpointAt<"relu2">>::value) !=
       first_slabs(Policy<Stages<Extra, Column>, CheckpointAt<"relu2">>::value) + 1)
     report("planner", "a section with extra passes goes forward too often for those above");
+  // The sum reads the first section's relu1, which so is in full height, and the first of the extra passes need not make what batch_norm1 reads.
+  using Skip = Sequential<Conv<4>, BatchNorm, ReLU, Residual<Sequential<Conv<4>, BatchNorm, ReLU, Conv<4>>>, GlobalAvgPool, Linear<2>>;
+  using Cheap = Policy<Stages<Section<Extra, RecomputeCheap>, Column>, CheckpointAt<"relu2">, RecomputeAll>;
+  check(table_of<Skip>({2, 3, 16, 8}), Cheap::value, Reference<double>::target, "a section with extra passes and a skip");
 }
 /// Frontiers: a search keeps to its bytes, and points are what their plans are.
 void frontiers() {

@@ -67,8 +67,8 @@ class Policies {
             ways_.push_back({.cut = cut, .forward = forward, .backward = slabs, .images = images, .recompute = recompute});
             if (recompute != Recompute::all || forward == 1) break;
           }
-          if (recompute == Recompute::all && cut == Cut::overlap && has_norms())
-            for (const bool both_ways : {false, true}) ways_.push_back({Cut::overlap, slabs, slabs, images, true, both_ways, Recompute::all});
+          if ((recompute == Recompute::all || recompute == Recompute::cheap) && cut == Cut::overlap && has_norms())
+            for (const bool both_ways : {false, true}) ways_.push_back({Cut::overlap, slabs, slabs, images, true, both_ways, recompute});
         }
     }
   }

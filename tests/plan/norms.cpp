@@ -56,6 +56,44 @@ TEST_CASE("a stage with extra passes covers its section, with a pass for each no
                 "batch_norm4 relu4 conv5 conv6 replaced", "batch_norm5 batch_norm6 sum2 relu5 replaced", "global_avg_pool1", "linear1",
                 "conv4 batch_norm4 relu4 conv5 conv6 batch_norm5 batch_norm6 sum2 relu5 passes 2"});
 }
+TEST_CASE("with RecomputeCheap the first of extra passes keeps what norms read, and the later ones make no such convolution again") {
+  // conv4 and conv5 are each followed by a norm, one above the other; conv6 by one beside it. Each pass has two slabs of each image.
+  const auto again = [](const Plan& plan, std::string_view layer, Pass pass = Pass::recompute) {
+    return std::count_if(plan.steps.begin(), plan.steps.end(),
+                         [&](const Step& s) { return s.op == Op::forward && s.pass == pass && plan.table.node(s.layer).layer.name.view() == layer; });
+  };
+  const auto kept = [](const Plan& plan) {   // bytes for all slabs
+    Index bytes = 0;
+    for (const Buffer& b : plan.buffers) bytes += b.role == Role::kept ? b.bytes : 0;
+    return bytes;
+  };
+  const auto plan_of = [](const PolicySpec& policy) {
+    Plan plan = make_plan(table_of<Net>(input), policy, {}, {.input_gradient = true});
+    const auto problems = check_plan(plan);
+    CHECK((problems.empty() ? "" : problems[0]) == "");
+    return plan;
+  };
+  using Cut = ByImages<1, Overlap<2>>;
+  using Lower = Column;
+  const Plan all = plan_of(Policy<Stages<Lower, ExtraPasses<Cut>, Lower>, CheckpointAtSums<>, RecomputeAll>::value);
+  const Plan cheap = plan_of(Policy<Stages<Lower, Section<ExtraPasses<Cut>, RecomputeCheap>, Lower>, CheckpointAtSums<>, RecomputeAll>::value);
+  for (const std::string_view conv : {"conv4", "conv5", "conv6"}) {
+    CAPTURE(conv);
+    CHECK(again(all, conv) == 3 * 4);   // two passes for sums and one for gradients
+    CHECK(again(cheap, conv) == 4);
+    CHECK(again(cheap, conv, Pass::forward) == again(all, conv, Pass::forward));
+  }
+  CHECK(again(cheap, "relu4") + again(cheap, "batch_norm4") == again(all, "relu4") + again(all, "batch_norm4"));
+  CHECK(kept(all) == 0);
+  const auto bytes = [](Index channels, Index rows) { return Target{}.bytes(1, channels, rows, input.w); };
+  CHECK(kept(cheap) == 2 * (2 * bytes(8, 17) + 2 * 2 * bytes(8, 16)));   // one more row of what a norm under a convolution reads
+  CHECK(all.arena.lower_bound < cheap.arena.lower_bound);
+  const Plan both = plan_of(
+      Policy<Stages<Lower, Section<ExtraPassesBothWays<Cut>, RecomputeCheap>, Lower>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace>::value);
+  CHECK(again(both, "conv4") == 4);
+  CHECK(again(both, "conv4", Pass::forward) == 3 * 4);   // these go forward as before
+  CHECK(kept(both) == kept(cheap));
+}
 TEST_CASE("statistics are taken once, in the forward pass, whatever is done again") {
   for (const PolicySpec& policy :
        {Policy<>::value, Policy<Overlap<4>, CheckpointAtSums<>, RecomputeAll>::value, Policy<Share<4>, RecomputeAll>::value,

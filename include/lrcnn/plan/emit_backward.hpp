@@ -39,15 +39,16 @@ class BackwardEmitter : protected ForwardEmitter {
     const auto over = detail::norms_over(table_, stage);
     for (Index number = 1; number <= stage.passes + 1; ++number) {
       const bool last = number > stage.passes;
+      const std::vector<BackwardRun>& runs = number > 1 && !walk.needs->later_runs.empty() ? walk.needs->later_runs : walk.needs->runs;
       Index end = 0;   // of the runs that this pass has
-      for (std::size_t i = 0; i < walk.needs->runs.size(); ++i)
-        if (const BackwardRun& run = walk.needs->runs[i]; !run.recompute && (last || item(over, run.first) < number)) end = static_cast<Index>(i) + 1;
+      for (std::size_t i = 0; i < runs.size(); ++i)
+        if (const BackwardRun& run = runs[i]; !run.recompute && (last || item(over, run.first) < number)) end = static_cast<Index>(i) + 1;
       for_slabs(walk, true, [&] {
         if (stage.reduces) backward_reduction(walk);
         for (const NormAbove& norm : stage.norms_above)   // before anything is made again: what they read may be gone then
           if (norm.tensor < walk.tensors() && walk.ends(norm.tensor)) open_gradient(walk, norm.tensor);
         for (Index i = 0; i < end; ++i) {
-          const BackwardRun& run = item(walk.needs->runs, i);
+          const BackwardRun& run = item(runs, i);
           walk.pass = run.recompute ? Pass::recompute : Pass::backward;
           if (run.recompute) {
             walk.wanted = walk.made_by(run);

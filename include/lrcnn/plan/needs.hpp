@@ -31,12 +31,14 @@ using Flags = std::vector<char>;
 struct StageNeeds {
   std::vector<LayerNeeds> layer;
   Flags value;                     ///< tensor t is read by a backward step
-  Flags kept;                      ///< tensor t is kept from the forward pass, slab by slab
+  Flags kept;                      ///< tensor t is kept from the forward pass, or from the first of extra passes, slab by slab
   Flags keeps_needs;               ///< RecomputeCheap: what the layers around tensor t need is kept, rather than made again
   Flags remade_in_slabs;           ///< tensor t lies in full height, but the backward pass computes it again in each slab instead of reading it
   Flags saved_kept;                ///< saved state of layer l is kept from the forward pass
   std::vector<BackwardRun> runs;   ///< in execution order
-  bool any_kept = false;           ///< the forward pass leaves pieces for the backward slabs: both use the same cuts
+  /// The same of extra passes behind the first, which find what that one has kept; empty: as the first.
+  std::vector<BackwardRun> later_runs;
+  bool any_kept = false;   ///< the forward pass leaves pieces for the backward slabs: both use the same cuts
   friend constexpr bool operator==(const StageNeeds&, const StageNeeds&) = default;
 };
 constexpr bool is_conv(const Layer& layer) { return layer.kind == Kind::conv; }
@@ -124,9 +126,10 @@ constexpr BackwardRun rerun_for(const Stage& stage, const Flags& at_hand, Index 
 }
 }   // namespace detail
 /// A stage with extra passes has no forward pass that could keep anything for it, nor has one whose rows end in the loss (`loses_rows`):
-/// its first run makes them. `frees`: what the stage writes in full height is not to be read there by its own backward pass, if that is cheap.
+/// its first run makes them. With RecomputeCheap the first of extra passes keeps what its norms read. `frees`: what the stage writes in full height
+/// is not to be read there by its own backward pass, if that is cheap.
 constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompute recompute, bool loses_rows = false, bool frees = false) {
-  const bool no_forward = stage.passes > 0 || loses_rows;
+  const bool no_forward = stage.passes > 0 || loses_rows, keeps_between = stage.passes > 0 && recompute == Recompute::cheap;
   if (no_forward) recompute = Recompute::all;
   const Index count = stage.chain_layers(), inputs = stage.input_count(), tensors = stage.tensors();
   const auto layer = [&](Index l) -> const Layer& { return table.node(stage.first + l).layer; };
@@ -164,28 +167,43 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
   }
   for (Index t = inputs; t < tensors; ++t)   // the last layer's saved state lies in full height, not in pieces
     needs.any_kept = needs.any_kept || item(needs.kept, t) || (t + 1 < tensors && item(needs.saved_kept, t - inputs));
-  Flags at_hand = needs.kept, saved_at_hand = needs.saved_kept;
-  for (Index t = 0; t < tensors; ++t)
-    if (!in_slabs(t)) item(at_hand, t) = true;
-  const auto add = [&](BackwardRun run) {
-    for (Index k = run.first; k < run.last; ++k) {
-      if (!run.makes(k)) continue;
-      item(at_hand, inputs + k) = item(at_hand, inputs + k) || item(needs.value, inputs + k);
-      item(saved_at_hand, k) = true;
+  const auto find_runs = [&] {
+    Flags at_hand = needs.kept, saved_at_hand = needs.saved_kept;
+    for (Index t = 0; t < tensors; ++t)
+      if (!in_slabs(t)) item(at_hand, t) = true;
+    std::vector<BackwardRun> runs;
+    const auto add = [&](BackwardRun run) {
+      for (Index k = run.first; k < run.last; ++k) {
+        if (!run.makes(k)) continue;
+        item(at_hand, inputs + k) = item(at_hand, inputs + k) || item(needs.value, inputs + k);
+        item(saved_at_hand, k) = true;
+      }
+      runs.push_back(std::move(run));
+    };
+    if (loses_rows && tensors > inputs) {
+      item(needs.value, tensors - 1) = 1;
+      add(detail::rerun_for(stage, at_hand, count, false, tensors - 1));
     }
-    needs.runs.push_back(std::move(run));
+    for (Index l = count - 1; l >= 0; --l) {
+      const LayerNeeds& n = item(needs.layer, l);
+      const bool lacks_top = (n.saved && !item(saved_at_hand, l)) || (n.output && !item(at_hand, inputs + l));
+      const bool lacks_input = n.input && !item(at_hand, stage.in(l));
+      if (lacks_top || lacks_input) add(detail::rerun_for(stage, at_hand, l, lacks_top, lacks_input ? stage.in(l) : -1));
+      runs.push_back({false, l, l + 1, {}});
+    }
+    return runs;
   };
-  if (loses_rows && tensors > inputs) {
-    item(needs.value, tensors - 1) = 1;
-    add(detail::rerun_for(stage, at_hand, count, false, tensors - 1));
-  }
-  for (Index l = count - 1; l >= 0; --l) {
-    const LayerNeeds& n = item(needs.layer, l);
-    const bool lacks_top = (n.saved && !item(saved_at_hand, l)) || (n.output && !item(at_hand, inputs + l));
-    const bool lacks_input = n.input && !item(at_hand, stage.in(l));
-    if (lacks_top || lacks_input) add(detail::rerun_for(stage, at_hand, l, lacks_top, lacks_input ? stage.in(l) : -1));
-    needs.runs.push_back({false, l, l + 1, {}});
-  }
+  needs.runs = find_runs();
+  if (!keeps_between) return needs;
+  const std::vector<Index> over = detail::norms_over(table, stage);
+  const auto end =
+      std::find_if(needs.runs.rbegin(), needs.runs.rend(), [&](const BackwardRun& run) { return !run.recompute && item(over, run.first) == 0; });
+  Flags made(static_cast<std::size_t>(tensors), 0);   // by the first pass
+  for (auto run = needs.runs.begin(); run != end.base(); ++run)
+    for (Index l = run->first; run->recompute && l < run->last; ++l) item(made, inputs + l) = item(made, inputs + l) || run->makes(l);
+  for (Index l = 0; l < count; ++l)
+    if (const Index t = stage.in(l); detail::waits(table.node(stage.first + l), true) && in_slabs(t)) item(needs.kept, t) = item(made, t);
+  needs.later_runs = find_runs();
   return needs;
 }
 /// What each of these stages needs under a policy.

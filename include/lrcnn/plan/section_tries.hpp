@@ -68,6 +68,7 @@ class SectionTries {
   static constexpr std::array<Index, 13> slab_counts{2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
   static constexpr double most_times = 8;       ///< how many times as long as the column a section may take
   static constexpr Index most_passed = 10;      ///< stages of a section that norms divide up to which extra passes are looked at: each norm adds one
+  static constexpr Index most_kept = 3;         ///< stages of a section up to which the first of its extra passes may keep what norms read
   static constexpr Index most_cut = 32;         ///< layers of a section up to which slabs are tried: longer ones are not worth their halos
   static constexpr double hardly = 0.98;        ///< how much faster more slabs may be than fewer, for the caches' sake
   static constexpr double hardly_any = 1.005;   ///< how much longer more slabs in the forward pass take if fewer are not worth trying
@@ -208,15 +209,23 @@ class SectionTries {
           if (rows && pays(cut, recompute, whole_.size() > 1)) try_counts(p, columns[r], slab_counts);
         }
       }
-      std::vector<Index> counts(slab_counts.begin(), slab_counts.end());
-      for (const bool both_ways : {false, true}) {   // both ways where the forward pass still wants most
-        if (whole_.size() == 1 || static_cast<Index>(whole_.size()) > most_passed || !options_.training || !rows) continue;
-        Partition p{.images = images, .passes = true, .forward_passes = both_ways, .recompute = Recompute::all};
-        const auto tried = try_one(p);
-        p.cut = Cut::overlap;
-        counts = try_counts(p, tried ? hardly * tried->seconds : unknown, counts);
-      }
+      if (whole_.size() > 1 && static_cast<Index>(whole_.size()) <= most_passed && options_.training && rows)
+        for (const Recompute recompute : {Recompute::all, Recompute::cheap}) try_passes(images, recompute);
       if ((vector && !thorough_) || is_long) break;
+    }
+  }
+  /// Tries extra passes of slabs, both ways where the forward pass still wants most. Where it does, there is hardly room to keep what norms read from
+  /// the first pass (RecomputeCheap) either.
+  void try_passes(Index images, Recompute recompute) {
+    const bool keeps = recompute == Recompute::cheap, named = is_named(PolicySpec::Part::recompute);
+    if (named ? keeps != (policy_.recompute == Recompute::cheap) : keeps && !thorough_ && static_cast<Index>(whole_.size()) > most_kept) return;
+    std::vector<Index> counts(slab_counts.begin(), slab_counts.end());
+    for (const bool both_ways : {false, true}) {
+      if (both_ways && keeps && !named && !thorough_) break;
+      Partition p{.images = images, .passes = true, .forward_passes = both_ways, .recompute = recompute};
+      const auto tried = try_one(p);
+      p.cut = Cut::overlap;
+      counts = try_counts(p, tried ? hardly * tried->seconds : unknown, counts);
     }
   }
   /// Of each of `recomputes`, whether the section keeps something else than with one before, or may be run otherwise: else it need not be tried.

@@ -141,7 +141,8 @@ class StagePass {
     for (Index l = run.first; l < run.last; ++l) {
       const Index t = out(l);
       const auto place = static_cast<std::size_t>(t);
-      flags[place] = run.makes(l) && !reads_in_full(t) && (reads_in(run, t) || (needs->value[place] && !needs->kept[place]));
+      const bool leaves = needs->value[place] && (!needs->kept[place] || stage->passes > 0);   // the first of extra passes makes what is kept
+      flags[place] = run.makes(l) && !reads_in_full(t) && (reads_in(run, t) || leaves);
     }
     return flags;
   }

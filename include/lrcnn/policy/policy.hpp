@@ -73,7 +73,8 @@ struct Keep {
 };
 /// Partition P in a section whose norms' backward sums come from extra passes of slabs, one for each norm that lies above another,
 /// top down; each makes the slab again from the section's input. Neither the norms' inputs nor their gradients exist in full height in the
-/// backward pass. Of use where much memory meets few products: below the first pooling. Slabs must not share rows.
+/// backward pass. With RecomputeCheap the first of these passes keeps the norms' inputs for those behind it, which then run no convolution in
+/// front of a norm again. Of use where much memory meets few products: below the first pooling. Slabs must not share rows.
 template <class P = Column>
 struct ExtraPasses {
   static_assert(P::partition.cut != Cut::share,
