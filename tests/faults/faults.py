@@ -121,7 +121,7 @@ FAULTS = [
     ("the first of extra passes does not write what it is to keep", "plan/stage_pass.hpp",
      "(!needs->kept[place] || stage->passes > 0)", "!needs->kept[place]"),
     ("kept by the first of extra passes, which does not make it", "plan/needs.hpp",
-     "in_slabs(t)) item(needs.kept, t) = item(made, t);", "in_slabs(t)) item(needs.kept, t) = 1;"),
+     "needs.runs[i].recompute && item(over, needs.runs[i].first) == 0) end = i + 1;", "needs.runs[i].recompute) end = i + 1;"),
     ("a tensor discarded for sections above that others read, too", "plan/stage_graph.hpp",
      "item(last_reader, g) >= end && item(last_reader, g) < group_end;", "item(last_reader, g) >= end;"),
     ("a gradient over values that a pass for sections above reads", "plan/in_place.hpp",

@@ -124,6 +124,48 @@ constexpr BackwardRun rerun_for(const Stage& stage, const Flags& at_hand, Index 
   if (!whole) run.made.assign(made.begin() + run.first, made.begin() + run.last);
   return run;
 }
+/// The runs of a stage's backward pass. Tensors that are not `in_slabs` are at hand, as is what `needs` says is kept; the others are made again.
+/// `first_made`: a tensor that is made before all others (-1: none).
+constexpr std::vector<BackwardRun> find_runs(const Stage& stage, const StageNeeds& needs, const Flags& in_slabs, Index first_made) {
+  const Index count = stage.chain_layers(), inputs = stage.input_count();
+  Flags at_hand = needs.kept, saved_at_hand = needs.saved_kept;
+  for (Index t = 0; t < stage.tensors(); ++t)
+    if (!item(in_slabs, t)) item(at_hand, t) = true;
+  std::vector<BackwardRun> runs;
+  const auto add = [&](BackwardRun run) {
+    for (Index k = run.first; k < run.last; ++k) {
+      if (!run.makes(k)) continue;
+      item(at_hand, inputs + k) = item(at_hand, inputs + k) || item(needs.value, inputs + k);
+      item(saved_at_hand, k) = true;
+    }
+    runs.push_back(std::move(run));
+  };
+  if (first_made >= 0) add(rerun_for(stage, at_hand, count, false, first_made));
+  for (Index l = count - 1; l >= 0; --l) {
+    const LayerNeeds& n = item(needs.layer, l);
+    const bool lacks_top = (n.saved && !item(saved_at_hand, l)) || (n.output && !item(at_hand, inputs + l));
+    const bool lacks_input = n.input && !item(at_hand, stage.in(l));
+    if (lacks_top || lacks_input) add(rerun_for(stage, at_hand, l, lacks_top, lacks_input ? stage.in(l) : -1));
+    runs.push_back({false, l, l + 1, {}});
+  }
+  return runs;
+}
+/// Has the first of a stage's extra passes keep what norms within the stage read, as far as that pass makes it. Pre: `needs.runs` are those of a
+/// pass that finds nothing kept.
+constexpr void keep_between_passes(const Table& table, const Stage& stage, StageNeeds& needs, const Flags& in_slabs) {
+  const std::vector<Index> over = norms_over(table, stage);
+  std::size_t end = 0;   // of the runs that the first pass has
+  for (std::size_t i = 0; i < needs.runs.size(); ++i)
+    if (!needs.runs[i].recompute && item(over, needs.runs[i].first) == 0) end = i + 1;
+  for (Index l = 0; l < stage.chain_layers(); ++l) {
+    const Index t = stage.in(l);
+    if (!waits(table.node(stage.first + l), true) || !item(in_slabs, t)) continue;
+    const Index maker = t - stage.input_count();
+    for (std::size_t i = 0; i < end; ++i)
+      if (const BackwardRun& run = needs.runs[i]; run.recompute && run.first <= maker && maker < run.last && run.makes(maker))
+        item(needs.kept, t) = 1;
+  }
+}
 }   // namespace detail
 /// A stage with extra passes has no forward pass that could keep anything for it, nor has one whose rows end in the loss (`loses_rows`):
 /// its first run makes them. With RecomputeCheap the first of extra passes keeps what its norms read. `frees`: what the stage writes in full height
@@ -153,57 +195,26 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
     (from_output ? item(needs.layer, l).output : item(needs.layer, l).saved) = true;
     if (!from_output && !no_forward && (ends || stage.use(t).leaves)) item(needs.saved_kept, l) = true;   // one bit, instead of a re-run
   }
-  // What leaves the stage exists in full height: it is read there and never kept in slabs.
-  const auto in_slabs = [&](Index t) {
-    return t >= inputs && (!stage.use(t).leaves || item(needs.remade_in_slabs, t) || (loses_rows && t + 1 == tensors));
-  };
+  Flags in_slabs(static_cast<std::size_t>(tensors), 0);   // what leaves the stage exists in full height: it is read there and never kept in slabs
+  for (Index t = inputs; t < tensors; ++t)
+    item(in_slabs, t) = !stage.use(t).leaves || item(needs.remade_in_slabs, t) || (loses_rows && t + 1 == tensors);
   const bool keeps_all = recompute == Recompute::none || recompute == Recompute::light;
   for (Index t = inputs; t < tensors; ++t) {
     const Index l = t - inputs;
     const bool keeps_saved = keeps_all || (recompute == Recompute::cheap && item(needs.keeps_needs, t));
     const bool keeps = keeps_saved && !(recompute == Recompute::light && detail::is_light(table, stage, t));
-    if (keeps && in_slabs(t)) item(needs.kept, t) = item(needs.value, t);
+    if (keeps && item(in_slabs, t)) item(needs.kept, t) = item(needs.value, t);
     if (keeps_saved && item(needs.layer, l).saved) item(needs.saved_kept, l) = 1;
   }
   for (Index t = inputs; t < tensors; ++t)   // the last layer's saved state lies in full height, not in pieces
     needs.any_kept = needs.any_kept || item(needs.kept, t) || (t + 1 < tensors && item(needs.saved_kept, t - inputs));
-  const auto find_runs = [&] {
-    Flags at_hand = needs.kept, saved_at_hand = needs.saved_kept;
-    for (Index t = 0; t < tensors; ++t)
-      if (!in_slabs(t)) item(at_hand, t) = true;
-    std::vector<BackwardRun> runs;
-    const auto add = [&](BackwardRun run) {
-      for (Index k = run.first; k < run.last; ++k) {
-        if (!run.makes(k)) continue;
-        item(at_hand, inputs + k) = item(at_hand, inputs + k) || item(needs.value, inputs + k);
-        item(saved_at_hand, k) = true;
-      }
-      runs.push_back(std::move(run));
-    };
-    if (loses_rows && tensors > inputs) {
-      item(needs.value, tensors - 1) = 1;
-      add(detail::rerun_for(stage, at_hand, count, false, tensors - 1));
-    }
-    for (Index l = count - 1; l >= 0; --l) {
-      const LayerNeeds& n = item(needs.layer, l);
-      const bool lacks_top = (n.saved && !item(saved_at_hand, l)) || (n.output && !item(at_hand, inputs + l));
-      const bool lacks_input = n.input && !item(at_hand, stage.in(l));
-      if (lacks_top || lacks_input) add(detail::rerun_for(stage, at_hand, l, lacks_top, lacks_input ? stage.in(l) : -1));
-      runs.push_back({false, l, l + 1, {}});
-    }
-    return runs;
-  };
-  needs.runs = find_runs();
-  if (!keeps_between) return needs;
-  const std::vector<Index> over = detail::norms_over(table, stage);
-  const auto end =
-      std::find_if(needs.runs.rbegin(), needs.runs.rend(), [&](const BackwardRun& run) { return !run.recompute && item(over, run.first) == 0; });
-  Flags made(static_cast<std::size_t>(tensors), 0);   // by the first pass
-  for (auto run = needs.runs.begin(); run != end.base(); ++run)
-    for (Index l = run->first; run->recompute && l < run->last; ++l) item(made, inputs + l) = item(made, inputs + l) || run->makes(l);
-  for (Index l = 0; l < count; ++l)
-    if (const Index t = stage.in(l); detail::waits(table.node(stage.first + l), true) && in_slabs(t)) item(needs.kept, t) = item(made, t);
-  needs.later_runs = find_runs();
+  const Index first_made = loses_rows && tensors > inputs ? tensors - 1 : -1;   // the loss reads it
+  if (first_made >= 0) item(needs.value, first_made) = 1;
+  needs.runs = detail::find_runs(stage, needs, in_slabs, first_made);
+  if (keeps_between) {
+    detail::keep_between_passes(table, stage, needs, in_slabs);
+    needs.later_runs = detail::find_runs(stage, needs, in_slabs, first_made);
+  }
   return needs;
 }
 /// What each of these stages needs under a policy.

@@ -71,10 +71,9 @@ template <class P = Column>
 struct Keep {
   static constexpr Partition partition = detail::keeping(P::partition);
 };
-/// Partition P in a section whose norms' backward sums come from extra passes of slabs, one for each norm that lies above another,
-/// top down; each makes the slab again from the section's input. Neither the norms' inputs nor their gradients exist in full height in the
-/// backward pass. With RecomputeCheap the first of these passes keeps the norms' inputs for those behind it, which then run no convolution in
-/// front of a norm again. Of use where much memory meets few products: below the first pooling. Slabs must not share rows.
+/// Partition P in a section whose norms' backward sums come from extra passes of slabs, one for each norm above another, top down. Neither the
+/// norms' inputs nor their gradients exist in full height then. Each pass makes the slab again from the section's input; with RecomputeCheap
+/// the first keeps the norms' inputs for the others. Of use below the first pooling, in little arithmetic. Slabs must not share rows.
 template <class P = Column>
 struct ExtraPasses {
   static_assert(P::partition.cut != Cut::share,
