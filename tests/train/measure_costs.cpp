@@ -66,16 +66,19 @@ TEST_CASE("a step takes no longer than a larger one, nor a convolution longer th
   CHECK(undisturbed(points, true) == Costs::Points{{10, 4}, {20, 4}, {40, 8}, {80, 16}});
   CHECK(undisturbed({{10, 4}}, true) == Costs::Points{{10, 4}});
 }
-TEST_CASE("images are measured one by one in groups of the whole step, or in sections where statistics are of the batch") {
-  const auto groups = [](const Table& table) {
+TEST_CASE("images are measured one by one in groups of the whole step, or in sections where statistics are of the batch; of many, in eighths too") {
+  const auto groups = [](const Table& table, Index images = 1) {
     bool whole = false, sections = false;
     for (const PolicySpec& policy : measuring_policies(table, Reference<float>::target, Reference<float>::rates)) {
-      whole |= policy.images == 1;
-      for (Index i = 0; i < policy.partition_count; ++i) sections |= policy.partition(i).images == 1;
+      whole |= policy.images == images;
+      for (Index i = 0; i < policy.partition_count; ++i) sections |= policy.partition(i).images == images;
       make_plan(table, policy, Reference<float>::target);
     }
     return std::pair(whole, sections);
   };
+  CHECK(groups(make_table(SmallNet<>::layers, {20, 3, 32, 32}), 3) == std::pair(true, false));
+  CHECK(groups(make_table(SmallNet<>::layers, {20, 3, 32, 32})) == std::pair(true, false));
+  CHECK(groups(make_table(ResNet18<>::layers, {16, 3, 64, 64}), 2) == std::pair(false, true));
   CHECK(groups(make_table(SmallNet<>::layers, {4, 3, 32, 32})) == std::pair(true, false));
   CHECK(groups(make_table(ResNet18<>::layers, {4, 3, 64, 64})) == std::pair(false, true));
   CHECK(groups(make_table(SmallNet<>::layers, {1, 3, 32, 32})) == std::pair(false, false));

@@ -99,13 +99,15 @@ inline std::vector<PolicySpec> measuring_policies(const Table& table, const Targ
     };
     list.push_back(measuring_column(algorithm));
     add_scratch(&Rates::good_scratch);
-    if (table.input.n > 1) {
+    const auto add_images = [&](Index images) {
       PolicySpec by_images = detail::measuring_slabs(table, target, Cut::column, 1, 1, algorithm);
-      if (!detail::takes_statistics_of_batch(table)) by_images.images = 1;   // filters come from memory then: each group goes through all layers
+      if (!detail::takes_statistics_of_batch(table)) by_images.images = images;   // filters come from memory then: each group goes through all layers
       else
-        for (Index i = 0; i < by_images.partition_count; ++i) item(by_images.partitions, i).images = 1;
+        for (Index i = 0; i < by_images.partition_count; ++i) item(by_images.partitions, i).images = images;
       list.push_back(in_good(by_images));
-    }
+    };
+    if (table.input.n > 1) add_images(1);
+    if (table.input.n > 8) add_images(ceil_div(table.input.n, 8));   // one image says little of many
     add_slabs(Cut::overlap, 4, 7);
     add_scratch(&Rates::ample_scratch);
     add_slabs(Cut::overlap, 16, 3);
