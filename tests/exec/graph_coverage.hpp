@@ -153,8 +153,11 @@ struct GraphCoverage {
   bool direct = false;   ///< all convolutions are
   std::array<std::array<int, graph_part_count>, graph_feature_count> pairs{};
   int cases = 0, infeasible = 0;
+  int keeps_between_passes = 0;   ///< cases in which the first of several extra passes keeps what norms read
   void add(const Plan& plan) {
     ++cases;
+    const std::vector<StageNeeds> needs = needs_of(plan.table, plan.policy, plan.options, plan.stages);
+    keeps_between_passes += std::any_of(needs.begin(), needs.end(), [](const StageNeeds& stage) { return !stage.later_runs.empty(); });
     std::array<GraphPartSet, graph_feature_count> seen{};
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
       const Stage& stage = plan.stages[s];

@@ -17,4 +17,6 @@ TEST_CASE("equivalence: graphs by rows equal graphs layer by layer in fp64, each
   CHECK(worst.networks >= cases_to_do(2000, 650));
   CHECK(coverage.least_pair() >= GraphCoverage::wanted);
   CHECK(worst.conditioned * 20 < coverage.cases);
+  CHECK(coverage.keeps_between_passes >= 5 * GraphCoverage::wanted);
+  MESSAGE(coverage.keeps_between_passes, " cases keep what norms read from one extra pass to the next");
 }

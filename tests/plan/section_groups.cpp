@@ -1,4 +1,5 @@
-// Groups of sections whose inputs are made again, as a search finds them: they are on the frontiers of networks with norms, and take what it says.
+// What saves bytes in networks with norms is on their frontiers, and takes what the search says: groups of sections whose inputs are made again, and
+// extra passes that keep what norms read.
 #include "plan/frontier_cases.hpp"
 #include <lrcnn/network/resnet.hpp>
 #include <lrcnn/network/unet.hpp>
@@ -46,6 +47,14 @@ TEST_CASE("a ResNet-50 takes a fifth of its column's bytes for little more time,
   const SolvedPolicy* const fifth = frontier.fastest(column.bytes / 5);
   REQUIRE(fifth != nullptr);
   CHECK(fifth->seconds < 1.4 * column.seconds);   // without them 2.4 times
+}
+TEST_CASE("below the first pooling what the norm reads is kept from one extra pass to the next, where there is room for it") {
+  const Frontier frontier = frontier_of(make_table(ResNet18<>::layers, {1, 3, 1024, 1024}));
+  const auto keeps = [](const SolvedPolicy& p) {
+    const Partition& first = p.policy.partition(0);
+    return first.passes && p.policy.recompute_in(first) == Recompute::cheap;
+  };
+  CHECK(std::count_if(frontier.points.begin(), frontier.points.end(), keeps) >= 3);
 }
 TEST_CASE("a network without norms has no groups: slabs go through any number of its layers") {
   CHECK(nested_points(frontier_of(make_table(Vgg11<>::layers, {1, 3, 512, 512}))) == 0);
