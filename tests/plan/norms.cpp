@@ -74,9 +74,8 @@ TEST_CASE("with RecomputeCheap the first of extra passes keeps what norms read, 
     return plan;
   };
   using Cut = ByImages<1, Overlap<2>>;
-  using Lower = Column;
-  const Plan all = plan_of(Policy<Stages<Lower, ExtraPasses<Cut>, Lower>, CheckpointAtSums<>, RecomputeAll>::value);
-  const Plan cheap = plan_of(Policy<Stages<Lower, Section<ExtraPasses<Cut>, RecomputeCheap>, Lower>, CheckpointAtSums<>, RecomputeAll>::value);
+  const Plan all = plan_of(Policy<Stages<Column, ExtraPasses<Cut>, Column>, CheckpointAtSums<>, RecomputeAll>::value);
+  const Plan cheap = plan_of(Policy<Stages<Column, Section<ExtraPasses<Cut>, RecomputeCheap>, Column>, CheckpointAtSums<>, RecomputeAll>::value);
   for (const std::string_view conv : {"conv4", "conv5", "conv6"}) {
     CAPTURE(conv);
     CHECK(again(all, conv) == 3 * 4);   // two passes for sums and one for gradients
@@ -89,7 +88,7 @@ TEST_CASE("with RecomputeCheap the first of extra passes keeps what norms read, 
   CHECK(kept(cheap) == 2 * (2 * bytes(8, 17) + 2 * 2 * bytes(8, 16)));   // one more row of what a norm under a convolution reads
   CHECK(all.arena.lower_bound < cheap.arena.lower_bound);
   const Plan both = plan_of(
-      Policy<Stages<Lower, Section<ExtraPassesBothWays<Cut>, RecomputeCheap>, Lower>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace>::value);
+      Policy<Stages<Column, Section<ExtraPassesBothWays<Cut>, RecomputeCheap>, Column>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace>::value);
   CHECK(again(both, "conv4") == 4);
   CHECK(again(both, "conv4", Pass::forward) == 3 * 4);   // these go forward as before
   CHECK(kept(both) == kept(cheap));
