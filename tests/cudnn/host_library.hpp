@@ -183,7 +183,11 @@ class HostLibrary final : public cudnn::Library<T> {
   }
   /// Engines "a", "b", ... all do the same; how long they are said to take, and which are offered, is the test's affair.
   std::map<std::string, double> seconds{{"a", 3e-3}, {"b", 1e-3}, {"c", 2e-3}};
-  std::string refused = "c";   ///< offered, but not to be had
+  std::string refused = "c";         ///< offered, but not to be had
+  std::string wrong = "";            ///< takes the padding above for the padding below, too, as some of cuDNN's do
+  std::string refuses_to_run = "";   ///< is built, and then says no
+  bool tries_engines = false;
+  double worst_trial = 0;   ///< of the engine tried last: how far a number of its result was off, as a multiple of what may be
   Status convolution(std::unique_ptr<cudnn::Convolution>& made, const cudnn::Problem& p, Index workspace, const std::string& engine) override {
     if (const Status s = called(); !s.good()) return s;
     if (workspace < 16) return {"needs 16 bytes of workspace"};
@@ -253,6 +257,18 @@ class HostLibrary final : public cudnn::Library<T> {
       loops::bias_gradient(loops_, dy, on_device(db, dy.c), accumulate, workspace, tallies_.data());
       check_tallies();
     });
+  }
+  Status try_out(bool& right, cudnn::Convolution& convolution, const cudnn::Problem& problem, const cudnn::TrialMemory<T>& memory) override {
+    right = true;
+    if (!tries_engines) return {};
+    static_cast<void>(later([=, this] { loops::draw_operands(loops_, problem, memory); }));
+    if (const Status s = convolution.run(memory.x, memory.y, memory.w, memory.bias, memory.workspace); !s.good()) return s;
+    std::array<double, loops::trial_samples> errors{};
+    static_cast<void>(later([&] { loops::compare_samples(loops_, problem, memory, errors.data()); }));
+    const Status s = wait();
+    worst_trial = *std::max_element(errors.begin(), errors.end());
+    right = worst_trial <= 1;
+    return s;
   }
   Status pack_filters(std::span<const cudnn::FilterPacking<T>> filters) override {
     return later([this, list = loops::filters_to_pack<T>(filters)] {
@@ -398,7 +414,8 @@ class HostLibrary final : public cudnn::Library<T> {
       if (p.alignment > cudnn::common_alignment(x_memory, y_memory, w_memory) || p.bias_alignment > cudnn::common_alignment(bias_memory))
         throw std::logic_error("not aligned as said");
       library.last_engine_ = engine;
-      return library.later([=, &library = library, p = p] {
+      if (engine == library.refuses_to_run) return {"misaligned"};
+      return library.later([=, &library = library, p = p, wrong = engine == library.wrong] {
         ++library.convolved;
         const Index per_group = p.c / p.groups, xs = p.n * p.h * p.w * p.c, ys = p.n * p.p * p.q * p.k,
                     ws = p.k * p.kernel.h * p.kernel.w * per_group;
@@ -413,7 +430,8 @@ class HostLibrary final : public cudnn::Library<T> {
             for (Index column = 0; column < p.q; ++column)
               for (Index r = 0; r < p.kernel.h; ++r)
                 for (Index s = 0; s < p.kernel.w; ++s) {
-                  const Index h = row * p.stride.h - p.pad.top + r * p.dilation.h, v = column * p.stride.w - p.pad.left + s * p.dilation.w;
+                  const Index h = row * p.stride.h - (wrong ? p.pad.bottom : p.pad.top) + r * p.dilation.h,
+                              v = column * p.stride.w - p.pad.left + s * p.dilation.w;
                   if (h < 0 || h >= p.h || v < 0 || v >= p.w) continue;
                   for (Index k = 0; k < p.k; ++k)
                     for (Index c = 0; c < per_group; ++c) {

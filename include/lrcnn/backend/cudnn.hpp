@@ -58,6 +58,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
                                            : precision == Precision::tf32 ? 124e12
                                                                           : 248e12,
                                .bytes = 2.4e12,
+                               .least_workspace = 32_MiB,
                                .lanes = 8};
   /// Whether gradients are to be made larger on their way down, because small ones would vanish (train/loss_scale.hpp).
   static constexpr bool scales_loss = precision == Precision::fp16;
@@ -80,11 +81,11 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   /// Errors:  BackendError if there is no device to use, or a library is too old
   explicit BasicCudnn(int = 0) : BasicCudnn(cudnn::DeviceOptions{}) {}
   explicit BasicCudnn(const cudnn::DeviceOptions& options) : BasicCudnn(cudnn::open_library<element>(options), options.tuning) {
-    records_ = options.record;
+    records_ = options.record, tries_ = options.try_engines;
   }
   explicit BasicCudnn(std::shared_ptr<Library> library, const cudnn::TuningOptions& tuning = {})
       : Base(std::move(library)), tuner_(*library_, tuning) {}
-  /// Engines that were found by trying; empty unless the options asked for that.
+  /// Engines that were found by timing, unless the options did not ask for that; and those that were passed over.
   const cudnn::Tuner& tuner() const { return tuner_; }
   /// A run begins; what has been found out is written down first.
   void start(const Labels& labels) {
@@ -116,7 +117,8 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
       if (attempt.workspace_bytes < 0) break;
       p.adds_bias_ = attempt.problem.bias, p.activates_ = attempt.problem.relu;
       status = tuner_.make(
-          made, *library_, attempt, [&](cudnn::Convolution& c) { return convolve(c, p, o); }, cudnn::lies_in_plan(o));
+          made, *library_, attempt, [&](cudnn::Convolution& c) { return convolve(c, p, o); },
+          [&](cudnn::Convolution& c) { return try_out(c, attempt.problem, o); }, cudnn::lies_in_plan(o));
       if (status.good()) break;
     }
     if (!status.good()) {
@@ -267,6 +269,27 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     }
     return status;
   }
+  /// Runs an engine once in the step's memory, and says whether its numbers are right. A gradient that goes to the caller's memory is made in the
+  /// workspace instead; where there is no room for it, all is well.
+  cudnn::Status try_out(cudnn::Convolution& c, const cudnn::Problem& problem, const Operands<element>& o) {
+    if (!tries_) return {};
+    const cudnn::Sides<element> sides = cudnn::sides_of(o);
+    const bool filter = o.op == Op::backward_parameters;
+    void* w = filter ? made_gradient(o) : weights(o);
+    Index reserved = filter ? cudnn::reserved_bytes(o) : 0;
+    if (!cudnn::lies_in_plan(o)) {
+      const auto offset = static_cast<Index>(reinterpret_cast<std::uintptr_t>(w) % 256);   // as it is aligned there
+      w = o.workspace + offset, reserved = round_up(offset + cudnn::filter_elements(*o.node) * Index{sizeof(element)}, 256);
+      if (reserved + c.workspace_bytes() > o.workspace_bytes) return {};
+    }
+    element *const x = const_cast<element*>(sides.x.data), *const y = const_cast<element*>(sides.y.data);
+    element* const added = problem.bias ? const_cast<element*>(bias(o)) : nullptr;
+    const cudnn::TrialMemory<element> memory{
+        x, y, static_cast<element*>(w), added, o.workspace + reserved, o.packed != nullptr, o.packed != nullptr && target.packs_bias};
+    bool right = true;
+    const cudnn::Status status = library_->try_out(right, c, problem, memory);
+    return status.good() && !right ? cudnn::Status{"its numbers are wrong"} : status;
+  }
   static cudnn::Status convolve(cudnn::Convolution& c, const Prepared& p, const Operands<element>& o) {
     return convolve(c, p, o, [](bool) { return cudnn::Status{}; });
   }
@@ -311,7 +334,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   }
   cudnn::Tuner tuner_;
   BoundedCache<cudnn::Request, Prepared, typename Prepared::InUse> convolutions_;
-  bool records_ = true;
+  bool records_ = true, tries_ = true;
   std::string recording_problem_;
 };
 /// 32-bit floating point throughout.

@@ -37,7 +37,12 @@ class DeviceBackend {
   const std::shared_ptr<Library>& shared_library() const { return library_; }
 
   // ---- memory ------------------------------------------------------------------------------------------------------
-  Memory allocate(Index bytes, const std::string& who) const { return Memory(library_, bytes, who); }
+  /// Every byte 0xFF, so that an engine that reads beside its operands when it is tried finds no zeros there, which it may take for padding.
+  Memory allocate(Index bytes, const std::string& who) const {
+    Memory memory(library_, bytes, who);
+    if (bytes > 0) fill_with_nans(memory);
+    return memory;
+  }
   /// Bytes of the device's memory that can be taken now; 0 if it does not say.
   Index free_bytes() const {
     DeviceInfo info;

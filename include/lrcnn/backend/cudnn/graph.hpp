@@ -91,15 +91,16 @@ inline fe::error_t plan(fe::graph::Graph& graph, const Problem& p, const Place& 
   graph.deselect_workspace_greater_than(workspace_bytes);
   return {};
 }
-inline fe::error_t build(fe::graph::Graph& graph, const Place& place, const std::string& engine) {
-  for (std::int64_t i = 0; !engine.empty(); ++i) {
+/// On the engine of that name; without a name on the first one that serves.
+inline fe::error_t build(fe::graph::Graph& graph, const Problem& p, const Place& place, const std::string& engine) {
+  fe::error_t error{fe::error_code_t::GRAPH_EXECUTION_PLAN_CREATION_FAILED, engine.empty() ? "no engine serves it" : "there is no engine " + engine};
+  for (std::int64_t i = 0; i < graph.get_execution_plan_count(); ++i) {
     std::string name;
-    if (i >= graph.get_execution_plan_count() || graph.get_plan_name_at_index(i, name).is_bad())
-      return {fe::error_code_t::GRAPH_EXECUTION_PLAN_CREATION_FAILED, "there is no engine " + engine};
-    if (name == engine) return place.handle ? graph.build_plan_at_index(place.handle, i) : graph.build_plan_at_index(i);
+    if (graph.get_plan_name_at_index(i, name).is_bad() || known_not_to_serve(p, name) || !(engine.empty() || name == engine)) continue;
+    error = place.handle ? graph.build_plan_at_index(place.handle, i) : graph.build_plan_at_index(i);
+    if (error.is_good() || !engine.empty()) return error;
   }
-  if (auto error = place.handle ? graph.check_support(place.handle) : graph.check_support(); error.is_bad()) return error;
-  return place.handle ? graph.build_plans(place.handle) : graph.build_plans();
+  return error;
 }
 }   // namespace detail
 /// A graph ready to run, with the engine that the library's heuristics put first of those that fit.
@@ -112,7 +113,7 @@ struct BuiltGraph {
 inline Status build_graph(const Problem& p, const Place& place, Index workspace_bytes, const std::string& engine, BuiltGraph& built) {
   built.graph = detail::operations(p);
   auto error = detail::plan(*built.graph, p, place, workspace_bytes);
-  if (error.is_good()) error = detail::build(*built.graph, place, engine);
+  if (error.is_good()) error = detail::build(*built.graph, p, place, engine);
   if (error.is_bad()) return {"cuDNN on " + to_string(p) + ": " + detail::first_line(error.get_message())};
   std::int64_t bytes = 0;
   if (error = built.graph->get_workspace_size(bytes); error.is_bad()) return {detail::first_line(error.get_message())};
@@ -127,7 +128,8 @@ inline Status engine_names(const Problem& p, const Place& place, Index workspace
   for (std::int64_t i = 0; i < graph->get_execution_plan_count(); ++i) {
     std::string name;
     if (graph->get_plan_name_at_index(i, name).is_bad()) break;
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);   // lists of several heuristics overlap
+    if (known_not_to_serve(p, name) || std::find(names.begin(), names.end(), name) != names.end()) continue;   // lists of several heuristics overlap
+    names.push_back(name);
   }
   return {};
 }

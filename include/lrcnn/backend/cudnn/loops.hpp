@@ -24,6 +24,7 @@
 #include <lrcnn/backend/cudnn/loops/rows.hpp>
 #include <lrcnn/backend/cudnn/loops/slab_norm.hpp>
 #include <lrcnn/backend/cudnn/loops/together.hpp>
+#include <lrcnn/backend/cudnn/loops/trial.hpp>
 #include <lrcnn/backend/cudnn/loops/update.hpp>
 #include <lrcnn/backend/cudnn/loops/upsample.hpp>
 namespace lrcnn::loops {

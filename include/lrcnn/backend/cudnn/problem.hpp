@@ -10,6 +10,7 @@
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 namespace lrcnn::cudnn {
@@ -53,6 +54,14 @@ inline std::string alignment_fault(const Problem& p, bool tells_alignment) {
   if (tells_alignment || least >= 16) return "";
   return "memory is aligned to " + std::to_string(least) +
          " bytes, and cudnn-frontend before 1.32 takes 16 for granted; build with cudnn-frontend 1.32 or later";
+}
+/// Whether one of cuDNN's engines, "eng18_k11=0", is known not to serve a problem, though cuDNN says that it does. Seen with cuDNN 9.19 on an
+/// H200: filter gradients of engines 1, 18 and 47 are wrong where the padding above and below differs, and forward engine 39 refuses, when it is to
+/// run, operands that are aligned to less than 16 bytes. Others are found when they are tried (Library::try_out).
+inline bool known_not_to_serve(const Problem& p, std::string_view engine) {
+  const auto is = [&](std::string_view name) { return engine == name || (engine.starts_with(name) && engine[name.size()] == '_'); };
+  if (p.op == Op::backward_parameters && p.pad.top != p.pad.bottom) return is("eng1") || is("eng18") || is("eng47");
+  return p.op == Op::forward && std::min(p.alignment, p.bias ? p.bias_alignment : 16) < 16 && is("eng39");
 }
 /// Whether a step is one that the library carries out.
 template <class T>
@@ -124,6 +133,12 @@ Problem problem_of(const Operands<T>& o, Precision precision) {
   p.groups = layer.groups;
   p.kernel = window.kernel, p.stride = window.stride, p.dilation = window.dilation;
   p.pad = {pads.top, pads.bottom, window.pad.left, window.pad.right};
+  // Windows that do not reach the last rows of padding leave a choice: more engines serve a padding that is the same on both sides.
+  const auto windows = [&](Index padding, Index extent, Index kernel, Index stride, Index dilation) {
+    return floor_div(extent + padding - dilation * (kernel - 1) - 1, stride) + 1;
+  };
+  if (windows(2 * pads.top, p.h, p.kernel.h, p.stride.h, p.dilation.h) == p.p) p.pad.bottom = p.pad.top;
+  if (windows(2 * p.pad.left, p.w, p.kernel.w, p.stride.w, p.dilation.w) == p.q) p.pad.right = p.pad.left;
   return p;
 }
 /// A problem, and the workspace that its step leaves to the library.
@@ -136,14 +151,16 @@ struct Request {
   friend auto operator<=>(const Request&, const Request&) = default;
 };
 /// What a step may ask of the library in turn, until something is served: with bias and activation, with the bias alone, the
-/// bare convolution.
+/// bare convolution. A bias is left out if its memory is not aligned to 16 bytes: cuDNN 9.19 has engines that read 16 bytes of it all the same.
 inline std::vector<Request> attempts(Request request) {
-  std::vector<Request> list{request};
-  if (std::exchange(request.problem.relu, false)) list.push_back(request);
-  if (std::exchange(request.problem.bias, false)) {
-    request.problem.bias_alignment = 16;
+  std::vector<Request> list;
+  if (request.problem.bias && request.problem.bias_alignment >= 16) {
     list.push_back(request);
+    if (std::exchange(request.problem.relu, false)) list.push_back(request);
   }
+  if (std::exchange(request.problem.bias, false)) request.problem.relu = false, request.problem.bias_alignment = 16;
+  list.push_back(request);
+  if (std::exchange(request.problem.relu, false)) list.push_back(request);
   return list;
 }
 /// Elements of a filter, or of a linear layer's weights.

@@ -1,6 +1,7 @@
 #pragma once
 // Chooses a convolution's engine by trying those that the vendor's library offers, once for each problem.
 #include <lrcnn/backend/cudnn/library.hpp>
+#include <algorithm>
 #include <limits>
 namespace lrcnn::cudnn {
 class Tuner {
@@ -20,24 +21,47 @@ class Tuner {
   /// Problems for which engines were tried.
   Index tried() const { return tried_; }
   void save() { choices_.save(); }
-  /// Makes a request's convolution: on the engine that is known to be best, or on the best of those tried. `run` starts a
-  /// convolution in the step's memory. Without `may_run`, or with tuning off, on the engine that the library puts first.
-  template <class Run>
-  Status make(std::unique_ptr<Convolution>& made, Device& device, const Request& request, Run run, bool may_run) {
+  /// Engines that were not taken because of what try_out() said: name, problem and reason.
+  const std::vector<std::string>& passed_over() const { return passed_over_; }
+  /// Makes a request's convolution: on the engine that is known to be best, or on the best of those tried. Without `may_run`, or with tuning off,
+  /// on the engine that the library puts first. `run` starts a convolution in the step's memory; try_out() says whether one makes the right
+  /// numbers, and one that does not is passed over.
+  template <class Run, class TryOut>
+  Status make(std::unique_ptr<Convolution>& made, Device& device, const Request& request, Run run, TryOut try_out, bool may_run) {
+    Status refusal;   // of the engine that was passed over first; where none was, of the library
     const auto build = [&](std::unique_ptr<Convolution>& c, const std::string& engine) {
-      return device.convolution(c, request.problem, request.workspace_bytes, engine);
+      Status s = device.convolution(c, request.problem, request.workspace_bytes, engine);
+      if (s.good() && (s = try_out(*c)).good()) return true;
+      if (refusal.good()) refusal = {(c ? "engine " + c->name() + ": " : "") + s.text};
+      if (!c) return false;
+      passed_over_.push_back(c->name() + " for " + to_string(request.problem) + ": " + s.text);
+      static_cast<void>(device.wait());   // an engine must outlive what it has started
+      c.reset();
+      return false;
     };
-    if (!on_ || !may_run) return build(made, "");
     const std::string key = to_string(request.problem) + " within " + std::to_string(request.workspace_bytes);
-    if (const std::string* known = choices_.find(key))
-      if (build(made, *known).good()) return {};   // else another library has taken its name away
+    const bool tunes = on_ && may_run;
+    if (const std::string* known = tunes ? choices_.find(key) : nullptr)
+      if (build(made, *known)) return {};   // else another library has taken its name away
+    const std::size_t before = passed_over_.size();
+    if (!tunes && (build(made, "") || passed_over_.size() == before)) return refusal;
     std::vector<std::string> engines;
     if (const Status s = device.engines(engines, request.problem, request.workspace_bytes); !s.good()) return s;
+    if (!tunes) return std::any_of(engines.begin(), engines.end(), [&](const std::string& e) { return build(made, e); }) ? Status{} : refusal;
+    if (const Status s = time_engines(made, device, engines, build, run, key); !s.good()) return s;
+    return made || build(made, "") ? Status{} : refusal;
+  }
+
+ private:
+  /// Makes and notes the fastest engine, if there is one.
+  template <class Build, class Run>
+  Status time_engines(std::unique_ptr<Convolution>& made, Device& device, const std::vector<std::string>& engines, Build build, Run run,
+                      const std::string& key) {
     double best = std::numeric_limits<double>::infinity();
     std::size_t tried = 0;
     for (const std::string& engine : engines) {
       std::unique_ptr<Convolution> c;
-      if (!build(c, engine).good()) continue;
+      if (!build(c, engine)) continue;
       double seconds = 0;
       const auto work = [&] { return run(*c); };
       Status s = device.duration(seconds, 1, work);   // loads its kernels
@@ -55,12 +79,11 @@ class Tuner {
       if (++tried == most_engines) break;
     }
     ++tried_;
-    return made ? Status{} : build(made, "");
+    return {};
   }
-
- private:
   bool on_ = false;
   ChoiceFile choices_;
   Index tried_ = 0;
+  std::vector<std::string> passed_over_;
 };
 }   // namespace lrcnn::cudnn
