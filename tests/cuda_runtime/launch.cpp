@@ -17,6 +17,7 @@ cudaError_t launch(const char* name, cudaStream_t stream) {
     const CUstream_st* const there = known(stream);
     if (!there || there->device != current_device()) return cudaErrorInvalidResourceHandle;
     ++state().runtime.kernels;
+    if (stream == nullptr) state().runtime.violations.push_back(std::string(name) + " on the default stream, which the library never uses");
     return enqueue(stream, [] { ++state().runtime.kernels_run; });
   });
 }

@@ -1,5 +1,6 @@
 // How the library uses a device that does its work late: when the host waits, what memory is used again, whose streams are waited for.
 #include "cuda_runtime/run.hpp"
+#include "support/element_layers.hpp"
 #include <lrcnn/backend/cudnn/place_array.hpp>
 #include <lrcnn/data/direct_loader.hpp>
 #include <numeric>
@@ -295,5 +296,16 @@ TEST_CASE("steps come behind the stream of whoever makes batches, and before wha
       library->release(own);
     }
     cudaFree(made), cudaFreeHost(host), cudaStreamDestroy(theirs);
+  }
+}
+TEST_CASE_TEMPLATE("loops of a program's own layers are started where their steps are, on several streams, too", B, Cudnn, CudnnBf16) {
+  using OwnNet = Sequential<Conv<4>, ElementLayer<Gain>, ReLU, Pointwise<Elu>, Flatten, Linear<10>>;
+  const FreshRuntime runtime;   // looks for loops on the default stream
+  for (const PolicySpec& policy : {PolicySpec(Rows::value), Policy<Overlap<2>, RecomputeAll, Workspace<1_MiB>, Streams<2>>::value}) {
+    BasicTrainer<B> trainer(OwnNet::layers, policy, small_input, Sgd{.lr = 0.01}, {.seed = 3}, {}, B(cudnn::DeviceOptions{}));
+    const HostBatch batch;
+    const Index kernels = runtime->kernels_run;
+    CHECK(trainer.step(batch.source(), batch.classes).loss == 2);
+    CHECK(runtime->kernels_run > kernels + 10);
   }
 }

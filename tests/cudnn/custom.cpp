@@ -1,8 +1,7 @@
 // A program's own layers on the pretended device, where their loops run on the host: the same results as the host's functions, by any policy.
-#include "cudnn/device_run.hpp"
+#include "cudnn/custom_law.hpp"
 #include "cudnn/host_library.hpp"
 #include "exec/finite_differences.hpp"
-#include "support/element_layers.hpp"
 #include "support/run_network.hpp"
 #include <lrcnn/backend/cudnn/custom_loops.hpp>
 #include <lrcnn/lrcnn.hpp>
@@ -10,35 +9,9 @@
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
-using Pool = ElementLayer<EnergyPool, Window{.kernel = 3, .stride = 2, .pad = 1}>;
-using Net = Sequential<Conv<5>, ElementLayer<Gain>, ReLU, Pool, Pointwise<Elu>, Conv<4>, Pointwise<Elu>,
-                       ElementLayer<EnergyPool, Window{.kernel = {2, 3}, .stride = {2, 1}, .pad = {0, 1}}>, GlobalAvgPool, Linear<3>>;
-constexpr Input input{3, 2, 26, 9};
-template <class B>
-Outcome<float> run_on_device(const Problem<float>& problem, PolicySpec policy) {
-  policy.workspace_bytes = 100'000;
-  B backend(std::make_shared<HostLibrary<typename B::element>>());
-  DeviceRun<B> run(problem, policy, backend);
-  return run();
-}
-const std::vector<PolicySpec> policies{Policy<Overlap<3>>::value,
-                                       Policy<Share<3>, RecomputeAll>::value,
-                                       Policy<Share<5>, RecomputeCheap>::value,
-                                       Policy<Share<4>, RecomputeAll, CheckpointAt<"energy_pool1">>::value,
-                                       Policy<ByImages<1, Overlap<2>>, RecomputeAll>::value,
-                                       Policy<Images<1>, Share<2>>::value};
 template <class B>
 void law(double against_reference, double against_column) {
-  const Problem<float> problem(Net::layers, input, 3);
-  const Outcome<float> column = run_on_device<B>(problem, PolicySpec{});
-  Reference<float, Target::all_channels> reference;
-  CHECK(worst_difference(problem, column, run_once(problem, PolicySpec{}, reference)) <= against_reference);
-  for (const PolicySpec& policy : policies) {
-    INFO(to_string(policy));
-    const Outcome<float> rows = run_on_device<B>(problem, policy);
-    CHECK(worst_difference(problem, rows, column) <= against_column);
-    CHECK(rows.output == column.output);
-  }
+  own_layers_law([] { return B(std::make_shared<HostLibrary<typename B::element>>()); }, 100'000, against_reference, against_column, true);
 }
 }   // namespace
 TEST_CASE("layers of a program's own run on a device as on the host") {
@@ -46,13 +19,13 @@ TEST_CASE("layers of a program's own run on a device as on the host") {
   law<CudnnBf16>(0.08, 0.05);
 }
 TEST_CASE("on the host their gradients are those of finite differences, by any policy") {
-  const Problem<double> problem(Net::layers, input, 7);
+  const Problem<double> problem(OwnLayersNet::layers, own_layers_input, 7);
   Reference<double> reference;
   const Outcome<double> column = run_once(problem, PolicySpec{}, reference);
   Index kinks = 0;
   CHECK(worst_entry(differences_of(problem, SoftmaxCrossEntropy{}), column, kinks) <= 1e-6);
   CHECK(kinks * 20 < static_cast<Index>(problem.parameters.size() + problem.images.size()));
-  for (const PolicySpec& policy : policies) CHECK(worst_difference(problem, run_once(problem, policy, reference), column) <= 1e-12);
+  for (const PolicySpec& policy : own_layers_policies) CHECK(worst_difference(problem, run_once(problem, policy, reference), column) <= 1e-12);
 }
 TEST_CASE("the gradient of many elements loses none, and goes on from what is there") {
   const auto* loops = custom_on_device<float>(ElementLayer<Gain>::layer());

@@ -32,7 +32,7 @@ TEST_CASE("gpu: a small network trains as the reference does, and what it learns
   CHECK(again.read_parameters() == device.read_parameters());
   std::filesystem::remove(file);
 }
-TEST_CASE("gpu: a step takes the memory that the plan says, once the kernels are loaded") {
+TEST_CASE("gpu: alone: a step takes the memory that the plan says, once the kernels are loaded") {
   const auto library = cudnn::open_library<float>();
   Cudnn backend(library);
   const Problem<float> tiny(Vgg16<10>::layers, {1, 3, 32, 32}, 1), large(Vgg16<10>::layers, {8, 3, 224, 224}, 1);

@@ -17,6 +17,8 @@ inline constexpr int block_threads = 256;
 inline constexpr int tree_phases = 8;
 /// Blocks of a loop that reads a large tensor: four for each multiprocessor of an H100 or H200, whatever the device, so that bits are the same.
 inline constexpr Index most_blocks = 528;
+/// Of one that adds a tensor up: two, since a multiprocessor runs no more of them at once.
+inline constexpr Index most_sum_blocks = most_blocks / 2;
 namespace detail {
 /// Calls call(k, round) for all phases of a block, k a constant.
 template <class F, class Call>
@@ -52,6 +54,12 @@ template <class Exec>
 concept CudaPolicy = requires(Exec exec) {
   static_cast<cudaStream_t>(thrust::cuda_cub::stream(exec));
 };
+/// The stream that a policy starts loops on. Thrust asks for a policy that is no constant.
+template <CudaPolicy Exec>
+cudaStream_t cuda_stream(const Exec& exec) {
+  Exec own = exec;
+  return thrust::cuda_cub::stream(own);
+}
 /// Blocks that a multiprocessor is to run at once, which bounds their registers: F::at_once_on_device, or two.
 template <class F>
 consteval int blocks_at_once() {
@@ -77,8 +85,7 @@ void for_blocks(const Exec& exec, Index count, const F& f) {
   if (count <= 0) return;
 #ifdef __CUDACC__
   if constexpr (detail::CudaPolicy<Exec>) {
-    Exec own = exec;
-    detail::run_block<F><<<static_cast<unsigned>(count), block_threads, 0, thrust::cuda_cub::stream(own)>>>(f);
+    detail::run_block<F><<<static_cast<unsigned>(count), block_threads, 0, detail::cuda_stream(exec)>>>(f);
     if (const cudaError_t e = cudaGetLastError(); e != cudaSuccess) throw thrust::system_error(e, thrust::cuda_category(), "a loop of blocks");
   } else {
     for_units(exec, count, detail::HostBlock<F>{f});
@@ -94,6 +101,30 @@ LRCNN_HOST_DEVICE void tree_step(int thread, int first, int last, F add) {
   constexpr int offset = block_threads >> (k + 1);
   if (offset <= first && offset >= last && (thread & offset) == 0) add(thread, thread + offset);
 }
+/// Threads of a block in rows of `width`, with V numbers each: how they add up the rows, in two phases with a barrier between them. In the first,
+/// thread k makes of_rows() of its own; in the second, of the first width * V threads each makes of_pieces(): the sum of number k / width of the
+/// threads below thread k % width. Pre: width is a power of two, at most block_threads / V
+template <int V>
+struct ThreadRows {
+  int width;
+  LRCNN_HOST_DEVICE int sums() const { return width * V; }
+  /// Which of the V numbers of its column a thread adds up.
+  LRCNN_HOST_DEVICE int number(int thread) const { return thread / width % V; }
+  LRCNN_HOST_DEVICE int column(int thread) const { return thread % width; }
+  template <class A>
+  LRCNN_HOST_DEVICE A of_rows(const A (&numbers)[V][block_threads], int thread) const {
+    const A* first = &numbers[number(thread)][thread / sums() * V * width + column(thread)];
+    A sum = *first;
+    for (int i = 1; i < V; ++i) sum += first[i * width];
+    return sum;
+  }
+  template <class A>
+  LRCNN_HOST_DEVICE A of_pieces(const A (&pieces)[block_threads], int thread) const {
+    A sum = pieces[thread];
+    for (int k = thread + sums(); k < block_threads; k += sums()) sum += pieces[k];
+    return sum;
+  }
+};
 /// The least power of two that is not below a number.
 constexpr int power_above(Index a) {
   int power = 1;

@@ -1,6 +1,7 @@
 #pragma once
 // Layers of a program's own on a device: finds the loops that the program has compiled for the element type, and calls them.
 #include <lrcnn/backend/cudnn/loops/activation.hpp>
+#include <lrcnn/backend/cudnn/loops/blocks.hpp>
 #include <lrcnn/backend/cudnn/loops/layer_loops.hpp>
 namespace lrcnn::loops {
 namespace detail {
@@ -8,10 +9,11 @@ namespace detail {
 template <class Exec>
 void* stream_of([[maybe_unused]] const Exec& exec) {
 #ifdef __CUDACC__
-  if constexpr (requires { thrust::cuda_cub::stream(thrust::detail::derived_cast(exec)); })
-    return thrust::cuda_cub::stream(thrust::detail::derived_cast(exec));
-#endif
+  static_assert(CudaPolicy<Exec>, "lrcnn: on a device loops are started on a stream");
+  return cuda_stream(exec);
+#else
   return nullptr;
+#endif
 }
 }   // namespace detail
 /// As host::custom_forward. Pre: the layer has loops for T
