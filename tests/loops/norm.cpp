@@ -182,10 +182,10 @@ TEST_CASE_TEMPLATE("norms with statistics give what the host's loops give, howev
         NormRun<T> d(layer, in, true), again(layer, in, true);
         d.find_statistics(x, cut), again.find_statistics(x, cut);
         CHECK(d.statistics == again.statistics);
-        CHECK(apart(h.statistics, d.statistics) <= 1e-12);
+        CHECK(apart(h.statistics, d.statistics) <= (sizeof(T) == 2 ? 1e-6 : 1e-12));   // of 16 bits, a few are added up in a float first
         d.find_sums(x, dy, cut), again.find_sums(x, dy, cut);
         CHECK(d.sums == again.sums);
-        CHECK(apart(h.sums, d.sums) <= 1e-11);
+        CHECK(apart(h.sums, d.sums) <= (sizeof(T) == 2 ? 1e-6 : 1e-11));
         CHECK(gradients_apart(h, d) <= (sizeof(T) == 8 ? 1e-12 : 1e-6));
         if (layer.norm.affine) {
           again.find_sums(x, dy, cut, true);

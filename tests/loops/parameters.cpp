@@ -88,24 +88,27 @@ void unpack(const loops::FilterToUnpack<T>& gradient) {
 }
 TEST_CASE_TEMPLATE("filters are packed with their channels last, and gradients unpacked, written or added", T, float, double, float16, bfloat16) {
   using A = master_t<T>;
-  for (const loops::FilterExtents e : {loops::FilterExtents{6, 4, 9}, {5, 3, 1}, {1, 1, 25}, {8, 16, 3}, {0, 3, 9}}) {
-    const std::vector<A> w = numbers<A>(e.count(), 1);
-    std::vector<T> packed(w.size() + 1, T(7));
-    pack<T>({e, w.data(), packed.data()});
-    std::vector<A> dw(w.size(), A(3)), sum(w.size(), A(3));
-    bool good = static_cast<float>(packed.back()) == 7;
-    unpack<T>({e, packed.data(), dw.data(), false});
-    unpack<T>({e, packed.data(), sum.data(), true});
-    for (Index k = 0; k < e.outputs; ++k)
-      for (Index c = 0; c < e.channels; ++c)
-        for (Index tap = 0; tap < e.taps; ++tap) {
-          const auto kept = static_cast<std::size_t>((k * e.channels + c) * e.taps + tap);
-          const T value = packed[static_cast<std::size_t>((k * e.taps + tap) * e.channels + c)];
-          good = good && value == T(w[kept]) && dw[kept] == static_cast<A>(value);
-          good = good && sum[kept] == A(3) + static_cast<A>(value);
-        }
-    CHECK(good);
-  }
+  for (const loops::FilterExtents e : {loops::FilterExtents{6, 4, 9}, {5, 3, 1}, {1, 1, 25}, {8, 16, 3}, {0, 3, 9}, {64, 48, 1}})
+    for (const std::size_t shift : {0, 1}) {   // elements by which memory is not aligned
+      const std::vector<A> w = numbers<A>(e.count() + 1, 1);
+      const auto size = static_cast<std::size_t>(e.count());
+      std::vector<T> packed(size + 2, T(7));
+      pack<T>({e, w.data() + shift, packed.data()});
+      std::vector<A> dw(size + 2, A(3)), sum(size + 2, A(3));
+      bool good = static_cast<float>(packed[size]) == 7;
+      unpack<T>({e, packed.data(), dw.data() + shift, false});
+      unpack<T>({e, packed.data(), sum.data() + shift, true});
+      good = good && dw[size + shift] == A(3) && sum[size + shift] == A(3);
+      for (Index k = 0; k < e.outputs; ++k)
+        for (Index c = 0; c < e.channels; ++c)
+          for (Index tap = 0; tap < e.taps; ++tap) {
+            const auto kept = static_cast<std::size_t>((k * e.channels + c) * e.taps + tap) + shift;
+            const T value = packed[static_cast<std::size_t>((k * e.taps + tap) * e.channels + c)];
+            good = good && value == T(w[kept]) && dw[kept] == static_cast<A>(value);
+            good = good && sum[kept] == A(3) + static_cast<A>(value);
+          }
+      CHECK(good);
+    }
 }
 TEST_CASE_TEMPLATE("a bias is packed along with its filter, of a layer with as many outputs or not, and alone", T, float, double, float16, bfloat16) {
   using A = master_t<T>;

@@ -36,17 +36,18 @@ LOADS_ONLY = ("FiniteLoop", "MomentsLoop", "PixelLoop", "ProductsLoop", "Squares
 # Bytes that a thread of a kernel that adds up a tensor has on their way at least, in one of its loops; of kernels that load 16 bytes at once, in
 # a loop that does.
 IN_FLIGHT = {"MomentsLoop": 64, "ProductsLoop": 64, "SumLoop": 64, "SquaresLoop": 64, "GlobalPoolLoop": 64, "PixelLoop": 16}
-# The same, in a loop that loads less at once, where the last block adds up the parts that others have left.
+# The same, in a loop where the last block adds up the parts that others have left: parts are numbers that need not be converted to doubles.
 PARTS_IN_FLIGHT = {"MomentsLoop": 64, "ProductsLoop": 64, "SumLoop": 32}
 
 # Mistakes that must be found: name, header, text, becomes, word of the report, what to instantiate.
 NORM = "loops::norm_statistics(exec, Operands<T>{});"
 COPY = "loops::copy_rows(exec, View<const T>{}, View<T>{});"
 FAULTS = (
-    ("channels counted at run time", "loops/norm_sums.hpp", "for (int v = 0; v < V; ++v) {\n            const double d",
-     "for (int v = 0; v < place.count; ++v) {\n            const double d", "stack frame", NORM),
+    ("channels counted at run time", "loops/norm_sums.hpp", "for (int v = 0; v < V; ++v) {\n          Few few = 0, few_squares",
+     "for (int v = 0; v < place.count; ++v) {\n          Few few = 0, few_squares", "stack frame", NORM),
     ("one load after the other", "loops/norm_sums.hpp", "this->template each<4>(place", "this->template each<1>(place", "on their way", NORM),
-    ("one part after the other", "loops/last_block.hpp", "constexpr int at_once = 8;", "constexpr int at_once = 1;", "loops over parts", NORM),
+    ("one part after the other", "loops/last_block.hpp", "for (; first < count; first += at_once * step) {",
+     "\n#pragma unroll 1\n    for (; first < count; first += step) {\n      constexpr int at_once = 1;", "loops over parts", NORM),
     ("elements loaded one by one", "loops/work.hpp", "if (packs && count == V) {\n    Pack<T, V> pack;\n    copy_pack(&pack, from);",
      "if (false) {\n    Pack<T, V> pack;\n    copy_pack(&pack, from);", "16 bytes", COPY),
     ("too many positions at once", "loops/norm_sums.hpp", "this->template each<4>(place", "this->template each<16>(place", "registers", NORM),
@@ -95,8 +96,10 @@ def faults_of_code(name, code):
     if functor not in NARROW + LOADS_ONLY and not wide_stores:
         yield "it stores no 16 bytes at once"
     loops = sass.loops(code)
-    wide, narrow = ([loop for loop in loops if any(map(loads_wide, loop)) == is_wide] for is_wide in (True, False))
-    for what, needed, among in ("its loops", IN_FLIGHT, loops if functor in NARROW else wide), ("its loops over parts", PARTS_IN_FLIGHT, narrow):
+    wide = [loop for loop in loops if any(map(loads_wide, loop))]
+    over_parts = [loop for loop in loops if (loop not in wide if functor == "SumLoop" else not any(i.operation == "F2F" for i in loop))]
+    over_tensor = loops if functor in NARROW else [loop for loop in wide if loop not in over_parts]
+    for what, needed, among in ("its loops", IN_FLIGHT, over_tensor), ("its loops over parts", PARTS_IN_FLIGHT, over_parts):
         if functor in needed:
             most = max((sass.bytes_in_flight(loop) for loop in among), default=0)
             if most < needed[functor]:

@@ -33,9 +33,11 @@ struct SumLoop : SummedTiles<T, PartSums<master_t<T>>, BiasGradient<master_t<T>>
   using A = master_t<T>;
   using Base = SummedTiles<T, PartSums<A>, BiasGradient<A>>;
   using Base::V, Base::tiles;
-  static constexpr int phases = 1 + tree_phases + Base::end_phases;
+  static constexpr int own_phases = 3, phases = own_phases + Base::end_phases;
   union Shared {
-    A sum[V][block_threads];
+    struct {
+      A sum[V][block_threads], piece[block_threads];
+    } of;
     typename Base::Turn turn;
   };
   const T* from;
@@ -49,27 +51,32 @@ struct SumLoop : SummedTiles<T, PartSums<master_t<T>>, BiasGradient<master_t<T>>
   template <int k>
   LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
     const auto place = this->place(block, thread);
+    const ThreadRows<V> rows{tiles.width};
     if constexpr (k == 0) {
-      A sum[V] = {};
-      if (place.count > 0)
-        this->template each<4>(place, [&](Index at, auto many) {
-          constexpr int n = decltype(many)::value;
-          Pack<T, V> element[n];
-          load_all([&](int i) { return from + this->before(place, at + i * tiles.height, stride_n); }, place.count, packs, element);
-          for (int i = 0; i < n; ++i)
-            for (int v = 0; v < V; ++v) sum[v] += static_cast<A>(element[i].element[v]);
-        });
-      for (int v = 0; v < V; ++v) shared.sum[v][thread] = sum[v];
-    } else if constexpr (k <= tree_phases) {
-      tree_step<k - 1>(thread, block_threads / 2, tiles.width, [&](int own, int other) {
-        for (int v = 0; v < V; ++v) shared.sum[v][own] += shared.sum[v][other];
-      });
-      if constexpr (k == tree_phases)
-        for (int v = 0; v < V; ++v)
-          if (place.row == 0 && v < place.count) this->of_parts.put(0, place.part, place.channel + v, shared.sum[v][thread]);
+      if (packs && place.count == V) add_up<4, true>(place, thread, shared);
+      else add_up<1, false>(place, thread, shared);
+    } else if constexpr (k == 1) {
+      shared.of.piece[thread] = rows.of_rows(shared.of.sum, thread);
+    } else if constexpr (k == 2) {
+      const Index c = this->place(block, rows.column(thread)).channel + rows.number(thread);
+      if (thread < rows.sums() && c < this->channels) this->of_parts.put(0, place.part, c, rows.of_pieces(shared.of.piece, thread));
     } else {
-      this->template end_phase<k - 1 - tree_phases>(block, thread, shared.turn);
+      this->template end_phase<k - own_phases>(block, thread, shared.turn);
     }
+  }
+
+ private:
+  template <int n, bool packed>
+  LRCNN_HOST_DEVICE void add_up(const typename Base::Place& place, int thread, Shared& shared) const {
+    A sum[V] = {};
+    if (place.count > 0)
+      this->template each<n>(place, [&](const auto& some) {
+        Pack<T, V> element[n];
+        load_all<packed>([&](int i) { return from + this->before(place, some.at(i), stride_n); }, place.count, element);
+        for (int i = 0; i < n; ++i)
+          for (int v = 0; v < V; ++v) sum[v] += some.has(i) ? static_cast<A>(element[i].element[v]) : A(0);
+      });
+    for (int v = 0; v < V; ++v) shared.of.sum[v][thread] = sum[v];
   }
 };
 }   // namespace detail

@@ -33,6 +33,8 @@ struct PackedBias {
   Index count = 0;
 };
 namespace detail {
+/// Elements that a thread takes.
+inline constexpr int of_one_thread = 8;
 /// A filter among others that one kernel packs.
 template <class T>
 struct PackedFilter {
@@ -41,6 +43,13 @@ struct PackedFilter {
   Index count = 0, first_block = 0;
   Divisor channels{}, taps{};
   PackedBias<T> bias{};
+  bool wide = false;   ///< both orders are the same, and eight elements may be accessed at once
+  /// Eight elements that lie one behind the other. Pre: wide
+  LRCNN_HOST_DEVICE void pack_eight(Index unit) const {
+    master_t<T> value[of_one_thread];
+    load(kept + unit, of_one_thread, true, value);
+    store(packed + unit, of_one_thread, true, value);
+  }
   /// One element, numbered as it is packed; those of the bias come last.
   LRCNN_HOST_DEVICE void pack(Index unit) const {
     if (unit >= count) {
@@ -65,7 +74,7 @@ LRCNN_HOST_DEVICE int filter_of(const Filter* filters, int count, Index block) {
 /// Blocks take neighbouring elements of one filter.
 template <class T>
 struct PackLoop {
-  static constexpr int phases = 1, most = 36, of_thread = 8;   ///< most: filters, whose table is an argument of the kernel, at most 4 kB
+  static constexpr int phases = 1, most = 36, of_thread = of_one_thread;   ///< most: filters, whose table is an argument of the kernel, at most 4 kB
   static constexpr Index of_block = block_threads * of_thread;
   struct Shared {};
   PackedFilter<T> filters[most];
@@ -73,13 +82,15 @@ struct PackLoop {
   Index blocks = 0;
   void add(const FilterExtents& e, const master_t<T>* w, T* packed, const PackedBias<T>& bias) {
     const auto divisor = [](Index v) { return Divisor(std::max<Index>(1, v)); };   // of an empty filter with a bias
-    filters[count++] = {w, packed, e.count(), blocks, divisor(e.channels), divisor(e.taps), bias};
+    const bool wide = e.taps == 1 && takes_packs<of_thread>(w) && takes_packs<of_thread>(packed);
+    filters[count++] = {w, packed, e.count(), blocks, divisor(e.channels), divisor(e.taps), bias, wide};
     blocks += ceil_div(e.count() + bias.count, of_block);
   }
   template <int k>
   LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared&) const {
     const PackedFilter<T>& filter = filters[filter_of(filters, count, block)];
-    const Index first = (block - filter.first_block) * of_block + thread, end = filter.count + filter.bias.count;
+    const Index begin = (block - filter.first_block) * of_block, first = begin + thread, end = filter.count + filter.bias.count;
+    if (filter.wide && begin + of_block <= filter.count) return filter.pack_eight(begin + thread * of_thread);
     for (int i = 0; i < of_thread; ++i)
       if (const Index unit = first + i * block_threads; unit < end) filter.pack(unit);
   }
@@ -91,7 +102,14 @@ struct PackedGradient {
   master_t<T>* kept = nullptr;
   Index count = 0, first_block = 0;
   Divisor channels{}, taps{};
-  bool accumulate = false;
+  bool accumulate = false, wide = false;   ///< wide: as of a PackedFilter
+  LRCNN_HOST_DEVICE void unpack_eight(Index unit) const {
+    master_t<T> value[of_one_thread], old[of_one_thread] = {};
+    load(packed + unit, of_one_thread, true, value);
+    if (accumulate) load(kept + unit, of_one_thread, true, old);
+    for (int v = 0; v < of_one_thread; ++v) value[v] = accumulate ? old[v] + value[v] : value[v];
+    store(kept + unit, of_one_thread, true, value);
+  }
   /// One element, numbered as it is kept.
   LRCNN_HOST_DEVICE void unpack(Index unit) const {
     Index tap = unit, c = taps.split(tap);
@@ -103,20 +121,22 @@ struct PackedGradient {
 /// The same for gradients.
 template <class T>
 struct UnpackLoop {
-  static constexpr int phases = 1, most = 44, of_thread = 8;
+  static constexpr int phases = 1, most = 44, of_thread = of_one_thread;
   static constexpr Index of_block = block_threads * of_thread;
   struct Shared {};
   PackedGradient<T> filters[most];
   int count = 0;
   Index blocks = 0;
   void add(const FilterExtents& e, const T* packed, master_t<T>* dw, bool accumulate) {
-    filters[count++] = {packed, dw, e.count(), blocks, Divisor(e.channels), Divisor(e.taps), accumulate};
+    const bool wide = e.taps == 1 && takes_packs<of_thread>(packed) && takes_packs<of_thread>(dw);
+    filters[count++] = {packed, dw, e.count(), blocks, Divisor(e.channels), Divisor(e.taps), accumulate, wide};
     blocks += ceil_div(e.count(), of_block);
   }
   template <int k>
   LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared&) const {
     const PackedGradient<T>& filter = filters[filter_of(filters, count, block)];
-    const Index first = (block - filter.first_block) * of_block + thread;
+    const Index begin = (block - filter.first_block) * of_block, first = begin + thread;
+    if (filter.wide && begin + of_block <= filter.count) return filter.unpack_eight(begin + thread * of_thread);
     for (int i = 0; i < of_thread; ++i)
       if (const Index unit = first + i * block_threads; unit < filter.count) filter.unpack(unit);
   }

@@ -13,13 +13,13 @@
 #include <cuda/atomic>
 #endif
 namespace lrcnn::loops {
-/// Tallies that a loop uses at most, for columns and sets that have two parts or more: there are no more than most_blocks / 2. Of those with more
+/// Tallies that a loop uses at most, for columns and sets that have two parts or more: there are no more than most_sum_blocks / 2. Of those with more
 /// than 64 parts, which take 33 each, there are eight.
-inline constexpr Index most_tallies = most_blocks / 2 + 1;
+inline constexpr Index most_tallies = most_sum_blocks / 2 + 1;
 namespace detail {
-/// Parts k, k + 32, k + 64 ... of a channel are a row. Rows are added up in a tree.
+/// Parts k, k + 32, k + 64 ... of a channel are a row.
 inline constexpr int part_rows = 32;
-static_assert(most_blocks / (2 * part_rows + 1) * (part_rows + 1) < most_tallies);
+static_assert(most_sum_blocks / (2 * part_rows + 1) * (part_rows + 1) < most_tallies);
 /// Counts `count` arrivals. True for the last of `all`, and the tally is 0 again. What blocks have written before a barrier and their arrival is
 /// seen by the last one's threads behind the next barrier.
 LRCNN_HOST_DEVICE inline bool arrives_last(std::uint32_t* tally, std::uint32_t all, std::uint32_t count = 1) {
@@ -47,7 +47,7 @@ struct SummedTiles : TileLoop<T> {
   static constexpr int end_phases = closes ? 5 : 4;
   /// What blocks have come to.
   struct Turn {
-    int complete[part_rows];   ///< whether this block is the last of a row
+    int complete[part_rows];   ///< whether this block is the last of a row; of those that wait for its part
     int last;                  ///< whether it is the last of all
   };
   Sum of_parts;
@@ -63,14 +63,15 @@ struct SummedTiles : TileLoop<T> {
     Index column = block, part = this->columns.split(column);
     const Index set = this->parts.split(part), c = column * tiles.width * V + thread;
     const bool own = thread < tiles.width * V && c < this->channels;
+    const Range waiting = rows_of(part);
     if constexpr (k == 0) {
-      if (thread < rows()) turn.complete[thread] = arrives(part, thread) && (this->parts.value() == 1 || row_is_done(set, column, thread));
+      if (thread >= waiting.begin && thread < waiting.end) turn.complete[thread] = this->parts.value() == 1 || row_is_done(set, column, thread);
     } else if constexpr (k == 1) {
-      if (rows() > 1 && own)
-        for (int row = 0; row < part_rows; ++row)
-          if (turn.complete[row]) of_parts.put(set, row_place(row), c, row_sum(set, row, c, of_parts.about(set, c)));
+      if (rows() > 1 && own) LRCNN_ROLLED
+      for (Index row = waiting.begin; row < waiting.end; ++row)
+        if (turn.complete[row]) of_parts.put(set, row_place(row), c, row_sum(set, row, c, of_parts.about(set, c)));
     } else if constexpr (k == 2) {
-      if (thread == 0) turn.last = is_last(set, column, turn);
+      if (thread == 0) turn.last = is_last(set, column, waiting, turn);
     } else if constexpr (k == 3) {
       if (!turn.last || !own) return;
       const double about = of_parts.about(set, c);
@@ -85,59 +86,54 @@ struct SummedTiles : TileLoop<T> {
   /// Rows that are added up by themselves: few parts are added up at once.
   LRCNN_HOST_DEVICE int rows() const { return this->parts.value() > 2 * part_rows ? part_rows : 1; }
   /// Where a row's sum lies: in the place of its second part.
-  LRCNN_HOST_DEVICE static Index row_place(int row) { return part_rows + row; }
+  LRCNN_HOST_DEVICE static Index row_place(Index row) { return part_rows + row; }
   LRCNN_HOST_DEVICE std::uint32_t* tally(Index set, Index column, int row) const {
     return tallies + (set * tiles.columns + column) * (rows() > 1 ? part_rows + 1 : 1) + row;
   }
-  /// Whether a row waits for a part: its own, and the one that all are added up about.
-  LRCNN_HOST_DEVICE bool arrives(Index part, int row) const { return part % rows() == row || (Sum::about_first && part == 0); }
+  /// Rows that wait for a part: its own, or all, of the part that all are added up about.
+  LRCNN_HOST_DEVICE Range rows_of(Index part) const {
+    if (Sum::about_first && part == 0) return {0, rows()};
+    const Index row = part & (rows() - 1);
+    return {row, row + 1};
+  }
   LRCNN_HOST_DEVICE bool row_is_done(Index set, Index column, int row) const {
     Index waited_for = this->parts.value();
     if (rows() > 1) waited_for = (waited_for - row + part_rows - 1) / part_rows + (Sum::about_first && row > 0);
     return arrives_last(tally(set, column, row), static_cast<std::uint32_t>(waited_for));
   }
-  LRCNN_HOST_DEVICE bool is_last(Index set, Index column, const Turn& turn) const {
+  LRCNN_HOST_DEVICE bool is_last(Index set, Index column, const Range& waiting, const Turn& turn) const {
     if (rows() == 1) return turn.complete[0] != 0;
     std::uint32_t complete = 0;
-    for (int row = 0; row < part_rows; ++row) complete += turn.complete[row] != 0;
+    LRCNN_ROLLED
+    for (Index row = waiting.begin; row < waiting.end; ++row) complete += turn.complete[row] != 0;
     return complete > 0 && arrives_last(tally(set, column, part_rows), part_rows, complete);
   }
-  /// Of a row's parts, one after the other; some are on their way at once.
-  LRCNN_HOST_DEVICE Value row_sum(Index set, int row, Index c, double about) const {
-    constexpr int at_once = 8;
-    const Index count = this->parts.value();
+  /// The sum of get(first), get(first + step) ... get(below count), one after the other; some are on their way at once.
+  template <int at_once, class Get, class Add>
+  LRCNN_HOST_DEVICE static Value in_order(Index first, Index step, Index count, Get get, Add add) {
     Value all{};
-    for (Index first = row; first < count; first += at_once * part_rows) {
-      Value part[at_once];
-      for (int i = 0; i < at_once; ++i) part[i] = first + i * part_rows < count ? of_parts.get(set, first + i * part_rows, c) : Value{};
+    LRCNN_ROLLED
+    for (; first < count; first += at_once * step) {
+      Value some[at_once];
+      for (int i = 0; i < at_once; ++i) some[i] = first + i * step < count ? get(first + i * step) : Value{};
       for (int i = 0; i < at_once; ++i)
-        if (first + i * part_rows < count) of_parts.add(all, part[i], tiles.size(first + i * part_rows), about);
+        if (first + i * step < count) add(all, some[i], first + i * step);
     }
     return all;
   }
-  /// Of one row: summed before, or of two parts at most.
-  template <bool summed>
-  LRCNN_HOST_DEVICE Value row(Index set, int row, Index c, double about) const {
-    if constexpr (summed) return of_parts.get(set, row_place(row), c);
-    const Index count = this->parts.value(), next = row + part_rows;
-    Value all{};
-    if (row < count) of_parts.add(all, of_parts.get(set, row, c), tiles.size(row), about);
-    if (next < count) of_parts.add(all, of_parts.get(set, next, c), tiles.size(next), about);
-    return all;
+  /// Of the parts first, first + step ...
+  template <int at_once>
+  LRCNN_HOST_DEVICE Value sum_of(Index set, Index first, Index step, Index c, double about) const {
+    return in_order<at_once>(
+        first, step, this->parts.value(), [&](Index part) { return of_parts.get(set, part, c); },
+        [&](Value& all, const Value& value, Index part) { of_parts.add(all, value, tiles.size(part), about); });
   }
-  /// Of the rows first, first + step ... as a tree: those that lie far apart are added up first.
-  template <bool summed, int step = 1>
-  LRCNN_HOST_DEVICE Value tree(Index set, int first, Index c, double about) const {
-    if constexpr (step == part_rows) {
-      return row<summed>(set, first, c, about);
-    } else {
-      Value all = tree<summed, 2 * step>(set, first, c, about);
-      of_parts.add(all, tree<summed, 2 * step>(set, first + step, c, about));
-      return all;
-    }
-  }
+  LRCNN_HOST_DEVICE Value row_sum(Index set, Index row, Index c, double about) const { return sum_of<8>(set, row, part_rows, c, about); }
   LRCNN_HOST_DEVICE Value total(Index set, Index c, double about) const {
-    return rows() > 1 ? tree<true>(set, 0, c, about) : tree<false>(set, 0, c, about);
+    if (rows() == 1) return sum_of<8>(set, 0, 1, c, about);
+    return in_order<8>(
+        0, 1, part_rows, [&](Index row) { return of_parts.get(set, row_place(row), c); },
+        [&](Value& all, const Value& value, Index) { of_parts.add(all, value); });
   }
 };
 }   // namespace detail

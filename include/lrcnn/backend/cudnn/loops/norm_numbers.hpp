@@ -69,28 +69,25 @@ struct ChannelNorm {
   }
 };
 /// Two numbers of a channel: mean and sum of squared deviations of some elements, or sums over dy and over dy times normalised x.
-struct Two {
+struct alignas(16) Two {
   double first, second;
 };
-/// Where parts lie: the first numbers of a part's channels, then the second ones.
+/// Where parts lie, channel by channel.
 struct Parts {
-  double* data = nullptr;
+  Two* data = nullptr;
   Index channels = 0, count = 1;   ///< of a set
-  LRCNN_HOST_DEVICE double* at(Index set, Index k) const { return data + (set * count + k) * 2 * channels; }
-  LRCNN_HOST_DEVICE void put(Index set, Index k, Index c, const Two& two) const {
-    at(set, k)[c] = two.first;
-    at(set, k)[channels + c] = two.second;
-  }
-  LRCNN_HOST_DEVICE Two get(Index set, Index k, Index c) const { return {at(set, k)[c], at(set, k)[channels + c]}; }
+  LRCNN_HOST_DEVICE Two* at(Index set, Index k) const { return data + (set * count + k) * channels; }
+  LRCNN_HOST_DEVICE void put(Index set, Index k, Index c, const Two& two) const { at(set, k)[c] = two; }
+  LRCNN_HOST_DEVICE Two get(Index set, Index k, Index c) const { return at(set, k)[c]; }
 };
 /// The pieces of a workspace for parts.
 struct PartSpace {
   Parts parts, whole;   ///< of all blocks; of sets
   double* counts;       ///< of sets, before
   PartSpace(const Tiles& tiles, Index channels, std::byte* workspace)
-      : parts{reinterpret_cast<double*>(workspace), channels, tiles.parts()},
+      : parts{reinterpret_cast<Two*>(workspace), channels, tiles.parts()},
         whole{parts.at(tiles.sets, 0), channels, 1},
-        counts(whole.at(tiles.sets, 0)) {}
+        counts(reinterpret_cast<double*>(whole.at(tiles.sets, 0))) {}
 };
 /// Bytes that it takes.
 template <class T>
@@ -106,7 +103,7 @@ struct TwoSum {
   double positions;   ///< of all parts
   LRCNN_HOST_DEVICE Two get(Index set, Index k, Index c) const { return parts.get(set, k, c); }
   LRCNN_HOST_DEVICE void put(Index set, Index k, Index c, const Two& two) const { parts.put(set, k, c, two); }
-  LRCNN_HOST_DEVICE double about(Index set, Index c) const { return moments ? parts.at(set, 0)[c] : 0; }
+  LRCNN_HOST_DEVICE double about(Index set, Index c) const { return moments ? parts.get(set, 0, c).first : 0; }
   LRCNN_HOST_DEVICE static void add(Two& own, const Two& part, Index size, double pivot) {
     if constexpr (moments) {
       const double d = part.first - pivot, n = static_cast<double>(size);
@@ -127,10 +124,14 @@ template <class T, bool moments, class Then>
 struct PartLoop : SummedTiles<T, TwoSum<moments>, Then> {
   using Base = SummedTiles<T, TwoSum<moments>, Then>;
   using Base::V, Base::tiles;
-  static constexpr int last_sum = tree_phases, phases = 1 + tree_phases + Base::end_phases;   ///< last_sum: the phase with a part's sums
+  using typename Base::Place;
+  static constexpr int own_phases = 3, phases = own_phases + Base::end_phases;   ///< own_phases: those that make a part
+  /// Statistics follow the kernel that makes a map. With room for one block more, each starts at once where that kernel's last ones still run.
+  static constexpr int at_once_on_device = moments ? 3 : 2;
   union Shared {
     struct {
-      double first[V][block_threads], second[V][block_threads];
+      double first[V][block_threads], second[V][block_threads], first_piece[block_threads], second_piece[block_threads];
+      T pivot[V][block_threads / V];   ///< what the first row of threads has taken its numbers about
     } sum;
     typename Base::Turn turn;
   };
@@ -139,11 +140,24 @@ struct PartLoop : SummedTiles<T, TwoSum<moments>, Then> {
   LRCNN_HOST_DEVICE static void keep(Shared& shared, int thread, const double (&first)[V], const double (&second)[V]) {
     for (int v = 0; v < V; ++v) shared.sum.first[v][thread] = first[v], shared.sum.second[v][thread] = second[v];
   }
-  template <int k>
-  LRCNN_HOST_DEVICE void add_step(int thread, Shared& shared) const {
-    tree_step<k>(thread, block_threads / 2, tiles.width, [&](int own, int other) {
-      for (int v = 0; v < V; ++v) shared.sum.first[v][own] += shared.sum.first[v][other], shared.sum.second[v][own] += shared.sum.second[v][other];
-    });
+  /// The phase behind keep().
+  LRCNN_HOST_DEVICE void add_rows(int thread, Shared& shared) const {
+    const ThreadRows<V> rows{tiles.width};
+    shared.sum.first_piece[thread] = rows.of_rows(shared.sum.first, thread),
+    shared.sum.second_piece[thread] = rows.of_rows(shared.sum.second, thread);
+  }
+  /// The phase behind that: puts what a part's channels come to.
+  LRCNN_HOST_DEVICE void put_part(Index block, int thread, const Shared& shared) const {
+    const ThreadRows<V> rows{tiles.width};
+    const int column = rows.column(thread), v = rows.number(thread);
+    const Place place = this->place(block, column);
+    if (thread >= rows.sums() || place.count <= v) return;
+    Two sums{rows.of_pieces(shared.sum.first_piece, thread), rows.of_pieces(shared.sum.second_piece, thread)};
+    if constexpr (moments) {
+      const double mean = sums.first / static_cast<double>(tiles.size(place.part)), m2 = sums.second - sums.first * mean;
+      sums = {static_cast<double>(shared.sum.pivot[v][column]) + mean, m2 < 0 ? 0 : m2};
+    }
+    this->of_parts.put(place.set, place.part, place.channel + v, sums);
   }
 };
 /// Puts what a set's channel comes to into its place.

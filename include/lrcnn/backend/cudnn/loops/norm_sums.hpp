@@ -29,47 +29,41 @@ struct MomentsLoop : PartLoop<T, true, Then> {
     if constexpr (k == 0) {
       if constexpr (!Base::closes)
         if (thread == 0 && place.part == 0 && place.channel == 0) add_count(place.set);
-      add_up(place, thread, shared);
-    } else if constexpr (k <= Base::last_sum) {
-      this->template add_step<k - 1>(thread, shared);
-      if constexpr (k == Base::last_sum)
-        if (place.row == 0) put(place, thread, shared);
+      if (packs && place.count == V) add_up<4, true>(place, thread, shared);
+      else add_up<1, false>(place, thread, shared);
+    } else if constexpr (k == 1) {
+      this->add_rows(thread, shared);
+    } else if constexpr (k == 2) {
+      this->put_part(block, thread, shared);
     } else {
-      this->template end_phase<k - 1 - Base::last_sum>(block, thread, shared.turn);
+      this->template end_phase<k - Base::own_phases>(block, thread, shared.turn);
     }
   }
 
  private:
-  LRCNN_HOST_DEVICE void pivots(const Place& place, double (&pivot)[V]) const {
-    Elements first[1];
-    load_all([&](int) { return x + this->before(place, place.part * this->tiles.part, stride_n); }, place.count, packs, first);
-    for (int v = 0; v < V; ++v) pivot[v] = static_cast<double>(first[0].element[v]);
-  }
+  template <int n, bool packed>
   LRCNN_HOST_DEVICE void add_up(const Place& place, int thread, Shared& shared) const {
-    double pivot[V] = {}, sum[V] = {}, squares[V] = {};
+    using Few = few_t<T>;
+    double sum[V] = {}, squares[V] = {};
     if (place.count > 0) {
-      pivots(place, pivot);
-      this->template each<4>(place, [&](Index at, auto many) {
-        Elements element[decltype(many)::value];
-        load_all([&](int i) { return x + this->before(place, at + i * this->tiles.height, stride_n); }, place.count, packs, element);
-        for (int i = 0; i < decltype(many)::value; ++i)
-          for (int v = 0; v < V; ++v) {
-            const double d = static_cast<double>(element[i].element[v]) - pivot[v];
-            sum[v] += d, squares[v] += d * d;
+      Elements pivot[1];
+      load_all<packed>([&](int) { return x + this->before(place, place.part * this->tiles.part, stride_n); }, place.count, pivot);
+      if (place.row == 0)
+        for (int v = 0; v < V; ++v) shared.sum.pivot[v][thread] = pivot[0].element[v];
+      this->template each<n>(place, [&](const auto& some) {
+        Elements element[n];
+        load_all<packed>([&](int i) { return x + this->before(place, some.at(i), stride_n); }, place.count, element);
+        for (int v = 0; v < V; ++v) {
+          Few few = 0, few_squares = 0;
+          for (int i = 0; i < n; ++i) {
+            const Few d = some.has(i) ? static_cast<Few>(element[i].element[v]) - static_cast<Few>(pivot[0].element[v]) : Few(0);
+            few += d, few_squares += d * d;
           }
+          sum[v] += static_cast<double>(few), squares[v] += static_cast<double>(few_squares);
+        }
       });
     }
     this->keep(shared, thread, sum, squares);
-  }
-  LRCNN_HOST_DEVICE void put(const Place& place, int thread, const Shared& shared) const {
-    if (place.count <= 0) return;
-    double pivot[V];
-    pivots(place, pivot);
-    const double n = static_cast<double>(this->tiles.size(place.part));
-    for (int v = 0; v < V; ++v) {
-      const double all = shared.sum.first[v][thread], mean = all / n, m2 = shared.sum.second[v][thread] - all * mean;
-      if (v < place.count) this->of_parts.put(place.set, place.part, place.channel + v, {pivot[v] + mean, m2 < 0 ? 0 : m2});
-    }
   }
   LRCNN_HOST_DEVICE void add_count(Index set) const {
     double& count = norm.statistics(set).count();
@@ -79,7 +73,10 @@ struct MomentsLoop : PartLoop<T, true, Then> {
 };
 /// x - mean.
 struct Centred {
-  LRCNN_HOST_DEVICE double operator()(double x, double mean) const { return x - mean; }
+  template <class A>
+  LRCNN_HOST_DEVICE A operator()(A x, A mean) const {
+    return x - mean;
+  }
 };
 /// Means of channels, and what makes of x at a position what dy is multiplied by.
 template <class T>
@@ -95,7 +92,10 @@ struct NoMeans {
 /// What a pixel is normalised with.
 struct PixelNorm {
   double mean, inverse;
-  LRCNN_HOST_DEVICE double operator()(double x, double) const { return (x - mean) * inverse; }
+  template <class A>
+  LRCNN_HOST_DEVICE A operator()(A x, A) const {
+    return static_cast<A>((static_cast<double>(x) - mean) * inverse);
+  }
 };
 template <class T>
 struct PixelNorms {
@@ -127,35 +127,39 @@ struct ProductsLoop : PartLoop<T, false, Then> {
   LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
     const Place place = this->place(block, thread);
     if constexpr (k == 0) {
-      add_up(place, thread, shared);
-    } else if constexpr (k <= Base::last_sum) {
-      this->template add_step<k - 1>(thread, shared);
-      if constexpr (k == Base::last_sum)
-        for (int v = 0; v < V; ++v)
-          if (place.row == 0 && v < place.count)
-            this->of_parts.put(place.set, place.part, place.channel + v, {shared.sum.first[v][thread], shared.sum.second[v][thread]});
+      if (packs && place.count == V) add_up<sizeof(T) == 2 ? 4 : 2, true>(place, thread, shared);
+      else add_up<1, false>(place, thread, shared);
+    } else if constexpr (k == 1) {
+      this->add_rows(thread, shared);
+    } else if constexpr (k == 2) {
+      this->put_part(block, thread, shared);
     } else {
-      this->template end_phase<k - 1 - Base::last_sum>(block, thread, shared.turn);
+      this->template end_phase<k - Base::own_phases>(block, thread, shared.turn);
     }
   }
 
  private:
+  template <int n, bool packed>
   LRCNN_HOST_DEVICE void add_up(const Place& place, int thread, Shared& shared) const {
-    double mean[V] = {}, sum[V] = {}, product[V] = {};
+    using Few = few_t<T>;
+    Few mean[V] = {};
+    double sum[V] = {}, product[V] = {};
     for (int v = 0; v < V; ++v)
-      if (v < place.count) mean[v] = means.mean(place.set, place.channel + v);
+      if (v < place.count) mean[v] = static_cast<Few>(means.mean(place.set, place.channel + v));
     if (place.count > 0)
-      this->template each<2>(place, [&](Index at, auto many) {
-        constexpr int n = decltype(many)::value;
+      this->template each<n>(place, [&](const auto& some) {
         Elements down[n], value[n];
-        load_all([&](int i) { return dy + this->before(place, at + i * this->tiles.height, stride_n); }, place.count, packs, down);
-        load_all([&](int i) { return x + this->before(place, at + i * this->tiles.height, x_stride_n); }, place.count, packs, value);
-        for (int i = 0; i < n; ++i) {
-          const auto norm = means.pixel(at + i * this->tiles.height);
-          for (int v = 0; v < V; ++v) {
-            const double g = static_cast<double>(down[i].element[v]);
-            sum[v] += g, product[v] += g * norm(static_cast<double>(value[i].element[v]), mean[v]);
+        load_all<packed>([&](int i) { return dy + this->before(place, some.at(i), stride_n); }, place.count, down);
+        load_all<packed>([&](int i) { return x + this->before(place, some.at(i), x_stride_n); }, place.count, value);
+        decltype(means.pixel(Index{})) norm[n];
+        for (int i = 0; i < n; ++i) norm[i] = means.pixel(some.at(i));
+        for (int v = 0; v < V; ++v) {
+          Few few = 0, few_products = 0;
+          for (int i = 0; i < n; ++i) {
+            const Few g = some.has(i) ? static_cast<Few>(down[i].element[v]) : Few(0);
+            few += g, few_products += g * norm[i](static_cast<Few>(value[i].element[v]), mean[v]);
           }
+          sum[v] += static_cast<double>(few), product[v] += static_cast<double>(few_products);
         }
       });
     this->keep(shared, thread, sum, product);

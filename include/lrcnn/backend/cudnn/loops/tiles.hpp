@@ -14,17 +14,22 @@ struct Tiles {
     return left < part ? left : part;
   }
 };
-inline constexpr int least_positions = 4;   ///< of a thread, where there are enough
-/// `groups`: of channels that one thread takes; `least`: positions of a thread, where there are enough.
-constexpr Tiles tiles_of_groups(Index sets, Index positions, Index groups, int least) {
+inline constexpr int least_positions = 8;   ///< of a thread, where there are enough
+/// `groups`: of channels that one thread takes; `least`: positions of a thread, where there are enough; `blocks`: at most.
+constexpr Tiles tiles_of_groups(Index sets, Index positions, Index groups, int least, Index blocks = most_blocks) {
   const int width = power_above(std::min<Index>(groups, 32)), height = block_threads / width;
-  const Index columns = ceil_div(groups, Index{width}), most = std::max<Index>(1, most_blocks / (columns * sets));
+  const Index columns = ceil_div(groups, Index{width}), most = std::max<Index>(1, blocks / (columns * sets));
   return {sets, positions, std::max<Index>(height * least, ceil_div(positions, most)), columns, width, height};
 }
+/// Of a sum over positions.
 template <class T>
 constexpr Tiles tiles_of(Index sets, Index positions, Index channels) {
-  return tiles_of_groups(sets, positions, ceil_div(channels, Index{lanes<T>}), least_positions);
+  return tiles_of_groups(sets, positions, ceil_div(channels, Index{lanes<T>}), least_positions, most_sum_blocks);
 }
+/// What a few numbers are added up in before they are added to others, in double: of 16 bits, a few have no more digits than a float holds, or lose
+/// what is far below their own last ones.
+template <class T>
+using few_t = std::conditional_t<sizeof(T) == 2, float, double>;
 /// What loops over tiles have in common.
 template <class T>
 struct TileLoop {
@@ -51,13 +56,20 @@ struct TileLoop {
     const Index image = per_image.split(position) + place.set;
     return image * stride_n + position * channels + place.channel;
   }
-  /// Calls f(position, how many at once), the number a constant, for the positions of a thread: at, at + height, ...
+  /// Some positions of a thread.
+  template <int count>
+  struct Some {
+    Index first, end;
+    int step;
+    LRCNN_HOST_DEVICE bool has(int i) const { return first + i * step < end; }
+    /// The i-th, or the first where there are fewer.
+    LRCNN_HOST_DEVICE Index at(int i) const { return has(i) ? first + i * step : first; }
+  };
+  /// Calls f(Some<at_once>) until all positions of a thread have been.
   template <int at_once, class F>
   LRCNN_HOST_DEVICE void each(const Place& place, F f) const {
-    const Index begin = place.part * tiles.part, end = begin + tiles.size(place.part), step = tiles.height;
-    Index at = begin + place.row;
-    for (; at + (at_once - 1) * step < end; at += at_once * step) f(at, std::integral_constant<int, at_once>{});
-    for (; at < end; at += step) f(at, std::integral_constant<int, 1>{});
+    const Index begin = place.part * tiles.part, end = begin + tiles.size(place.part);
+    for (Index at = begin + place.row; at < end; at += at_once * tiles.height) f(Some<at_once>{at, end, tiles.height});
   }
 };
 }   // namespace lrcnn::loops

@@ -11,6 +11,12 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <cassert>
 #include <cstring>
+/// Before a loop: a device's compiler is not to write its body out several times. Code that runs once in a kernel costs most when it is fetched.
+#ifdef __CUDA_ARCH__
+#define LRCNN_ROLLED _Pragma("unroll 1")
+#else
+#define LRCNN_ROLLED
+#endif
 namespace lrcnn::loops {
 /// Calls f(0) ... f(count - 1) where `exec` says.
 template <class Exec, class F>
@@ -103,15 +109,21 @@ LRCNN_HOST_DEVICE void copy_pack(T* to, const Pack<T, V>* from) {
   std::memcpy(static_cast<void*>(to), from, sizeof(*from));
 #endif
 }
-/// The first `count` of V elements at each of several places, as they are; the others are 0. All are on their way at once.
-template <int V, int n, class T, class At>
-LRCNN_HOST_DEVICE void load_all(At at, int count, bool packs, Pack<T, V> (&to)[n]) {
-  if (packs && count == V) {
+/// The first `count` of V elements at each of several places, as they are; the others are 0. All are on their way at once. packed: all V may be read
+/// as packs.
+template <bool packed, int V, int n, class T, class At>
+LRCNN_HOST_DEVICE void load_all(At at, int count, Pack<T, V> (&to)[n]) {
+  if constexpr (packed) {
     for (int i = 0; i < n; ++i) copy_pack(&to[i], at(i));
   } else {
     for (int i = 0; i < n; ++i)
       for (int v = 0; v < V; ++v) to[i].element[v] = v < count ? at(i)[v] : static_cast<T>(0.0f);
   }
+}
+template <int V, int n, class T, class At>
+LRCNN_HOST_DEVICE void load_all(At at, int count, bool packs, Pack<T, V> (&to)[n]) {
+  if (packs && count == V) load_all<true>(at, count, to);
+  else load_all<false>(at, count, to);
 }
 /// The first `count` of V elements, as numbers to compute with; the others are 0.
 template <class A, int V, class T>
