@@ -1,8 +1,9 @@
 // What a step costs on a GPU, and what it takes of its memory: VGG-16 and ResNet-50, forward + backward without an update, under
 // column and row policies, in fp32, tf32 and bf16. bench/gpu/peers.py measures PyTorch's on the same shapes; scripts/gpu bench runs both.
 //
-//   lrcnn_gpu_bench [--out FILE.json] [--quick] [--transfer]
+//   lrcnn_gpu_bench [--out FILE.json] [--quick] [--filter REGEX] [--transfer]
 //
+// --filter measures those cases alone whose name, such as "resnet50 224x32 bf16 column", has a match of the expression.
 // --transfer measures something else instead: batches copied to the device against batches that it gathers by itself (transfer.hpp).
 // Images are normally distributed numbers and on the device beforehand, parameters are He-initialised. Time is the median
 // of steps, each waited for. Memory is measured as what a first step takes of the device's free memory, once another
@@ -17,13 +18,15 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <optional>
+#include <map>
+#include <regex>
 using namespace lrcnn;
 namespace {
 using W = Workspace<256_MiB>;
 struct NamedPolicy {
   std::string name;
   PolicySpec spec;
+  Index part = 0;   ///< above 0: the policy is the one that Fit chooses for this part of the column's bytes: a quarter, an eighth
 };
 /// Row policies cut rows only. Fine ones are for images that leave no other choice.
 const std::vector<NamedPolicy> policies{
@@ -35,12 +38,14 @@ const std::vector<NamedPolicy> policies{
     {"pools-share32", Policy<Stages<Share<32>, Share<16>, Share<8>, Share<4>, Share<2>>, CheckpointAtPools, RecomputeAll, W>::value},
     {"pools-overlap8-2streams", Policy<Stages<Overlap<8>, Overlap<8>, Overlap<4>, Column>, CheckpointAtPools, RecomputeAll, W, Streams<2>>::value},
     {"images1", Policy<Images<1>, W>::value},
+    {"fit-quarter", {}, 4},
+    {"fit-eighth", {}, 8},
 };
-struct Network {
+struct NamedNetwork {
   std::string name;
   std::span<const Layer> layers;
 };
-const Network vgg16{"vgg16", Vgg16<>::layers}, resnet50{"resnet50", ResNet50<>::layers};
+const NamedNetwork vgg16{"vgg16", Vgg16<>::layers}, resnet50{"resnet50", ResNet50<>::layers};
 /// A ready-made policy with the workspace that a GPU can spare.
 constexpr PolicySpec with_workspace(PolicySpec spec) {
   spec.workspace_bytes = 256_MiB;
@@ -50,7 +55,26 @@ constexpr PolicySpec with_workspace(PolicySpec spec) {
 const std::vector<NamedPolicy> norm_policies{{"column", Policy<Column, W>::value},
                                              {"sums", with_workspace(resnet::Small::value)},
                                              {"large", with_workspace(resnet::Large50::value)},
-                                             {"large-small", with_workspace(resnet::LargeSmall50::value)}};
+                                             {"large-small", with_workspace(resnet::LargeSmall50::value)},
+                                             {"fit-quarter", {}, 4},
+                                             {"fit-eighth", {}, 8}};
+/// He-initialised, drawn once for each network: no parameter's shape depends on the input's.
+const std::vector<float>& initial_parameters(const NamedNetwork& network, const Table& table) {
+  static std::map<std::string, std::vector<float>> drawn;
+  std::vector<float>& initial = drawn[network.name];
+  if (initial.empty()) {
+    initial.resize(static_cast<std::size_t>(parameter_count(table)));
+    initialize<float>(parameters_of(table), He{}, 1, initial);
+  }
+  return initial;
+}
+/// Drawn once; images repeat them.
+std::span<const float> normal_numbers() {
+  static std::vector<float> drawn;
+  const Random random(2);
+  while (drawn.size() < 3'000'017) drawn.push_back(static_cast<float>(random.normal(drawn.size())));   // a prime, so that no row repeats another
+  return drawn;
+}
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -63,15 +87,15 @@ template <class B>
 class Measurement {
  public:
   explicit Measurement(std::string precision) : precision_(std::move(precision)) {
-    step(vgg16, {1, 3, 64, 64}, policies[0].spec, 0, false);   // loads the kernels
+    step(vgg16, {1, 3, 64, 64}, policies[0], 0, false);   // loads the kernels
   }
   /// One case as a line of results. Errors are results too.
-  nlohmann::json operator()(const Network& network, const Input& input, const NamedPolicy& policy, int least_steps, bool largest = false) {
+  nlohmann::json operator()(const NamedNetwork& network, const Input& input, const NamedPolicy& policy, int least_steps, bool largest = false) {
     nlohmann::json result{{"network", network.name}, {"size", input.h},       {"batch", input.n},
                           {"precision", precision_}, {"policy", policy.name}, {"program", "lrcnn"}};
     try {
       const bool few_problems = policy.name == "column" && input.count() <= 8'000'000;   // trying engines takes many steps' time
-      result.update(step(network, input, policy.spec, least_steps, few_problems));
+      result.update(step(network, input, policy, least_steps, few_problems));
     } catch (const Error& e) {
       result["error"] = e.what();
     }
@@ -80,42 +104,48 @@ class Measurement {
     std::fflush(stdout);
     return result;
   }
+  const std::string& precision() const { return precision_; }
 
  private:
-  nlohmann::json step(const Network& network, const Input& input, const PolicySpec& policy, int least_steps, bool tuned) {
+  nlohmann::json step(const NamedNetwork& network, const Input& input, const NamedPolicy& policy, int least_steps, bool tuned) {
     B& backend = tuned ? tuned_ : plain_;
     const Table table = make_table(network.layers, input);
-    const Plan plan = make_plan(table, policy, B::target);
-    const auto layout = parameters_of(table);
+    PolicySpec spec = policy.spec;
+    if (policy.part > 0) spec.fit_bytes = arena_size(table, policies[0].spec, B::target).bytes / policy.part;
+    const Plan plan = make_plan(table, spec, B::target, {}, Costs(rates_of<B>()));
     const Index count = parameter_count(table);
-    std::vector<float> initial(static_cast<std::size_t>(count));
-    initialize<float>(layout, He{}, 1, initial);
     auto parameters = backend.template buffer<float>(count), gradients = backend.template buffer<float>(count);
-    backend.write(parameters.data(), std::span<const float>(initial));
+    backend.write(parameters.data(), std::span<const float>(initial_parameters(network, table)));
     auto images = backend.template buffer<float>(input.count());
-    const Random random(2);
-    std::vector<float> row(static_cast<std::size_t>(input.c * input.w * input.h));
-    for (std::size_t e = 0; e < row.size(); ++e) row[e] = static_cast<float>(random.normal(e));
-    for (Index i = 0; i < input.n; ++i) backend.write(images.data() + i * static_cast<Index>(row.size()), std::span<const float>(row));
+    const std::span<const float> numbers = normal_numbers();
+    for (Index at = 0, some = 0; at < input.count(); at += some) {
+      some = std::min(input.count() - at, static_cast<Index>(numbers.size()));
+      backend.write(images.data() + at, numbers.first(static_cast<std::size_t>(some)));
+    }
     const cudnn::DeviceSource source(images.data(), input);
     const std::vector<std::int32_t> labels(static_cast<std::size_t>(input.n), 3);
     const Index before = free_bytes(*library_);
+    const auto passed_over_before = backend.tuner().passed_over().size();
     Executor<B> executor(plan, backend, parameters.data(), gradients.data());
     const double loss = executor.run(source, labels).mean();
     nlohmann::json result{{"planned_bytes", plan.peak_bytes()},
+                          {"predicted_seconds", seconds(plan, Costs(rates_of<B>()))},
                           {"measured_bytes", before - free_bytes(*library_)},
                           {"loss", loss},
                           {"convolutions", cudnn::requests_of<B::precision>(plan).size()},
                           {"tuned", tuned}};
-    std::vector<double> seconds;
-    for (double all = 0; static_cast<int>(seconds.size()) < least_steps || (all < 1.5 && seconds.size() < 30 && least_steps > 0);) {
+    if (policy.part > 0) result["chosen"] = to_string(plan.policy);
+    if (const auto count_passed_over = backend.tuner().passed_over().size() - passed_over_before; count_passed_over > 0)
+      result["engines_passed_over"] = count_passed_over;
+    std::vector<double> times;
+    for (double all = 0; static_cast<int>(times.size()) < least_steps || (all < 0.8 && times.size() < 30 && least_steps > 0);) {
       const auto start = std::chrono::steady_clock::now();
       executor.run(source, labels);
-      seconds.push_back(seconds_since(start));
-      all += seconds.back();
+      times.push_back(seconds_since(start));
+      all += times.back();
     }
-    std::sort(seconds.begin(), seconds.end());
-    if (!seconds.empty()) result["seconds"] = seconds[seconds.size() / 2];
+    std::sort(times.begin(), times.end());
+    if (!times.empty()) result["seconds"] = times[times.size() / 2];
     if (!backend.recording_problem().empty()) result["not_recorded"] = backend.recording_problem();
     return result;
   }
@@ -140,6 +170,10 @@ Index largest_side(const PolicySpec& policy, Index free) {
   }
   return fits;
 }
+/// "resnet50 224x32 bf16 column".
+std::string case_name(const NamedNetwork& network, const Input& input, const std::string& precision, const NamedPolicy& policy) {
+  return network.name + " " + std::to_string(input.h) + "x" + std::to_string(input.n) + " " + precision + " " + policy.name;
+}
 /// Does nothing if no file is asked for.
 void save(const std::string& out, const nlohmann::json& results) {
   if (out.empty()) return;
@@ -151,15 +185,17 @@ void save(const std::string& out, const nlohmann::json& results) {
 int main(int argc, char** argv) {
   try {
     std::string out;
+    std::regex filter(".");
     bool quick = false, transfer = false;
     for (int i = 1; i < argc; ++i) {
       const std::string argument = argv[i];
       if (argument == "--quick") quick = true;
       else if (argument == "--transfer") transfer = true;
+      else if (argument == "--filter" && i + 1 < argc) filter = std::regex(argv[++i]);
       else if (argument == "--out" && i + 1 < argc) out = argv[++i];
       else
-        throw Error(error_text("argument '" + argument + "' not understood", "usage: lrcnn_gpu_bench [--out FILE.json] [--quick] [--transfer]",
-                               "try without it"));
+        throw Error(error_text("argument '" + argument + "' not understood",
+                               "usage: lrcnn_gpu_bench [--out FILE.json] [--quick] [--filter REGEX] [--transfer]", "try without it"));
     }
     if (const std::string problem = cudnn::device_problem(); !problem.empty()) {
       std::fprintf(stderr, "lrcnn skips: %s\n", problem.c_str());
@@ -174,36 +210,43 @@ int main(int argc, char** argv) {
     Measurement<Cudnn> fp32("fp32");
     Measurement<CudnnTf32> tf32("tf32");
     Measurement<CudnnBf16> bf16("bf16");
+    const auto measure = [&](auto& measurement, const NamedNetwork& network, const Input& input, const NamedPolicy& policy) {
+      if (std::regex_search(case_name(network, input, measurement.precision(), policy), filter))
+        results.push_back(measurement(network, input, policy, 3));
+    };
     std::vector<Input> inputs{{32, 3, 224, 224}, {256, 3, 224, 224}, {1, 3, 1024, 1024}, {1, 3, 4096, 4096}};
     if (quick) inputs = {{8, 3, 224, 224}};
     for (const Input& input : inputs)
       for (const NamedPolicy& policy : policies) {
         if (policy.name == "images1" && input.n == 1) continue;
-        results.push_back(tf32(vgg16, input, policy, 3));
-        results.push_back(bf16(vgg16, input, policy, 3));
-        results.push_back(fp32(vgg16, input, policy, 3));
+        measure(tf32, vgg16, input, policy);
+        measure(bf16, vgg16, input, policy);
+        measure(fp32, vgg16, input, policy);
       }
     inputs = {{32, 3, 224, 224}, {1, 3, 1024, 1024}, {1, 3, 4096, 4096}};
     if (quick) inputs = {{4, 3, 224, 224}};
     for (const Input& input : inputs)
       for (const NamedPolicy& policy : norm_policies) {
         if (policy.name.starts_with("large") && input.n > 1) continue;   // for large images
-        results.push_back(tf32(resnet50, input, policy, 3));
-        results.push_back(bf16(resnet50, input, policy, 3));
+        measure(tf32, resnet50, input, policy);
+        measure(bf16, resnet50, input, policy);
       }
     if (!quick) {
       cudnn::DeviceInfo info;
       cudnn::check(cudnn::open_library<float>()->info(info), "asking for free memory");
+      const auto measure_largest = [&]<class B>(Measurement<B>& measurement, const NamedPolicy& policy) {
+        if (!std::regex_search("vgg16 largest " + measurement.precision() + " " + policy.name, filter)) return;
+        const Index side = largest_side<B>(policy.spec, info.free_bytes);
+        results.push_back(measurement(vgg16, {1, 3, side, side}, policy, 0, true));
+      };
       for (const NamedPolicy& policy : {policies[0], policies[5]}) {
-        const Index side = largest_side<CudnnTf32>(policy.spec, info.free_bytes);
-        results.push_back(tf32(vgg16, {1, 3, side, side}, policy, 0, true));
-        const Index half_side = largest_side<CudnnBf16>(policy.spec, info.free_bytes);
-        results.push_back(bf16(vgg16, {1, 3, half_side, half_side}, policy, 0, true));
+        measure_largest(tf32, policy);
+        measure_largest(bf16, policy);
       }
     }
     save(out, results);
     return 0;
-  } catch (const Error& e) {
+  } catch (const std::exception& e) {   // a regular expression may be wrong, too
     std::fprintf(stderr, "%s\n", e.what());
     return 2;
   }

@@ -31,7 +31,8 @@ def main():
                 continue
             seconds, taken = r.get("seconds"), r.get("measured_bytes")
             ratio = lambda mine, key: f"{mine / peer[key]:.2f}" if mine and peer.get(key) else "-"
-            print(name + f"| {1000 * seconds:.2f} ms | {ratio(seconds, 'seconds')} | {taken / 1e6:.0f} MB | {ratio(taken, 'measured_bytes')} |")
+            megabytes = f"{taken / 1e6:.0f} MB" if taken else "-"
+            print(name + f"| {1000 * seconds:.2f} ms | {ratio(seconds, 'seconds')} | {megabytes} | {ratio(taken, 'measured_bytes')} |")
     for r in results:
         if r.get("largest"):
             print(f"\nLargest square image, {r['program']} {r['policy']}: {r['size']}²" + (f" ({r['error']})" if "error" in r else ""))
