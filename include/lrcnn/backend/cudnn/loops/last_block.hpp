@@ -67,7 +67,8 @@ struct SummedTiles : TileLoop<T> {
     if constexpr (k == 0) {
       if (thread >= waiting.begin && thread < waiting.end) turn.complete[thread] = this->parts.value() == 1 || row_is_done(set, column, thread);
     } else if constexpr (k == 1) {
-      if (rows() > 1 && own) LRCNN_ROLLED
+      if (rows() == 1 || !own) return;
+      LRCNN_ROLLED
       for (Index row = waiting.begin; row < waiting.end; ++row)
         if (turn.complete[row]) of_parts.put(set, row_place(row), c, row_sum(set, row, c, of_parts.about(set, c)));
     } else if constexpr (k == 2) {
