@@ -9,6 +9,7 @@
 #include <lrcnn/backend/cudnn.hpp>
 #include <lrcnn/backend/cudnn/loops.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <deque>
 #include <exception>
@@ -187,7 +188,8 @@ class HostLibrary final : public cudnn::Library<T> {
   std::string wrong = "";            ///< takes the padding above for the padding below, too, as some of cuDNN's do
   std::string refuses_to_run = "";   ///< is built, and then says no
   bool tries_engines = false;
-  double worst_trial = 0;   ///< of the engine tried last: how far a number of its result was off, as a multiple of what may be
+  double worst_trial = 0;   ///< of all engines: how far a number of a result was off, as a multiple of what may be
+  Index trials = 0;
   Status convolution(std::unique_ptr<cudnn::Convolution>& made, const cudnn::Problem& p, Index workspace, const std::string& engine) override {
     if (const Status s = called(); !s.good()) return s;
     if (workspace < 16) return {"needs 16 bytes of workspace"};
@@ -258,17 +260,17 @@ class HostLibrary final : public cudnn::Library<T> {
       check_tallies();
     });
   }
-  Status try_out(bool& right, cudnn::Convolution& convolution, const cudnn::Problem& problem, const cudnn::TrialMemory<T>& memory) override {
-    right = true;
+  Status try_out(std::string& fault, cudnn::Convolution& convolution, const cudnn::Problem& problem, const cudnn::TrialMemory<T>& memory) override {
     if (!tries_engines) return {};
-    static_cast<void>(later([=, this] { loops::draw_operands(loops_, problem, memory); }));
-    if (const Status s = convolution.run(memory.x, memory.y, memory.w, memory.bias, memory.workspace); !s.good()) return s;
+    if (const Status s = later([=, this] { loops::draw_operands(loops_, problem, memory); }); !s.good()) return s;
+    if (fault = convolution.run(memory.x, memory.y, memory.w, memory.bias, memory.workspace).text; !fault.empty()) return wait();
     std::array<double, loops::trial_samples> errors{};
-    static_cast<void>(later([&] { loops::compare_samples(loops_, problem, memory, errors.data()); }));
-    const Status s = wait();
-    worst_trial = *std::max_element(errors.begin(), errors.end());
-    right = worst_trial <= 1;
-    return s;
+    if (const Status s = later([&] { loops::compare_samples(loops_, problem, memory, errors.data()); }); !s.good()) return flush(), s;
+    if (const Status s = wait(); !s.good()) return flush(), s;
+    const double worst = *std::max_element(errors.begin(), errors.end());
+    worst_trial = std::max(worst_trial, worst), ++trials;
+    if (worst > 1) fault = loops::wrong_numbers;
+    return {};
   }
   Status pack_filters(std::span<const cudnn::FilterPacking<T>> filters) override {
     return later([this, list = loops::filters_to_pack<T>(filters)] {

@@ -8,8 +8,8 @@
 namespace lrcnn::testing {
 using PixelNet =
     Sequential<Conv<6>, BatchNorm, ReLU, MaxPool<>, Conv<6>, ReLU, ConvTranspose<6>, Dropout<std::ratio<1, 8>>, Conv<3, Window{.kernel = 1}>>;
-inline constexpr Index images = 4, height = 20, width = 12;
-inline constexpr Input pixel_input{images, 2, height, width};
+inline constexpr Index pixel_images = 4, pixel_height = 20, pixel_width = 12;
+inline constexpr Input pixel_input{pixel_images, 2, pixel_height, pixel_width};
 using Reference32 = Reference<float, Target::all_channels>;
 struct PixelNoise {
   std::vector<float> pixels, numbers;
@@ -17,14 +17,14 @@ struct PixelNoise {
   explicit PixelNoise(std::uint64_t seed) {
     const Random random(seed);
     for (Index i = 0; i < pixel_input.count(); ++i) pixels.push_back(static_cast<float>(random.normal(static_cast<std::uint64_t>(i))));
-    for (Index i = 0; i < images * height * width; ++i)
+    for (Index i = 0; i < pixel_images * pixel_height * pixel_width; ++i)
       classes.push_back(static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(i) + 100'000, 4)) - 1);   // -1 does not count
-    for (Index i = 0; i < 3 * images * height * width; ++i)
+    for (Index i = 0; i < 3 * pixel_images * pixel_height * pixel_width; ++i)
       numbers.push_back(static_cast<float>(random.below(static_cast<std::uint64_t>(i) + 200'000, 2)));
   }
   MemorySource<float> source() const { return {pixels.data(), pixel_input}; }
-  Labels mask() const { return Labels::of_pixels(classes, height, width); }
-  Labels targets() const { return Labels::of_targets(numbers, 3, height, width); }
+  Labels mask() const { return Labels::of_pixels(classes, pixel_height, pixel_width); }
+  Labels targets() const { return Labels::of_targets(numbers, 3, pixel_height, pixel_width); }
 };
 /// A loss of the program's own: the squared error, by halves.
 struct Halves {
@@ -75,7 +75,7 @@ void as_the_reference(const L& loss, bool targets, Make make) {
       const auto most = [&] {
         Index elements = 0;
         for (const Step& step : by_rows.plan().steps)
-          if (step.op == Op::loss) elements = std::max(elements, step.x.images.size() * step.x.rows.size() * width * labels.channels());
+          if (step.op == Op::loss) elements = std::max(elements, step.x.images.size() * step.x.rows.size() * pixel_width * labels.channels());
         return elements;
       };
       for (int i = 0; i < 3; ++i) {

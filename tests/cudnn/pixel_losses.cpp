@@ -32,8 +32,8 @@ TEST_CASE("steps that nobody waited for are taken back from the first whose loss
   const PixelCrossEntropy loss{.ignore = -1};
   using NoDrop = Sequential<Conv<4>, ReLU, ConvTranspose<3>>;
   std::vector<std::int32_t> fine;
-  for (Index i = 0; i < images * 4 * height * width; ++i) fine.push_back(static_cast<std::int32_t>(i % 3));
-  const Labels labels = Labels::of_pixels(fine, 2 * height, 2 * width);
+  for (Index i = 0; i < pixel_images * 4 * pixel_height * pixel_width; ++i) fine.push_back(static_cast<std::int32_t>(i % 3));
+  const Labels labels = Labels::of_pixels(fine, 2 * pixel_height, 2 * pixel_width);
   BasicTrainer<Cudnn, PixelCrossEntropy> trainer(NoDrop::layers, with_workspace(Policy<Overlap<3>>::value), pixel_input, Sgd{.lr = 0.01}, {}, loss,
                                                  pretended());
   trainer.start_step(batch.source(), labels), trainer.start_step(batch.source(), labels);
@@ -65,18 +65,18 @@ TEST_CASE("of labels by rows a device has those of a slab; one that goes wrong i
   trainer.step(batch.source(), Labels::from_rows(rows)), undisturbed.step(batch.source(), batch.mask());
   Index most = 0;
   for (const Step& step : trainer.plan().steps)
-    if (step.op == Op::loss) most = std::max(most, step.x.images.size() * step.x.rows.size() * width);
+    if (step.op == Op::loss) most = std::max(most, step.x.images.size() * step.x.rows.size() * pixel_width);
   CHECK(library->most_labels == most);
-  CHECK(2 * most < images * height * width);
+  CHECK(2 * most < pixel_images * pixel_height * pixel_width);
   const auto before = trainer.read_parameters();
   rows.before = [](Index, Range r) {
-    if (r.contains({height - 2, height - 1})) throw DataError("lrcnn: a tile of the mask is damaged");
+    if (r.contains({pixel_height - 2, pixel_height - 1})) throw DataError("lrcnn: a tile of the mask is damaged");
   };
   CHECK(error_of<DataError>([&] { trainer.step(batch.source(), Labels::from_rows(rows)); }) == "lrcnn: a tile of the mask is damaged");
   PixelNoise other = batch;
   rows = CountedLabels(other.mask());
   trainer.evaluate(other.source(), Labels::from_rows(rows));   // the total is known from here on
-  other.classes[(height - 2) * width + 3] = 70;                // a file that is changed while it is read
+  other.classes[(pixel_height - 2) * pixel_width + 3] = 70;    // a file that is changed while it is read
   CHECK(error_of<DataError>([&] {
           trainer.step(batch.source(), Labels::from_rows(rows));
         }).starts_with("lrcnn: label 70 of image 0, row 18, column 3 is outside the 3 classes; "));

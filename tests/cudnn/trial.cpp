@@ -66,8 +66,86 @@ TEST_CASE("an engine that takes the padding above for the one below spoils gradi
   CHECK(passed_over[0].starts_with("a for "));
   CHECK(passed_over[0].ends_with(": its numbers are wrong"));
   CHECK(std::any_of(passed_over.begin(), passed_over.end(), [](const auto& t) { return t.find("backward_parameters") != std::string::npos; }));
-  Cudnn told_not_to(cudnn::DeviceOptions{.try_engines = false});
-  CHECK(error_of(told_not_to) <= 1e-5);   // opens a library whose engines are right
+  CHECK(library->trials > 10);
+}
+TEST_CASE("what is the caller's is not written by a trial, and is not read where there is room for a stand-in") {
+  const auto library = trying_library();
+  Cudnn backend(library);
+  const Problem<float>& problem = lenet();
+  const auto count = static_cast<Index>(problem.parameters.size());
+  auto parameters = backend.buffer<float>(count), gradients = backend.buffer<float>(count);
+  const std::vector<float> written(problem.parameters.size(), 2.0f);
+  backend.write(parameters.data(), std::span<const float>(written));
+  backend.write(gradients.data(), std::span<const float>(written));
+  const Plan plan = make_plan(problem.table, Rows::value, Cudnn::target);
+  const Executor<Cudnn> executor(plan, backend, parameters.data(), gradients.data());
+  CHECK(library->trials > 10);
+  std::vector<float> read(written.size());
+  for (const auto* buffer : {&parameters, &gradients}) {
+    backend.read(std::span<float>(read), buffer->data());
+    CHECK(read == written);
+  }
+  const auto list = parameters_of(plan.table);
+  for (const Step& step : plan.steps) {
+    const auto o =
+        operands_of<float>(plan, step, list, {const_cast<std::byte*>(executor.arena().data()), parameters.data(), gradients.data(), nullptr});
+    if (!cudnn::is_convolution(o) || o.node->layer.kind != Kind::linear) continue;
+    const auto problem_of_step = cudnn::problem_of(o, Precision::fp32);
+    float* const w = o.op == Op::backward_parameters ? o.d_parameters[0] : const_cast<float*>(o.parameters[0]);
+    for (const bool room : {true, false}) {
+      auto step_operands = o;
+      if (!room) step_operands.workspace_bytes = 1024;
+      const auto memory = cudnn::trial_memory(step_operands, problem_of_step, w, o.parameters[1], false, 16);
+      if (!room && o.op == Op::backward_parameters) {
+        CHECK(!memory);
+        continue;
+      }
+      REQUIRE(memory);
+      CHECK(memory->draws_weights == room);
+      CHECK((memory->w == w) == !room);
+      CHECK(reinterpret_cast<std::uintptr_t>(memory->w) % 256 == reinterpret_cast<std::uintptr_t>(w) % 256);
+      const auto* const end = reinterpret_cast<const std::byte*>(memory->w + cudnn::filter_elements(*o.node));
+      CHECK((!room || (reinterpret_cast<std::byte*>(memory->w) >= o.workspace && end <= static_cast<std::byte*>(memory->workspace))));
+      CHECK(static_cast<std::byte*>(memory->workspace) + 16 <= o.workspace + o.workspace_bytes);
+    }
+  }
+}
+TEST_CASE("a device that fails while an engine is tried is an error, and no fault of the engine's") {
+  const auto library = trying_library();
+  Cudnn warm(library);
+  const Index before = library->calls;
+  static_cast<void>(error_of(warm));
+  const Index calls = library->calls - before;
+  Index failed = 0;
+  for (Index k = 0; k < calls; k += 7) {
+    const auto failing = trying_library();
+    failing->fail_at = k;
+    Cudnn backend(failing);
+    try {
+      static_cast<void>(error_of(backend));
+    } catch (const Error&) {
+      ++failed;
+    }
+    CHECK(backend.tuner().passed_over().size() <= 1);   // of an engine whose own call it is
+  }
+  CHECK(failed > 10);
+}
+TEST_CASE("padding that no window reaches is made the same on both sides, and no other") {
+  Node node{
+      .layer = {.kind = Kind::conv, .window = {.kernel = 7, .stride = 2, .pad = 3}, .channels = 2}, .in = {1, 2, 32, 32}, .out = {1, 2, 16, 16}};
+  std::vector<float> x(2048), y(512), w(196);
+  Operands<float> o;
+  o.node = &node, o.op = Op::forward;
+  o.parameters[0] = w.data();
+  o.x = dense_view(x.data(), 1, 2, {0, 32}, 32, 2), o.y = dense_view(y.data(), 1, 2, {0, 16}, 16, 2);
+  CHECK(cudnn::problem_of(o, Precision::fp32).pad == Pad(3, 3, 3, 3));   // three rows above, two below that windows reach
+  o.x = dense_view(x.data(), 1, 2, {0, 20}, 32, 2), o.y = dense_view(y.data(), 1, 2, {0, 8}, 16, 2);
+  const Pad top = cudnn::problem_of(o, Precision::fp32).pad;
+  CHECK(top.top == 3);
+  CHECK(top.bottom == 0);
+  node.layer.window = {.kernel = {2, 1}, .stride = {3, 1}, .pad = {1, 0}}, node.in = {1, 2, 30, 4}, node.out = {1, 2, 11, 4};
+  o.x = dense_view(x.data(), 1, 2, {29, 30}, 4, 2), o.y = dense_view(y.data(), 1, 2, {10, 11}, 4, 2);
+  CHECK(cudnn::problem_of(o, Precision::fp32).pad == Pad(0, 1, 0, 0));   // a window over one row and one of padding
 }
 TEST_CASE("an engine that refuses to run is passed over; where all do, the error names the layer and what the last one said") {
   const auto library = trying_library();

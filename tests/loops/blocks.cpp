@@ -56,3 +56,25 @@ TEST_CASE("parts of a map hold each position once, and blocks are enough for a l
         if (positions * channels >= Index{1} << 24) CHECK(tiles.blocks() >= loops::most_sum_blocks * 3 / 4);
       }
 }
+namespace {
+template <int V>
+void check_thread_rows() {
+  for (int width = 1; width * V <= loops::block_threads; width *= 2) {
+    const loops::ThreadRows<V> rows{width};
+    int numbers[V][loops::block_threads], pieces[loops::block_threads];
+    std::vector<int> wanted(static_cast<std::size_t>(rows.sums()), 0);
+    for (int v = 0; v < V; ++v)
+      for (int thread = 0; thread < loops::block_threads; ++thread) {
+        numbers[v][thread] = 1 + v * 1000 + thread;
+        wanted[static_cast<std::size_t>(v * width + thread % width)] += numbers[v][thread];
+      }
+    for (int thread = 0; thread < loops::block_threads; ++thread) pieces[thread] = rows.of_rows(numbers, thread);
+    for (int thread = 0; thread < rows.sums(); ++thread)
+      CHECK(rows.of_pieces(pieces, thread) == wanted[static_cast<std::size_t>(rows.number(thread) * width + rows.column(thread))]);
+  }
+}
+}   // namespace
+TEST_CASE("rows of threads are added up to the sums of their columns, however wide they are") {
+  check_thread_rows<4>();
+  check_thread_rows<8>();
+}

@@ -163,7 +163,8 @@ template <class T>
 constexpr double tolerance = sizeof(T) == 8   ? 1e-12
                              : sizeof(T) == 4 ? 2e-6
                                               : 1e-2;
-const std::vector<Shape> shapes{{3, 6, 5, 7}, {1, 32, 4, 16}, {2, 20, 3, 9}, {4, 18, 1, 2}, {1, 2, 9, 37}, {2, 48, 6, 5}, {2, 8, 25, 40}};
+const std::vector<Shape> shapes{{3, 6, 5, 7},  {1, 32, 4, 16}, {2, 20, 3, 9},  {4, 18, 1, 2}, {1, 2, 9, 37},
+                                {2, 48, 6, 5}, {2, 8, 25, 40}, {2, 264, 7, 19}};   // the last has several parts of two blocks beside each other
 const std::vector<Layer> with_statistics{norm_layer(Over::batch),    norm_layer(Over::batch, 0, false, 1e-3),
                                          norm_layer(Over::group, 1), norm_layer(Over::group, 2),
                                          norm_layer(Over::group, 0), norm_layer(Over::group, 2, false)};

@@ -45,12 +45,12 @@ COPY = "loops::copy_rows(exec, View<const T>{}, View<T>{});"
 FAULTS = (
     ("channels counted at run time", "loops/norm_sums.hpp", "for (int v = 0; v < V; ++v) {\n          Few few = 0, few_squares",
      "for (int v = 0; v < place.count; ++v) {\n          Few few = 0, few_squares", "stack frame", NORM),
-    ("one load after the other", "loops/norm_sums.hpp", "this->template each<4>(place", "this->template each<1>(place", "on their way", NORM),
+    ("one load after the other", "loops/norm_sums.hpp", "add_up<4, true>(place", "add_up<1, true>(place", "on their way", NORM),
     ("one part after the other", "loops/last_block.hpp", "for (; first < count; first += at_once * step) {",
      "\n#pragma unroll 1\n    for (; first < count; first += step) {\n      constexpr int at_once = 1;", "loops over parts", NORM),
     ("elements loaded one by one", "loops/work.hpp", "if (packs && count == V) {\n    Pack<T, V> pack;\n    copy_pack(&pack, from);",
      "if (false) {\n    Pack<T, V> pack;\n    copy_pack(&pack, from);", "16 bytes", COPY),
-    ("too many positions at once", "loops/norm_sums.hpp", "this->template each<4>(place", "this->template each<16>(place", "registers", NORM),
+    ("too many positions at once", "loops/norm_sums.hpp", "add_up<4, true>(place", "add_up<16, true>(place", "registers", NORM),
 )
 PROBE = """#include <lrcnn/backend/cudnn/loops.hpp>
 #include <thrust/system/cuda/execution_policy.h>

@@ -14,6 +14,7 @@
 // This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/*.cu, *.cpp).
 // Lifetimes: memory of the device keeps the library open. One thread at a time may use a backend.
 #include <lrcnn/backend/cudnn/backend.hpp>
+#include <lrcnn/backend/cudnn/trial_memory.hpp>
 #include <lrcnn/backend/cudnn/tuner.hpp>
 #include <lrcnn/core/bounded_cache.hpp>
 #include <lrcnn/plan/rates.hpp>
@@ -92,7 +93,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     tuner_.save();
     Base::start(labels);
   }
-  /// Finds or builds what a step needs. Tuning writes into the step's operands, as far as they are the plan's memory.
+  /// Finds or builds what a step needs. Engines are tried on the step's operands, which they write over as far as they are the plan's memory.
   /// Errors:  BackendError naming layer, slab and precision if no engine serves it, or if a layer cannot be had here
   Prepared prepare(const Operands<element>& o) {
     Prepared p;
@@ -118,7 +119,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
       p.adds_bias_ = attempt.problem.bias, p.activates_ = attempt.problem.relu;
       status = tuner_.make(
           made, *library_, attempt, [&](cudnn::Convolution& c) { return convolve(c, p, o); },
-          [&](cudnn::Convolution& c) { return try_out(c, attempt.problem, o); }, cudnn::lies_in_plan(o));
+          [&](cudnn::Convolution& c, std::string& fault) { return try_out(c, attempt.problem, o, fault); }, cudnn::lies_in_plan(o));
       if (status.good()) break;
     }
     if (!status.good()) {
@@ -269,26 +270,12 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     }
     return status;
   }
-  /// Runs an engine once in the step's memory, and says whether its numbers are right. A gradient that goes to the caller's memory is made in the
-  /// workspace instead; where there is no room for it, all is well.
-  cudnn::Status try_out(cudnn::Convolution& c, const cudnn::Problem& problem, const Operands<element>& o) {
-    if (!tries_) return {};
-    const cudnn::Sides<element> sides = cudnn::sides_of(o);
-    const bool filter = o.op == Op::backward_parameters;
-    void* w = filter ? made_gradient(o) : weights(o);
-    Index reserved = filter ? cudnn::reserved_bytes(o) : 0;
-    if (!cudnn::lies_in_plan(o)) {
-      const auto offset = static_cast<Index>(reinterpret_cast<std::uintptr_t>(w) % 256);   // as it is aligned there
-      w = o.workspace + offset, reserved = round_up(offset + cudnn::filter_elements(*o.node) * Index{sizeof(element)}, 256);
-      if (reserved + c.workspace_bytes() > o.workspace_bytes) return {};
-    }
-    element *const x = const_cast<element*>(sides.x.data), *const y = const_cast<element*>(sides.y.data);
-    element* const added = problem.bias ? const_cast<element*>(bias(o)) : nullptr;
-    const cudnn::TrialMemory<element> memory{
-        x, y, static_cast<element*>(w), added, o.workspace + reserved, o.packed != nullptr, o.packed != nullptr && target.packs_bias};
-    bool right = true;
-    const cudnn::Status status = library_->try_out(right, c, problem, memory);
-    return status.good() && !right ? cudnn::Status{"its numbers are wrong"} : status;
+  /// Runs an engine once in the step's memory, if that has room for what is the caller's; says what is wrong with it, or what the device says.
+  cudnn::Status try_out(cudnn::Convolution& c, const cudnn::Problem& problem, const Operands<element>& o, std::string& fault) {
+    void* const w = o.op == Op::backward_parameters ? made_gradient(o) : weights(o);
+    const auto memory =
+        cudnn::trial_memory(o, problem, static_cast<element*>(w), problem.bias ? bias(o) : nullptr, target.packs_bias, c.workspace_bytes());
+    return tries_ && memory ? library_->try_out(fault, c, problem, *memory) : cudnn::Status{};
   }
   static cudnn::Status convolve(cudnn::Convolution& c, const Prepared& p, const Operands<element>& o) {
     return convolve(c, p, o, [](bool) { return cudnn::Status{}; });

@@ -56,7 +56,7 @@ class Executor {
   /// Errors:  PlanError if there is no memory for the arena; BackendError if the backend refuses a step
   Executor(Plan plan, B& backend, const M* parameters, M* gradients)
       : Executor(plan, backend, parameters, gradients, std::make_shared<Memory>(allocate_arena(backend, plan))) {}
-  /// The same in memory that several executors use in turn. Pre: arena->bytes() >= plan.arena.bytes.
+  /// The same in memory that several executors use in turn. Pre: arena->bytes() >= plan.arena.bytes. Post: on a device, what was there is gone.
   Executor(Plan plan, B& backend, const M* parameters, M* gradients, std::shared_ptr<const Memory> arena)
       : plan_(std::move(plan)), backend_(&backend), arena_(std::move(arena)) {
     if constexpr (requires { backend.layout(); }) plan_.target.vector_block = backend.layout().vector_block;
@@ -64,6 +64,7 @@ class Executor {
     operands_.reserve(plan_.steps.size());
     const Bases<T> at{arena_->data(), parameters, gradients, &key_};
     for (const Step& step : plan_.steps) operands_.push_back(operands_of<T>(plan_, step, list, at));
+    if constexpr (!B::on_host && requires { backend.fill_with_nans(*arena_); }) backend.fill_with_nans(*arena_);
     prepared_.reserve(plan_.steps.size());
     for (std::size_t i = 0; i < operands_.size(); ++i)
       prepared_.push_back(is_own(plan_.steps[i].op) ? std::optional<typename B::Prepared>{}

@@ -37,12 +37,7 @@ class DeviceBackend {
   const std::shared_ptr<Library>& shared_library() const { return library_; }
 
   // ---- memory ------------------------------------------------------------------------------------------------------
-  /// Every byte 0xFF, so that an engine that reads beside its operands when it is tried finds no zeros there, which it may take for padding.
-  Memory allocate(Index bytes, const std::string& who) const {
-    Memory memory(library_, bytes, who);
-    if (bytes > 0) fill_with_nans(memory);
-    return memory;
-  }
+  Memory allocate(Index bytes, const std::string& who) const { return Memory(library_, bytes, who); }
   /// Bytes of the device's memory that can be taken now; 0 if it does not say.
   Index free_bytes() const {
     DeviceInfo info;
@@ -65,7 +60,8 @@ class DeviceBackend {
     if (bytes > 0) check(library_->fill(memory.data(), 0, bytes), "clearing memory of the device");
     return Buffer<E>(std::move(memory), count);
   }
-  /// Every byte 0xFF, which is NaN in every format.
+  /// Every byte 0xFF, which is NaN in every format. Executors do so before engines are tried in their memory: one that reads beside its operands
+  /// must not find zeros there, which would do for padding.
   void fill_with_nans(const Memory& memory) const { check(library_->fill(memory.data(), 0xFF, memory.bytes()), "filling memory of the device"); }
   template <class E>
   void write(E* to, std::type_identity_t<std::span<const E>> from) const {

@@ -80,16 +80,16 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     const auto list = loops::filters_to_unpack<T>(filters);
     return started([&](const auto& exec) { loops::unpack_filters<std::remove_cvref_t<decltype(exec)>, T>(exec, list); });
   }
-  Status try_out(bool& right, Convolution& convolution, const Problem& problem, const TrialMemory<T>& memory) override {
+  Status try_out(std::string& fault, Convolution& convolution, const Problem& problem, const TrialMemory<T>& memory) override {
     if (const Status s = this->grow(scratch_, loops::trial_bytes); !s.good()) return s;
     auto* const errors = static_cast<double*>(scratch_.memory);
-    Status status = started([&](const auto& exec) { loops::draw_operands(exec, problem, memory); });
-    if (status.good()) status = convolution.run(memory.x, memory.y, memory.w, memory.bias, memory.workspace);
-    if (status.good()) status = started([&](const auto& exec) { loops::compare_samples(exec, problem, memory, errors); });
+    if (const Status s = started([&](const auto& exec) { loops::draw_operands(exec, problem, memory); }); !s.good()) return s;
+    if (fault = convolution.run(memory.x, memory.y, memory.w, memory.bias, memory.workspace).text; !fault.empty()) return wait();
+    if (const Status s = started([&](const auto& exec) { loops::compare_samples(exec, problem, memory, errors); }); !s.good()) return s;
     std::array<double, loops::trial_samples> made{};
-    if (status.good()) status = this->read(made.data(), errors, loops::trial_bytes);
-    right = status.good() && *std::max_element(made.begin(), made.end()) <= 1;
-    return status;
+    if (const Status s = this->read(made.data(), errors, loops::trial_bytes); !s.good()) return s;
+    if (*std::max_element(made.begin(), made.end()) > 1) fault = loops::wrong_numbers;
+    return {};
   }
   Status labels(const Labels& labels) override {
     if (labels.on_device()) {

@@ -70,12 +70,12 @@ class Convolution {
   /// Starts it. x, y, w: device memory; which of them is written is the problem's op. bias: null without one.
   virtual Status run(void* x, void* y, void* w, const void* bias, void* workspace) = 0;
 };
-/// Where the operands of a convolution lie that is tried: memory of its step, which holds nothing yet. bias: null without one.
+/// Where the operands of a convolution lie that is tried (trial_memory.hpp). bias: null without one.
 template <class T>
 struct TrialMemory {
   T *x = nullptr, *y = nullptr, *w = nullptr, *bias = nullptr;
   void* workspace = nullptr;
-  bool draws_weights = false, draws_bias = false;   ///< they are the step's, too, and not the network's parameters
+  bool draws_weights = false, draws_bias = false;   ///< else they are the network's parameters, which are read
 };
 /// Work that was written down instead of done, to be started as a whole, as often as wanted.
 class Recording {
@@ -202,9 +202,9 @@ class Library : public Device {
   virtual Index bias_gradient_bytes(const View<const T>& dy) const = 0;
   /// db (+)= the sums of dy's channels, in a fixed order.
   virtual Status bias_gradient(const View<const T>& dy, float* db, bool accumulate, std::byte* workspace) = 0;
-  /// Runs a convolution on numbers that are drawn, and makes some numbers of its result again; waits.
-  /// Errors:  what the convolution, or the device, says
-  virtual Status try_out(bool& right, Convolution& convolution, const Problem& problem, const TrialMemory<T>& memory) = 0;
+  /// Runs a convolution on numbers that are drawn, and makes some numbers of its result again; waits. fault: what is wrong with it, or empty.
+  /// Errors:  what the device says
+  virtual Status try_out(std::string& fault, Convolution& convolution, const Problem& problem, const TrialMemory<T>& memory) = 0;
   /// Filters of different layers between the canonical [K][C][R][S] and the convolutions' [K][R][S][C]. Packing rounds, and takes biases along.
   virtual Status pack_filters(std::span<const FilterPacking<T>> filters) = 0;
   virtual Status unpack_filters(std::span<const FilterUnpacking<T>> filters) = 0;

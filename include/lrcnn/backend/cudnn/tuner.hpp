@@ -1,6 +1,6 @@
 #pragma once
 // Chooses a convolution's engine by trying those that the vendor's library offers, once for each problem.
-#include <lrcnn/backend/cudnn/library.hpp>
+#include <lrcnn/backend/cudnn/memory.hpp>
 #include <algorithm>
 #include <limits>
 namespace lrcnn::cudnn {
@@ -24,18 +24,25 @@ class Tuner {
   /// Engines that were not taken because of what try_out() said: name, problem and reason.
   const std::vector<std::string>& passed_over() const { return passed_over_; }
   /// Makes a request's convolution: on the engine that is known to be best, or on the best of those tried. Without `may_run`, or with tuning off,
-  /// on the engine that the library puts first. `run` starts a convolution in the step's memory; try_out() says whether one makes the right
-  /// numbers, and one that does not is passed over.
+  /// on the engine that the library puts first. `run` starts a convolution in the step's memory; try_out(convolution, fault) runs it once and says
+  /// what is wrong with it, or what the device says. One with a fault is passed over.
+  /// Errors:  BackendError if the device fails while an engine is tried
   template <class Run, class TryOut>
   Status make(std::unique_ptr<Convolution>& made, Device& device, const Request& request, Run run, TryOut try_out, bool may_run) {
-    Status refusal;   // of the engine that was passed over first; where none was, of the library
+    Status refusal;                      // of the engine that was passed over first; where none was, of the library
+    std::vector<std::string> rejected;   // engines of this request
     const auto build = [&](std::unique_ptr<Convolution>& c, const std::string& engine) {
-      Status s = device.convolution(c, request.problem, request.workspace_bytes, engine);
-      if (s.good() && (s = try_out(*c)).good()) return true;
-      if (refusal.good()) refusal = {(c ? "engine " + c->name() + ": " : "") + s.text};
-      if (!c) return false;
-      passed_over_.push_back(c->name() + " for " + to_string(request.problem) + ": " + s.text);
-      static_cast<void>(device.wait());   // an engine must outlive what it has started
+      if (std::find(rejected.begin(), rejected.end(), engine) != rejected.end()) return false;
+      if (const Status s = device.convolution(c, request.problem, request.workspace_bytes, engine); !s.good()) {
+        if (refusal.good()) refusal = s;
+        return false;
+      }
+      std::string fault;
+      check(try_out(*c, fault), "trying engine " + c->name() + " for " + to_string(request.problem));
+      if (fault.empty()) return true;
+      if (rejected.empty()) refusal = {"engine " + c->name() + ": " + fault};
+      rejected.push_back(c->name());
+      passed_over_.push_back(c->name() + " for " + to_string(request.problem) + ": " + fault);
       c.reset();
       return false;
     };
@@ -43,8 +50,7 @@ class Tuner {
     const bool tunes = on_ && may_run;
     if (const std::string* known = tunes ? choices_.find(key) : nullptr)
       if (build(made, *known)) return {};   // else another library has taken its name away
-    const std::size_t before = passed_over_.size();
-    if (!tunes && (build(made, "") || passed_over_.size() == before)) return refusal;
+    if (!tunes && (build(made, "") || rejected.empty())) return made ? Status{} : refusal;
     std::vector<std::string> engines;
     if (const Status s = device.engines(engines, request.problem, request.workspace_bytes); !s.good()) return s;
     if (!tunes) return std::any_of(engines.begin(), engines.end(), [&](const std::string& e) { return build(made, e); }) ? Status{} : refusal;

@@ -14,7 +14,7 @@
 #endif
 namespace lrcnn::loops {
 /// Tallies that a loop uses at most, for columns and sets that have two parts or more: there are no more than most_sum_blocks / 2. Of those with more
-/// than 64 parts, which take 33 each, there are eight.
+/// than 64 parts, which take 33 each, there are four.
 inline constexpr Index most_tallies = most_sum_blocks / 2 + 1;
 namespace detail {
 /// Parts k, k + 32, k + 64 ... of a channel are a row.
