@@ -133,24 +133,23 @@ TEST_CASE("a step that failed leaves nothing in the next one's loss") {
 }
 TEST_CASE("a plan that the device has no memory for is refused before the first step, with the figures") {
   const auto library = std::make_shared<HostLibrary<>>();
-  const Index parameters = 2 * 4 * parameter_count(make_table(Net::layers, {64, 1, 28, 28}));   // and their gradients
-  library->capacity = parameters + 3'900'000;
-  const std::string text = error_of([&] { BasicTrainer<Cudnn>(Net::layers, Rows::value, {64, 1, 28, 28}, Sgd{}, {}, {}, Cudnn(library)); });
+  const Input many{1024, 1, 28, 28};   // whose plan takes more than the workspace that a chosen policy has
+  const Index parameters = 2 * 4 * parameter_count(make_table(Net::layers, many));   // and their gradients
+  library->capacity = parameters + 46'000'000;
+  const std::string text = error_of([&] { BasicTrainer<Cudnn>(Net::layers, Rows::value, many, Sgd{}, {}, {}, Cudnn(library)); });
   CHECK(contains(text,
                  "lrcnn: the plan of Policy<Share<4>, CheckpointAtPools, RecomputeAll, DirectConv, Workspace<1048576>> on input "
-                 "64x1x28x28 needs "));
+                 "1024x1x28x28 needs "));
   CHECK(contains(text, " of the memory of pretended device, where "));
   CHECK(contains(text, " are free (out of memory); a plan's memory is taken at once, before the first step; use more slabs"));
   CHECK(contains(text, "or a smaller input; Policy<"));   // one that fits
   const auto policy = text.substr(text.rfind("; Policy<") + 2);
   const PolicySpec fits = parse_policy(policy.substr(0, policy.find(" needs ")));
-  CHECK(arena_size(make_table(Net::layers, {64, 1, 28, 28}), fits, Cudnn::target).bytes <= 3'900'000);
-  const Table table = make_table(Net::layers, {64, 1, 28, 28});
+  CHECK(arena_size(make_table(Net::layers, many), fits, Cudnn::target).bytes <= 46'000'000);
+  const Table table = make_table(Net::layers, many);
   const Frontier frontier = find_frontier(table, Policy<Fit<1>, DirectConv>::value, Cudnn::target, {}, Costs(rates_of<Cudnn>()));
   library->capacity = parameters + frontier.smallest().bytes - 1;
-  CHECK(contains(error_of([&] {
-                   BasicTrainer<Cudnn>(Net::layers, Rows::value, {64, 1, 28, 28}, Sgd{}, {}, {}, Cudnn(library));
-                 }),
+  CHECK(contains(error_of([&] { BasicTrainer<Cudnn>(Net::layers, Rows::value, many, Sgd{}, {}, {}, Cudnn(library)); }),
                  "or a smaller input; the fewest bytes that there is a plan for are "));
   CHECK(library->used == 0);
 }
