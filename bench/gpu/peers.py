@@ -4,7 +4,8 @@
 
 --filter measures those cases alone whose name, such as "resnet50 224x32 bf16 eager", has a match of the expression.
 channels_last, cudnn.benchmark on; eager, eager with torch.utils.checkpoint per pool block, by gradient accumulation over
-single images, and the eager step captured as a CUDA graph, which leaves out the time in which Python starts kernels. fp32 (without TF32), tf32 and bf16 (autocast). Time is the median of steps, each waited for. Memory is what
+single images, and the eager step captured as a CUDA graph, which leaves out the time in which Python starts kernels. fp32 (without
+TF32), tf32 and bf16 (autocast). Time is the median of steps, each waited for. Memory is what
 a step takes at its peak beyond parameters, their gradients and the images: torch.cuda.max_memory_allocated.
 """
 import argparse

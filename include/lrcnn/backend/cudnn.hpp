@@ -272,10 +272,11 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   }
   /// Runs an engine once in the step's memory, if that has room for what is the caller's; says what is wrong with it, or what the device says.
   cudnn::Status try_out(cudnn::Convolution& c, const cudnn::Problem& problem, const Operands<element>& o, std::string& fault) {
+    if (!tries_) return {};
     void* const w = o.op == Op::backward_parameters ? made_gradient(o) : weights(o);
     const auto memory =
         cudnn::trial_memory(o, problem, static_cast<element*>(w), problem.bias ? bias(o) : nullptr, target.packs_bias, c.workspace_bytes());
-    return tries_ && memory ? library_->try_out(fault, c, problem, *memory) : cudnn::Status{};
+    return memory ? library_->try_out(fault, c, problem, *memory) : cudnn::Status{};
   }
   static cudnn::Status convolve(cudnn::Convolution& c, const Prepared& p, const Operands<element>& o) {
     return convolve(c, p, o, [](bool) { return cudnn::Status{}; });

@@ -153,14 +153,14 @@ struct Request {
 /// What a step may ask of the library in turn, until something is served: with bias and activation, with the bias alone, the
 /// bare convolution. A bias is left out if its memory is not aligned to 16 bytes: cuDNN 9.19 has engines that read 16 bytes of it all the same.
 inline std::vector<Request> attempts(Request request) {
-  std::vector<Request> list;
-  if (request.problem.bias && request.problem.bias_alignment >= 16) {
+  Problem& p = request.problem;
+  if (p.bias && p.bias_alignment < 16) p.bias = p.relu = false, p.bias_alignment = 16;   // a loop adds it, and applies the activation behind it
+  std::vector<Request> list{request};
+  if (std::exchange(p.relu, false)) list.push_back(request);
+  if (std::exchange(p.bias, false)) {
+    p.bias_alignment = 16;
     list.push_back(request);
-    if (std::exchange(request.problem.relu, false)) list.push_back(request);
   }
-  if (std::exchange(request.problem.bias, false)) request.problem.relu = false, request.problem.bias_alignment = 16;
-  list.push_back(request);
-  if (std::exchange(request.problem.relu, false)) list.push_back(request);
   return list;
 }
 /// Elements of a filter, or of a linear layer's weights.

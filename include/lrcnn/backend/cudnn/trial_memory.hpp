@@ -12,9 +12,10 @@ struct StandIns {
   /// `count` elements whose address is that of `like` modulo 256; null if there is no room.
   template <class T>
   T* take(const T* like, Index count) {
-    const Index begin = taken + static_cast<Index>(reinterpret_cast<std::uintptr_t>(like) % 256), end = begin + count * Index{sizeof(T)};
+    const Index begin = taken + static_cast<Index>(reinterpret_cast<std::uintptr_t>(like) % 256);
+    const Index end = round_up(begin + count * Index{sizeof(T)}, 256);   // where the engine's own workspace may begin
     if (end > bytes) return nullptr;
-    taken = round_up(end, 256);
+    taken = end;
     return reinterpret_cast<T*>(workspace + begin);
   }
 };

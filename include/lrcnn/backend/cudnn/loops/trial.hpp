@@ -1,6 +1,6 @@
 #pragma once
-// A look at what an engine of the vendor's library makes of a convolution: numbers are drawn for its operands, and some numbers of the result are
-// made again, product by product.
+// Checks what an engine of the vendor's library computes for a convolution: draws numbers for its operands, and computes some numbers of the result
+// again, product by product.
 //
 // Drawn numbers are multiples of an eighth between -1 and 1, which all formats hold exactly, so an engine may only round sums and results.
 #include <lrcnn/backend/cudnn/library.hpp>
@@ -28,7 +28,7 @@ struct DrawLoop {
     to[unit] = static_cast<T>(static_cast<float>(eighths < 0 ? eighths : eighths + 1) / 8.0f);   // none is 0
   }
 };
-/// A result that nobody has written yet.
+/// Fills a result with NaN, so that a number which an engine does not write shows.
 template <class T>
 struct NoNumberLoop {
   T* to;
@@ -127,7 +127,7 @@ struct SampleLoop {
     tap -= k * taps();
     return y(image, row, column, k) * x(image, row * p.stride.h + row_offset(tap), column * p.stride.w + column_offset(tap), from + c);
   }
-  /// An engine's number that is none is as far off as can be. Where weights that were not drawn make a number that is none, nothing is off.
+  /// NaN or infinity from an engine is as far off as can be. If the step's own weights make them here, too, the sample says nothing.
   LRCNN_HOST_DEVICE double error(Index at, double sum, double size) const {
     double wanted = sum + (p.bias ? static_cast<double>(memory.bias[at % p.k]) : 0);
     if (!(wanted - wanted == 0)) return 0;
