@@ -8,6 +8,7 @@ FIGURE is a drawing in docs/figures that has to be the one that the program draw
 """
 import html.parser
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -141,6 +142,9 @@ def main():
         frozen = subprocess.run([plan, "vgg11", "2x3x64x64", "--budget", "12MiB", "--freeze"], capture_output=True, text=True).stdout
         policy = re.fullmatch(r"using Chosen = (Policy<.*>);\n", frozen)
         check("what --freeze prints: " + frozen, policy)
+        alone = subprocess.run([plan, "vgg11", "2x3x64x64", "--budget", "12MiB", "--freeze"], capture_output=True, text=True,
+                               preexec_fn=lambda: os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])).stdout
+        check("another process, on one processor, chooses the same: " + alone, alone == frozen)
         again = subprocess.run([plan, "vgg11", "2x3x64x64", policy[1]], capture_output=True, text=True)
         check("a frozen policy is read back: " + again.stderr, again.returncode == 0 and again.stdout.startswith(policy[1]))
     print(f"{len(failures)} failures")

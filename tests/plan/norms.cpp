@@ -93,6 +93,22 @@ TEST_CASE("with RecomputeCheap the first of extra passes keeps what norms read, 
   CHECK(again(both, "conv4", Pass::forward) == 3 * 4);   // these go forward as before
   CHECK(kept(both) == kept(cheap));
 }
+TEST_CASE("a forward pass that extra passes make again overwrites what it has read, whatever they keep themselves") {
+  using Smooth = Sequential<Conv<8>, SiLU, Conv<8>, BatchNorm, ReLU, GlobalAvgPool, Linear<4>>;
+  for (const PolicySpec& policy :
+       {Policy<ExtraPasses<Overlap<2>>, RecomputeAll>::value, Policy<ExtraPasses<Overlap<2>>, RecomputeCheap>::value}) {
+    CAPTURE(to_string(policy));
+    const Plan plan = make_plan(table_of<Smooth>(input), policy);
+    CHECK(check_plan(plan).empty());
+    Index seen = 0;
+    for (const Step& s : plan.steps) {
+      if (s.op != Op::forward || s.pass != Pass::forward || plan.table.node(s.layer).layer.name.view() != "silu1") continue;
+      CHECK(s.x.buffer == s.y.buffer);
+      ++seen;
+    }
+    CHECK(seen == 2);
+  }
+}
 TEST_CASE("statistics are taken once, in the forward pass, whatever is done again") {
   for (const PolicySpec& policy :
        {Policy<>::value, Policy<Overlap<4>, CheckpointAtSums<>, RecomputeAll>::value, Policy<Share<4>, RecomputeAll>::value,

@@ -40,18 +40,19 @@ class BackwardEmitter : protected ForwardEmitter {
     for (Index number = 1; number <= stage.passes + 1; ++number) {
       const bool last = number > stage.passes;
       const std::vector<BackwardRun>& runs = number > 1 && !walk.needs->later_runs.empty() ? walk.needs->later_runs : walk.needs->runs;
-      Index end = 0;   // of the runs that this pass has
-      for (std::size_t i = 0; i < runs.size(); ++i)
-        if (const BackwardRun& run = runs[i]; !run.recompute && (last || item(over, run.first) < number)) end = static_cast<Index>(i) + 1;
+      const std::size_t end = detail::runs_of_pass(runs, over, number, last);
+      std::vector<Flags> made(end);
+      for (std::size_t i = 0; i < end; ++i)
+        if (runs[i].recompute) made[i] = walk.made_by(runs[i]);
       for_slabs(walk, true, [&] {
         if (stage.reduces) backward_reduction(walk);
         for (const NormAbove& norm : stage.norms_above)   // before anything is made again: what they read may be gone then
           if (norm.tensor < walk.tensors() && walk.ends(norm.tensor)) open_gradient(walk, norm.tensor);
-        for (Index i = 0; i < end; ++i) {
-          const BackwardRun& run = item(runs, i);
+        for (std::size_t i = 0; i < end; ++i) {
+          const BackwardRun& run = runs[i];
           walk.pass = run.recompute ? Pass::recompute : Pass::backward;
           if (run.recompute) {
-            walk.wanted = walk.made_by(run);
+            walk.wanted = made[i];
             forward_layers(walk, run);
             walk.wanted.clear();
             if (walk.loses_rows && i == 0) rows_loss(walk, last);

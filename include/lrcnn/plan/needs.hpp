@@ -150,13 +150,18 @@ constexpr std::vector<BackwardRun> find_runs(const Stage& stage, const StageNeed
   }
   return runs;
 }
+/// How many of a stage's runs, from the first, one of its passes has: those down to the last layer that the pass leads backward. Those of extra
+/// passes, the first of which has number 1, are the layers with fewer norms below them than that (`over`, of norms_over()); the `last` pass has all.
+constexpr std::size_t runs_of_pass(const std::vector<BackwardRun>& runs, const std::vector<Index>& over, Index number, bool last) {
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (!runs[i].recompute && (last || item(over, runs[i].first) < number)) end = i + 1;
+  return end;
+}
 /// Has the first of a stage's extra passes keep what norms within the stage read, as far as that pass makes it. Pre: `needs.runs` are those of a
 /// pass that finds nothing kept.
 constexpr void keep_between_passes(const Table& table, const Stage& stage, StageNeeds& needs, const Flags& in_slabs) {
-  const std::vector<Index> over = norms_over(table, stage);
-  std::size_t end = 0;   // of the runs that the first pass has
-  for (std::size_t i = 0; i < needs.runs.size(); ++i)
-    if (!needs.runs[i].recompute && item(over, needs.runs[i].first) == 0) end = i + 1;
+  const std::size_t end = runs_of_pass(needs.runs, norms_over(table, stage), 1, false);
   for (Index l = 0; l < stage.chain_layers(); ++l) {
     const Index t = stage.in(l);
     if (!waits(table.node(stage.first + l), true) || !item(in_slabs, t)) continue;

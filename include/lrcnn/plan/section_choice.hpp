@@ -188,8 +188,19 @@ class SectionChoice {
       if (t < profile.forward_end) peaks.forward = std::max(peaks.forward, live);
       if (t > profile.forward_end) peaks.backward = std::max(peaks.backward, live);
     }
+    drop_lower(result.between);
     result.peaks.assign(std::size_t{1} << std::min<std::size_t>(result.inputs.size(), most_known), {-1, -1});
     return result;
+  }
+  /// Leaves out peaks that one before them is as high as: all inputs that live at them live there, too.
+  static void drop_lower(std::vector<Between>& between) {
+    SectionPeaks highest{-1, -1};
+    for (Between& b : between)
+      for (const auto peak : {&SectionPeaks::forward, &SectionPeaks::backward}) {
+        if (b.peaks.*peak <= highest.*peak) b.peaks.*peak = -1;
+        else highest.*peak = b.peaks.*peak;
+      }
+    std::erase_if(between, [](const Between& b) { return b.peaks == SectionPeaks{-1, -1}; });
   }
   static const SectionPeaks& peaks_of(const Lives& lives, std::uint64_t already) {
     SectionPeaks& peaks = lives.peaks[static_cast<std::size_t>(already) & (lives.peaks.size() - 1)];   // of more inputs: as if they did not

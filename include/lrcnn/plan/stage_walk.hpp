@@ -31,7 +31,7 @@ class StageWalk : public StagePass {
   constexpr bool in_place(Index l) const {
     const Index t = in(l);
     const auto place = static_cast<std::size_t>(t);
-    if (t < inputs() || needs->kept[place] || (!forward() && needs->value[place])) return false;
+    if (t < inputs() || (training && needs->kept[place]) || (!forward() && needs->value[place])) return false;
     return rules_of(layer(l)).overwrites_input && makes(out(l)) && read_once(t) && same_memory(l);
   }
 
