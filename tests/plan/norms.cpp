@@ -95,8 +95,7 @@ TEST_CASE("with RecomputeCheap the first of extra passes keeps what norms read, 
 }
 TEST_CASE("a forward pass that extra passes make again overwrites what it has read, whatever they keep themselves") {
   using Smooth = Sequential<Conv<8>, SiLU, Conv<8>, BatchNorm, ReLU, GlobalAvgPool, Linear<4>>;
-  for (const PolicySpec& policy :
-       {Policy<ExtraPasses<Overlap<2>>, RecomputeAll>::value, Policy<ExtraPasses<Overlap<2>>, RecomputeCheap>::value}) {
+  for (const PolicySpec& policy : {Policy<ExtraPasses<Overlap<2>>, RecomputeAll>::value, Policy<ExtraPasses<Overlap<2>>, RecomputeCheap>::value}) {
     CAPTURE(to_string(policy));
     const Plan plan = make_plan(table_of<Smooth>(input), policy);
     CHECK(check_plan(plan).empty());
