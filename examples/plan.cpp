@@ -118,12 +118,17 @@ struct Question {
   JsonAnswer json{};
   PlanFiles files;
 };
+/// The policy of this name or text. On a GPU, whose engines ask for much, it has 64 MiB of workspace unless it names another.
+PolicySpec named_policy(const std::string& text, const Question& question) {
+  PolicySpec policy = policy_from(text);
+  if (!question.device.empty() && policy.fit_bytes == 0 && !policy.names(PolicySpec::Part::workspace)) policy.workspace_bytes = 64_MiB;
+  return policy;
+}
 /// The policy that is named, or that is to be chosen within a budget.
 PolicySpec policy_of(const Question& question) {
+  if (question.budget.empty()) return named_policy(question.policy, question);
   PolicySpec policy = Policy<Fit<1>>::value;
-  if (question.budget.empty()) policy = policy_from(question.policy);
-  else policy.fit_bytes = parse_budget(question.budget);
-  if (!question.device.empty() && question.budget.empty()) policy.workspace_bytes = 64_MiB;   // engines ask for much
+  policy.fit_bytes = parse_budget(question.budget);
   return policy;
 }
 void answer(const Question& question) {
@@ -158,7 +163,7 @@ void answer(const Question& question) {
     return;
   }
   std::optional<Plan> against;
-  if (!question.against.empty()) against = make_plan(table, policy_from(question.against), target, {}, costs);
+  if (!question.against.empty()) against = make_plan(table, named_policy(question.against, question), target, {}, costs);
   if (policy.fit_bytes > 0) std::cout << to_string(policy) << " chose\n" << to_string(plan.policy) << "\n\n";
   std::cout << plan;
   print_sections(std::cout, plan, costs);
@@ -185,7 +190,7 @@ void add_options(CLI::App& app, Question& question, GraphQuestion& of_graph) {
   app.add_option("EXTENTS", question.extents, "of a batch: images x channels x rows x columns")->capture_default_str();
   auto* const policy = app.add_option("POLICY", question.policy,
                                       "one of those below, or a policy's text: its plan in detail; without it, the peaks of all of them, in bytes");
-  app.add_flag("--steps", question.steps, "every step, one a line");
+  auto* const steps = app.add_flag("--steps", question.steps, "every step, one a line");
   auto* const kernels =
       app.add_flag("--kernels", question.kernels, "what would carry the steps out on this machine, or the kernels of a step on the GPU of --device")
           ->needs(policy);
@@ -209,9 +214,9 @@ void add_options(CLI::App& app, Question& question, GraphQuestion& of_graph) {
   auto* const freeze = app.add_flag("--freeze", question.freeze, "the plan's policy alone, as a type to paste into a program");
   frontier->excludes(policy)->excludes(budget);
   kernels->excludes(frontier);
-  for (auto* const mine : {html, svg, slabs, freeze}) mine->excludes(kernels)->excludes(frontier);
-  for (auto* const file : {html, svg, slabs}) freeze->excludes(file);
-  for (auto* const other : {frontier, html, svg, slabs, freeze, device}) other->excludes(graph);
+  for (auto* const mine : {html, svg, slabs, freeze, steps}) mine->excludes(kernels)->excludes(frontier);
+  for (auto* const other : {html, svg, slabs, steps}) freeze->excludes(other);
+  for (auto* const other : {frontier, html, svg, slabs, freeze, steps, device}) other->excludes(graph);
   app.add_option("--family", of_graph.family,
                  "lower sets among which a strategy is chosen: all (exact), closures of nodes (approx), prefixes (order), "
                  "or the last two (wide)")

@@ -72,6 +72,10 @@ refuses "character 12 of policy 'Policy<Fit<0>>': '0' is no number from 1 on; " 
 refuses "no policy 'sideways'; there are: column .*; choose one of them$" "${vgg[@]}" sideways
 refuses "character 8 of policy 'Policy<Overlapp<3>>': 'Overlapp' is not the name of a part of a policy; " "${vgg[@]}" 'Policy<Overlapp<3>>'
 refuses "the description '.*nowhere.json' cannot be read; " "${vgg[@]}" column --device "$scratch/nowhere.json"
+for asked in "vgg11 1x3x64x64 column --freeze" "vgg11 1x3x64x64 column --kernels" "vgg11 1x3x64x64 --frontier" "--graph nowhere.json --least"; do
+  # shellcheck disable=SC2086 # arguments
+  refuses "^(--steps excludes|--(freeze|kernels|frontier|graph) excludes --steps)" "$plan" --steps $asked
+done
 # Pages and drawings.
 for option in --html --svg --slabs; do
   refuses "^lrcnn: file '.*missing/page' cannot be written: No such file or directory; .*; create its folder, or choose another path$" \

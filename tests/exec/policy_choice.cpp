@@ -108,6 +108,48 @@ TEST_CASE("a predictor keeps to a budget") {
   CHECK(within(100 * least).plan().steps.size() < smallest.plan().steps.size());
   CHECK(error_of<PlanError>([&] { within(least - 1); }) != "no error");
 }
+TEST_CASE("with gradients in place, evaluations and predictions have policies, too") {
+  const Pictures images;
+  const MemorySource<double> source(images.pixels.data(), input);
+  for (const bool fits : {false, true}) {
+    CAPTURE(fits);
+    PolicySpec policy = fits ? Policy<Fit<1>, GradientsInPlace>::value : Policy<GradientsInPlace>::value;
+    if (fits) policy.fit_bytes = 1_GiB;
+    BasicTrainer<B> trainer(Net::layers, policy, input, momentum, {.budget = fits ? std::nullopt : std::optional(Budget{1_GiB})});
+    CHECK(trainer.plan().policy.gradients_in_place);
+    CHECK(std::isfinite(images.step(trainer).loss));
+    CHECK(std::isfinite(trainer.evaluate(source, images.labels).mean()));
+  }
+  const std::vector<double> parameters(static_cast<std::size_t>(parameter_count(table)), 0.01);
+  const BasicPredictor<B> predictor(Net::layers, Policy<GradientsInPlace>::value, input, parameters, PredictorOptions{.budget = Budget{1_GiB}});
+  CHECK(predictor.plan().arena.bytes > 0);
+}
+TEST_CASE("points of a frontier file that the network refuses cost another search, and no error") {
+  const auto path = std::filesystem::temp_directory_path() / ("lrcnn_points_" + std::to_string(::getpid()) + ".txt");
+  const PolicySpec policy = Policy<Fit<1_GiB>>::value;
+  const auto trainer_with = [&](const std::filesystem::path& file) {
+    return BasicTrainer<B>(Net::layers, policy, input, momentum, {.frontier_file = file});
+  };
+  const PolicySpec found = trainer_with(path).plan().policy;
+  ChoiceFile kept(path, frontiers_maker(), {}, "frontiers");
+  REQUIRE(kept.all().size() == 1);
+  const auto [key, text] = *kept.all().begin();
+  const std::string refused = "Policy<CheckpointAt<\"nowhere\">>";   // behind all points, and so the fastest
+  kept.note(key, text + "1000000000 0 9 " + std::to_string(refused.size()) + " " + refused + " ");
+  kept.save();
+  CHECK(trainer_with(path).plan().policy == found);
+  std::filesystem::remove(path);
+}
+TEST_CASE("a share of free memory is refused where nobody knows how much is free") {
+  struct Silent : B {
+    using B::B;
+    Index free_bytes() const { return std::numeric_limits<Index>::max(); }
+  };
+  const Silent backend(1);
+  const std::string error = error_of<Error>([&] { PlanMaker<Silent>({}, {.budget = Budget::share(0.8)}, 1000, backend); });
+  CHECK(error == "lrcnn: a budget is 0.8 of the free memory; this system does not say how much is free; give a number of bytes, as in Budget{8_GiB}");
+  CHECK(error_of<Error>([&] { PlanMaker<Silent>({}, {.budget = Budget{8_GiB}}, 1000, backend); }) == "no error");
+}
 TEST_CASE("a training goes on with the policies that it was begun with, whatever costs say then") {
   const auto path = std::filesystem::temp_directory_path() / ("lrcnn_choice_" + std::to_string(::getpid()) + ".lrcnn");
   PolicySpec policy = Policy<Fit<1>>::value;

@@ -295,6 +295,8 @@ TEST_CASE("forward passes alone go through groups of images, too") {
   const Frontier frontier = find_frontier(table, Policy<Fit<1>>::value, blocked, predicting, costs);
   const Index one_by_one = arena_size(table, Policy<Images<1>, FastestConv, Workspace<0>>::value, blocked, predicting).bytes;
   CHECK(frontier.smallest().bytes <= one_by_one);
+  // Gradients that are named to lie in the places of values are none of a forward pass.
+  CHECK(find_frontier(table, Policy<Fit<1>, GradientsInPlace>::value, blocked, predicting, costs).points == frontier.points);
 }
 TEST_CASE("sections have more workspace where that was measured to be faster and there is room for it") {
   using Wide = Sequential<Conv<256>, ReLU, Conv<256>, ReLU, MaxPool<>, Conv<256>, ReLU, Conv<256>, ReLU, GlobalAvgPool, Linear<10>>;

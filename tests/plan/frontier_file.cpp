@@ -88,6 +88,12 @@ TEST_CASE("another network, input, policy, target, option or cost has a frontier
   other.set("forward conv 3x32 > 16x32 k3x3 s1x1 d1x1 FastestConv /", {{1000, 0.25}});
   CHECK(is_new(known(table, policy, target, {}, other)));
   CHECK(is_new(known(table, policy, target, {}, Costs(Rates{.step = 2e-6, .products = 1e9, .winograd = 3e9, .bytes = 5e9}))));
+  CHECK(is_new(known(table, policy, target, {}, Costs(Rates{.step = 1e-6, .products = 1e9, .winograd = 3e9, .bytes = 5e9, .least_workspace = 64}))));
+  for (const auto packs : {&Target::packs_alike, &Target::packs_together}) {
+    Target packing = target;
+    packing.*packs = true;
+    CHECK(is_new(known(table, policy, packing, {}, costs)));
+  }
   // The bytes of a budget are none of it.
   PolicySpec more = policy;
   more.fit_bytes = 123'456;
@@ -145,6 +151,18 @@ TEST_CASE("lrcnn's file of something else is not written over") {
   CHECK(file.heard[1] == "lrcnn: the file of frontiers '" + file.path.string() +
                              "' is not written: what is there is no file of frontiers; what was found stays in memory; name another file, or one "
                              "that is not there yet");
+}
+TEST_CASE("a frontier whose policies the network refuses is found anew") {
+  File file;
+  const Frontier found = known_frontier(file.path, table, policy, target, {}, costs, file.notice());
+  for (const std::string text : {"Policy<CheckpointAt<\"nowhere\">>", "Policy<Stages<Share<30>,Column>,CheckpointAtPools>"}) {
+    CAPTURE(text);
+    ChoiceFile kept(file.path, frontiers_maker(), file.notice(), "frontiers");
+    kept.note(kept.all().begin()->first, "1000 0.25 9 " + std::to_string(text.size()) + " " + text + " ");
+    kept.save();
+    CHECK(known_frontier(file.path, table, policy, target, {}, costs, file.notice()).points == found.points);
+  }
+  CHECK(file.heard.empty());
 }
 TEST_CASE("texts that are no frontier, or one of other plans, are not believed") {
   File file;

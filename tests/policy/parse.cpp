@@ -56,6 +56,14 @@ TEST_CASE("policies that are printed come back") {
   CHECK(with_sections > 500);
   CHECK(with_inputs > 100);
 }
+TEST_CASE("layers' names with quotes and backslashes are printed as in a program, and come back") {
+  PolicySpec s = Policy<CheckpointAt<"a", "b">, RecomputeAll>::value;
+  s.checkpoints.names[0] = Name(R"(7" conv)"), s.checkpoints.names[1] = Name(R"(C:\pool\)");
+  const std::string text = to_string(s);
+  CHECK(text.find(R"(CheckpointAt<"7\" conv","C:\\pool\\">)") != std::string::npos);
+  CHECK(parse_policy(text) == s);
+  static_assert(parse_policy(R"(Policy<CheckpointAt<"7\" conv">>)") == Policy<CheckpointAt<"7\" conv">>::value);
+}
 TEST_CASE("a policy with Fit prints the parts that it names, defaults among them, and no others") {
   const PolicySpec policy = Policy<Fit<1000>, Bf16, Column, Workspace<4_MiB>>::value;
   CHECK(to_string(policy) == "Policy<Fit<1000>, Column, Workspace<4194304>, Bf16>");

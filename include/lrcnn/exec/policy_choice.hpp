@@ -49,6 +49,9 @@ inline Index bytes_of(const Budget& budget, Index free) {
                                                                  : "a budget is " + number_text(budget.part) + " of the free memory",
                            "a budget is a number of bytes above 0, or a share above 0 and at most 1 of what is free",
                            "write Budget{8_GiB} or Budget::share(0.8)"));
+  if (free == std::numeric_limits<Index>::max())
+    throw Error(error_text("a budget is " + number_text(budget.part) + " of the free memory", "this system does not say how much is free",
+                           "give a number of bytes, as in Budget{8_GiB}"));
   return static_cast<Index>(budget.part * static_cast<double>(free));
 }
 }   // namespace detail
@@ -78,18 +81,13 @@ class PlanMaker {
   Plan make(const Table& table, const PlanOptions& options) {
     if (policy_.fit_bytes == 0) return make_plan(table, policy_, B::target, options);
     const std::string shape = shape_text(table, options);
-    if (const auto known = chosen_.find(shape); known != chosen_.end()) {
-      try {
-        Plan plan = make_plan(table, known->second, B::target, options);
-        if (counted(plan) <= room_for(table)) return plan;
-      } catch (const PlanError&) {   // a training file of another backend; what it says does not hold here
-      }
-    }
-    Plan plan = make_plan(table, chosen(table, options, choice_.frontier_file), B::target, options);
-    if (counted(plan) > room_for(table) && !choice_.frontier_file.empty())   // the file is of other layers that say the same of themselves
-      plan = make_plan(table, chosen(table, options, {}), B::target, options);
-    chosen_[shape] = plan.policy;
-    return plan;
+    if (const auto known = chosen_.find(shape); known != chosen_.end())
+      if (std::optional<Plan> plan = plan_within(table, known->second, options)) return *std::move(plan);
+    std::optional<Plan> plan;
+    if (!choice_.frontier_file.empty()) plan = plan_within(table, chosen(table, options, choice_.frontier_file), options);
+    if (!plan) plan = make_plan(table, chosen(table, options, {}), B::target, options);   // the file is of others that say the same of themselves
+    chosen_[shape] = plan->policy;
+    return *std::move(plan);
   }
   /// Bytes of a plan that count where the policy is chosen: its arena and, within a budget, its lists.
   Index counted(const Plan& plan) const { return plan.arena.bytes + lists(plan.listed_steps()); }
@@ -142,6 +140,15 @@ class PlanMaker {
   static std::string shape_text(const Table& table, const PlanOptions& options) {
     return std::string(options.training ? "training " : "forward ") + to_string(table.input) + (options.rows_loss ? " by rows" : "") +
            (options.stores_output ? " handed on" : "");
+  }
+  /// The plan of a policy that comes from a file; none if the policy does not hold here, or takes more bytes than there are.
+  std::optional<Plan> plan_within(const Table& table, const PolicySpec& policy, const PlanOptions& options) const {
+    try {
+      Plan plan = make_plan(table, policy, B::target, options);
+      if (counted(plan) <= room_for(table)) return plan;
+    } catch (const PlanError&) {   // a training file of another backend, a frontier of other layers
+    }
+    return {};
   }
   /// Bytes of a budget where batches wait for their steps.
   Index ahead(const Table& table) const {

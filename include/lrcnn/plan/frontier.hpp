@@ -37,6 +37,7 @@ class FrontierSearch {
         section_costs_(table, target, options, costs) {
     if (!policy.names(PolicySpec::Part::conv_algorithm)) policy_.conv_algorithm = ConvAlgorithm::fastest;
     policy_.fit_bytes = 0, policy_.named = 0;
+    if (!options.training) policy_.gradients_in_place = false;   // there are none
     for (std::size_t part = 0; part < PolicySpec::part_kinds; ++part)
       names_ |= policy.names(static_cast<PolicySpec::Part>(part)) ? std::uint32_t{1} << part : 0;
   }

@@ -53,13 +53,16 @@ inline std::string network_text(const Table& table) {
 inline std::string target_text(const Target& t) {
   TextOf out;
   out.add(t.element_bytes, t.gradient_bytes, t.channel_block, t.plain_channels, t.alignment, t.uses_workspace, t.packs_weights, t.activates);
-  return out.add(t.sums_use_workspace, t.packs_transposed, t.packs_linear, t.packs_bias, t.convolves_rows, t.vector_block).text;
+  return out
+      .add(t.sums_use_workspace, t.packs_transposed, t.packs_linear, t.packs_bias, t.convolves_rows, t.vector_block, t.packs_alike, t.packs_together)
+      .text;
 }
 inline std::string costs_text(const Costs& costs) {
   const Rates& r = costs.rates();
   TextOf out;
-  out.add(r.step, r.products, r.winograd, r.bytes, r.lanes, r.scratch(64, 128, 24),
-          r.winograd_pays == nullptr ? -1 : static_cast<int>(r.winograd_pays(3, 30)));
+  out.add(r.step, r.products, r.winograd, r.bytes, r.lanes, r.least_workspace, r.scratch(64, 128, 24), r.scratch(3, 64, 24), r.scratch(512, 512, 96));
+  for (const Index rows : {1, 3, 8, 56})   // functions: what they say in some places
+    out.add(r.winograd_pays == nullptr ? -1 : static_cast<int>(r.winograd_pays(rows, 30)));
   for (const auto& [kind, points] : costs.measured()) {
     out.add(kind);
     for (const Costs::Point& p : points) out.add(p.pixels, p.seconds);
@@ -108,6 +111,15 @@ inline Frontier parse_frontier(std::string_view text) {
   }
   return frontier;
 }
+/// Whether a frontier from a file can be one of these plans, as far as its smallest point tells.
+inline bool holds(const Frontier& known, const Table& table, const Target& target, const PlanOptions& options) {
+  if (known.points.empty()) return false;
+  try {
+    return arena_at_run_time<>(table, known.smallest().policy, target, options).bytes == known.smallest().bytes;
+  } catch (const PlanError&) {   // layers that say the same of themselves as those of the file, and are others
+    return false;
+  }
+}
 }   // namespace detail
 /// Who made the frontiers of a file, in a line: those of others are found anew. The number of the search changes whenever it finds other ones.
 inline std::string frontiers_maker() { return "any, lrcnn " + std::string(version()) + ", search 3"; }
@@ -120,9 +132,7 @@ inline Frontier known_frontier(const std::filesystem::path& path, const Table& t
   const std::string key = detail::frontier_key(table, policy, target, options, costs);
   if (const std::string* const text = file.find(key)) {
     Frontier known = detail::parse_frontier(*text);
-    const bool holds =
-        !known.points.empty() && detail::arena_at_run_time<>(table, known.smallest().policy, target, options).bytes == known.smallest().bytes;
-    if (holds) return known;
+    if (detail::holds(known, table, target, options)) return known;
   }
   Frontier found = find_frontier(table, policy, target, options, costs);
   const std::string text = detail::text_of(found);

@@ -87,16 +87,21 @@ class PolicyParser {
   constexpr Name quoted() {
     start_ = at_;
     if (!next_is('"')) refuse("there is no layer's name in quotes", "CheckpointAt<...> names layers as in \"conv1\"", "write names so");
-    const std::size_t end = text_.find('"', at_ + 1);
-    if (end == std::string_view::npos) refuse("a name has no second quote", "CheckpointAt<...> names layers as in \"conv1\"", "add it");
-    const std::string_view name = text_.substr(at_ + 1, end - at_ - 1);
-    if (name.find('\0') != std::string_view::npos) refuse("a layer's name has a null character", "names are text", "take it away");
-    if (name.empty() || name.size() > Name::capacity)
-      refuse("a layer's name has " + std::to_string(name.size()) + " characters", "names have from 1 to " + std::to_string(Name::capacity),
+    std::array<char, Name::capacity> name{};
+    std::size_t size = 0, at = at_ + 1;
+    for (; at < text_.size() && text_[at] != '"'; ++at) {
+      if (text_[at] == '\\' && at + 1 < text_.size()) ++at;   // as in a program, a quote or another backslash comes behind it
+      if (text_[at] == '\0') refuse("a layer's name has a null character", "names are text", "take it away");
+      if (size < name.size()) name[size] = text_[at];
+      ++size;
+    }
+    if (at == text_.size()) refuse("a name has no second quote", "CheckpointAt<...> names layers as in \"conv1\"", "add it");
+    if (size == 0 || size > Name::capacity)
+      refuse("a layer's name has " + std::to_string(size) + " characters", "names have from 1 to " + std::to_string(Name::capacity),
              "use a name that the network's table shows");
-    at_ = end + 1;
+    at_ = at + 1;
     skip_spaces();
-    return Name(name);
+    return Name(std::string_view(name.data(), size));
   }
   /// "<part, part, ...>": of a Policy or a Section, no two of a kind.
   constexpr void parts(PolicySpec& policy, bool of_section) {

@@ -168,7 +168,11 @@ inline std::string to_string(const Checkpoints& c) {
   if (c.rule == every) return "CheckpointEvery<" + std::to_string(c.every) + ">";
   if (c.rule == none) return "NoCheckpoints";
   std::string text;
-  for (std::size_t i = 0; i < c.capacity && !c.names[i].empty(); ++i) text += (i == 0 ? "\"" : ",\"") + std::string(c.names[i].view()) + "\"";
+  for (std::size_t i = 0; i < c.capacity && !c.names[i].empty(); ++i) {
+    text += i == 0 ? "\"" : ",\"";
+    for (const char letter : c.names[i].view()) text += letter == '"' || letter == '\\' ? std::string{'\\', letter} : std::string{letter};
+    text += "\"";
+  }
   return "CheckpointAt<" + text + ">";
 }
 /// The policy as the type one would write: "Policy<Share<7>, CheckpointAtPools, RecomputeAll, ..., Workspace<4194304>>"; with Fit, the parts
