@@ -118,6 +118,9 @@ TEST_CASE("image sink: what does not fit is told before a row is written, and nu
             "choose "
             "another scale");
   CHECK(made(4, 5, 1, SampleType::u8, {1, 256, 4, 5}, {.argmax = true}) == "no error");
+  for (const ImageSinkOptions& below : {ImageSinkOptions{.offset = -1, .argmax = true}, ImageSinkOptions{.scale = -1, .argmax = true}})
+    CHECK(made(4, 5, 1, SampleType::u8, {1, 3, 4, 5}, below).find("its samples are u8, which begin at 0; ") != std::string::npos);
+  CHECK(made(4, 5, 1, SampleType::i16, {1, 3, 4, 5}, {.scale = -1, .argmax = true}) == "no error");
   CHECK(made(4, 5, 1, SampleType::f32, {1, 257, 4, 5}, {.argmax = true}) == "no error");
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> values{1, nan};

@@ -148,6 +148,9 @@ TEST_CASE("loader: without shuffling, with drop_last, with batches larger than t
   CHECK(dropping.images() == 20);
   for (auto& batch : dropping.epoch(0)) CHECK(batch.size() == 5);
   CHECK(all(dropping, 0).size() == 4);
+  const Loader<float> all_of_them(data, {.batch = std::numeric_limits<Index>::max()});
+  CHECK(all_of_them.batches() == 1);
+  CHECK(all(all_of_them, 0)[0].labels.size() == 23);
   const Loader<float> large(data, {.batch = 100});
   CHECK(large.input().n == 23);
   CHECK(all(large, 0).size() == 1);

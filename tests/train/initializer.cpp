@@ -89,9 +89,11 @@ TEST_CASE("streams have known numbers, so that saved seeds keep their meaning") 
 }
 TEST_CASE("initializers that make no sense are refused") {
   CHECK_THROWS_WITH_AS(values(Xavier{.gain = std::numeric_limits<double>::infinity()}),
-                       "lrcnn: initial values of 'conv1.weight' would have the deviation inf; gain and slope are finite; "
+                       "lrcnn: initial values of 'conv1.weight' would have the deviation inf; values, gain and slope are finite; "
                        "mend the initializer's settings",
                        Error);
+  CHECK_THROWS_AS(values(He{.slope = std::numeric_limits<double>::infinity()}), Error);   // all weights would be 0
+  CHECK_THROWS_AS(values(Fill{std::numeric_limits<double>::quiet_NaN()}), Error);
   std::vector<double> small(9000);
   CHECK_THROWS_AS(initialize<double>(layout(), He{}, 1, small), ShapeError);
 }

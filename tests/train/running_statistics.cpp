@@ -412,6 +412,9 @@ TEST_CASE("a step that is refused for the norm of its gradient has mixed nothing
   const std::string error = error_of<NumericError>([&] { trainer.step(images.part({0, 4}), images.labels); });
   CHECK(error.find("norm of the gradient is not finite") != std::string::npos);
   CHECK(trainer.read_parameters() == before);
+  CHECK(error_of<NumericError>([&] { trainer.start_step(images.part({0, 4}), images.labels); }) == error);
+  CHECK(trainer.wait().count == 0);   // nor does its loss count
+  CHECK(trainer.read_parameters() == before);
   trainer.accumulate(images.part({0, 2}), images.labels_of({0, 2}));
   trainer.accumulate(images.part({0, 4}), images.labels);
   CHECK(error_of<NumericError>([&] { trainer.update(); }) == error);

@@ -414,6 +414,24 @@ TEST_CASE("an epoch whose history cannot be written is in the training file") {
   other.load(state);
   CHECK(other.state().epoch == 1);
 }
+TEST_CASE("an epoch whose test fails is in the training file and in the history") {
+  const Folder folder;
+  const auto history = folder / "history.csv", state = folder / "state";
+  Trainee<> trainer(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.1}), other(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.1});
+  const auto train = loader(), test = loader();
+  Dataset lost = make_shapes({.count = 8, .channels = 3, .h = 8, .w = 8});   // images of other channels, which the network refuses
+  const Loader<double> wrong(lost, {.batch = 8, .prefetch = 0});
+  CHECK(error_of([&] { trainer.fit(train, &wrong, {.epochs = 2, .history = history, .training_file = state}); }) != "no error");
+  other.load(state);
+  CHECK(other.state().epoch == 1);
+  CHECK(other.read_parameters() == trainer.read_parameters());
+  const auto told = read_history(history);
+  REQUIRE(told.size() == 1);
+  CHECK(!told[0].test_loss);
+  const auto more = trainer.fit(train, &test, {.epochs = 2, .history = history, .training_file = state});
+  CHECK(more.size() == 1);
+  CHECK(read_history(history).size() == 2);
+}
 TEST_CASE("a plan that was asked for stays where it is when a larger batch comes") {
   Trainee<> trainer(Net::layers, Rows::value, input_of(4), Sgd{.lr = 0.1});
   const Plan& small = trainer.plan();

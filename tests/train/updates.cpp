@@ -220,6 +220,39 @@ TEST_CASE("losses are those of the steps that count, whatever fails in between")
   CHECK(told.count == 4);
   CHECK(trainer.steps_done() == 3);
 }
+TEST_CASE("losses of steps before fit are in no epoch's, and those before a file was loaded are nobody's") {
+  const Photos images(4);
+  const auto batch = images.part({0, 4});
+  const auto path = std::filesystem::temp_directory_path() / ("lrcnn_updates_" + std::to_string(::getpid()));
+  auto trainer = trainee(policies[0], Sgd{.lr = 0.1});
+  trainer.save(path);
+  const double first = trainer.evaluate(batch, images.labels).sum;
+  trainer.start_step(batch, images.labels);
+  trainer.load(path);
+  CHECK(trainer.wait().count == 0);
+  trainer.start_step(batch, images.labels);
+  struct NoBatch {   // an epoch that fails before its first batch
+    struct Epoch {};
+    Index batches() const { return 1; }
+    Input input() const { return {4, 1, 1, 1}; }
+    std::vector<Batch<double>> epoch(Index, Index = 0) const { throw DataError("no batch"); }
+  };
+  CHECK(error_of<DataError>([&] { trainer.fit(NoBatch{}, nullptr, {.epochs = std::numeric_limits<Index>::max()}); }) == "no batch");
+  const LossResult told = trainer.wait();
+  CHECK(told.sum == first);
+  CHECK(told.count == 4);
+  std::filesystem::remove(path);
+}
+TEST_CASE("gradients are told as they are after others were refused") {
+  const Photos images(4);
+  auto trainer = trainee(policies[0], Sgd{.lr = 0.1});
+  for (const Range r : {Range{0, 2}, Range{2, 4}}) trainer.accumulate(images.part(r), images.labels_of(r));
+  trainer.update();
+  const auto before = trainer.read_gradients();
+  const std::vector<std::int32_t> wrong(4, 1000);
+  CHECK(error_of([&] { trainer.gradients_of(images.part({0, 4}), wrong); }) != "no error");
+  CHECK(trainer.read_gradients() == before);
+}
 TEST_CASE("patterns of names") {
   CHECK(fits_pattern("conv1.weight", "conv1.weight"));
   CHECK(fits_pattern("conv1.weight", "*"));

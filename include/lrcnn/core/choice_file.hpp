@@ -76,6 +76,8 @@ class ChoiceFile {
     const std::string wanted = "lrcnn " + contents_ + " ";   // of any version
     std::string begin(wanted.size(), '\0');
     std::ifstream in(path_, std::ios::binary);
+    std::error_code not_told;
+    if (!in.is_open()) return std::filesystem::exists(path_, not_told);   // nobody knows what is in it
     in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
     begin.resize(static_cast<std::size_t>(in.gcount()));
     return !begin.empty() && begin != wanted;

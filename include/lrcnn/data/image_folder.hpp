@@ -3,6 +3,7 @@
 //
 //     const std::array formats{jpeg_format, png_format, tiff_format};
 //     const Dataset train = load_image_folder("flowers", Split::train, formats, {.height = 64, .width = 64});
+#include <lrcnn/core/machine.hpp>
 #include <lrcnn/core/parallel.hpp>
 #include <lrcnn/data/byte_image.hpp>
 #include <lrcnn/data/class_folders.hpp>
@@ -59,8 +60,7 @@ inline Dataset load_image_folder(const std::filesystem::path& folder, Split spli
     with_alpha += picture.had_alpha;
     taken[i] = 1;
   };
-  const int processors = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
-  on_threads(found.files.size(), threads > 0 ? threads : processors, [&] {
+  on_threads(found.files.size(), threads > 0 ? threads : processor_count(), [&] {
     return [&, resized = std::vector<std::uint8_t>(static_cast<std::size_t>(image_bytes))](std::size_t i) mutable {
       if (!options.skipped) return read(i, resized);
       try {

@@ -74,9 +74,14 @@ class ImageSink final : public RowSink<T> {
     const double most = with_sample_type(info().sample, []<class S>(const S*) {
       return std::numeric_limits<S>::is_integer ? static_cast<double>(std::numeric_limits<S>::max()) : std::numeric_limits<double>::infinity();
     });
-    if (options_.argmax && !(std::max(last, options_.offset) <= most))
+    const double least = with_sample_type(info().sample, []<class S>(const S*) {
+      return std::numeric_limits<S>::is_integer ? static_cast<double>(std::numeric_limits<S>::lowest()) : -std::numeric_limits<double>::infinity();
+    });
+    const bool too_many = !(std::max(last, options_.offset) <= most), too_low = !(std::min(last, options_.offset) >= least);
+    if (options_.argmax && (too_many || too_low))
       throw DataError(error_text(who() + " is to hold which of " + std::to_string(options_.channels.size()) + " channels is the greatest",
-                                 "its samples are " + std::string(sample_name(info().sample)) + ", which end at " + number_text(most),
+                                 "its samples are " + std::string(sample_name(info().sample)) +
+                                     (too_many ? ", which end at " + number_text(most) : ", which begin at " + number_text(least)),
                                  "create it with larger samples, such as u16, or choose another scale"));
   }
   /// The sample that is written for a value.

@@ -38,9 +38,10 @@ struct DatasetBatches {
   Batch empty_batch() const {
     Batch batch(table);
     auto& contents = batch.contents();
-    contents.pixels.reserve(static_cast<std::size_t>(options.batch * image.count()));
-    contents.labels.reserve(static_cast<std::size_t>(options.batch));
-    contents.indices.reserve(static_cast<std::size_t>(options.batch));
+    const Index most = std::min(options.batch, static_cast<Index>(order.size()));
+    contents.pixels.reserve(static_cast<std::size_t>(most * image.count()));
+    contents.labels.reserve(static_cast<std::size_t>(most));
+    contents.indices.reserve(static_cast<std::size_t>(most));
     return batch;
   }
   /// Errors: what options.transform throws.
@@ -94,7 +95,7 @@ class Loader {
   }
   Loader(const Dataset&&, LoaderOptions = {}) = delete;
   /// Batches in an epoch.
-  Index batches() const { return options_.drop_last ? data_->size() / options_.batch : ceil_div(data_->size(), options_.batch); }
+  Index batches() const { return data_->size() / options_.batch + (!options_.drop_last && data_->size() % options_.batch != 0 ? 1 : 0); }
   /// Images in an epoch.
   Index images() const { return options_.drop_last ? batches() * options_.batch : data_->size(); }
   /// Shape of a full batch, for planning; no larger than the data set.

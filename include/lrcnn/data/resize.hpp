@@ -76,6 +76,8 @@ inline void resize_image(std::span<const std::uint8_t> from, Pair size, std::spa
                             static_cast<int>(target.h), 0, STBIR_TYPE_UINT8, static_cast<int>(channels), STBIR_ALPHA_CHANNEL_NONE, 0,
                             STBIR_EDGE_CLAMP, STBIR_EDGE_CLAMP, STBIR_FILTER_TRIANGLE, STBIR_FILTER_TRIANGLE, STBIR_COLORSPACE_LINEAR, nullptr,
                             static_cast<float>(w / width), static_cast<float>(h / height), static_cast<float>(left), static_cast<float>(top));
-  if (resized != 1) throw std::bad_alloc();   // the only thing that can be amiss
+  if (resized != 1)   // the only thing that can be amiss
+    throw MemoryError(error_text("a picture of " + text(size) + " pixels cannot be resized to " + text(target),
+                                 "there is no memory for what this takes", "free memory, or resize fewer pictures at once"));
 }
 }   // namespace lrcnn

@@ -26,7 +26,7 @@ class TiffWriter final : public ImageWriter {
     levels_.push_back(std::make_unique<detail::TiffLevel>(file_.descriptor(), info, options));
     while (options.pyramid && (info.height > info.tile_height || info.width > info.tile_width)) {
       info.height = ceil_div(info.height, 2), info.width = ceil_div(info.width, 2);
-      const auto& temporary = temporaries_.emplace_back(std::make_unique<detail::TemporaryFile>(path));
+      const auto& temporary = temporaries_.emplace_back(std::make_unique<detail::TemporaryFile>(detail::write_target(path)));
       if (!temporary->created()) throw detail::cannot_write(path, errno);
       levels_.push_back(std::make_unique<detail::TiffLevel>(temporary->descriptor(), info, options));
     }

@@ -6,7 +6,8 @@ template <Backend B, TrainingLoss<typename B::element> L>
 template <class Loader>
 std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std::type_identity_t<Loader>* test, const FitOptions& options) {
   std::vector<EpochRecord> history;
-  if (!options.history.empty() && std::filesystem::exists(options.history) && state_.epoch > 0) history = read_history(options.history);
+  std::error_code not_told;
+  if (!options.history.empty() && std::filesystem::exists(options.history, not_told) && state_.epoch > 0) history = read_history(options.history);
   std::erase_if(history, [&](const EpochRecord& r) { return r.epoch > state_.epoch; });   // after going back to an older file
   const std::size_t before = history.size();
   for (const auto& path : {options.training_file, options.history})
@@ -16,20 +17,34 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
     line.emplace(*options.progress, options.progress_options);
     if (state_.epoch < options.epochs) line->note(backend_.describe());
   }
-  options_.clock = {train.batches(), train.batches() * options.epochs};
+  const Index most = std::numeric_limits<Index>::max() / std::max<Index>(train.batches(), 1);   // "until somebody ends it"
+  options_.clock = {train.batches(), train.batches() * std::min(options.epochs, most)};
+  struct Aside {   // losses of steps that were started before are no epoch's
+    UpdateRounds<B, L>& rounds;
+    LossResult losses;
+    ~Aside() { rounds.give_back(losses); }
+  } const aside{rounds_, wait()};
+  const auto keep = [&] {
+    if (!options.training_file.empty()) save(options.training_file);   // first: an epoch can be lost, a line of the history is none
+    if (!options.history.empty()) write_history(options.history, history);
+  };
   while (state_.epoch < options.epochs) {
     history.push_back(fit_epoch(train, options, line ? &*line : nullptr));
     if (line) line->finish();
     if (test) {
-      const Metrics m = evaluate(*test);
-      history.back().test_loss = m.loss();
-      history.back().test_accuracy = m.accuracy();
+      try {
+        const Metrics m = evaluate(*test);
+        history.back().test_loss = m.loss();
+        history.back().test_accuracy = m.accuracy();
+      } catch (...) {   // the epoch is done all the same
+        keep();
+        throw;
+      }
       if (line)
-        *options.progress << "epoch " << state_.epoch << ": test loss " << fixed_text(m.loss(), 4) << ", test accuracy "
-                          << fixed_text(100 * m.accuracy(), 2) << " %\n";
+        *options.progress << "epoch " << state_.epoch << ": test loss " << fixed_text(*history.back().test_loss, 4) << ", test accuracy "
+                          << fixed_text(100 * *history.back().test_accuracy, 2) << " %\n";
     }
-    if (!options.training_file.empty()) save(options.training_file);   // first: an epoch can be lost, a line of the history is none
-    if (!options.history.empty()) write_history(options.history, history);
+    keep();
   }
   history.erase(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(before));
   return history;

@@ -60,11 +60,12 @@ template <class T>
 void initialize(const Parameter& parameter, const Initializer& initializer, std::uint64_t seed, std::span<T> values) {
   const auto* fill = parameter.shape.running ? nullptr : std::get_if<Fill>(&initializer);
   const double deviation = initial_deviation(initializer, parameter.shape);
-  if (!std::isfinite(deviation))
-    throw Error(error_text("initial values of '" + parameter.name + "' would have the deviation " + number_text(deviation),
-                           "gain and slope are finite", "mend the initializer's settings"));
-  const Random random(seed, stream_of("initial values of " + parameter.name));
   const auto* he = std::get_if<He>(&initializer);
+  if (!std::isfinite(deviation) || (he && !std::isfinite(he->slope)) || (fill && !std::isfinite(fill->value)))
+    throw Error(error_text("initial values of '" + parameter.name + "' would have the " +
+                               (fill ? "value " + number_text(fill->value) : "deviation " + number_text(deviation)),
+                           "values, gain and slope are finite", "mend the initializer's settings"));
+  const Random random(seed, stream_of("initial values of " + parameter.name));
   const auto* xavier = std::get_if<Xavier>(&initializer);
   const bool uniform = (he ? he->distribution : xavier ? xavier->distribution : Distribution::normal) == Distribution::uniform;
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -135,8 +135,8 @@ class ProgressLine {
   /// Time to the end of the whole training, or of the epoch if the number of epochs is not known.
   std::string remaining(double seconds_per_step) const {
     if (seconds_per_step <= 0 || last_.steps < last_.step) return {};
-    const Index later = last_.epochs > last_.epoch ? (last_.epochs - last_.epoch) * last_.steps : 0;
-    return duration_text(seconds_per_step * static_cast<double>(last_.steps - last_.step + later));
+    const double later = last_.epochs > last_.epoch ? static_cast<double>(last_.epochs - last_.epoch) * static_cast<double>(last_.steps) : 0;
+    return duration_text(seconds_per_step * (static_cast<double>(last_.steps - last_.step) + later));
   }
   static std::string rate(double per_second) { return fixed_text(per_second, per_second >= 99.95 ? 0 : per_second >= 9.995 ? 1 : 2); }
   void draw_in_place(double images_per_second, double seconds_per_step) {

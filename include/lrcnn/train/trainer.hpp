@@ -99,7 +99,7 @@ class BasicTrainer {
     rounds_.settle();
     return executor(source.shape(), false).run(source, labels, loss_);
   }
-  /// The network's output for a batch, forward only: a view that is valid until the next run.
+  /// The network's output for a batch, forward only: a view that is valid until the next run, or plan().
   View<const T> predict(const RowSource<M>& source) {
     rounds_.settle();
     auto& run = executor(source.shape(), false, true);
@@ -142,13 +142,13 @@ class BasicTrainer {
     }
     const std::span<const M> parameters = before.empty() ? std::span<const M>(now) : std::span<const M>(before);
     TrainingState state = state_;
-    const LossScale& scale = rounds_.loss_scale();
-    if (rounds_.scales_loss) state.notes["loss_scale"] = std::to_string(scale.scale) + " " + std::to_string(scale.good_steps);
+    if (rounds_.scales_loss) state.notes["loss_scale"] = to_string(rounds_.loss_scale());
     executors_.plans().write_choices(state.notes);
     save_training_file<M>(path, state, buffers_.layout, parameters, std::span<const M>(states));
   }
   /// Takes over a saved training; it continues bit-identically, with the policies that Fit or a budget chose for its shapes of
-  /// batches so far, if this trainer is asked for the same and they fit. Batches that are accumulated and wait for their update are dropped.
+  /// batches so far, if this trainer is asked for the same and they fit. Batches that are accumulated and wait for their update are dropped, as
+  /// are losses of steps that were started and not asked for.
   /// Errors:  DataError if the file is missing, cut, damaged, of another network, version or element type; this trainer is
   ///          unchanged then
   void load(const std::filesystem::path& path) {
@@ -157,11 +157,8 @@ class BasicTrainer {
     state_ = load_training_file<M>(path, state_.fingerprint, buffers_.layout, state_.optimizer, std::span<M>(parameters), std::span<M>(states));
     backend_.write(buffers_.parameters.data(), std::span<const M>(parameters));
     backend_.write(buffers_.states.data(), std::span<const M>(states));
-    if (const auto note = state_.notes.find("loss_scale"); rounds_.scales_loss && note != state_.notes.end()) {
-      LossScale scale = rounds_.loss_scale();
-      std::istringstream(note->second) >> scale.scale >> scale.good_steps;
-      rounds_.set_loss_scale(scale);
-    }
+    if (const auto note = state_.notes.find("loss_scale"); rounds_.scales_loss && note != state_.notes.end())
+      if (const auto scale = parse_loss_scale(note->second)) rounds_.set_loss_scale(*scale);
     executors_.read_choices(state_.notes);
     rounds_.begin_anew();
   }
@@ -202,6 +199,7 @@ class BasicTrainer {
   const Plan& plan() { return plan(input_); }
   /// The scale of the loss, on backends that want one; to be set where the first steps should not have to find it.
   const LossScale& loss_scale() const { return rounds_.loss_scale(); }
+  /// Errors:  Error if it is not finite and above 0
   void set_loss_scale(const LossScale& scale) { rounds_.set_loss_scale(scale); }
   /// Bytes of the arena that all plans so far share.
   Index arena_bytes() const { return executors_.arena_bytes(); }

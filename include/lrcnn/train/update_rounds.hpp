@@ -66,7 +66,13 @@ class UpdateRounds {
   StepReport start(const RowSource<M>& source, const Labels& labels) {
     require_no_round("a step begins");
     run(source, labels);
-    return apply(&source);
+    const LossResult before = round_.before;
+    try {
+      return apply(&source);
+    } catch (...) {   // the step does not count, nor does its loss
+      started_.go_back(before);
+      throw;
+    }
   }
   /// One more batch of the round, the first one of a new round if there is none. Errors: as BasicTrainer::accumulate()
   void accumulate(const RowSource<M>& source, const Labels& labels) {
@@ -100,13 +106,16 @@ class UpdateRounds {
     settle();
     return started_.take();
   }
+  /// Losses that wait() gave, for the next one to give.
+  void give_back(const LossResult& losses) { started_.note(losses); }
   /// Loss and gradients of one batch, and no round. Errors: as BasicTrainer::gradients_of()
   LossResult gradients_of(const RowSource<M>& source, const Labels& labels) {
     require_no_round("gradients are asked for");
     settle();
     LossResult result;
-    run_scale_ = loss_scale_now();
-    start_run(executor(source.shape()), source, labels, result, run_scale_);
+    const double scale = loss_scale_now();
+    start_run(executor(source.shape()), source, labels, result, scale);
+    run_scale_ = scale;   // now that gradients are another run's
     backend_.finish(result);
     if (!std::isfinite(result.sum)) in_next_step([&] { executor(source.shape()).report_not_finite(source, result.sum); });
     return result;
@@ -135,10 +144,11 @@ class UpdateRounds {
   Index started() const { return started_.size(); }
   /// Whether batches of an epoch are being counted in the state, so that steps that are taken back are taken off there, too.
   void count_batches(bool counts) { counts_batches_ = counts; }
-  /// Forgets the round at hand, because other parameters and states have come from a file; the state's optimizer may be another.
+  /// Forgets the round at hand and losses that nobody asked for, because other parameters and states have come from a file; the state's optimizer
+  /// may be another.
   void begin_anew() {
     ranges_ = state_.optimizer.update_ranges(buffers_.layout, options_.rules);
-    if (round_.earlier) started_.go_back(*round_.earlier);
+    started_.go_back({});
     round_ = {};
   }
   /// Notes that parameters have been set: a rollback of the round at hand goes back to these.
@@ -151,7 +161,11 @@ class UpdateRounds {
   double run_scale() const { return run_scale_; }
   /// The scale of the loss, on backends that want one.
   const LossScale& loss_scale() const { return loss_scale_; }
-  void set_loss_scale(const LossScale& scale) { loss_scale_ = scale; }
+  /// Errors:  Error if it is not finite and above 0
+  void set_loss_scale(const LossScale& scale) {
+    check(scale);
+    loss_scale_ = scale;
+  }
   static constexpr bool scales_loss = requires { requires B::scales_loss; };
 
  private:
