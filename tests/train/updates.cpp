@@ -232,7 +232,6 @@ TEST_CASE("losses of steps before fit are in no epoch's, and those before a file
   CHECK(trainer.wait().count == 0);
   trainer.start_step(batch, images.labels);
   struct NoBatch {   // an epoch that fails before its first batch
-    struct Epoch {};
     Index batches() const { return 1; }
     Input input() const { return {4, 1, 1, 1}; }
     std::vector<Batch<double>> epoch(Index, Index = 0) const { throw DataError("no batch"); }
