@@ -8,8 +8,9 @@
 // 0 is white, grey is inverted. Alpha is one more channel. The tag for orientation is not applied. Tiles and strips that a sparse file leaves out
 // count as zeros.
 //
-// A tile whose JPEG or fax data libtiff would complete by guessing (a warning of its decoder) counts as damaged, too; padding at the end of JPEG
-// data does not (data/jpeg_padding.hpp).
+// A tile whose data libtiff would complete by guessing (a warning of its decoder for JPEG, fax, ...) counts as damaged, too. Warnings after which all
+// pixels are right do not: progressive JPEG, a last strip of JPEG with rows below the image, old-style LZW, padding at the end of JPEG data
+// (data/tiff_handle.hpp, data/jpeg_padding.hpp).
 #include <lrcnn/core/open_file.hpp>
 #include <lrcnn/data/tiff_layout.hpp>
 #include <vector>

@@ -3,6 +3,7 @@
 #include <lrcnn/core/file_identity.hpp>
 #include <lrcnn/data/image_file.hpp>
 #include <lrcnn/data/jpeg_padding.hpp>
+#include <algorithm>
 #include <array>
 #include <cstdarg>
 #include <cstdio>
@@ -14,22 +15,36 @@
 #error "lrcnn: data/tiff*.hpp need libtiff 4.5 or later, the first whose errors belong to one open file"
 #endif
 namespace lrcnn::detail {
+/// Whether a warning of libtiff 4.5 to 4.7 leaves all pixels that are asked for as they should be. Other warnings of its decoders may be the only
+/// sign of lost data: libjpeg goes on with grey, fax with white, a JPEG smaller than its tile leaves the rest unset, JBIG and PixarLog leave the end,
+/// PackBits drops what is left of a run. So one that is not known here counts as damage. Its errors always do.
+inline bool is_harmless_tiff_warning(std::string_view warning) {
+  static constexpr std::array<std::string_view, 4> harmless{
+      "is encoded with progressive mode",              // which TIFF forbids, and libjpeg decodes like any other
+      "JPEG strip size exceeds expected dimensions",   // the last strip has rows below the image: they stay unread
+      "Old-style LZW codes",                           // bits in the order of files before TIFF 5.0; data that is cut is an error
+      "Unexpected version number",                     // of LERC: not the tag's; its data says how it is decoded
+  };
+  const auto told = [&](std::string_view text) { return warning.find(text) != std::string_view::npos; };
+  return is_jpeg_padding(warning) || std::any_of(harmless.begin(), harmless.end(), told);
+}
 /// What libtiff says of one open file, instead of printing it.
 struct TiffMessages {
-  std::array<char, 256> error{}, warning{};   ///< the first since clear(), but for padding of JPEG data
+  std::array<char, 256> error{}, warning{};   ///< the first since clear(), but for harmless warnings
   void clear() { error[0] = warning[0] = '\0'; }
-  static int take(std::array<char, 256>& text, const char* format, std::va_list arguments) {
-    if (text[0] != '\0') return 1;
-    static_cast<void>(std::vsnprintf(text.data(), text.size(), format, arguments));
-    if (is_jpeg_padding(text.data())) text[0] = '\0';
-    return 1;   // libtiff prints nothing
+  static void take(std::array<char, 256>& text, const char* format, std::va_list arguments) {
+    if (text[0] == '\0') static_cast<void>(std::vsnprintf(text.data(), text.size(), format, arguments));
   }
 };
 inline int take_tiff_error(TIFF*, void* messages, const char*, const char* format, std::va_list arguments) {
-  return TiffMessages::take(static_cast<TiffMessages*>(messages)->error, format, arguments);
+  TiffMessages::take(static_cast<TiffMessages*>(messages)->error, format, arguments);
+  return 1;   // libtiff prints nothing
 }
 inline int take_tiff_warning(TIFF*, void* messages, const char*, const char* format, std::va_list arguments) {
-  return TiffMessages::take(static_cast<TiffMessages*>(messages)->warning, format, arguments);
+  auto& warning = static_cast<TiffMessages*>(messages)->warning;
+  TiffMessages::take(warning, format, arguments);
+  if (is_harmless_tiff_warning(warning.data())) warning[0] = '\0';
+  return 1;
 }
 /// One open file of libtiff. `mode` as TIFFOpen's; `descriptor` becomes the handle's own. libtiff allocates no more than `most_bytes` at once
 /// (0: no limit).
@@ -51,7 +66,7 @@ class TiffHandle {
   void clear() { messages_->clear(); }
   /// The first error since clear(), else the first warning, else "".
   std::string text() const { return messages_->error[0] != '\0' ? messages_->error.data() : messages_->warning.data(); }
-  /// Whether libtiff has said something.
+  /// Whether libtiff has told of an error, or warned of what may be lost data.
   bool complained() const { return messages_->error[0] != '\0' || messages_->warning[0] != '\0'; }
   /// A field's value, or its default, or zero.
   template <class T>
