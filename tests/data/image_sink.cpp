@@ -83,6 +83,19 @@ TEST_CASE("image sink: whole numbers are rounded to the nearest and held in rang
   half.finish();
   CHECK(static_cast<float>(samples_of<float16>(folder / "a.npy")[0]) == 63.75f);
 }
+TEST_CASE("image sink: numbers as near to a half as can be, and as large as can be, are rounded to the nearest, and halves up") {
+  const TemporaryFolder folder;
+  constexpr double below_half = 0.49999999999999994, odd = 0x1p52 + 1, large = 0x1p53 - 1;   // to which no half can be added
+  const std::vector<double> values{below_half, -below_half, 0.5,    -0.5,   -0.5000000000000001, 1.5, -1.5, 2.5, odd,
+                                   -odd,       large,       -large, 0x1p62, 0x1p51 + 0.5};
+  const auto columns = static_cast<Index>(values.size());
+  ImageSink<double> sink(writer(folder / "a.npy", 1, columns, 1, SampleType::i64), {1, 1, 1, columns});
+  sink.write(0, dense_view(values.data(), 1, 1, {0, 1}, columns));
+  sink.finish();
+  constexpr std::int64_t one = 1, two_52 = one << 52, two_53 = one << 53;
+  CHECK(samples_of<std::int64_t>(folder / "a.npy") ==
+        std::vector<std::int64_t>{0, 0, 1, 0, -1, 2, -1, 3, two_52 + 1, -two_52 - 1, two_53 - 1, 1 - two_53, one << 62, (one << 51) + 1});
+}
 TEST_CASE("image sink: the greatest channel, of equal ones the first") {
   const TemporaryFolder folder;
   const std::vector<float> values{1, 5, 2, 3, /**/ 2, 5, 2, 9, /**/ 2, 0, 7, 9};   // [3][1][4]

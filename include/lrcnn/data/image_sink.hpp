@@ -71,18 +71,29 @@ class ImageSink final : public RowSink<T> {
       largest_ = std::max(largest_, c);
     }
     const double last = (static_cast<double>(options_.channels.size()) - 1) * options_.scale + options_.offset;
-    const double most = with_sample_type(info().sample, []<class S>(const S*) {
-      return std::numeric_limits<S>::is_integer ? static_cast<double>(std::numeric_limits<S>::max()) : std::numeric_limits<double>::infinity();
-    });
-    const double least = with_sample_type(info().sample, []<class S>(const S*) {
-      return std::numeric_limits<S>::is_integer ? static_cast<double>(std::numeric_limits<S>::lowest()) : -std::numeric_limits<double>::infinity();
-    });
+    const auto [least, most] = with_sample_type(info().sample, []<class S>(const S*) { return limits_of<S>(); });
     const bool too_many = !(std::max(last, options_.offset) <= most), too_low = !(std::min(last, options_.offset) >= least);
     if (options_.argmax && (too_many || too_low))
       throw DataError(error_text(who() + " is to hold which of " + std::to_string(options_.channels.size()) + " channels is the greatest",
                                  "its samples are " + std::string(sample_name(info().sample)) +
                                      (too_many ? ", which end at " + number_text(most) : ", which begin at " + number_text(least)),
                                  "create it with larger samples, such as u16, or choose another scale"));
+  }
+  /// The range of samples: of floating point, everything.
+  struct Limits {
+    double least, most;
+  };
+  template <class S>
+  static constexpr Limits limits_of() {
+    using Numbers = std::numeric_limits<S>;
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if constexpr (Numbers::is_integer) return {static_cast<double>(Numbers::lowest()), static_cast<double>(Numbers::max())};
+    else return {-infinity, infinity};
+  }
+  /// The nearest whole number; of two, the one above. A sum with a half would be rounded itself: beyond 2^52, and just below a half.
+  static double nearest(double value) {
+    const double below = std::floor(value);
+    return value - below < 0.5 ? below : below + 1;
   }
   /// The sample that is written for a value.
   template <class S>
@@ -94,9 +105,9 @@ class ImageSink final : public RowSink<T> {
       if (std::isnan(scaled))
         throw DataError(error_text("row " + std::to_string(next_) + " of " + who() + " has a value that is not a number (NaN)",
                                    std::string(sample_name(info().sample)) + " cannot hold it", "find out where it comes from, or write f32"));
-      constexpr double low = static_cast<double>(std::numeric_limits<S>::lowest()), high = static_cast<double>(std::numeric_limits<S>::max());
-      if (scaled >= high) return std::numeric_limits<S>::max();
-      return scaled <= low ? std::numeric_limits<S>::lowest() : static_cast<S>(std::floor(scaled + 0.5));
+      constexpr Limits limits = limits_of<S>();
+      if (scaled >= limits.most) return std::numeric_limits<S>::max();
+      return scaled <= limits.least ? std::numeric_limits<S>::lowest() : static_cast<S>(nearest(scaled));
     }
   }
   template <class S>
