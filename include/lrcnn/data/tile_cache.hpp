@@ -18,7 +18,6 @@
 #include <exception>
 #include <map>
 #include <mutex>
-#include <new>
 #include <set>
 #include <thread>
 namespace lrcnn {
@@ -276,8 +275,8 @@ class TileCache {
       Tile* tile = nullptr;
       try {
         if (key.image && waiting_for_room_ == 0) tile = reserve(key, distance);
-      } catch (const std::bad_alloc&) {   // the reader of the tile will see it
-        key.image->failed.insert(key.place);
+      } catch (...) {   // no memory: the reader of the tile will see it
+        give_up(key);
         continue;
       }
       if (!tile) {
@@ -289,10 +288,18 @@ class TileCache {
         decode(lock, key, *tile);
         ++report_.decoded_ahead;
       } catch (...) {   // likewise
-        key.image->failed.insert(key.place);
+        give_up(key);
       }
       --key.image->decoding;
       changed_.notify_all();
+    }
+  }
+  /// A tile is not tried ahead again. Where there is no memory to note that, nothing is until something is read: no error may leave a thread.
+  void give_up(const Key& key) noexcept {
+    try {
+      key.image->failed.insert(key.place);
+    } catch (...) {
+      has_work_ = false;
     }
   }
   /// The tile that is expected soonest and not there; no image if there is none.
