@@ -78,7 +78,7 @@ TEST_CASE("every point of a frontier is a correct plan of exactly its bytes and 
 }
 TEST_CASE("a search never counts fewer bytes than are live in the plan") {
   std::array<std::size_t, step_memories.size()> solved_count{};
-  std::size_t in_place = 0;
+  std::size_t in_place = 0, above = 0;
   for (std::uint64_t seed = 0; seed < cases_to_do<std::uint64_t>(1000, 150); ++seed) {
     const FrontierCase c = random_frontier_case(seed);
     for (const Index images : {0, 1}) {
@@ -97,7 +97,8 @@ TEST_CASE("a search never counts fewer bytes than are live in the plan") {
             const Index live = arena_size(c.table, solved[0].policy, c.target, c.options).lower_bound;
             const Index behind = bytes_behind(c.table, solved[0].policy, c.target, c.options);
             in_place += behind > 0;
-            REQUIRE(live <= room + behind);
+            above += live > room;
+            REQUIRE(live <= room + (search.catalog().is_thorough() ? 0 : behind));
             room = std::min(room, live) - 1;
           }
         }
@@ -106,6 +107,7 @@ TEST_CASE("a search never counts fewer bytes than are live in the plan") {
     }
   }
   for (const std::size_t count : solved_count) CHECK(count > 500);
+  MESSAGE(in_place, " plans with gradients in place, ", above, " with more live bytes than were searched for");
   CHECK(in_place > 100);
 }
 TEST_CASE("few random policies are smaller than the smallest point, or faster than the point for their bytes") {

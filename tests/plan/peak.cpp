@@ -120,7 +120,9 @@ TEST_CASE("keeping less takes no more memory where rows are cut, and not trainin
       };
       const Index all = peak_of(Recompute::none);
       if (policy.partitions[0].cut != Cut::column) CHECK(peak_of(Recompute::all) <= all);   // a whole map twice is no gain
-      if (policy.partitions[0].cut != Cut::column) CHECK(peak_of(Recompute::cheap) <= all);
+      // With RecomputeCheap an activation that begins a section reads its input again, which otherwise lives in the forward pass alone.
+      const bool reads_inputs = policy.checkpoints.rule == Checkpoints::Rule::every;
+      if (policy.partitions[0].cut != Cut::column && !reads_inputs) CHECK(peak_of(Recompute::cheap) <= all);
       CHECK(peak_of(Recompute::none, false) <= peak_of(Recompute::all));
       CHECK(peak_of(Recompute::none, false) == peak_of(Recompute::all, false));
       CHECK(peak_of(Recompute::none, false) >= policy.workspace_bytes);

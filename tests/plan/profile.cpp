@@ -5,6 +5,7 @@
 #include <lrcnn/network/sequential.hpp>
 #include <lrcnn/plan/section_costs.hpp>
 #include <doctest/doctest.h>
+#include <set>
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
@@ -71,6 +72,40 @@ TEST_CASE("profiles of all sections give a plan's live bytes to the byte, its se
   CHECK(recomputed > cases / 50);
   CHECK(of_several > cases / 4);
   CHECK(left_out > planned / 4);
+}
+TEST_CASE("a section keeps a tensor in full height for its backward pass only if a step of that reads it") {
+  std::size_t kept = 0, dropped = 0;
+  const std::uint64_t cases = cases_to_do<std::uint64_t>(5000, 1000);
+  for (std::uint64_t seed = 0; seed < cases; ++seed) {
+    Case c = random_case(seed);
+    c.policy.gradients_in_place = false;   // values and gradients share buffers
+    Plan plan;
+    if (!plan_of(c, plan)) continue;
+    CAPTURE(seed);
+    CAPTURE(to_string(c.policy));
+    std::set<Index> of_forward;               // buffers of values that forward passes use: what is made again has others
+    std::set<std::pair<Index, Index>> read;   // of these, in backward passes: the section and the tensor
+    for (const Step& step : plan.steps)
+      for (const Ref& ref : {step.x, step.other, step.y}) {
+        if (!ref || item(plan.buffers, ref.buffer).role != Role::value) continue;
+        if (step.pass == Pass::forward) of_forward.insert(ref.buffer);
+        else if (of_forward.contains(ref.buffer)) read.insert({item(plan.stages, step.stage).section, ref.tensor});
+      }
+    for (const std::vector<Stage>& stages : by_single_section(plan.stages)) {
+      if (stages.front().recomputes_input || stages.front().supplies) continue;   // a pass between the two reads them, too
+      const SectionProfile profile = profile_section(c.table, c.policy, c.target, c.options, stages);
+      for (const SectionBuffer& buffer : profile.buffers)
+        for (const SharedKey& key : buffer.keys) {
+          if (key.kind != SharedBuffer::value || key.number == c.table.size()) continue;   // the network's output is handed on
+          const bool lives = buffer.last > profile.forward_end, wanted = read.contains({stages.front().section, key.number});
+          CAPTURE(key.number);
+          REQUIRE(lives == wanted);
+          ++(lives ? kept : dropped);
+        }
+    }
+  }
+  CHECK(kept > cases);
+  CHECK(dropped > cases);
 }
 TEST_CASE("a section's stages are those of the whole plan, made without the other sections") {
   std::size_t same = 0;

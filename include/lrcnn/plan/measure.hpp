@@ -23,7 +23,7 @@ class Measure final : public Sink {
     if (buffer >= 0) stretch(buffer, now, now + 1);
   }
   constexpr void span(Index buffer, Index since) override {
-    if (buffer >= 0) stretch(buffer, since, now);
+    if (buffer >= 0 && item(buffers, buffer).last > since) stretch(buffer, since, now);
   }
   constexpr void loop(Index since) override { loops.push_back({since, now}); }
   constexpr void step(const Step& s) override {

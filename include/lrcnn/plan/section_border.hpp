@@ -7,23 +7,29 @@
 #include <lrcnn/plan/profile.hpp>
 namespace lrcnn {
 namespace detail {
-/// Layers that read each tensor of a table, and the bytes of each in full height.
+/// Layers that read each tensor of a table, and the bytes of each in full height. Pre: table and target outlive the object.
 class TensorReaders {
  public:
   TensorReaders(const Table& table, const Target& target, const PlanOptions& options, Index images)
-      : table_(table), readers_(static_cast<std::size_t>(table.tensors())), plain_(static_cast<std::size_t>(table.tensors())) {
+      : table_(table),
+        target_(target),
+        images_(images),
+        readers_(static_cast<std::size_t>(table.tensors())),
+        plain_(static_cast<std::size_t>(table.tensors())) {
     for (Index n = 0; n < table.size(); ++n)
       for (const Index g : {table.node(n).input, table.node(n).other}) {
         if (g < 0) continue;
         item(readers_, g).push_back(n);
         if (!waits(table.node(n), options.training)) item(plain_, g).push_back(n);
       }
-    for (Index g = 0; g < table.tensors(); ++g) {
-      const Shape& s = table.shape(g);
-      bytes_.push_back(round_up(target.bytes(g == 0 || g == table.size() ? s.n : images, s.c, s.h, s.w), target.alignment));
-    }
+    for (Index g = 0; g < table.tensors(); ++g) bytes_.push_back(bytes_with(g, 0));
   }
   Index bytes(Index g) const { return item(bytes_, g); }
+  /// The same with so many rows more.
+  Index bytes_with(Index g, Index rows) const {
+    const Shape& s = table_.shape(g);
+    return round_up(target_.bytes(g == 0 || g == table_.size() ? s.n : images_, s.c, s.h + rows, s.w), target_.alignment);
+  }
   /// Whether a layer from `layer` on reads tensor g, whether one that gives it a gradient does, and whether one of [begin, end) does.
   bool read_from(Index g, Index layer) const { return any(item(readers_, g), layer, table_.size()); }
   bool given_from(Index g, Index layer) const { return any(item(plain_, g), layer, table_.size()); }
@@ -39,6 +45,8 @@ class TensorReaders {
 
  private:
   const Table& table_;
+  const Target& target_;
+  const Index images_;
   std::vector<std::vector<Index>> readers_, plain_;   ///< by tensor; rising
   std::vector<Index> bytes_;
   static bool any(const std::vector<Index>& nodes, Index begin, Index end) {
@@ -75,8 +83,8 @@ class SectionBorder {
   /// Bytes of gradients that live through its backward pass without being touched.
   Index passing_gradients() const { return passing_gradients_; }
   bool read_above(Index g) const { return readers_.read_from(g, end_); }
-  /// Bytes of so many rows of a tensor in full height: at least.
-  Index bytes_of_rows(Index g, Index rows) const { return readers_.bytes(g) * rows / table_.shape(g).h; }
+  /// By how many bytes a tensor in full height is larger with so many rows more.
+  Index bytes_of_more_rows(Index g, Index rows) const { return readers_.bytes_with(g, rows) - readers_.bytes(g); }
   /// When a buffer of the section lives, in its own times: as its profile says, or longer because of other sections. Not for tensors that
   /// it reads from below.
   Range stretched(const SectionBuffer& b, const SectionProfile& profile) const {

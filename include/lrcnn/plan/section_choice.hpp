@@ -35,7 +35,7 @@ class SectionChoice {
       const Index g = border.inputs()[i];
       const TensorPlace& place = item(places, g);
       uses_places_.push_back(place.use == PlaceUse::reads && border.read_above(g) ? PlaceUse::forbids : place.use);
-      if (uses_places_.back() == PlaceUse::reads) lags[i] = place.lag, behind_ += border.bytes_of_rows(g, place.lag);
+      if (uses_places_.back() == PlaceUse::reads) lags[i] = place.lag, behind_ += border.bytes_of_more_rows(g, place.lag);
     }
     for (Index g = border.begin() + 1; g <= border.end(); ++g)
       if (item(places, g).use == PlaceUse::ignores && border.read_above(g)) offered_.push_back(g);
@@ -236,7 +236,7 @@ class SectionChoice {
     const Index until = !backward && border.read_above(g) ? profile.forward_end + 1 : b.last;
     item(lives.inputs, i) = {b.bytes, until, backward};
     if (lags.empty() || item(lags, i) < 0) return;
-    item(lives.inputs, i) = {b.bytes + border.bytes_of_rows(g, item(lags, i)), profile.end, true};   // and then it is the gradient
+    item(lives.inputs, i) = {b.bytes + border.bytes_of_more_rows(g, item(lags, i)), profile.end, true};   // and then it is the gradient
   }
 };
 inline void sort_by_seconds(std::vector<SectionChoice>& choices) {

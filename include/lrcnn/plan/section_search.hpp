@@ -175,9 +175,11 @@ class SectionSearch {
       if (static_cast<std::size_t>(partitions) > PolicySpec::capacity || static_cast<std::size_t>(names) > Checkpoints::capacity) continue;
       const SectionPeaks& peaks = SectionPassage::peaks(way, entry);
       if (peaks.forward > forward_room || peaks.backward > backward_room) continue;
-      if (label.peak > 0 && SectionPassage::takes_places(way, entry) && label.peak + way.choice->behind() > terms.room) continue;
+      const Index behind = SectionPassage::takes_places(way, entry) ? way.choice->behind() : 0;
+      if (label.peak > 0 && behind > 0 && label.peak + behind > terms.room) continue;
       if (!section.numbered && !SectionTries::follows(way.choice->partition(), *label.partition)) continue;
-      const auto [kept, tensors] = passage.leave(way, entry);
+      auto [kept, tensors] = passage.leave(way, entry);
+      kept += behind;   // until its backward pass, which has the rest of the place
       if (rank + terms.bounds->least(end, tensors, room - kept) > terms.bound) continue;
       Label next{.seconds = label.seconds + way.seconds,
                  .rank = rank,

@@ -19,7 +19,7 @@ class Sink {
   constexpr virtual Index declare(Role role, Index stage, Index tensor, Index bytes, Index copies = 1) = 0;
   /// The buffer is in use now; numbers below 0 name none.
   constexpr virtual void touch(Index buffer) = 0;
-  /// The buffer is in use from `since` until now.
+  /// The buffer is in use from `since` until now if it has been used since then.
   constexpr virtual void span(Index buffer, Index since) = 0;
   /// Turns of a loop began at `since`, and share the times until now.
   constexpr virtual void loop(Index /*since*/) {}
