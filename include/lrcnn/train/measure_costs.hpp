@@ -8,6 +8,7 @@
 #include <lrcnn/layer/loss.hpp>
 #include <lrcnn/plan/costs.hpp>
 #include <lrcnn/train/initializer.hpp>
+#include <lrcnn/train/made_labels.hpp>
 #include <chrono>
 #include <deque>
 #include <limits>
@@ -229,20 +230,21 @@ inline Table measured_table(const Table& table, const Target& target, const Plan
   return column.table;
 }
 namespace detail {
-/// What a network is run on while it is measured: images, classes and parameters that are drawn.
+/// What a network is run on while it is measured: images and parameters that are drawn, and labels that the loss takes.
 template <class B>
 class MeasuredNetwork {
  public:
   using M = master_t<typename B::element>;
-  explicit MeasuredNetwork(Table network)
+  /// Errors:  as MadeLabels::of()
+  template <class L>
+  MeasuredNetwork(Table network, const L& loss)
       : table(std::move(network)),
         images_(static_cast<std::size_t>(table.input.count())),
         parameters_(static_cast<std::size_t>(parameter_count(table))),
         gradients_(parameters_.size()) {
     const Random random(1, 1);
     for (std::size_t i = 0; i < images_.size(); ++i) images_[i] = static_cast<M>(random.uniform(i) - 0.5);
-    const Shape& output = table.shape(table.size());
-    classes_.assign(static_cast<std::size_t>(output.n * output.h * output.w), 0);
+    labels_ = MadeLabels::of<typename B::element>(loss, table.shape(table.size()));
     initialize<M>(parameters_of(table), He{}, 1, parameters_);
   }
   const Table table;
@@ -251,8 +253,7 @@ class MeasuredNetwork {
   /// Runs a plan: timed, or, so that the system has given the memory before, not.
   template <class L>
   void run(TimedPlan<B>& plan, const L& loss, bool counts = true) const {
-    const Shape& output = table.shape(table.size());
-    const Labels labels = output.h * output.w > 1 ? Labels::of_pixels(classes_, output.h, output.w) : Labels(classes_);
+    const Labels labels = labels_.labels();
     const MemorySource<M> source(images_.data(), table.input);
     if (counts) plan.run(source, labels, loss);
     else plan.executor.run(source, labels, loss);
@@ -260,7 +261,7 @@ class MeasuredNetwork {
 
  private:
   std::vector<M> images_, parameters_, gradients_;
-  std::vector<std::int32_t> classes_{};
+  MadeLabels labels_{};
 };
 /// Whether the memory allows a network's column.
 template <class B>
@@ -276,14 +277,15 @@ double times_estimated(const Table& table, B& backend, const PlanOptions& option
   const auto arena = largest_arena(backend, plans);
   if (arena == nullptr) return 1;
   const double estimated = seconds(plans.front(), Costs(rates));
-  MeasuredNetwork<B> network(table);
+  MeasuredNetwork<B> network(table, loss);
   TimedPlan<B> column(std::move(plans.front()), backend, network.parameters(), network.gradients(), arena);
   for (int run = 0; run < 2 && column.longest <= most; ++run) column.longest = 0, network.run(column, loss);   // the first touches the memory
   return column.longest / estimated;
 }
 }   // namespace detail
-/// Costs of a network's steps on an input, measured by running it on a backend of the host.
-/// Errors:  as the executor's; policies that the network or the memory does not allow are left out
+/// Costs of a network's steps on an input, measured by running it on a backend of the host, with made-up labels of the kind that the loss takes.
+/// Errors:  as the executor's; DataError if a loss over pixels takes none of the labels that are made up. Policies that the network or the
+///          memory does not allow are left out
 template <Backend B, TrainingLoss<typename B::element> L = SoftmaxCrossEntropy>
   requires(B::on_host)
 Costs measure_costs(const Table& network, B& backend, const MeasureOptions& options = {}, const L& loss = {}) {
@@ -299,7 +301,7 @@ Costs measure_costs(const Table& network, B& backend, const MeasureOptions& opti
     Table other = measured_table(network, B::target, plan_options, rates, most / times);
     if (other.input != part.input && detail::allows_column(other, backend, plan_options)) part = std::move(other);
   }
-  detail::MeasuredNetwork<B> measured_on(std::move(part));
+  detail::MeasuredNetwork<B> measured_on(std::move(part), loss);
   const Table& table = measured_on.table;
   std::vector<Plan> plans;
   for (const PolicySpec& policy : measuring_policies(table, B::target, rates)) {
