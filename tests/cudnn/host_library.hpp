@@ -304,10 +304,8 @@ class HostLibrary final : public cudnn::Library<T> {
   Status labels(const Labels& labels) override {
     if (records_) throw std::logic_error("labels within a recording");
     if (labels.on_device()) {
-      labels_.clear();
-      device_labels_ = on_device(labels.data(), labels.size());
-      pixel_labels_ = loops::pixel_labels(labels, device_labels_, nullptr);
-      return called();
+      const std::int32_t* const there = on_device(labels.data(), labels.size());
+      return later([=, this] { device_labels_ = there, pixel_labels_ = loops::pixel_labels(labels, there, nullptr); });
     }
     if (labels.rows()) return called();
     most_labels = std::max(most_labels, labels.elements());

@@ -68,7 +68,7 @@ class BasicTrainer {
   /// One update on one batch, without waiting for a device; wait() tells the loss. A batch and labels on the host may be gone when this returns.
   /// Those in a device's memory stay as they are until wait(); or order_before() of the CUDA backend lets a stream wait that changes them.
   /// Backends that scale the loss (fp16) and clipping by norm wait all the same: the update depends on the gradients.
-  /// Errors:  as step(); a loss that is not finite comes out of wait()
+  /// Errors:  as step(); a loss that is not finite, and labels in a device's memory that are no classes, come out of wait()
   void start_step(const RowSource<M>& source, const Labels& labels) { static_cast<void>(rounds_.start(source, labels)); }
   template <class S>
   void start_step(const S& batch) {
@@ -89,8 +89,8 @@ class BasicTrainer {
   /// Errors:  Error if there are none; NumericError as step()
   StepReport update() { return rounds_.update(); }
   /// Waits for the steps that were started, and gives their losses together.
-  /// Errors:  NumericError naming the step if its loss is not finite: that step and those after it have changed nothing,
-  ///          and do not count
+  /// Errors:  NumericError naming the step if its loss is not finite, DataError if labels in a device's memory are no classes: that step and
+  ///          those after it have changed nothing, and do not count
   LossResult wait() { return rounds_.wait(); }
   /// Loss and gradients of one batch, without an update: running statistics stay, too.
   LossResult gradients_of(const RowSource<M>& source, const Labels& labels) { return rounds_.gradients_of(source, labels); }

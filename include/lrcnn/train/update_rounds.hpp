@@ -7,7 +7,8 @@
 //     accumulate(), update()     settle  run ... run  apply  settle
 //
 // An error while batches are run rolls the round back: running statistics and losses are what they were before it, and nothing is
-// accumulated. A loss that is not finite, which settling finds out, takes back its step and those after it.
+// accumulated. An error in its update takes the step back. A loss that is not finite, or labels in a device's memory that are no classes, which
+// settling finds out, take back their step and those after it.
 #include <lrcnn/exec/executor.hpp>
 #include <lrcnn/train/executors.hpp>
 #include <lrcnn/train/loss_scale.hpp>
@@ -66,13 +67,7 @@ class UpdateRounds {
   StepReport start(const RowSource<M>& source, const Labels& labels) {
     require_no_round("a step begins");
     run(source, labels);
-    const LossResult before = round_.before;
-    try {
-      return apply(&source);
-    } catch (...) {   // the step does not count, nor does its loss
-      started_.go_back(before);
-      throw;
-    }
+    return apply(&source);
   }
   /// One more batch of the round, the first one of a new round if there is none. Errors: as BasicTrainer::accumulate()
   void accumulate(const RowSource<M>& source, const Labels& labels) {
@@ -122,16 +117,19 @@ class UpdateRounds {
   }
   /// Waits for the steps that were started, and notes their losses. From a step whose loss is not finite the device has left out all
   /// updates: these steps are taken back. `last`: the batch of the last one, if it is there to be looked at again.
-  /// Errors:  NumericError naming the step if its loss is not finite
+  /// Errors:  NumericError naming the step if its loss is not finite; DataError if labels on a device are no classes
   void settle(const RowSource<M>* last = nullptr) {
     LossResult result;
-    backend_.finish(result);
-    const Index bad = started_.settle(result);
+    try {
+      backend_.finish(result);
+    } catch (...) {   // labels are no classes; or the device has failed, and nobody knows what its steps came to
+      static_cast<void>(take_in(result));
+      roll_back();
+      throw;
+    }
+    const Index bad = take_in(result);
     if (std::isfinite(result.sum)) return;
     roll_back();   // batches whose update is still to come
-    state_.step -= bad;
-    if (!waits_for_each()) state_.updates -= bad;
-    if (counts_batches_) state_.batch -= bad - 1;   // the last one was not counted yet
     in_next_step([&] {
       if (last && bad == 1) executor(last->shape()).report_not_finite(*last, result.sum);
       throw NumericError(error_text("the loss is not finite",
@@ -187,22 +185,32 @@ class UpdateRounds {
       throw Error(error_text(what + " while gradients of " + std::to_string(round_.batches) + " batches are accumulated",
                              "they wait for their update", "call update() first"));
   }
+  /// Takes in what the steps that were started came to, and takes back those that do not count. Returns how many these are.
+  Index take_in(const LossResult& result) {
+    const Index bad = started_.settle(result);
+    state_.step -= bad;
+    if (!waits_for_each()) state_.updates -= bad;
+    if (counts_batches_ && bad > 0) state_.batch -= bad - 1;   // the last one was not counted yet
+    return bad;
+  }
   /// Runs a batch of the round. Gradients are those of the sum over the first one's images, or weight.
   void run(const RowSource<M>& source, const Labels& labels) {
     double weight = 0;
     LossResult result;   // stays empty on a device
+    bool begun = false;
     try {
       auto& batch = executor(source.shape(), round_.batches > 0);
       weight = batch.weigh(source, labels, loss_);
       if (round_.batches == 0)
         round_.before = started_.known(), round_.first = weight, round_.scale = loss_scale_now(),
         round_.lr_scale = lr_scale(options_.schedule, state_.step, options_.clock);
+      begun = true;
       start_run(batch, source, labels, result, round_.scale * (weight / round_.first), weight);
       if (!round_.running.empty()) mix_running();
       round_.peak_bytes = std::max(round_.peak_bytes, batch.plan().peak_bytes());
       if (labels.rows()) round_.label_bytes = std::max(round_.label_bytes, batch.label_bytes());
     } catch (...) {
-      started_.forget();   // the backend drops what they came to with what this one has
+      if (begun) started_.forget();   // the backend drops what they came to with what this one has
       roll_back();
       throw;
     }
@@ -212,31 +220,33 @@ class UpdateRounds {
     run_scale_ = round_.scale * (round_.weight / round_.first);
   }
   /// Updates by the gradients of the round's batches. `last`: the only one, if it is there to be looked at again.
+  /// After an error the step does not count, nor do its losses.
   StepReport apply(const RowSource<M>* last) {
     const Round round = std::exchange(round_, {});
+    const Index done = state_.step;
     StepReport report{
         .images = round.images, .lr = state_.optimizer.lr() * round.lr_scale, .peak_bytes = round.peak_bytes, .label_bytes = round.label_bytes};
-    ++state_.step;
-    started_.add(round.images);
-    if (waits_for_each()) settle(last);
-    report.skipped = scales_loss && !take_gradients();
-    if (options_.clip.norm > 0 && !report.skipped) report.gradient_norm = gradient_norm();
-    if (!report.skipped) optimize(round, report);
+    try {
+      ++state_.step;
+      started_.add(round.images);
+      if (waits_for_each()) settle(last);
+      report.skipped = scales_loss && !take_gradients();
+      if (options_.clip.norm > 0 && !report.skipped) report.gradient_norm = gradient_norm();
+      if (!report.skipped) optimize(round, report);
+    } catch (...) {
+      state_.step = done;
+      started_.take_back(round.before);
+      throw;
+    }
     if (round.running.empty()) mix_running();   // now that nothing can be wrong with the step any more
     return report;
   }
-  /// The update by the round's gradients. Where the program's own optimizer throws, the step does not count.
+  /// The update by the round's gradients.
   void optimize(const Round& round, const StepReport& report) {
     UpdateStep update{.number = state_.updates + 1, .lr_scale = round.lr_scale, .gradient_scale = 1 / run_scale_};
     if (options_.clip.value > 0) update.gradient_limit = options_.clip.value;
     if (options_.clip.norm > 0) update.gradient_scale *= std::min(1.0, options_.clip.norm / report.gradient_norm);
-    try {
-      optimize(update);
-    } catch (...) {   // the step does not count
-      --state_.step;
-      started_.take_back(round.before);
-      throw;
-    }
+    optimize(update);
     ++state_.updates;
   }
   /// Batches whose update cannot come any more leave nothing behind.
@@ -266,7 +276,7 @@ class UpdateRounds {
       finite = all({0, buffers_.count}) || std::ranges::all_of(gradient_ranges(buffers_.layout), all);   // the latter where a statistic is not
     }
     if (!finite && loss_scale_.scale == LossScale::least)
-      throw NumericError(error_text("in step " + std::to_string(state_.step--) + " gradients are not finite, however little they are scaled",
+      throw NumericError(error_text("in step " + std::to_string(state_.step) + " gradients are not finite, however little they are scaled",
                                     "parameters were not changed by this step", "lower the learning rate, or use Bf16"));
     loss_scale_.note(finite);
     return finite;
@@ -277,7 +287,7 @@ class UpdateRounds {
     for (const UpdateRange& r : ranges_) sum += backend_.sum_of_squares(buffers_.gradients.data() + r.elements.begin, r.elements.size());
     const double norm = std::sqrt(sum) / run_scale_;
     if (std::isfinite(norm)) return norm;
-    throw NumericError(error_text("in step " + std::to_string(state_.step--) + " the norm of the gradient is not finite",
+    throw NumericError(error_text("in step " + std::to_string(state_.step) + " the norm of the gradient is not finite",
                                   "parameters were not changed by this step", "lower the learning rate, or normalise the input"));
   }
   /// Completes a step's report by its own losses; those of steps that were started before are told by wait().

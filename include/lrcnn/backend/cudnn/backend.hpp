@@ -150,19 +150,19 @@ class DeviceBackend {
       loss_on_host(logits, dx, [&](const auto& x, const auto& d) { loss(x, std::span<const std::int32_t>(labels), d, scale, result); });
     }
   }
-  /// Errors:  DataError if labels on the device were no classes
+  /// Errors:  DataError if labels on the device were no classes. The result's sum is not finite then, and its count tells which steps count
   void finish(LossResult& result) {
     if (!std::exchange(running_, false)) return;
     Sums sums;
     broken_ = true;
     check(library_->fetch(sums), "the step");
     broken_ = false;
+    result.sum += sums.loss.sum, result.correct += sums.loss.correct;
+    result.count += std::isfinite(sums.loss.sum) ? sums.loss.count : sums.images;   // the latter tells which steps count
     if (sums.invalid_labels > 0)
       throw DataError(error_text(std::to_string(sums.invalid_labels) + " labels on the device are outside the network's classes",
                                  "labels are 0 .. classes - 1; parameters were not changed by these steps",
                                  "correct the labels, or widen the last layer"));
-    result.sum += sums.loss.sum, result.correct += sums.loss.correct;
-    result.count += std::isfinite(sums.loss.sum) ? sums.loss.count : sums.images;   // the latter tells which steps count
   }
   /// After an error within a run: what it has added to the losses goes.
   void cancel() {

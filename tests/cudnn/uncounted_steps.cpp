@@ -1,0 +1,154 @@
+// Steps that do not count, of which a device tells late: labels in its memory that are no classes, losses that are not finite. Counts of steps
+// and updates are of those whose update was applied. On the pretended device.
+#include "cudnn/host_library.hpp"
+#include "support/error_of.hpp"
+#include <lrcnn/lrcnn.hpp>
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+using SmallClassifier = Sequential<Conv<4>, BatchNorm, ReLU, GlobalAvgPool, Linear<5>>;
+const Input four_images{4, 2, 6, 6};
+/// A batch whose labels are in the device's memory: good ones, and some that are no classes.
+struct BatchThere {
+  std::vector<float> pixels;
+  std::vector<std::int32_t> classes{0, 1, 2, 3};
+  std::shared_ptr<HostLibrary<>> library = std::make_shared<HostLibrary<>>();
+  BasicTrainer<Cudnn> trainer;
+  Cudnn::Buffer<std::int32_t> good_there, bad_there;
+  explicit BatchThere(const TrainerOptions& options = {})
+      : pixels(static_cast<std::size_t>(four_images.count())),
+        trainer(SmallClassifier::layers, Policy<Share<2>, Workspace<1_MiB>>::value, four_images, AdamW{.lr = 0.01}, options, {}, Cudnn(library)),
+        good_there(trainer.backend().buffer<std::int32_t>(4)),
+        bad_there(trainer.backend().buffer<std::int32_t>(4)) {
+    const Random random(7);
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(random.normal(i));
+    trainer.backend().write(good_there.data(), std::span<const std::int32_t>(classes));
+    trainer.backend().write(bad_there.data(), std::span<const std::int32_t>(std::vector<std::int32_t>{0, 1, 5, 3}));
+  }
+  MemorySource<float> images() const { return {pixels.data(), four_images}; }
+  Labels good() const { return Labels::on_device(good_there.data(), 4); }
+  Labels bad() const { return Labels::on_device(bad_there.data(), 4); }
+  template <class F>
+  void refused(F f) const {
+    CHECK(error_of<DataError>(f) ==
+          "lrcnn: 1 labels on the device are outside the network's classes; labels are 0 .. classes - 1; parameters were not changed by these "
+          "steps; correct the labels, or widen the last layer");
+  }
+  void check_count(Index steps) {
+    CHECK(trainer.steps_done() == steps);
+    CHECK(trainer.state().updates == steps);
+  }
+};
+const std::vector<TrainerOptions> with_and_without_waiting{{.seed = 3}, {.seed = 3, .clip = {.norm = 1}}};
+}   // namespace
+TEST_CASE("a step with labels on the device that are no classes does not count") {
+  for (const TrainerOptions& options : with_and_without_waiting) {
+    BatchThere there(options), same(options);
+    auto& trainer = there.trainer;
+    trainer.step(there.images(), there.good()), same.trainer.step(same.images(), same.good());
+    there.refused([&] { trainer.step(there.images(), there.bad()); });
+    there.check_count(1);
+    CHECK(trainer.step(there.images(), there.good()).loss == same.trainer.step(same.images(), same.good()).loss);
+    there.check_count(2);
+    CHECK(trainer.read_parameters() == same.trainer.read_parameters());   // AdamW's update depends on its number
+  }
+}
+TEST_CASE("of steps that were started, those from the first one on whose labels are no classes do not count") {
+  BatchThere there({.seed = 3}), same({.seed = 3});
+  auto& trainer = there.trainer;
+  for (int i = 0; i < 2; ++i) trainer.start_step(there.images(), there.good()), same.trainer.start_step(same.images(), same.good());
+  trainer.start_step(there.images(), there.bad());
+  trainer.start_step(there.images(), there.good());
+  there.refused([&] { trainer.wait(); });
+  same.trainer.wait();
+  there.check_count(2);
+  CHECK(trainer.read_parameters() == same.trainer.read_parameters());
+  CHECK(trainer.wait().count == 0);
+  trainer.step(there.images(), there.good()), same.trainer.step(same.images(), same.good());
+  CHECK(trainer.read_parameters() == same.trainer.read_parameters());
+}
+TEST_CASE("a round with labels on the device that are no classes is rolled back when that is found out") {
+  for (const TrainerOptions& options : with_and_without_waiting) {
+    BatchThere there(options);
+    auto& trainer = there.trainer;
+    trainer.step(there.images(), there.good());
+    const auto before = trainer.read_parameters();
+    const auto is_as_before = [&] {
+      there.check_count(1);
+      CHECK(trainer.read_parameters() == before);
+      CHECK(error_of([&] { trainer.update(); }).starts_with("lrcnn: an update without gradients"));
+    };
+    trainer.accumulate(there.images(), there.good());
+    trainer.accumulate(there.images(), there.bad());
+    there.refused([&] { trainer.update(); });
+    is_as_before();
+    trainer.accumulate(there.images(), there.bad());   // an evaluation waits, so it finds out
+    there.refused([&] { trainer.evaluate(there.images(), there.good()); });
+    is_as_before();
+  }
+}
+TEST_CASE("an evaluation on labels on the device that are no classes leaves counts and the round at hand as they are") {
+  BatchThere there({.seed = 3}), same({.seed = 3});
+  auto& trainer = there.trainer;
+  for (BatchThere* each : {&there, &same}) each->trainer.step(each->images(), each->good());
+  for (BatchThere* each : {&there, &same}) each->trainer.accumulate(each->images(), each->good());
+  there.refused([&] { trainer.evaluate(there.images(), there.bad()); });
+  there.check_count(1);
+  CHECK(trainer.update().loss == same.trainer.update().loss);
+  there.check_count(2);
+  CHECK(trainer.read_parameters() == same.trainer.read_parameters());
+}
+TEST_CASE("a step that is refused before it is on the device leaves open which of those before it count") {
+  BatchThere there({.seed = 3});
+  auto& trainer = there.trainer;
+  const std::vector<std::int32_t> no_classes(4, 5);
+  auto broken = there.pixels;
+  broken[9] = NAN;
+  const MemorySource<float> not_finite(broken.data(), four_images);
+  trainer.start_step(there.images(), there.good());
+  trainer.start_step(not_finite, there.good());
+  CHECK(error_of<DataError>([&] { trainer.start_step(there.images(), no_classes); }).starts_with("lrcnn: label 5 of image 0 is outside"));
+  CHECK(error_of<NumericError>([&] { trainer.wait(); }).starts_with("lrcnn: in step 2 the loss is not finite"));
+  there.check_count(1);
+  trainer.start_step(there.images(), there.good());
+  CHECK(error_of<DataError>([&] { trainer.start_step(there.images(), no_classes); }) != "no error");
+  CHECK(trainer.wait().count == 4);
+  there.check_count(2);
+}
+TEST_CASE("steps whose losses could not be fetched are not taken for later ones") {
+  BatchThere there({.seed = 3});
+  auto& trainer = there.trainer;
+  for (int i = 0; i < 3; ++i) trainer.start_step(there.images(), there.good());
+  there.library->fail_at = there.library->calls;
+  CHECK(error_of<BackendError>([&] { trainer.wait(); }) != "no error");
+  there.library->fail_at = -1;
+  const Index known = trainer.steps_done();
+  there.refused([&] { trainer.step(there.images(), there.bad()); });
+  CHECK(trainer.steps_done() == known);
+}
+namespace {
+/// Three batches for fit(), of which the last has labels that are no classes.
+struct LoaderThere {
+  struct LabelledThere : RowSource<float> {
+    MemorySource<float> images;
+    Labels own;
+    LabelledThere(const MemorySource<float>& all, const Labels& of_all) : images(all), own(of_all) {}
+    Shape shape() const override { return images.shape(); }
+    void read(Index first, const View<float>& to) const override { images.read(first, to); }
+    Labels labels() const { return own; }
+  };
+  const BatchThere& there;
+  Index batches() const { return 3; }
+  Input input() const { return four_images; }
+  std::vector<LabelledThere> epoch(Index, Index = 0) const {
+    return {{there.images(), there.good()}, {there.images(), there.good()}, {there.images(), there.bad()}};
+  }
+};
+}   // namespace
+TEST_CASE("fit stands after the last batch that counts where labels on the device are no classes") {
+  BatchThere there({.seed = 3});
+  there.refused([&] { there.trainer.fit(LoaderThere{there}, nullptr, {.epochs = 1}); });
+  there.check_count(2);
+  CHECK(there.trainer.state().batch == 2);
+}
