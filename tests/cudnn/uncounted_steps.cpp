@@ -116,6 +116,26 @@ TEST_CASE("a step that is refused before it is on the device leaves open which o
   CHECK(trainer.wait().count == 4);
   there.check_count(2);
 }
+TEST_CASE("a round that is rolled back leaves none of its losses on the device") {
+  BatchThere there({.seed = 3});
+  auto& trainer = there.trainer;
+  const std::vector<std::int32_t> no_classes(4, 5);
+  auto broken = there.pixels;
+  broken[9] = NAN;
+  const MemorySource<float> not_finite(broken.data(), four_images);
+  const auto rolled_back = [&] {
+    trainer.accumulate(there.images(), there.good());
+    CHECK(error_of<DataError>([&] { trainer.accumulate(there.images(), no_classes); }).starts_with("lrcnn: label 5 of image 0 is outside"));
+  };
+  rolled_back();
+  CHECK(trainer.wait().count == 0);
+  trainer.start_step(there.images(), there.good());
+  CHECK(trainer.wait().count == 4);
+  rolled_back();
+  trainer.start_step(not_finite, there.good());
+  CHECK(error_of<NumericError>([&] { trainer.wait(); }).starts_with("lrcnn: in step 2 the loss is not finite"));
+  there.check_count(1);
+}
 TEST_CASE("steps whose losses could not be fetched are not taken for later ones") {
   BatchThere there({.seed = 3});
   auto& trainer = there.trainer;

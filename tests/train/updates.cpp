@@ -43,6 +43,12 @@ double worst(const std::vector<double>& a, const std::vector<double>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
   return a.size() == b.size() ? most : 1e300;
 }
+/// An epoch that fails before its first batch.
+struct NoBatch {
+  Index batches() const { return 1; }
+  Input input() const { return {4, 1, 1, 1}; }
+  std::vector<Batch<double>> epoch(Index, Index = 0) const { throw DataError("no batch"); }
+};
 double norm(const std::vector<double>& v) {
   double sum = 0;
   for (const double x : v) sum += x * x;
@@ -176,6 +182,9 @@ TEST_CASE("what cannot be is refused") {
           trainer.step(images.part({0, 4}), images.labels);
         }) == "lrcnn: a step begins while gradients of 1 batches are accumulated; they wait for their update; call update() first");
   CHECK(error_of([&] { trainer.gradients_of(images.part({0, 4}), images.labels); }).starts_with("lrcnn: gradients are asked for while"));
+  CHECK(error_of([&] { trainer.wait(); }).starts_with("lrcnn: losses are asked for while gradients of 1 batches"));
+  CHECK(error_of([&] { trainer.fit(NoBatch{}, nullptr, {.epochs = 1}); }) ==
+        "lrcnn: fit() begins while gradients of 1 batches are accumulated; they wait for their update; call update() first");
   CHECK(trainer.update().images == 4);
 }
 TEST_CASE("a batch whose loss is not finite ends the round, and nothing is updated") {
@@ -231,11 +240,6 @@ TEST_CASE("losses of steps before fit are in no epoch's, and those before a file
   trainer.load(path);
   CHECK(trainer.wait().count == 0);
   trainer.start_step(batch, images.labels);
-  struct NoBatch {   // an epoch that fails before its first batch
-    Index batches() const { return 1; }
-    Input input() const { return {4, 1, 1, 1}; }
-    std::vector<Batch<double>> epoch(Index, Index = 0) const { throw DataError("no batch"); }
-  };
   CHECK(error_of<DataError>([&] { trainer.fit(NoBatch{}, nullptr, {.epochs = std::numeric_limits<Index>::max()}); }) == "no batch");
   const LossResult told = trainer.wait();
   CHECK(told.sum == first);

@@ -23,7 +23,7 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
     UpdateRounds<B, L>& rounds;
     LossResult losses;
     ~Aside() { rounds.give_back(losses); }
-  } const aside{rounds_, wait()};
+  } const aside{rounds_, rounds_.wait("fit() begins")};
   const auto keep = [&] {
     if (!options.training_file.empty()) save(options.training_file);   // first: an epoch can be lost, a line of the history is none
     if (!options.history.empty()) write_history(options.history, history);

@@ -95,9 +95,9 @@ class UpdateRounds {
       throw;
     }
   }
-  /// What the steps that were started came to. Errors: as BasicTrainer::wait()
-  LossResult wait() {
-    require_no_round("losses are asked for");
+  /// What the steps that were started came to. `why`: of whoever asks for it. Errors: as BasicTrainer::wait()
+  LossResult wait(const std::string& why = "losses are asked for") {
+    require_no_round(why);
     settle();
     return started_.take();
   }
@@ -252,6 +252,7 @@ class UpdateRounds {
   /// Batches whose update cannot come any more leave nothing behind.
   void roll_back() {
     const Round round = std::exchange(round_, {});
+    if (round.batches > 0) backend_.cancel();   // what they came to
     write_running(round.running);
     if (round.earlier) started_.go_back(*round.earlier);
   }
