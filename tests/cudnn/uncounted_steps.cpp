@@ -136,6 +136,34 @@ TEST_CASE("a round that is rolled back leaves none of its losses on the device")
   CHECK(error_of<NumericError>([&] { trainer.wait(); }).starts_with("lrcnn: in step 2 the loss is not finite"));
   there.check_count(1);
 }
+TEST_CASE("on a device, too, an accumulated batch of whose pixels none counts adds nothing, and a round of nothing else is refused") {
+  using Maps = Sequential<Conv<4>, ReLU, Conv<3>>;
+  const BatchThere there;
+  const auto trainer_of_maps = [] {
+    return BasicTrainer<Cudnn, PixelCrossEntropy>(Maps::layers, Policy<Share<2>, Workspace<1_MiB>>::value, four_images, Sgd{.lr = 0.1}, {.seed = 3},
+                                                  {.ignore = 255}, Cudnn(std::make_shared<HostLibrary<>>()));
+  };
+  std::vector<std::int32_t> mask(static_cast<std::size_t>(4 * 6 * 6)), none(mask.size(), 255);
+  for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = static_cast<std::int32_t>(i % 3);
+  const Labels labels = Labels::of_pixels(mask, 6, 6), nothing = Labels::of_pixels(none, 6, 6);
+  auto alone = trainer_of_maps();
+  const double loss = alone.step(there.images(), labels).loss;
+  for (const bool first : {true, false}) {
+    auto trainer = trainer_of_maps();
+    trainer.accumulate(there.images(), first ? nothing : labels);
+    trainer.accumulate(there.images(), first ? labels : nothing);
+    const StepReport report = trainer.update();
+    CHECK(report.loss == loss);
+    CHECK(report.images == 8);
+    CHECK(trainer.read_gradients() == alone.read_gradients());
+    CHECK(trainer.read_parameters() == alone.read_parameters());
+    trainer.accumulate(there.images(), nothing);
+    CHECK(error_of<DataError>([&] { trainer.update(); }).starts_with("lrcnn: none of the pixels of the 4 images that were accumulated counts"));
+    CHECK(trainer.wait().count == 0);
+    CHECK(trainer.steps_done() == 1);
+    CHECK(trainer.read_parameters() == alone.read_parameters());
+  }
+}
 TEST_CASE("steps whose losses could not be fetched are not taken for later ones") {
   BatchThere there({.seed = 3});
   auto& trainer = there.trainer;

@@ -32,6 +32,12 @@ void check_source(const RowSource<M>& source, const Table& table) {
     throw DataError(error_text("a batch of shape " + to_string(source.shape()) + " is given to a plan for " + to_string(table.input),
                                "a plan is made for one shape", "make a plan for this shape, or let a Trainer do it"));
 }
+/// What a loss over pixels, of that name, says where none counts. `pixels`: which ones.
+inline DataError no_pixel_counts(std::string_view loss, const std::string& pixels) {
+  return DataError(error_text("none of the " + pixels + " counts for the loss '" + std::string(loss) + "'",
+                              "the mean is over pixels that are not ignored and have a weight",
+                              "correct the masks, or the loss's `ignore` or weights, or leave the batch out"));
+}
 /// Labels of a loss over images, of that name. Those that lie on a device are looked at by the loss.
 /// Errors:  DataError if they are masks or targets, are not as many as images, or are outside the network's classes
 inline void check_image_labels(std::string_view loss, const Labels& labels, const Table& table) {

@@ -97,24 +97,26 @@ class Executor {
     return result;
   }
   /// The same, without waiting for a device: backend.finish() does, and adds what comes of the run to its result. On the
-  /// host all is done, and added to `result`, when this returns. `weight`: what weigh() has said of the batch; 0: it is asked here.
+  /// host all is done, and added to `result`, when this returns. `weight`: what weigh() has said of the batch; none: it is asked here. Where
+  /// nothing counts, and it is 0, gradients are 0.
   template <TrainingLoss<T> L = SoftmaxCrossEntropy, class Observer = NoObserver>
   void start(const RowSource<M>& source, const Labels& labels, LossResult& result, const L& loss = {}, Observer&& observer = Observer{},
-             double gradient_scale = 1, const RunKey& key = {}, double weight = 0) {
+             double gradient_scale = 1, const RunKey& key = {}, std::optional<double> weight = {}) {
     key_ = key;
     if constexpr (requires { backend_->set_run_key(key); })
       if (drops_) backend_->set_run_key(key);
-    if (!(weight > 0)) weight = weigh(source, labels, loss);
-    const double scale = gradient_scale / weight;
+    if (!weight) weight = weigh(source, labels, loss);
+    const double scale = *weight > 0 ? gradient_scale / *weight : 0;
     const Labels seen = labels.rows() ? window_.over(labels, most_label_rows()) : labels;
     run_groups(source, seen, observer, [&](std::size_t i) { start_step(i, source, seen, loss, scale, result); });
-    if constexpr (DenseLoss<L, T>) result.total += weight;
+    if constexpr (DenseLoss<L, T>) result.total += *weight;
   }
   /// What the sum of a batch's losses is divided by for the mean: its images, or the weight of its pixels. Runs nothing.
+  /// `some`: a pixel has to count; otherwise the weight may be 0.
   /// Errors:  PlanError if the plan has no loss; ShapeError if its output is a map and the loss one over images; DataError if source or
   ///          labels do not fit
   template <TrainingLoss<T> L>
-  double weigh(const RowSource<M>& source, const Labels& labels, const L& loss) {
+  double weigh(const RowSource<M>& source, const Labels& labels, const L& loss, bool some = true) {
     if (plan_.options.stores_output)
       throw PlanError(error_text(plan_title(plan_) + " is run without a sink for its output",
                                  "a plan with stores_output has no loss and keeps nothing", "run it with a RowSink, or plan without stores_output"));
@@ -128,11 +130,9 @@ class Executor {
       const Shape& output = plan_.table.shape(plan_.table.size());
       check_pixel_labels(L::name, labels, output);
       const double total = labels.rows() ? window_.total(loss, window_.over(labels, most_label_rows()), output) : loss.total(labels, output);
-      if (total > 0) return total;
-      throw DataError(error_text("none of the " + std::to_string(output.h) + 'x' + std::to_string(output.w) + " pixels of " +
-                                     std::to_string(output.n) + " images counts for the loss '" + std::string(L::name) + "'",
-                                 "the mean is over pixels that are not ignored and have a weight",
-                                 "correct the masks, or the loss's `ignore` or weights, or leave the batch out"));
+      if (total > 0 || (!some && total == 0)) return total;
+      throw no_pixel_counts(L::name,
+                            std::to_string(output.h) + 'x' + std::to_string(output.w) + " pixels of " + std::to_string(output.n) + " images");
     } else {
       check_image_labels(L::name, labels, plan_.table);
       return static_cast<double>(plan_.table.input.n);

@@ -76,7 +76,8 @@ class BasicTrainer {
     start_step(batch, batch.labels());
   }
   /// Adds a batch's gradients to those of the batches since the last update. Every image weighs the same, or every pixel what it does in
-  /// total() of the loss, so batches that are accumulated give what one batch of all their images does, with the memory of one of them.
+  /// total() of the loss, so batches that are accumulated give what one batch of all their images does, with the memory of one of them. A batch of
+  /// whose pixels none counts adds nothing.
   /// Norms over a batch see each of these batches by itself, and each goes into their running statistics at once.
   /// Errors:  as step(); after one, nothing is accumulated, and running statistics are what they were before the first batch
   void accumulate(const RowSource<M>& source, const Labels& labels) { rounds_.accumulate(source, labels); }
@@ -86,7 +87,8 @@ class BasicTrainer {
     accumulate(batch, batch.labels());
   }
   /// One update by the gradients that were accumulated. The report is that of all their images.
-  /// Errors:  Error if there are none; NumericError as step()
+  /// Errors:  Error if there are none; DataError if in all of them no pixel counts; NumericError, and DataError if labels in a device's memory
+  ///          are no classes. After all but the first, nothing is accumulated, and running statistics are what they were
   StepReport update() { return rounds_.update(); }
   /// Waits for the steps that were started, and gives their losses together.
   /// Errors:  NumericError naming the step if its loss is not finite, DataError if labels in a device's memory are no classes: that step and

@@ -69,19 +69,25 @@ class UpdateRounds {
     run(source, labels);
     return apply(&source);
   }
-  /// One more batch of the round, the first one of a new round if there is none. Errors: as BasicTrainer::accumulate()
+  /// One more batch of the round, the first one of a new round if there is none. None of its pixels need count.
+  /// Errors:  as BasicTrainer::accumulate()
   void accumulate(const RowSource<M>& source, const Labels& labels) {
     if (round_.batches == 0) {
       settle();
       round_.earlier = started_.take();
       round_.running = read_running();
     }
-    run(source, labels);
+    run(source, labels, false);
   }
   /// The end of a round of accumulated batches, waited for. Errors: as BasicTrainer::update()
   StepReport update() {
     if (round_.batches == 0)
       throw Error(error_text("an update without gradients", "an update follows at least one batch", "call accumulate() first"));
+    if (!(round_.weight > 0)) {
+      const std::string images = std::to_string(round_.images);
+      roll_back();
+      throw no_pixel_counts(L::name, "pixels of the " + images + " images that were accumulated");
+    }
     const LossResult earlier = *round_.earlier;
     const std::vector<M> running = round_.running;
     try {
@@ -170,7 +176,7 @@ class UpdateRounds {
   /// Batches whose gradients wait for an update.
   struct Round {
     Index batches = 0, images = 0, peak_bytes = 0, label_bytes = 0;
-    double first = 0, weight = 0;          ///< of the losses of the first, and of all: images, or what pixels weigh
+    double first = 0, weight = 0;          ///< of the first's losses that has any, and of all: images, or what pixels weigh
     double scale = 1;                      ///< of the loss
     double lr_scale = 1;                   ///< of the update
     LossResult before{};                   ///< losses that were known when it began
@@ -185,6 +191,8 @@ class UpdateRounds {
       throw Error(error_text(what + " while gradients of " + std::to_string(round_.batches) + " batches are accumulated",
                              "they wait for their update", "call update() first"));
   }
+  /// What gradients of so much weight have been multiplied by, compared with those of its mean. Where nothing has counted yet there are none.
+  double scale_of(double weight) const { return round_.first > 0 ? round_.scale * (weight / round_.first) : round_.scale; }
   /// Takes in what the steps that were started came to, and takes back those that do not count. Returns how many these are.
   Index take_in(const LossResult& result) {
     const Index bad = started_.settle(result);
@@ -193,19 +201,20 @@ class UpdateRounds {
     if (counts_batches_ && bad > 0) state_.batch -= bad - 1;   // the last one was not counted yet
     return bad;
   }
-  /// Runs a batch of the round. Gradients are those of the sum over the first one's images, or weight.
-  void run(const RowSource<M>& source, const Labels& labels) {
+  /// Runs a batch of the round. Gradients are those of the sum over the first one's images, or weight; they are 0 where nothing counts, which is
+  /// an error if `some` is to.
+  void run(const RowSource<M>& source, const Labels& labels, bool some = true) {
     double weight = 0;
     LossResult result;   // stays empty on a device
     bool begun = false;
     try {
       auto& batch = executor(source.shape(), round_.batches > 0);
-      weight = batch.weigh(source, labels, loss_);
+      weight = batch.weigh(source, labels, loss_, some);
       if (round_.batches == 0)
-        round_.before = started_.known(), round_.first = weight, round_.scale = loss_scale_now(),
-        round_.lr_scale = lr_scale(options_.schedule, state_.step, options_.clock);
+        round_.before = started_.known(), round_.scale = loss_scale_now(), round_.lr_scale = lr_scale(options_.schedule, state_.step, options_.clock);
+      if (!(round_.first > 0)) round_.first = weight;
       begun = true;
-      start_run(batch, source, labels, result, round_.scale * (weight / round_.first), weight);
+      start_run(batch, source, labels, result, scale_of(weight), weight);
       if (!round_.running.empty()) mix_running();
       round_.peak_bytes = std::max(round_.peak_bytes, batch.plan().peak_bytes());
       if (labels.rows()) round_.label_bytes = std::max(round_.label_bytes, batch.label_bytes());
@@ -217,7 +226,7 @@ class UpdateRounds {
     started_.note(result);
     ++round_.batches;
     round_.images += source.shape().n, round_.weight += weight;
-    run_scale_ = round_.scale * (round_.weight / round_.first);
+    run_scale_ = scale_of(round_.weight);
   }
   /// Updates by the gradients of the round's batches. `last`: the only one, if it is there to be looked at again.
   /// After an error the step does not count, nor do its losses.
@@ -306,7 +315,8 @@ class UpdateRounds {
   }
   /// Of the masks of the batch that comes next: the same in a training that was saved and goes on.
   RunKey key() const { return {state_.seed, static_cast<std::uint64_t>(state_.step), round_.images}; }
-  void start_run(Executor<B>& batch, const RowSource<M>& source, const Labels& labels, LossResult& result, double scale, double weight = 0) {
+  void start_run(Executor<B>& batch, const RowSource<M>& source, const Labels& labels, LossResult& result, double scale,
+                 std::optional<double> weight = {}) {
     in_next_step([&] { batch.start(source, labels, result, loss_, NoObserver{}, scale, key(), weight); });
   }
   Executor<B>& executor(const Input& input, bool accumulate = false) {

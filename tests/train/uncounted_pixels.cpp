@@ -1,0 +1,79 @@
+// Accumulated batches of whose pixels none counts: they add nothing to the update, and a round of nothing else is refused.
+#include "support/error_of.hpp"
+#include "train/scenes.hpp"
+#include <lrcnn/backend/reference.hpp>
+#include <lrcnn/layer/dice.hpp>
+#include <lrcnn/layer/layers.hpp>
+#include <lrcnn/policy/policy.hpp>
+#include <lrcnn/train/trainer.hpp>
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using namespace lrcnn::testing::scenes;
+using lrcnn::testing::error_of;
+namespace {
+using ThreeMaps = Sequential<Conv<6>, ReLU, Conv<3>>;
+using NormedMaps = Sequential<Conv<6>, BatchNorm, ReLU, Conv<3>>;
+/// Scenes of which some images have no label but 255.
+struct PartlyLabelled : Scenes {
+  explicit PartlyLabelled(Range none) { std::fill(mask.begin() + none.begin * height * width, mask.begin() + none.end * height * width, 255); }
+};
+const std::vector<PolicySpec> some_policies{Policy<Column>::value, Policy<Overlap<3>, RecomputeAll>::value, Policy<Share<4>, Images<2>>::value};
+const std::vector<Range> in_twos{{0, 2}, {2, 4}, {4, 6}};
+template <class L>
+void check_update(const L& loss) {
+  for (const PolicySpec& policy : some_policies)
+    for (const Range none : in_twos) {
+      INFO(to_string(policy));
+      INFO(none.begin);
+      const PartlyLabelled scenes(none);
+      BasicTrainer<Reference<double>, L> whole(ThreeMaps::layers, policy, input_of(images), AdamW{.lr = 0.01}, {.seed = 2}, loss),
+          parts(ThreeMaps::layers, policy, input_of(images), AdamW{.lr = 0.01}, {.seed = 2}, loss);
+      for (int round = 0; round < 2; ++round) {
+        const StepReport want = whole.step(scenes.part(all), scenes.classes(all));
+        for (const Range r : in_twos) parts.accumulate(scenes.part(r), scenes.classes(r));
+        const StepReport got = parts.update();
+        CHECK(got.images == images);
+        CHECK(got.loss == doctest::Approx(want.loss).epsilon(1e-12));
+        CHECK(got.accuracy == want.accuracy);
+        CHECK(worst(parts.read_gradients(), whole.read_gradients()) <= 1e-13);
+        CHECK(worst(parts.read_parameters(), whole.read_parameters()) <= 1e-9);
+      }
+    }
+}
+}   // namespace
+TEST_CASE("an accumulated batch of whose pixels none counts adds nothing, whichever of the round it is") {
+  check_update(PixelCrossEntropy{.weights = {0.5, 3, 1}, .ignore = 255});
+  check_update(DiceLoss{.ignore = 255});
+}
+TEST_CASE("a round in which no pixel counts is refused at its end, and leaves nothing behind") {
+  const Scenes scenes;
+  const PartlyLabelled unlabelled(all);
+  BasicTrainer<Reference<double>, PixelCrossEntropy> trainer(NormedMaps::layers, Policy<Share<4>>::value, input_of(images), Sgd{.lr = 0.1}, {},
+                                                             {.ignore = 255});
+  const auto before = trainer.read_parameters();   // and running statistics
+  trainer.start_step(scenes.part(all), scenes.classes(all));
+  const auto after_step = trainer.read_parameters();
+  CHECK(after_step != before);
+  for (const Range r : in_twos) trainer.accumulate(unlabelled.part(r), unlabelled.classes(r));
+  CHECK(trainer.read_parameters() != after_step);   // running statistics have seen these images
+  for (const double g : trainer.read_gradients()) CHECK(std::isfinite(g));
+  CHECK(error_of<DataError>([&] { trainer.update(); }) ==
+        "lrcnn: none of the pixels of the 6 images that were accumulated counts for the loss 'pixel_cross_entropy'; the mean is over pixels that "
+        "are not ignored and have a weight; correct the masks, or the loss's `ignore` or weights, or leave the batch out");
+  CHECK(trainer.read_parameters() == after_step);
+  CHECK(trainer.steps_done() == 1);
+  CHECK(error_of([&] { trainer.update(); }).starts_with("lrcnn: an update without gradients"));
+  CHECK(trainer.wait().count == images * height * width);   // of the step
+  trainer.accumulate(scenes.part(all), scenes.classes(all));
+  CHECK(trainer.update().images == images);
+}
+TEST_CASE("a single step, an evaluation and gradients of a batch of which no pixel counts are refused") {
+  const PartlyLabelled unlabelled(all);
+  BasicTrainer<Reference<double>, PixelCrossEntropy> trainer(ThreeMaps::layers, Policy<>::value, input_of(images), Sgd{.lr = 0.1}, {},
+                                                             {.ignore = 255});
+  const std::string text = "lrcnn: none of the 12x10 pixels of 6 images counts for the loss 'pixel_cross_entropy'";
+  CHECK(error_of<DataError>([&] { trainer.step(unlabelled.part(all), unlabelled.classes(all)); }).starts_with(text));
+  CHECK(error_of<DataError>([&] { trainer.evaluate(unlabelled.part(all), unlabelled.classes(all)); }).starts_with(text));
+  CHECK(error_of<DataError>([&] { trainer.gradients_of(unlabelled.part(all), unlabelled.classes(all)); }).starts_with(text));
+  CHECK(trainer.steps_done() == 0);
+}
