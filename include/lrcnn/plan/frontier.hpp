@@ -60,10 +60,11 @@ class FrontierSearch {
   }
 
  private:
-  static constexpr std::size_t placed = 4;    ///< policies for a number of bytes whose plans are placed
-  static constexpr double grid = 16;          ///< bytes of the grid that lie between one number and its double
-  static constexpr int steps_searched = 3;    ///< how often what lies below steps of the frontier is searched for
-  static constexpr std::size_t at_once = 4;   ///< bytes of the grid that are searched for at once, whatever the number of threads
+  static constexpr std::size_t placed = 4;        ///< policies for a number of bytes whose plans are placed
+  static constexpr double grid = 16;              ///< bytes of the grid that lie between one number and its double
+  static constexpr int steps_searched = 3;        ///< how often what lies below steps of the frontier is searched for,
+  static constexpr int all_steps_searched = 30;   ///< and in networks of which all ways are tried
+  static constexpr std::size_t at_once = 4;       ///< bytes of the grid that are searched for at once, whatever the number of threads
   const Table& table_;
   PolicySpec policy_;
   const Target& target_;
@@ -139,16 +140,20 @@ class FrontierSearch {
       else if (lives[1] >= 0) low = rooms[0], feasible = rooms[1];
       else low = rooms[1];
     }
-    for (int i = 0; i < steps_searched && !every_byte; ++i) search_below_steps(sections);
+    const int times = every_byte ? 0 : sections.catalog().is_thorough() ? all_steps_searched : steps_searched;
+    for (int i = 0; i < times && search_below_steps(sections); ++i) {
+    }
   }
-  /// Halfway between points of which the smaller takes clearly longer: where fewer bytes than the grid tells apart make much of a difference.
-  void search_below_steps(const SectionSearch& sections) {
+  /// Between points of which the smaller takes clearly longer: where fewer bytes than the grid tells apart make much of a difference. Just below
+  /// the larger one if sections count bytes so exactly that this finds the next one, else halfway. Returns whether it has searched.
+  bool search_below_steps(const SectionSearch& sections) {
+    const bool next = sections.catalog().is_thorough();
     std::vector<std::pair<double, Index>> steps;   // how many times as long; bytes
     const std::vector<SolvedPolicy> points = best_found();
     for (std::size_t i = 1; i < points.size(); ++i) {
-      const Index room = (points[i - 1].bytes + points[i].bytes) / 2;
+      const Index room = next ? points[i].bytes - 1 : (points[i - 1].bytes + points[i].bytes) / 2;
       const double times = points[i - 1].seconds / points[i].seconds;
-      if (times > 1.02 && room > points[i - 1].bytes + room / 200 && !searched_.contains(room)) steps.push_back({times, room});
+      if (times > 1.02 && (next || room > points[i - 1].bytes + room / 200) && !searched_.contains(room)) steps.push_back({times, room});
     }
     std::sort(steps.rbegin(), steps.rend());
     steps.resize(std::min(steps.size(), at_once));
@@ -156,6 +161,7 @@ class FrontierSearch {
     for (const auto& [times, room] : steps) rooms.push_back(room);
     searched_.insert(rooms.begin(), rooms.end());
     solve(sections, rooms);
+    return !rooms.empty();
   }
   /// What was found for some bytes.
   struct Solution {
