@@ -2,6 +2,7 @@
 // One way to run a section, with all that a search for the best sections must know of it: seconds, bytes that it leaves to its backward
 // pass, and its peaks.
 #include <lrcnn/plan/section_border.hpp>
+#include <span>
 namespace lrcnn {
 /// Bytes of a section's forward and of its backward pass at their peaks.
 struct SectionPeaks {
@@ -87,6 +88,8 @@ class SectionChoice {
     for (const Lives* lives : {&apart_, &in_place_})
       for (std::uint64_t already = 0; already < lives->peaks.size(); ++already) peaks_of(*lives, already);
   }
+  /// peaks() for each `already` up to the number of them, a power of two. Beyond it, the lower bits count. Pre: find_peaks().
+  std::span<const SectionPeaks> all_peaks(bool in_place) const { return in_place && reads_places() ? in_place_.peaks : apart_.peaks; }
   /// Its peaks, without what lives through the whole of it. `already`: a bit for each of the border's inputs that lives through it anyhow;
   /// `in_place`: the sections below offer the places of all inputs that it reads so.
   const SectionPeaks& peaks(std::uint64_t already, bool in_place = false) const {

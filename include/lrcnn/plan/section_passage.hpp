@@ -2,6 +2,7 @@
 // A section as a search goes through it: tensors are bits and inputs have numbers, so that going from one layer to the next takes few operations.
 #include <lrcnn/plan/section_catalog.hpp>
 #include <bit>
+#include <span>
 namespace lrcnn {
 /// Bits of tensors, by their places in SectionCatalog::across(). Tensors beyond the bits are none of the set: each section that keeps one counts it.
 using TensorSet = std::uint64_t;
@@ -12,6 +13,7 @@ struct SectionWay {
   std::uint64_t keeps = 0, reads = 0, ignores = 0;   ///< inputs that it keeps; whose places it takes; whose places it leaves to sections above
   TensorSet kept_outputs = 0, offered = 0;           ///< above the section
   const SectionChoice* choice = nullptr;
+  std::span<const SectionPeaks> apart{}, in_place{};   ///< SectionChoice::all_peaks(): at hand, for searches ask all the time
 };
 class SectionPassage {
  public:
@@ -37,7 +39,11 @@ class SectionPassage {
     backward_bytes_ = catalog.backward_bytes(border);
     for (const StepMemory memory : catalog.memories())
       for (const SectionChoice& choice : section.choices.of(memory)) {
-        SectionWay way{.seconds = choice.seconds(), .kept = choice.kept(), .choice = &choice};
+        SectionWay way{.seconds = choice.seconds(),
+                       .kept = choice.kept(),
+                       .choice = &choice,
+                       .apart = choice.all_peaks(false),
+                       .in_place = choice.all_peaks(true)};
         bool takes_places = memory == StepMemory::in_place && choice.reads_places();
         for (std::size_t i = 0; i < inputs_.size(); ++i) {
           const std::uint64_t bit = i < bits ? std::uint64_t{1} << i : 0;
@@ -75,7 +81,10 @@ class SectionPassage {
   /// Whether a way puts gradients into the places of its inputs behind such an entry.
   static bool takes_places(const SectionWay& way, const Entry& entry) { return way.reads != 0 && (way.reads & ~entry.offered) == 0; }
   /// A way's peaks behind such an entry, without what passes by.
-  static const SectionPeaks& peaks(const SectionWay& way, const Entry& entry) { return way.choice->peaks(entry.already, takes_places(way, entry)); }
+  static const SectionPeaks& peaks(const SectionWay& way, const Entry& entry) {
+    const std::span<const SectionPeaks> all = takes_places(way, entry) ? way.in_place : way.apart;
+    return all[static_cast<std::size_t>(entry.already) & (all.size() - 1)];
+  }
   /// Bytes that a way adds to those that wait for backward passes, and the tensors above the section that are kept then.
   std::pair<Index, TensorSet> leave(const SectionWay& way, const Entry& entry) const {
     Index kept = way.kept;
