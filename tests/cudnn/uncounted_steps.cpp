@@ -40,6 +40,16 @@ struct BatchThere {
     CHECK(trainer.state().updates == steps);
   }
 };
+BasicTrainer<Cudnn, PixelCrossEntropy> trainer_of_maps() {
+  using Maps = Sequential<Conv<4>, ReLU, Conv<3>>;
+  return {Maps::layers,    Policy<Share<2>, Workspace<1_MiB>>::value, four_images, Sgd{.lr = 0.1}, {.seed = 3},
+          {.ignore = 255}, Cudnn(std::make_shared<HostLibrary<>>())};
+}
+std::vector<std::int32_t> mask_of_maps() {
+  std::vector<std::int32_t> mask(static_cast<std::size_t>(4 * 6 * 6));
+  for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = static_cast<std::int32_t>(i % 3);
+  return mask;
+}
 const std::vector<TrainerOptions> with_and_without_waiting{{.seed = 3}, {.seed = 3, .clip = {.norm = 1}}};
 }   // namespace
 TEST_CASE("a step with labels on the device that are no classes does not count") {
@@ -137,14 +147,8 @@ TEST_CASE("a round that is rolled back leaves none of its losses on the device")
   there.check_count(1);
 }
 TEST_CASE("on a device, too, an accumulated batch of whose pixels none counts adds nothing, and a round of nothing else is refused") {
-  using Maps = Sequential<Conv<4>, ReLU, Conv<3>>;
   const BatchThere there;
-  const auto trainer_of_maps = [] {
-    return BasicTrainer<Cudnn, PixelCrossEntropy>(Maps::layers, Policy<Share<2>, Workspace<1_MiB>>::value, four_images, Sgd{.lr = 0.1}, {.seed = 3},
-                                                  {.ignore = 255}, Cudnn(std::make_shared<HostLibrary<>>()));
-  };
-  std::vector<std::int32_t> mask(static_cast<std::size_t>(4 * 6 * 6)), none(mask.size(), 255);
-  for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = static_cast<std::int32_t>(i % 3);
+  const std::vector<std::int32_t> mask = mask_of_maps(), none(mask.size(), 255);
   const Labels labels = Labels::of_pixels(mask, 6, 6), nothing = Labels::of_pixels(none, 6, 6);
   auto alone = trainer_of_maps();
   const double loss = alone.step(there.images(), labels).loss;
@@ -164,6 +168,21 @@ TEST_CASE("on a device, too, an accumulated batch of whose pixels none counts ad
     CHECK(trainer.read_parameters() == alone.read_parameters());
   }
 }
+TEST_CASE("means over pixels are those of the steps that count: what other steps weigh is in none") {
+  const BatchThere there;
+  const std::vector<std::int32_t> mask = mask_of_maps(), no_classes(mask.size(), 5);
+  const Labels labels = Labels::of_pixels(mask, 6, 6);
+  auto broken = there.pixels;
+  broken[9] = NAN;
+  auto trainer = trainer_of_maps(), same = trainer_of_maps();
+  same.step(there.images(), labels);
+  trainer.start_step(there.images(), labels);
+  trainer.start_step(MemorySource<float>(broken.data(), four_images), labels);
+  CHECK(error_of<NumericError>([&] { trainer.wait(); }).starts_with("lrcnn: in step 2 the loss is not finite"));
+  for (BasicTrainer<Cudnn, PixelCrossEntropy>* each : {&trainer, &same}) each->start_step(there.images(), labels);
+  CHECK(trainer.wait() == same.wait());
+  CHECK(trainer.read_parameters() == same.read_parameters());
+}
 TEST_CASE("steps whose losses could not be fetched are not taken for later ones") {
   BatchThere there({.seed = 3});
   auto& trainer = there.trainer;
@@ -176,7 +195,7 @@ TEST_CASE("steps whose losses could not be fetched are not taken for later ones"
   CHECK(trainer.steps_done() == known);
 }
 namespace {
-/// Three batches for fit(), of which the last has labels that are no classes.
+/// Batches for fit(), the same images with these labels.
 struct LoaderThere {
   struct LabelledThere : RowSource<float> {
     MemorySource<float> images;
@@ -187,16 +206,41 @@ struct LoaderThere {
     Labels labels() const { return own; }
   };
   const BatchThere& there;
-  Index batches() const { return 3; }
+  std::vector<Labels> labels;
+  Index batches() const { return static_cast<Index>(labels.size()); }
   Input input() const { return four_images; }
   std::vector<LabelledThere> epoch(Index, Index = 0) const {
-    return {{there.images(), there.good()}, {there.images(), there.good()}, {there.images(), there.bad()}};
+    std::vector<LabelledThere> list;
+    for (const Labels& each : labels) list.emplace_back(there.images(), each);
+    return list;
   }
 };
 }   // namespace
 TEST_CASE("fit stands after the last batch that counts where labels on the device are no classes") {
+  for (const TrainerOptions& options : with_and_without_waiting) {
+    BatchThere there(options);
+    there.refused([&] { there.trainer.fit(LoaderThere{there, {there.good(), there.good(), there.bad()}}, nullptr, {.epochs = 1}); });
+    there.check_count(2);
+    CHECK(there.trainer.state().batch == 2);
+  }
+}
+TEST_CASE("fit that ends at a batch it cannot start has settled those before it") {
+  const std::vector<std::int32_t> no_classes(4, 5);
+  const auto ends = [&](BatchThere& there, const std::vector<Labels>& labels) {
+    CHECK(error_of<DataError>([&] {
+            there.trainer.fit(LoaderThere{there, labels}, nullptr, {.epochs = 1});
+          }).starts_with("lrcnn: label 5 of image 0 is outside"));
+    CHECK(there.trainer.wait().count == 0);
+  };
+  for (const TrainerOptions& options : with_and_without_waiting) {
+    BatchThere there(options);
+    ends(there, {there.good(), there.good(), Labels(no_classes), there.good()});
+    there.check_count(2);
+    CHECK(there.trainer.state().batch == 2);
+    CHECK(there.trainer.state().metrics.loss() > 0);
+  }
   BatchThere there({.seed = 3});
-  there.refused([&] { there.trainer.fit(LoaderThere{there}, nullptr, {.epochs = 1}); });
-  there.check_count(2);
-  CHECK(there.trainer.state().batch == 2);
+  ends(there, {there.good(), there.bad(), there.good(), Labels(no_classes)});   // the second and third do not count
+  there.check_count(1);
+  CHECK(there.trainer.state().batch == 1);
 }

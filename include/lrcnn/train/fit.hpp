@@ -17,13 +17,13 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
     line.emplace(*options.progress, options.progress_options);
     if (state_.epoch < options.epochs) line->note(backend_.describe());
   }
-  const Index most = std::numeric_limits<Index>::max() / std::max<Index>(train.batches(), 1);   // "until somebody ends it"
-  options_.clock = {train.batches(), train.batches() * std::min(options.epochs, most)};
   struct Aside {   // losses of steps that were started before are no epoch's
     UpdateRounds<B, L>& rounds;
     LossResult losses;
     ~Aside() { rounds.give_back(losses); }
   } const aside{rounds_, rounds_.wait("fit() begins")};
+  const Index most = std::numeric_limits<Index>::max() / std::max<Index>(train.batches(), 1);   // "until somebody ends it"
+  options_.clock = {train.batches(), train.batches() * std::min(options.epochs, most)};
   const auto keep = [&] {
     if (!options.training_file.empty()) save(options.training_file);   // first: an epoch can be lost, a line of the history is none
     if (!options.history.empty()) write_history(options.history, history);
@@ -75,18 +75,26 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
     UpdateRounds<B, L>& rounds;
     ~Off() { rounds.count_batches(false); }
   } const off{rounds_};
-  for (auto& batch : epoch) {
-    const bool saves = options.save_every > 0 && (state_.step + 1) % options.save_every == 0 && !options.training_file.empty();
-    images += rounds_.start(batch, batch.labels()).images;
-    if (saves || rounds_.started() >= steps_ahead || state_.batch + 1 == train.batches()) {
-      const LossResult result = wait();
-      state_.metrics.add(result.mean(), result.count, result.correct);
+  const auto settle = [&] {
+    const LossResult result = wait();
+    if (result.count > 0) state_.metrics.add(result.mean(), result.count, result.correct);
+  };
+  try {
+    for (auto& batch : epoch) {
+      const bool saves = options.save_every > 0 && (state_.step + 1) % options.save_every == 0 && !options.training_file.empty();
+      images += rounds_.start(batch, batch.labels()).images;
+      if (saves || rounds_.started() >= steps_ahead || state_.batch == train.batches()) settle();
+      if (line && rounds_.started() == 0)
+        line->update({state_.epoch + 1, options.epochs, state_.batch, train.batches(), images, state_.metrics.loss(), state_.metrics.accuracy(),
+                      arena_bytes()});
+      if (saves) save(options.training_file);
     }
-    ++state_.batch;
-    if (line && rounds_.started() == 0)
-      line->update(
-          {state_.epoch + 1, options.epochs, state_.batch, train.batches(), images, state_.metrics.loss(), state_.metrics.accuracy(), arena_bytes()});
-    if (saves) save(options.training_file);
+  } catch (...) {   // batches before the one that failed are done all the same
+    try {
+      settle();
+    } catch (...) {   // those from the first on that is not are taken back; the first error is the one to tell
+    }
+    throw;
   }
   EpochRecord record;
   record.epoch = state_.epoch + 1;

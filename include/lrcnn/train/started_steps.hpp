@@ -10,18 +10,19 @@
 namespace lrcnn {
 class StartedSteps {
  public:
-  void add(Index images) { images_.push_back(images); }
-  bool empty() const { return images_.empty(); }
-  Index size() const { return static_cast<Index>(images_.size()); }
-  /// Forgets which steps they were.
-  void forget() { images_.clear(); }
+  /// One more step. `total`: its LossResult::total, if that alone is known at once.
+  void add(Index images, double total) { steps_.push_back({images, total}); }
+  bool empty() const { return steps_.empty(); }
+  Index size() const { return static_cast<Index>(steps_.size()); }
+  /// Forgets which steps they were, and what is known of them alone.
+  void forget() { steps_.clear(); }
   /// Adds losses that are known at once.
   void note(const LossResult& result) { sum_ += result; }
   /// The losses that are known and were not taken.
   const LossResult& known() const { return sum_; }
   /// Takes the last step back, which nobody has waited for or whose losses are known: only `known` remain.
   void take_back(const LossResult& known) {
-    if (!images_.empty()) images_.pop_back();
+    if (!steps_.empty()) steps_.pop_back();
     sum_ = known;
   }
   /// Drops all losses that are known but those that take() gave earlier.
@@ -32,18 +33,23 @@ class StartedSteps {
     Index bad = 0;
     if (std::isfinite(result.sum)) {
       note(result);
+      for (const Step& step : steps_) sum_.total += step.total;
     } else {
       Index seen = 0;
-      for (const Index n : images_) bad += (seen += n) > result.count;
+      for (const Step& step : steps_) bad += (seen += step.images) > result.count;
     }
-    images_.clear();
+    steps_.clear();
     return bad;
   }
   /// What all settled steps came to since it was last taken.
   LossResult take() { return std::exchange(sum_, {}); }
 
  private:
-  std::vector<Index> images_;
+  struct Step {
+    Index images = 0;
+    double total = 0;
+  };
+  std::vector<Step> steps_;
   LossResult sum_;
 };
 }   // namespace lrcnn

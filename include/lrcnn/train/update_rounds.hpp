@@ -96,8 +96,8 @@ class UpdateRounds {
       report_losses(report, earlier);
       return report;
     } catch (...) {
-      write_running(running);
       started_.go_back(earlier);
+      write_running(running);
       throw;
     }
   }
@@ -146,7 +146,7 @@ class UpdateRounds {
   }
   /// Steps that were started and not settled.
   Index started() const { return started_.size(); }
-  /// Whether batches of an epoch are being counted in the state, so that steps that are taken back are taken off there, too.
+  /// Whether steps are the batches of an epoch: then the state counts these, too, but those that are taken back.
   void count_batches(bool counts) { counts_batches_ = counts; }
   /// Forgets the round at hand and losses that nobody asked for, because other parameters and states have come from a file; the state's optimizer
   /// may be another.
@@ -177,6 +177,7 @@ class UpdateRounds {
   struct Round {
     Index batches = 0, images = 0, peak_bytes = 0, label_bytes = 0;
     double first = 0, weight = 0;          ///< of the first's losses that has any, and of all: images, or what pixels weigh
+    double total = 0;                      ///< of its losses (LossResult), where they are on a device
     double scale = 1;                      ///< of the loss
     double lr_scale = 1;                   ///< of the update
     LossResult before{};                   ///< losses that were known when it began
@@ -198,7 +199,7 @@ class UpdateRounds {
     const Index bad = started_.settle(result);
     state_.step -= bad;
     if (!waits_for_each()) state_.updates -= bad;
-    if (counts_batches_ && bad > 0) state_.batch -= bad - 1;   // the last one was not counted yet
+    if (counts_batches_) state_.batch -= bad;
     return bad;
   }
   /// Runs a batch of the round. Gradients are those of the sum over the first one's images, or weight; they are 0 where nothing counts, which is
@@ -219,11 +220,12 @@ class UpdateRounds {
       round_.peak_bytes = std::max(round_.peak_bytes, batch.plan().peak_bytes());
       if (labels.rows()) round_.label_bytes = std::max(round_.label_bytes, batch.label_bytes());
     } catch (...) {
-      if (begun) started_.forget();   // the backend drops what they came to with what this one has
+      if (begun) started_.forget(), backend_.cancel();   // what they came to goes with what this one has
       roll_back();
       throw;
     }
-    started_.note(result);
+    if constexpr (B::on_host) started_.note(result);
+    else round_.total += result.total;   // the rest is told by the device
     ++round_.batches;
     round_.images += source.shape().n, round_.weight += weight;
     run_scale_ = scale_of(round_.weight);
@@ -232,18 +234,18 @@ class UpdateRounds {
   /// After an error the step does not count, nor do its losses.
   StepReport apply(const RowSource<M>* last) {
     const Round round = std::exchange(round_, {});
-    const Index done = state_.step;
+    const Index done = state_.step, batches = state_.batch;
     StepReport report{
         .images = round.images, .lr = state_.optimizer.lr() * round.lr_scale, .peak_bytes = round.peak_bytes, .label_bytes = round.label_bytes};
     try {
-      ++state_.step;
-      started_.add(round.images);
+      ++state_.step, state_.batch += counts_batches_;
+      started_.add(round.images, round.total);
       if (waits_for_each()) settle(last);
       report.skipped = scales_loss && !take_gradients();
       if (options_.clip.norm > 0 && !report.skipped) report.gradient_norm = gradient_norm();
       if (!report.skipped) optimize(round, report);
     } catch (...) {
-      state_.step = done;
+      state_.step = done, state_.batch = batches;
       started_.take_back(round.before);
       throw;
     }
@@ -262,8 +264,8 @@ class UpdateRounds {
   void roll_back() {
     const Round round = std::exchange(round_, {});
     if (round.batches > 0) backend_.cancel();   // what they came to
-    write_running(round.running);
     if (round.earlier) started_.go_back(*round.earlier);
+    write_running(round.running);
   }
   /// The optimizer's update: by the backend, which has the arithmetic of the library's optimizers, or on the host by a program's own.
   void optimize(UpdateStep update) {
