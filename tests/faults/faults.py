@@ -213,6 +213,7 @@ FAULTS = [
      "kept += input.bytes, tensors |= input.above;", "tensors |= input.above;"),
     ("places that nobody offers are taken", "plan/section_passage.hpp",
      "way.reads != 0 && (way.reads & ~entry.offered) == 0", "way.reads != 0"),
+    ("what a loop does not read outlives it", "plan/measure.hpp", " && item(buffers, buffer).last > since) stretch", ") stretch"),
     ("gradients from above begin when they are touched", "plan/section_border.hpp",
      "if (readers_.given_from(g, end_)) from_backward_start();", ";"),
     ("points of a frontier are not verified", "plan/frontier.hpp", "p.bytes = size.bytes;", "p.bytes = room;"),

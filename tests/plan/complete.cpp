@@ -4,6 +4,7 @@
 #include "support/thorough.hpp"
 #include <lrcnn/plan/section_costs.hpp>
 #include <lrcnn/plan/section_search.hpp>
+#include <lrcnn/policy/parse.hpp>
 #include <doctest/doctest.h>
 #include <cmath>
 using namespace lrcnn;
@@ -150,7 +151,30 @@ TEST_CASE("frontiers of small networks are hardly beaten by any policy of the sp
                 << larger << " smallest points are more than 1 % larger than the smallest, at most " << 100 * (worst_bytes - 1) << " % (seed "
                 << worst_bytes_seed << ")");
   CHECK(networks > cases / 2);
-  CHECK(slower <= compared / 50);
-  CHECK(much_slower <= compared / 200);   // of 300 networks the points of one
-  CHECK(larger <= networks / 50);
+  CHECK(slower <= compared / 200);
+  CHECK(much_slower == 0);
+  CHECK(larger == 0);
+}
+TEST_CASE("policies that beat a frontier before rows behind values were counted right do so no more") {
+  struct Once {
+    std::uint64_t seed;
+    const char* policy;
+  };
+  for (const auto& [seed, text] :   // the rows rounded as plans do, and input that is not read again; in the sections above
+       {Once{569,
+             "Policy<Stages<Section<Share<4,8>, RecomputeAll>, Section<Share<3>, RecomputeLight>, Section<Share<12>, RecomputeAll>>, "
+             "CheckpointAt<\"conv1\">, KeepAll, DirectConv, Workspace<0>, GradientsInPlace>"},
+        Once{671,
+             "Policy<Stages<Section<ByImages<1,Share<1,3>>, RecomputeAll>, Section<ByImages<2,Share<2>>, RecomputeAll>, Section<Share<16>, "
+             "RecomputeAll>, Keep<ByImages<2,Share<16>>>>, Images<1>, CheckpointAt<\"relu1\",\"pad1\">, KeepAll, DirectConv, Workspace<0>, "
+             "GradientsInPlace>"}}) {
+    CAPTURE(seed);
+    const FrontierCase c = random_frontier_case(seed);
+    const PolicySpec policy = parse_policy(text);
+    const ArenaSize size = arena_size(c.table, policy, c.target, c.options);
+    Frontier frontier;
+    REQUIRE(has_frontier(c, frontier));
+    REQUIRE(frontier.fastest(size.bytes) != nullptr);
+    CHECK(frontier.fastest(size.bytes)->seconds <= SectionCosts(c.table, c.target, c.options, frontier_costs).of(policy).seconds());
+  }
 }
