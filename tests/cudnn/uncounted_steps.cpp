@@ -40,7 +40,8 @@ struct BatchThere {
     CHECK(trainer.state().updates == steps);
   }
 };
-BasicTrainer<Cudnn, PixelCrossEntropy> trainer_of_maps() {
+template <class L = PixelCrossEntropy>
+BasicTrainer<Cudnn, L> trainer_of_maps() {
   using Maps = Sequential<Conv<4>, ReLU, Conv<3>>;
   return {Maps::layers,    Policy<Share<2>, Workspace<1_MiB>>::value, four_images, Sgd{.lr = 0.1}, {.seed = 3},
           {.ignore = 255}, Cudnn(std::make_shared<HostLibrary<>>())};
@@ -183,6 +184,27 @@ TEST_CASE("means over pixels are those of the steps that count: what other steps
   CHECK(trainer.wait() == same.wait());
   CHECK(trainer.read_parameters() == same.read_parameters());
 }
+TEST_CASE("losses that the host works out for a device are told, and stay when a later step fails") {
+  struct Unreadable : RowSource<float> {
+    Shape shape() const override { return four_images; }
+    void read(Index, const View<float>&) const override { throw DataError("lrcnn: unreadable"); }
+  };
+  const BatchThere there;
+  const std::vector<std::int32_t> mask = mask_of_maps();
+  const Labels labels = Labels::of_pixels(mask, 6, 6);
+  auto trainer = trainer_of_maps<DiceLoss>();
+  const LossResult first = trainer.gradients_of(there.images(), labels);
+  CHECK(first.mean() > 0);
+  trainer.start_step(there.images(), labels);
+  CHECK(trainer.wait() == first);
+  const LossResult second = trainer.gradients_of(there.images(), labels);
+  CHECK(trainer.step(there.images(), labels).loss == second.mean());
+  const LossResult third = trainer.gradients_of(there.images(), labels);
+  trainer.start_step(there.images(), labels);
+  CHECK(error_of<DataError>([&] { trainer.start_step(Unreadable{}, labels); }) != "no error");
+  CHECK(trainer.wait() == third);
+  CHECK(trainer.steps_done() == 3);
+}
 TEST_CASE("steps whose losses could not be fetched are not taken for later ones") {
   BatchThere there({.seed = 3});
   auto& trainer = there.trainer;
@@ -190,6 +212,7 @@ TEST_CASE("steps whose losses could not be fetched are not taken for later ones"
   there.library->fail_at = there.library->calls;
   CHECK(error_of<BackendError>([&] { trainer.wait(); }) != "no error");
   there.library->fail_at = -1;
+  CHECK(trainer.wait() == LossResult{});
   const Index known = trainer.steps_done();
   there.refused([&] { trainer.step(there.images(), there.bad()); });
   CHECK(trainer.steps_done() == known);

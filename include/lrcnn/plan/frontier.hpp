@@ -140,6 +140,7 @@ class FrontierSearch {
       else if (lives[1] >= 0) low = rooms[0], feasible = rooms[1];
       else low = rooms[1];
     }
+    if (sections.catalog().is_thorough()) searched_.clear();   // groups of other sizes have sections of their own
     const int times = every_byte ? 0 : sections.catalog().is_thorough() ? all_steps_searched : steps_searched;
     for (int i = 0; i < times && search_below_steps(sections); ++i) {
     }

@@ -89,7 +89,7 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
                       arena_bytes()});
       if (saves) save(options.training_file);
     }
-  } catch (...) {   // batches before the one that failed are done all the same
+  } catch (...) {   // batches before the one that could not be started are done all the same
     try {
       settle();
     } catch (...) {   // those from the first on that is not are taken back; the first error is the one to tell

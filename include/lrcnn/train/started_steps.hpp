@@ -10,12 +10,16 @@
 namespace lrcnn {
 class StartedSteps {
  public:
-  /// One more step. `total`: its LossResult::total, if that alone is known at once.
-  void add(Index images, double total) { steps_.push_back({images, total}); }
+  /// One more step. `known`: of its losses, what is known without the device.
+  void add(Index images, const LossResult& known) { steps_.push_back({images, known}); }
   bool empty() const { return steps_.empty(); }
   Index size() const { return static_cast<Index>(steps_.size()); }
-  /// Forgets which steps they were, and what is known of them alone.
-  void forget() { steps_.clear(); }
+  /// Forgets which steps they were. Losses of which the device has no part are noted.
+  void forget() {
+    for (const Step& step : steps_)
+      if (step.known.count > 0) note(step.known);
+    steps_.clear();
+  }
   /// Adds losses that are known at once.
   void note(const LossResult& result) { sum_ += result; }
   /// The losses that are known and were not taken.
@@ -33,7 +37,7 @@ class StartedSteps {
     Index bad = 0;
     if (std::isfinite(result.sum)) {
       note(result);
-      for (const Step& step : steps_) sum_.total += step.total;
+      for (const Step& step : steps_) note(step.known);
     } else {
       Index seen = 0;
       for (const Step& step : steps_) bad += (seen += step.images) > result.count;
@@ -47,7 +51,7 @@ class StartedSteps {
  private:
   struct Step {
     Index images = 0;
-    double total = 0;
+    LossResult known{};
   };
   std::vector<Step> steps_;
   LossResult sum_;

@@ -97,7 +97,7 @@ class UpdateRounds {
       return report;
     } catch (...) {
       started_.go_back(earlier);
-      write_running(running);
+      restore_running(running);
       throw;
     }
   }
@@ -128,8 +128,12 @@ class UpdateRounds {
     LossResult result;
     try {
       backend_.finish(result);
-    } catch (...) {   // labels are no classes; or the device has failed, and nobody knows what its steps came to
+    } catch (const DataError&) {   // labels are no classes
       static_cast<void>(take_in(result));
+      roll_back();
+      throw;
+    } catch (...) {   // the device has failed, and nobody knows what its steps came to
+      started_.forget();
       roll_back();
       throw;
     }
@@ -177,7 +181,7 @@ class UpdateRounds {
   struct Round {
     Index batches = 0, images = 0, peak_bytes = 0, label_bytes = 0;
     double first = 0, weight = 0;          ///< of the first's losses that has any, and of all: images, or what pixels weigh
-    double total = 0;                      ///< of its losses (LossResult), where they are on a device
+    LossResult known{};                    ///< of its losses, what a device need not be asked for: all if they are made on the host, else their total
     double scale = 1;                      ///< of the loss
     double lr_scale = 1;                   ///< of the update
     LossResult before{};                   ///< losses that were known when it began
@@ -225,7 +229,7 @@ class UpdateRounds {
       throw;
     }
     if constexpr (B::on_host) started_.note(result);
-    else round_.total += result.total;   // the rest is told by the device
+    else round_.known += result;   // the rest is told by the device
     ++round_.batches;
     round_.images += source.shape().n, round_.weight += weight;
     run_scale_ = scale_of(round_.weight);
@@ -239,7 +243,7 @@ class UpdateRounds {
         .images = round.images, .lr = state_.optimizer.lr() * round.lr_scale, .peak_bytes = round.peak_bytes, .label_bytes = round.label_bytes};
     try {
       ++state_.step, state_.batch += counts_batches_;
-      started_.add(round.images, round.total);
+      started_.add(round.images, round.known);
       if (waits_for_each()) settle(last);
       report.skipped = scales_loss && !take_gradients();
       if (options_.clip.norm > 0 && !report.skipped) report.gradient_norm = gradient_norm();
@@ -265,7 +269,7 @@ class UpdateRounds {
     const Round round = std::exchange(round_, {});
     if (round.batches > 0) backend_.cancel();   // what they came to
     if (round.earlier) started_.go_back(*round.earlier);
-    write_running(round.running);
+    restore_running(round.running);
   }
   /// The optimizer's update: by the backend, which has the arithmetic of the library's optimizers, or on the host by a program's own.
   void optimize(UpdateStep update) {
@@ -310,7 +314,12 @@ class UpdateRounds {
   }
   void mix_running() { buffers_.running.mix(backend_, buffers_.parameters.data(), buffers_.gradients.data()); }
   std::vector<M> read_running() const { return buffers_.running.read(backend_, buffers_.parameters.data()); }
-  void write_running(const std::vector<M>& values) { buffers_.running.template write<M>(backend_, buffers_.parameters.data(), values); }
+  void restore_running(const std::vector<M>& values) {
+    try {
+      buffers_.running.template write<M>(backend_, buffers_.parameters.data(), values);
+    } catch (const Error&) {   // a device that fails: the error at hand came first
+    }
+  }
   template <class F>
   void in_next_step(F f) {
     detail::name_numeric_error([&] { return "step " + std::to_string(state_.step + 1); }, f);
