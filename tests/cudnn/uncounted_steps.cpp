@@ -9,9 +9,10 @@ using namespace lrcnn::testing;
 namespace {
 using SmallClassifier = Sequential<Conv<4>, BatchNorm, ReLU, GlobalAvgPool, Linear<5>>;
 const Input four_images{4, 2, 6, 6};
-/// A batch whose labels are in the device's memory: good ones, and some that are no classes.
+/// A batch whose labels are in the device's memory: good ones, and some that are no classes; and labels on the host that are none.
 struct BatchThere {
-  std::vector<float> pixels;
+  std::vector<float> pixels, broken;
+  const std::vector<std::int32_t> no_classes = std::vector<std::int32_t>(4, 5);
   std::vector<std::int32_t> classes{0, 1, 2, 3};
   std::shared_ptr<HostLibrary<>> library = std::make_shared<HostLibrary<>>();
   BasicTrainer<Cudnn> trainer;
@@ -23,10 +24,14 @@ struct BatchThere {
         bad_there(trainer.backend().buffer<std::int32_t>(4)) {
     const Random random(7);
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(random.normal(i));
+    broken = pixels;
+    broken[9] = NAN;
     trainer.backend().write(good_there.data(), std::span<const std::int32_t>(classes));
     trainer.backend().write(bad_there.data(), std::span<const std::int32_t>(std::vector<std::int32_t>{0, 1, 5, 3}));
   }
   MemorySource<float> images() const { return {pixels.data(), four_images}; }
+  /// The same with a pixel that is not a number.
+  MemorySource<float> not_finite() const { return {broken.data(), four_images}; }
   Labels good() const { return Labels::on_device(good_there.data(), 4); }
   Labels bad() const { return Labels::on_device(bad_there.data(), 4); }
   template <class F>
@@ -113,37 +118,29 @@ TEST_CASE("an evaluation on labels on the device that are no classes leaves coun
 TEST_CASE("a step that is refused before it is on the device leaves open which of those before it count") {
   BatchThere there({.seed = 3});
   auto& trainer = there.trainer;
-  const std::vector<std::int32_t> no_classes(4, 5);
-  auto broken = there.pixels;
-  broken[9] = NAN;
-  const MemorySource<float> not_finite(broken.data(), four_images);
   trainer.start_step(there.images(), there.good());
-  trainer.start_step(not_finite, there.good());
-  CHECK(error_of<DataError>([&] { trainer.start_step(there.images(), no_classes); }).starts_with("lrcnn: label 5 of image 0 is outside"));
+  trainer.start_step(there.not_finite(), there.good());
+  CHECK(error_of<DataError>([&] { trainer.start_step(there.images(), there.no_classes); }).starts_with("lrcnn: label 5 of image 0 is outside"));
   CHECK(error_of<NumericError>([&] { trainer.wait(); }).starts_with("lrcnn: in step 2 the loss is not finite"));
   there.check_count(1);
   trainer.start_step(there.images(), there.good());
-  CHECK(error_of<DataError>([&] { trainer.start_step(there.images(), no_classes); }) != "no error");
+  CHECK(error_of<DataError>([&] { trainer.start_step(there.images(), there.no_classes); }) != "no error");
   CHECK(trainer.wait().count == 4);
   there.check_count(2);
 }
 TEST_CASE("a round that is rolled back leaves none of its losses on the device") {
   BatchThere there({.seed = 3});
   auto& trainer = there.trainer;
-  const std::vector<std::int32_t> no_classes(4, 5);
-  auto broken = there.pixels;
-  broken[9] = NAN;
-  const MemorySource<float> not_finite(broken.data(), four_images);
   const auto rolled_back = [&] {
     trainer.accumulate(there.images(), there.good());
-    CHECK(error_of<DataError>([&] { trainer.accumulate(there.images(), no_classes); }).starts_with("lrcnn: label 5 of image 0 is outside"));
+    CHECK(error_of<DataError>([&] { trainer.accumulate(there.images(), there.no_classes); }).starts_with("lrcnn: label 5 of image 0 is outside"));
   };
   rolled_back();
   CHECK(trainer.wait().count == 0);
   trainer.start_step(there.images(), there.good());
   CHECK(trainer.wait().count == 4);
   rolled_back();
-  trainer.start_step(not_finite, there.good());
+  trainer.start_step(there.not_finite(), there.good());
   CHECK(error_of<NumericError>([&] { trainer.wait(); }).starts_with("lrcnn: in step 2 the loss is not finite"));
   there.check_count(1);
 }
@@ -171,14 +168,12 @@ TEST_CASE("on a device, too, an accumulated batch of whose pixels none counts ad
 }
 TEST_CASE("means over pixels are those of the steps that count: what other steps weigh is in none") {
   const BatchThere there;
-  const std::vector<std::int32_t> mask = mask_of_maps(), no_classes(mask.size(), 5);
+  const std::vector<std::int32_t> mask = mask_of_maps();
   const Labels labels = Labels::of_pixels(mask, 6, 6);
-  auto broken = there.pixels;
-  broken[9] = NAN;
   auto trainer = trainer_of_maps(), same = trainer_of_maps();
   same.step(there.images(), labels);
   trainer.start_step(there.images(), labels);
-  trainer.start_step(MemorySource<float>(broken.data(), four_images), labels);
+  trainer.start_step(there.not_finite(), labels);
   CHECK(error_of<NumericError>([&] { trainer.wait(); }).starts_with("lrcnn: in step 2 the loss is not finite"));
   for (BasicTrainer<Cudnn, PixelCrossEntropy>* each : {&trainer, &same}) each->start_step(there.images(), labels);
   CHECK(trainer.wait() == same.wait());
@@ -248,7 +243,6 @@ TEST_CASE("fit stands after the last batch that counts where labels on the devic
   }
 }
 TEST_CASE("fit that ends at a batch it cannot start has settled those before it") {
-  const std::vector<std::int32_t> no_classes(4, 5);
   const auto ends = [&](BatchThere& there, const std::vector<Labels>& labels) {
     CHECK(error_of<DataError>([&] {
             there.trainer.fit(LoaderThere{there, labels}, nullptr, {.epochs = 1});
@@ -257,13 +251,13 @@ TEST_CASE("fit that ends at a batch it cannot start has settled those before it"
   };
   for (const TrainerOptions& options : with_and_without_waiting) {
     BatchThere there(options);
-    ends(there, {there.good(), there.good(), Labels(no_classes), there.good()});
+    ends(there, {there.good(), there.good(), Labels(there.no_classes), there.good()});
     there.check_count(2);
     CHECK(there.trainer.state().batch == 2);
     CHECK(there.trainer.state().metrics.loss() > 0);
   }
   BatchThere there({.seed = 3});
-  ends(there, {there.good(), there.bad(), there.good(), Labels(no_classes)});   // the second and third do not count
+  ends(there, {there.good(), there.bad(), there.good(), Labels(there.no_classes)});   // the second and third do not count
   there.check_count(1);
   CHECK(there.trainer.state().batch == 1);
 }

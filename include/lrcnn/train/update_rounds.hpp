@@ -150,7 +150,7 @@ class UpdateRounds {
   }
   /// Steps that were started and not settled.
   Index started() const { return started_.size(); }
-  /// Whether steps are the batches of an epoch: then the state counts these, too, but those that are taken back.
+  /// Whether steps are the batches of an epoch: then the state counts them as batches, too, without those that are taken back.
   void count_batches(bool counts) { counts_batches_ = counts; }
   /// Forgets the round at hand and losses that nobody asked for, because other parameters and states have come from a file; the state's optimizer
   /// may be another.
@@ -210,7 +210,7 @@ class UpdateRounds {
   /// an error if `some` is to.
   void run(const RowSource<M>& source, const Labels& labels, bool some = true) {
     double weight = 0;
-    LossResult result;   // stays empty on a device
+    LossResult result;   // on a device: what it need not be asked for
     bool begun = false;
     try {
       auto& batch = executor(source.shape(), round_.batches > 0);
