@@ -242,16 +242,38 @@ TEST_CASE("a blocking fits into the room it is given, and there is one from the 
           for (const int threads : {1, 2, 16}) {
             const Index least = least_bytes(p);
             CHECK_FALSE(choose_blocking(p, gradient, threads, least - 1).has_value());
-            for (Index room = least; room < 300_MiB; room = room * 5 / 3) {
-              const auto b = choose_blocking(p, gradient, threads, room, Caches{});
-              REQUIRE(b.has_value());
-              CHECK(b->bytes <= room);
-              CHECK(b->tiles >= 1);
-              CHECK((b->channels == k || b->channels % (panel / 2) == 0));
-              CHECK(b->bytes == blocking_bytes(p, b->tiles, b->channels, b->division, gradient, threads));
-              divisions[static_cast<std::size_t>(b->division)] += 1;
-            }
+            for (Index room = least; room < 300_MiB; room = room * 5 / 3)
+              for (const Caches& caches : {Caches{}, Caches{512 << 10, 32 << 20}, Caches{256 << 10, 3 << 20}, Caches{2 << 20, 32 << 20}}) {
+                const auto b = choose_blocking(p, gradient, threads, room, caches);
+                REQUIRE(b.has_value());
+                CHECK(b->bytes <= room);
+                CHECK(b->tiles >= 1);
+                CHECK((b->channels == k || b->channels % (panel / 2) == 0));
+                CHECK(b->bytes == blocking_bytes(p, b->tiles, b->channels, b->division, gradient, threads));
+                divisions[static_cast<std::size_t>(b->division)] += 1;
+              }
           }
       }
   for (const Index count : divisions) CHECK(count > 0);   // each way to divide a pass is somebody's
+}
+TEST_CASE("small second caches have many tiles meet the filters, and let chunks take a quarter of the third cache") {
+  const Caches small{512 << 10, 32 << 20}, large{};
+  const auto pass = [](Index n, Index c, Index size) { return SlabPass{n, c, c, size, size, size, size, 1, 1}; };
+  const Index room = 36_MiB;
+  for (const bool gradient : {false, true}) {
+    CAPTURE(gradient);
+    for (const Index c : {64, 128}) {   // filters of up to 2.5 MiB, which all tiles meet at once
+      const auto b = *choose_blocking(pass(8, c, 56), gradient, 2, room, small);
+      CHECK(b.division == Division::by_tiles);
+      CHECK(b.tiles == 48);
+      CHECK(choose_blocking(pass(8, c, 56), gradient, 2, room, large)->tiles < 48);
+    }
+    const auto b = *choose_blocking(pass(8, 256, 56), gradient, 2, room, small);
+    CHECK(b.division == Division::by_channels);
+    CHECK(blocking_bytes(pass(8, 256, 56), b.tiles, b.channels, b.division, gradient, 2) -
+              blocking_bytes(pass(8, 256, 56), 0, b.channels, b.division, gradient, 2) <=
+          8_MiB + 100'000);
+  }
+  const auto halves = *choose_blocking(pass(8, 512, 14), false, 2, room, small);   // 128 tiles: two chunks, about as large as each other
+  CHECK(halves.tiles == 66);
 }

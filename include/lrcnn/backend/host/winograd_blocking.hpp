@@ -82,6 +82,22 @@ struct Traffic {
   ///          this weight no layer takes more than 3 % longer with one L3 than by positions, and most of what can be gained with two is.
   constexpr Index work() const { return written + 2 * passed; }
 };
+/// What a pass may hold at a time, in bytes, with the caches of a machine.
+/// Source:  choose_blocking()
+struct CacheLimits {
+  Index filters;               ///< transforms for which threads take tiles of their own, with all channels
+  Index shared;                ///< inputs and products of a chunk that all threads share
+  Index by_positions;          ///< the same where threads divide positions, but in passes for filter gradients
+  Index fewest_tiles, tiles;   ///< in a chunk of one thread, whatever its cache holds
+  bool splits;                 ///< whether channels may be put into groups although filters fit all at once
+};
+constexpr CacheLimits limits_of(const Caches& caches) {
+  // Filters come from the third cache anyway, so many tiles at a time have to meet them.
+  if (caches.level2 < 1_MiB) return {2560 * 1024, caches.level3 / 4, caches.level3 / 4, 48, 48, true};
+  const Index tiles = std::clamp<Index>(24 * caches.level2 / 1_MiB / 6 * 6, 12, 48);
+  // gradients of 256 channels on the Xeon: 904 GFLOP/s with 28 MB of transforms, 673 with 57
+  return {10_MiB, 32_MiB, std::numeric_limits<Index>::max(), tiles > 36 ? 36 : 12, tiles, false};
+}
 /// Looks for the best way to cut a pass. `gradient`: of the filters.
 struct BlockingChoice {
   const SlabPass& p;
@@ -89,12 +105,12 @@ struct BlockingChoice {
   int threads;
   Index room;
   const Caches& caches;
+  CacheLimits limits = limits_of(caches);
   std::optional<Blocking> best{};
   Index work = std::numeric_limits<Index>::max();   ///< what stands for the best one's time
 
-  static constexpr Index waiting = 4096;          ///< work in which the threads wait for each other
-  static constexpr Index most_filters = 10_MiB;   ///< transforms that a cache holds for all chunks
-  static constexpr Index most_shared = 32_MiB;    ///< gradients of 256 channels on the Xeon: 904 GFLOP/s with 28 MB of transforms, 673 with 57
+  static constexpr Index waiting = 4096;                 ///< work in which the threads wait for each other
+  static constexpr Index most_gradients = 2560 * 1024;   ///< transforms of gradients that each thread has to itself
 
   Index filters() const { return p.in_c * p.out_c; }
   Index inputs() const { return p.tiles() * p.in_c; }
@@ -110,14 +126,15 @@ struct BlockingChoice {
     const Index few = std::min(all, fewest_tiles);   // these are asked for by themselves: matrices are rounded up to lines
     Index tiles = left <= 0 ? 0 : std::min({all, left / each, most_tiles});
     if (tiles < few && bytes(few, channels, division) <= room) return few;
-    if (tiles < all) tiles = tiles / 6 * 6;
+    if (tiles >= 6 && tiles < all) tiles = round_up(ceil_div(all, ceil_div(all, tiles / 6 * 6)), 6);   // chunks about as large as each other
     while (tiles > 0 && bytes(tiles, channels, division) > room) tiles = (tiles - 1) / 6 * 6;
     return tiles < few ? 0 : tiles;
   }
   void by_positions() {
     for (Index panels = ceil_div(p.out_c, panel); panels > 0; panels = panels == 1 ? 0 : ceil_div(panels, 2)) {
       const Index channels = std::min(panels * panel, p.out_c), groups = ceil_div(p.out_c, channels);
-      const Index tiles = shared_tiles(channels, Division::by_positions, float_bytes * (p.in_c + channels), gradient ? most_shared : room);
+      const Index tiles =
+          shared_tiles(channels, Division::by_positions, float_bytes * (p.in_c + channels), gradient ? limits.shared : limits.by_positions);
       if (tiles == 0) continue;
       const Index chunks = ceil_div(p.tiles(), tiles);
       Index more = chunks * groups * waiting;
@@ -134,7 +151,7 @@ struct BlockingChoice {
     for (Index channels = gradient ? panel : panel / 2; channels <= p.out_c; channels *= 2) {
       const Index groups = ceil_div(p.out_c, channels), rounds = ceil_div(groups, threads);
       if (groups < threads) return;
-      const Index tiles = shared_tiles(channels, Division::by_channels, float_bytes * (p.in_c + threads * channels), most_shared);
+      const Index tiles = shared_tiles(channels, Division::by_channels, float_bytes * (p.in_c + threads * channels), limits.shared);
       if (tiles == 0) continue;
       const Index chunks = ceil_div(p.tiles(), tiles), filters_of_most = filters() * rounds * threads / groups;
       const Index times = gradient || groups > threads ? chunks : 1;   // a thread with one group transforms its filters once
@@ -147,21 +164,20 @@ struct BlockingChoice {
   /// Tiles of a chunk that a thread has to itself, so that its core's cache holds it; 0: they do not fit.
   Index tiles_of_thread(Index channels) const {
     const Index tile_bytes = float_bytes * (p.in_c + channels);
-    const Index most = std::clamp<Index>(24 * caches.level2 / 1_MiB / 6 * 6, 12, 48), fewest = most > 36 ? 36 : 12;
-    for (Index tiles = std::clamp<Index>(caches.level2 * 7 / 16 / tile_bytes / 6 * 6, fewest, most); tiles >= 12; tiles -= 6)
+    for (Index tiles = std::clamp<Index>(caches.level2 * 7 / 16 / tile_bytes / 6 * 6, limits.fewest_tiles, limits.tiles); tiles >= 12; tiles -= 6)
       if (bytes(tiles, channels, Division::by_tiles) <= room) return tiles;
     return 0;
   }
   /// With all channels, if filters stay in the processor's cache.
   void by_tiles_alone() {
-    if (float_bytes * apart(p.in_c, p.out_c) > (gradient ? 2560 * 1024 : most_filters)) return;
+    if (float_bytes * apart(p.in_c, p.out_c) > (gradient ? most_gradients : limits.filters)) return;
     if (const Index tiles = tiles_of_thread(p.out_c); tiles > 0) consider(tiles, p.out_c, Division::by_tiles, {}, 0);
   }
   /// With groups of channels, each of which has the inputs transformed again.
   void by_tiles_in_groups() {
     for (Index channels = panel / 2; channels < p.out_c && !gradient; channels *= 2) {
       const Index tiles = tiles_of_thread(channels), chunks = tiles == 0 ? 0 : ceil_div(p.tiles(), tiles), groups = ceil_div(p.out_c, channels);
-      if (chunks < threads || float_bytes * apart(p.in_c, channels) > most_filters) continue;
+      if (chunks < threads || float_bytes * apart(p.in_c, channels) > limits.filters) continue;
       const Index of_most = ceil_div(chunks, threads) * threads;   // chunks, if all threads had as many as the one that has most
       consider(tiles, channels, Division::by_tiles, {filters() + groups * inputs() * of_most / chunks, filters()}, groups * 2 * waiting);
     }
@@ -179,6 +195,9 @@ struct BlockingChoice {
 ///          Where the two cores of an EPYC have an L3 each, milliseconds by positions, by channels, and by tiles with groups of channels:
 ///          512 channels, 32 tiles 8.4, 5.2, 9.3; 512 channels, 256 tiles 41, 33, 35; 256 channels, 1024 tiles 45, 36, 29. Where they
 ///          share one: 4.1, 3.9, 5.7; 27, 28, 27; 27, 27, 26
+///          Two cores of an EPYC 7003, AVX2, with 512 KiB of L2 each and 32 MiB of L3, milliseconds with limits for large and for small second
+///          caches (medians of alternating runs): filter gradients of 64 channels, 8 x 56 x 56, 6.5, 5.3; 128, 8 x 28 x 28, 7.0, 5.8; 256,
+///          8 x 56 x 56, 66, 60; forward of 256, 8 x 14 x 14, 8.2, 5.8; 512, 8 x 28 x 28, 66 to 68, 58 to 70; others within 6 %
 inline std::optional<Blocking> choose_blocking(const SlabPass& p, bool gradient, int threads, Index room, const Caches& caches = processor_caches()) {
   if (room < least_bytes(p)) return {};
   detail::BlockingChoice choice{p, gradient, threads, room, caches};
@@ -186,7 +205,7 @@ inline std::optional<Blocking> choose_blocking(const SlabPass& p, bool gradient,
   if (choice.best) return choice.best;
   choice.by_positions();
   // With one thread nothing passes to another one; filters of more than a panel that are there all at once say that there is room enough.
-  const bool at_once = choice.best && choice.best->channels == p.out_c && p.out_c > panel;
+  const bool at_once = choice.best && choice.best->channels == p.out_c && p.out_c > panel && !choice.limits.splits;
   if (threads == 1 || at_once) return choice.best;
   choice.by_tiles_in_groups();
   choice.by_channels();
