@@ -99,6 +99,29 @@ TEST_CASE("products give what plain loops give, on every kind of vectors, and ro
   }
   CHECK(kinds > 0);
 }
+TEST_CASE("a filter's gradient over a million pixels is as exact as one over few") {
+  // One accumulator of floats is a per cent off there.
+  const Index rows = 1024, columns = 1000;
+  for (const Vectors vectors : {Vectors::avx512, Vectors::avx2, Vectors::plain}) {
+    if (vectors > machine_vectors()) continue;
+    CAPTURE(vectors_name(vectors));
+    const Index lanes = vector_block(vectors);
+    const Node node =
+        node_of({.kind = Kind::conv_transpose, .window = {.kernel = Pair{1, 2}, .stride = Pair{1, 2}}, .channels = lanes}, {1, lanes, rows, columns});
+    const std::vector<float> x(static_cast<std::size_t>(rows * columns * lanes), 0.1f), dy(2 * x.size(), 1.f);
+    std::vector<float> dw(static_cast<std::size_t>(2 * lanes * lanes)), db(static_cast<std::size_t>(lanes));
+    std::vector<std::byte> memory(static_cast<std::size_t>(host::TiledTranspose::workspace_bytes(node, lanes)) + 64);
+    Operands<float> o;
+    o.node = &node, o.op = Op::backward_parameters;
+    o.x = dense_view(x.data(), 1, lanes, Range{0, rows}, columns, lanes), o.dy = dense_view(dy.data(), 1, lanes, Range{0, rows}, 2 * columns, lanes);
+    o.d_parameters[0] = dw.data(), o.d_parameters[1] = db.data();
+    o.workspace = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64;
+    o.workspace_bytes = static_cast<Index>(memory.size()) - 64;
+    REQUIRE(host::TiledTranspose::serves(o, vectors));
+    host::TiledTranspose::run(o, vectors, 2);
+    for (const float gradient : dw) CHECK(gradient == doctest::Approx(static_cast<double>(0.1f) * static_cast<double>(rows * columns)).epsilon(1e-4));
+  }
+}
 TEST_CASE("products leave to others what they do not serve") {
   const Problem tiles(8, 16, 16, Pair{2}, true);
   Operands<float> o;

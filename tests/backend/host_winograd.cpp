@@ -256,6 +256,15 @@ TEST_CASE("a blocking fits into the room it is given, and there is one from the 
       }
   for (const Index count : divisions) CHECK(count > 0);   // each way to divide a pass is somebody's
 }
+TEST_CASE_TEMPLATE("a bias's gradient over millions of tiles is as exact as one over few", K, EVERY_KIND) {
+  if (!runs<K>()) return;
+  // One accumulator of floats is a per cent off at a million.
+  const Index count = 1024, channels = 80, rounds = 2000;
+  const std::vector<float> products(static_cast<std::size_t>(positions * lrcnn::host::winograd::detail::apart(count, channels)), 0.1f);
+  std::vector<double> sums(static_cast<std::size_t>(channels));
+  for (Index i = 0; i < rounds; ++i) K::add_biases(products.data(), count, channels, sums.data());
+  for (const double sum : sums) CHECK(sum == doctest::Approx(static_cast<double>(0.1f) * static_cast<double>(count * rounds)).epsilon(1e-9));
+}
 TEST_CASE("small second caches have many tiles meet the filters, and let chunks take a quarter of the third cache") {
   const Caches small{512 << 10, 32 << 20}, large{};
   const auto pass = [](Index n, Index c, Index size) { return SlabPass{n, c, c, size, size, size, size, 1, 1}; };

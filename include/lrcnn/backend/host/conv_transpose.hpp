@@ -127,7 +127,7 @@ void transposed_filter(const Operands<T>& o, const TransposedLoops& loops, Index
   for (Index r = 0; r < loops.rows.kernel; ++r)
     for (Index s = 0; s < loops.columns.kernel; ++s) {
       const Range w = loops.sent_into(loops.columns, s, {0, loops.out.w}, loops.in.w);
-      std::array<std::array<Value, W::count>, n> sum{};
+      std::array<std::array<double, L>, n> sum{};
       for (Index i = 0; i < o.dy.n; ++i)
         for (Index row = o.dy.row0; row < o.dy.row0 + o.dy.rows; ++row) {
           const Index h = output_reading(loops.rows, row, r, {0, loops.in.h});
@@ -136,19 +136,26 @@ void transposed_filter(const Operands<T>& o, const TransposedLoops& loops, Index
           const T* dy = o.dy.row(i, b, row) + loops.sent_to(loops.columns, w.begin, s) * o.dy.block + lane;
           std::array<const T*, n> x;
           for (std::size_t j = 0; j < n; ++j) x[j] = channel_row(o.x, i, c + static_cast<Index>(j), h);
-          for (Index q = w.begin; q < w.end; ++q, dy += step)
-            for (std::size_t p = 0; p < W::count; ++p) {
-              const Value down = load_word<Value>(dy + static_cast<Index>(p) * W::width);
-              for (std::size_t j = 0; j < n; ++j) sum[j][p] += static_cast<master_t<T>>(x[j][q * o.x.block]) * down;
+          constexpr Index piece = 256;   // columns that are summed up in T's own precision
+          for (Index first = w.begin; first < w.end; first += piece) {
+            std::array<std::array<Value, W::count>, n> some{};
+            for (Index q = first; q < std::min(w.end, first + piece); ++q, dy += step)
+              for (std::size_t p = 0; p < W::count; ++p) {
+                const Value down = load_word<Value>(dy + static_cast<Index>(p) * W::width);
+                for (std::size_t j = 0; j < n; ++j) some[j][p] += static_cast<master_t<T>>(x[j][q * o.x.block]) * down;
+              }
+            for (std::size_t j = 0; j < n; ++j) {
+              const auto lanes = load_word<std::array<master_t<T>, L>>(&some[j]);
+              for (std::size_t l = 0; l < L; ++l) sum[j][l] += static_cast<double>(lanes[l]);
             }
+          }
         }
       for (std::size_t j = 0; j < n; ++j) {
-        const auto lanes = load_word<std::array<master_t<T>, L>>(&sum[j]);
         const Index from = c + static_cast<Index>(j), group = from / loops.c_group;
         for (Index l = 0; l < L && k + l < loops.out.c; ++l) {
           if ((k + l) / loops.k_group != group) continue;
           master_t<T>& dw = o.d_parameters[0][loops.weight(from, k + l - group * loops.k_group, r, s)];
-          dw = (o.accumulate ? dw : master_t<T>(0)) + item(lanes, l);
+          dw = static_cast<master_t<T>>((o.accumulate ? static_cast<double>(dw) : 0.0) + item(sum[j], l));
         }
       }
     }

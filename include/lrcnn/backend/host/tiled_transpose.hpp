@@ -167,7 +167,7 @@ class TiledTranspose {
                            .c = u + tap * matrix + s.in * first + block * K::lanes * width,
                            .c_row = width,
                            .c_vector = K::lanes,
-                           .add = true},
+                           .adds_up = true},
                           K::lanes, width / K::lanes);
         });
     parallel_for(s.in_c, useful_threads(s.taps() * matrix, threads), [&](Index c) {

@@ -127,6 +127,9 @@ struct FilterGradient {
   float *dw = nullptr, *db = nullptr;
 };
 namespace detail {
+/// Sums of gradients, in scratch that is aligned to whole lines.
+inline double* sums_at(float* scratch) { return reinterpret_cast<double*>(scratch); }
+inline void put_bias(const FilterGradient& d, Index k, double sum) { d.db[k] = static_cast<float>((d.add ? double{d.db[k]} : 0.0) + sum); }
 /// Transforms products of gradients back, for output channels [first, first + channels), and puts them where they go.
 template <class K>
 void write_gradient(const SlabPass& p, const FilterGradient& d, const float* u, Index first, Index channels, int threads) {
@@ -149,13 +152,13 @@ void gradient_by_tiles(const SlabPass& p, const Blocking& blocking, int threads,
   const Index filters = positions * apart(p.in_c, blocking.channels), inputs = positions * apart(blocking.tiles, p.in_c);
   const Index of_each = filters + inputs + positions * apart(blocking.tiles, blocking.channels);
   const auto of_thread = [&](Index thread) { return scratch + thread * of_each; };
-  const auto sums_of = [&](Index thread) { return scratch + threads * of_each + thread * round_up(blocking.channels, 16); };
+  const auto sums_of = [&](Index thread) { return sums_at(scratch + threads * of_each + thread * sums_floats(blocking.channels)); };
   for (Index first = 0; first < p.out_c; first += blocking.channels) {
     const Index channels = std::min(blocking.channels, p.out_c - first);
     parallel_for(threads, threads, [&](Index thread) {
       float *u = of_thread(thread), *v = u + filters, *m = v + inputs;
-      float* sums = sums_of(thread);
-      std::fill_n(sums, channels, 0.f);
+      double* sums = sums_of(thread);
+      std::fill_n(sums, channels, 0.0);
       const Index begin = all * thread / threads, end = all * (thread + 1) / threads;
       if (begin == end) std::fill_n(u, filters, 0.f);
       for (Index at = begin; at < end; at += blocking.tiles) {
@@ -174,9 +177,9 @@ void gradient_by_tiles(const SlabPass& p, const Blocking& blocking, int threads,
       }
     });
     for (Index k = 0; d.db != nullptr && k < std::min(channels, d.outputs - first); ++k) {
-      float sum = d.add ? d.db[first + k] : 0.f;
+      double sum = 0;
       for (int thread = 0; thread < threads; ++thread) sum += sums_of(thread)[k];
-      d.db[first + k] = sum;
+      put_bias(d, first + k, sum);
     }
     write_gradient<K>(p, d, scratch, first, channels, threads);
   }
@@ -187,7 +190,7 @@ void gradient_by_channels(const SlabPass& p, const Blocking& blocking, int threa
                           const FilterGradient& d, float* scratch) {
   const Index all = p.tiles(), groups = ceil_div(p.out_c, blocking.channels), owners = std::min<Index>(threads, groups);
   const Index filters = positions * apart(p.in_c, blocking.channels), gradients = positions * apart(blocking.tiles, blocking.channels);
-  const Index of_each = filters + gradients + round_up(blocking.channels, 16);
+  const Index of_each = filters + gradients + sums_floats(blocking.channels);
   float* v = scratch;
   for (Index round = 0; round < ceil_div(groups, owners); ++round) {
     const bool reads = round == 0 || blocking.tiles < all;   // else the chunk's inputs are still there
@@ -199,14 +202,14 @@ void gradient_by_channels(const SlabPass& p, const Blocking& blocking, int threa
         if (group >= groups) return;
         const Index channels = std::min(blocking.channels, p.out_c - first);
         float* u = v + positions * apart(blocking.tiles, p.in_c) + owner * of_each;
-        float *m = u + filters, *sums = m + gradients;
-        if (begin == 0) std::fill_n(sums, channels, 0.f);
+        float* m = u + filters;
+        double* sums = sums_at(m + gradients);
+        if (begin == 0) std::fill_n(sums, channels, 0.0);
         for (Index block = 0; block < channels / K::lanes; ++block) K::gradients(p, dy, begin, count, first, channels, block, m, {0, count});
         products_of_gradients<K>(p, v, m, count, channels, u, begin > 0);
         K::add_biases(m, count, channels, sums);
         if (begin + count < all) return;
-        for (Index k = 0; d.db != nullptr && k < std::min(channels, d.outputs - first); ++k)
-          d.db[first + k] = (d.add ? d.db[first + k] : 0.f) + sums[k];
+        for (Index k = 0; d.db != nullptr && k < std::min(channels, d.outputs - first); ++k) put_bias(d, first + k, sums[k]);
         write_gradient<K>(p, d, u, first, channels, 1);
       });
     }
@@ -222,8 +225,8 @@ void gradient_by_positions(const SlabPass& p, const Blocking& blocking, int thre
   for (Index first = 0; first < p.out_c; first += blocking.channels) {
     const Index channels = std::min(blocking.channels, p.out_c - first), panels = ceil_div(channels, panel);
     const bool reads = first == 0 || blocking.tiles < all;   // else the chunk's inputs are still there
-    float* sums = m + positions * apart(blocking.tiles, channels);
-    std::fill_n(sums, channels, 0.f);
+    double* sums = sums_at(m + positions * apart(blocking.tiles, channels));
+    std::fill_n(sums, channels, 0.0);
     for (Index begin = 0; begin < all; begin += blocking.tiles) {
       const Index count = std::min(blocking.tiles, all - begin);
       if (reads) for_parts(in_blocks, count, threads, [&](Index block, Range t) { K::inputs(p, x, begin, count, block, v, t); });
@@ -235,7 +238,7 @@ void gradient_by_positions(const SlabPass& p, const Blocking& blocking, int thre
       });
       K::add_biases(m, count, channels, sums);
     }
-    for (Index k = 0; d.db != nullptr && k < std::min(channels, d.outputs - first); ++k) d.db[first + k] = (d.add ? d.db[first + k] : 0.f) + sums[k];
+    for (Index k = 0; d.db != nullptr && k < std::min(channels, d.outputs - first); ++k) put_bias(d, first + k, sums[k]);
     write_gradient<K>(p, d, u, first, channels, threads);
   }
 }

@@ -46,18 +46,20 @@ constexpr Index apart(Index rows, Index columns) {
   return (ceil_div(rows * columns, line) | 1) * line;
 }
 inline constexpr Index fewest_tiles = 24, most_tiles = 1536;   ///< in a chunk that all threads share
+/// Floats in whose place the sums of so many channels' gradients lie, which are doubles.
+constexpr Index sums_floats(Index channels) { return 2 * round_up(channels, 16); }
 }   // namespace detail
 /// Scratch of a chunk of so many tiles and a group of so many output channels, where all threads share them.
 constexpr Index pass_bytes(const SlabPass& p, Index tiles, Index channels) {
   using detail::apart;
-  return detail::float_bytes * (apart(tiles, p.in_c) + apart(tiles, channels) + apart(p.in_c, channels)) + 4 * channels;
+  return detail::float_bytes * (apart(tiles, p.in_c) + apart(tiles, channels) + apart(p.in_c, channels)) + 8 * channels;
 }
 /// Scratch of a pass that is cut so. `gradient`: of the filters.
 constexpr Index blocking_bytes(const SlabPass& p, Index tiles, Index channels, Division division, bool gradient, int threads) {
-  using detail::apart, detail::float_bytes;
+  using detail::apart, detail::float_bytes, detail::sums_floats;
   if (division == Division::by_positions) return pass_bytes(p, tiles, channels);
   const Index inputs = apart(tiles, p.in_c), products = apart(tiles, channels), filters = apart(p.in_c, channels);
-  const Index sums = gradient ? 4 * round_up(channels, 16) : 0;
+  const Index sums = gradient ? 4 * sums_floats(channels) : 0;
   if (division == Division::by_tiles) {
     return gradient ? threads * (float_bytes * (filters + inputs + products) + sums) : float_bytes * (filters + threads * (inputs + products));
   }

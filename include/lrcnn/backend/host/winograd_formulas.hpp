@@ -143,6 +143,12 @@ struct LRCNN_KERNELS {
         }
       }
     }
+    if (m.adds_up) {
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+        for (int v = 0; v < B; ++v) sum[r][v] += at(c + r * c_row + v * c_vector);
+    }
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
@@ -311,13 +317,14 @@ struct LRCNN_KERNELS {
                    rows, width / lanes);
     }
   }
-  /// Sums of a group's gradients over all tiles, which are the bias's: the position of the points 1 and 1 adds a tile's up.
-  LRCNN_TARGET static void add_biases(const float* m, Index count, Index channels, float* total) {
+  /// Sums of a group's gradients over all tiles, which are the bias's: the position of the points 1 and 1 adds a tile's up. Of a large map
+  /// there are millions of tiles, for which a float would stop growing.
+  LRCNN_TARGET static void add_biases(const float* m, Index count, Index channels, double* total) {
     for (Index k = 0; k < channels; k += panel) {
       const Index width = panel_width(channels, k / panel);
       const float* row = m + 7 * detail::apart(count, channels) + count * k;
       for (Index t = 0; t < count; ++t, row += width)
-        for (Index j = 0; j < width; ++j) total[k + j] += row[j];
+        for (Index j = 0; j < width; ++j) total[k + j] += double{row[j]};
     }
   }
 };

@@ -51,7 +51,8 @@ struct Product {
   Index depth = 0, pieces = 1;                  ///< of a piece; how many
   float* c = nullptr;
   Index c_row = 0, c_vector = 0;
-  bool add = false;               ///< to what c has
+  bool add = false;               ///< to what c has: sums begin with that
+  bool adds_up = false;           ///< to what c has when sums are done, for those of a large map, which are made piece by piece
   const float* start = nullptr;   ///< otherwise every row begins with this, a vector behind the other; null: zeros
 };
 namespace detail {
