@@ -152,7 +152,7 @@ TEST_CASE("derivatives at bends are those of PyTorch") {
   CHECK(Relu6Functor{}.gradient(1.0, 0.0) == 0);
   CHECK(Relu6Functor{}.gradient(1.0, 6.0) == 0);
   CHECK(HardswishFunctor{}.gradient(1.0, -3.0) == 0);
-  CHECK(HardswishFunctor{}.gradient(1.0, 3.0) == 1.5);
+  CHECK(HardswishFunctor{}.gradient(1.0, 3.0) == 1);   // 1.5 in some older versions
   CHECK(GeluFunctor{}.gradient(1.0, 0.0) == 0.5);
 }
 TEST_CASE("the exponential of words is exact to two in the last place, and saturates") {

@@ -116,7 +116,7 @@ struct HardswishFunctor {
   }
   template <class T, class Exp = StandardExp>
   LRCNN_HOST_DEVICE constexpr T gradient(const T& dy, const T& x, const Exp& = {}) const {
-    const T three = T{} + 3.0f, within = dy * (x / 3.0f + 0.5f), upper = x > three ? dy : within;
+    const T three = T{} + 3.0f, within = dy * (x / 3.0f + 0.5f), upper = x >= three ? dy : within;
     return x <= -three ? T{} : upper;
   }
 };
