@@ -119,6 +119,30 @@ TEST_CASE("a plan that hands its output on is not run without a sink, nor anothe
         "lrcnn: a sink is given to the plan of Policy<Column, NoCheckpoints, KeepAll, DirectConv, Workspace<0>> on input 2x1x12x6, which keeps its "
         "output; rows are handed on by plans with stores_output; plan with the options `predicting`, or read output()");
 }
+TEST_CASE("a stage that is a global pooling alone is cut for a prediction as it is for a training") {
+  const std::vector<Layer> pooled{{.kind = Kind::global_avg_pool}, {.kind = Kind::linear, .channels = 3}};
+  std::vector<Layer> behind = pooled;
+  behind.insert(behind.begin(), Layer{.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 4});
+  for (const std::vector<Layer>& layers : {pooled, behind}) {
+    const Input shape{2, 2, 13, 3};
+    const Problem<double> problem(layers, shape, 3);
+    Reference<double> backend;
+    const std::vector<double> whole = whole_output(problem, backend);
+    for (const Index slabs : {2, 5, 13}) {
+      const std::string share = "Share<" + std::to_string(slabs) + ">";
+      const PolicySpec policy =
+          parse_policy(layers.size() == 2 ? "Policy<" + share + ">" : "Policy<Stages<Column, " + share + ">, CheckpointAt<\"conv1\">>");
+      INFO(to_string(policy));
+      CHECK_NOTHROW(make_plan(make_table(layers, shape), policy, Reference<double>::target, {.training = true}));
+      BasicPredictor<Reference<double>> predictor(layers, policy, shape, problem.parameters);
+      CHECK(check_plan(predictor.plan()).empty());
+      Gather<double> sink(predictor.output_shape());
+      predictor.run(MemorySource<double>(problem.images.data(), shape), sink);
+      CHECK(sink.complete());
+      for (std::size_t i = 0; i < whole.size(); ++i) CHECK(sink.rows[i] == doctest::Approx(whole[i]).epsilon(1e-13));
+    }
+  }
+}
 TEST_CASE("statistics of an image are begun anew where the first slabs reach no row of a norm's input") {
   const std::vector<Layer> layers{{.kind = Kind::conv, .window = {.kernel = 5}, .channels = 3},
                                   {.kind = Kind::conv, .window = {.kernel = {5, 1}}, .channels = 4},

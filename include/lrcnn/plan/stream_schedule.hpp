@@ -12,16 +12,17 @@
 // tests/plan/stream_schedule.cpp asserts: own rows tile every tensor, need lies in hold, hold(n) = own(n) + rows of hold(n-1).
 #include <lrcnn/plan/slab_cuts.hpp>
 namespace lrcnn {
-/// The largest number of slabs: each owns a row of the first layer's output; of a stage that is no chain, of every layer's.
+/// Whether a stage has layers for slabs to climb through. One that only adds rows up, as of a global pooling, has none.
+constexpr bool climbs(const RowGraph& graph) { return graph.chain() && graph.layers() > 0; }
+/// The largest number of slabs: each owns a row of the first layer's output; of a stage in which none climbs, of every layer's.
 constexpr Index max_stream_slabs(const RowGraph& graph) {
-  if (!graph.chain()) return max_slabs(graph, Cut::share);
-  return graph.layers() == 0 ? 1 : std::max<Index>(1, graph.tensor_height(1) / graph.grid(1));
+  return climbs(graph) ? std::max<Index>(1, graph.tensor_height(1) / graph.grid(1)) : max_slabs(graph, Cut::share);
 }
 /// Rows of `count` such slabs, as even as their multiples of the strides above allow. Schedule::cuts are the output's, and repeat
-/// where a slab does not reach it. Pre: 1 <= count <= max_stream_slabs(graph).
+/// where a slab does not reach it. Pre: climbs(graph); 1 <= count <= max_stream_slabs(graph).
 constexpr Schedule make_stream_schedule(const RowGraph& graph, Index count) {
   const Index top = graph.layers();
-  if (count == 1 || top == 0) return make_schedule(graph, Cut::share, {graph.height});
+  if (count == 1) return make_schedule(graph, Cut::share, {graph.height});
   const Index h = graph.tensor_height(1), each = h / count;
   Index unit = graph.grid(1);   // of cuts: so many rows of the first layer's output make whole rows of those above
   for (Index l = 1; l < top && unit * graph.rule(l).axis.stride <= each / 4; ++l) unit *= graph.rule(l).axis.stride;
@@ -56,7 +57,7 @@ constexpr Schedule make_stream_schedule(const RowGraph& graph, Index count) {
 }
 /// `count` slabs that share rows, for a forward pass alone: these, or those of cuts at the output where the largest is then no larger.
 constexpr Schedule best_stream_schedule(const RowGraph& graph, Index count) {
-  if (!graph.chain()) return make_schedule(graph, Cut::share, choose_cuts(graph, Cut::share, count));
+  if (!climbs(graph)) return make_schedule(graph, Cut::share, choose_cuts(graph, Cut::share, count));
   Schedule climbing = make_stream_schedule(graph, count);
   Index most = 0;   // bytes that the largest slab holds
   const SlabRows* rows = climbing.rows.data();
@@ -66,7 +67,7 @@ constexpr Schedule best_stream_schedule(const RowGraph& graph, Index count) {
     if (bytes > most) most = bytes;
   }
   const auto cost = [&](Index e0, Index e1) { return slab_cost(graph, Cut::share, e0, e1).bytes; };
-  if (count == 1 || graph.layers() == 0 || cost(0, 1) > most) return climbing;
+  if (count == 1 || cost(0, 1) > most) return climbing;
   std::vector<Index> cuts = choose_cuts(graph, Cut::share, count);
   Index e0 = 0;
   for (const Index e1 : cuts) {
