@@ -225,7 +225,7 @@ int run(const Arguments& arguments) {
   auto epoch = crops.epoch(0);
   for (Index step = 0; step < steps; ++step) {
     const StepReport r = trainer.step(*epoch.next());
-    recent = step == 0 ? Metrics{} : Metrics{0.9 * recent.loss_sum, recent.images * 9 / 10, recent.correct * 9 / 10};
+    recent = step == 0 ? Metrics{} : Metrics{0.9 * recent.loss_sum, recent.images * 9 / 10, recent.correct * 9 / 10, 0.9 * recent.weight};
     recent.add(r.loss, 1'000'000, std::llround(1e6 * r.accuracy));
     line.update({1, 1, step + 1, steps, (step + 1) * arguments.batch, recent.loss(), recent.accuracy(), r.peak_bytes});
   }

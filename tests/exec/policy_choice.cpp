@@ -108,6 +108,26 @@ TEST_CASE("a predictor keeps to a budget") {
   CHECK(within(100 * least).plan().steps.size() < smallest.plan().steps.size());
   CHECK(error_of<PlanError>([&] { within(least - 1); }) != "no error");
 }
+TEST_CASE("batches of several shapes keep to a budget together, whichever plan has the larger arena and whichever the longer lists") {
+  const std::vector<Pictures> shapes{Pictures{}, Pictures({6, 1, 48, 16}), Pictures({1, 1, 200, 16}), Pictures({1, 1, 48, 16})};
+  Index switched = 0;
+  for (Index bytes = fixed + 60'000; bytes < fixed + 400'000; bytes += 20'000) {
+    std::optional<BasicTrainer<B>> trainer;
+    const std::string error = error_of([&] { trainer.emplace(Net::layers, PolicySpec{}, input, momentum, TrainerOptions{.budget = Budget{bytes}}); });
+    if (!trainer) continue;
+    CAPTURE(bytes);
+    for (int round = 0; round < 2; ++round)
+      for (const Pictures& images : shapes) {
+        const Index before = trainer->arena_bytes();
+        if (error_of<PlanError>([&] { trainer->evaluate(MemorySource<double>(images.pixels.data(), images.shape), images.labels); }) != "no error")
+          continue;
+        const Index lists = trainer->plan(images.shape, false).listed_steps() * PlanMaker<B>::step_bytes;
+        CHECK(fixed + trainer->arena_bytes() + lists <= bytes);
+        switched += trainer->arena_bytes() < before;
+      }
+  }
+  CHECK(switched > 0);   // an arena that was too large beside other lists
+}
 TEST_CASE("with gradients in place, evaluations and predictions have policies, too") {
   const Pictures images;
   const MemorySource<double> source(images.pixels.data(), input);

@@ -14,10 +14,20 @@ TEST_CASE("metrics are means over images, not over batches") {
   CHECK(m.images == 4);
   CHECK(m.loss() == 1.75);
   CHECK(m.accuracy() == 0.5);
-  CHECK(m == Metrics{7, 4, 2});
+  CHECK(m == Metrics{7, 4, 2, 4});
   m.add(std::numeric_limits<double>::quiet_NaN(), 1, 0);
   CHECK(std::isnan(m.loss()));
   CHECK(m.accuracy() == 0.4);
+}
+TEST_CASE("a loss with weights is that of one batch of all images, however they are cut into batches") {
+  Metrics m;
+  m.add(LossResult{.sum = 6, .correct = 3, .count = 10, .total = 2});    // few pixels that weigh much
+  m.add(LossResult{.sum = 1, .correct = 20, .count = 30, .total = 5});   // many that weigh little
+  CHECK(m.loss() == 1);
+  CHECK(m.accuracy() == 23.0 / 40);
+  CHECK(m == Metrics{7, 40, 23, 7});
+  m.add(LossResult{.count = 9, .total = 0});   // no weights: every image weighs 1
+  CHECK(m.loss() == 7.0 / 16);
 }
 TEST_CASE("metrics that are interrupted and continued are the same bits") {
   Metrics whole, first;

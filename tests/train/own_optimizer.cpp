@@ -74,7 +74,7 @@ std::pair<double, double> difference(const O& optimizer, const PolicySpec& polic
     if (step % 2 == 0) report = trainer.step(batch.source(), batch.labels);
     else trainer.accumulate(batch.source(), batch.labels), trainer.accumulate(other.source(), other.labels), report = trainer.update();
     std::vector<double> gradients = doubles(trainer.read_gradients());   // of the mean over all images, before clipping
-    const double clip = std::min(1.0, 0.01 / report.gradient_norm);
+    const double clip = std::min(1.0, 0.01 / (report.gradient_norm + 1e-6));
     CHECK(clip < 1);
     for (double& g : gradients) g *= clip;
     const auto now = trainer.read_parameters();

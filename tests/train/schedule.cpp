@@ -41,8 +41,15 @@ TEST_CASE("a cosine after a warm-up ends at the same step") {
   CHECK(lr_scale(s, 999, clock) > 0);
   CHECK(lr_scale(s, 1000, clock) == 0);
   CHECK(lr_scale(CosineLr{.warm_up = steps(200)}, 600, {.steps = 1000}) == doctest::Approx(0.5));
-  CHECK(lr_scale(CosineLr{.over = steps(3), .warm_up = steps(5)}, 4) == 1);   // longer than the whole: then the floor
-  CHECK(lr_scale(CosineLr{.over = steps(3), .warm_up = steps(5)}, 5) == 0);
+  CHECK(lr_scale(CosineLr{.over = steps(3), .warm_up = steps(5)}, 4) == 1);   // a training that ends within its warm-up
+  for (const Index over : {3, 5})
+    CHECK_THROWS_WITH_AS(
+        lr_scale(CosineLr{.over = steps(over), .warm_up = steps(5)}, 5),
+        ("lrcnn: cosine schedule with .over of " + std::to_string(over) +
+         " steps and .warm_up of 5; .over is counted from step 0 and has the warm-up in it, so no step is left for the cosine; give a "
+         "longer .over, or a shorter .warm_up")
+            .c_str(),
+        Error);
 }
 TEST_CASE("lengths add up and may be fractions of epochs") {
   CHECK(epochs(2) + steps(5) == Length{2, 5});
@@ -68,6 +75,14 @@ TEST_CASE("schedules that make no sense are refused") {
                        Error);
   CHECK_THROWS_WITH_AS(lr_scale(StepLr{.every = steps(3), .gamma = -1}, 0),
                        "lrcnn: step schedule with .gamma = -1; it is finite and not negative; try 0.1", Error);
+  for (const LrSchedule& s :
+       {LrSchedule(StepLr{.every = epochs(0.01)}), LrSchedule(CosineLr{.over = epochs(0.01)}), LrSchedule(ConstantLr{.warm_up = epochs(0.01)})})
+    CHECK_THROWS_WITH_AS(
+        lr_scale(s, 0, {.steps_per_epoch = 30}),
+        doctest::Contains("of 0.01 epochs; that is less than half a step where an epoch has 30; give it in steps, as in steps(1), or "
+                          "leave it out"),
+        Error);
+  CHECK(lr_scale(StepLr{.every = epochs(0.02)}, 1, {.steps_per_epoch = 30}) == doctest::Approx(0.1));   // 0.6 of a step is one
   CHECK_THROWS_WITH_AS(lr_scale(CosineLr{}, 0),
                        "lrcnn: cosine schedule without .over; the length of the training must be known; set .over, or "
                        "train with fit",

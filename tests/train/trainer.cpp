@@ -66,6 +66,16 @@ std::size_t count_of(const std::string& text, std::string_view what) {
   for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
   return count;
 }
+/// A program's own loss, infinite for the first class.
+struct Picky {
+  static constexpr std::string_view name = "picky";
+  template <class T>
+  void operator()(const View<const T>& logits, std::span<const std::int32_t> labels, const View<T>& dx, double scale, LossResult& result) const {
+    SoftmaxCrossEntropy{}(logits, labels, dx, scale, result);
+    for (const std::int32_t label : labels)
+      if (label == 0) result.sum = std::numeric_limits<double>::infinity();
+  }
+};
 /// What makes the loader above fail after so many batches in all.
 LoaderOptions interrupted_after(Index batches) {
   LoaderOptions options{.augmentation = {.flip = true, .pad = 1}, .prefetch = 0};
@@ -115,6 +125,26 @@ TEST_CASE("predict gives the logits that evaluate judges") {
   CHECK(result.sum == doctest::Approx(sum).epsilon(1e-13));
   CHECK(result.correct == correct);
   CHECK(result.count == 8);
+}
+TEST_CASE("predict asks no loss, and hands values on as they are") {
+  BasicTrainer<Reference<double>, Picky> trainer(Net::layers, Rows::value, input_of(8), Sgd{});
+  const auto batch = loader().batch(0, 0);
+  CHECK_THROWS_AS(trainer.evaluate(batch, std::vector<std::int32_t>(8, 0)), NumericError);
+  CHECK(std::isfinite(trainer.predict(batch)(7, 9, 0, 0)));
+  std::vector<double> parameters = trainer.read_parameters();
+  std::fill(parameters.begin(), parameters.end(), std::numeric_limits<double>::infinity());
+  trainer.write_parameters(parameters);
+  CHECK_FALSE(std::isfinite(trainer.predict(batch)(7, 9, 0, 0)));
+}
+TEST_CASE("fit leaves the program's clock as it was") {
+  const TrainerOptions options{.schedule = CosineLr{}, .clock = {.steps_per_epoch = 10, .steps = 1000}};
+  Trainee<> trainer(Net::layers, Rows::value, input_of(8), Sgd{.lr = 1}, options);
+  const auto part = loader_of(8);
+  const auto history = trainer.fit(part, nullptr, {.epochs = 1});
+  CHECK(history.back().lr < 0.2);   // the end of the cosine over one epoch
+  const StepReport report = trainer.step(loader().batch(0, 0));
+  CHECK(report.lr == lr_scale(CosineLr{}, trainer.steps_done() - 1, {.steps = 1000}));
+  CHECK(report.lr > 0.9);
 }
 TEST_CASE("an epoch's loss and accuracy do not depend on how it is divided into batches") {
   Trainee<> trainer(Net::layers, Rows::value, input_of(8), Sgd{});

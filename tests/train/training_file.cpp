@@ -43,7 +43,7 @@ TrainingState state() {
           .epoch = 3,
           .batch = 17,
           .seed = 0xfedcba9876543210,
-          .metrics = {0.1, 640, 321},
+          .metrics = {0.1, 640, 321, 123.5},
           .notes = {{"schedule", "CosineLr{}"}, {"empty", ""}, {"", "no key"}}};
 }
 template <class T>
@@ -147,13 +147,13 @@ TEST_CASE("the first bytes stay what they are") {
   save(path, Buffers<float>(adamw, 1));
   const Bytes bytes = file_bytes(path);
   const auto byte = [&](std::size_t i) { return static_cast<int>(bytes[i]); };
-  const int magic[] = {0x89, 'L', 'R', 'C', 'N', 'N', '\r', '\n', 1, 0, 0, 0};
+  const int magic[] = {0x89, 'L', 'R', 'C', 'N', 'N', '\r', '\n', 2, 0, 0, 0};
   for (std::size_t i = 0; i < 12; ++i) CHECK(byte(i) == magic[i]);
   CHECK(static_cast<std::size_t>(byte(12) + 256 * byte(13)) == bytes.size());
   CHECK(bytes.size() == 12 + 8 + (4 + version().size()) + (4 + 18) + (4 + 7) +           // prologue, three texts
                             4 + (4 + 12 + 32) + (4 + 10 + 32) + (4 + 14 + 32) +          // parameters
                             (4 + 5) + 4 + (6 * (4 + 8) + 2 + 5 + 5 + 7 + 12 + 5) + 4 +   // optimizer
-                            8 * 8 + 4 + (4 + 8 + 4 + 10) + (4 + 5 + 4) + (4 + 4 + 6) +   // counters, notes
+                            9 * 8 + 4 + (4 + 8 + 4 + 10) + (4 + 5 + 4) + (4 + 4 + 6) +   // counters, notes
                             3 * 152 * 4 + 4);
 }
 TEST_CASE("a file can be inspected without its network") {
@@ -232,11 +232,32 @@ TEST_CASE("a file of another format version is refused, whatever follows the pro
   save(path, Buffers<float>(adamw, 1));
   const Bytes whole = file_bytes(path);
   std::copy_n(whole.begin(), 20, bytes.begin());
-  bytes[8] = std::byte{2};
+  bytes[8] = std::byte{3};
   seal(bytes);
   write(path, bytes);
   CHECK(refusal(path) ==
-        "lrcnn: training file 'F' has format version 2; lrcnn " + version() + " reads version 1; load it with the version of lrcnn that wrote it");
+        "lrcnn: training file 'F' has format version 3; lrcnn " + version() + " reads version 2; load it with the version of lrcnn that wrote it");
+}
+TEST_CASE("a file of the first format is read: every image of its metrics weighs 1") {
+  const Folder folder;
+  const auto path = folder.path / "state";
+  const Buffers<float> saved(adamw, 1);
+  save(path, saved);
+  Bytes bytes = file_bytes(path);
+  const TrainingState now = inspect_training_file(path).state;
+  REQUIRE(now.metrics.images > 0);
+  std::vector<std::byte> weight(8);
+  std::memcpy(weight.data(), &now.metrics.weight, 8);
+  const auto notes = std::search(bytes.begin(), bytes.end(), weight.begin(), weight.end());   // the metrics' weight stands before the notes
+  REQUIRE(notes != bytes.end());
+  bytes.erase(notes, notes + 8);
+  bytes[8] = std::byte{1};
+  seal(bytes);
+  write(path, bytes);
+  TrainingState then = inspect_training_file(path).state;
+  CHECK(then.metrics.weight == static_cast<double>(then.metrics.images));
+  then.metrics.weight = now.metrics.weight;
+  CHECK(then == now);
 }
 TEST_CASE("a file of another network is refused and the first difference named") {
   const Folder folder;

@@ -40,7 +40,37 @@ void check_update(const L& loss) {
       }
     }
 }
+/// Batches to evaluate.
+struct Parts {
+  struct Batch {
+    MemorySource<double> source;
+    Labels of;
+    operator const RowSource<double>&() const { return source; }
+    Labels labels() const { return of; }
+  };
+  std::vector<Batch> parts;
+  std::vector<Batch> epoch(Index) const { return parts; }
+};
+template <class L>
+void check_evaluation(const L& loss, const Scenes& scenes) {
+  BasicTrainer<Reference<double>, L> trainer(ThreeMaps::layers, Policy<Share<4>>::value, input_of(images), Sgd{}, {.seed = 2}, loss);
+  const double want = trainer.evaluate(scenes.part(all), scenes.classes(all)).mean();
+  for (const auto& cut : {std::vector<Range>{all}, in_twos, std::vector<Range>{{0, 1}, {1, 6}}, std::vector<Range>{{0, 5}, {5, 6}}}) {
+    Parts loader;
+    for (const Range r : cut) loader.parts.push_back({scenes.part(r), scenes.classes(r)});
+    const Metrics metrics = trainer.evaluate(loader);
+    CHECK(metrics.loss() == doctest::Approx(want).epsilon(1e-12));
+  }
+}
 }   // namespace
+TEST_CASE("an evaluation's loss is that of one batch of all images, whatever pixels weigh and however images are cut into batches") {
+  Scenes scenes;
+  for (std::size_t i = 0; i < scenes.mask.size() / 3; ++i)
+    if (i % 5 != 0) scenes.mask[i] = 255;   // in the first images few pixels count
+  check_evaluation(PixelCrossEntropy{.weights = {0.5, 3, 1}, .ignore = 255}, scenes);
+  check_evaluation(PixelCrossEntropy{.ignore = 255}, scenes);
+  check_evaluation(DiceLoss{.ignore = 255}, scenes);
+}
 TEST_CASE("an accumulated batch of whose pixels none counts adds nothing, whichever of the round it is") {
   check_update(PixelCrossEntropy{.weights = {0.5, 3, 1}, .ignore = 255});
   check_update(DiceLoss{.ignore = 255});

@@ -2,7 +2,7 @@
 // Executors of one network for batches of several shapes, training or forward only.
 //
 // Plans are kept, and share one arena as large as the largest needs. A larger one than all before moves the arena, and the others are
-// made again when they are wanted.
+// made again when they are wanted; so does one whose lists leave no room in a budget for the arena of another.
 #include <lrcnn/exec/executor.hpp>
 #include <lrcnn/exec/policy_choice.hpp>
 namespace lrcnn {
@@ -20,17 +20,20 @@ class Executors {
     Plan plan = plans_.make(make_table(layers_, input), options);
     if (first_.nodes.empty()) first_ = plan.table;
     check_layout(parameters_of(first_), first_.input, parameters_of(plan.table), input);
-    if (!arena_ || plan.arena.bytes > arena_->bytes()) {
+    const auto new_arena = [&] {
       executors_.clear();
       arena_.reset();
       arena_ = std::make_shared<typename B::Memory>(allocate_arena(backend, plan));
-    }
+    };
+    if (!arena_ || plan.arena.bytes > arena_->bytes()) new_arena();
     const auto taken = [&] {
       Index bytes = arena_->bytes() + plans_.lists(plan.listed_steps());
       for (const auto& known : executors_) bytes += plans_.lists(known->plan().listed_steps());
       return bytes;
     };
-    while (!executors_.empty() && (executors_.size() >= 8 || taken() > plans_.room_for(plan.table))) executors_.erase(executors_.begin());
+    const Index room = plans_.room_for(plan.table);
+    while (!executors_.empty() && (executors_.size() >= 8 || taken() > room)) executors_.erase(executors_.begin());
+    if (taken() > room) new_arena();   // another plan's arena, and the lists of this one, are more than there is room for
     executors_.push_back(std::make_unique<Executor<B>>(std::move(plan), backend, parameters, gradients, arena_));
     return *executors_.back();
   }

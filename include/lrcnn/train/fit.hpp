@@ -23,6 +23,11 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
     ~Aside() { rounds.give_back(losses); }
   } const aside{rounds_, rounds_.wait("fit() begins")};
   const Index most = std::numeric_limits<Index>::max() / std::max<Index>(train.batches(), 1);   // "until somebody ends it"
+  struct Clock {                                                                                // that the program gave, for its own steps
+    LrClock& clock;
+    LrClock before;
+    ~Clock() { clock = before; }
+  } const clock{options_.clock, options_.clock};
   options_.clock = {train.batches(), train.batches() * std::min(options.epochs, most)};
   const auto keep = [&] {
     if (!options.training_file.empty()) save(options.training_file);   // first: an epoch can be lost, a line of the history is none
@@ -75,10 +80,7 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
     UpdateRounds<B, L>& rounds;
     ~Off() { rounds.count_batches(false); }
   } const off{rounds_};
-  const auto settle = [&] {
-    const LossResult result = wait();
-    if (result.count > 0) state_.metrics.add(result.mean(), result.count, result.correct);
-  };
+  const auto settle = [&] { state_.metrics.add(wait()); };
   try {
     for (auto& batch : epoch) {
       const bool saves = options.save_every > 0 && (state_.step + 1) % options.save_every == 0 && !options.training_file.empty();

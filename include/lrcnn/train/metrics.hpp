@@ -5,6 +5,7 @@
 // it is the same in every run; both can be saved in mid-epoch and continued.
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/types.hpp>
+#include <lrcnn/layer/loss.hpp>
 #include <algorithm>
 #include <iomanip>
 #include <limits>
@@ -13,25 +14,29 @@
 #include <string>
 #include <vector>
 namespace lrcnn {
-/// Mean loss and top-1 accuracy of the images seen so far. Regular. Of a loss over pixels the counts are of pixels, and a batch's mean
-/// weighs as many as it has.
+/// Mean loss and top-1 accuracy of the images seen so far. Regular. Of a loss over pixels the counts are of pixels.
 struct Metrics {
   double loss_sum = 0;   ///< over images
   Index images = 0;
   Index correct = 0;
-  /// Adds a batch by its mean loss.
+  double weight = 0;   ///< what loss_sum is divided by for the mean: images, or as LossResult::total
+  /// Adds a batch by its mean loss, in which every image weighs the same.
   constexpr void add(double mean_loss, Index batch_images, Index batch_correct) {
-    loss_sum += mean_loss * static_cast<double>(batch_images);
-    images += batch_images;
-    correct += batch_correct;
+    loss_sum += mean_loss * static_cast<double>(batch_images), weight += static_cast<double>(batch_images);
+    images += batch_images, correct += batch_correct;
+  }
+  /// Adds what a batch came to, so that loss() is that of one batch of all images, however they are cut into batches.
+  constexpr void add(const LossResult& batch) {
+    loss_sum += batch.sum, weight += batch.total > 0 ? batch.total : static_cast<double>(batch.count);
+    images += batch.count, correct += batch.correct;
   }
   /// NaN before the first image.
-  constexpr double loss() const { return ratio(loss_sum); }
+  constexpr double loss() const { return weight > 0 ? loss_sum / weight : std::numeric_limits<double>::quiet_NaN(); }
   /// In [0, 1]; NaN before the first image.
-  constexpr double accuracy() const { return ratio(static_cast<double>(correct)); }
+  constexpr double accuracy() const {
+    return images == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(correct) / static_cast<double>(images);
+  }
   friend constexpr bool operator==(const Metrics&, const Metrics&) = default;
- private:
-  constexpr double ratio(double sum) const { return images == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(images); }
 };
 /// The class with the largest score, the first of equals; -1 if any score is NaN.
 template <class T>

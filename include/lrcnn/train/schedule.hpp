@@ -59,7 +59,12 @@ inline Index length_in_steps(const Length& length, const LrClock& clock, const c
   if (length.epochs > 0 && clock.steps_per_epoch < 1)
     throw Error(error_text(std::string("schedule with ") + what + " given in epochs", "the number of steps in an epoch must be known",
                            "give it in steps, or train with fit"));
-  return length.steps + std::llround(length.epochs * static_cast<double>(clock.steps_per_epoch));
+  const Index all = length.steps + std::llround(length.epochs * static_cast<double>(clock.steps_per_epoch));
+  if (all == 0 && !length.empty())
+    throw Error(error_text(std::string("schedule with ") + what + " of " + number_text(length.epochs) + " epochs",
+                           "that is less than half a step where an epoch has " + std::to_string(clock.steps_per_epoch),
+                           "give it in steps, as in steps(1), or leave it out"));
+  return all;
 }
 inline double scale_after_warm_up(const ConstantLr&, Index, Index, const LrClock&) { return 1; }
 inline double scale_after_warm_up(const StepLr& s, Index step, Index, const LrClock& clock) {
@@ -78,6 +83,10 @@ inline double scale_after_warm_up(const CosineLr& s, Index step, Index warm_up, 
   if (s.over.empty() && clock.steps < 1)
     throw Error(error_text("cosine schedule without .over", "the length of the training must be known", "set .over, or train with fit"));
   const Index over = s.over.empty() ? clock.steps : length_in_steps(s.over, clock, ".over");
+  if (over <= warm_up && warm_up > 0)
+    throw Error(error_text("cosine schedule with .over of " + std::to_string(over) + " steps and .warm_up of " + std::to_string(warm_up),
+                           ".over is counted from step 0 and has the warm-up in it, so no step is left for the cosine",
+                           "give a longer .over, or a shorter .warm_up"));
   if (step >= over) return s.floor;
   const double progress = static_cast<double>(step - warm_up) / static_cast<double>(over - warm_up);
   return s.floor + (1 - s.floor) * (1 + std::cos(std::numbers::pi * progress)) / 2;

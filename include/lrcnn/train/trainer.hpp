@@ -101,15 +101,12 @@ class BasicTrainer {
     rounds_.settle();
     return executor(source.shape(), false).run(source, labels, loss_);
   }
-  /// The network's output for a batch, forward only: a view that is valid until the next run, or plan().
+  /// The network's output for a batch, forward only: a view that is valid until the next run, or plan(). Values are as they are, also those
+  /// that are not finite.
   View<const T> predict(const RowSource<M>& source) {
     rounds_.settle();
     auto& run = executor(source.shape(), false, true);
-    const Shape& output = run.plan().table.shape(run.plan().table.size());   // a map, where an image is larger than those of the training
-    const std::vector<std::int32_t> none(static_cast<std::size_t>(source.shape().n), 0);
-    if constexpr (DenseLoss<L, T>) run.forward(source);
-    else if (output.h * output.w > 1) run.forward(source);
-    else static_cast<void>(run.run(source, none, loss_));
+    run.forward(source);
     return run.output();
   }
   /// Loss and accuracy over one epoch of a loader, forward only.
@@ -124,7 +121,7 @@ class BasicTrainer {
       ++number;
       const auto where = [&] { return "batch " + std::to_string(number) + " of an evaluation after step " + std::to_string(state_.step); };
       detail::name_numeric_error(where, [&] { result = evaluate(batch, batch.labels()); });
-      metrics.add(result.mean(), result.count, result.correct);
+      metrics.add(result);
     }
     return metrics;
   }

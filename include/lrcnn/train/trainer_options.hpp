@@ -5,6 +5,7 @@
 #include <lrcnn/train/optimizer.hpp>
 #include <lrcnn/train/progress.hpp>
 #include <lrcnn/train/schedule.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <vector>
@@ -21,6 +22,8 @@ inline void check(const GradientClip& clip) {
     throw Error(error_text("gradients are to be clipped at norm " + number_text(clip.norm) + " and value " + number_text(clip.value),
                            "limits are positive, and there is one of them at most; 0 is none", "choose one of the two"));
 }
+/// What clipping by norm multiplies gradients of that norm by: as torch, which keeps away from a division by zero.
+inline double clip_scale(const GradientClip& clip, double norm) { return std::min(1.0, clip.norm / (norm + 1e-6)); }
 /// What a trainer can be told beside network, policy, input and optimizer.
 struct TrainerOptions {
   LrSchedule schedule = ConstantLr{};
@@ -32,7 +35,7 @@ struct TrainerOptions {
   std::optional<Costs> costs{};         ///< these three: as PolicyChoice has them
   std::optional<Budget> budget{};
   std::filesystem::path frontier_file{};
-  LrClock clock{};   ///< for schedules given in epochs when step() is called by hand; fit() knows it
+  LrClock clock{};   ///< for schedules given in epochs when step() is called by hand; fit() has its own
 };
 /// What a step has done.
 struct StepReport {

@@ -58,6 +58,7 @@ void save_training_file(const std::filesystem::path& path, const TrainingState& 
   out.number(state.step), out.number(state.updates), out.number(state.epoch), out.number(state.batch);
   out.number(state.seed);
   out.number(state.metrics.loss_sum), out.number(state.metrics.images), out.number(state.metrics.correct);
+  out.number(state.metrics.weight);
   out.count(state.notes.size());
   for (const auto& [key, value] : state.notes) out.text(key), out.text(value);
   for (std::size_t i = 0; i <= state_count; ++i)

@@ -45,7 +45,7 @@ struct TrainingState {
 };
 namespace detail {
 constexpr std::string_view training_magic{"\x89LRCNN\r\n", 8};   // not text, and text-mode copies damage it visibly
-constexpr std::uint32_t training_format = 1;
+constexpr std::uint32_t training_format = 2;                     // 1 has no weight of the metrics; it is read, too
 constexpr std::size_t prologue_bytes = 8 + 4 + 8;
 template <class T>
 constexpr std::string_view element_name() {
@@ -141,11 +141,13 @@ inline void check_training_bytes(std::span<const std::byte> bytes, const std::st
   if (bytes.size() > size) throw damaged(std::to_string(bytes.size() - size) + " bytes follow its end");
   const auto expected = ByteReader(bytes, bytes.size() - 4, who).number<std::uint32_t>();
   if (crc32c(bytes.first(bytes.size() - 4)) != expected) throw damaged("its checksum does not match");
-  if (format != training_format)
+  if (format != training_format && format != 1)
     throw DataError(error_text(who + " has format version " + std::to_string(format),
                                "lrcnn " + version() + " reads version " + std::to_string(training_format),
                                "load it with the version of lrcnn that wrote it"));
 }
+/// Pre: check_training_bytes() has accepted them
+inline std::uint32_t format_of(std::span<const std::byte> bytes) { return ByteReader(bytes, training_magic.size(), {}).number<std::uint32_t>(); }
 /// The optimizer that a file was saved with, and its number of states. Types: those of the library and `known`'s, if there is one; any
 /// other is recorded.
 inline Optimizer read_optimizer(ByteReader& in, const Optimizer* known, Index& states) {
@@ -211,6 +213,7 @@ inline TrainingContents read_training_contents(const std::filesystem::path& path
   s.batch = in.number<Index>(), s.seed = in.number<std::uint64_t>();
   s.metrics.loss_sum = in.number<double>(), s.metrics.images = in.number<Index>();
   s.metrics.correct = in.number<Index>();
+  s.metrics.weight = format_of(file.bytes) == 1 ? static_cast<double>(s.metrics.images) : in.number<double>();
   for (auto n = in.count(); n > 0; --n) {
     const std::string key = in.text();
     s.notes[key] = in.text();

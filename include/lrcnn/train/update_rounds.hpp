@@ -260,7 +260,7 @@ class UpdateRounds {
   void optimize(const Round& round, const StepReport& report) {
     UpdateStep update{.number = state_.updates + 1, .lr_scale = round.lr_scale, .gradient_scale = 1 / run_scale_};
     if (options_.clip.value > 0) update.gradient_limit = options_.clip.value;
-    if (options_.clip.norm > 0) update.gradient_scale *= std::min(1.0, options_.clip.norm / report.gradient_norm);
+    if (options_.clip.norm > 0) update.gradient_scale *= clip_scale(options_.clip, report.gradient_norm);
     optimize(update);
     ++state_.updates;
   }
