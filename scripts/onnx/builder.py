@@ -98,6 +98,10 @@ class Builder:
         readers = self.readers.get(node.outputs[0], [])
         return readers[0] if len(readers) == 1 else None
 
+    def has_one_reader(self, value):
+        """Whether one node alone reads what a value's layer makes, under any of the names that nodes which change nothing give it."""
+        return all(len(self.readers.get(name, [])) <= 1 for name, other in self.values.items() if other is not None and other.layer == value.layer)
+
     def add(self, node, kind, text, value, parameters=(), *, channels=None, extents=None, layout=None):
         """A layer behind `value`; what is not said is as there."""
         made = Layer(kind, text, [value.layer], node, list(parameters), path=self.path(node))

@@ -164,10 +164,8 @@ def add_constant(b, node, x, array):
     """A number for each channel becomes part of the bias of the layer before."""
     bias = per_channel(array, x)
     layer = b.layers[x.layer] if x.layer >= 0 else None
-    place = 1 - [p for p in (0, 1) if b.is_constant(node, p)][0]
-    alone = len(b.readers.get(node.inputs[place], [])) == 1
     kinds = ("conv", "conv_transpose", "linear", "batch_norm", "group_norm", "instance_norm", "layer_norm")
-    if bias is None or layer is None or not alone or layer.kind not in kinds or not layer.parameters:
+    if bias is None or layer is None or not b.has_one_reader(x) or layer.kind not in kinds or not layer.parameters:
         raise Refused("it adds a constant; lrcnn has biases, one for each channel, of convolutions, linear layers and norms")
     parameters = dict(layer.parameters)
     if "bias" not in parameters:

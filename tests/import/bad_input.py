@@ -100,6 +100,32 @@ class Faults(unittest.TestCase):
                            "it multiplies by a constant that has not one number for each channel")
         self.refuses_nodes(lambda m: m.node("Add", m.node("Relu", m.conv("x", 4, 4)), m.weight(4, 1, 1)), "it adds a constant; lrcnn has biases")
 
+    def test_constants_that_are_added_where_others_read_the_layer_too(self):
+        """A layer's output has several names where nodes change nothing; who reads one of them reads what the layer makes."""
+        text = "it adds a constant; lrcnn has biases"
+
+        def passed_on(y, passing):
+            def build(m):
+                first = m.conv("x", 4, 4)
+                z = passing(m, first)
+                branch = m.node("Relu", first if y == "before" else z)
+                return m.node("Add", branch, m.node("Relu", m.node("Add", z, m.weight(4, 1, 1))))
+            return build
+
+        def there_and_back(m, y):
+            return m.node("Transpose", m.node("Transpose", y, perm=[0, 2, 3, 1]), perm=[0, 3, 1, 2])
+
+        for passing in (lambda m, y: m.node("Cast", y, to=1), lambda m, y: m.node("Dropout", y, m.number(0)), there_and_back,
+                        lambda m, y: m.node("Add", y, m.weight(4, 1, 1)), lambda m, y: m.node("Identity", m.node("Cast", y, to=10))):
+            self.refuses_nodes(passed_on("before", passing), text)
+            self.refuses_nodes(passed_on("behind", passing), text)
+        m = Model([1, 4, 8, 8])   # where nothing else reads the layer, the constants are its bias
+        y = m.node("Add", m.node("Cast", m.conv("x", 4, 4, bias=False), to=1), m.weight(4, 1, 1))
+        self.save(m.finish(m.node("Add", there_and_back(m, y), m.weight(4, 1, 1))))
+        status, said = self.run_import("m.onnx")
+        self.assertEqual(status, 0, said)
+        self.assertIn("1 layer beside joins, 148 parameters", said)
+
     def test_windows(self):
         self.refuses_nodes(lambda m: m.node("ConvTranspose", "x", m.weight(4, 2, 3, 3), output_padding=[1, 1], strides=[2, 2]),
                            "it has output padding")
