@@ -215,16 +215,23 @@ def resize_factors(b, node, x):
     axes = [a % 4 for a in node.get("axes", (0, 1, 2, 3))]
     if scales is not None and scales.size:
         factor = dict(zip(axes, scales.reshape(-1).tolist()))
+        other = [factor.get(axis, 1) != 1 for axis in (0, 1)]
     else:
         name = node.inputs[3] if len(node.inputs) > 3 else ""
         sizes = b.graph.constants.get(name)
         sizes = b.partial[name].values if sizes is None and name in b.partial else sizes
         if sizes is None:
             raise Refused("its factors are computed; lrcnn's Upsample has constant ones")
-        now = {0: None, 1: None, 2: x.height, 3: x.width}
+        policy = node.get("keep_aspect_ratio_policy", "stretch")
+        if policy != "stretch":
+            raise Refused(f"its sizes are bounds, with keep_aspect_ratio_policy {policy}; lrcnn's Upsample has a whole factor for each axis")
+        now = {0: b.graph.input_shape[0], 1: x.channels, 2: x.height, 3: x.width}
+        other = [axis < 2 and None not in (size, now[axis]) and size != now[axis] for axis, size in zip(axes, sizes.reshape(-1))]
         factor = {axis: size / now[axis] if now[axis] and size is not None else 0 for axis, size in zip(axes, sizes.reshape(-1)) if axis > 1}
+    if any(other):
+        raise Refused("it resizes images or channels; lrcnn's Upsample repeats rows and columns")
     factors = factor.get(2, 1), factor.get(3, 1)
-    if factor.get(1, 1) != 1 or any(f < 1 or f != int(f) for f in factors):
+    if any(f < 1 or f != int(f) for f in factors):
         raise Refused(f"its factors {factors[0]:g} and {factors[1]:g} are not whole, or not known; lrcnn's Upsample has whole ones")
     return int(factors[0]), int(factors[1])
 

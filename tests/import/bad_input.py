@@ -142,6 +142,12 @@ class Faults(unittest.TestCase):
                            "its factors 1.5 and 2 are not whole")
         self.refuses_nodes(lambda m: m.node("Resize", "x", "", m.constant(np.array([1, 1, 2, 2], np.float32)), mode="cubic"),
                            "it interpolates with mode cubic")
+        for policy in ("not_larger", "not_smaller"):
+            self.refuses_nodes(lambda m: m.node("Resize", "x", "", "", m.ints(1, 4, 16, 24), keep_aspect_ratio_policy=policy),
+                               f"its sizes are bounds, with keep_aspect_ratio_policy {policy}; lrcnn's Upsample has a whole factor for each axis",
+                               opset=18)
+        self.refuses_nodes(lambda m: m.node("Resize", "x", "", "", m.ints(1, 8, 16, 16)), "it resizes images or channels")
+        self.refuses_nodes(lambda m: m.node("Resize", "x", "", m.constant(np.array([2, 1, 2, 2], np.float32))), "it resizes images or channels")
         self.refuses_nodes(lambda m: m.node("Transpose", "x", perm=[0, 1, 3, 2]), "it transposes a tensor that is map by [0, 1, 3, 2]")
 
     def test_functions_and_vectors(self):
