@@ -143,7 +143,8 @@ def refuse_other_types(path, data):
     for begin, kind in kinds.items():
         if data.startswith(begin):
             raise ImportFault(f"'{path}' is {kind}", "a model is an ONNX file", "export it, in PyTorch with torch.onnx.export()")
-    if data[4:8] == b"TFL3" or data[8:9] == b"{":
+    of_weights = data[8:9] == b"{" and int.from_bytes(data[:8], "little") <= len(data) - 8   # a header of that length
+    if data[4:8] == b"TFL3" or of_weights:
         kind = "a TensorFlow Lite file" if data[4:8] == b"TFL3" else "a safetensors file, which has weights and no network"
         raise ImportFault(f"'{path}' is {kind}", "a model is an ONNX file", "export it, in PyTorch with torch.onnx.export()")
 

@@ -180,6 +180,15 @@ class Faults(unittest.TestCase):
             with self.subTest(text):
                 pathlib.Path("m.onnx").write_bytes(content)
                 self.refuses(1, "lrcnn: 'm.onnx' " + text)
+        named = residual()   # a model whose ninth byte is that of a safetensors file's header
+        named.producer_name = "abcd{"
+        whole = named.SerializeToString()
+        self.assertEqual(whole[8:9], b"{")
+        pathlib.Path("named.onnx").write_bytes(whole)
+        status, said = self.run_import("named.onnx")
+        self.assertEqual(status, 0, said)
+        for name in ("named.onnx", "named.hpp", "named.safetensors"):
+            os.unlink(name)
         self.refuses(1, "cannot read 'absent.onnx' (No such file or directory); the model has to be readable", arguments=("absent.onnx",))
         os.mkdir("folder.onnx")
         self.refuses(1, "'folder.onnx' is a folder; a model is one file", arguments=("folder.onnx",))
