@@ -6,11 +6,13 @@ from nest import Join
 
 WIDTH = 140   # of a line
 LONG = 100    # characters of a part that gets a name of its own
-# What a type or namespace cannot be called: C++'s own words, and the namespaces of lrcnn.
-TAKEN = set("alignas alignof and asm auto bool break case catch char class concept const constexpr continue default delete do double else enum "
-               "explicit export extern false float for friend goto if inline int long mutable namespace new not operator or private protected "
-               "public register requires return short signed sizeof static struct switch template this throw true try typedef typename union "
-               "unsigned using virtual void volatile while xor lrcnn std resnet unet vgg detail host onednn cudnn loops policies".split())
+# What a type or namespace cannot be called: C++'s own words, main, what GNU's extensions define, and the namespaces of lrcnn.
+TAKEN = set("alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class co_await co_return co_yield "
+            "compl concept const const_cast consteval constexpr constinit continue decltype default delete do double dynamic_cast else enum explicit "
+            "export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq "
+            "private protected public register reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch "
+            "template this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq "
+            "main linux unix lrcnn std resnet unet vgg detail host onednn cudnn loops policies".split())
 
 
 def identifier(text):
