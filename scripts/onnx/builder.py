@@ -5,7 +5,7 @@ reason, and what depends on it alone is passed over in silence, so that one run 
 """
 import re
 
-from faults import NotExpressible, Refused
+from faults import DAMAGED, NotExpressible, Refused
 from network import MAP, VECTOR, Layer, Value
 from patterns import reshape_target
 
@@ -57,7 +57,7 @@ class Builder:
             except Refused as reason:
                 self.refused.append((node, str(reason)))
                 value = None
-            except (KeyError, IndexError, TypeError, ValueError, AttributeError):   # attributes of other types or lengths than the operator has
+            except DAMAGED:
                 self.refused.append((node, "its attributes or inputs are not those of the operator; the file may be damaged"))
                 value = None
         for name in node.outputs:

@@ -1,5 +1,8 @@
 """What can go wrong, in the words of the library: what (where); the rule; what to change."""
 
+# What is raised where attributes or inputs are not those that an operator has: absent, of other types, lengths or numbers.
+DAMAGED = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError)
+
 
 class ImportFault(Exception):
     """A file, an argument or a model as a whole that cannot be used."""

@@ -8,7 +8,7 @@ import onnx
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from faults import ImportFault
+from faults import DAMAGED, ImportFault
 
 DRAWS = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout"}
 
@@ -79,7 +79,7 @@ class Folding:
         """What a node makes of numbers that are partly known; None if it is no such node."""
         if node.op == "Shape":
             return self.shape(node)
-        inputs = [self.value(name) for name in node.inputs if name]
+        inputs = [self.value(name) if name else None for name in node.inputs]   # by place; None for one that is left out, too
         if not inputs or inputs[0] is None:
             return None
         first = inputs[0]
@@ -89,16 +89,25 @@ class Folding:
             return first.reshape(-1) if first.ndim == 0 else None
         if node.op == "Squeeze":
             return first.reshape(()) if first.size == 1 else None
-        if any(value is None for value in inputs):
+        if any(value is None and name for name, value in zip(node.inputs, inputs)):
+            return None
+        if node.op in ("Gather", "Slice") and any(None in value.reshape(-1) for value in inputs[1:] if value is not None):
             return None
         if node.op == "Gather" and first.ndim == 1 and node.get("axis", 0) == 0:
             return np.asarray(first[inputs[1].astype(np.int64)], dtype=object)
         if node.op == "Concat" and all(value.ndim == 1 for value in inputs):
             return np.concatenate(inputs)
         if node.op == "Slice" and first.ndim == 1:
-            step = int(inputs[4][0]) if len(inputs) > 4 else 1
-            return first[slice(int(inputs[1][0]), int(inputs[2][0]), step)]
+            return self.part(first, *(None if value is None else [int(v) for v in value.reshape(-1)] for value in inputs[1:]))
         return self.arithmetic(node.op, inputs)
+
+    @staticmethod
+    def part(values, starts, ends, axes=None, steps=None):
+        """What a Slice takes of a list. Raises ValueError if these are not numbers for its one axis."""
+        [start], [end], [axis], [step] = starts, ends, [0] if axes is None else axes, [1] if steps is None else steps
+        if axis not in (0, -1):
+            raise ValueError(f"a list has no axis {axis}")
+        return values[slice(start, end, step)]
 
     @staticmethod
     def arithmetic(op, inputs):
@@ -109,9 +118,17 @@ class Folding:
 
     def fold(self, node):
         """Whether the node's outputs are known now."""
-        constants = self.graph.constants
         if node.domain or any(isinstance(v, (onnx.GraphProto, onnx.SparseTensorProto)) for v in node.attributes.values()):
             return False
+        try:
+            return self.fold_known(node)
+        except DAMAGED as error:
+            raise ImportFault(f"node '{node.name}' ({node.op}) of constants or shapes cannot be computed ({(str(error) or type(error).__name__).splitlines()[0]})",
+                              "what a model computes from these is computed once", "export the model again, or fetch it again") from None
+
+    def fold_known(self, node):
+        """fold() for a node of ONNX's own operators. Raises one of DAMAGED if its attributes or inputs are not those of the operator."""
+        constants = self.graph.constants
         if node.op == "Constant":
             value = constant_of(node)
             if value is not None:

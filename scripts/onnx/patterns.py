@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from faults import DAMAGED
 from fold import ints
 from model import Node, is_number
 
@@ -275,7 +276,10 @@ def recognise(graph, partial):
     for pattern in PATTERNS:
         matcher, taken, replaced = Matcher(graph, partial), set(), {}
         for node in graph.nodes:
-            found = pattern(matcher, node)
+            try:
+                found = pattern(matcher, node)
+            except DAMAGED:   # the nodes stay as they are, and the builder says what is wrong with them
+                found = None
             if not found:
                 continue
             nodes, op, inputs, attributes = found

@@ -117,6 +117,8 @@ def instance_norm(b, node):
 @operator("GroupNormalization")
 def group_norm(b, node):
     x, groups = b.value(node, 0, MAP), node["num_groups"]
+    if groups < 1:
+        raise Refused(f"it has {groups} groups; lrcnn's GroupNorm has at least one")
     parameters = norm_parameters(b, node, None)
     if b.graph.opset < 21 and not node.stands_for:   # until then the operator had a weight for each group
         if x.channels is None:

@@ -11,6 +11,8 @@ def window_of(node, value, kernel):
         raise Refused(f"it works on {len(kernel)} axes; lrcnn's layers on rows and columns")
     window = Window(tuple(kernel), tuple(node.get("strides", (1, 1))), dilation=tuple(node.get("dilations", (1, 1))),
                     ceil=bool(node.get("ceil_mode", 0)))
+    if min(*window.kernel, *window.stride, *window.dilation) < 1:
+        raise Refused("its window has a number below 1; kernels, strides and dilations are at least 1")
     auto = node.get("auto_pad", "NOTSET")
     if auto in ("NOTSET", ""):
         top, left, bottom, right = node.get("pads", (0, 0, 0, 0))

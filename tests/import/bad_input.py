@@ -18,7 +18,7 @@ from onnx import TensorProto, helper
 
 import convert
 import outputs
-from models import Model, residual
+from models import MODELS, Model, residual
 
 
 # What C++20 keeps for itself: [lex.key] and [lex.digraph]; the function main; what compilers define where extensions are on.
@@ -224,6 +224,83 @@ class Faults(unittest.TestCase):
         model.graph.node[0].input[0] = "nothing"
         self.save(model)
         self.refuses(1, "is damaged: node 'Conv_2' reads 'nothing', which nothing before it computes")
+
+    def test_numbers_that_no_operator_has(self):
+        damaged = "its attributes or inputs are not those of the operator; the file may be damaged"
+        numbers = "its window has a number below 1; kernels, strides and dilations are at least 1"
+        for attributes in ({"kernel_shape": [2, 2], "strides": [0, 0]}, {"kernel_shape": [0, 2]}, {"kernel_shape": [2, 2], "dilations": [1, -1]}):
+            for op in ("MaxPool", "AveragePool"):
+                for shape in ((1, 4, 8, 8), (1, 4, "h", "w")):
+                    self.refuses_nodes(lambda m: m.node(op, "x", **attributes), numbers, shape=shape, opset=19)
+        self.refuses_nodes(lambda m: m.node("MaxPool", "x", kernel_shape=[2, 2], strides=[2]), damaged)
+        for groups in (0, -1):
+            self.refuses_nodes(lambda m: m.norm("GroupNormalization", "x", 4, num_groups=groups), f"it has {groups} groups", opset=21)
+        self.refuses_nodes(lambda m: m.node("LeakyRelu", "x", alpha=float("inf")), damaged)
+        self.refuses_nodes(lambda m: m.node("Conv", "x", m.weight(4, 4, 1, 1), group=0), "has 4 channels, its parameters are of 0")
+
+    def test_shapes_that_cannot_be_computed(self):
+        """What models compute of shapes, wrongly: a message that names the node."""
+        def said_of(build):
+            m = Model(["n", 4, 8, 8])
+            y = m.conv("x", 4, 4)
+            target = m.node("Concat", build(m, m.node("Shape", y)), m.ints(-1), axis=0)
+            self.save(m.finish(m.node("Reshape", y, target), rank=2))
+            return self.refuses(1, "of constants or shapes cannot be computed (", "what a model computes from these is computed once")
+
+        self.assertIn("node 'seventh' (Gather)", said_of(lambda m, shape: m.node("Gather", shape, m.ints(7), name="seventh")))
+        self.assertIn("node 'none' (Div)", said_of(lambda m, shape: m.node("Div", shape, m.ints(0), name="none")))
+        self.assertIn("(Slice)", said_of(lambda m, shape: m.node("Slice", shape, m.ints(0), m.ints(4), m.ints(0), m.ints(0))))
+        self.assertIn("(Slice)", said_of(lambda m, shape: m.node("Slice", shape, m.ints(0), m.ints(4), m.ints(1))))
+
+    def test_inputs_in_between_that_are_left_out(self):
+        """A Slice of a shape with steps and no axes."""
+        m = Model(["n", 4, 8, 8])
+        y = m.conv("x", 4, 4)
+        images = m.node("Slice", m.node("Shape", y), m.ints(0), m.ints(4), "", m.ints(4))
+        self.save(m.finish(m.node("Reshape", y, m.node("Concat", images, m.ints(-1), axis=0)), rank=2))
+        status, said = self.run_import("m.onnx")
+        self.assertEqual(status, 0, said)
+
+    def test_attributes_that_are_damaged(self):
+        """Numbers of attributes and small constants changed in models of all kinds: an import or a message, never a traceback."""
+        rng = np.random.default_rng(5)
+        print("seed 5", end=" ", flush=True)
+        for name, (make, _) in MODELS.items():
+            whole = make().SerializeToString()
+            for _ in range(20):
+                model = onnx.ModelProto.FromString(whole)
+                node = model.graph.node[rng.integers(len(model.graph.node))]
+                number = int(rng.choice([0, -1, 1, 3, 2**31, -2**63]))
+                if node.attribute and rng.random() < 0.6:
+                    attribute = node.attribute[rng.integers(len(node.attribute))]
+                    if attribute.type == onnx.AttributeProto.INTS and rng.random() < 0.3:
+                        del attribute.ints[-1:]
+                    elif attribute.type == onnx.AttributeProto.INTS and attribute.ints:
+                        attribute.ints[rng.integers(len(attribute.ints))] = number
+                    elif attribute.type == onnx.AttributeProto.INT:
+                        attribute.i = number
+                    elif attribute.type == onnx.AttributeProto.FLOAT:
+                        attribute.f = rng.choice([0, -1, np.inf, np.nan])
+                    else:
+                        attribute.type = onnx.AttributeProto.INT
+                elif rng.random() < 0.3 and len(node.input) > 1:
+                    del node.input[-1:]
+                else:
+                    small = [t for t in model.graph.initializer if np.prod(t.dims) <= 8]
+                    if not small:
+                        continue
+                    tensor = small[rng.integers(len(small))]
+                    array = onnx.numpy_helper.to_array(tensor).copy()
+                    if rng.random() < 0.3:
+                        array = array.reshape(-1)[:-1]
+                    elif array.size and array.dtype.kind == "i":
+                        array.reshape(-1)[rng.integers(array.size)] = number
+                    tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+                self.save(model)
+                with self.subTest(f"{name}: {node.op_type} {node.name}"):
+                    status, said = self.run_import("m.onnx")
+                    self.assertIn(status, (0, 1, 2))
+                    self.assertTrue(status == 0 or said.startswith("lrcnn: "), said)
 
     def test_opsets_inputs_outputs(self):
         for version in (9, 99):
