@@ -166,17 +166,26 @@ def padded(b, node, x, sides, reflect=False):
     return b.add(node, "pad", f"{'ReflectPad' if reflect else 'ZeroPad'}<{text}>", x, extents=extents, layout=MAP)
 
 
+def ints_or(b, node, place, name, default):
+    """Whole numbers of an input that may be left out."""
+    found = ints(b.graph, node, place, name)
+    if found is None and len(node.inputs) > place and node.inputs[place]:
+        raise Refused(f"its {name} are computed; lrcnn's Crop has constant ones")
+    return default if found is None else found
+
+
 @operator("Slice")
 def crop(b, node):
     x = b.value(node, 0, MAP)
     starts, ends = ints(b.graph, node, 1, "starts"), ints(b.graph, node, 2, "ends")
     if starts is None or ends is None:
         raise Refused("where it begins and ends is computed; lrcnn's Crop has constants")
-    axes = ints(b.graph, node, 3, "axes") or list(range(len(starts)))
-    if any(step != 1 for step in ints(b.graph, node, 4, "steps") or [1]):
+    axes = ints_or(b, node, 3, "axes", list(range(len(starts))))
+    steps = ints_or(b, node, 4, "steps", [1] * len(starts))
+    if any(step != 1 for step in steps):
         raise Refused("it leaves out rows or columns in between; lrcnn's Crop takes them from the borders")
     sides = {2: (0, 0), 3: (0, 0)}
-    for axis, start, end in zip(axes, starts, ends):
+    for axis, start, end, _ in zip(axes, starts, ends, steps, strict=True):
         size = {1: x.channels, 2: x.height, 3: x.width}.get(axis % 4)
         open_end = end >= 2**31 - 1 or (size is not None and end >= size)
         if axis % 4 in (0, 1):

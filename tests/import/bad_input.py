@@ -158,6 +158,17 @@ class Faults(unittest.TestCase):
         self.refuses_nodes(lambda m: m.node("Resize", "x", "", m.constant(np.array([2, 1, 2, 2], np.float32))), "it resizes images or channels")
         self.refuses_nodes(lambda m: m.node("Transpose", "x", perm=[0, 1, 3, 2]), "it transposes a tensor that is map by [0, 1, 3, 2]")
 
+    def test_slices_whose_axes_or_steps_are_computed(self):
+        """They are not those that are taken where none are given."""
+        for place, name in ((2, "axes"), (3, "steps")):
+            m = Model([1, 4, "h", 8])
+            given = [m.ints(0), m.ints(4), m.ints(2), m.ints(1)]
+            given[place] = m.node("Shape", "x", start=2, end=3)
+            self.save(m.finish(m.node("Slice", "x", *given)))
+            self.refuses(2, f"its {name} are computed; lrcnn's Crop has constant ones")
+        self.refuses_nodes(lambda m: m.node("Slice", "x", m.ints(1, 1), m.ints(4, 4), m.ints(2)),
+                           "its attributes or inputs are not those of the operator; the file may be damaged")
+
     def test_functions_and_vectors(self):
         self.refuses_nodes(lambda m: m.node("Clip", "x", m.number(-1), m.number(1)), "it keeps numbers between -1.0 and 1.0; lrcnn has ReLU6")
         self.refuses_nodes(lambda m: m.node("Gelu", "x", approximate="tanh"), "it approximates GELU (tanh); lrcnn's is the exact one", opset=20)
