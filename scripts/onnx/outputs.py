@@ -1,6 +1,7 @@
 """The two files that an import writes: whole, and both or none."""
 import json
 import os
+import shutil
 import struct
 import tempfile
 
@@ -46,36 +47,55 @@ def check(written, read):
 
 def write(contents):
     """Writes files, pairs of name and parts of the content. Either all of them are new afterwards, or all are as they were."""
-    made, saved, moved = [], {}, []
+    planned = []   # names of files, of their new content, and of a copy of the old
     file = ""
     try:
         for file, parts in contents:
             handle, part = tempfile.mkstemp(prefix=os.path.basename(file) + ".part.", dir=os.path.dirname(os.path.abspath(file)))
-            made.append(part)
+            planned.append((file, part, part + ".old"))
             with os.fdopen(handle, "wb") as stream:
                 for content in parts:
                     stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
             os.chmod(part, 0o666 & ~umask())
-        for (file, _), part in zip(contents, made):
+        for file, part, old in planned:
             if os.path.lexists(file):
-                os.replace(file, part + ".old")
-                saved[file] = part + ".old"
+                keep(file, old)
             os.replace(part, file)
-            moved.append(file)
-    except OSError as error:
-        for name in moved:
-            os.unlink(name)
-        for name, old in saved.items():
-            os.replace(old, name)
-        saved = {}
+    except BaseException as error:   # a key that interrupts the program as well
+        put_back(planned)
+        remove(planned)
+        if not isinstance(error, OSError):
+            raise
         raise ImportFault(f"cannot write '{file}' ({error.strerror})", "header and weights are written whole, both or none, beside their final names",
                           "choose a folder that exists, allows writing and has room") from None
-    finally:
-        for part in [*made, *saved.values()]:
-            if os.path.lexists(part):
-                os.unlink(part)
+    remove(planned)
+
+
+def keep(file, old):
+    """Gives a file a second name, or copies it where the file system has no such names. The file itself stays in its place."""
+    try:
+        os.link(file, old, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(file, old, follow_symlinks=False)
+
+
+def put_back(planned):
+    """What is in its place but for files that are new already: their new content has its first name no longer."""
+    for file, part, old in planned:
+        if os.path.lexists(part):
+            continue
+        if os.path.lexists(old):
+            os.replace(old, file)
+        elif os.path.lexists(file):
+            os.unlink(file)
+
+
+def remove(planned):
+    for name in (name for _, *others in planned for name in others):
+        if os.path.lexists(name):
+            os.unlink(name)
 
 
 def umask():

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Tests what scripts/import says of models, files and arguments that it cannot use, and that nothing is written then.  bad_input.py ROOT"""
 import contextlib
+import functools
 import io
+import itertools
 import os
 import pathlib
 import sys
@@ -358,34 +360,62 @@ class Faults(unittest.TestCase):
         self.refuses(1, "cannot write 'folder': it is a folder", arguments=("m.onnx", "--header=folder"))
 
     def test_both_files_or_none(self):
-        """A failure at any call that moves or writes leaves both files as they were, whether they were there or not."""
-        for present in (False, True):
-            for failing in range(1, 6):
-                for name in ("a", "b"):
-                    if present:
-                        pathlib.Path(name).write_text("old")
-                    elif os.path.exists(name):
-                        os.unlink(name)
-                calls, replace = [], os.replace
+        """A failure or an interruption at any call that moves or links, before it or behind it, leaves both files as they were, whether they were
+        there or not."""
+        real = {name: getattr(os, name) for name in ("replace", "link", "rename")}
+        faults = (OSError(28, "No space left on device"), KeyboardInterrupt())
+        interrupted = 0
+        for present, fault, behind, failing in itertools.product((False, True), faults, (False, True), range(1, 6)):
+            for name in ("a", "b"):
+                if present:
+                    pathlib.Path(name).write_text("old")
+                elif os.path.exists(name):
+                    os.unlink(name)
+            calls = []
 
-                def fail(*arguments):
-                    calls.append(arguments)
-                    if len(calls) == failing:
-                        raise OSError(28, "No space left on device")
-                    replace(*arguments)
+            def failing_call(name, *arguments, **options):
+                calls.append(name)
+                if len(calls) == failing and not behind:
+                    raise fault
+                real[name](*arguments, **options)
+                if len(calls) == failing and behind and not isinstance(fault, OSError):
+                    raise fault
 
-                os.replace = fail
-                try:
-                    outputs.write([("a", [b"new"]), ("b", [b"new"])])
-                    done = True
-                except convert.ImportFault as fault:
-                    self.assertIn("(No space left on device)", str(fault))
-                    done = False
-                finally:
-                    os.replace = replace
-                texts = {name: pathlib.Path(name).read_text() for name in ("a", "b") if os.path.exists(name)}
-                self.assertEqual(texts, {n: "new" for n in "ab"} if done else {n: "old" for n in "ab"} if present else {})
-                self.assertEqual(sorted(os.listdir()), sorted(texts))
+            done = False
+            for name in real:
+                setattr(os, name, functools.partial(failing_call, name))
+            try:
+                outputs.write([("a", [b"new"]), ("b", [b"new"])])
+                done = True
+            except convert.ImportFault as error:
+                self.assertIn("(No space left on device)", str(error))
+            except KeyboardInterrupt:
+                interrupted += 1
+            finally:
+                for name, call in real.items():
+                    setattr(os, name, call)
+            texts = {name: pathlib.Path(name).read_text() for name in ("a", "b") if os.path.exists(name)}
+            self.assertEqual(texts, {n: "new" for n in "ab"} if done else {n: "old" for n in "ab"} if present else {})
+            self.assertEqual(sorted(os.listdir()), sorted(texts))
+        self.assertGreaterEqual(interrupted, 10)
+
+    def test_file_systems_without_second_names(self):
+        """The old file is copied there."""
+        def refused(*_, **__):
+            raise OSError(1, "Operation not permitted")
+
+        pathlib.Path("a").write_text("old")
+        pathlib.Path("b").mkdir()   # nothing takes the place of a folder
+        link, os.link = os.link, refused
+        try:
+            self.assertRaises(convert.ImportFault, outputs.write, [("a", [b"new"]), ("b", [b"new"])])
+            self.assertEqual(pathlib.Path("a").read_text(), "old")
+            os.rmdir("b")
+            outputs.write([("a", [b"new"]), ("b", [b"new"])])
+        finally:
+            os.link = link
+        self.assertEqual([pathlib.Path(name).read_text() for name in "ab"], ["new", "new"])
+        self.assertEqual(sorted(os.listdir()), ["a", "b"])
 
     def test_arguments(self):
         self.save(residual())
