@@ -118,6 +118,34 @@ TEST_CASE("image folder: pictures in folders within a class, and a folder for tr
   REQUIRE(test.size() == 1);
   CHECK(test[0].label == 0);
 }
+TEST_CASE("image folder: links to folders are followed, but not those that lead back") {
+  const TestFolder folder;
+  write_photo(folder / "elsewhere" / "deep" / "3.png", 4, 4, 3, Pixels(48, 3));
+  write_photo(folder / "set" / "a" / "1.png", 4, 4, 3, Pixels(48, 1));
+  write_photo(folder / "set" / "a" / "deep" / "2.png", 4, 4, 3, Pixels(48, 2));
+  write_photo(folder / "set" / "b" / "4.png", 4, 4, 3, Pixels(48, 4));
+  using std::filesystem::create_directory_symlink;
+  create_directory_symlink(folder / "elsewhere", folder / "set" / "a" / "linked");
+  create_directory_symlink(folder / "elsewhere", folder / "set" / "c");
+  for (const char* name : {"self", "again"}) create_directory_symlink(".", folder / "set" / "a" / name);
+  create_directory_symlink("..", folder / "set" / "a" / "deep" / "class");
+  create_directory_symlink("../..", folder / "set" / "a" / "deep" / "all");
+  create_directory_symlink(folder / "set" / "a", folder / "elsewhere" / "back");   // from c as well, where it leads to pictures, not back
+  create_directory_symlink(folder / "set", folder / "name");
+  for (const char* name : {"set", "name"}) {
+    const ClassFiles found = find_class_files(folder / name);
+    CHECK(found.class_names == std::vector<std::string>{"a", "b", "c"});
+    const auto of = [&](const char* path, std::int32_t label) { return ClassFile{folder / name / path, label}; };
+    CHECK(found.files == std::vector<ClassFile>{of("a/1.png", 0), of("a/deep/2.png", 0), of("a/linked/deep/3.png", 0), of("b/4.png", 1),
+                                                of("c/back/1.png", 2), of("c/back/deep/2.png", 2), of("c/deep/3.png", 2)});
+    CHECK(has_class_folders(folder / name));
+  }
+  std::filesystem::remove_all(folder / "set" / "b");
+  create_directory_symlink(".", folder / "set" / "b");
+  CHECK(error_of<DataError>([&] {
+          find_class_files(folder / "set");
+        }).starts_with("lrcnn: class folder '" + (folder / "set" / "b").string() + "' has no pictures; "));
+}
 TEST_CASE("image folder: grey, alpha and 16 bits") {
   const TestFolder folder;
   write_photo(folder / "a" / "grey.png", 5, 5, 1, Pixels(25, 90));

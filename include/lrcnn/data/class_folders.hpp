@@ -34,14 +34,18 @@ inline std::vector<std::filesystem::path> folders_in(const std::filesystem::path
   std::sort(found.begin(), found.end());
   return found;
 }
-/// The pictures in a folder and the folders in it, sorted.
-inline std::vector<std::filesystem::path> pictures_in(const std::filesystem::path& folder) {
+/// The pictures in a folder and the folders in it, sorted. Links to folders are followed, but not back into one that is being read: that would
+/// not end. around: the canonical names of these.
+inline std::vector<std::filesystem::path> pictures_in(const std::filesystem::path& folder, std::vector<std::filesystem::path> around) {
   std::vector<std::filesystem::path> found;
+  auto own_name = std::filesystem::canonical(folder);
+  if (std::find(around.begin(), around.end(), own_name) != around.end()) return found;
+  around.push_back(std::move(own_name));
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (entry.is_regular_file() && !hidden(entry.path()) && names_picture(entry.path())) found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   for (const auto& inner : folders_in(folder)) {
-    const auto more = pictures_in(inner);
+    const auto more = pictures_in(inner, around);
     found.insert(found.end(), more.begin(), more.end());
   }
   return found;
@@ -62,12 +66,13 @@ inline bool has_class_folders(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder, error)) return false;
   try {
     for (const auto& inner : detail::folders_in(folder))
-      if (!detail::pictures_in(inner).empty()) return true;
+      if (!detail::pictures_in(inner, {std::filesystem::canonical(folder)}).empty()) return true;
   } catch (const std::filesystem::filesystem_error&) {   // whoever reads it says what is wrong
   }
   return false;
 }
 /// Finds the pictures of a folder with a folder for each class. Hidden files and files with other endings than pictures have do not count.
+/// Links to folders are followed, but for those that lead back to a folder that they lie in.
 /// Errors:  DataError if the folder does not exist or cannot be read, has no folders, one only, or one without a picture
 inline ClassFiles find_class_files(const std::filesystem::path& folder) {
   const std::string who = "folder '" + folder.string() + "'";
@@ -85,7 +90,7 @@ inline ClassFiles find_class_files(const std::filesystem::path& folder) {
       refuse(" has one class only, '" + classes[0].filename().string() + "'", "name the folder above it, or add a folder with another class");
     for (const auto& of : classes) {
       const auto label = static_cast<std::int32_t>(found.class_names.size());
-      const auto pictures = detail::pictures_in(of);
+      const auto pictures = detail::pictures_in(of, {std::filesystem::canonical(folder)});
       if (pictures.empty())
         throw DataError(error_text("class folder '" + of.string() + "' has no pictures",
                                    "each class has at least one; pictures end in .jpg, .jpeg, .png, .tif or .tiff",
