@@ -1,8 +1,9 @@
-// data/tiff_writer.hpp: what is written comes back, pyramids are means, and nothing is lost before a file is complete.
+// data/tiff_writer.hpp: what is written comes back, pyramids are means or the most frequent pixels, and nothing is lost before a file is complete.
 #include "images/tiff_files.hpp"
 #include "support/error_of.hpp"
 #include "support/file_bytes.hpp"
 #include "support/thorough.hpp"
+#include <lrcnn/data/image_sink.hpp>
 #include <lrcnn/data/tiff.hpp>
 #include <lrcnn/data/tiff_writer.hpp>
 #include <doctest/doctest.h>
@@ -38,6 +39,24 @@ std::vector<std::byte> halved(const std::vector<std::byte>& from, const ImageInf
           std::memcpy(out, &mean, sizeof(S));
         }
   });
+  return to;
+}
+/// Of 2x2 pixels the most frequent one, of several the first; at the edges, of those that there are.
+std::vector<std::byte> most_frequent(const std::vector<std::byte>& from, const ImageInfo& info) {
+  std::vector<std::byte> to;
+  for (Index y = 0; y < info.height; y += 2)
+    for (Index x = 0; x < info.width; x += 2) {
+      std::vector<std::vector<std::byte>> pixels;
+      for (Index v = y; v < std::min(y + 2, info.height); ++v)
+        for (Index u = x; u < std::min(x + 2, info.width); ++u) {
+          const auto first = from.begin() + (v * info.width + u) * info.pixel_bytes();
+          pixels.emplace_back(first, first + info.pixel_bytes());
+        }
+      const auto best = std::max_element(pixels.begin(), pixels.end(), [&](const auto& a, const auto& b) {
+        return std::count(pixels.begin(), pixels.end(), a) < std::count(pixels.begin(), pixels.end(), b);
+      });
+      to.insert(to.end(), best->begin(), best->end());
+    }
   return to;
 }
 }   // namespace
@@ -93,6 +112,50 @@ TEST_CASE("each level of a pyramid is the means of the one before") {
         expected = halved(expected, file->info());
       }
     }
+}
+TEST_CASE("where asked for, each level of a pyramid has the most frequent pixels of the one before") {
+  const TestFolder folder;
+  for (int type = 0; type < 10; ++type)
+    for (const Index channels : {1, 2, 3}) {
+      const auto sample = static_cast<SampleType>(type);
+      INFO(std::string(sample_name(sample)) << ", " << channels << " channels");
+      const auto drawn = draw_image(131, 77, channels, 16, 16, sample);
+      drawn->value = [](Index y, Index x, Index c) { return static_cast<int>((y * 7 + x * x * 3 + x * y / 5) % (c == 0 ? 4 : 2) * 50); };
+      const auto path = folder / "mask.tif";
+      TiffWriter out(path, 131, 77, channels, sample,
+                     {.tile_height = 16, .tile_width = 16, .pyramid = true, .reduction = TiffReduction::most_frequent});
+      write_drawn(out, *drawn, 7);
+      out.finish();
+      REQUIRE(tiff_directories(path).size() == 5);
+      std::vector<std::byte> expected = drawn->pixels(whole(drawn->info()));
+      for (Index level = 0; level < 5; ++level) {
+        const auto file = open_tiff(path, {.directory = level});
+        REQUIRE(decode_all(*file) == expected);
+        expected = most_frequent(expected, file->info());
+      }
+    }
+}
+TEST_CASE("numbers of classes stay such in a pyramid that an image sink writes") {
+  const TestFolder folder;
+  const auto path = folder / "mask.tif";
+  const auto smaller = [&](TiffReduction reduction, const ImageSinkOptions& options) {
+    constexpr Index width = 18;
+    auto writer = std::make_unique<TiffWriter>(path, 2, width, 1, SampleType::u8,
+                                               TiffWriterOptions{.tile_height = 16, .tile_width = 16, .pyramid = true, .reduction = reduction});
+    ImageSink<float> sink(std::move(writer), {1, 4, 2, width}, options);
+    std::vector<float> values(static_cast<std::size_t>(4 * 2 * width));
+    const View<float> view = dense_view(values.data(), 1, 4, {0, 2}, width);
+    for (Index y = 0; y < 2; ++y)
+      for (Index x = 0; x < width; ++x) view(0, x < 2 ? 1 + 2 * y : 2, y, x) = x < 2 && options.argmax ? 1.f : 2.f;   // classes 1, 1, 3, 3; then 2
+    sink.write(0, View<const float>(view));
+    sink.finish();
+    return std::to_integer<int>(decode_all(*open_tiff(path, {.directory = 1}))[0]);
+  };
+  CHECK(smaller(TiffReduction::automatic, {.argmax = true}) == 1);
+  CHECK(smaller(TiffReduction::most_frequent, {.argmax = true}) == 1);
+  CHECK(smaller(TiffReduction::mean, {.argmax = true}) == 2);
+  CHECK(smaller(TiffReduction::automatic, {.channels = {1}}) == 1);   // 2, 2, 0, 0: other numbers have means
+  CHECK(smaller(TiffReduction::most_frequent, {.channels = {1}}) == 2);
 }
 TEST_CASE("means of the largest integers do not overflow") {
   const TestFolder folder;

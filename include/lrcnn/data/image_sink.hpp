@@ -35,6 +35,7 @@ class ImageSink final : public RowSink<T> {
     if (options_.channels.empty())
       for (Index c = 0; c < output.c; ++c) options_.channels.push_back(c);
     check(output);
+    if (options_.argmax) writer_->holds_classes();
     line_.resize(static_cast<std::size_t>(info().width * info().pixel_bytes()));
   }
   const ImageInfo& info() const { return writer_->info(); }

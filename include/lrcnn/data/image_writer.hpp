@@ -9,6 +9,8 @@ class ImageWriter {
   virtual ~ImageWriter() = default;
   /// Path, extents and type of samples; how the file will be cut into tiles.
   virtual const ImageInfo& info() const = 0;
+  /// Says, before the first row, that samples are numbers of classes: a writer that also makes smaller versions takes no means of them.
+  virtual void holds_classes() {}
   /// The next rows.
   /// Shapes:  rows [any number][width][channels], dense, in the machine's byte order
   /// Errors:  DataError if these are no whole rows or more rows than are left, or the file cannot be written

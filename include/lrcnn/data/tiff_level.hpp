@@ -9,12 +9,19 @@
 #include <vector>
 namespace lrcnn {
 enum class TiffCompression : std::uint8_t { none, deflate, lzw, jpeg, zstd };
+/// What stands in a smaller version of an image for 2x2 pixels of the larger one; at the lower and right edge, for those that there are.
+enum class TiffReduction : std::uint8_t {
+  automatic,      ///< their mean, or the most frequent one of numbers of classes, as an ImageSink with argmax writes
+  mean,           ///< of each channel; whole numbers are rounded to the nearest, halves up
+  most_frequent   ///< the whole pixel; of several the first. For masks: a mean of classes 1 and 3 is another class.
+};
 struct TiffWriterOptions {
   TiffCompression compression = TiffCompression::deflate;
   Index tile_height = 256, tile_width = 256;   ///< multiples of 16
   int quality = 90;                            ///< of JPEG, 1 to 100
   /// Smaller versions follow as further directories, each half as high and wide (rounded up) as the one before, until one fits into a tile.
   bool pyramid = false;
+  TiffReduction reduction = TiffReduction::automatic;   ///< of a pyramid: means (of classes the most frequent), mean, or most_frequent
   /// Tiles of zeros alone are left out. Readers that know sparse files (lrcnn, GDAL) take them for zeros.
   bool sparse = false;
 };
@@ -55,6 +62,27 @@ void halve_pixels(const std::byte* from, Index rows, Index columns, Index channe
         }
         std::memcpy(to, &mean, sizeof(S));
       }
+    }
+}
+/// The most frequent pixels of blocks of 2x2; of several the first. Shapes: as of halve_pixels()
+template <class S>
+void pick_pixels(const std::byte* from, Index rows, Index columns, Index channels, std::byte* to) {
+  const auto size = static_cast<std::size_t>(channels) * sizeof(S);
+  const Index pixel = static_cast<Index>(size), line = columns * pixel;
+  const auto same = [&](const std::byte* a, const std::byte* b) {
+    return channels == 1 ? std::memcmp(a, b, sizeof(S)) == 0 : std::memcmp(a, b, size) == 0;
+  };
+  for (Index y = 0; y < rows; y += 2)
+    for (Index x = 0; x < columns; x += 2, to += pixel) {
+      const Index right = x + 1 < columns ? pixel : 0, below = y + 1 < rows ? line : 0;   // at an edge pixels count twice, all of them
+      const std::byte* const first = from + y * line + x * pixel;
+      const std::byte *const second = first + right, *const third = first + below, *const fourth = third + right;
+      const std::byte* chosen = first;
+      if (!same(first, second) && !same(first, third) && !same(first, fourth)) {
+        if (same(second, third) || same(second, fourth)) chosen = second;
+        else if (same(third, fourth)) chosen = third;
+      }
+      std::memcpy(to, chosen, size);
     }
 }
 /// The error of a TIFF file that libtiff cannot write, from errno where that has a reason.

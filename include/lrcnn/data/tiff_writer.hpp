@@ -1,7 +1,8 @@
 #pragma once
 // Tiled BigTIFF files, through libtiff, written row by row in bounded memory: one row of tiles, and with a pyramid one of every level.
 //
-//     TiffWriter out("mask.tif", 65536, 65536, 1, SampleType::u8, {.compression = TiffCompression::zstd, .pyramid = true});
+//     TiffWriter out("mask.tif", 65536, 65536, 1, SampleType::u8,
+//                    {.compression = TiffCompression::zstd, .pyramid = true, .reduction = TiffReduction::most_frequent});
 //     out.write(rows);   // any number of them, from top to bottom
 //     out.finish();
 //
@@ -16,7 +17,7 @@ class TiffWriter final : public ImageWriter {
   /// Errors:  DataError if the extents, samples and options are none of a TIFF file (JPEG: u8 of 1 or 3 channels), libtiff has not the compression,
   ///          or no file can be written there
   TiffWriter(const std::filesystem::path& path, Index height, Index width, Index channels, SampleType sample, const TiffWriterOptions& options = {})
-      : file_((check(path, height, width, channels, sample, options), path)) {
+      : file_((check(path, height, width, channels, sample, options), path)), reduction_(options.reduction) {
     ImageInfo info;
     info.path = path;
     info.format = "BigTIFF, tiles of " + std::to_string(options.tile_width) + "x" + std::to_string(options.tile_height) + ", " +
@@ -33,6 +34,9 @@ class TiffWriter final : public ImageWriter {
   }
   /// Of the image itself, not of its pyramid.
   const ImageInfo& info() const override { return levels_.front()->info(); }
+  void holds_classes() override {
+    if (reduction_ == TiffReduction::automatic) reduction_ = TiffReduction::most_frequent;
+  }
   void write(std::span<const std::byte> rows) override {
     const Index count = rows_.begin(info(), rows);
     write(0, rows);
@@ -57,7 +61,10 @@ class TiffWriter final : public ImageWriter {
       if (level + 1 == levels_.size()) return;
       const ImageInfo &from = levels_[level]->info(), &to = levels_[level + 1]->info();
       std::vector<std::byte> halved(static_cast<std::size_t>(ceil_div(count, 2) * to.width * to.pixel_bytes()));
-      with_sample_type(from.sample, [&]<class S>(const S*) { detail::halve_pixels<S>(band, count, from.width, from.channels, halved.data()); });
+      with_sample_type(from.sample, [&]<class S>(const S*) {
+        const auto reduce = reduction_ == TiffReduction::most_frequent ? detail::pick_pixels<S> : detail::halve_pixels<S>;
+        reduce(band, count, from.width, from.channels, halved.data());
+      });
       write(level + 1, halved);
     });
   }
@@ -81,6 +88,7 @@ class TiffWriter final : public ImageWriter {
       refuse("with " + detail::tiff_compression_name(scheme), "this libtiff was built without it", "choose another compression");
   }
   AtomicFile file_;
+  TiffReduction reduction_;
   std::vector<std::unique_ptr<detail::TemporaryFile>> temporaries_{};   ///< in which levels wait
   std::vector<std::unique_ptr<detail::TiffLevel>> levels_{};            ///< the image, then those of its pyramid
   detail::WrittenRows rows_{};
