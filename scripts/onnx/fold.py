@@ -123,7 +123,8 @@ class Folding:
         try:
             return self.fold_known(node)
         except DAMAGED as error:
-            raise ImportFault(f"node '{node.name}' ({node.op}) of constants or shapes cannot be computed ({(str(error) or type(error).__name__).splitlines()[0]})",
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            raise ImportFault(f"node '{node.name}' ({node.op}) of constants or shapes cannot be computed ({reason})",
                               "what a model computes from these is computed once", "export the model again, or fetch it again") from None
 
     def fold_known(self, node):
