@@ -80,10 +80,19 @@ class Graph:
         return "[" + ",".join("?" if extent is None else str(extent) for extent in shape) + "]"
 
 
-def attribute_value(attribute):
+def array_of(tensor, path):
+    try:
+        return numpy_helper.to_array(tensor)
+    except (ValueError, TypeError, RuntimeError, KeyError) as error:
+        reason = str(error).splitlines()[0]
+        raise ImportFault(f"'{path}' is damaged: a tensor is of an unknown type, or has not as many bytes as its shape says ({reason})",
+                          "an ONNX file has all bytes of its tensors", "export the model again, or fetch it again") from None
+
+
+def attribute_value(attribute, path):
     value = onnx.helper.get_attribute_value(attribute)
     if isinstance(value, onnx.TensorProto):
-        return numpy_helper.to_array(value)
+        return array_of(value, path)
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
@@ -178,14 +187,6 @@ def inferred_shapes(model):
     return shapes
 
 
-def constants_of(model, path):
-    try:
-        return {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
-    except (ValueError, TypeError, RuntimeError, KeyError) as error:
-        raise ImportFault(f"'{path}' is damaged: a tensor is of an unknown type, or has not as many bytes as its shape says ({str(error).splitlines()[0]})",
-                          "an ONNX file has all bytes of its tensors", "export the model again, or fetch it again") from None
-
-
 def only(names, what, change, path):
     """The name, if there is one."""
     if len(names) != 1:
@@ -200,7 +201,7 @@ def read(path, output=None):
     opset = opset_of(model, path)
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
-    constants = constants_of(model, path)
+    constants = {tensor.name: array_of(tensor, path) for tensor in model.graph.initializer}
     inputs = [value for value in model.graph.input if value.name not in constants]
     name = only([value.name for value in inputs], "input", "export it with one", path)
     shape = extents(inputs[0])
@@ -211,7 +212,7 @@ def read(path, output=None):
     if any(isinstance(text, bytes) for p in model.graph.node for text in (p.name, p.op_type, p.domain, *p.input, *p.output)):
         raise ImportFault(f"'{path}' is damaged: a node has a name that is no text", "names are UTF-8", "export the model again, or fetch it again")
     nodes = [Node(p.op_type, p.name or (p.output[0] if p.output else ""), list(p.input), list(p.output),
-                  {a.name: attribute_value(a) for a in p.attribute}, "" if p.domain == "ai.onnx" else p.domain, module_scopes(p))
+                  {a.name: attribute_value(a, path) for a in p.attribute}, "" if p.domain == "ai.onnx" else p.domain, module_scopes(p))
              for p in model.graph.node]
     graph = Graph(nodes, constants, name, shape, chosen, inferred_shapes(model), opset, {n: n for n in constants}, files)
     check_order(graph, path)

@@ -224,6 +224,14 @@ class Faults(unittest.TestCase):
         model.graph.initializer[0].raw_data = model.graph.initializer[0].raw_data[:-4]
         self.save(model)
         self.refuses(1, "is damaged: a tensor is of an unknown type, or has not as many bytes as its shape says")
+        m = Model([1, 4, 8, 8])
+        model = m.finish(m.node("Mul", "x", m.node("Constant", value=onnx.numpy_helper.from_array(np.ones((4, 1, 1), np.float32)))))
+        for damage in ({"raw_data": b"123"}, {"data_type": 77}):
+            damaged = onnx.ModelProto.FromString(model.SerializeToString())
+            for field, value in damage.items():
+                setattr(damaged.graph.node[0].attribute[0].t, field, value)
+            self.save(damaged)
+            self.refuses(1, "is damaged: a tensor is of an unknown type, or has not as many bytes as its shape says")
         rng = np.random.default_rng(3)
         print("seed 3", end=" ", flush=True)
         for _ in range(300):   # a few bytes changed: an import or a message, never a traceback
