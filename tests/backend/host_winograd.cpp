@@ -236,7 +236,7 @@ TEST_CASE("a blocking fits into the room it is given, and there is one from the 
   std::array<Index, 3> divisions{};
   for (const Index c : channels)
     for (const Index k : channels)
-      for (const auto& [n, size] : {std::pair<Index, Index>{1, 1}, {2, 1}, {2, 7}, {1, 9}, {1, 12}, {2, 28}, {2, 224}}) {
+      for (const auto& [n, size] : {std::pair<Index, Index>{1, 1}, {2, 1}, {2, 7}, {1, 9}, {1, 12}, {2, 14}, {1, 28}, {3, 16}, {2, 28}, {2, 224}}) {
         const SlabPass p{n, c, k, size, size, size, size, 1, 1};
         for (const bool gradient : {false, true})
           for (const int threads : {1, 2, 16}) {

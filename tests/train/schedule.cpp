@@ -41,7 +41,8 @@ TEST_CASE("a cosine after a warm-up ends at the same step") {
   CHECK(lr_scale(s, 999, clock) > 0);
   CHECK(lr_scale(s, 1000, clock) == 0);
   CHECK(lr_scale(CosineLr{.warm_up = steps(200)}, 600, {.steps = 1000}) == doctest::Approx(0.5));
-  CHECK(lr_scale(CosineLr{.over = steps(3), .warm_up = steps(5)}, 4) == 1);   // a training that ends within its warm-up
+  CHECK(lr_scale(CosineLr{.warm_up = steps(5)}, 4, {.steps = 3}) == 1);   // a training that ends within its warm-up: then the floor
+  CHECK(lr_scale(CosineLr{.warm_up = steps(5)}, 5, {.steps = 3}) == 0);
   for (const Index over : {3, 5})
     CHECK_THROWS_WITH_AS(
         lr_scale(CosineLr{.over = steps(over), .warm_up = steps(5)}, 5),
@@ -84,7 +85,7 @@ TEST_CASE("schedules that make no sense are refused") {
         Error);
   CHECK(lr_scale(StepLr{.every = epochs(0.02)}, 1, {.steps_per_epoch = 30}) == doctest::Approx(0.1));   // 0.6 of a step is one
   CHECK_THROWS_WITH_AS(lr_scale(CosineLr{}, 0),
-                       "lrcnn: cosine schedule without .over; the length of the training must be known; set .over, or "
+                       "lrcnn: cosine schedule without .over; the length of the training must be known; set .over or TrainerOptions::clock, or "
                        "train with fit",
                        Error);
   CHECK_THROWS_WITH_AS(lr_scale(CosineLr{.over = steps(10), .floor = 2}, 0),

@@ -368,7 +368,7 @@ TEST_CASE("the schedule sets the rate of every step") {
   Trainee<> lost(Net::layers, Rows::value, input_of(8), Sgd{}, {.schedule = CosineLr{}});
   const auto before = state_of(lost);
   CHECK(error_of([&] { lost.step(loader().batch(0, 0)); }) ==
-        "lrcnn: cosine schedule without .over; the length of the training must be known; set .over, or train with fit");
+        "lrcnn: cosine schedule without .over; the length of the training must be known; set .over or TrainerOptions::clock, or train with fit");
   CHECK(state_of(lost) == before);
   CHECK(lost.fit(loader(), &loader(), {.epochs = 2}).back().lr == 0.001 * lr_scale(CosineLr{}, 11, {6, 12}));
 }

@@ -235,8 +235,8 @@ TEST_CASE("a file of another format version is refused, whatever follows the pro
   bytes[8] = std::byte{3};
   seal(bytes);
   write(path, bytes);
-  CHECK(refusal(path) ==
-        "lrcnn: training file 'F' has format version 3; lrcnn " + version() + " reads version 2; load it with the version of lrcnn that wrote it");
+  CHECK(refusal(path) == "lrcnn: training file 'F' has format version 3; lrcnn " + version() +
+                             " reads versions 1 and 2; load it with the version of lrcnn that wrote it");
 }
 TEST_CASE("a file of the first format is read: every image of its metrics weighs 1") {
   const Folder folder;

@@ -45,7 +45,7 @@ struct TrainingState {
 };
 namespace detail {
 constexpr std::string_view training_magic{"\x89LRCNN\r\n", 8};   // not text, and text-mode copies damage it visibly
-constexpr std::uint32_t training_format = 2;                     // 1 has no weight of the metrics; it is read, too
+constexpr std::uint32_t training_format = 2;                     // 1 has no weight of the metrics: every image, or pixel, is taken to weigh 1
 constexpr std::size_t prologue_bytes = 8 + 4 + 8;
 template <class T>
 constexpr std::string_view element_name() {
@@ -143,7 +143,7 @@ inline void check_training_bytes(std::span<const std::byte> bytes, const std::st
   if (crc32c(bytes.first(bytes.size() - 4)) != expected) throw damaged("its checksum does not match");
   if (format != training_format && format != 1)
     throw DataError(error_text(who + " has format version " + std::to_string(format),
-                               "lrcnn " + version() + " reads version " + std::to_string(training_format),
+                               "lrcnn " + version() + " reads versions 1 and " + std::to_string(training_format),
                                "load it with the version of lrcnn that wrote it"));
 }
 /// Pre: check_training_bytes() has accepted them

@@ -128,7 +128,8 @@ struct BlockingChoice {
     const Index few = std::min(all, fewest_tiles);   // these are asked for by themselves: matrices are rounded up to lines
     Index tiles = left <= 0 ? 0 : std::min({all, left / each, most_tiles});
     if (tiles < few && bytes(few, channels, division) <= room) return few;
-    if (tiles >= 6 && tiles < all) tiles = round_up(ceil_div(all, ceil_div(all, tiles / 6 * 6)), 6);   // chunks about as large as each other
+    if (tiles >= few && tiles < all)   // chunks about as large as each other
+      tiles = std::max(few, round_up(ceil_div(all, ceil_div(all, tiles / 6 * 6)), 6));
     while (tiles > 0 && bytes(tiles, channels, division) > room) tiles = (tiles - 1) / 6 * 6;
     return tiles < few ? 0 : tiles;
   }
