@@ -82,7 +82,7 @@ def keep(file, old):
 
 
 def put_back(planned):
-    """What is in its place but for files that are new already: their new content has its first name no longer."""
+    """Restores every file that the new content has replaced. Its new content then no longer has the name that it was written under."""
     for file, part, old in planned:
         if os.path.lexists(part):
             continue

@@ -65,8 +65,9 @@ inline bool has_class_folders(const std::filesystem::path& folder) {
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error)) return false;
   try {
+    const auto own_name = std::filesystem::canonical(folder);
     for (const auto& inner : detail::folders_in(folder))
-      if (!detail::pictures_in(inner, {std::filesystem::canonical(folder)}).empty()) return true;
+      if (!detail::pictures_in(inner, {own_name}).empty()) return true;
   } catch (const std::filesystem::filesystem_error&) {   // whoever reads it says what is wrong
   }
   return false;
@@ -88,9 +89,10 @@ inline ClassFiles find_class_files(const std::filesystem::path& folder) {
     if (classes.empty()) refuse(" has no folders in it", "put the pictures of each class into a folder with its name");
     if (classes.size() == 1)
       refuse(" has one class only, '" + classes[0].filename().string() + "'", "name the folder above it, or add a folder with another class");
+    const auto own_name = std::filesystem::canonical(folder);
     for (const auto& of : classes) {
       const auto label = static_cast<std::int32_t>(found.class_names.size());
-      const auto pictures = detail::pictures_in(of, {std::filesystem::canonical(folder)});
+      const auto pictures = detail::pictures_in(of, {own_name});
       if (pictures.empty())
         throw DataError(error_text("class folder '" + of.string() + "' has no pictures",
                                    "each class has at least one; pictures end in .jpg, .jpeg, .png, .tif or .tiff",

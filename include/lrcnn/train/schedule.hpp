@@ -88,11 +88,10 @@ inline double scale_after_warm_up(const CosineLr& s, Index step, Index warm_up, 
   const double progress = static_cast<double>(step - warm_up) / static_cast<double>(over - warm_up);
   return s.floor + (1 - s.floor) * (1 + std::cos(std::numbers::pi * progress)) / 2;
 }
-/// Errors: Error if a shape that is given a length has none beyond the warm-up
-inline void check_room_for_shape(const LrSchedule& schedule, Index warm_up, const LrClock& clock) {
-  const auto* cosine = std::get_if<CosineLr>(&schedule);
-  if (cosine == nullptr || cosine->over.empty() || warm_up == 0) return;
-  const Index over = length_in_steps(cosine->over, clock, ".over");
+/// Errors: Error if a cosine of a given length has no step beyond the warm-up
+inline void check_over(const CosineLr& s, Index warm_up, const LrClock& clock) {
+  if (s.over.empty() || warm_up == 0) return;
+  const Index over = length_in_steps(s.over, clock, ".over");
   if (over <= warm_up)
     throw Error(error_text("cosine schedule with .over of " + std::to_string(over) + " steps and .warm_up of " + std::to_string(warm_up),
                            ".over is counted from step 0 and has the warm-up in it, so no step is left for the cosine",
@@ -107,7 +106,7 @@ inline double lr_scale(const LrSchedule& schedule, Index step, const LrClock& cl
   return std::visit(
       [&](const auto& s) {
         const Index warm_up = detail::length_in_steps(s.warm_up, clock, ".warm_up");
-        detail::check_room_for_shape(s, warm_up, clock);
+        if constexpr (requires { s.over; }) detail::check_over(s, warm_up, clock);
         if (step < warm_up) return static_cast<double>(step + 1) / static_cast<double>(warm_up);
         return detail::scale_after_warm_up(s, step, warm_up, clock);
       },

@@ -121,7 +121,8 @@ struct TrainingContents {
   std::vector<std::byte> bytes;
   std::size_t values = 0;   // offset of the first parameter's values
 };
-inline void check_training_bytes(std::span<const std::byte> bytes, const std::string& who) {
+/// Returns the format's version. Errors: DataError if it is no training file, a part of one, damaged, or of a version that is not read
+inline std::uint32_t check_training_bytes(std::span<const std::byte> bytes, const std::string& who) {
   const std::size_t compared = std::min(bytes.size(), training_magic.size());
   if (compared == 0) throw DataError(error_text(who + " is empty", "a training file has at least a header", "take an older copy"));
   if (std::memcmp(bytes.data(), training_magic.data(), compared) != 0)
@@ -145,9 +146,8 @@ inline void check_training_bytes(std::span<const std::byte> bytes, const std::st
     throw DataError(error_text(who + " has format version " + std::to_string(format),
                                "lrcnn " + version() + " reads versions 1 and " + std::to_string(training_format),
                                "load it with the version of lrcnn that wrote it"));
+  return format;
 }
-/// Pre: check_training_bytes() has accepted them
-inline std::uint32_t format_of(std::span<const std::byte> bytes) { return ByteReader(bytes, training_magic.size(), {}).number<std::uint32_t>(); }
 /// The optimizer that a file was saved with, and its number of states. Types: those of the library and `known`'s, if there is one; any
 /// other is recorded.
 inline Optimizer read_optimizer(ByteReader& in, const Optimizer* known, Index& states) {
@@ -189,7 +189,7 @@ inline TrainingContents read_training_contents(const std::filesystem::path& path
   const std::string who = "training file '" + path.string() + "'";
   TrainingContents file;
   file.bytes = bytes_of_file(path, "training file", training_magic);
-  check_training_bytes(file.bytes, who);
+  const std::uint32_t format = check_training_bytes(file.bytes, who);
   ByteReader in(std::span(file.bytes).first(file.bytes.size() - 4), prologue_bytes, who);
   TrainingState& s = file.state;
   s.library_version = in.text();
@@ -213,7 +213,7 @@ inline TrainingContents read_training_contents(const std::filesystem::path& path
   s.batch = in.number<Index>(), s.seed = in.number<std::uint64_t>();
   s.metrics.loss_sum = in.number<double>(), s.metrics.images = in.number<Index>();
   s.metrics.correct = in.number<Index>();
-  s.metrics.weight = format_of(file.bytes) == 1 ? static_cast<double>(s.metrics.images) : in.number<double>();
+  s.metrics.weight = format == 1 ? static_cast<double>(s.metrics.images) : in.number<double>();
   for (auto n = in.count(); n > 0; --n) {
     const std::string key = in.text();
     s.notes[key] = in.text();

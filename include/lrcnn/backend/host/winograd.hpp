@@ -129,7 +129,15 @@ struct FilterGradient {
 namespace detail {
 /// Sums of gradients, in scratch that is aligned to whole lines.
 inline double* sums_at(float* scratch) { return reinterpret_cast<double*>(scratch); }
-inline void put_bias(const FilterGradient& d, Index k, double sum) { d.db[k] = static_cast<float>((d.add ? double{d.db[k]} : 0.0) + sum); }
+/// Puts the sums of output channels [first, first + channels), sum_of(0) and so on, where biases' gradients go, if there are any.
+template <class Sum>
+void write_biases(const FilterGradient& d, Index first, Index channels, Sum sum_of) {
+  if (d.db == nullptr) return;
+  for (Index k = 0; k < std::min(channels, d.outputs - first); ++k) {
+    float& gradient = d.db[first + k];
+    gradient = static_cast<float>((d.add ? double{gradient} : 0.0) + sum_of(k));
+  }
+}
 /// Transforms products of gradients back, for output channels [first, first + channels), and puts them where they go.
 template <class K>
 void write_gradient(const SlabPass& p, const FilterGradient& d, const float* u, Index first, Index channels, int threads) {
@@ -176,11 +184,11 @@ void gradient_by_tiles(const SlabPass& p, const Blocking& blocking, int threads,
         for (Index i = r.begin; i < r.end; ++i) to[i] += from[i];
       }
     });
-    for (Index k = 0; d.db != nullptr && k < std::min(channels, d.outputs - first); ++k) {
+    write_biases(d, first, channels, [&](Index k) {
       double sum = 0;
       for (int thread = 0; thread < threads; ++thread) sum += sums_of(thread)[k];
-      put_bias(d, first + k, sum);
-    }
+      return sum;
+    });
     write_gradient<K>(p, d, scratch, first, channels, threads);
   }
 }
@@ -209,7 +217,7 @@ void gradient_by_channels(const SlabPass& p, const Blocking& blocking, int threa
         products_of_gradients<K>(p, v, m, count, channels, u, begin > 0);
         K::add_biases(m, count, channels, sums);
         if (begin + count < all) return;
-        for (Index k = 0; d.db != nullptr && k < std::min(channels, d.outputs - first); ++k) put_bias(d, first + k, sums[k]);
+        write_biases(d, first, channels, [&](Index k) { return sums[k]; });
         write_gradient<K>(p, d, u, first, channels, 1);
       });
     }
@@ -238,7 +246,7 @@ void gradient_by_positions(const SlabPass& p, const Blocking& blocking, int thre
       });
       K::add_biases(m, count, channels, sums);
     }
-    for (Index k = 0; d.db != nullptr && k < std::min(channels, d.outputs - first); ++k) put_bias(d, first + k, sums[k]);
+    write_biases(d, first, channels, [&](Index k) { return sums[k]; });
     write_gradient<K>(p, d, u, first, channels, threads);
   }
 }

@@ -200,7 +200,7 @@ struct BlockingChoice {
 ///          share one: 4.1, 3.9, 5.7; 27, 28, 27; 27, 27, 26
 ///          Two cores of an EPYC 7003, AVX2, with 512 KiB of L2 each and 32 MiB of L3, milliseconds with limits for large and for small second
 ///          caches (medians of alternating runs): filter gradients of 64 channels, 8 x 56 x 56, 6.5, 5.3; 128, 8 x 28 x 28, 7.0, 5.8; 256,
-///          8 x 56 x 56, 66, 60; forward of 256, 8 x 14 x 14, 8.2, 5.8; 512, 8 x 28 x 28, 66 to 68, 58 to 70; others within 6 %
+///          8 x 56 x 56, 66, 60; forward of 256, 8 x 14 x 14, 8.2, 5.8; 512, 8 x 28 x 28, 66 to 68, 58 to 70; others -11 to +8 %
 inline std::optional<Blocking> choose_blocking(const SlabPass& p, bool gradient, int threads, Index room, const Caches& caches = processor_caches()) {
   if (room < least_bytes(p)) return {};
   detail::BlockingChoice choice{p, gradient, threads, room, caches};
