@@ -14,10 +14,12 @@ DRAWS = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike
 
 
 class Partial:
-    """A vector or a single number of whole numbers, some of which are not known."""
+    """A vector of numbers, or a single one, some of which are not known."""
 
-    def __init__(self, values):
-        self.values = np.array(values, dtype=object)
+    def __init__(self, values, dtype=np.dtype(np.int64)):
+        self.dtype = dtype
+        self.values = np.frompyfunc(lambda v: None if v is None else dtype.type(v), 1, 1)(np.array(values, dtype=object))
+        self.values = np.asarray(self.values, dtype=object)   # a single number, too
 
     def known(self):
         return all(value is not None for value in self.values.reshape(-1))
@@ -60,11 +62,11 @@ class Folding:
         self.partial = {}
 
     def value(self, name):
-        """A Partial or an array of whole numbers, as an array of objects; None if it is neither."""
+        """Numbers that are known in part, or all of them; None if nothing is known."""
         if name in self.partial:
-            return self.partial[name].values
+            return self.partial[name]
         array = self.graph.constants.get(name)
-        return array.astype(object) if array is not None and array.dtype.kind in "iu" else None
+        return Partial(array, array.dtype) if array is not None and array.dtype.kind in "iuf" else None
 
     def shape(self, node):
         """Shape: the extents of its input, those that are fixed."""
@@ -78,28 +80,40 @@ class Folding:
     def of_shapes(self, node):
         """What a node makes of numbers that are partly known; None if it is no such node."""
         if node.op == "Shape":
-            return self.shape(node)
-        inputs = [self.value(name) if name else None for name in node.inputs]   # by place; None for one that is left out, too
-        if not inputs or inputs[0] is None:
+            extents = self.shape(node)
+            return None if extents is None else Partial(extents)
+        known = [self.value(name) if name else None for name in node.inputs]   # by place; None for one that is left out, too
+        if not known or known[0] is None:
             return None
+        if node.op == "Cast":
+            dtype = helper.tensor_dtype_to_np_dtype(node["to"])
+            return Partial(known[0].values, dtype) if dtype.kind in "iuf" else None
+        if any(value is None and name for name, value in zip(node.inputs, known)):
+            return None
+        inputs = [None if value is None else value.values for value in known]
+        if node.op in ("Gather", "Slice") and any(None in value.reshape(-1) for value in inputs[1:] if value is not None):
+            return None
+        values = self.arranged(node, inputs)
+        if values is None and all(value is None or value.dtype == known[0].dtype for value in known):
+            values = self.arithmetic(node.op, inputs, known[0].dtype)
+        return None if values is None else Partial(values, known[0].dtype)
+
+    def arranged(self, node, inputs):
+        """What a node makes of such numbers that takes some of them, or puts them one behind the other; None if it is no such node."""
         first = inputs[0]
-        if node.op in ("Cast", "Identity"):
+        if node.op == "Identity":
             return first
         if node.op == "Unsqueeze":
             return first.reshape(-1) if first.ndim == 0 else None
         if node.op == "Squeeze":
             return first.reshape(()) if first.size == 1 else None
-        if any(value is None and name for name, value in zip(node.inputs, inputs)):
-            return None
-        if node.op in ("Gather", "Slice") and any(None in value.reshape(-1) for value in inputs[1:] if value is not None):
-            return None
         if node.op == "Gather" and first.ndim == 1 and node.get("axis", 0) == 0:
             return np.asarray(first[inputs[1].astype(np.int64)], dtype=object)
         if node.op == "Concat" and all(value.ndim == 1 for value in inputs):
             return np.concatenate(inputs)
         if node.op == "Slice" and first.ndim == 1:
             return self.part(first, *(None if value is None else [int(v) for v in value.reshape(-1)] for value in inputs[1:]))
-        return self.arithmetic(node.op, inputs)
+        return None
 
     @staticmethod
     def part(values, starts, ends, axes=None, steps=None):
@@ -110,8 +124,9 @@ class Folding:
         return values[slice(start, end, step)]
 
     @staticmethod
-    def arithmetic(op, inputs):
-        work = {"Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b, "Div": lambda a, b: int(a / b)}.get(op)
+    def arithmetic(op, inputs, dtype):
+        quotient = (lambda a, b: a / b) if dtype.kind == "f" else (lambda a, b: int(a / b))
+        work = {"Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b, "Div": quotient}.get(op)
         if work is None or len(inputs) != 2:
             return None
         return np.frompyfunc(lambda a, b: None if a is None or b is None else work(a, b), 2, 1)(*inputs)
@@ -138,12 +153,12 @@ class Folding:
         given = [name for name in node.inputs if name]
         if given and all(name in constants for name in given) and node.op not in DRAWS:
             return self.fold_constants(node, given)
-        values = self.of_shapes(node)
-        if values is None:
+        partial = self.of_shapes(node)
+        if partial is None:
             return False
-        self.partial[node.outputs[0]] = partial = Partial(values)
+        self.partial[node.outputs[0]] = partial
         if partial.known():
-            constants[node.outputs[0]] = np.array(partial.values, dtype=np.int64)
+            constants[node.outputs[0]] = np.array(partial.values, dtype=partial.dtype)
         return True
 
     def fold_constants(self, node, given):

@@ -170,8 +170,8 @@ def opset_of(model, path):
 
 
 def extents(value):
-    """Extents of a typed value; None for those that are not fixed."""
-    return [d.dim_value if d.HasField("dim_value") else None for d in value.type.tensor_type.shape.dim]
+    """Extents of a typed value; None for those that are not fixed, which some exporters write as 0 or -1."""
+    return [d.dim_value if d.dim_value > 0 else None for d in value.type.tensor_type.shape.dim]
 
 
 def inferred_shapes(model):
@@ -183,7 +183,7 @@ def inferred_shapes(model):
     shapes = {}
     for value in [*small.graph.value_info, *small.graph.output]:
         if value.type.tensor_type.HasField("shape"):
-            shapes[value.name] = [d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in value.type.tensor_type.shape.dim]
+            shapes[value.name] = [d.dim_value if d.dim_value > 0 else d.dim_param or None for d in value.type.tensor_type.shape.dim]
     return shapes
 
 

@@ -20,6 +20,10 @@ class Value:
         """Whether it has one row and one column."""
         return self.height == 1 and self.width == 1
 
+    def rank(self):
+        """How many axes the graph's tensor has."""
+        return 2 if self.layout == VECTOR else 4
+
     def text(self):
         extents = (self.channels, self.height, self.width)
         return "[N," + ",".join("?" if extent is None else str(extent) for extent in extents) + "]"

@@ -133,7 +133,7 @@ def group_norm(b, node):
 @operator("LayerNormalization", "ChannelsFirstLayerNormalization")
 def layer_norm(b, node):
     x = b.value(node)
-    axis = node.get("axis", -1) % (2 if x.layout == VECTOR else 4)
+    axis = node.get("axis", -1) % x.rank()
     fits = x.layout == MAP if node.op.startswith("Channels") else axis == {LAST: 3, VECTOR: 1}.get(x.layout)
     if not fits:
         raise Refused(f"it normalises over axes from {node.get('axis', -1)} of a tensor that is {x.layout}; lrcnn's LayerNorm normalises over the "
@@ -227,7 +227,7 @@ def expand(b, node):
 def concat(b, node):
     values = [b.value(node, place) for place in range(len(node.inputs))]
     first = values[0]
-    axis = node["axis"] % (2 if first.layout == VECTOR else 4)
+    axis = node["axis"] % first.rank()
     if axis != {MAP: 1, LAST: 3, VECTOR: 1}[first.layout] or any(v.layout != first.layout for v in values):
         raise Refused(f"it joins tensors along axis {node['axis']}; lrcnn's Concat joins channels")
     for other in values[1:]:

@@ -129,9 +129,8 @@ def global_average_pool(b, node):
 def reduce_mean(b, node):
     x = b.value(node)
     axes = ints(b.graph, node, 1, "axes")
-    rank = 2 if x.layout == VECTOR else 4
     rows_and_columns = {MAP: [2, 3], LAST: [1, 2]}.get(x.layout)
-    if axes is None or sorted(a % rank for a in axes) != rows_and_columns:
+    if axes is None or sorted(a % x.rank() for a in axes) != rows_and_columns:
         raise Refused(f"it takes means over axes {axes} of a tensor that is {x.layout}; GlobalAvgPool takes them over all rows and columns")
     layout = x.layout if node.get("keepdims", 1) else VECTOR
     return b.add(node, "global_avg_pool", "GlobalAvgPool", x, extents=(1, 1), layout=layout)
@@ -144,7 +143,7 @@ def pad(b, node):
     axes = ints(b.graph, node, 3, "axes")
     if pads is None or (len(node.inputs) > 3 and node.inputs[3] and axes is None):
         raise Refused("its padding is computed; lrcnn's layers have constant ones")
-    axes = [a % 4 for a in axes] if axes else [0, 1, 2, 3]
+    axes = [a % x.rank() for a in axes] if axes else list(range(x.rank()))
     begin, end = dict(zip(axes, pads)), dict(zip(axes, pads[len(axes):]))
     value = b.constant(node, 2, "value")
     if mode not in ("constant", "reflect") or (mode == "constant" and value is not None and float(value.reshape(-1)[0]) != 0):
@@ -185,18 +184,18 @@ def crop(b, node):
     if any(step != 1 for step in steps):
         raise Refused("it leaves out rows or columns in between; lrcnn's Crop takes them from the borders")
     sides = {2: (0, 0), 3: (0, 0)}
-    for axis, start, end, _ in zip(axes, starts, ends, steps, strict=True):
-        size = {1: x.channels, 2: x.height, 3: x.width}.get(axis % 4)
+    for axis, start, end, _ in zip((a % x.rank() for a in axes), starts, ends, steps, strict=True):
+        size = {1: x.channels, 2: x.height, 3: x.width}.get(axis)
         open_end = end >= 2**31 - 1 or (size is not None and end >= size)
-        if axis % 4 in (0, 1):
-            if start == 0 and (open_end or axis % 4 == 0 and end >= 1 and b.graph.input_shape[0] == end):
+        if axis in (0, 1):
+            if start == 0 and (open_end or axis == 0 and end >= 1 and b.graph.input_shape[0] == end):
                 continue
             raise Refused("it takes a part of the images or channels; lrcnn's Crop takes rows and columns")
         if size is None and (start < 0 or (end >= 0 and not open_end)):
             raise Refused("what it takes away depends on extents that are not fixed")
         begin = start if start >= 0 else max(size + start, 0)
         rest = 0 if open_end else -end if end < 0 else size - end
-        sides[axis % 4] = (-begin, -rest)
+        sides[axis] = (-begin, -rest)
     return padded(b, node, x, (*sides[2], *sides[3]))
 
 

@@ -27,7 +27,7 @@ def flattened(b, node, x):
 @operator("Flatten")
 def flatten(b, node):
     x = b.value(node)
-    if node.get("axis", 1) % (2 if x.layout == VECTOR else 4) != 1:
+    if node.get("axis", 1) % x.rank() != 1:
         raise Refused(f"its axis is {node.get('axis', 1)}; lrcnn's Flatten keeps images apart, axis 1")
     return flattened(b, node, x)
 

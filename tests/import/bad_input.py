@@ -63,10 +63,10 @@ class Faults(unittest.TestCase):
         self.assertEqual({path: path.stat().st_mtime_ns for path in self.folder.rglob("*")}, before)
         return said
 
-    def refuses_nodes(self, build, *texts, shape=(1, 4, 8, 8), opset=17):
+    def refuses_nodes(self, build, *texts, shape=(1, 4, 8, 8), opset=17, rank=4):
         """A model made by `build` is refused for each of the texts, one a line."""
         m = Model(list(shape), opset)
-        self.save(m.finish(build(m)))
+        self.save(m.finish(build(m), rank=rank))
         said = self.refuses(2, "cannot be expressed", "nothing is written", *texts)
         self.assertEqual(len(said.splitlines()), 1 + len(texts), said)
         self.assertTrue(said.startswith(f"lrcnn: {len(texts)} node{'s' * (len(texts) > 1)} of 'm.onnx' cannot be expressed"), said)
@@ -171,6 +171,33 @@ class Faults(unittest.TestCase):
             self.refuses(2, f"its {name} are computed; lrcnn's Crop has constant ones")
         self.refuses_nodes(lambda m: m.node("Slice", "x", m.ints(1, 1), m.ints(4, 4), m.ints(2)),
                            "its attributes or inputs are not those of the operator; the file may be damaged")
+
+    def test_parts_of_vectors(self):
+        """Axes of [N,C] are images and channels, whatever the layer that it comes from has."""
+        def scores(m):
+            return m.node("MatMul", m.node("Flatten", "x"), m.weight(256, 5))
+        for begin, end, axis in ((0, 2, -1), (-2, 2**31 - 1, -1), (0, 2, 1)):
+            self.refuses_nodes(lambda m: m.node("Slice", scores(m), m.ints(begin), m.ints(end), m.ints(axis)),
+                               "it takes a part of the images or channels", rank=2)
+        self.refuses_nodes(lambda m: m.node("Pad", scores(m), m.ints(0, 0, 0, 3)), "it pads images or channels", rank=2)
+        m = Model([1, 4, 8, 8])
+        self.save(m.finish(m.node("Slice", scores(m), m.ints(0), m.ints(5), m.ints(-1)), rank=2))
+        status, said = self.run_import("m.onnx")   # all of it
+        self.assertEqual(status, 0, said)
+
+    def test_extents_that_are_not_fixed(self):
+        """0 and -1 are what some exporters write for them."""
+        for extent in (0, -1):
+            self.refuses_nodes(lambda m: m.conv("x", 4, 4, strides=[2, 2], auto_pad="SAME_UPPER"),
+                               "its padding depends on extents that are not fixed", shape=(extent, 4, extent, extent))
+
+    def test_numbers_that_shapes_become(self):
+        """Extents as floating-point numbers are such numbers from there on: 8 / 5 is 1.6."""
+        def factors(m):
+            extents = m.node("Cast", m.node("Shape", "x"), to=TensorProto.FLOAT)
+            quotient = m.node("Div", m.node("Slice", extents, m.ints(2), m.ints(4)), m.constant(np.array([5, 5], np.float32)))
+            return m.node("Resize", "x", "", m.node("Concat", m.constant(np.array([1, 1], np.float32)), quotient, axis=0))
+        self.refuses_nodes(factors, "its factors 1.6 and 1.6 are not whole", shape=("n", 4, 8, 8))
 
     def test_functions_and_vectors(self):
         self.refuses_nodes(lambda m: m.node("Clip", "x", m.number(-1), m.number(1)), "it keeps numbers between -1.0 and 1.0; lrcnn has ReLU6")
