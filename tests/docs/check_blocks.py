@@ -9,7 +9,8 @@ reads. lrcnn/lrcnn.hpp and `using namespace lrcnn` are added to blocks that incl
 HTML comments right before the fence, each on lines of its own, change that:
     <!-- scope: namespace -->   the rest stands at namespace scope (templates, layers of one's own)
     <!-- target: onednn -->     with the flags of lrcnn::onednn (FOLDER/onednn.rsp); also data, cudnn, images and interop (with the
-                                libraries of all files' formats); core is the default. Skipped where this build lacks the target, unless CI=true
+                                libraries of all files' formats), or several of these; core is the default. Skipped where this build lacks
+                                a target, unless CI=true
     <!-- setup: code -->        code put before the block that readers need not see; may span lines
     <!-- file: examples/x.cpp -->   the block is that file of the repository, without the comment that it begins with
     <!-- run: -->               a program of target core, which is also run and has to succeed
@@ -128,8 +129,18 @@ def groups_of(todo):
     return [group for group in groups.values() if len(group) > 1]
 
 
+def targets_of(block):
+    return block.options.get("target", "core").split()
+
+
 def flags_of(block, flags_folder):
-    return os.path.join(flags_folder, block.options.get("target", "core") + ".rsp")
+    """The compiler's flags: a file of them for each target."""
+    return ["@" + os.path.abspath(os.path.join(flags_folder, target + ".rsp")) for target in targets_of(block)]
+
+
+def lacking(block, flags_folder):
+    """Targets of the block that this build has not."""
+    return [target for target in targets_of(block) if not os.path.exists(os.path.join(flags_folder, target + ".rsp"))]
 
 
 def shown_file(block):
@@ -171,15 +182,15 @@ def all_compile(group, path, compiler, flags_folder, ahead):
         with open(source, "w", encoding="utf-8") as file:
             file.write(joined_program(group, path))
         header = header_flags(ahead) if uses_header(group[0]) else []
-        return execute([compiler, "@" + os.path.abspath(flags_of(group[0], flags_folder)), *WARNINGS, "-Wno-return-type", "-fsyntax-only",
-                        *header, source], folder).returncode == 0
+        return execute([compiler, *flags_of(group[0], flags_folder), *WARNINGS, "-Wno-return-type", "-fsyntax-only", *header, source],
+                       folder).returncode == 0
 
 
 def check_block(block, path, compiler, flags_folder, ahead):
     """What is wrong, if anything, and what the program printed, if it was run."""
-    flags, runs = flags_of(block, flags_folder), "run" in block.options
-    if not os.path.exists(flags):
-        return f"target {block.options['target']} is not available in this build", ""
+    runs = "run" in block.options
+    if absent := lacking(block, flags_folder):
+        return f"target {' '.join(absent)} is not available in this build", ""
     if runs and ("target" in block.options or not any(MAIN.search(line) for line in block.code)):
         return "only a program of target core, with a main function, can be run", ""
     if "file" in block.options and (difference := differs_from_file(block)):
@@ -192,7 +203,7 @@ def check_block(block, path, compiler, flags_folder, ahead):
         last = [ahead["library"]] if runs and ahead["library"] else []
         if uses_header(block):
             how += header_flags(ahead)
-        done = execute([compiler, "@" + os.path.abspath(flags), *how, source, *last], folder)
+        done = execute([compiler, *flags_of(block, flags_folder), *how, source, *last], folder)
         if done.returncode != 0:
             return done.stdout or f"the compiler ended with {done.returncode}", ""
         if not runs:
@@ -237,11 +248,11 @@ def main():
         found = blocks(path)
     ran = None
     for block in found:
-        optional = block.options.get("target") in OPTIONAL and os.environ.get("CI") != "true"
+        absent = [target for target in lacking(block, arguments.flags) if target in OPTIONAL]
         if "output" in block.options:
             shown.append((block, ran))
-        elif optional and not os.path.exists(flags_of(block, arguments.flags)):
-            print(f"{path}:{block.line}: skipped: target {block.options['target']} is not available in this build")
+        elif absent and os.environ.get("CI") != "true":
+            print(f"{path}:{block.line}: skipped: target {' '.join(absent)} is not available in this build")
         elif "recipe" in block.options:
             continue
         elif "skip" not in block.options:
@@ -254,7 +265,7 @@ def main():
             failed += 1
     printed = {}
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        groups = [group for group in groups_of(todo) if os.path.exists(flags_of(group[0], arguments.flags))]
+        groups = [group for group in groups_of(todo) if not lacking(group[0], arguments.flags)]
         together = pool.map(lambda group: all_compile(group, path, arguments.compiler, arguments.flags, ahead), groups)
         compiled = {block for group, good in zip(groups, together) if good for block in group}
         todo = [block for block in todo if block not in compiled]

@@ -13,8 +13,8 @@ struct ByteImage {
   bool had_alpha = false;               ///< which was left out
 };
 /// Reads all of a picture. Of 1 channel it is grey, of 2 grey with alpha, of 3 red, green and blue, of 4 these with alpha. Alpha is left out,
-/// samples of 16 bits become bytes (divided by 257), grey is repeated for 3 channels, and colours become grey by 0.299, 0.587 and 0.114, all
-/// as Pillow's convert("RGB") and convert("L") do.
+/// samples of 16 bits become bytes (divided by 257), grey is repeated for 3 channels, and colours become grey by 0.299, 0.587 and 0.114. But for
+/// samples of 16 bits that is what Pillow's convert("RGB") and convert("L") do.
 /// Pre:     channels is 1 or 3
 /// Errors:  DataError if the file has other channels, samples that are neither u8 nor u16, or it and a tile of its
 ///          file together take more than most_bytes, which may be fewer or more than the file's samples do; as TileDecoder::decode()

@@ -22,7 +22,7 @@ namespace detail {
 /// Whether a name ends like a picture's: the endings of torchvision's ImageFolder.
 inline bool names_picture(const std::filesystem::path& path) {
   const std::string ending = lower_case(path.extension().string());
-  constexpr std::array<std::string_view, 10> endings{".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".webp", ".ppm", ".pgm", ".jpe"};
+  constexpr std::array<std::string_view, 9> endings{".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".webp", ".ppm", ".pgm"};
   return std::find(endings.begin(), endings.end(), ending) != endings.end();
 }
 inline bool hidden(const std::filesystem::path& path) { return path.filename().string().starts_with('.'); }
@@ -95,7 +95,7 @@ inline ClassFiles find_class_files(const std::filesystem::path& folder) {
       const auto pictures = detail::pictures_in(of, {own_name});
       if (pictures.empty())
         throw DataError(error_text("class folder '" + of.string() + "' has no pictures",
-                                   "each class has at least one; pictures end in .jpg, .jpeg, .png, .tif or .tiff",
+                                   "each class has at least one; names of pictures end in .jpg, .jpeg, .png, .tif or .tiff",
                                    "add pictures, or remove the folder"));
       found.class_names.push_back(of.filename().string());
       for (const auto& path : pictures) found.files.push_back({path, label});

@@ -22,7 +22,8 @@ struct ImageFolderOptions {
   Index most_picture_bytes = 1_GiB;   ///< of one picture as it is resized, and a tile of its file
 };
 /// Reads one part of a folder of pictures: as find_class_files() finds them, each decoded and resized.
-/// Post:    the same whatever the threads are; classes and pictures are in the order of torchvision's ImageFolder
+/// Post:    the same whatever the threads are; classes are in the order of torchvision's ImageFolder, and so are the pictures of a class that
+///          has no folders within folders
 /// Errors:  DataError as find_class_files(); if the data set would take more than most_bytes, options make no sense, a picture is of none of the
 ///          formats, damaged, too large or has other channels (unless `skipped` is set), or no picture is left
 inline Dataset load_image_folder(const std::filesystem::path& folder, Split split, std::span<const ImageFormat> formats,
