@@ -93,7 +93,7 @@ LRCNN_HOST_DEVICE constexpr Range adaptive_window(Index out, const D& all, Index
 /// Elements of such a window that one sum in what elements are computed in takes; larger windows are summed up in doubles, piece by piece.
 inline constexpr Index largest_window_sum = 1024;
 /// Columns of a row in a piece: in what elements are computed in, pieces themselves in doubles. Means over maps are summed up so, on the host
-/// and on a device, which gives them the same bits.
+/// and on a device, which gives them the same bits; on the host, so are some parameters' gradients.
 inline constexpr Index sum_piece = 256;
 /// Output rows whose windows hold row `in`.
 template <class D>

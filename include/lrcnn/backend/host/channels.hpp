@@ -1,6 +1,7 @@
 #pragma once
 // Layers that work on the channels of a pixel: a factor for each, and another order.
 #include <lrcnn/backend/host/loops.hpp>
+#include <lrcnn/backend/host/put_gradient.hpp>
 #include <lrcnn/backend/host/rows.hpp>
 #include <lrcnn/backend/host/window.hpp>
 namespace lrcnn::host {
@@ -75,8 +76,7 @@ void layer_scale_backward_parameters(const Operands<T>& o, int threads) {
       for (Index l = 0; l < L; ++l) {
         const Index c = b * block + lane + l;
         if (c >= o.dy.c) return;
-        master_t<T>& d = o.d_parameters[0][c];
-        d = static_cast<master_t<T>>((o.accumulate ? static_cast<double>(d) : 0) + item(sum, l));
+        put_gradient(o.d_parameters[0][c], item(sum, l), o.accumulate);
       }
     });
   });

@@ -136,10 +136,9 @@ void transposed_filter(const Operands<T>& o, const TransposedLoops& loops, Index
           const T* dy = o.dy.row(i, b, row) + loops.sent_to(loops.columns, w.begin, s) * o.dy.block + lane;
           std::array<const T*, n> x;
           for (std::size_t j = 0; j < n; ++j) x[j] = channel_row(o.x, i, c + static_cast<Index>(j), h);
-          constexpr Index piece = 256;   // columns that are summed up in T's own precision
-          for (Index first = w.begin; first < w.end; first += piece) {
+          for (Index first = w.begin; first < w.end; first += sum_piece) {
             std::array<std::array<Value, W::count>, n> some{};
-            for (Index q = first; q < std::min(w.end, first + piece); ++q, dy += step)
+            for (Index q = first; q < std::min(w.end, first + sum_piece); ++q, dy += step)
               for (std::size_t p = 0; p < W::count; ++p) {
                 const Value down = load_word<Value>(dy + static_cast<Index>(p) * W::width);
                 for (std::size_t j = 0; j < n; ++j) some[j][p] += static_cast<master_t<T>>(x[j][q * o.x.block]) * down;
@@ -154,8 +153,7 @@ void transposed_filter(const Operands<T>& o, const TransposedLoops& loops, Index
         const Index from = c + static_cast<Index>(j), group = from / loops.c_group;
         for (Index l = 0; l < L && k + l < loops.out.c; ++l) {
           if ((k + l) / loops.k_group != group) continue;
-          master_t<T>& dw = o.d_parameters[0][loops.weight(from, k + l - group * loops.k_group, r, s)];
-          dw = static_cast<master_t<T>>((o.accumulate ? static_cast<double>(dw) : 0.0) + item(sum[j], l));
+          put_gradient(o.d_parameters[0][loops.weight(from, k + l - group * loops.k_group, r, s)], item(sum[j], l), o.accumulate);
         }
       }
     }

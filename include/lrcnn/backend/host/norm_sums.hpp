@@ -3,6 +3,7 @@
 //
 // Rows are cut into pieces by their extents alone, each piece is summed in doubles by one thread, and pieces are merged one after the
 // other; so nothing depends on the number of threads, and what slabs are merged into differs from the whole map's in the last bits only.
+#include <lrcnn/backend/host/put_gradient.hpp>
 #include <lrcnn/backend/host/strips.hpp>
 #include <lrcnn/layer/statistics.hpp>
 namespace lrcnn::host {
@@ -252,10 +253,8 @@ void add_sums(const Operands<T>& o, bool accumulate, int threads) {
       bias[at] += m.first[at], weight[at] += product;
       if (o.sums) n.sums(set).sum(c) += m.first[at], n.sums(set).product(c) += product;
       if (!n.norm.affine || o.d_parameters[0] == nullptr || (task + 1) % (cut.sets * cut.pieces) != 0) continue;
-      for (std::size_t p = 0; p < 2; ++p) {
-        master_t<T>& gradient = o.d_parameters[p][c];
-        gradient = static_cast<master_t<T>>((accumulate ? static_cast<double>(gradient) : 0) + (p == 0 ? weight : bias)[at]);
-      }
+      put_gradient(o.d_parameters[0][c], weight[at], accumulate);
+      put_gradient(o.d_parameters[1][c], bias[at], accumulate);
     }
   });
 }

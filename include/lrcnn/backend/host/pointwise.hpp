@@ -76,10 +76,9 @@ template <class T, Index L>
 void add_pointwise_row(Lanes<L>, const T* x, const T* dy, Index next_channel, Index out_c, Index w, std::array<Strip<double>, few_channels>& sums) {
   using W = Words<T, L>;
   using Value = typename W::Value;
-  constexpr Index piece = 256;   // columns that are summed up in T's own precision
-  for (Index first = 0; first < w; first += piece) {
+  for (Index first = 0; first < w; first += sum_piece) {
     std::array<std::array<Value, W::count>, few_channels> some{};
-    for (Index q = first; q < std::min(w, first + piece); ++q) {
+    for (Index q = first; q < std::min(w, first + sum_piece); ++q) {
       read_ahead(x + q * L);
       for (Index p = 0; p < W::count; ++p) {
         const Value value = load_word<Value>(x + q * L + p * W::width);
@@ -140,9 +139,7 @@ void pointwise_backward_data(const Operands<T>& o, int threads) {
 /// Post:    rows are cut into pieces by their number alone, so nothing depends on the number of threads
 template <class T>
 void pointwise_backward_parameters(const Operands<T>& o, int threads) {
-  using A = master_t<T>;
   const Index in_c = o.node->in.c, out_c = o.node->out.c, block = o.x.block, rows = o.dy.n * o.dy.rows, pieces = std::clamp<Index>(rows, 1, 16);
-  const auto put = [&](A& gradient, double sum) { gradient = static_cast<A>((o.accumulate ? static_cast<double>(gradient) : 0) + sum); };
   std::array<std::array<detail::Strip<double>, detail::few_channels>, 16> of_piece;
   for (Index b = 0; b < o.x.blocks(); ++b) {
     parallel_for(pieces, useful_threads(rows * o.dy.w * block, threads), [&](Index piece) {
@@ -158,7 +155,7 @@ void pointwise_backward_parameters(const Operands<T>& o, int threads) {
       for (Index l = 0; l < block && b * block + l < in_c; ++l) {
         double sum = 0;
         for (Index piece = 0; piece < pieces; ++piece) sum += item(item(item(of_piece, piece), k), l);
-        put(o.d_parameters[0][k * in_c + b * block + l], sum);
+        put_gradient(o.d_parameters[0][k * in_c + b * block + l], sum, o.accumulate);
       }
   }
   bias_gradient(o, threads);

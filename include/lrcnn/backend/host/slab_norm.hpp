@@ -4,6 +4,7 @@
 // The formulas are those of norm.hpp, with the statistics of y's rows forward, and of dy's rows, which are the same, backward. Sums are
 // doubles; a group of channels is one thread's.
 #include <lrcnn/backend/host/activation.hpp>
+#include <lrcnn/backend/host/put_gradient.hpp>
 #include <lrcnn/layer/statistics.hpp>
 #include <cmath>
 namespace lrcnn::host {
@@ -134,10 +135,8 @@ void slab_norm_backward_parameters(const Operands<T>& o, int threads) {
     for (std::size_t l = 0; l < L; ++l) {
       const Index c = b * o.dy.block + lane + static_cast<Index>(l);
       if (c >= o.node->in.c) break;
-      for (std::size_t p = 0; p < 2; ++p) {
-        master_t<T>& gradient = o.d_parameters[p][c];
-        gradient = static_cast<master_t<T>>((o.accumulate ? static_cast<double>(gradient) : 0) + (p == 0 ? s.product : s.sum)[l]);
-      }
+      put_gradient(o.d_parameters[0][c], s.product[l], o.accumulate);
+      put_gradient(o.d_parameters[1][c], s.sum[l], o.accumulate);
     }
   });
 }

@@ -11,6 +11,7 @@
 // numbers in the same order. So rows of a slab that begins on a multiple of 4 of the map's rows are bit-identical to the map's. Filter
 // gradients depend on the number of threads where each thread adds up tiles of its own (Division::by_tiles).
 #include <lrcnn/backend/host/parallel.hpp>
+#include <lrcnn/backend/host/put_gradient.hpp>
 #include <lrcnn/backend/host/winograd_kernels.hpp>
 #if LRCNN_WINOGRAD
 namespace lrcnn::host::winograd {
@@ -133,10 +134,7 @@ inline double* sums_at(float* scratch) { return reinterpret_cast<double*>(scratc
 template <class Sum>
 void write_biases(const FilterGradient& d, Index first, Index channels, Sum sum_of) {
   if (d.db == nullptr) return;
-  for (Index k = 0; k < std::min(channels, d.outputs - first); ++k) {
-    float& gradient = d.db[first + k];
-    gradient = static_cast<float>((d.add ? double{gradient} : 0.0) + sum_of(k));
-  }
+  for (Index k = 0; k < std::min(channels, d.outputs - first); ++k) put_gradient(d.db[first + k], sum_of(k), d.add);
 }
 /// Transforms products of gradients back, for output channels [first, first + channels), and puts them where they go.
 template <class K>
