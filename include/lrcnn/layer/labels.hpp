@@ -4,6 +4,7 @@
 // One class for each image; or, where the output is a map, a mask: one class for each pixel; or targets: a number for each pixel and
 // channel. Masks and targets are read row by row, as slabs of the output come. They lie in memory, or come by rows from somewhere else
 // (layer/label_rows.hpp): then a window of rows is in memory at a time, and a loss sees no difference.
+#include <lrcnn/core/on_exit.hpp>
 #include <lrcnn/layer/label_rows.hpp>
 #include <algorithm>
 #include <utility>
@@ -171,10 +172,7 @@ class LabelWindow {
   /// f(), which may ask for any row of the labels, and does so in the order of images and rows.
   template <class F>
   auto with_all_rows(const Labels& labels, F f) {
-    struct Turning {
-      LabelWindow& window;
-      ~Turning() { window.turned_by_ = nullptr; }
-    } const turning{*this};
+    const OnExit forget_labels([this] { turned_by_ = nullptr; });
     turned_by_ = &labels, announced_ = false;
     return f();
   }

@@ -1,5 +1,6 @@
 #pragma once
 // BasicTrainer::fit(): epochs, evaluation, history, progress, saving. Included by trainer.hpp.
+#include <lrcnn/core/on_exit.hpp>
 #include <lrcnn/train/trainer.hpp>
 namespace lrcnn {
 template <Backend B, TrainingLoss<typename B::element> L>
@@ -17,20 +18,16 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
     line.emplace(*options.progress, options.progress_options);
     if (state_.epoch < options.epochs) line->note(backend_.describe());
   }
-  struct Aside {   // losses of steps that were started before are no epoch's
-    UpdateRounds<B, L>& rounds;
-    LossResult losses;
-    ~Aside() { rounds.give_back(losses); }
-  } const aside{rounds_, rounds_.wait("fit() begins")};
+  // Losses of steps that were started before are no epoch's.
+  const OnExit give_back([this, losses = rounds_.wait("fit() begins")] { rounds_.give_back(losses); });
+  // The program gave a clock for its own steps.
+  const OnExit restore_clock([this, before = options_.clock] { options_.clock = before; });
   const Index most = std::numeric_limits<Index>::max() / std::max<Index>(train.batches(), 1);   // "until somebody ends it"
-  struct Clock {                                                                                // that the program gave, for its own steps
-    LrClock& clock;
-    LrClock before;
-    ~Clock() { clock = before; }
-  } const clock{options_.clock, options_.clock};
   options_.clock = {train.batches(), train.batches() * std::min(options.epochs, most)};
   const auto keep = [&] {
-    if (!options.training_file.empty()) save(options.training_file);   // first: an epoch can be lost, a line of the history is none
+    // The training file is written first. If the program ends in between, the history lacks a line, which is a small loss. The other way round
+    // an epoch would be lost.
+    if (!options.training_file.empty()) save(options.training_file);
     if (!options.history.empty()) write_history(options.history, history);
   };
   while (state_.epoch < options.epochs) {
@@ -76,10 +73,7 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
   Index images = state_.batch * train.input().n;   // of the epoch: metrics may count pixels
   auto epoch = train.epoch(state_.epoch, state_.batch);
   rounds_.count_batches(true);
-  struct Off {
-    UpdateRounds<B, L>& rounds;
-    ~Off() { rounds.count_batches(false); }
-  } const off{rounds_};
+  const OnExit stop_counting([this] { rounds_.count_batches(false); });
   const auto settle = [&] { state_.metrics.add(wait()); };
   try {
     for (auto& batch : epoch) {
