@@ -9,6 +9,7 @@
 // An error while batches are run rolls the round back: running statistics and losses are what they were before it, and nothing is
 // accumulated. An error in its update takes the step back. A loss that is not finite, or labels in a device's memory that are no classes, which
 // settling finds out, take back their step and those after it.
+#include <lrcnn/core/on_exit.hpp>
 #include <lrcnn/exec/executor.hpp>
 #include <lrcnn/train/executors.hpp>
 #include <lrcnn/train/loss_scale.hpp>
@@ -52,16 +53,8 @@ class UpdateRounds {
   StepReport step(const RowSource<M>& source, const Labels& labels) {
     require_no_round("a step begins");
     settle();
-    const LossResult earlier = started_.take();
-    try {
-      StepReport report = start(source, labels);
-      settle(&source);
-      report_losses(report, earlier);
-      return report;
-    } catch (...) {
-      started_.go_back(earlier);
-      throw;
-    }
+    const OnExit known_again([this, earlier = started_.take()] { started_.go_back(earlier); });
+    return with_losses(start(source, labels), &source);
   }
   /// A round of one batch. The report lacks what only waiting can tell. Errors: as BasicTrainer::start_step()
   StepReport start(const RowSource<M>& source, const Labels& labels) {
@@ -74,7 +67,7 @@ class UpdateRounds {
   void accumulate(const RowSource<M>& source, const Labels& labels) {
     if (round_.batches == 0) {
       settle();
-      round_.earlier = started_.take();
+      round_.set_aside = started_.take();
       round_.running = read_running();
     }
     run(source, labels, false);
@@ -88,15 +81,11 @@ class UpdateRounds {
       roll_back();
       throw no_pixel_counts(L::name, "pixels of the " + images + " images that were accumulated");
     }
-    const LossResult earlier = *round_.earlier;
+    const OnExit known_again([this, earlier = *round_.set_aside] { started_.go_back(earlier); });
     const std::vector<M> running = round_.running;
     try {
-      StepReport report = apply(nullptr);
-      settle();
-      report_losses(report, earlier);
-      return report;
+      return with_losses(apply(nullptr), nullptr);
     } catch (...) {
-      started_.go_back(earlier);
       restore_running(running);
       throw;
     }
@@ -125,28 +114,21 @@ class UpdateRounds {
   /// updates: these steps are taken back. `last`: the batch of the last one, if it is there to be looked at again.
   /// Errors:  NumericError naming the step if its loss is not finite; DataError if labels on a device are no classes
   void settle(const RowSource<M>* last = nullptr) {
-    LossResult result;
     try {
-      backend_.finish(result);
-    } catch (const DataError&) {   // labels are no classes
-      static_cast<void>(take_in(result));
-      roll_back();
-      throw;
-    } catch (...) {   // the device has failed, and nobody knows what its steps came to
-      started_.forget();
+      LossResult result;
+      const Index bad = finish(result);
+      if (std::isfinite(result.sum)) return;
+      in_next_step([&] {
+        if (last && bad == 1) executor(last->shape()).report_not_finite(*last, result.sum);
+        throw NumericError(error_text("the loss is not finite",
+                                      "nobody waited for this step, so its batch is gone; it and the " + std::to_string(std::max<Index>(bad - 1, 0)) +
+                                          " after it have not changed the parameters",
+                                      "use step() to learn which layer it comes from, lower the learning rate, or normalise the input"));
+      });
+    } catch (...) {   // nor do batches count whose update is still to come
       roll_back();
       throw;
     }
-    const Index bad = take_in(result);
-    if (std::isfinite(result.sum)) return;
-    roll_back();   // batches whose update is still to come
-    in_next_step([&] {
-      if (last && bad == 1) executor(last->shape()).report_not_finite(*last, result.sum);
-      throw NumericError(error_text("the loss is not finite",
-                                    "nobody waited for this step, so its batch is gone; it and the " + std::to_string(std::max<Index>(bad - 1, 0)) +
-                                        " after it have not changed the parameters",
-                                    "use step() to learn which layer it comes from, lower the learning rate, or normalise the input"));
-    });
   }
   /// Steps that were started and not settled.
   Index started() const { return started_.size(); }
@@ -180,13 +162,13 @@ class UpdateRounds {
   /// Batches whose gradients wait for an update.
   struct Round {
     Index batches = 0, images = 0, peak_bytes = 0, label_bytes = 0;
-    double first = 0, weight = 0;          ///< of the first's losses that has any, and of all: images, or what pixels weigh
-    LossResult known{};                    ///< of its losses, what a device need not be asked for: all if they are made on the host, else their total
-    double scale = 1;                      ///< of the loss
-    double lr_scale = 1;                   ///< of the update
-    LossResult before{};                   ///< losses that were known when it began
-    std::optional<LossResult> earlier{};   ///< of steps before it; none within a step
-    std::vector<M> running{};              ///< running statistics before it; none within a step, whose batch goes into them at its end
+    double first = 0, weight = 0;            ///< of the first's losses that has any, and of all: images, or what pixels weigh
+    double scale = 1;                        ///< of the loss
+    double lr_scale = 1;                     ///< of the update
+    LossResult of_host{};                    ///< on a device, what the host knows of its losses: their total, or all if the host makes them
+    LossResult known_before{};               ///< losses that were known when its first batch was run; an error in the update goes back to them
+    std::optional<LossResult> set_aside{};   ///< losses of steps before it, which are known again when it ends; none within a step
+    std::vector<M> running{};                ///< running statistics before it; none within a step, whose batch goes into them at its end
   };
   /// Whether an update depends on what its gradients are.
   bool waits_for_each() const { return scales_loss || options_.clip.norm > 0; }
@@ -198,6 +180,20 @@ class UpdateRounds {
   }
   /// What gradients of so much weight have been multiplied by, compared with those of its mean. Where nothing has counted yet there are none.
   double scale_of(double weight) const { return round_.first > 0 ? round_.scale * (weight / round_.first) : round_.scale; }
+  /// Waits for the steps that were started, and takes back those that do not count. Returns how many these are.
+  /// Errors:  as the backend's finish()
+  Index finish(LossResult& result) {
+    try {
+      backend_.finish(result);
+    } catch (const DataError&) {   // labels are no classes
+      static_cast<void>(take_in(result));
+      throw;
+    } catch (...) {   // the device has failed, and nobody knows what its steps came to
+      started_.forget();
+      throw;
+    }
+    return take_in(result);
+  }
   /// Takes in what the steps that were started came to, and takes back those that do not count. Returns how many these are.
   Index take_in(const LossResult& result) {
     const Index bad = started_.settle(result);
@@ -216,7 +212,8 @@ class UpdateRounds {
       auto& batch = executor(source.shape(), round_.batches > 0);
       weight = batch.weigh(source, labels, loss_, some);
       if (round_.batches == 0)
-        round_.before = started_.known(), round_.scale = loss_scale_now(), round_.lr_scale = lr_scale(options_.schedule, state_.step, options_.clock);
+        round_.known_before = started_.known(), round_.scale = loss_scale_now(),
+        round_.lr_scale = lr_scale(options_.schedule, state_.step, options_.clock);
       if (!(round_.first > 0)) round_.first = weight;
       begun = true;
       start_run(batch, source, labels, result, scale_of(weight), weight);
@@ -229,7 +226,7 @@ class UpdateRounds {
       throw;
     }
     if constexpr (B::on_host) started_.note(result);
-    else round_.known += result;   // the rest is told by the device
+    else round_.of_host += result;   // the rest is told by the device
     ++round_.batches;
     round_.images += source.shape().n, round_.weight += weight;
     run_scale_ = scale_of(round_.weight);
@@ -243,14 +240,14 @@ class UpdateRounds {
         .images = round.images, .lr = state_.optimizer.lr() * round.lr_scale, .peak_bytes = round.peak_bytes, .label_bytes = round.label_bytes};
     try {
       ++state_.step, state_.batch += counts_batches_;
-      started_.add(round.images, round.known);
+      started_.add(round.images, round.of_host);
       if (waits_for_each()) settle(last);
       report.skipped = scales_loss && !take_gradients();
       if (options_.clip.norm > 0 && !report.skipped) report.gradient_norm = gradient_norm();
       if (!report.skipped) optimize(round, report);
     } catch (...) {
       state_.step = done, state_.batch = batches;
-      started_.take_back(round.before);
+      started_.take_back(round.known_before);
       throw;
     }
     if (round.running.empty()) mix_running();   // now that nothing can be wrong with the step any more
@@ -268,7 +265,7 @@ class UpdateRounds {
   void roll_back() {
     const Round round = std::exchange(round_, {});
     if (round.batches > 0) backend_.cancel();   // what they came to
-    if (round.earlier) started_.go_back(*round.earlier);
+    if (round.set_aside) started_.go_back(*round.set_aside);
     restore_running(round.running);
   }
   /// The optimizer's update: by the backend, which has the arithmetic of the library's optimizers, or on the host by a program's own.
@@ -306,11 +303,11 @@ class UpdateRounds {
     throw NumericError(error_text("in step " + std::to_string(state_.step) + " the norm of the gradient is not finite",
                                   "parameters were not changed by this step", "lower the learning rate, or normalise the input"));
   }
-  /// Completes a step's report by its own losses; those of steps that were started before are told by wait().
-  void report_losses(StepReport& report, const LossResult& earlier) {
-    const LossResult own = started_.take();
-    started_.note(earlier);
-    report.loss = own.mean(), report.accuracy = own.accuracy();
+  /// Waits for the step of a report and adds its losses. Pre: losses of other steps are set aside. Errors: as settle()
+  StepReport with_losses(StepReport report, const RowSource<M>* last) {
+    settle(last);
+    report.loss = started_.known().mean(), report.accuracy = started_.known().accuracy();
+    return report;
   }
   void mix_running() { buffers_.running.mix(backend_, buffers_.parameters.data(), buffers_.gradients.data()); }
   std::vector<M> read_running() const { return buffers_.running.read(backend_, buffers_.parameters.data()); }
