@@ -4,46 +4,14 @@
 // When an executor is made, every step's Refs become views into the arena and the backend prepares each step once.
 // A run is then a loop over steps that allocates nothing. The executor knows steps and nothing of policies or layers;
 // what a step means is the backend's business. Memory is the backend's too: the host's, or a device's.
-// Steps between two that need the host (load, store, loss) make a group, which a backend may record and start as one. Where a plan
-// has several streams, a group also ends where one has to wait for another.
+// Steps are started in groups, see exec/step_groups.hpp.
 #include <lrcnn/exec/arena.hpp>
 #include <lrcnn/exec/checks.hpp>
-#include <lrcnn/plan/unpacking.hpp>
+#include <lrcnn/exec/step_groups.hpp>
 #include <cmath>
 #include <memory>
 #include <optional>
 namespace lrcnn {
-/// Watches steps; the default watches nothing. Tests use it to guard memory.
-struct NoObserver {
-  void before(const Plan&, Index) {}
-  void after(const Plan&, Index) {}
-};
-/// A backend that can start a group of steps again as a whole.
-template <class B>
-concept Recorder = Backend<B> && requires {
-  typename B::Group;
-};
-/// A backend that starts several steps at once where it can.
-template <class B>
-concept StartsTogether = Backend<B> && requires(B backend, std::span<const Operands<typename B::element>> steps) {
-  { backend.start_together(steps) } -> std::same_as<std::size_t>;   // how many of them
-};
-/// A backend that can leave filter gradients packed, and unpack those of several steps at once.
-template <class B>
-concept UnpacksTogether = Backend<B> && requires(B backend, const typename B::Prepared& prepared, const Operands<typename B::element>& step,
-                                                 std::span<const Operands<typename B::element>* const> steps) {
-  { backend.keeps_packed(prepared, step) } -> std::same_as<bool>;
-  backend.run_packed(prepared, step);
-  backend.unpack_together(steps);
-};
-/// A backend whose work goes to several streams, in the order of each.
-template <class B>
-concept Streamed = Backend<B> && requires(B backend, Index number, std::span<const Index> events) {
-  backend.fork(number);            // streams 1 ... number - 1 go on from where stream 0 is
-  backend.enter(number, events);   // later work goes to that stream, once these events have happened
-  backend.leave(number);           // records the event of that number on the stream; -1: none
-  backend.join(number);            // stream 0 goes on when the others are done; what comes goes to it
-};
 /// Executes one plan. Parameters and gradients are the caller's flat buffers (network/table.hpp says where each is).
 template <Backend B>
 class Executor {
@@ -67,13 +35,13 @@ class Executor {
     if constexpr (!B::on_host && requires { backend.fill_with_nans(*arena_); }) backend.fill_with_nans(*arena_);
     prepared_.reserve(plan_.steps.size());
     for (std::size_t i = 0; i < operands_.size(); ++i)
-      prepared_.push_back(is_own(plan_.steps[i].op) ? std::optional<typename B::Prepared>{}
-                                                    : std::optional<typename B::Prepared>{backend_->prepare(operands_[i])});
+      prepared_.push_back(detail::needs_host(plan_.steps[i].op) ? std::optional<typename B::Prepared>{}
+                                                                : std::optional<typename B::Prepared>{backend_->prepare(operands_[i])});
     for (const Operands<T>& o : operands_) drops_ = drops_ || (o.run && o.node && rules_of(o.node->layer).draws);
     for (const Step& step : plan_.steps)
       if (step.op == Op::load) requests_.push_back({step.y.images, step.y.rows});
       else if (step.op == Op::loss) label_requests_.push_back({step.x.images, step.x.rows});
-    make_groups();
+    groups_.emplace(plan_, backend, operands_, prepared_);
     unlabelled_.assign(static_cast<std::size_t>(plan_.table.input.n), 0);
   }
   Executor(const Executor&) = delete;
@@ -108,7 +76,7 @@ class Executor {
     if (!weight) weight = weigh(source, labels, loss);
     const double scale = *weight > 0 ? gradient_scale / *weight : 0;
     const Labels seen = labels.rows() ? window_.over(labels, most_label_rows()) : labels;
-    run_groups(source, seen, observer, [&](std::size_t i) { start_step(i, source, seen, loss, scale, result); });
+    run_steps(source, seen, observer, [&](std::size_t i) { start_step(i, source, seen, loss, scale, result); });
     if constexpr (DenseLoss<L, T>) result.total += *weight;
   }
   /// What the sum of a batch's losses is divided by for the mean: its images, or the weight of its pixels. Runs nothing.
@@ -147,10 +115,8 @@ class Executor {
                                  "plan without them, or run it with a RowSink"));
     check_source(source, plan_.table);
     NoObserver observer;
-    run_groups(source, unlabelled_, observer, [&](std::size_t i) {
-      const Step& step = plan_.steps[i];
-      if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
-      else if (step.op != Op::loss) static_cast<void>(backend_->run(*prepared_[i], operands_[i]));
+    run_steps(source, unlabelled_, observer, [&](std::size_t i) {
+      if (plan_.steps[i].op != Op::loss) carry_out(i, source);
     });
     LossResult none;
     backend_->finish(none);
@@ -165,11 +131,10 @@ class Executor {
       throw PlanError(error_text("a sink is given to " + plan_title(plan_) + ", which keeps its output",
                                  "rows are handed on by plans with stores_output", "plan with the options `predicting`, or read output()"));
     check_source(source, plan_.table);
-    run_groups(source, unlabelled_, observer, [&](std::size_t i) {
+    run_steps(source, unlabelled_, observer, [&](std::size_t i) {
       const Step& step = plan_.steps[i];
-      if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
-      else if (step.op == Op::store) backend_->store(sink, step.x.images.begin, operands_[i].x);
-      else static_cast<void>(backend_->run(*prepared_[i], operands_[i]));
+      if (step.op == Op::store) backend_->store(sink, step.x.images.begin, operands_[i].x);
+      else carry_out(i, source);
     });
     LossResult none;
     backend_->finish(none);
@@ -186,115 +151,27 @@ class Executor {
   View<const T> input_gradient() const { return view_of<T>(plan_, plan_.results.input_gradient, arena_->data()); }
 
  private:
-  /// Goes through all groups; `step` starts step i. Labels that a forward pass has no use for may be zeros.
+  /// Starts all steps; `step` starts step i. Labels that a forward pass has no use for may be zeros.
   template <class Observer, class F>
-  void run_groups(const RowSource<M>& source, const Labels& labels, Observer& observer, F step) {
+  void run_steps(const RowSource<M>& source, const Labels& labels, Observer& observer, F step) {
     try {
       source.expect(requests_);
       if (labels.rows()) labels.rows()->expect(label_requests_);
       backend_->start(labels);
       if constexpr (requires { backend_->fill_with_nans(*arena_); })
         if (fills_) backend_->fill_with_nans(*arena_);
-      if constexpr (Streamed<B>)
-        if (streams_ > 1) backend_->fork(streams_);
-      for (Group& group : groups_) {
-        if constexpr (Streamed<B>)
-          if (streams_ > 1) backend_->enter(plan_.steps[group.begin].stream, group.waits_for);
-        const auto steps = [&] { run_steps(group, observer, step); };
-        if constexpr (Recorder<B> && !is_watched<Observer>) {
-          if (is_own(plan_.steps[group.begin].op)) steps();
-          else backend_->run_group(group.recorded, steps);
-        } else {
-          steps();
-        }
-        if constexpr (Streamed<B>)
-          if (streams_ > 1) backend_->leave(group.event);
-      }
-      if constexpr (Streamed<B>)
-        if (streams_ > 1) backend_->join(streams_);
+      groups_->run(observer, step);
     } catch (...) {
       backend_->cancel();
       throw;
     }
   }
-  template <class Observer>
-  static constexpr bool is_watched = !std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>;
-  struct NoGroup {};
-  template <class X>
-  struct Recorded {
-    using Type = NoGroup;
-  };
-  template <Recorder X>
-  struct Recorded<X> {
-    using Type = typename X::Group;
-  };
-  /// Steps [begin, end): one that needs the host, or some that do not.
-  struct Group {
-    std::size_t begin = 0, end = 0;
-    typename Recorded<B>::Type recorded{};
-    Index event = -1;                 ///< number of the event at its end; -1 if nobody waits for it
-    std::vector<Index> waits_for{};   ///< events of other streams
-    std::vector<Unpacking> unpackings{};
-  };
-  /// Starts a group's steps: one by one if somebody watches them, else as many at once as the backend can.
-  template <class Observer, class F>
-  void run_steps(const Group& group, Observer& observer, F step) {
-    auto unpacking = group.unpackings.begin();
-    const auto none = group.unpackings.end();
-    for (std::size_t i = group.begin; i < group.end; ++i) {
-      if constexpr (UnpacksTogether<B> && !is_watched<Observer>) {
-        if (unpacking != none && unpacking->at == i) unpack(*unpacking++);
-        if (unpacking != none && std::binary_search(unpacking->steps.begin(), unpacking->steps.end(), i)) {
-          backend_->run_packed(*prepared_[i], operands_[i]);
-          continue;
-        }
-      }
-      if constexpr (StartsTogether<B> && !is_watched<Observer>) {
-        const std::size_t bound = unpacking != none ? unpacking->at : group.end;
-        const std::span<const Operands<T>> next = std::span<const Operands<T>>(operands_).subspan(i, bound - i);
-        if (const std::size_t count = is_own(plan_.steps[i].op) ? 0 : backend_->start_together(next); count > 0) {
-          i += count - 1;
-          continue;
-        }
-      }
-      observer.before(plan_, static_cast<Index>(i));
-      step(i);
-      observer.after(plan_, static_cast<Index>(i));
-    }
-    if constexpr (UnpacksTogether<B> && !is_watched<Observer>)
-      if (unpacking != none) unpack(*unpacking);
+  /// Starts a step that is the backend's, or that loads rows.
+  void carry_out(std::size_t i, const RowSource<M>& source) {
+    const Step& step = plan_.steps[i];
+    if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
+    else static_cast<void>(backend_->run(*prepared_[i], operands_[i]));
   }
-  void unpack(const Unpacking& unpacking) {
-    std::vector<const Operands<T>*> steps;
-    for (const std::size_t i : unpacking.steps) steps.push_back(&operands_[i]);
-    if constexpr (UnpacksTogether<B>) backend_->unpack_together(steps);
-  }
-  void make_groups() {
-    if constexpr (Streamed<B>) streams_ = stream_count(plan_);
-    const auto waits = streams_ > 1 ? waits_of(plan_) : std::vector<std::vector<Index>>(plan_.steps.size());
-    std::vector<char> has_waiters(plan_.steps.size(), 0);
-    for (const auto& list : waits)
-      for (const Index step : list) item(has_waiters, step) = 1;
-    std::vector<Index> event_of(plan_.steps.size(), -1);
-    Index events = 0;
-    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
-      const bool own = is_own(plan_.steps[i].op);
-      const bool joins = i > 0 && !own && !is_own(plan_.steps[i - 1].op) && waits[i].empty() && groups_.back().event < 0 &&
-                         (streams_ == 1 || plan_.steps[i].stream == plan_.steps[i - 1].stream);
-      if (joins) {
-        ++groups_.back().end;
-      } else {
-        groups_.push_back({i, i + 1, {}});
-        for (const Index step : waits[i]) groups_.back().waits_for.push_back(item(event_of, step));
-      }
-      if (has_waiters[i]) groups_.back().event = event_of[i] = events++;
-    }
-    if constexpr (UnpacksTogether<B>)
-      for (Group& group : groups_)
-        group.unpackings =
-            unpackings_of(plan_, group.begin, group.end, [&](std::size_t i) { return backend_->keeps_packed(*prepared_[i], operands_[i]); });
-  }
-  static constexpr bool is_own(Op op) { return op == Op::load || op == Op::store || op == Op::loss; }
   /// Of one image, in the largest step of the loss.
   Index most_label_rows() const {
     Index most = 0;
@@ -305,8 +182,7 @@ class Executor {
   void start_step(std::size_t i, const RowSource<M>& source, const Labels& labels, const L& loss, double scale, LossResult& result) {
     const Step& step = plan_.steps[i];
     const Operands<T>& o = operands_[i];
-    if (step.op == Op::load) return backend_->load(source, step.y.images.begin, o.y);
-    if (step.op != Op::loss) return static_cast<void>(backend_->run(*prepared_[i], o));
+    if (step.op != Op::loss) return carry_out(i, source);
     if (labels.rows()) window_.read(labels, step.x.images, step.x.rows);
     LossResult elsewhere;
     const bool counts = step.pass != Pass::recompute;   // not in passes before the last, where gradients alone are wanted
@@ -319,8 +195,7 @@ class Executor {
     for (std::size_t i = 0; i < until; ++i) {
       const Step& step = plan_.steps[i];
       if (step.pass == Pass::backward || (step.pass == Pass::recompute && !plan_.options.rows_loss)) continue;
-      if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
-      else if (!is_own(step.op)) backend_->run(*prepared_[i], operands_[i]);
+      if (step.op == Op::load || !detail::needs_host(step.op)) carry_out(i, source);
       if ((step.op != Op::load && step.op != Op::forward) || operands_[i].y.data == nullptr) continue;
       if (backend_->finite(operands_[i].y)) continue;
       where = step.layer < 0 ? "the input" : "layer '" + std::string(plan_.table.node(step.layer).layer.name.view()) + "'";
@@ -337,8 +212,7 @@ class Executor {
   std::shared_ptr<const Memory> arena_;
   std::vector<Operands<T>> operands_;
   std::vector<std::optional<typename B::Prepared>> prepared_;
-  std::vector<Group> groups_;
-  Index streams_ = 1;
+  std::optional<StepGroups<B>> groups_;        ///< of these steps, made when they are prepared
   std::vector<RowRequest> requests_{};         ///< what a run reads of its source, in order
   std::vector<RowRequest> label_requests_{};   ///< likewise of labels
   LabelWindow window_{};                       ///< of labels by rows
