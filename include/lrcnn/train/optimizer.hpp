@@ -31,20 +31,17 @@ namespace detail {
 template <class T, class F>
 void visit_update(const Sgd& sgd, const UpdateStep& step, const UpdateRange& range, F&& f) {
   const auto to = [](double v) { return static_cast<T>(v); };
-  const GradientRule<T> gradient{to(step.gradient_scale), to(step.gradient_limit)};
-  const double lr_scale = step.lr_scale * range.lr_scale, decay_scale = range.decay ? range.decay_scale : 0;
-  const T lr = to(sgd.lr * lr_scale), decay = to(sgd.weight_decay * decay_scale);
+  const GradientRule<T> gradient = gradient_rule_of<T>(step);
+  const T lr = to(sgd.lr * lr_scale_of(step, range)), decay = to(sgd.weight_decay * decay_scale_of(range));
   if (sgd.momentum == 0) f(SgdUpdate<T>{lr, decay, gradient});
   else f(MomentumUpdate<T>{lr, to(sgd.momentum), decay, gradient, sgd.nesterov});
 }
 template <class T, class F>
 void visit_update(const AdamW& a, const UpdateStep& step, const UpdateRange& range, F&& f) {
   const auto to = [](double v) { return static_cast<T>(v); };
-  const GradientRule<T> gradient{to(step.gradient_scale), to(step.gradient_limit)};
-  const double lr_scale = step.lr_scale * range.lr_scale, decay_scale = range.decay ? range.decay_scale : 0;
-  const double lr = a.lr * lr_scale, t = static_cast<double>(step.number);
-  f(AdamWUpdate<T>{to(1 - lr * (a.weight_decay * decay_scale)), to(1 - a.beta1), to(a.beta2), to(1 - a.beta2), to(a.epsilon), gradient,
-                   to(lr / (1 - std::pow(a.beta1, t))), to(1 / std::sqrt(1 - std::pow(a.beta2, t)))});
+  const double lr = a.lr * lr_scale_of(step, range), t = static_cast<double>(step.number);
+  f(AdamWUpdate<T>{to(1 - lr * (a.weight_decay * decay_scale_of(range))), to(1 - a.beta1), to(a.beta2), to(1 - a.beta2), to(a.epsilon),
+                   gradient_rule_of<T>(step), to(lr / (1 - std::pow(a.beta1, t))), to(1 / std::sqrt(1 - std::pow(a.beta2, t)))});
 }
 /// An optimizer of any type, behind an Optimizer.
 struct AnyOptimizer {

@@ -4,6 +4,16 @@
 #include <lrcnn/train/update_ranges.hpp>
 #include <concepts>
 namespace lrcnn {
+namespace detail {
+/// What an optimizer's learning rate is multiplied by: by the schedule, and by a rule for these parameters.
+constexpr double lr_scale_of(const UpdateStep& step, const UpdateRange& range) { return step.lr_scale * range.lr_scale; }
+/// What its weight decay is multiplied by: 0 where it does not act on these parameters.
+constexpr double decay_scale_of(const UpdateRange& range) { return range.decay ? range.decay_scale : 0; }
+template <class T>
+constexpr GradientRule<T> gradient_rule_of(const UpdateStep& step) {
+  return {static_cast<T>(step.gradient_scale), static_cast<T>(step.gradient_limit)};
+}
+}   // namespace detail
 /// What an optimizer of a program's own is given for each parameter tensor, in the order of the flat buffer. Elements are numbered from 0
 /// to size() - 1 in the order of parameter().shape.extents, the last one fastest. Nothing of it outlives the call. An error that update()
 /// throws ends the step, which then does not count: losses, counters and running statistics are what they were before it. Parameters and
@@ -29,9 +39,9 @@ class ParameterUpdate {
   /// 1 for the first update of a training.
   Index number() const { return step_.number; }
   /// What the optimizer's learning rate is multiplied by: by the schedule, and by a rule for this parameter.
-  double lr_scale() const { return step_.lr_scale * range_.lr_scale; }
+  double lr_scale() const { return detail::lr_scale_of(step_, range_); }
   /// What the optimizer's weight decay is multiplied by: 0 where it does not act on this parameter.
-  double decay_scale() const { return range_.decay ? range_.decay_scale : 0; }
+  double decay_scale() const { return detail::decay_scale_of(range_); }
   /// The values that the update changes.
   std::span<T> values() const { return {values_, static_cast<std::size_t>(size())}; }
   /// An element of the mean loss's gradient, clipped if the trainer was told to.
@@ -71,7 +81,7 @@ class ParameterUpdate {
   }
 
  private:
-  GradientRule<T> rule() const { return {static_cast<T>(step_.gradient_scale), static_cast<T>(step_.gradient_limit)}; }
+  GradientRule<T> rule() const { return detail::gradient_rule_of<T>(step_); }
   /// f as the functor of an element, see backend/update.hpp.
   template <int count, class F>
   struct ElementUpdate {
