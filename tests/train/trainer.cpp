@@ -136,6 +136,14 @@ TEST_CASE("predict asks no loss, and hands values on as they are") {
   trainer.write_parameters(parameters);
   CHECK_FALSE(std::isfinite(trainer.predict(batch)(7, 9, 0, 0)));
 }
+TEST_CASE("parameters of another network are refused") {
+  Trainee<> trainer(Net::layers, Rows::value, input_of(8), Sgd{});
+  const auto before = state_of(trainer);
+  CHECK(error_of<Error>([&] { trainer.write_parameters(std::vector<double>(7)); }) ==
+        "lrcnn: 7 values are given for " + std::to_string(trainer.parameters().size()) +
+            " parameters; all parameters are set at once; see layout() for the order and sizes of parameters");
+  CHECK(state_of(trainer) == before);
+}
 TEST_CASE("fit leaves the program's clock as it was") {
   const TrainerOptions options{.schedule = CosineLr{}, .clock = {.steps_per_epoch = 10, .steps = 1000}};
   Trainee<> trainer(Net::layers, Rows::value, input_of(8), Sgd{.lr = 1}, options);

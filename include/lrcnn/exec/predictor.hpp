@@ -70,9 +70,7 @@ class BasicPredictor {
 
  private:
   static void check_count(const Table& table, std::span<const M> values) {
-    if (static_cast<Index>(values.size()) != parameter_count(table))
-      throw Error(error_text(std::to_string(values.size()) + " values are given for " + std::to_string(parameter_count(table)) + " parameters",
-                             "all parameters are set at once", "give those of this network, in the order of layout()"));
+    check_value_count(values.size(), parameter_count(table), "give those of this network, in the order of layout()");
   }
   typename B::template Buffer<M> buffer_for(const Table& table, const PolicySpec& policy, std::span<const M> values) const {
     check_precision<B>(policy, "Predictor");

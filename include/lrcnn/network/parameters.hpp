@@ -59,6 +59,12 @@ inline void check_layout(std::span<const Parameter> first, const Shape& first_in
                                     : "use images of " + std::to_string(first_input.c) + (first_input.c == 1 ? " channel" : " channels")));
   }
 }
+/// Errors:  Error if not so many values are given as there are parameters; `change`: what to change then
+inline void check_value_count(std::size_t values, Index parameters, std::string_view change) {
+  if (static_cast<Index>(values) != parameters)
+    throw Error(error_text(std::to_string(values) + " values are given for " + std::to_string(parameters) + " parameters",
+                           "all parameters are set at once", change));
+}
 /// "[64,3,3,3]"; extents behind the last that is not 1 are left out, the first is always there.
 inline std::string extents_text(const ParameterShape& shape) {
   std::size_t last = shape.extents.size();

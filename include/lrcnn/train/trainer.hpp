@@ -178,9 +178,7 @@ class BasicTrainer {
   }
   /// Sets all parameters. Errors: Error if `values` are not as many as the parameters.
   void write_parameters(std::span<const M> values) {
-    if (static_cast<Index>(values.size()) != buffers_.count)
-      throw Error(error_text(std::to_string(values.size()) + " values are given for " + std::to_string(buffers_.count) + " parameters",
-                             "all parameters are set at once", "see layout() for the order and sizes of parameters"));
+    check_value_count(values.size(), buffers_.count, "see layout() for the order and sizes of parameters");
     backend_.write(buffers_.parameters.data(), values);
     rounds_.parameters_are_set();
   }
