@@ -95,14 +95,18 @@ class BasicTrainer {
   ///          those after it have changed nothing, and do not count
   LossResult wait() { return rounds_.wait(); }
   /// Loss and gradients of one batch, without an update: running statistics stay, too.
+  /// Errors:  as step(); as wait(), for steps that were started; Error while batches are accumulated
   LossResult gradients_of(const RowSource<M>& source, const Labels& labels) { return rounds_.gradients_of(source, labels); }
   /// Loss and hits of one batch, forward only.
+  /// Errors:  as step(); as wait(), for steps that were started
   LossResult evaluate(const RowSource<M>& source, const Labels& labels) {
     rounds_.settle();
     return executor(source.shape(), false).run(source, labels, loss_);
   }
   /// The network's output for a batch, forward only: a view that is valid until the next run, or plan(). Values are as they are, also those
   /// that are not finite.
+  /// Shapes:  [N,K,1,1], or a map [N,K,rows,W], in the backend's layout. Where the backend works on a device, it lies in the device's memory
+  /// Errors:  ShapeError, PlanError as make_plan(); what the source throws; as wait(), for steps that were started
   View<const T> predict(const RowSource<M>& source) {
     rounds_.settle();
     auto& run = executor(source.shape(), false, true);
@@ -110,6 +114,7 @@ class BasicTrainer {
     return run.output();
   }
   /// Loss and accuracy over one epoch of a loader, forward only.
+  /// Errors:  as evaluate() of a batch, and a NumericError names the batch; what the loader throws
   template <class Loader>
     requires requires(const Loader& l) { l.epoch(Index{0}); }
   Metrics evaluate(const Loader& loader) {
@@ -127,6 +132,10 @@ class BasicTrainer {
   }
   /// Trains until `options.epochs` epochs are done, from wherever this trainer stands (after load(), in the middle of an
   /// epoch too). Returns the epochs of this call.
+  /// After an error, batches before the one at hand count, and an epoch whose evaluation has failed is done and written to the files.
+  /// Errors:  as start_step(), wait(), evaluate() and save(); what the loaders throw; Error while batches are accumulated; DataError if a file of
+  ///          the options cannot be written, which is found out before the first step, if options.history cannot be read, or if the epoch
+  ///          was begun with other batches
   template <class Loader>
   std::vector<EpochRecord> fit(const Loader& train, const std::type_identity_t<Loader>* test, const FitOptions& options);
   /// Writes parameters, optimizer state and position atomically. Batches that are accumulated and wait for their update are not in it.
