@@ -213,31 +213,32 @@ TEST_CASE("steps whose losses could not be fetched are not taken for later ones"
   CHECK(trainer.steps_done() == known);
 }
 namespace {
-/// Batches for fit(), the same images with these labels.
-struct LoaderThere {
-  struct LabelledThere : RowSource<float> {
-    MemorySource<float> images;
-    Labels own;
-    LabelledThere(const MemorySource<float>& all, const Labels& of_all) : images(all), own(of_all) {}
-    Shape shape() const override { return images.shape(); }
-    void read(Index first, const View<float>& to) const override { images.read(first, to); }
-    Labels labels() const { return own; }
-  };
-  const BatchThere& there;
-  std::vector<Labels> labels;
-  Index batches() const { return static_cast<Index>(labels.size()); }
-  Input input() const { return four_images; }
-  std::vector<LabelledThere> epoch(Index, Index = 0) const {
-    std::vector<LabelledThere> list;
-    for (const Labels& each : labels) list.emplace_back(there.images(), each);
-    return list;
-  }
+struct LabelledThere : RowSource<float> {
+  MemorySource<float> images;
+  Labels own;
+  LabelledThere(const MemorySource<float>& all, const Labels& of_all) : images(all), own(of_all) {}
+  Shape shape() const override { return images.shape(); }
+  void read(Index first, const View<float>& to) const override { images.read(first, to); }
+  Labels labels() const { return own; }
 };
+/// Batches for fit().
+struct LoaderThere {
+  std::vector<LabelledThere> list;
+  Index batches() const { return static_cast<Index>(list.size()); }
+  Input input() const { return four_images; }
+  std::vector<LabelledThere> epoch(Index, Index = 0) const { return list; }
+};
+/// The same images with each of these labels.
+LoaderThere loader_of(const BatchThere& there, const std::vector<Labels>& labels) {
+  LoaderThere loader;
+  for (const Labels& each : labels) loader.list.emplace_back(there.images(), each);
+  return loader;
+}
 }   // namespace
 TEST_CASE("fit stands after the last batch that counts where labels on the device are no classes") {
   for (const TrainerOptions& options : with_and_without_waiting) {
     BatchThere there(options);
-    there.refused([&] { there.trainer.fit(LoaderThere{there, {there.good(), there.good(), there.bad()}}, nullptr, {.epochs = 1}); });
+    there.refused([&] { there.trainer.fit(loader_of(there, {there.good(), there.good(), there.bad()}), nullptr, {.epochs = 1}); });
     there.check_count(2);
     CHECK(there.trainer.state().batch == 2);
   }
@@ -245,7 +246,7 @@ TEST_CASE("fit stands after the last batch that counts where labels on the devic
 TEST_CASE("fit that ends at a batch it cannot start has settled those before it") {
   const auto ends = [&](BatchThere& there, const std::vector<Labels>& labels) {
     CHECK(error_of<DataError>([&] {
-            there.trainer.fit(LoaderThere{there, labels}, nullptr, {.epochs = 1});
+            there.trainer.fit(loader_of(there, labels), nullptr, {.epochs = 1});
           }).starts_with("lrcnn: label 5 of image 0 is outside"));
     CHECK(there.trainer.wait().count == 0);
   };
@@ -260,4 +261,31 @@ TEST_CASE("fit that ends at a batch it cannot start has settled those before it"
   ends(there, {there.good(), there.bad(), there.good(), Labels(there.no_classes)});   // the second and third do not count
   there.check_count(1);
   CHECK(there.trainer.state().batch == 1);
+}
+TEST_CASE("on a device, too, fit passes over batches in which no pixel counts, also where the steps beside them do not count") {
+  using Maps = Sequential<Conv<4>, ReLU, Conv<3>>;
+  const BatchThere there;
+  const std::vector<std::int32_t> mask = mask_of_maps(), none(mask.size(), 255);
+  const Labels labels = Labels::of_pixels(mask, 6, 6), nothing = Labels::of_pixels(none, 6, 6);
+  const LabelledThere good(there.images(), labels), unlabelled(there.images(), nothing), broken(there.not_finite(), labels);
+  for (const TrainerOptions& options : with_and_without_waiting) {
+    const auto make = [&] {
+      return BasicTrainer<Cudnn, PixelCrossEntropy>(Maps::layers, Policy<Share<2>, Workspace<1_MiB>>::value, four_images, AdamW{.lr = 0.01}, options,
+                                                    {.ignore = 255}, Cudnn(std::make_shared<HostLibrary<>>()));
+    };
+    auto trainer = make(), others = make();
+    const auto got = trainer.fit(LoaderThere{{good, unlabelled, good}}, nullptr, {.epochs = 1});
+    const auto want = others.fit(LoaderThere{{good, good}}, nullptr, {.epochs = 1});
+    CHECK(got.back().train_loss == want.back().train_loss);
+    CHECK(trainer.read_parameters() == others.read_parameters());
+    CHECK(trainer.steps_done() == 3);
+    CHECK(trainer.state().updates == 2);
+    CHECK(error_of<NumericError>([&] {
+            trainer.fit(LoaderThere{{good, unlabelled, broken, unlabelled, good}}, nullptr, {.epochs = 2});
+          }) != "no error");
+    others.step(there.images(), labels);
+    CHECK(trainer.steps_done() == 5);
+    CHECK(trainer.state().updates == 3);
+    CHECK(trainer.read_parameters() == others.read_parameters());
+  }
 }

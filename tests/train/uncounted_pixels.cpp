@@ -1,4 +1,5 @@
-// Accumulated batches of whose pixels none counts: they add nothing to the update, and a round of nothing else is refused.
+// Batches of whose pixels none counts. Accumulated, or in an epoch, they add nothing, and a round or epoch of nothing else is refused; alone they are
+// refused.
 #include "support/error_of.hpp"
 #include "train/scenes.hpp"
 #include <lrcnn/backend/reference.hpp>
@@ -40,7 +41,7 @@ void check_update(const L& loss) {
       }
     }
 }
-/// Batches to evaluate.
+/// Batches to evaluate, or to train on.
 struct Parts {
   struct Batch {
     MemorySource<double> source;
@@ -49,16 +50,21 @@ struct Parts {
     Labels labels() const { return of; }
   };
   std::vector<Batch> parts;
-  std::vector<Batch> epoch(Index) const { return parts; }
+  Input input() const { return parts.front().source.shape(); }
+  Index batches() const { return static_cast<Index>(parts.size()); }
+  std::vector<Batch> epoch(Index, Index first = 0) const { return {parts.begin() + first, parts.end()}; }
 };
+Parts parts_of(const Scenes& scenes, const std::vector<Range>& cut) {
+  Parts loader;
+  for (const Range r : cut) loader.parts.push_back({scenes.part(r), scenes.classes(r)});
+  return loader;
+}
 template <class L>
 void check_evaluation(const L& loss, const Scenes& scenes) {
   BasicTrainer<Reference<double>, L> trainer(ThreeMaps::layers, Policy<Share<4>>::value, input_of(images), Sgd{}, {.seed = 2}, loss);
   const double want = trainer.evaluate(scenes.part(all), scenes.classes(all)).mean();
   for (const auto& cut : {std::vector<Range>{all}, in_twos, std::vector<Range>{{0, 1}, {1, 6}}, std::vector<Range>{{0, 5}, {5, 6}}}) {
-    Parts loader;
-    for (const Range r : cut) loader.parts.push_back({scenes.part(r), scenes.classes(r)});
-    const Metrics metrics = trainer.evaluate(loader);
+    const Metrics metrics = trainer.evaluate(parts_of(scenes, cut));
     CHECK(metrics.loss() == doctest::Approx(want).epsilon(1e-12));
   }
 }
@@ -70,6 +76,49 @@ TEST_CASE("an evaluation's loss is that of one batch of all images, whatever pix
   check_evaluation(PixelCrossEntropy{.weights = {0.5, 3, 1}, .ignore = 255}, scenes);
   check_evaluation(PixelCrossEntropy{.ignore = 255}, scenes);
   check_evaluation(DiceLoss{.ignore = 255}, scenes);
+  for (const Range none : in_twos) {   // in one of the batches none does
+    const PartlyLabelled partly(none);
+    check_evaluation(PixelCrossEntropy{.weights = {0.5, 3, 1}, .ignore = 255}, partly);
+    check_evaluation(DiceLoss{.ignore = 255}, partly);
+  }
+  Scenes first_class;
+  std::fill(first_class.mask.begin(), first_class.mask.begin() + 2 * height * width, 0);
+  check_evaluation(PixelCrossEntropy{.weights = {0, 3, 1}}, first_class);   // pixels that weigh nothing
+}
+TEST_CASE("an evaluation in which no pixel counts is refused") {
+  const PartlyLabelled unlabelled(all);
+  BasicTrainer<Reference<double>, PixelCrossEntropy> trainer(ThreeMaps::layers, Policy<>::value, input_of(images), Sgd{}, {}, {.ignore = 255});
+  CHECK(error_of<DataError>([&] {
+          trainer.evaluate(parts_of(unlabelled, in_twos));
+        }).starts_with("lrcnn: none of the pixels of the 6 images that were evaluated counts for the loss 'pixel_cross_entropy'"));
+}
+TEST_CASE("fit passes over batches in which no pixel counts: they are steps without an update and without a loss") {
+  for (const TrainerOptions& options : {TrainerOptions{.seed = 2}, TrainerOptions{.seed = 2, .clip = {.norm = 0.01}}})
+    for (const Range none : in_twos) {
+      INFO(none.begin);
+      const PartlyLabelled scenes(none);
+      const auto make = [&] {
+        return BasicTrainer<Reference<double>, PixelCrossEntropy>(ThreeMaps::layers, Policy<Share<4>, RecomputeAll>::value, input_of(2),
+                                                                  AdamW{.lr = 0.01}, options, {.ignore = 255});
+      };
+      auto trainer = make(), others = make();
+      std::vector<Range> labelled = in_twos;
+      std::erase_if(labelled, [&](Range r) { return r.begin == none.begin; });
+      const auto got = trainer.fit(parts_of(scenes, in_twos), nullptr, {.epochs = 2});
+      const auto want = others.fit(parts_of(scenes, labelled), nullptr, {.epochs = 2});
+      CHECK(trainer.read_parameters() == others.read_parameters());   // AdamW's update depends on its number
+      CHECK(got.back().train_loss == want.back().train_loss);
+      CHECK(got.back().train_accuracy == want.back().train_accuracy);
+      CHECK(trainer.steps_done() == 6);
+      CHECK(trainer.state().updates == 4);
+    }
+}
+TEST_CASE("an epoch in which no pixel counts is refused at its end") {
+  const PartlyLabelled unlabelled(all);
+  BasicTrainer<Reference<double>, PixelCrossEntropy> trainer(NormedMaps::layers, Policy<>::value, input_of(2), Sgd{.lr = 0.1}, {}, {.ignore = 255});
+  CHECK(error_of<DataError>([&] {
+          trainer.fit(parts_of(unlabelled, in_twos), nullptr, {.epochs = 2});
+        }).starts_with("lrcnn: none of the pixels of the 6 images of epoch 1 counts for the loss 'pixel_cross_entropy'"));
 }
 TEST_CASE("an accumulated batch of whose pixels none counts adds nothing, whichever of the round it is") {
   check_update(PixelCrossEntropy{.weights = {0.5, 3, 1}, .ignore = 255});

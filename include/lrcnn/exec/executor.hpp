@@ -53,20 +53,20 @@ class Executor {
   /// Runs the plan on one batch. In training, dropouts draw their masks from `key`; otherwise they drop nothing.
   /// Post:    a training plan has written every parameter gradient (of gradient_scale times the mean loss over the batch, or over its
   ///          pixels: result.total is what divides their sum then)
+  /// `weight`: what weigh() has said of the batch; none: it is asked here. Where nothing counts, and it is 0, gradients are 0.
   /// Errors:  as weigh(); NumericError, naming the first layer whose output is not finite, if the loss is not. Parameters are never
   ///          written.
   template <TrainingLoss<T> L = SoftmaxCrossEntropy, class Observer = NoObserver>
   LossResult run(const RowSource<M>& source, const Labels& labels, const L& loss = {}, Observer&& observer = Observer{}, double gradient_scale = 1,
-                 const RunKey& key = {}) {
+                 const RunKey& key = {}, std::optional<double> weight = {}) {
     LossResult result;
-    start(source, labels, result, loss, std::forward<Observer>(observer), gradient_scale, key);
+    start(source, labels, result, loss, std::forward<Observer>(observer), gradient_scale, key, weight);
     backend_->finish(result);
     if (!std::isfinite(result.sum)) report_not_finite(source, result.sum);
     return result;
   }
   /// The same, without waiting for a device: backend.finish() does, and adds what comes of the run to its result. On the
-  /// host all is done, and added to `result`, when this returns. `weight`: what weigh() has said of the batch; none: it is asked here. Where
-  /// nothing counts, and it is 0, gradients are 0.
+  /// host all is done, and added to `result`, when this returns.
   template <TrainingLoss<T> L = SoftmaxCrossEntropy, class Observer = NoObserver>
   void start(const RowSource<M>& source, const Labels& labels, LossResult& result, const L& loss = {}, Observer&& observer = Observer{},
              double gradient_scale = 1, const RunKey& key = {}, std::optional<double> weight = {}) {

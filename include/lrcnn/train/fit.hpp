@@ -74,11 +74,11 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
   auto epoch = train.epoch(state_.epoch, state_.batch);
   rounds_.count_batches(true);
   const OnExit stop_counting([this] { rounds_.count_batches(false); });
-  const auto settle = [&] { state_.metrics.add(wait()); };
+  const auto settle = [&] { state_.metrics.add(wait(), DenseLoss<L, T>); };
   try {
     for (auto& batch : epoch) {
       const bool saves = options.save_every > 0 && (state_.step + 1) % options.save_every == 0 && !options.training_file.empty();
-      images += rounds_.start(batch, batch.labels()).images;
+      images += rounds_.start(batch, batch.labels(), false).images;
       if (saves || rounds_.started() >= steps_ahead || state_.batch == train.batches()) settle();
       if (line && rounds_.started() == 0)
         line->update({state_.epoch + 1, options.epochs, state_.batch, train.batches(), images, state_.metrics.loss(), state_.metrics.accuracy(),
@@ -92,6 +92,7 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
     }
     throw;
   }
+  require_counted(state_.metrics, std::to_string(images) + " images of epoch " + std::to_string(state_.epoch + 1));
   EpochRecord record;
   record.epoch = state_.epoch + 1;
   record.steps = state_.step;

@@ -25,9 +25,10 @@ struct Metrics {
     loss_sum += mean_loss * static_cast<double>(batch_images), weight += static_cast<double>(batch_images);
     images += batch_images, correct += batch_correct;
   }
-  /// Adds what a batch came to, so that loss() is that of one batch of all images, however they are cut into batches.
-  constexpr void add(const LossResult& batch) {
-    loss_sum += batch.sum, weight += batch.total > 0 ? batch.total : static_cast<double>(batch.count);
+  /// Adds what a batch came to, so that loss() is that of one batch of all images, however they are cut into batches. `weighed`: by a loss over
+  /// pixels; batch.total is what the sum is divided by, also if it is 0.
+  constexpr void add(const LossResult& batch, bool weighed = false) {
+    loss_sum += batch.sum, weight += weighed || batch.total > 0 ? batch.total : static_cast<double>(batch.count);
     images += batch.count, correct += batch.correct;
   }
   /// NaN before the first image.

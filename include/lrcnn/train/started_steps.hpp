@@ -10,8 +10,8 @@
 namespace lrcnn {
 class StartedSteps {
  public:
-  /// One more step. `known`: of its losses, what is known without the device.
-  void add(Index images, const LossResult& known) { steps_.push_back({images, known}); }
+  /// One more step. `known`: of its losses, what is known without the device. `updates`: it updates parameters, unless its loss is not finite.
+  void add(Index images, const LossResult& known, bool updates) { steps_.push_back({images, known, updates}); }
   bool empty() const { return steps_.empty(); }
   Index size() const { return static_cast<Index>(steps_.size()); }
   /// Forgets which steps they were. Losses of which the device has no part are noted.
@@ -31,19 +31,24 @@ class StartedSteps {
   }
   /// Drops all losses that are known but those that take() gave earlier.
   void go_back(const LossResult& earlier) { sum_ = earlier; }
-  /// Notes what the steps came to, together; where that is not finite nothing is noted. Returns how many of them, the last ones, do not
-  /// count; then all steps are forgotten.
-  Index settle(const LossResult& result) {
-    Index bad = 0;
+  /// Steps that do not count, and how many of them would have updated parameters.
+  struct Dropped {
+    Index steps = 0, updates = 0;
+  };
+  /// Notes what the steps came to, together; where that is not finite nothing is noted. Returns those, the last ones, that do not count; then all
+  /// steps are forgotten.
+  Dropped settle(const LossResult& result) {
+    Dropped dropped;
     if (std::isfinite(result.sum)) {
       note(result);
       for (const Step& step : steps_) note(step.known);
     } else {
       Index seen = 0;
-      for (const Step& step : steps_) bad += (seen += step.images) > result.count;
+      for (const Step& step : steps_)
+        if ((seen += step.images) > result.count) ++dropped.steps, dropped.updates += step.updates;
     }
     steps_.clear();
-    return bad;
+    return dropped;
   }
   /// What all settled steps came to since it was last taken.
   LossResult take() { return std::exchange(sum_, {}); }
@@ -52,6 +57,7 @@ class StartedSteps {
   struct Step {
     Index images = 0;
     LossResult known{};
+    bool updates = true;
   };
   std::vector<Step> steps_;
   LossResult sum_;

@@ -99,10 +99,7 @@ class BasicTrainer {
   LossResult gradients_of(const RowSource<M>& source, const Labels& labels) { return rounds_.gradients_of(source, labels); }
   /// Loss and hits of one batch, forward only.
   /// Errors:  as step(); as wait(), for steps that were started
-  LossResult evaluate(const RowSource<M>& source, const Labels& labels) {
-    rounds_.settle();
-    return executor(source.shape(), false).run(source, labels, loss_);
-  }
+  LossResult evaluate(const RowSource<M>& source, const Labels& labels) { return evaluate(source, labels, true); }
   /// The network's output for a batch, forward only: a view that is valid until the next run, or plan(). Values are as they are, also those
   /// that are not finite.
   /// Shapes:  [N,K,1,1], or a map [N,K,rows,W], in the backend's layout. Where the backend works on a device, it lies in the device's memory
@@ -113,29 +110,32 @@ class BasicTrainer {
     run.forward(source);
     return run.output();
   }
-  /// Loss and accuracy over one epoch of a loader, forward only.
-  /// Errors:  as evaluate() of a batch, and a NumericError names the batch; what the loader throws
+  /// Loss and accuracy over one epoch of a loader, forward only. In some batches no pixel need count.
+  /// Errors:  as evaluate() of a batch, and a NumericError names the batch; DataError if in all batches no pixel counts; what the loader throws
   template <class Loader>
     requires requires(const Loader& l) { l.epoch(Index{0}); }
   Metrics evaluate(const Loader& loader) {
     Metrics metrics;
     Index number = 0;
     auto epoch = loader.epoch(0);
+    Index images = 0;
     for (auto& batch : epoch) {
+      const RowSource<M>& source = batch;
       LossResult result;
-      ++number;
+      ++number, images += source.shape().n;
       const auto where = [&] { return "batch " + std::to_string(number) + " of an evaluation after step " + std::to_string(state_.step); };
-      detail::name_numeric_error(where, [&] { result = evaluate(batch, batch.labels()); });
-      metrics.add(result);
+      detail::name_numeric_error(where, [&] { result = evaluate(source, batch.labels(), false); });
+      metrics.add(result, DenseLoss<L, T>);
     }
+    if (images > 0) require_counted(metrics, std::to_string(images) + " images that were evaluated");
     return metrics;
   }
   /// Trains until `options.epochs` epochs are done, from wherever this trainer stands (after load(), in the middle of an
-  /// epoch too). Returns the epochs of this call.
+  /// epoch too). Returns the epochs of this call. A batch in which no pixel counts is a step that updates nothing but running statistics.
   /// After an error, batches before the one at hand count, and an epoch whose evaluation has failed is done and written to the files.
   /// Errors:  as start_step(), wait(), evaluate() and save(); what the loaders throw; Error while batches are accumulated; DataError if a file of
-  ///          the options cannot be written, which is found out before the first step, if options.history cannot be read, or if the epoch
-  ///          was begun with other batches
+  ///          the options cannot be written, which is found out before the first step, if options.history cannot be read, if the epoch
+  ///          was begun with other batches, or if no pixel of an epoch counts
   template <class Loader>
   std::vector<EpochRecord> fit(const Loader& train, const std::type_identity_t<Loader>* test, const FitOptions& options);
   /// Writes parameters, optimizer state and position atomically. Batches that are accumulated and wait for their update are not in it.
@@ -243,6 +243,16 @@ class BasicTrainer {
   Executor<B>& executor(const Input& input, bool training, bool keeps_output = false) {
     const PlanOptions options{.training = training, .rows_loss = RowLocalLoss<L, T> && !keeps_output};
     return executors_.get(input, options, backend_, buffers_.parameters.data(), buffers_.gradients.data());
+  }
+  /// `some`: a pixel has to count.
+  LossResult evaluate(const RowSource<M>& source, const Labels& labels, bool some) {
+    rounds_.settle();
+    auto& run = executor(source.shape(), false);
+    return run.run(source, labels, loss_, NoObserver{}, 1, {}, run.weigh(source, labels, loss_, some));
+  }
+  /// Errors:  DataError if the loss is over pixels and none has counted. `images`: those that they are of
+  static void require_counted(const Metrics& metrics, const std::string& images) {
+    if (DenseLoss<L, T> && !(metrics.weight > 0)) throw no_pixel_counts(L::name, "pixels of the " + images);
   }
   template <class Loader>
   void check_batches(const Loader& train);

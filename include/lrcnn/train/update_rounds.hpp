@@ -56,10 +56,11 @@ class UpdateRounds {
     const OnExit known_again([this, earlier = started_.take()] { started_.go_back(earlier); });
     return with_losses(start(source, labels), &source);
   }
-  /// A round of one batch. The report lacks what only waiting can tell. Errors: as BasicTrainer::start_step()
-  StepReport start(const RowSource<M>& source, const Labels& labels) {
+  /// A round of one batch. The report lacks what only waiting can tell. `some`: a pixel has to count; otherwise a step in which none does
+  /// updates nothing but running statistics. Errors: as BasicTrainer::start_step()
+  StepReport start(const RowSource<M>& source, const Labels& labels, bool some = true) {
     require_no_round("a step begins");
-    run(source, labels);
+    run(source, labels, some);
     return apply(&source);
   }
   /// One more batch of the round, the first one of a new round if there is none. None of its pixels need count.
@@ -196,15 +197,14 @@ class UpdateRounds {
   }
   /// Takes in what the steps that were started came to, and takes back those that do not count. Returns how many these are.
   Index take_in(const LossResult& result) {
-    const Index bad = started_.settle(result);
-    state_.step -= bad;
-    if (!waits_for_each()) state_.updates -= bad;
-    if (counts_batches_) state_.batch -= bad;
-    return bad;
+    const auto [steps, updates] = started_.settle(result);
+    state_.step -= steps, state_.updates -= updates;
+    if (counts_batches_) state_.batch -= steps;
+    return steps;
   }
   /// Runs a batch of the round. Gradients are those of the sum over the first one's images, or weight; they are 0 where nothing counts, which is
   /// an error if `some` is to.
-  void run(const RowSource<M>& source, const Labels& labels, bool some = true) {
+  void run(const RowSource<M>& source, const Labels& labels, bool some) {
     double weight = 0;
     LossResult result;   // on a device: what it need not be asked for
     bool begun = false;
@@ -236,13 +236,14 @@ class UpdateRounds {
   StepReport apply(const RowSource<M>* last) {
     const Round round = std::exchange(round_, {});
     const Index done = state_.step, batches = state_.batch;
+    const bool counts = round.weight > 0;
     StepReport report{
         .images = round.images, .lr = state_.optimizer.lr() * round.lr_scale, .peak_bytes = round.peak_bytes, .label_bytes = round.label_bytes};
     try {
       ++state_.step, state_.batch += counts_batches_;
-      started_.add(round.images, round.of_host);
+      started_.add(round.images, round.of_host, counts && !waits_for_each());   // else the update comes once it is settled
       if (waits_for_each()) settle(last);
-      report.skipped = scales_loss && !take_gradients();
+      report.skipped = !counts || (scales_loss && !take_gradients());
       if (options_.clip.norm > 0 && !report.skipped) report.gradient_norm = gradient_norm();
       if (!report.skipped) optimize(round, report);
     } catch (...) {
