@@ -1,6 +1,7 @@
 #pragma once
 // The stages of a network under a policy, with all cuts chosen, or why it cannot be carried out.
 #include <lrcnn/plan/stage_graph.hpp>
+#include <optional>
 #include <string>
 namespace lrcnn {
 namespace detail {
@@ -101,6 +102,34 @@ constexpr Index cut_stage(const Table& table, const PolicySpec& policy, const Ta
   else stage.backward = make_schedule(graph, p.cut, cuts_for(p.backward));
   return fewer;
 }
+/// How many slabs stages were asked for, and how many their rows carry.
+struct SlabCounts {
+  Index asked = 1;   ///< of any stage, at most
+  Index most = 1;    ///< that any stage has got
+  Index best = 0;    ///< the number of the stage that has got most of those that have got fewer than they were asked for
+};
+/// Gives each stage its partition and cuts it. For training, extra passes are added before that, and repeated forward passes are chosen after it.
+/// If a stage's rows carry only `largest` of the `wanted` slabs, the function asks fewer(stage, wanted, largest): true has the stage cut into
+/// `largest` slabs; after false it returns nothing, and the stages are of no use.
+template <class Fewer>
+constexpr std::optional<SlabCounts> cut_stages(const Table& table, const PolicySpec& policy, const Target& target, Index images,
+                                               const PlanOptions& options, std::vector<Stage>& stages, const Fewer& fewer) {
+  const bool streams = options.stores_output, goes_backward = options.training && !streams;
+  SlabCounts counts;
+  if (goes_backward) add_passes(table, policy, stages);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    Stage& stage = stages[i];
+    stage.partition = partition_of(table, policy, stage, images, options);
+    const Index wanted = std::max(stage.partition.forward, stage.partition.backward);
+    const Index largest = cut_stage(table, policy, target, streams, stage);
+    counts.asked = std::max(counts.asked, wanted);
+    if (largest == 0) counts.most = std::max(counts.most, wanted);
+    else if (!fewer(stage, wanted, largest)) return std::nullopt;
+    else if (largest > counts.most) counts.most = largest, counts.best = static_cast<Index>(i);
+  }
+  if (goes_backward) choose_repeated(table, policy, stages);
+  return counts;
+}
 /// Whether layer l works on vectors, which have no rows to cut, given whether the layer before does.
 constexpr bool is_vector(const Table& table, Index l, bool before) {
   return (before && !scales_map(table.node(l))) || ends_rows(table.node(l).layer);
@@ -169,38 +198,26 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
   const bool streams = options.stores_output, training = options.training;
   detail::check_norms(table, policy, training);
   std::vector<Stage> stages = split_stages(table, policy, training);
-  if (training && !streams) detail::add_passes(table, policy, stages);
   const bool alike = policy.partition_count == 1;
-  Index most = 1, asked = 1, best_stage = 0;
   const char* const rule = streams ? "every slab owns a row of its first layer's output; the largest feasible count is "
                                    : "every slab owns a row of every layer's output; the largest feasible count is ";
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    Stage& stage = stages[i];
-    stage.partition = detail::partition_of(table, policy, stage, images, options);
-    const Index wanted = std::max(stage.partition.forward, stage.partition.backward);
-    asked = std::max(asked, wanted);
-    const Index largest = detail::cut_stage(table, policy, target, streams, stage);
-    if (largest == 0) {
-      most = std::max(most, wanted);
-      continue;
-    }
+  const auto counts = detail::cut_stages(table, policy, target, images, options, stages, [&](const Stage& stage, Index wanted, Index largest) {
     if (!alike)
       detail::throw_if_more_slabs_than_fit(wanted, largest, [&] {
         return error_text(detail::stage_name(table, stage) + " cannot be cut into " + std::to_string(wanted) + " slabs by " +
                               to_string(policy.partition(stage.partition_number)),
                           rule + std::to_string(largest), detail::fewer_slabs(table, policy, target, stages, stage, largest, streams));
       });
-    if (largest > most) most = largest, best_stage = static_cast<Index>(i);
-  }
+    return true;
+  });
   if (alike)
-    detail::throw_if_more_slabs_than_fit(asked, most, [&] {
-      return error_text(
-          "no stage can be cut into " + std::to_string(asked) + " slabs by " + to_string(policy.partition(0)) + " on input " + to_string(table.input),
-          rule + std::to_string(most) + ", in " + detail::stage_name(table, item(stages, best_stage)),
-          "ask for at most " + std::to_string(most) + ", or for fewer layers in a stage by more checkpoints");
+    detail::throw_if_more_slabs_than_fit(counts->asked, counts->most, [&] {
+      return error_text("no stage can be cut into " + std::to_string(counts->asked) + " slabs by " + to_string(policy.partition(0)) + " on input " +
+                            to_string(table.input),
+                        rule + std::to_string(counts->most) + ", in " + detail::stage_name(table, item(stages, counts->best)),
+                        "ask for at most " + std::to_string(counts->most) + ", or for fewer layers in a stage by more checkpoints");
     });
   if (!training || streams) return stages;
-  detail::choose_repeated(table, policy, stages);
   if (const detail::RefusedInput refused = detail::choose_recomputed_inputs(table, policy, stages); refused.is_one && !alike)
     throw PlanError(
         error_text("the section of " + detail::stage_name(table, stages[refused.first]) + " is to have its input made again by " +
@@ -220,20 +237,10 @@ constexpr std::vector<Stage> split_section(const Table& table, Index begin, Inde
 /// partition being its own, only if those of all stages do.
 constexpr std::vector<Stage> make_section_stages(const Table& table, std::vector<Stage> stages, PolicySpec policy, const Partition& section,
                                                  const Target& target, Index images, const PlanOptions& options = {}, bool alone = false) {
-  const bool streams = options.stores_output;
   policy.partitions[0] = section;
   policy.partition_count = 1;
-  Index asked = 1, most = 1;   // slabs
-  if (options.training && !streams) detail::add_passes(table, policy, stages);
-  for (Stage& stage : stages) {
-    stage.partition = detail::partition_of(table, policy, stage, images, options);
-    const Index wanted = std::max(stage.partition.forward, stage.partition.backward);
-    const bool carries = detail::cut_stage(table, policy, target, streams, stage) == 0;
-    if (!carries && !alone) return {};
-    asked = std::max(asked, wanted), most = std::max(most, carries ? wanted : 1);
-  }
-  if (most < asked) return {};
-  if (options.training && !streams) detail::choose_repeated(table, policy, stages);
+  const auto counts = detail::cut_stages(table, policy, target, images, options, stages, [&](const Stage&, Index, Index) { return alone; });
+  if (!counts || counts->most < counts->asked) return {};
   return stages;
 }
 /// A section of several that follow each other: where it ends, and its partition.
@@ -252,12 +259,7 @@ inline std::vector<Stage> make_group_stages(const Table& table, Index begin, con
     policy.partitions[i] = parts[i].partition, policy.checkpoints.names[i] = table.node(parts[i].end - 1).layer.name;
   std::vector<Stage> stages =
       detail::split_layers(table, begin, parts.back().end, true, [&](Index l) { return detail::is_checkpoint(table, policy, l); });
-  detail::add_passes(table, policy, stages);
-  for (Stage& stage : stages) {
-    stage.partition = detail::partition_of(table, policy, stage, images, options);
-    if (detail::cut_stage(table, policy, target, false, stage) > 0) return {};
-  }
-  detail::choose_repeated(table, policy, stages);
+  if (!detail::cut_stages(table, policy, target, images, options, stages, [](const Stage&, Index, Index) { return false; })) return {};
   if (detail::choose_recomputed_inputs(table, policy, stages).is_one) return {};
   return stages;
 }
