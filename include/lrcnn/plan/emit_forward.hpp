@@ -54,7 +54,7 @@ class ForwardEmitter {
     step.slab = walk.image_slab * walk.rows->slabs() + walk.slab;
     step.layer = l < 0 ? -1 : walk.stage->first + l;
     step.stream = op == Op::load && walk.prefetch ? policy_.streams : walk.stream();
-    if (walk.again) step.pass = Pass::recompute;
+    if (walk.again()) step.pass = Pass::recompute;
     if (l < 0 || l >= walk.layers()) return step;
     const Layer& y = walk.layer(l);
     if (is_conv(y)) step.conv_algorithm = policy_.conv_algorithm_in(walk.stage->partition);
@@ -161,7 +161,7 @@ class ForwardEmitter {
     const auto at = static_cast<std::size_t>(l + (activates ? 1 : 0));   // the layer whose output and saved state the step writes
     const bool makes = walk.makes(t);
     const bool carries = !walk.ends(t) && item(walk.slabs.carries, t) && makes;
-    const bool saves = walk.training && walk.needs->layer[at].saved && (walk.forward() == static_cast<bool>(walk.needs->saved_kept[at]));
+    const bool saves = walk.serves_backward() && walk.needs->layer[at].saved && (walk.forward() == static_cast<bool>(walk.needs->saved_kept[at]));
     const bool dense = storage_.wants_dense(walk, l);
     Step step = make(walk, Op::forward, l);
     step.activates = activates;
@@ -187,7 +187,7 @@ class ForwardEmitter {
   }
   /// Adds the rows of tensor t that the slab answers for to what norms above know of it: once, in the forward pass proper.
   constexpr void statistics(const StageWalk& walk, Index t, const Ref& y) {
-    if (walk.again) return;
+    if (walk.again()) return;
     const auto add = [&](Index node) {
       Step step = make(walk, Op::statistics);
       step.layer = node;

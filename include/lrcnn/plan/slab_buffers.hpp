@@ -37,7 +37,7 @@ class SlabBuffers {
   }
   constexpr Index& use(const StageWalk& walk, Use which, Index t) {
     // A pass for the sections above has buffers of its own, but for what it leaves to the stage's backward pass.
-    const bool apart = walk.for_above && which != kept && which != saved_kept && which != state_rows;
+    const bool apart = walk.for_above() && which != kept && which != saved_kept && which != state_rows;
     return uses_[static_cast<std::size_t>(walk.number) + (apart ? for_above_ : 0)]
                 [which * static_cast<std::size_t>(walk.tensors() + 1) + static_cast<std::size_t>(t)];
   }
@@ -75,7 +75,7 @@ class SlabBuffers {
     return {id, 0, walk.stage->tensor(t), walk.images, hold, walk.images, hold};
   }
   /// A buffer of the rows that layer l reads, without others.
-  constexpr Ref needed(const StageWalk& walk, Use which, Role role, Index l) {
+  constexpr Ref needed_rows(const StageWalk& walk, Use which, Role role, Index l) {
     const Range rows = walk.need(l);
     const Index t = walk.in(l);
     Index& id = use(walk, which, l);

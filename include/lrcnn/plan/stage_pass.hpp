@@ -31,12 +31,8 @@ class StagePass {
   const Stage* const stage;
   const StageNeeds* const needs;
   const Schedule* const rows;
-  const Index number;      ///< of the stage
-  const bool backward;     ///< a backward pass, which makes some values again
-  const bool training;     ///< the pass leaves what its backward pass wants, or reads it
-  const bool again;        ///< the stage's forward pass, not the first time
-  const bool for_above;    ///< and for the sections above alone
-  const bool second;       ///< discarded tensors are those of a repeated forward pass
+  const Index number;   ///< of the stage
+  const PassKind kind;
   const bool loses_rows;   ///< they go through the loss slab by slab
   const bool stores;       ///< the chain's last rows are handed on slab by slab, rather than gathered in full height
   const Range group;       ///< images that go through all stages together
@@ -44,25 +40,31 @@ class StagePass {
   const bool prefetch;     ///< likewise
   const SlabFacts slabs;
   constexpr StagePass(const Table& whole, const std::vector<Stage>& stages, const std::vector<StageNeeds>& all_needs, Index stage_number,
-                      const PassKind& kind, const Schedule& schedule, const PolicySpec& policy, const PlanOptions& options, Range images_together)
+                      const PassKind& which, const Schedule& schedule, const PolicySpec& policy, const PlanOptions& options, Range images_together)
       : table(&whole),
         stage(&item(stages, stage_number)),
         needs(&item(all_needs, stage_number)),
         rows(&schedule),
         number(stage_number),
-        backward(kind.pass != Pass::forward),
-        training(backward ? options.training : kind.leaves_pieces),
-        again(kind.run != ForwardRun::first),
-        for_above(kind.run == ForwardRun::for_above),
-        second(backward || again),
+        kind(which),
         loses_rows(stage->loses_rows(whole, options)),
         stores(options.stores_output && stage->last == whole.size() && !stage->reduces),
         group(images_together),
         streams(policy.streams),
         prefetch(policy.prefetch),
         slabs(facts()),
-        trains_(options.training),
+        for_training_(options.training),
         wants_first_gradient_(options.input_gradient) {}
+  /// A forward pass; else it is a backward pass, which makes some values again.
+  constexpr bool forward() const { return kind.pass == Pass::forward; }
+  /// A forward pass that is not the stage's first.
+  constexpr bool again() const { return kind.run != ForwardRun::first; }
+  /// A forward pass for the sections above alone.
+  constexpr bool for_above() const { return kind.run == ForwardRun::for_above; }
+  /// The pass leaves what the stage's backward pass wants, or is that pass.
+  constexpr bool serves_backward() const { return !forward() || kind.leaves_pieces; }
+  /// The pass works on values that are made once more: tensors that were discarded are those of a repeated forward pass.
+  constexpr bool remakes_values() const { return !forward() || again(); }
   constexpr const Node& node(Index l) const { return table->node(stage->first + l); }
   constexpr const Layer& layer(Index l) const { return node(l).layer; }
   constexpr const Shape& shape(Index t) const { return table->shape(stage->tensor(t)); }
@@ -85,7 +87,6 @@ class StagePass {
       if (const Index size = need(k, l).size(); size > count) count = size;
     return count;
   }
-  constexpr bool forward() const { return !backward; }
   /// Slabs of rows times slabs of images.
   constexpr Index turns() const { return rows->slabs() * ceil_div(group.size(), stage->partition.images); }
   /// Copies of a slab's buffers that slabs take in turn, one for each stream that they are on.
@@ -104,8 +105,8 @@ class StagePass {
   /// Whether the gradient of the table's tensor is wanted by anybody.
   constexpr bool wants_gradient(Index table_tensor) const { return table_tensor > 0 || wants_first_gradient_; }
   /// Whether layer l is a norm that waits, at the bottom of the stage.
-  constexpr bool norm_at_bottom(Index l) const { return in(l) < inputs() && detail::waits(node(l), trains_); }
-  constexpr bool norm_waits(Index l) const { return detail::waits(node(l), trains_); }
+  constexpr bool norm_at_bottom(Index l) const { return in(l) < inputs() && detail::waits(node(l), for_training_); }
+  constexpr bool norm_waits(Index l) const { return detail::waits(node(l), for_training_); }
   /// Whether tensor t is what a norm at the bottom writes.
   constexpr bool from_norm(Index t) const { return t >= inputs() && norm_at_bottom(t - inputs()); }
   /// Norms above that normalise tensor t.
@@ -121,7 +122,7 @@ class StagePass {
   }
   /// Whether the backward pass computes tensor t again and so needs the rows carried into each of its slabs.
   constexpr bool wants_state(Index t) const {
-    if (!training || t < inputs()) return false;
+    if (!serves_backward() || t < inputs()) return false;
     const auto place = static_cast<std::size_t>(t);
     for (const BackwardRun& run : needs->runs) {
       if (!run.recompute || t < out(run.first) || t > out(run.last - 1) || !run.makes(t - inputs())) continue;
@@ -159,7 +160,7 @@ class StagePass {
   constexpr bool same_memory(Index l) const { return item(slabs.same_rows, l) && !(ends(out(l)) && cut()); }
 
  private:
-  const bool trains_;
+  const bool for_training_;
   const bool wants_first_gradient_;
   constexpr bool reads_in(const BackwardRun& run, Index t) const {
     for (Index l = run.first; l < run.last; ++l)

@@ -5,16 +5,16 @@ namespace lrcnn {
 class StageWalk : public StagePass {
  public:
   using StagePass::StagePass;
-  Pass pass = backward ? Pass::backward : Pass::forward;   ///< recompute where a backward pass makes values again
-  Range images{};                                          ///< of the slab
-  Index image_slab = 0;                                    ///< the slab of images
-  Index slab = 0;                                          ///< the slab of rows
-  Index round = 0;                                         ///< of the forward passes for statistics alone, from 1; 0: it is none
-  std::vector<Index> norms_under{};                        ///< in those passes: see detail::norms_under()
-  Flags wanted{};                                          ///< of the run of layers being computed: tensor t is made; empty: all are
-  Flags input_ready{};                                     ///< the slab's rows of input t have been brought in
-  std::vector<Index> contributions{};                      ///< that the slab's gradient of tensor t has got
-  std::vector<Index> written_from{};   ///< for tensor t: the first row of its full-height gradient that has been written; so are all rows behind it
+  Pass pass = kind.pass;                ///< recompute where a backward pass makes values again
+  Range images{};                       ///< of the slab
+  Index image_slab = 0;                 ///< the slab of images
+  Index slab = 0;                       ///< the slab of rows
+  Index round = 0;                      ///< of the forward passes for statistics alone, from 1; 0: it is none
+  std::vector<Index> norms_under{};     ///< in those passes: see detail::norms_under()
+  Flags wanted{};                       ///< of the run of layers being computed: tensor t is made; empty: all are
+  Flags input_ready{};                  ///< the slab's rows of input t have been brought in
+  std::vector<Index> contributions{};   ///< that the slab's gradient of tensor t has got
+  std::vector<Index> written_from{};    ///< for tensor t: the first row of its full-height gradient that has been written; so are all rows behind it
   /// Stands before all slabs, for steps of all images.
   constexpr void stand_before_slabs() { images = group, slab = image_slab = 0; }
   constexpr const SlabRows& at(Index t) const { return rows->at(slab, t); }
@@ -31,7 +31,7 @@ class StageWalk : public StagePass {
   constexpr bool in_place(Index l) const {
     const Index t = in(l);
     const auto place = static_cast<std::size_t>(t);
-    if (t < inputs() || (training && needs->kept[place]) || (!forward() && needs->value[place])) return false;
+    if (t < inputs() || (serves_backward() && needs->kept[place]) || (!forward() && needs->value[place])) return false;
     return rules_of(layer(l)).overwrites_input && makes(out(l)) && read_once(t) && same_memory(l);
   }
 

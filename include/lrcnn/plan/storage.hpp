@@ -34,7 +34,7 @@ class Storage : SlabBuffers {
   constexpr Index workspace(const StageWalk& walk) {
     const Index bytes = walk.stage->partition.workspace_bytes;
     if (bytes == 0 || !target_.uses_workspace) return -1;
-    const Use which = walk.again ? workspace_a : walk.forward() ? workspace_f : workspace_b;
+    const Use which = walk.again() ? workspace_a : walk.forward() ? workspace_f : workspace_b;
     return declared(
         walk, which, Role::workspace, walk.tensors(), [&] { return aligned(bytes); }, walk.copies());
   }
@@ -67,7 +67,7 @@ class Storage : SlabBuffers {
       return walk.in_full(t) && walk.cut() && !walk.forward() && has_input_slab(walk, t)
                  ? local(walk, slab_b, Role::slab, t, &SlabRows::hold)
                  : full_value(walk, t, walk.ends(t) ? walk.at(t).own : walk.at(t).hold);
-    if (item(walk.needs->kept, t) && walk.training)
+    if (item(walk.needs->kept, t) && walk.serves_backward())
       return piece(walk, kept, Role::kept, t, walk.at(t).hold, walk.rows->slabs(), walk.slab,
                    [&](Index images, Index k) { return piece_bytes(walk.shape(t), images, walk.rows->at(k, t).hold.size()); });
     return local(walk, slab_use(walk), Role::slab, t, &SlabRows::hold);
@@ -87,11 +87,11 @@ class Storage : SlabBuffers {
   }
   /// Rows that a convolution makes, before they join carried ones.
   constexpr Ref own_value(const StageWalk& walk, Index t) {
-    return local(walk, walk.again ? own_a : walk.forward() ? own_f : own_b, Role::own, t, &SlabRows::own);
+    return local(walk, walk.again() ? own_a : walk.forward() ? own_f : own_b, Role::own, t, &SlabRows::own);
   }
   /// Rows that convolution l reads, without others.
   constexpr Ref needed_value(const StageWalk& walk, Index l) {
-    return needed(walk, walk.again ? need_a : walk.forward() ? need_f : need_b, Role::slab, l);
+    return needed_rows(walk, walk.again() ? need_a : walk.forward() ? need_f : need_b, Role::slab, l);
   }
   /// A tensor in full height: images of the slab, rows `rows`. The network's output is held for the batch. Of t one past the
   /// top: what the closing global pooling writes.
@@ -136,7 +136,7 @@ class Storage : SlabBuffers {
   }
   /// Rows of tensor t on their way into slab n.
   constexpr Ref rolling(const StageWalk& walk, Index t, Index n) {
-    return carried(walk, walk.again ? rolling_again : rolling_rows, Role::carry, t, n);
+    return carried(walk, walk.again() ? rolling_again : rolling_rows, Role::carry, t, n);
   }
 
   // ---- gradients ---------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class Storage : SlabBuffers {
   /// The gradient of the slab's own rows, without those of earlier slabs.
   constexpr Ref own_gradient(const StageWalk& walk, Index t) { return local(walk, down, Role::dslab, t, &SlabRows::own); }
   /// The gradient of the rows that convolution l reads, without others.
-  constexpr Ref needed_gradient(const StageWalk& walk, Index l) { return needed(walk, dneed, Role::dslab, l); }
+  constexpr Ref needed_gradient(const StageWalk& walk, Index l) { return needed_rows(walk, dneed, Role::dslab, l); }
   /// The gradient of the rows of tensor t carried into slab n, on its way to the slab before.
   constexpr Ref carried_gradient(const StageWalk& walk, Index t, Index n) { return carried(walk, dcarry, Role::dcarry, t, n); }
   /// The gradient in full height of an input, or of a tensor that leaves the stage, as far as norms that wait do not make it.
@@ -185,7 +185,7 @@ class Storage : SlabBuffers {
   constexpr Index filter(const StageWalk& walk, Filter which, Index l) {
     const bool in_slab = walk.packs_in_slab(l);
     return (in_slab ? walk.stream() : 0) + declared(
-                                               walk, walk.again ? packed_a : packed(which), Role::packed, l,
+                                               walk, walk.again() ? packed_a : packed(which), Role::packed, l,
                                                [&] { return aligned(target_.packed_bytes(node(walk, l))); }, in_slab ? walk.copies() : 1);
   }
   /// Room for layer l's filter gradient in that layout.
@@ -200,7 +200,7 @@ class Storage : SlabBuffers {
     for (const Use which : {kept, saved_kept, rolling_rows, rolling_again, state_rows, dcarry, packed_f, packed_a, packed_r, packed_b}) {
       const bool first = which == rolling_rows || which == packed_f, again = which == rolling_again || which == packed_a;
       const bool filter = which == packed_f || which == packed_a || which == packed_r || which == packed_b;
-      if ((first && (!walk.forward() || walk.again)) || (again && !walk.again)) continue;   // of another pass
+      if ((first && (!walk.forward() || walk.again())) || (again && !walk.again())) continue;   // of another pass
       for (Index t = 0; t <= walk.tensors(); ++t)
         if (const Index id = use(walk, which, t); id >= 0 && !(filter && t < walk.layers() && walk.packs_in_slab(t))) sink_.span(id, since);
     }
@@ -229,7 +229,7 @@ class Storage : SlabBuffers {
   }
 
  private:
-  static constexpr Use slab_use(const StageWalk& walk) { return walk.again ? slab_a : walk.forward() ? slab_f : slab_b; }
+  static constexpr Use slab_use(const StageWalk& walk) { return walk.again() ? slab_a : walk.forward() ? slab_f : slab_b; }
   static constexpr Use packed(Filter which) { return which == Filter::forward ? packed_f : which == Filter::recompute ? packed_r : packed_b; }
   const Table& table_;
   std::vector<Index> values_{}, values_again_{}, values_between_{}, gradients_{}, norm_gradients_{};   ///< of the table's tensors, in full height
@@ -240,8 +240,8 @@ class Storage : SlabBuffers {
   /// Where the values of tensor t are that this pass writes or reads.
   constexpr std::vector<Index>& values_of(const StageWalk& walk, Index t) {
     const TensorUse& use = walk.stage->use(t);
-    if (!walk.second || !use.discarded) return values_;
-    return walk.for_above && !use.made_for_above ? values_between_ : values_again_;
+    if (!walk.remakes_values() || !use.discarded) return values_;
+    return walk.for_above() && !use.made_for_above ? values_between_ : values_again_;
   }
   constexpr Index saved_bytes(const StageWalk& walk, Index l, Index images, Index rows) const {
     const Shape& s = walk.shape(walk.out(l));
