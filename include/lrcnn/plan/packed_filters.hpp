@@ -137,14 +137,9 @@ class PackedFilters {
   bool keep(const Stay& stay) {
     for (const Packing& p : stay.packings)
       if (item(home_, p.buffer) >= 0) return false;
+    const Index offset = place_for(stay);
+    if (offset < 0) return false;
     add_life(stay, -1);
-    bool fits = true;
-    for (Index t = stay.life.begin; fits && t < stay.life.end; ++t) fits = item(live_, t) + stay.bytes <= arena_.lower_bound;
-    const Index offset = fits ? free_place(stay) : -1;
-    if (offset < 0) {
-      add_life(stay, 1);
-      return false;
-    }
     const Index home = stay.packings.front().buffer;
     for (const Packing& p : stay.packings)
       for (Index copies = buffer(p.buffer).copies, copy = 0; copy < copies; ++copy) {
@@ -157,6 +152,14 @@ class PackedFilters {
     b.bytes = stay.bytes, b.first = stay.life.begin, b.last = stay.life.end, b.offset = offset;
     for (Index t = b.first; t < b.last; ++t) item(live_, t) += b.bytes;
     return true;
+  }
+  /// A place in the arena that is free for the filter as long as it stays; -1: there is none, or more bytes would live at once than do at the peak.
+  Index place_for(const Stay& stay) {
+    add_life(stay, -1);   // where the filter lies now is free
+    bool fits = true;
+    for (Index t = stay.life.begin; fits && t < stay.life.end; ++t) fits = item(live_, t) + stay.bytes <= arena_.lower_bound;
+    add_life(stay, 1);
+    return fits ? free_place(stay) : -1;
   }
   /// Adds the bytes of what lives now where the filter is packed, `times` times.
   void add_life(const Stay& stay, Index times) {
@@ -211,7 +214,7 @@ class PackedFilters {
     for (Index i = 0; i < static_cast<Index>(steps_.size()); ++i) {
       const Step& s = item(steps_, i);
       if (!is_packing(s.op) || item(left_out_, i) || item(times, s.packed) > 1 || buffer(s.packed).copies > 1) continue;
-      if (end >= 0 && lives_from(s.packed, since)) {
+      if (end >= 0 && extend_back_to(s.packed, since)) {
         item(steps_, i).stream = item(steps_, end - 1).stream;
         if (end < i) {
           moved.push_back({i, end});
@@ -225,22 +228,21 @@ class PackedFilters {
     }
     return moved;
   }
-  /// Has a filter be there from a time on, if there is room.
-  bool lives_from(Index id, Index since) {
+  /// Has a filter be there from a time on, if there is room. Whether it is.
+  bool extend_back_to(Index id, Index since) {
     const Buffer& b = buffer(id);
-    return b.first <= since || lives(id, over_loops({since, b.last}));
+    return b.first <= since || extend_life(id, over_loops({since, b.last}));
   }
-  /// Has a buffer live longer, if there is room.
-  bool lives(Index id, Range life) {
+  /// Has a buffer live longer, if there is room. Whether it does.
+  bool extend_life(Index id, Range life) {
     Buffer& b = buffer(id);
     const Stay stay{.packings = {{id, 1}}, .life = life, .saved = 0, .bytes = b.bytes};
+    const Index offset = place_for(stay);
+    if (offset < 0) return false;
     add_life(stay, -1);
-    bool fits = true;
-    for (Index t = stay.life.begin; fits && t < stay.life.end; ++t) fits = item(live_, t) + stay.bytes <= arena_.lower_bound;
-    if (const Index offset = fits ? free_place(stay) : -1; offset >= 0) b.first = stay.life.begin, b.last = stay.life.end, b.offset = offset;
-    else fits = false;
+    b.first = life.begin, b.last = life.end, b.offset = offset;
     add_life(stay, 1);
-    return fits;
+    return true;
   }
   /// Has filter gradients stay where they are made until those of some layers behind are made.
   void keep_gradients() {
@@ -251,7 +253,7 @@ class PackedFilters {
       if (s.op != Op::backward_parameters || s.scratch < 0 || buffer(s.scratch).copies > 1 || std::exchange(item(seen, s.scratch), 1)) continue;
       const Index until = buffer(s.scratch).last;
       const bool stay = together.size() < most && std::all_of(together.begin(), together.end(), [&](Index id) {
-                          return buffer(id).last >= until || lives(id, {buffer(id).first, until});
+                          return buffer(id).last >= until || extend_life(id, {buffer(id).first, until});
                         });
       if (!stay) together.clear();
       together.push_back(s.scratch);
