@@ -21,8 +21,8 @@ namespace detail {
 template <class = void>
 std::string what_fits(const Plan& plan, Index bytes, const Costs& costs) {
   PolicySpec wanted;
-  wanted.conv_algorithm = plan.policy.conv_algorithm, wanted.named = std::uint32_t{1} << static_cast<unsigned>(PolicySpec::Part::conv_algorithm);
-  wanted.streams = plan.policy.streams, wanted.prefetch = plan.policy.prefetch, wanted.precision = plan.policy.precision;
+  wanted.conv_algorithm = plan.policy.conv_algorithm, wanted.named = PolicySpec::bit(PolicySpec::Part::conv_algorithm);
+  wanted.take_never_chosen(plan.policy);
   const Frontier frontier = find_frontier(plan.table, wanted, plan.target, plan.options, costs);
   const SolvedPolicy* const fits = frontier.fastest(bytes);
   if (fits == nullptr) return "the fewest bytes that there is a plan for are " + format_bytes(frontier.smallest().bytes);

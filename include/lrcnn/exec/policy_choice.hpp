@@ -70,7 +70,7 @@ class PlanMaker {
     if constexpr (requires { backend.ahead_limit(); }) ahead_limit_ = backend.ahead_limit();
     const Index free = detail::free_bytes(backend, fixed_bytes);
     budget_bytes_ = detail::bytes_of(*choice_.budget, free);
-    policy_.fit_bytes = 1;   // all that is not named is chosen
+    policy_.fit_bytes = 1;   // as with Fit, all that is not named is chosen; training files have this number, which means nothing
     if (budget_bytes_ > free)
       std::clog << error_text("the budget of " + format_bytes(budget_bytes_) + " is more than the " + format_bytes(free) + " that are free",
                               "a policy is chosen for all of the budget", "give a smaller budget, or free memory")
@@ -79,7 +79,7 @@ class PlanMaker {
   /// The plan for a table. With a policy that is chosen: the same one for the same table and options, as long as the object lives.
   /// Errors:  as make_plan(); PlanError naming the least budget that there is a plan for
   Plan make(const Table& table, const PlanOptions& options) {
-    if (policy_.fit_bytes == 0) return make_plan(table, policy_, B::target, options);
+    if (!is_chosen()) return make_plan(table, policy_, B::target, options);
     const std::string shape = shape_text(table, options);
     if (const auto known = chosen_.find(shape); known != chosen_.end())
       if (std::optional<Plan> plan = plan_within(table, known->second, options)) return *std::move(plan);
@@ -95,7 +95,7 @@ class PlanMaker {
   Index lists(Index steps) const { return choice_.budget && B::on_host ? steps * step_bytes : 0; }
   /// Bytes for the arena and the lists of all plans that are kept for this network.
   Index room_for(const Table& table) const {
-    if (policy_.fit_bytes == 0) return std::numeric_limits<Index>::max();
+    if (!is_chosen()) return std::numeric_limits<Index>::max();
     return choice_.budget ? budget_bytes_ - fixed_bytes_ - detail::library_bytes<B>(table) - ahead(table) : policy_.fit_bytes;
   }
   using Notes = std::map<std::string, std::string>;   ///< as a training file has them
@@ -131,6 +131,8 @@ class PlanMaker {
   std::map<std::string, PolicySpec> chosen_{};   ///< by "training 8x3x224x224"
 
   static constexpr std::string_view asked_note = "policies for", policy_note = "policy of ";
+  /// Whether the policy is chosen when a plan is made: for Fit, or for a budget.
+  bool is_chosen() const { return policy_.fit_bytes > 0; }
   /// What policies are chosen for.
   std::string asked() const {
     if (!choice_.budget) return to_string(policy_);

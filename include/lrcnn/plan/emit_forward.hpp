@@ -62,8 +62,7 @@ class ForwardEmitter {
     return step;
   }
   constexpr void use_workspace(const StageWalk& walk, Step& step, const Layer& y) {
-    const LayerRules& rules = rules_of(y);
-    if (!rules.uses_workspace && !(rules.sums_channels && target_.sums_use_workspace)) return;
+    if (!target_.gives_workspace(y)) return;
     const Index id = walk.stage->partition.workspace_bytes < 0 ? workspace_ : storage_.workspace(walk);
     if (id >= 0) step.workspace = id + walk.stream();
   }

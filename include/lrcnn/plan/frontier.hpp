@@ -34,12 +34,11 @@ class FrontierSearch {
         options_(options),
         costs_(costs),
         threads_(threads),
-        section_costs_(table, target, options, costs) {
+        section_costs_(table, target, options, costs),
+        names_(policy.named_parts()) {
     if (!policy.names(PolicySpec::Part::conv_algorithm)) policy_.conv_algorithm = ConvAlgorithm::fastest;
     policy_.fit_bytes = 0, policy_.named = 0;
     if (!options.training) policy_.gradients_in_place = false;   // there are none
-    for (std::size_t part = 0; part < PolicySpec::part_kinds; ++part)
-      names_ |= policy.names(static_cast<PolicySpec::Part>(part)) ? std::uint32_t{1} << part : 0;
   }
   Frontier run() {
     if (named(PolicySpec::Part::partition) && policy_.partition_count > 1)
@@ -72,7 +71,7 @@ class FrontierSearch {
   const Costs& costs_;
   const int threads_;
   SectionCosts section_costs_;
-  std::uint32_t names_ = 0;
+  const std::uint32_t names_;
   std::vector<SolvedPolicy> found_{};
   bool every_kind_counts_ = true;     ///< to go on below the largest live bytes of all kinds of memory, which is slower, or of the first kind
   std::map<Index, double> known_{};   ///< by bytes, the least seconds of what was found for no more
@@ -84,11 +83,7 @@ class FrontierSearch {
   /// a sixth of all bytes and 64 MiB. None where no layer wants any.
   std::vector<Index> workspaces_for(Index bytes) const {
     if (named(PolicySpec::Part::workspace) || !target_.uses_workspace) return {policy_.workspace_bytes};
-    if (std::none_of(table_.nodes.begin(), table_.nodes.end(), [&](const Node& node) {
-          const LayerRules& rules = rules_of(node.layer);
-          return rules.uses_workspace || (rules.sums_channels && target_.sums_use_workspace);
-        }))
-      return {0};
+    if (std::none_of(table_.nodes.begin(), table_.nodes.end(), [&](const Node& node) { return target_.gives_workspace(node.layer); })) return {0};
     const Index least = costs_.rates().least_workspace;
     const Index large = std::max(least, bytes < 6 ? 0 : std::min<Index>(64_MiB, leap(bytes / 6)));
     if (costs_.rates().winograd_bytes == nullptr || policy_.conv_algorithm == ConvAlgorithm::direct)
@@ -288,15 +283,12 @@ class FrontierSearch {
     std::vector<SolvedPolicy> known;
     for (const ReadyMadePolicy& made : ready_made_policies) {
       PolicySpec policy = made.policy;
-      policy.streams = policy_.streams, policy.prefetch = policy_.prefetch, policy.precision = policy_.precision;
+      policy.take_never_chosen(policy_);
       policy.gradients_in_place |= policy_.gradients_in_place;
       policy.named = 0;
       if (policy.most_workspace_bytes() < costs_.rates().least_workspace || (policy.gradients_in_place && !options_.training)) continue;
-      try {
-        const ArenaSize size = arena_at_run_time<>(table_, policy, target_, options_);
-        known.push_back({.policy = policy, .bytes = size.bytes});
-      } catch (const PlanError&) {   // another network's layers, or more slabs than rows
-      }
+      // No plan: it names another network's layers, or more slabs than there are rows.
+      if (const auto size = arena_if_possible(table_, policy, target_, options_)) known.push_back({.policy = policy, .bytes = size->bytes});
     }
     known = with_seconds(std::move(known));
     for (SolvedPolicy& policy : known) add(std::move(policy));

@@ -71,7 +71,7 @@ inline std::string costs_text(const Costs& costs) {
 }
 /// All that a frontier depends on: what people can read as it is, and of network, target and costs a hash each.
 inline std::string frontier_key(const Table& table, PolicySpec policy, const Target& target, const PlanOptions& options, const Costs& costs) {
-  policy.fit_bytes = 1;
+  policy.fit_bytes = 1;   // a frontier is the same for any bytes
   TextOf out;
   out.add(to_string(policy), "on", to_string(table.input), std::to_string(table.size()), "layers", options.training ? "training" : "forward");
   out.add(options.accumulate, options.input_gradient, options.rows_loss, options.stores_output);
@@ -114,11 +114,9 @@ inline Frontier parse_frontier(std::string_view text) {
 /// Whether a frontier from a file can be one of these plans, as far as its smallest point tells.
 inline bool holds(const Frontier& known, const Table& table, const Target& target, const PlanOptions& options) {
   if (known.points.empty()) return false;
-  try {
-    return arena_at_run_time<>(table, known.smallest().policy, target, options).bytes == known.smallest().bytes;
-  } catch (const PlanError&) {   // layers that say the same of themselves as those of the file, and are others
-    return false;
-  }
+  // No plan: the file's frontier is of other layers, which say the same of themselves as these.
+  const auto size = arena_if_possible(table, known.smallest().policy, target, options);
+  return size && size->bytes == known.smallest().bytes;
 }
 }   // namespace detail
 /// Who made the frontiers of a file, in a line: those of others are found anew. The number of the search changes whenever it finds other ones.

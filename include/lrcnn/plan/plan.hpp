@@ -6,6 +6,7 @@
 // because buffers are sized and placed from the measured turn alone (plan/emit.hpp). make_plan() is in plan/make_plan.hpp.
 #include <lrcnn/plan/emit.hpp>
 #include <lrcnn/plan/packed_filters.hpp>
+#include <optional>
 namespace lrcnn {
 struct Plan {
   Table table;
@@ -92,6 +93,14 @@ constexpr ArenaSize measured_arena(const Table& table, const PolicySpec& policy,
 template <class = void>
 ArenaSize arena_at_run_time(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options) {
   return measured_arena(table, policy, target, options);
+}
+/// The same; nothing if there is no such plan.
+inline std::optional<ArenaSize> arena_if_possible(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options) {
+  try {
+    return arena_at_run_time<>(table, policy, target, options);
+  } catch (const PlanError&) {
+    return std::nullopt;
+  }
 }
 /// make_plan(), compiled where LRCNN_PRECOMPILED says.
 template <class = void>

@@ -110,11 +110,8 @@ class SectionTries {
   /// What Winograd's algorithm works with in layers [begin, end), as `scratch` says for their channels, and a little for others that ask for some.
   Index workspace_of(Index begin, Index end, ScratchOf scratch) const {
     Index bytes = most_scratch(table_, begin, end, rates_, scratch);
-    for (Index l = begin; l < end; ++l) {
-      const Node& node = table_.node(l);
-      const LayerRules& rules = rules_of(node.layer);
-      if (rules.uses_workspace || (rules.sums_channels && target_.sums_use_workspace)) bytes = std::max(bytes, least_workspace);
-    }
+    for (Index l = begin; l < end; ++l)
+      if (target_.gives_workspace(table_.node(l).layer)) bytes = std::max(bytes, least_workspace);
     return bytes;
   }
   /// Whether a choice that is as fast makes another superfluous. Of what followers do likewise, images alone make a difference that counts in large

@@ -39,6 +39,11 @@ struct Target {
   constexpr Index saved_bytes(const Layer& layer, Index n, Index c, Index rows, Index w) const {
     return rules_of(layer).backward(layer).indices ? index_bytes(n, c, rows, w) : mask_bytes(n, c, rows, w);
   }
+  /// Whether steps of a layer get a workspace.
+  constexpr bool gives_workspace(const Layer& layer) const {
+    const LayerRules& rules = rules_of(layer);
+    return rules.uses_workspace || (rules.sums_channels && sums_use_workspace);
+  }
   /// Whether steps of a layer work on a packed copy of its weights.
   constexpr bool packs(const Layer& layer) const {
     return (packs_weights && layer.kind == Kind::conv) || (packs_transposed && layer.kind == Kind::conv_transpose) ||

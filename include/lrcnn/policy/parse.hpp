@@ -105,7 +105,7 @@ class PolicyParser {
   }
   /// "<part, part, ...>": of a Policy or a Section, no two of a kind.
   constexpr void parts(PolicySpec& policy, bool of_section) {
-    std::array<bool, PolicySpec::part_kinds> seen{};
+    std::uint32_t seen = 0;   // a set of parts
     expect('<');
     if (take('>')) return;
     do {
@@ -114,12 +114,11 @@ class PolicyParser {
       start_ = begin;
       if (of_section && !may_differ(kind, policy))
         refuse("this part holds for the whole step", "a Section has a partition, recomputation, arithmetic and Workspace", "give it to the Policy");
-      if (seen[static_cast<std::size_t>(kind)])
-        refuse("a part of this kind stands before it", "each kind may be named once", "take one of them away");
-      seen[static_cast<std::size_t>(kind)] = true;
+      if (PolicySpec::is_among(seen, kind)) refuse("a part of this kind stands before it", "each kind may be named once", "take one of them away");
+      seen |= PolicySpec::bit(kind);
     } while (take(','));
     expect('>');
-    for (std::size_t kind = 0; kind < seen.size(); ++kind) policy.named |= seen[kind] ? (std::uint32_t{1} << kind) & PolicySpec::may_be_chosen : 0;
+    policy.named |= seen & PolicySpec::may_be_chosen;
   }
   constexpr PartKind part(PolicySpec& policy) {
     const std::string_view name = word();

@@ -277,7 +277,7 @@ template <class... Parts>
 constexpr PolicySpec make_policy() {
   PolicySpec s;
   std::uint32_t named = 0;
-  ((named |= std::uint32_t{1} << static_cast<unsigned>(set_part(s, std::type_identity<Parts>{}))), ...);
+  ((named |= PolicySpec::bit(set_part(s, std::type_identity<Parts>{}))), ...);
   s.named = named & PolicySpec::may_be_chosen;
   return s;
 }

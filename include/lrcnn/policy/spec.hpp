@@ -83,8 +83,10 @@ struct PolicySpec {
     fit
   };
   static constexpr std::size_t part_kinds = static_cast<std::size_t>(Part::fit) + 1;   ///< behind the last one
-  /// Whether a set of parts, a bit for each, has this one.
-  static constexpr bool is_among(std::uint32_t parts, Part part) { return (parts >> static_cast<unsigned>(part) & 1) != 0; }
+  /// A part's bit in a set of parts.
+  static constexpr std::uint32_t bit(Part part) { return std::uint32_t{1} << static_cast<unsigned>(part); }
+  /// Whether a set of parts has this one.
+  static constexpr bool is_among(std::uint32_t parts, Part part) { return (parts & bit(part)) != 0; }
   /// Whether the policy says this part itself, rather than leave it to be chosen: it was named, or was set to something else than the default.
   constexpr bool names(Part part) const {
     if (is_among(named, part)) return true;
@@ -98,6 +100,15 @@ struct PolicySpec {
       default: return false;   // never chosen
     }
   }
+  /// The set of parts that the policy says itself.
+  constexpr std::uint32_t named_parts() const {
+    std::uint32_t parts = 0;
+    for (std::size_t part = 0; part < part_kinds; ++part)
+      if (names(static_cast<Part>(part))) parts |= bit(static_cast<Part>(part));
+    return parts;
+  }
+  /// Takes from another policy what is never chosen.
+  constexpr void take_never_chosen(const PolicySpec& other) { streams = other.streams, prefetch = other.prefetch, precision = other.precision; }
   /// The bits of `named` that count: those of parts that may be chosen.
   static constexpr std::uint32_t may_be_chosen = (std::uint32_t{2} << static_cast<unsigned>(Part::workspace)) - 1;
   constexpr const Partition& partition(Index section) const { return item(partitions, std::min(section, partition_count - 1)); }
