@@ -59,11 +59,23 @@ class FrontierSearch {
   }
 
  private:
-  static constexpr std::size_t placed = 4;        ///< policies for a number of bytes whose plans are placed
-  static constexpr double grid = 16;              ///< bytes of the grid that lie between one number and its double
-  static constexpr int steps_searched = 3;        ///< how often what lies below steps of the frontier is searched for,
-  static constexpr int all_steps_searched = 30;   ///< and in networks of which all ways are tried
-  static constexpr std::size_t at_once = 4;       ///< bytes of the grid that are searched for at once, whatever the number of threads
+  static constexpr std::size_t placed = 4;    ///< policies for a number of bytes whose plans are placed
+  static constexpr double grid = 16;          ///< bytes of the grid that lie between one number and its double
+  static constexpr std::size_t at_once = 4;   ///< bytes of the grid that are searched for at once, whatever the number of threads
+  /// How thorough a search is: the fewer ways there are to run a network's sections, the more.
+  struct Effort {
+    bool every_byte = false;   ///< each byte that makes a difference is searched for, rather than those of a grid
+    bool exact = false;        ///< all ways to run sections are tried, and their bytes are counted exactly
+    bool every_kind = false;   ///< it goes on below the largest live bytes of all kinds of memory, which is slower, rather than of the first kind
+    int steps_searched = 0;    ///< how often what lies below steps of the frontier is searched for
+    explicit Effort(const SectionCatalog& catalog)
+        : every_byte(catalog.choice_count() < 500),
+          exact(catalog.is_thorough()),
+          every_kind(!every_byte || exact),
+          steps_searched(every_byte ? 0
+                         : exact    ? 30
+                                    : 3) {}
+  };
   const Table& table_;
   PolicySpec policy_;
   const Target& target_;
@@ -73,7 +85,6 @@ class FrontierSearch {
   SectionCosts section_costs_;
   const std::uint32_t names_;
   std::vector<SolvedPolicy> found_{};
-  bool every_kind_counts_ = true;     ///< to go on below the largest live bytes of all kinds of memory, which is slower, or of the first kind
   std::map<Index, double> known_{};   ///< by bytes, the least seconds of what was found for no more
   std::set<Index> searched_{};        ///< bytes below steps
   std::mutex mutex_;
@@ -106,10 +117,10 @@ class FrontierSearch {
   /// Along the grid downward, from what all could use to the fewest bytes. Small networks are searched for each byte that makes a difference.
   void search() {
     const SectionSearch sections(table_, policy_, target_, options_, costs_, names_, threads_, memories());
-    const bool every_byte = sections.catalog().choice_count() < 500;
-    every_kind_counts_ = !every_byte || sections.catalog().is_thorough();
+    const Effort effort(sections.catalog());
+    const bool every_byte = effort.every_byte;
     Index feasible = std::numeric_limits<Index>::max() / 2;   // the fewest bytes that were
-    Index live = solve(sections, {feasible}).front();
+    Index live = solve(sections, effort, {feasible}).front();
     if (live < 0) return;
     const double most = std::floor(std::log2(static_cast<double>(live)) * grid);
     Index low = 0;   // the most bytes that were not
@@ -120,7 +131,7 @@ class FrontierSearch {
       std::vector<Index> rooms{every_byte ? below : std::min(feasible - 1, static_cast<Index>(std::exp2((most - step++) / grid)))};
       while (!every_byte && rooms.size() < at_once)
         rooms.push_back(std::min(rooms.back() - 1, static_cast<Index>(std::exp2((most - step++) / grid))));
-      const std::vector<Index> lives = solve(sections, rooms);
+      const std::vector<Index> lives = solve(sections, effort, rooms);
       for (std::size_t i = 0; i < rooms.size() && !ended; ++i) {
         ended = lives[i] < 0;
         if (ended) low = rooms[i];
@@ -130,20 +141,19 @@ class FrontierSearch {
     feasible = std::min(feasible, live);
     while (!every_byte && feasible - low > std::max<Index>(1, feasible / 1000)) {   // the fewest bytes lie between
       const Index third = (feasible - low + 2) / 3;
-      const std::vector<Index> rooms{low + third, std::max(low + third, feasible - third)}, lives = solve(sections, rooms);
+      const std::vector<Index> rooms{low + third, std::max(low + third, feasible - third)}, lives = solve(sections, effort, rooms);
       if (lives[0] >= 0) feasible = rooms[0];
       else if (lives[1] >= 0) low = rooms[0], feasible = rooms[1];
       else low = rooms[1];
     }
-    if (sections.catalog().is_thorough()) searched_.clear();   // groups of other sizes have sections of their own
-    const int times = every_byte ? 0 : sections.catalog().is_thorough() ? all_steps_searched : steps_searched;
-    for (int i = 0; i < times && search_below_steps(sections); ++i) {
+    if (effort.exact) searched_.clear();   // groups of other sizes have sections of their own
+    for (int i = 0; i < effort.steps_searched && search_below_steps(sections, effort); ++i) {
     }
   }
   /// Between points of which the smaller takes clearly longer: where fewer bytes than the grid tells apart make much of a difference. Just below
-  /// the larger one if sections count bytes so exactly that this finds the next one, else halfway. Returns whether it has searched.
-  bool search_below_steps(const SectionSearch& sections) {
-    const bool next = sections.catalog().is_thorough();
+  /// the larger one if bytes are counted so exactly that this finds the next one, else halfway. Returns whether it has searched.
+  bool search_below_steps(const SectionSearch& sections, const Effort& effort) {
+    const bool next = effort.exact;
     std::vector<std::pair<double, Index>> steps;   // how many times as long; bytes
     const std::vector<SolvedPolicy> points = best_found();
     for (std::size_t i = 1; i < points.size(); ++i) {
@@ -156,7 +166,7 @@ class FrontierSearch {
     std::vector<Index> rooms;
     for (const auto& [times, room] : steps) rooms.push_back(room);
     searched_.insert(rooms.begin(), rooms.end());
-    solve(sections, rooms);
+    solve(sections, effort, rooms);
     return !rooms.empty();
   }
   /// What was found for some bytes.
@@ -180,9 +190,9 @@ class FrontierSearch {
   /// Adds the fastest policies for each of these budgets; of few sections, unless they are clearly slower than what is known for it. Returns, for
   /// each, the bytes below which to search next: what the policies found have live, or the bytes of a known policy if that is faster; -1 if
   /// there is neither.
-  std::vector<Index> solve(const SectionSearch& sections, const std::vector<Index>& rooms) {
+  std::vector<Index> solve(const SectionSearch& sections, const Effort& effort, const std::vector<Index>& rooms) {
     std::vector<Solution> solutions(rooms.size());
-    on_threads(rooms.size(), threads_, [&] { return [&](std::size_t i) { solutions[i] = solve_one(sections, rooms[i]); }; });
+    on_threads(rooms.size(), threads_, [&] { return [&](std::size_t i) { solutions[i] = solve_one(sections, effort, rooms[i]); }; });
     std::vector<Index> lives;
     for (Solution& solution : solutions) {
       lives.push_back(solution.live);
@@ -190,31 +200,38 @@ class FrontierSearch {
     }
     return lives;
   }
+  /// Policies that a search finds for one kind of memory.
+  struct Candidates {
+    std::vector<SolvedPolicy> policies{};   ///< by rising seconds
+    Index workspace = 0;                    ///< bytes of the workspace that sections share, if they do
+  };
+  /// Those with the best of some workspaces, which are `workspaces` by falling bytes; ask(workspace, count) searches for at most `count` with one.
+  template <class Ask>
+  static Candidates candidates(const SectionSearch& sections, StepMemory memory, const std::vector<Index>& workspaces, const Ask& ask) {
+    if (!sections.shares_workspace(memory)) return {ask(0, placed), 0};
+    Candidates best;
+    const std::size_t tried = workspaces.size() > 1 ? workspaces.size() - 1 : 1;   // the last one only if no other will do
+    const bool own = sections.catalog().looks_at(StepMemory::own_workspaces);      // then the largest serves nobody
+    for (std::size_t w = tried > 1 && own; w < tried; ++w) {
+      std::vector<SolvedPolicy> other = ask(workspaces[w], placed);   // a smaller one leaves more room; it makes convolutions a little slower
+      if (other.empty() || (!best.policies.empty() && other[0].seconds >= 0.98 * best.policies[0].seconds)) continue;
+      best = {std::move(other), workspaces[w]};
+    }
+    if (best.policies.empty() && workspaces.size() > 1) best = {ask(workspaces.back(), placed), workspaces.back()};
+    return best;
+  }
   /// Each kind of memory has to be faster than those before it.
-  Solution solve_one(const SectionSearch& sections, Index room) {
+  Solution solve_one(const SectionSearch& sections, const Effort& effort, Index room) {
     const std::vector<Index> workspaces = workspaces_for(room);
     Solution solution;
     bool misses = false;   // some would need more: gradients in place lie longer than the sections say
     // Of many sections what is slower than known counts, too: its plan may take far fewer bytes than there is room for.
-    const std::pair<Index, double> known = known_within(sections.catalog().is_thorough() ? room : -1);
+    const std::pair<Index, double> known = known_within(effort.exact ? room : -1);
     double bound = known.second;
     for (const StepMemory memory : sections.catalog().memories()) {
       if (memory == StepMemory::in_place && !policy_.gradients_in_place && !sections.catalog().puts_in_place()) continue;
       const auto ask = [&](Index workspace, std::size_t count) { return with_seconds(sections.fastest(memory, room, workspace, count, bound)); };
-      Index workspace = 0;
-      std::vector<SolvedPolicy> found;
-      if (sections.shares_workspace(memory)) {
-        const std::size_t tried = workspaces.size() > 1 ? workspaces.size() - 1 : 1;   // the last one only if no other will do
-        const bool own = sections.catalog().looks_at(StepMemory::own_workspaces);      // then the largest serves nobody
-        for (std::size_t w = tried > 1 && own; w < tried; ++w) {
-          std::vector<SolvedPolicy> other = ask(workspaces[w], placed);   // a smaller one leaves more room; it makes convolutions a little slower
-          if (other.empty() || (!found.empty() && other[0].seconds >= 0.98 * found[0].seconds)) continue;
-          found = std::move(other), workspace = workspaces[w];
-        }
-        if (found.empty() && workspaces.size() > 1) found = ask(workspace = workspaces.back(), placed);
-      } else {
-        found = ask(0, placed);
-      }
+      auto [found, workspace] = candidates(sections, memory, workspaces, ask);
       if (found.empty()) continue;
       Index live = -1, nearest = std::numeric_limits<Index>::max();
       const auto take = [&](const std::vector<SolvedPolicy>& policies) {   // down to the first that fits: the others are slower
@@ -225,7 +242,7 @@ class FrontierSearch {
           if (size.lower_bound > room) misses = true;
           else if (live < 0) {
             live = size.lower_bound;
-            if (solution.live < 0 || every_kind_counts_) solution.live = std::max(solution.live, live);
+            if (solution.live < 0 || effort.every_kind) solution.live = std::max(solution.live, live);
           }
           const bool fits = p.bytes <= room;
           if (fits) bound = std::min(bound, p.seconds);
@@ -243,7 +260,7 @@ class FrontierSearch {
     }
     if (solution.live < 0) solution.live = known.first;
     // What missed may fit a little below, or others of its kind.
-    if (misses && sections.catalog().is_thorough()) solution.live = std::max(solution.live, room - room / 100);
+    if (misses && effort.exact) solution.live = std::max(solution.live, room - room / 100);
     else if (misses && solution.live < 0) solution.live = room - room / 1000;
     return solution;
   }
