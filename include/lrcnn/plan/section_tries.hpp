@@ -33,30 +33,25 @@ class SectionTries {
   /// section without a partition of its own may follow, and is run likewise; `alone`: no section of the network has another partition, so that
   /// stages whose rows carry fewer slabs are cut as finely as they can be.
   SectionChoices find(const SectionBorder& border, const BytesBeside& beside, bool followed, bool alone) {
-    border_ = &border;
-    beside_ = beside;
-    followed_ = followed;
-    alone_ = false;
-    choices_ = {};
-    column_seconds_ = unknown;
+    section_ = {
+        .border = &border, .beside = beside, .followed = followed, .whole = split_section(table_, border.begin(), border.end(), options_.training)};
     seconds_.forget();
-    whole_ = split_section(table_, border.begin(), border.end(), options_.training);
-    const bool numbered = !whole_.back().behind_means;
+    const bool numbered = !section_.whole.back().behind_means;
     const Index begin = numbered ? border.begin() : 0, end = numbered ? border.end() : table_.size();
-    workspace_bytes_ = !own_workspaces_ ? -1 : workspace_of(begin, end, &Rates::good_scratch);
+    section_.workspace_bytes = !own_workspaces_ ? -1 : workspace_of(begin, end, &Rates::good_scratch);
     if (is_named(PolicySpec::Part::partition)) try_named();
-    else if (numbered) alone_ = alone, try_all();
+    else if (numbered) section_.alone = alone, try_all();
     else try_followers();
     keep_best(numbered);
     if (const Index ample = workspace_of(begin, end, &Rates::ample_scratch);
-        own_workspaces_ && numbered && ample > workspace_bytes_ && tells_workspaces_) {
-      workspace_bytes_ = ample;
+        own_workspaces_ && numbered && ample > section_.workspace_bytes && tells_workspaces_) {
+      section_.workspace_bytes = ample;
       try_ample();
       keep_best(true);
     }
     for (const StepMemory memory : memories_)
-      for (const SectionChoice& choice : choices_.of(memory)) choice.find_peaks();
-    return std::move(choices_);
+      for (const SectionChoice& choice : section_.choices.of(memory)) choice.find_peaks();
+    return std::move(section_.choices);
   }
   /// Whether a section without a partition of its own is run so, if the section before it has this partition.
   static bool follows(const Partition& p, const Partition& before) {
@@ -79,6 +74,18 @@ class SectionTries {
     double seconds = 0;             ///< at least
     bool forward_counts = false;    ///< its forward pass may decide how many bytes the section wants
   };
+  /// The section that find() is asked for, and what is known of it.
+  struct AtHand {
+    const SectionBorder* border = nullptr;
+    BytesBeside beside{};
+    bool followed = false;
+    bool alone = false;                ///< all sections of the network have its partition
+    std::vector<Stage> whole{};        ///< its stages, not cut
+    Index workspace_bytes = -1;        ///< its own; a follower has that of a section before it, here as much as any
+    bool is_ample = false;             ///< that is more than the choices that are known have
+    double column_seconds = unknown;   ///< of the first way that was tried
+    SectionChoices choices{};
+  };
   const Table& table_;
   const PolicySpec& policy_;
   PolicySpec policy_in_place_;
@@ -89,18 +96,10 @@ class SectionTries {
   const Rates& rates_;
   const std::vector<StepMemory>& memories_;
   const bool own_workspaces_;
-  const bool tells_workspaces_;             ///< estimates are the same in any workspace
-  const bool thorough_;                     ///< all is tried
-  Index workspace_bytes_ = -1;              ///< of the section at hand; a follower has that of a section before it, here as much as any
-  bool is_ample_ = false;                   ///< it is more than the choices that are known have
-  const SectionBorder* border_ = nullptr;   ///< of the section at hand
-  BytesBeside beside_{};                    ///< likewise
-  bool followed_ = false;
-  bool alone_ = false;                ///< likewise: all sections of the network have its partition
-  std::vector<Stage> whole_{};        ///< likewise, not cut
-  double column_seconds_ = unknown;   ///< of the first way that was tried
-  SectionSeconds seconds_;            ///< of ways to run the section at hand
-  SectionChoices choices_{};
+  const bool tells_workspaces_;   ///< estimates are the same in any workspace
+  const bool thorough_;           ///< all is tried
+  SectionSeconds seconds_;        ///< of ways to run the section at hand
+  AtHand section_{};
 
   bool wants(StepMemory memory) const { return std::find(memories_.begin(), memories_.end(), memory) != memories_.end(); }
   bool is_named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
@@ -118,41 +117,41 @@ class SectionTries {
   /// networks.
   bool replaces(const SectionChoice& choice, const SectionChoice& other) const {
     const Partition &p = choice.partition(), &q = other.partition();
-    return (!thorough_ || choice.behind() <= other.behind()) && (!followed_ || (thorough_ ? follows(p, q) : p.images == q.images)) &&
-           choice.takes_no_more_bytes(other, beside_);
+    return (!thorough_ || choice.behind() <= other.behind()) && (!section_.followed || (thorough_ ? follows(p, q) : p.images == q.images)) &&
+           choice.takes_no_more_bytes(other, section_.beside);
   }
   /// Tries one way to run the section. `at_least`: seconds that it will take, as far as they are known; if a choice takes no more, and no more
   /// bytes, this one need not be timed. Nothing if the rows do not carry the slabs.
   std::optional<Tried> try_one(Partition p, double at_least = unknown) {
     if (p.images == images_) p.images = 0;
-    p.workspace_bytes = workspace_bytes_;
-    const auto stages = make_section_stages(table_, whole_, policy_, p, target_, images_, options_, alone_);
+    p.workspace_bytes = section_.workspace_bytes;
+    const auto stages = make_section_stages(table_, section_.whole, policy_, p, target_, images_, options_, section_.alone);
     if (stages.empty()) return {};
     const std::vector<StageNeeds> needs = needs_of(table_, policy_, options_, stages);
     const SectionProfile profile = profile_section(table_, policy_, target_, options_, stages, needs);
     Partition shared = p;
     shared.workspace_bytes = -1;
     std::vector<std::pair<StepMemory, SectionChoice>> trials;
-    trials.emplace_back(StepMemory::shared_workspace, SectionChoice(*border_, shared, profile));
+    trials.emplace_back(StepMemory::shared_workspace, SectionChoice(*section_.border, shared, profile));
     const SectionPeaks peaks = trials.back().second.peaks(0);
-    Tried tried{peaks, peaks, at_least, trials.back().second.forward_counts(beside_)};
+    Tried tried{peaks, peaks, at_least, trials.back().second.forward_counts(section_.beside)};
     tried.forward_counts |= wants(StepMemory::in_place) && p.forward == 1;              // gradients in place want slabs in both passes
     for (const Stage& stage : stages) tried.forward_counts |= stage.forward_repeated;   // in the backward pass, too
-    if (!wants(StepMemory::shared_workspace) || is_ample_) trials.clear();
-    if (own_workspaces_) trials.emplace_back(StepMemory::own_workspaces, SectionChoice(*border_, p, profile));
+    if (!wants(StepMemory::shared_workspace) || section_.is_ample) trials.clear();
+    if (own_workspaces_) trials.emplace_back(StepMemory::own_workspaces, SectionChoice(*section_.border, p, profile));
     const std::vector<StageNeeds> remade = needs_in_place(stages);
     if (wants(StepMemory::in_place) && remade.empty()) {
-      trials.emplace_back(StepMemory::in_place, SectionChoice(*border_, p, profile, tensor_places(table_, stages, needs)));
+      trials.emplace_back(StepMemory::in_place, SectionChoice(*section_.border, p, profile, tensor_places(table_, stages, needs)));
       note_in_place(trials.back().second, tried);
     }
     std::erase_if(trials, [&](const auto& trial) { return is_beaten(trial.first, trial.second, at_least); });
     if (!trials.empty()) {
       const SecondsOfSection seconds = seconds_.of(policy_, p, stages, needs);
       tried.seconds = seconds.all;
-      if (column_seconds_ < 0) column_seconds_ = tried.seconds;
+      if (section_.column_seconds < 0) section_.column_seconds = tried.seconds;
       for (auto& [memory, choice] : trials) {
         choice.set_seconds(seconds.all, seconds.forward);
-        choices_.of(memory).push_back(std::move(choice));
+        section_.choices.of(memory).push_back(std::move(choice));
       }
     }
     if (!remade.empty()) try_remade(p, stages, remade, at_least, tried);
@@ -160,11 +159,11 @@ class SectionTries {
   }
   void note_in_place(const SectionChoice& choice, Tried& tried) const {
     tried.in_place = choice.peaks(0, true);
-    tried.forward_counts |= choice.forward_counts(beside_);
+    tried.forward_counts |= choice.forward_counts(section_.beside);
   }
   /// Whether a known choice takes no more bytes, and no more than so many seconds.
   bool is_beaten(StepMemory memory, const SectionChoice& choice, double seconds) const {
-    return std::any_of(choices_.of(memory).begin(), choices_.of(memory).end(),
+    return std::any_of(section_.choices.of(memory).begin(), section_.choices.of(memory).end(),
                        [&](const SectionChoice& other) { return other.seconds() <= seconds && replaces(other, choice); });
   }
   /// What these stages need with gradients in the places of values, if that is wanted and they make something again for that; else empty.
@@ -178,18 +177,18 @@ class SectionTries {
   }
   /// The same way with gradients in the places of values, where it makes more again.
   void try_remade(const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& in_place, double at_least, Tried& tried) {
-    SectionChoice choice(*border_, p, profile_section(table_, policy_in_place_, target_, options_, stages, in_place),
+    SectionChoice choice(*section_.border, p, profile_section(table_, policy_in_place_, target_, options_, stages, in_place),
                          tensor_places(table_, stages, in_place));
     if (is_beaten(StepMemory::in_place, choice, at_least)) return;
     note_in_place(choice, tried);
     const SecondsOfSection seconds = seconds_.of(policy_in_place_, p, stages, in_place);
     choice.set_seconds(seconds.all, seconds.forward);
-    choices_.of(StepMemory::in_place).push_back(std::move(choice));
+    section_.choices.of(StepMemory::in_place).push_back(std::move(choice));
   }
   /// Tries slabs of images, slabs of rows of all images or of one, and what is computed again.
   void try_all() {
     const auto differs = find_different();
-    const bool vector = whole_.back().vector, is_long = border_->end() - border_->begin() > most_cut;
+    const bool vector = section_.whole.back().vector, is_long = section_.border->end() - section_.border->begin() > most_cut;
     std::array<double, recomputes.size()> columns;   // seconds without slabs of rows, of more images
     columns.fill(unknown);
     for (Index images = images_; images >= 1; images = fewer(images)) {
@@ -203,10 +202,10 @@ class SectionTries {
         if (const auto tried = try_one(p, columns[r])) columns[r] = hardly * tried->seconds;
         for (const Cut cut : {Cut::overlap, Cut::share}) {
           p.cut = cut;
-          if (rows && pays(cut, recompute, whole_.size() > 1)) try_counts(p, columns[r], slab_counts);
+          if (rows && pays(cut, recompute, section_.whole.size() > 1)) try_counts(p, columns[r], slab_counts);
         }
       }
-      if (whole_.size() > 1 && static_cast<Index>(whole_.size()) <= most_passed && options_.training && rows)
+      if (section_.whole.size() > 1 && static_cast<Index>(section_.whole.size()) <= most_passed && options_.training && rows)
         for (const Recompute recompute : {Recompute::all, Recompute::cheap}) try_passes(images, recompute);
       if ((vector && !thorough_) || is_long) break;
     }
@@ -215,7 +214,8 @@ class SectionTries {
   /// the first pass (RecomputeCheap) either.
   void try_passes(Index images, Recompute recompute) {
     const bool keeps = recompute == Recompute::cheap, named = is_named(PolicySpec::Part::recompute);
-    if (named ? keeps != (policy_.recompute == Recompute::cheap) : keeps && !thorough_ && static_cast<Index>(whole_.size()) > most_kept) return;
+    if (named ? keeps != (policy_.recompute == Recompute::cheap) : keeps && !thorough_ && static_cast<Index>(section_.whole.size()) > most_kept)
+      return;
     std::vector<Index> counts(slab_counts.begin(), slab_counts.end());
     for (const bool both_ways : {false, true}) {
       if (both_ways && keeps && !named && !thorough_) break;
@@ -229,10 +229,10 @@ class SectionTries {
   std::array<bool, recomputes.size()> find_different() const {
     std::array<bool, recomputes.size()> differs;
     differs.fill(true);
-    if (!options_.training || is_named(PolicySpec::Part::recompute) || (followed_ && thorough_)) return differs;
+    if (!options_.training || is_named(PolicySpec::Part::recompute) || (section_.followed && thorough_)) return differs;
     std::array<std::vector<StageNeeds>, recomputes.size()> needs;
     for (std::size_t r = 0; r < recomputes.size() && recomputes[r] != Recompute::all; ++r) {
-      for (const Stage& stage : whole_) needs[r].push_back(stage_needs(table_, stage, recomputes[r], stage.loses_rows(table_, options_)));
+      for (const Stage& stage : section_.whole) needs[r].push_back(stage_needs(table_, stage, recomputes[r], stage.loses_rows(table_, options_)));
       for (std::size_t before = 0; before < r; ++before) differs[r] = differs[r] && needs[before] != needs[r];
     }
     return differs;
@@ -247,19 +247,19 @@ class SectionTries {
   }
   /// Those that are worth knowing in workspaces of their own, once more with ample ones.
   void try_ample() {
-    is_ample_ = true;
+    section_.is_ample = true;
     std::vector<Partition> partitions;
     for (const StepMemory memory : memories_)
       if (memory != StepMemory::shared_workspace)
-        for (const SectionChoice& choice : choices_.of(memory))
+        for (const SectionChoice& choice : section_.choices.of(memory))
           if (std::find(partitions.begin(), partitions.end(), choice.partition()) == partitions.end()) partitions.push_back(choice.partition());
     for (const Partition& partition : partitions) try_one(partition);
-    is_ample_ = false;
+    section_.is_ample = false;
   }
   /// Sorts choices by their seconds. `all`: those that others beat in everything go.
   void keep_best(bool all) {
     for (const StepMemory memory : memories_) {
-      std::vector<SectionChoice>& choices = choices_.of(memory);
+      std::vector<SectionChoice>& choices = section_.choices.of(memory);
       sort_by_seconds(choices);
       if (all) drop_beaten(choices);
     }
@@ -275,7 +275,7 @@ class SectionTries {
   void try_named() {
     const Partition& named = policy_.partition(0);
     Index rows = 1;   // that slabs could have at most
-    for (Index l = border_->begin(); l < border_->end(); ++l) rows = std::max({rows, table_.node(l).in.h, table_.node(l).out.h});
+    for (Index l = section_.border->begin(); l < section_.border->end(); ++l) rows = std::max({rows, table_.node(l).in.h, table_.node(l).out.h});
     for (const Recompute recompute : recomputes) {
       if (named.recompute != Recompute::of_policy ? recompute != named.recompute
                                                   : is_named(PolicySpec::Part::recompute) && recompute != policy_.recompute)
@@ -295,7 +295,8 @@ class SectionTries {
   std::vector<Index> try_counts(Partition p, double at_least, std::span<const Index> counts) {
     constexpr SectionPeaks most{std::numeric_limits<Index>::max() / 2, std::numeric_limits<Index>::max() / 2};
     Tried least{most, most};
-    const SectionPeaks passing{border_->passing_bytes(), border_->passing_gradients()};   // these are there, however few bytes the section takes
+    // These are there, however few bytes the section takes.
+    const SectionPeaks passing{section_.border->passing_bytes(), section_.border->passing_gradients()};
     const auto falls = [&](SectionPeaks& from, const SectionPeaks& to) {
       const bool some =
           to.forward < from.forward - (from.forward + passing.forward) / 50 || to.backward < from.backward - (from.backward + passing.backward) / 50;
@@ -325,7 +326,7 @@ class SectionTries {
       if (!(all ? all : one)->forward_counts) std::erase(left, slabs);
       const double seconds = all ? all->seconds : one->seconds;
       in_vain = saves ? 0 : in_vain + 1;
-      if (!thorough_ && (in_vain > 1 || seconds > most_times * column_seconds_)) break;
+      if (!thorough_ && (in_vain > 1 || seconds > most_times * section_.column_seconds)) break;
       at_least = hardly * seconds;
     }
     return left;
