@@ -91,7 +91,7 @@ FAULTS = [
     ("filter packed for the wrong pass", "plan/emit_backward.hpp",
      "packed(walk, Filter::backward, l);", "packed(walk, Filter::recompute, l);"),
     ("state dies within its loop", "plan/storage.hpp",
-     "{kept, saved_kept, rolling_rows, rolling_again, state_rows, dcarry,", "{kept, saved_kept, rolling_rows, rolling_again, dcarry,"),
+     "{kept, saved_kept, state_rows, dcarry}", "{kept, saved_kept, dcarry}"),
     ("buffers may meet for one step", "plan/arena.hpp",
      "((p->first >= last || first >= p->last) &&", "((p->first >= last - 1 || first >= p->last - 1) &&"),
     ("every image slab sees the first images", "backend/operands.hpp",

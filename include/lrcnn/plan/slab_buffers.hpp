@@ -20,6 +20,10 @@ class SlabBuffers {
     dslab, dmore, dneed, down, dcarry, packed_f, packed_a, packed_r, packed_b, scratch, workspace_f, workspace_a, workspace_b, use_count
   };
   // clang-format on
+  /// Of three uses, that of the pass at hand: a first forward pass, a repeated one, or a backward pass.
+  static constexpr Use of_pass(const StageWalk& walk, Use first, Use again, Use backward) {
+    return walk.again() ? again : walk.forward() ? first : backward;
+  }
   const Target& target_;
   Sink& sink_;
   constexpr SlabBuffers(const Target& target, const std::vector<Stage>& stages, Sink& sink) : target_(target), sink_(sink) {

@@ -34,9 +34,8 @@ class Storage : SlabBuffers {
   constexpr Index workspace(const StageWalk& walk) {
     const Index bytes = walk.stage->partition.workspace_bytes;
     if (bytes == 0 || !target_.uses_workspace) return -1;
-    const Use which = walk.again() ? workspace_a : walk.forward() ? workspace_f : workspace_b;
     return declared(
-        walk, which, Role::workspace, walk.tensors(), [&] { return aligned(bytes); }, walk.copies());
+        walk, of_pass(walk, workspace_f, workspace_a, workspace_b), Role::workspace, walk.tensors(), [&] { return aligned(bytes); }, walk.copies());
   }
 
   /// Calls f(kind, number of the tensor, buffer) for each buffer that exists in full height or is of a norm.
@@ -86,13 +85,9 @@ class Storage : SlabBuffers {
     return false;
   }
   /// Rows that a convolution makes, before they join carried ones.
-  constexpr Ref own_value(const StageWalk& walk, Index t) {
-    return local(walk, walk.again() ? own_a : walk.forward() ? own_f : own_b, Role::own, t, &SlabRows::own);
-  }
+  constexpr Ref own_value(const StageWalk& walk, Index t) { return local(walk, of_pass(walk, own_f, own_a, own_b), Role::own, t, &SlabRows::own); }
   /// Rows that convolution l reads, without others.
-  constexpr Ref needed_value(const StageWalk& walk, Index l) {
-    return needed_rows(walk, walk.again() ? need_a : walk.forward() ? need_f : need_b, Role::slab, l);
-  }
+  constexpr Ref needed_value(const StageWalk& walk, Index l) { return needed_rows(walk, of_pass(walk, need_f, need_a, need_b), Role::slab, l); }
   /// A tensor in full height: images of the slab, rows `rows`. The network's output is held for the batch. Of t one past the
   /// top: what the closing global pooling writes.
   constexpr Ref full_value(const StageWalk& walk, Index t, Range rows) {
@@ -197,13 +192,17 @@ class Storage : SlabBuffers {
   /// Stretches what must outlive a turn over the whole loop of a pass that began at `since`.
   constexpr void outlive_turns(const StageWalk& walk, Index since) {
     if (walk.turns() == 1) return;
-    for (const Use which : {kept, saved_kept, rolling_rows, rolling_again, state_rows, dcarry, packed_f, packed_a, packed_r, packed_b}) {
-      const bool first = which == rolling_rows || which == packed_f, again = which == rolling_again || which == packed_a;
-      const bool filter = which == packed_f || which == packed_a || which == packed_r || which == packed_b;
-      if ((first && (!walk.forward() || walk.again())) || (again && !walk.again())) continue;   // of another pass
+    const auto span_pieces = [&](Use which) {
       for (Index t = 0; t <= walk.tensors(); ++t)
-        if (const Index id = use(walk, which, t); id >= 0 && !(filter && t < walk.layers() && walk.packs_in_slab(t))) sink_.span(id, since);
-    }
+        if (const Index id = use(walk, which, t); id >= 0) sink_.span(id, since);
+    };
+    const auto span_filters = [&](Use which) {
+      for (Index l = 0; l < walk.layers(); ++l)
+        if (const Index id = use(walk, which, l); id >= 0 && !walk.packs_in_slab(l)) sink_.span(id, since);
+    };
+    for (const Use which : {kept, saved_kept, state_rows, dcarry}) span_pieces(which);
+    for (const Use which : {packed_r, packed_b}) span_filters(which);
+    if (walk.forward()) span_pieces(walk.again() ? rolling_again : rolling_rows), span_filters(walk.again() ? packed_a : packed_f);
     for (Index t = 0; t < walk.inputs(); ++t) {
       if (walk.input_copies() > walk.copies() && walk.stage->tensor(t) == 0)
         sink_.span(use(walk, slab_use(walk), t), since);   // the next slab's rows come in meanwhile
@@ -229,7 +228,7 @@ class Storage : SlabBuffers {
   }
 
  private:
-  static constexpr Use slab_use(const StageWalk& walk) { return walk.again() ? slab_a : walk.forward() ? slab_f : slab_b; }
+  static constexpr Use slab_use(const StageWalk& walk) { return of_pass(walk, slab_f, slab_a, slab_b); }
   static constexpr Use packed(Filter which) { return which == Filter::forward ? packed_f : which == Filter::recompute ? packed_r : packed_b; }
   const Table& table_;
   std::vector<Index> values_{}, values_again_{}, values_between_{}, gradients_{}, norm_gradients_{};   ///< of the table's tensors, in full height
