@@ -85,7 +85,8 @@ class PlanMaker {
       if (std::optional<Plan> plan = plan_within(table, known->second, options)) return *std::move(plan);
     std::optional<Plan> plan;
     if (!choice_.frontier_file.empty()) plan = plan_within(table, chosen(table, options, choice_.frontier_file), options);
-    if (!plan) plan = make_plan(table, chosen(table, options, {}), B::target, options);   // the file is of others that say the same of themselves
+    // Without a file, or if its policy does not hold here: the frontier in it may be of another network whose layers describe themselves as these do.
+    if (!plan) plan = make_plan(table, chosen(table, options, {}), B::target, options);
     chosen_[shape] = plan->policy;
     return *std::move(plan);
   }

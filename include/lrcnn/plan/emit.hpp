@@ -3,11 +3,13 @@
 //
 // One emitter writes every plan. It walks   for each group of images: stages up, loss, stages down   and, within a stage
 // (plan/emit_forward.hpp, plan/emit_backward.hpp),   for each slab of images, for each slab of rows: the chain's layers,   and tells a
-// sink which buffers exist (plan/storage.hpp) and which step comes next. Two sinks listen:
+// sink which buffers exist (plan/storage.hpp) and which step comes next. Three sinks listen:
 //   Measure   counts time and notes when buffers are used, through one turn of each loop (plan/measure.hpp).
 //   Record    keeps every step of every slab (plan/plan.hpp).
-// Both see the same calls in the same order within a turn, so a buffer has the same number for both, and the offsets
-// found for the measured turn hold for all of them. The checker (plan/checker.hpp) proves that, plan by plan.
+//   AddUp     adds up what the steps of all slabs cost, or of some that stand for the others (plan/profile.hpp).
+// All see the same calls in the same order within a turn, so a buffer has the same number for all of them, and the offsets
+// found for the measured turn hold for all turns. The checker (plan/checker.hpp) proves that, plan by plan.
+// (A fourth, in plan/memory_over_time.hpp, tells when recorded steps run in the measured time.)
 //
 // Names are those of a pass and of the walk through it: plan/stage_pass.hpp, plan/stage_walk.hpp.
 #include <lrcnn/plan/emit_backward.hpp>
@@ -16,6 +18,7 @@
 namespace lrcnn {
 /// Steps of a section: all, or those of the slabs that its forward pass is cut into, made again or not, or those of its backward pass alone.
 enum class SectionSteps : std::uint8_t { all, of_forward_slabs, of_backward_slabs };
+/// One class in three files: ForwardEmitter and BackwardEmitter are its parts. They are base classes only for that; nothing is virtual.
 class Emitter : BackwardEmitter {
  private:
   /// Calls f() for each group of images that go through all stages together; only for the first where one turn stands for all.

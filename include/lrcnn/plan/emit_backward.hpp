@@ -5,11 +5,13 @@
 // layer backward. A layer's gradient of what it reads goes where that tensor's gradient is added up: a slab's, or one in full height.
 #include <lrcnn/plan/emit_forward.hpp>
 namespace lrcnn {
+/// The second part of Emitter (plan/emit.hpp): the class is divided among files by inheritance, and nobody else makes one of these.
 class BackwardEmitter : protected ForwardEmitter {
  protected:
   using ForwardEmitter::ForwardEmitter;
-  /// A slab's gradient rows of tensor t (empty: they are there) into full height, where slabs come from the bottom up: rows that later
-  /// slabs have written are added to, and rows that nothing read get zeros.
+  /// Moves a slab's gradient rows of tensor t to the gradient in full height; without a `slab` they are there already. full(rows) names rows of that
+  /// gradient. Slabs come from the bottom up. Rows that a lower slab has written are added to; new rows are copied; rows between that no layer reads
+  /// are set to zero.
   template <class F>
   constexpr void deliver(StageWalk& walk, Index t, const Ref& slab, F full) {
     Index& written_from = item(walk.written_from, t);

@@ -6,6 +6,7 @@
 // the statistics of its norms alone.
 #include <lrcnn/plan/storage.hpp>
 namespace lrcnn {
+/// The first part of Emitter (plan/emit.hpp).
 class ForwardEmitter {
  public:
   constexpr ForwardEmitter(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options,

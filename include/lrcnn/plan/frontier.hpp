@@ -187,9 +187,9 @@ class FrontierSearch {
     }
     found_.push_back(std::move(policy));
   }
-  /// Adds the fastest policies for each of these budgets; of few sections, unless they are clearly slower than what is known for it. Returns, for
-  /// each, the bytes below which to search next: what the policies found have live, or the bytes of a known policy if that is faster; -1 if
-  /// there is neither.
+  /// Searches within each of these numbers of bytes, and adds the policies that it finds. An exact search leaves out those that are clearly slower
+  /// than a policy known for as many bytes. Returns, for each, the bytes below which to search next: those that are live in a plan that was found;
+  /// or else those of the best known policy; or a little less than `room` if a plan took more than its sections say; -1: none of these.
   std::vector<Index> solve(const SectionSearch& sections, const Effort& effort, const std::vector<Index>& rooms) {
     std::vector<Solution> solutions(rooms.size());
     on_threads(rooms.size(), threads_, [&] { return [&](std::size_t i) { solutions[i] = solve_one(sections, effort, rooms[i]); }; });

@@ -114,7 +114,7 @@ inline Frontier parse_frontier(std::string_view text) {
 /// Whether a frontier from a file can be one of these plans, as far as its smallest point tells.
 inline bool holds(const Frontier& known, const Table& table, const Target& target, const PlanOptions& options) {
   if (known.points.empty()) return false;
-  // No plan: the file's frontier is of other layers, which say the same of themselves as these.
+  // There may be no such plan: if two networks have layers of their own that describe themselves alike, one finds the other's frontier in the file.
   const auto size = arena_if_possible(table, known.smallest().policy, target, options);
   return size && size->bytes == known.smallest().bytes;
 }

@@ -36,7 +36,7 @@ struct StageNeeds {
   Flags remade_in_slabs;           ///< tensor t lies in full height, but the backward pass computes it again in each slab instead of reading it
   Flags saved_kept;                ///< saved state of layer l is kept from the forward pass
   std::vector<BackwardRun> runs;   ///< in execution order
-  /// The same of extra passes behind the first, which find what that one has kept; empty: as the first.
+  /// Runs of the second and later extra passes, which can reuse what the first one kept. Empty: all passes have the same runs, `runs`.
   std::vector<BackwardRun> later_runs;
   bool any_kept = false;   ///< the forward pass leaves pieces for the backward slabs: both use the same cuts
   friend constexpr bool operator==(const StageNeeds&, const StageNeeds&) = default;

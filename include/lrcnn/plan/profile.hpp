@@ -53,7 +53,7 @@ class AddUp final : public Sink {
     const auto slabs = static_cast<Index>(cuts.size());
     if (samples_ != Samples::of_rows_as_well || slabs <= 4 || slab < edge || slab >= slabs - edge) return 1;
     if (item(cuts, edge) == item(cuts, edge - 1)) return 1;   // the one that would stand for the others has no rows
-    profile_.sampled = true;   // said here: the slab that stands for others may weigh as much as itself, where they add no rows at the top
+    profile_.sampled = true;   // step() cannot tell: if the slabs that are left out have no rows, the weight of the one for them is 1
     if (slab > edge) return 0;
     return static_cast<double>(item(cuts, slabs - edge - 1) - item(cuts, edge - 1)) / static_cast<double>(item(cuts, edge) - item(cuts, edge - 1));
   }

@@ -84,12 +84,15 @@ class SectionSearch {
   /// A way to run all sections below a layer. There are very many of them.
   struct Label {
     double seconds = 0;
-    double rank = 0;                        ///< seconds, and a little for each section
-    Index kept = 0;                         ///< bytes that wait for the backward passes of these sections
-    std::uint64_t tensors = 0;              ///< those of SectionCatalog::across() that are among them
-    std::uint64_t offered = 0;              ///< those of SectionCatalog::across() whose places their gradients may have
-    Index peak = 0;                         ///< since the first section whose offers are not taken yet, with all beside it; of few sections
-    const Partition* partition = nullptr;   ///< the last one that a section has of its own
+    double rank = 0;             ///< seconds, and a little for each section
+    Index kept = 0;              ///< bytes that wait for the backward passes of these sections
+    std::uint64_t tensors = 0;   ///< those of SectionCatalog::across() that are among them
+    std::uint64_t offered = 0;   ///< those of SectionCatalog::across() whose places their gradients may have
+    /// The most bytes that are live while one of these sections runs, from the first one on that offers a place which no section has taken yet.
+    /// A section that takes a place makes it larger for as long as it lives, by SectionChoice::behind() bytes: these are added to the peak. 0 if
+    /// no place is offered, or if not all ways to run sections are tried.
+    Index peak = 0;
+    const Partition* partition = nullptr;                   ///< the last one that a section has of its own
     std::int32_t sections = 0, partitions = 0, names = 0;   ///< sections; those of them with a partition, and those that end at a checkpoint
     std::int32_t before = 0, section = 0;                   ///< the label where its last section begins, and that section
     const SectionWay* way = nullptr;                        ///< how that is run

@@ -11,6 +11,16 @@
 // the stage's forward pass again before the backward pass needs it (`forward_repeated`). The stages up to the next checkpoint are a segment.
 // Segments may lie within one: sections whose input is made again (`recomputes_input`) are a group with the section below. When the backward pass
 // comes to the topmost one, those below it (`supplies`) go forward again for their outputs alone; each then goes backward as it would by itself.
+//
+// Words that plan/ uses everywhere:
+//   full height     A tensor lies in full height if all of its rows are in memory at once. Within a stage, slabs have only some rows of a tensor.
+//   waits           A norm waits if it takes statistics in this step: its whole input must be there first.
+//                   A stage ends below such a norm, unless extra passes go through it.
+//   reduces         A global pooling reduces, and so does the stage that it ends: it adds rows up as they come. Its result is one row.
+//   leaves          A tensor leaves its stage if another stage reads it. Then it lies in full height.
+//   extra passes    A stage that has some goes through its slabs more often in the backward pass: once more for each of the norms within it that
+//                   lie one above the other.
+//   turn            One run through a loop over slabs or groups of images. For the size of a plan, one turn stands for all.
 #include <lrcnn/plan/options.hpp>
 #include <lrcnn/plan/stream_schedule.hpp>
 namespace lrcnn {
@@ -40,7 +50,9 @@ struct Stage {
   bool forward_repeated = false;           ///< the forward pass is run again before the segment's backward pass
   bool replaced_by_extra_passes = false;   ///< a stage with extra passes does its backward pass
   bool recomputes_input = false;           ///< its section's input is made again (RecomputeInput)
-  bool supplies = false;                   ///< that of the section above is: the stage goes forward once more, for the sections above
+  /// The section above does not keep its input. Before the backward pass of that section, this stage runs its forward pass once more to make that
+  /// input again.
+  bool supplies = false;
   Index passes = 0;              ///< number of extra backward passes; a stage that has some has no forward pass, and stands behind all that have none
   bool behind_means = false;     ///< it begins behind a global pooling and has one row, as that of a squeeze-and-excitation's factors
   Index section = 0;             ///< stages that a norm alone divides have one

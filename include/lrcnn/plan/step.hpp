@@ -22,9 +22,11 @@ enum class Op : std::uint8_t {
                          ///< gradients' place of the running ones
   backward_sums,         ///< norm: dy, x -> sums over dy and dy * normalised x (accumulate: added to those of other rows); with the
                          ///< last rows, gradients of its parameters (accumulate_parameters: added)
-  backward_data,         ///< dy (and x, y, saved where the layer needs them) -> dx, all rows of dx written
-                         ///< of a join: dx of input number `operand`; of a scale: the first from other, the second, added up
-                         ///< over dy's rows, from x: of these rows alone, or of all that sums has then (accumulate: others, too)
+  backward_data,         ///< dy (and x, y, saved where the layer needs them) -> dx. The step writes all rows of dx.
+                         ///< join: dx is the gradient of input number `operand`
+                         ///< scale, operand 0 (the map): dx = dy times the factors, which are `other`
+                         ///< scale, operand 1 (the factors): dx = dy times x, added up over dy's rows. If the step names sums, they get
+                         ///< these rows (accumulate: added to those of other slabs), and dx is all that they have then.
   backward_parameters,   ///< x, dy -> parameter gradients (accumulate: added, otherwise written)
   loss,                  ///< logits x -> dx, and the loss of images y's range
 };

@@ -2,10 +2,10 @@
 // How a network is run, as a value and as a type.
 //
 // A policy never changes a result, only the order of the arithmetic and what is kept. It has independent parts:
-//   partition    Column, Overlap<N>, Share<N>, each with other counts for forward and backward if wanted, for every
-//                stage alike or stage by stage (Stages<...>); ByImages<n, P> cuts a stage's batch too, ExtraPasses<P> goes
-//                through norms slab by slab; RecomputeInput<P> makes again what the section reads; Section<P, ...> has recomputation,
-//                arithmetic and workspace of its own, and Keep<P> recomputes nothing
+//   partition    Column, Overlap<N>, Share<N>, each with other counts for forward and backward if wanted, for every stage alike or stage by stage
+//                (Stages<...>); ByImages<n, P> cuts a stage's batch too; ExtraPasses<P> and ExtraPassesBothWays<P> go through norms slab by slab;
+//                RecomputeInput<P> makes again what the section reads; Section<P, ...> has recomputation, arithmetic and workspace of its own,
+//                and Keep<P> recomputes nothing
 //   images       Images<n>: the whole step in groups of n images
 //   checkpoints  NoCheckpoints, CheckpointAtPools, CheckpointAtSums<k>, CheckpointEvery<k>, CheckpointAt<"name", ...>
 //   recompute    KeepAll, RecomputeAll, RecomputeCheap, RecomputeLight
@@ -13,11 +13,11 @@
 //   workspace    Workspace<bytes>: what a backend may use as scratch within one step
 //   streams      Streams<k>: slabs that a device may work on at once
 //   prefetch     Prefetch: input rows are on their way while the slab before is worked on
+//   gradients    GradientsInPlace: a full-height tensor and its gradient share memory
 //   fit          Fit<bytes>: what is not named beside it is chosen, so that the plan takes no more bytes and little time
 //   precision    Fp32, Tf32, Fp16, Bf16: how tensors are stored and multiplied, where a backend has the choice
-// PolicySpec (policy/spec.hpp) is the regular value; Policy<Parts...> a type whose `value` is one. Parts may come in any order, each kind
-// at most once; what is not named keeps its default (Column, NoCheckpoints, KeepAll, DirectConv, Workspace<4_MiB>, and the
-// precision that the backend has by itself).
+// PolicySpec (policy/spec.hpp) is the regular value; Policy<Parts...> a type whose `value` is one. Parts may come in any order, each kind at most
+// once; what is not named keeps its default: Column, NoCheckpoints, KeepAll, DirectConv, Workspace<4_MiB>, and the backend's own precision.
 #include <lrcnn/policy/spec.hpp>
 #include <array>
 #include <concepts>
