@@ -66,7 +66,7 @@ class Folding:
         if name in self.partial:
             return self.partial[name]
         array = self.graph.constants.get(name)
-        return Partial(array, array.dtype) if array is not None and array.dtype.kind in "iuf" else None
+        return Partial(array, array.dtype) if array is not None and array.dtype.kind in "iuf" and array.ndim <= 1 else None
 
     def shape(self, node):
         """Shape: the extents of its input, those that are fixed."""
@@ -82,8 +82,10 @@ class Folding:
         if node.op == "Shape":
             extents = self.shape(node)
             return None if extents is None else Partial(extents)
+        if not any(name in self.partial for name in node.inputs):
+            return None
         known = [self.value(name) if name else None for name in node.inputs]   # by place; None for one that is left out, too
-        if not known or known[0] is None:
+        if known[0] is None:
             return None
         if node.op == "Cast":
             dtype = helper.tensor_dtype_to_np_dtype(node["to"])

@@ -267,7 +267,7 @@ TEST_CASE("on a device, too, fit passes over batches in which no pixel counts, a
   const BatchThere there;
   const std::vector<std::int32_t> mask = mask_of_maps(), none(mask.size(), 255);
   const Labels labels = Labels::of_pixels(mask, 6, 6), nothing = Labels::of_pixels(none, 6, 6);
-  const LabelledThere good(there.images(), labels), unlabelled(there.images(), nothing), broken(there.not_finite(), labels);
+  const LabelledThere good(there.images(), labels), unlabelled(there.not_finite(), nothing), broken(there.not_finite(), labels);
   for (const TrainerOptions& options : with_and_without_waiting) {
     const auto make = [&] {
       return BasicTrainer<Cudnn, PixelCrossEntropy>(Maps::layers, Policy<Share<2>, Workspace<1_MiB>>::value, four_images, AdamW{.lr = 0.01}, options,

@@ -18,6 +18,12 @@ using NormedMaps = Sequential<Conv<6>, BatchNorm, ReLU, Conv<3>>;
 struct PartlyLabelled : Scenes {
   explicit PartlyLabelled(Range none) { std::fill(mask.begin() + none.begin * height * width, mask.begin() + none.end * height * width, 255); }
 };
+/// And no pixels either.
+struct PartlyKnown : PartlyLabelled {
+  explicit PartlyKnown(Range none) : PartlyLabelled(none) {
+    std::fill(pixels.begin() + none.begin * height * width, pixels.begin() + none.end * height * width, NAN);
+  }
+};
 const std::vector<PolicySpec> some_policies{Policy<Column>::value, Policy<Overlap<3>, RecomputeAll>::value, Policy<Share<4>, Images<2>>::value};
 const std::vector<Range> in_twos{{0, 2}, {2, 4}, {4, 6}};
 template <class L>
@@ -96,9 +102,9 @@ TEST_CASE("fit passes over batches in which no pixel counts: they are steps with
   for (const TrainerOptions& options : {TrainerOptions{.seed = 2}, TrainerOptions{.seed = 2, .clip = {.norm = 0.01}}})
     for (const Range none : in_twos) {
       INFO(none.begin);
-      const PartlyLabelled scenes(none);
+      const PartlyKnown scenes(none);
       const auto make = [&] {
-        return BasicTrainer<Reference<double>, PixelCrossEntropy>(ThreeMaps::layers, Policy<Share<4>, RecomputeAll>::value, input_of(2),
+        return BasicTrainer<Reference<double>, PixelCrossEntropy>(NormedMaps::layers, Policy<Share<4>, RecomputeAll>::value, input_of(2),
                                                                   AdamW{.lr = 0.01}, options, {.ignore = 255});
       };
       auto trainer = make(), others = make();
@@ -106,7 +112,7 @@ TEST_CASE("fit passes over batches in which no pixel counts: they are steps with
       std::erase_if(labelled, [&](Range r) { return r.begin == none.begin; });
       const auto got = trainer.fit(parts_of(scenes, in_twos), nullptr, {.epochs = 2});
       const auto want = others.fit(parts_of(scenes, labelled), nullptr, {.epochs = 2});
-      CHECK(trainer.read_parameters() == others.read_parameters());   // AdamW's update depends on its number
+      CHECK(trainer.read_parameters() == others.read_parameters());   // with running statistics; AdamW's update depends on its number
       CHECK(got.back().train_loss == want.back().train_loss);
       CHECK(got.back().train_accuracy == want.back().train_accuracy);
       CHECK(trainer.steps_done() == 6);
@@ -119,10 +125,31 @@ TEST_CASE("an epoch in which no pixel counts is refused at its end") {
   CHECK(error_of<DataError>([&] {
           trainer.fit(parts_of(unlabelled, in_twos), nullptr, {.epochs = 2});
         }).starts_with("lrcnn: none of the pixels of the 6 images of epoch 1 counts for the loss 'pixel_cross_entropy'"));
+  CHECK(trainer.state().updates == 0);
+  const Scenes labelled;   // and then begins anew
+  const auto epochs = trainer.fit(parts_of(labelled, in_twos), nullptr, {.epochs = 2});
+  CHECK(epochs.size() == 2);
+  CHECK(trainer.state().updates == 6);
 }
 TEST_CASE("an accumulated batch of whose pixels none counts adds nothing, whichever of the round it is") {
   check_update(PixelCrossEntropy{.weights = {0.5, 3, 1}, .ignore = 255});
   check_update(DiceLoss{.ignore = 255});
+}
+TEST_CASE("an accumulated batch of whose pixels none counts may hold what is no number") {
+  for (const Range none : in_twos) {
+    const PartlyKnown scenes(none);
+    const auto make = [] {
+      return BasicTrainer<Reference<double>, PixelCrossEntropy>(NormedMaps::layers, Policy<Share<4>>::value, input_of(2), Sgd{.lr = 0.1}, {},
+                                                                {.ignore = 255});
+    };
+    auto trainer = make(), others = make();
+    for (const Range r : in_twos) {
+      trainer.accumulate(scenes.part(r), scenes.classes(r));
+      if (r.begin != none.begin) others.accumulate(scenes.part(r), scenes.classes(r));
+    }
+    CHECK(trainer.update().loss == others.update().loss);
+    CHECK(trainer.read_parameters() == others.read_parameters());   // with running statistics
+  }
 }
 TEST_CASE("a round in which no pixel counts is refused at its end, and leaves nothing behind") {
   const Scenes scenes;
@@ -134,7 +161,7 @@ TEST_CASE("a round in which no pixel counts is refused at its end, and leaves no
   const auto after_step = trainer.read_parameters();
   CHECK(after_step != before);
   for (const Range r : in_twos) trainer.accumulate(unlabelled.part(r), unlabelled.classes(r));
-  CHECK(trainer.read_parameters() != after_step);   // running statistics have seen these images
+  CHECK(trainer.read_parameters() == after_step);   // with running statistics
   for (const double g : trainer.read_gradients()) CHECK(std::isfinite(g));
   CHECK(error_of<DataError>([&] { trainer.update(); }) ==
         "lrcnn: none of the pixels of the 6 images that were accumulated counts for the loss 'pixel_cross_entropy'; the mean is over pixels that "

@@ -53,7 +53,7 @@ class Executor {
   /// Runs the plan on one batch. In training, dropouts draw their masks from `key`; otherwise they drop nothing.
   /// Post:    a training plan has written every parameter gradient (of gradient_scale times the mean loss over the batch, or over its
   ///          pixels: result.total is what divides their sum then)
-  /// `weight`: what weigh() has said of the batch; none: it is asked here. Where nothing counts, and it is 0, gradients are 0.
+  /// `weight`: what weigh() has said of the batch, which may be 0; none: it is asked here.
   /// Errors:  as weigh(); NumericError, naming the first layer whose output is not finite, if the loss is not. Parameters are never
   ///          written.
   template <TrainingLoss<T> L = SoftmaxCrossEntropy, class Observer = NoObserver>

@@ -2,6 +2,7 @@
 // BasicTrainer::fit(): epochs, evaluation, history, progress, saving. Included by trainer.hpp.
 #include <lrcnn/core/on_exit.hpp>
 #include <lrcnn/train/trainer.hpp>
+#include <utility>
 namespace lrcnn {
 template <Backend B, TrainingLoss<typename B::element> L>
 template <class Loader>
@@ -92,18 +93,18 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
     }
     throw;
   }
-  require_counted(state_.metrics, std::to_string(images) + " images of epoch " + std::to_string(state_.epoch + 1));
+  const Metrics metrics = std::exchange(state_.metrics, {});
+  state_.batch = 0;   // where no pixel counts, the epoch begins anew after the error
+  if (images > 0) require_counted(metrics, std::to_string(images) + " images of epoch " + std::to_string(state_.epoch + 1));
   EpochRecord record;
   record.epoch = state_.epoch + 1;
   record.steps = state_.step;
   record.lr = state_.optimizer.lr() * lr_scale(options_.schedule, state_.step - 1, options_.clock);   // this call may have had no batch left
-  record.train_loss = state_.metrics.loss();
-  record.train_accuracy = state_.metrics.accuracy();
+  record.train_loss = metrics.loss();
+  record.train_accuracy = metrics.accuracy();
   record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   record.planned_peak_bytes = arena_bytes();
   ++state_.epoch;
-  state_.batch = 0;
-  state_.metrics = {};
   return record;
 }
 }   // namespace lrcnn

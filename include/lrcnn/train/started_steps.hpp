@@ -10,7 +10,8 @@
 namespace lrcnn {
 class StartedSteps {
  public:
-  /// One more step. `known`: of its losses, what is known without the device. `updates`: it updates parameters, unless its loss is not finite.
+  /// One more step. `images`: those that the device is given; `known`: of its losses, what is known without the device; `updates`: its update follows
+  /// at once, before anybody waits for it.
   void add(Index images, const LossResult& known, bool updates) { steps_.push_back({images, known, updates}); }
   bool empty() const { return steps_.empty(); }
   Index size() const { return static_cast<Index>(steps_.size()); }
@@ -31,7 +32,7 @@ class StartedSteps {
   }
   /// Drops all losses that are known but those that take() gave earlier.
   void go_back(const LossResult& earlier) { sum_ = earlier; }
-  /// Steps that do not count, and how many of them would have updated parameters.
+  /// Steps that do not count, and how many of them were counted as updates.
   struct Dropped {
     Index steps = 0, updates = 0;
   };

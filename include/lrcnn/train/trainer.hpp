@@ -131,7 +131,7 @@ class BasicTrainer {
     return metrics;
   }
   /// Trains until `options.epochs` epochs are done, from wherever this trainer stands (after load(), in the middle of an
-  /// epoch too). Returns the epochs of this call. A batch in which no pixel counts is a step that updates nothing but running statistics.
+  /// epoch too). Returns the epochs of this call. A batch in which no pixel counts is not run, and is a step that changes nothing.
   /// After an error, batches before the one at hand count, and an epoch whose evaluation has failed is done and written to the files.
   /// Errors:  as start_step(), wait(), evaluate() and save(); what the loaders throw; Error while batches are accumulated; DataError if a file of
   ///          the options cannot be written, which is found out before the first step, if options.history cannot be read, if the epoch

@@ -46,8 +46,7 @@ struct StepReport {
   Index peak_bytes = 0;       ///< of the plan that was run
   Index label_bytes = 0;      ///< for labels by rows, beside the plan's: of the rows that are in memory at a time
   double gradient_norm = 0;   ///< before clipping, where gradients are clipped by norm
-  bool skipped = false;   ///< a gradient overflowed in 16 bits (train/loss_scale.hpp), or, within fit(), no pixel of the batch counts: nothing was
-                          ///< updated but running statistics
+  bool skipped = false;       ///< a gradient overflowed in 16 bits (train/loss_scale.hpp): nothing was updated but running statistics
 };
 /// What fit() does beside training.
 struct FitOptions {

@@ -56,8 +56,8 @@ class UpdateRounds {
     const OnExit known_again([this, earlier = started_.take()] { started_.go_back(earlier); });
     return with_losses(start(source, labels), &source);
   }
-  /// A round of one batch. The report lacks what only waiting can tell. `some`: a pixel has to count; otherwise a step in which none does
-  /// updates nothing but running statistics. Errors: as BasicTrainer::start_step()
+  /// A round of one batch. The report lacks what only waiting can tell. `some`: a pixel has to count; otherwise a batch in which none does is a
+  /// step that changes nothing. Errors: as BasicTrainer::start_step()
   StepReport start(const RowSource<M>& source, const Labels& labels, bool some = true) {
     require_no_round("a step begins");
     run(source, labels, some);
@@ -202,24 +202,26 @@ class UpdateRounds {
     if (counts_batches_) state_.batch -= steps;
     return steps;
   }
-  /// Runs a batch of the round. Gradients are those of the sum over the first one's images, or weight; they are 0 where nothing counts, which is
-  /// an error if `some` is to.
+  /// Runs a batch of the round. Gradients are those of the sum over the first one's images, or weight. A batch in which nothing counts is an error if
+  /// `some` is to, and else is not run: it may hold what is no number.
   void run(const RowSource<M>& source, const Labels& labels, bool some) {
     double weight = 0;
     LossResult result;   // on a device: what it need not be asked for
     bool begun = false;
     try {
-      auto& batch = executor(source.shape(), round_.batches > 0);
+      auto& batch = executor(source.shape(), round_.weight > 0);
       weight = batch.weigh(source, labels, loss_, some);
       if (round_.batches == 0)
         round_.known_before = started_.known(), round_.scale = loss_scale_now(),
         round_.lr_scale = lr_scale(options_.schedule, state_.step, options_.clock);
-      if (!(round_.first > 0)) round_.first = weight;
-      begun = true;
-      start_run(batch, source, labels, result, scale_of(weight), weight);
-      if (!round_.running.empty()) mix_running();
-      round_.peak_bytes = std::max(round_.peak_bytes, batch.plan().peak_bytes());
-      if (labels.rows()) round_.label_bytes = std::max(round_.label_bytes, batch.label_bytes());
+      if (weight > 0) {
+        if (!(round_.first > 0)) round_.first = weight;
+        begun = true;
+        start_run(batch, source, labels, result, scale_of(weight), weight);
+        if (!round_.running.empty()) mix_running();
+        round_.peak_bytes = std::max(round_.peak_bytes, batch.plan().peak_bytes());
+        if (labels.rows()) round_.label_bytes = std::max(round_.label_bytes, batch.label_bytes());
+      }
     } catch (...) {
       if (begun) started_.forget(), backend_.cancel();   // what they came to goes with what this one has
       roll_back();
@@ -229,7 +231,7 @@ class UpdateRounds {
     else round_.of_host += result;   // the rest is told by the device
     ++round_.batches;
     round_.images += source.shape().n, round_.weight += weight;
-    run_scale_ = scale_of(round_.weight);
+    if (weight > 0) run_scale_ = scale_of(round_.weight);
   }
   /// Updates by the gradients of the round's batches. `last`: the only one, if it is there to be looked at again.
   /// After an error the step does not count, nor do its losses.
@@ -241,7 +243,7 @@ class UpdateRounds {
         .images = round.images, .lr = state_.optimizer.lr() * round.lr_scale, .peak_bytes = round.peak_bytes, .label_bytes = round.label_bytes};
     try {
       ++state_.step, state_.batch += counts_batches_;
-      started_.add(round.images, round.of_host, counts && !waits_for_each());   // else the update comes once it is settled
+      started_.add(counts ? round.images : 0, round.of_host, counts && !waits_for_each());   // what is waited for is updated later, if at all
       if (waits_for_each()) settle(last);
       report.skipped = !counts || (scales_loss && !take_gradients());
       if (options_.clip.norm > 0 && !report.skipped) report.gradient_norm = gradient_norm();
@@ -251,7 +253,7 @@ class UpdateRounds {
       started_.take_back(round.known_before);
       throw;
     }
-    if (round.running.empty()) mix_running();   // now that nothing can be wrong with the step any more
+    if (counts && round.running.empty()) mix_running();   // now that nothing can be wrong with the step any more
     return report;
   }
   /// The update by the round's gradients.
