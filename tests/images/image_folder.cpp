@@ -103,6 +103,29 @@ TEST_CASE("image folder: parts in folders of their own") {
                                                    "' has not; what is tested has been trained; move the folder, or give it the class's name");
   }
 }
+TEST_CASE("image folder: names of parts, of which the second may lack classes") {
+  for (const auto& [train, tests] : {std::pair{"train", "valid"}, {"Train", "Test"}, {"training", "testing"}, {"train", "VAL"}}) {
+    INFO(tests);
+    const TestFolder folder;
+    for (const char* of : {"a", "b", "c"}) write_photo(folder / train / of / "1.png", 4, 4, 3, Pixels(48, 1));
+    write_photo(folder / tests / "b" / "2.png", 4, 4, 3, Pixels(48, 2));
+    CHECK(find_class_files(folder / "", Split::train, {}).class_names == std::vector<std::string>{"a", "b", "c"});
+    const auto of = [&](const char* path, std::int32_t label) { return ClassFile{folder / tests / path, label}; };
+    CHECK(find_class_files(folder / "", Split::test, {}).files == std::vector<ClassFile>{of("b/2.png", 1)});
+    touch(folder / tests / "c" / "notes.txt");   // no picture of it
+    CHECK(find_class_files(folder / "", Split::test, {}).files == std::vector<ClassFile>{of("b/2.png", 1)});
+    std::filesystem::remove(folder / tests / "b" / "2.png");
+    CHECK(text_of(folder / "", Split::test).starts_with("lrcnn: folder '" + (folder / tests).string() + "' has no pictures in its folders; "));
+    std::filesystem::rename(folder / tests, folder / "held out");
+    for (const Split split : {Split::train, Split::test})
+      CHECK(text_of(folder / "", split) ==
+            "lrcnn: folder '" + folder.operator/("").string() + "' has a folder '" + train +
+                "' of classes, and none for tests; the other part is a folder named test, testing, val, valid or validation; give it such a name, or "
+                "name '" +
+                (folder / train).string() + "', of which a part is then for tests");
+    CHECK(text_of(folder / train) == "no error");
+  }
+}
 TEST_CASE("image folder: pictures in folders within a class, and a folder for training alone that is a class") {
   const TestFolder folder;
   write_photo(folder / "a" / "deep" / "er" / "1.png", 4, 4, 3, Pixels(48, 1));
@@ -229,9 +252,10 @@ TEST_CASE("image folder: folders that are none, and numbers that make no sense")
   CHECK(text_of(folder / "") ==
         "lrcnn: folder '" + where + "' has one class only, 'a'; " + rule + "name the folder above it, or add a folder with another class");
   touch(folder / "b" / "notes.txt");
-  CHECK(text_of(folder / "") == "lrcnn: class folder '" + (folder / "b").string() +
-                                    "' has no pictures; each class has at least one; pictures end in .jpg, .jpeg, .png, .tif or .tiff; add pictures, "
-                                    "or remove the folder");
+  CHECK(text_of(folder / "") ==
+        "lrcnn: class folder '" + (folder / "b").string() +
+            "' has no pictures; each class has at least one; names of pictures end in .jpg, .jpeg, .png, .tif or .tiff; add pictures, "
+            "or remove the folder");
   write_photo(folder / "b" / "1.png", 4, 4, 3, Pixels(48, 1));
   CHECK(text_of(folder / "", Split::train, {.height = 8, .width = 8, .most_bytes = 383}) ==
         "lrcnn: the 2 pictures of folder '" + where +

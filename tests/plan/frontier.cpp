@@ -4,6 +4,7 @@
 #include "support/rows_behind.hpp"
 #include "support/thorough.hpp"
 #include <lrcnn/network/resnet.hpp>
+#include <lrcnn/network/unet.hpp>
 #include <lrcnn/network/vgg.hpp>
 #include <lrcnn/plan/checker.hpp>
 #include <lrcnn/plan/make_plan.hpp>
@@ -299,6 +300,14 @@ TEST_CASE("forward passes alone go through groups of images, too") {
   CHECK(frontier.smallest().bytes <= one_by_one);
   // Gradients that are named to lie in the places of values are none of a forward pass.
   CHECK(find_frontier(table, Policy<Fit<1>, GradientsInPlace>::value, blocked, predicting, costs).points == frontier.points);
+}
+TEST_CASE("forward only, the whole of a network of many layers is cut into slabs that are handed on") {
+  const Table table = table_of<UNet<2, 16>>({1, 3, 512, 512});
+  const Frontier frontier = find_frontier(table, Policy<Fit<1>>::value, blocked, predicting, costs);
+  PolicySpec by_hand = Policy<Share<16>, FastestConv>::value;
+  by_hand.workspace_bytes = frontier.smallest().policy.workspace_bytes;
+  CHECK(frontier.smallest().bytes <= arena_size(table, by_hand, blocked, predicting).bytes);
+  CHECK(2 * frontier.smallest().bytes < arena_size(table, Policy<Column, FastestConv>::value, blocked, predicting).bytes);
 }
 TEST_CASE("sections have more workspace where that was measured to be faster and there is room for it") {
   using Wide = Sequential<Conv<256>, ReLU, Conv<256>, ReLU, MaxPool<>, Conv<256>, ReLU, Conv<256>, ReLU, GlobalAvgPool, Linear<10>>;

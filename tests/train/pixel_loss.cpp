@@ -212,6 +212,13 @@ TEST_CASE("pixel losses: labels that do not fit are refused, and change nothing"
   CHECK(error_of<DataError>([&] {
           weightless.step(scenes.part(all), Labels::of_pixels(mask, height, width));
         }).starts_with("lrcnn: none of the 12x10 pixels of 6 images counts for the loss "));
+  for (const auto& [weight, text] :
+       {std::pair{-2.0, "-2"}, {-0.1, "-0.1"}, {static_cast<double>(NAN), "nan"}, {static_cast<double>(INFINITY), "inf"}}) {
+    Trainee<> unfit(Net::layers, policies[0], input_of(images), Sgd{}, {}, {.weights = {1, weight, 1}});
+    CHECK(error_of<DataError>([&] { unfit.step(scenes.part(all), Labels::of_pixels(mask, height, width)); }) ==
+          std::string("lrcnn: class 1 has the weight ") + text +
+              " in the loss 'pixel_cross_entropy'; the weight of a class is finite and not negative; choose another one");
+  }
   BasicTrainer<Reference<double>> of_images(Sequential<Net, GlobalAvgPool>::layers, policies[0], input_of(images), Sgd{});
   CHECK(!of_images.plan().options.rows_loss);
   CHECK(error_of<DataError>([&] { of_images.step(scenes.part(all), scenes.classes(all)); }) ==

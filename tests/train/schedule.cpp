@@ -72,7 +72,7 @@ TEST_CASE("schedules that make no sense are refused") {
                        Error);
   CHECK_THROWS_WITH_AS(lr_scale(StepLr{.every = epochs(30)}, 0),
                        "lrcnn: schedule with .every given in epochs; the number of steps in an epoch must be known; "
-                       "give it in steps, or train with fit",
+                       "give it in steps, set TrainerOptions::clock, or train with fit",
                        Error);
   CHECK_THROWS_WITH_AS(lr_scale(StepLr{.every = steps(3), .gamma = -1}, 0),
                        "lrcnn: step schedule with .gamma = -1; it is finite and not negative; try 0.1", Error);

@@ -335,6 +335,20 @@ TEST_CASE("a training that goes back to an older file takes its history along") 
   CHECK(trainer.fit(loader(), &loader(), {.epochs = 2, .history = folder / "csv"}).empty());   // nothing is left to do
   CHECK(read_history(folder / "csv") == history);
 }
+TEST_CASE("fit refuses numbers and files that make no sense, and says that nothing is left to do") {
+  const Folder folder;
+  Trainee<> trainer(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.1});
+  CHECK_THROWS_WITH_AS(trainer.fit(loader(), nullptr, {.epochs = -3}), doctest::Contains("fit() for -3 epochs, with a training file every 0 steps"),
+                       Error);
+  CHECK_THROWS_AS(trainer.fit(loader(), nullptr, {.save_every = -1}), Error);
+  CHECK_THROWS_WITH_AS(trainer.fit(loader(), nullptr, {.epochs = 1, .history = folder / "one", .training_file = folder / "one"}),
+                       doctest::Contains("fit() is to write both its history and its training file to "), Error);
+  CHECK(trainer.steps_done() == 0);
+  trainer.fit(loader(), nullptr, {.epochs = 1});
+  std::ostringstream progress;
+  CHECK(trainer.fit(loader(), nullptr, {.epochs = 1, .progress = &progress}).empty());
+  CHECK(progress.str().find("1 of 1 epochs are done") != std::string::npos);
+}
 TEST_CASE("fit does without a test set, a history and a file") {
   Trainee<> trainer(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.1});
   const auto history = trainer.fit(loader(), nullptr, {.epochs = 2});

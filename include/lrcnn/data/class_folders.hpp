@@ -50,13 +50,38 @@ inline std::vector<std::filesystem::path> pictures_in(const std::filesystem::pat
   }
   return found;
 }
-/// The folder of one part, if a folder holds both as folders of their own: train, and test, val or validation.
-inline std::filesystem::path part_folder(const std::filesystem::path& folder, Split split) {
+/// The folders of both parts, if a folder holds them as folders of their own; empty paths otherwise. Capitals do not matter.
+/// Errors:  DataError if there are classes to train, and no folder with a name of the other part
+struct PartFolders {
+  std::filesystem::path train{}, test{};
+};
+inline PartFolders part_folders(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> all;
+  try {
+    all = folders_in(folder);
+  } catch (const std::filesystem::filesystem_error&) {   // whoever looks for classes says what is wrong
+    return {};
+  }
+  const auto named = [&](std::initializer_list<std::string_view> names) -> std::filesystem::path {
+    for (const std::string_view name : names)
+      for (const auto& inner : all)
+        if (lower_case(inner.filename().string()) == name) return inner;
+    return {};
+  };
+  const PartFolders found{named({"train", "training"}), named({"test", "testing", "val", "valid", "validation"})};
+  if (found.train.empty()) return {};
+  if (!found.test.empty()) return found;
+  bool folders = false, pictures = false;   // of a class that is called train
   std::error_code none;
-  const auto is = [&](const char* name) { return std::filesystem::is_directory(folder / name, none); };
-  if (!is("train")) return {};
-  for (const char* name : {"test", "val", "validation"})
-    if (is(name)) return folder / (split == Split::train ? "train" : name);
+  for (const auto& entry : std::filesystem::directory_iterator(found.train, none)) {
+    folders |= entry.is_directory(none) && !hidden(entry.path());
+    pictures |= entry.is_regular_file(none) && names_picture(entry.path());
+  }
+  if (folders && !pictures)
+    throw DataError(
+        error_text("folder '" + folder.string() + "' has a folder '" + found.train.filename().string() + "' of classes, and none for tests",
+                   "the other part is a folder named test, testing, val, valid or validation",
+                   "give it such a name, or name '" + found.train.string() + "', of which a part is then for tests"));
   return {};
 }
 }   // namespace detail
@@ -73,9 +98,10 @@ inline bool has_class_folders(const std::filesystem::path& folder) {
   return false;
 }
 /// Finds the pictures of a folder with a folder for each class. Hidden files and files with other endings than pictures have do not count.
-/// Links to folders are followed, but for those that lead back to a folder that they lie in.
-/// Errors:  DataError if the folder does not exist or cannot be read, has no folders, one only, or one without a picture
-inline ClassFiles find_class_files(const std::filesystem::path& folder) {
+/// Links to folders are followed, but for those that lead back to a folder that they lie in. `some`: of the classes are enough, as for tests.
+/// Errors:  DataError if the folder does not exist or cannot be read, has no folders or no pictures, or, without `some`, one class only or one
+///          without a picture
+inline ClassFiles find_class_files(const std::filesystem::path& folder, bool some = false) {
   const std::string who = "folder '" + folder.string() + "'";
   const auto refuse = [&](const std::string& what, const char* how) {
     throw DataError(error_text(who + what, "pictures to classify are a folder with a folder for each class, at least two", how));
@@ -87,19 +113,20 @@ inline ClassFiles find_class_files(const std::filesystem::path& folder) {
   try {
     const auto classes = detail::folders_in(folder);
     if (classes.empty()) refuse(" has no folders in it", "put the pictures of each class into a folder with its name");
-    if (classes.size() == 1)
+    if (classes.size() == 1 && !some)
       refuse(" has one class only, '" + classes[0].filename().string() + "'", "name the folder above it, or add a folder with another class");
     const auto own_name = std::filesystem::canonical(folder);
     for (const auto& of : classes) {
       const auto label = static_cast<std::int32_t>(found.class_names.size());
       const auto pictures = detail::pictures_in(of, {own_name});
-      if (pictures.empty())
+      if (pictures.empty() && !some)
         throw DataError(error_text("class folder '" + of.string() + "' has no pictures",
                                    "each class has at least one; names of pictures end in .jpg, .jpeg, .png, .tif or .tiff",
                                    "add pictures, or remove the folder"));
       found.class_names.push_back(of.filename().string());
       for (const auto& path : pictures) found.files.push_back({path, label});
     }
+    if (found.files.empty()) refuse(" has no pictures in its folders", "put pictures into them");
   } catch (const std::filesystem::filesystem_error& e) {
     refuse(" cannot be read: " + e.code().message() + " ('" + e.path1().string() + "')", "change the permissions");
   }
@@ -111,8 +138,8 @@ struct SplitOptions {
   double test_share = 1.0 / 6;   ///< of each class, rounded down; at least one if the class has two pictures
   Index most_images = 0;         ///< of a part, drawn at random from all classes; 0: all
 };
-/// The pictures of one part. If a folder has folders train and test (or val, or validation), these are the parts; otherwise each class is split
-/// at random, the same for the same seed and files.
+/// The pictures of one part. If a folder has folders train (or training) and test (or testing, val, valid, validation), these are the parts, and not
+/// all classes need be tested; otherwise each class is split at random, the same for the same seed and files.
 /// Errors:  as find_class_files(); DataError if the test part has a class that the training part has not, no class has a second picture to test
 ///          with, or a number makes no sense
 inline ClassFiles find_class_files(const std::filesystem::path& folder, Split split, const SplitOptions& options) {
@@ -121,11 +148,10 @@ inline ClassFiles find_class_files(const std::filesystem::path& folder, Split sp
                                    std::to_string(options.most_images) + " are taken",
                                "the share lies between 0 and 1, and no number is negative", "choose other numbers"));
   ClassFiles part;
-  if (const auto train = detail::part_folder(folder, Split::train); !train.empty()) {
+  if (const auto [train, folder_of_tests] = detail::part_folders(folder); !train.empty()) {
     part = find_class_files(train);
     if (split == Split::test) {
-      const auto folder_of_tests = detail::part_folder(folder, Split::test);
-      const ClassFiles tests = find_class_files(folder_of_tests);
+      const ClassFiles tests = find_class_files(folder_of_tests, true);
       const auto label_of = [&](const std::string& name) {
         const auto at = std::find(part.class_names.begin(), part.class_names.end(), name);
         if (at != part.class_names.end()) return static_cast<std::int32_t>(at - part.class_names.begin());

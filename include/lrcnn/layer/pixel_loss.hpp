@@ -154,7 +154,8 @@ struct PixelCrossEntropy {
   std::optional<std::int32_t> ignore{};   ///< label of pixels that do not count, whatever is there
   friend bool operator==(const PixelCrossEntropy&, const PixelCrossEntropy&) = default;
   /// The weights of all pixels that count.
-  /// Errors:  DataError if a label is no class, weights are not as many as classes, or the output has one channel
+  /// Errors:  DataError if a label is no class, weights are not as many as classes, one that a label has is negative or not finite, or the output
+  ///          has one channel
   double total(const Labels& labels, const Shape& output) const {
     if (labels.kind() != LabelKind::pixels)
       throw DataError(error_text("targets are given to the loss '" + std::string(name) + "'", "it compares classes, one for each pixel",
@@ -170,7 +171,13 @@ struct PixelCrossEntropy {
       detail::count_classes(labels, output, ignore, counts);
       double sum = 0;
       for (Index k = 0; k < output.c; ++k)
-        if (const Index count = item(counts, k); count > 0) sum += weight(k) * static_cast<double>(count);   // 1 / 0 may be an absent class's
+        if (const Index count = item(counts, k); count > 0) {   // 1 / 0 may be an absent class's
+          if (!(weight(k) >= 0 && std::isfinite(weight(k))))
+            throw DataError(
+                error_text("class " + std::to_string(k) + " has the weight " + number_text(weight(k)) + " in the loss '" + std::string(name) + "'",
+                           "the weight of a class is finite and not negative", "choose another one"));
+          sum += weight(k) * static_cast<double>(count);
+        }
       return sum;
     });
   }

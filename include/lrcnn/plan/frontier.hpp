@@ -6,7 +6,7 @@
 // more bytes are never slower. A PolicySpec with `fit_bytes` is such a budget: what else it names holds, the rest is chosen.
 #include <lrcnn/plan/section_costs.hpp>
 #include <lrcnn/plan/section_search.hpp>
-#include <lrcnn/policy/ready_made.hpp>
+#include <lrcnn/plan/whole_policies.hpp>
 #include <lrcnn/core/machine.hpp>
 #include <cmath>
 #include <map>
@@ -54,7 +54,7 @@ class FrontierSearch {
       if (named(PolicySpec::Part::images) || (options_.training && takes_statistics_of_batch(table_))) break;
     }
     if (found_.empty()) add_uncut();   // more sections than a policy can name
-    add_ready_made();
+    add_others();
     return {best_found()};
   }
 
@@ -294,21 +294,19 @@ class FrontierSearch {
     uncut.bytes = arena_at_run_time<>(table_, uncut.policy, target_, options_).bytes;
     add(uncut);
   }
-  /// The ready-made policies, as far as the network has their layers, if nothing is named that they would contradict.
-  void add_ready_made() {
+  /// Policies that no search for sections finds, if nothing is named that they would contradict.
+  void add_others() {
     if ((names_ & PolicySpec::may_be_chosen) != 0) return;
+    std::vector<PolicySpec> others = ready_made_for(policy_, options_.training, costs_.rates().least_workspace);
+    if (!options_.training)
+      for (const Index workspace : workspaces_for(Index{1} << 40)) {
+        const std::vector<PolicySpec> more = handed_on_for(table_, policy_, workspace);
+        others.insert(others.end(), more.begin(), more.end());
+      }
     std::vector<SolvedPolicy> known;
-    for (const ReadyMadePolicy& made : ready_made_policies) {
-      PolicySpec policy = made.policy;
-      policy.take_never_chosen(policy_);
-      policy.gradients_in_place |= policy_.gradients_in_place;
-      policy.named = 0;
-      if (policy.most_workspace_bytes() < costs_.rates().least_workspace || (policy.gradients_in_place && !options_.training)) continue;
-      // No plan: it names another network's layers, or more slabs than there are rows.
+    for (const PolicySpec& policy : others)   // no plan: a policy names another network's layers, or more slabs than there are rows
       if (const auto size = arena_if_possible(table_, policy, target_, options_)) known.push_back({.policy = policy, .bytes = size->bytes});
-    }
-    known = with_seconds(std::move(known));
-    for (SolvedPolicy& policy : known) add(std::move(policy));
+    for (SolvedPolicy& policy : with_seconds(std::move(known))) add(std::move(policy));
   }
   /// What no other point beats.
   std::vector<SolvedPolicy> best_found() {

@@ -2,11 +2,17 @@
 // BasicTrainer::fit(): epochs, evaluation, history, progress, saving. Included by trainer.hpp.
 #include <lrcnn/core/on_exit.hpp>
 #include <lrcnn/train/trainer.hpp>
-#include <utility>
 namespace lrcnn {
 template <Backend B, TrainingLoss<typename B::element> L>
 template <class Loader>
 std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std::type_identity_t<Loader>* test, const FitOptions& options) {
+  if (options.epochs < 0 || options.save_every < 0)
+    throw Error(error_text(
+        "fit() for " + std::to_string(options.epochs) + " epochs, with a training file every " + std::to_string(options.save_every) + " steps",
+        "neither number is negative", "choose other numbers"));
+  if (!options.history.empty() && options.history.lexically_normal() == options.training_file.lexically_normal())
+    throw Error(error_text("fit() is to write both its history and its training file to '" + options.history.string() + "'",
+                           "each is a file of its own", "give one of them another name"));
   std::vector<EpochRecord> history;
   std::error_code not_told;
   if (!options.history.empty() && std::filesystem::exists(options.history, not_told) && state_.epoch > 0) history = read_history(options.history);
@@ -17,7 +23,8 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
   std::optional<ProgressLine> line;
   if (options.progress) {
     line.emplace(*options.progress, options.progress_options);
-    if (state_.epoch < options.epochs) line->note(backend_.describe());
+    line->note(state_.epoch < options.epochs ? backend_.describe()
+                                             : std::to_string(state_.epoch) + " of " + std::to_string(options.epochs) + " epochs are done");
   }
   // Losses of steps that were started before are no epoch's.
   const OnExit give_back([this, losses = rounds_.wait("fit() begins")] { rounds_.give_back(losses); });
@@ -69,6 +76,7 @@ void BasicTrainer<B, L>::check_batches(const Loader& train) {
 template <Backend B, TrainingLoss<typename B::element> L>
 template <class Loader>
 EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions& options, ProgressLine* line) {
+  if (state_.batch == train.batches() && !(state_.metrics.weight > 0)) state_.batch = 0, state_.metrics = {};   // no pixel has counted: once more
   check_batches(train);
   const auto begun = std::chrono::steady_clock::now();
   Index images = state_.batch * train.input().n;   // of the epoch: metrics may count pixels
@@ -82,8 +90,8 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
       images += rounds_.start(batch, batch.labels(), false).images;
       if (saves || rounds_.started() >= steps_ahead || state_.batch == train.batches()) settle();
       if (line && rounds_.started() == 0)
-        line->update({state_.epoch + 1, options.epochs, state_.batch, train.batches(), images, state_.metrics.loss(), state_.metrics.accuracy(),
-                      arena_bytes()});
+        line->update({state_.epoch + 1, options.epochs, state_.batch, train.batches(), state_.metrics.weight > 0 ? images : 0, state_.metrics.loss(),
+                      state_.metrics.accuracy(), arena_bytes()});
       if (saves) save(options.training_file);
     }
   } catch (...) {   // batches before the one that could not be started are done all the same
@@ -93,18 +101,18 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
     }
     throw;
   }
-  const Metrics metrics = std::exchange(state_.metrics, {});
-  state_.batch = 0;   // where no pixel counts, the epoch begins anew after the error
-  if (images > 0) require_counted(metrics, std::to_string(images) + " images of epoch " + std::to_string(state_.epoch + 1));
+  if (images > 0) require_counted(state_.metrics, std::to_string(images) + " images of epoch " + std::to_string(state_.epoch + 1));
   EpochRecord record;
   record.epoch = state_.epoch + 1;
   record.steps = state_.step;
   record.lr = state_.optimizer.lr() * lr_scale(options_.schedule, state_.step - 1, options_.clock);   // this call may have had no batch left
-  record.train_loss = metrics.loss();
-  record.train_accuracy = metrics.accuracy();
+  record.train_loss = state_.metrics.loss();
+  record.train_accuracy = state_.metrics.accuracy();
   record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   record.planned_peak_bytes = arena_bytes();
   ++state_.epoch;
+  state_.batch = 0;
+  state_.metrics = {};
   return record;
 }
 }   // namespace lrcnn

@@ -58,7 +58,7 @@ inline Index length_in_steps(const Length& length, const LrClock& clock, const c
         "a length of training is finite and not negative", "use epochs(2) or steps(500)"));
   if (length.epochs > 0 && clock.steps_per_epoch < 1)
     throw Error(error_text(std::string("schedule with ") + what + " given in epochs", "the number of steps in an epoch must be known",
-                           "give it in steps, or train with fit"));
+                           "give it in steps, set TrainerOptions::clock, or train with fit"));
   const Index all = length.steps + std::llround(length.epochs * static_cast<double>(clock.steps_per_epoch));
   if (all == 0 && !length.empty())
     throw Error(error_text(std::string("schedule with ") + what + " of " + number_text(length.epochs) + " epochs",
