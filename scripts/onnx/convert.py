@@ -53,6 +53,7 @@ def network(path, output=None):
     graph = model.read(path, output)
     partial = fold.fold(graph)
     patterns.recognise(graph, partial)
+    graph.prune()   # what computed the shapes that groups of nodes had among them
     patterns.nest_concatenations(graph)
     builder = Builder(graph, partial)
     try:

@@ -29,7 +29,8 @@ def evaluate(node, arrays, opset):
     """The outputs of a node of ONNX's own operators on constants."""
     inputs = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for name, a in arrays.items()]
     outputs = [helper.make_empty_tensor_value_info(name) for name in node.outputs if name]
-    proto = helper.make_node(node.op, node.inputs, node.outputs, **node.attributes)
+    attributes = {key: onnx.numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value for key, value in node.attributes.items()}
+    proto = helper.make_node(node.op, node.inputs, node.outputs, **attributes)
     graph = helper.make_graph([proto], "constant", inputs, outputs)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     return dict(zip((o.name for o in outputs), ReferenceEvaluator(model).run(None, arrays)))
@@ -109,6 +110,10 @@ class Folding:
             return first.reshape(-1) if first.ndim == 0 else None
         if node.op == "Squeeze":
             return first.reshape(()) if first.size == 1 else None
+        if node.op == "Reshape" and first.size == 1 and inputs[1].tolist() in ([-1], [1], []):
+            return first.reshape(inputs[1].size * [1])
+        if node.op == "Floor" and all(v is None or v == int(v) for v in first.reshape(-1)):
+            return first
         if node.op == "Gather" and first.ndim == 1 and node.get("axis", 0) == 0:
             return np.asarray(first[inputs[1].astype(np.int64)], dtype=object)
         if node.op == "Concat" and all(value.ndim == 1 for value in inputs):
@@ -131,7 +136,8 @@ class Folding:
         work = {"Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b, "Div": quotient}.get(op)
         if work is None or len(inputs) != 2:
             return None
-        return np.frompyfunc(lambda a, b: None if a is None or b is None else work(a, b), 2, 1)(*inputs)
+        made = np.frompyfunc(lambda a, b: None if a is None or b is None else work(a, b), 2, 1)(*inputs)
+        return np.asarray(made, dtype=object)   # of single numbers, too
 
     def fold(self, node):
         """Whether the node's outputs are known now."""

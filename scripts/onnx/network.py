@@ -42,10 +42,11 @@ class Layer:
 
 
 def ratio(value, complement=False):
-    """A number as a std::ratio: the simplest decimal that float32 does not tell from it; complement: what it lacks to 1."""
+    """A number as a std::ratio: the simplest decimal that float32 does not tell from it, as far as 64 bits hold it; complement: what it lacks to 1."""
     fraction = Fraction(str(np.float32(value)))
     if complement:
         fraction = 1 - fraction
+    fraction = fraction.limit_denominator(10**18)
     return f"std::ratio<{fraction.numerator}, {fraction.denominator}>"
 
 

@@ -171,8 +171,13 @@ def normalised(m, node):
     return centred.inputs[0], axes[0][0], float(found[1].reshape(())), [mean, centred, square, variance, add, root, node]
 
 
-def with_weights(m, nodes, names):
-    """A group with a product and a sum of constants behind it: the nodes, and the names of the constants."""
+def is_along(array, axis):
+    """Whether a constant has a number for each element of that axis and none for others: of the channels of a map, or of the last axis."""
+    return array.ndim in (3, 4) and array.shape[-2:] == (1, 1) and array.shape[:-3] in ((), (1,)) if axis == 1 else array.ndim == 1
+
+
+def with_weights(m, nodes, names, axis):
+    """A group with a product and a sum of constants along an axis behind it: the nodes, and the names of the constants."""
     last = nodes[-1]
     product = m.only_reader(last, "Mul")
     found = m.operands(product) if product else None
@@ -181,7 +186,7 @@ def with_weights(m, nodes, names):
         return None
     for operation in (product, add):
         names.append(operation.inputs[0] if m.constant(operation.inputs[0]) is not None else operation.inputs[1])
-    return [*nodes, product, add]
+    return [*nodes, product, add] if all(is_along(m.constant(name), axis) for name in names[-2:]) else None
 
 
 def layer_norm(m, node):
@@ -191,13 +196,20 @@ def layer_norm(m, node):
         return None
     x, axis, epsilon, nodes = found
     names = [x]
-    nodes = with_weights(m, nodes, names)
+    nodes = with_weights(m, nodes, names, axis)
     if not nodes:
         return None
     if axis == 1:
         return nodes, "ChannelsFirstLayerNormalization", names, {"epsilon": epsilon}
-    weight = m.constant(names[1])
-    return (nodes, "LayerNormalization", names, {"axis": axis, "epsilon": epsilon}) if weight.ndim == 1 else None
+    return nodes, "LayerNormalization", names, {"axis": axis, "epsilon": epsilon}
+
+
+def makes(m, reshape, extents):
+    """Whether a Reshape makes these extents, as far as they are known; the first one is of images."""
+    target = reshape_target(m.graph, m.partial, reshape)
+    if target is None or len(target) != len(extents) or target.count(-1) > 1 or 0 in target[1:]:
+        return False
+    return all(t in (-1, None) or t == extent for t, extent in list(zip(target, extents))[1:])
 
 
 def group_norm(m, node):
@@ -208,8 +220,10 @@ def group_norm(m, node):
     scale, bias = m.constant(node.inputs[1]), m.constant(node.inputs[2])
     if not before or not after or scale is None or bias is None or not (np.all(scale == 1) and np.all(bias == 0)):
         return None
-    names = [before.inputs[0]]
-    nodes = with_weights(m, [before, node, after], names)
+    names, extents = [before.inputs[0]], m.graph.shapes.get(before.inputs[0])
+    shape = m.made_by(after.inputs[1], "Shape")
+    restores = makes(m, after, extents) if extents else shape is not None and shape.inputs[0] == names[0]
+    nodes = with_weights(m, [before, node, after], names, 1) if restores else None
     return nodes and (nodes, "GroupNormalization", names, {"num_groups": int(scale.size), "epsilon": node.get("epsilon", 1e-5)})
 
 
@@ -219,9 +233,15 @@ def channel_shuffle(m, node):
         return None
     before, after = m.made_by(node.inputs[0], "Reshape"), m.only_reader(node, "Reshape")
     target = reshape_target(m.graph, m.partial, before) if before else None
-    if not after or not target or len(target) != 5 or not isinstance(target[1], int) or target[1] < 1:
+    extents = m.graph.shapes.get(before.inputs[0]) if before else None
+    if not after or not target or len(target) != 5 or not extents or len(extents) != 4:
         return None
-    return [before, node, after], "ChannelShuffle", [before.inputs[0]], {"groups": target[1]}
+    [images, channels, *rest], groups = extents, target[1]
+    if not isinstance(channels, int) or not isinstance(groups, int) or groups < 1 or channels % groups != 0:
+        return None
+    if not makes(m, before, [images, groups, channels // groups, *rest]) or not makes(m, after, extents):
+        return None
+    return [before, node, after], "ChannelShuffle", [before.inputs[0]], {"groups": groups}
 
 
 def reshape_target(graph, partial, node):
@@ -229,7 +249,7 @@ def reshape_target(graph, partial, node):
     name = node.inputs[1]
     if name in graph.constants:
         return [int(v) for v in graph.constants[name].reshape(-1)]
-    return list(partial[name].values.reshape(-1)) if name in partial else None
+    return [None if v is None else int(v) for v in partial[name].values.reshape(-1)] if name in partial else None
 
 
 def matrix_product(m, node):
@@ -249,6 +269,8 @@ def padded_convolution(m, node):
     if node.op != "Conv" or node.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID", ""):
         return None
     pad = m.made_by(node.inputs[0], "Pad")
+    if pad and len(pad.inputs) > 3 and pad.inputs[3]:   # axes of its own
+        return None
     pads = ints(m.graph, pad, 1, "pads") if pad and pad.get("mode", "constant") == "constant" else None
     value = m.constant(pad.inputs[2]) if pad and len(pad.inputs) > 2 and pad.inputs[2] else np.zeros(1)
     if pads is None or len(pads) != 8 or value is None or np.any(value) or min(pads) < 0 or any(pads[:2] + pads[4:6]):

@@ -87,6 +87,8 @@ def norm_parameters(b, node, channels, names=("weight", "bias")):
 def norm_text(plain, full, epsilon, first=(), options="NormOptions{}", momentum=None):
     """The shortest descriptor of a norm: `plain` for the usual options, else `full` with those that are needed."""
     arguments = [options]
+    if not epsilon >= 1e-18:
+        raise Refused(f"its epsilon is {epsilon:g}; lrcnn's norms have one of at least 1e-18")
     if ratio(epsilon) != "std::ratio<1, 100000>" or momentum:
         arguments.append(ratio(epsilon))
     if momentum:
@@ -194,6 +196,8 @@ def add(b, node):
         for a, c in ((first.channels, other.channels), (first.height, other.height), (first.width, other.width)):
             if a is not None and c is not None and a != c:
                 raise Refused(f"it adds {other.text()} to {first.text()}; lrcnn's Sum adds tensors of one shape")
+        if other.single() != first.single():   # one has rows and columns that are not fixed
+            raise Refused(f"it adds {other.text()} to {first.text()}; lrcnn's Sum adds tensors of one shape")
         if other.layout != first.layout:
             raise Refused(f"it adds a tensor that is {other.layout} to one that is {first.layout}")
     return first if len(values) == 1 else b.join(node, "Sum", values, first.channels)

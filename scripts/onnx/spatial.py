@@ -74,11 +74,15 @@ def conv(b, node):
 def conv_transpose(b, node):
     x = b.value(node, 0, MAP)
     weight, parameters = filter_and_bias(b, node)
-    if any(node.get("output_padding", ())) or node.get("output_shape") or node.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
-        raise Refused("it has output padding, a given output shape or auto_pad; lrcnn's ConvTranspose has none of these")
+    if node.get("output_shape") or node.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+        raise Refused("it has a given output shape or auto_pad; lrcnn's ConvTranspose has none of these")
     groups = node.get("group", 1)
     known_channels(x, weight.shape[0])
     window = window_of(node, x, node.get("kernel_shape", weight.shape[2:]))
+    (top, bottom, left, right), (rows, columns) = window.pad, node.get("output_padding", (0, 0))
+    window.pad = (top, bottom - rows, left, right - columns)   # less is taken away at the end
+    if min(window.pad) < 0:
+        raise Refused("it has output padding beyond its padding at the end; lrcnn's ConvTranspose has no rows and columns that no window makes")
     channels = weight.shape[1] * groups
     text = conv_text("ConvTranspose", channels, window, Window((2, 2), (2, 2)), groups, len(parameters) > 1)
     extents = (window.transposed_extent(0, x.height), window.transposed_extent(1, x.width))
@@ -122,7 +126,8 @@ def average_pool(b, node):
 @operator("GlobalAveragePool")
 def global_average_pool(b, node):
     x = b.value(node, 0, MAP)
-    return x if x.single() else b.add(node, "global_avg_pool", "GlobalAvgPool", x, extents=(1, 1), layout=MAP)
+    pooled = x.layout == VECTOR or (x.layer >= 0 and b.layers[x.layer].kind == "global_avg_pool")   # not only at the extents of the export
+    return x if pooled else b.add(node, "global_avg_pool", "GlobalAvgPool", x, extents=(1, 1), layout=MAP)
 
 
 @operator("ReduceMean")
@@ -158,6 +163,8 @@ def padded(b, node, x, sides, reflect=False):
     """Rows and columns around a map; negative numbers take away."""
     if not any(sides):
         return x
+    if reflect and min(sides) < 0:
+        raise Refused("it reflects pixels on one side and takes some away on another; lrcnn's ReflectPad only adds, and Crop takes away")
     extents = tuple(None if size is None else size + before + after
                     for size, before, after in ((x.height, *sides[:2]), (x.width, *sides[2:])))
     text = pad_text(*sides)

@@ -71,6 +71,12 @@ class Faults(unittest.TestCase):
         self.assertEqual(len(said.splitlines()), 1 + len(texts), said)
         self.assertTrue(said.startswith(f"lrcnn: {len(texts)} node{'s' * (len(texts) > 1)} of 'm.onnx' cannot be expressed"), said)
 
+    def refuses_some(self, build, text, **options):
+        """A model made by `build` is refused, for this text among others."""
+        m = Model(list(options.pop("shape")), options.pop("opset", 17))
+        self.save(m.finish(build(m)))
+        self.refuses(2, "cannot be expressed", text)
+
     def test_all_nodes_that_lack_are_listed_at_once(self):
         def build(m):
             y = m.node("LRN", m.conv("x", 4, 4, name="stem"), size=3, name="first")
@@ -198,6 +204,52 @@ class Faults(unittest.TestCase):
             quotient = m.node("Div", m.node("Slice", extents, m.ints(2), m.ints(4)), m.constant(np.array([5, 5], np.float32)))
             return m.node("Resize", "x", "", m.node("Concat", m.constant(np.array([1, 1], np.float32)), quotient, axis=0))
         self.refuses_nodes(factors, "its factors 1.6 and 1.6 are not whole", shape=("n", 4, 8, 8))
+
+    def test_groups_of_nodes_that_are_nearly_layers(self):
+        """What looks like a layer's nodes, but has other extents or weights along another axis."""
+        def shuffled(first, last):
+            return lambda m: m.node("Reshape", m.node("Transpose", m.node("Reshape", m.conv("x", 4, 4), m.ints(*first)), perm=[0, 2, 1, 3, 4]),
+                                    m.ints(*last))
+        for first, last in (((1, 4, 2, 4, 8), (1, 4, 8, 8)), ((1, 2, 2, 8, 8), (1, 8, 4, 8)), ((1, 2, 2, 8, 8), (1, 4, 4, 16))):
+            self.refuses_some(shuffled(first, last), "it makes ", shape=(1, 4, 8, 8))
+        for shape in ((4,), (1, 4, 1), (4, 4)):
+            def grouped(m):
+                ones, zeros = m.constant(np.ones(2, np.float32)), m.constant(np.zeros(2, np.float32))
+                y = m.node("InstanceNormalization", m.node("Reshape", m.conv("x", 4, 4), m.ints(0, 2, -1)), ones, zeros)
+                return m.node("Add", m.node("Mul", m.node("Reshape", y, m.ints(1, 4, 4, 4)), m.weight(*shape)), m.weight(*shape))
+            self.refuses_some(grouped, "it makes [N,4,4,4] (map) a tensor of extents [0, 2, -1]", shape=(1, 4, 4, 4))
+
+            def normed(m):
+                y = m.conv("x", 4, 4)
+                centred = m.node("Sub", y, m.node("ReduceMean", y, axes=[1]))
+                variance = m.node("ReduceMean", m.node("Pow", centred, m.number(2)), axes=[1])
+                y = m.node("Div", centred, m.node("Sqrt", m.node("Add", variance, m.number(1e-6))))
+                return m.node("Add", m.node("Mul", y, m.weight(*shape)), m.weight(*shape))
+            self.refuses_some(normed, "it takes means over axes [1]", shape=(1, 4, 4, 4))
+
+    def test_paddings(self):
+        self.refuses_nodes(lambda m: m.node("Pad", "x", m.ints(0, 0, 3, -1, 0, 0, -2, 2), mode="reflect"),
+                           "it reflects pixels on one side and takes some away on another")
+        m = Model([1, 2, 5, 6], 18)
+        padded = m.node("Pad", "x", m.ints(0, 0, 1, 2, 0, 0, 0, 3), "", m.ints(0, 1, 3, 2))
+        self.save(m.finish(m.conv(padded, 2, 2, pads=[0, 0, 0, 0])))
+        status, said = self.run_import("m.onnx")
+        self.assertEqual(status, 0, said)
+        self.assertIn("ZeroPad<Pad{2, 3, 1, 0}>", pathlib.Path("m.hpp").read_text())   # columns first
+
+    def test_numbers_that_types_do_not_hold(self):
+        self.refuses_nodes(lambda m: m.norm("BatchNormalization", m.conv("x", 4, 4), 4, epsilon=0.0), "its epsilon is 0")
+        m = Model([1, 4, 8, 8])
+        self.save(m.finish(m.norm("BatchNormalization", m.conv("x", 4, 4), 4, epsilon=2.220446e-16)))
+        status, said = self.run_import("m.onnx")
+        self.assertEqual(status, 0, said)
+        self.assertNotIn("0000000000000000000", pathlib.Path("m.hpp").read_text())   # more than 64 bits hold
+
+    def test_sums_whose_extents_differ_where_they_are_not_fixed(self):
+        def pooled(m):
+            y = m.conv("x", 4, 4)
+            return m.node("Add", y, m.conv(m.node("GlobalAveragePool", y), 4, 4, 1))
+        self.refuses_nodes(pooled, "it adds [N,4,1,1] to [N,4,?,?]; lrcnn's Sum adds tensors of one shape", shape=(1, 4, "h", "w"))
 
     def test_functions_and_vectors(self):
         self.refuses_nodes(lambda m: m.node("Clip", "x", m.number(-1), m.number(1)), "it keeps numbers between -1.0 and 1.0; lrcnn has ReLU6")

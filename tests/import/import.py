@@ -54,6 +54,10 @@ def types():
                 "ConvTranspose<6>>>, Conv<4>, Upsample<2>>>, Conv<3>, Upsample<Pair{2, 3}, Upsampling::Rule::bilinear>, Crop<Pad{1, 2, 2, 0}>>",
         "squeeze_excitation": "Sequential<Conv<8>, SqueezeExcitation<8, 4>, Conv<8>, Scale<Identity, Sequential<GlobalAvgPool, Linear<4>, ReLU, "
                               "Linear<8>, Sigmoid>>, LayerScale<>, ChannelShuffle<2>, Conv<3>>",
+        "as_exported": "Sequential<Conv<8, Window{.kernel = 3, .pad = {2, 1, 1, 3}}>, ChannelShuffle<2>, GroupNorm<2>, ReLU, "
+                       "ConvTranspose<6, Window{.kernel = 3, .stride = 2, .pad = {1, 0, 1, 0}}>, GlobalAvgPool, Conv<3, Window{.kernel = 1}>>",
+        "one_pixel": "Sequential<Conv<4, Window{.kernel = 3, .stride = 2, .pad = 1}>, Conv<4, Window{.kernel = 3, .stride = 2, .pad = 1}>, "
+                     "GlobalAvgPool, Conv<3, Window{.kernel = 1}>>",
         "flattened": "Sequential<Conv<4, Window{.kernel = 3, .stride = 2, .pad = 1}>, Flatten, Linear<10>, ReLU, Dropout<std::ratio<1, 5>>, "
                      "Linear<3, false>>",
     }

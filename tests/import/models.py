@@ -204,6 +204,32 @@ def flattened():
     return m.finish(m.node("Identity", m.node("MatMul", y, m.weight(10, 3))), rank=2)
 
 
+def as_exported():
+    """What PyTorch's exporters write: padding by a ConstantOfShape, a channel shuffle and a group norm by the shape of their input, output padding of a
+    transposed convolution, extents worked out one by one, and a global pooling of what has one pixel at these extents."""
+    m = Model(["n", 4, "h", "w"], 13)
+    zeros = m.node("ConstantOfShape", m.ints(2), value=onnx.numpy_helper.from_array(np.zeros(1, np.int64)))
+    pads = m.node("Concat", zeros, m.ints(1, 0), zeros, m.ints(0, 2), axis=0)
+    y = m.conv(m.node("Pad", "x", pads), 4, 8)
+    extent = [m.node("Gather", m.node("Shape", y), m.constant(np.array(i, np.int64))) for i in range(4)]
+    of = [m.node("Unsqueeze", e, m.ints(0)) for e in extent]
+    half = m.node("Reshape", m.node("Div", extent[1], m.constant(np.array(2, np.int64))), m.ints(-1))
+    grouped = m.node("Reshape", y, m.node("Concat", of[0], m.ints(2), half, of[2], of[3], axis=0))
+    y = m.node("Reshape", m.node("Transpose", grouped, perm=[0, 2, 1, 3, 4]), m.node("Concat", of[0], m.ints(-1), of[2], of[3], axis=0))
+    ones, none = m.constant(np.ones(2, np.float32)), m.constant(np.zeros(2, np.float32))
+    y = m.node("Reshape", m.node("InstanceNormalization", m.node("Reshape", y, m.ints(0, 2, -1)), ones, none), m.node("Shape", y))
+    y = m.node("Relu", m.node("Add", m.node("Mul", y, m.weight(8, 1, 1)), m.weight(1, 8, 1, 1)))
+    y = m.node("ConvTranspose", y, m.weight(8, 6, 3, 3), m.weight(6), strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1])
+    return m.finish(m.conv(m.node("GlobalAveragePool", y), 6, 3, 1))
+
+
+def one_pixel():
+    """A map that has one pixel at the extents of the export, which its global pooling does not depend on."""
+    m = Model([2, 3, 4, 4], 17)
+    y = m.conv(m.conv("x", 3, 4, strides=[2, 2]), 4, 4, strides=[2, 2])
+    return m.finish(m.conv(m.node("GlobalAveragePool", y), 4, 3, 1))
+
+
 # Models with the shape of an input for them.
 MODELS = {
     "conv_variants": (conv_variants, (2, 4, 13, 11)),
@@ -220,4 +246,6 @@ MODELS = {
     "unet": (unet, (1, 2, 16, 12)),
     "squeeze_excitation": (squeeze_excitation, (2, 8, 6, 5)),
     "flattened": (flattened, (3, 3, 8, 8)),
+    "as_exported": (as_exported, (2, 4, 7, 5)),
+    "one_pixel": (one_pixel, (2, 3, 4, 4)),
 }
