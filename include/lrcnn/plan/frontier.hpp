@@ -298,14 +298,12 @@ class FrontierSearch {
   void add_others() {
     if ((names_ & PolicySpec::may_be_chosen) != 0) return;
     std::vector<PolicySpec> others = ready_made_for(policy_, options_.training, costs_.rates().least_workspace);
-    if (!options_.training)
-      for (const Index workspace : workspaces_for(Index{1} << 40)) {
-        const std::vector<PolicySpec> more = handed_on_for(table_, policy_, workspace);
-        others.insert(others.end(), more.begin(), more.end());
-      }
+    if (!options_.training) add_handed_on(table_, policy_, workspaces_for(Index{1} << 40), others);
+    std::vector<std::optional<ArenaSize>> sizes(others.size());   // none: a policy names another network's layers, or more slabs than there are rows
+    on_threads(others.size(), threads_, [&] { return [&](std::size_t i) { sizes[i] = arena_if_possible(table_, others[i], target_, options_); }; });
     std::vector<SolvedPolicy> known;
-    for (const PolicySpec& policy : others)   // no plan: a policy names another network's layers, or more slabs than there are rows
-      if (const auto size = arena_if_possible(table_, policy, target_, options_)) known.push_back({.policy = policy, .bytes = size->bytes});
+    for (std::size_t i = 0; i < others.size(); ++i)
+      if (sizes[i]) known.push_back({.policy = others[i], .bytes = sizes[i]->bytes});
     for (SolvedPolicy& policy : with_seconds(std::move(known))) add(std::move(policy));
   }
   /// What no other point beats.

@@ -1,6 +1,6 @@
 #pragma once
 // Policies of a whole step that a search for sections does not find.
-#include <lrcnn/network/table.hpp>
+#include <lrcnn/plan/plan.hpp>
 #include <lrcnn/policy/ready_made.hpp>
 #include <algorithm>
 #include <vector>
@@ -17,17 +17,21 @@ inline std::vector<PolicySpec> ready_made_for(const PolicySpec& policy, bool tra
   }
   return found;
 }
-/// For the forward pass alone, `policy` with slabs of rows that are handed on through the whole network: nothing is computed twice, and nothing that
-/// an image's rows go through is there in full height. Sections of many layers are not cut like this. `workspace`: bytes.
-inline std::vector<PolicySpec> handed_on_for(const Table& table, PolicySpec policy, Index workspace) {
+/// For the forward pass alone, adds `policy` with slabs of rows that are handed on through the whole network: nothing is computed twice, and nothing
+/// that an image's rows go through is there in full height. Sections of many layers are not cut like this. `workspaces`: bytes, by falling size; of
+/// very long networks, whose plans take a second each, only the first.
+inline void add_handed_on(const Table& table, PolicySpec policy, const std::vector<Index>& workspaces, std::vector<PolicySpec>& to) {
+  constexpr Index very_long = 1000;
   Index rows = 0;
   for (Index t = 0; t <= table.size(); ++t) rows = std::max(rows, table.shape(t).h);
-  policy.images = 0, policy.workspace_bytes = workspace;
-  std::vector<PolicySpec> found;
-  for (Index slabs = 2; slabs <= rows; slabs *= 2) {
-    policy.partitions[0] = {.cut = Cut::share, .forward = slabs, .backward = slabs};
-    found.push_back(policy);
+  policy.images = 0;
+  for (const Index workspace : workspaces) {
+    policy.workspace_bytes = workspace;
+    for (Index slabs = 2; slabs <= rows && slabs * table.size() <= most_steps; slabs *= 2) {
+      policy.partitions[0] = {.cut = Cut::share, .forward = slabs, .backward = slabs};
+      to.push_back(policy);
+    }
+    if (table.size() > very_long) return;
   }
-  return found;
 }
 }   // namespace lrcnn::detail
