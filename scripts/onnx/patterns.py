@@ -23,6 +23,10 @@ class Matcher:
     def constant(self, name):
         return self.graph.constants.get(name)
 
+    def extents(self, name):
+        """Those that ONNX infers for a tensor; None if it knows nothing of it. Extents that are not fixed are no int."""
+        return self.graph.input_shape if name == self.graph.input else self.graph.shapes.get(name)
+
     def made_by(self, name, *ops):
         """The node that makes a tensor, if it is one of these."""
         node = self.producers.get(name)
@@ -205,11 +209,12 @@ def layer_norm(m, node):
 
 
 def makes(m, reshape, extents):
-    """Whether a Reshape makes these extents, as far as they are known; the first one is of images."""
+    """Whether a Reshape makes these extents, as far as they are known; the first one is of images, which a 0 keeps."""
     target = reshape_target(m.graph, m.partial, reshape)
     if target is None or len(target) != len(extents) or target.count(-1) > 1 or 0 in target[1:]:
         return False
-    return all(t in (-1, None) or t == extent for t, extent in list(zip(target, extents))[1:])
+    return all(t in (-1, None) or (t == 0 and i == 0) or not isinstance(extent, int) or t == extent
+               for i, (t, extent) in enumerate(zip(target, extents)))
 
 
 def group_norm(m, node):
@@ -220,11 +225,16 @@ def group_norm(m, node):
     scale, bias = m.constant(node.inputs[1]), m.constant(node.inputs[2])
     if not before or not after or scale is None or bias is None or not (np.all(scale == 1) and np.all(bias == 0)):
         return None
-    names, extents = [before.inputs[0]], m.graph.shapes.get(before.inputs[0])
+    names, extents, groups = [before.inputs[0]], m.extents(before.inputs[0]), int(scale.size)
     shape = m.made_by(after.inputs[1], "Shape")
-    restores = makes(m, after, extents) if extents else shape is not None and shape.inputs[0] == names[0]
+    if extents:
+        known = all(isinstance(extent, int) for extent in extents[1:])
+        grouped = [extents[0], groups, math.prod(extents[1:]) // groups if known else None]
+        restores = makes(m, before, grouped) and makes(m, after, extents)
+    else:
+        restores = makes(m, before, [None, groups, None]) and shape is not None and shape.inputs[0] == names[0]
     nodes = with_weights(m, [before, node, after], names, 1) if restores else None
-    return nodes and (nodes, "GroupNormalization", names, {"num_groups": int(scale.size), "epsilon": node.get("epsilon", 1e-5)})
+    return nodes and (nodes, "GroupNormalization", names, {"num_groups": groups, "epsilon": node.get("epsilon", 1e-5)})
 
 
 def channel_shuffle(m, node):
@@ -233,7 +243,7 @@ def channel_shuffle(m, node):
         return None
     before, after = m.made_by(node.inputs[0], "Reshape"), m.only_reader(node, "Reshape")
     target = reshape_target(m.graph, m.partial, before) if before else None
-    extents = m.graph.shapes.get(before.inputs[0]) if before else None
+    extents = m.extents(before.inputs[0]) if before else None
     if not after or not target or len(target) != 5 or not extents or len(extents) != 4:
         return None
     [images, channels, *rest], groups = extents, target[1]

@@ -126,6 +126,18 @@ TEST_CASE("image folder: names of parts, of which the second may lack classes") 
     CHECK(text_of(folder / train) == "no error");
   }
 }
+TEST_CASE("image folder: classes that are called like parts") {
+  const TestFolder folder;
+  for (const char* of : {"bus/1.png", "car/2.png", "train/steam/3.png", "train/electric/4.png"}) write_photo(folder / of, 4, 4, 3, Pixels(48, 1));
+  CHECK(find_class_files(folder / "", Split::train, {}).class_names == std::vector<std::string>{"bus", "car", "train"});
+  write_photo(folder / "valid" / "5.png", 4, 4, 3, Pixels(48, 1));   // loose pictures
+  CHECK(find_class_files(folder / "", Split::train, {}).class_names == std::vector<std::string>{"bus", "car", "train", "valid"});
+  touch(folder / "train" / "._x.jpg");
+  std::filesystem::remove(folder / "valid" / "5.png");
+  write_photo(folder / "valid" / "steam" / "6.png", 4, 4, 3, Pixels(48, 1));
+  std::filesystem::create_directory_symlink("x", folder / "x");   // leads to itself
+  CHECK(find_class_files(folder / "", Split::train, {}).class_names == std::vector<std::string>{"electric", "steam"});
+}
 TEST_CASE("image folder: pictures in folders within a class, and a folder for training alone that is a class") {
   const TestFolder folder;
   write_photo(folder / "a" / "deep" / "er" / "1.png", 4, 4, 3, Pixels(48, 1));

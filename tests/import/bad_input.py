@@ -210,8 +210,14 @@ class Faults(unittest.TestCase):
         def shuffled(first, last):
             return lambda m: m.node("Reshape", m.node("Transpose", m.node("Reshape", m.conv("x", 4, 4), m.ints(*first)), perm=[0, 2, 1, 3, 4]),
                                     m.ints(*last))
-        for first, last in (((1, 4, 2, 4, 8), (1, 4, 8, 8)), ((1, 2, 2, 8, 8), (1, 8, 4, 8)), ((1, 2, 2, 8, 8), (1, 4, 4, 16))):
+        for first, last in (((1, 4, 2, 4, 8), (1, 4, 8, 8)), ((1, 2, 2, 8, 8), (1, 8, 4, 8)), ((1, 2, 2, 8, 8), (1, 4, 4, 16)),
+                            ((2, 2, -1, 8, 8), (1, 4, 8, 8))):
             self.refuses_some(shuffled(first, last), "it makes ", shape=(1, 4, 8, 8))
+        def regrouped(m):   # two groups of half an image
+            ones, zeros = m.constant(np.ones(2, np.float32)), m.constant(np.zeros(2, np.float32))
+            y = m.node("InstanceNormalization", m.node("Reshape", m.conv("x", 4, 4), m.ints(-1, 2, 16)), ones, zeros)
+            return m.node("Add", m.node("Mul", m.node("Reshape", y, m.ints(1, 4, 4, 4)), m.weight(4, 1, 1)), m.weight(4, 1, 1))
+        self.refuses_some(regrouped, "it makes [N,4,4,4] (map) a tensor of extents [-1, 2, 16]", shape=(1, 4, 4, 4))
         for shape in ((4,), (1, 4, 1), (4, 4)):
             def grouped(m):
                 ones, zeros = m.constant(np.ones(2, np.float32)), m.constant(np.zeros(2, np.float32))

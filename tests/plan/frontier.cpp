@@ -308,6 +308,10 @@ TEST_CASE("forward only, the whole of a network of many layers is cut into slabs
   by_hand.workspace_bytes = frontier.smallest().policy.workspace_bytes;
   CHECK(frontier.smallest().bytes <= arena_size(table, by_hand, blocked, predicting).bytes);
   CHECK(2 * frontier.smallest().bytes < arena_size(table, Policy<Column, FastestConv>::value, blocked, predicting).bytes);
+  const Frontier direct = find_frontier(table, Policy<Fit<1>, DirectConv>::value, blocked, predicting, costs);   // arithmetic is named, no cuts
+  CHECK(direct.smallest().bytes <= arena_size(table, Policy<Share<16>, Workspace<64_MiB>>::value, blocked, predicting).bytes);
+  const Table four = table_of<UNet<2, 16>>({4, 3, 512, 512});
+  CHECK(find_frontier(four, Policy<Fit<1>>::value, blocked, predicting, costs).smallest().bytes < 5 * frontier.smallest().bytes / 4);
 }
 TEST_CASE("sections have more workspace where that was measured to be faster and there is room for it") {
   using Wide = Sequential<Conv<256>, ReLU, Conv<256>, ReLU, MaxPool<>, Conv<256>, ReLU, Conv<256>, ReLU, GlobalAvgPool, Linear<10>>;

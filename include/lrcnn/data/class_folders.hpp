@@ -50,39 +50,49 @@ inline std::vector<std::filesystem::path> pictures_in(const std::filesystem::pat
   }
   return found;
 }
-/// The folders of both parts, if a folder holds them as folders of their own; empty paths otherwise. Capitals do not matter.
-/// Errors:  DataError if there are classes to train, and no folder with a name of the other part
+/// What lies in a folder, hidden files and folders left out: names of folders, and whether there are pictures.
+struct FolderContent {
+  std::vector<std::string> folders{};   ///< sorted
+  bool pictures = false;
+  explicit FolderContent(const std::filesystem::path& folder) {
+    std::error_code none;   // whoever reads the folder says what is wrong with it
+    for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+      if (hidden(entry.path())) continue;
+      if (entry.is_directory(none)) folders.push_back(entry.path().filename().string());
+      else pictures |= entry.is_regular_file(none) && names_picture(entry.path());
+    }
+    std::sort(folders.begin(), folders.end());
+  }
+};
+/// The folders of both parts, if a folder holds them as folders of their own, without pictures beside the classes; empty paths otherwise. Capitals do
+/// not matter.
 struct PartFolders {
   std::filesystem::path train{}, test{};
 };
+/// Errors:  DataError if there are classes to train, and what seems to be the other part has none of its names, or there is nothing else
 inline PartFolders part_folders(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> all;
-  try {
-    all = folders_in(folder);
-  } catch (const std::filesystem::filesystem_error&) {   // whoever looks for classes says what is wrong
-    return {};
-  }
-  const auto named = [&](std::initializer_list<std::string_view> names) -> std::filesystem::path {
+  const FolderContent all(folder);
+  const auto named = [&](std::initializer_list<std::string_view> names) -> std::string {
     for (const std::string_view name : names)
-      for (const auto& inner : all)
-        if (lower_case(inner.filename().string()) == name) return inner;
+      for (const std::string& inner : all.folders)
+        if (lower_case(inner) == name) return inner;
     return {};
   };
-  const PartFolders found{named({"train", "training"}), named({"test", "testing", "val", "valid", "validation"})};
-  if (found.train.empty()) return {};
-  if (!found.test.empty()) return found;
-  bool folders = false, pictures = false;   // of a class that is called train
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(found.train, none)) {
-    folders |= entry.is_directory(none) && !hidden(entry.path());
-    pictures |= entry.is_regular_file(none) && names_picture(entry.path());
-  }
-  if (folders && !pictures)
-    throw DataError(
-        error_text("folder '" + folder.string() + "' has a folder '" + found.train.filename().string() + "' of classes, and none for tests",
-                   "the other part is a folder named test, testing, val, valid or validation",
-                   "give it such a name, or name '" + found.train.string() + "', of which a part is then for tests"));
-  return {};
+  const std::string train = named({"train", "training"}), test = named({"test", "testing", "val", "valid", "validation"});
+  if (train.empty()) return {};
+  const FolderContent classes(folder / train);
+  if (classes.pictures) return {};   // of a class that is called so
+  if (!test.empty()) return FolderContent(folder / test).pictures ? PartFolders{} : PartFolders{folder / train, folder / test};
+  const bool alike = std::any_of(all.folders.begin(), all.folders.end(), [&](const std::string& other) {
+    const std::vector<std::string> inner = FolderContent(folder / other).folders;
+    return other != train && std::any_of(inner.begin(), inner.end(), [&](const std::string& name) {
+             return std::find(classes.folders.begin(), classes.folders.end(), name) != classes.folders.end();
+           });
+  });
+  if (classes.folders.empty() || !(alike || all.folders.size() == 1)) return {};
+  throw DataError(error_text("folder '" + folder.string() + "' has a folder '" + train + "' of classes, and none for tests",
+                             "the other part is a folder named test, testing, val, valid or validation",
+                             "give it such a name, or name '" + (folder / train).string() + "', of which a part is then for tests"));
 }
 }   // namespace detail
 /// Whether a folder looks like one with a folder for each class: there is a folder with a picture in it, however deep.

@@ -296,9 +296,11 @@ class FrontierSearch {
   }
   /// Policies that no search for sections finds, if nothing is named that they would contradict.
   void add_others() {
-    if ((names_ & PolicySpec::may_be_chosen) != 0) return;
-    std::vector<PolicySpec> others = ready_made_for(policy_, options_.training, costs_.rates().least_workspace);
-    if (!options_.training) add_handed_on(table_, policy_, workspaces_for(Index{1} << 40), others);
+    std::vector<PolicySpec> others;
+    if ((names_ & PolicySpec::may_be_chosen) == 0) others = ready_made_for(policy_, options_.training, costs_.rates().least_workspace);
+    using enum PolicySpec::Part;
+    if (!options_.training && !named(partition) && !named(images) && !named(checkpoints) && !named(recompute))
+      add_handed_on(table_, policy_, workspaces_for(Index{1} << 40), others);
     std::vector<std::optional<ArenaSize>> sizes(others.size());   // none: a policy names another network's layers, or more slabs than there are rows
     on_threads(others.size(), threads_, [&] { return [&](std::size_t i) { sizes[i] = arena_if_possible(table_, others[i], target_, options_); }; });
     std::vector<SolvedPolicy> known;

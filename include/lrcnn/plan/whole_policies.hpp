@@ -17,21 +17,19 @@ inline std::vector<PolicySpec> ready_made_for(const PolicySpec& policy, bool tra
   }
   return found;
 }
-/// For the forward pass alone, adds `policy` with slabs of rows that are handed on through the whole network: nothing is computed twice, and nothing
-/// that an image's rows go through is there in full height. Sections of many layers are not cut like this. `workspaces`: bytes, by falling size; of
-/// very long networks, whose plans take a second each, only the first.
+/// For the forward pass alone, adds `policy` with slabs of rows that are handed on through the whole network, of all images at once and of one after
+/// the other: nothing is computed twice, and nothing that an image's rows go through is there in full height. Sections of many layers are not cut
+/// like this. `workspaces`: bytes, by falling size; of very long networks, whose plans take a second each, only the last.
 inline void add_handed_on(const Table& table, PolicySpec policy, const std::vector<Index>& workspaces, std::vector<PolicySpec>& to) {
   constexpr Index very_long = 1000;
   Index rows = 0;
   for (Index t = 0; t <= table.size(); ++t) rows = std::max(rows, table.shape(t).h);
-  policy.images = 0;
-  for (const Index workspace : workspaces) {
-    policy.workspace_bytes = workspace;
-    for (Index slabs = 2; slabs <= rows && slabs * table.size() <= most_steps; slabs *= 2) {
-      policy.partitions[0] = {.cut = Cut::share, .forward = slabs, .backward = slabs};
-      to.push_back(policy);
-    }
-    if (table.size() > very_long) return;
-  }
+  for (std::size_t w = table.size() > very_long ? workspaces.size() - 1 : 0; w < workspaces.size(); ++w)
+    for (Index images = table.input.n > 1 ? 1 : 0; images >= 0; --images)
+      for (Index slabs = 2; slabs <= rows && slabs * table.size() <= most_steps; slabs *= 2) {
+        policy.images = images, policy.workspace_bytes = workspaces[w];
+        policy.partitions[0] = {.cut = Cut::share, .forward = slabs, .backward = slabs};
+        to.push_back(policy);
+      }
 }
 }   // namespace lrcnn::detail

@@ -2,6 +2,7 @@
 // BasicTrainer::fit(): epochs, evaluation, history, progress, saving. Included by trainer.hpp.
 #include <lrcnn/core/on_exit.hpp>
 #include <lrcnn/train/trainer.hpp>
+#include <utility>
 namespace lrcnn {
 template <Backend B, TrainingLoss<typename B::element> L>
 template <class Loader>
@@ -10,7 +11,8 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
     throw Error(error_text(
         "fit() for " + std::to_string(options.epochs) + " epochs, with a training file every " + std::to_string(options.save_every) + " steps",
         "neither number is negative", "choose other numbers"));
-  if (!options.history.empty() && options.history.lexically_normal() == options.training_file.lexically_normal())
+  if (!options.history.empty() &&
+      std::filesystem::absolute(options.history).lexically_normal() == std::filesystem::absolute(options.training_file).lexically_normal())
     throw Error(error_text("fit() is to write both its history and its training file to '" + options.history.string() + "'",
                            "each is a file of its own", "give one of them another name"));
   std::vector<EpochRecord> history;
@@ -76,7 +78,8 @@ void BasicTrainer<B, L>::check_batches(const Loader& train) {
 template <Backend B, TrainingLoss<typename B::element> L>
 template <class Loader>
 EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions& options, ProgressLine* line) {
-  if (state_.batch == train.batches() && !(state_.metrics.weight > 0)) state_.batch = 0, state_.metrics = {};   // no pixel has counted: once more
+  if (state_.batch == train.batches() && !(state_.metrics.weight > 0))
+    state_.batch = 0, state_.metrics = {};   // a file of an epoch in which no pixel has counted
   check_batches(train);
   const auto begun = std::chrono::steady_clock::now();
   Index images = state_.batch * train.input().n;   // of the epoch: metrics may count pixels
@@ -101,18 +104,18 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
     }
     throw;
   }
-  if (images > 0) require_counted(state_.metrics, std::to_string(images) + " images of epoch " + std::to_string(state_.epoch + 1));
+  const Metrics metrics = std::exchange(state_.metrics, {});
+  state_.batch = 0;   // where no pixel counts, the epoch begins anew after the error
+  if (images > 0) require_counted(metrics, std::to_string(images) + " images of epoch " + std::to_string(state_.epoch + 1));
   EpochRecord record;
   record.epoch = state_.epoch + 1;
   record.steps = state_.step;
   record.lr = state_.optimizer.lr() * lr_scale(options_.schedule, state_.step - 1, options_.clock);   // this call may have had no batch left
-  record.train_loss = state_.metrics.loss();
-  record.train_accuracy = state_.metrics.accuracy();
+  record.train_loss = metrics.loss();
+  record.train_accuracy = metrics.accuracy();
   record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   record.planned_peak_bytes = arena_bytes();
   ++state_.epoch;
-  state_.batch = 0;
-  state_.metrics = {};
   return record;
 }
 }   // namespace lrcnn

@@ -133,7 +133,8 @@ class BasicTrainer {
   /// Trains until `options.epochs` epochs are done, from wherever this trainer stands (after load(), in the middle of an
   /// epoch too). Returns the epochs of this call. A batch in which no pixel counts is not run, and is a step that changes nothing.
   /// After an error, batches before the one at hand count, and an epoch whose evaluation has failed is done and written to the files.
-  /// Errors:  as start_step(), wait(), evaluate() and save(); what the loaders throw; Error while batches are accumulated; DataError if a file of
+  /// Errors:  as start_step(), wait(), evaluate() and save(); what the loaders throw; Error while batches are accumulated, for negative numbers
+  ///          of epochs or steps, and if history and training file are one; DataError if a file of
   ///          the options cannot be written, which is found out before the first step, if options.history cannot be read, if the epoch
   ///          was begun with other batches, or if no pixel of an epoch counts
   template <class Loader>
@@ -248,7 +249,8 @@ class BasicTrainer {
   LossResult evaluate(const RowSource<M>& source, const Labels& labels, bool some) {
     rounds_.settle();
     auto& run = executor(source.shape(), false);
-    return run.run(source, labels, loss_, NoObserver{}, 1, {}, run.weigh(source, labels, loss_, some));
+    const double weight = run.weigh(source, labels, loss_, some);
+    return weight > 0 ? run.run(source, labels, loss_, NoObserver{}, 1, {}, weight) : LossResult{};   // it may hold what is no number
   }
   /// Errors:  DataError if the loss is over pixels and none has counted. `images`: those that they are of
   static void require_counted(const Metrics& metrics, const std::string& images) {
