@@ -313,6 +313,12 @@ TEST_CASE("forward only, the whole of a network of many layers is cut into slabs
   const Table four = table_of<UNet<2, 16>>({4, 3, 512, 512});
   CHECK(find_frontier(four, Policy<Fit<1>>::value, blocked, predicting, costs).smallest().bytes < 5 * frontier.smallest().bytes / 4);
 }
+TEST_CASE("a network of many layers without norms is cut as a whole for training, too") {
+  const Table table = table_of<UNet2015<2, 32>>({1, 1, 1084, 1084});
+  const PlanOptions by_rows{.rows_loss = true};
+  const Frontier frontier = find_frontier(table, Policy<Fit<1>>::value, blocked, by_rows, costs);
+  CHECK(frontier.smallest().bytes <= arena_size(table, Policy<Share<16>, RecomputeAll, FastestConv, Workspace<0>>::value, blocked, by_rows).bytes);
+}
 TEST_CASE("sections have more workspace where that was measured to be faster and there is room for it") {
   using Wide = Sequential<Conv<256>, ReLU, Conv<256>, ReLU, MaxPool<>, Conv<256>, ReLU, Conv<256>, ReLU, GlobalAvgPool, Linear<10>>;
   const Table table = make_table(Wide::layers, {4, 256, 48, 48});

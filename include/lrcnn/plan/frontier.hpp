@@ -299,8 +299,8 @@ class FrontierSearch {
     std::vector<PolicySpec> others;
     if ((names_ & PolicySpec::may_be_chosen) == 0) others = ready_made_for(policy_, options_.training, costs_.rates().least_workspace);
     using enum PolicySpec::Part;
-    if (!options_.training && !named(partition) && !named(images) && !named(checkpoints) && !named(recompute))
-      add_handed_on(table_, policy_, workspaces_for(Index{1} << 40), others);
+    if (!named(partition) && !named(images) && !named(checkpoints) && !named(recompute) && may_hand_on(table_, options_.training))
+      add_handed_on(table_, policy_, options_.training, workspaces_for(Index{1} << 40), others);
     std::vector<std::optional<ArenaSize>> sizes(others.size());   // none: a policy names another network's layers, or more slabs than there are rows
     on_threads(others.size(), threads_, [&] { return [&](std::size_t i) { sizes[i] = arena_if_possible(table_, others[i], target_, options_); }; });
     std::vector<SolvedPolicy> known;

@@ -1,5 +1,6 @@
 #pragma once
 // Policies of a whole step that a search for sections does not find.
+#include <lrcnn/layer/statistics.hpp>
 #include <lrcnn/plan/plan.hpp>
 #include <lrcnn/policy/ready_made.hpp>
 #include <algorithm>
@@ -17,10 +18,18 @@ inline std::vector<PolicySpec> ready_made_for(const PolicySpec& policy, bool tra
   }
   return found;
 }
-/// For the forward pass alone, adds `policy` with slabs of rows that are handed on through the whole network, of all images at once and of one after
-/// the other: nothing is computed twice, and nothing that an image's rows go through is there in full height. Sections of many layers are not cut
-/// like this. `workspaces`: bytes, by falling size; of very long networks, whose plans take a second each, only the last.
-inline void add_handed_on(const Table& table, PolicySpec policy, const std::vector<Index>& workspaces, std::vector<PolicySpec>& to) {
+/// Whether add_handed_on() has what sections have not. In training, norms that wait for all rows divide a network, and a short one is a section as a
+/// whole.
+inline bool may_hand_on(const Table& table, bool training) {
+  constexpr Index short_ones = 32;
+  return !training || (table.size() > short_ones &&
+                       std::none_of(table.nodes.begin(), table.nodes.end(), [](const Node& node) { return has_statistics(node.layer, true); }));
+}
+/// Adds `policy` with slabs of rows that are handed on through the whole network, of all images at once and of one after the other: no row is
+/// computed twice in a pass, and nothing that an image's rows go through is there in full height. Sections of many layers are not cut like this.
+/// `workspaces`: bytes, by falling size; of very long networks, whose plans take a second each, only the last.
+inline void add_handed_on(const Table& table, PolicySpec policy, bool training, const std::vector<Index>& workspaces, std::vector<PolicySpec>& to) {
+  if (training) policy.recompute = Recompute::all;
   constexpr Index very_long = 1000;
   Index rows = 0;
   for (Index t = 0; t <= table.size(); ++t) rows = std::max(rows, table.shape(t).h);
