@@ -1,5 +1,6 @@
 #pragma once
 // What is to happen where a scope ends, however it ends.
+#include <lrcnn/core/language.hpp>
 #include <utility>
 namespace lrcnn {
 /// Calls f() when it ends. Pre: f does not throw.

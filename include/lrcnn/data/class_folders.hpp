@@ -158,14 +158,14 @@ inline ClassFiles find_class_files(const std::filesystem::path& folder, Split sp
                                    std::to_string(options.most_images) + " are taken",
                                "the share lies between 0 and 1, and no number is negative", "choose other numbers"));
   ClassFiles part;
-  if (const auto [train, folder_of_tests] = detail::part_folders(folder); !train.empty()) {
-    part = find_class_files(train);
+  if (const detail::PartFolders parts = detail::part_folders(folder); !parts.train.empty()) {
+    part = find_class_files(parts.train);
     if (split == Split::test) {
-      const ClassFiles tests = find_class_files(folder_of_tests, true);
+      const ClassFiles tests = find_class_files(parts.test, true);
       const auto label_of = [&](const std::string& name) {
         const auto at = std::find(part.class_names.begin(), part.class_names.end(), name);
         if (at != part.class_names.end()) return static_cast<std::int32_t>(at - part.class_names.begin());
-        throw DataError(error_text("folder '" + folder_of_tests.string() + "' has the class '" + name + "', which '" + train.string() + "' has not",
+        throw DataError(error_text("folder '" + parts.test.string() + "' has the class '" + name + "', which '" + parts.train.string() + "' has not",
                                    "what is tested has been trained", "move the folder, or give it the class's name"));
       };
       part.files = tests.files;

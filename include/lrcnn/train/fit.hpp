@@ -11,8 +11,8 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
     throw Error(error_text(
         "fit() for " + std::to_string(options.epochs) + " epochs, with a training file every " + std::to_string(options.save_every) + " steps",
         "neither number is negative", "choose other numbers"));
-  if (!options.history.empty() &&
-      std::filesystem::absolute(options.history).lexically_normal() == std::filesystem::absolute(options.training_file).lexically_normal())
+  const auto absolute = [](const std::filesystem::path& path) { return std::filesystem::absolute(path).lexically_normal(); };
+  if (!options.history.empty() && !options.training_file.empty() && absolute(options.history) == absolute(options.training_file))
     throw Error(error_text("fit() is to write both its history and its training file to '" + options.history.string() + "'",
                            "each is a file of its own", "give one of them another name"));
   std::vector<EpochRecord> history;

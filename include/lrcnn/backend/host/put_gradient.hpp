@@ -1,5 +1,6 @@
 #pragma once
 // How a sum becomes a parameter's gradient.
+#include <lrcnn/core/language.hpp>
 namespace lrcnn::host {
 /// gradient = the sum, added to what is there if `accumulate`. The addition is made in double and rounded once.
 template <class A>
