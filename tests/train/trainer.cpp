@@ -7,6 +7,7 @@
 #include <lrcnn/layer/activation.hpp>
 #include <lrcnn/layer/conv.hpp>
 #include <lrcnn/layer/linear.hpp>
+#include <lrcnn/layer/norm.hpp>
 #include <lrcnn/layer/pool.hpp>
 #include <lrcnn/plan/checker.hpp>
 #include <lrcnn/policy/policy.hpp>
@@ -471,7 +472,8 @@ TEST_CASE("an epoch whose test fails is in the training file and in the history"
   const auto history = folder / "history.csv", state = folder / "state";
   Trainee<> trainer(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.1}), other(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.1});
   const auto train = loader(), test = loader();
-  Dataset lost = make_shapes({.count = 8, .channels = 3, .h = 8, .w = 8});   // images of other channels, which the network refuses
+  Dataset lost = make_shapes({.count = 8, .h = side, .w = side});
+  lost.class_names.clear(), lost.classes = 100, lost.labels.back() = 99;   // no class of the network's
   const Loader<double> wrong(lost, {.batch = 8, .prefetch = 0});
   CHECK(error_of([&] { trainer.fit(train, &wrong, {.epochs = 2, .history = history, .training_file = state}); }) != "no error");
   other.load(state);
@@ -483,6 +485,26 @@ TEST_CASE("an epoch whose test fails is in the training file and in the history"
   const auto more = trainer.fit(train, &test, {.epochs = 2, .history = history, .training_file = state});
   CHECK(more.size() == 1);
   CHECK(read_history(history).size() == 2);
+}
+TEST_CASE("fit() refuses shapes that cannot be run before its first step") {
+  using Normed = Sequential<Conv<4>, MaxPool<>, GlobalAvgPool, BatchNorm, ReLU, Linear<10>>;
+  Trainee<> plain(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.1});
+  const auto before = state_of(plain);
+  const Dataset colored = make_shapes({.count = 8, .channels = 3, .h = side, .w = side});
+  const Loader<double> wrong(colored, {.batch = 8, .prefetch = 0});
+  CHECK(error_of<ShapeError>([&] { plain.fit(loader(), &wrong, {.epochs = 1}); }) != "no error");
+  CHECK(state_of(plain) == before);
+  CHECK(plain.fit(loader(), &wrong, {.epochs = 0}).empty());   // nothing is run
+
+  const auto one_left = loader_of(11), test = loader_of(44);   // 45 images: the last batch has one
+  Trainee<> normed(Normed::layers, Rows::value, one_left.input(), Sgd{.lr = 0.1});
+  CHECK(error_of<PlanError>([&] { normed.fit(one_left, &test, {.epochs = 1}); }).find("has one value in each channel") != std::string::npos);
+  CHECK(normed.steps_done() == 0);
+  const auto full_only = loader_of(11, {.drop_last = true});
+  CHECK(full_only.last_input() == full_only.input());
+  CHECK(normed.fit(full_only, &test, {.epochs = 1}).size() == 1);   // one image is enough for an evaluation
+  CHECK(test.last_input() == input_of(1));
+  CHECK(loader_of(100).last_input() == input_of(45));
 }
 TEST_CASE("a plan that was asked for stays where it is when a larger batch comes") {
   Trainee<> trainer(Net::layers, Rows::value, input_of(4), Sgd{.lr = 0.1});

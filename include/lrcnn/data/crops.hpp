@@ -154,6 +154,8 @@ class CropLoader {
     const CropOptions& o = set_->options;
     return {std::min(o.batch, set_->crops()), set_->channels(), o.height, o.width};
   }
+  /// Shape of the last batch of an epoch, which may have fewer crops.
+  Input last_input() const { return detail::last_batch(input(), batches(), crops()); }
   /// The batches of an epoch from number `first` on.
   /// Post:    batch k is the same whatever `first`, prefetch and threads are
   /// Errors:  DataError if the epoch is negative or has no position `first` (its end is one)

@@ -26,6 +26,11 @@ inline void check_batch_position(Index epoch, Index position, Index end, Index b
                              "an epoch has batches 0 to " + std::to_string(batches - 1) + ", and epochs count from 0",
                              "check where training is to continue"));
 }
+/// Shape of an epoch's last batch, which has what is left of `images`. `full`: that of the others.
+constexpr Input last_batch(Input full, Index batches, Index images) {
+  full.n = images - (batches - 1) * full.n;
+  return full;
+}
 }   // namespace detail
 /// Makes any batch of one epoch. Used by several threads, never changed.
 template <class M>

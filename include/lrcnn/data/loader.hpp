@@ -100,6 +100,8 @@ class Loader {
   Index images() const { return options_.drop_last ? batches() * options_.batch : data_->size(); }
   /// Shape of a full batch, for planning; no larger than the data set.
   Input input() const { return {std::min(options_.batch, data_->size()), image_.c, image_.h, image_.w}; }
+  /// Shape of the last batch of an epoch, which may have fewer images.
+  Input last_input() const { return detail::last_batch(input(), batches(), images()); }
   const Dataset& data() const { return *data_; }
   const LoaderOptions& options() const { return options_; }
   /// The batches of an epoch from number `first` on.

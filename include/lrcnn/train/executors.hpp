@@ -15,11 +15,8 @@ class Executors {
   /// Errors:  ShapeError, PlanError as make_table(), make_plan(); ShapeError if parameters are others than with the first shape;
   ///          PlanError if the machine has too little memory
   Executor<B>& get(const Input& input, const PlanOptions& options, B& backend, const M* parameters, M* gradients) {
-    for (auto& known : executors_)
-      if (known->plan().table.input == input && known->plan().options == options) return *known;
-    Plan plan = plans_.make(make_table(layers_, input), options);
-    if (first_.nodes.empty()) first_ = plan.table;
-    check_layout(parameters_of(first_), first_.input, parameters_of(plan.table), input);
+    if (Executor<B>* known = find(input, options)) return *known;
+    Plan plan = make(input, options);
     const auto new_arena = [&] {
       executors_.clear();
       arena_.reset();
@@ -37,6 +34,10 @@ class Executors {
     executors_.push_back(std::make_unique<Executor<B>>(std::move(plan), backend, parameters, gradients, arena_));
     return *executors_.back();
   }
+  /// Finds out whether get() can serve such a batch, without its memory. Errors: as get(), but for that of too little memory
+  void check(const Input& input, const PlanOptions& options) {
+    if (!find(input, options)) static_cast<void>(make(input, options));
+  }
   Index arena_bytes() const { return arena_ ? arena_->bytes() : 0; }
   const PlanMaker<B>& plans() const { return plans_; }
   /// Takes over the policies that were chosen for a training, from the notes of its file; plans are made anew when they are wanted.
@@ -45,6 +46,17 @@ class Executors {
   }
 
  private:
+  Executor<B>* find(const Input& input, const PlanOptions& options) const {
+    for (const auto& known : executors_)
+      if (known->plan().table.input == input && known->plan().options == options) return known.get();
+    return nullptr;
+  }
+  Plan make(const Input& input, const PlanOptions& options) {
+    Plan plan = plans_.make(make_table(layers_, input), options);
+    if (first_.nodes.empty()) first_ = plan.table;
+    check_layout(parameters_of(first_), first_.input, parameters_of(plan.table), input);
+    return plan;
+  }
   std::vector<Layer> layers_;
   PlanMaker<B> plans_;
   Table first_{};   ///< with the first shape

@@ -22,6 +22,10 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
   const std::size_t before = history.size();
   for (const auto& path : {options.training_file, options.history})
     if (!path.empty() && state_.epoch < options.epochs) check_writable(path);
+  if (state_.epoch < options.epochs) {
+    check_shapes(train, true);
+    if (test) check_shapes(*test, false);
+  }
   std::optional<ProgressLine> line;
   if (options.progress) {
     line.emplace(*options.progress, options.progress_options);
@@ -60,6 +64,17 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
   }
   history.erase(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(before));
   return history;
+}
+/// Errors:  as executor(), if a full batch or the last one of an epoch cannot be run
+template <Backend B, TrainingLoss<typename B::element> L>
+template <class Loader>
+void BasicTrainer<B, L>::check_shapes(const Loader& loader, bool training) {
+  if (loader.batches() == 0) return;
+  executors_.check(loader.input(), plan_options(training));
+  if constexpr (requires {
+                  { loader.last_input() } -> std::convertible_to<Input>;
+                })
+    executors_.check(loader.last_input(), plan_options(training));
 }
 /// Within an epoch, what has been done counts in batches: another loader's batches are other images.
 /// Errors:  DataError if the epoch was begun with other batches

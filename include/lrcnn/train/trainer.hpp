@@ -133,6 +133,8 @@ class BasicTrainer {
   /// Trains until `options.epochs` epochs are done, from wherever this trainer stands (after load(), in the middle of an
   /// epoch too). Returns the epochs of this call. A batch in which no pixel counts is not run, and is a step that changes nothing.
   /// After an error, batches before the one at hand count, and an epoch whose evaluation has failed is done and written to the files.
+  /// Full batches and the last one of both loaders are planned before the first step, so shapes that cannot be run are an error at once; a loader
+  /// without last_input() tells the shape of full batches only.
   /// Errors:  as start_step(), wait(), evaluate() and save(); what the loaders throw; Error while batches are accumulated, for negative numbers
   ///          of epochs or steps, and if history and training file are one; DataError if a file of
   ///          the options cannot be written, which is found out before the first step, if options.history cannot be read, if the epoch
@@ -241,9 +243,11 @@ class BasicTrainer {
     }
     static_cast<void>(executor(input, true));
   }
+  static constexpr PlanOptions plan_options(bool training, bool keeps_output = false) {
+    return {.training = training, .rows_loss = RowLocalLoss<L, T> && !keeps_output};
+  }
   Executor<B>& executor(const Input& input, bool training, bool keeps_output = false) {
-    const PlanOptions options{.training = training, .rows_loss = RowLocalLoss<L, T> && !keeps_output};
-    return executors_.get(input, options, backend_, buffers_.parameters.data(), buffers_.gradients.data());
+    return executors_.get(input, plan_options(training, keeps_output), backend_, buffers_.parameters.data(), buffers_.gradients.data());
   }
   /// `some`: a pixel has to count.
   LossResult evaluate(const RowSource<M>& source, const Labels& labels, bool some) {
@@ -256,6 +260,8 @@ class BasicTrainer {
   static void require_counted(const Metrics& metrics, const std::string& images) {
     if (DenseLoss<L, T> && !(metrics.weight > 0)) throw no_pixel_counts(L::name, "pixels of the " + images);
   }
+  template <class Loader>
+  void check_shapes(const Loader& loader, bool training);
   template <class Loader>
   void check_batches(const Loader& train);
   template <class Loader>
