@@ -84,6 +84,22 @@ TEST_CASE("of steps that were started, those from the first one on whose labels 
   trainer.step(there.images(), there.good()), same.trainer.step(same.images(), same.good());
   CHECK(trainer.read_parameters() == same.trainer.read_parameters());
 }
+TEST_CASE("steps that were started and do not count are no error of a training file's that is read") {
+  BatchThere there({.seed = 3}), same({.seed = 3});
+  const auto file = std::filesystem::temp_directory_path() / "lrcnn_uncounted_steps_test.train";
+  for (BatchThere* each : {&there, &same}) each->trainer.step(each->images(), each->good());
+  there.trainer.save(file);
+  for (const bool labels : {false, true}) {
+    there.trainer.start_step(labels ? there.images() : there.not_finite(), labels ? there.bad() : there.good());
+    there.trainer.load(file);
+    there.check_count(1);
+    CHECK(there.trainer.wait().count == 0);
+    CHECK(there.trainer.read_parameters() == same.trainer.read_parameters());
+  }
+  there.trainer.step(there.images(), there.good()), same.trainer.step(same.images(), same.good());
+  CHECK(there.trainer.read_parameters() == same.trainer.read_parameters());
+  std::filesystem::remove(file);
+}
 TEST_CASE("a round with labels on the device that are no classes is rolled back when that is found out") {
   for (const TrainerOptions& options : with_and_without_waiting) {
     BatchThere there(options);

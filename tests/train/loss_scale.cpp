@@ -23,6 +23,18 @@ TEST_CASE("a step that overflows halves the scale, down to the least, and begins
   for (int i = 0; i < 10; ++i) s.note(false);
   CHECK(s == LossScale{.scale = LossScale::least, .good_steps = 0});
 }
+TEST_CASE("a scale that was set beyond the bounds moves towards them only, and more good steps than patience are enough") {
+  LossScale low{.scale = 0.5}, high{.scale = 2 * LossScale::most, .good_steps = LossScale::patience + 7};
+  low.note(false);
+  CHECK(low.scale == 0.5);
+  high.note(true);
+  CHECK(high == LossScale{.scale = 2 * LossScale::most, .good_steps = 0});
+  high.note(false);
+  CHECK(high.scale == LossScale::most);
+  LossScale late{.scale = 8, .good_steps = LossScale::patience + 7};
+  late.note(true);
+  CHECK(late == LossScale{.scale = 16, .good_steps = 0});
+}
 TEST_CASE("as many good steps as patience double it, up to the most") {
   LossScale s{.scale = LossScale::most / 4};
   for (Index i = 0; i < LossScale::patience - 1; ++i) s.note(true);

@@ -52,6 +52,14 @@ TEST_CASE("a cosine after a warm-up ends at the same step") {
             .c_str(),
         Error);
 }
+TEST_CASE("a schedule that makes no sense is an error within its warm-up, too") {
+  for (const LrSchedule& s : {LrSchedule(CosineLr{.warm_up = steps(500)}), LrSchedule(CosineLr{.over = steps(900), .floor = 2, .warm_up = steps(5)}),
+                              LrSchedule(StepLr{.warm_up = steps(5)}), LrSchedule(StepLr{.every = epochs(1), .warm_up = steps(5)}),
+                              LrSchedule(StepLr{.every = steps(9), .gamma = -1, .warm_up = steps(5)})}) {
+    INFO(to_string(s));
+    CHECK_THROWS_AS(lr_scale(s, 0), Error);
+  }
+}
 TEST_CASE("lengths add up and may be fractions of epochs") {
   CHECK(epochs(2) + steps(5) == Length{2, 5});
   const LrSchedule s = ConstantLr{.warm_up = epochs(0.5) + steps(10)};

@@ -395,6 +395,46 @@ TEST_CASE("the schedule sets the rate of every step") {
   CHECK(state_of(lost) == before);
   CHECK(lost.fit(loader(), &loader(), {.epochs = 2}).back().lr == 0.001 * lr_scale(CosineLr{}, 11, {6, 12}));
 }
+TEST_CASE("within fit() a schedule counts the epochs of fit(), whatever batches came before") {
+  const CosineLr cosine{.over = epochs(4)};
+  Trainee<> trainer(Net::layers, Rows::value, input_of(8), Sgd{}, {.schedule = cosine, .clock = {.steps_per_epoch = 100}});
+  for (int i = 0; i < 5; ++i) trainer.step(loader().batch(0, i));   // by hand
+  CHECK(trainer.fit(loader(), nullptr, {.epochs = 2}).back().lr == 0.001 * lr_scale(cosine, 11, {.steps_per_epoch = 6}));
+  const auto fewer = loader_of(15);   // 3 batches where there were 6
+  const auto rest = trainer.fit(fewer, nullptr, {.epochs = 4});
+  REQUIRE(rest.size() == 2);
+  CHECK(rest[0].lr == 0.001 * lr_scale(cosine, 8, {.steps_per_epoch = 3}));
+  CHECK(rest[1].lr == 0.001 * lr_scale(cosine, 11, {.steps_per_epoch = 3}));
+  CHECK(trainer.steps_done() == 5 + 2 * 6 + 2 * 3);
+  CHECK(trainer.step(loader().batch(0, 0)).lr == 0.001 * lr_scale(cosine, 23, {.steps_per_epoch = 100}));   // by hand again
+}
+TEST_CASE("the rate of each step within fit() is the schedule's") {
+  // One parameter follows the rates: the gradient of a loss that is the mean output is 1 for the last bias.
+  struct Mean : SoftmaxCrossEntropy {
+    void operator()(const View<const double>& logits, std::span<const std::int32_t> labels, const View<double>& dx, double scale,
+                    LossResult& result) const {
+      SoftmaxCrossEntropy::operator()(logits, labels, dx, scale, result);
+      if (dx.data != nullptr)
+        for (Index i = 0; i < dx.n; ++i)
+          for (Index k = 0; k < dx.c; ++k) dx(i, k, 0, 0) = scale;
+    }
+  };
+  const CosineLr cosine{.warm_up = steps(2)};
+  BasicTrainer<Reference<double>, Mean> trainer(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.5},
+                                                {.schedule = cosine, .rules = {{.pattern = "*", .frozen = true}, {.pattern = "linear1.bias"}}});
+  const auto bias = [&] { return elements_of(*find_parameter(trainer.layout(), "linear1.bias"), std::span<const double>(trainer.parameters()))[0]; };
+  const auto fewer = loader_of(15);
+  const double begin = bias();
+  trainer.fit(loader(), nullptr, {.epochs = 1});
+  double want = 0;
+  for (Index t = 0; t < 6; ++t) want += 0.5 * lr_scale(cosine, t, {6, 6});
+  CHECK(begin - bias() == doctest::Approx(want).epsilon(1e-12));
+  const double middle = bias();
+  trainer.fit(fewer, nullptr, {.epochs = 3});
+  want = 0;
+  for (Index t = 3; t < 9; ++t) want += 0.5 * lr_scale(cosine, t, {3, 9});
+  CHECK(middle - bias() == doctest::Approx(want).epsilon(1e-12));
+}
 TEST_CASE("a file that cannot be written is an error; an older one stays") {
   const Folder folder;
   Trainee<> trainer(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.1});

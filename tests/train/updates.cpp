@@ -46,7 +46,7 @@ double worst(const std::vector<double>& a, const std::vector<double>& b) {
 /// An epoch that fails before its first batch.
 struct NoBatch {
   Index batches() const { return 1; }
-  Input input() const { return {4, 1, 1, 1}; }
+  Input input() const { return {4, 2, 12, 10}; }
   std::vector<Batch<double>> epoch(Index, Index = 0) const { throw DataError("no batch"); }
 };
 double norm(const std::vector<double>& v) {
@@ -142,6 +142,47 @@ TEST_CASE("frozen parameters stay, count in no norm, and the others are updated 
   const Parameter& bias = *find_parameter(one.layout(), "linear1.bias");
   const auto gradients = one.read_gradients();
   CHECK(report.gradient_norm == doctest::Approx(norm({gradients.begin() + bias.offset, gradients.begin() + bias.elements().end})).epsilon(1e-13));
+}
+TEST_CASE("AdamW counts the updates of each parameter, also where it was frozen until a training file was read") {
+  const Photos images(4);
+  const AdamW adam{.lr = 0.01, .weight_decay = 0};
+  const auto file = std::filesystem::temp_directory_path() / "lrcnn_missed_updates_test.train";
+  const auto steps_of = [&](Trainee& trainer, int count) {
+    for (int i = 0; i < count; ++i) trainer.step(images.part({0, 4}), images.labels);
+  };
+  const std::vector<ParameterRule> frozen{{.pattern = "conv1.*", .frozen = true}};
+  auto first = trainee(policies[0], adam, {.rules = frozen});
+  steps_of(first, 30);
+  first.save(file);
+  auto second = trainee(policies[0], adam, {.rules = frozen});   // is frozen for longer, over two files
+  second.load(file);
+  steps_of(second, 20);
+  second.save(file);
+  auto freed = trainee(policies[0], adam);
+  freed.load(file);
+  // A freed parameter moves as one whose training begins: its first update has the learning rate's length, whatever the gradient.
+  const Parameter& p = *find_parameter(freed.layout(), "conv1.weight");
+  std::vector<double> m(static_cast<std::size_t>(p.shape.count())), v = m;
+  for (int t = 1; t <= 3; ++t) {
+    const auto before = parameters_of(freed);
+    freed.step(images.part({0, 4}), images.labels);
+    const auto gradients = freed.read_gradients();
+    double most = 0;
+    for (std::size_t i = 0; i < m.size(); ++i) {   // torch.optim.AdamW
+      const std::size_t at = static_cast<std::size_t>(p.offset) + i;
+      m[i] = 0.9 * m[i] + 0.1 * gradients[at], v[i] = 0.999 * v[i] + 0.001 * gradients[at] * gradients[at];
+      const double want = before[at] - 0.01 * (m[i] / (1 - std::pow(0.9, t))) / (std::sqrt(v[i] / (1 - std::pow(0.999, t))) + 1e-8);
+      most = std::max(most, std::abs(parameters_of(freed)[at] - want));
+    }
+    CHECK(most <= 1e-12);
+  }
+  freed.save(file);   // what was missed stays known
+  auto last = trainee(policies[0], adam);
+  last.load(file);
+  steps_of(freed, 2), steps_of(last, 2);
+  CHECK(parameters_of(last) == parameters_of(freed));
+  CHECK(last.state().updates == 55);
+  std::filesystem::remove(file);
 }
 TEST_CASE("a rule multiplies learning rate and weight decay of its parameters") {
   const Photos images(4);

@@ -17,13 +17,14 @@ struct LossScale {
   static constexpr Index patience = 2000;               ///< good steps after which the scale is doubled
   double scale = 65536;
   Index good_steps = 0;   ///< since the scale was last changed
-  /// Notes what a step has come to. `finite`: none of its gradients overflowed.
+  /// Notes what a step has come to. `finite`: none of its gradients overflowed. A scale that a program has set outside of [least, most] is halved
+  /// or doubled towards them only.
   constexpr void note(bool finite) {
     if (!finite) {
-      scale = std::max(least, scale / 2);
+      scale = std::min(scale, std::max(least, scale / 2));
       good_steps = 0;
-    } else if (++good_steps == patience) {
-      scale = std::min(most, scale * 2);
+    } else if (++good_steps >= patience) {
+      scale = std::max(scale, std::min(most, scale * 2));
       good_steps = 0;
     }
   }

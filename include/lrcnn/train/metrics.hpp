@@ -1,8 +1,9 @@
 #pragma once
 // What an epoch is judged by: mean loss and counts.
 //
-// Counts are integers and exact. The loss is a sum in double, added batch by batch in the order of the batches, so
-// it is the same in every run; both can be saved in mid-epoch and continued.
+// Counts are integers and exact. The loss is a sum in double, added batch by batch in the order of the batches, so it is the same in every run; on
+// a device, which adds up some batches itself, in all but its last bits where a training was saved or continued in mid-epoch. Both can be
+// saved in mid-epoch and continued.
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/types.hpp>
 #include <lrcnn/layer/loss.hpp>

@@ -39,7 +39,7 @@ void visit_update(const Sgd& sgd, const UpdateStep& step, const UpdateRange& ran
 template <class T, class F>
 void visit_update(const AdamW& a, const UpdateStep& step, const UpdateRange& range, F&& f) {
   const auto to = [](double v) { return static_cast<T>(v); };
-  const double lr = a.lr * lr_scale_of(step, range), t = static_cast<double>(step.number);
+  const double lr = a.lr * lr_scale_of(step, range), t = static_cast<double>(step.number - range.missed);
   f(AdamWUpdate<T>{to(1 - lr * (a.weight_decay * decay_scale_of(range))), to(1 - a.beta1), to(a.beta2), to(1 - a.beta2), to(a.epsilon),
                    gradient_rule_of<T>(step), to(lr / (1 - std::pow(a.beta1, t))), to(1 / std::sqrt(1 - std::pow(a.beta2, t)))});
 }
@@ -179,8 +179,9 @@ class Optimizer {
                                     "its update works on the host's memory", "use Sgd or AdamW, or train on a CPU backend"));
   }
   /// The stretches that it updates, see lrcnn::update_ranges.
-  std::vector<UpdateRange> update_ranges(std::span<const Parameter> parameters, std::span<const ParameterRule> rules = {}) const {
-    return lrcnn::update_ranges(parameters, decay(), rules, built_in());
+  std::vector<UpdateRange> update_ranges(std::span<const Parameter> parameters, std::span<const ParameterRule> rules = {},
+                                         std::span<const Index> missed = {}) const {
+    return lrcnn::update_ranges(parameters, decay(), rules, built_in(), missed);
   }
   /// Calls f(functor) with this update's arithmetic for the elements of a stretch, on the host or on a device.
   /// Errors:  BackendError unless it is the library's

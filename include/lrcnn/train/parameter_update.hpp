@@ -36,8 +36,8 @@ class ParameterUpdate {
   /// Name and extents, and whether weight decay is meant for it.
   const Parameter& parameter() const { return *range_.parameter; }
   Index size() const { return range_.elements.size(); }
-  /// 1 for the first update of a training.
-  Index number() const { return step_.number; }
+  /// 1 for the first update of this parameter, which may have been frozen before.
+  Index number() const { return step_.number - range_.missed; }
   /// What the optimizer's learning rate is multiplied by: by the schedule, and by a rule for this parameter.
   double lr_scale() const { return detail::lr_scale_of(step_, range_); }
   /// What the optimizer's weight decay is multiplied by: 0 where it does not act on this parameter.

@@ -21,16 +21,6 @@ struct RunningRange {
   double momentum = 0;
   friend bool operator==(const RunningRange&, const RunningRange&) = default;
 };
-/// The stretches of the flat buffer of gradients that are gradients, neighbours joined. Pre: parameters are ordered by offset.
-inline std::vector<Range> gradient_ranges(std::span<const Parameter> parameters) {
-  std::vector<Range> ranges;
-  for (const Parameter& p : parameters) {
-    if (p.shape.running) continue;
-    if (!ranges.empty() && ranges.back().end == p.offset) ranges.back().end = p.elements().end;
-    else ranges.push_back(p.elements());
-  }
-  return ranges;
-}
 /// w -= momentum * (w - g), which every backend has: gradient descent along -g with a weight decay of 1.
 template <class T>
 constexpr SgdUpdate<T> running_update(double momentum) {

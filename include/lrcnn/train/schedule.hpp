@@ -8,6 +8,7 @@
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/types.hpp>
 #include <lrcnn/core/text.hpp>
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <ostream>
@@ -107,8 +108,9 @@ inline double lr_scale(const LrSchedule& schedule, Index step, const LrClock& cl
       [&](const auto& s) {
         const Index warm_up = detail::length_in_steps(s.warm_up, clock, ".warm_up");
         if constexpr (requires { s.over; }) detail::check_over(s, warm_up, clock);
-        if (step < warm_up) return static_cast<double>(step + 1) / static_cast<double>(warm_up);
-        return detail::scale_after_warm_up(s, step, warm_up, clock);
+        // Worked out within the warm-up, too: a schedule that makes no sense is an error in the first step.
+        const double after = detail::scale_after_warm_up(s, std::max(step, warm_up), warm_up, clock);
+        return step < warm_up ? static_cast<double>(step + 1) / static_cast<double>(warm_up) : after;
       },
       schedule);
 }

@@ -153,7 +153,7 @@ class BasicTrainer {
     }
     const std::span<const M> parameters = before.empty() ? std::span<const M>(now) : std::span<const M>(before);
     TrainingState state = state_;
-    if (rounds_.scales_loss) state.notes["loss_scale"] = to_string(rounds_.loss_scale());
+    rounds_.write_notes(state);
     executors_.plans().write_choices(state.notes);
     save_training_file<M>(path, state, buffers_.layout, parameters, std::span<const M>(states));
   }
@@ -163,7 +163,11 @@ class BasicTrainer {
   /// Errors:  DataError if the file is missing, cut, damaged, of another network, version or element type; this trainer is
   ///          unchanged then
   void load(const std::filesystem::path& path) {
-    rounds_.settle();
+    try {
+      rounds_.settle();
+    } catch (const NumericError&) {   // of steps that are dropped
+    } catch (const DataError&) {
+    }
     auto parameters = copy_of(backend_, buffers_.parameters), states = copy_of(backend_, buffers_.states);
     state_ = load_training_file<M>(path, state_.fingerprint, buffers_.layout, state_.optimizer, std::span<M>(parameters), std::span<M>(states));
     backend_.write(buffers_.parameters.data(), std::span<const M>(parameters));

@@ -29,6 +29,7 @@ struct UpdateRange {
   Range elements{};
   bool decay = true;
   double lr_scale = 1, decay_scale = 1;   ///< of its own, see ParameterRule
+  Index missed = 0;                       ///< updates before this one that it had no part in
   const Parameter* parameter = nullptr;   ///< the tensor that it is; null: it may be several, or a part of one
   friend constexpr bool operator==(const UpdateRange&, const UpdateRange&) = default;
 };
@@ -46,14 +47,21 @@ inline bool fits_pattern(std::string_view name, std::string_view pattern) {
   if (pattern[0] != '*') return !name.empty() && name[0] == pattern[0] && fits_pattern(name.substr(1), pattern.substr(1));
   return fits_pattern(name, pattern.substr(1)) || (!name.empty() && fits_pattern(name.substr(1), pattern));
 }
+/// The rule that holds for a parameter: the last one whose pattern fits its name, or one that changes nothing.
+inline ParameterRule rule_of(const Parameter& parameter, std::span<const ParameterRule> rules) {
+  ParameterRule rule;
+  for (const ParameterRule& r : rules)
+    if (fits_pattern(parameter.name, r.pattern)) rule = r;
+  return rule;
+}
 /// The stretches that an optimizer updates: neighbours that are treated alike joined, or, with `join` = false, each parameter tensor by
-/// itself, as the optimizer of a program's own sees them. Of several rules whose pattern fits a name the last holds.
+/// itself, as the optimizer of a program's own sees them. `missed`: of each parameter, UpdateRange::missed; none: nothing was missed.
 /// Pre:     parameters are ordered by offset; with `join` = false they live as long as the stretches, which point to them
 /// Post:    each element of each parameter that is not frozen is in exactly one stretch, no frozen one is in any, and no running
 ///          statistic; elements of gaps may be in one or in none
 /// Errors:  Error if a rule fits no parameter, or running statistics alone, or one of its numbers is negative or not finite
 inline std::vector<UpdateRange> update_ranges(std::span<const Parameter> parameters, Decay decay, std::span<const ParameterRule> rules = {},
-                                              bool join = true) {
+                                              bool join = true, std::span<const Index> missed = {}) {
   for (const ParameterRule& rule : rules) {
     const auto fits = [&](const Parameter& p) { return fits_pattern(p.name, rule.pattern); };
     if (std::none_of(parameters.begin(), parameters.end(), fits))
@@ -71,15 +79,19 @@ inline std::vector<UpdateRange> update_ranges(std::span<const Parameter> paramet
   }
   std::vector<UpdateRange> ranges;
   bool joins = false;   // nothing that stays lies between
-  for (const Parameter& p : parameters) {
-    ParameterRule rule;
-    for (const ParameterRule& r : rules)
-      if (fits_pattern(p.name, r.pattern)) rule = r;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter& p = parameters[i];
+    const ParameterRule rule = rule_of(p, rules);
     if (rule.frozen || p.shape.running) {
       joins = false;
       continue;
     }
-    const UpdateRange own{p.elements(), decay == Decay::everything || p.shape.decay, rule.lr_scale, rule.decay_scale, join ? nullptr : &p};
+    const UpdateRange own{.elements = p.elements(),
+                          .decay = decay == Decay::everything || p.shape.decay,
+                          .lr_scale = rule.lr_scale,
+                          .decay_scale = rule.decay_scale,
+                          .missed = missed.empty() ? 0 : missed[i],
+                          .parameter = join ? nullptr : &p};
     UpdateRange same = own;
     if (!ranges.empty()) same.elements = ranges.back().elements;
     if (joins && same == ranges.back()) ranges.back().elements.end = own.elements.end;

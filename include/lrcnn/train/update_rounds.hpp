@@ -13,27 +13,18 @@
 #include <lrcnn/exec/executor.hpp>
 #include <lrcnn/train/executors.hpp>
 #include <lrcnn/train/loss_scale.hpp>
+#include <lrcnn/train/missed_updates.hpp>
+#include <lrcnn/train/numeric_error.hpp>
 #include <lrcnn/train/started_steps.hpp>
 #include <lrcnn/train/trainer_options.hpp>
 #include <lrcnn/train/training_buffers.hpp>
 #include <lrcnn/train/training_format.hpp>
+#include <lrcnn/train/update_round.hpp>
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 namespace lrcnn {
-namespace detail {
-/// Says where a loss was not finite: `where` gives "step 5", say, and is asked for it then only.
-template <class Where, class F>
-void name_numeric_error(Where where, F f) {
-  try {
-    f();
-  } catch (const NumericError& e) {
-    const std::string text = e.what();
-    throw NumericError("lrcnn: in " + where() + " " + text.substr(text.find(' ') + 1));
-  }
-}
-}   // namespace detail
 /// The rounds of one training, one after the other. All that it is given lives longer; it changes the buffers, the state's counts of steps
 /// and updates, and, after a loss that is not finite, of batches.
 template <Backend B, TrainingLoss<typename B::element> L>
@@ -41,6 +32,7 @@ class UpdateRounds {
  public:
   using T = typename B::element;
   using M = master_t<T>;
+  using Round = UpdateRound<M>;
   /// Errors:  as update_ranges() and check(GradientClip)
   UpdateRounds(const TrainerOptions& options, const L& loss, B& backend, Executors<B>& executors, TrainingBuffers<B>& buffers, TrainingState& state)
       : options_(options), loss_(loss), backend_(backend), executors_(executors), buffers_(buffers), state_(state) {
@@ -138,7 +130,8 @@ class UpdateRounds {
   /// Forgets the round at hand and losses that nobody asked for, because other parameters and states have come from a file; the state's optimizer
   /// may be another.
   void begin_anew() {
-    ranges_ = state_.optimizer.update_ranges(buffers_.layout, options_.rules);
+    missed_.begin(buffers_.layout, options_.rules, state_);
+    ranges_ = state_.optimizer.update_ranges(buffers_.layout, options_.rules, missed_.counts());
     started_.go_back({});
     round_ = {};
   }
@@ -148,6 +141,11 @@ class UpdateRounds {
   }
   /// Running statistics as they were before the round at hand, which has mixed its batches into them; empty if there is none that has.
   const std::vector<M>& running_before() const { return round_.running; }
+  /// Notes in a training file's state what only this knows.
+  void write_notes(TrainingState& state) const {
+    if (scales_loss) state.notes["loss_scale"] = to_string(loss_scale_);
+    missed_.write(buffers_.layout, state);
+  }
   /// What the last run has multiplied gradients by.
   double run_scale() const { return run_scale_; }
   /// The scale of the loss, on backends that want one.
@@ -160,27 +158,16 @@ class UpdateRounds {
   static constexpr bool scales_loss = requires { requires B::scales_loss; };
 
  private:
-  /// Batches whose gradients wait for an update.
-  struct Round {
-    Index batches = 0, images = 0, peak_bytes = 0, label_bytes = 0;
-    double first = 0, weight = 0;            ///< of the first's losses that has any, and of all: images, or what pixels weigh
-    double scale = 1;                        ///< of the loss
-    double lr_scale = 1;                     ///< of the update
-    LossResult of_host{};                    ///< on a device, what the host knows of its losses: their total, or all if the host makes them
-    LossResult known_before{};               ///< losses that were known when its first batch was run; an error in the update goes back to them
-    std::optional<LossResult> set_aside{};   ///< losses of steps before it, which are known again when it ends; none within a step
-    std::vector<M> running{};                ///< running statistics before it; none within a step, whose batch goes into them at its end
-  };
   /// Whether an update depends on what its gradients are.
   bool waits_for_each() const { return scales_loss || options_.clip.norm > 0; }
+  /// Where the schedule stands. Epochs before may have had other batches, or the program may have made steps of its own: fit() counts its epochs.
+  Index schedule_step() const { return counts_batches_ ? state_.epoch * options_.clock.steps_per_epoch + state_.batch : state_.step; }
   double loss_scale_now() const { return scales_loss ? loss_scale_.scale : 1; }
   void require_no_round(const std::string& what) const {
     if (round_.batches > 0)
       throw Error(error_text(what + " while gradients of " + std::to_string(round_.batches) + " batches are accumulated",
                              "they wait for their update", "call update() first"));
   }
-  /// What gradients of so much weight have been multiplied by, compared with those of its mean. Where nothing has counted yet there are none.
-  double scale_of(double weight) const { return round_.first > 0 ? round_.scale * (weight / round_.first) : round_.scale; }
   /// Waits for the steps that were started, and takes back those that do not count. Returns how many these are.
   /// Errors:  as the backend's finish()
   Index finish(LossResult& result) {
@@ -213,11 +200,11 @@ class UpdateRounds {
       weight = batch.weigh(source, labels, loss_, some);
       if (round_.batches == 0)
         round_.known_before = started_.known(), round_.scale = loss_scale_now(),
-        round_.lr_scale = lr_scale(options_.schedule, state_.step, options_.clock);
+        round_.lr_scale = lr_scale(options_.schedule, schedule_step(), options_.clock);
       if (weight > 0) {
-        if (!(round_.first > 0)) round_.first = weight;
+        if (!(round_.first > 0)) round_.first = first_weight(weight, batch.plan().table);
         begun = true;
-        start_run(batch, source, labels, result, scale_of(weight), weight);
+        start_run(batch, source, labels, result, round_.scale_of(weight), weight);
         if (!round_.running.empty()) mix_running();
         round_.peak_bytes = std::max(round_.peak_bytes, batch.plan().peak_bytes());
         if (labels.rows()) round_.label_bytes = std::max(round_.label_bytes, batch.label_bytes());
@@ -231,7 +218,14 @@ class UpdateRounds {
     else round_.of_host += result;   // the rest is told by the device
     ++round_.batches;
     round_.images += source.shape().n, round_.weight += weight;
-    if (weight > 0) run_scale_ = scale_of(round_.weight);
+    if (weight > 0) run_scale_ = round_.scale_of(round_.weight);
+  }
+  /// What gradients of a round are those of a mean over. Where the loss is scaled, 16 bits have to hold them: later batches of the round may have
+  /// more pixels that count than the first, `weight`, but hardly more than pixels.
+  double first_weight(double weight, const Table& table) const {
+    if (!scales_loss || !DenseLoss<L, T> || !round_.set_aside) return weight;
+    const Shape& output = table.shape(table.size());
+    return std::max(weight, static_cast<double>(output.n * output.h * output.w));
   }
   /// Updates by the gradients of the round's batches. `last`: the only one, if it is there to be looked at again.
   /// After an error the step does not count, nor do its losses.
@@ -289,9 +283,10 @@ class UpdateRounds {
     bool finite = true;
     if constexpr (scales_loss) {
       const auto all = [&](Range r) { return backend_.all_finite(buffers_.gradients.data() + r.begin, r.size()); };
-      finite = all({0, buffers_.count}) || std::ranges::all_of(gradient_ranges(buffers_.layout), all);   // the latter where a statistic is not
+      // What is not updated may be anything: running statistics, and gradients of frozen parameters.
+      finite = all({0, buffers_.count}) || std::ranges::all_of(ranges_, all, &UpdateRange::elements);
     }
-    if (!finite && loss_scale_.scale == LossScale::least)
+    if (!finite && loss_scale_.scale <= LossScale::least)
       throw NumericError(error_text("in step " + std::to_string(state_.step) + " gradients are not finite, however little they are scaled",
                                     "parameters were not changed by this step", "lower the learning rate, or use Bf16"));
     loss_scale_.note(finite);
@@ -344,6 +339,7 @@ class UpdateRounds {
   LossScale loss_scale_{};            ///< of backends that ask for it
   double run_scale_ = 1;              ///< of the gradients that the last run has left
   StartedSteps started_;
+  MissedUpdates missed_;
   bool counts_batches_ = false;
   Round round_;
 };
