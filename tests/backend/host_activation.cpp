@@ -16,6 +16,7 @@ double value(const Activation& a, double x) {
     case Function::gelu: return x * (0.5 * (1 + std::erf(x * std::sqrt(0.5))));
     case Function::hardswish: return x * std::min(std::max(x + 3, 0.0), 6.0) / 6;
     case Function::sigmoid: return 1 / (1 + std::exp(-x));
+    case Function::hardsigmoid: return std::min(std::max(x + 3, 0.0), 6.0) / 6;
     default: return x > 0 ? x : a.slope * x;
   }
 }
@@ -46,7 +47,8 @@ const std::vector<Layer> all{activation(Function::relu),
                              activation(Function::relu6),
                              activation(Function::gelu),
                              activation(Function::hardswish),
-                             activation(Function::sigmoid)};
+                             activation(Function::sigmoid),
+                             activation(Function::hardsigmoid)};
 /// Arguments that reach beyond every function's bends.
 Map wide_map(const Shape& s, std::uint64_t seed, bool ties = false) {
   Map map = random_map(s, seed, ties);
@@ -136,6 +138,7 @@ TEST_CASE("what is not a number passes through every activation; large arguments
   CHECK(std::isnan(GeluFunctor{}.value(nan)));
   CHECK(std::isnan(HardswishFunctor{}.value(nan)));
   CHECK(std::isnan(SigmoidFunctor{}.value(nan)));
+  CHECK(std::isnan(HardsigmoidFunctor{}.value(nan)));
   for (const float x : {-1e30f, -1000.0f, -90.0f, 90.0f, 1e30f}) {
     CHECK(SiluFunctor{}.value(x) == (x > 0 ? doctest::Approx(x) : doctest::Approx(0.0)));
     CHECK(SiluFunctor{}.gradient(1.0f, x) == doctest::Approx(x > 0 ? 1.0 : 0.0));
@@ -146,6 +149,8 @@ TEST_CASE("what is not a number passes through every activation; large arguments
     CHECK(HardswishFunctor{}.gradient(1.0f, x) == (x > 0 ? 1 : 0));
     CHECK(SigmoidFunctor{}.value(x) == doctest::Approx(x > 0 ? 1.0 : 0.0));
     CHECK(SigmoidFunctor{}.gradient(1.0f, x) == doctest::Approx(0.0));
+    CHECK(HardsigmoidFunctor{}.value(x) == (x > 0 ? 1 : 0));
+    CHECK(HardsigmoidFunctor{}.gradient(1.0f, x) == 0);
   }
 }
 TEST_CASE("derivatives at bends are those of PyTorch") {
@@ -153,6 +158,9 @@ TEST_CASE("derivatives at bends are those of PyTorch") {
   CHECK(Relu6Functor{}.gradient(1.0, 6.0) == 0);
   CHECK(HardswishFunctor{}.gradient(1.0, -3.0) == 0);
   CHECK(HardswishFunctor{}.gradient(1.0, 3.0) == 1);   // 1.5 in some older versions
+  CHECK(HardsigmoidFunctor{}.gradient(1.0, -3.0) == 0);
+  CHECK(HardsigmoidFunctor{}.gradient(1.0, 3.0) == 0);
+  CHECK(HardsigmoidFunctor{}.gradient(1.0, 0.0) == 1.0 / 6);
   CHECK(GeluFunctor{}.gradient(1.0, 0.0) == 0.5);
 }
 TEST_CASE("the exponential of words is exact to two in the last place, and saturates") {

@@ -36,7 +36,7 @@ PAGE = [
                                 ("layer/conv.hpp", "Conv"), ("layer/conv.hpp", "ConvTranspose"), ("layer/pool.hpp", "MaxPool"),
                                 ("layer/pool.hpp", "AvgPool"), ("layer/pool.hpp", "AdaptiveAvgPool"), ("layer/pool.hpp", "GlobalAvgPool"),
                                 ("layer/resample.hpp", "Upsample"), ("shape/upsampling.hpp", "Upsampling")]),
-    ("Activations", [("layer/activation.hpp", name) for name in ("ReLU", "LeakyReLU", "ReLU6", "SiLU", "GELU", "Hardswish", "Sigmoid")]),
+    ("Activations", [("layer/activation.hpp", name) for name in ("ReLU", "LeakyReLU", "ReLU6", "SiLU", "GELU", "Hardswish", "Sigmoid", "Hardsigmoid")]),
     ("Norms", [("layer/norm.hpp", "NormOptions"), ("layer/norm.hpp", "BatchNormWith"), ("layer/norm.hpp", "BatchNorm"),
                ("layer/norm.hpp", "FrozenBatchNorm"), ("layer/norm.hpp", "GroupNorm"), ("layer/norm.hpp", "InstanceNormWith"),
                ("layer/norm.hpp", "LayerNormWith"), ("layer/norm.hpp", "SlabBatchNormWith")]),

@@ -107,7 +107,7 @@ TEST_CASE("squeeze-and-excitation: names and stages") {
   CHECK(make_plan(table, Policy<Share<5>, RecomputeAll>::value).stages[2].backward.slabs() == 5);
 }
 TEST_CASE("squeeze-and-excitation: by rows as by columns, on residual blocks with batch norms and linear factors") {
-  using Linears = Scale<Identity, Sequential<GlobalAvgPool, Linear<3>, SiLU, Linear<6>, Hardswish>>;
+  using Linears = Scale<Identity, Sequential<GlobalAvgPool, Linear<3>, Hardswish, Linear<6>, Hardsigmoid>>;
   using Body = Sequential<Conv<6>, BatchNorm, ReLU, Conv<6>, BatchNorm, SqueezeExcitation<6, 3>>;
   using Deep =
       Sequential<Conv<6>, Residual<Body>, ReLU, MaxPool<>, Linears, Conv<6>, Residual<Sequential<Conv<6>, Linears>>, ReLU, GlobalAvgPool, Linear<3>>;

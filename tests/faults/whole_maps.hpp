@@ -40,6 +40,7 @@ inline std::pair<double, double> activated(const Activation& a, double v) {
     case Function::gelu: return {v * below, below + v * normal};
     case Function::hardswish: return {v * std::clamp(v / 6 + 0.5, 0.0, 1.0), v <= -3 ? 0 : v >= 3 ? 1 : v / 3 + 0.5};
     case Function::sigmoid: return {sigmoid, sigmoid * (1 - sigmoid)};
+    case Function::hardsigmoid: return {std::clamp(v / 6 + 0.5, 0.0, 1.0), v > -3 && v < 3 ? 1.0 / 6 : 0};
   }
   return {};
 }

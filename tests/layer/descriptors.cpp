@@ -73,7 +73,9 @@ TEST_CASE("activations carry their function, a leaky one its slope") {
   CHECK(GELU::layer().activation == Activation{Function::gelu, 0});
   CHECK(Hardswish::layer().activation == Activation{Function::hardswish, 0});
   CHECK(Sigmoid::layer().activation == Activation{Function::sigmoid, 0});
-  for (const Layer& y : {ReLU::layer(), LeakyReLU<>::layer(), SiLU::layer(), ReLU6::layer(), GELU::layer(), Hardswish::layer(), Sigmoid::layer()})
+  CHECK(Hardsigmoid::layer().activation == Activation{Function::hardsigmoid, 0});
+  for (const Layer& y : {ReLU::layer(), LeakyReLU<>::layer(), SiLU::layer(), ReLU6::layer(), GELU::layer(), Hardswish::layer(), Sigmoid::layer(),
+                         Hardsigmoid::layer()})
     CHECK(y.kind == Kind::activation);
 }
 TEST_CASE("norms: over what, epsilon 1e-5, momentum 0.1, weight and bias unless they say otherwise") {
@@ -148,8 +150,8 @@ TEST_CASE("Named changes the name alone, and the outer name counts") {
 TEST_CASE("kinds and functions have names of their own") {
   std::set<std::string> names;
   for (int k = 0; k <= static_cast<int>(Kind::dropout); ++k) names.insert(std::string(kind_name(static_cast<Kind>(k))));
-  for (int f = 0; f <= static_cast<int>(Function::sigmoid); ++f) names.insert(std::string(function_name(static_cast<Function>(f))));
-  CHECK(names.size() == 19 + 7);
+  for (int f = 0; f <= static_cast<int>(Function::hardsigmoid); ++f) names.insert(std::string(function_name(static_cast<Function>(f))));
+  CHECK(names.size() == 19 + 8);
   CHECK(names.count("?") == 0);
 }
 TEST_CASE("a parameter's shape counts its elements; a list of them keeps its order") {

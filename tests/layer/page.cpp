@@ -36,6 +36,7 @@ const std::vector<std::pair<std::string, Layer>> layers{{"`Conv<K>`", Conv<8>::l
                                                         {"`GELU`", GELU::layer()},
                                                         {"`Hardswish`", Hardswish::layer()},
                                                         {"`Sigmoid`", Sigmoid::layer()},
+                                                        {"`Hardsigmoid`", Hardsigmoid::layer()},
                                                         {"`Pointwise<F>`", Pointwise<Elu>::layer()},
                                                         {"`BatchNorm`", BatchNorm::layer()},
                                                         {"`ZeroBatchNorm`", ZeroBatchNorm::layer()},

@@ -15,7 +15,8 @@ const std::vector<Layer> all{activation(Function::relu),
                              activation(Function::relu6),
                              activation(Function::gelu),
                              activation(Function::hardswish),
-                             activation(Function::sigmoid)};
+                             activation(Function::sigmoid),
+                             activation(Function::hardsigmoid)};
 bool from_sign(const Layer& layer) { return layer.activation.function == Function::relu || layer.activation.function == Function::leaky_relu; }
 /// Zeros of both signs among the values.
 Map odd_values(Shape shape, std::uint64_t seed) {
@@ -187,7 +188,8 @@ TEST_CASE_TEMPLATE("what is not a number, and infinity, pass through", T, float,
     const Slab<T> y = b.forward(x, {0, 1});
     CHECK(std::isnan(static_cast<double>(y.view()(0, 2, 0, 1))));
     const Function function = layer.activation.function;
-    const double top = function == Function::relu6 ? 6 : function == Function::sigmoid ? 1 : std::numeric_limits<double>::infinity();
+    const bool gate = function == Function::sigmoid || function == Function::hardsigmoid;
+    const double top = function == Function::relu6 ? 6 : gate ? 1 : std::numeric_limits<double>::infinity();
     CHECK(static_cast<double>(y.view()(0, 3, 0, 1)) == top);
   }
 }

@@ -133,8 +133,22 @@ struct SigmoidFunctor {
     return dy * (s * (1.0f - s));
   }
 };
+/// min(max(x + 3, 0), 6) / 6; its derivative at -3 and at 3 is 0.
+struct HardsigmoidFunctor {
+  static constexpr bool from_sign = false;
+  template <class T, class Exp = StandardExp>
+  LRCNN_HOST_DEVICE constexpr T value(const T& x, const Exp& = {}) const {
+    const T three = T{} + 3.0f, one = T{} + 1.0f, within = (x + three) / 6.0f, upper = x >= three ? one : within;
+    return x <= -three ? T{} : upper;
+  }
+  template <class T, class Exp = StandardExp>
+  LRCNN_HOST_DEVICE constexpr T gradient(const T& dy, const T& x, const Exp& = {}) const {
+    const T three = T{} + 3.0f, within = dy / 6.0f, upper = x >= three ? T{} : within;
+    return x <= -three ? T{} : upper;
+  }
+};
 /// Whether a function takes 0 to 0, as padded channels want it.
-constexpr bool keeps_zero(Function function) { return function != Function::sigmoid; }
+constexpr bool keeps_zero(Function function) { return function != Function::sigmoid && function != Function::hardsigmoid; }
 /// Calls f with the functor of an activation for element type T.
 template <class T, class F>
 void with_functor(const Activation& activation, F&& f) {
@@ -146,6 +160,7 @@ void with_functor(const Activation& activation, F&& f) {
     case Function::gelu: f(GeluFunctor{}); break;
     case Function::hardswish: f(HardswishFunctor{}); break;
     case Function::sigmoid: f(SigmoidFunctor{}); break;
+    case Function::hardsigmoid: f(HardsigmoidFunctor{}); break;
   }
 }
 }   // namespace lrcnn

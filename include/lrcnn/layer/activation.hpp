@@ -34,6 +34,10 @@ struct Hardswish {
 struct Sigmoid {
   static constexpr Layer layer() { return {.kind = Kind::activation, .activation = {Function::sigmoid, 0}}; }
 };
+/// min(max(x + 3, 0), 6) / 6. Its gradient at -3 and at 3 is 0.
+struct Hardsigmoid {
+  static constexpr Layer layer() { return {.kind = Kind::activation, .activation = {Function::hardsigmoid, 0}}; }
+};
 constexpr std::string_view function_name(Function f) {
   switch (f) {
     case Function::relu: return "relu";
@@ -43,6 +47,7 @@ constexpr std::string_view function_name(Function f) {
     case Function::gelu: return "gelu";
     case Function::hardswish: return "hardswish";
     case Function::sigmoid: return "sigmoid";
+    case Function::hardsigmoid: return "hardsigmoid";
   }
   return "?";
 }

@@ -32,7 +32,7 @@ enum class Kind : std::uint8_t {
   dropout,             ///< x -> x / (1 - probability) or 0 in training, x otherwise; `drop` says of what each is drawn
 };
 inline constexpr std::size_t kind_count = static_cast<std::size_t>(Kind::dropout) + 1;   // behind the last one
-enum class Function : std::uint8_t { relu, leaky_relu, silu, relu6, gelu, hardswish, sigmoid };
+enum class Function : std::uint8_t { relu, leaky_relu, silu, relu6, gelu, hardswish, sigmoid, hardsigmoid };
 /// What a norm takes mean and variance of, and whether it keeps running ones.
 struct Norm {
   enum class Over : std::uint8_t {
