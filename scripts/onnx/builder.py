@@ -6,6 +6,7 @@ reason, and what depends on it alone is passed over in silence, so that one run 
 import re
 
 from faults import DAMAGED, NotExpressible, Refused
+from nest import Dominators
 from network import MAP, VECTOR, Layer, Value
 from patterns import reshape_target
 
@@ -101,6 +102,21 @@ class Builder:
     def has_one_reader(self, value):
         """Whether one node alone reads what a value's layer makes, under any of the names that nodes which change nothing give it."""
         return all(len(self.readers.get(name, [])) <= 1 for name, other in self.values.items() if other is not None and other.layer == value.layer)
+
+    def branches(self, values):
+        """Values in runs of neighbours that have come through a layer which the others have not: a join within a join, whose exporter has written
+        Concat(a, Concat(b, c)) as Concat(a, b, c)."""
+        if len(values) < 3:
+            return [[value] for value in values]
+        above = Dominators(self.layers)
+        begin = above.of([value.layer for value in values])
+        runs = []
+        for value in values:
+            if runs and above.depth[above.of([v.layer for v in runs[-1]] + [value.layer])] > above.depth[begin]:
+                runs[-1].append(value)
+            else:
+                runs.append([value])
+        return runs
 
     def add(self, node, kind, text, value, parameters=(), *, channels=None, extents=None, layout=None):
         """A layer behind `value`; what is not said is as there."""

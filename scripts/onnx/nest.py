@@ -21,28 +21,29 @@ class Join:
     branches: list  # chains; an empty one is the Identity
 
 
-def dominators(layers):
-    """For each layer the last tensor before it through which everything goes from the network's input: a layer, or -1."""
-    above, depth = {}, {-1: 0}
+class Dominators:
+    """For each layer the last tensor before it through which everything goes from the network's input, its immediate dominator: a layer, or -1."""
 
-    def common(a, b):
-        while a != b:
-            if depth[a] < depth[b]:
-                a, b = b, a
-            a = above[a]
-        return a
+    def __init__(self, layers):
+        self.above, self.depth = {}, {-1: 0}
+        for i, layer in enumerate(layers):
+            found = self.of(layer.inputs)
+            self.above[i], self.depth[i] = found, self.depth[found] + 1
 
-    for i, layer in enumerate(layers):
-        found = layer.inputs[0]
-        for other in layer.inputs[1:]:
-            found = common(found, other)
-        above[i], depth[i] = found, depth[found] + 1
-    return above
+    def of(self, tensors):
+        """The last tensor through which everything goes to all of these; one of them, if the others come through it."""
+        found = tensors[0]
+        for other in tensors[1:]:
+            while found != other:
+                if self.depth[found] < self.depth[other]:
+                    found, other = other, found
+                found = self.above[found]
+        return found
 
 
 def nest(layers, output):
     """The chain from the network's input to `output`, a list of Leafs and Joins. Raises NotExpressible with the nodes that stand in two parts."""
-    above, emitted, shared = dominators(layers), set(), []
+    above, emitted, shared = Dominators(layers).above, set(), []
 
     def chain(end, begin):
         parts = []

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from activation_patterns import gelu, hardsigmoid, hardswish, silu
 from faults import DAMAGED
 from fold import ints
 from model import Node, is_number
@@ -63,94 +64,6 @@ class Matcher:
                    for node in nodes if node is not last for name in node.outputs for reader in self.readers.get(name, []))
 
 
-def silu(m, node):
-    """x * sigmoid(x)"""
-    if node.op != "Mul":
-        return None
-    for x, gate in (node.inputs, node.inputs[::-1]):
-        sigmoid = m.made_by(gate, "Sigmoid")
-        if sigmoid and sigmoid.inputs[0] == x:
-            return [sigmoid, node], "Silu", [x], {}
-    return None
-
-
-def clipped(m, name):
-    """min(max(x + 3, 0), 6): x and the nodes"""
-    clip = m.made_by(name, "Clip")
-    if not clip or not (is_number(clip_limit(m, clip, 1, "min"), 0) and is_number(clip_limit(m, clip, 2, "max"), 6)):
-        return None
-    add = m.made_by(clip.inputs[0], "Add")
-    x = m.by_number(add, "Add", 3)
-    return x and (x, [add, clip])
-
-
-def clip_limit(m, node, place, attribute):
-    if len(node.inputs) > place and node.inputs[place]:
-        return m.constant(node.inputs[place])
-    value = node.get(attribute)
-    return None if value is None else np.asarray(value)
-
-
-def sixth(m, name):
-    """min(max(x + 3, 0), 6) / 6, in one of its forms: x and the nodes"""
-    hard = m.made_by(name, "HardSigmoid")
-    if hard and math.isclose(hard.get("alpha", 0.2), 1 / 6, rel_tol=1e-6) and math.isclose(hard.get("beta", 0.5), 0.5):
-        return hard.inputs[0], [hard]
-    node = m.producers.get(name)
-    inner = m.by_number(node, "Div", 6) or m.by_number(node, "Mul", 1 / 6)
-    found = clipped(m, inner) if inner else None
-    return found and (found[0], [*found[1], node])
-
-
-def hardswish(m, node):
-    """x * min(max(x + 3, 0), 6) / 6"""
-    inner = m.by_number(node, "Div", 6) or m.by_number(node, "Mul", 1 / 6)
-    product = m.made_by(inner, "Mul") if inner else None
-    if product:
-        for x, other in (product.inputs, product.inputs[::-1]):
-            found = clipped(m, other)
-            if found and found[0] == x:
-                return [*found[1], product, node], "HardSwish", [x], {}
-    if node.op != "Mul":
-        return None
-    for x, other in (node.inputs, node.inputs[::-1]):
-        found = sixth(m, other)
-        if found and found[0] == x:
-            return [*found[1], node], "HardSwish", [x], {}
-    return None
-
-
-def gelu(m, node):
-    """x * (1 + erf(x / sqrt(2))) / 2, the factors in any order"""
-    if node.op != "Mul":
-        return None
-    factors, products = [], []
-
-    def collect(name):
-        product = m.made_by(name, "Mul")
-        inner = product is node or (product and len(m.readers.get(name, [])) == 1 and not m.made_by(name, "Erf"))
-        if inner and len(products) < 2:
-            products.append(product)
-            for factor in product.inputs:
-                collect(factor)
-        else:
-            factors.append(name)
-
-    collect(node.outputs[0])
-    if len(factors) != 3 or sum(is_number(m.constant(f), 0.5) for f in factors) != 1:
-        return None
-    rest = [f for f in factors if not is_number(m.constant(f), 0.5)]
-    for x, other in (rest, rest[::-1]):
-        add = m.made_by(other, "Add")
-        erf = m.made_by(m.by_number(add, "Add", 1) or "", "Erf") if add else None
-        scaled = m.producers.get(erf.inputs[0]) if erf else None
-        if scaled is None:
-            continue
-        if x in (m.by_number(scaled, "Div", math.sqrt(2)), m.by_number(scaled, "Mul", math.sqrt(0.5))):
-            return [scaled, erf, add, *products], "Gelu", [x], {}
-    return None
-
-
 def normalised(m, node):
     """(x - mean) / sqrt(variance + epsilon) over one axis: x, axis, epsilon and the nodes"""
     if node.op != "Div":
@@ -188,9 +101,11 @@ def with_weights(m, nodes, names, axis):
     add = m.only_reader(product, "Add") if found else None
     if not add or not m.operands(add):
         return None
-    for operation in (product, add):
-        names.append(operation.inputs[0] if m.constant(operation.inputs[0]) is not None else operation.inputs[1])
-    return [*nodes, product, add] if all(is_along(m.constant(name), axis) for name in names[-2:]) else None
+    constants = [o.inputs[0] if m.constant(o.inputs[0]) is not None else o.inputs[1] for o in (product, add)]
+    if not all(is_along(m.constant(name), axis) for name in constants):
+        return None
+    names += constants
+    return [*nodes, product, add]
 
 
 def layer_norm(m, node):
@@ -200,9 +115,7 @@ def layer_norm(m, node):
         return None
     x, axis, epsilon, nodes = found
     names = [x]
-    nodes = with_weights(m, nodes, names, axis)
-    if not nodes:
-        return None
+    nodes = with_weights(m, nodes, names, axis) or nodes
     if axis == 1:
         return nodes, "ChannelsFirstLayerNormalization", names, {"epsilon": epsilon}
     return nodes, "LayerNormalization", names, {"axis": axis, "epsilon": epsilon}
@@ -233,8 +146,26 @@ def group_norm(m, node):
         restores = makes(m, before, grouped) and makes(m, after, extents)
     else:
         restores = makes(m, before, [None, groups, None]) and shape is not None and shape.inputs[0] == names[0]
-    nodes = with_weights(m, [before, node, after], names, 1) if restores else None
-    return nodes and (nodes, "GroupNormalization", names, {"num_groups": groups, "epsilon": node.get("epsilon", 1e-5)})
+    if not restores:
+        return None
+    group = [before, node, after]
+    nodes = with_weights(m, group, names, 1) or group
+    return nodes, "GroupNormalization", names, {"num_groups": groups, "epsilon": node.get("epsilon", 1e-5)}
+
+
+def mean_of_means(m, node):
+    """The mean over rows of the mean over columns, or the other way round"""
+    inner = m.made_by(node.inputs[0], "ReduceMean") if node.op == "ReduceMean" else None
+    extents = m.extents(inner.inputs[0]) if inner else None
+    axes = [ints(m.graph, reduce, 1, "axes") for reduce in (inner, node)] if extents else None
+    if not axes or any(a is None or len(a) != 1 for a in axes) or inner.get("keepdims", 1) != node.get("keepdims", 1):
+        return None
+    first = axes[0][0] % len(extents)
+    kept = [axis for axis in range(len(extents)) if inner.get("keepdims", 1) or axis != first]
+    both = sorted({first, kept[axes[1][0] % len(kept)]})
+    if len(both) < 2:
+        return None
+    return [inner, node], "ReduceMean", [inner.inputs[0]], {"axes": both, "keepdims": node.get("keepdims", 1)}
 
 
 def channel_shuffle(m, node):
@@ -300,7 +231,8 @@ def gathered_whole(m, node):
     return ([before, node], "Identity", [before.inputs[0]], {}) if whole else None
 
 
-PATTERNS = [gathered_whole, padded_convolution, silu, hardswish, gelu, layer_norm, group_norm, channel_shuffle, matrix_product]
+PATTERNS = [gathered_whole, padded_convolution, mean_of_means, silu, hardswish, hardsigmoid, gelu, layer_norm, group_norm, channel_shuffle,
+            matrix_product]
 
 
 def recognise(graph, partial):

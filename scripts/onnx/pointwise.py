@@ -1,6 +1,7 @@
 """Operators on each element: activations, norms, dropout, sums, products, concatenations."""
 import numpy as np
 
+from activation_patterns import is_hardsigmoid
 from builder import operator
 from faults import Refused
 from network import LAST, MAP, VECTOR, ratio
@@ -17,6 +18,14 @@ activation("Relu", "ReLU", "relu")
 activation("Sigmoid", "Sigmoid", "sigmoid")
 activation("Silu", "SiLU", "silu")
 activation("HardSwish", "Hardswish", "hardswish")
+
+
+@operator("HardSigmoid")
+def hardsigmoid(b, node):
+    alpha, beta = node.get("alpha", 0.2), node.get("beta", 0.5)
+    if not is_hardsigmoid(alpha, beta):
+        raise Refused(f"it is max(0, min(1, {alpha:g} x + {beta:g})); lrcnn's Hardsigmoid is PyTorch's, with 1/6 and 0.5")
+    return b.add(node, "hardsigmoid", "Hardsigmoid", b.value(node))
 
 
 @operator("Gelu")
@@ -52,6 +61,14 @@ def clip(b, node):
     raise Refused(f"it keeps numbers between {low} and {high}; lrcnn has ReLU6, between 0 and 6, and ReLU, from 0 on")
 
 
+@operator("Max")
+def maximum(b, node):
+    found = constant_operand(b, node) if len(node.inputs) == 2 else None
+    if found is None or np.any(found[1] != 0) or found[1].size != 1:
+        raise Refused("it takes the larger of two tensors; lrcnn has ReLU, the larger of a number and 0")
+    return b.add(node, "relu", "ReLU", found[0])
+
+
 @operator("Identity")
 def identity(b, node):
     return b.value(node)
@@ -84,9 +101,9 @@ def norm_parameters(b, node, channels, names=("weight", "bias")):
     return parameters
 
 
-def norm_text(plain, full, epsilon, first=(), options="NormOptions{}", momentum=None):
+def norm_text(plain, full, epsilon, parameters, first=(), momentum=None):
     """The shortest descriptor of a norm: `plain` for the usual options, else `full` with those that are needed."""
-    arguments = [options]
+    arguments = ["NormOptions{}" if parameters else "NormOptions{.affine = false}"]
     if not epsilon >= 1e-18:
         raise Refused(f"its epsilon is {epsilon:g}; lrcnn's norms have one of at least 1e-18")
     if ratio(epsilon) != "std::ratio<1, 100000>" or momentum:
@@ -105,15 +122,17 @@ def batch_norm(b, node):
         raise Refused("its input has channels last, so that it normalises columns; lrcnn's BatchNorm normalises channels")
     parameters = norm_parameters(b, node, x.channels, ("weight", "bias", "running_mean", "running_var"))
     momentum = ratio(node.get("momentum", 0.9), complement=True)
-    text = norm_text("BatchNorm", "BatchNormWith", node.get("epsilon", 1e-5), momentum="" if momentum == "std::ratio<1, 10>" else momentum)
+    momentum = "" if momentum == "std::ratio<1, 10>" else momentum
+    text = norm_text("BatchNorm", "BatchNormWith", node.get("epsilon", 1e-5), parameters, momentum=momentum)
     return b.add(node, "batch_norm", text, x, parameters)
 
 
 @operator("InstanceNormalization")
 def instance_norm(b, node):
     x = b.value(node, 0, MAP)
-    text = norm_text("InstanceNorm", "InstanceNormWith", node.get("epsilon", 1e-5))
-    return b.add(node, "instance_norm", text, x, norm_parameters(b, node, x.channels))
+    parameters = norm_parameters(b, node, x.channels)
+    text = norm_text("InstanceNorm", "InstanceNormWith", node.get("epsilon", 1e-5), parameters)
+    return b.add(node, "instance_norm", text, x, parameters)
 
 
 @operator("GroupNormalization")
@@ -122,13 +141,13 @@ def group_norm(b, node):
     if groups < 1:
         raise Refused(f"it has {groups} groups; lrcnn's GroupNorm has at least one")
     parameters = norm_parameters(b, node, None)
-    if b.graph.opset < 21 and not node.stands_for:   # until then the operator had a weight for each group
+    if parameters and b.graph.opset < 21 and not node.stands_for:   # until then the operator had a weight for each group
         if x.channels is None:
             raise Refused("its weights are of groups, and the channels are not known")
         parameters = [(name, np.repeat(array, x.channels // groups)) for name, array in parameters]
-    if x.channels is not None and parameters[0][1].size != x.channels:
+    if parameters and x.channels is not None and parameters[0][1].size != x.channels:
         raise Refused(f"its weight has {parameters[0][1].size} elements; lrcnn's norms have one for each channel, {x.channels}")
-    text = norm_text(f"GroupNorm<{groups}>", "GroupNorm", node.get("epsilon", 1e-5), first=[str(groups)])
+    text = norm_text(f"GroupNorm<{groups}>", "GroupNorm", node.get("epsilon", 1e-5), parameters, first=[str(groups)])
     return b.add(node, "group_norm", text, x, parameters)
 
 
@@ -143,14 +162,18 @@ def layer_norm(b, node):
     parameters = norm_parameters(b, node, x.channels)
     if len(parameters) == 1:
         parameters.append(("bias", np.zeros_like(parameters[0][1])))
-    text = norm_text("LayerNorm", "LayerNormWith", node.get("epsilon", 1e-5))
+    text = norm_text("LayerNorm", "LayerNormWith", node.get("epsilon", 1e-5), parameters)
     return b.add(node, "layer_norm", text, x, parameters)
 
 
 def per_channel(array, x):
-    """A constant that has a number for each channel of x, as a vector; otherwise None."""
+    """A constant that has a number for each channel of x, or one for all, as a vector; otherwise None."""
     axis = {MAP: 3, LAST: 1, VECTOR: 1}[x.layout]   # from the end
-    if x.channels is None or array.size != x.channels:
+    if x.channels is None:
+        return None
+    if array.size == 1 and array.ndim <= x.rank():
+        return np.full(x.channels, array.reshape(()))
+    if array.size != x.channels:
         return None
     shape = (1,) * max(0, axis - array.ndim) + array.shape
     return array.reshape(-1) if shape[len(shape) - axis] == x.channels else None
@@ -203,14 +226,36 @@ def add(b, node):
     return first if len(values) == 1 else b.join(node, "Sum", values, first.channels)
 
 
+@operator("Sub")
+def sub(b, node):
+    if len(node.inputs) != 2 or b.is_constant(node, 0) or not b.is_constant(node, 1):
+        raise Refused("it takes one tensor from another, or from a constant; lrcnn's Sum adds")
+    return add_constant(b, node, b.value(node), -b.graph.constants[node.inputs[1]])
+
+
+def scale_constant(b, node, x, array):
+    """Multiplied by a number for each channel."""
+    factors = per_channel(array, x)
+    if factors is None:
+        raise Refused("it multiplies by a constant that has not one number for each channel; lrcnn's LayerScale has")
+    return b.add(node, "layer_scale", "LayerScale<>", x, [("layer_scale", factors)])
+
+
+@operator("Div")
+def div(b, node):
+    if len(node.inputs) != 2 or b.is_constant(node, 0) or not b.is_constant(node, 1):
+        raise Refused("it divides by what is computed; lrcnn's Scale multiplies, and LayerScale by constants")
+    divisor = b.graph.constants[node.inputs[1]]
+    if divisor.dtype.kind != "f" or not np.all(divisor != 0):
+        raise Refused("it divides by 0, or whole numbers; lrcnn's LayerScale multiplies by numbers that are finite")
+    return scale_constant(b, node, b.value(node), (1 / divisor.astype(np.float64)).astype(divisor.dtype))
+
+
 @operator("Mul")
 def mul(b, node):
     found = constant_operand(b, node)
     if found:
-        x, factors = found[0], per_channel(found[1], found[0])
-        if factors is None:
-            raise Refused("it multiplies by a constant that has not one number for each channel; lrcnn's LayerScale has")
-        return b.add(node, "layer_scale", "LayerScale<>", x, [("layer_scale", factors)])
+        return scale_constant(b, node, *found)
     a, c = b.value(node, 0), b.value(node, 1)
     x, factors = (c, a) if a.single() and not c.single() else (a, c)
     if not factors.single() or factors.layout != x.layout or None not in (x.channels, factors.channels) and x.channels != factors.channels:
@@ -237,5 +282,12 @@ def concat(b, node):
     for other in values[1:]:
         if any(None not in pair and pair[0] != pair[1] for pair in ((first.height, other.height), (first.width, other.width))):
             raise Refused(f"it joins {other.text()} to {first.text()}; the branches of a Concat have the same rows and columns")
+    if len(values) == 1:
+        return first
+    values = [run[0] if len(run) == 1 else joined(b, node, run) for run in b.branches(values)]
+    return joined(b, node, values)
+
+
+def joined(b, node, values):
     channels = None if any(v.channels is None for v in values) else sum(v.channels for v in values)
-    return first if len(values) == 1 else b.join(node, "Concat", values, channels)
+    return b.join(node, "Concat", values, channels)

@@ -113,8 +113,15 @@ class Faults(unittest.TestCase):
                            "it adds [N,4,1,1] to [N,4,8,8]; lrcnn's Sum adds tensors of one shape")
         self.refuses_nodes(lambda m: m.node("Mul", m.conv("x", 4, 4), m.conv("x", 4, 4)),
                            "lrcnn's Scale multiplies a map by a factor for each channel")
-        self.refuses_nodes(lambda m: m.node("Mul", m.conv("x", 4, 4), m.number(2)),
-                           "it multiplies by a constant that has not one number for each channel")
+        for operation in ("Mul", "Div"):
+            self.refuses_nodes(lambda m: m.node(operation, m.conv("x", 4, 4), m.weight(8, low=1, high=2)),
+                               "it multiplies by a constant that has not one number for each channel")
+        self.refuses_nodes(lambda m: m.node("Div", m.conv("x", 4, 4), m.number(0)), "it divides by 0")
+        for operation, text in (("Div", "it divides by what is computed"), ("Sub", "it takes one tensor from another")):
+            self.refuses_nodes(lambda m: m.node(operation, m.conv("x", 4, 4), m.conv("x", 4, 4)), text)
+            self.refuses_nodes(lambda m: m.node(operation, m.number(1), m.conv("x", 4, 4)), text)
+        self.refuses_nodes(lambda m: m.node("Max", m.conv("x", 4, 4), m.number(1)), "it takes the larger of two tensors")
+        self.refuses_nodes(lambda m: m.node("HardSigmoid", m.conv("x", 4, 4)), "it is max(0, min(1, 0.2 x + 0.5))")
         self.refuses_nodes(lambda m: m.node("Add", m.node("Relu", m.conv("x", 4, 4)), m.weight(4, 1, 1)), "it adds a constant; lrcnn has biases")
 
     def test_constants_that_are_added_where_others_read_the_layer_too(self):
@@ -223,7 +230,7 @@ class Faults(unittest.TestCase):
                 ones, zeros = m.constant(np.ones(2, np.float32)), m.constant(np.zeros(2, np.float32))
                 y = m.node("InstanceNormalization", m.node("Reshape", m.conv("x", 4, 4), m.ints(0, 2, -1)), ones, zeros)
                 return m.node("Add", m.node("Mul", m.node("Reshape", y, m.ints(1, 4, 4, 4)), m.weight(*shape)), m.weight(*shape))
-            self.refuses_some(grouped, "it makes [N,4,4,4] (map) a tensor of extents [0, 2, -1]", shape=(1, 4, 4, 4))
+            self.refuses_some(grouped, "it multiplies by a constant that has not one number for each channel", shape=(1, 4, 4, 4))
 
             def normed(m):
                 y = m.conv("x", 4, 4)
@@ -231,7 +238,7 @@ class Faults(unittest.TestCase):
                 variance = m.node("ReduceMean", m.node("Pow", centred, m.number(2)), axes=[1])
                 y = m.node("Div", centred, m.node("Sqrt", m.node("Add", variance, m.number(1e-6))))
                 return m.node("Add", m.node("Mul", y, m.weight(*shape)), m.weight(*shape))
-            self.refuses_some(normed, "it takes means over axes [1]", shape=(1, 4, 4, 4))
+            self.refuses_some(normed, "it multiplies by a constant that has not one number for each channel", shape=(1, 4, 4, 4))
 
     def test_paddings(self):
         self.refuses_nodes(lambda m: m.node("Pad", "x", m.ints(0, 0, 3, -1, 0, 0, -2, 2), mode="reflect"),

@@ -58,6 +58,17 @@ def types():
                        "ConvTranspose<6, Window{.kernel = 3, .stride = 2, .pad = {1, 0, 1, 0}}>, GlobalAvgPool, Conv<3, Window{.kernel = 1}>>",
         "one_pixel": "Sequential<Conv<4, Window{.kernel = 3, .stride = 2, .pad = 1}>, Conv<4, Window{.kernel = 3, .stride = 2, .pad = 1}>, "
                      "GlobalAvgPool, Conv<3, Window{.kernel = 1}>>",
+        "plain_norms": "Sequential<Conv<8>, GroupNorm<4, NormOptions{.affine = false}>, Conv<8>, LayerNormWith<NormOptions{.affine = false}>, "
+                       "Conv<6>, Scale<Identity, Sequential<GlobalAvgPool, Conv<6, Window{.kernel = 1}>, Sigmoid>>, GlobalAvgPool, Linear<3, false>>",
+        "gates": "Sequential<Conv<8>, Hardswish, Scale<Identity, Sequential<GlobalAvgPool, Conv<4, Window{.kernel = 1}>, ReLU, "
+                 "Conv<8, Window{.kernel = 1}>, Hardsigmoid>>, Conv<8>, Scale<Identity, Sequential<GlobalAvgPool, Conv<4, Window{.kernel = 1}>, "
+                 "ReLU, Conv<8, Window{.kernel = 1}>, Hardsigmoid>>, Conv<8>, Conv<4>, LayerScale<>, Conv<3>, ReLU, LayerScale<>>",
+        "concat_of_concats": "Sequential<Conv<8>, Concat<Conv<2, Window{.kernel = 1}>, "
+                             "Sequential<Conv<3, Window{.kernel = 1}>, ReLU, Concat<Conv<2, Window{.kernel = {1, 3}, .pad = {0, 1}}>, "
+                             "Conv<3, Window{.kernel = {3, 1}, .pad = {1, 0}}>>>, "
+                             "Sequential<Conv<4, Window{.kernel = 1}>, ReLU, Conv<4>, Concat<Conv<2, Window{.kernel = {1, 3}, .pad = {0, 1}}>, "
+                             "Conv<3, Window{.kernel = {3, 1}, .pad = {1, 0}}>>>, "
+                             "Sequential<MaxPool<Window{.kernel = 3, .pad = 1}>, Conv<2, Window{.kernel = 1}>>>>",
         "flattened": "Sequential<Conv<4, Window{.kernel = 3, .stride = 2, .pad = 1}>, Flatten, Linear<10>, ReLU, Dropout<std::ratio<1, 5>>, "
                      "Linear<3, false>>",
     }

@@ -230,6 +230,43 @@ def one_pixel():
     return m.finish(m.conv(m.node("GlobalAveragePool", y), 4, 3, 1))
 
 
+def plain_norms():
+    """Group and layer norms without weights; a mean over columns of the mean over rows, with and without its axes."""
+    m = Model([2, 8, 5, 4], 13)
+    ones, zeros = m.constant(np.ones(4, np.float32)), m.constant(np.zeros(4, np.float32))
+    y = m.node("InstanceNormalization", m.node("Reshape", m.conv("x", 8, 8), m.ints(0, 4, -1)), ones, zeros)
+    y = m.conv(m.node("Reshape", y, m.ints(2, 8, 5, 4)), 8, 8)
+    centred = m.node("Sub", y, m.node("ReduceMean", y, axes=[1]))
+    variance = m.node("ReduceMean", m.node("Pow", centred, m.number(2)), axes=[1])
+    y = m.conv(m.node("Div", centred, m.node("Sqrt", m.node("Add", variance, m.number(1e-5)))), 8, 6)
+    factors = m.node("Sigmoid", m.conv(m.node("ReduceMean", m.node("ReduceMean", y, axes=[3]), axes=[2]), 6, 6, 1))
+    y = m.node("ReduceMean", m.node("ReduceMean", m.node("Mul", y, factors), axes=[2], keepdims=0), axes=[-1], keepdims=0)
+    return m.finish(m.node("MatMul", y, m.weight(6, 3)), rank=2)
+
+
+def gates():
+    """MobileNetV3's squeeze-and-excitation with the gate as one node and as several; constants for all channels; the larger of a number and 0."""
+    m = Model([2, 4, 6, 5], 14)
+    y = m.node("HardSwish", m.conv("x", 4, 8))
+    def excited(y, hard):
+        return m.node("Mul", hard(m.conv(m.node("Relu", m.conv(m.node("GlobalAveragePool", y), 8, 4, 1)), 4, 8, 1)), y)
+    y = m.conv(excited(y, lambda z: m.node("HardSigmoid", z, alpha=1 / 6, beta=0.5)), 8, 8)
+    y = m.conv(excited(y, lambda z: m.node("Div", m.node("Clip", m.node("Add", z, m.number(3)), m.number(0), m.number(6)), m.number(6))), 8, 8)
+    y = m.node("Div", m.node("Sub", m.conv(y, 8, 4), m.number(0.25)), m.number(2))
+    return m.finish(m.node("Mul", m.node("Max", m.number(0), m.conv(y, 4, 3)), m.number(0.5)))
+
+
+def concat_of_concats():
+    """Branches that part again, in one Concat, as PyTorch's exporter writes Inception's."""
+    m = Model([1, 3, 9, 9])
+    y = m.conv("x", 3, 8)
+    two = m.node("Relu", m.conv(y, 8, 3, 1))
+    deep = m.conv(m.node("Relu", m.conv(y, 8, 4, 1)), 4, 4)
+    parts = [m.conv(y, 8, 2, 1), m.conv(two, 3, 2, (1, 3)), m.conv(two, 3, 3, (3, 1)), m.conv(deep, 4, 2, (1, 3)), m.conv(deep, 4, 3, (3, 1)),
+             m.conv(m.node("MaxPool", y, kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[1, 1]), 8, 2, 1)]
+    return m.finish(m.node("Concat", *parts, axis=1))
+
+
 # Models with the shape of an input for them.
 MODELS = {
     "conv_variants": (conv_variants, (2, 4, 13, 11)),
@@ -248,4 +285,7 @@ MODELS = {
     "flattened": (flattened, (3, 3, 8, 8)),
     "as_exported": (as_exported, (2, 4, 7, 5)),
     "one_pixel": (one_pixel, (2, 3, 4, 4)),
+    "plain_norms": (plain_norms, (2, 8, 5, 4)),
+    "gates": (gates, (2, 4, 6, 5)),
+    "concat_of_concats": (concat_of_concats, (1, 3, 9, 9)),
 }
