@@ -40,6 +40,9 @@ TYPES = {
     **{f"densenet{n}": f"DenseNet{n}<>" for n in (121, 161, 169, 201)},
     **{f"convnext_{n.lower()}": f"ConvNeXt{n}<{CLASSES}, std::ratio<0>>" for n in ("Tiny", "Small", "Base", "Large")},
     "googlenet": None,
+    "inception_v3": None,
+    "mobilenet_v3_large": None,
+    "mobilenet_v3_small": None,
     "resnext50_32x4d": None,
 }
 NETWORKS = ("convnext", "densenet", "mobilenet", "resnet", "squeezenet", "vgg")   # headers
@@ -48,14 +51,14 @@ TRAINED = ("vgg", "squeezenet", "mobilenet")   # exported in training mode, for 
 
 def make(name):
     torch.manual_seed(19)
-    options = {"init_weights": False, "aux_logits": False} if name == "googlenet" else {}
+    options = {"init_weights": False, "aux_logits": False} if name in ("googlenet", "inception_v3") else {}
     net = getattr(torchvision.models, name)(weights=None, **options).eval()
     randomise(net)
     return net
 
 
 def size_of(name):
-    return 224 if name.startswith("vgg") else 64
+    return 224 if name.startswith("vgg") else 96 if name == "inception_v3" else 64   # Inception's least is 75
 
 
 def export(net, name, kind, file):
