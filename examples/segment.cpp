@@ -39,6 +39,7 @@ using Net = UNet<2, 16>;   // a quarter of the usual channels: one photograph ha
 using Checkpoints = CheckpointAt<"pool1", "pool2", "merge3.relu2", "merge2.relu2">;
 using Rows = Policy<Overlap<4>, Checkpoints, RecomputeAll, GradientsInPlace, FastestConv, Workspace<4_MiB>>;
 using Whole = Policy<Column, FastestConv, Workspace<4_MiB>>;
+using RowTrainer = Trainer<Net, Rows, Cpu, PixelCrossEntropy>;
 struct Arguments {
   std::string image, mask, found = "found.png", overlay = "overlay.png", held_out, cache = "256MiB";
   std::optional<Index> crop;
@@ -191,12 +192,20 @@ void report(const char* where, const ConfusionMatrix& m) {
   std::cout << where << ": IoU " << fixed_text(m.iou(1), 4) << " (found " << percent(m.recall(1)) << " of " << m(1, 0) + m(1, 1) << " pixels; "
             << percent(m.precision(1)) << " of what was found is right)\n";
 }
+/// One batch goes through the trained network layer by layer and by rows.
+void compare(RowTrainer& trainer, const CropBatch<float>& batch, const std::string& title) {
+  Candidate<PixelCrossEntropy> column(Net::layers, Whole::value, batch, batch.labels(), trainer.parameters(), trainer.backend());
+  Candidate<PixelCrossEntropy> row(Net::layers, Rows::value, batch, batch.labels(), trainer.parameters(), trainer.backend());
+  for (int round = 0; round < 7; ++round) column.time(), row.time();
+  print_table(title, column, row, worst_difference(column, row));
+}
 int run(const Arguments& arguments) {
   const bool drawn = arguments.image.empty();
   check_written({arguments.found, arguments.overlay}, {arguments.image, arguments.mask});
   const MaskedPicture picture = open_picture(arguments);
   const Index height = picture.info().height, width = picture.info().width;
   const HeldOut held_out = held_out_region(arguments.held_out, picture);
+  static_cast<void>(Judge(picture, held_out.region, arguments));   // refuses endings that name no format; a training that is cut off leaves no file
   const Index steps = arguments.steps, size = arguments.crop.value_or(drawn ? 64 : 256);
   if (size % 16 != 0)
     throw Error(error_text("no crops of " + std::to_string(size) + "x" + std::to_string(size),
@@ -210,8 +219,8 @@ int run(const Arguments& arguments) {
   policy.partitions[0] = {Cut::share, slabs, slabs, 0};
   static_cast<void>(make_plan(make_table(layers, input), policy, Cpu::target, predicting));   // if it cannot be, that shows here
   const LrSchedule schedule = CosineLr{.over = lrcnn::steps(steps), .warm_up = lrcnn::steps(std::min<Index>(20, steps / 4))};
-  Trainer<Net, Rows, Cpu, PixelCrossEntropy> trainer(crops.input(), AdamW{.lr = 0.004, .weight_decay = 0.01, .decay = Decay::marked},
-                                                     {.schedule = schedule, .seed = arguments.seed, .threads = arguments.threads});
+  RowTrainer trainer(crops.input(), AdamW{.lr = 0.004, .weight_decay = 0.01, .decay = Decay::marked},
+                     {.schedule = schedule, .seed = arguments.seed, .threads = arguments.threads});
   std::cout << "lrcnn " << version() << ", " << trainer.backend().describe() << "\n";
   if (!cpu_is_fast) std::cout << "This build has no oneDNN, so plain loops do the work, slowly.\n";
   if (drawn) std::cout << "No photograph was given, so this is a drawn picture, not real data.\n";
@@ -232,13 +241,7 @@ int run(const Arguments& arguments) {
   line.finish();
   const double trained = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   std::cout << "Trained in " << fixed_text(trained, 1) << " s\n" << std::flush;
-  {
-    const CropBatch<float> batch = crops.batch(0, steps);
-    Candidate<PixelCrossEntropy> column(Net::layers, Whole::value, batch, batch.labels(), trainer.parameters(), trainer.backend());
-    Candidate<PixelCrossEntropy> row(Net::layers, Rows::value, batch, batch.labels(), trainer.parameters(), trainer.backend());
-    for (int round = 0; round < 7; ++round) column.time(), row.time();
-    print_table("on " + std::to_string(arguments.batch) + " crops", column, row, worst_difference(column, row));
-  }
+  compare(trainer, crops.batch(0, steps), "on " + std::to_string(arguments.batch) + " crops");
   BasicPredictor<Cpu> predictor(layers, policy, input, trainer.read_parameters(), arguments.threads);
   const ImageSource<float> rows = photograph_source(picture.image, whole(picture.info()));
   Judge judge(picture, held_out.region, arguments);

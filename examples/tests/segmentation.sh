@@ -36,6 +36,14 @@ refuses "file 'folder' cannot be written" "$segment" "${small[@]}" --found none.
 refuses "file 'mask2.png' is to be written, and is read as well" "$segment" photo.jpg mask2.png "${small[@]}" --found mask2.png \
   --overlay none2.png
 refuses "file 'none.png' is to be written twice" "$segment" "${small[@]}" --found none.png --overlay none.png
+# Names that end with no format that can be written; nothing is on standard output, where the training would be told of.
+for files in 'none.png none.jpg' 'none none2.png' 'none.gif none2.png'; do
+  read -r found overlay <<<"$files"
+  named=("$segment" "${small[@]}" --found "$found" --overlay "$overlay")
+  refuses "^lrcnn: image 'none(.jpg|.gif)?' is to be written; its name ends with the format: .png, .npy, .tif or .tiff; choose such a name$" \
+    "${named[@]}"
+  [ -z "$("${named[@]}" 2>/dev/null)" ] || { echo "FAILED: $files was refused after the training"; failures=$((failures + 1)); }
+done
 for region in lots 10x10 10x10+0 0x10+0+0 10x10+0+383 301x10+0+0 10x10+-1+0 10x10+0+0+0 1000000000000000000000x1+0+0; do
   refuses "no region '${region//+/\\+}' of a picture of 300x392" "$segment" "${small[@]}" "${to[@]}" --held-out "$region"
 done
