@@ -8,12 +8,23 @@
 #include <filesystem>
 #include <iostream>
 #include <new>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
 namespace lrcnn {
+/// Whether a file, which is there, is in a folder or in folders within it. Links to folders are followed, as where class folders are read. `seen`:
+/// the canonical names of folders that were looked through.
+inline bool is_within(const std::filesystem::path& file, const std::filesystem::path& folder, std::set<std::filesystem::path>& seen) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  if (!seen.insert(fs::canonical(folder, none)).second) return false;
+  for (const auto& entry : fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, none))
+    if (fs::equivalent(file, entry.path(), none) || (entry.is_directory(none) && is_within(file, entry.path(), seen))) return true;
+  return false;
+}
 /// Finds out whether files can be written, and whether one would take the place of another, or of what the program reads: a file, or
-/// any that is in a folder or in folders within it. Empty names count for nothing.
+/// any that is in a folder or in folders within it, linked ones included. Empty names count for nothing.
 /// Errors:  Error naming the file; DataError if it cannot be written. Nothing has changed then
 inline void check_written(const std::vector<std::string>& written, const std::vector<std::string>& read) {
   namespace fs = std::filesystem;
@@ -32,8 +43,8 @@ inline void check_written(const std::vector<std::string>& written, const std::ve
       if (input.empty()) continue;
       if (same(written[i], input)) fault(written[i], ", and is read as well");
       if (!fs::is_directory(input, none) || !fs::exists(written[i], none)) continue;
-      for (const auto& entry : fs::recursive_directory_iterator(input, fs::directory_options::skip_permission_denied, none))
-        if (same(written[i], entry.path())) fault(written[i], ", and is in folder '" + input + "', which is read");
+      std::set<fs::path> seen;
+      if (is_within(written[i], input, seen)) fault(written[i], ", and is in folder '" + input + "', which is read");
     }
     check_writable(written[i]);
   }

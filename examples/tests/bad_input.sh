@@ -23,6 +23,15 @@ for file in cut/train-labels-idx1-ubyte cut/../cut/train-images-idx3-ubyte link 
 done
 [ "$(cat "$scratch/cut/"* | cksum)" = "$before" ] || { echo "FAILED: a data file was overwritten"; failures=$((failures + 1)); }
 rm "$scratch/link" "$scratch/other-name"
+# So do photographs in a folder that is linked, here with a link back.
+mkdir "$scratch/animals" "$scratch/photos" "$scratch/photos/dogs"
+echo "a photograph" >"$scratch/animals/1.jpg"
+ln -s ../animals "$scratch/photos/cats"
+ln -s ../photos "$scratch/animals/back"
+for file in photos/cats/1.jpg animals/1.jpg; do
+  refuses "is to be written, and is in folder '.*photos', which is read" "$demo" "$scratch/photos" "${small[@]}" --summary "$scratch/$file"
+done
+[ "$(cat "$scratch/animals/1.jpg")" = "a photograph" ] || { echo "FAILED: a photograph was overwritten"; failures=$((failures + 1)); }
 refuses "too little memory" "$demo" --epochs 1 --images 1000000000
 refuses "needs an arena of .*; use a smaller batch or image \(--help has the options\), or free memory" bash -c \
   'ulimit -v 600000; exec "$@"' bash "$demo" --epochs 1 --images 6000 --batch 6000
