@@ -131,7 +131,9 @@ int main(int argc, char** argv) {
   app.add_option("DIR", arguments.folder, "folder with a folder of photographs for each class; without it, shapes are drawn");
   app.add_option("--weights", arguments.weights, "safetensors file with the weights to begin with")->check(not_empty());
   app.add_option("--network", arguments.network, "resnet18 or resnet50")->check(CLI::IsMember({"resnet18", "resnet50"}))->capture_default_str();
-  app.add_option("--allow-missing", arguments.allow_missing, "patterns of parameters that the file may lack")->capture_default_str();
+  app.add_option("--allow-missing", arguments.allow_missing, "pattern of parameters that the file may lack; may be given more than once")
+      ->allow_extra_args(false)   // one at a time: DIR may stand behind it
+      ->capture_default_str();
   app.add_option("--size", arguments.photos.size, "rows and columns of the images")->check(CLI::Range(32, 65536))->capture_default_str();
   app.add_option("--megabytes", arguments.megabytes, "memory that a step may take")->check(CLI::Range(1, 10000000))->capture_default_str();
   app.add_option("--head-epochs", arguments.head_epochs, "passes that train the head alone")->check(CLI::Range(0, 100000))->capture_default_str();
