@@ -1,13 +1,19 @@
 # Configures, builds and runs one consumer project, and compares what it prints with the version.
 #   cmake -DCONSUMER=find_package -DSOURCE=<lrcnn> -DBUILD=<lrcnn's build> -DSCRATCH=<folder> -DVERSION=0.1.0
-#         -DCOMPONENTS=onednn,data [-DEXPECT_ERROR=<text>] [-DOPTIONS=-D<x>=<y>,...] [-DTARGET=<target>] -P run.cmake
+#         -DCOMPONENTS=onednn,data [-DEXPECT_ERROR=<text>] [-DOPTIONS=-D<x>=<y>,...] [-DTARGET=<target>] [-DINCLUDEDIR=<folder>] -P run.cmake
 # With EXPECT_ERROR, configuring must fail with that text instead. OPTIONS are more arguments for configuring. With TARGET that target alone is
-# built, and nothing is run.
+# built, and nothing is run. With INCLUDEDIR, lrcnn is configured anew with that CMAKE_INSTALL_INCLUDEDIR, and installed from there.
 file(REMOVE_RECURSE "${SCRATCH}")  # a clean start: nothing left by an earlier run can help
 file(MAKE_DIRECTORY "${SCRATCH}")
 string(REPLACE "," ";" OPTIONS "${OPTIONS}")
 set(options "-DCONSUMER_COMPONENTS=${COMPONENTS}" -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_COMPILER=${COMPILER}"
   "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}" "-DCMAKE_CUDA_COMPILER_LAUNCHER=${LAUNCHER}" -G "${GENERATOR}" ${OPTIONS})
+if(INCLUDEDIR)
+  set(BUILD "${SCRATCH}/lrcnn")
+  execute_process(COMMAND "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${BUILD}" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}"
+    "-DCMAKE_INSTALL_INCLUDEDIR=${INCLUDEDIR}" -DLRCNN_CUDNN=OFF -DLRCNN_TESTS=OFF -DLRCNN_EXAMPLES=OFF -DLRCNN_BENCH=OFF
+    OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+endif()
 if(CONSUMER MATCHES "find_package$")
   execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${SCRATCH}/prefix"
     OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
