@@ -94,7 +94,8 @@ endforeach()
 
 # lrcnn_find_component(<one of LRCNN_COMPONENTS>) finds what an optional target of lrcnn links to.
 # Sets lrcnn_<component>_FOUND, lrcnn_<component>_REASON and lrcnn_<component>_LIBRARIES in the caller's scope.
-# For cudnn that is a library to be compiled, which is defined here, once for a project (cudnn/CMakeLists.txt).
+# For cudnn that is a library to be compiled, which is defined here, once for a project (cudnn/CMakeLists.txt). It is looked for once, too: CMake
+# enters a folder a single time, so what was lacking then is the answer from then on.
 macro(lrcnn_find_component component)
   set(lrcnn_${component}_FOUND FALSE)
   if("${component}" STREQUAL "onednn")
@@ -110,7 +111,11 @@ macro(lrcnn_find_component component)
     if(TARGET lrcnn_cudnn_library)
       set(lrcnn_cudnn_FOUND TRUE)
     else()
-      add_subdirectory("${LRCNN_CUDNN_FOLDER}" "${CMAKE_BINARY_DIR}/lrcnn_cudnn")
+      get_property(lrcnn_cudnn_REASON GLOBAL PROPERTY lrcnn_cudnn_REASON)
+      if(NOT lrcnn_cudnn_REASON)
+        add_subdirectory("${LRCNN_CUDNN_FOLDER}" "${CMAKE_BINARY_DIR}/lrcnn_cudnn")
+        set_property(GLOBAL PROPERTY lrcnn_cudnn_REASON "${lrcnn_cudnn_REASON}")
+      endif()
     endif()
     set(lrcnn_cudnn_LIBRARIES lrcnn_cudnn_library)
   elseif(";${LRCNN_LIBRARY_COMPONENTS}" MATCHES ";${component}=([^=]*)=([^;]*)")
