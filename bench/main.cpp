@@ -244,10 +244,13 @@ int run(int argc, char** argv) {
       options.predicts = true;
       continue;
     }
-    list = list || a == "--benchmark_list_tests" || a == "--benchmark_list_tests=true";
+    if (a == "--benchmark_list_tests" || a == "--benchmark_list_tests=true") {
+      list = true;
+      continue;
+    }
     to_file = to_file || a.starts_with("--benchmark_out=");
     formatted = formatted || a.starts_with("--benchmark_format=");
-    if (!list) arguments.push_back(argv[i]);
+    arguments.push_back(argv[i]);
   }
   check_threads(options.threads);
   int count = static_cast<int>(arguments.size());
