@@ -1,7 +1,10 @@
 """What examples/classify.cpp does, with PyTorch: torchvision's ResNet-18 on CIFAR-10, with the same data, augmentation, kind of
 initial values, optimizer and schedule.
 
-    classify.py DIR [--seeds N] [--seed N] [--epochs N] [--batch N] [--threads N] [--curve FILE]
+    classify.py DIR [--seeds N] [--seed N] [--epochs N] [--batch N] [--images N] [--threads N] [--curve FILE]
+
+DIR holds CIFAR-10's binary files, plain or with .gz: train.bin and test.bin, or as they are published, data_batch_1.bin to data_batch_5.bin
+and test_batch.bin. --images trains on the first so many images only.
 
 Random numbers are PyTorch's own, so single runs differ; means over seeds are what can be compared.
 """
@@ -20,14 +23,36 @@ import torchvision
 RECORD = 1 + 3 * 32 * 32
 
 
+def files_of(folder, part):
+    """The files of a part, in order: those that lrcnn reads (lrcnn/data/cifar.hpp)."""
+    def there(name):
+        return next((path for path in (folder / name, folder / f"{name}.gz") if path.exists()), None)
+
+    for name in ("train.bin",) if part == "train" else ("test.bin", "test_batch.bin"):
+        if there(name):
+            return [there(name)]
+    batches = [there(f"data_batch_{number}.bin") for number in range(1, 6)] if part == "train" else []
+    while batches and not batches[-1]:
+        batches.pop()
+    if None in batches:
+        sys.exit(f"error: data_batch_{batches.index(None) + 1}.bin is missing in {folder}; parts of CIFAR-10 have no gaps; fetch it")
+    if not batches:
+        names = "train.bin and no data_batch_1.bin" if part == "train" else "test.bin and no test_batch.bin"
+        sys.exit(f"error: no {names} in {folder}, plain or with .gz; it holds CIFAR-10's binary files; give their folder")
+    return batches
+
+
 def load(folder, part):
-    for name, opens in ((f"{part}.bin", open), (f"{part}.bin.gz", gzip.open)):
-        path = folder / name
-        if path.exists():
-            with opens(path, "rb") as file:
-                records = numpy.frombuffer(file.read(), numpy.uint8).reshape(-1, RECORD)
-            return torch.from_numpy(records[:, 1:].reshape(-1, 3, 32, 32).copy()), torch.from_numpy(records[:, 0].astype(numpy.int64))
-    sys.exit(f"error: no {part}.bin or {part}.bin.gz in {folder}; it holds CIFAR-10's binary files; give their folder")
+    data = b"".join(gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes() for path in files_of(folder, part))
+    records = numpy.frombuffer(data, numpy.uint8).reshape(-1, RECORD)
+    return torch.from_numpy(records[:, 1:].reshape(-1, 3, 32, 32).copy()), torch.from_numpy(records[:, 0].astype(numpy.int64))
+
+
+def rate(step, batches, steps):
+    """What the learning rate is multiplied with: a warm-up of one epoch of so many batches, then half a cosine down to 0."""
+    if step < batches:
+        return (step + 1) / batches
+    return (1 + math.cos(math.pi * (step - batches) / max(steps - batches, 1))) / 2
 
 
 def augmented(images, generator):
@@ -65,8 +90,7 @@ def train(train_set, test_set, seed, args, curve):
                                 lr=0.02 * args.batch / 128, momentum=0.9, nesterov=True)
     batches = len(images) // args.batch
     steps = batches * args.epochs
-    scale = lambda t: (t + 1) / batches if t < batches else (1 + math.cos(math.pi * (t - batches) / (steps - batches))) / 2
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, scale)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(step, batches, steps))
     accuracy = 0
     for epoch in range(args.epochs):
         net.train()
@@ -98,12 +122,17 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--images", type=int, help="train on the first so many images only")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--curve", type=pathlib.Path)
     args = parser.parse_args()
     if args.threads:
         torch.set_num_threads(args.threads)
     train_set, test_set = load(args.folder, "train"), load(args.folder, "test")
+    if args.images is not None:
+        train_set = tuple(part[:max(args.images, 0)] for part in train_set)
+    if len(train_set[0]) < args.batch:
+        sys.exit(f"error: {len(train_set[0])} training images are no batch of {args.batch}; an epoch has whole batches only; use a smaller --batch")
     accuracies = []
     for seed in range(args.seed, args.seed + args.seeds):
         print(f"\nSeed {seed}: PyTorch {torch.__version__}, {torch.get_num_threads()} threads", flush=True)
