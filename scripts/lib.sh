@@ -81,7 +81,7 @@ fetch_headers() (
   version=$(sed -n "s/^set(LRCNN_$3_VERSION \([^ )]*\)).*/\1/p" cmake/LrcnnDependencies.cmake)
   if [ -e "$deps/$name/include/$header" ] && [ "$(cat "$deps/$name/version" 2>/dev/null)" = "$version" ]; then return 0; fi
   mkdir -p "$deps"
-  folder=$(mktemp -d "$deps/fetch.XXXXXX")
+  folder=$(mktemp -d "$deps/fetch.XXXXXX") || return 1   # it says why
   trap 'rm -rf "$folder"' EXIT
   if ! "${pip[@]}" --version >/dev/null 2>&1; then
     python3 -m venv "$folder/venv" >/dev/null 2>&1 || true
@@ -116,7 +116,8 @@ fetch_aarch64() (
   if [ -e "$deps/aarch64/include/oneapi/dnnl/dnnl.hpp" ]; then return 0; fi
   command -v apt-get >/dev/null 2>&1 || return 1
   mkdir -p "$deps"
-  folder=$(realpath "$(mktemp -d "$deps/fetch.XXXXXX")")
+  folder=$(mktemp -d "$deps/fetch.XXXXXX") || return 1
+  folder=$(realpath "$folder")
   trap 'rm -rf "$folder"' EXIT
   mkdir -p "$folder/lists/partial" "$folder/whole"
   apt=(apt-get -q -oAPT::Architecture=arm64 -oAPT::Architectures=arm64 -oDir::State::Lists="$folder/lists"
@@ -181,7 +182,7 @@ fetch_nvdisasm() {
 # that cannot install them. Of a package that is not installed, what is there stays.
 copy_debian() (
   mkdir -p "$deps/debian"
-  folder=$(mktemp -d "$deps/copy.XXXXXX")
+  folder=$(mktemp -d "$deps/copy.XXXXXX") || return 1
   trap 'rm -rf "$folder"' EXIT
   cp -a "$deps/debian" "$folder/whole"
   for package in "$@"; do

@@ -52,6 +52,14 @@ echo 0.1 >"$folder/deps/thing/version"
 if output=$(with_deps "${fetch[@]}"); then fail "took an old version for the right one: $output"; fi
 [[ $output == *"could not fetch thing-devel"*"no network"* ]] || fail "fetching fails: $output"
 [ -e "$include" ] && [ "$(ls "$folder/deps")" = thing ] || fail "a fetch that failed left: $(ls "$folder/deps")"
+# Without a folder of its own nothing is written anywhere, to /log, say.
+stand_in mktemp 'echo "mktemp: no room" >&2; exit 1'
+for what in "${fetch[*]}" fetch_aarch64 "copy_debian libc6-dev"; do
+  # shellcheck disable=SC2086 # a command and its arguments
+  if output=$(with_deps $what); then fail "$what without a folder"; fi
+  [ "$output" = "mktemp: no room" ] || fail "$what without a folder: $output"
+done
+rm "$folder/mktemp"
 stand_in dpkg-query 'if [ "$2" = gone ]; then exit 1; fi; printf "/usr/%s\n" include include/stdio.h share/doc'
 output=$(with_deps copy_debian libc6-dev gone) || fail "copying: $output"
 [[ $output == "not installed here, so not copied: gone" ]] || fail "copying: $output"
