@@ -138,6 +138,8 @@ def main():
     unknown = [name for name in options.networks if name not in TYPES]
     if unknown:
         parser.error(f"unknown networks {', '.join(unknown)}; known are {', '.join(TYPES)}")
+    if options.keep:
+        options.keep = pathlib.Path(options.keep).resolve()   # programs are started in other folders
     options.compile = [options.compiler, "-std=c++20", *options.flags, f"-I{ROOT}/include", f"-I{ROOT}/tests", "-I."]
     with tempfile.TemporaryDirectory() as folder:
         options.runner = pathlib.Path(folder) / "imported.o"

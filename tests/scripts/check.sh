@@ -87,6 +87,33 @@ for bench in "scripts/bench" "scripts/bench --peers"; do
   [[ $output == "error: --busy needs a value; write it as in --busy=VALUE" ]] || fail "$bench --busy: $output"
 done
 
+# The rest runs in a copy of the repository, on a machine that has everything: with stand-ins for CMake and for the programs that it would build.
+copy=$folder/copy
+mkdir -p "$copy/scripts" "$copy/build/release/bench" "$copy/build/gpu/bench" "$folder/caller"
+cp scripts/bench scripts/gpu scripts/lib.sh "$copy/scripts"
+stand_in dpkg-query 'echo installed'
+for tool in g++ cmake ninja ctest nvcc; do stand_in $tool "echo $tool \$* >>'$folder/log'"; done
+# copied COMMAND...  runs a command of the copy in the caller's folder.
+copied() { (cd "$folder/caller" && PATH="$folder:$PATH" "$copy/$@" 2>&1); }
+for arguments in --help -h "--peers --help" "--weights -h" "--import --help" "--images --help" "--json results.json --help"; do
+  # shellcheck disable=SC2086 # arguments
+  output=$(copied scripts/bench $arguments) || fail "scripts/bench $arguments: $output"
+  [[ $output == "scripts/bench [REGEX] "*"scripts/bench --peers "*"scripts/bench --import "* && $output != *\#* && $output != *here=* ]] ||
+    fail "scripts/bench $arguments: $output"
+done
+[ ! -e "$folder/log" ] && [ -z "$(ls "$folder/caller")" ] || fail "help built or left something: $(cat "$folder/log"; ls "$folder/caller")"
+# What an earlier run has measured stays where nothing is measured.
+stand_in copy/build/release/bench/lrcnn_bench 'case $* in *list*) ;; *) for a; do case $a in --benchmark_out=*) echo new >"${a#*=}" ;; esac; done ;; esac'
+echo old >"$folder/caller/results.json"
+output=$(copied scripts/bench --json results.json --benchmark_list_tests) || fail "listing: $output"
+[[ $output == *"nothing was measured, so nothing was written to $folder/caller/results.json" ]] || fail "listing: $output"
+[ "$(cd "$folder/caller" && cat results.json && ls)" = "old"$'\n'"results.json" ] || fail "a list took the place of results"
+output=$(copied scripts/bench --json results.json) && [ "$(cat "$folder/caller/results.json")" = new ] || fail "measuring: $output"
+# Relative folders are the caller's.
+stand_in peers_python 'echo "$PWD $*"'
+output=$(LRCNN_PEERS_PYTHON=$folder/peers_python copied scripts/bench --import --keep kept)
+[ "$output" = "$folder/caller -B $copy/bench/peers/import.py --keep kept" ] || fail "scripts/bench --import: $output"
+
 rm -r "${folder:?}"/*
 output=$(PATH=$folder /bin/bash -c 'dirname() { echo scripts; }; . scripts/lib.sh; id() { echo 1000; }
   install_needed' 2>&1) && fail "built without tools: $output"
