@@ -94,7 +94,7 @@ cp scripts/bench scripts/gpu scripts/lib.sh "$copy/scripts"
 stand_in dpkg-query 'echo installed'
 for tool in g++ cmake ninja ctest nvcc; do stand_in $tool "echo $tool \$* >>'$folder/log'"; done
 # copied COMMAND...  runs a command of the copy in the caller's folder.
-copied() { (cd "$folder/caller" && PATH="$folder:$PATH" "$copy/$@" 2>&1); }
+copied() { (unset OUT; cd "$folder/caller" && PATH="$folder:$PATH" "$copy/$@" 2>&1); }
 for arguments in --help -h "--peers --help" "--weights -h" "--import --help" "--images --help" "--json results.json --help"; do
   # shellcheck disable=SC2086 # arguments
   output=$(copied scripts/bench $arguments) || fail "scripts/bench $arguments: $output"
@@ -113,6 +113,18 @@ output=$(copied scripts/bench --json results.json) && [ "$(cat "$folder/caller/r
 stand_in peers_python 'echo "$PWD $*"'
 output=$(LRCNN_PEERS_PYTHON=$folder/peers_python copied scripts/bench --import --keep kept)
 [ "$output" = "$folder/caller -B $copy/bench/peers/import.py --keep kept" ] || fail "scripts/bench --import: $output"
+# Tests and benchmark of a GPU: built before each, and figures of an earlier run are none of this one's.
+results=$copy/build/gpu-results
+stand_in copy/build/gpu/bench/lrcnn_gpu_bench 'echo figures'
+stand_in python3 'case $1 in bench/gpu/table.py) ls "$2" ;; *) exit 1 ;; esac'
+mkdir -p "$results" "$copy/build/gpu/tests"
+touch "$results"/{pytorch.txt,pytorch.json,table.md}
+for command in test bench; do
+  rm -f "$folder/log"
+  output=$(copied scripts/gpu $command) || fail "scripts/gpu $command: $output"
+  grep -q '^cmake --build --preset gpu ' "$folder/log" || fail "scripts/gpu $command built nothing: $(cat "$folder/log")"
+done
+[[ $output == *"no PyTorch here"*lrcnn.txt* && $output != *pytorch.* ]] || fail "older figures: $output"
 
 rm -r "${folder:?}"/*
 output=$(PATH=$folder /bin/bash -c 'dirname() { echo scripts; }; . scripts/lib.sh; id() { echo 1000; }
