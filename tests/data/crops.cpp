@@ -3,7 +3,9 @@
 #include "support.hpp"
 #include "support/drawn_image.hpp"
 #include <doctest/doctest.h>
+#include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 using namespace lrcnn;
 using namespace lrcnn::test;
@@ -291,6 +293,46 @@ TEST_CASE("crops: a share of them shows classes, each class as often, each of it
                                {.height = 20, .width = 20, .crops = 20, .focus = {.classes = {3}, .share = 1}, .batch = 20});
   const auto at_edge = edge.batch(0, 0);
   for (const CropSample& crop : at_edge.crops()) CHECK(crop.region == ImageRegion{{0, 20}, {columns - 20, columns}});
+}
+TEST_CASE("crops: the share that shows classes is counted over epochs, so that each class gets as many however short they are") {
+  // Classes 1 to 20 have a pixel each, so a crop of one pixel shows one of them if it is of the focus, and hardly ever otherwise.
+  const auto dots = [](Index y, Index x) { return static_cast<int>(y == 7 && x < 20 ? x + 1 : 0); };
+  const std::vector<CropImage> images{{.image = image(1), .mask = mask(dots)}};
+  std::vector<std::int32_t> twenty(20);
+  std::iota(twenty.begin(), twenty.end(), 1);
+  struct Case {
+    Index crops, batch, tenths;   ///< of the crops are of the focus
+    bool drop_last;
+  };
+  for (const Case& c : std::array<Case, 5>{{{100, 50, 1, false}, {4, 4, 2, false}, {10, 4, 3, true}, {7, 4, 7, false}, {1, 1, 3, false}}}) {
+    CAPTURE(c.crops);
+    CropOptions options{.height = 1, .width = 1, .crops = c.crops, .batch = c.batch, .drop_last = c.drop_last, .threads = 0};
+    options.focus = {.classes = twenty, .share = static_cast<double>(c.tenths) / 10};
+    const CropLoader<float> loader(images, options);
+    std::map<std::int32_t, Index> wanted_of;
+    Index number = 0, focused = 0;   // of all epochs
+    for (Index epoch = 0; number < 600; ++epoch)
+      for (auto& of_epoch : loader.epoch(epoch))
+        for (Index i = 0; i < of_epoch.size(); ++i, ++number) {
+          if ((number + 1) * c.tenths / 10 == number * c.tenths / 10) continue;
+          const std::int32_t wanted = item(twenty, focused++ % 20);
+          REQUIRE(of_epoch.labels().classes(i, 0)[0] == wanted);
+          ++wanted_of[wanted];
+        }
+    CHECK(std::abs(focused - number * c.tenths / 10) <= 1);
+    CHECK(wanted_of.size() == 20);
+    for (const auto& [of, count] : wanted_of) CHECK(std::abs(count - focused / 20) <= 1);
+  }
+  // Numbers grow large: in epochs of ten, three of ten crops stay the same three.
+  CropOptions options{.height = 1, .width = 1, .crops = 10, .focus = {.classes = {1}, .share = 0.3}, .batch = 10, .threads = 0};
+  const CropLoader<float> tens(images, options);
+  for (const Index epoch : {Index{0}, Index{999'999}, Index{3'000'000'017}, Index{70'000'000'000}}) {
+    CAPTURE(epoch);
+    const auto of_epoch = tens.batch(epoch, 0);
+    for (Index i = 0; i < 10; ++i) CHECK(of_epoch.labels().classes(i, 0)[0] == (i == 3 || i == 6 || i == 9 ? 1 : 0));
+  }
+  const auto last = tens.batch(std::numeric_limits<Index>::max(), 0);
+  CHECK(last.size() == 10);
 }
 TEST_CASE("crops: images in proportion to their places, or alike") {
   const auto small = draw_image(20, 20, 1, 16, 16), large = draw_image(40, 68, 1, 16, 16);

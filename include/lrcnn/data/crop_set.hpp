@@ -19,8 +19,8 @@ struct CropImage {
 /// random: CropOptions::crops crops an epoch, from places anywhere. tiles: each region from top to bottom and left to right, every epoch the
 /// same, without augmentation; the last tiles of rows and columns are moved so that they end with the region.
 enum class CropOrder : std::uint8_t { random, tiles };
-/// Which share of random crops shows at least one pixel of certain classes. Each class gets as many of these crops, each of its pixels is as
-/// likely as any other of the class, and lies anywhere in the crop.
+/// Which share of random crops shows at least one pixel of certain classes. Each class gets as many of these crops, counted over all epochs; each of
+/// its pixels is as likely as any other of the class, and lies anywhere in the crop.
 struct CropFocus {
   std::vector<std::int32_t> classes{};
   double share = 0;   ///< of the crops; the others come from anywhere
@@ -99,11 +99,13 @@ struct CropSet {
   }
   Index crops() const { return options.order == CropOrder::tiles ? static_cast<Index>(tiles.size()) : options.crops; }
   Index batches() const { return options.drop_last ? crops() / options.batch : ceil_div(crops(), options.batch); }
+  /// Crops that an epoch gives.
+  Index crops_in_epoch() const { return options.drop_last ? batches() * options.batch : crops(); }
   /// Crop number `number` of an epoch. Errors: as ClassIndex::pixel()
   CropSample crop(Index epoch, Index number) const {
     if (options.order == CropOrder::tiles) return item(tiles, number);
     const Random random = purpose_random(options.seed, "crop", epoch, number);
-    const auto [image, place] = draw_place(random, number);
+    const auto [image, place] = draw_place(random, number_of_all(epoch, number));
     const CropAugmentation& a = options.augmentation;
     CropSample crop{image, {{place.h, place.h + options.height}, {place.w, place.w + options.width}}, {}, draw_factors(a.jitter, random, 8)};
     if (a.flip_x && random.below(2, 2) == 1) crop.orientation = {true, 0};
@@ -195,12 +197,22 @@ struct CropSet {
       throw DataError(error_text("each tile of " + extents() + " has a pixel that is held out", "an epoch has at least one tile",
                                  "take smaller tiles, more overlap, or other regions"));
   }
+  /// The number of a crop, counted from epoch 0 on. Begins anew after so many crops that doubles would no longer count them.
+  Index number_of_all(Index epoch, Index number) const {
+    const Index epochs = std::max<Index>((Index{1} << 50) / crops_in_epoch(), 1);
+    return epoch % epochs * crops_in_epoch() + number;
+  }
+  /// How many of the first n crops show classes of the focus: of any that follow each other, share * n, up to one.
+  Index focused(Index n) const {
+    const double share = options.focus.share, all = static_cast<double>(n), product = share * all, whole = std::floor(product);
+    const double rounded = std::fma(share, all, -product);           // what the product lacks
+    const double tolerance = std::max(1e-9, std::ldexp(all, -53));   // a share like 0.3 is a little less than three of ten
+    return static_cast<Index>(whole + std::floor(product - whole + rounded + tolerance));
+  }
   std::pair<Index, Pair> draw_place(const Random& random, Index number) const {
     const auto below = [&](std::uint64_t which, Index bound) {   // bounds may exceed 2^32
       return std::min(static_cast<Index>(random.uniform(which) * static_cast<double>(bound)), bound - 1);
     };
-    // Of any n crops that follow each other, share * n show the classes, up to one.
-    const auto focused = [&](Index n) { return static_cast<Index>(std::floor(options.focus.share * static_cast<double>(n) + 1e-9)); };
     if (const Index before = focused(number); focused(number + 1) > before) {
       const auto slot = static_cast<std::size_t>(before) % index.classes().size();
       const auto mask_of = [&](Index i) { return mask(i); };

@@ -147,7 +147,7 @@ class CropLoader {
       : set_(std::make_shared<const detail::CropSet>(std::move(images), std::move(options))) {}
   const CropOptions& options() const { return set_->options; }
   /// Crops and batches in an epoch.
-  Index crops() const { return set_->options.drop_last ? batches() * set_->options.batch : set_->crops(); }
+  Index crops() const { return set_->crops_in_epoch(); }
   Index batches() const { return set_->batches(); }
   /// Shape of a full batch, for planning.
   Input input() const {
