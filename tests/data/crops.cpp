@@ -261,6 +261,29 @@ TEST_CASE("class index: counts and finds each pixel that crops can show, once") 
     }
   }
 }
+TEST_CASE("crops: with classes to show, a mask may have values without a class where no crop lies") {
+  // Regions are annotated, the rest is not; of a region, a part is held out.
+  const ImageRegion left{{20, 60}, {5, 30}}, right{{50, 80}, {40, 65}}, out{{50, 60}, {40, 65}};
+  const auto annotated = [&](Index y, Index x) {
+    const ImageRegion pixel{{y, y + 1}, {x, x + 1}};
+    return (left.contains(pixel) || right.contains(pixel)) && !out.contains(pixel);
+  };
+  Pair odd{-1, -1};   // an annotated pixel that has a value without a class
+  const auto value = [&](Index y, Index x) { return !annotated(y, x) || (y == odd.h && x == odd.w) ? 77 : (y + x) % 3; };
+  CropImage from{.image = image(1), .mask = mask(value), .regions = {left, right}, .held_out = {out}};
+  CropOptions options{.height = 9, .width = 8, .crops = 200, .focus = {.classes = {1}, .share = 0.5}, .batch = 10};
+  options.classes = {.table = {{0, 0}, {1, 1}, {2, 2}}};
+  const CropLoader<float> loader({from}, options);
+  for (auto& batch : loader.epoch(0))
+    for (const CropSample& crop : batch.crops()) CHECK((left.contains(crop.region) || right.contains(crop.region)));
+  for (const Pair at : {Pair{20, 5}, Pair{59, 29}, Pair{60, 40}}) {
+    odd = at, from.mask = mask(value);
+    CHECK(error_of([&] { CropLoader<float>({from}, options); }) ==
+          "lrcnn: mask 'drawn.img' has the value 77 in row " + std::to_string(at.h) + ", column " + std::to_string(at.w) +
+              "; the table of classes has 0, 1, 2; correct the mask, add the value to the table, or give "
+              "MaskClasses::others a class that the loss ignores");
+  }
+}
 TEST_CASE("crops: a share of them shows classes, each class as often, each of its pixels as likely") {
   CropOptions options{.height = 16, .width = 16, .crops = 3000, .focus = {.classes = {2, 1}, .share = 0.4}, .batch = 50, .seed = 3};
   const CropLoader<float> loader({{.image = image(1), .mask = mask(shapes)}}, options);

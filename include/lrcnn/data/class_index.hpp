@@ -13,7 +13,7 @@ class ClassIndex {
   ClassIndex() = default;
   explicit ClassIndex(std::vector<std::int32_t> classes) : classes_(std::move(classes)), cells_(classes_.size()) {}
   const std::vector<std::int32_t>& classes() const { return classes_; }
-  /// Adds the mask of image number `image`; only pixels that crops at `places` can show count.
+  /// Adds the mask of image number `image`; only pixels that crops at `places` can show count. Others may have values without a class.
   /// Errors:  as ClassMask::for_each()
   /// Cost:    one pass over the mask
   void add(Index image, const ClassMask& mask, const CropPlaces& places) {
@@ -58,9 +58,10 @@ class ClassIndex {
   };
   template <class F>
   void each_pixel(const ClassMask& mask, const ImageRegion& region, const CropPlaces& places, F f) const {
-    mask.for_each(region, [&](Index y, Index x, std::int32_t label) {
+    const auto shown = [&](Index y, Index x) { return places.shows({y, x}); };
+    mask.for_each(region, shown, [&](Index y, Index x, std::int32_t label) {
       for (std::size_t slot = 0; slot < classes_.size(); ++slot)
-        if (classes_[slot] == label && places.shows({y, x})) f(slot, Pair{y, x});
+        if (classes_[slot] == label && shown(y, x)) f(slot, Pair{y, x});
     });
   }
   std::vector<std::int32_t> classes_{};

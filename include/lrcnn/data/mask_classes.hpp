@@ -60,18 +60,25 @@ struct ClassMask {
   ///          and f throw
   template <class F>
   void for_each(const ImageRegion& region, F f) const {
+    for_each(
+        region, [](Index, Index) { return true; }, f);
+  }
+  /// As above, but a value that has no class is an error only where counts(y, x) says so; elsewhere the pixel is left out.
+  template <class Counts, class F>
+  void for_each(const ImageRegion& region, Counts counts, F f) const {
     const Index step = image.info().pixel_bytes();
     image.for_each_tile(region, [&](const ImageRegion& part, const std::byte* pixels, Index stride) {
       with_sample_type(image.info().sample, [&]<class S>(const S*) {
         if constexpr (std::is_integral_v<S>) {
           std::optional<S> last;   // neighbours are of one class mostly
-          std::int32_t label = 0;
+          std::optional<std::int32_t> label;
           for (Index y = part.rows.begin; y < part.rows.end; ++y, pixels += stride)
             for (Index x = part.columns.begin; x < part.columns.end; ++x) {
               S sample;
               std::memcpy(&sample, pixels + (x - part.columns.begin) * step + channel * Index{sizeof(S)}, sizeof(S));
-              if (!last || *last != sample) label = class_of(sample, y, x), last = sample;
-              f(y, x, label);
+              if (!last || *last != sample) label = classes.of(sample), last = sample;
+              if (label) f(y, x, *label);
+              else if (counts(y, x)) refuse(sample, y, x);
             }
         }
       });
@@ -79,8 +86,7 @@ struct ClassMask {
   }
 
  private:
-  std::int32_t class_of(std::int64_t value, Index row, Index column) const {
-    if (const auto found = classes.of(value)) return *found;
+  [[noreturn]] void refuse(std::int64_t value, Index row, Index column) const {
     std::string known;
     for (const auto& [of_table, label] : classes.table) known += (known.empty() ? "" : ", ") + std::to_string(of_table);
     throw DataError(error_text("mask '" + image.info().path.string() + "' has the value " + std::to_string(value) + " in row " + std::to_string(row) +
