@@ -189,6 +189,19 @@ TEST_CASE("crops: regions that are used, and regions that are held out") {
   for (const auto& [at, count] : counts) squares += (static_cast<double>(count) - expected) * (static_cast<double>(count) - expected) / expected;
   CHECK(std::abs(squares - n) < 5 * std::sqrt(2 * n));
 }
+TEST_CASE("crops: a region that is held out altogether gives no crop, and an image without other places is refused") {
+  const ImageRegion used{{40, 90}, {0, 70}}, tested{{0, 30}, {0, 40}};
+  CropImage from{.image = image(), .regions = {tested, used}, .held_out = {tested}};
+  for (const CropOrder order : {CropOrder::random, CropOrder::tiles}) {
+    const CropLoader<float> loader({from}, {.height = 12, .width = 14, .order = order, .crops = 100, .batch = 10});
+    for (auto& batch : loader.epoch(0))
+      for (const CropSample& crop : batch.crops()) CHECK(used.contains(crop.region));
+  }
+  from.regions = {tested};
+  CHECK(error_of([&] {
+          CropLoader<float>({from, {.image = image()}}, {.height = 12, .width = 14});
+        }).starts_with("lrcnn: crops of 12x14 find no place in image 'drawn.img'; "));
+}
 TEST_CASE("crop places: as many and those that there are, around each pixel as well") {
   const Random random(20261124);
   for (std::uint64_t round = 0; round < 40; ++round) {
