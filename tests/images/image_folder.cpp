@@ -104,7 +104,8 @@ TEST_CASE("image folder: parts in folders of their own") {
   }
 }
 TEST_CASE("image folder: names of parts, of which the second may lack classes") {
-  for (const auto& [train, tests] : {std::pair{"train", "valid"}, {"Train", "Test"}, {"training", "testing"}, {"train", "VAL"}}) {
+  for (const auto& names : {std::pair{"train", "valid"}, {"Train", "Test"}, {"training", "testing"}, {"train", "VAL"}}) {
+    const char *train = names.first, *tests = names.second;
     INFO(tests);
     const TestFolder folder;
     for (const char* of : {"a", "b", "c"}) write_photo(folder / train / of / "1.png", 4, 4, 3, Pixels(48, 1));
@@ -180,6 +181,33 @@ TEST_CASE("image folder: links to folders are followed, but not those that lead 
   CHECK(error_of<DataError>([&] {
           find_class_files(folder / "set");
         }).starts_with("lrcnn: class folder '" + (folder / "set" / "b").string() + "' has no pictures; "));
+}
+TEST_CASE("image folder: links to pictures that are gone are named, or left out and counted, as damaged ones are") {
+  const TestFolder folder;
+  write_photo(folder / "elsewhere" / "1.png", 4, 4, 3, Pixels(48, 1));
+  for (const char* of : {"a/1.png", "a/2.png", "b/3.png", "b/4.png"}) write_photo(folder / "set" / of, 4, 4, 3, Pixels(48, 1));
+  const auto link = [&](const std::filesystem::path& to, const char* name) { std::filesystem::create_symlink(to, folder / "set" / name); };
+  link(folder / "elsewhere" / "1.png", "a/5.png");
+  link(folder / "nowhere" / "6.png", "a/6.png");
+  link("7.jpg", "b/7.jpg");   // leads to itself
+  link("nowhere.txt", "b/notes.txt");
+  CHECK(find_class_files(folder / "set").files.size() == 7);
+  std::set<std::string> errors;
+  Index pictures = 0;
+  for (const Split split : {Split::train, Split::test}) {
+    ImageFolderOptions options{.height = 4, .width = 4, .skipped = [&](const std::string& text) { errors.insert(text); }};
+    pictures += load(folder / "set", split, options).size();
+  }
+  CHECK(pictures == 5);
+  REQUIRE(errors.size() == 2);
+  CHECK(
+      errors.begin()->starts_with("lrcnn: image '" + (folder / "set" / "a" / "6.png").string() + "' cannot be opened: No such file or directory; "));
+  CHECK(errors.rbegin()->starts_with("lrcnn: image '" + (folder / "set" / "b" / "7.jpg").string() + "' cannot be opened: "));
+  std::filesystem::remove(folder / "set" / "b" / "7.jpg");
+  const auto said = [&](Split split) { return text_of(folder / "set", split); };
+  CHECK((said(Split::train) == *errors.begin() || said(Split::test) == *errors.begin()));
+  std::filesystem::create_directory_symlink("c", folder / "set" / "c");   // whatever it was meant to lead to
+  CHECK(text_of(folder / "set").starts_with("lrcnn: folder '" + (folder / "set").string() + "' cannot be read: "));
 }
 TEST_CASE("image folder: grey, alpha and 16 bits") {
   const TestFolder folder;

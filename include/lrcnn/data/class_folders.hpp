@@ -26,44 +26,37 @@ inline bool names_picture(const std::filesystem::path& path) {
   return std::find(endings.begin(), endings.end(), ending) != endings.end();
 }
 inline bool hidden(const std::filesystem::path& path) { return path.filename().string().starts_with('.'); }
-/// Folders in a folder, sorted, without hidden ones.
-inline std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> found;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (entry.is_directory() && !hidden(entry.path())) found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
-  return found;
-}
-/// The pictures in a folder and the folders in it, sorted. Links to folders are followed, but not back into one that is being read: that would
-/// not end. around: the canonical names of these.
-inline std::vector<std::filesystem::path> pictures_in(const std::filesystem::path& folder, std::vector<std::filesystem::path> around) {
-  std::vector<std::filesystem::path> found;
-  auto own_name = std::filesystem::canonical(folder);
-  if (std::find(around.begin(), around.end(), own_name) != around.end()) return found;
-  around.push_back(std::move(own_name));
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (entry.is_regular_file() && !hidden(entry.path()) && names_picture(entry.path())) found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
-  for (const auto& inner : folders_in(folder)) {
-    const auto more = pictures_in(inner, around);
-    found.insert(found.end(), more.begin(), more.end());
-  }
-  return found;
-}
-/// What lies in a folder, hidden files and folders left out: names of folders, and whether there are pictures.
+/// What lies in a folder, sorted, hidden files and folders left out. Links are what they lead to. A link that is called like a picture and leads
+/// nowhere is one, and what else cannot be looked at is a folder: so whoever opens them says what is wrong.
 struct FolderContent {
-  std::vector<std::string> folders{};   ///< sorted
-  bool pictures = false;
-  explicit FolderContent(const std::filesystem::path& folder) {
-    std::error_code none;   // whoever reads the folder says what is wrong with it
-    for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+  std::vector<std::filesystem::path> folders{}, pictures{};
+  explicit FolderContent(const std::filesystem::directory_iterator& entries) {
+    std::error_code error;
+    const auto gone = [&] { return error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory; };
+    for (const auto& entry : entries) {
       if (hidden(entry.path())) continue;
-      if (entry.is_directory(none)) folders.push_back(entry.path().filename().string());
-      else pictures |= entry.is_regular_file(none) && names_picture(entry.path());
+      const bool picture = names_picture(entry.path());
+      if (entry.is_directory(error) || (error && !gone() && !picture)) folders.push_back(entry.path());
+      else if (picture && (entry.is_regular_file(error) || !entry.exists(error))) pictures.push_back(entry.path());
     }
     std::sort(folders.begin(), folders.end());
+    std::sort(pictures.begin(), pictures.end());
   }
 };
+/// The pictures in a folder and the folders in it, sorted. Links to folders are followed, but not back into one that is being read: that would
+/// not end. around: the canonical names of these.
+/// Errors:  filesystem_error if a folder cannot be read
+inline std::vector<std::filesystem::path> pictures_in(const std::filesystem::path& folder, std::vector<std::filesystem::path> around) {
+  auto own_name = std::filesystem::canonical(folder);
+  if (std::find(around.begin(), around.end(), own_name) != around.end()) return {};
+  around.push_back(std::move(own_name));
+  FolderContent content{std::filesystem::directory_iterator(folder)};
+  for (const auto& inner : content.folders) {
+    const auto more = pictures_in(inner, around);
+    content.pictures.insert(content.pictures.end(), more.begin(), more.end());
+  }
+  return std::move(content.pictures);
+}
 /// The folders of both parts, if a folder holds them as folders of their own, without pictures beside the classes; empty paths otherwise. Capitals do
 /// not matter.
 struct PartFolders {
@@ -71,28 +64,32 @@ struct PartFolders {
 };
 /// Errors:  DataError if there are classes to train, and what seems to be the other part has none of its names, or there is nothing else
 inline PartFolders part_folders(const std::filesystem::path& folder) {
-  const FolderContent all(folder);
-  const auto named = [&](std::initializer_list<std::string_view> names) -> std::string {
+  const auto content_of = [](const std::filesystem::path& of) {
+    std::error_code none;   // whoever reads the folder says what is wrong with it
+    return FolderContent(std::filesystem::directory_iterator(of, none));
+  };
+  const FolderContent all = content_of(folder);
+  const auto named = [&](std::initializer_list<std::string_view> names) -> std::filesystem::path {
     for (const std::string_view name : names)
-      for (const std::string& inner : all.folders)
-        if (lower_case(inner) == name) return inner;
+      for (const auto& inner : all.folders)
+        if (lower_case(inner.filename().string()) == name) return inner;
     return {};
   };
-  const std::string train = named({"train", "training"}), test = named({"test", "testing", "val", "valid", "validation"});
+  const auto train = named({"train", "training"}), test = named({"test", "testing", "val", "valid", "validation"});
   if (train.empty()) return {};
-  const FolderContent classes(folder / train);
-  if (classes.pictures) return {};   // of a class that is called so
-  if (!test.empty()) return FolderContent(folder / test).pictures ? PartFolders{} : PartFolders{folder / train, folder / test};
-  const bool alike = std::any_of(all.folders.begin(), all.folders.end(), [&](const std::string& other) {
-    const std::vector<std::string> inner = FolderContent(folder / other).folders;
-    return other != train && std::any_of(inner.begin(), inner.end(), [&](const std::string& name) {
-             return std::find(classes.folders.begin(), classes.folders.end(), name) != classes.folders.end();
+  const FolderContent classes = content_of(train);
+  if (!classes.pictures.empty()) return {};   // of a class that is called so
+  if (!test.empty()) return content_of(test).pictures.empty() ? PartFolders{train, test} : PartFolders{};
+  const bool alike = std::any_of(all.folders.begin(), all.folders.end(), [&](const std::filesystem::path& other) {
+    const FolderContent inner = content_of(other);
+    return other != train && std::any_of(inner.folders.begin(), inner.folders.end(), [&](const std::filesystem::path& of) {
+             return std::find(classes.folders.begin(), classes.folders.end(), train / of.filename()) != classes.folders.end();
            });
   });
   if (classes.folders.empty() || !(alike || all.folders.size() == 1)) return {};
-  throw DataError(error_text("folder '" + folder.string() + "' has a folder '" + train + "' of classes, and none for tests",
+  throw DataError(error_text("folder '" + folder.string() + "' has a folder '" + train.filename().string() + "' of classes, and none for tests",
                              "the other part is a folder named test, testing, val, valid or validation",
-                             "give it such a name, or name '" + (folder / train).string() + "', of which a part is then for tests"));
+                             "give it such a name, or name '" + train.string() + "', of which a part is then for tests"));
 }
 }   // namespace detail
 /// Whether a folder looks like one with a folder for each class: there is a folder with a picture in it, however deep.
@@ -101,14 +98,15 @@ inline bool has_class_folders(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder, error)) return false;
   try {
     const auto own_name = std::filesystem::canonical(folder);
-    for (const auto& inner : detail::folders_in(folder))
+    for (const auto& inner : detail::FolderContent(std::filesystem::directory_iterator(folder)).folders)
       if (!detail::pictures_in(inner, {own_name}).empty()) return true;
   } catch (const std::filesystem::filesystem_error&) {   // whoever reads it says what is wrong
   }
   return false;
 }
 /// Finds the pictures of a folder with a folder for each class. Hidden files and files with other endings than pictures have do not count.
-/// Links to folders are followed, but for those that lead back to a folder that they lie in. `some`: of the classes are enough, as for tests.
+/// Links to folders are followed, but for those that lead back to a folder that they lie in; links to pictures count, even if these are gone.
+/// `some`: of the classes are enough, as for tests.
 /// Errors:  DataError if the folder does not exist or cannot be read, has no folders or no pictures, or, without `some`, one class only or one
 ///          without a picture
 inline ClassFiles find_class_files(const std::filesystem::path& folder, bool some = false) {
@@ -121,7 +119,7 @@ inline ClassFiles find_class_files(const std::filesystem::path& folder, bool som
   if (!std::filesystem::is_directory(folder, error)) refuse(" is not a folder", "check the path");
   ClassFiles found;
   try {
-    const auto classes = detail::folders_in(folder);
+    const auto classes = detail::FolderContent(std::filesystem::directory_iterator(folder)).folders;
     if (classes.empty()) refuse(" has no folders in it", "put the pictures of each class into a folder with its name");
     if (classes.size() == 1 && !some)
       refuse(" has one class only, '" + classes[0].filename().string() + "'", "name the folder above it, or add a folder with another class");
