@@ -139,6 +139,58 @@ TEST_CASE("image folder: classes that are called like parts") {
   std::filesystem::create_directory_symlink("x", folder / "x");   // leads to itself
   CHECK(find_class_files(folder / "", Split::train, {}).class_names == std::vector<std::string>{"electric", "steam"});
 }
+TEST_CASE("image folder: parts that have pictures beside their classes are no classes") {
+  const auto photo = [](const std::filesystem::path& path) { write_photo(path, 4, 4, 3, Pixels(48, 1)); };
+  const auto with_train = [&](const TestFolder& folder, const char* train) {
+    for (const char* of : {"cat/1.png", "cat/2.png", "dog/3.png", "dog/4.png"}) photo(folder / train / of);
+  };
+  const std::vector<std::string> classes{"cat", "dog"};
+  const auto refused = [&](const TestFolder& folder, const std::filesystem::path& untidy, const char* picture, const char* train) {
+    for (const Split split : {Split::train, Split::test})
+      CHECK(text_of(folder / "", split) == "lrcnn: folder '" + untidy.string() + "' has pictures in no class's folder, such as '" + picture +
+                                               "'; a part has a folder for each class, with all of its pictures; move them, or name '" +
+                                               (folder / train).string() + "', of which a part is then for tests");
+    CHECK(find_class_files(folder / train, Split::test, {}).class_names == classes);   // as the error says
+  };
+  {   // Tests without labels, and others with them.
+    const TestFolder folder;
+    with_train(folder, "Train");
+    for (const char* of : {"test/1.jpg", "val/cat/5.png", "val/dog/6.png"}) photo(folder / of);
+    CHECK(find_class_files(folder / "", Split::train, {}).class_names == classes);
+    const auto tests = find_class_files(folder / "", Split::test, {});
+    CHECK(tests.class_names == classes);
+    CHECK(tests.files == std::vector<ClassFile>{{folder / "val" / "cat" / "5.png", 0}, {folder / "val" / "dog" / "6.png", 1}});
+  }
+  {   // Tests without labels alone.
+    const TestFolder folder;
+    with_train(folder, "train");
+    for (const char* of : {"val/8.JPEG", "val/7.JPEG"}) touch(folder / of);
+    refused(folder, folder / "val", "7.JPEG", "train");
+    touch(folder / "test" / "1.jpg");
+    refused(folder, folder / "test", "1.jpg", "train");
+    // Beside other folders, they are classes.
+    photo(folder / "bus" / "1.png");
+    CHECK(find_class_files(folder / "", Split::train, {}).class_names == std::vector<std::string>{"bus", "test", "train", "val"});
+  }
+  {   // One picture too many.
+    const TestFolder folder;
+    with_train(folder, "training"), with_train(folder, "VAL");
+    touch(folder / "README.md");
+    touch(folder / "training" / ".hidden.jpg");
+    CHECK(find_class_files(folder / "", Split::test, {}).class_names == classes);
+    photo(folder / "VAL" / "montage.png");
+    refused(folder, folder / "VAL", "montage.png", "training");
+    photo(folder / "training" / "Folder.jpg");
+    refused(folder, folder / "training", "Folder.jpg", "training");
+    std::filesystem::remove(folder / "VAL" / "montage.png");
+    refused(folder, folder / "training", "Folder.jpg", "training");
+    std::filesystem::remove_all(folder / "VAL");
+    refused(folder, folder / "training", "Folder.jpg", "training");
+    std::filesystem::remove(folder / "training" / "Folder.jpg");
+    with_train(folder, "VAL");
+    CHECK(find_class_files(folder / "", Split::train, {}).class_names == classes);
+  }
+}
 TEST_CASE("image folder: pictures in folders within a class, and a folder for training alone that is a class") {
   const TestFolder folder;
   write_photo(folder / "a" / "deep" / "er" / "1.png", 4, 4, 3, Pixels(48, 1));

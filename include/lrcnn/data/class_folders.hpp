@@ -62,24 +62,36 @@ inline std::vector<std::filesystem::path> pictures_in(const std::filesystem::pat
 struct PartFolders {
   std::filesystem::path train{}, test{};
 };
-/// Errors:  DataError if there are classes to train, and what seems to be the other part has none of its names, or there is nothing else
+/// Errors:  DataError if there are classes to train, and what seems to be the other part has none of its names, or there is nothing else; if all
+///          folders are called like parts, and train, or each other one, has pictures beside its classes
 inline PartFolders part_folders(const std::filesystem::path& folder) {
   const auto content_of = [](const std::filesystem::path& of) {
     std::error_code none;   // whoever reads the folder says what is wrong with it
     return FolderContent(std::filesystem::directory_iterator(of, none));
   };
   const FolderContent all = content_of(folder);
-  const auto named = [&](std::initializer_list<std::string_view> names) -> std::filesystem::path {
+  const auto named = [&](std::initializer_list<std::string_view> names) {
+    std::vector<std::filesystem::path> found;
     for (const std::string_view name : names)
       for (const auto& inner : all.folders)
-        if (lower_case(inner.filename().string()) == name) return inner;
-    return {};
+        if (lower_case(inner.filename().string()) == name) found.push_back(inner);
+    return found;
   };
-  const auto train = named({"train", "training"}), test = named({"test", "testing", "val", "valid", "validation"});
-  if (train.empty()) return {};
+  const auto trains = named({"train", "training"}), tests = named({"test", "testing", "val", "valid", "validation"});
+  if (trains.empty()) return {};
+  const std::filesystem::path& train = trains[0];
   const FolderContent classes = content_of(train);
-  if (!classes.pictures.empty()) return {};   // of a class that is called so
-  if (!test.empty()) return content_of(test).pictures.empty() ? PartFolders{train, test} : PartFolders{};
+  const auto tidy = [&](const std::filesystem::path& part) { return content_of(part).pictures.empty(); };
+  const auto test = std::find_if(tests.begin(), tests.end(), tidy);
+  if (classes.pictures.empty() && test != tests.end()) return {train, *test};
+  if (!classes.pictures.empty() || !tests.empty()) {   // pictures beside the classes, if it is no class that is called so
+    if (classes.folders.empty() || trains.size() + tests.size() < all.folders.size()) return {};
+    const std::filesystem::path& untidy = classes.pictures.empty() ? tests[0] : train;
+    throw DataError(error_text(
+        "folder '" + untidy.string() + "' has pictures in no class's folder, such as '" + content_of(untidy).pictures.at(0).filename().string() + "'",
+        "a part has a folder for each class, with all of its pictures",
+        "move them, or name '" + train.string() + "', of which a part is then for tests"));
+  }
   const bool alike = std::any_of(all.folders.begin(), all.folders.end(), [&](const std::filesystem::path& other) {
     const FolderContent inner = content_of(other);
     return other != train && std::any_of(inner.folders.begin(), inner.folders.end(), [&](const std::filesystem::path& of) {
@@ -146,10 +158,11 @@ struct SplitOptions {
   double test_share = 1.0 / 6;   ///< of each class, rounded down; at least one if the class has two pictures
   Index most_images = 0;         ///< of a part, drawn at random from all classes; 0: all
 };
-/// The pictures of one part. If a folder has folders train (or training) and test (or testing, val, valid, validation), these are the parts, and not
-/// all classes need be tested; otherwise each class is split at random, the same for the same seed and files.
-/// Errors:  as find_class_files(); DataError if the test part has a class that the training part has not, no class has a second picture to test
-///          with, or a number makes no sense
+/// The pictures of one part. If a folder has folders train (or training) and test (or testing, val, valid, validation: the first that has no pictures
+/// beside its folders), these are the parts, and not all classes need be tested; otherwise each class is split at random, the same for the same seed
+/// and files.
+/// Errors:  as find_class_files(); DataError if the test part has a class that the training part has not, parts have pictures beside their classes,
+///          train has classes and nothing is for tests, no class has a second picture to test with, or a number makes no sense
 inline ClassFiles find_class_files(const std::filesystem::path& folder, Split split, const SplitOptions& options) {
   if (!(options.test_share > 0 && options.test_share < 1) || options.most_images < 0)
     throw DataError(error_text("a share of " + std::to_string(options.test_share) + " of the pictures is for tests, and at most " +
