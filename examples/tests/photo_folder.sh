@@ -10,16 +10,16 @@ photos=$scratch/photos
 few=(--epochs 1 --images 30 --batch 10 --size 28 --threads 2)
 before=$(cat "$photos"/*/* | cksum)
 # A real training: the kinds differ much.
-ends 0 "'$photos', training: 60 images 3x32x32, 3 classes" "$demo" "$photos" --epochs 12 --size 32 --summary "$scratch/summary.json"
+ends 0 "'$photos', training, classes checks, discs, stripes: 60 images 3x32x32, 3 classes" "$demo" "$photos" --epochs 12 --size 32 --summary "$scratch/summary.json"
 accuracy=$(sed -n 's/.*"test_accuracy": \([0-9.]*\).*/\1/p' "$scratch/summary.json")
 awk -v a="${accuracy:-0}" 'BEGIN {exit !(a >= 0.6)}' || { echo "FAILED: test accuracy ${accuracy:-none}, a third comes by chance"; failures=$((failures + 1)); }
-ends 0 "training: 30 images 3x28x28, 3 classes" "$demo" "$photos" "${few[@]}"
+ends 0 "training, classes checks, discs, stripes: 30 images 3x28x28, 3 classes" "$demo" "$photos" "${few[@]}"
 # Parts in folders of their own.
 mkdir "$scratch/parts"
 cp -r "$photos" "$scratch/parts/train"
 cp -r "$photos" "$scratch/parts/val"
 rm "$scratch"/parts/val/*/picture1*
-ends 0 "'$scratch/parts', test: 5 images" "$demo" "$scratch/parts" "${few[@]}"
+ends 0 "'$scratch/parts/val', test, classes checks, discs, stripes: 5 images" "$demo" "$scratch/parts" "${few[@]}"
 # What cannot be used.
 for where in "$photos/summary.json" "$photos/discs/summary.json"; do
   touch "$where"

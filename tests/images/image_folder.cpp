@@ -56,7 +56,7 @@ TEST_CASE("image folder: classes sorted, pictures of all formats, both parts tog
   CHECK(train.shape == Shape{15, 3, 16, 12});
   CHECK(test.shape == Shape{3, 3, 16, 12});   // a sixth of each class
   CHECK(std::set<std::int32_t>(test.labels.begin(), test.labels.end()).size() == 3);
-  CHECK(train.description == "'" + (folder / "set").string() + "', training");
+  CHECK(train.description == "'" + (folder / "set").string() + "', training, classes blue, green, red");
   const std::array<Pixels, 3> rgb{{{5, 25, 210}, {30, 200, 10}, {220, 10, 20}}};
   for (const Dataset* part : {&train, &test})
     for (Index i = 0; i < part->size(); ++i)
@@ -96,12 +96,23 @@ TEST_CASE("image folder: parts in folders of their own") {
     const auto part = load(folder / "", Split::test);
     CHECK(part.labels == std::vector<std::int32_t>{1, 2});   // of the classes that are trained
     CHECK(part.classes == 3);
+    CHECK(part.description == "'" + (folder / tests).string() + "', test, classes blue, green, red");
     write_colours(folder / tests, 1);
     std::filesystem::rename(folder / tests / "blue", folder / tests / "violet");
     CHECK(text_of(folder / "", Split::test) == "lrcnn: folder '" + (folder / tests).string() + "' has the class 'violet', which '" +
                                                    (folder / "train").string() +
                                                    "' has not; what is tested has been trained; move the folder, or give it the class's name");
   }
+}
+TEST_CASE("image folder: a description names the first ten classes and counts the others") {
+  const TestFolder folder;
+  const auto described = [&](int classes) {
+    for (int i = 0; i < classes; ++i) touch(folder / ("c" + std::to_string(100 + i)) / "0.png", "damaged");
+    write_photo(folder / "c100" / "1.png", 4, 4, 3, Pixels(48, 1));
+    return load(folder / "", Split::train, {.height = 4, .width = 4, .split = {.test_share = 0.1}, .skipped = [](const std::string&) {}}).description;
+  };
+  CHECK(described(10).find("training, classes c100, c101, c102, c103, c104, c105, c106, c107, c108, c109, without ") != std::string::npos);
+  CHECK(described(12).find("training, classes c100, c101, c102, c103, c104, c105, c106, c107, c108, c109 and 2 more, without ") != std::string::npos);
 }
 TEST_CASE("image folder: names of parts, of which the second may lack classes") {
   for (const auto& names : {std::pair{"train", "valid"}, {"Train", "Test"}, {"training", "testing"}, {"train", "VAL"}}) {

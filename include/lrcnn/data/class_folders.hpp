@@ -17,6 +17,7 @@ struct ClassFile {
 struct ClassFiles {
   std::vector<std::string> class_names{};   ///< sorted
   std::vector<ClassFile> files{};
+  std::filesystem::path folder{};   ///< that has the classes: a part's own, if there is one
 };
 namespace detail {
 /// Whether a name ends like a picture's: the endings of torchvision's ImageFolder.
@@ -129,7 +130,7 @@ inline ClassFiles find_class_files(const std::filesystem::path& folder, bool som
   std::error_code error;
   if (!std::filesystem::exists(folder, error)) refuse(" does not exist", "check the path");
   if (!std::filesystem::is_directory(folder, error)) refuse(" is not a folder", "check the path");
-  ClassFiles found;
+  ClassFiles found{.folder = folder};
   try {
     const auto classes = detail::FolderContent(std::filesystem::directory_iterator(folder)).folders;
     if (classes.empty()) refuse(" has no folders in it", "put the pictures of each class into a folder with its name");
@@ -179,12 +180,12 @@ inline ClassFiles find_class_files(const std::filesystem::path& folder, Split sp
         throw DataError(error_text("folder '" + parts.test.string() + "' has the class '" + name + "', which '" + parts.train.string() + "' has not",
                                    "what is tested has been trained", "move the folder, or give it the class's name"));
       };
-      part.files = tests.files;
+      part.files = tests.files, part.folder = tests.folder;
       for (ClassFile& file : part.files) file.label = label_of(item(tests.class_names, file.label));
     }
   } else {
     ClassFiles all = find_class_files(folder);
-    part.class_names = all.class_names;
+    part.class_names = all.class_names, part.folder = folder;
     for (std::size_t begin = 0, end = 0; begin < all.files.size(); begin = end) {
       while (end < all.files.size() && all.files[end].label == all.files[begin].label) ++end;
       const auto count = static_cast<Index>(end - begin);

@@ -21,9 +21,18 @@ struct ImageFolderOptions {
   Index most_bytes = 4_GiB;           ///< of the data set
   Index most_picture_bytes = 1_GiB;   ///< of one picture as it is resized, and a tile of its file
 };
+namespace detail {
+/// Names for people, of which there may be many: "a, b, c and 97 more".
+inline std::string first_names(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 10;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  return text + (names.size() > most ? " and " + std::to_string(names.size() - most) + " more" : "");
+}
+}   // namespace detail
 /// Reads one part of a folder of pictures: as find_class_files() finds them, each decoded and resized.
 /// Post:    the same whatever the threads are; classes are in the order of torchvision's ImageFolder, and so are the pictures of a class that
-///          has no folders within folders
+///          has no folders within folders; the description names the folder of the classes, a part's own if there is one, and the first ten of them
 /// Errors:  DataError as find_class_files(); if the data set would take more than most_bytes, options make no sense, a picture is of none of the
 ///          formats, damaged, too large or has other channels (unless `skipped` is set), or no picture is left
 inline Dataset load_image_folder(const std::filesystem::path& folder, Split split, std::span<const ImageFormat> formats,
@@ -85,7 +94,7 @@ inline Dataset load_image_folder(const std::filesystem::path& folder, Split spli
         error_text("no picture of folder '" + folder.string() + "' can be read", "a data set has at least one", "see what was said of each of them"));
   data.shape.n = count;
   data.images.resize(static_cast<std::size_t>(count * image_bytes));
-  data.description = "'" + folder.string() + "', " + std::string(split_name(split));
+  data.description = "'" + found.folder.string() + "', " + std::string(split_name(split)) + ", classes " + detail::first_names(data.class_names);
   if (const Index left_out = static_cast<Index>(taken.size()) - count; left_out > 0)
     data.description += ", without " + std::to_string(left_out) + " that cannot be read";
   if (with_alpha > 0) data.description += ", without alpha of " + std::to_string(with_alpha);
