@@ -1,5 +1,5 @@
-// The peak as a constant expression, for every shipped network under ten policies, equal to that of the plan made at
-// run time; each constant is an expression of its own, within both compilers' default limits. Then laws of the peak,
+// The peak as a constant expression, for every shipped network under ten policies, or four where they differ in length alone, equal to that of
+// the plan made at run time; each constant is an expression of its own, within both compilers' default limits. Then laws of the peak,
 // and the time that planning takes.
 #include <lrcnn/network/lenet.hpp>
 #include <lrcnn/network/vgg.hpp>
@@ -29,35 +29,42 @@ struct Blocked {
 };
 template <class Net, class Rows, Input input>
 inline constexpr Index blocked_peak = peak_bytes<Net, Rows, Blocked>(input);
-template <class Net, class Rows, Input input, bool blocked>
-void compare() {
-  CAPTURE(to_string(Rows::value));
-  CAPTURE(to_string(input));
-  const Plan plan = make_plan(table_of<Net>(input), Rows::value);
-  CHECK(peak<Net, Rows, input> == plan.peak_bytes());
-  CHECK(arena_size(plan.table, Rows::value) == plan.arena);
-  CHECK(plan.arena.lower_bound <= plan.arena.bytes);
-  if constexpr (blocked) CHECK(blocked_peak<Net, Rows, input> == make_plan(table_of<Net>(input), Rows::value, Blocked::target).peak_bytes());
+/// A policy with the constant peaks of a network under it; that of blocked storage is 0 where it is not asked for.
+struct Constants {
+  PolicySpec policy;
+  Index peak, blocked;
+};
+template <class Net, Input input, bool blocked, class... Rows>
+std::vector<Constants> constants_of() {
+  if constexpr (blocked) return {{Rows::value, peak<Net, Rows, input>, blocked_peak<Net, Rows, input>}...};
+  else return {{Rows::value, peak<Net, Rows, input>, 0}...};
+}
+void compare(const Table& table, const std::vector<Constants>& all) {
+  CAPTURE(to_string(table.input));
+  for (const Constants& c : all) {
+    CAPTURE(to_string(c.policy));
+    const Plan plan = make_plan(table, c.policy);
+    CHECK(c.peak == plan.peak_bytes());
+    CHECK(arena_size(plan.table, c.policy) == plan.arena);
+    CHECK(plan.arena.lower_bound <= plan.arena.bytes);
+    if (c.blocked > 0) CHECK(c.blocked == make_plan(table, c.policy, Blocked::target).peak_bytes());
+  }
 }
 template <class Net, Input input, bool blocked = false>
 void compare_all() {
-  compare<Net, P0, input, blocked>();
-  compare<Net, P1, input, blocked>();
-  compare<Net, P2, input, blocked>();
-  compare<Net, P3, input, blocked>();
-  compare<Net, P4, input, blocked>();
-  compare<Net, P5, input, blocked>();
-  compare<Net, P6, input, blocked>();
-  compare<Net, P7, input, blocked>();
-  compare<Net, P8, input, blocked>();
-  compare<Net, P9, input, blocked>();
+  compare(table_of<Net>(input), constants_of<Net, input, blocked, P0, P1, P2, P3, P4, P5, P6, P7, P8, P9>());
 }
 constexpr Input large{8, 3, 224, 224};
+/// Of networks that differ from VGG-16 in their number of layers alone: they take half a minute more to compile with all.
+template <class Net>
+void compare_some() {
+  compare(table_of<Net>(large), constants_of<Net, large, false, P0, P4, P7, P9>());
+}
 }   // namespace
-TEST_CASE("the constant peak of VGG-11 is that of the plan") { compare_all<Vgg11<>, large>(); }
-TEST_CASE("the constant peak of VGG-13 is that of the plan") { compare_all<Vgg13<>, large>(); }
+TEST_CASE("the constant peak of VGG-11 is that of the plan") { compare_some<Vgg11<>>(); }
+TEST_CASE("the constant peak of VGG-13 is that of the plan") { compare_some<Vgg13<>>(); }
 TEST_CASE("the constant peak of VGG-16 is that of the plan") { compare_all<Vgg16<>, large, true>(); }
-TEST_CASE("the constant peak of VGG-19 is that of the plan") { compare_all<Vgg19<>, large>(); }
+TEST_CASE("the constant peak of VGG-19 is that of the plan") { compare_some<Vgg19<>>(); }
 TEST_CASE("the constant peak of LeNet is that of the plan") { compare_all<LeNet<>, Input{64, 1, 28, 28}>(); }
 TEST_CASE("the constant peak of SmallNet is that of the plan") { compare_all<SmallNet<>, Input{64, 3, 32, 32}, true>(); }
 // The example of the design: known before anything runs, the workspace included.
