@@ -150,6 +150,27 @@ TEST_CASE("average pooling follows its formula for every small window, counting 
     check_avg(Bench<double>(node_of(layer, in), block, block), seed);
   });
 }
+TEST_CASE("rounded up, a map that is smaller than the window has one, which counts what PyTorch's does") {
+  const auto of = [](Layer layer, Index rows, Index columns, double first) {   // first, first + 1, ...
+    layer.window.ceil = true;
+    const Shape in{1, 1, rows, columns};
+    REQUIRE(fault_of(layer, in) == Fault::none);
+    const Bench<double> b(node_of(layer, in), 1, 1);
+    CHECK(b.node.out == Shape{1, 1, 1, 1});
+    Map x(in);
+    for (std::size_t i = 0; i < x.value.size(); ++i) x.value[i] = first + static_cast<double>(i);
+    return b.forward(x, {0, 1}).view()(0, 0, 0, 0);
+  };
+  const Window two{.kernel = 2, .stride = 2}, three{.kernel = 3, .stride = 2}, padded{.kernel = 4, .stride = 2, .pad = 1};
+  CHECK(of({.kind = Kind::max_pool, .window = two}, 1, 1, -3) == -3);
+  CHECK(of({.kind = Kind::max_pool, .window = two}, 1, 2, -3) == -2);
+  CHECK(of({.kind = Kind::max_pool, .window = three}, 2, 2, -9) == -6);
+  for (const bool count_padding : {false, true}) {
+    CHECK(of({.kind = Kind::avg_pool, .window = two, .count_padding = count_padding}, 1, 1, 7) == 7);
+    CHECK(of({.kind = Kind::avg_pool, .window = three, .count_padding = count_padding}, 2, 2, 1) == 2.5);
+    CHECK(of({.kind = Kind::avg_pool, .window = padded, .count_padding = count_padding}, 1, 1, 9) == (count_padding ? 1 : 9));   // 3 x 3 count
+  }
+}
 TEST_CASE("many channels and images, in blocks") {
   for (const Kind kind : {Kind::max_pool, Kind::avg_pool})
     for (const Index block : {1, 8, 16})

@@ -127,6 +127,8 @@ TEST_CASE("SqueezeNet 1.1 is torchvision's") {
   CHECK(node_of(t, "features.9.squeeze").in == Shape{2, 256, 13, 13});
   CHECK(t.shape(t.size()) == Shape{2, 1000, 1, 1});
   CHECK(dropouts_of(t) == Dropouts{{"features.12.concat1 > classifier.0", 0.5}});
+  CHECK(node_of(table_of<SqueezeNet11<>>({1, 3, 17, 17}), "features.9.squeeze").in == Shape{1, 256, 1, 1});   // the least that torchvision takes
+  CHECK_THROWS_AS(table_of<SqueezeNet11<>>({1, 3, 16, 17}), ShapeError);
   CHECK(drops_beside<SqueezeNet11<>, SqueezeNet11<1000, std::ratio<0>>>(imagenet));
 }
 TEST_CASE("DenseNets are torchvision's") {

@@ -18,8 +18,8 @@ struct Laws {
   }
 };
 std::string show(const Axis& a, Index height) {
-  return "kernel " + std::to_string(a.kernel) + " stride " + std::to_string(a.stride) + " dilation " + std::to_string(a.dilation) + " pads " +
-         std::to_string(a.pad_begin) + "," + std::to_string(a.pad_end) + " height " + std::to_string(height);
+  return std::string(a.ceil ? "ceil " : "") + "kernel " + std::to_string(a.kernel) + " stride " + std::to_string(a.stride) + " dilation " +
+         std::to_string(a.dilation) + " pads " + std::to_string(a.pad_begin) + "," + std::to_string(a.pad_end) + " height " + std::to_string(height);
 }
 std::string show(Range r) { return "[" + std::to_string(r.begin) + "," + std::to_string(r.end) + ")"; }
 template <class F>
@@ -30,15 +30,25 @@ void each_axis(F f) {
         for (Index p = 0; p <= 7; ++p)
           for (Index q = 0; q <= 7; ++q) f(Axis{k, s, p, q, d});
 }
+/// Likewise rounded up, with padding that is smaller than the window, as that of pools.
+template <class F>
+void each_rounded_axis(F f) {
+  for (Index k = 1; k <= 5; ++k)
+    for (Index s = 1; s <= 4; ++s)
+      for (Index d = 1; d <= 2; ++d)
+        for (Index p = 0; p < std::min<Index>(4, (k - 1) * d + 1); ++p)
+          for (Index q = 0; q < std::min<Index>(4, (k - 1) * d + 1); ++q) f(Axis{k, s, p, q, d, 1, true});
+}
 /// The definition: output row o reads rows o*stride - pad + i*dilation. What lies between them counts as read, for a
 /// slab holds it; rows outside the map are padding.
 Index first_tap(const Axis& a, Index o) { return o * a.stride - a.pad_begin; }
 Index last_tap(const Axis& a, Index o) { return first_tap(a, o) + (a.kernel - 1) * a.dilation; }
-/// Number of windows that fit between the padded borders.
+/// Number of windows that fit between the padded borders; rounded up, one more that begins in the map or before it, if rows are left for it.
 Index windows(const Axis& a, Index height) {
+  const Index end = height + a.pad_end;
   Index count = 0;
-  while (last_tap(a, count) < height + a.pad_end) ++count;
-  return count;
+  while (last_tap(a, count) < end) ++count;
+  return count + (a.ceil && last_tap(a, count - 1) + 1 < end && first_tap(a, count) < height);
 }
 /// Number of leading windows that end before row `known`.
 Index computable(const Axis& a, Index known, Index height) {
@@ -69,15 +79,22 @@ TEST_CASE("rounded up, the number of output rows is PyTorch's ceil_mode: the las
   each_axis([&](Axis a) {
     a.ceil = true;
     for (Index h = 1; h <= 14; ++h) {
-      if (h + a.pad_begin + a.pad_end < a.extent()) continue;
-      Index count = (h + a.pad_begin + a.pad_end - a.extent() + a.stride - 1) / a.stride + 1;
-      if ((count - 1) * a.stride >= h + a.pad_begin) --count;
       const auto where = [&] { return show(a, h); };
+      const Index room = h + a.pad_begin + a.pad_end - a.extent() + a.stride - 1;   // its division rounds toward minus infinity
+      if (room < 0) {
+        law(out_extent(a, h) < 1, "no window", where);
+        continue;
+      }
+      Index count = room / a.stride + 1;
+      if ((count - 1) * a.stride >= h + a.pad_begin) --count;
       law(out_extent(a, h) == count, "out_extent", where);
       if (2 * a.pad_begin > a.kernel || 2 * a.pad_end > a.kernel) continue;   // PyTorch has no such
       law(first_tap(a, count - 1) < h, "begins in the map or before it", where);
       law(first_tap(a, count) >= h || last_tap(a, count - 1) + 1 >= h + a.pad_end, "one more would not", where);
     }
+  });
+  each_rounded_axis([&](const Axis& a) {
+    for (Index h = 1; h <= 14; ++h) law(std::max<Index>(0, out_extent(a, h)) == windows(a, h), "out_extent", [&] { return show(a, h); });
   });
   CHECK(law.broken == "");
   CHECK(law.held > 50000);
@@ -88,6 +105,10 @@ TEST_CASE("rounded up, the number of output rows is PyTorch's ceil_mode: the las
   CHECK(of(55, 3, 2, 0) == 27);
   CHECK(of(54, 3, 2, 0) == 27);
   CHECK(of(6, 3, 2, 0) == 3);
+  CHECK(of(1, 2, 2, 0) == 1);   // maps that are smaller than the window
+  CHECK(of(2, 3, 2, 0) == 1);
+  CHECK(of(1, 3, 2, 0) == 0);   // the window reaches two rows too far, the stride is two
+  CHECK(of(1, 7, 5, 1) == 1);
   CHECK(of(7, 2, 2, 1) == 4);   // rounded up it would be 5, whose window begins behind the map
 }
 TEST_CASE("axes of layers that make maps larger or fold them hold what each output row reads, and the frontier follows") {
@@ -153,7 +174,7 @@ TEST_CASE("axes of layers that make maps larger or fold them hold what each outp
 }
 TEST_CASE("output rows read what their windows span, clipped at the true borders") {
   Laws law;
-  each_axis([&](const Axis& a) {
+  const auto check = [&](const Axis& a) {
     for (Index h : {1, 2, 3, 5, 8, 14}) {
       const Index outs = windows(a, h);
       for (Index first = 0; first < outs; ++first)
@@ -173,26 +194,28 @@ TEST_CASE("output rows read what their windows span, clipped at the true borders
       law(in_rows(a, {0, 0}, h).empty() && in_rows(a, {3, 3}, h).empty() && in_rows(a, {5, 2}, h).empty(), "in_rows(empty) = empty",
           [&] { return show(a, h); });
     }
-  });
+  };
+  each_axis(check), each_rounded_axis(check);
   CHECK(law.broken == "");
   CHECK(law.held > 1000000);
 }
 TEST_CASE("the frontier counts the leading windows that end within the known rows") {
   Laws law;
-  each_axis([&](const Axis& a) {
+  const auto check = [&](const Axis& a) {
     for (Index h = 1; h <= 14; ++h) {
       if (windows(a, h) == 0) continue;
       for (Index f = 0; f <= h; ++f)
         law(frontier(a, f, h) == computable(a, f, h), "frontier", [&] { return show(a, h) + " known " + std::to_string(f); });
       law(frontier(a, h + 3, h) == windows(a, h), "all rows known", [&] { return show(a, h); });
     }
-  });
+  };
+  each_axis(check), each_rounded_axis(check);
   CHECK(law.broken == "");
   CHECK(law.held > 500000);
 }
 TEST_CASE("known_for and frontier are inverse to each other") {
   Laws law;
-  each_axis([&](const Axis& a) {
+  const auto check = [&](const Axis& a) {
     for (Index h = 1; h <= 14; ++h) {
       const Index outs = windows(a, h);
       if (outs == 0) continue;
@@ -212,13 +235,14 @@ TEST_CASE("known_for and frontier are inverse to each other") {
       }
       law(known_for(a, 0, h) == 0 && known_for(a, -1, h) == 0, "nothing wanted, nothing needed", [&] { return show(a, h); });
     }
-  });
+  };
+  each_axis(check), each_rounded_axis(check);
   CHECK(law.broken == "");
   CHECK(law.held > 5000000);
 }
 TEST_CASE("the carry holds exactly the known rows that windows beyond the frontier read") {
   Laws law;
-  each_axis([&](const Axis& a) {
+  const auto check = [&](const Axis& a) {
     for (Index h = 1; h <= 14; ++h) {
       const Index outs = windows(a, h);
       if (outs == 0) continue;
@@ -236,13 +260,14 @@ TEST_CASE("the carry holds exactly the known rows that windows beyond the fronti
         }
       }
     }
-  });
+  };
+  each_axis(check), each_rounded_axis(check);
   CHECK(law.broken == "");
   CHECK(law.held > 5000000);
 }
 TEST_CASE("a stride remainder leaves fewer rows unread than the stride, and a stride beyond the kernel leaves gaps") {
   Laws law;
-  each_axis([&](const Axis& a) {
+  const auto check = [&](const Axis& a) {
     for (Index h = 1; h <= 14; ++h) {
       const Index outs = windows(a, h);
       if (outs == 0) continue;
@@ -260,7 +285,8 @@ TEST_CASE("a stride remainder leaves fewer rows unread than the stride, and a st
         law(next.begin - now.end <= std::max<Index>(0, a.stride - a.extent()), "a gap is stride - extent at most", where);
       }
     }
-  });
+  };
+  each_axis(check), each_rounded_axis(check);
   CHECK(law.broken == "");
 }
 TEST_CASE("slabs wholly in padding read nothing and can be computed at once") {

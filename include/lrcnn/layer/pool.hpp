@@ -6,6 +6,7 @@ namespace lrcnn {
 /// Shapes:  x [N,C,H,W] -> y [N,C,P,Q], as a convolution's
 /// Errors:  padding must be smaller than the window, so that no window lies wholly in padding
 /// Window{.ceil = true}: extents are rounded up, as PyTorch's ceil_mode does; a window that would begin behind the map is left out.
+/// A map that lacks less than a stride for one window has one.
 template <Window window = Window{.kernel = 2, .stride = 2}>
 struct MaxPool {
   static constexpr Layer layer() { return {.kind = Kind::max_pool, .window = window}; }

@@ -22,7 +22,7 @@ namespace lrcnn {
 /// Output extent along one axis; zero or negative if the window does not fit. Pre: stride, kernel, dilation >= 1.
 constexpr Index out_extent(const Axis& axis, Index extent) {
   const Index room = extent + axis.pad_begin + axis.pad_end - axis.extent();
-  if (!axis.ceil || room < 0) return floor_div(room, axis.stride) + 1;
+  if (!axis.ceil) return floor_div(room, axis.stride) + 1;
   const Index last = ceil_div(room, axis.stride);
   return last * axis.stride < extent + axis.pad_begin ? last + 1 : last;
 }
