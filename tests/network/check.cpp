@@ -10,12 +10,13 @@
 #include <vector>
 using namespace lrcnn;
 namespace {
-constexpr std::array faults{Fault::empty_input,  Fault::too_large,       Fault::bad_window,     Fault::bad_channels,     Fault::groups_in,
-                            Fault::groups_out,   Fault::window_too_tall, Fault::pad_too_large,  Fault::window_too_large, Fault::needs_rows,
-                            Fault::needs_vector, Fault::norm_groups,     Fault::bad_norm,       Fault::bad_factor,       Fault::ceil_window,
-                            Fault::nothing_left, Fault::bad_reflection,  Fault::bad_pooled,     Fault::bad_probability,  Fault::bad_rules,
-                            Fault::bad_row_rule, Fault::not_in_place,    Fault::bad_reference,  Fault::needs_other,      Fault::same_inputs,
-                            Fault::sum_channels, Fault::sum_extents,     Fault::concat_extents, Fault::scale_factors,    Fault::unused};
+constexpr std::array faults{Fault::empty_input, Fault::too_large,    Fault::bad_window,      Fault::bad_channels,   Fault::other_channels,
+                            Fault::groups_in,   Fault::groups_out,   Fault::window_too_tall, Fault::pad_too_large,  Fault::window_too_large,
+                            Fault::needs_rows,  Fault::needs_vector, Fault::norm_groups,     Fault::bad_norm,       Fault::bad_factor,
+                            Fault::ceil_window, Fault::nothing_left, Fault::bad_reflection,  Fault::bad_pooled,     Fault::bad_probability,
+                            Fault::bad_rules,   Fault::bad_row_rule, Fault::not_in_place,    Fault::bad_reference,  Fault::needs_other,
+                            Fault::same_inputs, Fault::sum_channels, Fault::sum_extents,     Fault::concat_extents, Fault::scale_factors,
+                            Fault::unused};
 constexpr std::array training_faults{Fault::one_value, Fault::map_given};   // which fault_of() does not find
 constexpr auto all_faults = [] {
   std::array<Fault, faults.size() + training_faults.size()> all{};
@@ -23,12 +24,12 @@ constexpr auto all_faults = [] {
   return all;
 }();
 std::string name_of(Fault f) {
-  constexpr std::array names{"none",        "empty_input",     "too_large",     "bad_window",       "bad_channels",   "groups_in",
-                             "groups_out",  "window_too_tall", "pad_too_large", "window_too_large", "needs_rows",     "needs_vector",
-                             "norm_groups", "bad_norm",        "bad_factor",    "ceil_window",      "nothing_left",   "bad_reflection",
-                             "bad_pooled",  "bad_probability", "bad_rules",     "bad_row_rule",     "not_in_place",   "bad_reference",
-                             "needs_other", "same_inputs",     "sum_channels",  "sum_extents",      "concat_extents", "scale_factors",
-                             "unused",      "one_value",       "map_given"};
+  constexpr std::array names{"none",           "empty_input", "too_large",       "bad_window",    "bad_channels",     "other_channels",
+                             "groups_in",      "groups_out",  "window_too_tall", "pad_too_large", "window_too_large", "needs_rows",
+                             "needs_vector",   "norm_groups", "bad_norm",        "bad_factor",    "ceil_window",      "nothing_left",
+                             "bad_reflection", "bad_pooled",  "bad_probability", "bad_rules",     "bad_row_rule",     "not_in_place",
+                             "bad_reference",  "needs_other", "same_inputs",     "sum_channels",  "sum_extents",      "concat_extents",
+                             "scale_factors",  "unused",      "one_value",       "map_given"};
   return names[static_cast<std::size_t>(f)];
 }
 std::string text_of(Fault f) {
@@ -133,6 +134,7 @@ TEST_CASE("each fault is found where it is, and thrown with layer, description, 
        usual,
        "layer 2 (conv to 4 channels, kernel 3x3 stride 0x0 pad 0,0,0,0 dilation 1x1) on input 2x4x12x10"},
       {Fault::bad_channels, {conv(0)}, usual, "layer 1 (conv, kernel 3x3 stride 1x1 pad 1,1,1,1 dilation 1x1) on input 2x6x12x10"},
+      {Fault::other_channels, {conv(4), {.kind = Kind::norm, .channels = 16}}, usual, "layer 2 (batch_norm to 16 channels) on input 2x4x12x10"},
       {Fault::groups_in,
        {grouped},
        usual,
@@ -319,6 +321,33 @@ TEST_CASE("sizes up to the limits are no fault") {
   CHECK(fault_of({}, {unknown, 1024, 1 << 20, 1 << 15}) == Fault::too_large);
   CHECK(fault_of({.kind = Kind::flatten}, {1, 1, 65536, 65536}) == Fault::too_large);   // a vector of 2^32 features
   static_assert(fault_of({}, {1, 1, Index{1} << 62, Index{1} << 62}) == Fault::too_large);
+}
+TEST_CASE("a layer that cannot choose its channels says none, or those that it gives") {
+  const Shape other{2, 4, 12, 10}, factors{2, 6, 1, 1};
+  static constexpr CustomLayer mine{.rules = {.name = "mine"}};
+  struct Case {
+    Layer layer;
+    Shape second;
+    Index gives;
+  };
+  for (Case c : {Case{{.kind = Kind::activation}, {}, 6}, Case{{.kind = Kind::max_pool}, {}, 6}, Case{{.kind = Kind::avg_pool}, {}, 6},
+                 Case{{.kind = Kind::global_avg_pool}, {}, 6}, Case{{.kind = Kind::flatten}, {}, 720}, Case{{.kind = Kind::norm}, {}, 6},
+                 Case{{.kind = Kind::sum, .other = 2}, usual, 6}, Case{{.kind = Kind::concat, .other = 2}, other, 10},
+                 Case{{.kind = Kind::scale, .other = 2}, factors, 6}, Case{{.kind = Kind::upsample}, {}, 6}, Case{{.kind = Kind::pad}, {}, 6},
+                 Case{{.kind = Kind::layer_scale}, {}, 6}, Case{{.kind = Kind::channel_shuffle}, {}, 6},
+                 Case{{.kind = Kind::adaptive_avg_pool}, {}, 6}, Case{{.kind = Kind::dropout}, {}, 6}}) {
+    CAPTURE(describe(c.layer));
+    for (const Index channels : {Index{-1}, Index{0}, c.gives, c.gives + 1}) {
+      c.layer.channels = channels;
+      const bool fits = channels == 0 || channels == c.gives;
+      CHECK(fault_of(c.layer, usual, false, c.second) == (fits ? Fault::none : Fault::other_channels));
+      if (channels >= 0) CHECK(fault_of(c.layer, unknown_shape) == Fault::none);
+      else CHECK(fault_of(c.layer, unknown_shape) == Fault::other_channels);
+    }
+  }
+  for (const Kind kind : {Kind::conv, Kind::conv_transpose, Kind::custom})
+    CHECK(fault_of({.kind = kind, .channels = 16, .custom = &mine}, usual) == Fault::none);
+  CHECK(fault_of({.kind = Kind::linear, .channels = 16}, factors) == Fault::none);
 }
 TEST_CASE("what a window must be") {
   using enum Fault;

@@ -72,7 +72,7 @@ struct Layer {
   Kind kind = Kind::activation;
   Name name{};                           ///< empty: named after its kind and ordinal ("conv3") by the table
   Window window{1};                      ///< conv, conv_transpose, pools, custom; pad: its padding; others: 1x1
-  Index channels = 0;                    ///< output channels; 0: as many as the input has
+  Index channels = 0;                    ///< output channels: conv, conv_transpose, linear, custom; 0: as many as the input has
   Index groups = 1;                      ///< conv, conv_transpose, channel_shuffle
   bool bias = false;                     ///< conv, conv_transpose, linear
   bool count_padding = true;             ///< avg_pool

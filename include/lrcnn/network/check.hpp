@@ -50,6 +50,16 @@ constexpr Shape output_shape(const Layer& layer, const Shape& in, const Shape& o
   const LayerRules& rules = rules_of(layer);
   return rules.rows == RowMap::window ? detail::windowed_shape(layer, in) : rules.output(layer, in, other);
 }
+namespace detail {
+/// Whether a layer that cannot choose its channels says that it gives others than it does, as far as these are known.
+constexpr bool gives_other_channels(const Layer& layer, const Shape& in, const Shape& other) {
+  const Kind kind = layer.kind;
+  if (layer.channels == 0 || kind == Kind::conv || kind == Kind::conv_transpose || kind == Kind::linear || kind == Kind::custom) return false;
+  Layer plain = layer;
+  plain.channels = 0;
+  return layer.channels < 0 || differ(layer.channels, output_shape(plain, in, other).c);
+}
+}   // namespace detail
 /// The first rule that `layer` breaks on an input of shape `in`, joins on that and `other`. Extents may be `unknown`.
 /// `flat`: a layer that they come from ends the rows.
 constexpr Fault fault_of(const Layer& layer, const Shape& in, bool flat = false, const Shape& other = unknown_shape) {
@@ -65,6 +75,7 @@ constexpr Fault fault_of(const Layer& layer, const Shape& in, bool flat = false,
   if (const Fault fault = rules.fault(layer, in, other); fault != Fault::none) return fault;
   if (const Fault fault = windowed ? detail::fault_of_fit(layer.window, in) : Fault::none; fault != Fault::none) return fault;
   if (const Fault fault = custom ? detail::fault_of_custom_shape(layer, in) : Fault::none; fault != Fault::none) return fault;
+  if (detail::gives_other_channels(layer, in, other)) return Fault::other_channels;
   return detail::too_many(output_shape(layer, in, other)) ? Fault::too_large : Fault::none;
 }
 /// "conv to 64 channels, kernel 3x3 stride 1x1 ..., groups 2", "group_norm, groups 8", "upsample by 2x2, nearest"

@@ -41,6 +41,7 @@ template <class Where, Fault fault> inline constexpr bool extents_are_positive =
 template <class Where, Fault fault> inline constexpr bool sizes_are_limited = fault != Fault::too_large;
 template <class Where, Fault fault> inline constexpr bool window_is_positive = fault != Fault::bad_window;
 template <class Where, Fault fault> inline constexpr bool channels_are_positive = fault != Fault::bad_channels;
+template <class Where, Fault fault> inline constexpr bool channels_are_given = fault != Fault::other_channels;
 template <class Where, Fault fault> inline constexpr bool groups_divide_input = fault != Fault::groups_in;
 template <class Where, Fault fault> inline constexpr bool groups_divide_output = fault != Fault::groups_out;
 template <class Where, Fault fault> inline constexpr bool window_fits = fault != Fault::window_too_tall;
@@ -77,6 +78,7 @@ struct Witness {
   static_assert(rule::sizes_are_limited<Where, fault>, "lrcnn: a tensor, a filter or a number of a layer is too large; extents and numbers of a layer are below 2^31, and a tensor or a filter has at most 2^44 elements; use a smaller input, fewer channels or smaller windows");
   static_assert(rule::window_is_positive<Where, fault>, "lrcnn: a window has a kernel, stride or dilation below 1, or negative padding; kernel, stride and dilation are at least 1, padding at least 0; correct the layer's Window");
   static_assert(rule::channels_are_positive<Where, fault>, "lrcnn: a layer has no output channels; channels and groups are at least 1; give a positive number");
+  static_assert(rule::channels_are_given<Where, fault>, "lrcnn: a layer gives other channels than it says; only convolutions, linear and custom layers choose how many channels they give; leave out the layer's channels, or put a convolution before it");
   static_assert(rule::groups_divide_input<Where, fault>, "lrcnn: input channels are not divisible by groups; each group reads an equal share of the input channels; change groups, or the channels of the layer before");
   static_assert(rule::groups_divide_output<Where, fault>, "lrcnn: output channels are not divisible by groups; each group writes an equal share of the output channels; change groups or channels of this layer");
   static_assert(rule::window_fits<Where, fault>, "lrcnn: the window does not fit into the padded input; extent + padding must be at least (kernel - 1) * dilation + 1; use a larger input, a smaller kernel, more padding, or fewer strides before this layer");
