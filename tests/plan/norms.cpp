@@ -137,8 +137,10 @@ TEST_CASE("residual networks: half the memory with checkpoints, and less with th
 }
 TEST_CASE("what norms cannot work with is refused, and says what to change") {
   CHECK(refusal<Sequential<BatchNorm, Conv<4>, GlobalAvgPool, Linear<2>>>(input) ==
-        "lrcnn: layer 'batch_norm1' (batch_norm) is the first layer of the network; its statistics need the whole input before its first row "
+        "lrcnn: layer 'batch_norm1' (batch_norm) reads the network's input; its statistics need the whole input before its first row "
         "is used, and the input is read row by row; normalise the data when it is loaded, or put a convolution first");
+  using Shortcut = Sequential<Residual<Sequential<Conv<3>, ReLU>, InstanceNorm>, GlobalAvgPool, Linear<2>>;   // its norm is the third layer
+  CHECK(refusal<Shortcut>(input).find("layer 'instance_norm1' (instance_norm) reads the network's input; ") != std::string::npos);
   CHECK(refusal<Sequential<Conv<4>, GlobalAvgPool, BatchNorm, Linear<2>>>({1, 3, 8, 8}) ==
         "lrcnn: layer 'batch_norm1' (batch_norm) has one value in each channel of input 1x4x1x1; the variance of one value is zero, and so is "
         "every gradient; use a larger batch or map, or a frozen norm");

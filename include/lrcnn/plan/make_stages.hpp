@@ -33,7 +33,7 @@ constexpr void check_norms(const Table& table, const PolicySpec& policy, bool tr
                                  text.change));
     }
     if (node.input == 0)
-      throw PlanError(error_text(layer() + " is the first layer of the network",
+      throw PlanError(error_text(layer() + " reads the network's input",
                                  "its statistics need the whole input before its first row "
                                  "is used, and the input is read row by row",
                                  "normalise the data when it is loaded, or put a convolution first"));
