@@ -5,6 +5,7 @@
 #include <lrcnn/layer/activation.hpp>
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/pool.hpp>
+#include <lrcnn/network/graph.hpp>
 #include <lrcnn/plan/peak.hpp>
 using namespace lrcnn;
 using namespace lrcnn::testing;
@@ -102,6 +103,9 @@ TEST_CASE("a source of another shape and policies that do not fit are refused, w
   CHECK(error_of<PlanError>([&] { BasicPredictor<Reference<double>>(Trunk::layers, Policy<Bf16>::value, input, c.problem.parameters); }) ==
         "lrcnn: the policy asks for Bf16, and backend 'reference' works in Fp32; the type of the backend says its precision; use "
         "Predictor, which chooses the type, or leave the part out");
+  const std::string none = "lrcnn: this network has no layers; a network has at least one; name its layers";
+  CHECK(error_of<ShapeError>([&] { BasicPredictor<Reference<double>>(std::vector<Layer>{}, Policy<>::value, input, {}); }) == none);
+  CHECK(error_of<ShapeError>([&] { Predictor<Sequential<Identity>, Policy<>, Reference<double>>(input, {}); }) == none);
   CHECK(error_of<ShapeError>([&] { Predictor<Trunk, Rows, Reference<double>>({1, 1, 0, 4}, c.problem.parameters); }).starts_with("lrcnn: layer 1 "));
 }
 TEST_CASE("a plan that hands its output on is not run without a sink, nor another one with one") {

@@ -1,4 +1,5 @@
 // Layer tables: fifty generated types equal their run-time lists, names, shapes and parameters follow the rules.
+#include <lrcnn/network/graph.hpp>
 #include <lrcnn/network/table.hpp>
 #include <doctest/doctest.h>
 #include <set>
@@ -46,6 +47,21 @@ TEST_CASE("the generated types hold every kind of layer, named layers and nested
   (std::make_integer_sequence<int, testing::generated::count>{});
   CHECK(kinds.size() == 8);
   CHECK(named > 20);
+}
+TEST_CASE("a network has at least one layer, whatever gives the list") {
+  const std::string wanted = "lrcnn: this network has no layers; a network has at least one; name its layers";
+  const auto thrown = [](const auto& make) -> std::string {
+    try {
+      static_cast<void>(make());
+    } catch (const ShapeError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  CHECK(thrown([] { return make_table(std::vector<Layer>{}, {1, 3, 8, 8}); }) == wanted);
+  CHECK(thrown([] { return table_of<Identity>({1, 3, 8, 8}); }) == wanted);
+  CHECK(thrown([] { return table_of<Sequential<Identity>>({1, 3, 8, 8}); }) == wanted);
+  CHECK(table_of<Sequential<Identity, ReLU>>({1, 3, 8, 8}).size() == 1);   // as a part it is one
 }
 TEST_CASE("each node reads the tensor before it, and shapes are those of its formula") {
   const std::vector<Layer> list{

@@ -85,6 +85,7 @@ inline std::string giver_of(std::span<const Layer> layers, Index tensor) {
   throw ShapeError(error_text(who + ": " + std::string(text.what), text.rule, text.change));
 }
 constexpr Table table_of_layers(std::span<const Layer> layers, const Input& input) {
+  if (layers.empty()) throw ShapeError(error_text("this network has no layers", "a network has at least one", "name its layers"));
   Table table{input, {}};
   table.nodes.reserve(layers.size());
   std::vector<char> flat(layers.size() + 1, 0);   // tensors that have no rows any more
@@ -118,7 +119,8 @@ Table table_at_run_time(std::span<const Layer> layers, const Input& input) {
 /// The table of a list of layers, each of which reads layers before it (Layer::input, Layer::other). Nodes are in the order of
 /// execution (network/references.hpp), which for a chain is that of the list.
 /// Errors: ShapeError naming the layer by its place in the list, its description and the shapes of its inputs (of a join also the layers
-///         that they come from), if a layer cannot take what it is given, or if no layer reads it; and if two layers have one name.
+///         that they come from), if a layer cannot take what it is given, or if no layer reads it; and if two layers have one name, or
+///         there are none.
 constexpr Table make_table(std::span<const Layer> layers, const Input& input) {
   if (std::is_constant_evaluated()) return detail::table_of_layers(layers, input);
   return detail::table_at_run_time<>(layers, input);
