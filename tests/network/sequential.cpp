@@ -3,6 +3,7 @@
 #include <lrcnn/layer/conv.hpp>
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/pool.hpp>
+#include <lrcnn/network/graph.hpp>
 #include <lrcnn/network/lenet.hpp>
 #include <lrcnn/network/sequential.hpp>
 #include <doctest/doctest.h>
@@ -16,6 +17,10 @@ using Plain = Sequential<Conv<4>, ReLU, Conv<4>, ReLU, MaxPool<>, Flatten, Linea
 struct OwnNet {
   static constexpr std::array<Layer, 2> layers{Conv<2>::layer(), ReLU::layer()};
 };
+/// Likewise with an array of the language.
+struct OwnArray {
+  static constexpr Layer layers[] = {Conv<2>::layer(), ReLU::layer()};
+};
 struct NoNet {
   static constexpr int layers = 3;
 };
@@ -23,7 +28,7 @@ struct NoNet {
 // Nested Sequentials are spliced in: the types differ, the layers do not.
 static_assert(Nested::layers == Plain::layers);
 static_assert(std::is_same_v<Nested::Content::Descriptors::type, Plain::Content::Descriptors::type>);
-static_assert(Network<Plain> && Network<Nested> && Network<OwnNet> && Network<Fixed<Plain, Input{1, 3, 8, 8}>>);
+static_assert(Network<Plain> && Network<Nested> && Network<OwnNet> && Network<OwnArray> && Network<Fixed<Plain, Input{1, 3, 8, 8}>>);
 static_assert(!Network<NoNet> && !Network<ReLU> && !Network<int>);
 // A table is a constant where its extents are.
 static_assert(table_of<Plain>({2, 3, 8, 8}) == table_of<Nested>({2, 3, 8, 8}));
@@ -32,6 +37,14 @@ static_assert(table_of<Fixed<Plain, Input{2, 3, 8, 8}>>().shape(6) == Shape{2, 6
 TEST_CASE("a network of one's own has the layers it says") {
   CHECK(table_of<OwnNet>({1, 3, 5, 5}) == make_table(OwnNet::layers, {1, 3, 5, 5}));
   CHECK(OwnNet::layers.size() == 2);
+}
+TEST_CASE("an array of layers is a network and a part of others, whichever kind of array it is") {
+  const Input input{1, 3, 5, 5};
+  CHECK(table_of<OwnArray>(input) == table_of<OwnNet>(input));
+  CHECK(table_of<Fixed<OwnArray, Input{1, 3, 5, 5}>>() == table_of<OwnNet>(input));
+  CHECK(table_of<Sequential<Conv<4>, OwnArray, Sequential<OwnArray>>>(input) == table_of<Sequential<Conv<4>, OwnNet, OwnNet>>(input));
+  CHECK(table_of<Sequential<Residual<OwnArray, Conv<2>>>>(input) == table_of<Sequential<Residual<OwnNet, Conv<2>>>>(input));
+  CHECK(table_of<Scope<"own", OwnArray>>(input) == table_of<Scope<"own", OwnNet>>(input));
 }
 TEST_CASE("layers keep their order, and one type gives tables for any extents") {
   CHECK(Plain::layers.size() == 7);

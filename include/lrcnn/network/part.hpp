@@ -10,6 +10,7 @@
 #include <lrcnn/network/names.hpp>
 #include <lrcnn/network/references.hpp>
 #include <lrcnn/network/witness.hpp>
+#include <array>
 #include <type_traits>
 #include <utility>
 namespace lrcnn {
@@ -33,6 +34,14 @@ template <class... A, class... B, class... Rest>
 struct Splice<DescriptorList<A...>, DescriptorList<B...>, Rest...> : Splice<DescriptorList<A..., B...>, Rest...> {};
 template <class T>
 inline constexpr bool is_layer = LayerDescriptor<T>;   // a template, so that compilers show T next to the message
+template <std::size_t N>
+constexpr std::array<Layer, N> as_array(const std::array<Layer, N>& layers) {
+  return layers;
+}
+template <std::size_t N>
+constexpr std::array<Layer, N> as_array(const Layer (&layers)[N]) {
+  return std::to_array(layers);
+}
 /// Layers and descriptors of a part.
 template <class T>
 struct ContentOf {
@@ -49,7 +58,7 @@ struct ContentOf<T> : T::Content {};
 template <class T>
   requires(Network<T> && !LayerDescriptor<T> && !requires { typename T::Content; })
 struct ContentOf<T> {
-  static constexpr auto layers = T::layers;
+  static constexpr auto layers = as_array(T::layers);
   static constexpr auto heads = head_hashes(layers);
   template <std::size_t... I>
   static DescriptorList<std::conditional_t<I == 0, T, T>...> repeated(std::index_sequence<I...>);
