@@ -189,7 +189,7 @@ constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& 
 }
 /// The stages of a network under a policy, with all cuts chosen. `images`: how many the step has at once.
 /// A count given for all stages alike asks the stage that carries most; stages with fewer rows are cut as finely as
-/// they can be. A count given for one stage (Stages<...>) is carried out there or refused.
+/// they can be. A count given for one stage (Stages<...> of several) is carried out there or refused.
 /// Where the output is handed on, the forward pass alone is planned, so slabs that share rows need not reach the stage's top; forward counts alone
 /// matter, and whichever way of cutting makes the largest slab smaller is taken.
 /// Errors: PlanError naming the stage, the count asked for and the largest feasible count.

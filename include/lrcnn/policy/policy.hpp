@@ -96,7 +96,7 @@ template <class P = Column>
 struct RecomputeInput {
   static constexpr Partition partition = detail::recomputing_input(P::partition);
 };
-/// A partition for each stage in turn; the last one serves all further stages.
+/// A partition for each stage in turn; the last one serves all further stages. One alone is that partition for all stages alike.
 template <class... Partitions>
 struct Stages {
   static_assert(sizeof...(Partitions) >= 1 && sizeof...(Partitions) <= PolicySpec::capacity,
