@@ -1,5 +1,7 @@
 // Where stages end, which cuts they get, and what an infeasible request is told.
 #include <lrcnn/layer/activation.hpp>
+#include <lrcnn/layer/norm.hpp>
+#include <lrcnn/network/graph.hpp>
 #include <lrcnn/network/lenet.hpp>
 #include <lrcnn/plan/make_stages.hpp>
 #include <doctest/doctest.h>
@@ -62,6 +64,37 @@ TEST_CASE("checkpoints end stages at pools, every k-th layer, and named layers")
 TEST_CASE("feature vectors are one stage whatever the policy keeps") {
   CHECK(split_of<Flat, CheckpointEvery<1>>(input) == "0-1 1-2 2-3 3-7v");
   CHECK(split_of<Flat, CheckpointAt<"relu2">>(input) == "0-3 3-7v");
+}
+TEST_CASE("branches of vectors and of maps are in stages of their own, which policies cut and divide as they say") {
+  using Beside =
+      Sequential<Conv<8>, ReLU, Concat<Sequential<GlobalAvgPool, Linear<16>>, Sequential<Conv<32>, ReLU, Conv<32>, ReLU, GlobalAvgPool>>, Linear<10>>;
+  CHECK(split_of<Beside>(input) == "0-3r 3-4v 4-9r 9-10v 10-11v");
+  CHECK(split_of<Beside, CheckpointEvery<2>>(input) == "0-2 2-3r 3-4v 4-6 6-8 8-9r 9-10v 10-11v");
+  const Table table = table_of<Beside>({1, 3, 64, 64});
+  const auto stages = stages_of<Stages<Share<8>, Share<4>>, RecomputeAll>(table);   // the vectors' stage is not counted
+  CHECK(stages[0].partition == Partition{Cut::share, 8, 8, 1});
+  CHECK(stages[1].partition == Partition{Cut::column, 1, 1, 1});
+  CHECK(stages[2].partition == Partition{Cut::share, 4, 4, 1});
+  // Their norm is executed before the map's last layers.
+  using Factors = Sequential<GlobalAvgPool, Linear<4>, BatchNorm, ReLU, Linear<16>, Sigmoid>;
+  using Scaled = Sequential<Conv<16>, ReLU, Scale<Sequential<Conv<16>, ReLU, Conv<16>>, Factors>, GlobalAvgPool, Linear<10>>;
+  CHECK(split_of<Scaled>(input) == "0-3r 3-4v 4-5v 5-8 8-11v 11-13r 13-14v");
+  CHECK(split_of<Scaled, CheckpointEvery<1>>(input) == "0-1 1-2 2-3r 3-4v 4-5v 5-6 6-7 7-8 8-11v 11-12 12-13r 13-14v");
+  // Means are with the vectors that follow them; without vectors, with the maps beside them.
+  using Means = Sequential<GlobalAvgPool, BatchNorm, ReLU, Linear<16>>;
+  CHECK(split_of<Sequential<Conv<16>, Scale<Sequential<Conv<16>, ReLU, Conv<16>>, Means>, ReLU>>(input) == "0-2r 2-6 6-8v 8-10");
+}
+TEST_CASE("vectors begin a stage, whatever writes the map of one pixel that they read") {
+  using LeNet5 = Sequential<Conv<6>, ReLU, MaxPool<>, Conv<120, Window{.kernel = 16}>, ReLU, Linear<84>, ReLU, Linear<10>>;
+  const Table table = table_of<LeNet5>({1, 3, 32, 32});
+  CHECK(split(table, PolicySpec{}) == "0-5 5-8v");
+  CHECK(split_of<LeNet5, CheckpointAtPools>({1, 3, 32, 32}) == "0-3 3-5 5-8v");
+  CHECK(stages_of<Share<4>, CheckpointAtPools>(table)[0].partition == Partition{Cut::share, 4, 4, 1});
+  CHECK(refusal<Share<4>, RecomputeAll>(table) ==
+        "lrcnn: no stage can be cut into 4 slabs by Share<4> on input 1x3x32x32; every slab owns a row of every layer's output; the largest "
+        "feasible count is 1, in stage conv1..relu2; ask for at most 1, or for fewer layers in a stage by more checkpoints");
+  CHECK(split_of<Sequential<Conv<2>, GlobalAvgPool, Conv<3>, ReLU, Sigmoid, Linear<2>>>(input) == "0-2r 2-6v");   // means have no rows, either
+  CHECK(split_of<Sequential<ReLU, Linear<4>, ReLU, Linear<2>>>({4, 8, 1, 1}) == "0-4v");                          // nor has such an input
 }
 TEST_CASE("stages tile the layers of every shipped network under every rule") {
   const auto check = [](const Table& table) {

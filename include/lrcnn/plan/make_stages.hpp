@@ -130,10 +130,6 @@ constexpr std::optional<SlabCounts> cut_stages(const Table& table, const PolicyS
   if (goes_backward) choose_repeated(table, policy, stages);
   return counts;
 }
-/// Whether layer l works on vectors, which have no rows to cut, given whether the layer before does.
-constexpr bool is_vector(const Table& table, Index l, bool before) {
-  return (before && !scales_map(table.node(l))) || ends_rows(table.node(l).layer);
-}
 /// Whether a stage that begins with layer `begin` has a global pooling before it, with layers of one row at most between.
 constexpr bool follows_means(const Table& table, Index begin) {
   for (Index l = begin - 1; l >= 0; --l) {
@@ -148,14 +144,14 @@ template <class EndsByPolicy>
 constexpr std::vector<Stage> split_layers(const Table& table, Index begin, Index end, bool training, const EndsByPolicy& ends_by_policy) {
   std::vector<Stage> stages;
   Index first = begin, section = 0, number = 0, section_first = begin;   // number: of the policy's partition
-  bool vector = false, behind = follows_means(table, begin);
-  for (Index l = 0; l < begin; ++l) vector = is_vector(table, l, vector);
+  bool behind = follows_means(table, begin);
+  const VectorLayers vectors(table);
   for (Index l = begin; l < end; ++l) {
-    vector = is_vector(table, l, vector);
+    const bool vector = item(vectors.are, l);
     const bool scaled = l + 1 < table.size() && table.node(l + 1).layer.kind == Kind::scale && table.node(l + 1).other > section_first;
     const bool waited = l + 1 < table.size() && waits(table.node(l + 1), training) && table.node(l + 1).input > first;
     const bool apart = l + 1 < table.size() && rules_of(table.node(l + 1).layer).reduces && table.node(l + 1).input != l + 1;
-    const bool ends_section = l + 1 == end || apart || scaled || is_barrier(table, l) || (!vector && ends_by_policy(l));
+    const bool ends_section = l + 1 == end || apart || scaled || is_barrier(table, l) || vectors.part(l) || (!vector && ends_by_policy(l));
     if (!waited && !ends_section) continue;
     Stage stage;
     stage.first = first;

@@ -7,11 +7,8 @@ namespace detail {
 inline std::vector<char> ends_of(const Table& table, const PolicySpec& policy) {
   check_names(table, policy);
   std::vector<char> ends(static_cast<std::size_t>(table.size()), 0);
-  bool vector = false;
-  for (Index l = 0; l < table.size(); ++l) {
-    vector = is_vector(table, l, vector);
-    item(ends, l) = !vector && is_checkpoint(table, policy, l);
-  }
+  const VectorLayers vectors(table);
+  for (Index l = 0; l < table.size(); ++l) item(ends, l) = !item(vectors.are, l) && is_checkpoint(table, policy, l);
   return ends;
 }
 /// Whether a network has so few layers that more is tried than pays for larger ones.
@@ -24,11 +21,9 @@ class SectionEnds {
   /// Of each layer, whether a section may end behind it. At most most_ends do.
   std::vector<char> find() const {
     std::vector<Index> found;
-    bool vector = false;
-    for (Index l = 0; l + 1 < table_.size(); ++l) {
-      vector = is_vector(table_, l, vector);
-      if (!vector && (is_small(table_) || is_good(l)) && item(across_, l + 1).size() <= most_across) found.push_back(l);
-    }
+    const VectorLayers vectors(table_);
+    for (Index l = 0; l + 1 < table_.size(); ++l)
+      if (!item(vectors.are, l) && (is_small(table_) || is_good(l)) && item(across_, l + 1).size() <= most_across) found.push_back(l);
     if (found.size() > most_ends) found = fewest_across(found);
     std::vector<char> ends(static_cast<std::size_t>(table_.size()), 0);
     for (const Index l : found) item(ends, l) = 1;

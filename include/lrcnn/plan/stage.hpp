@@ -3,7 +3,7 @@
 //
 // A stage ends where the policy puts a checkpoint, and at every barrier. A barrier is a layer that cannot start before all rows of an input
 // are there: a flatten reads the whole map, a scale needs all of its factors, and a norm with statistics over rows needs all of them. A
-// global pooling ends the stage of its map.
+// global pooling ends the stage of its map. Layers of vectors and layers of maps share no section, in whatever order branches are executed.
 // Two stages work on such a norm. The stage below it makes the norm's input; it adds up the statistics in the forward pass, and turns the
 // gradient of the norm's output into that of its input in the backward pass. The stage above begins with the norm; it normalises in the
 // forward pass, and adds up the sums that the gradient needs in the backward pass.

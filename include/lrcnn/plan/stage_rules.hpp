@@ -50,8 +50,33 @@ constexpr bool has_one_row(const Table& table, const Stage& stage) {
     if (table.node(l).in.h > 1 || table.node(l).out.h > 1) return false;
   return true;
 }
-/// Whether a layer multiplies a map by a vector, so that there are rows again.
-constexpr bool scales_map(const Node& node) { return node.layer.kind == Kind::scale && node.in.h * node.in.w > 1; }
+/// The layers that work on vectors, which have no rows to cut. They share no section with layers of maps, whatever the order in which branches
+/// are executed. Means, which have one row behind a global pooling, may be in a section with either, and so may an input of one pixel.
+struct VectorLayers {
+  std::vector<char> are{};        ///< of each layer: it writes a vector, or means behind a layer that does
+  std::vector<char> together{};   ///< of each layer: likewise, or means before a layer that does
+  constexpr explicit VectorLayers(const Table& table)
+      : are(static_cast<std::size_t>(table.size()), 0), together(static_cast<std::size_t>(table.size()), 0) {
+    enum Rows : char { map, means, none };
+    std::vector<Rows> rows(static_cast<std::size_t>(table.tensors()), map);   // of each tensor
+    if (table.input.h * table.input.w == 1) rows[0] = means;
+    for (Index l = 0; l < table.size(); ++l) {
+      const Node& node = table.node(l);
+      const Rows in = item(rows, node.input), other = node.other < 0 ? in : item(rows, node.other);
+      const bool reduces = rules_of(node.layer).reduces, one_row = in != map && other != map && node.out.h == 1;
+      Rows& out = item(rows, l + 1);
+      if (is_flat(node.layer, in == none, other == none)) out = none;
+      else if (reduces || one_row) out = means;
+      item(are, l) = out == none || (out == means && !reduces && l > 0 && item(are, l - 1));
+    }
+    for (Index l = table.size() - 1; l >= 0; --l) {
+      const bool before = l + 1 < table.size() && item(together, l + 1) && item(rows, l + 1) == means && !rules_of(table.node(l).layer).reduces;
+      item(together, l) = item(are, l) || before;
+    }
+  }
+  /// Whether a section must end behind layer l, since the next one works on vectors and it does not, or the other way round.
+  constexpr bool part(Index l) const { return l + 1 < static_cast<Index>(together.size()) && item(together, l) != item(together, l + 1); }
+};
 /// Names in a policy that no layer bears would silently keep nothing.
 constexpr void check_names(const Table& table, const PolicySpec& policy) {
   if (policy.checkpoints.rule != Checkpoints::Rule::named) return;
