@@ -4,9 +4,20 @@
 #include <lrcnn/backend/onednn.hpp>
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
+#include <array>
 #include <atomic>
+#include <cstdlib>
+#include <iostream>
+#include <set>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <vector>
+#if defined(__linux__)
+#include <climits>
+#include <cstdio>
+#include <unistd.h>
+#endif
 using namespace lrcnn;
 using lrcnn::testing::error_of;
 TEST_CASE("by default a backend uses no more threads than the process has processors") {
@@ -63,3 +74,65 @@ TEST_CASE("the library gets no more threads than there are processors, and says 
   CHECK(Watch::most.load() == processors);
   CHECK(omp_get_max_threads() == before);
 }
+#if defined(__linux__)
+namespace {
+/// On how many processors the threads of a loop on `threads` may run, all of them together.
+std::size_t reach(int threads) {
+  std::vector<std::vector<int>> of_piece(static_cast<std::size_t>(threads));
+  std::atomic<int> begun = 0;
+  host::parallel_for(threads, threads, [&](Index i) {
+    ++begun;
+    while (begun < threads) std::this_thread::yield();   // so that each thread has a piece
+    of_piece[static_cast<std::size_t>(i)] = thread_processors();
+  });
+  std::set<int> all;
+  for (const auto& some : of_piece) all.insert(some.begin(), some.end());
+  return all.size();
+}
+/// What this test case of another process prints behind "child: ", with that setting in its environment.
+std::string in_child(const std::string& setting) {
+  std::array<char, PATH_MAX> path{};
+  REQUIRE(readlink("/proc/self/exe", path.data(), path.size() - 1) > 0);
+  const std::string command = "env -u OMP_PLACES -u OMP_PROC_BIND -u OMP_NUM_THREADS -u GOMP_CPU_AFFINITY LRCNN_CHILD=1 " + setting + " '" +
+                              path.data() + "' --test-case='bound threads*'";
+  FILE* const pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string said;
+  for (int c; (c = std::fgetc(pipe)) != EOF;) said += static_cast<char>(c);
+  CHECK(pclose(pipe) == 0);
+  const std::string_view mark = "child: ";
+  const std::size_t at = said.find(mark);
+  REQUIRE_MESSAGE(at != said.npos, said);
+  return said.substr(at + mark.size(), said.find('\n', at) - at - mark.size());
+}
+}   // namespace
+TEST_CASE("bound threads of OpenMP do not keep a backend, its loops or other threads on one processor; a limit of the process does") {
+  if (std::getenv("LRCNN_CHILD") != nullptr) {
+    const int threads = Onednn().threads();
+    std::size_t others = 0;
+    std::thread(on_all_places([&] { others = thread_processors().size(); })).join();
+    std::cout << "child: " << threads << " threads on " << reach(threads) << ", others on " << others << std::endl;
+    return;
+  }
+  const auto said = [](int processors, int others) {
+    return std::to_string(processors) + " threads on " + std::to_string(processors) + ", others on " + std::to_string(others);
+  };
+  run_on(openmp_processors());   // a child inherits what this thread may run on
+  const int processors = processor_count(), allowed = processors_allowed();
+  if (allowed == 1) MESSAGE("skipped in part: this process has one processor");
+#if defined(__clang__)
+  const std::vector<std::string> settings{"OMP_PROC_BIND=false"};   // beside oneDNN's libgomp, which ties the first thread, libomp knows of one place
+  MESSAGE("skipped in part: two OpenMP runtimes in one process");
+#else
+  const std::vector<std::string> settings{"OMP_PROC_BIND=true", "OMP_PROC_BIND=close", "OMP_PLACES=threads", "OMP_PROC_BIND=false"};
+#endif
+  for (const std::string& setting : settings)
+    if (processors == allowed) CHECK_MESSAGE(in_child(setting) == said(processors, allowed), setting);
+  std::thread([&] {
+    run_on({thread_processors().front()});
+    for (const std::string setting : {"OMP_PROC_BIND=true", "OMP_PROC_BIND=false"}) CHECK_MESSAGE(in_child(setting) == said(1, 1), setting);
+  }).join();
+  if (allowed == 1) return;
+  CHECK(in_child("OMP_PLACES={" + std::to_string(thread_processors().front()) + "}") == said(1, 1));   // one place
+}
+#endif

@@ -1,5 +1,6 @@
 #pragma once
 // What is known of the machine that a program runs on.
+#include <lrcnn/core/affinity.hpp>
 #include <lrcnn/core/language.hpp>
 #include <algorithm>
 #include <cmath>
@@ -12,9 +13,6 @@
 #include <thread>
 #if __has_include(<unistd.h>)
 #include <unistd.h>
-#endif
-#if defined(__linux__)
-#include <sched.h>
 #endif
 namespace lrcnn {
 /// The processor's name as the system gives it, "unknown" if it gives none. Source: Linux, /proc/cpuinfo
@@ -94,18 +92,11 @@ inline std::optional<double> processor_quota(const std::string& root = {}) {
 inline std::optional<double> group_memory(const std::string& root = {}) {
   return detail::least_of_groups(root, "memory", {"/sys/fs/cgroup/memory"}, detail::memory_left_v2, detail::memory_left_v1);
 }
-/// Processors that this thread may run on, by its affinity; all where the system does not tell. At least 1.
+/// Processors that this thread and those that it starts may run on, by its affinity or, where OpenMP has tied it to one of its places, by all
+/// places (core/affinity.hpp); all where the system does not tell. At least 1.
 inline int processors_allowed() {
-#if defined(__linux__)
-  for (std::size_t most = 1024; most <= 1024 * 1024; most *= 4) {   // the call fails if the machine has more than the set holds
-    cpu_set_t* const set = CPU_ALLOC(most);
-    if (set == nullptr) break;
-    const bool told = sched_getaffinity(0, CPU_ALLOC_SIZE(most), set) == 0;
-    const int count = told ? CPU_COUNT_S(CPU_ALLOC_SIZE(most), set) : 0;
-    CPU_FREE(set);
-    if (count > 0) return count;
-  }
-#endif
+  if (const auto all = openmp_processors(); !all.empty()) return static_cast<int>(all.size());
+  if (const auto own = thread_processors(); !own.empty()) return static_cast<int>(own.size());
   const unsigned count = std::thread::hardware_concurrency();
   return count == 0 ? 1 : static_cast<int>(count);
 }

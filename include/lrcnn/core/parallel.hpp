@@ -1,5 +1,6 @@
 #pragma once
 // Work that is done by several threads, each piece by one of them.
+#include <lrcnn/core/affinity.hpp>
 #include <lrcnn/core/language.hpp>
 #include <atomic>
 #include <cstddef>
@@ -29,7 +30,7 @@ void on_threads(std::size_t count, int threads, const MakeWork& make_work) {
   {
     std::vector<std::jthread> others;
     try {
-      for (int t = 1; t < threads && static_cast<std::size_t>(t) < count; ++t) others.emplace_back(run);
+      for (int t = 1; t < threads && static_cast<std::size_t>(t) < count; ++t) others.emplace_back(on_all_places(run));
     } catch (const std::system_error&) {   // a machine that gives fewer threads has the same work done, later
     }
     run();

@@ -4,6 +4,7 @@
 // An epoch has prefetch + 1 batches in a ring: the consumer holds one, threads fill those that are free, in order. The epoch owns threads and
 // ring; whoever leaves it early, by break or exception, stops and joins the threads. What a batch holds is up to its maker: for a data set in
 // memory data/loader.hpp, for crops of large images data/crops.hpp.
+#include <lrcnn/core/affinity.hpp>
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/types.hpp>
 #include <algorithm>
@@ -72,7 +73,7 @@ class BasicEpoch {
     for (Index i = 0; i <= ahead; ++i) slots_.push_back({maker_.empty_batch()});
     // A machine that gives fewer threads gets the same batches, later.
     try {
-      for (Index i = 0; i < std::min<Index>(ahead, maker_.threads()); ++i) threads_.emplace_back([this] { work(); });
+      for (Index i = 0; i < std::min<Index>(ahead, maker_.threads()); ++i) threads_.emplace_back(on_all_places([this] { work(); }));
     } catch (const std::exception&) {
     }
   }

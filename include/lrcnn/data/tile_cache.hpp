@@ -11,6 +11,7 @@
 // tiles may have; the one used last stays in any case.
 //
 // Lifetimes: images share the cache and keep it alive. Tiles of an image go when its last CachedImage does.
+#include <lrcnn/core/affinity.hpp>
 #include <lrcnn/data/idle_decoders.hpp>
 #include <lrcnn/data/tile_order.hpp>
 #include <chrono>
@@ -241,7 +242,7 @@ class TileCache {
       has_work_ = true;
       // A machine that gives fewer threads decodes less ahead.
       try {
-        while (static_cast<int>(threads_.size()) < options_.threads) threads_.emplace_back([this] { work(); });
+        while (static_cast<int>(threads_.size()) < options_.threads) threads_.emplace_back(on_all_places([this] { work(); }));
       } catch (const std::system_error&) {
       }
     }

@@ -16,6 +16,7 @@
 //
 // A loop within a loop, one of a second thread while the pool is at work, and all loops of a child after fork() run on
 // the calling thread.
+#include <lrcnn/core/affinity.hpp>
 #include <lrcnn/core/types.hpp>
 #include <algorithm>
 #include <array>
@@ -168,7 +169,7 @@ class ThreadPool {
     while (workers_->size() < wanted) try {
         const Index own = static_cast<Index>(workers_->size()) + 1;
         running_.store(false);
-        workers_->emplace_back([this, own] { work(own); });
+        workers_->emplace_back(on_all_places([this, own] { work(own); }));
         running_.wait(false);
       } catch (const std::system_error&) {
         return;   // the others take its part
