@@ -180,6 +180,28 @@ TEST_CASE("a bias's gradient over many pixels is as exact as one over few") {
     }
   }
 }
+TEST_CASE("a bias's gradient has the same bits however many channels lie side by side") {
+  for (const Index channels : {63, 64, 65, 128, 200}) {
+    Layer layer{.kind = Kind::conv, .channels = channels, .bias = true};
+    const Node node = node_of(layer, {2, 1, 7, 301});
+    const Map dy = random_map(node.out, 5);
+    const auto gradient = [&](Index block, int threads) {
+      const Slab<float> slab(dy, {1, 6}, block);
+      std::vector<float> db(static_cast<std::size_t>(channels), 1.f);
+      Operands<float> o;
+      o.node = &node;
+      o.op = Op::backward_parameters;
+      o.dy = slab.view();
+      o.d_parameters[1] = db.data();
+      o.accumulate = true;
+      host::bias_gradient(o, threads);
+      return db;
+    };
+    const std::vector<float> expected = gradient(1, 1);
+    for (const Index block : {Index{16}, channels, channels + 70})
+      for (const int threads : {1, 3}) CHECK((gradient(block, threads) == expected));
+  }
+}
 TEST_CASE("backward is the adjoint of forward") {
   Layer layer{.kind = Kind::conv, .channels = 3};
   layer.window = {.kernel = {3, 2}, .stride = {2, 3}, .pad = {2, 0, 1, 1}, .dilation = {2, 1}};
