@@ -175,12 +175,11 @@ class BasicOnednn : public HostBackend<T> {
     Direct direct;
     if constexpr (std::is_same_v<T, float>) {
       Winograd winograd = winograd_for(o, *filter);
-      if (winograd && !tries(o)) {
-        if (o.conv_algorithm == ConvAlgorithm::winograd || winograd->pays()) return onednn::WinogradLoops{std::move(winograd)};
-        winograd = nullptr;
-      }
-      direct = direct_for(o, filter);
-      if (winograd && (!direct || winograd_is_faster(o, *filter, *winograd, *direct))) return onednn::WinogradLoops{std::move(winograd)};
+      const bool wanted = winograd && !tries(o) && (o.conv_algorithm == ConvAlgorithm::winograd || winograd->pays());
+      if (!wanted) direct = direct_for(o, filter);
+      // Where the library has no kernel, the choice is between Winograd's loops and plain ones.
+      if (winograd && (!direct || (tries(o) && winograd_is_faster(o, *filter, *winograd, *direct))))
+        return onednn::WinogradLoops{std::move(winograd)};
     } else {
       direct = direct_for(o, filter);
     }
