@@ -1,25 +1,26 @@
 // How many threads the backend uses, and that it refuses numbers that must be mistakes.
+#include "support/child.hpp"
 #include "support/error_of.hpp"
 #include "support/run_network.hpp"
 #include <lrcnn/backend/onednn.hpp>
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
-#include <array>
 #include <atomic>
-#include <cstdlib>
-#include <iostream>
 #include <set>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 #if defined(__linux__)
-#include <climits>
 #include <cstdio>
+#include <sys/wait.h>
 #include <unistd.h>
 #endif
 using namespace lrcnn;
 using lrcnn::testing::error_of;
+using lrcnn::testing::is_child;
+using lrcnn::testing::said_by_child;
+using lrcnn::testing::say_to_parent;
 TEST_CASE("by default a backend uses no more threads than the process has processors") {
   CHECK(Onednn().threads() >= 1);
   CHECK(Onednn().threads() <= processor_count());
@@ -89,33 +90,42 @@ std::size_t reach(int threads) {
   for (const auto& some : of_piece) all.insert(some.begin(), some.end());
   return all.size();
 }
-/// What this test case of another process prints behind "child: ", with that setting in its environment.
-std::string in_child(const std::string& setting) {
-  std::array<char, PATH_MAX> path{};
-  REQUIRE(readlink("/proc/self/exe", path.data(), path.size() - 1) > 0);
-  const std::string command = "env -u OMP_PLACES -u OMP_PROC_BIND -u OMP_NUM_THREADS -u GOMP_CPU_AFFINITY LRCNN_CHILD=1 " + setting + " '" +
-                              path.data() + "' --test-case='bound threads*'";
-  FILE* const pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string said;
-  for (int c; (c = std::fgetc(pipe)) != EOF;) said += static_cast<char>(c);
-  CHECK(pclose(pipe) == 0);
-  const std::string_view mark = "child: ";
-  const std::size_t at = said.find(mark);
-  REQUIRE_MESSAGE(at != said.npos, said);
-  return said.substr(at + mark.size(), said.find('\n', at) - at - mark.size());
-}
 }   // namespace
+TEST_CASE("loops of a child after fork() run on its only thread, also if the library's threads were awake in its parent") {
+  const int awake = host::threads_awake();
+  host::threads_awake() = 3;   // as after a convolution that the library has carried out in one call
+  const auto complete = [] {
+    std::vector<int> seen(50, 0);
+    host::parallel_for(50, 3, [&](Index i) { ++seen[static_cast<std::size_t>(i)]; });
+    return seen == std::vector<int>(50, 1);
+  };
+  CHECK(complete());
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(120);   // ends a child that hangs
+    _exit(complete() ? 0 : 1);
+  }
+  host::threads_awake() = awake;
+  REQUIRE(child > 0);
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
 TEST_CASE("bound threads of OpenMP do not keep a backend, its loops or other threads on one processor; a limit of the process does") {
-  if (std::getenv("LRCNN_CHILD") != nullptr) {
+  if (is_child()) {
     const int threads = Onednn().threads();
     std::size_t others = 0;
     std::thread(on_all_places([&] { others = thread_processors().size(); })).join();
-    std::cout << "child: " << threads << " threads on " << reach(threads) << ", others on " << others << std::endl;
+    say_to_parent(std::to_string(threads) + " threads on " + std::to_string(reach(threads)) + ", others on " + std::to_string(others));
     return;
   }
   const auto said = [](int processors, int others) {
     return std::to_string(processors) + " threads on " + std::to_string(processors) + ", others on " + std::to_string(others);
+  };
+  const auto told = [](const std::string& setting) {
+    return said_by_child("-u OMP_PLACES -u OMP_PROC_BIND -u OMP_NUM_THREADS -u GOMP_CPU_AFFINITY " + setting, "bound threads of OpenMP*");
   };
   run_on(openmp_processors());   // a child inherits what this thread may run on
   const int processors = processor_count(), allowed = processors_allowed();
@@ -127,12 +137,12 @@ TEST_CASE("bound threads of OpenMP do not keep a backend, its loops or other thr
   const std::vector<std::string> settings{"OMP_PROC_BIND=true", "OMP_PROC_BIND=close", "OMP_PLACES=threads", "OMP_PROC_BIND=false"};
 #endif
   for (const std::string& setting : settings)
-    if (processors == allowed) CHECK_MESSAGE(in_child(setting) == said(processors, allowed), setting);
+    if (processors == allowed) CHECK_MESSAGE(told(setting) == said(processors, allowed), setting);
   std::thread([&] {
     run_on({thread_processors().front()});
-    for (const std::string setting : {"OMP_PROC_BIND=true", "OMP_PROC_BIND=false"}) CHECK_MESSAGE(in_child(setting) == said(1, 1), setting);
+    for (const std::string setting : {"OMP_PROC_BIND=true", "OMP_PROC_BIND=false"}) CHECK_MESSAGE(told(setting) == said(1, 1), setting);
   }).join();
   if (allowed == 1) return;
-  CHECK(in_child("OMP_PLACES={" + std::to_string(thread_processors().front()) + "}") == said(1, 1));   // one place
+  CHECK(told("OMP_PLACES={" + std::to_string(thread_processors().front()) + "}") == said(1, 1));   // one place
 }
 #endif

@@ -10,10 +10,17 @@
 #include <exception>
 #include <memory>
 #include <type_traits>
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
 namespace lrcnn::host {
-/// How many of OpenMP's threads are awake, because a vendor's library has just used them: then loops use no others. 1: only the caller's.
+/// How many of OpenMP's threads are awake, because a vendor's library has just used them: then loops use no others. 1: only the caller's, as in a
+/// child after fork(), which has no others.
 inline std::atomic<int>& threads_awake() {
   static std::atomic<int> count = 1;
+#if defined(__unix__) || defined(__APPLE__)
+  [[maybe_unused]] static const int handler = pthread_atfork(nullptr, nullptr, [] { count.store(1, std::memory_order_relaxed); });
+#endif
   return count;
 }
 /// Starts the threads for loops on so many; otherwise the first loop does.
