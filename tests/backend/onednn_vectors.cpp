@@ -1,4 +1,5 @@
 // One backend for every processor: what it chooses, what it says of that, and that no result depends on it but by rounding.
+#include "support/child.hpp"
 #include "support/error_of.hpp"
 #include "support/run_network.hpp"
 #include <lrcnn/backend/onednn.hpp>
@@ -114,6 +115,22 @@ TEST_CASE("vectors that LRCNN_CPU or the library's limit rule out are refused") 
                          "; its variable ONEDNN_MAX_CPU_ISA, or the program, has set its limit; unset that variable, or ask for " + word +
                          " or less");
 }
+#if defined(__linux__)
+TEST_CASE("LRCNN_CPU lowers the library's limit unless a variable of the library sets one; an empty one sets none") {
+  if (is_child()) {
+    const Vectors own = Onednn(1).vectors();   // before the library is asked for its limit, which then stays
+    return say_to_parent(std::string(vectors_name(own)) + ", " + std::string(vectors_name(onednn::library_vectors())));
+  }
+  const auto told = [](const std::string& settings) {
+    return said_by_child("-u ONEDNN_MAX_CPU_ISA -u DNNL_MAX_CPU_ISA LRCNN_CPU=plain " + settings, "LRCNN_CPU lowers*");
+  };
+  CHECK(told("") == "plain, plain");
+  for (const std::string variable : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
+    CHECK(told(variable + "=") == "plain, plain");
+    if (machine_vectors() >= Vectors::avx2) CHECK(told(variable + "=AVX2") == "plain, avx2");
+  }
+}
+#endif
 TEST_CASE("a convolution that runs in plain loops is reported once, with layer and factor, unless told not to") {
   const std::array layers{grouped("slow"), grouped("slower", 10), Layer{.kind = Kind::global_avg_pool}};
   const std::vector<std::string> heard = heard_of(layers, true);

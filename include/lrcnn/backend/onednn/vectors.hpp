@@ -6,6 +6,7 @@
 #include <lrcnn/backend/onednn/api.hpp>
 #include <lrcnn/core/vectors.hpp>
 #include <algorithm>
+#include <cstdlib>
 namespace lrcnn::onednn {
 /// What the library's limit leaves.
 inline Vectors library_vectors() {
@@ -20,7 +21,11 @@ inline Vectors library_vectors() {
 /// Lowers the library's limit, unless its own variable has set one. It must not have been asked for its limit before, nor for a primitive;
 /// otherwise nothing happens.
 inline void limit_library(Vectors vectors) {
-  const bool has_own = std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr || std::getenv("DNNL_MAX_CPU_ISA") != nullptr;
+  const auto set = [](const char* variable) {
+    const char* const text = std::getenv(variable);
+    return text != nullptr && *text != '\0';   // an empty one sets no limit
+  };
+  const bool has_own = set("ONEDNN_MAX_CPU_ISA") || set("DNNL_MAX_CPU_ISA");
   if (has_own || vectors == Vectors::avx512) return;
   static_cast<void>(dnnl_set_max_cpu_isa(vectors == Vectors::avx2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_sse41));
 }
