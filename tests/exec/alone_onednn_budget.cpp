@@ -17,7 +17,8 @@ namespace {
 /// The fewest bytes of a budget, as the error for one of a byte names them.
 template <class Net>
 Index least_budget(const Input& input) {
-  const std::string error = error_of<PlanError>([&] { Trainer<Net, Policy<>, Onednn>(input, Sgd{.momentum = 0.9}, {.budget = Budget{1}}); });
+  const std::string error =
+      error_of<PlanError>([&] { Trainer<Net, Policy<>, Onednn>(input, Sgd{.momentum = 0.9}, {.threads = 2, .budget = Budget{1}}); });
   return std::stoll(error.substr(error.find("give a budget of ") + 17));
 }
 template <class Net>

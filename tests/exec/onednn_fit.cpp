@@ -48,3 +48,16 @@ TEST_CASE("every point of a frontier runs on oneDNN in bf16") {
     points_run<OnednnBf16>(MobileNetV2<10>::layers, {2, 3, 64, 64}, 8);
   }
 }
+TEST_CASE("a budget's allowance grows with the threads that a batch is cut for, and with convolutions that are like no other") {
+  const auto of = [](std::span<const Layer> layers, Index n, int threads) {
+    return Onednn::library_bytes(make_table(layers, {n, 3, 64, 64}), threads);
+  };
+  using Repeated = Sequential<Conv<8>, ReLU, Conv<8>, ReLU, Conv<8>>;      // two kinds of convolutions
+  using Different = Sequential<Conv<8>, ReLU, Conv<16>, ReLU, Conv<32>>;   // three
+  CHECK(of(Repeated::layers, 256, 1) == of(Repeated::layers, 256, 2));
+  CHECK(of(Repeated::layers, 8, 64) == of(Repeated::layers, 256, 2));   // no more parts than images
+  CHECK(of(Repeated::layers, 256, 16) < of(Repeated::layers, 256, 64));
+  CHECK(of(Repeated::layers, 256, 64) == of(Repeated::layers, 256, 100));
+  CHECK(of(Repeated::layers, 256, 2) == of(Different::layers, 256, 2));
+  CHECK(2 * (of(Different::layers, 256, 64) - of(Different::layers, 1, 64)) == 3 * (of(Repeated::layers, 256, 64) - of(Repeated::layers, 1, 64)));
+}

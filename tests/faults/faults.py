@@ -219,7 +219,7 @@ FAULTS = [
      "if (readers_.given_from(g, end_)) from_backward_start();", ";"),
     ("points of a frontier are not verified", "plan/frontier.hpp", "p.bytes = size.bytes;", "p.bytes = room;"),
     ("a frontier of other costs is taken from a file", "plan/frontier_file.hpp", ", hash64(costs_text(costs)));", ");"),
-    ("a budget counts the arena alone", "exec/policy_choice.hpp", "return choice_.budget ? budget_bytes_ - fixed_bytes_ - detail::library_bytes<B>(table)",
+    ("a budget counts the arena alone", "exec/policy_choice.hpp", "return choice_.budget ? budget_bytes_ - fixed_bytes_ - detail::library_bytes<B>(table, threads_)",
      "return choice_.budget ? budget_bytes_"),
     ("the executor leaves tensors in blocks of all processors", "exec/executor.hpp",
      "plan_.target.vector_block = backend.layout().vector_block;", ";"),

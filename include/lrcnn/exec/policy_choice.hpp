@@ -30,8 +30,8 @@ struct PolicyChoice {
 namespace detail {
 /// Bytes that a backend's library takes beside the arena, by measurement; 0 where nobody has said.
 template <class B>
-Index library_bytes(const Table& table) {
-  if constexpr (requires { B::library_bytes(table); }) return B::library_bytes(table);
+Index library_bytes(const Table& table, int threads) {
+  if constexpr (requires { B::library_bytes(table, threads); }) return B::library_bytes(table, threads);
   else return 0;
 }
 /// Bytes that are free on a backend, `taken` among them, which the caller has taken already.
@@ -68,6 +68,7 @@ class PlanMaker {
       throw PlanError(error_text("a budget is given beside " + to_string(policy), "Fit is the arena's bytes, and a budget means all memory",
                                  "take one of them away"));
     if constexpr (requires { backend.ahead_limit(); }) ahead_limit_ = backend.ahead_limit();
+    if constexpr (requires { backend.threads(); }) threads_ = backend.threads();
     const Index free = detail::free_bytes(backend, fixed_bytes);
     budget_bytes_ = detail::bytes_of(*choice_.budget, free);
     policy_.fit_bytes = 1;   // as with Fit, all that is not named is chosen; training files have this number, which means nothing
@@ -97,7 +98,7 @@ class PlanMaker {
   /// Bytes for the arena and the lists of all plans that are kept for this network.
   Index room_for(const Table& table) const {
     if (!is_chosen()) return std::numeric_limits<Index>::max();
-    return choice_.budget ? budget_bytes_ - fixed_bytes_ - detail::library_bytes<B>(table) - ahead(table) : policy_.fit_bytes;
+    return choice_.budget ? budget_bytes_ - fixed_bytes_ - detail::library_bytes<B>(table, threads_) - ahead(table) : policy_.fit_bytes;
   }
   using Notes = std::map<std::string, std::string>;   ///< as a training file has them
   /// Notes which policies were chosen, and for what; takes away older notes of that.
@@ -129,6 +130,7 @@ class PlanMaker {
   Index fixed_bytes_;
   Costs costs_;
   Index budget_bytes_ = 0, ahead_limit_ = 0;
+  int threads_ = 1;
   std::map<std::string, PolicySpec> chosen_{};   ///< by "training 8x3x224x224"
 
   static constexpr std::string_view asked_note = "policies for", policy_note = "policy of ";
@@ -178,8 +180,8 @@ class PlanMaker {
     const Index enough = budget_bytes_ + bytes_of(*least) - room;
     throw PlanError(error_text("a budget of " + format_bytes(budget_bytes_) + " leaves " + (room > 0 ? format_bytes(room) : "nothing") +
                                    " for a step on input " + to_string(table.input) + ", beside " + format_bytes(fixed_bytes_) +
-                                   " of parameters and what belongs to them and " + format_bytes(detail::library_bytes<B>(table) + ahead(table)) +
-                                   " for the library",
+                                   " of parameters and what belongs to them and " +
+                                   format_bytes(detail::library_bytes<B>(table, threads_) + ahead(table)) + " for the library",
                                "the fewest bytes that a plan was found for are " + std::to_string(bytes_of(*least)) + ", lists of steps included",
                                "give a budget of " + std::to_string(enough) + " bytes or more, or smaller batches"));
   }

@@ -15,6 +15,8 @@ BackendError workspace_error(const Operands<T>& o, Range rows, Index needed, std
                                  "scratch memory of every layer lies in the plan's workspace",
                                  "raise the policy's Workspace<...> to " + std::to_string(needed) + " or more, or cut thinner slabs"));
 }
+/// Parts that a batch is cut into for each thread, where there are so many images.
+inline constexpr Index parts_each = 4;
 template <class T>
 class Convolution {
  public:
@@ -27,7 +29,7 @@ class Convolution {
       : op_(o.op), filter_(std::move(filter)), channels_(o.node->out.c), images_(x.n) {
     const Index all = library_threads();
     if (all > 1 && images_ >= all) {
-      if (op_ != Op::backward_parameters && make_parts(library, target, o, x, y, std::min(images_, 4 * all))) return;
+      if (op_ != Op::backward_parameters && make_parts(library, target, o, x, y, std::min(images_, parts_each * all))) return;
       if (make_parts(library, target, o, x, y, all)) return;
     }
     ConvDesc d;
