@@ -246,9 +246,11 @@ def div(b, node):
     if len(node.inputs) != 2 or b.is_constant(node, 0) or not b.is_constant(node, 1):
         raise Refused("it divides by what is computed; lrcnn's Scale multiplies, and LayerScale by constants")
     divisor = b.graph.constants[node.inputs[1]]
-    if divisor.dtype.kind != "f" or not np.all(divisor != 0):
-        raise Refused("it divides by 0, or whole numbers; lrcnn's LayerScale multiplies by numbers that are finite")
-    return scale_constant(b, node, b.value(node), (1 / divisor.astype(np.float64)).astype(divisor.dtype))
+    with np.errstate(all="ignore"):
+        factors = (1 / divisor.astype(np.float64)).astype(np.float32)
+    if not np.all(np.isfinite(factors)):
+        raise Refused("it divides by a number whose reciprocal is none in float32; lrcnn's LayerScale multiplies by numbers that are finite")
+    return scale_constant(b, node, b.value(node), factors)
 
 
 @operator("Mul")
@@ -282,12 +284,11 @@ def concat(b, node):
     for other in values[1:]:
         if any(None not in pair and pair[0] != pair[1] for pair in ((first.height, other.height), (first.width, other.width))):
             raise Refused(f"it joins {other.text()} to {first.text()}; the branches of a Concat have the same rows and columns")
-    if len(values) == 1:
-        return first
-    values = [run[0] if len(run) == 1 else joined(b, node, run) for run in b.branches(values)]
-    return joined(b, node, values)
+    return first if len(values) == 1 else joined(b, node, values)
 
 
 def joined(b, node, values):
+    """A Concat; of neighbours that have come through a layer of their own, Concats of their own."""
+    values = [run[0] if len(run) == 1 else joined(b, node, run) for run in b.branches(values)]
     channels = None if any(v.channels is None for v in values) else sum(v.channels for v in values)
     return b.join(node, "Concat", values, channels)

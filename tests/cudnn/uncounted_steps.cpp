@@ -99,6 +99,10 @@ TEST_CASE("steps that were started and do not count are no error of a training f
   there.trainer.step(there.images(), there.good()), same.trainer.step(same.images(), same.good());
   CHECK(there.trainer.read_parameters() == same.trainer.read_parameters());
   std::filesystem::remove(file);
+  there.trainer.start_step(there.not_finite(), there.good());   // if there is no file, they are told
+  CHECK(error_of<NumericError>([&] { there.trainer.load(file); }).starts_with("lrcnn: in step 3 the loss is not finite"));
+  there.check_count(2);
+  CHECK(error_of<DataError>([&] { there.trainer.load(file); }) != "no error");
 }
 TEST_CASE("a round with labels on the device that are no classes is rolled back when that is found out") {
   for (const TrainerOptions& options : with_and_without_waiting) {

@@ -171,6 +171,10 @@ TEST_CASE("image folder: parts that have pictures beside their classes are no cl
     const auto tests = find_class_files(folder / "", Split::test, {});
     CHECK(tests.class_names == classes);
     CHECK(tests.files == std::vector<ClassFile>{{folder / "val" / "cat" / "5.png", 0}, {folder / "val" / "dog" / "6.png", 1}});
+    std::filesystem::remove(folder / "test" / "1.jpg");   // an empty folder, and one without labels that has a folder
+    CHECK(find_class_files(folder / "", Split::test, {}).files == tests.files);
+    touch(folder / "test" / "images" / "1.jpg");
+    CHECK(find_class_files(folder / "", Split::test, {}).files == tests.files);
   }
   {   // Tests without labels alone.
     const TestFolder folder;

@@ -116,7 +116,8 @@ class Faults(unittest.TestCase):
         for operation in ("Mul", "Div"):
             self.refuses_nodes(lambda m: m.node(operation, m.conv("x", 4, 4), m.weight(8, low=1, high=2)),
                                "it multiplies by a constant that has not one number for each channel")
-        self.refuses_nodes(lambda m: m.node("Div", m.conv("x", 4, 4), m.number(0)), "it divides by 0")
+        for divisor in (0, 1e-40, np.nan):
+            self.refuses_nodes(lambda m: m.node("Div", m.conv("x", 4, 4), m.number(divisor)), "it divides by a number whose reciprocal is none")
         for operation, text in (("Div", "it divides by what is computed"), ("Sub", "it takes one tensor from another")):
             self.refuses_nodes(lambda m: m.node(operation, m.conv("x", 4, 4), m.conv("x", 4, 4)), text)
             self.refuses_nodes(lambda m: m.node(operation, m.number(1), m.conv("x", 4, 4)), text)

@@ -267,6 +267,15 @@ def concat_of_concats():
     return m.finish(m.node("Concat", *parts, axis=1))
 
 
+def pools_of_pools():
+    """YOLO's SPPF: each pool is read by the next one and by the Concat."""
+    m = Model([1, 3, 9, 9])
+    parts = [m.conv("x", 3, 4)]
+    for _ in range(3):
+        parts.append(m.node("MaxPool", parts[-1], kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[1, 1]))
+    return m.finish(m.conv(m.node("Concat", *parts, axis=1), 16, 5))
+
+
 # Models with the shape of an input for them.
 MODELS = {
     "conv_variants": (conv_variants, (2, 4, 13, 11)),
@@ -288,4 +297,5 @@ MODELS = {
     "plain_norms": (plain_norms, (2, 8, 5, 4)),
     "gates": (gates, (2, 4, 6, 5)),
     "concat_of_concats": (concat_of_concats, (1, 3, 9, 9)),
+    "pools_of_pools": (pools_of_pools, (1, 3, 9, 9)),
 }

@@ -82,8 +82,15 @@ inline PartFolders part_folders(const std::filesystem::path& folder) {
   if (trains.empty()) return {};
   const std::filesystem::path& train = trains[0];
   const FolderContent classes = content_of(train);
+  const auto alike = [&](const FolderContent& part) {   // has a class that train has
+    return std::any_of(part.folders.begin(), part.folders.end(), [&](const std::filesystem::path& of) {
+      return std::find(classes.folders.begin(), classes.folders.end(), train / of.filename()) != classes.folders.end();
+    });
+  };
   const auto tidy = [&](const std::filesystem::path& part) { return content_of(part).pictures.empty(); };
-  const auto test = std::find_if(tests.begin(), tests.end(), tidy);
+  const auto labelled = [&](const std::filesystem::path& part) { return tidy(part) && alike(content_of(part)); };
+  auto test = std::find_if(tests.begin(), tests.end(), labelled);
+  if (test == tests.end()) test = std::find_if(tests.begin(), tests.end(), tidy);
   if (classes.pictures.empty() && test != tests.end()) return {train, *test};
   if (!classes.pictures.empty() || !tests.empty()) {   // pictures beside the classes, if it is no class that is called so
     if (classes.folders.empty() || trains.size() + tests.size() < all.folders.size()) return {};
@@ -93,13 +100,9 @@ inline PartFolders part_folders(const std::filesystem::path& folder) {
         "a part has a folder for each class, with all of its pictures",
         "move them, or name '" + train.string() + "', of which a part is then for tests"));
   }
-  const bool alike = std::any_of(all.folders.begin(), all.folders.end(), [&](const std::filesystem::path& other) {
-    const FolderContent inner = content_of(other);
-    return other != train && std::any_of(inner.folders.begin(), inner.folders.end(), [&](const std::filesystem::path& of) {
-             return std::find(classes.folders.begin(), classes.folders.end(), train / of.filename()) != classes.folders.end();
-           });
-  });
-  if (classes.folders.empty() || !(alike || all.folders.size() == 1)) return {};
+  const bool other_part = std::any_of(all.folders.begin(), all.folders.end(),
+                                      [&](const std::filesystem::path& other) { return other != train && alike(content_of(other)); });
+  if (classes.folders.empty() || !(other_part || all.folders.size() == 1)) return {};
   throw DataError(error_text("folder '" + folder.string() + "' has a folder '" + train.filename().string() + "' of classes, and none for tests",
                              "the other part is a folder named test, testing, val, valid or validation",
                              "give it such a name, or name '" + train.string() + "', of which a part is then for tests"));

@@ -125,7 +125,7 @@ EpochRecord BasicTrainer<B, L>::fit_epoch(const Loader& train, const FitOptions&
   EpochRecord record;
   record.epoch = state_.epoch + 1;
   record.steps = state_.step;
-  record.lr = state_.optimizer.lr() * lr_scale(options_.schedule, record.epoch * train.batches() - 1, options_.clock);
+  record.lr = state_.optimizer.lr() * lr_scale(options_.schedule, std::max<Index>(record.epoch * train.batches() - 1, 0), options_.clock);
   record.train_loss = metrics.loss();
   record.train_accuracy = metrics.accuracy();
   record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();

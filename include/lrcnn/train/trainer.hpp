@@ -20,6 +20,7 @@
 #include <lrcnn/train/update_rounds.hpp>
 #include <chrono>
 #include <deque>
+#include <exception>
 #include <optional>
 #include <sstream>
 namespace lrcnn {
@@ -161,15 +162,23 @@ class BasicTrainer {
   /// batches so far, if this trainer is asked for the same and they fit. Batches that are accumulated and wait for their update are dropped, as
   /// are losses of steps that were started and not asked for.
   /// Errors:  DataError if the file is missing, cut, damaged, of another network, version or element type; this trainer is
-  ///          unchanged then
+  ///          unchanged then, and if steps that were started do not count, the error is that of wait()
   void load(const std::filesystem::path& path) {
+    std::exception_ptr uncounted;   // steps that do not count are dropped, unless the file cannot be read
     try {
       rounds_.settle();
-    } catch (const NumericError&) {   // of steps that are dropped
+    } catch (const NumericError&) {
+      uncounted = std::current_exception();
     } catch (const DataError&) {
+      uncounted = std::current_exception();
     }
     auto parameters = copy_of(backend_, buffers_.parameters), states = copy_of(backend_, buffers_.states);
-    state_ = load_training_file<M>(path, state_.fingerprint, buffers_.layout, state_.optimizer, std::span<M>(parameters), std::span<M>(states));
+    try {
+      state_ = load_training_file<M>(path, state_.fingerprint, buffers_.layout, state_.optimizer, std::span<M>(parameters), std::span<M>(states));
+    } catch (...) {
+      if (uncounted) std::rethrow_exception(uncounted);
+      throw;
+    }
     backend_.write(buffers_.parameters.data(), std::span<const M>(parameters));
     backend_.write(buffers_.states.data(), std::span<const M>(states));
     if (const auto note = state_.notes.find("loss_scale"); rounds_.scales_loss && note != state_.notes.end())

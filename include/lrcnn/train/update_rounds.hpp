@@ -220,12 +220,15 @@ class UpdateRounds {
     round_.images += source.shape().n, round_.weight += weight;
     if (weight > 0) run_scale_ = round_.scale_of(round_.weight);
   }
-  /// What gradients of a round are those of a mean over. Where the loss is scaled, 16 bits have to hold them: later batches of the round may have
-  /// more pixels that count than the first, `weight`, but hardly more than pixels.
-  double first_weight(double weight, const Table& table) const {
-    if (!scales_loss || !DenseLoss<L, T> || !round_.set_aside) return weight;
-    const Shape& output = table.shape(table.size());
-    return std::max(weight, static_cast<double>(output.n * output.h * output.w));
+  /// What gradients of a round are those of a mean over: the first batch's `weight`. Where the loss is scaled, 16 bits have to hold them, and later
+  /// batches of the round may have many more pixels that are not ignored: then all pixels of the first.
+  double first_weight(double weight, [[maybe_unused]] const Table& table) const {
+    if constexpr (scales_loss && std::is_same_v<L, PixelCrossEntropy>)
+      if (round_.set_aside && loss_.ignore && loss_.weights.empty()) {
+        const Shape& output = table.shape(table.size());
+        return static_cast<double>(output.n * output.h * output.w);
+      }
+    return weight;
   }
   /// Updates by the gradients of the round's batches. `last`: the only one, if it is there to be looked at again.
   /// After an error the step does not count, nor do its losses.
