@@ -55,7 +55,8 @@ TEST_CASE("a budget's allowance grows with the threads that a batch is cut for, 
   using Repeated = Sequential<Conv<8>, ReLU, Conv<8>, ReLU, Conv<8>>;      // two kinds of convolutions
   using Different = Sequential<Conv<8>, ReLU, Conv<16>, ReLU, Conv<32>>;   // three
   CHECK(of(Repeated::layers, 256, 1) == of(Repeated::layers, 256, 2));
-  CHECK(of(Repeated::layers, 8, 64) == of(Repeated::layers, 256, 2));   // no more parts than images
+  CHECK(of(Repeated::layers, 8, 64) == of(Repeated::layers, 256, 2));    // with fewer images than threads there are no parts
+  CHECK(of(Repeated::layers, 80, 64) < of(Repeated::layers, 256, 64));   // and no more than images
   CHECK(of(Repeated::layers, 256, 16) < of(Repeated::layers, 256, 64));
   CHECK(of(Repeated::layers, 256, 64) == of(Repeated::layers, 256, 100));
   CHECK(of(Repeated::layers, 256, 2) == of(Different::layers, 256, 2));

@@ -3,6 +3,7 @@
 #include "exec/graph_equivalence.hpp"
 #include "exec/predicted.hpp"
 #include "support/thorough.hpp"
+#include <lrcnn/network/graph.hpp>
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
@@ -169,6 +170,40 @@ TEST_CASE("vectors beside maps: by rows as by columns, under any policy") {
   CHECK(counts.predicted > 300);
   CHECK(counts.cut > 300);
   CHECK(counts.excused * 20 < counts.trained);
+}
+TEST_CASE("vectors beside maps: a section that ends before a norm of vectors is made again like any other") {
+  // conv3 is followed by a batch norm of the other branch, where another section begins.
+  using Means = Sequential<GlobalAvgPool, Linear<8>, BatchNorm, ReLU>;
+  using Map = Sequential<Conv<8>, ReLU, Conv<8>, BatchNorm, ReLU, GlobalAvgPool>;
+  using MapOfGroups = Sequential<Conv<8>, ReLU, Conv<8>, GroupNorm<2>, ReLU, GlobalAvgPool>;
+  using First = Sequential<Conv<8>, ReLU, Concat<Means, Map>, Linear<3>>;
+  using Last = Sequential<Conv<8>, ReLU, Concat<Map, Means>, Linear<3>>;
+  using Groups = Sequential<Conv<8>, ReLU, Concat<Means, MapOfGroups>, Linear<3>>;
+  using Factors = Sequential<Conv<8>, ReLU, Scale<Sequential<Conv<8>, ReLU, Conv<8>>, Sequential<Means, Sigmoid>>, GlobalAvgPool, Linear<3>>;
+  Counts counts;
+  const auto hold = [&](std::span<const Layer> layers) {
+    RandomNetwork net;
+    net.layers.assign(layers.begin(), layers.end()), net.input = {3, 2, 16, 6};
+    Laws laws(net, 1);
+    for (PolicySpec policy :
+         {Policy<RecomputeInput<>, CheckpointAt<"relu3">, RecomputeAll>::value, Policy<RecomputeInput<>, CheckpointAt<"relu2">, RecomputeAll>::value,
+          Policy<RecomputeInput<Overlap<2>>, CheckpointAt<"conv2">, RecomputeAll>::value, Policy<RecomputeAll>::value,
+          Policy<Overlap<2>, RecomputeAll>::value, Policy<Share<2>, CheckpointAt<"conv2">, RecomputeAll>::value}) {
+      policy.workspace_bytes = 0;
+      INFO(to_string(policy), "\n", graph_text(net));
+      try {
+        static_cast<void>(laws.trains(policy, counts));
+      } catch (const PlanError&) {
+        ++counts.infeasible;
+      }
+    }
+  };
+  hold(First::layers), hold(Last::layers), hold(Groups::layers), hold(Factors::layers);
+  CHECK(counts.trained >= 12);
+  // Nothing goes forward once more that another section's norm waits for.
+  const Plan plan = make_plan(table_of<First>({3, 2, 16, 6}), Policy<RecomputeAll, Workspace<0>>::value);
+  for (std::size_t s = 0; s + 1 < plan.stages.size(); ++s)
+    CHECK((!plan.stages[s].forward_repeated || plan.stages[s].section == plan.stages[s + 1].section));
 }
 TEST_CASE("vectors beside maps: all policies that Fit finds, and their bytes") {
   Counts counts;

@@ -80,7 +80,7 @@ class BasicOnednn : public HostBackend<T> {
       if (!rules_of(table.node(l).layer).uses_workspace) continue;
       ++all, different += std::none_of(table.nodes.begin(), table.nodes.begin() + l, like);
     }
-    const Index parts = std::min(table.input.n, onednn::parts_each * threads), of_two = onednn::parts_each * 2;
+    const Index parts = table.input.n < threads ? 0 : std::min(table.input.n, onednn::parts_each * threads), of_two = onednn::parts_each * 2;
     return 24_MiB + all * 256_KiB + different * std::max<Index>(0, parts - of_two) * 23_KiB;
   }
   /// A step made ready. Copies share primitives.

@@ -4,6 +4,7 @@
 // A budget covers what a Trainer or a Predictor takes until it ends: parameters, gradients and the optimizer's state; the arena; the plan's own
 // lists, where they are in the same memory; and an allowance for what the backend's library takes, such as the code that it generates. The
 // batch is the program's, and so are the copies that saving and loading make. A search for policies takes some tens of MB while it lasts.
+#include <lrcnn/backend/host/threads.hpp>
 #include <lrcnn/core/memory.hpp>
 #include <lrcnn/exec/arena.hpp>
 #include <lrcnn/plan/frontier_file.hpp>
@@ -28,7 +29,7 @@ struct PolicyChoice {
   std::filesystem::path frontier_file{};   ///< where frontiers are kept, so that none is searched for twice; empty: nowhere
 };
 namespace detail {
-/// Bytes that a backend's library takes beside the arena, by measurement; 0 where nobody has said.
+/// Bytes that a backend's library takes beside the arena on so many threads, by measurement; 0 where nobody has said.
 template <class B>
 Index library_bytes(const Table& table, int threads) {
   if constexpr (requires { B::library_bytes(table, threads); }) return B::library_bytes(table, threads);
@@ -68,7 +69,7 @@ class PlanMaker {
       throw PlanError(error_text("a budget is given beside " + to_string(policy), "Fit is the arena's bytes, and a budget means all memory",
                                  "take one of them away"));
     if constexpr (requires { backend.ahead_limit(); }) ahead_limit_ = backend.ahead_limit();
-    if constexpr (requires { backend.threads(); }) threads_ = backend.threads();
+    if constexpr (requires { backend.threads(); }) threads_ = host::openmp_threads(backend.threads());
     const Index free = detail::free_bytes(backend, fixed_bytes);
     budget_bytes_ = detail::bytes_of(*choice_.budget, free);
     policy_.fit_bytes = 1;   // as with Fit, all that is not named is chosen; training files have this number, which means nothing
@@ -130,7 +131,7 @@ class PlanMaker {
   Index fixed_bytes_;
   Costs costs_;
   Index budget_bytes_ = 0, ahead_limit_ = 0;
-  int threads_ = 1;
+  int threads_ = 1;                              ///< of a library that runs on OpenMP's
   std::map<std::string, PolicySpec> chosen_{};   ///< by "training 8x3x224x224"
 
   static constexpr std::string_view asked_note = "policies for", policy_note = "policy of ";

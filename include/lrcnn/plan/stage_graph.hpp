@@ -132,8 +132,8 @@ constexpr void choose_repeated(const Table& table, const PolicySpec& policy, std
   std::size_t first = 0;   // of the segment
   for (std::size_t s = 0; s < stages.size() && stages[s].passes == 0; ++s) {
     Stage& stage = stages[s];
-    stage.forward_repeated = s + 1 < stages.size() && stages[s + 1].passes == 0 && !stage.replaced_by_extra_passes &&
-                             waits(table.node(stage.last), true) && !stage.reduces && !stage.vector &&
+    stage.forward_repeated = s + 1 < stages.size() && stages[s + 1].passes == 0 && stages[s + 1].section == stage.section &&
+                             !stage.replaced_by_extra_passes && waits(table.node(stage.last), true) && !stage.reduces && !stage.vector &&
                              !is_checkpoint(table, policy, stage.last - 1) && policy.recompute_in(stage.partition) == Recompute::all;
     if (stage.forward_repeated) continue;
     for (std::size_t i = first; i < s; ++i)   // their tensors that nobody reads beyond the segment
