@@ -15,7 +15,7 @@ ends 0 '100 tensors loaded; 2 parameters kept their values: fc.weight, fc.bias' 
 ends 0 '^head, epoch 2: loss .* test accuracy' "$finetune" photos "${few[@]}" --weights first.safetensors --head-epochs 2
 ends 0 'Nothing was missing' "$finetune" photos "${few[@]}" --weights second.safetensors
 # One pattern at a time: what stands behind it is the folder.
-some=("${few[@]}" --head-epochs 0 --epochs 0 --weights first.safetensors)
+some=("${few[@]}" --head-epochs 0 --weights first.safetensors)
 ends 0 '100 tensors loaded; 2 parameters kept their values: fc.weight, fc.bias' "$finetune" "${some[@]}" --allow-missing 'fc.*' photos
 ends 0 '100 tensors loaded; 2 parameters kept their values: fc.weight, fc.bias' "$finetune" "${some[@]}" --allow-missing 'fc.w*' --allow-missing \
   fc.bias photos
