@@ -226,11 +226,17 @@ def add(b, node):
     return first if len(values) == 1 else b.join(node, "Sum", values, first.channels)
 
 
+def constant_second(b, node, otherwise):
+    """Of a node with a constant behind what is computed: both. Refuses others for the reason `otherwise`."""
+    if len(node.inputs) != 2 or b.is_constant(node, 0) or not b.is_constant(node, 1):
+        raise Refused(otherwise)
+    return b.value(node), b.graph.constants[node.inputs[1]]
+
+
 @operator("Sub")
 def sub(b, node):
-    if len(node.inputs) != 2 or b.is_constant(node, 0) or not b.is_constant(node, 1):
-        raise Refused("it takes one tensor from another, or from a constant; lrcnn's Sum adds")
-    return add_constant(b, node, b.value(node), -b.graph.constants[node.inputs[1]])
+    x, array = constant_second(b, node, "it takes one tensor from another, or from a constant; lrcnn's Sum adds")
+    return add_constant(b, node, x, -array)
 
 
 def scale_constant(b, node, x, array):
@@ -243,14 +249,12 @@ def scale_constant(b, node, x, array):
 
 @operator("Div")
 def div(b, node):
-    if len(node.inputs) != 2 or b.is_constant(node, 0) or not b.is_constant(node, 1):
-        raise Refused("it divides by what is computed; lrcnn's Scale multiplies, and LayerScale by constants")
-    divisor = b.graph.constants[node.inputs[1]]
+    x, divisor = constant_second(b, node, "it divides by what is computed; lrcnn's Scale multiplies, and LayerScale by constants")
     with np.errstate(all="ignore"):
         factors = (1 / divisor.astype(np.float64)).astype(np.float32)
     if not np.all(np.isfinite(factors)):
         raise Refused("it divides by a number whose reciprocal is none in float32; lrcnn's LayerScale multiplies by numbers that are finite")
-    return scale_constant(b, node, b.value(node), factors)
+    return scale_constant(b, node, x, factors)
 
 
 @operator("Mul")

@@ -103,6 +103,15 @@ bool keeps_apart(const Plan& plan) {
 struct Counts {
   Index trained = 0, predicted = 0, infeasible = 0, cut = 0, excused = 0;
 };
+/// Calls f(), or counts that the policy cannot be carried out.
+template <class F>
+void unless_refused(Counts& counts, F f) {
+  try {
+    f();
+  } catch (const PlanError&) {
+    ++counts.infeasible;
+  }
+}
 class Laws {
  public:
   Laws(const RandomNetwork& net, std::uint64_t seed)
@@ -152,16 +161,8 @@ TEST_CASE("vectors beside maps: by rows as by columns, under any policy") {
       PolicySpec policy = random_policy(dice, net);
       if (dice.chance(0.8)) policy.images = 0;   // a batch norm refuses it
       INFO("seed ", 9000 + seed, "\n", to_string(policy), "\n", graph_text(net));
-      try {
-        static_cast<void>(laws.trains(policy, counts));
-      } catch (const PlanError&) {
-        ++counts.infeasible;
-      }
-      try {
-        static_cast<void>(laws.predicts(policy, counts));
-      } catch (const PlanError&) {
-        ++counts.infeasible;
-      }
+      unless_refused(counts, [&] { static_cast<void>(laws.trains(policy, counts)); });
+      unless_refused(counts, [&] { static_cast<void>(laws.predicts(policy, counts)); });
     }
   }
   MESSAGE(counts.trained, " trained, ", counts.predicted, " predicted, ", counts.infeasible, " infeasible; ", counts.cut, " stages cut, ",
@@ -191,11 +192,7 @@ TEST_CASE("vectors beside maps: a section that ends before a norm of vectors is 
           Policy<Overlap<2>, RecomputeAll>::value, Policy<Share<2>, CheckpointAt<"conv2">, RecomputeAll>::value}) {
       policy.workspace_bytes = 0;
       INFO(to_string(policy), "\n", graph_text(net));
-      try {
-        static_cast<void>(laws.trains(policy, counts));
-      } catch (const PlanError&) {
-        ++counts.infeasible;
-      }
+      unless_refused(counts, [&] { static_cast<void>(laws.trains(policy, counts)); });
     }
   };
   hold(First::layers), hold(Last::layers), hold(Groups::layers), hold(Factors::layers);

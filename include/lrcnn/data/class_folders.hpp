@@ -71,41 +71,44 @@ inline PartFolders part_folders(const std::filesystem::path& folder) {
     return FolderContent(std::filesystem::directory_iterator(of, none));
   };
   const FolderContent all = content_of(folder);
+  struct Part {
+    std::filesystem::path path;
+    FolderContent content;
+  };
   const auto named = [&](std::initializer_list<std::string_view> names) {
-    std::vector<std::filesystem::path> found;
+    std::vector<Part> found;
     for (const std::string_view name : names)
       for (const auto& inner : all.folders)
-        if (lower_case(inner.filename().string()) == name) found.push_back(inner);
+        if (lower_case(inner.filename().string()) == name) found.push_back({inner, content_of(inner)});
     return found;
   };
   const auto trains = named({"train", "training"}), tests = named({"test", "testing", "val", "valid", "validation"});
   if (trains.empty()) return {};
-  const std::filesystem::path& train = trains[0];
-  const FolderContent classes = content_of(train);
+  const Part& train = trains[0];
+  const auto& classes = train.content.folders;
   const auto alike = [&](const FolderContent& part) {   // has a class that train has
     return std::any_of(part.folders.begin(), part.folders.end(), [&](const std::filesystem::path& of) {
-      return std::find(classes.folders.begin(), classes.folders.end(), train / of.filename()) != classes.folders.end();
+      return std::find(classes.begin(), classes.end(), train.path / of.filename()) != classes.end();
     });
   };
-  const auto tidy = [&](const std::filesystem::path& part) { return content_of(part).pictures.empty(); };
-  const auto labelled = [&](const std::filesystem::path& part) { return tidy(part) && alike(content_of(part)); };
-  auto test = std::find_if(tests.begin(), tests.end(), labelled);
+  const auto tidy = [](const Part& part) { return part.content.pictures.empty(); };
+  auto test = std::find_if(tests.begin(), tests.end(), [&](const Part& part) { return tidy(part) && alike(part.content); });
   if (test == tests.end()) test = std::find_if(tests.begin(), tests.end(), tidy);
-  if (classes.pictures.empty() && test != tests.end()) return {train, *test};
-  if (!classes.pictures.empty() || !tests.empty()) {   // pictures beside the classes, if it is no class that is called so
-    if (classes.folders.empty() || trains.size() + tests.size() < all.folders.size()) return {};
-    const std::filesystem::path& untidy = classes.pictures.empty() ? tests[0] : train;
-    throw DataError(error_text(
-        "folder '" + untidy.string() + "' has pictures in no class's folder, such as '" + content_of(untidy).pictures.at(0).filename().string() + "'",
-        "a part has a folder for each class, with all of its pictures",
-        "move them, or name '" + train.string() + "', of which a part is then for tests"));
+  if (tidy(train) && test != tests.end()) return {train.path, test->path};
+  if (!tidy(train) || !tests.empty()) {   // pictures beside the classes, if it is no class that is called so
+    if (classes.empty() || trains.size() + tests.size() < all.folders.size()) return {};
+    const Part& untidy = tidy(train) ? tests[0] : train;
+    throw DataError(error_text("folder '" + untidy.path.string() + "' has pictures in no class's folder, such as '" +
+                                   untidy.content.pictures.at(0).filename().string() + "'",
+                               "a part has a folder for each class, with all of its pictures",
+                               "move them, or name '" + train.path.string() + "', of which a part is then for tests"));
   }
   const bool other_part = std::any_of(all.folders.begin(), all.folders.end(),
-                                      [&](const std::filesystem::path& other) { return other != train && alike(content_of(other)); });
-  if (classes.folders.empty() || !(other_part || all.folders.size() == 1)) return {};
-  throw DataError(error_text("folder '" + folder.string() + "' has a folder '" + train.filename().string() + "' of classes, and none for tests",
+                                      [&](const std::filesystem::path& other) { return other != train.path && alike(content_of(other)); });
+  if (classes.empty() || !(other_part || all.folders.size() == 1)) return {};
+  throw DataError(error_text("folder '" + folder.string() + "' has a folder '" + train.path.filename().string() + "' of classes, and none for tests",
                              "the other part is a folder named test, testing, val, valid or validation",
-                             "give it such a name, or name '" + train.string() + "', of which a part is then for tests"));
+                             "give it such a name, or name '" + train.path.string() + "', of which a part is then for tests"));
 }
 }   // namespace detail
 /// Whether a folder looks like one with a folder for each class: there is a folder with a picture in it, however deep.

@@ -155,7 +155,7 @@ class CropLoader {
     return {std::min(o.batch, set_->crops()), set_->channels(), o.height, o.width};
   }
   /// Shape of the last batch of an epoch, which may have fewer crops.
-  Input last_input() const { return detail::last_batch(input(), batches(), crops()); }
+  Input last_input() const { return detail::last_batch(input(), set_->crops(), set_->options.drop_last); }
   /// The batches of an epoch from number `first` on.
   /// Post:    batch k is the same whatever `first`, prefetch and threads are
   /// Errors:  DataError if the epoch is negative or has no position `first` (its end is one)

@@ -57,10 +57,7 @@ class DirectLoader {
     return {std::min(state_->options.batch, state_->array->shape().n), image.c, image.h, image.w};
   }
   /// Shape of the last batch of an epoch, which may have fewer images.
-  Input last_input() const {
-    const Index count = state_->array->shape().n;
-    return detail::last_batch(input(), batches(), state_->options.drop_last ? batches() * state_->options.batch : count);
-  }
+  Input last_input() const { return detail::last_batch(input(), state_->array->shape().n, state_->options.drop_last); }
   const SampleArray& array() const { return *state_->array; }
   const LoaderOptions& options() const { return state_->options; }
 

@@ -27,9 +27,9 @@ inline void check_batch_position(Index epoch, Index position, Index end, Index b
                              "an epoch has batches 0 to " + std::to_string(batches - 1) + ", and epochs count from 0",
                              "check where training is to continue"));
 }
-/// Shape of an epoch's last batch, which has what is left of `images`. `full`: that of the others.
-constexpr Input last_batch(Input full, Index batches, Index images) {
-  full.n = images - (batches - 1) * full.n;
+/// Shape of the last batch of an epoch of so many images, which has what is left of them unless it is dropped. `full`: that of the others.
+constexpr Input last_batch(Input full, Index images, bool drop_last) {
+  if (const Index left = images % full.n; left > 0 && !drop_last) full.n = left;
   return full;
 }
 }   // namespace detail

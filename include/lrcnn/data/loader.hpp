@@ -101,7 +101,7 @@ class Loader {
   /// Shape of a full batch, for planning; no larger than the data set.
   Input input() const { return {std::min(options_.batch, data_->size()), image_.c, image_.h, image_.w}; }
   /// Shape of the last batch of an epoch, which may have fewer images.
-  Input last_input() const { return detail::last_batch(input(), batches(), images()); }
+  Input last_input() const { return detail::last_batch(input(), data_->size(), options_.drop_last); }
   const Dataset& data() const { return *data_; }
   const LoaderOptions& options() const { return options_; }
   /// The batches of an epoch from number `first` on.

@@ -125,8 +125,8 @@ constexpr void add_passes(const Table& table, const PolicySpec& policy, std::vec
   }
   for (Stage& stage : merged) stages.push_back(std::move(stage));
 }
-/// Chooses the stages whose forward pass is run again: those that end because a norm waits, where the policy recomputes all. Their tensors are
-/// discarded, unless a layer behind the segment reads them.
+/// Chooses the stages whose forward pass is run again: those that end within a section because a norm waits, where the policy recomputes all.
+/// Their tensors are discarded, unless a layer behind the segment reads them.
 constexpr void choose_repeated(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages) {
   std::vector<char> discarded(static_cast<std::size_t>(table.tensors()), 0);
   std::size_t first = 0;   // of the segment
@@ -134,7 +134,7 @@ constexpr void choose_repeated(const Table& table, const PolicySpec& policy, std
     Stage& stage = stages[s];
     stage.forward_repeated = s + 1 < stages.size() && stages[s + 1].passes == 0 && stages[s + 1].section == stage.section &&
                              !stage.replaced_by_extra_passes && waits(table.node(stage.last), true) && !stage.reduces && !stage.vector &&
-                             !is_checkpoint(table, policy, stage.last - 1) && policy.recompute_in(stage.partition) == Recompute::all;
+                             policy.recompute_in(stage.partition) == Recompute::all;
     if (stage.forward_repeated) continue;
     for (std::size_t i = first; i < s; ++i)   // their tensors that nobody reads beyond the segment
       for (Index t = stages[i].input_count(); t < stages[i].tensors(); ++t) {

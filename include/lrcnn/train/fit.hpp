@@ -20,9 +20,9 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
   if (!options.history.empty() && std::filesystem::exists(options.history, not_told) && state_.epoch > 0) history = read_history(options.history);
   std::erase_if(history, [&](const EpochRecord& r) { return r.epoch > state_.epoch; });   // after going back to an older file
   const std::size_t before = history.size();
-  for (const auto& path : {options.training_file, options.history})
-    if (!path.empty() && state_.epoch < options.epochs) check_writable(path);
   if (state_.epoch < options.epochs) {
+    for (const auto& path : {options.training_file, options.history})
+      if (!path.empty()) check_writable(path);
     check_shapes(train, true);
     if (test) check_shapes(*test, false);
   }

@@ -181,8 +181,6 @@ class BasicTrainer {
     }
     backend_.write(buffers_.parameters.data(), std::span<const M>(parameters));
     backend_.write(buffers_.states.data(), std::span<const M>(states));
-    if (const auto note = state_.notes.find("loss_scale"); rounds_.scales_loss && note != state_.notes.end())
-      if (const auto scale = parse_loss_scale(note->second)) rounds_.set_loss_scale(*scale);
     executors_.read_choices(state_.notes);
     rounds_.begin_anew();
   }

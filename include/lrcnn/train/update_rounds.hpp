@@ -130,6 +130,8 @@ class UpdateRounds {
   /// Forgets the round at hand and losses that nobody asked for, because other parameters and states have come from a file; the state's optimizer
   /// may be another.
   void begin_anew() {
+    if (const auto note = state_.notes.find("loss_scale"); scales_loss && note != state_.notes.end())
+      loss_scale_ = parse_loss_scale(note->second).value_or(loss_scale_);
     missed_.begin(buffers_.layout, options_.rules, state_);
     ranges_ = state_.optimizer.update_ranges(buffers_.layout, options_.rules, missed_.counts());
     started_.go_back({});
@@ -202,7 +204,7 @@ class UpdateRounds {
         round_.known_before = started_.known(), round_.scale = loss_scale_now(),
         round_.lr_scale = lr_scale(options_.schedule, schedule_step(), options_.clock);
       if (weight > 0) {
-        if (!(round_.first > 0)) round_.first = first_weight(weight, batch.plan().table);
+        if (!(round_.first > 0)) round_.first = first_weight(weight, batch.plan().table.nodes.back().out);
         begun = true;
         start_run(batch, source, labels, result, round_.scale_of(weight), weight);
         if (!round_.running.empty()) mix_running();
@@ -222,12 +224,9 @@ class UpdateRounds {
   }
   /// What gradients of a round are those of a mean over: the first batch's `weight`. Where the loss is scaled, 16 bits have to hold them, and later
   /// batches of the round may have many more pixels that are not ignored: then all pixels of the first.
-  double first_weight(double weight, [[maybe_unused]] const Table& table) const {
+  double first_weight(double weight, [[maybe_unused]] const Shape& output) const {
     if constexpr (scales_loss && std::is_same_v<L, PixelCrossEntropy>)
-      if (round_.set_aside && loss_.ignore && loss_.weights.empty()) {
-        const Shape& output = table.shape(table.size());
-        return static_cast<double>(output.n * output.h * output.w);
-      }
+      if (round_.set_aside && loss_.ignore && loss_.weights.empty()) return static_cast<double>(output.n * output.h * output.w);
     return weight;
   }
   /// Updates by the gradients of the round's batches. `last`: the only one, if it is there to be looked at again.
