@@ -23,7 +23,7 @@ class ForwardEmitter {
         options_(options),
         stages_(stages),
         sink_(sink),
-        storage_(table, target, stages, sink),
+        storage_(table, target, stages, policy.gradients_in_place && options.training, sink),
         needs_(needs) {}
   ForwardEmitter(const ForwardEmitter&) = delete;
   ForwardEmitter& operator=(const ForwardEmitter&) = delete;
@@ -128,14 +128,15 @@ class ForwardEmitter {
       move(walk, Op::copy, with_rows(hold, to.rows), to);
     }
     if (!keep) return;
-    const auto& cuts = walk.stage->backward.cuts;
+    const auto& cuts = walk.stage->backward.cuts;   // in ascending order; the last one is the map's height
+    if (cuts.size() < 2) return;
+    const Ref first = storage_.state(walk, t, 1);   // declared in the first slab in any case
+    if (!sink_.every_turn) return move(walk, Op::copy, with_rows(hold, first.rows), first);
     const Index begin = walk.slab == 0 ? 0 : item(walk.rows->cuts, walk.slab - 1);
     const Index end = item(walk.rows->cuts, walk.slab);
-    for (std::size_t g = 0; g + 1 < cuts.size(); ++g) {
-      const Ref to = storage_.state(walk, t, static_cast<Index>(g) + 1);   // declared in the first slab in any case
-      if (sink_.every_turn && (cuts[g] <= begin || cuts[g] > end)) continue;
+    for (auto cut = std::upper_bound(cuts.begin(), cuts.end() - 1, begin); cut != cuts.end() - 1 && *cut <= end; ++cut) {
+      const Ref to = storage_.state(walk, t, cut - cuts.begin() + 1);
       move(walk, Op::copy, with_rows(hold, to.rows), to);
-      if (!sink_.every_turn) break;
     }
   }
 

@@ -326,6 +326,7 @@ class FrontierSearch {
 /// `threads`: at most so many work on it; 0: as many as the process may use. The result is the same with any number.
 inline Frontier find_frontier(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const Costs& costs,
                               int threads = 0) {
+  check_policy(policy);
   detail::check_norms(table, policy, options.training);
   return detail::FrontierSearch(table, policy, target, options, costs, threads > 0 ? threads : processor_count()).run();
 }

@@ -1,6 +1,7 @@
 #pragma once
 // The stages of a network under a policy, with all cuts chosen, or why it cannot be carried out.
 #include <lrcnn/plan/stage_graph.hpp>
+#include <lrcnn/policy/check_policy.hpp>
 #include <optional>
 #include <string>
 namespace lrcnn {
@@ -188,9 +189,10 @@ constexpr std::vector<Stage> split_stages(const Table& table, const PolicySpec& 
 /// they can be. A count given for one stage (Stages<...> of several) is carried out there or refused.
 /// Where the output is handed on, the forward pass alone is planned, so slabs that share rows need not reach the stage's top; forward counts alone
 /// matter, and whichever way of cutting makes the largest slab smaller is taken.
-/// Errors: PlanError naming the stage, the count asked for and the largest feasible count.
+/// Errors: PlanError naming the stage, the count asked for and the largest feasible count; PlanError as check_policy().
 constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& policy, const Target& target, Index images,
                                          const PlanOptions& options = {}) {
+  check_policy(policy);
   const bool streams = options.stores_output, training = options.training;
   detail::check_norms(table, policy, training);
   std::vector<Stage> stages = split_stages(table, policy, training);

@@ -31,6 +31,11 @@ class SectionSeconds {
   StepCosts costs_;
   const Samples samples_;
   std::map<SecondsKey, SecondsOfSection> known_{};
+  /// Whether these steps are others where gradients take their values' places: the backward pass makes more again, and convolutions that read rows
+  /// where they lie otherwise read copies.
+  bool in_place_counts(const PolicySpec& policy, SectionSteps steps) const {
+    return policy.gradients_in_place && (steps != SectionSteps::of_forward_slabs || target_.convolves_rows);
+  }
   /// Seconds of these steps, each timed once. With samples of rows a count between two powers of two, as 12, is not timed for a section that norms
   /// part: each further slab takes about as long as the one before, so it lies on the line through the two powers before, 4 and 8.
   SecondsOfSection seconds_of(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs,
@@ -46,7 +51,7 @@ class SectionSeconds {
                         p.workspace_bytes,
                         p.cut == Cut::share,
                         p.passes + p.forward_passes,
-                        policy.gradients_in_place && steps != SectionSteps::of_forward_slabs,   // which has the backward pass make more again
+                        in_place_counts(policy, steps),
                         count};
     };
     if (const auto known = known_.find(key(slabs)); known != known_.end()) return known->second;

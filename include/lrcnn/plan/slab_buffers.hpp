@@ -5,6 +5,8 @@
 // slabs where each has a piece of its own, so that it is the same whichever slab asks first.
 #include <lrcnn/plan/sink.hpp>
 #include <lrcnn/plan/stage_walk.hpp>
+#include <array>
+#include <vector>
 namespace lrcnn {
 constexpr Ref with_rows(Ref ref, Range rows) {
   ref.rows = rows;
@@ -55,16 +57,22 @@ class SlabBuffers {
   /// A buffer with a piece for every slab. `size` gives a piece's bytes for a number of images and a slab.
   template <class Size>
   constexpr Ref piece(const StageWalk& walk, Use which, Role role, Index t, Range hold, Index slabs, Index n, Size size) {
-    const Index images = walk.stage->partition.images, count = ceil_div(walk.group.size(), images);
-    const auto image_count = [&](Index i) { return std::min(images, walk.group.size() - i * images); };
-    const auto sum = [&](Index image_slabs, Index until) {
+    const Index images = std::min(walk.stage->partition.images, walk.group.size()), count = ceil_div(walk.group.size(), images);
+    const Index last = walk.group.size() - (count - 1) * images;   // images of the last slab of images
+    const auto all = [&](Index of_images) {
       Index bytes = 0;
-      for (Index i = 0; i <= image_slabs; ++i)
-        for (Index k = 0; k < (i < image_slabs ? slabs : until); ++k) bytes += size(image_count(i), k);
+      for (Index k = 0; k < slabs; ++k) bytes += size(of_images, k);
       return bytes;
     };
-    const Index id = declared(walk, which, role, t, [&] { return sum(count, 0); });
-    const Index offset = sink_.every_turn ? sum(walk.image_slab, n) : 0;
+    const Index id = declared(walk, which, role, t, [&] { return (count - 1) * all(images) + all(last); });
+    Index offset = 0;
+    if (sink_.every_turn) {
+      const auto begins = [&](Index of_images) -> const std::vector<Index>& {
+        return piece_begins(id, of_images, of_images == images, slabs, [&](Index k) { return size(of_images, k); });
+      };
+      if (walk.image_slab > 0) offset = walk.image_slab * begins(images).back();
+      offset += item(begins(walk.image_slab + 1 < count ? images : last), n);
+    }
     return {id, offset, walk.stage->tensor(t), walk.images, hold, walk.images, hold};
   }
 
@@ -97,7 +105,25 @@ class SlabBuffers {
   }
 
  private:
-  std::vector<std::vector<Index>> uses_{};   ///< of each stage: buffers by use and tensor; then those of passes for the sections above
-  std::size_t for_above_ = 0;                ///< where these begin
+  /// Where the slabs' pieces begin in a buffer, for so many images, and where the last one ends.
+  struct PieceBegins {
+    Index images = 0;
+    std::vector<Index> of_slab{};
+  };
+  /// They are added up once, since each slab asks for several: otherwise plans of thousands of slabs would take minutes.
+  template <class Size>
+  constexpr const std::vector<Index>& piece_begins(Index id, Index images, bool most, Index slabs, Size size) {
+    if (begins_.size() <= static_cast<std::size_t>(id)) begins_.resize(static_cast<std::size_t>(id) + 1);
+    PieceBegins& known = item(begins_, id)[most ? 0 : 1];
+    if (known.images != images || known.of_slab.size() != static_cast<std::size_t>(slabs) + 1) {
+      known = {images, {0}};
+      known.of_slab.reserve(static_cast<std::size_t>(slabs) + 1);
+      for (Index k = 0; k < slabs; ++k) known.of_slab.push_back(known.of_slab.back() + size(k));
+    }
+    return known.of_slab;
+  }
+  std::vector<std::array<PieceBegins, 2>> begins_{};   ///< by buffer: for slabs of all their images, and for the last one, which may have fewer
+  std::vector<std::vector<Index>> uses_{};             ///< of each stage: buffers by use and tensor; then those of passes for the sections above
+  std::size_t for_above_ = 0;                          ///< where these begin
 };
 }   // namespace lrcnn

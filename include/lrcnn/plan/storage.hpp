@@ -19,8 +19,9 @@ class Storage : SlabBuffers {
  public:
   /// Filters are packed for one of these.
   enum class Filter { forward, recompute, backward };
-  constexpr Storage(const Table& table, const Target& target, const std::vector<Stage>& stages, Sink& sink)
-      : SlabBuffers(target, stages, sink), table_(table) {
+  /// `in_place`: whether gradients take their values' places in the plan; put_gradients_in_place() says where.
+  constexpr Storage(const Table& table, const Target& target, const std::vector<Stage>& stages, bool in_place, Sink& sink)
+      : SlabBuffers(target, stages, sink), table_(table), in_place_(in_place) {
     const auto tensors = static_cast<std::size_t>(table.tensors());
     for (auto* ids : {&values_, &values_again_, &values_between_, &gradients_, &norm_gradients_, &statistics_, &sums_}) ids->assign(tensors, -1);
   }
@@ -74,7 +75,7 @@ class Storage : SlabBuffers {
   /// Whether layer l wants its rows in a dense piece, rather than where others lie beside them. Where gradients take their values' places,
   /// convolutions read copies of their rows.
   constexpr bool wants_dense(const StageWalk& walk, Index l) const {
-    return is_conv(walk.layer(l)) && !(target_.convolves_rows && walk.stage->partition.images == 1 && lags_.empty());
+    return is_conv(walk.layer(l)) && !(target_.convolves_rows && walk.stage->partition.images == 1 && !in_place_);
   }
   /// Whether rows of a tensor that is there in full height are brought into a slab, rather than read where they lie: the network's
   /// input always, another if a convolution wants rows of it densely.
@@ -233,7 +234,8 @@ class Storage : SlabBuffers {
   const Table& table_;
   std::vector<Index> values_{}, values_again_{}, values_between_{}, gradients_{}, norm_gradients_{};   ///< of the table's tensors, in full height
   std::vector<Index> statistics_{}, sums_{};                                                           ///< of the layers that write them
-  std::vector<Index> lags_{};                                                                          ///< empty: gradients have places of their own
+  bool in_place_;               ///< gradients take their values' places in the plan; lags_ need not be known
+  std::vector<Index> lags_{};   ///< empty: gradients have places of their own
   Index input_gradient_ = -1;
 
   /// Where the values of tensor t are that this pass writes or reads.

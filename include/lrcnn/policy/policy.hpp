@@ -150,7 +150,6 @@ template <Index bytes>
 struct Workspace {
   static_assert(bytes >= 0, "lrcnn: Workspace<bytes> is negative; sizes are at least 0; use Workspace<32_MiB>");
 };
-inline constexpr Index most_streams = 8;
 /// Slabs take turns on k sets of buffers, so that a device can work on k slabs at once where none needs the other's rows.
 /// What a backend without streams does in order.
 template <Index k>

@@ -52,6 +52,7 @@ struct Partition {
   bool recompute_input = false;   ///< what the section reads of the section below is made again for the backward pass, rather than kept
   friend constexpr bool operator==(const Partition&, const Partition&) = default;
 };
+inline constexpr Index most_streams = 8;
 /// A policy as a regular value: comparable, printable, usable as a template argument.
 struct PolicySpec {
   static constexpr std::size_t capacity = 64;

@@ -1,0 +1,36 @@
+#pragma once
+// Whether the members of a policy can be carried out that a program has set itself. Policies that come from types or texts are checked there.
+#include <lrcnn/core/error.hpp>
+#include <lrcnn/policy/spec.hpp>
+#include <limits>
+#include <string>
+namespace lrcnn {
+namespace detail {
+/// Refuses a member of PolicySpec that is not from `least` to `most`.
+constexpr void check_member(Index value, Index least, Index most, const char* member, const char* rule, const char* change) {
+  if (value < least || value > most) throw PlanError(error_text(std::string(member) + " is " + std::to_string(value), rule, change));
+}
+}   // namespace detail
+/// Errors:  PlanError naming the member of PolicySpec, or of its Partition or Checkpoints, whose number makes no sense
+constexpr void check_policy(const PolicySpec& policy) {
+  constexpr Index any = std::numeric_limits<Index>::max();
+  constexpr auto check = detail::check_member;
+  check(policy.partition_count, 1, static_cast<Index>(PolicySpec::capacity), "PolicySpec::partition_count",
+        "a policy has 1 to 64 partitions; the last one serves all further sections", "set it to the number of partitions that are given, or to 1");
+  for (Index i = 0; i < policy.partition_count; ++i) {
+    const Partition& p = policy.partition(i);
+    check(p.forward, 1, any, "Partition::forward", "rows are cut into at least one slab", "set it to 1 or more");
+    check(p.backward, 1, any, "Partition::backward", "rows are cut into at least one slab", "set it to 1 or more");
+    check(p.images, 0, any, "Partition::images", "a slab has at least one image, and 0 stands for all of them", "set it to 0 or more");
+  }
+  check(policy.images, 0, any, "PolicySpec::images", "a group has at least one image, and 0 stands for all of them", "set it to 0 or more");
+  if (const auto rule = policy.checkpoints.rule; rule == Checkpoints::Rule::every || rule == Checkpoints::Rule::sums)
+    check(policy.checkpoints.every, 1, any, "Checkpoints::every", "from one checkpoint to the next there is at least one layer, or one sum",
+          "set it to 1 or more, or leave the rule at none");
+  check(policy.workspace_bytes, 0, any, "PolicySpec::workspace_bytes", "a workspace has no fewer than 0 bytes", "set it to 0 or more");
+  check(policy.streams, 1, most_streams, "PolicySpec::streams", "a step has 1 to 8 streams; each takes a slab's memory",
+        "set it to 1, its default, or up to 8");
+  check(policy.fit_bytes, 0, any, "PolicySpec::fit_bytes", "a plan takes more than 0 bytes, and 0 stands for a policy that is not chosen",
+        "set it to 0 or more");
+}
+}   // namespace lrcnn
