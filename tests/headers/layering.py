@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Four rules of the headers in include/lrcnn:
+"""Five rules of the headers in include/lrcnn:
 
     layering.py ROOT
 
@@ -10,6 +10,8 @@
    `detail` themselves. Blocks of docs/extending.md that are a part of a header ("recipe: include/...") are as headers.
 3. A file has at most 350 lines.
 4. A function has at most 70.
+5. No function of a namespace has name and parameters of one in the `detail` within it: a call there would mean the one or the other, as a
+   program's includes come.
 """
 import os
 import re
@@ -111,6 +113,33 @@ def details_named(path, text, namespaces):
     return found
 
 
+def functions(text):
+    """(namespace, name, parameters, line) of the functions that begin at the start of a line."""
+    found, spaces = [], []
+    for number, line in enumerate(text.split("\n"), 1):
+        if opened := re.match(r"namespace ([\w:]+) \{$", line):
+            spaces.append(opened[1])
+        elif line.startswith("}   // namespace") and spaces:
+            spaces.pop()
+        elif function := re.match(r"(?:inline|constexpr)\b[^=(;]*?\b(\w+)\(([^()]*)\)[^;]*\{", line):
+            types = [re.sub(r"( =.*|\b\w+)$", "", re.sub(r" = .*", "", part.strip())).strip() for part in function[2].split(",")]
+            found.append(("::".join(spaces), function[1], tuple(types), number))
+    return found
+
+
+def hidden_by_detail(files):
+    """Functions that one in `detail` hides from what is there, if its header comes first."""
+    known, found = {}, []
+    for path, text in files:
+        for space, name, types, number in functions(text):
+            known.setdefault((space, name, types), f"include/lrcnn/{path}:{number}")
+    for (space, name, types), place in sorted(known.items()):
+        if space.endswith("::detail") and (space.removesuffix("::detail"), name, types) in known:
+            other = known[space.removesuffix("::detail"), name, types]
+            found.append(f"{place}: {space}::{name} hides that of {other} from calls in detail that come behind it; give it another name")
+    return found
+
+
 def read_all(root, folder, endings):
     """(path from `root`/`folder`, text) of all its files with one of these endings."""
     files, top = [], os.path.join(root, folder)
@@ -140,6 +169,13 @@ def try_rules(order):
     assert [text.split(":")[1] for text in long_functions([("core/a.hpp", wrapped)])] == ["4"]
     assert long_functions([("core/a.hpp", body(69))])[0].startswith("include/lrcnn/core/a.hpp:3: the function has 71 lines")
 
+    def two(space, parameter):
+        return [("a.hpp", "namespace lrcnn {\ninline int f(int a) {\n}   // namespace lrcnn\n"),
+                ("b.hpp", f"namespace lrcnn {{\nnamespace {space} {{\ninline int f({parameter} of_b) {{\n}}   // namespace {space}\n}}   // namespace lrcnn\n")]
+
+    assert len(hidden_by_detail(two("detail", "int"))) == 1
+    assert hidden_by_detail(two("host", "int")) == [] and hidden_by_detail(two("detail", "long")) == []
+
     def lines(path, text):
         return [int(problem.split(":")[1]) for problem in details_named(path, text, {"lrcnn", "host"})]
 
@@ -163,7 +199,7 @@ def main():
     for page in sorted(name for name in os.listdir(root) if name.endswith(".md")):
         with open(os.path.join(root, page), encoding="utf-8") as file:
             outside.append((page, file.read()))
-    found = problems(order, headers) + too_long(headers) + long_functions(headers)
+    found = problems(order, headers) + too_long(headers) + long_functions(headers) + hidden_by_detail(headers)
     for path, text in outside:
         found += details_named(path, text, namespaces - {"detail"})
     print(*found, sep="\n")

@@ -38,7 +38,7 @@ struct ArrayPlace {
   bool swap = false;                                   ///< numbers are in the other byte order
 };
 /// "3x512x512"
-inline std::string shape_text(std::span<const Index> shape) {
+inline std::string array_extents_text(std::span<const Index> shape) {
   std::string text;
   for (const Index extent : shape) text += (text.empty() ? "" : "x") + std::to_string(extent);
   return text.empty() ? "()" : text;
@@ -48,7 +48,7 @@ inline bool looks_like_chw(std::span<const Index> shape) { return shape.size() =
 /// Finds the image in an array: fills info's extents, and says where its numbers lie.
 /// Pre:     the array's bytes do not overflow
 inline ArrayPlace place_in_array(ImageInfo& info, std::span<const Index> shape, ArrayOptions options, bool fortran_order, Index begin) {
-  const std::string who = "image '" + info.path.string() + "' is an array of " + shape_text(shape);
+  const std::string who = "image '" + info.path.string() + "' is an array of " + array_extents_text(shape);
   if (options.layout == ArrayLayout::automatic) {
     if (looks_like_chw(shape))
       throw DataError(error_text(who, "three extents are taken for rows, columns and channels, and these look like channels, rows and columns",
@@ -175,7 +175,7 @@ inline std::shared_ptr<const ImageFile> open_npy(const std::filesystem::path& pa
   const auto said = std::find(detail::array_layouts.begin() + 1, detail::array_layouts.end(), header.comment);
   if (options.layout == ArrayLayout::automatic && said != detail::array_layouts.end() && said->size() == header.shape.size())
     options.layout = static_cast<ArrayLayout>(said - detail::array_layouts.begin());
-  info.format = "NumPy, " + npy_type_name(header) + ", " + detail::shape_text(header.shape) + (header.fortran_order ? ", Fortran order" : "");
+  info.format = "NumPy, " + npy_type_name(header) + ", " + detail::array_extents_text(header.shape) + (header.fortran_order ? ", Fortran order" : "");
   detail::ArrayPlace place = detail::place_in_array(info, header.shape, options, header.fortran_order, header.begin);
   place.swap = header.big_endian != (std::endian::native == std::endian::big);
   return std::make_shared<detail::ArrayFile>(std::move(info), place, file.identity());
@@ -190,12 +190,12 @@ inline std::shared_ptr<const ImageFile> open_raw(const std::filesystem::path& pa
   for (const Index extent : array.shape) fits = fits && extent >= 0 && !__builtin_mul_overflow(bytes, extent, &bytes);
   if (!fits || __builtin_add_overflow(bytes, array.offset, &bytes) || bytes > file.size())
     throw DataError(error_text(who + " has " + std::to_string(file.size()) + " bytes",
-                               "an array of " + detail::shape_text(array.shape) + " " + std::string(sample_name(array.sample)) + " behind " +
+                               "an array of " + detail::array_extents_text(array.shape) + " " + std::string(sample_name(array.sample)) + " behind " +
                                    std::to_string(array.offset) + " bytes is " + (fits ? "longer" : "none that a file can have"),
                                "check shape, samples and offset, or fetch the file again"));
   ImageInfo info;
   info.path = path, info.sample = array.sample;
-  info.format = "raw, " + std::string(sample_name(array.sample)) + ", " + detail::shape_text(array.shape);
+  info.format = "raw, " + std::string(sample_name(array.sample)) + ", " + detail::array_extents_text(array.shape);
   detail::ArrayPlace place = detail::place_in_array(info, array.shape, {array.layout, array.image}, false, array.offset);
   place.swap = array.big_endian != (std::endian::native == std::endian::big);
   return std::make_shared<detail::ArrayFile>(std::move(info), place, file.identity());
@@ -219,7 +219,7 @@ class NpyWriter final : public ImageWriter {
     header.kind = kind, header.bytes = sample_bytes(sample), header.shape = {height, width};
     if (channels > 1) header.shape.push_back(channels);
     if (detail::looks_like_chw(header.shape)) header.comment = "hwc";
-    info_.format = "NumPy, " + npy_type_name(header) + ", " + detail::shape_text(header.shape);
+    info_.format = "NumPy, " + npy_type_name(header) + ", " + detail::array_extents_text(header.shape);
     const std::string bytes = npy_header_bytes(header);
     file_.write(std::as_bytes(std::span(bytes)));
   }
