@@ -189,3 +189,32 @@ TEST_CASE("a norm behind a global pooling has statistics of the batch") {
     CHECK((problems.empty() ? "" : problems[0]) == "");
   }
 }
+namespace {
+/// Plans that the checker refuses, as text; `plans` counts all that were made.
+template <class Net>
+std::string refused_plans(Index& plans) {
+  std::string refused;
+  for (const Index height : {17, 20, 23, 26, 32, 38})
+    for (const bool of_input : {false, true})
+      for (PolicySpec policy : {PolicySpec(Policy<Overlap<2>, RecomputeAll>::value), PolicySpec(Policy<Share<3>, RecomputeAll, WinogradConv>::value),
+                                PolicySpec(Policy<Overlap<5>, CheckpointAtPools>::value), PolicySpec(Policy<Share<4>, CheckpointAtPools>::value)})
+        try {
+          const Plan plan = make_plan(table_of<Net>({1, 3, height, 8}), policy, {}, {.training = true, .input_gradient = of_input});
+          for (const std::string& problem : check_plan(plan)) refused += to_string(policy) + " at " + std::to_string(height) + ": " + problem + "\n";
+          ++plans;
+        } catch (const PlanError&) {   // more slabs than rows
+        }
+  return refused;
+}
+}   // namespace
+TEST_CASE("a convolution's rows are its own where a norm of another stage reads the same tensor, too") {
+  Index plans = 0;
+  using Inception =
+      Sequential<Conv<4>, Concat<Sequential<Conv<4>, ReLU, MaxPool<>>, Sequential<BatchNorm, ReLU, MaxPool<>>>, GlobalAvgPool, Linear<3>>;
+  CHECK(refused_plans<Inception>(plans) == "");
+  using PreActivation =
+      Sequential<Conv<4>, Residual<Sequential<BatchNorm, ReLU, Conv<4, Window{.stride = 2, .pad = 1}>>, Conv<4, Window{.kernel = 1, .stride = 2}>>,
+                 GlobalAvgPool, Linear<3>>;
+  CHECK(refused_plans<PreActivation>(plans) == "");
+  CHECK(plans > 50);
+}

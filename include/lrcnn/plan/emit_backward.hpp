@@ -289,9 +289,15 @@ class BackwardEmitter : protected ForwardEmitter {
     }
     const bool apart = storage_.wants_dense(walk, l) || slabs_meet(*walk.rows, t);
     if (apart) {
-      step.dx = storage_.gradient(walk, t);
+      const Ref hold = storage_.gradient(walk, t);
+      const bool dense = is_conv(walk.layer(l)) && item(walk.slabs.need_copy, l);   // a norm reads more rows of the input
+      step.dx = dense ? storage_.needed_gradient(walk, l) : hold;
       sink_.step(step);
-      deliver(walk, t, step.dx, [&](Range rows) { return storage_.full_gradient(walk, t, rows); });
+      if (dense) {
+        move(walk, Op::zero, {}, hold);
+        move(walk, Op::copy, step.dx, with_rows(hold, step.dx.rows));
+      }
+      deliver(walk, t, hold, [&](Range rows) { return storage_.full_gradient(walk, t, rows); });
       return;
     }
     step.dx = storage_.full_gradient(walk, t, walk.at(t).hold);

@@ -177,13 +177,14 @@ class StagePass {
     for (Index l = 0; cut() && l < layers(); ++l) {
       const Index t = in(l), y = out(l), stride = row_axis(layer(l).window).stride;
       const bool input = t < inputs(), sole = stage->use(t).readers == 1;
+      const bool alone = sole && !stage->use(t).leaves;   // no norm of another stage wants rows, too
       const SlabRows* all = rows->rows.data();
       for (Index k = 0; k < count; ++k) {
         const SlabRows *r = all + k * width + t, *o = all + k * width + y;
         if (!input && r->hold.begin < r->own.begin) item(carries, t) = 1;
         if (r->hold != o->own || o->hold != o->own) item(same_rows, l) = 0;
         if ((input && sole) || o->own.empty()) continue;   // an input is what its only reader reads; or the layer is left out
-        const Range wants = sole ? r->need : need(k, l);
+        const Range wants = alone ? r->need : need(k, l);
         if (wants.empty() ? !r->hold.empty() : wants.begin != r->hold.begin || r->hold.end - wants.end >= stride) item(need_copy, l) = 1;
       }
       if (const Index u = other(l); u >= inputs())
