@@ -11,9 +11,12 @@ static_assert(Reference<>::target == Target{.element_bytes = 8, .uses_workspace 
 static_assert(Reference<float, 16, 4>::target ==
               Target{.element_bytes = 4, .channel_block = 16, .plain_channels = 4, .uses_workspace = false, .activates = true});
 static_assert(!Reference<>::target.packs_weights);
-TEST_CASE("threads are at least one") {
+TEST_CASE("zero threads are as many as the machine offers, and absurd numbers are refused") {
   CHECK(Reference<>().threads() == 1);
-  CHECK(Reference<>(0).threads() == 1);
+  CHECK(Reference<>(0).threads() == host::thread_count(0));
+  CHECK(Reference<>(0).describe() == Reference<>(host::thread_count(0)).describe());
+  CHECK_THROWS_AS(Reference<>(-1), BackendError);
+  CHECK_THROWS_AS(Reference<>(1 << 20), BackendError);
   CHECK(Reference<>(3).threads() == 3);
   CHECK(Reference<>::name == "reference");
 }

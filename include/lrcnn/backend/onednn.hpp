@@ -88,13 +88,13 @@ class BasicOnednn : public HostBackend<T> {
     friend class BasicOnednn;
     onednn::Way<T> way_;
   };
-  /// `threads`: 0 for as many as OpenMP would use, and no more than the process has processors for (host/threads.hpp). `tuning`:
-  /// whether FastestConv tries direct and Winograd's arithmetic for each convolution and pass; otherwise a rule decides
-  /// (host/winograd_blocking.hpp).
+  /// `threads`: 0 for as many as OpenMP would use, and no more than the process has processors for (host/threads.hpp); in a program that is
+  /// compiled without OpenMP 0 is one thread, since the library's own threads can be told nothing there. `tuning`: whether FastestConv tries
+  /// direct and Winograd's arithmetic for each convolution and pass; otherwise a rule decides (host/winograd_blocking.hpp).
   /// Errors:  BackendError if the number of threads is absurd, options or LRCNN_CPU ask for vectors that there are not, or the
   ///          processor has no kernels for bf16
   explicit BasicOnednn(int threads = 0, const TuningOptions& tuning = {}, const OnednnOptions& options = {})
-      : HostBackend<T>(host::thread_count(threads)),
+      : HostBackend<T>(onednn::has_openmp || threads != 0 ? threads : 1),
         library_threads_(host::openmp_threads(this->threads())),
         vectors_(onednn::choose_vectors(options.vectors)),
         primitives_(layout_with(vectors_)),
@@ -110,7 +110,8 @@ class BasicOnednn : public HostBackend<T> {
   std::string describe() const {
     return processor_name() + ", " + std::string(vectors_name(vectors_)) + " (blocks of " + std::to_string(layout().lanes()) + " channels), " +
            onednn::library_name() + ", " + std::to_string(this->threads()) + (this->threads() == 1 ? " thread" : " threads") +
-           (library_threads_ < this->threads() ? ", of which the library uses " + std::to_string(library_threads_) : std::string());
+           (library_threads_ < this->threads() ? ", of which the library uses " + std::to_string(library_threads_) : std::string()) +
+           (onednn::has_openmp ? "" : ", compiled without OpenMP");
   }
   Vectors vectors() const { return vectors_; }
   /// How tensors lie on this machine: `target` with the channels that lie side by side.

@@ -5,6 +5,7 @@
 // the loss, the update. A device's backend answers the same questions in its own memory.
 #include <lrcnn/backend/concepts.hpp>
 #include <lrcnn/backend/host/parallel.hpp>
+#include <lrcnn/backend/host/threads.hpp>
 #include <lrcnn/backend/update.hpp>
 #include <lrcnn/core/machine.hpp>
 #include <lrcnn/core/memory.hpp>
@@ -93,7 +94,9 @@ class HostBackend {
   double sum_of_squares(const master_t<T>* elements, Index count) const { return host::sum_of_squares(elements, count, threads_); }
 
  protected:
-  explicit HostBackend(int threads) : threads_(std::max(threads, 1)) { host::start_threads(threads_); }
+  /// `threads`: 0 for as many as there are processors (host/threads.hpp).
+  /// Errors:  BackendError if the number is negative or absurd
+  explicit HostBackend(int threads) : threads_(host::thread_count(threads)) { host::start_threads(threads_); }
 
  private:
   static std::string element_name() {

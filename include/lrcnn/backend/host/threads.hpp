@@ -8,8 +8,8 @@
 #include <omp.h>
 #endif
 namespace lrcnn::host {
-/// The number of threads for a number that a user has given: 0 means as many as OpenMP would use, and never more than the process
-/// has processors for.
+/// The number of threads for a number that a user has given: 0 means as many as the process has processors for, and no more than OpenMP would
+/// use, where the program is compiled with it.
 /// Errors:  BackendError if it is negative, or so large that it must be a mistake
 inline int thread_count(int wanted) {
   const int processors = processor_count(), most = std::max(64, 8 * processors);
@@ -21,7 +21,7 @@ inline int thread_count(int wanted) {
 #ifdef _OPENMP
   return wanted > 0 ? wanted : std::max(1, std::min(omp_get_max_threads(), processors));
 #else
-  return wanted > 0 ? wanted : 1;
+  return wanted > 0 ? wanted : processors;
 #endif
 }
 /// How many of a backend's `threads` a library may use that runs on OpenMP's: no more than the process has processors for. These threads

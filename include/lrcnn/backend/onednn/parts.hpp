@@ -17,6 +17,12 @@
 #include <omp.h>
 #endif
 namespace lrcnn::onednn {
+/// Whether the library can be told how many threads to use.
+#ifdef _OPENMP
+inline constexpr bool has_openmp = true;
+#else
+inline constexpr bool has_openmp = false;
+#endif
 /// The number of threads that the library uses for what this thread asks of it.
 inline int library_threads() {
 #ifdef _OPENMP
