@@ -168,6 +168,23 @@ def mean_of_means(m, node):
     return [inner, node], "ReduceMean", [inner.inputs[0]], {"axes": both, "keepdims": node.get("keepdims", 1)}
 
 
+def extents_in_turn(m, node):
+    """Two extents of one that come or go one after the other, as f[:, :, None, None] is written"""
+    inner = m.made_by(node.inputs[0], node.op) if node.op in ("Squeeze", "Unsqueeze") else None
+    extents = m.extents(inner.inputs[0]) if inner else None
+    axes = [ints(m.graph, each, 1, "axes") for each in (inner, node)] if extents else None
+    if not axes or any(a is None or len(a) != 1 for a in axes):
+        return None
+    [first], [second], rank = axes[0], axes[1], len(extents)
+    if node.op == "Squeeze":
+        first %= rank
+        second = [axis for axis in range(rank) if axis != first][second % (rank - 1)]
+    else:
+        first, second = first % (rank + 1), second % (rank + 2)
+        first += first >= second
+    return [inner, node], node.op, [inner.inputs[0]], {"axes": sorted([first, second])}
+
+
 def channel_shuffle(m, node):
     """[N,C,H,W] as [N,g,C/g,H,W], the two transposed, and back"""
     if node.op != "Transpose" or node.get("perm") != [0, 2, 1, 3, 4]:
@@ -231,7 +248,7 @@ def gathered_whole(m, node):
     return ([before, node], "Identity", [before.inputs[0]], {}) if whole else None
 
 
-PATTERNS = [gathered_whole, padded_convolution, mean_of_means, silu, hardswish, hardsigmoid, gelu, layer_norm, group_norm, channel_shuffle,
+PATTERNS = [gathered_whole, padded_convolution, mean_of_means, extents_in_turn, silu, hardswish, hardsigmoid, gelu, layer_norm, group_norm, channel_shuffle,
             matrix_product]
 
 

@@ -188,7 +188,7 @@ def squeeze_excitation():
     vector = m.node("Reshape", m.node("ReduceMean", y, axes=[2, 3]), m.ints(2, 8))
     vector = m.node("Relu", m.node("Gemm", vector, m.weight(8, 4), m.weight(4)))
     vector = m.node("Add", m.node("MatMul", vector, m.weight(4, 8)), m.weight(8))
-    factors = m.node("Unsqueeze", m.node("Sigmoid", vector), m.ints(2, 3))
+    factors = m.node("Unsqueeze", m.node("Unsqueeze", m.node("Sigmoid", vector), m.ints(-1)), m.ints(3))   # as f[:, :, None, None] is exported
     y = m.node("Mul", m.node("Mul", y, factors), m.weight(8, 1, 1))
     y = m.node("Reshape", m.node("Transpose", m.node("Reshape", y, m.ints(2, 2, 4, 6, 5)), perm=[0, 2, 1, 3, 4]), m.ints(2, 8, 6, 5))
     return m.finish(m.conv(y, 8, 3))
