@@ -7,6 +7,19 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 
+# help_if_asked ARGUMENT...  where one of them is -h or --help, prints the comment that the calling script begins with, and ends. To be called
+# before anything is installed, built or written.
+help_if_asked() {
+  local argument
+  for argument in "$@"; do
+    case $argument in -h | --help)
+      sed -n '2,/^[^#]/s/^# \{0,1\}//p' "scripts/${0##*/}"
+      exit
+      ;;
+    esac
+  done
+}
+
 # Headers that are fetched or copied; CMake looks there, too. Never in git.
 deps=.deps
 

@@ -90,7 +90,28 @@ done
 # The rest runs in a copy of the repository, on a machine that has everything: with stand-ins for CMake and for the programs that it would build.
 copy=$folder/copy
 mkdir -p "$copy/scripts" "$copy/build/release/bench" "$copy/build/gpu/bench" "$folder/caller"
-cp scripts/bench scripts/gpu scripts/lib.sh "$copy/scripts"
+for command in scripts/*; do [ -d "$command" ] || cp "$command" "$copy/scripts"; done
+# Help ends at once: it looks for no package, and installs, fetches, builds and writes nothing.
+programs=(dpkg-query apt-get sudo id cmake ctest ninja g++ nvcc python3)
+for tool in "${programs[@]}"; do stand_in "$tool" "echo $tool \$* >>'$folder/log'"; done
+for command in "$copy"/scripts/*; do
+  command=${command##*/}
+  [ "$command" != lib.sh ] || continue
+  for arguments in --help -h "--other --help" "name -h"; do
+    # shellcheck disable=SC2086 # arguments
+    output=$(cd "$folder/caller" && PATH="$folder:$PATH" OUT="$folder/caller/out" "$copy/scripts/$command" $arguments 2>&1) ||
+      fail "scripts/$command $arguments: $output"
+    [[ $output == "scripts/$command"* && $output == *"scripts/$command "*"--help"* && $output != *\#* && $output != *here=* ]] ||
+      fail "scripts/$command $arguments: $output"
+    [ ! -e "$folder/log" ] || fail "scripts/$command $arguments ran $(cat "$folder/log")"
+  done
+done
+[ -z "$(ls "$folder/caller")" ] && [ ! -e "$copy/.deps" ] || fail "help left something: $(ls -A "$folder/caller" "$copy")"
+if output=$(cd "$folder/caller" && PATH="$folder:$PATH" "$copy/scripts/deps" other 2>&1); then fail "scripts/deps took an argument"; fi
+[[ $output == "error: scripts/deps takes no arguments, not other; "*--help ]] && [ ! -e "$folder/log" ] || fail "scripts/deps other: $output"
+for tool in "${programs[@]}"; do rm "$folder/$tool"; done
+stand_in apt-get 'exit 100'
+stand_in id 'echo 0'
 stand_in dpkg-query 'echo installed'
 for tool in g++ cmake ninja ctest nvcc; do stand_in $tool "echo $tool \$* >>'$folder/log'"; done
 # copied COMMAND...  runs a command of the copy in the caller's folder.
