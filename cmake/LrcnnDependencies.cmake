@@ -126,6 +126,7 @@ macro(lrcnn_find_component component)
     set(lrcnn_${component}_REASON "${lrcnn_${lrcnn_package}_REASON}")
   else()
     list(JOIN LRCNN_COMPONENTS ", " lrcnn_names)
-    set(lrcnn_${component}_REASON "lrcnn has no component ${component}; there are ${lrcnn_names}")
+    set(lrcnn_${component}_REASON "lrcnn has no component ${component}; there are lrcnn, ${lrcnn_names}, precompiled, onednn_precompiled and \
+cudnn_precompiled")
   endif()
 endmacro()
