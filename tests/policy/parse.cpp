@@ -8,6 +8,7 @@
 #include <lrcnn/policy/vgg.hpp>
 #include <doctest/doctest.h>
 #include <optional>
+#include <sstream>
 using namespace lrcnn;
 using namespace lrcnn::testing;
 // The compiler reads a type, the library its text.
@@ -33,6 +34,12 @@ SAYS_WHAT_IT_IS(Policy<Bf16, Fit<1000>, Overlap<2>, CheckpointAtPools, Recompute
 static_assert(parse_policy(" Policy <\n  Share < 3 ,5>\t, Workspace<8_MiB> >\n") == Policy<Share<3, 5>, Workspace<8_MiB>>::value);
 static_assert(RecomputeInput<RecomputeInput<>>::partition == RecomputeInput<>::partition);
 static_assert(parse_policy("Policy<RecomputeInput<>>") != Policy<>::value);
+TEST_CASE("a stream gets a policy as the type one would write") {
+  const PolicySpec s = Policy<Share<7>, CheckpointAtPools, Bf16>::value;
+  std::ostringstream text;
+  text << "with " << s << ';';
+  CHECK(text.str() == "with Policy<Share<7>, CheckpointAtPools, KeepAll, DirectConv, Workspace<4194304>, Bf16>;");
+}
 TEST_CASE("policies that are printed come back") {
   for (const PolicySpec& s : {vgg::Fast::value, vgg::Balanced::value, vgg::Small::value, vgg::SmallByImages::value, vgg::SmallestByImages::value,
                               resnet::Small50::value, resnet::Large18::value, resnet::LargeSmall50::value, unet::Small::value})

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <string_view>
 namespace lrcnn {
@@ -212,4 +213,5 @@ inline std::string to_string(const PolicySpec& s) {
   if (s.precision != Precision::of_backend) add(std::string(precision_name(s.precision)));
   return text + ">";
 }
+inline std::ostream& operator<<(std::ostream& out, const PolicySpec& s) { return out << to_string(s); }
 }   // namespace lrcnn
