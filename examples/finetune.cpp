@@ -5,7 +5,7 @@
 //
 // DIR has a folder for each class with photographs (JPEG, PNG, TIFF); without it the program draws shapes, and says so. --weights is a
 // safetensors file, torchvision's ResNet for example; docs/weights.md tells how to get one. What it lacks, or has in another shape, must be
-// named by --allow-missing: the head, fc.*, unless other patterns are given.
+// named by --allow-missing: the head, fc.*, unless other patterns are given, which take its place.
 //
 // With weights, batch norms keep the running statistics of the file (FrozenBatchNorm), as is usual with few large images, and for --head-epochs
 // everything that was loaded stays as it is. Without weights, all is trained from the beginning, with batch norms in training mode. A policy that
@@ -131,15 +131,22 @@ int main(int argc, char** argv) {
   app.add_option("DIR", arguments.folder, "folder with a folder of photographs for each class; without it, shapes are drawn");
   app.add_option("--weights", arguments.weights, "safetensors file with the weights to begin with")->check(not_empty());
   app.add_option("--network", arguments.network, "resnet18 or resnet50")->check(CLI::IsMember({"resnet18", "resnet50"}))->capture_default_str();
-  app.add_option("--allow-missing", arguments.allow_missing, "pattern of parameters that the file may lack; may be given more than once")
+  app.add_option("--allow-missing", arguments.allow_missing,
+                 "pattern of parameters that the file of --weights may lack, in place of fc.*, the head; may be given more than once: name fc.* too "
+                 "where it is "
+                 "to stay allowed")
       ->allow_extra_args(false)   // one at a time: DIR may stand behind it
       ->capture_default_str();
   app.add_option("--size", arguments.photos.size, "rows and columns of the images")->check(CLI::Range(32, 65536))->capture_default_str();
-  app.add_option("--megabytes", arguments.megabytes, "memory that a step may take")->check(CLI::Range(1, 10000000))->capture_default_str();
-  app.add_option("--head-epochs", arguments.head_epochs, "passes that train the head alone")->check(CLI::Range(0, 100000))->capture_default_str();
+  app.add_option("--megabytes", arguments.megabytes, "memory of a step, its arena: without parameters and optimizer")
+      ->check(CLI::Range(1, 10000000))
+      ->capture_default_str();
+  app.add_option("--head-epochs", arguments.head_epochs, "passes that train the head alone; none without --weights, or where its file lacks nothing")
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str();
   app.add_option("--epochs", arguments.epochs, "passes that train everything")->check(CLI::Range(0, 100000))->capture_default_str();
   app.add_option("--batch", arguments.batch, "images in a step")->check(CLI::Range(1, 65536))->capture_default_str();
-  app.add_option("--lr", arguments.lr, "learning rate of the head; everything is trained with a tenth of it")
+  app.add_option("--lr", arguments.lr, "learning rate of the head; everything is trained with a tenth of it, or without --weights with all of it")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--images", arguments.photos.images, "images to train on, at most")->check(CLI::Range(2, 1000000000))->capture_default_str();

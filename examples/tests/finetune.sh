@@ -14,6 +14,10 @@ before=$(cksum first.safetensors)
 ends 0 '100 tensors loaded; 2 parameters kept their values: fc.weight, fc.bias' "$finetune" photos "${few[@]}" --weights first.safetensors --save second.safetensors
 ends 0 '^head, epoch 2: loss .* test accuracy' "$finetune" photos "${few[@]}" --weights first.safetensors --head-epochs 2
 ends 0 'Nothing was missing' "$finetune" photos "${few[@]}" --weights second.safetensors
+for text in 'in place of fc\.\*, the head' 'without parameters and optimizer' 'none without --weights, or where its file lacks nothing' \
+  'without --weights with all of it'; do
+  ends 0 "$text" "$finetune" --help
+done
 # One pattern at a time: what stands behind it is the folder.
 some=("${few[@]}" --head-epochs 0 --weights first.safetensors)
 ends 0 '100 tensors loaded; 2 parameters kept their values: fc.weight, fc.bias' "$finetune" "${some[@]}" --allow-missing 'fc.*' photos
