@@ -7,6 +7,8 @@
 #include <unistd.h>
 using namespace lrcnn;
 using namespace lrcnn::test;
+static_assert(BatchLoader<CropLoader<float>, float> && BatchLoader<Loader<double>, double>);
+static_assert(!BatchLoader<Loader<float>, double> && !BatchLoader<CropLoader<double>, float> && !BatchLoader<Dataset, float>);
 namespace {
 using Net = Sequential<Conv<4>, ReLU, Conv<2>>;
 using Training = Trainer<Net, Policy<Overlap<2>, RecomputeAll, Workspace<0>>, Reference<float>, PixelCrossEntropy>;

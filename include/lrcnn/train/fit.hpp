@@ -7,6 +7,7 @@ namespace lrcnn {
 template <Backend B, TrainingLoss<typename B::element> L>
 template <class Loader>
 std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std::type_identity_t<Loader>* test, const FitOptions& options) {
+  detail::check_loader<BatchLoader<Loader, M>>();
   if (options.epochs < 0 || options.save_every < 0)
     throw Error(error_text(
         "fit() for " + std::to_string(options.epochs) + " epochs, with a training file every " + std::to_string(options.save_every) + " steps",
