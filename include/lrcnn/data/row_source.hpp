@@ -40,6 +40,7 @@ void check_read(const Shape& shape, Index first, const View<T>& dst, const Who& 
 template <class T>
 class MemorySource final : public RowSource<T> {
  public:
+  /// `data`: shape.count() elements, which outlive this and are read as they are.
   MemorySource(const T* data, Shape shape) : data_(data), shape_(shape) {}
   Shape shape() const override { return shape_; }
   void read(Index first, const View<T>& dst) const override {

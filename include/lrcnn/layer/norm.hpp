@@ -72,8 +72,8 @@ struct InstanceNorm {
 /// slabs both compute included. Its backward pass is as local: statistics are taken again from the slab.
 ///
 /// WARNING: how a map is cut changes what the network computes. Slabs of other counts, another way of cutting, or forward slabs that are
-/// not the backward ones, are another model; with one slab it is BatchNorm's training step. Row-centric training as published normalises
-/// so; this is for comparing with it. For anything else use BatchNorm, which is exact however the map is cut.
+///          not the backward ones, are another model; with one slab it is BatchNorm's training step. Row-centric training as published
+///          normalises so; this is for comparing with it. For anything else use BatchNorm, which is exact however the map is cut.
 /// It keeps no running statistics: evaluation, too, normalises each slab by its own, as PyTorch's without track_running_stats.
 /// Shapes:  x [N,C,H,W], weight, bias [C] -> y [N,C,H,W]
 /// Errors:  epsilon must be above 0

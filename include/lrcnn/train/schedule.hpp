@@ -22,7 +22,9 @@ struct Length {
   constexpr bool empty() const { return epochs == 0 && steps == 0; }
   friend constexpr bool operator==(const Length&, const Length&) = default;
 };
+/// A length in epochs, in parts of one as well.
 constexpr Length epochs(double count) { return {count, 0}; }
+/// A length in steps.
 constexpr Length steps(Index count) { return {0, count}; }
 constexpr Length operator+(Length a, Length b) { return {a.epochs + b.epochs, a.steps + b.steps}; }
 /// Always the full rate.

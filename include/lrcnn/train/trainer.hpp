@@ -321,6 +321,7 @@ class Trainer : public BasicTrainer<typename detail::ChosenTypes<Net, Policy, B>
  public:
   using BackendType = typename detail::ChosenTypes<Net, Policy, B>::BackendType;
   using Base = BasicTrainer<BackendType, L>;
+  /// For full batches of shape `input`. Errors: as the constructors of BasicTrainer.
   Trainer(const Input& input, const Optimizer& optimizer, const TrainerOptions& options = {}, L loss = {})
       : Base(Net::layers, Policy::value, input, optimizer, options, std::move(loss)) {}
   /// On a backend that the program has made.
