@@ -306,7 +306,8 @@ class SectionTries {
     std::vector<Index> left(counts.begin(), counts.end());
     int in_vain = 0;
     for (const Index slabs : counts) {
-      if (slabs * ceil_div(images_, p.images) > 128) break;
+      const Index turns = slabs * ceil_div(images_, p.images);
+      if (turns > 128) break;
       const bool apart = p.recompute == Recompute::all && !p.passes;
       std::optional<Tried> one, all;   // slabs in the forward pass
       bool saves = false;
@@ -325,7 +326,8 @@ class SectionTries {
       if (one && all && slabs > 3 && all->seconds > hardly_any * one->seconds) try_forward(slabs / 2, hardly * one->seconds);
       if (!(all ? all : one)->forward_counts) std::erase(left, slabs);
       const double seconds = all ? all->seconds : one->seconds;
-      in_vain = saves ? 0 : in_vain + 1;
+      if (saves) in_vain = 0;
+      else if (turns >= 2 * policy_.streams) ++in_vain;   // fewer slabs, of which each stream has one, take as much as one that is not cut
       if (!thorough_ && (in_vain > 1 || seconds > most_times * section_.column_seconds)) break;
       at_least = hardly * seconds;
     }
