@@ -214,8 +214,7 @@ class SectionTries {
   /// the first pass (RecomputeCheap) either.
   void try_passes(Index images, Recompute recompute) {
     const bool keeps = recompute == Recompute::cheap, named = is_named(PolicySpec::Part::recompute);
-    if (named ? keeps != (policy_.recompute == Recompute::cheap) : keeps && !thorough_ && static_cast<Index>(section_.whole.size()) > most_kept)
-      return;
+    if (named ? recompute != policy_.recompute : keeps && !thorough_ && static_cast<Index>(section_.whole.size()) > most_kept) return;
     std::vector<Index> counts(slab_counts.begin(), slab_counts.end());
     for (const bool both_ways : {false, true}) {
       if (both_ways && keeps && !named && !thorough_) break;
