@@ -1,5 +1,6 @@
-// What a policy says beside Fit holds, and the search counts what it means: streams, recomputation, and workspaces.
+// What a policy says beside Fit holds, and a search counts what it means: streams, workspaces, recomputation.
 #include "plan/frontier_cases.hpp"
+#include "support/thorough.hpp"
 #include <lrcnn/network/resnet.hpp>
 #include <lrcnn/network/vgg.hpp>
 #include <lrcnn/policy/parse.hpp>
@@ -19,6 +20,61 @@ TEST_CASE("Fit finds plans of few bytes for any number of streams: slabs of whic
     fitted.streams = by_hand.streams = streams;
     CHECK(frontier_of(table, fitted).smallest().bytes < arena_size(table, by_hand, blocked).bytes);
   }
+}
+TEST_CASE("with streams, sections of which no slabs are at work at once share one workspace, and a budget leaves room for one") {
+  const Table table = make_table(ResNet18<>::layers, {1, 3, 512, 512});
+  const Frontier single = frontier_of(table, Policy<Fit<1>, Workspace<16_MiB>>::value);
+  StepCosts of_steps(costs, table, blocked);
+  for (const Index streams : {2, 4}) {
+    CAPTURE(streams);
+    PolicySpec fitted = Policy<Fit<1>, Workspace<16_MiB>>::value;
+    fitted.streams = streams;
+    const Frontier frontier = frontier_of(table, fitted);
+    std::size_t whole = 0;   // points that share one workspace, though there are streams
+    for (SolvedPolicy point : single.points) {
+      point.policy.streams = streams;
+      CAPTURE(to_string(point.policy));
+      const Index bytes = arena_size(table, point.policy, blocked).bytes;
+      whole += bytes == point.bytes;
+      const SolvedPolicy* const fitting = frontier.fastest(bytes);
+      REQUIRE(fitting != nullptr);
+      CHECK(fitting->seconds < 1.02 * plan_seconds(table, point.policy, blocked, {}, of_steps));
+    }
+    CHECK(whole > 5);
+  }
+}
+TEST_CASE("a search never counts fewer bytes than are live in a plan with streams, whether these have workspaces of their own or not") {
+  std::size_t solved_count = 0, shared = 0, single = 0;
+  for (std::uint64_t seed = 0; seed < cases_to_do<std::uint64_t>(400, 60); ++seed) {
+    const FrontierCase c = random_frontier_case(seed);
+    PolicySpec policy;
+    policy.streams = 2 + static_cast<Index>(seed % 3);
+    const Index workspace = seed % 2 == 0 ? 1_KiB : 16_KiB;
+    try {
+      const SectionSearch search(c.table, policy, c.target, c.options, costs, 0, 1, {step_memories.begin(), step_memories.end()});
+      Index room = Index{1} << 40;
+      for (int tries = 0; tries < 40; ++tries, ++solved_count) {
+        const auto solved = search.fastest(StepMemory::shared_workspace, room, workspace, 3);
+        if (solved.empty()) break;
+        CAPTURE(seed);
+        for (const SolvedPolicy& found : solved) {
+          CAPTURE(to_string(found.policy));
+          REQUIRE(found.policy.streams == policy.streams);
+          REQUIRE(arena_size(c.table, found.policy, c.target, c.options).lower_bound <= room);
+          REQUIRE(std::count_if(solved.begin(), solved.end(), [&](const SolvedPolicy& other) { return other.policy == found.policy; }) == 1);
+        }
+        const Plan plan = make_plan(c.table, solved[0].policy, c.target, c.options);
+        const auto is_shared = [&](const Buffer& b) { return b.role == Role::workspace && b.bytes == workspace; };
+        const auto found = std::find_if(plan.buffers.begin(), plan.buffers.end(), is_shared);
+        if (found != plan.buffers.end()) ++(found->copies > 1 ? shared : single);
+        room = std::min(room, plan.arena.lower_bound) - 1;
+      }
+    } catch (const PlanError&) {   // a norm of one value
+    }
+  }
+  MESSAGE(solved_count, " policies, of which ", shared, " have several workspaces and ", single, " have one");
+  CHECK(shared > 20);
+  CHECK(single > 20);
 }
 TEST_CASE("recomputation that is named beside Fit is that of all sections, those with norms, too") {
   const Table table = make_table(ResNet18<>::layers, {1, 3, 256, 256});

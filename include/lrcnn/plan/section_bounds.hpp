@@ -9,9 +9,13 @@ namespace lrcnn {
 class SectionBounds {
  public:
   static constexpr Index unlimited = std::numeric_limits<Index>::max() / 2;   ///< bytes
-  /// For up to `most` bytes. `each`: what counts for each section beside its seconds.
-  SectionBounds(const SectionCatalog& catalog, const std::vector<SectionPassage>& passages, StepMemory memory, Index most, double each)
-      : pieces_(most > unlimited / 2 ? 1 : most_pieces), piece_(most / pieces_ + 1), layers_(static_cast<std::size_t>(catalog.layers() + 1)) {
+  /// For up to `most` bytes. `each`: what counts for each section beside its seconds; `workspaces`: no way is looked at that wants more shared ones.
+  SectionBounds(const SectionCatalog& catalog, const std::vector<SectionPassage>& passages, StepMemory memory, Index most, double each,
+                Index workspaces = unlimited)
+      : pieces_(most > unlimited / 2 ? 1 : most_pieces),
+        piece_(most / pieces_ + 1),
+        workspaces_(workspaces),
+        layers_(static_cast<std::size_t>(catalog.layers() + 1)) {
     const Index top = catalog.layers();
     for (Index at = 0; at <= top; ++at)
       if (at == top || !catalog.from(at).empty()) watch(catalog, at);
@@ -42,6 +46,7 @@ class SectionBounds {
   };
   const Index pieces_;
   const Index piece_;
+  const Index workspaces_;
   std::vector<Layer> layers_;
   static Index state(const Layer& at, TensorSet kept) {
     Index number = 0;
@@ -75,6 +80,7 @@ class SectionBounds {
       double* const least = at.least.data() + s * pieces_;
       faster.clear();
       for (const SectionWay& way : passage.ways(memory)) {   // by rising seconds
+        if (way.shared_workspaces > workspaces_) continue;
         const SectionPeaks& peaks = SectionPassage::peaks(way, entry);
         const auto [kept, tensors] = passage.leave(way, entry);
         const Index need = std::max(peaks.forward + entry.passing, peaks.backward + passage.backward_bytes());

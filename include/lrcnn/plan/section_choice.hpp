@@ -24,9 +24,15 @@ enum class StepMemory : std::uint8_t {
 inline constexpr std::array step_memories{StepMemory::shared_workspace, StepMemory::own_workspaces, StepMemory::in_place};
 class SectionChoice {
  public:
-  /// `places`: what the section does with the places of the table's tensors, if gradients are in place; empty: they are not.
-  SectionChoice(const SectionBorder& border, const Partition& partition, const SectionProfile& profile, const std::vector<TensorPlace>& places = {})
-      : partition_(partition), forward_end_(profile.forward_end), seconds_(profile.seconds()), forward_seconds_(profile.forward_seconds) {
+  /// `at_once`: slabs of the section that are worked on at once; `places`: what the section does with the places of the table's tensors, if
+  /// gradients are in place; empty: they are not.
+  SectionChoice(const SectionBorder& border, const Partition& partition, const SectionProfile& profile, Index at_once = 1,
+                const std::vector<TensorPlace>& places = {})
+      : partition_(partition),
+        forward_end_(profile.forward_end),
+        shared_workspaces_(partition.workspace_bytes < 0 ? at_once : 0),
+        seconds_(profile.seconds()),
+        forward_seconds_(profile.forward_seconds) {
     for (const SectionBuffer& b : profile.buffers)
       if (counts(b) && !border.is_from_below(b)) note_kept(border, b, border.stretched(b, profile));
     apart_ = lives(border, profile, {});
@@ -43,9 +49,9 @@ class SectionChoice {
     if (std::any_of(lags.begin(), lags.end(), [](Index lag) { return lag >= 0; })) in_place_ = lives(border, profile, lags);
   }
   /// A way to run it as several sections. Arguments as above.
-  SectionChoice(const SectionBorder& border, const std::vector<SectionPart>& parts, const SectionProfile& profile,
+  SectionChoice(const SectionBorder& border, const std::vector<SectionPart>& parts, const SectionProfile& profile, Index at_once,
                 const std::vector<TensorPlace>& places)
-      : SectionChoice(border, parts.back().partition, profile, places) {
+      : SectionChoice(border, parts.back().partition, profile, at_once, places) {
     parts_ = parts;
   }
   /// The same way to run a section that is the same, so many layers further up.
@@ -65,6 +71,8 @@ class SectionChoice {
   /// Of them, those of the forward pass; of its last part, if it has several.
   double forward_seconds() const { return forward_seconds_; }
   void set_seconds(double seconds, double forward) { seconds_ = seconds, forward_seconds_ = forward; }
+  /// How many of the workspaces that sections share it wants: one for each slab at once. They live through the whole step.
+  Index shared_workspaces() const { return shared_workspaces_; }
   /// Bytes that live from its forward to its backward pass, but for tensors from below.
   Index kept() const { return kept_; }
   /// Of the border's inputs, by their place: whether its backward pass reads them.
@@ -104,7 +112,7 @@ class SectionChoice {
   }
   /// Whether it takes no more bytes of any kind than another way to run the same section.
   bool takes_no_more_bytes(const SectionChoice& other, const BytesBeside& beside) const {
-    if (kept_ > other.kept_) return false;
+    if (kept_ > other.kept_ || shared_workspaces_ > other.shared_workspaces_) return false;
     const auto is_within = [&](const SectionPeaks& a, const SectionPeaks& b) {   // whatever is beside: then it is within at both ends
       const auto want = [](const SectionPeaks& peaks, Index more) { return std::max(peaks.forward + more, peaks.backward); };
       return want(a, beside.least) <= want(b, beside.least) && want(a, beside.most) <= want(b, beside.most);
@@ -145,7 +153,7 @@ class SectionChoice {
   };
   Partition partition_;
   std::vector<SectionPart> parts_{};
-  Index forward_end_;
+  Index forward_end_, shared_workspaces_;
   double seconds_, forward_seconds_;
   Index kept_ = 0, behind_ = 0;
   std::vector<Index> kept_outputs_{}, offered_{};
@@ -242,6 +250,14 @@ class SectionChoice {
     item(lives.inputs, i) = {b.bytes + border.bytes_of_more_rows(g, item(lags, i)), profile.end, true};   // and then it is the gradient
   }
 };
+/// Slabs of these stages that are worked on at once: one for each stream, if there are as many. `images`: how many the step has at once.
+inline Index slabs_at_once(const std::vector<Stage>& stages, Index images, Index streams) {
+  Index turns = 1;
+  for (const Stage& stage : stages)
+    for (const Schedule* const rows : {&stage.forward, &stage.backward})
+      turns = std::max(turns, rows->slabs() * ceil_div(images, stage.partition.images));
+  return std::min(streams, turns);
+}
 inline void sort_by_seconds(std::vector<SectionChoice>& choices) {
   std::stable_sort(choices.begin(), choices.end(), [](const SectionChoice& a, const SectionChoice& b) { return a.seconds() < b.seconds(); });
 }

@@ -156,7 +156,8 @@ class SectionGroups {
     const std::vector<StageNeeds> needs = needs_of(table_, policy_, options_, stages);
     const SectionProfile profile = profile_section(table_, policy_, target_, options_, stages, needs);
     const bool in_place = memory_ == StepMemory::in_place;
-    SectionChoice choice(border, group.parts, profile, in_place ? tensor_places(table_, stages, needs) : std::vector<TensorPlace>{});
+    SectionChoice choice(border, group.parts, profile, slabs_at_once(stages, images_, policy_.streams),
+                         in_place ? tensor_places(table_, stages, needs) : std::vector<TensorPlace>{});
     choice.set_seconds(group.takes.seconds, group.takes.again);
     choice.find_peaks();
     return choice;

@@ -11,6 +11,7 @@
 #include <bit>
 #include <map>
 #include <mutex>
+#include <tuple>
 namespace lrcnn {
 /// A policy that a search found.
 struct SolvedPolicy {
@@ -42,6 +43,7 @@ class SectionSearch {
       for (const SectionChoice& choice : section.choices.of(StepMemory::in_place)) most = std::max(most, choice.behind());
     }
     for (Index at = table.size(); at-- > 0;) item(most_behind_, at) = std::max(item(most_behind_, at), item(most_behind_, at + 1));
+    for (const StepMemory memory : catalog_.memories()) workspaces_[static_cast<std::size_t>(memory)] = find_workspaces(memory);
     const double least = SectionBounds(catalog_, passages_, catalog_.memories().front(), unlimited, 0).least(0, 0, unlimited);
     if (least < unbounded) section_rank_ = least / 10'000;
   }
@@ -51,12 +53,29 @@ class SectionSearch {
   /// `most_seconds`: those that take clearly longer are left out. Of large networks they are the fastest that `wide` ways at each layer lead to.
   std::vector<SolvedPolicy> fastest(StepMemory memory, Index bytes, Index workspace_bytes, std::size_t count = 1,
                                     double most_seconds = unbounded) const {
+    const auto [fewest, most] = workspaces_[static_cast<std::size_t>(memory)];
+    std::vector<SolvedPolicy> solved = fastest_with(most, memory, bytes, workspace_bytes, count, most_seconds);
+    if (fewest == most || workspace_bytes == 0 || !target_.uses_workspace) return solved;
+    for (SolvedPolicy& other : fastest_with(fewest, memory, bytes, workspace_bytes, count, most_seconds))
+      if (std::none_of(solved.begin(), solved.end(), [&](const SolvedPolicy& known) { return known.policy == other.policy; }))
+        solved.push_back(std::move(other));
+    std::stable_sort(solved.begin(), solved.end(), [](const SolvedPolicy& a, const SolvedPolicy& b) { return a.seconds < b.seconds; });
+    solved.resize(std::min(solved.size(), count));
+    return solved;
+  }
+  /// Whether sections share a workspace where a step's memory is like this.
+  bool shares_workspace(StepMemory memory) const { return memory == StepMemory::shared_workspace || !catalog_.looks_at(StepMemory::own_workspaces); }
+
+ private:
+  /// The same of ways to run sections that want at most so many of the workspaces that they share.
+  std::vector<SolvedPolicy> fastest_with(Index workspaces, StepMemory memory, Index bytes, Index workspace_bytes, std::size_t count,
+                                         double most_seconds) const {
     Labels labels;
-    const Index room = bytes - constant_bytes(workspace_bytes);
+    const Index room = bytes - constant_bytes(workspace_bytes, workspaces);
     if (room < 0) return {};
-    const SectionBounds& bounds = bounds_of(memory, room);
+    const SectionBounds& bounds = bounds_of(memory, room, workspaces);
     const double most = 1.01 * most_seconds;   // a rank is a little more than the seconds
-    Terms terms{memory, room, &bounds, most};
+    Terms terms{memory, room, workspaces, &bounds, most};
     const auto solve = [&](std::size_t beam) {
       labels = find_labels(terms, beam);
       auto& complete = labels.back();
@@ -77,10 +96,6 @@ class SectionSearch {
     for (const Label& label : labels.back()) solved.push_back({policy_of(labels, label, workspace_bytes, memory), 0, label.seconds, 0});
     return solved;
   }
-  /// Whether sections share a workspace where a step's memory is like this.
-  bool shares_workspace(StepMemory memory) const { return memory == StepMemory::shared_workspace || !catalog_.looks_at(StepMemory::own_workspaces); }
-
- private:
   /// A way to run all sections below a layer. There are very many of them.
   struct Label {
     double seconds = 0;
@@ -101,6 +116,7 @@ class SectionSearch {
   struct Terms {
     StepMemory memory{};
     Index room = 0;                          ///< bytes
+    Index workspaces = 0;                    ///< that sections share, at most
     const SectionBounds* bounds = nullptr;   ///< within them
     double bound = 0;                        ///< ranks above it are of no use
   };
@@ -115,7 +131,8 @@ class SectionSearch {
   std::vector<SectionPassage> passages_{};   ///< of each section
   std::vector<Index> most_behind_{};         ///< of each layer: SectionChoice::behind() at most, of the sections that begin there or above
   mutable std::mutex mutex_{};
-  mutable std::map<std::pair<StepMemory, Index>, SectionBounds> bounds_{};
+  std::array<std::pair<Index, Index>, step_memories.size()> workspaces_{};   ///< that sections share: the fewest and the most that any way wants
+  mutable std::map<std::tuple<StepMemory, Index, Index>, SectionBounds> bounds_{};
   double section_rank_ = 0;   ///< of two ways that take equally long, the one of fewer sections is chosen
 
   /// Without what is to be chosen; seconds are with a workspace that is large enough for all.
@@ -143,14 +160,22 @@ class SectionSearch {
     return labels;
   }
   /// Those within so many bytes or a little more: few numbers of bytes have bounds of their own.
-  const SectionBounds& bounds_of(StepMemory memory, Index room) const {
+  const SectionBounds& bounds_of(StepMemory memory, Index room, Index workspaces) const {
     const Index most = room > unlimited / 2 ? unlimited : static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(room)));
     const std::lock_guard lock(mutex_);
-    return bounds_.try_emplace({memory, most}, catalog_, passages_, memory, most, section_rank_).first->second;
+    return bounds_.try_emplace({memory, most, workspaces}, catalog_, passages_, memory, most, section_rank_, workspaces).first->second;
+  }
+  /// How many workspaces sections share: the fewest and the most that any way wants.
+  std::pair<Index, Index> find_workspaces(StepMemory memory) const {
+    std::pair<Index, Index> counts{policy_.streams, 0};
+    for (const SectionPassage& passage : passages_)
+      for (const SectionWay& way : passage.ways(memory))
+        counts = {std::min(counts.first, way.shared_workspaces), std::max(counts.second, way.shared_workspaces)};
+    return counts;
   }
   /// What lives through the whole step, whichever sections it has.
-  Index constant_bytes(Index workspace_bytes) const {
-    Index bytes = target_.uses_workspace ? round_up(workspace_bytes, target_.alignment) * policy_.streams : 0;
+  Index constant_bytes(Index workspace_bytes, Index workspaces) const {
+    Index bytes = target_.uses_workspace ? round_up(workspace_bytes, target_.alignment) * workspaces : 0;
     if (images_ < table_.input.n)
       bytes += (catalog_.keeps_output() ? catalog_.readers().bytes(table_.size()) : 0) +
                (options_.training && options_.input_gradient ? catalog_.readers().bytes(0) : 0);
@@ -173,6 +198,7 @@ class SectionSearch {
     for (const SectionWay& way : ways) {   // by rising seconds
       const double rank = label.rank + way.seconds + section_rank_;
       if (rank + fastest_above > terms.bound) break;
+      if (way.shared_workspaces > terms.workspaces) continue;
       const std::int32_t more = way.choice->more_parts();
       const std::int32_t partitions = label.partitions + section.numbered + more, names = label.names + section.at_checkpoint + more;
       if (static_cast<std::size_t>(partitions) > PolicySpec::capacity || static_cast<std::size_t>(names) > Checkpoints::capacity) continue;

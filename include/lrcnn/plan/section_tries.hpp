@@ -129,10 +129,11 @@ class SectionTries {
     if (stages.empty()) return {};
     const std::vector<StageNeeds> needs = needs_of(table_, policy_, options_, stages);
     const SectionProfile profile = profile_section(table_, policy_, target_, options_, stages, needs);
+    const Index at_once = slabs_at_once(stages, images_, policy_.streams);
     Partition shared = p;
     shared.workspace_bytes = -1;
     std::vector<std::pair<StepMemory, SectionChoice>> trials;
-    trials.emplace_back(StepMemory::shared_workspace, SectionChoice(*section_.border, shared, profile));
+    trials.emplace_back(StepMemory::shared_workspace, SectionChoice(*section_.border, shared, profile, at_once));
     const SectionPeaks peaks = trials.back().second.peaks(0);
     Tried tried{peaks, peaks, at_least, trials.back().second.forward_counts(section_.beside)};
     tried.forward_counts |= wants(StepMemory::in_place) && p.forward == 1;              // gradients in place want slabs in both passes
@@ -141,7 +142,7 @@ class SectionTries {
     if (own_workspaces_) trials.emplace_back(StepMemory::own_workspaces, SectionChoice(*section_.border, p, profile));
     const std::vector<StageNeeds> remade = needs_in_place(stages);
     if (wants(StepMemory::in_place) && remade.empty()) {
-      trials.emplace_back(StepMemory::in_place, SectionChoice(*section_.border, p, profile, tensor_places(table_, stages, needs)));
+      trials.emplace_back(StepMemory::in_place, SectionChoice(*section_.border, p, profile, at_once, tensor_places(table_, stages, needs)));
       note_in_place(trials.back().second, tried);
     }
     std::erase_if(trials, [&](const auto& trial) { return is_beaten(trial.first, trial.second, at_least); });
@@ -178,7 +179,7 @@ class SectionTries {
   /// The same way with gradients in the places of values, where it makes more again.
   void try_remade(const Partition& p, const std::vector<Stage>& stages, const std::vector<StageNeeds>& in_place, double at_least, Tried& tried) {
     SectionChoice choice(*section_.border, p, profile_section(table_, policy_in_place_, target_, options_, stages, in_place),
-                         tensor_places(table_, stages, in_place));
+                         slabs_at_once(stages, images_, policy_.streams), tensor_places(table_, stages, in_place));
     if (is_beaten(StepMemory::in_place, choice, at_least)) return;
     note_in_place(choice, tried);
     const SecondsOfSection seconds = seconds_.of(policy_in_place_, p, stages, in_place);
