@@ -76,6 +76,29 @@ TEST_CASE("a search never counts fewer bytes than are live in a plan with stream
   CHECK(shared > 20);
   CHECK(single > 20);
 }
+TEST_CASE("a workspace that is named in a partition beside Fit is that of each section, and none is shared") {
+  const Table table = make_table(Vgg16<>::layers, {1, 3, 256, 256});
+  const Rates rates{
+      .step = 2e-7, .products = 2e9, .winograd = 5e9, .bytes = 5e9, .lanes = 4, .winograd_bytes = +[](Index from, Index to, Index tiles) {
+        return 144 * (tiles * (from + 64) + 64 * from) + 4 * to;
+      }};
+  const Costs with_own(rates);   // sections may have workspaces of their own
+  for (const Costs* const known : {&costs, &with_own})
+    for (const char* const rest : {", CheckpointAtPools, Workspace<67108864>>", ", CheckpointAtPools>", ">"}) {
+      const PolicySpec policy = parse_policy(std::string("Policy<Fit<1>, Section<Overlap<4>, RecomputeAll, Workspace<1048576>>") + rest);
+      CAPTURE(to_string(policy));
+      const Frontier frontier = find_frontier(table, policy, blocked, {}, *known);
+      for (const SolvedPolicy& point : frontier.points) {
+        CAPTURE(to_string(point.policy));
+        CHECK(make_plan(table, point.policy, blocked).arena.bytes == point.bytes);
+        for (Index i = 0; i < point.policy.partition_count; ++i) CHECK(point.policy.partition(i).workspace_bytes == 1_MiB);
+        if (policy.names(PolicySpec::Part::workspace)) CHECK(point.policy.workspace_bytes == 64_MiB);
+      }
+      PolicySpec by_hand = policy;
+      by_hand.fit_bytes = 0, by_hand.named = 0, by_hand.conv_algorithm = ConvAlgorithm::fastest;
+      CHECK(frontier.smallest().bytes <= arena_size(table, by_hand, blocked).bytes);
+    }
+}
 TEST_CASE("recomputation that is named beside Fit is that of all sections, those with norms, too") {
   const Table table = make_table(ResNet18<>::layers, {1, 3, 256, 256});
   for (const PolicySpec& policy : {Policy<Fit<1>, KeepAll>::value, Policy<Fit<1>, RecomputeLight>::value, Policy<Fit<1>, RecomputeCheap>::value,

@@ -90,10 +90,12 @@ class FrontierSearch {
   std::mutex mutex_;
   std::map<std::string, ArenaSize> arenas_{};   ///< by a policy's text
   bool named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
+  /// Whether a partition is named with a workspace, which every section has for itself then: none is shared.
+  bool names_own_workspace() const { return named(PolicySpec::Part::partition) && policy_.partition(0).workspace_bytes >= 0; }
   /// What Winograd's algorithm works well with in all convolutions that it fits, where the backend says so: then more is of use on large maps, up to
   /// a sixth of all bytes and 64 MiB. None where no layer wants any.
   std::vector<Index> workspaces_for(Index bytes) const {
-    if (named(PolicySpec::Part::workspace) || !target_.uses_workspace) return {policy_.workspace_bytes};
+    if (named(PolicySpec::Part::workspace) || !target_.uses_workspace || names_own_workspace()) return {policy_.workspace_bytes};
     if (std::none_of(table_.nodes.begin(), table_.nodes.end(), [&](const Node& node) { return target_.gives_workspace(node.layer); })) return {0};
     const Index least = costs_.rates().least_workspace;
     const Index large = std::max(least, bytes < 6 ? 0 : std::min<Index>(64_MiB, leap(bytes / 6)));

@@ -23,7 +23,8 @@ class SectionTries {
         images_(images),
         rates_(costs.rates()),
         memories_(memories),
-        own_workspaces_(wants(StepMemory::own_workspaces)),
+        named_workspace_(is_named(PolicySpec::Part::partition) ? policy.partition(0).workspace_bytes : -1),
+        own_workspaces_(wants(StepMemory::own_workspaces) && named_workspace_ < 0),
         tells_workspaces_(!costs.measured().empty()),
         thorough_(thorough),
         seconds_(table, target, options, costs, thorough ? Samples::of_images : Samples::of_rows_as_well) {
@@ -38,7 +39,7 @@ class SectionTries {
     seconds_.forget();
     const bool numbered = !section_.whole.back().behind_means;
     const Index begin = numbered ? border.begin() : 0, end = numbered ? border.end() : table_.size();
-    section_.workspace_bytes = !own_workspaces_ ? -1 : workspace_of(begin, end, &Rates::good_scratch);
+    section_.workspace_bytes = !own_workspaces_ ? named_workspace_ : workspace_of(begin, end, &Rates::good_scratch);
     if (is_named(PolicySpec::Part::partition)) try_named();
     else if (numbered) section_.alone = alone, try_all();
     else try_followers();
@@ -95,6 +96,7 @@ class SectionTries {
   const Index images_;
   const Rates& rates_;
   const std::vector<StepMemory>& memories_;
+  const Index named_workspace_;   ///< that every section has for itself; below 0: it is not named
   const bool own_workspaces_;
   const bool tells_workspaces_;   ///< estimates are the same in any workspace
   const bool thorough_;           ///< all is tried
@@ -131,7 +133,7 @@ class SectionTries {
     const SectionProfile profile = profile_section(table_, policy_, target_, options_, stages, needs);
     const Index at_once = slabs_at_once(stages, images_, policy_.streams);
     Partition shared = p;
-    shared.workspace_bytes = -1;
+    shared.workspace_bytes = named_workspace_;
     std::vector<std::pair<StepMemory, SectionChoice>> trials;
     trials.emplace_back(StepMemory::shared_workspace, SectionChoice(*section_.border, shared, profile, at_once));
     const SectionPeaks peaks = trials.back().second.peaks(0);
