@@ -137,8 +137,10 @@ output=$(LRCNN_PEERS_PYTHON=$folder/peers_python copied scripts/bench --import -
 # Tests and benchmark of a GPU: built before each, and figures of an earlier run are none of this one's.
 results=$copy/build/gpu-results
 stand_in copy/build/gpu/bench/lrcnn_gpu_bench 'echo figures'
+mkdir -p "$copy/build/gpu/tests"
+stand_in copy/build/gpu/tests/test_cudnn.gpu 'exit 0'
 stand_in python3 'case $1 in bench/gpu/table.py) ls "$2" ;; *) exit 1 ;; esac'
-mkdir -p "$results" "$copy/build/gpu/tests"
+mkdir -p "$results"
 touch "$results"/{pytorch.txt,pytorch.json,table.md}
 for command in test bench; do
   rm -f "$folder/log"
@@ -146,6 +148,15 @@ for command in test bench; do
   grep -q '^cmake --build --preset gpu ' "$folder/log" || fail "scripts/gpu $command built nothing: $(cat "$folder/log")"
 done
 [[ $output == *"no PyTorch here"*lrcnn.txt* && $output != *pytorch.* ]] || fail "older figures: $output"
+# Tests that would all be skipped, or are not there, are an error, before any is started.
+rm -f "$folder/log"
+stand_in copy/build/gpu/tests/test_cudnn.gpu 'echo "lrcnn skips: no CUDA device: the driver is too old"; exit 77'
+if output=$(copied scripts/gpu test); then fail "scripts/gpu test without a GPU: $output"; fi
+[[ $output == *"error: no test can run: lrcnn skips: no CUDA device: the driver is too old" ]] || fail "scripts/gpu test without a GPU: $output"
+grep -q '^ctest' "$folder/log" && fail "scripts/gpu test without a GPU started tests"
+rm "$copy/build/gpu/tests/test_cudnn.gpu"
+if output=$(copied scripts/gpu test); then fail "scripts/gpu test without tests: $output"; fi
+[[ $output == *"error: the build made no tests for a GPU; "* ]] || fail "scripts/gpu test without tests: $output"
 
 rm -r "${folder:?}"/*
 output=$(PATH=$folder /bin/bash -c 'dirname() { echo scripts; }; . scripts/lib.sh; id() { echo 1000; }
