@@ -99,6 +99,14 @@ TEST_CASE("two threads on one backend at once") {
   const FreshRuntime runtime;
   const auto library = cudnn::open_library<float>();
   std::string other;
+TEST_CASE("an allocator of which one function is missing") {
+  const FreshRuntime runtime;
+  CHECK(opened({.allocate = [](Index, void*) -> void* {
+          return nullptr;
+        }}).starts_with("lrcnn: opening CUDA device 0 failed: DeviceOptions has `allocate` and no `release`; give both, or neither; "));
+  CHECK(opened({.release = [](void*, void*) {
+        }}).starts_with("lrcnn: opening CUDA device 0 failed: DeviceOptions has `release` and no `allocate`; give both, or neither; "));
+}
   double seconds = 0;
   const auto work = [&] {   // within a call of this thread
     std::thread([&] { other = library->fill(nullptr, 0, 0).text; }).join();

@@ -251,6 +251,9 @@ class CudaDevice : public Interface {
     streams_ = {stream_};
     if (const Status s = status_of(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking)); !s.good()) return s;
     if (!handle_)
+    if ((options_.allocate == nullptr) != (options_.release == nullptr))
+      return {std::string("DeviceOptions has ") + (options_.allocate ? "`allocate` and no `release`" : "`release` and no `allocate`") +
+              "; give both, or neither"};
       if (const Status s = status_of(cudnnCreate(&own_handle_)); !s.good()) return s;
     if (!handle_) handle_ = own_handle_;
     return status_of(cudnnSetStream(handle_, stream_));

@@ -52,9 +52,9 @@ struct DeviceOptions {
   void* stream = nullptr;                                    ///< cudaStream_t, the caller's to destroy
   void* handle = nullptr;                                    ///< cudnnHandle_t, the caller's to destroy; its stream is set to `stream`
   void* (*allocate)(Index bytes, void* context) = nullptr;   ///< device memory, aligned to 256 bytes; null if there is none
-  void (*release)(void* memory, void* context) = nullptr;
-  void* context = nullptr;               ///< handed to the two
-  TuningOptions tuning{};                ///< whether engines are timed
+  void (*release)(void* memory, void* context) = nullptr;    ///< given where `allocate` is
+  void* context = nullptr;                                   ///< handed to the two
+  TuningOptions tuning{};                                    ///< whether engines are timed
   Index pinned_bytes = Index{1} << 29;   ///< page-locked memory that batches from the host pass through, at most; but for one piece of any size
   Index ahead_bytes = Index{1} << 26;    ///< of the device's memory beside the plan's, at most, where two loads from the host wait for their steps
   bool try_engines = true;               ///< each convolution runs once, when it is made; engines whose numbers are wrong are passed over
