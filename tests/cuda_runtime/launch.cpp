@@ -16,6 +16,7 @@ cudaError_t launch(const char* name, cudaStream_t stream) {
   return call(name, [&] {
     const CUstream_st* const there = known(stream);
     if (!there || there->device != current_device()) return cudaErrorInvalidResourceHandle;
+    use_device();
     ++state().runtime.kernels;
     if (stream == nullptr) state().runtime.violations.push_back(std::string(name) + " on the default stream, which the library never uses");
     return enqueue(stream, [] { ++state().runtime.kernels_run; });
@@ -61,6 +62,7 @@ const char* cudnnGetErrorString(cudnnStatus_t status) {
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   const cudaError_t error = call("cudnnCreate", [&] {
     if (state().runtime.cudnn_fault != 0) return cudaErrorUnknown;
+    use_device();
     *handle = new cudnnContext{.device = current_device()};
     state().handles.insert(*handle);
     return cudaSuccess;
@@ -73,6 +75,12 @@ cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
   state().handles.erase(handle);
   delete handle;
   return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t* stream) {
+  const cudaError_t error = call("cudnnGetStream", [&] { return *stream = handle->stream, cudaSuccess; });
+  if (error == cudaSuccess) return CUDNN_STATUS_SUCCESS;
+  cudaGetLastError();
+  return CUDNN_STATUS_BAD_PARAM;
 }
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
   const cudaError_t error = call("cudnnSetStream", [&] {

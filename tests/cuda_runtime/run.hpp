@@ -35,6 +35,7 @@ struct FreshRuntime {
     static_cast<void>(cudnn::open_library<float>({.device = 1}));
     static_cast<void>(cudnn::open_library<float>({.device = 0}));
     runtime.reset();
+    runtime.contexts = {0, 1};   // the program uses both
     losses_are(2);
     engines_are_right();
   }

@@ -2,13 +2,15 @@
 // A pretended CUDA runtime: those functions of the runtime that lrcnn::cudnn, Thrust and CUB call, in the host's memory, without a device.
 //
 // It is as strict as CUDA's documents are, and as slow as a device may be. Work in streams is done only when the host waits for it. An error stays
-// as the thread's last one until somebody takes it away. Streams, events and memory belong to the device that was current. A capture ends in an
+// as the thread's last one until somebody takes it away. Streams, events and memory belong to the device that was current; a call that needs a
+// context makes one there. A capture ends in an
 // error after a call that is not allowed within. Copies from memory that is not page-locked wait. Kernels are counted, not run: `results` says what
 // they have come to. Every call can be made to fail.
 #include <lrcnn/core/types.hpp>
 #include <cuda_runtime_api.h>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 namespace lrcnn::testing {
@@ -32,6 +34,7 @@ struct CudaRuntime {
   Index copied_down = 0;   ///< copies from the host to a device that have been done
   Index waits = 0;         ///< calls in which the host had to wait for a device
   Index graphs_launched = 0;
+  std::set<int> contexts{};                ///< devices that have a context: some call was for them, or needed one on the current device
   std::vector<std::string> violations{};   ///< what CUDA leaves undefined, such as memory that is written before it was copied
   /// What a copy of so many bytes to the host gives, instead of what kernels have not written.
   std::map<std::size_t, std::function<void(void*)>> results{};
@@ -48,6 +51,8 @@ struct CudaRuntime {
   static void finish();
   /// A device that is busy with one stream: does what is in the others, as far as they need not wait for it.
   static void run_others(cudaStream_t busy);
+  /// As at the start of a program: device 0 is current on this thread, and no device has a context.
+  static void forget_contexts();
   /// Puts back what tests set and counts; streams and memory stay.
   void reset() { *this = {}; }
 };

@@ -30,6 +30,11 @@ cudaStream_t CudaRuntime::make_stream(int device) {
   pretended::state().streams.insert(stream);
   return stream;
 }
+void CudaRuntime::forget_contexts() {
+  pretended::contexts_above().clear();
+  pretended::current_device() = 0;
+  cuda_runtime().contexts.clear();
+}
 void CudaRuntime::finish() { pretended::wait_for_device(-1); }
 void CudaRuntime::run_others(cudaStream_t busy) {
   for (bool moved = true; moved;) {
@@ -54,10 +59,19 @@ cudaError_t& last_error() {
   thread_local cudaError_t error = cudaSuccess;
   return error;
 }
+std::vector<int>& contexts_above() {
+  thread_local std::vector<int> devices;
+  return devices;
+}
 int& current_device() {
   thread_local int device = 0;
-  return device;
+  return contexts_above().empty() ? device : contexts_above().back();
 }
+cudaStreamCaptureMode& capture_mode() {
+  thread_local cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  return mode;
+}
+void use_device() { state().runtime.contexts.insert(current_device()); }
 void violation(const std::string& text) { state().runtime.violations.push_back(text); }
 void run(Queue& queue, Index position) {
   while (queue.done < position) {
@@ -109,8 +123,14 @@ const Block* block_of(const Blocks& blocks, const void* memory, std::size_t byte
 }
 bool refused_by_capture() {
   bool refused = false;
-  for (CUstream_st* stream : state().streams)
-    if (stream->capture && stream->capture->thread == std::this_thread::get_id()) stream->capture->invalid = refused = true;
+  if (capture_mode() == cudaStreamCaptureModeRelaxed) return false;
+  for (CUstream_st* stream : state().streams) {
+    if (!stream->capture) continue;
+    Capture& capture = *stream->capture;
+    const bool own = capture.thread == std::this_thread::get_id(), for_all = capture.mode == cudaStreamCaptureModeGlobal;
+    if (own ? capture.mode != cudaStreamCaptureModeRelaxed : for_all && capture_mode() == cudaStreamCaptureModeGlobal)
+      capture.invalid = refused = true;
+  }
   return refused;
 }
 }   // namespace lrcnn::testing::pretended
@@ -152,6 +172,13 @@ cudaError_t cudaSetDevice(int device) {
   return last_call("cudaSetDevice", [&] {   // makes it current, and may fail when it opens it
     if (!there_is(device)) return cudaErrorInvalidDevice;
     current_device() = device;
+    return use_device(), cudaSuccess;
+  });
+}
+cudaError_t cudaInitDevice(int device, unsigned, unsigned) {
+  return call("cudaInitDevice", [&] {
+    if (!there_is(device)) return cudaErrorInvalidDevice;
+    state().runtime.contexts.insert(device);
     return cudaSuccess;
   });
 }
@@ -184,6 +211,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return call("cudaMemGetInfo", [&] {
+    use_device();
     const lrcnn::Index all = state().runtime.capacity;
     *free = static_cast<std::size_t>(all - lrcnn::testing::CudaRuntime::device_bytes(current_device())), *total = static_cast<std::size_t>(all);
     return cudaSuccess;

@@ -24,6 +24,7 @@ struct Queue {
 struct Capture {
   CUstream_st* origin = nullptr;
   std::thread::id thread{};
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
   bool invalid = false;
   std::vector<std::function<void()>> work{};
   std::map<CUstream_st*, Index> count{}, joined{};
@@ -46,7 +47,14 @@ struct State {
 };
 State& state();
 cudaError_t& last_error();
+/// That of the context put above others last; without one that of cudaSetDevice().
 int& current_device();
+/// Devices of the contexts that this thread has put above others.
+std::vector<int>& contexts_above();
+/// This thread's, as cudaThreadExchangeStreamCaptureMode() has it.
+cudaStreamCaptureMode& capture_mode();
+/// A call needs a context on the current device.
+void use_device();
 void violation(const std::string& text);
 /// Does the work of a queue up to a position.
 void run(Queue& queue, Index position);
@@ -58,7 +66,7 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> act);
 void wait_for_device(int device);
 /// The block in which a piece of memory lies; null if there is none.
 const Block* block_of(const Blocks& blocks, const void* memory, std::size_t bytes);
-/// Whether this thread captures: then some calls are not allowed.
+/// Whether some calls are not allowed, because this thread captures, or another one for which nobody may make them; ends these captures.
 bool refused_by_capture();
 inline cudaError_t noted(cudaError_t error) {
   if (error != cudaSuccess) last_error() = error;

@@ -3,6 +3,7 @@
 using namespace lrcnn::testing::pretended;
 namespace {
 cudaError_t make_event(cudaEvent_t* event) {
+  use_device();
   *event = new CUevent_st{.device = current_device()};
   state().events.insert(*event);
   return cudaSuccess;
@@ -31,7 +32,8 @@ cudaError_t wait_in_capture(CUstream_st* stream, CUevent_st* event) {
 }   // namespace
 extern "C" {
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  return call("cudaStreamCreateWithFlags", [&] { return *stream = lrcnn::testing::CudaRuntime::make_stream(current_device()), cudaSuccess; });
+  return call("cudaStreamCreateWithFlags",
+              [&] { return use_device(), *stream = lrcnn::testing::CudaRuntime::make_stream(current_device()), cudaSuccess; });
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return last_call("cudaStreamDestroy", [&] {
@@ -54,6 +56,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return unsafe_call("cudaStreamSynchronize", [&] {
     CUstream_st* const there = known(stream);
     if (!there) return cudaErrorInvalidResourceHandle;
+    if (there->capture) return there->capture->invalid = true, cudaErrorStreamCaptureUnsupported;
     state().runtime.waits += there->queue->done < there->queue->started;
     run(*there->queue, there->queue->started);
     return cudaSuccess;
@@ -78,6 +81,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return last_call("cudaEventDestroy", [&] {
+    use_device();
     if (!is_there(event)) return cudaErrorInvalidResourceHandle;
     state().events.erase(event);
     delete event;
@@ -118,12 +122,25 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
   return call("cudaEventElapsedTime", [&] { return *milliseconds = 1, cudaSuccess; });
 }
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  return call("cudaStreamIsCapturing", [&] {
+    const CUstream_st* const there = known(stream);
+    if (!there) return cudaErrorInvalidResourceHandle;
+    *status = !there->capture           ? cudaStreamCaptureStatusNone
+              : there->capture->invalid ? cudaStreamCaptureStatusInvalidated
+                                        : cudaStreamCaptureStatusActive;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  return last_call("cudaThreadExchangeStreamCaptureMode", [&] { return std::swap(*mode, capture_mode()), cudaSuccess; });
+}
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   return call("cudaStreamBeginCapture", [&] {
     CUstream_st* const there = known(stream);
     if (!there || !stream) return cudaErrorStreamCaptureUnsupported;   // the default stream cannot be captured
     if (there->capture) return cudaErrorIllegalState;
-    there->capture = std::make_shared<Capture>(Capture{.origin = there, .thread = std::this_thread::get_id()});
+    there->capture = std::make_shared<Capture>(Capture{.origin = there, .thread = std::this_thread::get_id(), .mode = mode});
     return cudaSuccess;
   });
 }

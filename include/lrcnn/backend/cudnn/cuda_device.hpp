@@ -237,8 +237,10 @@ class CudaDevice : public Interface {
 
  private:
   Status open() {
+    if ((options_.allocate == nullptr) != (options_.release == nullptr))
+      return {std::string("DeviceOptions has ") + (options_.allocate ? "`allocate` and no `release`" : "`release` and no `allocate`") +
+              "; give both, or neither"};
     stream_ = static_cast<cudaStream_t>(options_.stream);
-    handle_ = static_cast<cudnnHandle_t>(options_.handle);
     int of_stream = device_;
     if (stream_)
       if (const Status s = device_of(stream_, of_stream); !s.good()) return s;
@@ -250,16 +252,11 @@ class CudaDevice : public Interface {
     if (!stream_) stream_ = own_stream_;
     streams_ = {stream_};
     if (const Status s = status_of(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking)); !s.good()) return s;
-    if (!handle_)
-    if ((options_.allocate == nullptr) != (options_.release == nullptr))
-      return {std::string("DeviceOptions has ") + (options_.allocate ? "`allocate` and no `release`" : "`release` and no `allocate`") +
-              "; give both, or neither"};
-      if (const Status s = status_of(cudnnCreate(&own_handle_)); !s.good()) return s;
-    if (!handle_) handle_ = own_handle_;
+    auto* const theirs = static_cast<cudnnHandle_t>(options_.handle);
+    if (const Status s = status_of(theirs ? cudnnGetStream(theirs, &stream_of_handle_) : cudnnCreate(&own_handle_)); !s.good()) return s;
+    handle_ = theirs ? theirs : own_handle_;
     return status_of(cudnnSetStream(handle_, stream_));
   }
-  /// Post:    the device of a stream; as it was if the stream is the default one
-  static Status device_of(cudaStream_t stream, int& device) { return stream ? status_of(cudaStreamGetDevice(stream, &device)) : Status{}; }
   /// What comes to the second stream from now on waits for what the first one has now. They may be of two devices.
   Status order(cudaStream_t first, cudaStream_t second) {
     int of_first = device_, of_second = device_;
@@ -307,6 +304,7 @@ class CudaDevice : public Interface {
       if (event) ignored(cudaEventDestroy(event));
     for (std::size_t i = 1; i < streams_.size(); ++i) ignored(cudaStreamDestroy(streams_[i]));
     if (own_handle_) ignored(cudnnDestroy(own_handle_));
+    else if (handle_) ignored(cudnnSetStream(handle_, stream_of_handle_));   // the one that it has now may be destroyed here
     for (const cudaStream_t stream : {copies_, own_stream_})
       if (stream) ignored(cudaStreamDestroy(stream));
   }
@@ -322,6 +320,7 @@ class CudaDevice : public Interface {
   std::vector<cudaEvent_t> events_{};
   cudaEvent_t begun_ = nullptr, ended_ = nullptr;
   cudnnHandle_t handle_ = nullptr, own_handle_ = nullptr;
+  cudaStream_t stream_of_handle_ = nullptr;   ///< that a program's handle came with
   /// Labels and keys have a way of their own, so that none waits behind the rows of later batches: a quarter of the pinned memory.
   SendingWay batches_way_{PinnedPieces(options_.pinned_bytes - options_.pinned_bytes / 4), landing_of(options_.ahead_bytes)};
   SendingWay labels_way_{PinnedPieces(options_.pinned_bytes / 4), landing_of(options_.ahead_bytes / 4)};

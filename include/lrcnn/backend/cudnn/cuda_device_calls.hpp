@@ -2,6 +2,7 @@
 // What every call of the CUDA runtime and of cuDNN goes through: its error as a Status, which does not stay behind in the runtime; the device that
 // it is meant for; one thread at a time.
 #include <lrcnn/backend/cudnn/library.hpp>
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <cudnn.h>
 #include <atomic>
@@ -26,15 +27,63 @@ template <class E>
 void ignored(E error) noexcept {
   static_cast<void>(status_of(error));
 }
+/// Those functions of the driver that the runtime has no equal of. The runtime finds them, so nothing is linked with the driver itself. All are
+/// there, or none.
+struct DriverCalls {
+  CUresult (*state)(CUdevice device, unsigned* flags, int* active) = nullptr;
+  CUresult (*retain)(CUcontext* context, CUdevice device) = nullptr;
+  CUresult (*release)(CUdevice device) = nullptr;
+  CUresult (*push)(CUcontext context) = nullptr;
+  CUresult (*pop)(CUcontext* context) = nullptr;
+  CUresult (*of_stream)(CUstream stream, CUcontext* context) = nullptr;
+  CUresult (*device)(CUdevice* device) = nullptr;
+  explicit operator bool() const { return state && retain && release && push && pop && of_stream && device; }
+  static const DriverCalls& all() {
+    static const DriverCalls calls = [] {
+      DriverCalls c;
+      find(c.state, "cuDevicePrimaryCtxGetState"), find(c.retain, "cuDevicePrimaryCtxRetain"), find(c.release, "cuDevicePrimaryCtxRelease");
+      find(c.push, "cuCtxPushCurrent"), find(c.pop, "cuCtxPopCurrent"), find(c.of_stream, "cuStreamGetCtx"), find(c.device, "cuCtxGetDevice");
+      return c;
+    }();
+    return calls;
+  }
+
+ private:
+  template <class F>
+  static void find(F*& function, const char* name) {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result{};
+#if CUDART_VERSION >= 13000
+    const cudaError_t error = cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result);
+#else
+    const cudaError_t error = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result);
+#endif
+    if (status_of(error).good() && result == cudaDriverEntryPointSuccess) function = reinterpret_cast<F*>(found);
+  }
+};
+/// What a call of the driver has come to.
+inline Status status_of_driver(CUresult result, const char* call) {
+  return result == CUDA_SUCCESS ? Status{} : Status{std::string(call) + " of the CUDA driver: error " + std::to_string(static_cast<int>(result))};
+}
 /// Makes a device current while it lives, as a library must leave the caller's.
+///
+/// cudaSetDevice() makes a context on the device, which takes hundreds of megabytes of its memory, and fails where another program has the device
+/// for itself. So where nobody uses the device that was current, the other device's context is put above it instead, and taken away again.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) : status_(status_of(cudaGetDevice(&before_))) {
     if (!status_.good() || before_ == device) before_ = -1;
-    else status_ = status_of(cudaSetDevice(device));
+    else if (is_used(before_)) status_ = status_of(cudaSetDevice(device));
+    else put_above(device);
   }
   ~CurrentDevice() {
-    if (before_ >= 0) ignored(cudaSetDevice(before_));
+    if (above_ >= 0) {
+      const DriverCalls& driver = DriverCalls::all();
+      CUcontext popped = nullptr;
+      static_cast<void>(driver.pop(&popped)), static_cast<void>(driver.release(above_));
+    } else if (before_ >= 0) {
+      ignored(cudaSetDevice(before_));
+    }
   }
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;
@@ -42,7 +91,26 @@ class CurrentDevice {
   const Status& status() const { return status_; }
 
  private:
-  int before_ = -1;
+  /// Whether there is a context on a device; true if that is not known.
+  static bool is_used(int device) {
+    unsigned flags = 0;
+    int active = 1;
+    const DriverCalls& driver = DriverCalls::all();
+    return !driver || driver.state(device, &flags, &active) != CUDA_SUCCESS || active != 0;
+  }
+  void put_above(int device) {
+    before_ = -1;
+    if (!is_used(device)) status_ = status_of(cudaInitDevice(device, 0, 0));   // the runtime keeps this context; nothing below can end it
+    if (!status_.good()) return;
+    const DriverCalls& driver = DriverCalls::all();
+    CUcontext context = nullptr;
+    status_ = status_of_driver(driver.retain(&context, device), "cuDevicePrimaryCtxRetain");
+    if (!status_.good()) return;
+    status_ = status_of_driver(driver.push(context), "cuCtxPushCurrent");
+    if (status_.good()) above_ = device;
+    else static_cast<void>(driver.release(device));
+  }
+  int before_ = -1, above_ = -1;   ///< to be made current again; whose context was put above the caller's; -1: none
   Status status_;
 };
 /// Calls f with the device current; what it throws becomes a Status.
@@ -56,6 +124,22 @@ Status on_device(int device, F f) {
     cudaGetLastError();
     return {e.what()};
   }
+}
+/// Post:    the device of a stream; as it was if the stream is the default one
+inline Status device_of(cudaStream_t stream, int& device) {
+  if (!stream) return {};
+#if CUDART_VERSION >= 12080
+  return status_of(cudaStreamGetDevice(stream, &device));
+#else
+  const DriverCalls& driver = DriverCalls::all();
+  if (!driver) return {"the CUDA driver does not say of which device a stream is"};
+  CUcontext context = nullptr, popped = nullptr;
+  if (const Status s = status_of_driver(driver.of_stream(stream, &context), "cuStreamGetCtx"); !s.good()) return s;
+  if (const Status s = status_of_driver(driver.push(context), "cuCtxPushCurrent"); !s.good()) return s;
+  const Status found = status_of_driver(driver.device(&device), "cuCtxGetDevice");
+  static_cast<void>(driver.pop(&popped));
+  return found;
+#endif
 }
 /// Lets one thread at a time through. A thread that is within may enter again.
 class OneThread {

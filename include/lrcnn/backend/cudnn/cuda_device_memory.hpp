@@ -86,12 +86,14 @@ class GatheredBatches {
   GatheredBatches(Allocate allocate, Release release) : allocate_(std::move(allocate)), release_(std::move(release)) {}
   GatheredBatches(const GatheredBatches&) = delete;
   GatheredBatches& operator=(const GatheredBatches&) = delete;
-  ~GatheredBatches() {
+  /// Gives everything back. Pre: the device is current.
+  void close() noexcept {
     for (Place& place : places_) {
       if (place.device) release_(place.device);   // which waits for the device
       if (place.host) ignored(cudaFreeHost(place.host));
       for (const auto& [stream, event] : place.used) ignored(cudaEventDestroy(event));
       if (place.sent) ignored(cudaEventDestroy(place.sent));
+      place = {};
     }
   }
   /// Where a batch is; sends it if it is not there. Later work on `stream` finds it. Pre: the device is current; used() follows.

@@ -213,6 +213,8 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     return CudaDevice<Library<T>>::wait();
   }
   void release_all() noexcept {
+    const CurrentDevice current(this->device());
+    batches_.close();
     for (void* memory : tallies_) this->release(memory);
     for (void* memory : {static_cast<void*>(sums_), static_cast<void*>(key_), labels_.memory, scratch_.memory})
       if (memory) this->release(memory);

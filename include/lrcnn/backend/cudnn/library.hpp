@@ -48,9 +48,9 @@ inline std::string fault_of(const DeviceInfo& info) {
 using lrcnn::TuningOptions;
 /// What a program may bring along. Null or negative: the library's own.
 struct DeviceOptions {
-  int device = -1;                                           ///< CUDA ordinal; -1: the current device
-  void* stream = nullptr;                                    ///< cudaStream_t, the caller's to destroy
-  void* handle = nullptr;                                    ///< cudnnHandle_t, the caller's to destroy; its stream is set to `stream`
+  int device = -1;          ///< CUDA ordinal; -1: the current device
+  void* stream = nullptr;   ///< cudaStream_t, the caller's to destroy
+  void* handle = nullptr;   ///< cudnnHandle_t, the caller's to destroy. Its stream is `stream` until the library is closed, then again what it was
   void* (*allocate)(Index bytes, void* context) = nullptr;   ///< device memory, aligned to 256 bytes; null if there is none
   void (*release)(void* memory, void* context) = nullptr;    ///< given where `allocate` is
   void* context = nullptr;                                   ///< handed to the two
