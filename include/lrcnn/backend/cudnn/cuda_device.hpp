@@ -78,7 +78,10 @@ class CudaDevice : public Interface {
     else ignored(cudaFree(memory));
   }
   Status staging(void*& memory, Index bytes) override {
-    return call([&] { return batches_way_.pinned.take(memory, bytes); });
+    return call([&] {
+      const Status s = may_send("rows of a batch");
+      return s.good() ? batches_way_.pinned.take(memory, bytes) : s;
+    });
   }
   Status write(void* to, const void* from, Index bytes) override { return copy(to, from, bytes, cudaMemcpyHostToDevice); }
   Status read(void* to, const void* from, Index bytes) override { return copy(to, from, bytes, cudaMemcpyDeviceToHost); }
@@ -174,9 +177,14 @@ class CudaDevice : public Interface {
     });
   }
   Status begin_recording() override {
-    return call([&] { return status_of(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal)); });
+    return call([&] {
+      const Status s = status_of(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+      recording_ = s.good();
+      return s;
+    });
   }
   Status end_recording(std::unique_ptr<Recording>& made) override {
+    recording_ = false;
     cudaGraph_t graph = nullptr;
     if (const Status s = status_of(cudaStreamEndCapture(stream_, &graph)); !s.good()) return s;   // before all else, so that it ends in any case
     cudaGraphExec_t ready = nullptr;
@@ -200,9 +208,12 @@ class CudaDevice : public Interface {
   Status call(F f) {
     return one_thread_([&] { return on_device(device_, f); });
   }
+  /// Errors:  if the program captures the selected stream. `what`: "labels"
+  Status may_send(const char* what) const { return recording_ ? Status{} : sending_fault(what, stream_); }
   /// Starts a copy of labels or keys through pinned memory; what is copied may be gone when this returns.
-  Status send_staged(void* to, const void* from, Index bytes) {
+  Status send_staged(const char* what, void* to, const void* from, Index bytes) {
     return call([&] {
+      if (const Status s = may_send(what); !s.good()) return s;
       void* host = nullptr;
       if (const Status s = labels_way_.pinned.take(host, bytes); !s.good()) return s;
       std::memcpy(host, from, static_cast<std::size_t>(bytes));
@@ -215,7 +226,10 @@ class CudaDevice : public Interface {
   /// (cudaMemcpyDeviceToDevice), where they have landed, or else in the host's memory (cudaMemcpyHostToDevice).
   template <class Use>
   Status send_batch(const void* from, Index bytes, Use use) {
-    return call([&] { return batches_way_.send(from, bytes, copies_, stream_, use); });
+    return call([&] {
+      const Status s = may_send("rows of a batch");
+      return s.good() ? batches_way_.send(from, bytes, copies_, stream_, use) : s;
+    });
   }
   /// Post:    the piece has at least so many bytes; what it held is lost if it had fewer
   Status grow(Piece& piece, Index bytes) {
@@ -324,6 +338,7 @@ class CudaDevice : public Interface {
   /// Labels and keys have a way of their own, so that none waits behind the rows of later batches: a quarter of the pinned memory.
   SendingWay batches_way_{PinnedPieces(options_.pinned_bytes - options_.pinned_bytes / 4), landing_of(options_.ahead_bytes)};
   SendingWay labels_way_{PinnedPieces(options_.pinned_bytes / 4), landing_of(options_.ahead_bytes / 4)};
+  bool recording_ = false;
   OneThread one_thread_{};
 };
 }   // namespace lrcnn::cudnn

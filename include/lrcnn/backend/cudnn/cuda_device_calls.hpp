@@ -141,6 +141,28 @@ inline Status device_of(cudaStream_t stream, int& device) {
   return found;
 #endif
 }
+/// While it lives, this thread may ask for events, and take and give memory, though another thread captures a stream in CUDA's global mode, whose
+/// capture that would end.
+class BesideCaptures {
+ public:
+  BesideCaptures() : status_(status_of(cudaThreadExchangeStreamCaptureMode(&mode_))) {}
+  ~BesideCaptures() {
+    if (status_.good()) ignored(cudaThreadExchangeStreamCaptureMode(&mode_));
+  }
+  BesideCaptures(const BesideCaptures&) = delete;
+  BesideCaptures& operator=(const BesideCaptures&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;   ///< then the one that the thread had
+  Status status_;
+};
+/// Whether what was before an event is done: cudaSuccess, or cudaErrorNotReady, which is then gone from the runtime; or another error.
+/// `waits`: until it is done.
+inline cudaError_t state_of(cudaEvent_t event, bool waits = false) {
+  const cudaError_t error = waits ? cudaEventSynchronize(event) : cudaEventQuery(event);
+  if (error == cudaErrorNotReady) cudaGetLastError();
+  return error;
+}
 /// Lets one thread at a time through. A thread that is within may enter again.
 class OneThread {
  public:

@@ -98,6 +98,7 @@ class GatheredBatches {
   }
   /// Where a batch is; sends it if it is not there. Later work on `stream` finds it. Pre: the device is current; used() follows.
   Status find(GatheredBatch& there, const DirectSource<float>& source, cudaStream_t stream) {
+    const BesideCaptures beside;
     if (const Status s = forget_read(); !s.good()) return s;
     auto place = std::find_if(places_.begin(), places_.end(), [&](const Place& p) { return p.serial == source.serial(); });
     if (place == places_.end()) {
@@ -120,14 +121,15 @@ class GatheredBatches {
   }
   /// Lets go of the arrays that have been read. Pre: the device is current.
   Status forget_read() {
+    const BesideCaptures beside;
     for (Place& place : places_) {
       if (!place.array) continue;
       bool read = true;
       for (const auto& [stream, event] : place.used) {
-        const cudaError_t error = cudaEventQuery(event);
+        const cudaError_t error = state_of(event);
         read = read && error != cudaErrorNotReady;
-        if (error == cudaErrorNotReady) cudaGetLastError();
-        else if (const Status s = status_of(error); !s.good()) return s;
+        if (error == cudaErrorNotReady) continue;
+        if (const Status s = status_of(error); !s.good()) return s;
       }
       if (read) place.array = nullptr;
     }
@@ -158,9 +160,9 @@ class GatheredBatches {
   /// Takes a place for a batch: waits for the last readers of what was there, and for its copy, which may have had no reader.
   Status send(Place& place, const DirectSource<float>& source, cudaStream_t stream) {
     for (const auto& [reader, event] : place.used)
-      if (const Status s = status_of(cudaEventSynchronize(event)); !s.good()) return s;
+      if (const Status s = status_of(state_of(event, true)); !s.good()) return s;
     if (place.sent)
-      if (const Status s = status_of(cudaEventSynchronize(place.sent)); !s.good()) return s;
+      if (const Status s = status_of(state_of(place.sent, true)); !s.good()) return s;
     place.serial = 0;
     place.array = nullptr;
     if (const Index bytes = GatherBlob::bytes(source); place.bytes < bytes) {

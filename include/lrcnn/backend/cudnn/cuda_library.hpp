@@ -48,6 +48,7 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
   }
   Status gather(const DirectSource<float>& source, Index first, const View<T>& to) override {
     return this->call([&] {
+      if (const Status s = this->may_send("what says which samples a batch has"); !s.good()) return s;
       GatheredBatch there;
       if (const Status s = batches_.find(there, source, this->stream()); !s.good()) return s;
       const Status status = started([&](const auto& exec) { loops::gather_rows(exec, source, there, first, to); });
@@ -97,15 +98,16 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
       pixel_labels_ = loops::pixel_labels(labels, device_labels_, nullptr);
       return {};
     }
+    if (const Status s = this->call([&] { return this->may_send("labels"); }); !s.good()) return s;
     const Status made_ready = this->grow(labels_, labels.most_elements() * Index{sizeof(std::int32_t)});
     if (!made_ready.good() || labels.rows()) return made_ready;
     device_labels_ = static_cast<const std::int32_t*>(labels_.memory);
     const bool targets = labels.kind() == LabelKind::targets;
     pixel_labels_ = loops::pixel_labels(labels, targets ? nullptr : device_labels_, targets ? static_cast<const float*>(labels_.memory) : nullptr);
     const void* from = targets ? static_cast<const void*>(labels.target_data()) : labels.data();
-    return this->send_staged(labels_.memory, from, labels.elements() * Index{sizeof(std::int32_t)});
+    return this->send_staged("labels", labels_.memory, from, labels.elements() * Index{sizeof(std::int32_t)});
   }
-  Status set_run_key(const RunKey& key) override { return this->send_staged(key_, &key, sizeof(RunKey)); }
+  Status set_run_key(const RunKey& key) override { return this->send_staged("the number that dropouts draw from", key_, &key, sizeof(RunKey)); }
   Status cross_entropy(const View<const T>& logits, Index first, const View<T>& dx, double scale) override {
     if (const Status s = this->grow(scratch_, loops::loss_bytes(logits.n, logits.c)); !s.good()) return s;
     return started([&](const auto& exec) {

@@ -58,7 +58,7 @@ struct DeviceOptions {
   Index pinned_bytes = Index{1} << 29;   ///< page-locked memory that batches from the host pass through, at most; but for one piece of any size
   Index ahead_bytes = Index{1} << 26;    ///< of the device's memory beside the plan's, at most, where two loads from the host wait for their steps
   bool try_engines = true;               ///< each convolution runs once, when it is made; engines whose numbers are wrong are passed over
-  bool record = true;                    ///< steps that repeat become CUDA graphs; not to be had while the program captures `stream`
+  bool record = true;                    ///< steps that repeat become CUDA graphs; not to be had while the program captures `stream` (docs/cuda.md)
 };
 /// A convolution ready to run. One thread at a time.
 class Convolution {
