@@ -29,7 +29,7 @@ struct WindowMeanLoop {
     const auto at = positions.place(unit);
     const Range rows = map.rows.window(at.y), columns = map.columns.window(at.x);
     const int first = static_cast<int>(columns.begin), last = static_cast<int>(columns.end);
-    const int elements = static_cast<int>(rows.end - rows.begin) * (last - first);
+    const Index elements = (rows.end - rows.begin) * (columns.end - columns.begin);
     A sum[V] = {};
     const auto add = [&](int r, int begin, int end) {
       for (int s = begin; s < end; ++s) {
