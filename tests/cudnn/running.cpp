@@ -212,14 +212,34 @@ TEST_CASE("accumulated batches, clipping and frozen parameters on the device are
   CHECK(std::equal(before.begin() + frozen.offset, before.begin() + frozen.elements().end, after.begin() + frozen.offset));
   CHECK(after != before);
 }
-TEST_CASE("a budget has room for two batches and their labels that wait for their steps on the device") {
-  const auto room = [](Index ahead) {
+TEST_CASE("a budget has room for two batches and their labels that wait for their steps on the device, and for the labels of the step") {
+  const auto room = [](Index ahead, const Table& table, BatchLabels labels) {
     const auto library = std::make_shared<Library>();
     library->ahead = ahead;
     const Cudnn backend(library);
-    return PlanMaker<Cudnn>({}, {.budget = Budget{100_MiB}}, 1000, backend).room_for(table_of<Net>(input));
+    return PlanMaker<Cudnn>({}, {.budget = Budget{100_MiB}}, 1000, backend, labels).room_for(table);
   };
-  CHECK(room(0) == 100_MiB - 1000);
-  CHECK(room(64_MiB) == 100_MiB - 1000 - 2 * 16384 - 2 * 4096);   // four images of 3136 bytes, 40 numbers
-  CHECK(room(8000) == 100_MiB - 1000 - 8000 - 2000);
+  const Table classes = table_of<Net>(input), maps = table_of<Sequential<Conv<5>>>({2, 1, 100, 64});
+  const Index all = 100_MiB - 1000;
+  CHECK(room(0, classes, BatchLabels::none) == all);
+  CHECK(room(64_MiB, classes, BatchLabels::none) == all - 2 * 16384);   // four images of 3136 bytes
+  CHECK(room(64_MiB, classes, labels_of<SoftmaxCrossEntropy, float>()) == all - 2 * 16384 - 2 * 4096 - 4096);
+  CHECK(room(8000, classes, labels_of<SoftmaxCrossEntropy, float>()) == all - 8000 - 2000 - 4096);
+  // Of 2 images 100x64, a mask takes 51200 bytes, and 53248 in whole pages; targets of five channels 256000, and 258048.
+  for (const BatchLabels labels : {labels_of<PixelCrossEntropy, float>(), labels_of<DiceLoss, float>()}) CHECK(room(0, maps, labels) == all - 53248);
+  for (const BatchLabels labels : {labels_of<PixelBinaryCrossEntropy, float>(), labels_of<MeanSquaredError, float>()})
+    CHECK(room(0, maps, labels) == all - 258048);
+}
+TEST_CASE("a trainer's budget is for the labels of its loss, too") {
+  const auto least = [](auto loss) {   // bytes that the error asks for
+    const auto library = std::make_shared<Library>();
+    const std::string text = error_of<PlanError>([&] {
+      const BasicTrainer<Cudnn, decltype(loss)> trainer(Sequential<Conv<5>>::layers, PolicySpec{}, {2, 1, 100, 64}, Sgd{.lr = 0.1},
+                                                        {.budget = Budget{1000}}, loss, Cudnn(library));
+    });
+    const std::string words = "give a budget of ";
+    const auto at = text.find(words);
+    return at == std::string::npos ? Index{-1} : static_cast<Index>(std::stoll(text.substr(at + words.size())));
+  };
+  CHECK(least(PixelBinaryCrossEntropy{}) - least(PixelCrossEntropy{}) == 258048 - 53248);
 }

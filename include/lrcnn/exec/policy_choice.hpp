@@ -7,6 +7,7 @@
 #include <lrcnn/backend/host/threads.hpp>
 #include <lrcnn/core/memory.hpp>
 #include <lrcnn/exec/arena.hpp>
+#include <lrcnn/layer/pixel_loss.hpp>
 #include <lrcnn/plan/frontier_file.hpp>
 #include <limits>
 #include <optional>
@@ -56,14 +57,34 @@ inline Index bytes_of(const Budget& budget, Index free) {
   return static_cast<Index>(budget.part * static_cast<double>(free));
 }
 }   // namespace detail
+/// What labels there are of a batch, at most: none, one for each image or pixel of the output, or one for each element.
+enum class BatchLabels : std::uint8_t { none, of_pixels, of_elements };
+/// How many they are. Labels by rows are fewer in memory, but whether they come by rows is not known when a plan is made.
+constexpr Index elements_of(BatchLabels labels, const Shape& output) {
+  return labels == BatchLabels::none ? 0 : labels == BatchLabels::of_pixels ? output.n * output.h * output.w : output.count();
+}
+/// Those of a loss. A loss over pixels takes targets, which have all channels, unless its `targets` is false.
+template <class L, class T>
+constexpr BatchLabels labels_of() {
+  if constexpr (!DenseLoss<L, T>) return BatchLabels::of_pixels;
+  else if constexpr (requires {
+                       { L::targets } -> std::convertible_to<bool>;
+                     })
+    return L::targets ? BatchLabels::of_elements : BatchLabels::of_pixels;
+  else return BatchLabels::of_elements;
+}
 /// Makes plans of one network for batches of several shapes, under a policy or what is chosen instead of it.
 template <Backend B>
 class PlanMaker {
  public:
-  /// `fixed_bytes`: what of a budget is taken however steps are run.
+  /// `fixed_bytes`: what of a budget is taken however steps are run. `labels`: of the batches.
   /// Errors:  Error if a budget is none; PlanError if the policy has Fit, too, or if nothing is left for plans
-  PlanMaker(const PolicySpec& policy, PolicyChoice choice, Index fixed_bytes, const B& backend)
-      : policy_(policy), choice_(std::move(choice)), fixed_bytes_(fixed_bytes), costs_(choice_.costs ? *choice_.costs : Costs(rates_of<B>())) {
+  PlanMaker(const PolicySpec& policy, PolicyChoice choice, Index fixed_bytes, const B& backend, BatchLabels labels = BatchLabels::none)
+      : policy_(policy),
+        choice_(std::move(choice)),
+        fixed_bytes_(fixed_bytes),
+        labels_(labels),
+        costs_(choice_.costs ? *choice_.costs : Costs(rates_of<B>())) {
     if (!choice_.budget) return;
     if (policy.fit_bytes > 0)
       throw PlanError(error_text("a budget is given beside " + to_string(policy), "Fit is the arena's bytes, and a budget means all memory",
@@ -129,6 +150,7 @@ class PlanMaker {
   PolicySpec policy_;
   PolicyChoice choice_;
   Index fixed_bytes_;
+  BatchLabels labels_;
   Costs costs_;
   Index budget_bytes_ = 0, ahead_limit_ = 0;
   int threads_ = 1;                              ///< of a library that runs on OpenMP's
@@ -156,9 +178,10 @@ class PlanMaker {
     }
     return {};
   }
-  /// Bytes of a budget where batches wait for their steps.
+  /// Bytes of a budget where batches wait for their steps, and labels lie.
   Index ahead(const Table& table) const {
-    if constexpr (requires { B::ahead_bytes(table, ahead_limit_); }) return B::ahead_bytes(table, ahead_limit_);
+    if constexpr (requires { B::ahead_bytes(table, ahead_limit_, Index{}); })
+      return B::ahead_bytes(table, ahead_limit_, elements_of(labels_, table.shape(table.size())));
     else return 0;
   }
   /// Bytes of a point that count.

@@ -17,6 +17,7 @@ namespace lrcnn {
 struct DiceLoss {
   static constexpr std::string_view name = "dice";
   static constexpr bool whole_maps = true;
+  static constexpr bool targets = false;       ///< labels are masks
   static constexpr Index most_classes = 256;   ///< their sums are kept on the stack
   double smooth = 1;                           ///< at least 0; a class that is neither there nor predicted counts as found
   std::optional<std::int32_t> ignore{};        ///< label of pixels that do not count, whatever is there

@@ -150,8 +150,9 @@ inline double count_numbers(std::string_view loss, const Labels& labels, const S
 /// its class. Labels: a mask. Counts are of pixels that are not ignored; a pixel is correct if its label's logit is the first largest.
 struct PixelCrossEntropy {
   static constexpr std::string_view name = "pixel_cross_entropy";
-  std::vector<double> weights{};          ///< of the classes, at least 0; none: all 1
-  std::optional<std::int32_t> ignore{};   ///< label of pixels that do not count, whatever is there
+  static constexpr bool targets = false;   ///< labels are masks
+  std::vector<double> weights{};           ///< of the classes, at least 0; none: all 1
+  std::optional<std::int32_t> ignore{};    ///< label of pixels that do not count, whatever is there
   friend bool operator==(const PixelCrossEntropy&, const PixelCrossEntropy&) = default;
   /// The weights of all pixels that count.
   /// Errors:  DataError if a label is no class, weights are not as many as classes, one that a label has is negative or not finite, or the output

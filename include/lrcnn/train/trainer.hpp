@@ -269,7 +269,8 @@ class BasicTrainer {
         input_(input),
         state_{.fingerprint = fingerprint_of(table), .optimizer = optimizer, .seed = options.seed},
         buffers_(table, optimizer.state_count(), backend_),
-        executors_(layers, PlanMaker<B>(policy, {options.budget, options.costs, options.frontier_file}, buffers_.bytes(), backend_)),
+        executors_(layers,
+                   PlanMaker<B>(policy, {options.budget, options.costs, options.frontier_file}, buffers_.bytes(), backend_, labels_of<L, T>())),
         rounds_(options_, loss_, backend_, executors_, buffers_, state_) {
     if constexpr (B::on_host) {   // in place: a copy might be more than a budget has
       initialize<M>(buffers_.layout, options.initializer, options.seed, parameters());

@@ -48,10 +48,11 @@ class DeviceBackend {
     DeviceInfo info;
     return library_->info(info).good() ? info.ahead_bytes : 0;
   }
-  /// Bytes of the device's memory, at most, where two batches of a network, and their labels, wait for their steps, under such a limit.
-  static Index ahead_bytes(const Table& table, Index limit) {
-    const auto twice = [](Index elements) { return 2 * round_up(elements * Index{4}, Index{4096}); };
-    return std::min(limit, twice(table.input.count())) + std::min(limit / 4, twice(table.shape(table.size()).count()));   // a target has all channels
+  /// Bytes of the device's memory, at most, that a network's batches and labels take beside the plan's: where two batches, and their labels, wait
+  /// for their steps, under such a limit, and where the step finds its labels. `label_elements`: of a batch; 0 if there are none.
+  static Index ahead_bytes(const Table& table, Index limit, Index label_elements) {
+    const auto bytes = [](Index elements) { return round_up(elements * Index{4}, Index{4096}); };
+    return std::min(limit, 2 * bytes(table.input.count())) + std::min(limit / 4, 2 * bytes(label_elements)) + bytes(label_elements);
   }
   template <class E>
   Buffer<E> buffer(Index count) const {
