@@ -39,7 +39,7 @@ TEST_CASE("gpu: gathered rows have the bits of rows that the host reads") {
     }
   }
 }
-TEST_CASE("gpu: an epoch that the device gathers trains as one that is copied, and leaves the device as it was") {
+TEST_CASE("gpu: alone: an epoch that the device gathers trains as one that is copied, and leaves the device's memory as it was") {
   const Dataset data = make_shapes({.count = 256});
   const LoaderOptions options{.batch = 32, .seed = 5, .normalization = normalization_of(data), .augmentation = {.flip = true, .pad = 2}};
   using Rows = Policy<Overlap<4>, CheckpointAtPools, RecomputeAll, Workspace<16_MiB>, Streams<2>, Prefetch>;
@@ -51,9 +51,14 @@ TEST_CASE("gpu: an epoch that the device gathers trains as one that is copied, a
   const auto wanted = trained(Loader<float>(data, options));
   const Cudnn backend;
   for (const auto& placed : everywhere_possible(backend, SampleArray(data))) {
-    const bool same_bits = trained(DirectLoader<float>(placed.array, data.labels, options)) == wanted;
+    const DirectLoader<float> loader(placed.array, data.labels, options);
+    const bool same_bits = trained(loader) == wanted;   // loads the kernels
+    const Index before = backend.free_bytes();
+    const bool same_again = trained(loader) == wanted;
     INFO(placed.report);
     CHECK(same_bits);
+    CHECK(same_again);
+    CHECK(backend.free_bytes() == before);
   }
 }
 TEST_CASE("gpu: memory that cannot be page-locked is refused, and the next kernel starts all the same") {

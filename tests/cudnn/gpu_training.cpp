@@ -1,5 +1,6 @@
 // On a GPU: training as a whole, the memory it takes, and what a program may bring along.
 #include "cudnn/device_run.hpp"
+#include <lrcnn/backend/cudnn/plan_check.hpp>
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
 using namespace lrcnn;
@@ -95,10 +96,30 @@ TEST_CASE("gpu: an arena that the device has no memory for is refused with the f
   CHECK_THROWS_WITH_AS(backend.allocate(Index{1} << 50, "it"), doctest::Contains("of the memory of "), PlanError);
   CHECK(backend.allocate(1_MiB, "a small one").bytes() == 1_MiB);   // the device is as it was
 }
-TEST_CASE("gpu: the device describes itself, and plans for the description are the plans for the device") {
-  const auto device = cudnn::describe_device(cudnn::device_description());
+TEST_CASE("gpu: the device describes itself, and engines for the description are the engines for the device") {
+  const auto described = cudnn::describe_device(cudnn::device_description());
+  const auto library = cudnn::open_library<float>();
   cudnn::DeviceInfo info;
-  REQUIRE(cudnn::open_library<float>()->info(info).good());
-  CHECK(device->info().name == info.name);
-  CHECK(device->info().compute_capability == info.compute_capability);
+  REQUIRE(library->info(info).good());
+  CHECK(described->info().name == info.name);
+  CHECK(described->info().compute_capability == info.compute_capability);
+  const Plan plan = make_plan(make_table(LeNet<10>::layers, {8, 1, 28, 28}), Rows::value, Cudnn::target);
+  const auto requests = cudnn::requests_of<Precision::fp32>(plan);
+  CHECK(requests.size() > 5);
+  for (const cudnn::Request& request : requests)
+    for (const cudnn::Request& attempt : cudnn::attempts(request)) {
+      if (attempt.workspace_bytes < 0) continue;
+      INFO(to_string(attempt.problem), " within ", attempt.workspace_bytes, " bytes");
+      std::vector<std::string> there, here;
+      CHECK(described->engines(there, attempt.problem, attempt.workspace_bytes).text.empty() ==
+            library->engines(here, attempt.problem, attempt.workspace_bytes).text.empty());
+      CHECK(there == here);
+      cudnn::Engine engine;
+      std::unique_ptr<cudnn::Convolution> made;
+      const bool serves = described->engine(engine, attempt.problem, attempt.workspace_bytes).good();
+      REQUIRE(library->convolution(made, attempt.problem, attempt.workspace_bytes, "").good() == serves);
+      if (!serves) continue;
+      CHECK(made->name() == engine.name);
+      CHECK(made->workspace_bytes() == engine.workspace_bytes);
+    }
 }
