@@ -10,7 +10,6 @@ using TensorSet = std::uint64_t;
 struct SectionWay {
   double seconds = 0;
   Index kept = 0;                                    ///< bytes that it leaves to its backward pass, whatever is kept already
-  Index shared_workspaces = 0;                       ///< SectionChoice::shared_workspaces()
   std::uint64_t keeps = 0, reads = 0, ignores = 0;   ///< inputs that it keeps; whose places it takes; whose places it leaves to sections above
   TensorSet kept_outputs = 0, offered = 0;           ///< above the section
   const SectionChoice* choice = nullptr;
@@ -42,7 +41,6 @@ class SectionPassage {
       for (const SectionChoice& choice : section.choices.of(memory)) {
         SectionWay way{.seconds = choice.seconds(),
                        .kept = choice.kept(),
-                       .shared_workspaces = choice.shared_workspaces(),
                        .choice = &choice,
                        .apart = choice.all_peaks(false),
                        .in_place = choice.all_peaks(true)};

@@ -170,7 +170,7 @@ class SectionSearch {
     std::pair<Index, Index> counts{policy_.streams, 0};
     for (const SectionPassage& passage : passages_)
       for (const SectionWay& way : passage.ways(memory))
-        counts = {std::min(counts.first, way.shared_workspaces), std::max(counts.second, way.shared_workspaces)};
+        counts = {std::min(counts.first, way.choice->shared_workspaces()), std::max(counts.second, way.choice->shared_workspaces())};
     return counts;
   }
   /// What lives through the whole step, whichever sections it has.
@@ -198,7 +198,7 @@ class SectionSearch {
     for (const SectionWay& way : ways) {   // by rising seconds
       const double rank = label.rank + way.seconds + section_rank_;
       if (rank + fastest_above > terms.bound) break;
-      if (way.shared_workspaces > terms.workspaces) continue;
+      if (way.choice->shared_workspaces() > terms.workspaces) continue;
       const std::int32_t more = way.choice->more_parts();
       const std::int32_t partitions = label.partitions + section.numbered + more, names = label.names + section.at_checkpoint + more;
       if (static_cast<std::size_t>(partitions) > PolicySpec::capacity || static_cast<std::size_t>(names) > Checkpoints::capacity) continue;
