@@ -47,8 +47,12 @@ const std::map<std::string, void*>& functions() {
   return all;
 }
 }   // namespace
+#if CUDART_VERSION >= 12050
 extern "C" cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned, unsigned long long,
                                                         cudaDriverEntryPointQueryResult* result) {
+#else
+extern "C" cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long, cudaDriverEntryPointQueryResult* result) {
+#endif
   const auto found = functions().find(symbol);
   *function = found == functions().end() ? nullptr : found->second;
   *result = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;

@@ -23,7 +23,7 @@ them come with `<lrcnn/lrcnn.hpp>` or the header that the section names. Structs
 `TrainerOptions{.seed = 3, .threads = 2}`.
 """
 PAGE = [
-    ("Training", [("train/trainer.hpp", "Trainer"), ("train/trainer.hpp", "BasicTrainer"), ("train/trainer.hpp", "BatchLoader"), ("train/trainer_options.hpp", "TrainerOptions"), ("train/trainer_options.hpp", "GradientClip"),
+    ("Training", [("train/trainer.hpp", "Trainer"), ("train/trainer.hpp", "BasicTrainer"), ("train/batch_loader.hpp", "BatchLoader"), ("train/trainer_options.hpp", "TrainerOptions"), ("train/trainer_options.hpp", "GradientClip"),
                   ("train/update_ranges.hpp", "ParameterRule"), ("train/update_ranges.hpp", "Decay"), ("train/trainer_options.hpp", "StepReport"), ("train/trainer_options.hpp", "FitOptions"),
                   ("train/history.hpp", "EpochRecord"), ("train/metrics.hpp", "Metrics"), ("train/metrics.hpp", "ConfusionMatrix"), ("layer/loss.hpp", "LossResult"),
                   ("train/training_format.hpp", "TrainingState"), ("train/initializer.hpp", "He"), ("train/initializer.hpp", "initialize()")]),

@@ -20,7 +20,7 @@ class Reference : public HostBackend<T> {
   static constexpr Rates rates{.step = 1e-6, .products = 1e9, .winograd = 1e9, .bytes = 2e9, .lanes = 1};
   /// Nothing needs preparing.
   struct Prepared {};
-  /// `threads`: 0 for as many as there are processors. Results do not depend on them.
+  /// `threads`: 0, which is what trainers and predictors give, for as many as there are processors. Results do not depend on them.
   explicit Reference(int threads = 1) : HostBackend<T>(threads) {}
   /// Errors: BackendError if the step cannot be carried out (host::check).
   Prepared prepare(const Operands<T>& operands) const {

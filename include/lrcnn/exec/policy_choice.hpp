@@ -67,10 +67,7 @@ constexpr Index elements_of(BatchLabels labels, const Shape& output) {
 template <class L, class T>
 constexpr BatchLabels labels_of() {
   if constexpr (!DenseLoss<L, T>) return BatchLabels::of_pixels;
-  else if constexpr (requires {
-                       { L::targets } -> std::convertible_to<bool>;
-                     })
-    return L::targets ? BatchLabels::of_elements : BatchLabels::of_pixels;
+  else if constexpr (requires { std::bool_constant<L::targets>{}; }) return L::targets ? BatchLabels::of_elements : BatchLabels::of_pixels;
   else return BatchLabels::of_elements;
 }
 /// Makes plans of one network for batches of several shapes, under a policy or what is chosen instead of it.

@@ -287,10 +287,10 @@ class BackwardEmitter : protected ForwardEmitter {
       move(walk, Op::add, step.dx, storage_.full_gradient(walk, t, step.dx.rows));
       return;
     }
-    const bool apart = storage_.wants_dense(walk, l) || slabs_meet(*walk.rows, t);
+    const bool dense = is_conv(walk.layer(l)) && item(walk.slabs.need_copy, l);   // a norm reads more rows of the input
+    const bool apart = dense || storage_.wants_dense(walk, l) || slabs_meet(*walk.rows, t);
     if (apart) {
       const Ref hold = storage_.gradient(walk, t);
-      const bool dense = is_conv(walk.layer(l)) && item(walk.slabs.need_copy, l);   // a norm reads more rows of the input
       step.dx = dense ? storage_.needed_gradient(walk, l) : hold;
       sink_.step(step);
       if (dense) {

@@ -10,6 +10,7 @@
 // into the running ones of norms when its step counts, see train/running_statistics.hpp.
 #include <lrcnn/exec/chosen_types.hpp>
 #include <lrcnn/network/sequential.hpp>
+#include <lrcnn/train/batch_loader.hpp>
 #include <lrcnn/train/executors.hpp>
 #include <lrcnn/train/fingerprint.hpp>
 #include <lrcnn/train/history.hpp>
@@ -21,7 +22,6 @@
 #include <chrono>
 #include <deque>
 #include <exception>
-#include <iterator>
 #include <optional>
 #include <sstream>
 namespace lrcnn {
@@ -30,37 +30,12 @@ template <class S, class T>
 concept LabelledSource = std::derived_from<S, RowSource<T>> && requires(const S& s) {
   { s.labels() } -> std::convertible_to<Labels>;
 };
-/// The batches of an epoch: a range of sources of rows that know their labels.
-template <class E, class T>
-concept BatchRange = requires(E& epoch) {
-  { *std::begin(epoch) } -> std::convertible_to<const RowSource<T>&>;
-  { (*std::begin(epoch)).labels() } -> std::convertible_to<Labels>;
-  std::end(epoch);
-};
-/// What fit() takes batches from: Loader, CropLoader, or a type of the program's own. batches() are in an epoch; input() is the shape of a full
-/// one; epoch(number, first = 0) gives an epoch's from number `first` on. With last_input(), the shape of an epoch's last batch, fit() plans
-/// that, too, before the first step.
-template <class L, class T>
-concept BatchLoader = requires(const L& loader, Index number) {
-  { loader.batches() } -> std::convertible_to<Index>;
-  { loader.input() } -> std::convertible_to<Input>;
-  { loader.epoch(number) } -> BatchRange<T>;
-  { loader.epoch(number, number) } -> BatchRange<T>;
-};
 namespace detail {
 template <class S, class T>
 constexpr void check_batch() {
   static_assert(LabelledSource<S, T>,
                 "lrcnn: this batch is none for this trainer; a batch has elements of the type of the trainer's parameters, which is double for "
                 "Reference<double> and float otherwise, and knows its labels; take Loader<double> or Loader<float>, or give source and labels");
-}
-template <bool ok>
-constexpr void check_loader() {
-  static_assert(
-      ok,
-      "lrcnn: this loader is none for this trainer; a loader has batches(), input() and epoch(number, first = 0), whose elements are sources "
-      "of rows with labels(), of the type of the trainer's parameters: double for Reference<double>, float otherwise; add what is missing, "
-      "or take Loader<double> or Loader<float>");
 }
 }   // namespace detail
 /// The trainer of a list of layers under a policy value. Trainer<Net, Policy, B> gives it types.

@@ -53,7 +53,7 @@ struct DriverCalls {
   static void find(F*& function, const char* name) {
     void* found = nullptr;
     cudaDriverEntryPointQueryResult result{};
-#if CUDART_VERSION >= 13000
+#if CUDART_VERSION >= 12050   // without a version, the newest form of a function is found, which may take other arguments
     const cudaError_t error = cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result);
 #else
     const cudaError_t error = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result);
