@@ -1,5 +1,6 @@
 // Stages of networks with norms and joins: where they end, which are done again, what goes through norms; what is refused; and that
 // memory falls as the policies say.
+#include <lrcnn/backend/cudnn.hpp>
 #include <lrcnn/network/graph.hpp>
 #include <lrcnn/network/resnet.hpp>
 #include <lrcnn/network/unet.hpp>
@@ -194,9 +195,8 @@ namespace {
 template <class Net>
 std::string refused_plans(Index& plans) {
   std::string refused;
-  const Target rows_in_place{.channel_block = Target::all_channels, .packs_weights = true, .activates = true, .convolves_rows = true};   // as cuDNN
   for (const Index height : {9, 17, 20, 23, 26, 32, 38})
-    for (const Target& target : {Target{}, rows_in_place})
+    for (const Target& target : {Target{}, Cudnn::target})   // whose convolutions read rows where they lie
       for (PolicySpec policy : {PolicySpec(Policy<Overlap<2>, RecomputeAll>::value), PolicySpec(Policy<Share<3>, RecomputeAll, WinogradConv>::value),
                                 PolicySpec(Policy<Overlap<5>, CheckpointAtPools>::value), PolicySpec(Policy<Share<4>, CheckpointAtPools>::value)})
         try {

@@ -2,6 +2,7 @@
 #include "support/random_graph.hpp"
 #include "support/random_network.hpp"
 #include "support/thorough.hpp"
+#include <lrcnn/backend/cudnn.hpp>
 #include <lrcnn/network/sequential.hpp>
 #include <lrcnn/plan/section_costs.hpp>
 #include <doctest/doctest.h>
@@ -10,13 +11,6 @@ using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
 const Target blocked{.channel_block = 16, .plain_channels = 4, .packs_weights = true, .activates = true, .sums_use_workspace = true};
-/// As cuDNN: convolutions read rows where they lie, unless gradients take their values' places.
-const Target rows_in_place{.channel_block = Target::all_channels,
-                           .alignment = 256,
-                           .packs_weights = true,
-                           .activates = true,
-                           .convolves_rows = true,
-                           .packs_together = true};
 struct Case {
   Table table;
   PolicySpec policy;
@@ -31,7 +25,7 @@ Case random_case(std::uint64_t seed) {
   add_workspaces(dice, policy, {0, 1 << 10, 1 << 12});
   const PlanOptions options =
       with_drawn_output(dice, {.training = dice.chance(0.9), .accumulate = dice.chance(0.2), .input_gradient = dice.chance(0.2)});
-  return {make_table(net.layers, net.input), policy, dice.pick<Target>({{}, blocked, rows_in_place}), options};
+  return {make_table(net.layers, net.input), policy, dice.pick<Target>({{}, blocked, Cudnn::target}), options};
 }
 /// Costs that differ with everything a step's kind names, and estimates for some kinds.
 Costs some_costs(const Plan& plan) {

@@ -96,9 +96,7 @@ class Emitter : BackwardEmitter {
     Index copies = 0;   // of the workspace that sections share
     for (Index s = 0; s < all_stages; ++s) {
       if (stage_at(s).partition.workspace_bytes >= 0) continue;
-      copies = std::max<Index>(copies, 1);
-      for (const Schedule* rows : {&stage_at(s).forward, &stage_at(s).backward})
-        if (policy_.streams > 1) copies = std::max(copies, walk_of(s, {}, *rows).copies());
+      copies = std::max(copies, stage_at(s).slabs_at_once(group_.size(), policy_.streams));
     }
     if (copies > 0) workspace_ = storage_.declare_workspace(policy_.workspace_bytes, copies);
   }

@@ -157,6 +157,11 @@ class BackwardEmitter : protected ForwardEmitter {
       if (count++ > 0) move(walk, Op::add, with_rows(to, part), with_rows(dx, part));
     }
   }
+  /// Copies a gradient of some rows to a place among those of all rows that the slab holds; the others are zeros.
+  constexpr void put_among_zeros(StageWalk& walk, const Ref& some, const Ref& place, const Ref& all) {
+    move(walk, Op::zero, {}, all);
+    move(walk, Op::copy, some, place);
+  }
   /// Gives the step its dx, rows `rows` of the gradient of tensor t, and adds that to what others gave.
   constexpr void contribute(StageWalk& walk, Step step, Index t, Range rows) {
     open_gradient(walk, t);
@@ -167,8 +172,7 @@ class BackwardEmitter : protected ForwardEmitter {
     step.dx = dense ? storage_.needed_gradient(walk, step.layer - walk.stage->first) : count > 0 ? storage_.another_gradient(walk, t) : hold;
     sink_.step(step);
     if (dense && count == 0) {
-      move(walk, Op::zero, {}, hold);
-      move(walk, Op::copy, step.dx, with_rows(hold, rows));
+      put_among_zeros(walk, step.dx, with_rows(hold, rows), hold);
     } else if (count > 0) {
       move(walk, Op::add, with_rows(step.dx, rows), with_rows(hold, rows));
     }
@@ -280,23 +284,19 @@ class BackwardEmitter : protected ForwardEmitter {
       sink_.step(step);
       return;
     }
+    const bool dense = is_conv(walk.layer(l)) && item(walk.slabs.need_copy, l);   // others read more rows of the input
     if (!is_sole(walk, t)) {
-      const bool dense = is_conv(walk.layer(l)) && item(walk.slabs.need_copy, l);
       step.dx = dense ? storage_.needed_gradient(walk, l) : storage_.another_gradient(walk, t);
       sink_.step(step);
       move(walk, Op::add, step.dx, storage_.full_gradient(walk, t, step.dx.rows));
       return;
     }
-    const bool dense = is_conv(walk.layer(l)) && item(walk.slabs.need_copy, l);   // a norm reads more rows of the input
     const bool apart = dense || storage_.wants_dense(walk, l) || slabs_meet(*walk.rows, t);
     if (apart) {
       const Ref hold = storage_.gradient(walk, t);
       step.dx = dense ? storage_.needed_gradient(walk, l) : hold;
       sink_.step(step);
-      if (dense) {
-        move(walk, Op::zero, {}, hold);
-        move(walk, Op::copy, step.dx, with_rows(hold, step.dx.rows));
-      }
+      if (dense) put_among_zeros(walk, step.dx, with_rows(hold, step.dx.rows), hold);
       deliver(walk, t, hold, [&](Range rows) { return storage_.full_gradient(walk, t, rows); });
       return;
     }

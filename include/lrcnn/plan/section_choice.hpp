@@ -250,13 +250,11 @@ class SectionChoice {
     item(lives.inputs, i) = {b.bytes + border.bytes_of_more_rows(g, item(lags, i)), profile.end, true};   // and then it is the gradient
   }
 };
-/// Slabs of these stages that are worked on at once: one for each stream, if there are as many. `images`: how many the step has at once.
+/// The most that Stage::slabs_at_once() says of these stages.
 inline Index slabs_at_once(const std::vector<Stage>& stages, Index images, Index streams) {
-  Index turns = 1;
-  for (const Stage& stage : stages)
-    for (const Schedule* const rows : {&stage.forward, &stage.backward})
-      turns = std::max(turns, rows->slabs() * ceil_div(images, stage.partition.images));
-  return std::min(streams, turns);
+  Index most = 1;
+  for (const Stage& stage : stages) most = std::max(most, stage.slabs_at_once(images, streams));
+  return most;
 }
 inline void sort_by_seconds(std::vector<SectionChoice>& choices) {
   std::stable_sort(choices.begin(), choices.end(), [](const SectionChoice& a, const SectionChoice& b) { return a.seconds() < b.seconds(); });

@@ -23,6 +23,7 @@
 //   turn            One run through a loop over slabs or groups of images. For the size of a plan, one turn stands for all.
 #include <lrcnn/plan/options.hpp>
 #include <lrcnn/plan/stream_schedule.hpp>
+#include <algorithm>
 namespace lrcnn {
 /// Who uses a tensor of a stage.
 struct TensorUse {
@@ -74,6 +75,12 @@ struct Stage {
   constexpr Index other(Index l) const { return reads[static_cast<std::size_t>(l)][1]; }
   constexpr Index out(Index l) const { return input_count() + l; }
   constexpr const TensorUse& use(Index t) const { return uses[static_cast<std::size_t>(t)]; }
+  /// Slabs of rows times slabs of images of a pass. `images`: how many the step has at once.
+  constexpr Index turns(const Schedule& pass, Index images) const { return pass.slabs() * ceil_div(images, partition.images); }
+  /// Slabs of either pass that are worked on at once: one for each stream, if there are as many.
+  constexpr Index slabs_at_once(Index images, Index streams) const {
+    return std::clamp<Index>(std::max(turns(forward, images), turns(backward, images)), 1, streams);
+  }
   /// Whether its last rows go through a loss that is local to rows, slab by slab, and are kept nowhere.
   constexpr bool loses_rows(const Table& table, const PlanOptions& options) const {
     return options.rows_loss && last == table.size() && !reduces && !vector;

@@ -88,7 +88,7 @@ class StagePass {
     return count;
   }
   /// Slabs of rows times slabs of images.
-  constexpr Index turns() const { return rows->slabs() * ceil_div(group.size(), stage->partition.images); }
+  constexpr Index turns() const { return stage->turns(*rows, group.size()); }
   /// Copies of a slab's buffers that slabs take in turn, one for each stream that they are on.
   constexpr Index copies() const { return streams == 1 ? 1 : std::min(streams, turns()); }
   /// The same of the network's input rows.

@@ -1,5 +1,6 @@
 #pragma once
-// Whether the members of a policy can be carried out that a program has set itself. Policies that come from types or texts are checked there.
+// Refuses a policy whose members a program has set to numbers that make no sense. The compiler checks policies that are types, and parse_policy()
+// those that are texts.
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/policy/spec.hpp>
 #include <limits>
