@@ -2,6 +2,7 @@
 // The frontier of a network as a table: what each number of bytes costs in time.
 #include <lrcnn/core/bytes.hpp>
 #include <lrcnn/plan/make_plan.hpp>
+#include <lrcnn/plan/profile.hpp>
 #include <cstdio>
 #include <ostream>
 /// `column`, then at most some twenty points from the most bytes to the fewest, each with the policy that needs them.

@@ -4,6 +4,8 @@
 #include "page/plan_page.hpp"
 #include <lrcnn/core/atomic_file.hpp>
 #include <lrcnn/plan/make_plan.hpp>
+#include <lrcnn/plan/profile.hpp>
+#include <lrcnn/policy/ready_made.hpp>
 /// Names of files; empty: not asked for.
 struct PlanFiles {
   std::string html, svg, slabs;

@@ -41,7 +41,9 @@
 #include <lrcnn/plan/make_plan.hpp>
 #include <lrcnn/plan/plan.hpp>
 #include <lrcnn/plan/print.hpp>
+#include <lrcnn/plan/profile.hpp>
 #include <lrcnn/policy/policy.hpp>
+#include <lrcnn/policy/ready_made.hpp>
 #include <lrcnn/train/trainer.hpp>
 #include <lrcnn/version.hpp>
 #ifdef LRCNN_PRECOMPILED

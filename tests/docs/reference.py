@@ -100,7 +100,7 @@ PAGE = [
                ("train/measure_costs.hpp", "measure_costs()"), ("train/cost_file.hpp", "known_costs()")]),
     ("Backends and options of plans", [("backend/reference.hpp", "Reference"), ("backend/onednn.hpp", "Onednn"), ("backend/onednn.hpp", "OnednnBf16"),
                             ("core/vectors.hpp", "Vectors"), ("plan/options.hpp", "PlanOptions"), ("plan/costs.hpp", "Costs"), ("plan/rates.hpp", "Rates"),
-                            ("plan/frontier.hpp", "Frontier"), ("plan/section_search.hpp", "SolvedPolicy"), ("policy/ready_made.hpp", "ReadyMadePolicy"),
+                            ("plan/frontier.hpp", "Frontier"), ("plan/solved_policy.hpp", "SolvedPolicy"), ("policy/ready_made.hpp", "ReadyMadePolicy"),
                             ("exec/policy_choice.hpp", "Budget"), ("exec/policy_choice.hpp", "PolicyChoice"),                             ("train/measure_costs.hpp", "MeasureOptions"), ("backend/onednn.hpp", "OnednnOptions"), ("core/choice_file.hpp", "TuningOptions")]),
     ("Errors and texts", [("core/error.hpp", name) for name in ("Error", "ShapeError", "PlanError", "MemoryError", "BackendError", "DataError")] +
      [("core/error.hpp", "NumericError"), ("core/bytes.hpp", "format_bytes()"), ("version.hpp", "version()")]),

@@ -2,6 +2,7 @@
 #include "exec/fitted_network.hpp"
 #include "support/error_of.hpp"
 #include <lrcnn/exec/predictor.hpp>
+#include <lrcnn/plan/profile.hpp>
 #include <lrcnn/train/trainer.hpp>
 #include <doctest/doctest.h>
 #include <iostream>

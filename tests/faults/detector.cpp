@@ -15,6 +15,7 @@
 #include <lrcnn/network/lenet.hpp>
 #include <lrcnn/network/squeeze_excitation.hpp>
 #include <lrcnn/plan/memory_over_time.hpp>
+#include <lrcnn/plan/section_search.hpp>
 #include "support/random_graph.hpp"
 #include "support/rows_behind.hpp"
 #include <array>

@@ -216,7 +216,7 @@ FAULTS = [
     ("what a loop does not read outlives it", "plan/measure.hpp", " && item(buffers, buffer).last > since) stretch", ") stretch"),
     ("gradients from above begin when they are touched", "plan/section_border.hpp",
      "if (readers_.given_from(g, end_)) from_backward_start();", ";"),
-    ("points of a frontier are not verified", "plan/frontier.hpp", "p.bytes = size.bytes;", "p.bytes = room;"),
+    ("points of a frontier are not verified", "plan/frontier_search.hpp", "p.bytes = size.bytes;", "p.bytes = room;"),
     ("a frontier of other costs is taken from a file", "plan/frontier_file.hpp", ", hash64(costs_text(costs)));", ");"),
     ("a budget counts the arena alone", "exec/policy_choice.hpp", "return choice_.budget ? budget_bytes_ - fixed_bytes_ - detail::library_bytes<B>(table, threads_)",
      "return choice_.budget ? budget_bytes_"),

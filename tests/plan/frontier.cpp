@@ -9,6 +9,7 @@
 #include <lrcnn/plan/checker.hpp>
 #include <lrcnn/plan/make_plan.hpp>
 #include <lrcnn/policy/parse.hpp>
+#include <lrcnn/policy/ready_made.hpp>
 #include <doctest/doctest.h>
 #include <array>
 using namespace lrcnn;

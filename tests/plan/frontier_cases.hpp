@@ -3,6 +3,7 @@
 #include "support/random_graph.hpp"
 #include "support/random_network.hpp"
 #include <lrcnn/plan/make_plan.hpp>
+#include <lrcnn/plan/section_search.hpp>
 namespace lrcnn::testing {
 inline const Target frontier_target{.channel_block = 16, .plain_channels = 4, .packs_weights = true, .activates = true};
 inline const Costs frontier_costs{Rates{.step = 2e-7, .products = 2e9, .winograd = 5e9, .bytes = 5e9, .lanes = 4}};

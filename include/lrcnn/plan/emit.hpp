@@ -5,7 +5,7 @@
 // (plan/emit_forward.hpp, plan/emit_backward.hpp),   for each slab of images, for each slab of rows: the chain's layers,   and tells a
 // sink which buffers exist (plan/storage.hpp) and which step comes next. Four sinks listen:
 //   Measure   counts time and notes when buffers are used, through one turn of each loop (plan/measure.hpp).
-//   Record    keeps every step of every slab (plan/plan.hpp).
+//   Record    keeps every step of every slab (plan/recorded_plan.hpp).
 //   AddUp     adds up what the steps of all slabs cost, or of some that stand for the others (plan/profile.hpp).
 //   EmissionTimes  tells when recorded steps run in the measured time (plan/memory_over_time.hpp).
 // All see the same calls in the same order within a turn, so a buffer has the same number for all of them, and the offsets

@@ -10,28 +10,12 @@
 // packs earlier, again where there is room for their filters until they are used. Likewise filter gradients, which it unpacks together: their
 // scratch memory stays theirs until those of the layers behind are made, where there is room (plan/unpacking.hpp).
 #include <lrcnn/plan/arena.hpp>
-#include <lrcnn/plan/step.hpp>
+#include <lrcnn/plan/moved_steps.hpp>
 #include <lrcnn/plan/target.hpp>
 #include <map>
 #include <utility>
 #include <vector>
 namespace lrcnn {
-/// A step that packs a filter which is packed already.
-struct LeftOutStep {
-  Index place = 0;   ///< where it would stand in the list of all steps
-  Step step{};
-  friend constexpr bool operator==(const LeftOutStep&, const LeftOutStep&) = default;
-};
-/// A step that packs a filter earlier than it was emitted. Its places are those in the list of all steps after the moves before this one.
-struct MovedStep {
-  Index from = 0, to = 0;   ///< to < from; the steps between the two move one place back
-  friend constexpr bool operator==(const MovedStep&, const MovedStep&) = default;
-};
-/// Moves an element of a list with an element for each step as `moved` says.
-template <class List>
-void move_step(List& list, const MovedStep& moved) {
-  std::rotate(list.begin() + moved.to, list.begin() + moved.from, list.begin() + moved.from + 1);
-}
 namespace detail {
 class PackedFilters {
  public:

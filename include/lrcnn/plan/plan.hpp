@@ -5,7 +5,7 @@
 // the same computation without the steps, cheap enough for a constant expression; the two agree by construction,
 // because buffers are sized and placed from the measured turn alone (plan/emit.hpp). make_plan() is in plan/make_plan.hpp.
 #include <lrcnn/plan/emit.hpp>
-#include <lrcnn/plan/packed_filters.hpp>
+#include <lrcnn/plan/moved_steps.hpp>
 #include <optional>
 namespace lrcnn {
 struct Plan {
@@ -38,36 +38,6 @@ namespace detail {
 inline constexpr Index most_steps = 1 << 19;
 /// Whether a step moves no rows.
 constexpr bool is_nothing(const Step& s) { return (s.op == Op::copy || s.op == Op::add || s.op == Op::zero || s.op == Op::load) && s.y.rows.empty(); }
-/// Sink that keeps every step. Buffers are the measured ones, found again by their order.
-class Record final : public Sink {
- public:
-  Record(const std::vector<Buffer>& measured, std::vector<Step>& steps) : Sink(true), measured_(measured), steps_(steps) {}
-  Index declare(Role role, Index stage, Index tensor, Index bytes, Index copies = 1) override {
-    const Index id = static_cast<Index>(declared_);
-    declared_ += static_cast<std::size_t>(copies);
-    if (declared_ > measured_.size() || item(measured_, id).copies != copies || item(measured_, id).role != role ||
-        item(measured_, id).stage != stage || item(measured_, id).tensor != tensor || item(measured_, id).bytes != bytes)
-      throw PlanError(error_text("the recorded plan declares other buffers than the measured one (" + std::string(role_name(role)) + " of tensor " +
-                                     std::to_string(tensor) + ")",
-                                 "both follow one emitter", "report this network and policy as a defect"));
-    return id;
-  }
-  void touch(Index) override {}
-  void span(Index, Index) override {}
-  void step(const Step& s) override {
-    if (is_nothing(s)) return;
-    if (static_cast<Index>(steps_.size()) == most_steps)
-      throw PlanError(error_text("the plan would have more than " + std::to_string(most_steps) + " steps",
-                                 "each slab of rows of each group of images has steps of its own",
-                                 "use larger groups of images, fewer slabs, or a smaller batch"));
-    steps_.push_back(s);
-  }
-
- private:
-  const std::vector<Buffer>& measured_;
-  std::vector<Step>& steps_;
-  std::size_t declared_ = 0;
-};
 struct Measured {
   std::vector<Buffer> buffers;
   ArenaSize arena;
@@ -104,19 +74,9 @@ inline std::optional<ArenaSize> arena_if_possible(const Table& table, const Poli
 }
 /// make_plan(), compiled where LRCNN_PRECOMPILED says.
 template <class = void>
-Plan recorded_plan(Table&& table, const PolicySpec& policy, const Target& target, const PlanOptions& options) {
-  Plan plan{std::move(table), policy, target, options, {}, {}, {}, {}, {}, {}, {}};
-  plan.stages = make_stages(plan.table, policy, target, group_images(plan.table, policy), options);
-  auto measured = measure(plan.table, policy, target, options, plan.stages);
-  plan.buffers = std::move(measured.buffers);
-  plan.arena = measured.arena;
-  Record sink{plan.buffers, plan.steps};
-  plan.results = Emitter(plan.table, policy, target, options, plan.stages, sink).run();
-  if (target.packs_weights || target.packs_transposed || target.packs_linear) {
-    auto packed = PackedFilters(plan.buffers, plan.steps, measured.loops, plan.arena, target).run();
-    plan.left_out = std::move(packed.left_out), plan.moved = std::move(packed.moved);
-  }
-  return plan;
-}
+Plan recorded_plan(Table&& table, const PolicySpec& policy, const Target& target, const PlanOptions& options);
 }   // namespace detail
 }   // namespace lrcnn
+#if !defined(LRCNN_PRECOMPILED) || defined(LRCNN_PRECOMPILES_TRAINING)   // else it is in a library
+#include <lrcnn/plan/recorded_plan.hpp>
+#endif

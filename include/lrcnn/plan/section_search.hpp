@@ -8,19 +8,12 @@
 // (plan/section_bounds.hpp). Bytes are exact but for buffers at the very start and end of a step,
 // where a little more is counted; what the plan's placement adds is not: plan/frontier.hpp verifies each solution.
 #include <lrcnn/plan/section_bounds.hpp>
+#include <lrcnn/plan/solved_policy.hpp>
 #include <bit>
 #include <map>
 #include <mutex>
 #include <tuple>
 namespace lrcnn {
-/// A policy that a search found.
-struct SolvedPolicy {
-  PolicySpec policy{};
-  Index bytes = 0;      ///< at the plan's peak
-  double seconds = 0;   ///< of a step
-  Index steps = 0;      ///< of its plan
-  friend bool operator==(const SolvedPolicy&, const SolvedPolicy&) = default;
-};
 class SectionSearch {
  private:
   static constexpr double unbounded = std::numeric_limits<double>::infinity();

@@ -1,5 +1,5 @@
 #pragma once
-// What the emitter tells about a plan, and who may listen (plan/measure.hpp, plan/plan.hpp).
+// What the emitter tells about a plan, and who may listen (plan/measure.hpp, plan/recorded_plan.hpp).
 #include <lrcnn/plan/arena.hpp>
 #include <lrcnn/plan/step.hpp>
 #include <vector>

@@ -12,6 +12,7 @@ namespace lrcnn {
 namespace detail {
 LRCNN_INSTANCE Table table_at_run_time<>(std::span<const Layer>, const Input&);
 LRCNN_INSTANCE ArenaSize arena_at_run_time<>(const Table&, const PolicySpec&, const Target&, const PlanOptions&);
+LRCNN_INSTANCE Frontier searched_frontier<>(const Table&, const PolicySpec&, const Target&, const PlanOptions&, const Costs&, int);
 LRCNN_INSTANCE PolicySpec chosen_policy<>(const Table&, const PolicySpec&, const Target&, const PlanOptions&, const Costs&);
 LRCNN_INSTANCE Frontier kept_frontier<>(const std::filesystem::path&, const Table&, const PolicySpec&, const Target&, const PlanOptions&,
                                         const Costs&);
