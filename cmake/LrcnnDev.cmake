@@ -13,6 +13,12 @@ if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   endif()
 endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
+# Examples and benchmarks beside the tests (the preset `test`) are compiled quickly: what takes their time is in libraries, which are compiled well. With
+# LRCNN_THOROUGH they are optimised, so that what the optimiser makes of the library's templates in a program is tested, too.
+set(lrcnn_of_tests $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-O0>)   # nvcc has the preset's
+if(LRCNN_THOROUGH)
+  set(lrcnn_of_tests $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+endif()
 add_library(lrcnn_dev INTERFACE)
 set(lrcnn_cxx_options -Wall -Wextra -Wpedantic -Wshadow)
 # For .cu files less: what nvcc hands to the host's compiler is neither pedantic nor free of shadows.
@@ -44,8 +50,7 @@ if(TARGET lrcnn::cudnn)
   if(NOT LRCNN_SANITIZE)  # instrumented, cudnn-frontend takes many minutes to compile
     target_link_libraries(lrcnn_cudnn_library PRIVATE lrcnn_dev)
   endif()
-  target_compile_options(lrcnn_cudnn_library PRIVATE   # of tests; it calls cuDNN, which takes the time
-    $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+  target_compile_options(lrcnn_cudnn_library PRIVATE ${lrcnn_of_tests})   # it calls cuDNN, which takes the time
   set_target_properties(lrcnn_cudnn_library PROPERTIES
     CXX_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}" CUDA_COMPILER_LAUNCHER "${CMAKE_CUDA_COMPILER_LAUNCHER}")
   add_custom_target(lrcnn_gpu)  # everything of ours that needs a GPU to run, for scripts/gpu
@@ -145,6 +150,36 @@ function(lrcnn_program_libraries result)
   set(${result} "${libraries}" PARENT_SCOPE)
   set(${result}_GPU ${gpu} PARENT_SCOPE)
   set(${result}_MISSING "${missing}" PARENT_SCOPE)
+endfunction()
+
+# lrcnn_take_first(<program> <static library>...): of functions that a program and such a library both have, because headers define them, the program
+# takes the library's, which are compiled well.
+function(lrcnn_take_first program)
+  if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    foreach(library IN LISTS ARGN)
+      target_link_options(${program} PRIVATE "LINKER:--whole-archive,$<TARGET_FILE:${library}>,--no-whole-archive")
+    endforeach()
+  endif()
+endfunction()
+
+# lrcnn_compile_quickly(<program> <library>...): for a program that lrcnn_program_libraries found these libraries for. Beside tests, its headers are
+# read once for all such programs.
+function(lrcnn_compile_quickly program)
+  target_compile_options(${program} PRIVATE ${lrcnn_of_tests})
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR NOT CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" OR NOT "lrcnn::onednn_precompiled" IN_LIST ARGN)
+    return()
+  endif()
+  if(NOT TARGET lrcnn_program_headers)
+    set(source "${PROJECT_BINARY_DIR}/program_headers.cpp")
+    file(CONFIGURE OUTPUT "${source}" CONTENT "// Stands for headers that are read once.\n")
+    add_library(lrcnn_program_headers OBJECT "${source}")
+    target_link_libraries(lrcnn_program_headers PRIVATE lrcnn_dev lrcnn::onednn_precompiled)
+    target_compile_options(lrcnn_program_headers PRIVATE ${lrcnn_of_tests} -fpch-preprocess)
+    target_precompile_headers(lrcnn_program_headers PRIVATE <lrcnn/lrcnn.hpp> <lrcnn/backend/onednn.hpp>)
+  endif()
+  lrcnn_take_first(${program} lrcnn_onednn_precompiled)
+  target_compile_options(${program} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)   # for ccache
+  target_precompile_headers(${program} REUSE_FROM lrcnn_program_headers)
 endfunction()
 
 # What LRCNN_CPU can hold programs to that use less than this machine has, from the most to the least: tests of what depends on

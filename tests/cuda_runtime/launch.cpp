@@ -30,6 +30,7 @@ void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void**) {}
 void __cudaRegisterFunction(void**, const char*, char*, const char*, int, uint3*, uint3*, dim3*, dim3*, int*) {}
 void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {}
+char __cudaInitModule(void**) { return 1; }
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared, CUstream_st* stream) {
   pushed() = {grid, block, shared, stream};
   return 0;
@@ -44,6 +45,7 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
 }
 cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, std::size_t, cudaStream_t stream) { return launch("__cudaLaunchKernel", stream); }
 cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, std::size_t, cudaStream_t stream) { return launch("cudaLaunchKernel", stream); }
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* how, const void*, void**) { return launch("cudaLaunchKernelExC", how->stream); }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   return call("cudaFuncGetAttributes", [&] {
     *attributes = {};

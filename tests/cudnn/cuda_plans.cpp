@@ -1,6 +1,7 @@
 // Plans that were made here run on a device that is not here: every distinct convolution of every slab of the shipped
-// networks, under many policies and in each precision, has an engine within the workspace that its plan gives it.
+// networks, under many policies and in each precision, has an engine within the workspace that its plan gives it. Every day some of the networks.
 #include "cudnn/benchmarked_plans.hpp"
+#include "support/thorough.hpp"
 #include <lrcnn/backend/cudnn/plan_check.hpp>
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
@@ -32,9 +33,11 @@ TEST_CASE("every convolution of the shipped networks' slabs has an engine on an 
                                          Policy<Stages<Overlap<16>, Overlap<8>, Share<4>, Column>, CheckpointAtPools, RecomputeAll, W>::value,
                                          Policy<Stages<ByImages<1, Overlap<5>>, Overlap<3>, Column>, CheckpointAtPools, RecomputeAll, W>::value};
   Index all = 0;
+  std::size_t number = 0;
   const auto check = [&]<Precision precision>() {
     std::set<Request> requests;
-    for (const Shipped& network : networks)
+    for (const Shipped& network : networks) {
+      if (!testing::has_turn(number++, 5)) continue;   // a number that shares no factor with the networks': each precision gets others
       for (const PolicySpec& policy : policies) {
         const Table table = make_table(network.layers, network.input);
         std::optional<Plan> plan;
@@ -48,6 +51,7 @@ TEST_CASE("every convolution of the shipped networks' slabs has an engine on an 
         MESSAGE(precision_name(precision), " ", network.name, " ", to_string(network.input), " ", to_string(policy), ": peak ",
                 format_bytes(plan->peak_bytes()));
       }
+    }
     const PlanCheck result = check_requests(requests, *device, 2);
     MESSAGE(result.convolutions, " distinct convolutions in ", precision_name(precision), ", ", result.activated,
             " of them with their ReLU; the largest workspace ", format_bytes(result.workspace_bytes));
@@ -59,7 +63,7 @@ TEST_CASE("every convolution of the shipped networks' slabs has an engine on an 
   check.operator()<Precision::tf32>();
   check.operator()<Precision::fp16>();
   check.operator()<Precision::bf16>();
-  CHECK(all >= 2000);
+  CHECK(all >= (testing::thorough() ? 2000 : 50));
 }
 TEST_CASE("likewise of networks that branch, with transposed, grouped and strided convolutions") {
   const auto device = h200();
@@ -77,8 +81,10 @@ TEST_CASE("likewise of networks that branch, with transposed, grouped and stride
                                        {3, 3, 96, 64}}};
   const std::vector<PolicySpec> policies{Policy<Column, W>::value, Policy<Overlap<4>, CheckpointAtPools, RecomputeAll, W>::value,
                                          Policy<Share<3>, W>::value};
+  std::size_t number = 0;
   const auto check = [&]<Precision precision>() {
     for (const Shipped& network : networks) {
+      if (!testing::has_turn(number++, 4)) continue;
       std::set<Request> requests;
       Index transposed = 0;
       const Table table = make_table(network.layers, network.input);

@@ -1,5 +1,5 @@
 // The checker passes the plans of thousands of random networks that branch, under random policies, targets and options.
-// That it reports corrupted ones is tested in alone_graph_checker_sensitivity.cpp.
+// That it reports corrupted ones is tested in alone_checker_sensitivity.cpp.
 #include <lrcnn/plan/checker.hpp>
 #include <doctest/doctest.h>
 #include <string>

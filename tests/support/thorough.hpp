@@ -16,4 +16,6 @@ Number cases_to_do(Number all, Number some) {
 }
 /// The number of the day, from which a sweep that does a part draws which.
 inline std::size_t day() { return static_cast<std::size_t>(std::time(nullptr)) / 86400; }
+/// Whether case `number` of a list is done: one in `of` every day, another one on the next.
+inline bool has_turn(std::size_t number, std::size_t of) { return thorough() || number % of == day() % of; }
 }   // namespace lrcnn::testing
