@@ -256,7 +256,8 @@ def host_steps(args):
     words = (folder / "headers").read_text().replace("\\\n", " ").split()
     root = (include / "lrcnn").resolve()
     headers = {str(pathlib.Path(w).resolve().relative_to(root)) for w in words if root in pathlib.Path(w).resolve().parents}
-    return ["-DLRCNN_PRECOMPILED", "-include", "lrcnn/precompiled/host.hpp", str(made)], headers
+    # The loops alone are elsewhere: the detector has planner and checker itself.
+    return ["-DLRCNN_PRECOMPILED", "-DLRCNN_PRECOMPILES_TRAINING", "-include", "lrcnn/precompiled/host.hpp", str(made)], headers
 
 
 def build_and_run(args, number, fault, steps=((), None)):
