@@ -13,11 +13,12 @@ if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   endif()
 endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
-# Examples and benchmarks beside the tests (the preset `test`) are compiled quickly: what takes their time is in libraries, which are compiled well. With
-# LRCNN_THOROUGH they are optimised, so that what the optimiser makes of the library's templates in a program is tested, too.
-set(lrcnn_of_tests $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-O0>)   # nvcc has the preset's
-if(LRCNN_THOROUGH)
-  set(lrcnn_of_tests $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+# How examples and benchmarks are compiled beside the tests: quickly, for what takes their time is in libraries, which are compiled well. Where all
+# tests are compiled (the preset `test`) they are not optimised, but with LRCNN_THOROUGH: then what the optimiser makes of the library's templates in
+# a program is tested, too. nvcc has the preset's options.
+set(lrcnn_of_tests $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+if(LRCNN_JOIN_TESTS AND NOT LRCNN_THOROUGH)
+  set(lrcnn_of_tests $<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-O0>)
 endif()
 add_library(lrcnn_dev INTERFACE)
 set(lrcnn_cxx_options -Wall -Wextra -Wpedantic -Wshadow)
@@ -153,32 +154,39 @@ function(lrcnn_program_libraries result)
 endfunction()
 
 # lrcnn_take_first(<program> <static library>...): of functions that a program and such a library both have, because headers define them, the program
-# takes the library's, which are compiled well.
+# takes the library's, which are compiled well. For the preset `test`.
 function(lrcnn_take_first program)
-  if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  if(LRCNN_JOIN_TESTS AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
     foreach(library IN LISTS ARGN)
       target_link_options(${program} PRIVATE "LINKER:--whole-archive,$<TARGET_FILE:${library}>,--no-whole-archive")
     endforeach()
   endif()
 endfunction()
 
-# lrcnn_compile_quickly(<program> <library>...): for a program that lrcnn_program_libraries found these libraries for. Beside tests, its headers are
-# read once for all such programs.
+# lrcnn_read_once(<target> LIBS <target>... HEADERS <header>...): a target with headers that the compiler has read for these libraries; programs with the
+# same libraries and options take them (REUSE_FROM).
+function(lrcnn_read_once target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS;HEADERS")
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp")
+  file(CONFIGURE OUTPUT "${source}" CONTENT "// Stands for headers that are read once.\n")
+  add_library(${target} OBJECT "${source}")
+  target_link_libraries(${target} PUBLIC ${arg_LIBS})
+  target_precompile_headers(${target} PRIVATE ${arg_HEADERS})
+endfunction()
+set(lrcnn_for_ccache "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>")   # of what takes such headers
+
+# lrcnn_compile_quickly(<program> <library>...): for a program that lrcnn_program_libraries found these libraries for.
 function(lrcnn_compile_quickly program)
   target_compile_options(${program} PRIVATE ${lrcnn_of_tests})
-  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR NOT CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" OR NOT "lrcnn::onednn_precompiled" IN_LIST ARGN)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR NOT LRCNN_JOIN_TESTS OR NOT "lrcnn::onednn_precompiled" IN_LIST ARGN)
     return()
   endif()
   if(NOT TARGET lrcnn_program_headers)
-    set(source "${PROJECT_BINARY_DIR}/program_headers.cpp")
-    file(CONFIGURE OUTPUT "${source}" CONTENT "// Stands for headers that are read once.\n")
-    add_library(lrcnn_program_headers OBJECT "${source}")
-    target_link_libraries(lrcnn_program_headers PRIVATE lrcnn_dev lrcnn::onednn_precompiled)
-    target_compile_options(lrcnn_program_headers PRIVATE ${lrcnn_of_tests} -fpch-preprocess)
-    target_precompile_headers(lrcnn_program_headers PRIVATE <lrcnn/lrcnn.hpp> <lrcnn/backend/onednn.hpp>)
+    lrcnn_read_once(lrcnn_program_headers LIBS lrcnn_dev lrcnn::onednn_precompiled HEADERS <lrcnn/lrcnn.hpp> <lrcnn/backend/onednn.hpp>)
+    target_compile_options(lrcnn_program_headers PRIVATE ${lrcnn_of_tests} ${lrcnn_for_ccache})
   endif()
   lrcnn_take_first(${program} lrcnn_onednn_precompiled)
-  target_compile_options(${program} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)   # for ccache
+  target_compile_options(${program} PRIVATE ${lrcnn_for_ccache})
   target_precompile_headers(${program} REUSE_FROM lrcnn_program_headers)
 endfunction()
 

@@ -199,27 +199,21 @@ std::vector<Corruption> graph_corruptions() {
                         return i >= 0;
                       }};
   };
+  const auto add_again = [](const char* name, Op op, std::function<void(Step&)> adds) {   // the step behind itself, made to add to what is there
+    return Corruption{name, [op, adds](Plan& plan, Dice& dice) {
+                        const Index i = some_step(plan, dice, [&](const Step& s) { return s.op == op; });
+                        if (i < 0) return false;
+                        Step again = plan.steps[static_cast<std::size_t>(i)];
+                        adds(again);
+                        plan.steps.insert(plan.steps.begin() + i + 1, again);
+                        return true;
+                      }};
+  };
   return {
       {"statistics dropped", [](Plan& p, Dice& d) { return drop(p, d, {Op::statistics}); }},
-      {"statistics repeated",
-       [](Plan& p, Dice& d) {
-         const Index i = some_step(p, d, [](const Step& s) { return s.op == Op::statistics; });
-         if (i < 0) return false;
-         Step again = p.steps[static_cast<std::size_t>(i)];
-         again.accumulate = true;
-         p.steps.insert(p.steps.begin() + i + 1, again);
-         return true;
-       }},
+      add_again("statistics repeated", Op::statistics, [](Step& s) { s.accumulate = true; }),
       {"sums dropped", [](Plan& p, Dice& d) { return drop(p, d, {Op::backward_sums}); }},
-      {"sums repeated",
-       [](Plan& p, Dice& d) {
-         const Index i = some_step(p, d, [](const Step& s) { return s.op == Op::backward_sums; });
-         if (i < 0) return false;
-         Step again = p.steps[static_cast<std::size_t>(i)];
-         again.accumulate = again.accumulate_parameters = true;
-         p.steps.insert(p.steps.begin() + i + 1, again);
-         return true;
-       }},
+      add_again("sums repeated", Op::backward_sums, [](Step& s) { s.accumulate = s.accumulate_parameters = true; }),
       change("statistics begun anew or not", Op::statistics, [](Step& s) { s.accumulate ^= true; }),
       change("sums begun anew or not", Op::backward_sums, [](Step& s) { s.accumulate ^= true; }),
       change("gradients of a norm begun anew or not", Op::backward_sums, [](Step& s) { s.accumulate_parameters ^= true; }),

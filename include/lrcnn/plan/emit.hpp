@@ -9,7 +9,7 @@
 //   AddUp     adds up what the steps of all slabs cost, or of some that stand for the others (plan/profile.hpp).
 //   EmissionTimes  tells when recorded steps run in the measured time (plan/memory_over_time.hpp).
 // All see the same calls in the same order within a turn, so a buffer has the same number for all of them, and the offsets
-// found for the measured turn hold for all turns. The checker (plan/checker.hpp) proves that, plan by plan.
+// found for the measured turn hold for all turns. The checker (plan/replay.hpp) proves that, plan by plan.
 //
 // Names are those of a pass and of the walk through it: plan/stage_pass.hpp, plan/stage_walk.hpp.
 #include <lrcnn/plan/emit_backward.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-// What lies where in the arena while a plan is replayed (plan/checker.hpp).
+// What lies where in the arena while a plan is replayed (plan/replay.hpp).
 //
 // For every piece of memory that a step has written: which row of which tensor of which image lies there. It is forgotten when other bytes
 // are written over it. Packed filters and what norms have taken in are known by their buffers.

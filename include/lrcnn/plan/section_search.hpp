@@ -6,7 +6,7 @@
 // better than another if it takes less time and leaves fewer bytes waiting for the backward pass. A section is added only if its two peaks,
 // with all that waits below it and all that passes by, fit into the bytes, and if the sections above can come to a good end within what is left
 // (plan/section_bounds.hpp). Bytes are exact but for buffers at the very start and end of a step,
-// where a little more is counted; what the plan's placement adds is not: plan/frontier.hpp verifies each solution.
+// where a little more is counted; what the plan's placement adds is not: plan/frontier_search.hpp verifies each solution.
 #include <lrcnn/plan/section_bounds.hpp>
 #include <lrcnn/plan/solved_policy.hpp>
 #include <bit>
