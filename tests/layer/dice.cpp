@@ -124,6 +124,15 @@ TEST_CASE("dice: a perfect map has no loss, a wrong one all of it; pixels are co
   CHECK(b.run({.smooth = 0}).sum == 0);
   CHECK(b.run({.smooth = 1}).sum == 0);
 }
+TEST_CASE("dice: logits that are not finite make a loss that is not, unless their pixel is ignored") {
+  for (const Index channels : {1, 3})
+    for (const double smooth : {0.0, 1.0}) {
+      Bench b({2, channels, 3, 4}, 1);
+      b.view(b.x)(1, 0, 2, 1) = std::nan("");
+      CHECK(std::isnan(b.run({.smooth = smooth}).sum));
+      CHECK(std::isfinite(b.run({.smooth = smooth, .ignore = b.mask[21]}).sum));
+    }
+}
 TEST_CASE("dice: an image all of whose pixels are ignored counts for nothing") {
   const DiceLoss loss{.smooth = 0, .ignore = 2};
   Bench b({2, 3, 2, 3}, 1);

@@ -8,6 +8,25 @@
 #include <algorithm>
 #include <array>
 namespace lrcnn {
+namespace detail {
+/// Whether a label is that of logit k.
+template <class I>
+LRCNN_HOST_DEVICE bool is_dice_class(I k, I classes, std::int32_t label) {
+  return label == (classes == 1 ? 1 : static_cast<std::int32_t>(k));
+}
+/// What a class of an image comes to.
+struct DiceClass {
+  double loss = 0, absent = 0, present = 0;   ///< its share; its derivative by the class's probability, where the label is another, and where it is k
+  DiceClass() = default;
+  /// From I_k and P_k + T_k. Sums that are not numbers make a loss that is none.
+  LRCNN_HOST_DEVICE DiceClass(double both, double either, double smooth, Index classes) {
+    const double under = either + smooth, share = 1 / static_cast<double>(classes);
+    if (under == 0) return;
+    const double ratio = (2 * both + smooth) / under;
+    loss = share * (1 - ratio), absent = share * ratio / under, present = absent - 2 * share / under;
+  }
+};
+}   // namespace detail
 /// Of each image 1 - mean over classes k of (2 I_k + smooth) / (P_k + T_k + smooth), with sums over its pixels: P_k of the probability of
 /// class k, T_k of pixels whose label is k, I_k of the former where the latter. Probabilities are the softmax over channels; an output of
 /// one channel is the logit of class 1, which then is the only class. The mean over images that have a pixel that counts, so neither groups
@@ -53,17 +72,14 @@ struct DiceLoss {
       return (logit(0) > 0) == (label == 1);
     }
     Index largest = 0;
-    for (Index k = 1; k < logits.c; ++k)
-      if (logit(k) > logit(largest)) largest = k;
-    double sum = 0;
-    for (Index k = 0; k < logits.c; ++k) sum += item(p, k) = std::exp(logit(k) - logit(largest));
+    const double sum = detail::softmax_of(logits.c, logit, largest, [&](Index k, double e) { item(p, k) = e; }).sum;
     for (Index k = 0; k < logits.c; ++k) item(p, k) /= sum;
     return largest == label;
   }
   template <class T>
   void image(const View<const T>& logits, const Labels& labels, Index first, Index i, const View<T>& dx, double scale, LossResult& result) const {
     const auto classes = static_cast<std::size_t>(logits.c);
-    const auto is = [&](std::size_t k, std::int32_t label) { return label == (classes == 1 ? 1 : static_cast<std::int32_t>(k)); };
+    const auto is = [&](std::size_t k, std::int32_t label) { return detail::is_dice_class(k, classes, label); };
     Numbers p{}, both{}, either{};   // I_k, and P_k + T_k
     const auto each_pixel = [&](auto f) {
       for (Index row = logits.row0; row < logits.row0 + logits.rows; ++row) {
@@ -81,22 +97,16 @@ struct DiceLoss {
       }
     });
     result.count += count;
-    const double share = 1 / static_cast<double>(classes);
-    Numbers absent{}, present{};   // derivative of the loss by p_k, where the label is another, and where it is k
+    std::array<detail::DiceClass, static_cast<std::size_t>(most_classes)> of;
     double sum = 0;
-    for (std::size_t k = 0; k < classes; ++k) {
-      const double under = either[k] + smooth, ratio = under > 0 ? (2 * both[k] + smooth) / under : 1;
-      sum += share * (1 - ratio);
-      absent[k] = under > 0 ? share * ratio / under : 0;
-      present[k] = absent[k] - (under > 0 ? 2 * share / under : 0);
-    }
+    for (std::size_t k = 0; k < classes; ++k) of[k] = {both[k], either[k], smooth, logits.c}, sum += of[k].loss;
     if (count > 0) result.sum += sum;
     if (dx.data == nullptr) return;
     each_pixel([&](Index row, Index x, std::int32_t label) {
       const bool counts = !ignore || label != *ignore;
       double mean = 0;   // of the derivatives, by probability
       if (counts) probabilities(logits, i, row, x, label, p);
-      const auto slope = [&](std::size_t k) { return is(k, label) ? present[k] : absent[k]; };
+      const auto slope = [&](std::size_t k) { return is(k, label) ? of[k].present : of[k].absent; };
       for (std::size_t k = 0; counts && k < classes; ++k) mean += p[k] * slope(k);
       for (Index k = 0; k < round_up(dx.c, dx.block); ++k) {
         const auto at = static_cast<std::size_t>(k);

@@ -39,17 +39,25 @@ struct Softmax {
   double top = 0, sum = 0;   ///< the largest logit; the sum of exp(logit - top)
   /// -log softmax of a logit.
   LRCNN_HOST_DEVICE double loss(double logit) const { return std::log(sum) + (top - logit); }
+  LRCNN_HOST_DEVICE double probability(double logit) const { return std::exp(logit - top) / sum; }
   /// The derivative of the label's loss by a logit.
-  LRCNN_HOST_DEVICE double derivative(double logit, bool is_label) const { return std::exp(logit - top) / sum - (is_label ? 1.0 : 0.0); }
+  LRCNN_HOST_DEVICE double derivative(double logit, bool is_label) const { return probability(logit) - (is_label ? 1.0 : 0.0); }
 };
-/// Of logit(0) ... logit(count - 1). `largest`: which one is, the first of equals.
-template <class I, class Logit>
-LRCNN_HOST_DEVICE Softmax softmax_of(I count, Logit logit, I& largest) {
+struct NoExponentials {
+  template <class I>
+  LRCNN_HOST_DEVICE void operator()(I, double) const {}
+};
+/// Of logit(0) ... logit(count - 1). `largest`: which one is, the first of equals. each(k, exp(logit - top)) is called for all.
+template <class I, class Logit, class Each = NoExponentials>
+LRCNN_HOST_DEVICE Softmax softmax_of(I count, Logit logit, I& largest, Each each = {}) {
   largest = 0;
   for (I k = 1; k < count; ++k)
     if (logit(k) > logit(largest)) largest = k;
   Softmax softmax{logit(largest), 0};
-  for (I k = 0; k < count; ++k) softmax.sum += std::exp(logit(k) - softmax.top);
+  for (I k = 0; k < count; ++k) {
+    const double e = std::exp(logit(k) - softmax.top);
+    each(k, e), softmax.sum += e;
+  }
   return softmax;
 }
 }   // namespace detail
