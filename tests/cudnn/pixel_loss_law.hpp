@@ -4,6 +4,7 @@
 #include <lrcnn/layer/dice.hpp>
 #include <lrcnn/lrcnn.hpp>
 #include "support/counted_labels.hpp"
+#include "support/own_dice.hpp"
 #include <doctest/doctest.h>
 namespace lrcnn::testing {
 using PixelNet =
@@ -88,7 +89,7 @@ void as_the_reference(const L& loss, bool targets, Make make) {
     }
   }
 }
-/// Every loss that has loops for a device, one of the program's own, and one over whole maps.
+/// Every loss that has loops for a device, and two of the program's own.
 template <class Make>
 void pixel_loss_law(Make make) {
   as_the_reference(PixelCrossEntropy{.weights = {0.5, 2, 1}, .ignore = -1}, false, make);
@@ -97,5 +98,6 @@ void pixel_loss_law(Make make) {
   as_the_reference(Huber{}, true, make);
   as_the_reference(Halves{}, true, make);
   as_the_reference(DiceLoss{.ignore = -1}, false, make);
+  as_the_reference(OwnDice{{.ignore = -1}}, false, make);
 }
 }   // namespace lrcnn::testing

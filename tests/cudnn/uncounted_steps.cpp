@@ -2,6 +2,7 @@
 // and updates are of those whose update was applied. On the pretended device.
 #include "cudnn/host_library.hpp"
 #include "support/error_of.hpp"
+#include "support/own_dice.hpp"
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
 using namespace lrcnn;
@@ -46,10 +47,10 @@ struct BatchThere {
   }
 };
 template <class L = PixelCrossEntropy>
-BasicTrainer<Cudnn, L> trainer_of_maps() {
+BasicTrainer<Cudnn, L> trainer_of_maps(const L& loss = {.ignore = 255}) {
   using Maps = Sequential<Conv<4>, ReLU, Conv<3>>;
-  return {Maps::layers,    Policy<Share<2>, Workspace<1_MiB>>::value, four_images, Sgd{.lr = 0.1}, {.seed = 3},
-          {.ignore = 255}, Cudnn(std::make_shared<HostLibrary<>>())};
+  return {Maps::layers, Policy<Share<2>, Workspace<1_MiB>>::value, four_images, Sgd{.lr = 0.1}, {.seed = 3},
+          loss,         Cudnn(std::make_shared<HostLibrary<>>())};
 }
 std::vector<std::int32_t> mask_of_maps() {
   std::vector<std::int32_t> mask(static_cast<std::size_t>(4 * 6 * 6));
@@ -207,7 +208,7 @@ TEST_CASE("losses that the host works out for a device are told, and stay when a
   const BatchThere there;
   const std::vector<std::int32_t> mask = mask_of_maps();
   const Labels labels = Labels::of_pixels(mask, 6, 6);
-  auto trainer = trainer_of_maps<DiceLoss>();
+  auto trainer = trainer_of_maps(OwnDice{{.ignore = 255}});
   const LossResult first = trainer.gradients_of(there.images(), labels);
   CHECK(first.mean() > 0);
   trainer.start_step(there.images(), labels);
@@ -291,7 +292,7 @@ TEST_CASE("on a device, too, fit passes over batches in which no pixel counts, a
   for (const TrainerOptions& options : with_and_without_waiting) {
     const auto make = [&] {
       return BasicTrainer<Cudnn, PixelCrossEntropy>(Maps::layers, Policy<Share<2>, Workspace<1_MiB>>::value, four_images, AdamW{.lr = 0.01}, options,
-                                                    {.ignore = 255}, Cudnn(std::make_shared<HostLibrary<>>()));
+                                                    loss, Cudnn(std::make_shared<HostLibrary<>>()));
     };
     auto trainer = make(), others = make();
     const auto got = trainer.fit(LoaderThere{{good, unlabelled, good}}, nullptr, {.epochs = 1});

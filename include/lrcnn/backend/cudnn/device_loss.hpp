@@ -3,6 +3,7 @@
 // program brings.
 #include <lrcnn/core/host_device.hpp>
 #include <lrcnn/layer/custom.hpp>
+#include <lrcnn/layer/dice.hpp>
 #include <lrcnn/layer/pixel_loss.hpp>
 #include <functional>
 #include <optional>
@@ -28,15 +29,15 @@ const CustomDeviceLoss<F>& loss_on_device();
 namespace lrcnn::cudnn {
 /// PixelCrossEntropy with its weights in place, for up to so many classes.
 struct PixelClassLoss {
-  static constexpr Index most_weights = 64;
+  static constexpr Index most_weights = 256;   // 2 of the 4 KiB that a kernel is given
   double weights[static_cast<std::size_t>(most_weights)] = {};
   bool weighs = false, ignores = false;
   std::int32_t ignored = 0;
   LRCNN_HOST_DEVICE double weight(std::int32_t label) const { return weighs ? weights[label] : 1; }
 };
 /// The losses that have loops.
-using DeviceLoss = std::variant<PixelClassLoss, PixelBinaryCrossEntropy, PixelFocal, MeanSquaredError, Huber>;
-/// A loss as one that has loops; none if it has not, as Dice and losses of the user's own.
+using DeviceLoss = std::variant<PixelClassLoss, PixelBinaryCrossEntropy, PixelFocal, MeanSquaredError, Huber, DiceLoss>;
+/// A loss as one that has loops; none if it has not, as losses of the user's own.
 template <class L>
 std::optional<DeviceLoss> device_loss(const L& loss) {
   if constexpr (std::is_same_v<L, PixelCrossEntropy>) {

@@ -5,44 +5,9 @@
 // in double whatever the elements are. So the gradient is the host's, and the sum differs from the host's in its last bits only. Rows are
 // taken so many at a time that what they come to fits into a workspace of a fixed size.
 #include <lrcnn/backend/cudnn/device_loss.hpp>
-#include <lrcnn/backend/cudnn/loops/loss.hpp>
+#include <lrcnn/backend/cudnn/loops/dice.hpp>
 namespace lrcnn::loops {
 using cudnn::DeviceLoss, cudnn::PixelClassLoss;
-/// Labels of a batch, or of some rows of it, in memory that loops reach, laid out as Labels are.
-struct PixelLabels {
-  const std::int32_t* classes = nullptr;   ///< [images][rows][width]
-  const float* values = nullptr;           ///< [images][channels][rows][width], if they are targets
-  Index channels = 1, height = 0, width = 0;
-  Index first_image = 0, first_row = 0, rows = 0;   ///< that are there
-  bool unseen = false;                              ///< one for each image, which nobody may have looked at
-};
-/// What labels say of the same labels in other memory.
-inline PixelLabels pixel_labels(const Labels& labels, const std::int32_t* classes, const float* values) {
-  return {classes,
-          values,
-          labels.channels(),
-          labels.height(),
-          labels.width(),
-          labels.held_images().begin,
-          labels.held_rows().begin,
-          labels.held_rows().size(),
-          labels.kind() == LabelKind::images};
-}
-/// What a loss reads of all rows of a view.
-template <class T>
-struct PixelLogits {
-  const T* x;
-  T* dx;   ///< null if not wanted
-  Index x_stride_n, x_stride_row, dx_stride_n, dx_stride_row, row0;
-  int channels, width;
-  PixelLabels labels;
-  double scale;
-  /// Labels of a row: of channel k, if they are targets.
-  LRCNN_HOST_DEVICE Index row_of_labels(Index image, Index k, Index row) const {
-    const Index plane = (image - labels.first_image) * labels.channels + (labels.values != nullptr ? k : 0);
-    return (plane * labels.rows + row0 + row - labels.first_row) * labels.width;
-  }
-};
 namespace detail {
 /// One pixel of a loss over elements.
 template <class T, class L>
@@ -141,10 +106,6 @@ struct PixelLossLoop {
   }
 };
 }   // namespace detail
-/// Rows that pixel_loss() takes at once.
-inline constexpr Index pixel_loss_rows = Index{1} << 14;
-/// Bytes of workspace that pixel_loss() needs, whatever it is given.
-inline constexpr Index pixel_loss_bytes = pixel_loss_rows * static_cast<Index>(sizeof(detail::LossPart));
 /// A loss of some rows of some images, the first of which is image `first` of the batch. start(strip) starts a PixelLossLoop over a strip.
 /// Shapes:  logits [N,K,rows,W], dx like logits or empty; labels as the loss wants them, of the whole batch or at least these rows
 /// Pre:     the loss has found the labels good; workspace: pixel_loss_bytes, aligned to 8; logits and dx do not overlap
@@ -154,18 +115,7 @@ template <class Exec, class T, class Start>
 void loss_by_strips(const Exec& exec, const View<const T>& logits, const PixelLabels& labels, Index first, const View<std::type_identity_t<T>>& dx,
                     double scale, LossSums* sums, std::byte* workspace, Start start) {
   if (empty(logits)) return;
-  assert(channels_last(logits) && channels_last(dx));
-  const PixelLogits<T> all{logits.data,
-                           dx.data,
-                           logits.stride_n,
-                           logits.stride_row(),
-                           dx.stride_n,
-                           dx.data ? dx.stride_row() : 0,
-                           logits.row0,
-                           static_cast<int>(logits.c),
-                           static_cast<int>(logits.w),
-                           labels,
-                           scale};
+  const PixelLogits<T> all = pixel_logits(logits, labels, dx, scale);
   auto* parts = reinterpret_cast<detail::LossPart*>(workspace);
   const int width = power_above(std::min<Index>(logits.w, block_threads));
   const Index rows = logits.n * logits.rows;
@@ -175,17 +125,20 @@ void loss_by_strips(const Exec& exec, const View<const T>& logits, const PixelLa
     if (sums != nullptr) for_blocks(exec, 1, detail::TotalLoop{parts, count, 1 / static_cast<double>(labels.height), sums});
   }
 }
-/// One of the library's losses over pixels.
+/// One of the library's losses over pixels; DiceLoss is given whole maps.
 template <class Exec, class T>
 void pixel_loss(const Exec& exec, const DeviceLoss& loss, const View<const T>& logits, const PixelLabels& labels, Index first,
                 const View<std::type_identity_t<T>>& dx, double scale, LossSums* sums, std::byte* workspace) {
-  loss_by_strips(exec, logits, labels, first, dx, scale, sums, workspace, [&](const LossStrip<T>& strip) {
-    std::visit(
-        [&]<class L>(const L& rule) {
-          const detail::PixelLossLoop<T, L> loop{strip, {rule}};
-          for_blocks(exec, strip.blocks(), loop);
-        },
-        loss);
-  });
+  const auto by_strips = [&]<class L>(const L& rule) {
+    loss_by_strips(exec, logits, labels, first, dx, scale, sums, workspace, [&](const LossStrip<T>& strip) {
+      for_blocks(exec, strip.blocks(), detail::PixelLossLoop<T, L>{strip, {rule}});
+    });
+  };
+  std::visit(
+      [&]<class L>(const L& rule) {
+        if constexpr (std::is_same_v<L, DiceLoss>) dice_loss(exec, rule, logits, labels, first, dx, scale, sums, workspace);
+        else by_strips(rule);
+      },
+      loss);
 }
 }   // namespace lrcnn::loops
