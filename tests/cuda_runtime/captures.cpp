@@ -10,9 +10,9 @@ using Net = Sequential<Conv<4>, ReLU, MaxPool<>, Flatten, Linear<10>>;
 using DropNet = Sequential<Conv<4>, ReLU, Dropout<>, MaxPool<>, Flatten, Linear<10>>;
 constexpr PolicySpec rows = Policy<Share<2>, RecomputeAll, Workspace<1_MiB>>::value;
 template <class N>
-BasicTrainer<Cudnn> trainer_on(cudaStream_t stream) {
-  const cudnn::DeviceOptions options{.device = 0, .stream = stream, .record = false};
-  return {N::layers, rows, small_input, Sgd{.lr = 0.01}, {.seed = 3}, {}, Cudnn(options)};
+BasicTrainer<Cudnn> trainer_on(cudaStream_t stream, bool records = false, const PolicySpec& policy = rows) {
+  const cudnn::DeviceOptions options{.device = 0, .stream = stream, .record = records};
+  return {N::layers, policy, small_input, Sgd{.lr = 0.01}, {.seed = 3}, {}, Cudnn(options)};
 }
 const std::string reason =
     " would be sent from the host, which a graph cannot do again; within a capture of the program's own, give batches in the "
@@ -67,6 +67,62 @@ TEST_CASE("within a program's own capture nothing can be sent from the host, whi
   }
   cudaStreamDestroy(theirs);
 }
+TEST_CASE("steps that have been recorded are started one by one within a program's own capture, and from their graphs after it") {
+  const FreshRuntime runtime;
+  cudaStream_t theirs = CudaRuntime::make_stream(0);
+  {
+    auto trainer = trainer_on<Net>(theirs, true);
+    const auto pixels = trainer.backend().buffer<float>(small_input.count());
+    const auto classes = trainer.backend().buffer<std::int32_t>(small_input.n);
+    const cudnn::DeviceSource there(pixels.data(), small_input);
+    const Labels labels = Labels::on_device(classes.data(), small_input.n);
+    const auto launched = [&] {
+      const Index before = runtime->graphs_launched;
+      trainer.start_step(there, labels);
+      return runtime->graphs_launched - before;
+    };
+    for (int turn = 0; turn < 2; ++turn) {   // the steps are warm; then they have graphs
+      trainer.step(there, labels);
+      cudaGraph_t graph = nullptr;
+      cudaGraphExec_t ready = nullptr;
+      REQUIRE(cudaStreamBeginCapture(theirs, cudaStreamCaptureModeGlobal) == cudaSuccess);
+      CHECK(launched() == 0);
+      REQUIRE(cudaStreamEndCapture(theirs, &graph) == cudaSuccess);
+      REQUIRE(cudaGraphInstantiate(&ready, graph, 0) == cudaSuccess);
+      const Index kernels = runtime->kernels_run;
+      cudaGraphLaunch(ready, theirs);
+      CHECK(trainer.wait().mean() == 2);
+      CHECK(runtime->kernels_run > kernels + 10);
+      cudaGraphExecDestroy(ready), cudaGraphDestroy(graph);
+    }
+    trainer.step(there, labels);
+    CHECK(launched() > 0);
+    CHECK(trainer.backend().recording_problem().empty());
+    CHECK(trainer.wait().mean() == 2);
+  }
+  cudaStreamDestroy(theirs);
+}
+TEST_CASE("a step that is refused brings its streams together again: the program's capture is still good") {
+  const FreshRuntime runtime;
+  cudaStream_t theirs = CudaRuntime::make_stream(0);
+  {
+    PolicySpec streams = rows;
+    streams.streams = 2;
+    auto trainer = trainer_on<Net>(theirs, false, streams);
+    const HostBatch batch;
+    trainer.step(batch.source(), batch.classes);
+    const auto classes = trainer.backend().buffer<std::int32_t>(small_input.n);
+    const auto pixels = trainer.backend().buffer<float>(small_input.count());
+    const Labels labels = Labels::on_device(classes.data(), small_input.n);
+    cudaGraph_t graph = nullptr;
+    REQUIRE(cudaStreamBeginCapture(theirs, cudaStreamCaptureModeGlobal) == cudaSuccess);
+    CHECK(error_of<BackendError>([&] { trainer.start_step(batch.source(), labels); }).find("rows of a batch") != std::string::npos);
+    CHECK(cudaStreamEndCapture(theirs, &graph) == cudaSuccess);
+    cudaGraphDestroy(graph);
+    CHECK(trainer.step(batch.source(), batch.classes).loss == 2);
+  }
+  cudaStreamDestroy(theirs);
+}
 TEST_CASE("what another thread captures in CUDA's global mode is not ended by steps") {
   const FreshRuntime runtime;
   cudaStream_t captured = CudaRuntime::make_stream(0);
@@ -83,6 +139,11 @@ TEST_CASE("what another thread captures in CUDA's global mode is not ended by st
     cudaGraph_t graph = nullptr;
     std::thread([&] { begun = cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal); }).join();
     CHECK(error_of([&] { trainer.start_step(batch.source(), batch.classes), trainer.start_step(direct.batch(0, 1)); }) == "no error");
+    CHECK(error_of([&] {   // plans, memory, waits and graphs that come and go
+            trainer.wait();
+            auto other = trainer_on<Net>(nullptr, true);
+            for (int i = 0; i < 3; ++i) other.step(batch.source(), batch.classes);
+          }) == "no error");
     std::thread([&] { ended = cudaStreamEndCapture(captured, &graph); }).join();
     CHECK(begun == cudaSuccess);
     CHECK(ended == cudaSuccess);

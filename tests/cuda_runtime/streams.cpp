@@ -179,6 +179,8 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
   return call("cudaGraphLaunch", [&] {
     if (!state().executables.contains(graph)) return violation("a graph that is not there"), cudaErrorInvalidValue;
+    CUstream_st* const there = known(stream);
+    if (there && there->capture) return there->capture->invalid = true, cudaErrorStreamCaptureUnsupported;   // seen on an H200
     ++state().runtime.graphs_launched;
     return enqueue(stream, [work = graph->work] {
       for (const auto& act : *work) act();

@@ -170,6 +170,21 @@ TEST_CASE("with tuning on, an engine that is wrong is not timed, however fast it
   CHECK(backend.tuner().tried() > 8);
   CHECK(!backend.tuner().passed_over().empty());
 }
+TEST_CASE("with tuning on, an engine that is built and then refuses to run is passed over, whether it was tried before or not") {
+  for (const bool tries : {true, false}) {
+    const auto library = trying_library();
+    library->tries_engines = tries;
+    library->refuses_to_run = "b";
+    Cudnn backend(library, {.on = true});
+    CHECK(error_of(backend) <= 1e-5);
+    CHECK(backend.tuner().tried() > 8);
+    CHECK(backend.tuner().passed_over().at(0).ends_with(": misaligned"));
+    library->refuses_to_run = "a", library->seconds = {{"a", 1e-3}};
+    Cudnn none(library, {.on = true});
+    CHECK_THROWS_WITH_AS(error_of(none), doctest::Contains("(engine a: misaligned)"), BackendError);
+    CHECK(none.tuner().tried() == 0);
+  }
+}
 TEST_CASE("engines that are right pass by a wide margin in every precision, whatever the convolution") {
   CHECK(worst_of_right_engines<Cudnn>(41000) < 0.1);
   CHECK(worst_of_right_engines<CudnnTf32>(41100) < 0.1);

@@ -163,10 +163,14 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     for (const Operands<element>* o : steps) filters.push_back({o->scratch, o->d_parameters[0], o->node, o->accumulate});
     cudnn::check(library_->unpack_filters(filters), "unpacking filter gradients");
   }
-  /// Starts a group of steps: `steps` does so one by one. What the group touches must be the same every time.
+  /// Starts a group of steps: `steps` does so one by one. What the group touches must be the same every time. Within a capture of the program's
+  /// own, where no graph can be started, they are started one by one.
   template <class F>
   void run_group(Group& group, F steps) {
-    if (!records_ || group.plain_ || !std::exchange(group.warm_, true)) return steps();
+    if (!records_ || group.plain_) return steps();
+    bool captured = false;
+    cudnn::check(library_->find_program_capture(captured), "asking whether the program captures the stream");
+    if (captured || !std::exchange(group.warm_, true)) return steps();
     if (!group.recording_) {
       if (const cudnn::Status status = record(group, steps); !status.good()) {
         if (recording_problem_.empty()) recording_problem_ = status.text;
@@ -187,6 +191,13 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     if (event >= 0) cudnn::check(library_->record_event(event), "recording an event");
   }
   void join(Index streams) { cudnn::check(library_->join(streams), "bringing streams together"); }
+  /// What has been started on other streams before an error is before all that follows, as in a step that ends.
+  void abandon(Index streams) noexcept {
+    try {
+      static_cast<void>(library_->join(streams));
+    } catch (...) {   // there has been an error before, which is the one to tell
+    }
+  }
   /// Why some steps are started one by one, although they repeat; empty if all are recorded.
   const std::string& recording_problem() const { return recording_problem_; }
   /// Graphs that are kept: those in use, and some others.

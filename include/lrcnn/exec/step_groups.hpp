@@ -41,6 +41,7 @@ concept Streamed = Backend<B> && requires(B backend, Index number, std::span<con
   backend.enter(number, events);   // later work goes to that stream, once these events have happened
   backend.leave(number);           // records the event of that number on the stream; -1: none
   backend.join(number);            // stream 0 goes on when the others are done; what comes goes to it
+  backend.abandon(number);         // likewise after an error, as far as it can be done
 };
 namespace detail {
 constexpr bool needs_host(Op op) { return op == Op::load || op == Op::store || op == Op::loss; }
@@ -66,6 +67,17 @@ class StepGroups {
   /// Goes through all groups; `step` starts step i.
   template <class Observer, class F>
   void run(Observer& observer, F step) {
+    try {
+      start_all(observer, step);
+    } catch (...) {
+      on_streams([&](auto& backend) { backend.abandon(streams_); });
+      throw;
+    }
+  }
+
+ private:
+  template <class Observer, class F>
+  void start_all(Observer& observer, F step) {
     on_streams([&](auto& backend) { backend.fork(streams_); });
     for (Group& group : groups_) {
       const Step& first = plan_.steps[group.begin];
@@ -81,8 +93,6 @@ class StepGroups {
     }
     on_streams([&](auto& backend) { backend.join(streams_); });
   }
-
- private:
   template <class Observer>
   static constexpr bool is_watched = !std::is_same_v<std::remove_cvref_t<Observer>, NoObserver>;
   struct NoGroup {};

@@ -5,6 +5,7 @@
 namespace lrcnn {
 /// Labels of a batch in a tensor. Dense int32 classes and dense float32 targets on the host are not copied; nor are dense int32 classes of
 /// images in a device's memory. All others are converted once, here. labels() are good as long as this object, or a copy of it, is.
+/// Pre: what makes the tensor is done before the host reads it, here and in every step, also where its memory is pinned or managed.
 class DlpackLabels {
  public:
   /// One class for each image.

@@ -35,6 +35,7 @@ template <class T>
 class DlpackSource final : public RowSource<T> {
  public:
   /// Bytes become the numbers 0 to 255.
+  /// Pre:     what makes the tensor is done before the host reads it, in every step, also where its memory is pinned or managed
   /// Errors:  DataError if the tensor is in the memory of a device, has other dimensions or other elements, or is empty
   explicit DlpackSource(DlpackTensor tensor) : tensor_(std::move(tensor)) {
     const auto refuse = [&](const std::string& rule, const std::string& change) {

@@ -8,6 +8,7 @@
 #include <lrcnn/core/error.hpp>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 namespace lrcnn::cudnn {
@@ -18,6 +19,7 @@ class GraphRecording final : public Recording {
   GraphRecording(const GraphRecording&) = delete;
   GraphRecording& operator=(const GraphRecording&) = delete;
   ~GraphRecording() override {
+    const BesideCaptures beside;
     const CurrentDevice current(device_);
     ignored(cudaGraphExecDestroy(graph_));   // after its last launch has ended
   }
@@ -72,6 +74,7 @@ class CudaDevice : public Interface {
     });
   }
   void release(void* memory) noexcept override {
+    const BesideCaptures beside;
     const CurrentDevice current(device_);
     static_cast<void>(synchronize());
     if (options_.allocate) options_.release(memory, options_.context);
@@ -92,6 +95,7 @@ class CudaDevice : public Interface {
     return call([&] { return share_host_memory(memory, bytes, device_); });
   }
   void unshare(const HostMemory& memory) noexcept override {
+    const BesideCaptures beside;
     const CurrentDevice current(device_);
     static_cast<void>(synchronize());
     unshare_host_memory(memory);
@@ -176,6 +180,9 @@ class CudaDevice : public Interface {
       return status;
     });
   }
+  Status find_program_capture(bool& captured) override {
+    return call([&] { return find_capture(captured, stream_); });
+  }
   Status begin_recording() override {
     return call([&] {
       const Status s = status_of(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
@@ -206,7 +213,11 @@ class CudaDevice : public Interface {
   /// One call of the library, from one thread at a time, with the device current.
   template <class F>
   Status call(F f) {
-    return one_thread_([&] { return on_device(device_, f); });
+    return one_thread_([&] {
+      std::optional<BesideCaptures> beside;
+      if (!recording_) beside.emplace();   // what the backend captures itself ends by what does not belong there
+      return on_device(device_, f);
+    });
   }
   /// Errors:  if the program captures the selected stream. `what`: "labels"
   Status may_send(const char* what) const { return recording_ ? Status{} : sending_fault(what, stream_); }
@@ -310,6 +321,7 @@ class CudaDevice : public Interface {
     });
   }
   void close() noexcept {
+    const BesideCaptures beside;
     const CurrentDevice current(device_);
     static_cast<void>(synchronize());
     for (SendingWay* const way : {&batches_way_, &labels_way_}) way->landing.give_up(), way->pinned.close();

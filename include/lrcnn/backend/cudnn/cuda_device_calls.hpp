@@ -141,7 +141,14 @@ inline Status device_of(cudaStream_t stream, int& device) {
   return found;
 #endif
 }
-/// While it lives, this thread may ask for events, and take and give memory, though another thread captures a stream in CUDA's global mode, whose
+/// Post:    captured: whether the stream is being captured
+inline Status find_capture(bool& captured, cudaStream_t stream) {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  const Status status = status_of(cudaStreamIsCapturing(stream, &capture));
+  captured = capture != cudaStreamCaptureStatusNone;
+  return status;
+}
+/// While it lives, this thread may wait, take and give memory, and end graphs, though another thread captures a stream in CUDA's global mode, whose
 /// capture that would end.
 class BesideCaptures {
  public:

@@ -98,7 +98,6 @@ class GatheredBatches {
   }
   /// Where a batch is; sends it if it is not there. Later work on `stream` finds it. Pre: the device is current; used() follows.
   Status find(GatheredBatch& there, const DirectSource<float>& source, cudaStream_t stream) {
-    const BesideCaptures beside;
     if (const Status s = forget_read(); !s.good()) return s;
     auto place = std::find_if(places_.begin(), places_.end(), [&](const Place& p) { return p.serial == source.serial(); });
     if (place == places_.end()) {
@@ -121,7 +120,6 @@ class GatheredBatches {
   }
   /// Lets go of the arrays that have been read. Pre: the device is current.
   Status forget_read() {
-    const BesideCaptures beside;
     for (Place& place : places_) {
       if (!place.array) continue;
       bool read = true;

@@ -11,9 +11,8 @@ namespace lrcnn::cudnn {
 /// Why nothing can be sent to a stream from the host: the program captures it, and each start of its graph would copy again, from memory that has
 /// something else in it by then. Good if it does not. `what`: "labels"
 inline Status sending_fault(const char* what, cudaStream_t stream) {
-  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-  if (const Status s = status_of(cudaStreamIsCapturing(stream, &capture)); !s.good()) return s;
-  if (capture == cudaStreamCaptureStatusNone) return {};
+  bool captured = false;
+  if (const Status s = find_capture(captured, stream); !s.good() || !captured) return s;
   return {"the program captures the stream of the step, and " + std::string(what) +
           " would be sent from the host, which a graph cannot do again; within a capture of the program's own, give batches in the device's memory "
           "(cudnn::DeviceSource) and labels there (Labels::on_device), and use no dropouts"};
@@ -27,7 +26,6 @@ class PinnedPieces {
   PinnedPieces& operator=(const PinnedPieces&) = delete;
   /// Memory that is free to be written, until the next call of take() unless sent() comes before.
   Status take(void*& memory, Index bytes) {
-    const BesideCaptures beside;
     const Index wanted = round_up(std::max<Index>(bytes, 1), granule);
     for (;;) {
       if (const Status s = note_read(false); !s.good()) return s;
@@ -157,7 +155,6 @@ class Landing {
     bool in_use = false;                           ///< `read` was recorded
   };
   Status make(Piece& piece, Index bytes, cudaStream_t stream) {
-    const BesideCaptures beside;
     give_back(piece);
     Status status = allocate_(piece.memory, bytes);
     for (cudaEvent_t* const event : {&piece.there, &piece.read})

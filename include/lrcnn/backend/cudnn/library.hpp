@@ -58,7 +58,7 @@ struct DeviceOptions {
   Index pinned_bytes = Index{1} << 29;   ///< page-locked memory that batches from the host pass through, at most; but for one piece of any size
   Index ahead_bytes = Index{1} << 26;    ///< of the device's memory beside the plan's, at most, where two loads from the host wait for their steps
   bool try_engines = true;               ///< each convolution runs once, when it is made; engines whose numbers are wrong are passed over
-  bool record = true;                    ///< steps that repeat become CUDA graphs; not to be had while the program captures `stream` (docs/cuda.md)
+  bool record = true;                    ///< steps that repeat become CUDA graphs, outside of the program's own captures (docs/cuda.md)
 };
 /// A convolution ready to run. One thread at a time.
 class Convolution {
@@ -139,6 +139,9 @@ class Device {
   virtual Status engines(std::vector<std::string>& names, const Problem& problem, Index workspace_bytes) = 0;
   /// Seconds of the device's time that work takes, on average over `times` turns; waits.
   virtual Status duration(double& seconds, int times, const std::function<Status()>& work) = 0;
+  /// Post:    captured: whether the program captures the selected stream, so that work which is started now becomes part of its graph.
+  /// Pre:     not between begin_recording() and end_recording()
+  virtual Status find_program_capture(bool& captured) { return captured = false, Status{}; }
   /// From here to end_recording() work is written down, not done. Nothing that waits, takes or gives memory may be asked for.
   virtual Status begin_recording() = 0;
   /// Errors:  if some of the work cannot be recorded; the device is as before begin_recording() then

@@ -31,20 +31,24 @@ class Tuner {
   Status make(std::unique_ptr<Convolution>& made, Device& device, const Request& request, Run run, TryOut try_out, bool may_run) {
     Status refusal;                      // of the engine that was passed over first; where none was, of the library
     std::vector<std::string> rejected;   // engines of this request
+    const auto is_rejected = [&](const std::string& engine) { return std::find(rejected.begin(), rejected.end(), engine) != rejected.end(); };
+    const auto reject = [&](const std::string& engine, const std::string& fault) {
+      if (rejected.empty()) refusal = {"engine " + engine + ": " + fault};
+      rejected.push_back(engine);
+      passed_over_.push_back(engine + " for " + to_string(request.problem) + ": " + fault);
+    };
     const auto build = [&](std::unique_ptr<Convolution>& c, const std::string& engine) {
-      if (std::find(rejected.begin(), rejected.end(), engine) != rejected.end()) return false;
+      if (is_rejected(engine)) return false;
       if (const Status s = device.convolution(c, request.problem, request.workspace_bytes, engine); !s.good()) {
         if (refusal.good()) refusal = s;
         return false;
       }
+      if (is_rejected(c->name())) return c.reset(), false;   // the one that the library puts first
       std::string fault;
       check(try_out(*c, fault), "trying engine " + c->name() + " for " + to_string(request.problem));
       if (fault.empty()) return true;
-      if (rejected.empty()) refusal = {"engine " + c->name() + ": " + fault};
-      rejected.push_back(c->name());
-      passed_over_.push_back(c->name() + " for " + to_string(request.problem) + ": " + fault);
-      c.reset();
-      return false;
+      reject(c->name(), fault);
+      return c.reset(), false;
     };
     const std::string key = to_string(request.problem) + " within " + std::to_string(request.workspace_bytes);
     const bool tunes = on_ && may_run;
@@ -54,15 +58,15 @@ class Tuner {
     std::vector<std::string> engines;
     if (const Status s = device.engines(engines, request.problem, request.workspace_bytes); !s.good()) return s;
     if (!tunes) return std::any_of(engines.begin(), engines.end(), [&](const std::string& e) { return build(made, e); }) ? Status{} : refusal;
-    if (const Status s = time_engines(made, device, engines, build, run, key); !s.good()) return s;
+    if (const Status s = time_engines(made, device, engines, build, reject, run, key); !s.good()) return s;
     return made || build(made, "") ? Status{} : refusal;
   }
 
  private:
-  /// Makes and notes the fastest engine, if there is one.
-  template <class Build, class Run>
-  Status time_engines(std::unique_ptr<Convolution>& made, Device& device, const std::vector<std::string>& engines, Build build, Run run,
-                      const std::string& key) {
+  /// Makes and notes the fastest engine, if there is one. One that is built and then refuses to run is passed over.
+  template <class Build, class Reject, class Run>
+  Status time_engines(std::unique_ptr<Convolution>& made, Device& device, const std::vector<std::string>& engines, Build build, Reject reject,
+                      Run run, const std::string& key) {
     double best = std::numeric_limits<double>::infinity();
     std::size_t tried = 0;
     for (const std::string& engine : engines) {
@@ -74,8 +78,9 @@ class Tuner {
       if (s.good()) s = device.duration(seconds, 1, work);
       if (s.good() && seconds < 2 * best) s = device.duration(seconds, turns, work);
       if (!s.good()) {
-        static_cast<void>(device.wait());   // the engine must outlive what it has started
-        return s;
+        if (const Status failed = device.wait(); !failed.good()) return failed;   // the engine must outlive what it has started
+        reject(c->name(), s.text);
+        continue;
       }
       if (seconds < best) {
         best = seconds;
@@ -84,7 +89,7 @@ class Tuner {
       }
       if (++tried == most_engines) break;
     }
-    ++tried_;
+    if (tried > 0) ++tried_;
     return {};
   }
   bool on_ = false;
