@@ -4,6 +4,7 @@
 // Every call makes the device of the options current and leaves the caller's as it was. A call that fails returns CUDA's or cuDNN's words
 // for it as a Status, and leaves no error behind in the runtime.
 #include <lrcnn/backend/cudnn/cuda_device_memory.hpp>
+#include <lrcnn/backend/cudnn/cuda_device_recording.hpp>
 #include <lrcnn/backend/cudnn/cuda_device_staging.hpp>
 #include <lrcnn/core/error.hpp>
 #include <cstring>
@@ -12,26 +13,6 @@
 #include <string>
 #include <vector>
 namespace lrcnn::cudnn {
-/// A CUDA graph made by capturing a stream.
-class GraphRecording final : public Recording {
- public:
-  GraphRecording(cudaGraphExec_t graph, cudaStream_t stream, int device) : graph_(graph), stream_(stream), device_(device) {}
-  GraphRecording(const GraphRecording&) = delete;
-  GraphRecording& operator=(const GraphRecording&) = delete;
-  ~GraphRecording() override {
-    const BesideCaptures beside;
-    const CurrentDevice current(device_);
-    ignored(cudaGraphExecDestroy(graph_));   // after its last launch has ended
-  }
-  Status start() override {
-    return on_device(device_, [&] { return status_of(cudaGraphLaunch(graph_, stream_)); });
-  }
-
- private:
-  cudaGraphExec_t graph_;
-  cudaStream_t stream_;
-  int device_;
-};
 /// Interface: the Library<T> to be implemented. This class implements those functions of Device that start no loops.
 template <class Interface>
 class CudaDevice : public Interface {
