@@ -24,6 +24,7 @@ class HostLibrary final : public cudnn::Library<T> {
   using Status = cudnn::Status;
   Index capacity = 1'000'000'000;   ///< bytes of the device's memory
   Index fail_at = -1;               ///< number of the call that fails
+  Index fail_from = -1;             ///< of the first of those that fail, all that follow
   std::string failure = "the test says no";
   std::exception_ptr thrown{};   ///< what that call throws instead of failing
   bool fuses_bias = true, fuses_relu = true;
@@ -451,7 +452,8 @@ class HostLibrary final : public cudnn::Library<T> {
     }
   };
   Status called() {
-    if (calls++ != fail_at) return {};
+    const Index call = calls++;
+    if (call != fail_at && (fail_from < 0 || call < fail_from)) return {};
     if (thrown) std::rethrow_exception(thrown);
     return {failure};
   }

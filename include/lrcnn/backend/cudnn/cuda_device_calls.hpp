@@ -152,16 +152,15 @@ inline Status find_capture(bool& captured, cudaStream_t stream) {
 /// capture that would end.
 class BesideCaptures {
  public:
-  BesideCaptures() : status_(status_of(cudaThreadExchangeStreamCaptureMode(&mode_))) {}
+  BesideCaptures() { ignored(cudaThreadExchangeStreamCaptureMode(&mode_)); }
   ~BesideCaptures() {
-    if (status_.good()) ignored(cudaThreadExchangeStreamCaptureMode(&mode_));
+    if (mode_ != cudaStreamCaptureModeRelaxed) ignored(cudaThreadExchangeStreamCaptureMode(&mode_));
   }
   BesideCaptures(const BesideCaptures&) = delete;
   BesideCaptures& operator=(const BesideCaptures&) = delete;
 
  private:
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;   ///< then the one that the thread had
-  Status status_;
 };
 /// Whether what was before an event is done: cudaSuccess, or cudaErrorNotReady, which is then gone from the runtime; or another error.
 /// `waits`: until it is done.
