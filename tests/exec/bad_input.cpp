@@ -280,3 +280,14 @@ TEST_CASE("bad input: a checkpoint at a layer that is not there") {
         "lrcnn: checkpoint at layer 'conv9', which the network does not have; CheckpointAt<...> names layers of the "
         "network; use a name that the network's table shows, such as 'conv1'");
 }
+TEST_CASE("bad input: a plan for training is not run for its output alone; its gradients stay") {
+  const OneBatch batch;
+  Reference<double> backend(1);
+  std::vector<double> parameters = batch.problem.parameters, gradients(parameters.size(), 7);
+  Executor<Reference<double>> run(make_plan(batch.problem.table, Rows::value, Reference<double>::target), backend, parameters.data(),
+                                  gradients.data());
+  CHECK(error_of<PlanError>([&] { run.forward(batch.source); })
+            .ends_with(" is run for an output without a loss; its backward pass begins with the loss, and its dropouts and norms do what they do in "
+                       "training; plan with the option training = false"));
+  CHECK(gradients == std::vector<double>(gradients.size(), 7));
+}

@@ -117,6 +117,7 @@ TEST_CASE("text that is no policy is refused, with the place") {
   CHECK(refusal("Policy<RecomputeInput<>, Overlap<2>>").find("character 26 of policy 'Policy<RecomputeInput<>, Overlap<2>>': a part of this kind") !=
         std::string::npos);
   CHECK(refusal("Policy<Streams<9>>").find("there are 9 streams; Streams<k> needs 1 <= k <= 8") != std::string::npos);
+  CHECK(refusal("Policy<Workspace<1048577_GiB>>").find("a workspace has 1125900980584448 bytes; it has 1 PiB at most") != std::string::npos);
   CHECK(refusal("Policy<CheckpointAt<conv1>>").find("there is no layer's name in quotes") != std::string::npos);
   CHECK(refusal("Policy<CheckpointAt<\"conv1>>").find("a name has no second quote") != std::string::npos);
   CHECK(refusal("Policy<CheckpointAt<\"\">>").find("a layer's name has 0 characters; names have from 1 to 47") != std::string::npos);

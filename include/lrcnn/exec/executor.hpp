@@ -107,12 +107,16 @@ class Executor {
     }
   }
   /// The forward pass alone, whatever the loss: output() has what it came to, also values that are not finite.
-  /// Errors:  PlanError if the plan does not keep its output; DataError if the source does not fit
+  /// Errors:  PlanError if the plan is one for training, or does not keep its output; DataError if the source does not fit
   void forward(const RowSource<M>& source) {
     if (plan_.options.stores_output || plan_.options.rows_loss)
       throw PlanError(error_text(plan_title(plan_) + " is run for an output that it does not keep",
                                  "with stores_output or rows_loss rows of the output are gone when the step is done",
                                  "plan without them, or run it with a RowSink"));
+    if (plan_.options.training)
+      throw PlanError(error_text(plan_title(plan_) + " is run for an output without a loss",
+                                 "its backward pass begins with the loss, and its dropouts and norms do what they do in training",
+                                 "plan with the option training = false"));
     check_source(source, plan_.table);
     NoObserver observer;
     run_steps(source, unlabelled_, observer, [&](std::size_t i) {

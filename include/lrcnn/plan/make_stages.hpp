@@ -6,6 +6,8 @@
 #include <string>
 namespace lrcnn {
 namespace detail {
+/// The most slabs of a stage: each has a step, and a plan has no more of them (plan.hpp).
+inline constexpr Index most_slabs = Index{1} << 19;
 /// What to ask for where a stage carries `largest` slabs: what all stages of its section do, since these have one count.
 inline std::string fewer_slabs(const Table& table, const PolicySpec& policy, const Target& target, const std::vector<Stage>& stages,
                                const Stage& stage, Index largest, bool streams) {
@@ -80,13 +82,13 @@ constexpr Index cut_stage(const Table& table, const PolicySpec& policy, const Ta
   const RowGraph graph = rules.graph();
   const Index wanted = std::max(p.forward, p.backward);
   if (streams && p.cut == Cut::share) {
-    const Index largest = max_stream_slabs(graph);
+    const Index largest = std::min(max_stream_slabs(graph), most_slabs);
     p.forward = p.backward = std::min(wanted, largest);
     stage.forward = best_stream_schedule(graph, p.forward);
     return wanted > largest ? largest : 0;
   }
-  std::vector<Index> finest = choose_cuts(graph, p.cut, wanted);
-  const Index fewer = finest.empty() ? max_slabs(graph, p.cut) : 0;
+  std::vector<Index> finest = wanted <= most_slabs ? choose_cuts(graph, p.cut, wanted) : std::vector<Index>();
+  const Index fewer = finest.empty() ? std::min(max_slabs(graph, p.cut), most_slabs) : 0;
   if (fewer > 0) {
     p.forward = std::min(p.forward, fewer);
     p.backward = std::min(p.backward, fewer);

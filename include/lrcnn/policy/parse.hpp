@@ -127,7 +127,7 @@ class PolicyParser {
     if (name == "CheckpointAt") return names(policy);
     if (name == "Images") return policy.images = in_brackets(1), PartKind::images;
     if (name == "Fit") return policy.fit_bytes = in_brackets(1), PartKind::fit;
-    if (name == "Workspace") return policy.workspace_bytes = in_brackets(0), PartKind::workspace;
+    if (name == "Workspace") return workspace(policy);
     if (name == "Streams") return streams(policy);
     if (name == "CheckpointEvery") return policy.checkpoints = {.rule = Checkpoints::Rule::every, .every = in_brackets(1)}, PartKind::checkpoints;
     if (name == "CheckpointAtSums") {
@@ -159,6 +159,13 @@ class PolicyParser {
     const Index value = number(least);
     expect('>');
     return value;
+  }
+  constexpr PartKind workspace(PolicySpec& policy) {
+    policy.workspace_bytes = in_brackets(0);
+    if (policy.workspace_bytes > most_workspace)
+      refuse("a workspace has " + std::to_string(policy.workspace_bytes) + " bytes", "it has 1 PiB at most, and is part of the plan's memory",
+             "use Workspace<32_MiB>");
+    return PartKind::workspace;
   }
   constexpr PartKind streams(PolicySpec& policy) {
     policy.streams = in_brackets(1);

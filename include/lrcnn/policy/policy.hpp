@@ -149,6 +149,7 @@ struct FastestConv : detail::Chooses<ConvAlgorithm::fastest> {};
 template <Index bytes>
 struct Workspace {
   static_assert(bytes >= 0, "lrcnn: Workspace<bytes> is negative; sizes are at least 0; use Workspace<32_MiB>");
+  static_assert(bytes <= most_workspace, "lrcnn: Workspace<bytes> is more than 1 PiB; it is part of the plan's memory; use Workspace<32_MiB>");
 };
 /// Slabs take turns on k sets of buffers, so that a device can work on k slabs at once where none needs the other's rows.
 /// What a backend without streams does in order.

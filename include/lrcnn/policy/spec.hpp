@@ -54,6 +54,7 @@ struct Partition {
   friend constexpr bool operator==(const Partition&, const Partition&) = default;
 };
 inline constexpr Index most_streams = 8;
+inline constexpr Index most_workspace = 1024 * 1024_GiB;   ///< bytes; those of all sections and streams can be added up
 /// A policy as a regular value: comparable, printable, usable as a template argument.
 struct PolicySpec {
   static constexpr std::size_t capacity = 64;
