@@ -87,7 +87,8 @@ constexpr Index cut_stage(const Table& table, const PolicySpec& policy, const Ta
     stage.forward = best_stream_schedule(graph, p.forward);
     return wanted > largest ? largest : 0;
   }
-  std::vector<Index> finest = wanted <= most_slabs ? choose_cuts(graph, p.cut, wanted) : std::vector<Index>();
+  std::vector<Index> finest;
+  if (wanted <= most_slabs) finest = choose_cuts(graph, p.cut, wanted);
   const Index fewer = finest.empty() ? std::min(max_slabs(graph, p.cut), most_slabs) : 0;
   if (fewer > 0) {
     p.forward = std::min(p.forward, fewer);
