@@ -120,7 +120,7 @@ EXPLAINED = {
 ELSEWHERE = {"Index", "round_up()", "Kind", "seconds()", "then()", "extents()", "without()", "to_string()", "run()"}   # plain, or words that mean something else there
 STATEMENT = ("struct ", "class ", "enum ", "using ", "friend ", "static_assert", "template class", "extern ", "concept ", "namespace ")
 FIELD = re.compile(r"^(.*?[\s&*>])(\w+)\s*(?:=\s*(.*)|(\{.*\}))?$")
-SEVERAL = re.compile(r"^([\w:]+) (\w+(?: = [^,;]+)?(?:, \w+(?: = [^,;]+)?)+)$")
+SEVERAL = re.compile(r"^([\w:]+) (\w+(?: = [^,;{]+|\{\})?(?:, \w+(?: = [^,;{]+|\{\})?)+)$")
 ITEM = re.compile(r"(Shapes|Errors|Pre|Post|Source|Cost|WARNING):\s*(.*)")
 
 
@@ -216,7 +216,7 @@ class Member:
         if self.is_function or not self.text.endswith(";") or text.startswith(STATEMENT + ("static ", "constexpr ", "template", "explicit ", "return ")):
             return []
         if match := SEVERAL.match(text):
-            return [(match[1], *(part.strip() + " = ").split(" = ")[:2]) for part in match[2].split(",")]
+            return [(match[1], *(part.strip().removesuffix("{}") + " = ").split(" = ")[:2]) for part in match[2].split(",")]
         if match := re.match(r"(.*)\(\*(\w+)\)(\(.*\))(?: = (.*))?$", text):   # a pointer to a function
             return [(f"{match[1]}(*){match[3]}", match[2], match[4] or "")]
         match = FIELD.match(text)

@@ -34,8 +34,9 @@ TEST_CASE("images: what is created under a name is opened whatever it is called 
         "lrcnn: image '" + (folder / "text").string() +
             "' is of no format that this program reads; it reads whole-slide images, TIFF, PNG, JPEG, NumPy; give a file "
             "of one of these formats, or convert it first");
-  CHECK(testing::error_of<DataError>([&] { open_image(folder.write("text", {})); }).find("text' is empty; it reads whole-slide images, TIFF, ") !=
-        std::string::npos);
+  CHECK(testing::error_of<DataError>([&] {
+          open_image(folder.write("text", {}));
+        }).find("text' is empty; this program reads whole-slide images, TIFF, ") != std::string::npos);
   CHECK(testing::error_of<DataError>([&] { open_image(folder.path()); }).find(" is a folder; an image is one file; ") != std::string::npos);
   CHECK(testing::error_of<DataError>([&] { open_image(folder / "none"); }).find("none' cannot be opened: No such file or directory; ") !=
         std::string::npos);

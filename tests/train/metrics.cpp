@@ -83,3 +83,6 @@ TEST_CASE("a confusion matrix counts") {
                        DataError);
   CHECK_THROWS_AS(m.add(3, 0), DataError);
 }
+TEST_CASE("a confusion matrix has a class") {
+  for (const Index classes : {Index{0}, Index{-1}}) CHECK_THROWS_AS(ConfusionMatrix{classes}, DataError);
+}

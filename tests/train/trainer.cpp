@@ -799,3 +799,38 @@ TEST_CASE("fit saves within an epoch, and goes on from there with the same batch
   second.fit(whole, nullptr, {.epochs = 2});
   CHECK(std::equal(second.parameters().begin(), second.parameters().end(), uninterrupted.parameters().begin()));
 }
+TEST_CASE("a program ends a training behind an epoch, and what it saves there is that epoch's") {
+  const Folder folder;
+  const auto make = [] { return Trainee<>(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.05}, {.schedule = CosineLr{}}); };
+  Trainee<> ended = make(), whole = make(), once = make();
+  std::vector<EpochRecord> seen;
+  const FitOptions options{.epochs = 5, .history = folder / "csv", .training_file = folder / "last", .after_epoch = [&](const EpochRecord& record) {
+                             CHECK(read_history(folder / "csv").back() == record);   // its files are written
+                             if (record.epoch == 1) ended.save(folder / "best");
+                             seen.push_back(record);
+                             return record.epoch < 2;
+                           }};
+  CHECK(ended.fit(loader(), &loader(), options) == seen);
+  CHECK(seen.size() == 2);
+  CHECK(ended.state().epoch == 2);
+  CHECK(file_bytes(folder / "last") == state_of(ended));
+  // The rate is that of five epochs, and another fit() goes on from there.
+  whole.fit(loader(), &loader(), {.epochs = 5});
+  ended.fit(loader(), &loader(), {.epochs = 5});
+  CHECK(state_of(ended) == state_of(whole));
+  once.fit(loader(), &loader(), {.epochs = 5, .after_epoch = [](const EpochRecord&) { return false; }});
+  CHECK(file_bytes(folder / "best") == state_of(once));
+}
+TEST_CASE("a file that is no history does not become one") {
+  const Folder folder;
+  Trainee<> trainer(Net::layers, {}, input_of(8), Sgd{.lr = 0.05});
+  const std::vector<std::byte> before(12, std::byte{'x'});
+  write_file_atomically(folder / "notes.txt", before);
+  CHECK(error_of<DataError>([&] {
+          trainer.fit(loader(), nullptr, {.epochs = 1, .history = folder / "notes.txt"});
+        }).find("notes.txt' is to become the history of a training, and is there as something else; ") != std::string::npos);
+  CHECK(file_bytes(folder / "notes.txt") == before);
+  CHECK(trainer.steps_done() == 0);
+  write_file_atomically(folder / "empty.csv", {});
+  CHECK(trainer.fit(loader(), nullptr, {.epochs = 1, .history = folder / "empty.csv"}).size() == 1);
+}

@@ -114,7 +114,8 @@ inline std::shared_ptr<const ImageFile> open_image(const std::filesystem::path& 
     if (format.recognizes(first) && (!format.recognizes_file || format.recognizes_file(path))) return format.open(path);
     names += (names.empty() ? "" : ", ") + std::string(format.name);
   }
-  throw DataError(error_text(who + (first.empty() ? " is empty" : " is of no format that this program reads"), "it reads " + names,
+  throw DataError(error_text(who + (first.empty() ? " is empty" : " is of no format that this program reads"),
+                             (first.empty() ? "this program reads " : "it reads ") + names,
                              "give a file of one of these formats, or convert it first"));
 }
 }   // namespace lrcnn

@@ -56,6 +56,7 @@ class TileCache {
     for (std::thread& thread : threads_) thread.join();
   }
   const TileCacheOptions& options() const { return options_; }
+  /// What the cache has done so far.
   TileCacheReport report() const {
     const std::lock_guard lock(mutex_);
     TileCacheReport report = report_;

@@ -24,6 +24,7 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
   if (state_.epoch < options.epochs) {
     for (const auto& path : {options.training_file, options.history})
       if (!path.empty()) check_writable(path);
+    if (!options.history.empty()) detail::check_is_history(options.history);
     check_shapes(train, true);
     if (test) check_shapes(*test, false);
   }
@@ -62,6 +63,7 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
                           << fixed_text(100 * *history.back().test_accuracy, 2) << " %\n";
     }
     keep();
+    if (options.after_epoch && !options.after_epoch(history.back())) break;
   }
   history.erase(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(before));
   return history;

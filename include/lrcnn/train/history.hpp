@@ -9,6 +9,7 @@
 #include <lrcnn/core/read_file.hpp>
 #include <lrcnn/core/text.hpp>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <span>
 #include <string>
@@ -105,6 +106,18 @@ inline std::vector<EpochRecord> parse_history(std::string_view text, std::string
   }
   return records;
 }
+namespace detail {
+/// Errors:  DataError if something else than a history is in a file that is to become one; an empty file, or none, may
+inline void check_is_history(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  if (!file || !std::getline(file, line)) return;
+  if (line.ends_with('\r')) line.pop_back();
+  if (line == history_header()) return;
+  throw DataError(error_text("'" + path.string() + "' is to become the history of a training, and is there as something else",
+                             "the first line of a history is " + history_header(), "name another file, or take this one away"));
+}
+}   // namespace detail
 /// Writes the history to a file, which is replaced atomically. Errors: DataError if it cannot be written.
 inline void write_history(const std::filesystem::path& path, std::span<const EpochRecord> records) {
   const std::string text = history_csv(records);

@@ -64,7 +64,12 @@ constexpr Index count_correct(std::span<const T> scores, std::span<const Label> 
 /// How often images of each class were taken for each class.
 class ConfusionMatrix {
  public:
-  explicit ConfusionMatrix(Index classes) : classes_(classes), counts_(static_cast<std::size_t>(classes * classes)) {}
+  /// Errors: DataError if there is no class
+  explicit ConfusionMatrix(Index classes) : classes_(classes) {
+    if (classes < 1)
+      throw DataError(error_text("a confusion matrix of " + std::to_string(classes) + " classes", "there is one at least", "give their number"));
+    counts_.resize(static_cast<std::size_t>(classes * classes));
+  }
   Index classes() const { return classes_; }
   /// Errors: DataError if either class does not exist.
   void add(Index label, Index predicted) {

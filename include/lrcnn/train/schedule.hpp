@@ -42,7 +42,7 @@ struct StepLr {
 /// Half a cosine from 1 after the warm-up down to `floor` at `over`, and `floor` from there on.
 /// Source: Loshchilov and Hutter, "SGDR", ICLR 2017, eq. 5, without restarts.
 struct CosineLr {
-  Length over{};      ///< from step 0, warm-up included; empty: the whole training
+  Length over{};      ///< from step 0, warm-up included; empty: the whole training, of fit() its epochs, also where a later fit() asks for more
   double floor = 0;   ///< a multiplier like the others
   Length warm_up{};
   friend constexpr bool operator==(const CosineLr&, const CosineLr&) = default;
@@ -91,9 +91,16 @@ inline double scale_after_warm_up(const CosineLr& s, Index step, Index warm_up, 
   const double progress = static_cast<double>(step - warm_up) / static_cast<double>(over - warm_up);
   return s.floor + (1 - s.floor) * (1 + std::cos(std::numbers::pi * progress)) / 2;
 }
-/// Errors: Error if a cosine of a given length has no step beyond the warm-up
+/// Errors: Error if a cosine of a given length has no step beyond the warm-up, or a training ends before it
 inline void check_over(const CosineLr& s, Index warm_up, const LrClock& clock) {
-  if (s.over.empty() || warm_up == 0) return;
+  if (warm_up == 0) return;
+  if (s.over.empty()) {
+    if (clock.steps >= 1 && clock.steps < warm_up)
+      throw Error(error_text("cosine schedule with .warm_up of " + std::to_string(warm_up) + " steps in a training of " + std::to_string(clock.steps),
+                             "without .over the cosine ends with the training, which would end before the rate is what it is to be",
+                             "give a shorter .warm_up, more epochs, or .over, the length that the whole training is to have"));
+    return;
+  }
   const Index over = length_in_steps(s.over, clock, ".over");
   if (over <= warm_up)
     throw Error(error_text("cosine schedule with .over of " + std::to_string(over) + " steps and .warm_up of " + std::to_string(warm_up),

@@ -187,7 +187,9 @@ class BasicTrainer {
     rounds_.begin_anew();
   }
   /// The flat buffers, where their memory is the host's.
+  /// All parameters, one behind the other as layout() says. What is written here is trained on.
   std::span<M> parameters() requires(B::on_host) { return buffers_.parameters; }
+  /// Those of the last step, laid out likewise.
   std::span<const M> gradients() const requires(B::on_host) { return buffers_.gradients; }
   /// Copies of them, wherever they are. Shapes: layout() says where each parameter is. In the place of a running statistic's gradient
   /// is what the last batch came to.
@@ -207,7 +209,9 @@ class BasicTrainer {
     backend_.write(buffers_.parameters.data(), values);
     rounds_.parameters_are_set();
   }
+  /// Name, shape and place of each parameter.
   const std::vector<Parameter>& layout() const { return buffers_.layout; }
+  /// What is done: steps, updates, epochs and batches, also those of a file that was loaded.
   const TrainingState& state() const { return state_; }
   Index steps_done() const { return state_.step; }
   B& backend() { return backend_; }

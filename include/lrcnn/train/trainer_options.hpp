@@ -1,12 +1,14 @@
 #pragma once
 // What a trainer is told, and what it reports.
 #include <lrcnn/exec/policy_choice.hpp>
+#include <lrcnn/train/history.hpp>
 #include <lrcnn/train/initializer.hpp>
 #include <lrcnn/train/optimizer.hpp>
 #include <lrcnn/train/progress.hpp>
 #include <lrcnn/train/schedule.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <vector>
 namespace lrcnn {
@@ -56,5 +58,8 @@ struct FitOptions {
   std::filesystem::path history{};         ///< CSV, written after every epoch; empty: none
   std::filesystem::path training_file{};   ///< saved after every epoch; empty: none
   Index save_every = 0;                    ///< steps after which it is saved within an epoch, too; 0: not
+  /// Called behind each epoch, when its files are written; false ends the training there, as if no more epochs had been asked for. It may save, and
+  /// read what the trainer has, but not train.
+  std::function<bool(const EpochRecord&)> after_epoch{};
 };
 }   // namespace lrcnn

@@ -12,9 +12,8 @@ inline std::string parameter_text(std::span<const Parameter> list, std::size_t i
 }
 /// Throws and names the first difference unless file and network have the same parameters.
 inline void check_network(const TrainingContents& file, const std::string& who, std::string_view fingerprint, std::span<const Parameter> parameters) {
-  const auto other = [&](const std::string& difference) {
-    return DataError(error_text(who + " is of another network: " + difference, "names and shapes of all parameters must be the same",
-                                "load it into the network that saved it"));
+  const auto other = [&](const std::string& difference, const char* rule = "names and shapes of all parameters must be the same") {
+    return DataError(error_text(who + " is of another network: " + difference, rule, "load it into the network that saved it"));
   };
   for (std::size_t i = 0; i < std::max(parameters.size(), file.parameters.size()); ++i)
     if (i >= parameters.size() || i >= file.parameters.size() || parameters[i].name != file.parameters[i].name ||
@@ -23,7 +22,8 @@ inline void check_network(const TrainingContents& file, const std::string& who, 
                   parameter_text(parameters, i) + " in this network");
   if (file.state.fingerprint != fingerprint)
     throw other("the parameters are the same, but what is between them is not (fingerprint '" + file.state.fingerprint + "' in the file, '" +
-                std::string(fingerprint) + "' here)");
+                    std::string(fingerprint) + "' here)",
+                "layers without parameters, and the options of all layers, must be the same, too");
 }
 }   // namespace detail
 /// Writes a training's state to a file, which is replaced atomically.
