@@ -297,11 +297,11 @@ TEST_CASE("what no TIFF file can be is refused before a file is begun") {
   };
   const std::string who = "lrcnn: image '" + path.string() + "' is to be written ";
   CHECK(error(0, 5, 1, SampleType::u8, {}) ==
-        who + "with 5 x 0 pixels of 1 channels; TIFF has 1 to 2^32 - 1 rows and columns and 1 to 65535 channels; choose other extents");
+        who + "with 0 x 5 pixels of 1 channels; TIFF has 1 to 2^32 - 1 rows and columns and 1 to 65535 channels; choose other extents");
   CHECK(error(5, 5, 70000, SampleType::u8, {}) ==
         who + "with 5 x 5 pixels of 70000 channels; TIFF has 1 to 2^32 - 1 rows and columns and 1 to 65535 channels; choose other extents");
   CHECK(error(5, 5, 1, SampleType::u8, {.tile_height = 100}) ==
-        who + "in tiles of 256x100; a tile's extents are multiples of 16, and it has 1 GiB at most; choose tiles such as 256x256");
+        who + "in tiles of 100x256; a tile's extents are multiples of 16, and it has 1 GiB at most; choose tiles such as 256x256");
   CHECK(error(5, 5, 65535, SampleType::f64, {}) ==
         who + "in tiles of 256x256; a tile's extents are multiples of 16, and it has 1 GiB at most; choose tiles such as 256x256");
   CHECK(error(5, 5, 4, SampleType::u8, {.compression = TiffCompression::jpeg}) ==

@@ -74,11 +74,11 @@ class TiffWriter final : public ImageWriter {
     };
     constexpr Index most_extent = 0xFFFFFFFF;
     if (height < 1 || height > most_extent || width < 1 || width > most_extent || channels < 1 || channels > 0xFFFF)
-      refuse("with " + std::to_string(width) + " x " + std::to_string(height) + " pixels of " + std::to_string(channels) + " channels",
+      refuse("with " + std::to_string(height) + " x " + std::to_string(width) + " pixels of " + std::to_string(channels) + " channels",
              "TIFF has 1 to 2^32 - 1 rows and columns and 1 to 65535 channels", "choose other extents");
     const auto is_tile = [](Index extent) { return extent >= 16 && extent <= 65536 && extent % 16 == 0; };
     if (!is_tile(o.tile_height) || !is_tile(o.tile_width) || o.tile_height * o.tile_width * channels * sample_bytes(sample) > 1_GiB)
-      refuse("in tiles of " + std::to_string(o.tile_width) + "x" + std::to_string(o.tile_height),
+      refuse("in tiles of " + std::to_string(o.tile_height) + "x" + std::to_string(o.tile_width),
              "a tile's extents are multiples of 16, and it has 1 GiB at most", "choose tiles such as 256x256");
     if (o.compression == TiffCompression::jpeg && (sample != SampleType::u8 || (channels != 1 && channels != 3)))
       refuse("as JPEG with " + std::to_string(channels) + " channels of type " + std::string(sample_name(sample)),

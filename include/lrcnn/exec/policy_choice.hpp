@@ -204,7 +204,7 @@ class PlanMaker {
                                    " of parameters and what belongs to them and " +
                                    format_bytes(detail::library_bytes<B>(table, threads_) + ahead(table)) + " for the library",
                                "the fewest bytes that a plan was found for are " + std::to_string(bytes_of(*least)) + ", lists of steps included",
-                               "give a budget of " + std::to_string(enough) + " bytes or more, or smaller batches"));
+                               "give a budget of " + std::to_string(enough) + " bytes or more" + (table.input.n > 1 ? ", or smaller batches" : "")));
   }
 };
 }   // namespace lrcnn
