@@ -309,9 +309,9 @@ class CudaDevice : public Interface {
     events_.insert(events_.end(), {begun_, ended_});
     for (const cudaEvent_t event : events_)
       if (event) ignored(cudaEventDestroy(event));
+    if (own_handle_) ignored(cudnnDestroy(own_handle_));   // before the stream that it has now is destroyed
+    else if (handle_) ignored(cudnnSetStream(handle_, stream_of_handle_));
     for (std::size_t i = 1; i < streams_.size(); ++i) ignored(cudaStreamDestroy(streams_[i]));
-    if (own_handle_) ignored(cudnnDestroy(own_handle_));
-    else if (handle_) ignored(cudnnSetStream(handle_, stream_of_handle_));   // the one that it has now may be destroyed here
     for (const cudaStream_t stream : {copies_, own_stream_})
       if (stream) ignored(cudaStreamDestroy(stream));
   }
