@@ -143,6 +143,8 @@ TEST_CASE("what another thread captures in CUDA's global mode is not ended by st
             trainer.wait();
             auto other = trainer_on<Net>(nullptr, true);
             for (int i = 0; i < 3; ++i) other.step(batch.source(), batch.classes);
+            other.start_step(direct.batch(0, 0));
+            other.wait();
           }) == "no error");
     std::thread([&] { ended = cudaStreamEndCapture(captured, &graph); }).join();
     CHECK(begun == cudaSuccess);

@@ -133,7 +133,10 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
   });
 }
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  return last_call("cudaThreadExchangeStreamCaptureMode", [&] { return std::swap(*mode, capture_mode()), cudaSuccess; });
+  return last_call("cudaThreadExchangeStreamCaptureMode", [&] {
+    use_device();   // a context is made, as CUDA does
+    return std::swap(*mode, capture_mode()), cudaSuccess;
+  });
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   return call("cudaStreamBeginCapture", [&] {

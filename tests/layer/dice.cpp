@@ -124,7 +124,7 @@ TEST_CASE("dice: a perfect map has no loss, a wrong one all of it; pixels are co
   CHECK(b.run({.smooth = 0}).sum == 0);
   CHECK(b.run({.smooth = 1}).sum == 0);
 }
-TEST_CASE("dice: logits that are not finite make a loss that is not, unless their pixel is ignored") {
+TEST_CASE("dice: a logit that is not a number makes a loss that is none, unless its pixel is ignored") {
   for (const Index channels : {1, 3})
     for (const double smooth : {0.0, 1.0}) {
       Bench b({2, channels, 3, 4}, 1);

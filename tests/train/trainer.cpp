@@ -821,6 +821,19 @@ TEST_CASE("a program ends a training behind an epoch, and what it saves there is
   once.fit(loader(), &loader(), {.epochs = 5, .after_epoch = [](const EpochRecord&) { return false; }});
   CHECK(file_bytes(folder / "best") == state_of(once));
 }
+TEST_CASE("what after_epoch throws leaves fit() behind a whole epoch, and training within it is refused") {
+  const Folder folder;
+  Trainee<> trainer(Net::layers, {}, input_of(8), Sgd{.lr = 0.05});
+  const auto fit = [&](auto f) { trainer.fit(loader(), nullptr, {.epochs = 3, .training_file = folder / "last", .after_epoch = f}); };
+  CHECK_THROWS_WITH(fit([](const EpochRecord&) -> bool { throw std::runtime_error("enough"); }), "enough");
+  CHECK(trainer.state().epoch == 1);
+  CHECK(trainer.state().batch == 0);
+  CHECK(error_of([&] {
+          fit([&](const EpochRecord& record) {
+            return record.epoch == 2 && (trainer.load(folder / "last"), trainer.step(loader().batch(0, 0)), true);
+          });
+        }).starts_with("lrcnn: FitOptions::after_epoch has trained, or loaded a file; "));
+}
 TEST_CASE("a file that is no history does not become one") {
   const Folder folder;
   Trainee<> trainer(Net::layers, {}, input_of(8), Sgd{.lr = 0.05});

@@ -40,8 +40,7 @@ concept Streamed = Backend<B> && requires(B backend, Index number, std::span<con
   backend.fork(number);            // streams 1 ... number - 1 go on from where stream 0 is
   backend.enter(number, events);   // later work goes to that stream, once these events have happened
   backend.leave(number);           // records the event of that number on the stream; -1: none
-  backend.join(number);            // stream 0 goes on when the others are done; what comes goes to it
-  backend.abandon(number);         // likewise after an error, as far as it can be done
+  backend.join(number);   // stream 0 goes on when the others are done; what comes goes to it; abandon(number), if there is one: after an error
 };
 namespace detail {
 constexpr bool needs_host(Op op) { return op == Op::load || op == Op::store || op == Op::loss; }
@@ -70,7 +69,9 @@ class StepGroups {
     try {
       start_all(observer, step);
     } catch (...) {
-      on_streams([&](auto& backend) { backend.abandon(streams_); });
+      on_streams([&](auto& backend) {
+        if constexpr (requires { backend.abandon(streams_); }) backend.abandon(streams_);
+      });
       throw;
     }
   }

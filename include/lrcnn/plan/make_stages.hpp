@@ -6,8 +6,8 @@
 #include <string>
 namespace lrcnn {
 namespace detail {
-/// The most slabs of a stage: each has a step, and a plan has no more of them (plan.hpp).
-inline constexpr Index most_slabs = Index{1} << 19;
+/// The most slabs of a stage: each brings rows in and works on them, and a plan has no more steps than that (plan.hpp).
+inline constexpr Index most_slabs = Index{1} << 18;
 /// What to ask for where a stage carries `largest` slabs: what all stages of its section do, since these have one count.
 inline std::string fewer_slabs(const Table& table, const PolicySpec& policy, const Target& target, const std::vector<Stage>& stages,
                                const Stage& stage, Index largest, bool streams) {

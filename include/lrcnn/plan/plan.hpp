@@ -35,7 +35,7 @@ inline Index piece_bytes(const Plan& plan, const Ref& ref, bool saved) {
 }
 namespace detail {
 /// The most steps that a plan may have: some 400 MB.
-inline constexpr Index most_steps = most_slabs;
+inline constexpr Index most_steps = 2 * most_slabs;
 /// Whether a step moves no rows.
 constexpr bool is_nothing(const Step& s) { return (s.op == Op::copy || s.op == Op::add || s.op == Op::zero || s.op == Op::load) && s.y.rows.empty(); }
 struct Measured {

@@ -63,7 +63,13 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
                           << fixed_text(100 * *history.back().test_accuracy, 2) << " %\n";
     }
     keep();
-    if (options.after_epoch && !options.after_epoch(history.back())) break;
+    if (!options.after_epoch) continue;
+    const auto done = std::pair(state_.epoch, state_.step);
+    const bool goes_on = options.after_epoch(history.back());
+    if (done != std::pair(state_.epoch, state_.step))
+      throw Error(error_text("FitOptions::after_epoch has trained, or loaded a file", "the epochs of fit() follow one another",
+                             "end the training there by `false`, and do that behind fit()"));
+    if (!goes_on) break;
   }
   history.erase(history.begin(), history.begin() + static_cast<std::ptrdiff_t>(before));
   return history;

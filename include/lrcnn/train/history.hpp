@@ -109,11 +109,15 @@ inline std::vector<EpochRecord> parse_history(std::string_view text, std::string
 namespace detail {
 /// Errors:  DataError if something else than a history is in a file that is to become one; an empty file, or none, may
 inline void check_is_history(const std::filesystem::path& path) {
+  std::error_code not_told;
+  if (!std::filesystem::exists(path, not_told)) return;
+  const std::string header = history_header();
+  std::string first(header.size() + 1, '\0');   // no more of it, for it may be large
   std::ifstream file(path, std::ios::binary);
-  std::string line;
-  if (!file || !std::getline(file, line)) return;
-  if (line.ends_with('\r')) line.pop_back();
-  if (line == history_header()) return;
+  const bool opened = file.is_open();
+  file.read(first.data(), static_cast<std::streamsize>(first.size()));
+  first.resize(static_cast<std::size_t>(file.gcount()));
+  if (opened && (first.empty() || first == header || first == header + '\n' || first == header + '\r')) return;
   throw DataError(error_text("'" + path.string() + "' is to become the history of a training, and is there as something else",
                              "the first line of a history is " + history_header(), "name another file, or take this one away"));
 }

@@ -58,8 +58,8 @@ struct FitOptions {
   std::filesystem::path history{};         ///< CSV, written after every epoch; empty: none
   std::filesystem::path training_file{};   ///< saved after every epoch; empty: none
   Index save_every = 0;                    ///< steps after which it is saved within an epoch, too; 0: not
-  /// Called behind each epoch, when its files are written; false ends the training there, as if no more epochs had been asked for. It may save, and
-  /// read what the trainer has, but not train.
+  /// Called behind each epoch, when its files are written; false ends the training there, and what it throws leaves fit(). It may save, and read what
+  /// the trainer has, but neither train nor load.
   std::function<bool(const EpochRecord&)> after_epoch{};
 };
 }   // namespace lrcnn

@@ -55,8 +55,8 @@ class CudaDevice : public Interface {
     });
   }
   void release(void* memory) noexcept override {
-    const BesideCaptures beside;
     const CurrentDevice current(device_);
+    const BesideCaptures beside;
     static_cast<void>(synchronize());
     if (options_.allocate) options_.release(memory, options_.context);
     else ignored(cudaFree(memory));
@@ -76,8 +76,8 @@ class CudaDevice : public Interface {
     return call([&] { return share_host_memory(memory, bytes, device_); });
   }
   void unshare(const HostMemory& memory) noexcept override {
-    const BesideCaptures beside;
     const CurrentDevice current(device_);
+    const BesideCaptures beside;
     static_cast<void>(synchronize());
     unshare_host_memory(memory);
   }
@@ -113,12 +113,15 @@ class CudaDevice : public Interface {
   }
   Status join(Index count) override {
     return call([&] {
-      for (Index i = 1; i < count; ++i) {
-        if (const Status s = select(i); !s.good()) return s;
-        if (const Status s = record(ended_); !s.good()) return s;
-        if (const Status s = status_of(cudaStreamWaitEvent(streams_[0], ended_, 0)); !s.good()) return s;
+      Status first;
+      for (Index i = 1; i < count; ++i) {   // all of them, also behind an error
+        Status s = select(i);
+        if (s.good()) s = record(ended_);
+        if (s.good()) s = status_of(cudaStreamWaitEvent(streams_[0], ended_, 0));
+        if (first.good()) first = s;
       }
-      return select(0);
+      const Status back = select(0);
+      return first.good() ? back : first;
     });
   }
   Status record_event(Index number) override {
@@ -195,9 +198,11 @@ class CudaDevice : public Interface {
   template <class F>
   Status call(F f) {
     return one_thread_([&] {
-      std::optional<BesideCaptures> beside;
-      if (!recording_) beside.emplace();   // what the backend captures itself ends by what does not belong there
-      return on_device(device_, f);
+      return on_device(device_, [&] {
+        std::optional<BesideCaptures> beside;
+        if (!recording_) beside.emplace();   // what the backend captures itself ends by what does not belong there
+        return f();
+      });
     });
   }
   /// Errors:  if the program captures the selected stream. `what`: "labels"
@@ -302,8 +307,8 @@ class CudaDevice : public Interface {
     });
   }
   void close() noexcept {
-    const BesideCaptures beside;
     const CurrentDevice current(device_);
+    const BesideCaptures beside;
     static_cast<void>(synchronize());
     for (SendingWay* const way : {&batches_way_, &labels_way_}) way->landing.give_up(), way->pinned.close();
     events_.insert(events_.end(), {begun_, ended_});

@@ -149,7 +149,7 @@ inline Status find_capture(bool& captured, cudaStream_t stream) {
   return status;
 }
 /// While it lives, this thread may wait, take and give memory, and end graphs, though another thread captures a stream in CUDA's global mode, whose
-/// capture that would end.
+/// capture that would end. Pre: the device is current, for the runtime makes a context on the one that is.
 class BesideCaptures {
  public:
   BesideCaptures() { ignored(cudaThreadExchangeStreamCaptureMode(&mode_)); }

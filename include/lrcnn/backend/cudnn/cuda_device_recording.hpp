@@ -9,8 +9,8 @@ class GraphRecording final : public Recording {
   GraphRecording(const GraphRecording&) = delete;
   GraphRecording& operator=(const GraphRecording&) = delete;
   ~GraphRecording() override {
-    const BesideCaptures beside;
     const CurrentDevice current(device_);
+    const BesideCaptures beside;
     ignored(cudaGraphExecDestroy(graph_));   // after its last launch has ended
   }
   Status start() override {

@@ -216,6 +216,7 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
   }
   void release_all() noexcept {
     const CurrentDevice current(this->device());
+    const BesideCaptures beside;
     batches_.close();
     for (void* memory : tallies_) this->release(memory);
     for (void* memory : {static_cast<void*>(sums_), static_cast<void*>(key_), labels_.memory, scratch_.memory})

@@ -21,7 +21,7 @@ class Tuner {
   /// Problems for which engines were tried.
   Index tried() const { return tried_; }
   void save() { choices_.save(); }
-  /// Engines that were not taken because of what try_out() said: name, problem and reason.
+  /// Engines that were not taken because of what try_out() said, or because they would not run: name, problem and reason.
   const std::vector<std::string>& passed_over() const { return passed_over_; }
   /// Makes a request's convolution: on the engine that is known to be best, or on the best of those tried. Without `may_run`, or with tuning off,
   /// on the engine that the library puts first. `run` starts a convolution in the step's memory; try_out(convolution, fault) runs it once and says
@@ -73,13 +73,15 @@ class Tuner {
       std::unique_ptr<Convolution> c;
       if (!build(c, engine)) continue;
       double seconds = 0;
-      const auto work = [&] { return run(*c); };
+      Status ran;
+      const auto work = [&] { return ran = run(*c); };
       Status s = device.duration(seconds, 1, work);   // loads its kernels
       if (s.good()) s = device.duration(seconds, 1, work);
       if (s.good() && seconds < 2 * best) s = device.duration(seconds, turns, work);
       if (!s.good()) {
-        if (const Status failed = device.wait(); !failed.good()) return failed;   // the engine must outlive what it has started
-        reject(c->name(), s.text);
+        const Status waited = device.wait();   // the engine must outlive what it has started
+        if (ran.good() || !waited.good()) return s;
+        reject(c->name(), s.text);   // its own refusal, behind which the device goes on
         continue;
       }
       if (seconds < best) {
