@@ -10,6 +10,7 @@
 // One thread takes one element, or one sample of a loss at a time. A gradient of parameters is summed in double, in an order that depends on
 // nothing but the number of elements, so bits repeat. With LRCNN_LOOPS_ON_HOST a host's compiler makes loops for the host's memory of it, with which
 // the tests run: no program may have both, for they have the same names.
+#include <lrcnn/core/language.hpp>
 #if !defined(__CUDACC__) && !defined(LRCNN_LOOPS_ON_HOST)
 #error "lrcnn: backend/cudnn/custom_loops.hpp is for a .cu file, which nvcc compiles; other files of the program do not need it"
 #endif
