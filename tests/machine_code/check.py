@@ -29,8 +29,8 @@ MOST_REGISTERS = 128   # of a thread: two blocks of 256 threads have 65,536
 # Kernels that move elements one by one, or a few numbers of channels, and those of tensors of integers.
 NARROW = (
     "AddLoop", "ChannelSumsLoop", "ClearLoop", "ConvertLoop", "DiceGradientLoop", "DiceImageLoop", "DiceSumsLoop", "DownLoop", "DropLoop",
-    "FlattenLoop", "GatherLoop", "GlobalPoolLoop", "GroupLoop", "LargeWindowLoop", "PackLoop", "PixelLossLoop", "ResetLoop", "ScaleLoop", "SoftmaxLoop", "TotalLoop",
-    "UnpackLoop", "UpdateLoop")
+    "FlattenLoop", "GatherLoop", "GlobalPoolLoop", "GroupLoop", "LargeWindowLoop", "PackLoop", "PixelLossLoop", "ResetLoop", "ScaleLoop",
+    "SoftmaxLoop", "TotalLoop", "UnpackLoop", "UpdateLoop")
 STORES_ONLY = ("GlobalPoolBackwardLoop", "ShuffleLoop", "ZeroLoop")
 LOADS_ONLY = ("FiniteLoop", "MomentsLoop", "PixelLoop", "ProductsLoop", "SquaresLoop", "SumLoop")
 # Bytes that a thread of a kernel that adds up a tensor has on their way at least, in one of its loops; of kernels that load 16 bytes at once, in

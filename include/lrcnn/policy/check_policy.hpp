@@ -21,7 +21,7 @@ constexpr void check_choice(E value, E last, const char* member, const char* rul
 constexpr void check_policy(const PolicySpec& policy) {
   constexpr Index any = std::numeric_limits<Index>::max();
   constexpr auto check = detail::check_member;
-  constexpr auto choice = [](auto value, auto last, auto... texts) { detail::check_choice(value, last, texts...); };
+  using detail::check_choice;
   check(policy.partition_count, 1, static_cast<Index>(PolicySpec::capacity), "PolicySpec::partition_count",
         "a policy has 1 to 64 partitions; the last one serves all further sections", "set it to the number of partitions that are given, or to 1");
   for (Index i = 0; i < policy.partition_count; ++i) {
@@ -31,20 +31,20 @@ constexpr void check_policy(const PolicySpec& policy) {
     check(p.images, 0, any, "Partition::images", "a slab has at least one image, and 0 stands for all of them", "set it to 0 or more");
     check(p.workspace_bytes, std::numeric_limits<Index>::min(), most_workspace, "Partition::workspace_bytes", "a workspace has 1 PiB at most",
           "set it to the bytes that a step may use, or below 0 for what the policy says");
-    choice(p.cut, Cut::share, "Partition::cut", "sections are cut as Column, Overlap or Share");
-    choice(p.recompute, Recompute::of_policy, "Partition::recompute", "a section has one of the enumerators of Recompute");
-    choice(p.conv_algorithm, ConvAlgorithm::of_policy, "Partition::conv_algorithm", "a section has one of the enumerators of ConvAlgorithm");
+    check_choice(p.cut, Cut::share, "Partition::cut", "sections are cut as Column, Overlap or Share");
+    check_choice(p.recompute, Recompute::of_policy, "Partition::recompute", "a section has one of the enumerators of Recompute");
+    check_choice(p.conv_algorithm, ConvAlgorithm::of_policy, "Partition::conv_algorithm", "a section has one of the enumerators of ConvAlgorithm");
   }
   check(policy.images, 0, any, "PolicySpec::images", "a group has at least one image, and 0 stands for all of them", "set it to 0 or more");
   if (const auto rule = policy.checkpoints.rule; rule == Checkpoints::Rule::every || rule == Checkpoints::Rule::sums)
     check(policy.checkpoints.every, 1, any, "Checkpoints::every", "from one checkpoint to the next there is at least one layer, or one sum",
           "set it to 1 or more, or leave the rule at none");
-  choice(policy.checkpoints.rule, Checkpoints::Rule::sums, "Checkpoints::rule", "it is one of the enumerators of Rule");
-  choice(policy.recompute, Recompute::light, "PolicySpec::recompute",
-         "it is none, all, cheap or light; of_policy is for a partition, which asks the policy");
-  choice(policy.conv_algorithm, ConvAlgorithm::fastest, "PolicySpec::conv_algorithm",
-         "it is direct, winograd or fastest; of_policy is for a partition, which asks the policy");
-  choice(policy.precision, Precision::bf16, "PolicySpec::precision", "it is one of the enumerators of Precision");
+  check_choice(policy.checkpoints.rule, Checkpoints::Rule::sums, "Checkpoints::rule", "it is one of the enumerators of Rule");
+  check_choice(policy.recompute, Recompute::light, "PolicySpec::recompute",
+               "it is none, all, cheap or light; of_policy is for a partition, which asks the policy");
+  check_choice(policy.conv_algorithm, ConvAlgorithm::fastest, "PolicySpec::conv_algorithm",
+               "it is direct, winograd or fastest; of_policy is for a partition, which asks the policy");
+  check_choice(policy.precision, Precision::bf16, "PolicySpec::precision", "it is one of the enumerators of Precision");
   check(policy.workspace_bytes, 0, most_workspace, "PolicySpec::workspace_bytes", "a workspace has 0 bytes to 1 PiB",
         "set it to the bytes that a step may use");
   check(policy.streams, 1, most_streams, "PolicySpec::streams", "a step has 1 to 8 streams; each takes a slab's memory",

@@ -15,16 +15,15 @@ struct DicePixels {
   double smooth;
   bool ignores;
   std::int32_t ignored;
-  Index of_view, of_batch, images, positions;   ///< the first image's number in the view, the view's in the batch; images; pixels of an image
-  Divisor columns;
-  int parts;
+  Index of_view, of_batch, images;     ///< the first image's number in the view, the view's in the batch; images
+  Divisor positions, columns, parts;   ///< pixels of an image, of a row; parts of an image
   double* memory;
   /// P_k + T_k of each class in a part of an image, then I_k.
-  LRCNN_HOST_DEVICE double* sums(Index image, Index part) const { return memory + (image * parts + part) * 2 * all.channels; }
+  LRCNN_HOST_DEVICE double* sums(Index image, Index part) const { return memory + (image * parts.value() + part) * 2 * all.channels; }
   /// An image's derivatives by each class's probability: at pixels of other labels, then where it is the label.
   LRCNN_HOST_DEVICE double* slopes(Index image) const { return sums(images, 0) + image * 2 * all.channels; }
   /// What a part counts; the first one of an image has its loss.
-  LRCNN_HOST_DEVICE LossPart* totals(Index image) const { return reinterpret_cast<LossPart*>(slopes(images)) + image * parts; }
+  LRCNN_HOST_DEVICE LossPart* totals(Index image) const { return reinterpret_cast<LossPart*>(slopes(images)) + image * parts.value(); }
   struct Pixel {
     const T* x;
     T* dx;
@@ -52,17 +51,16 @@ struct DiceSumsLoop {
     int correct[block_threads], count[block_threads];
   };
   DicePixels<T> pixels;
-  Divisor parts;
   int width;   ///< threads beside each other, one for each class
-  LRCNN_HOST_DEVICE Index rounds(Index) const { return ceil_div(pixels.positions, parts.value() * block_threads); }
+  LRCNN_HOST_DEVICE Index rounds(Index) const { return ceil_div(pixels.positions.value(), pixels.parts.value() * block_threads); }
   template <int k>
   LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared, Index round) const {
     Index part = block;
-    const Index image = parts.split(part), first = (round * parts.value() + part) * block_threads;
+    const Index image = pixels.parts.split(part), first = (round * pixels.parts.value() + part) * block_threads;
     if constexpr (k == 0) {
       if (round == 0) shared.either[thread] = shared.both[thread] = 0, shared.correct[thread] = shared.count[thread] = 0;
       shared.counts[thread] = false;
-      if (first + thread < pixels.positions) look_at(image, first + thread, thread, shared);
+      if (first + thread < pixels.positions.value()) look_at(image, first + thread, thread, shared);
     } else if constexpr (k == 1) {
       if (thread % width < pixels.all.channels) add_up(image, first, thread, shared);
     } else {
@@ -124,12 +122,12 @@ struct DiceImageLoop {
   LRCNN_HOST_DEVICE void phase(Index image, int thread, Shared& shared) const {
     if constexpr (k == 0) {
       const int classes = pixels.all.channels;
-      shared.count[thread] = thread < pixels.parts ? pixels.totals(image)[thread].count : 0;
+      shared.count[thread] = thread < pixels.parts.value() ? pixels.totals(image)[thread].count : 0;
       shared.loss[thread] = 0;
       if (thread >= classes) return;
       double either = 0, both = 0;
       LRCNN_ROLLED
-      for (int part = 0; part < pixels.parts; ++part) {
+      for (Index part = 0; part < pixels.parts.value(); ++part) {
         const double* const from = pixels.sums(image, part);
         either += from[thread], both += from[classes + thread];
       }
@@ -148,10 +146,9 @@ struct DiceImageLoop {
 template <class T>
 struct DiceGradientLoop {
   DicePixels<T> pixels;
-  Divisor positions;
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     Index position = unit;
-    const Index image = positions.split(position);
+    const Index image = pixels.positions.split(position);
     const int classes = pixels.all.channels;
     const auto pixel = pixels.pixel(image, position);
     if (!pixel.counts) {
@@ -205,14 +202,14 @@ void dice_loss(const Exec& exec, const DiceLoss& loss, const View<const T>& logi
                                        i,
                                        first,
                                        images,
-                                       positions,
+                                       Divisor(positions),
                                        Divisor(logits.w),
-                                       static_cast<int>(parts),
+                                       Divisor(parts),
                                        reinterpret_cast<double*>(workspace)};
-    for_blocks(exec, images * parts, detail::DiceSumsLoop<T>{pixels, Divisor(parts), power_above(logits.c)});
+    for_blocks(exec, images * parts, detail::DiceSumsLoop<T>{pixels, power_above(logits.c)});
     for_blocks(exec, images, detail::DiceImageLoop<T>{pixels});
     if (sums != nullptr) for_blocks(exec, 1, detail::TotalLoop{pixels.totals(0), images * parts, 1 / static_cast<double>(parts), sums});
-    if (dx.data != nullptr) for_units(exec, images * positions, detail::DiceGradientLoop<T>{pixels, Divisor(positions)});
+    if (dx.data != nullptr) for_units(exec, images * positions, detail::DiceGradientLoop<T>{pixels});
   }
 }
 }   // namespace lrcnn::loops
