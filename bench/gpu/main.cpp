@@ -1,14 +1,15 @@
 // What a step costs on a GPU, and what it takes of its memory: VGG-16 and ResNet-50, forward + backward without an update, under
 // column and row policies, in fp32, tf32 and bf16. bench/gpu/peers.py measures PyTorch's on the same shapes; scripts/gpu bench runs both.
 //
-//   lrcnn_gpu_bench [--out FILE.json] [--quick] [--filter REGEX] [--transfer]
+//   lrcnn_gpu_bench [--out FILE.json] [--quick] [--filter REGEX] [--tune] [--transfer]
 //
 // --filter measures those cases alone whose name, such as "resnet50 224x32 bf16 column", has a match of the expression.
 // --transfer measures something else instead: batches copied to the device against batches that it gathers by itself (transfer.hpp).
 // Images are normally distributed numbers and on the device beforehand, parameters are He-initialised. Time is the median
 // of steps, each waited for. Memory is measured as what a first step takes of the device's free memory, once another
-// small step has loaded the kernels; planned is the plan's peak, without parameters and gradients. Engines are tuned for the
-// column run of smaller inputs ("tuned"), as PyTorch's are by cudnn.benchmark; only those that give the same bits on every run.
+// small step has loaded the kernels; planned is the plan's peak, without parameters and gradients. Engines are tuned for columns
+// ("tuned"), as PyTorch's are by cudnn.benchmark; only those that give the same bits on every run. --tune tunes them for every plan, which takes
+// up to a minute for a plan with many slabs.
 #include "transfer.hpp"
 #include <lrcnn/backend/cudnn/plan_check.hpp>
 #include <lrcnn/core/atomic_file.hpp>
@@ -86,7 +87,7 @@ Index free_bytes(cudnn::Device& library) {
 template <class B>
 class Measurement {
  public:
-  explicit Measurement(std::string precision) : precision_(std::move(precision)) {
+  Measurement(std::string precision, bool tunes_all) : precision_(std::move(precision)), tunes_all_(tunes_all) {
     step(vgg16, {1, 3, 64, 64}, policies[0], 0, false);   // loads the kernels
   }
   /// One case as a line of results. Errors are results too.
@@ -94,8 +95,7 @@ class Measurement {
     nlohmann::json result{{"network", network.name}, {"size", input.h},       {"batch", input.n},
                           {"precision", precision_}, {"policy", policy.name}, {"program", "lrcnn"}};
     try {
-      const bool few_problems = policy.name == "column" && input.count() <= 8'000'000;   // trying engines takes many steps' time
-      result.update(step(network, input, policy, least_steps, few_problems));
+      result.update(step(network, input, policy, least_steps, least_steps > 0 && (tunes_all_ || policy.name == "column")));
     } catch (const Error& e) {
       result["error"] = e.what();
     }
@@ -150,6 +150,7 @@ class Measurement {
     return result;
   }
   std::string precision_;
+  bool tunes_all_;
   std::shared_ptr<typename B::Library> library_ = cudnn::open_library<typename B::element>();
   B plain_{library_}, tuned_{library_, {.on = true}};   ///< for all cases, so that a convolution that several have is built once
 };
@@ -186,16 +187,17 @@ int main(int argc, char** argv) {
   try {
     std::string out;
     std::regex filter(".");
-    bool quick = false, transfer = false;
+    bool quick = false, tunes_all = false, transfer = false;
     for (int i = 1; i < argc; ++i) {
       const std::string argument = argv[i];
       if (argument == "--quick") quick = true;
+      else if (argument == "--tune") tunes_all = true;
       else if (argument == "--transfer") transfer = true;
       else if (argument == "--filter" && i + 1 < argc) filter = std::regex(argv[++i]);
       else if (argument == "--out" && i + 1 < argc) out = argv[++i];
       else
         throw Error(error_text("argument '" + argument + "' not understood",
-                               "usage: lrcnn_gpu_bench [--out FILE.json] [--quick] [--filter REGEX] [--transfer]", "try without it"));
+                               "usage: lrcnn_gpu_bench [--out FILE.json] [--quick] [--filter REGEX] [--tune] [--transfer]", "try without it"));
     }
     if (const std::string problem = cudnn::device_problem(); !problem.empty()) {
       std::fprintf(stderr, "lrcnn skips: %s\n", problem.c_str());
@@ -207,9 +209,9 @@ int main(int argc, char** argv) {
       return 0;
     }
     nlohmann::json results = nlohmann::json::array();
-    Measurement<Cudnn> fp32("fp32");
-    Measurement<CudnnTf32> tf32("tf32");
-    Measurement<CudnnBf16> bf16("bf16");
+    Measurement<Cudnn> fp32("fp32", tunes_all);
+    Measurement<CudnnTf32> tf32("tf32", tunes_all);
+    Measurement<CudnnBf16> bf16("bf16", tunes_all);
     const auto measure = [&](auto& measurement, const NamedNetwork& network, const Input& input, const NamedPolicy& policy) {
       if (std::regex_search(case_name(network, input, measurement.precision(), policy), filter))
         results.push_back(measurement(network, input, policy, 3));
