@@ -25,6 +25,7 @@ class Batch final : public RowSource<T> {
   explicit Batch(std::shared_ptr<const std::vector<T>> table, BatchContents contents = {})
       : table_(std::move(table)), contents_(std::move(contents)) {}
   Shape shape() const override { return contents_.shape; }
+  bool concurrent_reads() const override { return true; }
   Index size() const { return contents_.shape.n; }
   std::span<const std::int32_t> labels() const { return contents_.labels; }
   /// Which images of the data set these are.

@@ -23,6 +23,7 @@ class CropBatch final : public RowSource<T> {
  public:
   /// [N,C,H,W] of the crops.
   Shape shape() const override { return shape_; }
+  bool concurrent_reads() const override { return true; }
   Index size() const { return shape_.n; }
   /// Classes of pixels, if the images have masks, else of crops. Valid as long as the batch is.
   Labels labels() const { return masks_ ? Labels::of_pixels(classes_, shape_.h, shape_.w) : Labels(classes_); }

@@ -88,6 +88,7 @@ class DirectSource : public RowSource<T> {
     }
   }
   Shape shape() const override { return shape_; }
+  bool concurrent_reads() const override { return true; }
   const SampleArray& array() const { return *array_; }
   const std::shared_ptr<const SampleArray>& shared_array() const { return array_; }
   const SampleTables<T>& tables() const { return *tables_; }

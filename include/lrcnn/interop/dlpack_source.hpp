@@ -64,7 +64,7 @@ class DlpackSource final : public RowSource<T> {
     table_ = normalization_table<T>(normalization, shape_.c);
   }
   Shape shape() const override { return shape_; }
-  /// Several threads may call it at once.
+  bool concurrent_reads() const override { return true; }
   /// Errors:  DataError if images, channels, rows or columns are not the tensor's
   void read(Index first, const View<T>& dst) const override {
     check_read(shape_, first, dst, [&] { return tensor_.describe(); });

@@ -4,6 +4,8 @@
 // It answers everything else that the executor and the trainer ask: memory of the device, the rows of a batch, labels and the loss, the
 // update. Losses add up on the device; finish() fetches them. After an error within a run, the next start() drops what that run has added.
 #include <lrcnn/backend/cudnn/source.hpp>
+#include <lrcnn/core/machine.hpp>
+#include <lrcnn/data/read_on_threads.hpp>
 #include <lrcnn/layer/pixel_loss.hpp>
 #include <algorithm>
 #include <cmath>
@@ -94,7 +96,7 @@ class DeviceBackend {
   /// Orders what comes to that stream from now on behind the steps that were started: it may then write over their batches and labels.
   void order_before(void* stream) const { check(library_->order_before(stream), "ordering a stream of the program behind steps"); }
   /// Rows of a DeviceSource are copied on the device; those of a DirectSource whose array has an address there are gathered by it; all others
-  /// are read into pinned memory, as floats, and sent.
+  /// are read into pinned memory, as floats, and sent; many rows by several threads, if the source may be read by several.
   /// Errors:  BackendError if an array lies in the memory of another device
   void load(const RowSource<float>& source, Index first_image, const View<element>& y) {
     if (const auto* there = dynamic_cast<const DeviceSource*>(&source))
@@ -107,7 +109,7 @@ class DeviceBackend {
     void* memory = nullptr;
     check(library_->staging(memory, y.n * y.rows * y.stride_row() * Index{sizeof(float)}), "taking pinned memory for a batch's rows");
     const View<float> rows = dense_view(static_cast<float*>(memory), y.n, y.c, y.range(), y.w, y.block);
-    source.read(first_image, rows);
+    read_on_threads(source, first_image, rows, reading_threads_);
     check(library_->send_rows(rows, y), "copying a batch's rows to the device");
   }
   /// Rows of the network's output are fetched, image by image, and handed over from the host's memory. Waits.
@@ -256,6 +258,7 @@ class DeviceBackend {
                                    "labels are 0 .. classes - 1", "correct the labels, or widen the last layer"));
     return labels;
   }
+  int reading_threads_ = processor_count();
   std::vector<element> fetched_{};   ///< rows of the output
   std::vector<float> widened_{};     ///< the same, where elements have two bytes
   std::optional<int> device_{};      ///< number of the library's device, once it was asked for
