@@ -6,13 +6,14 @@
 #include <sstream>
 #include <string>
 namespace lrcnn::testing {
-/// docs/devices/h200.json
-inline std::string h200_description() {
-  std::ifstream file(LRCNN_SOURCE_DIR "/docs/devices/h200.json");
+/// docs/devices/NAME.json
+inline std::string description_of(const std::string& name) {
+  std::ifstream file(LRCNN_SOURCE_DIR "/docs/devices/" + name + ".json");
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
 }
+inline std::string h200_description() { return description_of("h200"); }
 /// A 3x3 convolution with its bias, in tf32, of 8 images with 64 channels: rows of VGG-16's first stage.
 inline cudnn::Problem biased_convolution() {
   return {.op = Op::forward,

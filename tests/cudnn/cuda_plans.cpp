@@ -2,6 +2,7 @@
 // networks, under many policies and in each precision, has an engine within the workspace that its plan gives it. Every day some of the networks.
 #include "cudnn/benchmarked_plans.hpp"
 #include "support/thorough.hpp"
+#include <lrcnn/backend/cudnn/launches.hpp>
 #include <lrcnn/backend/cudnn/plan_check.hpp>
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
@@ -64,6 +65,20 @@ TEST_CASE("every convolution of the shipped networks' slabs has an engine on an 
   check.operator()<Precision::fp16>();
   check.operator()<Precision::bf16>();
   CHECK(all >= (testing::thorough() ? 2000 : 50));
+}
+TEST_CASE("an H100 has an engine for every convolution of VGG-16's slabs, too, and its peaks are its data sheet's") {
+  const std::string description = testing::description_of("h100");
+  const auto device = describe_device(description);
+  CHECK(device->info().name == "NVIDIA H100 80GB HBM3");
+  CHECK(device->info().compute_capability == 90);
+  CHECK(peaks_of(description).bytes == doctest::Approx(3.352e12).epsilon(0.001));
+  CHECK(2 * peaks_of(description).products_in(Precision::bf16) == doctest::Approx(1070.5e12).epsilon(0.001));
+  const Table table = make_table(Vgg16<>::layers, {8, 3, 224, 224});
+  for (const PolicySpec& policy : {Policy<Column, W>::value, Policy<Share<8>, CheckpointAtPools, RecomputeAll, W>::value}) {
+    const PlanCheck result = check_plan_on<Precision::bf16>(table, policy, *device);
+    CHECK((result.faults.empty() ? "" : result.faults[0]) == "");
+    CHECK(result.convolutions > 20);
+  }
 }
 TEST_CASE("likewise of networks that branch, with transposed, grouped and strided convolutions") {
   const auto device = h200();
