@@ -20,9 +20,7 @@ struct Watched final : RowSource<float> {
   Watched(Shape s, bool several) : extents(s), concurrent(several) {}
   Shape shape() const override { return extents; }
   bool concurrent_reads() const override { return concurrent; }
-  float at(Index i, Index c, Index y, Index x) const {
-    return static_cast<float>(((i * extents.c + c) * extents.h + y) * extents.w + x);
-  }
+  float at(Index i, Index c, Index y, Index x) const { return static_cast<float>(((i * extents.c + c) * extents.h + y) * extents.w + x); }
   void read(Index first, const View<float>& dst) const override {
     {
       const std::lock_guard lock(mutex);
@@ -57,7 +55,8 @@ TEST_CASE("several threads read what one thread reads, whatever the images, rows
     const Watched source(s, true);
     const Index first = pick(4, s.n), count = 1 + pick(5, s.n - first), begin = pick(6, s.h), rows = 1 + pick(7, s.h - begin);
     INFO(to_string(s), ", images ", first, " and ", count - 1, " more, rows ", begin, " and ", rows - 1, " more");
-    for (const Index block : {Index{1}, s.c, Index{16}}) CHECK(reads_well(source, first, count, {begin, begin + rows}, block, 1 + static_cast<int>(k % 5)));
+    for (const Index block : {Index{1}, s.c, Index{16}})
+      CHECK(reads_well(source, first, count, {begin, begin + rows}, block, 1 + static_cast<int>(k % 5)));
   }
 }
 TEST_CASE("rows are read by several threads only if there are many and the source allows that") {

@@ -11,7 +11,6 @@ namespace detail {
 template <class A>
 struct PartSums {
   using Value = A;
-  static constexpr bool about_first = false;
   A* data;   ///< [parts][channels]
   Index channels;
   LRCNN_HOST_DEVICE A get(Index, Index k, Index c) const { return data[k * channels + c]; }

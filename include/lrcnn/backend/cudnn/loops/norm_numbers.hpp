@@ -98,7 +98,6 @@ constexpr Index part_bytes(Index sets, Index positions, Index channels) {
 template <bool moments>
 struct TwoSum {
   using Value = Two;
-  static constexpr bool about_first = moments;
   Parts parts;
   double positions;   ///< of all parts
   LRCNN_HOST_DEVICE Two get(Index set, Index k, Index c) const { return parts.get(set, k, c); }

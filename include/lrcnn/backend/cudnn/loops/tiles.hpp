@@ -15,16 +15,21 @@ struct Tiles {
   }
 };
 inline constexpr int least_positions = 8;   ///< of a thread, where there are enough
-/// `groups`: of channels that one thread takes; `least`: positions of a thread, where there are enough; `blocks`: at most.
-constexpr Tiles tiles_of_groups(Index sets, Index positions, Index groups, int least, Index blocks = most_blocks) {
-  const int width = power_above(std::min<Index>(groups, 32)), height = block_threads / width;
+/// `groups`: of channels that one thread takes; `least`: positions of a thread, where there are enough; `blocks`: at most; `widest`: threads beside
+/// each other at most.
+constexpr Tiles tiles_of_groups(Index sets, Index positions, Index groups, int least, Index blocks = most_blocks, Index widest = 32) {
+  const int width = power_above(std::min(groups, widest)), height = block_threads / width;
   const Index columns = ceil_div(groups, Index{width}), most = std::max<Index>(1, blocks / (columns * sets));
   return {sets, positions, std::max<Index>(height * least, ceil_div(positions, most)), columns, width, height};
 }
+/// Threads beside each other in a sum over positions, each of which takes a group of channels. Few of them make narrow columns, which have few
+/// parts and more blocks that add these up at the end; many read longer pieces of memory.
+constexpr Index sum_width(Index groups) { return std::clamp<Index>(power_above(groups) / 4, 2, 8); }
 /// Of a sum over positions.
 template <class T>
 constexpr Tiles tiles_of(Index sets, Index positions, Index channels) {
-  return tiles_of_groups(sets, positions, ceil_div(channels, Index{lanes<T>}), least_positions, most_sum_blocks);
+  const Index groups = ceil_div(channels, Index{lanes<T>});
+  return tiles_of_groups(sets, positions, groups, least_positions, most_sum_blocks, sum_width(groups));
 }
 /// What a few numbers are added up in before they are added to others, in double: of 16 bits, a few have no more digits than a float holds, or lose
 /// what is far below their own last ones.
@@ -59,17 +64,19 @@ struct TileLoop {
   /// Some positions of a thread.
   template <int count>
   struct Some {
-    Index first, end;
-    int step;
-    LRCNN_HOST_DEVICE bool has(int i) const { return first + i * step < end; }
+    Index first;
+    int left, step;   ///< left: positions of the thread from the first on
+    LRCNN_HOST_DEVICE bool has(int i) const { return i < left; }
     /// The i-th, or the first where there are fewer.
     LRCNN_HOST_DEVICE Index at(int i) const { return has(i) ? first + i * step : first; }
   };
   /// Calls f(Some<at_once>) until all positions of a thread have been.
   template <int at_once, class F>
   LRCNN_HOST_DEVICE void each(const Place& place, F f) const {
-    const Index begin = place.part * tiles.part, end = begin + tiles.size(place.part);
-    for (Index at = begin + place.row; at < end; at += at_once * tiles.height) f(Some<at_once>{at, end, tiles.height});
+    const int below = static_cast<int>(tiles.size(place.part)) - place.row;   // a part of 2^31 positions would be of a map of 500 GB
+    Index at = place.part * tiles.part + place.row;
+    for (int left = (below + tiles.height - 1) / tiles.height; left > 0; left -= at_once, at += at_once * tiles.height)
+      f(Some<at_once>{at, left, tiles.height});
   }
 };
 }   // namespace lrcnn::loops
