@@ -80,6 +80,30 @@ TEST_CASE("an H100 has an engine for every convolution of VGG-16's slabs, too, a
     CHECK(result.convolutions > 20);
   }
 }
+TEST_CASE("policies that are chosen for a GPU leave no convolution to engines without tensor cores") {
+  const auto device = describe_device(testing::description_of("h100"));
+  const Costs costs(rates_of<CudnnBf16>());
+  for (const Shipped& network :
+       {Shipped{"vgg16", Vgg16<>::layers, {1, 3, 4096, 4096}}, Shipped{"resnet50", ResNet50<>::layers, {1, 3, 4096, 4096}}}) {
+    const Table table = make_table(network.layers, network.input);
+    PolicySpec policy = Policy<Fit<1>>::value;
+    policy.fit_bytes = arena_size(table, Policy<Column, Workspace<256_MiB>>::value, CudnnBf16::target).bytes / 4;
+    const Plan plan = make_plan(table, policy, CudnnBf16::target, {}, costs);
+    CAPTURE(to_string(plan.policy));
+    Index convolutions = 0;
+    for (const Request& request : requests_of<Precision::bf16>(plan))
+      for (const Request& attempt : attempts(request)) {
+        Engine engine;
+        if (!device->engine(engine, attempt.problem, attempt.workspace_bytes).good()) continue;
+        INFO(to_string(attempt.problem), " within ", attempt.workspace_bytes, " bytes: ", engine.name);
+        const std::string kind = engine.name.substr(0, engine.name.find('_'));
+        CHECK((kind != "eng0" && kind != "eng1" && kind != "eng28"));   // the direct ones of cuDNN 9.19
+        ++convolutions;
+        break;
+      }
+    CHECK(convolutions > 40);
+  }
+}
 TEST_CASE("likewise of networks that branch, with transposed, grouped and strided convolutions") {
   const auto device = h200();
   const std::vector<Shipped> networks{{"unet", UNet<2>::layers, {1, 3, 512, 512}},

@@ -81,14 +81,19 @@ class FrontierSearch {
   /// Whether a partition is named with a workspace, which every section has for itself then: none is shared.
   bool names_own_workspace() const { return named(PolicySpec::Part::partition) && policy_.partition(0).workspace_bytes >= 0; }
   /// What Winograd's algorithm works well with in all convolutions that it fits, where the backend says so: then more is of use on large maps, up to
-  /// a sixth of all bytes and 64 MiB. None where no layer wants any.
+  /// a sixth of all bytes and 64 MiB. Elsewhere with room for the copies that convolutions make of narrow maps, if that is no more than a sixth. None
+  /// where no layer wants any.
   std::vector<Index> workspaces_for(Index bytes) const {
     if (named(PolicySpec::Part::workspace) || !target_.uses_workspace || names_own_workspace()) return {policy_.workspace_bytes};
     if (std::none_of(table_.nodes.begin(), table_.nodes.end(), [&](const Node& node) { return target_.gives_workspace(node.layer); })) return {0};
     const Index least = costs_.rates().least_workspace;
     const Index large = std::max(least, bytes < 6 ? 0 : std::min<Index>(64_MiB, leap(bytes / 6)));
-    if (costs_.rates().winograd_bytes == nullptr || policy_.conv_algorithm == ConvAlgorithm::direct)
-      return large == least ? std::vector{least} : std::vector{large, std::max(least, large / 4), least};
+    if (costs_.rates().winograd_bytes == nullptr || policy_.conv_algorithm == ConvAlgorithm::direct) {
+      std::vector<Index> list = large == least ? std::vector{least} : std::vector{large, std::max(least, large / 4), least};
+      if (const Index copies = round_up(most_copied(table_, target_, costs_.rates()), 1_MiB); copies > large && copies <= bytes / 6)
+        list.insert(list.begin(), copies);
+      return list;
+    }
     const Index good = std::max(least, most_scratch(table_, 0, table_.size(), costs_.rates(), &Rates::good_scratch));
     return {std::max(large, good), std::min(large, good), least};
   }
@@ -106,7 +111,8 @@ class FrontierSearch {
   }
   /// Along the grid downward, from what all could use to the fewest bytes. Small networks are searched for each byte that makes a difference.
   void search() {
-    const SectionSearch sections(table_, policy_, target_, options_, costs_, names_, threads_, memories());
+    const Costs costs = costs_.without_copies();
+    const SectionSearch sections(table_, policy_, target_, options_, costs, names_, threads_, memories());
     const Effort effort(sections.catalog());
     const bool every_byte = effort.every_byte;
     Index feasible = std::numeric_limits<Index>::max() / 2;   // the fewest bytes that were
@@ -265,8 +271,19 @@ class FrontierSearch {
     const std::lock_guard lock(mutex_);
     return arenas_.try_emplace(text, size).first->second;
   }
-  /// Policies with the seconds of all their steps, by rising seconds; without those of too many steps.
+  /// Whether the search chooses the workspace that sections share.
+  bool chooses_workspace() const { return !named(PolicySpec::Part::workspace) && target_.uses_workspace && !names_own_workspace(); }
+  /// The same policy, with a workspace in which its convolutions have room for copies; nothing if its own has, or is not chosen.
+  std::optional<PolicySpec> with_room(PolicySpec policy) {
+    const Index room = chooses_workspace() ? section_costs_.of(policy).room : 0;
+    if (room <= policy.workspace_bytes) return std::nullopt;
+    policy.workspace_bytes = round_up(room, 1_MiB);
+    return policy;
+  }
+  /// Policies with the seconds of all their steps, by rising seconds, also with room for copies where they lack it; without those of too many steps.
   std::vector<SolvedPolicy> with_seconds(std::vector<SolvedPolicy> found) {
+    for (std::size_t i = 0, count = found.size(); i < count; ++i)
+      if (std::optional<PolicySpec> roomy = with_room(found[i].policy)) found.push_back({.policy = std::move(*roomy)});
     std::erase_if(found, [&](SolvedPolicy& p) {
       const SectionProfile cost = section_costs_.of(p.policy);
       p.seconds = cost.seconds(), p.steps = cost.steps;
@@ -279,6 +296,7 @@ class FrontierSearch {
   void add_uncut() {
     SolvedPolicy uncut{.policy = policy_};
     if (!named(PolicySpec::Part::workspace) && target_.uses_workspace) uncut.policy.workspace_bytes = workspaces_for(64_MiB).front();
+    if (std::optional<PolicySpec> roomy = with_room(uncut.policy)) uncut.policy = std::move(*roomy);
     const SectionProfile cost = section_costs_.of(uncut.policy);
     uncut.seconds = cost.seconds(), uncut.steps = cost.steps;
     uncut.bytes = arena_at_run_time<>(table_, uncut.policy, target_, options_).bytes;
@@ -296,7 +314,10 @@ class FrontierSearch {
     std::vector<SolvedPolicy> known;
     for (std::size_t i = 0; i < others.size(); ++i)
       if (sizes[i]) known.push_back({.policy = others[i], .bytes = sizes[i]->bytes});
-    for (SolvedPolicy& policy : with_seconds(std::move(known))) add(std::move(policy));
+    for (SolvedPolicy& policy : with_seconds(std::move(known))) {
+      if (policy.bytes == 0) policy.bytes = arena_of(policy.policy).bytes;   // of one that was given room
+      add(std::move(policy));
+    }
   }
   /// What no other point beats.
   std::vector<SolvedPolicy> best_found() {

@@ -23,7 +23,7 @@ class SectionCosts {
     for (const std::vector<Stage>& section : sections) {
       const SectionProfile cost = of_section(policy, section, images, !whole);
       sum.forward_seconds += cost.forward_seconds, sum.again_seconds += cost.again_seconds, sum.backward_seconds += cost.backward_seconds;
-      sum.steps += cost.steps;
+      sum.steps += cost.steps, sum.room = std::max(sum.room, cost.room);
       sum.sampled = sum.sampled || cost.sampled;
     }
     return sum;
