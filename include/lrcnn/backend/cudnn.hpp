@@ -50,15 +50,13 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
                                  .packs_alike = true,
                                  .packs_together = true};
   static constexpr std::string_view name = "cudnn";
-  /// Source:  half of what NVIDIA's data sheet of the H200 SXM gives: 67 Tflop/s in fp32, 495 in tf32, 990 in 16 bits; 4.8 TB/s. Engines on tensor
-  ///          cores take pixels of 16 bytes: cuDNN 9.19, whose others make 0.2 to 4e12 multiply-adds a second of VGG-16's first layer (H100)
+  /// Multiply-adds a second. Source: half of what NVIDIA's data sheet of the H200 SXM gives, 67 Tflop/s in fp32, 495 in tf32, 990 in 16 bits
+  static constexpr double products = precision == Precision::fp32 ? 17e12 : precision == Precision::tf32 ? 124e12 : 248e12;
+  /// Source:  likewise, 4.8 TB/s. Engines on tensor cores take pixels of 16 bytes: cuDNN 9.19, whose others make 0.2 to 4e12 multiply-adds a second
+  ///          of VGG-16's first layer (H100)
   static constexpr Rates rates{.step = 4e-6,
-                               .products = precision == Precision::fp32   ? 17e12
-                                           : precision == Precision::tf32 ? 124e12
-                                                                          : 248e12,
-                               .winograd = precision == Precision::fp32   ? 17e12
-                                           : precision == Precision::tf32 ? 124e12
-                                                                          : 248e12,
+                               .products = products,
+                               .winograd = products,
                                .bytes = 2.4e12,
                                .least_workspace = 32_MiB,
                                .lanes = 8,
