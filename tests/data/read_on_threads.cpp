@@ -1,7 +1,10 @@
 // Rows read by several threads: what one thread reads, in every layout, by as many threads as a source allows, and errors of any of them.
 #include "support/error_of.hpp"
 #include <lrcnn/core/rng.hpp>
+#include <lrcnn/data/direct_loader.hpp>
+#include <lrcnn/data/loader.hpp>
 #include <lrcnn/data/read_on_threads.hpp>
+#include <lrcnn/data/shapes.hpp>
 #include <doctest/doctest.h>
 #include <mutex>
 #include <set>
@@ -40,6 +43,8 @@ bool reads_well(const Watched& source, Index first, Index count, Range rows, Ind
   const auto view = dense_view(memory.data() + 1, count, s.c, rows, s.w, block);
   read_on_threads<float>(source, first, view, threads);
   bool good = memory.front() == -1 && memory.back() == -1;
+  const Index spare = round_up(s.c, block) - s.c;   // channels that nobody writes
+  good = good && std::count(memory.begin(), memory.end(), -1.0f) == 2 + spare * count * rows.size() * s.w;
   for (Index i = 0; i < count; ++i)
     for (Index c = 0; c < s.c; ++c)
       for (Index y = rows.begin; y < rows.end; ++y)
@@ -79,4 +84,25 @@ TEST_CASE("an error of any thread is the error of the read") {
   Watched source({6, 3, 256, 256}, true);
   source.refused = 4;
   CHECK(error_of<DataError>([&] { reads_well(source, 0, 6, {0, 256}, 3, 4); }) == "image 4 is not there");
+}
+TEST_CASE("the library's sources in memory are read by several threads, and give what one thread reads") {
+  const Dataset data = make_shapes({.count = 700});
+  const LoaderOptions options{.batch = 700, .seed = 4, .normalization = normalization_of(data), .augmentation = {.flip = true, .pad = 3, .fill = 7}};
+  const auto batch = Loader<float>(data, options).batch(1, 0);
+  const auto direct = DirectLoader<float>(std::make_shared<const SampleArray>(data), data.labels, options).batch(1, 0);
+  const Shape s = batch.shape();
+  std::vector<float> numbers(static_cast<std::size_t>(s.count()));
+  batch.read(0, dense_view(numbers.data(), s.n, s.c, {0, s.h}, s.w));
+  const MemorySource<float> memory(numbers.data(), s);
+  REQUIRE(s.count() > 4 * least_read);
+  for (const RowSource<float>* source : std::initializer_list<const RowSource<float>*>{&batch, &direct, &memory}) {
+    CHECK(source->concurrent_reads());
+    for (const Index block : {Index{1}, s.c}) {
+      std::vector<float> one(numbers.size()), several(numbers.size());
+      source->read(0, dense_view(one.data(), s.n, s.c, {0, s.h}, s.w, block));
+      read_on_threads(*source, 0, dense_view(several.data(), s.n, s.c, {0, s.h}, s.w, block), 4);
+      CHECK(one == several);
+      if (block == 1) CHECK(one == numbers);
+    }
+  }
 }

@@ -52,8 +52,8 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   static constexpr std::string_view name = "cudnn";
   /// Multiply-adds a second. Source: half of what NVIDIA's data sheet of the H200 SXM gives, 67 Tflop/s in fp32, 495 in tf32, 990 in 16 bits
   static constexpr double products = precision == Precision::fp32 ? 17e12 : precision == Precision::tf32 ? 124e12 : 248e12;
-  /// Source:  likewise, 4.8 TB/s. Engines on tensor cores take pixels of 16 bytes: cuDNN 9.19, whose others make 0.2 to 4e12 multiply-adds a second
-  ///          of VGG-16's first layer (H100)
+  /// Source:  likewise, 4.8 TB/s. Engines on tensor cores take pixels of 16 bytes (cuDNN 9.19). The others make 1 to 4e12 multiply-adds a second of
+  ///          VGG-16's first layer on an H100 in bf16, and 0.2 to 0.5e12 where padding is on one side alone
   static constexpr Rates rates{.step = 4e-6,
                                .products = products,
                                .winograd = products,
@@ -61,7 +61,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
                                .least_workspace = 32_MiB,
                                .lanes = 8,
                                .pixel_bytes = precision == Precision::fp32 ? 1 : 16,
-                               .narrow_products = 0.5e12};
+                               .narrow_products = 2e12};
   /// Whether gradients are to be made larger on their way down, because small ones would vanish (train/loss_scale.hpp).
   static constexpr bool scales_loss = precision == Precision::fp16;
   /// A step made ready. Copies share the graph.

@@ -20,7 +20,7 @@ struct ImageSourceOptions {
   /// value = (sample / full - mean) / deviation, by channel that is read. full: 255 for u8, 65535 for u16, 1 for all other types.
   Normalization normalization{};
 };
-/// T: float or double. One or several images of one size. Used by one thread at a time, as every RowSource.
+/// T: float or double. One or several images of one size. Used by one thread at a time.
 template <class T>
 class ImageSource final : public RowSource<T> {
  public:

@@ -4,7 +4,7 @@
 #include <lrcnn/data/row_source.hpp>
 #include <algorithm>
 namespace lrcnn {
-/// Elements that a thread reads at least: fewer are read before a thread has started.
+/// Elements of a piece, about: fewer are read before a thread has started.
 inline constexpr Index least_read = Index{1} << 17;
 /// As source.read(first, dst), by as many of `threads` threads as the rows are worth; by this one alone if the source has no concurrent reads.
 /// Post:    what source.read() writes, since the value of an element does not depend on which rows are asked for

@@ -19,9 +19,9 @@ struct RowSource {
   virtual Shape shape() const = 0;
   /// Writes rows dst.range() of images [first, first + dst.n) to dst: all dst.c == C channels, dst.w == W columns,
   /// in dst's layout (any block; padded channels are left alone, the caller has zeroed them).
-  /// Called from one thread at a time, unless concurrent_reads() says more. Does not allocate. Errors: DataError if the rows cannot be had.
+  /// Called from one thread at a time, unless concurrent_reads() is true. Does not allocate. Errors: DataError if the rows cannot be had.
   virtual void read(Index first, const View<T>& dst) const = 0;
-  /// Whether several threads may call read() at once. Rows of large batches then reach a device sooner: see read_on_threads().
+  /// Whether several threads may call read() at once. A backend on a device then reads large batches by several (read_on_threads.hpp).
   virtual bool concurrent_reads() const { return false; }
   /// Says, before a run, which rows it will ask for and in which order, so that a source can decode ahead. The default does nothing. The
   /// list is the caller's and ends with the call. A run may end early, and another caller may ask for other rows: this is advice.

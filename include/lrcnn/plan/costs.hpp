@@ -39,19 +39,19 @@ constexpr bool is_plain_convolution(const Layer& layer) {
 }
 inline std::string pair_of(char letter, const Pair& pair) { return std::string(1, letter) + std::to_string(pair.h) + 'x' + std::to_string(pair.w); }
 }   // namespace detail
-/// Bytes that a copy of a map takes whose pixels are filled up to a multiple of so many; 0: they are one.
+/// Bytes of a copy of a map whose pixels are filled up to a multiple of so many bytes; 0 if they take a multiple already.
 constexpr Index filled_up_bytes(const Target& target, Index pixels, Index channels, Index multiple) {
   const Index bytes = target.stored(channels) * target.element_bytes;
   return bytes % multiple == 0 ? 0 : pixels * round_up(bytes, multiple);
 }
 /// Workspace with which a convolution has room for copies of its maps, of so many bytes; the rest is for filters and partial sums.
 constexpr Index room_for_copies(Index bytes) { return bytes == 0 ? 0 : bytes + 4_MiB; }
-/// The most that a convolution of a network needs for that, if its maps are not cut.
-inline Index most_copied(const Table& table, const Target& target, const Rates& rates) {
+/// The most that a convolution of a network needs for that on so many images, if its maps are not cut.
+inline Index most_copied(const Table& table, const Target& target, const Rates& rates, Index images) {
   Index most = 0;
   for (const Node& node : table.nodes) {
     if (!detail::is_plain_convolution(node.layer)) continue;
-    const auto copied = [&](const Shape& s) { return filled_up_bytes(target, s.n * s.h * s.w, s.c, rates.pixel_bytes); };
+    const auto copied = [&](const Shape& s) { return filled_up_bytes(target, images * s.h * s.w, s.c, rates.pixel_bytes); };
     most = std::max(most, room_for_copies(copied(node.in) + copied(node.out)));
   }
   return most;

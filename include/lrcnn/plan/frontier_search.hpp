@@ -81,8 +81,8 @@ class FrontierSearch {
   /// Whether a partition is named with a workspace, which every section has for itself then: none is shared.
   bool names_own_workspace() const { return named(PolicySpec::Part::partition) && policy_.partition(0).workspace_bytes >= 0; }
   /// What Winograd's algorithm works well with in all convolutions that it fits, where the backend says so: then more is of use on large maps, up to
-  /// a sixth of all bytes and 64 MiB. Elsewhere with room for the copies that convolutions make of narrow maps, if that is no more than a sixth. None
-  /// where no layer wants any.
+  /// a sixth of all bytes and 64 MiB. Where the backend does not use that algorithm: also one with room for all copies of narrow maps, if that is at
+  /// most a sixth of all bytes. None where no layer wants any.
   std::vector<Index> workspaces_for(Index bytes) const {
     if (named(PolicySpec::Part::workspace) || !target_.uses_workspace || names_own_workspace()) return {policy_.workspace_bytes};
     if (std::none_of(table_.nodes.begin(), table_.nodes.end(), [&](const Node& node) { return target_.gives_workspace(node.layer); })) return {0};
@@ -90,8 +90,10 @@ class FrontierSearch {
     const Index large = std::max(least, bytes < 6 ? 0 : std::min<Index>(64_MiB, leap(bytes / 6)));
     if (costs_.rates().winograd_bytes == nullptr || policy_.conv_algorithm == ConvAlgorithm::direct) {
       std::vector<Index> list = large == least ? std::vector{least} : std::vector{large, std::max(least, large / 4), least};
-      if (const Index copies = round_up(most_copied(table_, target_, costs_.rates()), 1_MiB); copies > large && copies <= bytes / 6)
-        list.insert(list.begin(), copies);
+      const Index copies = round_up(most_copied(table_, target_, costs_.rates(), group_images(table_, policy_)), 1_MiB);
+      if (copies <= large || copies > bytes / 6) return list;
+      if (list.size() == 1) list.push_back(least);   // so that it is tried, too: the last one is where no other serves
+      list.insert(list.begin(), copies);
       return list;
     }
     const Index good = std::max(least, most_scratch(table_, 0, table_.size(), costs_.rates(), &Rates::good_scratch));
@@ -111,7 +113,7 @@ class FrontierSearch {
   }
   /// Along the grid downward, from what all could use to the fewest bytes. Small networks are searched for each byte that makes a difference.
   void search() {
-    const Costs costs = costs_.without_copies();
+    const Costs costs = costs_.without_copies();   // as if all sections had room for copies: bounds hold only if more slabs are never faster
     const SectionSearch sections(table_, policy_, target_, options_, costs, names_, threads_, memories());
     const Effort effort(sections.catalog());
     const bool every_byte = effort.every_byte;
@@ -222,11 +224,16 @@ class FrontierSearch {
     Solution solution;
     bool misses = false;   // some would need more: gradients in place lie longer than the sections say
     // Of many sections what is slower than known counts, too: its plan may take far fewer bytes than there is room for.
+    std::vector<SolvedPolicy> others;   // where maps are narrow: what else was found in some workspace, and the same with room for copies
     const std::pair<Index, double> known = known_within(effort.exact ? room : -1);
     double bound = known.second;
     for (const StepMemory memory : sections.catalog().memories()) {
       if (memory == StepMemory::in_place && !policy_.gradients_in_place && !sections.catalog().puts_in_place()) continue;
-      const auto ask = [&](Index workspace, std::size_t count) { return with_seconds(sections.fastest(memory, room, workspace, count, bound)); };
+      const auto ask = [&](Index workspace, std::size_t count) {
+        std::vector<SolvedPolicy> answer = with_seconds(sections.fastest(memory, room, workspace, count, bound));
+        if (gives_room()) note_others(answer, others);
+        return answer;
+      };
       auto [found, workspace] = candidates(sections, memory, workspaces, ask);
       if (found.empty()) continue;
       Index live = -1, nearest = std::numeric_limits<Index>::max();
@@ -254,6 +261,10 @@ class FrontierSearch {
       found.erase(found.begin(), found.begin() + static_cast<Index>(std::min(found.size(), placed)));
       take(found);
     }
+    for (SolvedPolicy& other : with_seconds(std::move(others))) {
+      other.bytes = arena_of(other.policy).bytes;
+      solution.policies.push_back(std::move(other));
+    }
     if (solution.live < 0) solution.live = known.first;
     // What missed may fit a little below, or others of its kind.
     if (misses && effort.exact) solution.live = std::max(solution.live, room - room / 100);
@@ -271,19 +282,19 @@ class FrontierSearch {
     const std::lock_guard lock(mutex_);
     return arenas_.try_emplace(text, size).first->second;
   }
-  /// Whether the search chooses the workspace that sections share.
-  bool chooses_workspace() const { return !named(PolicySpec::Part::workspace) && target_.uses_workspace && !names_own_workspace(); }
-  /// The same policy, with a workspace in which its convolutions have room for copies; nothing if its own has, or is not chosen.
-  std::optional<PolicySpec> with_room(PolicySpec policy) {
-    const Index room = chooses_workspace() ? section_costs_.of(policy).room : 0;
-    if (room <= policy.workspace_bytes) return std::nullopt;
-    policy.workspace_bytes = round_up(room, 1_MiB);
-    return policy;
+  /// Whether convolutions copy narrow maps, and the search chooses the workspace that sections share.
+  bool gives_room() const {
+    return costs_.rates().pixel_bytes > 1 && !named(PolicySpec::Part::workspace) && target_.uses_workspace && !names_own_workspace();
   }
-  /// Policies with the seconds of all their steps, by rising seconds, also with room for copies where they lack it; without those of too many steps.
+  std::optional<PolicySpec> with_room(const PolicySpec& policy) { return gives_room() ? section_costs_.with_room(policy) : std::nullopt; }
+  /// Adds the first of some policies, which are by rising seconds, and all of them with room for copies if they lack it.
+  void note_others(const std::vector<SolvedPolicy>& found, std::vector<SolvedPolicy>& others) {
+    if (!found.empty()) others.push_back({.policy = found.front().policy});
+    for (const SolvedPolicy& p : found)
+      if (std::optional<PolicySpec> roomy = with_room(p.policy)) others.push_back({.policy = std::move(*roomy)});
+  }
+  /// Policies with the seconds of all their steps, by rising seconds; without those of too many steps.
   std::vector<SolvedPolicy> with_seconds(std::vector<SolvedPolicy> found) {
-    for (std::size_t i = 0, count = found.size(); i < count; ++i)
-      if (std::optional<PolicySpec> roomy = with_room(found[i].policy)) found.push_back({.policy = std::move(*roomy)});
     std::erase_if(found, [&](SolvedPolicy& p) {
       const SectionProfile cost = section_costs_.of(p.policy);
       p.seconds = cost.seconds(), p.steps = cost.steps;
@@ -312,12 +323,12 @@ class FrontierSearch {
     std::vector<std::optional<ArenaSize>> sizes(others.size());   // none: a policy names another network's layers, or more slabs than there are rows
     on_threads(others.size(), threads_, [&] { return [&](std::size_t i) { sizes[i] = arena_if_possible(table_, others[i], target_, options_); }; });
     std::vector<SolvedPolicy> known;
-    for (std::size_t i = 0; i < others.size(); ++i)
-      if (sizes[i]) known.push_back({.policy = others[i], .bytes = sizes[i]->bytes});
-    for (SolvedPolicy& policy : with_seconds(std::move(known))) {
-      if (policy.bytes == 0) policy.bytes = arena_of(policy.policy).bytes;   // of one that was given room
-      add(std::move(policy));
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      if (!sizes[i]) continue;
+      known.push_back({.policy = others[i], .bytes = sizes[i]->bytes});
+      if (std::optional<PolicySpec> roomy = with_room(others[i])) known.push_back({.policy = *roomy, .bytes = arena_of(*roomy).bytes});
     }
+    for (SolvedPolicy& policy : with_seconds(std::move(known))) add(std::move(policy));
   }
   /// What no other point beats.
   std::vector<SolvedPolicy> best_found() {

@@ -2,6 +2,7 @@
 // Seconds and steps of policies that have many sections in common: what a section takes is found once.
 #include <lrcnn/plan/profile.hpp>
 #include <mutex>
+#include <optional>
 namespace lrcnn {
 /// Costs of policies for one table that name the same parts and differ in their sections. Threads may share one.
 class SectionCosts {
@@ -27,6 +28,13 @@ class SectionCosts {
       sum.sampled = sum.sampled || cost.sampled;
     }
     return sum;
+  }
+  /// The same policy, with a workspace in which its convolutions have room for copies of narrow maps; nothing if its own is large enough.
+  std::optional<PolicySpec> with_room(PolicySpec policy) {
+    const Index room = of(policy).room;
+    if (room <= policy.workspace_bytes) return std::nullopt;
+    policy.workspace_bytes = round_up(room, 1_MiB);
+    return policy;
   }
 
  private:

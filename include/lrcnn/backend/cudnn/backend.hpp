@@ -258,12 +258,12 @@ class DeviceBackend {
                                    "labels are 0 .. classes - 1", "correct the labels, or widen the last layer"));
     return labels;
   }
-  int reading_threads_ = processor_count();
-  std::vector<element> fetched_{};   ///< rows of the output
-  std::vector<float> widened_{};     ///< the same, where elements have two bytes
-  std::optional<int> device_{};      ///< number of the library's device, once it was asked for
-  Labels labels_{};                  ///< of the batch at hand
-  bool running_ = false;             ///< losses have not been fetched
-  bool broken_ = false;              ///< they are of a run that an error ended
+  int reading_threads_ = std::min(processor_count(), 16);   ///< more wait for memory, or for each other to start
+  std::vector<element> fetched_{};                          ///< rows of the output
+  std::vector<float> widened_{};                            ///< the same, where elements have two bytes
+  std::optional<int> device_{};                             ///< number of the library's device, once it was asked for
+  Labels labels_{};                                         ///< of the batch at hand
+  bool running_ = false;                                    ///< losses have not been fetched
+  bool broken_ = false;                                     ///< they are of a run that an error ended
 };
 }   // namespace lrcnn::cudnn

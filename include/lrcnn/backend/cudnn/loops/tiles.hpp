@@ -22,14 +22,18 @@ constexpr Tiles tiles_of_groups(Index sets, Index positions, Index groups, int l
   const Index columns = ceil_div(groups, Index{width}), most = std::max<Index>(1, blocks / (columns * sets));
   return {sets, positions, std::max<Index>(height * least, ceil_div(positions, most)), columns, width, height};
 }
-/// Threads beside each other in a sum over positions, each of which takes a group of channels. Few of them make narrow columns, which have few
-/// parts and more blocks that add these up at the end; many read longer pieces of memory.
-constexpr Index sum_width(Index groups) { return std::clamp<Index>(power_above(groups) / 4, 2, 8); }
+/// Threads beside each other in a sum over positions, each of which takes a group of channels. A narrow column is cut into fewer parts, and more
+/// blocks share the adding up at the end; a wide one reads longer pieces of memory. Columns are no more than leaves room for four parts of each.
+constexpr Index sum_width(Index sets, Index groups) {
+  Index width = std::clamp<Index>(power_above(groups) / 4, 2, 8);
+  while (width < 32 && ceil_div(groups, width) * sets > most_sum_blocks / 4) width *= 2;
+  return width;
+}
 /// Of a sum over positions.
 template <class T>
 constexpr Tiles tiles_of(Index sets, Index positions, Index channels) {
   const Index groups = ceil_div(channels, Index{lanes<T>});
-  return tiles_of_groups(sets, positions, groups, least_positions, most_sum_blocks, sum_width(groups));
+  return tiles_of_groups(sets, positions, groups, least_positions, most_sum_blocks, sum_width(sets, groups));
 }
 /// What a few numbers are added up in before they are added to others, in double: of 16 bits, a few have no more digits than a float holds, or lose
 /// what is far below their own last ones.
