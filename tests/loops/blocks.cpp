@@ -53,7 +53,7 @@ TEST_CASE("parts of a map hold each position once, and blocks are enough for a l
         for (Index k = 0; k < tiles.parts(); ++k) sum += tiles.size(k);
         CHECK(sum == positions);
         CHECK((tiles.blocks() <= loops::most_sum_blocks || tiles.parts() == 1));
-        if (positions * channels >= Index{1} << 24) CHECK(tiles.blocks() >= loops::most_sum_blocks * 3 / 4);
+        if (positions * channels >= Index{1} << 24) CHECK(tiles.blocks() >= loops::most_sum_blocks * 2 / 3);
       }
 }
 namespace {
