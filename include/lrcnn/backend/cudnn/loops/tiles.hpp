@@ -23,7 +23,7 @@ constexpr Tiles tiles_of_groups(Index sets, Index positions, Index groups, int l
   return {sets, positions, std::max<Index>(height * least, ceil_div(positions, most)), columns, width, height};
 }
 /// Threads beside each other in a sum over positions, each of which takes a group of channels. A narrow column is cut into fewer parts, and more
-/// blocks share the adding up at the end; a wide one reads longer pieces of memory. Columns are no more than leaves room for four parts of each.
+/// blocks share the adding up at the end; a wide one reads longer pieces of memory. The columns of all sets are few enough to have four parts each.
 constexpr Index sum_width(Index sets, Index groups) {
   Index width = std::clamp<Index>(power_above(groups) / 4, 2, 8);
   while (width < 32 && ceil_div(groups, width) * sets > most_sum_blocks / 4) width *= 2;
