@@ -60,7 +60,8 @@ TEST_CASE("a search never counts fewer bytes than are live in a plan with stream
         for (const SolvedPolicy& found : solved) {
           CAPTURE(to_string(found.policy));
           REQUIRE(found.policy.streams == policy.streams);
-          REQUIRE(arena_size(c.table, found.policy, c.target, c.options).lower_bound <= room);
+          const Index live = arena_size(c.table, found.policy, c.target, c.options).lower_bound;   // throws where a norm has one value
+          REQUIRE(live <= room);
           REQUIRE(std::count_if(solved.begin(), solved.end(), [&](const SolvedPolicy& other) { return other.policy == found.policy; }) == 1);
         }
         const Plan plan = make_plan(c.table, solved[0].policy, c.target, c.options);

@@ -7,6 +7,7 @@
 #include <lrcnn/core/affinity.hpp>
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/types.hpp>
+#include <lrcnn/shape/shape.hpp>
 #include <algorithm>
 #include <condition_variable>
 #include <concepts>
