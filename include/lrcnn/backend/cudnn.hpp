@@ -29,6 +29,8 @@ namespace lrcnn {
 template <Precision in>
 class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   using Base = cudnn::DeviceBackend<cudnn::Stored<in>>;
+  /// Multiply-adds a second. Source: half of what NVIDIA's data sheet of the H200 SXM gives, 67 Tflop/s in fp32, 495 in tf32, 990 in 16 bits
+  static constexpr double products = in == Precision::fp32 ? 17e12 : in == Precision::tf32 ? 124e12 : 248e12;
 
  public:
   using typename Base::element;
@@ -50,10 +52,8 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
                                  .packs_alike = true,
                                  .packs_together = true};
   static constexpr std::string_view name = "cudnn";
-  /// Multiply-adds a second. Source: half of what NVIDIA's data sheet of the H200 SXM gives, 67 Tflop/s in fp32, 495 in tf32, 990 in 16 bits
-  static constexpr double products = precision == Precision::fp32 ? 17e12 : precision == Precision::tf32 ? 124e12 : 248e12;
-  /// Source:  likewise, 4.8 TB/s. Engines on tensor cores take pixels of 16 bytes (cuDNN 9.19). The others make 1 to 4e12 multiply-adds a second of
-  ///          VGG-16's first layer on an H100 in bf16, and 0.2 to 0.5e12 where padding is on one side alone
+  /// Source:  NVIDIA's data sheet of the H200 SXM, half of 4.8 TB/s. Engines on tensor cores take pixels of 16 bytes (cuDNN 9.19). The others make
+  ///          1 to 4e12 multiply-adds a second of VGG-16's first layer on an H100 in bf16, and 0.2 to 0.5e12 where padding is on one side alone
   static constexpr Rates rates{.step = 4e-6,
                                .products = products,
                                .winograd = products,

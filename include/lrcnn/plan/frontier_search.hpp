@@ -80,11 +80,13 @@ class FrontierSearch {
   bool named(PolicySpec::Part part) const { return PolicySpec::is_among(names_, part); }
   /// Whether a partition is named with a workspace, which every section has for itself then: none is shared.
   bool names_own_workspace() const { return named(PolicySpec::Part::partition) && policy_.partition(0).workspace_bytes >= 0; }
+  /// Whether the search chooses the workspace that sections share.
+  bool chooses_workspace() const { return !named(PolicySpec::Part::workspace) && target_.uses_workspace && !names_own_workspace(); }
   /// What Winograd's algorithm works well with in all convolutions that it fits, where the backend says so: then more is of use on large maps, up to
   /// a sixth of all bytes and 64 MiB. Where the backend does not use that algorithm: also one with room for all copies of narrow maps, if that is at
   /// most a sixth of all bytes. None where no layer wants any.
   std::vector<Index> workspaces_for(Index bytes) const {
-    if (named(PolicySpec::Part::workspace) || !target_.uses_workspace || names_own_workspace()) return {policy_.workspace_bytes};
+    if (!chooses_workspace()) return {policy_.workspace_bytes};
     if (std::none_of(table_.nodes.begin(), table_.nodes.end(), [&](const Node& node) { return target_.gives_workspace(node.layer); })) return {0};
     const Index least = costs_.rates().least_workspace;
     const Index large = std::max(least, bytes < 6 ? 0 : std::min<Index>(64_MiB, leap(bytes / 6)));
@@ -222,9 +224,9 @@ class FrontierSearch {
   Solution solve_one(const SectionSearch& sections, const Effort& effort, Index room) {
     const std::vector<Index> workspaces = workspaces_for(room);
     Solution solution;
-    bool misses = false;   // some would need more: gradients in place lie longer than the sections say
-    // Of many sections what is slower than known counts, too: its plan may take far fewer bytes than there is room for.
+    bool misses = false;                // some would need more: gradients in place lie longer than the sections say
     std::vector<SolvedPolicy> others;   // where maps are narrow: what else was found in some workspace, and the same with room for copies
+    // Of many sections what is slower than known counts, too: its plan may take far fewer bytes than there is room for.
     const std::pair<Index, double> known = known_within(effort.exact ? room : -1);
     double bound = known.second;
     for (const StepMemory memory : sections.catalog().memories()) {
@@ -282,10 +284,8 @@ class FrontierSearch {
     const std::lock_guard lock(mutex_);
     return arenas_.try_emplace(text, size).first->second;
   }
-  /// Whether convolutions copy narrow maps, and the search chooses the workspace that sections share.
-  bool gives_room() const {
-    return costs_.rates().pixel_bytes > 1 && !named(PolicySpec::Part::workspace) && target_.uses_workspace && !names_own_workspace();
-  }
+  /// Whether convolutions copy narrow maps into a workspace that the search chooses.
+  bool gives_room() const { return costs_.rates().pixel_bytes > 1 && chooses_workspace(); }
   std::optional<PolicySpec> with_room(const PolicySpec& policy) { return gives_room() ? section_costs_.with_room(policy) : std::nullopt; }
   /// Adds the first of some policies, which are by rising seconds, and all of them with room for copies if they lack it.
   void note_others(const std::vector<SolvedPolicy>& found, std::vector<SolvedPolicy>& others) {
