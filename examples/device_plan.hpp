@@ -46,10 +46,10 @@ class DescribedGpu {
     const auto line = [&]<Precision precision>() {
       const auto check = cudnn::check_plan_on<precision>(table, policy, *device_, 2);
       out << precision_name(precision) << ": peak " << format_bytes(arena_size(table, policy, BasicCudnn<precision>::target).bytes) << "; "
-          << check.convolutions << " distinct convolutions, " << check.convolutions - static_cast<Index>(check.faults.size())
-          << " with an engine, the largest workspace " << format_bytes(check.workspace_bytes) << " of " << format_bytes(policy.most_workspace_bytes())
-          << "; " << (check.knows_compiled ? std::to_string(check.compiled_at_run_time) : std::string("unknown how many"))
-          << " compiled at run time\n";
+          << check.convolutions << " distinct convolutions, " << check.convolutions - static_cast<Index>(check.faults.size()) << " with an engine, "
+          << check.in_pieces << " of them in pieces, the largest workspace " << format_bytes(check.workspace_bytes) << " of "
+          << format_bytes(policy.most_workspace_bytes()) << "; "
+          << (check.knows_compiled ? std::to_string(check.compiled_at_run_time) : std::string("unknown how many")) << " compiled at run time\n";
       for (const std::string& fault : check.faults) out << "  " << fault << "\n";
     };
     line.operator()<Precision::fp32>();

@@ -41,6 +41,8 @@ const std::vector<NamedPolicy> policies{
     {"images1", Policy<Images<1>, W>::value},
     {"fit-quarter", {}, 4},
     {"fit-eighth", {}, 8},
+    {"column-small", Policy<Column, Workspace<64_MiB>>::value},
+    {"column-ample", Policy<Column, Workspace<512_MiB>>::value},
 };
 struct NamedNetwork {
   std::string name;
@@ -58,7 +60,9 @@ const std::vector<NamedPolicy> norm_policies{{"column", Policy<Column, W>::value
                                              {"large", with_workspace(resnet::Large50::value)},
                                              {"large-small", with_workspace(resnet::LargeSmall50::value)},
                                              {"fit-quarter", {}, 4},
-                                             {"fit-eighth", {}, 8}};
+                                             {"fit-eighth", {}, 8},
+                                             {"column-small", Policy<Column, Workspace<64_MiB>>::value},
+                                             {"column-ample", Policy<Column, Workspace<512_MiB>>::value}};
 /// He-initialised, drawn once for each network: no parameter's shape depends on the input's.
 const std::vector<float>& initial_parameters(const NamedNetwork& network, const Table& table) {
   static std::map<std::string, std::vector<float>> drawn;
@@ -95,7 +99,7 @@ class Measurement {
     nlohmann::json result{{"network", network.name}, {"size", input.h},       {"batch", input.n},
                           {"precision", precision_}, {"policy", policy.name}, {"program", "lrcnn"}};
     try {
-      result.update(step(network, input, policy, least_steps, least_steps > 0 && (tunes_all_ || policy.name == "column")));
+      result.update(step(network, input, policy, least_steps, least_steps > 0 && (tunes_all_ || policy.name.starts_with("column"))));
     } catch (const Error& e) {
       result["error"] = e.what();
     }
@@ -221,6 +225,7 @@ int main(int argc, char** argv) {
     for (const Input& input : inputs)
       for (const NamedPolicy& policy : policies) {
         if (policy.name == "images1" && input.n == 1) continue;
+        if (policy.name == "column-ample" && input.h < 4096) continue;   // smaller images want no more than 256 MiB
         measure(tf32, vgg16, input, policy);
         measure(bf16, vgg16, input, policy);
         measure(fp32, vgg16, input, policy);
@@ -230,8 +235,10 @@ int main(int argc, char** argv) {
     for (const Input& input : inputs)
       for (const NamedPolicy& policy : norm_policies) {
         if (policy.name.starts_with("large") && input.n > 1) continue;   // for large images
+        if (policy.name == "column-ample" && input.h < 4096) continue;
         measure(tf32, resnet50, input, policy);
         measure(bf16, resnet50, input, policy);
+        measure(fp32, resnet50, input, policy);
       }
     if (!quick) {
       cudnn::DeviceInfo info;

@@ -3,7 +3,7 @@
     peers.py [--out FILE.json] [--quick] [--filter REGEX] [--device cuda|cpu]
 
 --filter measures those cases alone whose name, such as "resnet50 224x32 bf16 eager", has a match of the expression.
-channels_last, cudnn.benchmark on; eager, eager with torch.utils.checkpoint per pool block, by gradient accumulation over
+channels_last ("planes": PyTorch's own layout, in fp32), cudnn.benchmark on; eager, eager with torch.utils.checkpoint per pool block, by gradient accumulation over
 single images, and the eager step captured as a CUDA graph, which leaves out the time in which Python starts kernels. fp32 (without
 TF32), tf32 and bf16 (autocast). Time is the median of steps, each waited for. Memory is what
 a step takes at its peak beyond parameters, their gradients and the images: torch.cuda.max_memory_allocated.
@@ -44,10 +44,11 @@ def run(network, batch, side, precision, mode, device, least):
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
     torch.manual_seed(1)
     try:
-        net = networks.make(network, mode == "checkpoint").to(device=device, memory_format=torch.channels_last)
+        layout = torch.contiguous_format if mode == "planes" else torch.channels_last
+        net = networks.make(network, mode == "checkpoint").to(device=device, memory_format=layout)
         for p in net.parameters():
             p.grad = torch.zeros_like(p)
-        x = torch.randn(batch, 3, side, side, device=device).to(memory_format=torch.channels_last)
+        x = torch.randn(batch, 3, side, side, device=device).to(memory_format=layout)
         labels = torch.full((batch,), 3, device=device)
         pieces = batch if mode == "images1" else 1
 
@@ -121,6 +122,7 @@ def main():
     torch.backends.cudnn.benchmark = True
     shapes = [(2, 64)] if args.quick else [(32, 224), (256, 224), (1, 1024), (1, 4096)]
     results = []
+    modes = {"tf32": ("eager", "graph", "checkpoint"), "fp32": ("eager", "planes", "graph", "checkpoint"), "bf16": ("eager", "graph", "checkpoint")}
 
     def measure(network, batch, side, precision, mode):
         captures = mode != "graph" or args.device == "cuda"
@@ -129,11 +131,11 @@ def main():
 
     for batch, side in shapes:
         for precision in ("tf32", "fp32", "bf16"):
-            for mode in ("eager", "graph", "checkpoint") + (("images1",) if batch > 1 and precision == "tf32" else ()):
+            for mode in modes[precision] + (("images1",) if batch > 1 and precision == "tf32" else ()):
                 measure("vgg16", batch, side, precision, mode)
     for batch, side in [(2, 64)] if args.quick else [(32, 224), (1, 1024), (1, 4096)]:
-        for precision in ("tf32", "bf16"):
-            for mode in ("eager", "graph", "checkpoint"):
+        for precision in ("tf32", "fp32", "bf16"):
+            for mode in modes[precision]:
                 measure("resnet50", batch, side, precision, mode)
     if not args.quick and args.filter.search("vgg16 largest tf32 eager"):
         results.append({"network": "vgg16", "largest": True, "size": largest(args.device, "tf32"), "precision": "tf32",

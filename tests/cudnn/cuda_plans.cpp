@@ -80,31 +80,53 @@ TEST_CASE("an H100 has an engine for every convolution of VGG-16's slabs, too, a
     CHECK(result.convolutions > 20);
   }
 }
-TEST_CASE("policies that are chosen for a GPU leave no convolution of maps to engines without tensor cores") {
+TEST_CASE("no convolution of maps is left to an engine that works without copies because its workspace is small") {
   const auto device = describe_device(testing::description_of("h100"));
-  const auto check = [&]<Precision precision>(const Shipped& network) {
+  const auto bytes_of = [&](const Problem& problem, Index limit) -> std::optional<Index> {
+    Engine engine;
+    if (!device->engine(engine, problem, limit).good()) return {};
+    return engine.workspace_bytes;
+  };
+  const auto check = [&]<Precision precision>(const Shipped& network, const PolicySpec& policy, std::span<const std::string_view> direct) {
     using B = BasicCudnn<precision>;
-    const Table table = make_table(network.layers, network.input);
-    PolicySpec policy = Policy<Fit<1>>::value;
-    policy.fit_bytes = arena_size(table, Policy<Column, Workspace<256_MiB>>::value, B::target).bytes / 4;
-    const Plan plan = make_plan(table, policy, B::target, {}, Costs(rates_of<B>()));
+    const Plan plan = make_plan(make_table(network.layers, network.input), policy, B::target, {}, Costs(rates_of<B>()));
     CAPTURE(to_string(plan.policy));
-    Index convolutions = 0;
+    Index convolutions = 0, cut = 0;
     for (const Request& request : requests_of<precision>(plan))
       for (const Request& attempt : attempts(request)) {
-        Engine engine;
-        if (request.problem.p * request.problem.q == 1 || !device->engine(engine, attempt.problem, attempt.workspace_bytes).good()) continue;
-        INFO(to_string(attempt.problem), " within ", attempt.workspace_bytes, " bytes: ", engine.name);
-        const std::string kind = engine.name.substr(0, engine.name.find('_'));
-        CHECK((kind != "eng0" && kind != "eng1" && kind != "eng28"));   // the direct ones of cuDNN 9.19
-        ++convolutions;
+        if (request.problem.p * request.problem.q == 1 || !bytes_of(attempt.problem, attempt.workspace_bytes)) continue;
+        const std::vector<Piece> pieces = pieces_of(attempt, bytes_of);
+        for (const Piece& piece : {pieces.front(), pieces.back()}) {
+          Engine engine;
+          REQUIRE(device->engine(engine, piece.problem, attempt.workspace_bytes).good());
+          INFO(to_string(attempt.problem), " within ", attempt.workspace_bytes, " bytes, ", pieces.size(), " pieces: ", engine.name);
+          CHECK(std::find(direct.begin(), direct.end(), engine.name.substr(0, engine.name.find('_'))) == direct.end());
+        }
+        ++convolutions, cut += pieces.size() > 1;
         break;
       }
-    CHECK(convolutions > 40);
+    CHECK(convolutions > 20);
+    return cut;
   };
-  check.operator()<Precision::bf16>({"vgg16", Vgg16<>::layers, {1, 3, 4096, 4096}});
-  check.operator()<Precision::bf16>({"resnet50", ResNet50<>::layers, {1, 3, 4096, 4096}});
-  check.operator()<Precision::tf32>({"vgg16", Vgg16<>::layers, {1, 3, 4096, 4096}});
+  const auto chosen = [](const Shipped& network, const Target& target) {
+    PolicySpec policy = Policy<Fit<1>>::value;
+    policy.fit_bytes = arena_size(make_table(network.layers, network.input), Policy<Column, Workspace<256_MiB>>::value, target).bytes / 4;
+    return policy;
+  };
+  const Shipped vgg{"vgg16", Vgg16<>::layers, {1, 3, 4096, 4096}}, resnet{"resnet50", ResNet50<>::layers, {1, 3, 4096, 4096}},
+      batch{"vgg16", Vgg16<>::layers, {32, 3, 224, 224}};
+  constexpr std::array<std::string_view, 3> without_tensor_cores{"eng0", "eng1", "eng28"};   // of cuDNN 9.19
+  constexpr std::array<std::string_view, 1> naive{"eng0"};
+  const PolicySpec large = Policy<Column, Workspace<256_MiB>>::value, small = Policy<Column, Workspace<64_MiB>>::value;
+  Index cut = 0;
+  cut += check.operator()<Precision::bf16>(vgg, chosen(vgg, CudnnBf16::target), without_tensor_cores);
+  cut += check.operator()<Precision::bf16>(resnet, chosen(resnet, CudnnBf16::target), without_tensor_cores);
+  cut += check.operator()<Precision::tf32>(vgg, chosen(vgg, CudnnTf32::target), without_tensor_cores);
+  cut += check.operator()<Precision::bf16>(vgg, large, without_tensor_cores);
+  CHECK(cut > 4);
+  CHECK(check.operator()<Precision::fp32>(batch, large, naive) > 4);
+  CHECK(check.operator()<Precision::fp32>(batch, small, naive) > 10);
+  CHECK(check_requests(requests_of<Precision::fp32>(make_plan(make_table(batch.layers, batch.input), small, Cudnn::target)), *device).in_pieces > 10);
 }
 TEST_CASE("likewise of networks that branch, with transposed, grouped and strided convolutions") {
   const auto device = h200();

@@ -29,9 +29,11 @@ class HostLibrary final : public cudnn::Library<T> {
   std::exception_ptr thrown{};   ///< what that call throws instead of failing
   bool fuses_bias = true, fuses_relu = true;
   bool tells_alignment = true;   ///< false: as cudnn-frontend before 1.32
+  bool copies_maps = false;      ///< engine "a" works on copies of maps, in the workspace; "direct", the only other one then, does not
   bool ignores_waits = false;    ///< of streams for each other: a fault, to see what it spoils
   Index calls = 0, waits = 0, built = 0, recordings = 0, used = 0, most_used = 0;
   Index loops_started = 0, convolved = 0, filled = 0;   ///< kernels of a device, by what they are; fills with zeros
+  Index direct = 0;                                     ///< convolutions by an engine of that name
   Index most_labels = 0;                                ///< that were there at a time
   cudnn::HostAccess access{.maps = true, .registers = true, .registers_read_only = true, .managed = true};   ///< memory of the host it reads
   std::string refuses_sharing{};     ///< why no memory is shared; empty: it is
@@ -197,8 +199,11 @@ class HostLibrary final : public cudnn::Library<T> {
     if (const std::string fault = cudnn::alignment_fault(p, tells_alignment); !fault.empty()) return {fault};
     if ((p.bias && !fuses_bias) || (p.relu && !fuses_relu)) return {"no such fusion"};
     if (!engine.empty() && (engine == refused || !seconds.contains(engine))) return {"there is no engine " + engine};
+    const Index needed = engine == "direct" || !copies_maps ? 16 : 16 + cudnn::copied_bytes(p);
+    if (workspace < needed && !engine.empty()) return {"needs " + std::to_string(needed) + " bytes of workspace"};
     ++built;
-    made = std::make_unique<Loops>(*this, p, engine.empty() ? "a" : engine);
+    if (workspace < needed) made = std::make_unique<Loops>(*this, p, "direct", 16);
+    else made = std::make_unique<Loops>(*this, p, engine.empty() ? "a" : engine, needed);
     return {};
   }
   Status engines(std::vector<std::string>& names, const cudnn::Problem&, Index) override {
@@ -408,23 +413,25 @@ class HostLibrary final : public cudnn::Library<T> {
     HostLibrary& library;
     cudnn::Problem p;
     std::string engine;
-    Loops(HostLibrary& l, const cudnn::Problem& problem, std::string name) : library(l), p(problem), engine(std::move(name)) {}
-    Index workspace_bytes() const override { return 16; }
+    Index bytes;
+    Loops(HostLibrary& l, const cudnn::Problem& problem, std::string name, Index workspace)
+        : library(l), p(problem), engine(std::move(name)), bytes(workspace) {}
+    Index workspace_bytes() const override { return bytes; }
     std::string name() const override { return engine; }
     Status run(void* x_memory, void* y_memory, void* w_memory, const void* bias_memory, void* workspace) override {
       if (p.alignment > cudnn::common_alignment(x_memory, y_memory, w_memory) || p.bias_alignment > cudnn::common_alignment(bias_memory))
         throw std::logic_error("not aligned as said");
       library.last_engine_ = engine;
       if (engine == library.refuses_to_run) return {"misaligned"};
-      return library.later([=, &library = library, p = p, wrong = engine == library.wrong] {
-        ++library.convolved;
+      return library.later([=, &library = library, p = p, bytes = bytes, wrong = engine == library.wrong, direct = engine == "direct"] {
+        ++library.convolved, library.direct += direct;
         const Index per_group = p.c / p.groups, xs = p.n * p.h * p.w * p.c, ys = p.n * p.p * p.q * p.k,
                     ws = p.k * p.kernel.h * p.kernel.w * per_group;
         auto* x = library.on_device(static_cast<T*>(x_memory), xs);
         auto* y = library.on_device(static_cast<T*>(y_memory), ys);
         auto* w = library.on_device(static_cast<T*>(w_memory), ws);
         const auto* bias = static_cast<const T*>(bias_memory);
-        std::memset(library.on_device(static_cast<std::byte*>(workspace), 16), 0xff, 16);
+        std::memset(library.on_device(static_cast<std::byte*>(workspace), bytes), 0xff, static_cast<std::size_t>(bytes));
         std::vector<double> sum(static_cast<std::size_t>(p.op == Op::forward ? ys : p.op == Op::backward_data ? xs : ws), 0.0);
         for (Index i = 0; i < p.n; ++i)
           for (Index row = 0; row < p.p; ++row)

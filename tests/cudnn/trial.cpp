@@ -100,7 +100,7 @@ TEST_CASE("what is the caller's is not written by a trial, and is not read where
       auto step_operands = o;
       step_operands.workspace_bytes = bytes;
       const bool room = bytes == o.workspace_bytes;
-      const auto memory = cudnn::trial_memory(step_operands, problem_of_step, w, o.parameters[1], false, 16);
+      const auto memory = cudnn::trial_memory(step_operands, cudnn::Piece{problem_of_step}, w, o.parameters[1], false, 16);
       if (!room && o.op == Op::backward_parameters) {
         CHECK(!memory);
         continue;

@@ -131,31 +131,7 @@ TEST_CASE("a kind that was not measured is like one that differs behind the slas
   CHECK(seconds_of(costs, plan, step_of(plan, Op::forward, "conv1")) == seconds_of(Costs(rates), plan, step_of(plan, Op::forward, "conv1")));
   // Three channels of an input take as long as a full vector of them.
   const StepSize first = step_size(plan, step_of(plan, Op::forward, "conv1"));
-  const Step& widened = step_of(plan, Op::forward, "conv1");
-  CHECK(costs.estimate(plan.table, plan.target, widened, first, 16_MiB) == doctest::Approx(1e-6 + first.products * 16 / 3 / 2e9));
-}
-TEST_CASE("convolutions of narrow maps are fast with room for copies that are filled up, and slow without") {
-  const Rates rates{.step = 1e-6, .products = 1e12, .winograd = 1e12, .bytes = 1e9, .pixel_bytes = 16, .narrow_products = 1e9};
-  const Target halves{.element_bytes = 2, .channel_block = Target::all_channels};
-  using Net = Sequential<Conv<24>, ReLU, Conv<12>, Conv<12, Window{.kernel = 3, .pad = 1}, ConvOptions{.groups = 12}>, GlobalAvgPool, Linear<2>>;
-  const Table table = make_table(Net::layers, {2, 3, 40, 50});
-  const Index pixels = 2 * 40 * 50, copies = pixels * 16;   // of the image's three channels; 24 channels have 48 bytes, which are a multiple
-  const Plan plan = make_plan(table, Policy<Column>::value, halves);
-  const Costs costs(rates);
-  StepCosts of_steps(costs, table, halves);
-  const auto seconds_in = [&](Op op, const char* layer, Index workspace) { return of_steps.seconds(step_of(plan, op, layer), workspace); };
-  for (const Op op : {Op::forward, Op::backward_parameters}) {
-    const double products = static_cast<double>(pixels) * 9 * 3 * 24, bytes = static_cast<double>(2 * (pixels * (3 + 24) + 9 * 3 * 24));
-    CHECK(seconds_in(op, "conv1", copies) == doctest::Approx(1e-6 + products / 1e9));   // no room beside the copies
-    CHECK(seconds_in(op, "conv1", copies + 4_MiB) == doctest::Approx(1e-6 + (bytes + 2.0 * static_cast<double>(copies)) / 1e9));
-  }
-  // Both maps of the second: 24 channels in, which need no copy, and 12 out.
-  CHECK(seconds_in(Op::backward_data, "conv2", pixels * 32 + 4_MiB) < seconds_in(Op::backward_data, "conv2", pixels * 32 + 4_MiB - 1) / 10);
-  CHECK(seconds_in(Op::forward, "conv3", 0) == seconds_in(Op::forward, "conv3", 64_MiB));   // groups have other algorithms
-  CHECK(most_copied(table, halves, rates, 2) == pixels * 32 + 4_MiB);
-  CHECK(most_copied(table, halves, Rates{}, 2) == 0);
-  const Target singles{.channel_block = Target::all_channels};
-  CHECK(most_copied(table, singles, rates, 1) == pixels / 2 * 16 + 4_MiB);   // 12 channels have 48 bytes
+  CHECK(costs.estimate(plan.table, step_of(plan, Op::forward, "conv1"), first) == doctest::Approx(1e-6 + first.products * 16 / 3 / 2e9));
 }
 TEST_CASE("a kind that was measured in other workspaces is like that in the one which differs least") {
   Costs costs(Rates{.step = 1e-6, .products = 1e9, .winograd = 2e9, .bytes = 1e9, .lanes = 16});

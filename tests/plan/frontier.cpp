@@ -354,38 +354,6 @@ TEST_CASE("sections have more workspace where that was measured to be faster and
   CHECK(without > 0);   // those of the fewest bytes
   for (const SolvedPolicy& point : frontier.points) CHECK(seconds(make_plan(table, point.policy, target), measured) <= point.seconds * (1 + 1e-9));
 }
-TEST_CASE("in policies that are chosen, convolutions of narrow maps have room for their copies") {
-  using Net = Sequential<Conv<32>, ReLU, Conv<32>, ReLU, MaxPool<>, Conv<64>, ReLU, Conv<64>, ReLU, GlobalAvgPool, Linear<10>>;
-  const Table table = make_table(Net::layers, {1, 3, 1024, 1024});
-  const Target target{.element_bytes = 2, .channel_block = Target::all_channels, .packs_weights = true, .activates = true};
-  const Rates rates{
-      .step = 4e-6, .products = 2e14, .winograd = 2e14, .bytes = 2e12, .least_workspace = 1_MiB, .pixel_bytes = 16, .narrow_products = 5e11};
-  const Index room = room_for_copies(1024 * 1024 * 16);
-  const Costs narrow(rates);
-  const auto lacking = [&](const PolicySpec& policy) {   // steps without room
-    const Plan plan = make_plan(table, policy, target);
-    return std::count_if(plan.steps.begin(), plan.steps.end(),
-                         [&](const Step& step) { return workspace_of(plan, step) < room_for_copies(narrow.copied_bytes(table, target, step)); });
-  };
-  const Frontier frontier = find_frontier(table, Policy<Fit<1>>::value, target, {}, narrow);
-  REQUIRE(frontier.points.size() > 10);
-  Index slow = 0, slabs = 0;
-  for (const SolvedPolicy& point : frontier.points) {
-    const Plan plan = make_plan(table, point.policy, target);
-    CHECK(seconds(plan, narrow) + seconds_left_out(plan, narrow) == doctest::Approx(point.seconds));
-    slow += lacking(point.policy) > 0;
-    slabs += point.policy.partition(0).backward > 1;
-  }
-  CHECK(slow <= static_cast<Index>(frontier.points.size()) / 4);   // those of the fewest bytes
-  CHECK(slabs > 0);
-  CHECK(frontier.points.back().policy.workspace_bytes >= room);
-  CHECK(lacking(frontier.points.back().policy) == 0);
-  // A workspace that is named stays, and without narrow maps nobody wants as much.
-  for (const SolvedPolicy& point : find_frontier(table, Policy<Fit<1>, Workspace<2_MiB>>::value, target, {}, narrow).points)
-    CHECK(point.policy.workspace_bytes == 2_MiB);
-  const Frontier wide = find_frontier(table, Policy<Fit<1>>::value, target, {}, narrow.without_copies());
-  CHECK(std::any_of(wide.points.begin(), wide.points.end(), [&](const SolvedPolicy& point) { return lacking(point.policy) > 0; }));
-}
 TEST_CASE("outputs of all images count where groups of images go through the network and the outputs are handed on at the end") {
   using Net = Sequential<Conv<16>, ReLU, Conv<64>, GlobalAvgPool>;
   const Table table = make_table(Net::layers, {64, 1, 4, 4});

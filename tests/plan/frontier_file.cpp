@@ -89,7 +89,6 @@ TEST_CASE("another network, input, policy, target, option or cost has a frontier
   CHECK(is_new(known(table, policy, target, {}, other)));
   CHECK(is_new(known(table, policy, target, {}, Costs(Rates{.step = 2e-6, .products = 1e9, .winograd = 3e9, .bytes = 5e9}))));
   CHECK(is_new(known(table, policy, target, {}, Costs(Rates{.step = 1e-6, .products = 1e9, .winograd = 3e9, .bytes = 5e9, .least_workspace = 64}))));
-  CHECK(is_new(known(table, policy, target, {}, Costs(Rates{.step = 1e-6, .products = 1e9, .winograd = 3e9, .bytes = 5e9, .pixel_bytes = 16}))));
   for (const auto packs : {&Target::packs_alike, &Target::packs_together}) {
     Target packing = target;
     packing.*packs = true;

@@ -14,8 +14,8 @@
 // This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/*.cu, *.cpp).
 // Lifetimes: memory of the device keeps the library open. One thread at a time may use a backend.
 #include <lrcnn/backend/cudnn/backend.hpp>
+#include <lrcnn/backend/cudnn/ready_convolution.hpp>
 #include <lrcnn/backend/cudnn/trial_memory.hpp>
-#include <lrcnn/backend/cudnn/tuner.hpp>
 #include <lrcnn/core/bounded_cache.hpp>
 #include <lrcnn/plan/rates.hpp>
 #include <memory>
@@ -52,26 +52,17 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
                                  .packs_alike = true,
                                  .packs_together = true};
   static constexpr std::string_view name = "cudnn";
-  /// Source:  NVIDIA's data sheet of the H200 SXM, half of 4.8 TB/s. Engines on tensor cores take pixels of 16 bytes (cuDNN 9.19). The others make
-  ///          1 to 4e12 multiply-adds a second of VGG-16's first layer on an H100 in bf16, and 0.2 to 0.5e12 where padding is on one side alone
-  static constexpr Rates rates{.step = 4e-6,
-                               .products = products,
-                               .winograd = products,
-                               .bytes = 2.4e12,
-                               .least_workspace = 32_MiB,
-                               .lanes = 8,
-                               .pixel_bytes = precision == Precision::fp32 ? 1 : 16,
-                               .narrow_products = 2e12};
+  /// Source:  NVIDIA's data sheet of the H200 SXM, half of 4.8 TB/s
+  static constexpr Rates rates{.step = 4e-6, .products = products, .winograd = products, .bytes = 2.4e12, .least_workspace = 32_MiB, .lanes = 8};
   /// Whether gradients are to be made larger on their way down, because small ones would vanish (train/loss_scale.hpp).
   static constexpr bool scales_loss = precision == Precision::fp16;
-  /// A step made ready. Copies share the graph.
+  /// A step made ready. Copies share the graphs.
   class Prepared {
     friend class BasicCudnn;
     struct InUse {
       bool operator()(const Prepared& p) const { return p.convolution_.use_count() > 1; }
     };
-    std::shared_ptr<cudnn::Convolution> convolution_;
-    bool adds_bias_ = false, activates_ = false;   ///< within the convolution
+    std::shared_ptr<const cudnn::ReadyConvolution> convolution_;
   };
   /// Steps that are started together: one by one at first, which loads their kernels; then as a recording.
   class Group {
@@ -113,14 +104,13 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     const cudnn::Request request = cudnn::request_of(o, precision);
     if (!request.served()) return p;
     if (const Prepared* known = convolutions_.find(request)) return *known;
-    std::unique_ptr<cudnn::Convolution> made;
+    cudnn::ReadyConvolution made;
     cudnn::Status status{std::to_string(cudnn::reserved_bytes(o)) + " bytes are needed for gradients"};
     for (const cudnn::Request& attempt : cudnn::attempts(request)) {
       if (attempt.workspace_bytes < 0) break;
-      p.adds_bias_ = attempt.problem.bias, p.activates_ = attempt.problem.relu;
-      status = tuner_.make(
-          made, *library_, attempt, [&](cudnn::Convolution& c) { return convolve(c, p, o); },
-          [&](cudnn::Convolution& c, std::string& fault) { return try_out(c, attempt.problem, o, fault); }, cudnn::lies_in_plan(o));
+      status = cudnn::make_ready(
+          made, *library_, tuner_, attempt, memory_of(o),
+          [&](cudnn::Convolution& c, const cudnn::Piece& piece, std::string& fault) { return try_out(c, piece, o, fault); }, cudnn::lies_in_plan(o));
       if (status.good()) break;
     }
     if (!status.good()) {
@@ -130,7 +120,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
                                         std::to_string(o.workspace_bytes) + " bytes of workspace (" + status.text + ")",
                                     "every convolution of a plan needs one", "give the policy a larger Workspace, or other slabs"));
     }
-    p.convolution_ = std::move(made);
+    p.convolution_ = std::make_shared<const cudnn::ReadyConvolution>(std::move(made));
     return convolutions_.add(request, std::move(p));
   }
   /// Starts a step.
@@ -152,7 +142,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   }
   /// Whether a step's filter gradient may stay packed, in the step's scratch memory, until unpack_together().
   bool keeps_packed(const Prepared& p, const Operands<element>& o) const {
-    return o.op == Op::backward_parameters && o.scratch && p.convolution_ && cudnn::sides_of(o).dense();
+    return o.op == Op::backward_parameters && o.scratch && p.convolution_ && memory_of(o).runs_once(*p.convolution_);
   }
   /// As run(), but the filter gradient is still to be unpacked. Pre: keeps_packed(p, o)
   void run_packed(const Prepared& p, const Operands<element>& o) {
@@ -256,7 +246,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   static element* packed_bias(const Operands<element>& o) { return o.packed + target.packed_bias_offset(*o.node) / Index{sizeof(element)}; }
   /// The bias that a forward step adds, as elements; null if the layer has none.
   static const element* bias(const Operands<element>& o) {
-    if (!o.node->layer.bias) return nullptr;
+    if (!o.node->layer.bias || o.op != Op::forward) return nullptr;
     if constexpr (target.packs_bias) return packed_bias(o);
     else return o.parameters[1];
   }
@@ -266,32 +256,16 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   static void* made_gradient(const Operands<element>& o) {
     return o.scratch ? static_cast<void*>(o.scratch) : cudnn::reserved_bytes(o) > 0 ? static_cast<void*>(o.workspace) : o.d_parameters[0];
   }
-  /// Starts the library's part of a step: of all images at once, or of one after the other. `after` is done behind each, and told whether it
-  /// is the first.
-  template <class F>
-  static cudnn::Status convolve(cudnn::Convolution& c, const Prepared& p, const Operands<element>& o, F after) {
-    const cudnn::Sides<element> sides = cudnn::sides_of(o);
-    const auto image = [](const View<const element>& v, Index i) { return const_cast<element*>(v.data) + i * v.stride_n; };
+  static cudnn::ConvolutionMemory<element> memory_of(const Operands<element>& o) {
     const bool filter = o.op == Op::backward_parameters;
-    void* const w = filter ? made_gradient(o) : weights(o);
-    cudnn::Status status;
-    for (Index i = 0, turns = sides.dense() ? 1 : sides.x.n; i < turns && status.good(); ++i) {
-      status =
-          c.run(image(sides.x, i), image(sides.y, i), w, p.adds_bias_ ? bias(o) : nullptr, o.workspace + (filter ? cudnn::reserved_bytes(o) : 0));
-      if (status.good()) status = after(i == 0);
-    }
-    return status;
+    return {cudnn::sides_of(o), filter ? made_gradient(o) : weights(o), bias(o), o.workspace + (filter ? cudnn::reserved_bytes(o) : 0)};
   }
   /// Runs an engine once in the step's memory, if that has room for what is the caller's; says what is wrong with it, or what the device says.
-  cudnn::Status try_out(cudnn::Convolution& c, const cudnn::Problem& problem, const Operands<element>& o, std::string& fault) {
+  cudnn::Status try_out(cudnn::Convolution& c, const cudnn::Piece& piece, const Operands<element>& o, std::string& fault) {
     if (!tries_) return {};
     void* const w = o.op == Op::backward_parameters ? made_gradient(o) : weights(o);
-    const auto memory =
-        cudnn::trial_memory(o, problem, static_cast<element*>(w), problem.bias ? bias(o) : nullptr, target.packs_bias, c.workspace_bytes());
-    return memory ? library_->try_out(fault, c, problem, *memory) : cudnn::Status{};
-  }
-  static cudnn::Status convolve(cudnn::Convolution& c, const Prepared& p, const Operands<element>& o) {
-    return convolve(c, p, o, [](bool) { return cudnn::Status{}; });
+    const auto memory = cudnn::trial_memory(o, piece, static_cast<element*>(w), bias(o), target.packs_bias, c.workspace_bytes());
+    return memory ? library_->try_out(fault, c, piece.problem, *memory) : cudnn::Status{};
   }
   /// Writes an output, or an input's gradient: zeros where no window reaches.
   cudnn::Status write_rows(const Prepared& p, const Operands<element>& o, const View<element>& to) {
@@ -300,14 +274,15 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     cudnn::Status status;
     for (const Range rest : {Range{all.begin, made.begin}, Range{made.end, all.end}})
       if (status.good() && !rest.empty()) status = clear(to.slice(rest));
-    return status.good() && p.convolution_ ? convolve(*p.convolution_, p, o) : status;
+    if (!status.good() || !p.convolution_) return status;
+    return memory_of(o).start(*p.convolution_, [](bool) { return cudnn::Status{}; });
   }
   cudnn::Status forward(const Prepared& p, const Operands<element>& o) {
     if (o.y.rows == 0) return {};
     const cudnn::Status status = write_rows(p, o, o.y);
-    const element* added = p.adds_bias_ ? nullptr : bias(o);
+    const element* added = p.convolution_ && p.convolution_->adds_bias ? nullptr : bias(o);
     const Activation* f = o.activation ? &o.activation->layer.activation : nullptr;
-    const bool writes = added || (f && !p.activates_);   // else the sign is all that is still wanted
+    const bool writes = added || (f && !(p.convolution_ && p.convolution_->activates));   // else the sign is all that is still wanted
     if (!status.good() || !(writes || (f && o.saved.data))) return status;
     return library_->activate(o.y, added, f, writes ? o.y : View<element>{}, o.saved);
   }
@@ -317,7 +292,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     void* made = made_gradient(o);
     cudnn::Status status;
     if (p.convolution_)
-      status = convolve(*p.convolution_, p, o, [&](bool first) {
+      status = memory_of(o).start(*p.convolution_, [&](bool first) {
         if (made == dw || stays_packed) return cudnn::Status{};
         return library_->unpack_filters(
             std::array{cudnn::FilterUnpacking<element>{static_cast<const element*>(made), dw, o.node, o.accumulate || !first}});

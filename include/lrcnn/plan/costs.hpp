@@ -33,29 +33,8 @@ constexpr Index tiled_pixels(const Table& table, const Ref& ref) {
 }
 /// The largest power of two that is not above: more workspace is of use in large leaps only. Pre: bytes > 0.
 constexpr Index leap(Index bytes) { return static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(bytes))); }
-/// A convolution, or a transposed one, of all channels with all.
-constexpr bool is_plain_convolution(const Layer& layer) {
-  return (layer.kind == Kind::conv || layer.kind == Kind::conv_transpose) && layer.groups == 1;
-}
 inline std::string pair_of(char letter, const Pair& pair) { return std::string(1, letter) + std::to_string(pair.h) + 'x' + std::to_string(pair.w); }
 }   // namespace detail
-/// Bytes of a copy of a map whose pixels are filled up to a multiple of so many bytes; 0 if they take a multiple already.
-constexpr Index filled_up_bytes(const Target& target, Index pixels, Index channels, Index multiple) {
-  const Index bytes = target.stored(channels) * target.element_bytes;
-  return bytes % multiple == 0 ? 0 : pixels * round_up(bytes, multiple);
-}
-/// Workspace with which a convolution has room for copies of its maps, of so many bytes; the rest is for filters and partial sums.
-constexpr Index room_for_copies(Index bytes) { return bytes == 0 ? 0 : bytes + 4_MiB; }
-/// The most that a convolution of a network needs for that on so many images, if its maps are not cut.
-inline Index most_copied(const Table& table, const Target& target, const Rates& rates, Index images) {
-  Index most = 0;
-  for (const Node& node : table.nodes) {
-    if (!detail::is_plain_convolution(node.layer)) continue;
-    const auto copied = [&](const Shape& s) { return filled_up_bytes(target, images * s.h * s.w, s.c, rates.pixel_bytes); };
-    most = std::max(most, room_for_copies(copied(node.in) + copied(node.out)));
-  }
-  return most;
-}
 /// How much scratch a convolution by Winograd's algorithm is given: one of Rates' functions.
 using ScratchOf = Index (Rates::*)(Index from, Index to) const;
 /// The most that one of layers [begin, end) is given; 0: none can use Winograd's algorithm, or the backend has none.
@@ -170,33 +149,16 @@ class Costs {
     step.conv_algorithm = algorithm_of(plan.table, step, workspace_of(plan, step));
     return step;
   }
-  /// Bytes of the copies that a step makes of its maps, because their pixels are narrow (Rates::pixel_bytes). 0: none.
-  Index copied_bytes(const Table& table, const Target& target, const Step& step) const {
-    if (rates_.pixel_bytes == 1 || step.layer < 0 || is_packing(step.op) || !detail::is_plain_convolution(table.node(step.layer).layer)) return 0;
-    Index bytes = 0;
-    for (const Ref* ref : {&step.x, &step.y, &step.dy, &step.dx})
-      if (*ref) bytes += filled_up_bytes(target, detail::pixels_of(table, *ref), table.shape(ref->tensor).c, rates_.pixel_bytes);
-    return bytes;
-  }
-  /// The same costs, as if every workspace had room for such copies, and they took no time.
-  Costs without_copies() const {
-    Costs other = *this;
-    other.rates_.pixel_bytes = 1;
-    return other;
-  }
   /// Without measurements: what a step's products take, or its bytes if these take longer.
-  double estimate(const Table& table, const Target& target, const Step& step, const StepSize& size, Index workspace_bytes) const {
+  double estimate(const Table& table, const Step& step, const StepSize& size) const {
     double products = 0;
-    Index copied = 0;
     if (size.products > 0) {
       const Node& node = table.node(step.layer);
-      copied = copied_bytes(table, target, step);
       const auto lanes = [&](Index channels) { return static_cast<double>(round_up(channels, rates_.lanes)) / static_cast<double>(channels); };
       const bool winograd = step.conv_algorithm != ConvAlgorithm::direct && detail::fits_winograd(node.layer);
-      if (workspace_bytes < room_for_copies(copied)) copied = 0, products = size.products / rates_.narrow_products;
-      else products = size.products * lanes(node.out.c) * lanes(node.in.c / node.layer.groups) / (winograd ? rates_.winograd : rates_.products);
+      products = size.products * lanes(node.out.c) * lanes(node.in.c / node.layer.groups) / (winograd ? rates_.winograd : rates_.products);
     }
-    return rates_.step + std::max(products, static_cast<double>(size.bytes + 2 * copied) / rates_.bytes);
+    return rates_.step + std::max(products, static_cast<double>(size.bytes) / rates_.bytes);
   }
   /// Seconds of so many pixels from what was measured of others. Beyond the largest size the line from the smallest to the largest goes on, since
   /// part of a step's time does not depend on its size; it rises by at least half of what an average pixel takes, and by no more than that. Below
@@ -240,17 +202,15 @@ class StepCosts {
       other.conv_algorithm = algorithm;
       return seconds(other, workspace_bytes);
     }
-    if (costs_.measured().empty()) return costs_.estimate(table_, target_, step, step_size(table_, target_, step), workspace_bytes);
+    if (costs_.measured().empty()) return costs_.estimate(table_, step, step_size(table_, target_, step));
     const auto [place, is_new] = known_.try_emplace(key(step, workspace_bytes));
     if (is_new) place->second = find(step, workspace_bytes);
     const StepSize size = step_size(table_, target_, step);
     const Known& known = place->second;
-    if (known.points == nullptr) return costs_.estimate(table_, target_, step, size, workspace_bytes);
+    if (known.points == nullptr) return costs_.estimate(table_, step, size);
     if (known.smaller != nullptr && size.pixels < known.points->front().pixels) return known.ratio * costs_.on_line(*known.smaller, size.pixels);
     return costs_.on_line(*known.points, size.pixels);
   }
-  /// Workspace with which a step has room for the copies that it makes of its maps.
-  Index room_for(const Step& step) const { return room_for_copies(costs_.copied_bytes(table_, target_, step)); }
   /// Seconds of a step of a plan for this table and target.
   double seconds(const Plan& plan, const Step& step) { return seconds(step, workspace_of(plan, step)); }
 

@@ -83,21 +83,14 @@ class FrontierSearch {
   /// Whether the search chooses the workspace that sections share.
   bool chooses_workspace() const { return !named(PolicySpec::Part::workspace) && target_.uses_workspace && !names_own_workspace(); }
   /// What Winograd's algorithm works well with in all convolutions that it fits, where the backend says so: then more is of use on large maps, up to
-  /// a sixth of all bytes and 64 MiB. Where the backend does not use that algorithm: also one with room for all copies of narrow maps, if that is at
-  /// most a sixth of all bytes. None where no layer wants any.
+  /// a sixth of all bytes and 64 MiB. None where no layer wants any.
   std::vector<Index> workspaces_for(Index bytes) const {
     if (!chooses_workspace()) return {policy_.workspace_bytes};
     if (std::none_of(table_.nodes.begin(), table_.nodes.end(), [&](const Node& node) { return target_.gives_workspace(node.layer); })) return {0};
     const Index least = costs_.rates().least_workspace;
     const Index large = std::max(least, bytes < 6 ? 0 : std::min<Index>(64_MiB, leap(bytes / 6)));
-    if (costs_.rates().winograd_bytes == nullptr || policy_.conv_algorithm == ConvAlgorithm::direct) {
-      std::vector<Index> list = large == least ? std::vector{least} : std::vector{large, std::max(least, large / 4), least};
-      const Index copies = round_up(most_copied(table_, target_, costs_.rates(), group_images(table_, policy_)), 1_MiB);
-      if (copies <= large || copies > bytes / 6) return list;
-      if (list.size() == 1) list.push_back(least);   // so that it is tried, too: the last one is where no other serves
-      list.insert(list.begin(), copies);
-      return list;
-    }
+    if (costs_.rates().winograd_bytes == nullptr || policy_.conv_algorithm == ConvAlgorithm::direct)
+      return large == least ? std::vector{least} : std::vector{large, std::max(least, large / 4), least};
     const Index good = std::max(least, most_scratch(table_, 0, table_.size(), costs_.rates(), &Rates::good_scratch));
     return {std::max(large, good), std::min(large, good), least};
   }
@@ -115,8 +108,7 @@ class FrontierSearch {
   }
   /// Along the grid downward, from what all could use to the fewest bytes. Small networks are searched for each byte that makes a difference.
   void search() {
-    const Costs costs = costs_.without_copies();   // as if all sections had room for copies: bounds hold only if more slabs are never faster
-    const SectionSearch sections(table_, policy_, target_, options_, costs, names_, threads_, memories());
+    const SectionSearch sections(table_, policy_, target_, options_, costs_, names_, threads_, memories());
     const Effort effort(sections.catalog());
     const bool every_byte = effort.every_byte;
     Index feasible = std::numeric_limits<Index>::max() / 2;   // the fewest bytes that were
@@ -224,18 +216,13 @@ class FrontierSearch {
   Solution solve_one(const SectionSearch& sections, const Effort& effort, Index room) {
     const std::vector<Index> workspaces = workspaces_for(room);
     Solution solution;
-    bool misses = false;                // some would need more: gradients in place lie longer than the sections say
-    std::vector<SolvedPolicy> others;   // where maps are narrow: what else was found in some workspace, and the same with room for copies
+    bool misses = false;   // some would need more: gradients in place lie longer than the sections say
     // Of many sections what is slower than known counts, too: its plan may take far fewer bytes than there is room for.
     const std::pair<Index, double> known = known_within(effort.exact ? room : -1);
     double bound = known.second;
     for (const StepMemory memory : sections.catalog().memories()) {
       if (memory == StepMemory::in_place && !policy_.gradients_in_place && !sections.catalog().puts_in_place()) continue;
-      const auto ask = [&](Index workspace, std::size_t count) {
-        std::vector<SolvedPolicy> answer = with_seconds(sections.fastest(memory, room, workspace, count, bound));
-        if (gives_room()) note_others(answer, others);
-        return answer;
-      };
+      const auto ask = [&](Index workspace, std::size_t count) { return with_seconds(sections.fastest(memory, room, workspace, count, bound)); };
       auto [found, workspace] = candidates(sections, memory, workspaces, ask);
       if (found.empty()) continue;
       Index live = -1, nearest = std::numeric_limits<Index>::max();
@@ -263,10 +250,6 @@ class FrontierSearch {
       found.erase(found.begin(), found.begin() + static_cast<Index>(std::min(found.size(), placed)));
       take(found);
     }
-    for (SolvedPolicy& other : with_seconds(std::move(others))) {
-      other.bytes = arena_of(other.policy).bytes;
-      solution.policies.push_back(std::move(other));
-    }
     if (solution.live < 0) solution.live = known.first;
     // What missed may fit a little below, or others of its kind.
     if (misses && effort.exact) solution.live = std::max(solution.live, room - room / 100);
@@ -284,15 +267,6 @@ class FrontierSearch {
     const std::lock_guard lock(mutex_);
     return arenas_.try_emplace(text, size).first->second;
   }
-  /// Whether convolutions copy narrow maps into a workspace that the search chooses.
-  bool gives_room() const { return costs_.rates().pixel_bytes > 1 && chooses_workspace(); }
-  std::optional<PolicySpec> with_room(const PolicySpec& policy) { return gives_room() ? section_costs_.with_room(policy) : std::nullopt; }
-  /// Adds the first of some policies, which are by rising seconds, and all of them with room for copies if they lack it.
-  void note_others(const std::vector<SolvedPolicy>& found, std::vector<SolvedPolicy>& others) {
-    if (!found.empty()) others.push_back({.policy = found.front().policy});
-    for (const SolvedPolicy& p : found)
-      if (std::optional<PolicySpec> roomy = with_room(p.policy)) others.push_back({.policy = std::move(*roomy)});
-  }
   /// Policies with the seconds of all their steps, by rising seconds; without those of too many steps.
   std::vector<SolvedPolicy> with_seconds(std::vector<SolvedPolicy> found) {
     std::erase_if(found, [&](SolvedPolicy& p) {
@@ -307,7 +281,6 @@ class FrontierSearch {
   void add_uncut() {
     SolvedPolicy uncut{.policy = policy_};
     if (!named(PolicySpec::Part::workspace) && target_.uses_workspace) uncut.policy.workspace_bytes = workspaces_for(64_MiB).front();
-    if (std::optional<PolicySpec> roomy = with_room(uncut.policy)) uncut.policy = std::move(*roomy);
     const SectionProfile cost = section_costs_.of(uncut.policy);
     uncut.seconds = cost.seconds(), uncut.steps = cost.steps;
     uncut.bytes = arena_at_run_time<>(table_, uncut.policy, target_, options_).bytes;
@@ -323,11 +296,8 @@ class FrontierSearch {
     std::vector<std::optional<ArenaSize>> sizes(others.size());   // none: a policy names another network's layers, or more slabs than there are rows
     on_threads(others.size(), threads_, [&] { return [&](std::size_t i) { sizes[i] = arena_if_possible(table_, others[i], target_, options_); }; });
     std::vector<SolvedPolicy> known;
-    for (std::size_t i = 0; i < others.size(); ++i) {
-      if (!sizes[i]) continue;
-      known.push_back({.policy = others[i], .bytes = sizes[i]->bytes});
-      if (std::optional<PolicySpec> roomy = with_room(others[i])) known.push_back({.policy = *roomy, .bytes = arena_of(*roomy).bytes});
-    }
+    for (std::size_t i = 0; i < others.size(); ++i)
+      if (sizes[i]) known.push_back({.policy = others[i], .bytes = sizes[i]->bytes});
     for (SolvedPolicy& policy : with_seconds(std::move(known))) add(std::move(policy));
   }
   /// What no other point beats.

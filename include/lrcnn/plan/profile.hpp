@@ -35,7 +35,6 @@ struct SectionProfile {
   double again_seconds = 0;      ///< what the backward pass computes again
   double backward_seconds = 0;   ///< the rest of the backward pass
   Index steps = 0;               ///< likewise of all slabs
-  Index room = 0;                ///< workspace with which all steps have room for the copies that they make of their maps
   bool sampled = false;          ///< seconds and steps are of some slabs, which stand for the others
   double seconds() const { return forward_seconds + again_seconds + backward_seconds; }
 };
@@ -75,7 +74,6 @@ class AddUp final : public Sink {
      : s.pass == Pass::recompute ? profile_.again_seconds
                                  : profile_.backward_seconds) += weight * seconds;
     profile_.steps += static_cast<Index>(weight + 0.5);
-    profile_.room = std::max(profile_.room, costs_.room_for(s));
     profile_.sampled = profile_.sampled || weight != 1;
   }
 

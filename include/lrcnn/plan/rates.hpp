@@ -11,10 +11,6 @@ struct Rates {
   double bytes = 5e9;          ///< bytes a second that steps read and write
   Index least_workspace = 0;   ///< below which the backend may have no way to carry out a step; policies that are chosen have at least so much
   Index lanes = 1;             ///< channels that are computed together: their number is rounded up to a multiple
-  /// Convolutions without groups want maps whose pixels (all channels of one place) take a multiple of so many bytes. Other maps are copied into the
-  /// workspace and filled up with zeros there.
-  Index pixel_bytes = 1;
-  double narrow_products = 1e9;   ///< multiply-adds a second of a convolution whose workspace has no room for such copies
   /// Scratch with which a convolution from so many channels to so many works by Winograd's algorithm, on so many tiles at a time. nullptr: the
   /// backend does not ask for any.
   Index (*winograd_bytes)(Index from, Index to, Index tiles) = nullptr;

@@ -2,7 +2,6 @@
 // Seconds and steps of policies that have many sections in common: what a section takes is found once.
 #include <lrcnn/plan/profile.hpp>
 #include <mutex>
-#include <optional>
 namespace lrcnn {
 /// Costs of policies for one table that name the same parts and differ in their sections. Threads may share one.
 class SectionCosts {
@@ -24,17 +23,10 @@ class SectionCosts {
     for (const std::vector<Stage>& section : sections) {
       const SectionProfile cost = of_section(policy, section, images, !whole);
       sum.forward_seconds += cost.forward_seconds, sum.again_seconds += cost.again_seconds, sum.backward_seconds += cost.backward_seconds;
-      sum.steps += cost.steps, sum.room = std::max(sum.room, cost.room);
+      sum.steps += cost.steps;
       sum.sampled = sum.sampled || cost.sampled;
     }
     return sum;
-  }
-  /// The same policy, with a workspace in which its convolutions have room for copies of narrow maps; nothing if its own is large enough.
-  std::optional<PolicySpec> with_room(PolicySpec policy) {
-    const Index room = of(policy).room;
-    if (room <= policy.workspace_bytes) return std::nullopt;
-    policy.workspace_bytes = round_up(room, 1_MiB);
-    return policy;
   }
 
  private:

@@ -130,6 +130,10 @@ struct Reflections {
     ++count;
   }
 };
+/// Output rows whose windows cover one of the input rows `in`, of as many as there may be. Pre: axis.up == 1, in is not empty
+constexpr Range windows_over(const Axis& axis, Range in) {
+  return {ceil_div(in.begin - axis.extent() + 1 + axis.pad_begin, axis.stride), floor_div(in.end - 1 + axis.pad_begin, axis.stride) + 1};
+}
 /// Rows of padding above and below the input rows `in` that output rows `out` read as zeros.
 /// Rows of `in` that the window never reads give no negative padding at the bottom; at the top they are a broken
 /// precondition. Pre: in.begin <= in_rows(out).begin, and in ends where in_rows(out) ends or below.

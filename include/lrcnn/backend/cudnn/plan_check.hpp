@@ -2,6 +2,7 @@
 // Whether a plan can be carried out on a device, which need not be there: every distinct convolution of its steps is
 // built for the device, by the function that the backend itself uses, and its workspace is known.
 #include <lrcnn/backend/cudnn.hpp>
+#include <lrcnn/backend/cudnn/pieces.hpp>
 #include <lrcnn/backend/operands.hpp>
 #include <lrcnn/core/parallel.hpp>
 #include <chrono>
@@ -24,6 +25,7 @@ std::set<Request> requests_of(const Plan& plan) {
 }
 struct PlanCheck {
   Index convolutions = 0;            ///< distinct ones
+  Index in_pieces = 0;               ///< of them, those that run in pieces, because their workspace is small for the whole
   Index activated = 0;               ///< of them, those that apply an activation as well
   Index compiled_at_run_time = 0;    ///< of them, those whose engine is: seconds each, when they are first needed
   bool knows_compiled = false;       ///< false: there is no CUDA driver, and cuDNN has left out engines that are compiled at run time
@@ -31,6 +33,36 @@ struct PlanCheck {
   Index workspace_bytes = 0;         ///< the most that an engine takes; within the policy's Workspace
   std::vector<std::string> faults;   ///< of those that no engine serves
 };
+namespace detail {
+/// What carries a request out.
+struct EngineOfPieces {
+  std::size_t pieces = 1;
+  Index workspace_bytes = 0;           ///< the most that an engine takes
+  bool compiled_at_run_time = false;   ///< whether one of the engines is
+};
+inline Status find_engines(EngineOfPieces& found, const Request& request, const DescribedDevice& device) {
+  const auto engines_of = [&](const std::vector<Piece>& pieces) {
+    found = {pieces.size()};
+    const Problem* last = nullptr;   // pieces in a row are mostly alike
+    for (const Piece& piece : pieces) {
+      if (last && *last == piece.problem) continue;
+      last = &piece.problem;
+      Engine engine;
+      if (const Status s = device.engine(engine, piece.problem, request.workspace_bytes); !s.good()) return s;
+      found.workspace_bytes = std::max(found.workspace_bytes, engine.workspace_bytes);
+      found.compiled_at_run_time |= engine.compiled_at_run_time;
+    }
+    return Status{};
+  };
+  const std::vector<Piece> pieces = pieces_of(request, [&](const Problem& problem, Index limit) -> std::optional<Index> {
+    Engine engine;
+    if (!device.engine(engine, problem, limit).good()) return {};
+    return engine.workspace_bytes;
+  });
+  const Status status = engines_of(pieces);
+  return status.good() || pieces.size() == 1 ? status : engines_of({{request.problem}});
+}
+}   // namespace detail
 /// Builds all requests, on as many threads.
 inline PlanCheck check_requests(const std::set<Request>& requests, const DescribedDevice& device, int threads = 1) {
   const std::vector<Request> list(requests.begin(), requests.end());
@@ -41,20 +73,21 @@ inline PlanCheck check_requests(const std::set<Request>& requests, const Describ
   on_threads(list.size(), threads, [&] {
     return [&](std::size_t i) {
       const auto begin = std::chrono::steady_clock::now();
-      Engine engine;
+      detail::EngineOfPieces found;
       Status status{"no workspace for " + to_string(list[i].problem)};
       bool activated = false;
       for (const Request& attempt : attempts(list[i])) {
-        if (attempt.workspace_bytes >= 0) status = device.engine(engine, attempt.problem, attempt.workspace_bytes);
+        if (attempt.workspace_bytes >= 0) status = detail::find_engines(found, attempt, device);
         activated = attempt.problem.relu;
         if (status.good()) break;
       }
       const std::lock_guard lock(mutex);
       result.activated += activated && status.good();
-      result.compiled_at_run_time += engine.compiled_at_run_time && status.good();
+      result.compiled_at_run_time += found.compiled_at_run_time && status.good();
+      result.in_pieces += found.pieces > 1 && status.good();
       result.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       if (!status.good()) result.faults.push_back(status.text);
-      result.workspace_bytes = std::max(result.workspace_bytes, engine.workspace_bytes);
+      result.workspace_bytes = std::max(result.workspace_bytes, found.workspace_bytes);
     };
   });
   return result;

@@ -16,6 +16,7 @@
 namespace lrcnn::cudnn {
 /// Whether elements are stored in 32 bits.
 constexpr bool is_single(Precision p) { return p == Precision::fp32 || p == Precision::tf32; }
+constexpr Index element_bytes(Precision p) { return is_single(p) ? 4 : 2; }
 /// The type of elements in memory.
 template <Precision p>
 using Stored = std::conditional_t<is_single(p), float, std::conditional_t<p == Precision::fp16, float16, bfloat16>>;
@@ -90,9 +91,7 @@ Sides<T> sides_of(const Operands<T>& o) {
   const View<const T> in = o.op == Op::backward_data ? View<const T>(o.dx) : o.x, out = o.op == Op::forward ? View<const T>(o.y) : o.dy;
   if (o.node->layer.kind != Kind::conv_transpose) return {o.op, in, out};
   const Axis axis = row_axis(o.node->layer.window);
-  const Range rows = out.range();
-  const Index first = ceil_div(rows.begin - axis.extent() + 1 + axis.pad_begin, axis.stride);   // whose windows reach into them
-  const Range held = intersect(in.range(), {first, floor_div(rows.end - 1 + axis.pad_begin, axis.stride) + 1});
+  const Range rows = out.range(), held = intersect(in.range(), windows_over(axis, rows));
   const Range windows = held.empty() ? held : Range{window_begin(axis, held.begin), window_begin(axis, held.end - 1) + axis.extent()};
   return {o.op == Op::forward         ? Op::backward_data
           : o.op == Op::backward_data ? Op::forward
@@ -105,6 +104,14 @@ Index common_alignment(const Pointers*... pointers) {
   std::uintptr_t bits = 16;
   ((bits |= reinterpret_cast<std::uintptr_t>(pointers)), ...);
   return static_cast<Index>(bits & (~bits + 1));
+}
+/// Windows that do not reach the last rows or columns of padding leave a choice. More engines serve a padding that is the same on both sides.
+inline void even_padding(Problem& p) {
+  const auto windows = [&](Index padding, Index extent, Index kernel, Index stride, Index dilation) {
+    return floor_div(extent + padding - dilation * (kernel - 1) - 1, stride) + 1;
+  };
+  if (windows(2 * p.pad.top, p.h, p.kernel.h, p.stride.h, p.dilation.h) == p.p) p.pad.bottom = p.pad.top;
+  if (windows(2 * p.pad.left, p.w, p.kernel.w, p.stride.w, p.dilation.w) == p.q) p.pad.right = p.pad.left;
 }
 /// The problem of a step; of one image, if images do not lie one behind the other. Pre: is_convolution(o).
 /// Post:    x or y may have no rows (a slab that lies wholly in padding): then no library is asked
@@ -133,12 +140,7 @@ Problem problem_of(const Operands<T>& o, Precision precision) {
   p.groups = layer.groups;
   p.kernel = window.kernel, p.stride = window.stride, p.dilation = window.dilation;
   p.pad = {pads.top, pads.bottom, window.pad.left, window.pad.right};
-  // Windows that do not reach the last rows of padding leave a choice: more engines serve a padding that is the same on both sides.
-  const auto windows = [&](Index padding, Index extent, Index kernel, Index stride, Index dilation) {
-    return floor_div(extent + padding - dilation * (kernel - 1) - 1, stride) + 1;
-  };
-  if (windows(2 * pads.top, p.h, p.kernel.h, p.stride.h, p.dilation.h) == p.p) p.pad.bottom = p.pad.top;
-  if (windows(2 * p.pad.left, p.w, p.kernel.w, p.stride.w, p.dilation.w) == p.q) p.pad.right = p.pad.left;
+  even_padding(p);
   return p;
 }
 /// A problem, and the workspace that its step leaves to the library.

@@ -2,6 +2,7 @@
 // Where a convolution is tried: in the memory of its step. What is the caller's there, parameters and their gradients, has stand-ins in the
 // workspace, which are aligned as it is.
 #include <lrcnn/backend/cudnn/library.hpp>
+#include <lrcnn/backend/cudnn/pieces.hpp>
 #include <optional>
 namespace lrcnn::cudnn {
 namespace detail {
@@ -24,11 +25,13 @@ struct StandIns {
 /// plan's memory. Nothing if there is no room for a filter gradient. Where there is none for weights or a bias, they are read, and not drawn.
 /// Pre: is_convolution(o); the workspace is aligned to 256 bytes
 template <class T>
-std::optional<TrialMemory<T>> trial_memory(const Operands<T>& o, const Problem& problem, T* w, const T* bias, bool packs_bias, Index engine_bytes) {
+std::optional<TrialMemory<T>> trial_memory(const Operands<T>& o, const Piece& piece, T* w, const T* bias, bool packs_bias, Index engine_bytes) {
+  const Problem& problem = piece.problem;
   const Sides<T> sides = sides_of(o);
   const bool filter = o.op == Op::backward_parameters;
   detail::StandIns stand_ins{o.workspace, o.workspace_bytes - engine_bytes, reserved_bytes(o)};
-  TrialMemory<T> memory{const_cast<T*>(sides.x.data), const_cast<T*>(sides.y.data), w, problem.bias ? const_cast<T*>(bias) : nullptr};
+  TrialMemory<T> memory{const_cast<T*>(sides.x.data) + piece.x, const_cast<T*>(sides.y.data) + piece.y, w,
+                        problem.bias ? const_cast<T*>(bias) : nullptr};
   const auto draw = [&](T*& operand, bool is_plans, Index count, bool& draws) {
     T* const other = is_plans ? operand : stand_ins.take(operand, count);
     draws = other != nullptr;

@@ -1,0 +1,105 @@
+#pragma once
+// A convolution in pieces: of some images, or of some rows of one image, one after the other.
+//
+// cuDNN's fast engines often work on a copy of a map. In full precision they want maps by planes, and on tensor cores pixels of 16 bytes; both copies
+// lie in the workspace. If that has no room for them, cuDNN offers engines without a copy, which are up to a hundred times slower. Pieces want
+// smaller copies.
+#include <lrcnn/backend/cudnn/problem.hpp>
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <vector>
+namespace lrcnn::cudnn {
+/// Pre:  x and y of the whole begin at these elements, counted from those of the problem that was cut
+struct Piece {
+  Problem problem{};
+  Index x = 0, y = 0;
+};
+/// No limit for an engine's workspace.
+inline constexpr Index any_workspace = std::numeric_limits<Index>::max() / 2;
+inline constexpr Index most_pieces = 256;
+/// Bytes of the copies of x and y that fast engines work on.
+/// Source:  cuDNN 9.19's own workspaces on an H100: VGG-16's and ResNet-50's convolutions take these bytes, a filter's, and up to 5 MiB more
+inline Index copied_bytes(const Problem& p) {
+  constexpr Index pixel = 16;
+  const Index element = element_bytes(p.precision);
+  const auto copy = [&](Index pixels, Index channels) {
+    if (p.precision == Precision::fp32) return pixels * channels * element;
+    return channels * element % pixel == 0 ? 0 : pixels * round_up(channels * element, pixel);
+  };
+  return copy(p.n * p.h * p.w, p.c) + copy(p.n * p.p * p.q, p.k);
+}
+namespace detail {
+/// Some images of a problem.
+inline Piece of_images(const Problem& p, Range images) {
+  Piece piece{p, images.begin * p.h * p.w * p.c, images.begin * p.p * p.q * p.k};
+  piece.problem.n = images.size();
+  return piece;
+}
+/// A problem of one image, for some rows of y; of a gradient of x, for the rows of x from where the first of their windows begins to where the next
+/// one does. Nothing if they cover no row of x.
+inline std::optional<Piece> of_rows(const Problem& p, Range rows) {
+  const Axis axis{.kernel = p.kernel.h, .stride = p.stride.h, .pad_begin = p.pad.top, .dilation = p.dilation.h};
+  Range x = in_rows(axis, rows, p.h), y = rows;
+  if (p.op == Op::backward_data) {
+    x = {rows.begin == 0 ? 0 : std::clamp<Index>(window_begin(axis, rows.begin), 0, p.h),
+         rows.end == p.p ? p.h : std::clamp<Index>(window_begin(axis, rows.end), 0, p.h)};
+    y = x.empty() ? y : intersect(windows_over(axis, x), {0, p.p});
+  }
+  if (x.empty() || y.empty()) return {};
+  Piece piece{p, x.begin * p.w * p.c, y.begin * p.q * p.k};
+  const RowPads pads = pad_rows(axis, y, x);
+  piece.problem.h = x.size(), piece.problem.p = y.size();
+  piece.problem.pad.top = pads.top, piece.problem.pad.bottom = pads.bottom;
+  even_padding(piece.problem);
+  return piece;
+}
+}   // namespace detail
+/// A problem in at least `count` pieces; nothing if it cannot be cut so. Pre: count > 0
+inline std::vector<Piece> cut(const Problem& p, Index count) {
+  const Index images = std::max<Index>(1, p.n / count), parts = count > p.n ? ceil_div(count, p.n) : 1, rows = p.p / parts;
+  std::vector<Piece> pieces;
+  if (rows == 0) return pieces;
+  for (Index i = 0; i < p.n; i += images) {
+    const Piece some = detail::of_images(p, {i, std::min(i + images, p.n)});
+    if (parts == 1) {
+      pieces.push_back(some);
+      continue;
+    }
+    for (Index row = 0; row < p.p; row += rows) {
+      const auto piece = detail::of_rows(some.problem, {row, std::min(row + rows, p.p)});
+      if (!piece) return {};
+      pieces.push_back({piece->problem, some.x + piece->x, some.y + piece->y});
+    }
+  }
+  const Index element = element_bytes(p.precision);
+  Index alignment = p.alignment;
+  for (const Piece& piece : pieces)
+    while ((piece.x * element) % alignment != 0 || (piece.y * element) % alignment != 0) alignment /= 2;
+  for (Piece& piece : pieces) piece.problem.alignment = alignment;
+  return pieces;
+}
+/// The pieces in which a convolution runs: one, unless the engine that the library puts first wants a workspace for copies that there is not, while
+/// those for pieces of it do not. As few as will do. engine_bytes(problem, limit): the workspace of the engine put first of those within the limit,
+/// or nothing if there is none.
+template <class F>
+std::vector<Piece> pieces_of(const Request& request, F engine_bytes) {
+  const Problem& p = request.problem;
+  const Index room = request.workspace_bytes, copies = copied_bytes(p);
+  std::vector<Piece> whole{{p}};
+  constexpr Index beside = 8_MiB;   // what engines want beside copies
+  if (room <= 0 || copies == 0 || copies + beside <= room) return whole;
+  const auto wanted = [&](const Problem& q) { return engine_bytes(q, any_workspace).value_or(0); };
+  const Index bytes = wanted(p);
+  if (bytes <= room || engine_bytes(p, room).value_or(0) >= copies) return whole;
+  for (Index count = ceil_div(bytes, room); count <= most_pieces; count += 1 + count / 4) {
+    const std::vector<Piece> pieces = cut(p, count);
+    if (pieces.empty() || pieces.size() > static_cast<std::size_t>(most_pieces)) break;
+    std::vector<Problem> distinct;
+    for (const Piece& piece : pieces)
+      if (std::find(distinct.begin(), distinct.end(), piece.problem) == distinct.end()) distinct.push_back(piece.problem);
+    if (std::all_of(distinct.begin(), distinct.end(), [&](const Problem& q) { return wanted(q) <= room; })) return pieces;
+  }
+  return whole;
+}
+}   // namespace lrcnn::cudnn
