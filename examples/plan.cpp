@@ -118,15 +118,9 @@ struct Question {
   JsonAnswer json{};
   PlanFiles files;
 };
-/// The policy of this name or text. On a GPU, whose engines ask for much, it has 64 MiB of workspace unless it names another.
-PolicySpec named_policy(const std::string& text, const Question& question) {
-  PolicySpec policy = policy_from(text);
-  if (!question.device.empty() && policy.fit_bytes == 0 && !policy.names(PolicySpec::Part::workspace)) policy.workspace_bytes = 64_MiB;
-  return policy;
-}
 /// The policy that is named, or that is to be chosen within a budget.
-PolicySpec policy_of(const Question& question) {
-  if (question.budget.empty()) return named_policy(question.policy, question);
+PolicySpec policy_of(const Question& question, const Target& target) {
+  if (question.budget.empty()) return for_target(policy_from(question.policy), target);
   PolicySpec policy = Policy<Fit<1>>::value;
   policy.fit_bytes = parse_budget(question.budget);
   return policy;
@@ -152,7 +146,7 @@ void answer(const Question& question) {
                              "give a POLICY, or --budget"));
     return compare(table);
   }
-  const PolicySpec policy = policy_of(question);
+  const PolicySpec policy = policy_of(question, target);
   if (question.kernels && gpu)
     return gpu->print_launches(std::cout, question.network, table, policy, costs,
                                question.bandwidth.empty() ? 0 : static_cast<double>(parse_budget(question.bandwidth)), question.json);
@@ -163,7 +157,7 @@ void answer(const Question& question) {
     return;
   }
   std::optional<Plan> against;
-  if (!question.against.empty()) against = make_plan(table, named_policy(question.against, question), target, {}, costs);
+  if (!question.against.empty()) against = make_plan(table, policy_from(question.against), target, {}, costs);
   if (policy.fit_bytes > 0) std::cout << to_string(policy) << " chose\n" << to_string(plan.policy) << "\n\n";
   std::cout << plan;
   print_sections(std::cout, plan, costs);

@@ -3,10 +3,11 @@
     peers.py [--out FILE.json] [--quick] [--filter REGEX] [--device cuda|cpu]
 
 --filter measures those cases alone whose name, such as "resnet50 224x32 bf16 eager", has a match of the expression.
-channels_last ("planes": PyTorch's own layout, in fp32), cudnn.benchmark on; eager, eager with torch.utils.checkpoint per pool block, by gradient accumulation over
-single images, and the eager step captured as a CUDA graph, which leaves out the time in which Python starts kernels. fp32 (without
-TF32), tf32 and bf16 (autocast). Time is the median of steps, each waited for. Memory is what
-a step takes at its peak beyond parameters, their gradients and the images: torch.cuda.max_memory_allocated.
+channels_last, cudnn.benchmark on; in fp32 also by PyTorch's own layout ("planes"), and with deterministic algorithms alone.
+eager, eager with torch.utils.checkpoint per pool block, by gradient accumulation over single images, and the eager step captured as
+a CUDA graph, which leaves out the time in which Python starts kernels. fp32 (without TF32), tf32 and bf16 (autocast). Time is the
+median of steps, each waited for. Memory is what a step takes at its peak beyond parameters, their gradients and the images:
+torch.cuda.max_memory_allocated.
 """
 import argparse
 import json
@@ -42,6 +43,7 @@ def run(network, batch, side, precision, mode, device, least):
     result = {"network": network, "size": side, "batch": batch, "precision": precision, "policy": mode, "program": "pytorch"}
     cuda = device == "cuda"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.deterministic = mode == "deterministic"
     torch.manual_seed(1)
     try:
         layout = torch.contiguous_format if mode == "planes" else torch.channels_last
@@ -122,7 +124,8 @@ def main():
     torch.backends.cudnn.benchmark = True
     shapes = [(2, 64)] if args.quick else [(32, 224), (256, 224), (1, 1024), (1, 4096)]
     results = []
-    modes = {"tf32": ("eager", "graph", "checkpoint"), "fp32": ("eager", "planes", "graph", "checkpoint"), "bf16": ("eager", "graph", "checkpoint")}
+    usual = ("eager", "graph", "checkpoint")
+    modes = {"tf32": usual, "fp32": usual + ("planes", "deterministic"), "bf16": usual}
 
     def measure(network, batch, side, precision, mode):
         captures = mode != "graph" or args.device == "cuda"

@@ -82,11 +82,7 @@ TEST_CASE("an H100 has an engine for every convolution of VGG-16's slabs, too, a
 }
 TEST_CASE("no convolution of maps is left to an engine that works without copies because its workspace is small") {
   const auto device = describe_device(testing::description_of("h100"));
-  const auto bytes_of = [&](const Problem& problem, Index limit) -> std::optional<Index> {
-    Engine engine;
-    if (!device->engine(engine, problem, limit).good()) return {};
-    return engine.workspace_bytes;
-  };
+  const auto bytes_of = engine_bytes_on(*device);
   const auto check = [&]<Precision precision>(const Shipped& network, const PolicySpec& policy, std::span<const std::string_view> direct) {
     using B = BasicCudnn<precision>;
     const Plan plan = make_plan(make_table(network.layers, network.input), policy, B::target, {}, Costs(rates_of<B>()));

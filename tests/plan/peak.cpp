@@ -149,6 +149,27 @@ TEST_CASE("the workspace is part of the peak, byte by byte") {
     CHECK(arena_size(table, policy).lower_bound == without + bytes);   // live during the whole step
   }
 }
+TEST_CASE("a policy that names no workspace has the target's, and one that names the default keeps it") {
+  constexpr Target ample{.default_workspace = 9_MiB};
+  constexpr Input input{.n = 1, .c = 1, .h = 28, .w = 28};
+  const auto workspace_of = [&](const PolicySpec& policy, const Target& target) {
+    const Plan plan = make_plan(table_of<LeNet<10>>(input), policy, target);
+    CHECK(plan.arena.bytes == arena_size(table_of<LeNet<10>>(input), policy, target).bytes);
+    Index bytes = 0;
+    for (const Buffer& b : plan.buffers)
+      if (b.role == Role::workspace) bytes = std::max(bytes, b.bytes);
+    CHECK(bytes == plan.policy.workspace_bytes);
+    return bytes;
+  };
+  PolicySpec set = Policy<Share<2>>::value;
+  set.workspace_bytes = 2_MiB;
+  CHECK(workspace_of(Policy<Share<2>>::value, ample) == 9_MiB);
+  CHECK(workspace_of(Policy<Share<2>>::value, {}) == 4_MiB);
+  CHECK(workspace_of(Policy<Share<2>, Workspace<4_MiB>>::value, ample) == 4_MiB);
+  CHECK(workspace_of(set, ample) == 2_MiB);
+  constexpr Index named = arena_size(table_of<LeNet<10>>(input), Policy<Share<2>, Workspace<9_MiB>>::value, ample).bytes;
+  static_assert(arena_size(table_of<LeNet<10>>(input), Policy<Share<2>>::value, ample).bytes == named);
+}
 TEST_CASE("a section's own workspace takes memory only while its stages run") {
   const Table table = make_table(SmallNet<>::layers, {8, 3, 32, 32});
   const auto spec = [&](Index first, Index second, Index shared) {

@@ -50,7 +50,8 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
                                  .packs_bias = !cudnn::is_single(precision),
                                  .convolves_rows = true,
                                  .packs_alike = true,
-                                 .packs_together = true};
+                                 .packs_together = true,
+                                 .default_workspace = 64_MiB};
   static constexpr std::string_view name = "cudnn";
   /// Source:  NVIDIA's data sheet of the H200 SXM, half of 4.8 TB/s
   static constexpr Rates rates{.step = 4e-6, .products = products, .winograd = products, .bytes = 2.4e12, .least_workspace = 32_MiB, .lanes = 8};

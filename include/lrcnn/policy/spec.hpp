@@ -64,9 +64,9 @@ struct PolicySpec {
   Checkpoints checkpoints{};
   Recompute recompute = Recompute::none;
   ConvAlgorithm conv_algorithm = ConvAlgorithm::direct;
-  Index workspace_bytes = 4_MiB;
-  Index streams = 1;       ///< slabs that a device may work on at once
-  bool prefetch = false;   ///< the network's input rows are brought in while another slab is worked on
+  Index workspace_bytes = 4_MiB;   ///< where none is named, a backend may have another (Target::default_workspace)
+  Index streams = 1;               ///< slabs that a device may work on at once
+  bool prefetch = false;           ///< the network's input rows are brought in while another slab is worked on
   Precision precision = Precision::of_backend;
   bool gradients_in_place = false;   ///< gradients in full height take their values' places, row by row
   Index fit_bytes = 0;               ///< above 0: the fastest policy is chosen whose plan takes at most so many bytes (plan/frontier.hpp)

@@ -33,6 +33,14 @@ struct PlanCheck {
   Index workspace_bytes = 0;         ///< the most that an engine takes; within the policy's Workspace
   std::vector<std::string> faults;   ///< of those that no engine serves
 };
+/// As of a device that is there (ready_convolution.hpp).
+inline auto engine_bytes_on(const DescribedDevice& device) {
+  return [&device](const Problem& problem, Index limit) -> std::optional<Index> {
+    Engine engine;
+    if (!device.engine(engine, problem, limit).good()) return {};
+    return engine.workspace_bytes;
+  };
+}
 namespace detail {
 /// What carries a request out.
 struct EngineOfPieces {
@@ -54,11 +62,7 @@ inline Status find_engines(EngineOfPieces& found, const Request& request, const 
     }
     return Status{};
   };
-  const std::vector<Piece> pieces = pieces_of(request, [&](const Problem& problem, Index limit) -> std::optional<Index> {
-    Engine engine;
-    if (!device.engine(engine, problem, limit).good()) return {};
-    return engine.workspace_bytes;
-  });
+  const std::vector<Piece> pieces = pieces_of(request, engine_bytes_on(device));
   const Status status = engines_of(pieces);
   return status.good() || pieces.size() == 1 ? status : engines_of({{request.problem}});
 }

@@ -65,6 +65,14 @@ Status make_pieces(ReadyConvolution& made, const std::vector<Piece>& pieces, Dev
   return {};
 }
 }   // namespace detail
+/// The bytes of workspace that the engine put first wants, as pieces_of() asks for them.
+inline auto engine_bytes_on(Device& device) {
+  return [&device](const Problem& problem, Index limit) -> std::optional<Index> {
+    std::unique_ptr<Convolution> first;
+    if (!device.convolution(first, problem, limit, "").good()) return {};
+    return first->workspace_bytes();
+  };
+}
 /// Makes a request's convolution, in pieces where the workspace is small for the whole. try_out(convolution, piece, fault): as Tuner::make() has it.
 /// `in_plan`: whether all that it writes lies in the plan's memory (lies_in_plan()). Else it neither runs to be timed nor in pieces: a filter
 /// gradient that goes straight to the program's is written once.
@@ -72,13 +80,7 @@ Status make_pieces(ReadyConvolution& made, const std::vector<Piece>& pieces, Dev
 template <class T, class TryOut>
 Status make_ready(ReadyConvolution& made, Device& device, Tuner& tuner, const Request& request, const ConvolutionMemory<T>& memory, TryOut try_out,
                   bool in_plan) {
-  std::vector<Piece> pieces{{request.problem}};
-  if (in_plan)
-    pieces = pieces_of(request, [&](const Problem& problem, Index limit) -> std::optional<Index> {
-      std::unique_ptr<Convolution> first;
-      if (!device.convolution(first, problem, limit, "").good()) return {};
-      return first->workspace_bytes();
-    });
+  const std::vector<Piece> pieces = in_plan ? pieces_of(request, engine_bytes_on(device)) : std::vector<Piece>{{request.problem}};
   const Status status = detail::make_pieces(made, pieces, device, tuner, request, memory, try_out, in_plan);
   if (status.good() || pieces.size() == 1) return status;
   return detail::make_pieces(made, {{request.problem}}, device, tuner, request, memory, try_out, in_plan);
