@@ -119,8 +119,8 @@ struct Question {
   PlanFiles files;
 };
 /// The policy that is named, or that is to be chosen within a budget.
-PolicySpec policy_of(const Question& question, const Target& target) {
-  if (question.budget.empty()) return for_target(policy_from(question.policy), target);
+PolicySpec policy_of(const Question& question) {
+  if (question.budget.empty()) return policy_from(question.policy);
   PolicySpec policy = Policy<Fit<1>>::value;
   policy.fit_bytes = parse_budget(question.budget);
   return policy;
@@ -146,7 +146,7 @@ void answer(const Question& question) {
                              "give a POLICY, or --budget"));
     return compare(table);
   }
-  const PolicySpec policy = policy_of(question, target);
+  const PolicySpec policy = policy_of(question);
   if (question.kernels && gpu)
     return gpu->print_launches(std::cout, question.network, table, policy, costs,
                                question.bandwidth.empty() ? 0 : static_cast<double>(parse_budget(question.bandwidth)), question.json);

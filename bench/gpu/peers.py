@@ -124,13 +124,21 @@ def main():
     torch.backends.cudnn.benchmark = True
     shapes = [(2, 64)] if args.quick else [(32, 224), (256, 224), (1, 1024), (1, 4096)]
     results = []
+
+    def note(result):
+        results.append(result)
+        if args.out:   # after each case: the program may be cut off
+            with open(args.out + ".part", "w") as file:
+                json.dump({"torch": torch.__version__, "cudnn": torch.backends.cudnn.version(), "results": results}, file, indent=1)
+            os.replace(args.out + ".part", args.out)
+
     usual = ("eager", "graph", "checkpoint")
     modes = {"tf32": usual, "fp32": usual + ("planes", "deterministic"), "bf16": usual}
 
     def measure(network, batch, side, precision, mode):
         captures = mode != "graph" or args.device == "cuda"
         if captures and args.filter.search(f"{network} {side}x{batch} {precision} {mode}"):
-            results.append(run(network, batch, side, precision, mode, args.device, 3))
+            note(run(network, batch, side, precision, mode, args.device, 3))
 
     for batch, side in shapes:
         for precision in ("tf32", "fp32", "bf16"):
@@ -141,13 +149,9 @@ def main():
             for mode in modes[precision]:
                 measure("resnet50", batch, side, precision, mode)
     if not args.quick and args.filter.search("vgg16 largest tf32 eager"):
-        results.append({"network": "vgg16", "largest": True, "size": largest(args.device, "tf32"), "precision": "tf32",
-                        "policy": "eager", "program": "pytorch"})
+        note({"network": "vgg16", "largest": True, "size": largest(args.device, "tf32"), "precision": "tf32", "policy": "eager",
+              "program": "pytorch"})
         print(json.dumps(results[-1]), flush=True)
-    if args.out:
-        with open(args.out + ".part", "w") as file:
-            json.dump({"torch": torch.__version__, "cudnn": torch.backends.cudnn.version(), "results": results}, file, indent=1)
-        os.replace(args.out + ".part", args.out)
     return 0
 
 

@@ -6,6 +6,7 @@
 #include <lrcnn/network/vgg.hpp>
 #include <lrcnn/plan/checker.hpp>
 #include <lrcnn/plan/peak.hpp>
+#include <lrcnn/policy/parse.hpp>
 #include <doctest/doctest.h>
 #include <ctime>
 #include <string>
@@ -149,24 +150,28 @@ TEST_CASE("the workspace is part of the peak, byte by byte") {
     CHECK(arena_size(table, policy).lower_bound == without + bytes);   // live during the whole step
   }
 }
-TEST_CASE("a policy that names no workspace has the target's, and one that names the default keeps it") {
+TEST_CASE("a policy that names no workspace has the target's, and one that names 4 MiB keeps them") {
   constexpr Target ample{.default_workspace = 9_MiB};
   constexpr Input input{.n = 1, .c = 1, .h = 28, .w = 28};
   const auto workspace_of = [&](const PolicySpec& policy, const Target& target) {
     const Plan plan = make_plan(table_of<LeNet<10>>(input), policy, target);
     CHECK(plan.arena.bytes == arena_size(table_of<LeNet<10>>(input), policy, target).bytes);
+    CHECK(make_plan(table_of<LeNet<10>>(input), plan.policy, target).arena.bytes == plan.arena.bytes);
+    CHECK(parse_policy(to_string(plan.policy)) == plan.policy);
     Index bytes = 0;
     for (const Buffer& b : plan.buffers)
       if (b.role == Role::workspace) bytes = std::max(bytes, b.bytes);
-    CHECK(bytes == plan.policy.workspace_bytes);
+    CHECK(bytes == plan.policy.most_workspace_bytes());
     return bytes;
   };
   PolicySpec set = Policy<Share<2>>::value;
-  set.workspace_bytes = 2_MiB;
-  CHECK(workspace_of(Policy<Share<2>>::value, ample) == 9_MiB);
-  CHECK(workspace_of(Policy<Share<2>>::value, {}) == 4_MiB);
+  CHECK(workspace_of(set, ample) == 9_MiB);
+  CHECK(workspace_of(set, {}) == 4_MiB);
+  set.workspace_bytes = 4_MiB;
+  CHECK(workspace_of(set, ample) == 4_MiB);
   CHECK(workspace_of(Policy<Share<2>, Workspace<4_MiB>>::value, ample) == 4_MiB);
-  CHECK(workspace_of(set, ample) == 2_MiB);
+  CHECK(workspace_of(Policy<Fit<20_MiB>, Workspace<4_MiB>>::value, ample) == 4_MiB);
+  CHECK(workspace_of(Policy<Fit<20_MiB>, Section<Share<2>, Workspace<1_MiB>>>::value, ample) >= 1_MiB);
   constexpr Index named = arena_size(table_of<LeNet<10>>(input), Policy<Share<2>, Workspace<9_MiB>>::value, ample).bytes;
   static_assert(arena_size(table_of<LeNet<10>>(input), Policy<Share<2>>::value, ample).bytes == named);
 }

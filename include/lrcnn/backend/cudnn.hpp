@@ -18,6 +18,7 @@
 #include <lrcnn/backend/cudnn/trial_memory.hpp>
 #include <lrcnn/core/bounded_cache.hpp>
 #include <lrcnn/plan/rates.hpp>
+#include <cassert>
 #include <memory>
 #include <span>
 #include <string>
@@ -109,9 +110,8 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     cudnn::Status status{std::to_string(cudnn::reserved_bytes(o)) + " bytes are needed for gradients"};
     for (const cudnn::Request& attempt : cudnn::attempts(request)) {
       if (attempt.workspace_bytes < 0) break;
-      status = cudnn::make_ready(
-          made, *library_, tuner_, attempt, memory_of(o),
-          [&](cudnn::Convolution& c, const cudnn::Piece& piece, std::string& fault) { return try_out(c, piece, o, fault); }, cudnn::lies_in_plan(o));
+      status = cudnn::make_ready(made, *library_, tuner_, attempt, memory_of(o),
+                                 [&](cudnn::Convolution& c, const cudnn::Piece& piece, std::string& fault) { return try_out(c, piece, o, fault); });
       if (status.good()) break;
     }
     if (!status.good()) {
@@ -291,6 +291,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   cudnn::Status backward_parameters(const Prepared& p, const Operands<element>& o, bool stays_packed = false) {
     float* dw = o.d_parameters[0];
     void* made = made_gradient(o);
+    assert(made != dw || !p.convolution_ || memory_of(o).runs_once(*p.convolution_));   // else pieces would write over each other
     cudnn::Status status;
     if (p.convolution_)
       status = memory_of(o).start(*p.convolution_, [&](bool first) {

@@ -98,7 +98,7 @@ class Emitter : BackwardEmitter {
       if (stage_at(s).partition.workspace_bytes >= 0) continue;
       copies = std::max(copies, stage_at(s).slabs_at_once(group_.size(), policy_.streams));
     }
-    if (copies > 0) workspace_ = storage_.declare_workspace(policy_.workspace_bytes, copies);
+    if (copies > 0) workspace_ = storage_.declare_workspace(target_.workspace(policy_.workspace_bytes), copies);
   }
   /// How far gradients lie behind their values. Pre: all stages of the plan are here.
   constexpr std::vector<Index> lags() const {

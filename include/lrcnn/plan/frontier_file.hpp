@@ -55,7 +55,6 @@ inline std::string target_text(const Target& t) {
   out.add(t.element_bytes, t.gradient_bytes, t.channel_block, t.plain_channels, t.alignment, t.uses_workspace, t.packs_weights, t.activates);
   return out
       .add(t.sums_use_workspace, t.packs_transposed, t.packs_linear, t.packs_bias, t.convolves_rows, t.vector_block, t.packs_alike, t.packs_together)
-      .add(t.default_workspace)
       .text;
 }
 inline std::string costs_text(const Costs& costs) {

@@ -25,7 +25,7 @@ class FrontierSearch {
         section_costs_(table, target, options, costs),
         names_(policy.named_parts()) {
     if (!policy.names(PolicySpec::Part::conv_algorithm)) policy_.conv_algorithm = ConvAlgorithm::fastest;
-    policy_.fit_bytes = 0, policy_.named = 0;
+    policy_.fit_bytes = 0, policy_.named = 0, policy_.workspace_bytes = target.workspace(policy_.workspace_bytes);
     if (!options.training) policy_.gradients_in_place = false;   // there are none
   }
   Frontier run() {

@@ -2,13 +2,12 @@
 // Plans from policies, and the bytes that they take. A policy with Fit is chosen here.
 #include <lrcnn/plan/frontier.hpp>
 namespace lrcnn {
-/// A policy as it is carried out for a target: one that names no workspace has the target's. With Fit, which chooses one, it stays as it is.
+namespace detail {
+/// A policy that says its workspace.
 constexpr PolicySpec for_target(PolicySpec policy, const Target& target) {
-  const bool open = policy.fit_bytes == 0 && !policy.names(PolicySpec::Part::workspace);
-  if (open && target.default_workspace > 0) policy.workspace_bytes = target.default_workspace;
+  policy.workspace_bytes = target.workspace(policy.workspace_bytes);
   return policy;
 }
-namespace detail {
 /// The policy that is carried out: itself for the target, or what Fit chooses. Compiled where LRCNN_PRECOMPILED says (precompiled/training.hpp).
 template <class = void>
 PolicySpec chosen_policy(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const Costs& costs) {
@@ -27,7 +26,7 @@ constexpr ArenaSize arena_size(const Table& table, const PolicySpec& policy, con
   if (policy.fit_bytes > 0)
     throw PlanError(
         error_text("a constant expression asks for the bytes of a policy with Fit", "Fit chooses at run time", "call arena_size() there"));
-  return detail::measured_arena(table, for_target(policy, target), target, options);
+  return detail::measured_arena(table, policy, target, options);
 }
 /// The plan of one step. Its `policy` is the one that is carried out: with the target's workspace if none was named, or with Fit the one that was
 /// chosen. to_string(plan.policy) is a type to paste. `costs`: what steps take, for Fit; those of a backend are Costs(rates_of<B>()).

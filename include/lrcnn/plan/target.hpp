@@ -21,8 +21,10 @@ struct Target {
   bool convolves_rows = false;       ///< convolutions of one image work on rows of a larger piece where they lie; others want dense pieces
   bool packs_alike = false;          ///< a filter packed for the forward pass serves the data gradient, too
   bool packs_together = false;       ///< one kernel packs several filters: plans bring such steps together where there is room
-  Index default_workspace = 0;       ///< bytes, of a policy that names no Workspace; 0: as a PolicySpec has it
+  Index default_workspace = 4_MiB;   ///< of a policy that names none
   Index vector_block = 0;            ///< channels that lie side by side on the machine at hand; divides channel_block; 0: channel_block
+  /// A policy's workspace: as it says, or the default if that is below 0.
+  constexpr Index workspace(Index bytes) const { return bytes < 0 ? default_workspace : bytes; }
   /// Channels that lie side by side in tensors that are stored in blocks.
   constexpr Index lanes() const { return vector_block > 0 ? vector_block : channel_block; }
   /// Channels of a tensor with c channels that lie side by side.

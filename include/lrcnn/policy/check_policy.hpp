@@ -45,7 +45,7 @@ constexpr void check_policy(const PolicySpec& policy) {
   check_choice(policy.conv_algorithm, ConvAlgorithm::fastest, "PolicySpec::conv_algorithm",
                "it is direct, winograd or fastest; of_policy is for a partition, which asks the policy");
   check_choice(policy.precision, Precision::bf16, "PolicySpec::precision", "it is one of the enumerators of Precision");
-  check(policy.workspace_bytes, 0, most_workspace, "PolicySpec::workspace_bytes", "a workspace has 0 bytes to 1 PiB",
+  check(policy.workspace_bytes, -1, most_workspace, "PolicySpec::workspace_bytes", "a workspace has 0 bytes to 1 PiB, and -1 is for the backend's",
         "set it to the bytes that a step may use");
   check(policy.streams, 1, most_streams, "PolicySpec::streams", "a step has 1 to 8 streams; each takes a slab's memory",
         "set it to 1, its default, or up to 8");

@@ -64,9 +64,9 @@ struct PolicySpec {
   Checkpoints checkpoints{};
   Recompute recompute = Recompute::none;
   ConvAlgorithm conv_algorithm = ConvAlgorithm::direct;
-  Index workspace_bytes = 4_MiB;   ///< where none is named, a backend may have another (Target::default_workspace)
-  Index streams = 1;               ///< slabs that a device may work on at once
-  bool prefetch = false;           ///< the network's input rows are brought in while another slab is worked on
+  Index workspace_bytes = -1;   ///< below 0: what the backend has for policies that name none (Target::default_workspace)
+  Index streams = 1;            ///< slabs that a device may work on at once
+  bool prefetch = false;        ///< the network's input rows are brought in while another slab is worked on
   Precision precision = Precision::of_backend;
   bool gradients_in_place = false;   ///< gradients in full height take their values' places, row by row
   Index fit_bytes = 0;               ///< above 0: the fastest policy is chosen whose plan takes at most so many bytes (plan/frontier.hpp)
@@ -99,7 +99,7 @@ struct PolicySpec {
       case Part::checkpoints: return checkpoints != Checkpoints{};
       case Part::recompute: return recompute != Recompute::none;
       case Part::conv_algorithm: return conv_algorithm != ConvAlgorithm::direct;
-      case Part::workspace: return workspace_bytes != 4_MiB;
+      case Part::workspace: return workspace_bytes >= 0;
       default: return false;   // never chosen
     }
   }
@@ -126,9 +126,9 @@ struct PolicySpec {
       if (partition(i).recompute_input) return true;
     return false;
   }
-  /// The most that any section has.
+  /// The most that any section has; below 0: the backend's.
   constexpr Index most_workspace_bytes() const {
-    Index most = 0;
+    Index most = -1;
     for (Index i = 0; i < partition_count; ++i) {
       const Index own = partition(i).workspace_bytes;
       most = std::max(most, own < 0 ? workspace_bytes : own);
@@ -189,8 +189,8 @@ inline std::string to_string(const Checkpoints& c) {
   }
   return "CheckpointAt<" + text + ">";
 }
-/// The policy as the type one would write: "Policy<Share<7>, CheckpointAtPools, RecomputeAll, ..., Workspace<4194304>>"; with Fit, the parts
-/// that it names.
+/// The policy as the type one would write: "Policy<Share<7>, CheckpointAtPools, RecomputeAll, ..., Workspace<4194304>>", without a workspace if it
+/// names none; with Fit, the parts that it names.
 inline std::string to_string(const PolicySpec& s) {
   using enum PolicySpec::Part;
   std::string text = "Policy<";
@@ -207,7 +207,7 @@ inline std::string to_string(const PolicySpec& s) {
   if (says(checkpoints)) add(to_string(s.checkpoints));
   if (says(recompute)) add(std::string(recompute_name(s.recompute)));
   if (says(conv_algorithm)) add(std::string(conv_algorithm_name(s.conv_algorithm)));
-  if (says(workspace)) add("Workspace<" + std::to_string(s.workspace_bytes) + ">");
+  if (s.workspace_bytes >= 0) add("Workspace<" + std::to_string(s.workspace_bytes) + ">");
   if (s.streams != 1) add("Streams<" + std::to_string(s.streams) + ">");
   if (s.prefetch) add("Prefetch");
   if (s.gradients_in_place) add("GradientsInPlace");

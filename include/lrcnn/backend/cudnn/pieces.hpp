@@ -8,18 +8,20 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 namespace lrcnn::cudnn {
-/// Pre:  x and y of the whole begin at these elements, counted from those of the problem that was cut
 struct Piece {
   Problem problem{};
-  Index x = 0, y = 0;
+  Index x = 0, y = 0;   ///< elements from where x and y of the problem that was cut begin to where the piece's do
 };
 /// No limit for an engine's workspace.
 inline constexpr Index any_workspace = std::numeric_limits<Index>::max() / 2;
-inline constexpr Index most_pieces = 256;
+/// Of one convolution: each is a few kernels in a step's graph.
+inline constexpr std::size_t most_pieces = 1024;
 /// Bytes of the copies of x and y that fast engines work on.
-/// Source:  cuDNN 9.19's own workspaces on an H100: VGG-16's and ResNet-50's convolutions take these bytes, a filter's, and up to 5 MiB more
+/// Source:  cuDNN 9.19's own workspaces on an H100: VGG-16's and ResNet-50's convolutions take these bytes, in fp32 a filter's, and up to 5 MiB more;
+///          some in tf32 three quarters of them
 inline Index copied_bytes(const Problem& p) {
   constexpr Index pixel = 16;
   const Index element = element_bytes(p.precision);
@@ -30,6 +32,8 @@ inline Index copied_bytes(const Problem& p) {
   return copy(p.n * p.h * p.w, p.c) + copy(p.n * p.p * p.q, p.k);
 }
 namespace detail {
+/// Whether an engine that wants so much workspace works on copies.
+inline bool works_on_copies(const Problem& p, std::optional<Index> bytes) { return bytes && *bytes >= copied_bytes(p) / 2; }
 /// Some images of a problem.
 inline Piece of_images(const Problem& p, Range images) {
   Piece piece{p, images.begin * p.h * p.w * p.c, images.begin * p.p * p.q * p.k};
@@ -55,11 +59,12 @@ inline std::optional<Piece> of_rows(const Problem& p, Range rows) {
   return piece;
 }
 }   // namespace detail
-/// A problem in at least `count` pieces; nothing if it cannot be cut so. Pre: count > 0
+/// A problem in `count` pieces or a few less, as large as each other but for the last: of some images, or if there are fewer images, of some rows
+/// of one. Nothing if it cannot be cut so. Pre: count > 0
 inline std::vector<Piece> cut(const Problem& p, Index count) {
-  const Index images = std::max<Index>(1, p.n / count), parts = count > p.n ? ceil_div(count, p.n) : 1, rows = p.p / parts;
+  const Index images = ceil_div(p.n, std::min(count, p.n)), parts = count > p.n ? ceil_div(count, p.n) : 1, rows = ceil_div(p.p, parts);
   std::vector<Piece> pieces;
-  if (rows == 0) return pieces;
+  if (parts > p.p) return pieces;
   for (Index i = 0; i < p.n; i += images) {
     const Piece some = detail::of_images(p, {i, std::min(i + images, p.n)});
     if (parts == 1) {
@@ -80,25 +85,35 @@ inline std::vector<Piece> cut(const Problem& p, Index count) {
   return pieces;
 }
 /// The pieces in which a convolution runs: one, unless the engine that the library puts first wants a workspace for copies that there is not, while
-/// those for pieces of it do not. As few as will do. engine_bytes(problem, limit): the workspace of the engine put first of those within the limit,
-/// or nothing if there is none.
+/// such engines for pieces of it do with what there is. About as few pieces as will do. engine_bytes(problem, limit): the workspace of the engine put
+/// first of those within the limit, or nothing if there is none.
 template <class F>
 std::vector<Piece> pieces_of(const Request& request, F engine_bytes) {
   const Problem& p = request.problem;
   const Index room = request.workspace_bytes, copies = copied_bytes(p);
-  std::vector<Piece> whole{{p}};
-  constexpr Index beside = 8_MiB;   // what engines want beside copies
-  if (room <= 0 || copies == 0 || copies + beside <= room) return whole;
-  const auto wanted = [&](const Problem& q) { return engine_bytes(q, any_workspace).value_or(0); };
-  const Index bytes = wanted(p);
-  if (bytes <= room || engine_bytes(p, room).value_or(0) >= copies) return whole;
-  for (Index count = ceil_div(bytes, room); count <= most_pieces; count += 1 + count / 4) {
-    const std::vector<Piece> pieces = cut(p, count);
-    if (pieces.empty() || pieces.size() > static_cast<std::size_t>(most_pieces)) break;
-    std::vector<Problem> distinct;
-    for (const Piece& piece : pieces)
-      if (std::find(distinct.begin(), distinct.end(), piece.problem) == distinct.end()) distinct.push_back(piece.problem);
-    if (std::all_of(distinct.begin(), distinct.end(), [&](const Problem& q) { return wanted(q) <= room; })) return pieces;
+  const std::vector<Piece> whole{{p}};
+  const Index filter = p.k * (p.c / p.groups) * p.kernel.h * p.kernel.w * element_bytes(p.precision);
+  constexpr Index beside = 8_MiB;   // more than engines want beside copies (see copied_bytes)
+  if (!request.in_plan || room <= 0 || copies == 0 || copies + filter + beside <= room) return whole;
+  const Index bytes = engine_bytes(p, any_workspace).value_or(0);
+  if (bytes <= room || detail::works_on_copies(p, engine_bytes(p, room))) return whole;
+  if (bytes - copies >= room) return whole;   // what else it wants, such as a copy of the filter, is too much for any piece
+  std::size_t before = 1;
+  const Index rows = p.n * p.p;
+  for (Index count = 0; count < rows;) {
+    count = std::min(count == 0 ? ceil_div(bytes, room) : count + 1 + count / 8, rows);
+    std::vector<Piece> pieces = cut(p, count);
+    if (pieces.empty() || pieces.size() > most_pieces) return whole;
+    if (std::exchange(before, pieces.size()) == pieces.size()) continue;   // cut as the count before
+    const Problem* last = &pieces[pieces.size() / 2].problem;              // pieces in a row are mostly alike
+    const std::optional<Index> of_middle = engine_bytes(*last, any_workspace);
+    if (!detail::works_on_copies(*last, of_middle)) return whole;
+    if (*of_middle <= room && std::all_of(pieces.begin(), pieces.end(), [&](const Piece& piece) {
+          if (*last == piece.problem) return true;
+          last = &piece.problem;
+          return engine_bytes(piece.problem, any_workspace).value_or(any_workspace) <= room;
+        }))
+      return pieces;
   }
   return whole;
 }

@@ -147,6 +147,7 @@ Problem problem_of(const Operands<T>& o, Precision precision) {
 struct Request {
   Problem problem{};
   Index workspace_bytes = 0;
+  bool in_plan = true;   ///< all that the step writes lies in the plan's memory: see lies_in_plan()
   /// False for a slab that lies wholly in padding: then no library is asked.
   bool served() const { return problem.h > 0 && problem.p > 0; }
   friend bool operator==(const Request&, const Request&) = default;
@@ -174,7 +175,8 @@ Index reserved_bytes(const Operands<T>& o) {
   if (o.op != Op::backward_parameters || !o.accumulate || o.scratch != nullptr) return 0;
   return round_up(filter_elements(*o.node) * Index{sizeof(T)}, 256);
 }
-/// Whether all that a step writes lies in the plan's memory, so that it may be tried out.
+/// Whether all that a step writes lies in the plan's memory, so that it may be tried out, and run in pieces. A filter gradient that goes straight to
+/// the program's is written once.
 template <class T>
 bool lies_in_plan(const Operands<T>& o) {
   return o.op != Op::backward_parameters || o.scratch != nullptr || reserved_bytes(o) > 0;
@@ -182,6 +184,6 @@ bool lies_in_plan(const Operands<T>& o) {
 /// What a step asks of the library. Pre: is_convolution(o).
 template <class T>
 Request request_of(const Operands<T>& o, Precision precision) {
-  return {problem_of(o, precision), o.workspace_bytes - reserved_bytes(o)};
+  return {problem_of(o, precision), o.workspace_bytes - reserved_bytes(o), lies_in_plan(o)};
 }
 }   // namespace lrcnn::cudnn

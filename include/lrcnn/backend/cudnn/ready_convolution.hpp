@@ -26,7 +26,7 @@ struct ConvolutionMemory {
   /// Whether a convolution is started once, and not for one image or piece after the other.
   bool runs_once(const ReadyConvolution& c) const { return c.parts.size() == 1 && sides.dense(); }
   /// Starts one part of a convolution, of an image.
-  Status start(Convolution& c, bool adds_bias, Index x, Index y, Index image = 0) const {
+  Status start_part(Convolution& c, bool adds_bias, Index x, Index y, Index image = 0) const {
     const auto place = [&](const View<const T>& v, Index offset) { return const_cast<T*>(v.data) + image * v.stride_n + offset; };
     return c.run(place(sides.x, x), place(sides.y, y), w, adds_bias ? bias : nullptr, workspace);
   }
@@ -37,7 +37,7 @@ struct ConvolutionMemory {
     bool first = true;
     for (Index image = 0, images = sides.dense() ? 1 : sides.x.n; image < images; ++image)
       for (const ReadyConvolution::Part& part : c.parts) {
-        status = start(*part.convolution, c.adds_bias, part.x, part.y, image);
+        status = start_part(*part.convolution, c.adds_bias, part.x, part.y, image);
         if (status.good()) status = after(std::exchange(first, false));
         if (!status.good()) return status;
       }
@@ -47,7 +47,7 @@ struct ConvolutionMemory {
 namespace detail {
 template <class T, class TryOut>
 Status make_pieces(ReadyConvolution& made, const std::vector<Piece>& pieces, Device& device, Tuner& tuner, const Request& request,
-                   const ConvolutionMemory<T>& memory, TryOut try_out, bool may_run) {
+                   const ConvolutionMemory<T>& memory, TryOut try_out) {
   made = {{}, request.problem.bias, request.problem.relu};
   std::map<Problem, std::shared_ptr<Convolution>> known;
   for (const Piece& piece : pieces) {
@@ -55,8 +55,9 @@ Status make_pieces(ReadyConvolution& made, const std::vector<Piece>& pieces, Dev
     if (!convolution) {
       std::unique_ptr<Convolution> built;
       const Status status = tuner.make(
-          built, device, {piece.problem, request.workspace_bytes}, [&](Convolution& c) { return memory.start(c, made.adds_bias, piece.x, piece.y); },
-          [&](Convolution& c, std::string& fault) { return try_out(c, piece, fault); }, may_run);
+          built, device, {piece.problem, request.workspace_bytes},
+          [&](Convolution& c) { return memory.start_part(c, made.adds_bias, piece.x, piece.y); },
+          [&](Convolution& c, std::string& fault) { return try_out(c, piece, fault); }, request.in_plan);
       if (!status.good()) return status;
       convolution = std::move(built);
     }
@@ -74,15 +75,12 @@ inline auto engine_bytes_on(Device& device) {
   };
 }
 /// Makes a request's convolution, in pieces where the workspace is small for the whole. try_out(convolution, piece, fault): as Tuner::make() has it.
-/// `in_plan`: whether all that it writes lies in the plan's memory (lies_in_plan()). Else it neither runs to be timed nor in pieces: a filter
-/// gradient that goes straight to the program's is written once.
 /// Errors:  BackendError if the device fails while an engine is tried
 template <class T, class TryOut>
-Status make_ready(ReadyConvolution& made, Device& device, Tuner& tuner, const Request& request, const ConvolutionMemory<T>& memory, TryOut try_out,
-                  bool in_plan) {
-  const std::vector<Piece> pieces = in_plan ? pieces_of(request, engine_bytes_on(device)) : std::vector<Piece>{{request.problem}};
-  const Status status = detail::make_pieces(made, pieces, device, tuner, request, memory, try_out, in_plan);
+Status make_ready(ReadyConvolution& made, Device& device, Tuner& tuner, const Request& request, const ConvolutionMemory<T>& memory, TryOut try_out) {
+  const std::vector<Piece> pieces = pieces_of(request, engine_bytes_on(device));
+  const Status status = detail::make_pieces(made, pieces, device, tuner, request, memory, try_out);
   if (status.good() || pieces.size() == 1) return status;
-  return detail::make_pieces(made, {{request.problem}}, device, tuner, request, memory, try_out, in_plan);
+  return detail::make_pieces(made, {{request.problem}}, device, tuner, request, memory, try_out);
 }
 }   // namespace lrcnn::cudnn
