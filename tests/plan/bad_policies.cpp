@@ -37,9 +37,10 @@ TEST_CASE("a member of a PolicySpec that makes no sense is named, whoever is ask
        "Checkpoints::every is 0; from one checkpoint to the next there is at least one layer, or one sum; set it to 1 or more, or leave the rule at "
        "none"},
       {[](PolicySpec& p) { p.workspace_bytes = -5; },
-       "PolicySpec::workspace_bytes is -5; a workspace has 0 bytes to 1 PiB; set it to the bytes that a step may use"},
+       "PolicySpec::workspace_bytes is -5; a workspace has 0 bytes to 1 PiB, and -1 is for the backend's; set it to the bytes that a step may use"},
       {[](PolicySpec& p) { p.workspace_bytes = std::numeric_limits<Index>::max(); },   // the plan's bytes would wrap
-       "PolicySpec::workspace_bytes is 9223372036854775807; a workspace has 0 bytes to 1 PiB; set it to the bytes that a step may use"},
+       "PolicySpec::workspace_bytes is 9223372036854775807; a workspace has 0 bytes to 1 PiB, and -1 is for the backend's; set it to the bytes that "
+       "a step may use"},
       {[](PolicySpec& p) { p.partitions[0].workspace_bytes = most_workspace + 1; },
        "Partition::workspace_bytes is 1125899906842625; a workspace has 1 PiB at most; set it to the bytes that a step may use, or below 0 for what "
        "the policy says"},

@@ -23,8 +23,8 @@ struct Target {
   bool packs_together = false;       ///< one kernel packs several filters: plans bring such steps together where there is room
   Index default_workspace = 4_MiB;   ///< of a policy that names none
   Index vector_block = 0;            ///< channels that lie side by side on the machine at hand; divides channel_block; 0: channel_block
-  /// A policy's workspace: as it says, or the default if that is below 0.
-  constexpr Index workspace(Index bytes) const { return bytes < 0 ? default_workspace : bytes; }
+  /// A policy's workspace: as it says, or the default for -1.
+  constexpr Index workspace(Index bytes) const { return bytes == -1 ? default_workspace : bytes; }
   /// Channels that lie side by side in tensors that are stored in blocks.
   constexpr Index lanes() const { return vector_block > 0 ? vector_block : channel_block; }
   /// Channels of a tensor with c channels that lie side by side.

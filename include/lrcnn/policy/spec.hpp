@@ -64,7 +64,7 @@ struct PolicySpec {
   Checkpoints checkpoints{};
   Recompute recompute = Recompute::none;
   ConvAlgorithm conv_algorithm = ConvAlgorithm::direct;
-  Index workspace_bytes = -1;   ///< below 0: what the backend has for policies that name none (Target::default_workspace)
+  Index workspace_bytes = -1;   ///< -1: none is named, and it is the backend's (Target::default_workspace)
   Index streams = 1;            ///< slabs that a device may work on at once
   bool prefetch = false;        ///< the network's input rows are brought in while another slab is worked on
   Precision precision = Precision::of_backend;
@@ -126,7 +126,7 @@ struct PolicySpec {
       if (partition(i).recompute_input) return true;
     return false;
   }
-  /// The most that any section has; below 0: the backend's.
+  /// The most that any section has; -1: the backend's.
   constexpr Index most_workspace_bytes() const {
     Index most = -1;
     for (Index i = 0; i < partition_count; ++i) {
