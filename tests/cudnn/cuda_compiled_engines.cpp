@@ -63,3 +63,29 @@ TEST_CASE("no benchmarked plan has an engine that is compiled at run time") {
   check.operator()<Precision::bf16>();
   check.operator()<Precision::tf32>();
 }
+TEST_CASE("no engine that is compiled at run time is built to find out in which pieces a convolution runs") {
+  const auto device = cudnn::describe_device(h200_description());
+  if (!has_driver(*device)) return;
+  const auto check = [&]<Precision precision>(const Table& table) {
+    Index asked = 0, compiled = 0;
+    std::size_t most = 0;
+    for (const cudnn::Request& request :
+         cudnn::requests_of<precision>(make_plan(table, Policy<Workspace<64_MiB>>::value, BasicCudnn<precision>::target)))
+      for (const cudnn::Request& attempt : cudnn::attempts(request)) {
+        const auto pieces = cudnn::pieces_of(attempt, [&](const cudnn::Problem& problem, Index limit) -> std::optional<Index> {
+          cudnn::Engine engine;
+          ++asked;
+          if (!device->engine(engine, problem, limit).good()) return {};
+          compiled += engine.compiled_at_run_time;
+          return engine.workspace_bytes;
+        });
+        most = std::max(most, pieces.size());
+      }
+    MESSAGE(precision_name(precision), ": ", asked, " engines built, at most ", most, " pieces");
+    CHECK(asked > 0);
+    CHECK(compiled == 0);
+    CHECK(most > 1);
+  };
+  check.operator()<Precision::fp32>(make_table(Vgg16<>::layers, {32, 3, 224, 224}));
+  check.operator()<Precision::bf16>(make_table(Vgg16<>::layers, {1, 3, 4096, 4096}));
+}
