@@ -122,6 +122,7 @@ TEST_CASE("no convolution of maps is left to an engine that works without copies
   CHECK(cut > 4);
   CHECK(check.operator()<Precision::fp32>(batch, large, naive) > 4);
   CHECK(check.operator()<Precision::fp32>(batch, small, naive) > 10);
+  CHECK(check.operator()<Precision::fp32>({"vgg16", Vgg16<>::layers, {1, 3, 1024, 1024}}, small, naive) > 8);   // by rows
   CHECK(check_requests(requests_of<Precision::fp32>(make_plan(make_table(batch.layers, batch.input), small, Cudnn::target)), *device).in_pieces > 10);
 }
 TEST_CASE("likewise of networks that branch, with transposed, grouped and strided convolutions") {
