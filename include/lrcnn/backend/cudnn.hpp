@@ -264,19 +264,19 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   /// Runs an engine once in the step's memory, if that has room for what is the caller's; says what is wrong with it, or what the device says.
   cudnn::Status try_out(cudnn::Convolution& c, const cudnn::Piece& piece, const Operands<element>& o, std::string& fault) {
     if (!tries_) return {};
-    void* const w = o.op == Op::backward_parameters ? made_gradient(o) : weights(o);
-    const auto memory = cudnn::trial_memory(o, piece, static_cast<element*>(w), bias(o), target.packs_bias, c.workspace_bytes());
-    return memory ? library_->try_out(fault, c, piece.problem, *memory) : cudnn::Status{};
+    const cudnn::ConvolutionMemory<element> memory = memory_of(o);
+    const auto trial = cudnn::trial_memory(o, piece, static_cast<element*>(memory.w), memory.bias, target.packs_bias, c.workspace_bytes());
+    return trial ? library_->try_out(fault, c, piece.problem, *trial) : cudnn::Status{};
   }
   /// Writes an output, or an input's gradient: zeros where no window reaches.
   cudnn::Status write_rows(const Prepared& p, const Operands<element>& o, const View<element>& to) {
-    const cudnn::Sides<element> sides = cudnn::sides_of(o);
-    const Range made = p.convolution_ ? sides.written().range() : Range{to.row0, to.row0}, all = to.range();
+    const cudnn::ConvolutionMemory<element> memory = memory_of(o);
+    const Range made = p.convolution_ ? memory.sides.written().range() : Range{to.row0, to.row0}, all = to.range();
     cudnn::Status status;
     for (const Range rest : {Range{all.begin, made.begin}, Range{made.end, all.end}})
       if (status.good() && !rest.empty()) status = clear(to.slice(rest));
     if (!status.good() || !p.convolution_) return status;
-    return memory_of(o).start(*p.convolution_, [](bool) { return cudnn::Status{}; });
+    return memory.start(*p.convolution_, [](bool) { return cudnn::Status{}; });
   }
   cudnn::Status forward(const Prepared& p, const Operands<element>& o) {
     if (o.y.rows == 0) return {};
@@ -290,14 +290,14 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   cudnn::Status backward_data(const Prepared& p, const Operands<element>& o) { return o.dx.rows > 0 ? write_rows(p, o, o.dx) : cudnn::Status{}; }
   cudnn::Status backward_parameters(const Prepared& p, const Operands<element>& o, bool stays_packed = false) {
     float* dw = o.d_parameters[0];
-    void* made = made_gradient(o);
-    assert(made != dw || !p.convolution_ || memory_of(o).runs_once(*p.convolution_));   // else pieces would write over each other
+    const cudnn::ConvolutionMemory<element> memory = memory_of(o);
+    assert(memory.w != dw || !p.convolution_ || memory.runs_once(*p.convolution_));   // else pieces would write over each other
     cudnn::Status status;
     if (p.convolution_)
-      status = memory_of(o).start(*p.convolution_, [&](bool first) {
-        if (made == dw || stays_packed) return cudnn::Status{};
+      status = memory.start(*p.convolution_, [&](bool first) {
+        if (memory.w == dw || stays_packed) return cudnn::Status{};
         return library_->unpack_filters(
-            std::array{cudnn::FilterUnpacking<element>{static_cast<const element*>(made), dw, o.node, o.accumulate || !first}});
+            std::array{cudnn::FilterUnpacking<element>{static_cast<const element*>(memory.w), dw, o.node, o.accumulate || !first}});
       });
     else if (!o.accumulate) status = library_->fill(dw, 0, cudnn::filter_elements(*o.node) * Index{sizeof(float)});
     if (!status.good() || !o.node->layer.bias) return status;

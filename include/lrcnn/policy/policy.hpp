@@ -17,7 +17,7 @@
 //   fit          Fit<bytes>: what is not named beside it is chosen, so that the plan takes no more bytes and little time
 //   precision    Fp32, Tf32, Fp16, Bf16: how tensors are stored and multiplied, where a backend has the choice
 // PolicySpec (policy/spec.hpp) is the regular value; Policy<Parts...> a type whose `value` is one. Parts may come in any order, each kind at most
-// once; what is not named keeps its default: Column, NoCheckpoints, KeepAll, DirectConv, the backend's precision, Workspace<4_MiB> or the backend's.
+// once; what is not named keeps its default: Column, NoCheckpoints, KeepAll, DirectConv, and the backend's own workspace and precision.
 #include <lrcnn/policy/spec.hpp>
 #include <array>
 #include <concepts>

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 namespace lrcnn::cudnn {
@@ -59,6 +60,12 @@ inline std::optional<Piece> of_rows(const Problem& p, Range rows) {
   return piece;
 }
 }   // namespace detail
+/// The problems of some pieces, each once.
+inline std::set<Problem> problems_of(const std::vector<Piece>& pieces) {
+  std::set<Problem> problems;
+  for (const Piece& piece : pieces) problems.insert(piece.problem);
+  return problems;
+}
 /// A problem in `count` pieces or a few less, as large as each other but for the last: of some images, or if there are fewer images, of some rows
 /// of one. Nothing if it cannot be cut so. Pre: count > 0
 inline std::vector<Piece> cut(const Problem& p, Index count) {
@@ -105,15 +112,13 @@ std::vector<Piece> pieces_of(const Request& request, F engine_bytes) {
     std::vector<Piece> pieces = cut(p, count);
     if (pieces.empty() || pieces.size() > most_pieces) return whole;
     if (std::exchange(before, pieces.size()) == pieces.size()) continue;   // cut as the count before
-    const Problem* last = &pieces[pieces.size() / 2].problem;              // pieces in a row are mostly alike
-    const std::optional<Index> of_middle = engine_bytes(*last, any_workspace);
-    if (!detail::works_on_copies(*last, of_middle)) return whole;
-    if (*of_middle <= room && std::all_of(pieces.begin(), pieces.end(), [&](const Piece& piece) {
-          if (*last == piece.problem) return true;
-          last = &piece.problem;
-          return engine_bytes(piece.problem, any_workspace).value_or(any_workspace) <= room;
-        }))
-      return pieces;
+    const Problem& middle = pieces[pieces.size() / 2].problem;             // most are like it
+    const std::optional<Index> of_middle = engine_bytes(middle, any_workspace);
+    if (!detail::works_on_copies(middle, of_middle)) return whole;
+    if (*of_middle > room) continue;
+    const std::set<Problem> problems = problems_of(pieces);
+    const auto fits = [&](const Problem& q) { return q == middle || engine_bytes(q, any_workspace).value_or(any_workspace) <= room; };
+    if (std::all_of(problems.begin(), problems.end(), fits)) return pieces;
   }
   return whole;
 }

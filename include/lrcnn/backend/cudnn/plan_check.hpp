@@ -51,12 +51,9 @@ struct EngineOfPieces {
 inline Status find_engines(EngineOfPieces& found, const Request& request, const DescribedDevice& device) {
   const auto engines_of = [&](const std::vector<Piece>& pieces) {
     found = {pieces.size()};
-    const Problem* last = nullptr;   // pieces in a row are mostly alike
-    for (const Piece& piece : pieces) {
-      if (last && *last == piece.problem) continue;
-      last = &piece.problem;
+    for (const Problem& problem : problems_of(pieces)) {
       Engine engine;
-      if (const Status s = device.engine(engine, piece.problem, request.workspace_bytes); !s.good()) return s;
+      if (const Status s = device.engine(engine, problem, request.workspace_bytes); !s.good()) return s;
       found.workspace_bytes = std::max(found.workspace_bytes, engine.workspace_bytes);
       found.compiled_at_run_time |= engine.compiled_at_run_time;
     }
