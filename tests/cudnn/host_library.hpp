@@ -185,9 +185,11 @@ class HostLibrary final : public cudnn::Library<T> {
     if (const Status s = called(); !s.good()) return s;
     return flush();
   }
-  /// Engines "a", "b", ... all do the same; how long they are said to take, and which are offered, is the test's affair.
+  /// Engines "a", "b", ... all do the same; how long they are said to take for a row, and which are offered, is the test's affair.
   std::map<std::string, double> seconds{{"a", 3e-3}, {"b", 1e-3}, {"c", 2e-3}};
-  std::string refused = "c";         ///< offered, but not to be had
+  std::map<std::string, Index> wants{};   ///< bytes of workspace, beside 16, that an engine takes for each row of a batch's output; 0 if not here
+  double fused = 1;                       ///< by what engines that take a bias along take longer
+  std::string refused = "c";              ///< offered, but not to be had
   std::string wrong = "";            ///< takes the padding above for the padding below, too, as some of cuDNN's do
   std::string refuses_to_run = "";   ///< is built, and then says no
   bool tries_engines = false;
@@ -199,7 +201,8 @@ class HostLibrary final : public cudnn::Library<T> {
     if (const std::string fault = cudnn::alignment_fault(p, tells_alignment); !fault.empty()) return {fault};
     if ((p.bias && !fuses_bias) || (p.relu && !fuses_relu)) return {"no such fusion"};
     if (!engine.empty() && (engine == refused || !seconds.contains(engine))) return {"there is no engine " + engine};
-    const Index needed = engine == "direct" || !copies_maps ? 16 : 16 + cudnn::copied_bytes(p);
+    const auto beside = wants.find(engine);
+    const Index needed = 16 + (beside != wants.end() ? beside->second * p.n * p.p : engine == "direct" || !copies_maps ? 0 : cudnn::copied_bytes(p));
     if (workspace < needed && !engine.empty()) return {"needs " + std::to_string(needed) + " bytes of workspace"};
     ++built;
     if (workspace < needed) made = std::make_unique<Loops>(*this, p, "direct", 16);
@@ -211,9 +214,10 @@ class HostLibrary final : public cudnn::Library<T> {
     return called();
   }
   Status duration(double& time, int times, const std::function<Status()>& work) override {
+    elapsed_ = 0;
     for (int i = 0; i < times; ++i)
       if (const Status s = work(); !s.good()) return s;
-    time = seconds[last_engine_];
+    time = elapsed_ / times;
     return wait();
   }
   Status convert(const View<const float>& from, const View<T>& to) override {
@@ -421,7 +425,7 @@ class HostLibrary final : public cudnn::Library<T> {
     Status run(void* x_memory, void* y_memory, void* w_memory, const void* bias_memory, void* workspace) override {
       if (p.alignment > cudnn::common_alignment(x_memory, y_memory, w_memory) || p.bias_alignment > cudnn::common_alignment(bias_memory))
         throw std::logic_error("not aligned as said");
-      library.last_engine_ = engine;
+      library.elapsed_ += library.seconds[engine] * (p.bias ? library.fused : 1) * static_cast<double>(p.n * p.p);
       if (engine == library.refuses_to_run) return {"misaligned"};
       return library.later([=, &library = library, p = p, bytes = bytes, wrong = engine == library.wrong, direct = engine == "direct"] {
         ++library.convolved, library.direct += direct;
@@ -538,7 +542,7 @@ class HostLibrary final : public cudnn::Library<T> {
   std::size_t stream_ = 0;
   std::map<Index, std::shared_ptr<const bool>> events_;
   Work recorded_;
-  std::string last_engine_;
+  double elapsed_ = 0;   ///< seconds that convolutions are said to take
   bool records_ = false;
   std::vector<std::int32_t> labels_;   ///< the device's copy
   std::vector<float> targets_;         ///< likewise

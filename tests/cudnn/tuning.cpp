@@ -1,4 +1,5 @@
 // Engines chosen by trying: on the pretended device, which says how long each takes.
+#include "cudnn/device_run.hpp"
 #include "cudnn/host_library.hpp"
 #include "support/run_network.hpp"
 #include <lrcnn/lrcnn.hpp>
@@ -41,8 +42,10 @@ TEST_CASE("the fastest engine that can be had is taken, tried once for each prob
   CHECK(tuned.tried > 8);
   CHECK(tuned.tried <= plain.built);
   BasicTrainer<Cudnn> trainer(Net::layers, Rows::value, input, Sgd{}, {}, {}, Cudnn(library, {.on = true}));
-  const ChoiceFile& choices = trainer.backend().tuner().choices();
-  CHECK(choices.size() == trainer.backend().tuner().tried());
+  const auto& choices = trainer.backend().tuner().choices().all();
+  const auto ways = std::count_if(choices.begin(), choices.end(), [](const auto& c) { return c.first.starts_with("way of "); });
+  CHECK(ways > 8);
+  CHECK(static_cast<Index>(choices.size()) == ways + trainer.backend().tuner().tried());
 }
 TEST_CASE("choices are kept in a file, and the next program on the same device tries nothing") {
   const auto file = std::filesystem::temp_directory_path() / "lrcnn_tuning_test.txt";
@@ -58,10 +61,12 @@ TEST_CASE("choices are kept in a file, and the next program on the same device t
   CHECK(heard.empty());
   const auto changed = std::make_shared<Library>();
   changed->seconds = {{"a", 3e-3}, {"d", 1e-3}};   // the engine that was best is not there any more
-  CHECK(run_with(changed, tuning).tried == first.tried);
+  const Run without = run_with(changed, tuning);
+  CHECK(without.tried > 8);
+  CHECK(without.gradients == first.gradients);
   CHECK(heard.empty());
   std::ofstream(file, std::ios::app) << "more";
-  CHECK(run_with(std::make_shared<Library>(), tuning).tried == first.tried);
+  CHECK(run_with(std::make_shared<Library>(), tuning).tried == first.tried);   // nothing is known
   REQUIRE(heard.size() == 1);
   CHECK(heard[0].find("it is damaged") != std::string::npos);
   CHECK(run_with(std::make_shared<Library>(), tuning).tried == 0);   // replaced
@@ -102,4 +107,98 @@ TEST_CASE("a device that fails while engines are timed is an error, with the par
   }
   CHECK(failed == 57);
   CHECK(alone < failed);
+}
+namespace {
+/// What a step of a small network takes, tuned: convolutions that are run, and what was chosen.
+template <class B>
+struct TunedStep {
+  std::shared_ptr<HostLibrary<typename B::element>> library = std::make_shared<HostLibrary<typename B::element>>();
+  Index convolutions = 0;
+  std::map<std::string, std::string> choices{};
+  double difference = 0;   ///< of gradients, to those of a backend without tuning
+  void run(const PolicySpec& policy, const cudnn::TuningOptions& tuning = {.on = true}) {
+    using Small = Sequential<Conv<4>, ReLU, Conv<6>, ReLU, GlobalAvgPool, Linear<3>>;
+    static const Problem<float> problem(Small::layers, {4, 3, 12, 10}, 4);
+    B plain(std::make_shared<HostLibrary<typename B::element>>()), backend(library, tuning);
+    const auto wanted = DeviceRun<B>(problem, policy, plain)();
+    DeviceRun<B> step(problem, policy, backend);
+    const Index before = library->convolved;
+    difference = worst_difference(problem, step(), wanted);
+    convolutions = library->convolved - before;
+    choices = backend.tuner().choices().all();
+  }
+  /// Of the ways that were chosen for convolutions of a kind: "attempt pieces".
+  std::set<std::string> ways(const std::string& kind) const {
+    std::set<std::string> list;
+    for (const auto& [problem, choice] : choices)
+      if (problem.starts_with("way of " + kind)) list.insert(choice);
+    return list;
+  }
+};
+constexpr PolicySpec small_column = Policy<Column, Workspace<64_KiB>>::value;
+}   // namespace
+TEST_CASE("in full precision an engine that has no room for the whole is taken in pieces if that is faster, and only then") {
+  TunedStep<Cudnn> whole;
+  whole.run(small_column);
+  CHECK(whole.ways("forward Fp32 x 4x3") == std::set<std::string>{"0 1"});
+  TunedStep<Cudnn> pieces;
+  pieces.library->seconds["w"] = 0.2e-3, pieces.library->wants["w"] = 3'000;   // 144 kB for the whole, 36 for an image
+  pieces.run(small_column);
+  CHECK(pieces.ways("forward Fp32 x 4x3") == std::set<std::string>{"0 4"});
+  CHECK(pieces.ways("backward_data") == std::set<std::string>{"0 1", "0 4"});   // of the linear layer, and of the convolution
+  CHECK(pieces.convolutions == whole.convolutions + 6 * 3);
+  CHECK(pieces.difference <= 1e-5);
+  TunedStep<Cudnn> slower;
+  slower.library->seconds["w"] = 1.2e-3, slower.library->wants["w"] = 3'000;
+  slower.run(small_column);
+  CHECK(slower.convolutions == whole.convolutions);
+  TunedStep<Cudnn> rows;
+  rows.library->seconds["w"] = 0.2e-3, rows.library->wants["w"] = 12'000;   // 144 kB for an image
+  rows.run(small_column);
+  CHECK(rows.ways("forward Fp32 x 4x3") == std::set<std::string>{"0 12"});
+  CHECK(rows.difference <= 1e-5);
+  TunedStep<Cudnn> never;
+  never.library->seconds["w"] = 0.2e-3, never.library->wants["w"] = 100'000;   // more than there is for a row
+  never.run(small_column);
+  CHECK(never.convolutions == whole.convolutions);
+  TunedStep<CudnnTf32> others;   // on tensor cores engines take little workspace
+  others.library->seconds["w"] = 0.2e-3, others.library->wants["w"] = 3'000;
+  others.run(small_column);
+  CHECK(others.convolutions == whole.convolutions);
+  CHECK(others.ways("").empty());
+}
+TEST_CASE("in full precision bias and activation are added behind a convolution if that is faster") {
+  TunedStep<Cudnn> fused, apart;
+  fused.run(small_column);
+  apart.library->fused = 3;
+  apart.run(small_column);
+  CHECK(fused.ways("forward Fp32 x 4x3") == std::set<std::string>{"0 1"});
+  CHECK(apart.ways("forward Fp32 x 4x3") == std::set<std::string>{"2 1"});
+  CHECK(apart.difference <= 1e-6);
+  CHECK(apart.library->loops_started > fused.library->loops_started);
+}
+TEST_CASE("the way of a convolution is kept in the file, and one that is not understood or not to be had any more is found anew") {
+  const auto file = std::filesystem::temp_directory_path() / "lrcnn_tuning_ways_test.txt";
+  std::filesystem::remove(file);
+  const auto pieces = [&] {
+    TunedStep<Cudnn> step;
+    step.library->seconds["w"] = 0.2e-3, step.library->wants["w"] = 3'000;
+    step.run(small_column, {.on = true, .file = file});
+    return step;
+  };
+  const auto first = pieces(), second = pieces();
+  CHECK(second.choices == first.choices);
+  CHECK(second.convolutions == first.convolutions);
+  CHECK(second.library->built < first.library->built / 2);
+  for (const std::string nonsense : {"7 1", "0 0", "0 -3", "0 1000", "0", "none", ""}) {
+    ChoiceFile spoilt(file, "pretended device, compute capability 90, cuDNN 91900");
+    for (const auto& [problem, choice] : first.choices)
+      if (problem.starts_with("way of ")) spoilt.note(problem, nonsense);
+    spoilt.save();
+    const auto again = pieces();
+    INFO("'", nonsense, "'");
+    CHECK(again.choices == first.choices);
+    CHECK(again.convolutions == first.convolutions);
+  }
+  std::filesystem::remove(file);
 }

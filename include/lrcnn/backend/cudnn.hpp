@@ -14,8 +14,8 @@
 // This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/*.cu, *.cpp).
 // Lifetimes: memory of the device keeps the library open. One thread at a time may use a backend.
 #include <lrcnn/backend/cudnn/backend.hpp>
-#include <lrcnn/backend/cudnn/ready_convolution.hpp>
 #include <lrcnn/backend/cudnn/trial_memory.hpp>
+#include <lrcnn/backend/cudnn/ways.hpp>
 #include <lrcnn/core/bounded_cache.hpp>
 #include <lrcnn/plan/rates.hpp>
 #include <cassert>
@@ -107,13 +107,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     if (!request.served()) return p;
     if (const Prepared* known = convolutions_.find(request)) return *known;
     cudnn::ReadyConvolution made;
-    cudnn::Status status{std::to_string(cudnn::reserved_bytes(o)) + " bytes are needed for gradients"};
-    for (const cudnn::Request& attempt : cudnn::attempts(request)) {
-      if (attempt.workspace_bytes < 0) break;
-      status = cudnn::make_ready(made, *library_, tuner_, attempt, memory_of(o),
-                                 [&](cudnn::Convolution& c, const cudnn::Piece& piece, std::string& fault) { return try_out(c, piece, o, fault); });
-      if (status.good()) break;
-    }
+    const cudnn::Status status = make_ready(made, request, o);
     if (!status.good()) {
       const Range rows = o.op == Op::forward ? o.y.range() : o.dy.range();
       throw BackendError(error_text(who(o) + ", rows " + std::to_string(rows.begin) + ".." + std::to_string(rows.end - 1) + ", " +
@@ -260,6 +254,25 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   static cudnn::ConvolutionMemory<element> memory_of(const Operands<element>& o) {
     const bool filter = o.op == Op::backward_parameters;
     return {cudnn::sides_of(o), filter ? made_gradient(o) : weights(o), bias(o), o.workspace + (filter ? cudnn::reserved_bytes(o) : 0)};
+  }
+  /// By the engine that the library puts first, or by the fastest of those that were timed; in full precision, with tuning on, in the fastest way.
+  cudnn::Status make_ready(cudnn::ReadyConvolution& made, const cudnn::Request& request, const Operands<element>& o) {
+    const auto memory = memory_of(o);
+    const auto try_engine = [&](cudnn::Convolution& c, const cudnn::Piece& piece, std::string& fault) { return try_out(c, piece, o, fault); };
+    if (precision == Precision::fp32 && tuner_.on() && request.in_plan && request.workspace_bytes >= 0)
+      return cudnn::make_fastest(made, *library_, tuner_, request, memory, try_engine, [&](const cudnn::ReadyConvolution& c) {
+        Prepared p;
+        p.convolution_ = std::shared_ptr<const cudnn::ReadyConvolution>(&c, [](auto*) {});   // for this run
+        if (o.op != Op::backward_parameters) return start_step(p, o);
+        return memory.start(c, [](bool) { return cudnn::Status{}; });   // without the gradients' unpacking
+      });
+    cudnn::Status status{std::to_string(cudnn::reserved_bytes(o)) + " bytes are needed for gradients"};
+    for (const cudnn::Request& attempt : cudnn::attempts(request)) {
+      if (attempt.workspace_bytes < 0) break;
+      status = cudnn::make_ready(made, *library_, tuner_, attempt, memory, try_engine);
+      if (status.good()) break;
+    }
+    return status;
   }
   /// Runs an engine once in the step's memory, if that has room for what is the caller's; says what is wrong with it, or what the device says.
   cudnn::Status try_out(cudnn::Convolution& c, const cudnn::Piece& piece, const Operands<element>& o, std::string& fault) {

@@ -6,7 +6,7 @@
 namespace lrcnn::cudnn {
 class Tuner {
  public:
-  static constexpr std::size_t most_engines = 8;   ///< tried for one problem
+  static constexpr std::size_t most_engines = 16;   ///< timed for one problem
   static constexpr int turns = 4;
   Tuner() = default;
   Tuner(Device& device, const TuningOptions& options) : on_(options.on) {
@@ -17,7 +17,10 @@ class Tuner {
         options.file, info.name + ", compute capability " + std::to_string(info.compute_capability) + ", cuDNN " + std::to_string(info.cudnn_version),
         options.notice);
   }
+  bool on() const { return on_; }
   const ChoiceFile& choices() const { return choices_; }
+  /// Notes a choice that is not of an engine (ways.hpp).
+  void note(const std::string& problem, const std::string& choice) { choices_.note(problem, choice); }
   /// Problems for which engines were tried.
   Index tried() const { return tried_; }
   void save() { choices_.save(); }
@@ -43,30 +46,35 @@ class Tuner {
         if (refusal.good()) refusal = s;
         return false;
       }
-      if (is_rejected(c->name())) return c.reset(), false;   // the one that the library puts first
+      if (is_rejected(c->name())) c.reset();   // the one that the library puts first
+      return c != nullptr;
+    };
+    const auto serves = [&](std::unique_ptr<Convolution>& c) {
       std::string fault;
       check(try_out(*c, fault), "trying engine " + c->name() + " for " + to_string(request.problem));
-      if (fault.empty()) return true;
-      reject(c->name(), fault);
-      return c.reset(), false;
+      if (!fault.empty()) reject(c->name(), fault), c.reset();
+      return c != nullptr;
     };
+    const auto make_named = [&](const std::string& engine) { return build(made, engine) && serves(made); };
     const std::string key = to_string(request.problem) + " within " + std::to_string(request.workspace_bytes);
     const bool tunes = on_ && may_run;
     if (const std::string* known = tunes ? choices_.find(key) : nullptr)
-      if (build(made, *known)) return {};   // else another library has taken its name away
-    if (!tunes && (build(made, "") || rejected.empty())) return made ? Status{} : refusal;
+      if (make_named(*known)) return {};   // else another library has taken its name away
+    if (!tunes && (make_named("") || rejected.empty())) return made ? Status{} : refusal;
     std::vector<std::string> engines;
     if (const Status s = device.engines(engines, request.problem, request.workspace_bytes); !s.good()) return s;
-    if (!tunes) return std::any_of(engines.begin(), engines.end(), [&](const std::string& e) { return build(made, e); }) ? Status{} : refusal;
-    if (const Status s = time_engines(made, device, engines, build, reject, run, key); !s.good()) return s;
-    return made || build(made, "") ? Status{} : refusal;
+    if (!tunes) return std::any_of(engines.begin(), engines.end(), make_named) ? Status{} : refusal;
+    if (const Status s = time_engines(made, device, engines, build, serves, reject, run, key); !s.good()) return s;
+    return made || make_named("") ? Status{} : refusal;
   }
 
  private:
-  /// Makes and notes the fastest engine, if there is one. One that is built and then refuses to run is passed over.
-  template <class Build, class Reject, class Run>
-  Status time_engines(std::unique_ptr<Convolution>& made, Device& device, const std::vector<std::string>& engines, Build build, Reject reject,
-                      Run run, const std::string& key) {
+  /// Makes and notes the fastest engine, if there is one. One that is built and then refuses to run is passed over; so is one that is the fastest
+  /// and does not serve.
+  template <class Build, class Serves, class Reject, class Run>
+  Status time_engines(std::unique_ptr<Convolution>& made, Device& device, const std::vector<std::string>& engines, Build build, Serves serves,
+                      Reject reject, Run run, const std::string& key) {
+    constexpr double loading = 20e-3;   // seconds, at most, that a kernel takes to be loaded, which its first run waits for
     double best = std::numeric_limits<double>::infinity();
     std::size_t tried = 0;
     for (const std::string& engine : engines) {
@@ -75,8 +83,8 @@ class Tuner {
       double seconds = 0;
       Status ran;
       const auto work = [&] { return ran = run(*c); };
-      Status s = device.duration(seconds, 1, work);   // loads its kernels
-      if (s.good()) s = device.duration(seconds, 1, work);
+      Status s = device.duration(seconds, 1, work);
+      if (s.good() && seconds < 2 * best + loading) s = device.duration(seconds, 1, work);
       if (s.good() && seconds < 2 * best) s = device.duration(seconds, turns, work);
       if (!s.good()) {
         const Status waited = device.wait();   // the engine must outlive what it has started
@@ -84,7 +92,7 @@ class Tuner {
         reject(c->name(), s.text);   // its own refusal, behind which the device goes on
         continue;
       }
-      if (seconds < best) {
+      if (seconds < best && serves(c)) {
         best = seconds;
         made = std::move(c);
         choices_.note(key, engine);
