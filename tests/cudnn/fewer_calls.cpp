@@ -2,6 +2,7 @@
 // pretended device.
 #include "cudnn/host_library.hpp"
 #include "cudnn/device_run.hpp"
+#include "cudnn/normed_network.hpp"
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
 #include <map>
@@ -93,6 +94,67 @@ TEST_CASE("steps that are started together give the bits of those that are start
       check(std::integral_constant<Precision, Precision::fp32>{});
       check(std::integral_constant<Precision, Precision::bf16>{});
     }
+}
+namespace {
+/// What StepsAlong finds in a plan: joins and ReLUs along with norms, ReLUs along with max pooling.
+struct Along {
+  Index joins = 0, relus = 0, below_pools = 0;
+};
+template <Precision precision>
+Along found_in(const Plan& plan) {
+  using T = cudnn::Stored<precision>;
+  const auto list = parameters_of(plan.table);
+  auto* const somewhere = reinterpret_cast<std::byte*>(plan.target.alignment);
+  std::vector<Operands<T>> operands;
+  for (const Step& step : plan.steps)
+    operands.push_back(operands_of<T>(plan, step, list, {somewhere, reinterpret_cast<const float*>(somewhere), reinterpret_cast<float*>(somewhere)}));
+  Along found;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const bool forward = operands[i].op == Op::forward;
+    const cudnn::StepsAlong<T> run(std::span<const Operands<T>>(operands).subspan(i), forward && is_fleeting(plan, i));
+    if (run.steps == 0) continue;
+    const bool pools = run.work[0].node->layer.kind == Kind::max_pool;
+    (forward ? found.joins : pools ? found.below_pools : found.relus) += 1;
+    CHECK(run.steps == run.count + 1);
+  }
+  return found;
+}
+}   // namespace
+TEST_CASE(
+    "what is done along with batch norms and max pooling gives the bits of steps that are started one by one, whatever the policy and the widths") {
+  Along all;
+  for (const std::span<const Layer> layers : {std::span<const Layer>(Normed<16, 8>::layers), std::span<const Layer>(Normed<24, 12>::layers)})
+    for (const PolicySpec& policy : normed_policies) {
+      const Problem<float> problem(layers, {4, 3, 20, 18}, 11);
+      const auto check = [&]<Precision precision>(std::integral_constant<Precision, precision>) {
+        INFO(to_string(policy), ", ", precision_name(precision));
+        const Plan plan = make_plan(problem.table, policy, BasicCudnn<precision>::target);
+        const Made apart = made_by<precision>(problem, plan), together = made_by<precision>(problem, plan, false);
+        CHECK(together.loss == apart.loss);
+        CHECK(together.gradients == apart.gradients);
+        const Along found = found_in<precision>(plan);
+        all.joins += found.joins, all.relus += found.relus, all.below_pools += found.below_pools;
+        if (policy.streams == 1) CHECK(apart.loops - together.loops >= found.joins + found.relus + found.below_pools);
+      };
+      check(std::integral_constant<Precision, Precision::fp32>{});
+      check(std::integral_constant<Precision, Precision::fp16>{});
+      check(std::integral_constant<Precision, Precision::bf16>{});
+    }
+  MESSAGE(all.joins, " joins and ", all.relus, " ReLUs along with norms, ", all.below_pools, " ReLUs along with pooling");
+  CHECK(std::min({all.joins, all.relus, all.below_pools}) > 10);
+}
+TEST_CASE("every ReLU and every join behind a batch norm, and every ReLU before a pooling, is done along with it if widths allow it") {
+  const Table table = make_table(ResNet50<>::layers, Input{2, 3, 64, 64});
+  const Along all = found_in<Precision::bf16>(make_plan(table, Policy<Column>::value, CudnnBf16::target));
+  CHECK(all.joins == 16);
+  CHECK(all.relus == 33);
+  CHECK(all.below_pools == 1);
+  const Table vgg = make_table(Vgg16<>::layers, Input{2, 3, 64, 64});
+  CHECK(found_in<Precision::fp32>(make_plan(vgg, Policy<Column>::value, Cudnn::target)).below_pools == 5);
+  const Table narrow = make_table(Normed<24, 12>::layers, Input{2, 3, 20, 18});   // norms of 12 channels have other loops
+  const Along some = found_in<Precision::bf16>(make_plan(narrow, Policy<Column>::value, CudnnBf16::target));
+  CHECK(some.joins == 2);
+  CHECK(some.relus == 1);
 }
 TEST_CASE("convolutions of one image on rows where they lie give the bits of those on copies, with fewer calls and no more memory") {
   using W = Workspace<1_MiB>;

@@ -190,8 +190,8 @@ class HostLibrary final : public cudnn::Library<T> {
   std::map<std::string, Index> wants{};   ///< bytes of workspace, beside 16, that an engine takes for each row of a batch's output; 0 if not here
   double fused = 1;                       ///< by what engines that take a bias along take longer
   std::string refused = "c";              ///< offered, but not to be had
-  std::string wrong = "";            ///< takes the padding above for the padding below, too, as some of cuDNN's do
-  std::string refuses_to_run = "";   ///< is built, and then says no
+  std::string wrong = "";                 ///< takes the padding above for the padding below, too, as some of cuDNN's do
+  std::string refuses_to_run = "";        ///< is built, and then says no
   bool tries_engines = false;
   double worst_trial = 0;   ///< of all engines: how far a number of a result was off, as a multiple of what may be
   Index trials = 0;
@@ -231,7 +231,9 @@ class HostLibrary final : public cudnn::Library<T> {
   }
   Status run(const Operands<T>& o) override {
     return later([o, this, node = o.node != nullptr ? *o.node : Node{}] {   // a device has read it when the call returns
-      for (const View<const T>& v : {o.x, o.other, View<const T>(o.y), o.dy, View<const T>(o.dx)}) check_view(v);
+      for (const Operands<T>* step : {&o, o.along})
+        if (step)
+          for (const View<const T>& v : {step->x, step->other, View<const T>(step->y), step->dy, View<const T>(step->dx)}) check_view(v);
       Operands<T> there = o;
       there.node = &node;
       if (loops::workspace_bytes(there) > 0)

@@ -49,6 +49,7 @@ struct Operands {
   std::byte* workspace = nullptr;
   Index workspace_bytes = 0;
   std::uint32_t* tallies = nullptr;   ///< on a device: where blocks that add something up are counted (loops/last_block.hpp)
+  const Operands* along = nullptr;    ///< on a device: a step that is carried out along with this one (backend/cudnn/steps_along.hpp)
 };
 /// As many of a step's parameters as its layer has.
 template <class T>

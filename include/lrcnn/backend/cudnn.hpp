@@ -14,6 +14,7 @@
 // This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/*.cu, *.cpp).
 // Lifetimes: memory of the device keeps the library open. One thread at a time may use a backend.
 #include <lrcnn/backend/cudnn/backend.hpp>
+#include <lrcnn/backend/cudnn/steps_along.hpp>
 #include <lrcnn/backend/cudnn/trial_memory.hpp>
 #include <lrcnn/backend/cudnn/ways.hpp>
 #include <lrcnn/core/bounded_cache.hpp>
@@ -123,13 +124,18 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     const cudnn::Status status = start_step(p, o);
     if (!status.good()) cudnn::check(status, std::string(op_name(o.op)) + (o.node ? " of " + who(o) : std::string()));
   }
-  /// Starts as many of some steps, from the first on, as go together: filters are packed by one kernel, and rows moved beside a ReLU. Returns
-  /// how many they are; 0 if the first is started alone.
-  std::size_t start_together(std::span<const Operands<element>> steps) {
+  /// Starts as many of some steps, from the first on, as go together: filters are packed by one kernel, rows moved beside a ReLU, a ReLU or a join
+  /// done along with the step beside it. Returns how many they are; 0 if the first is started alone. `fleeting`: nobody but the second step reads
+  /// what the first one writes.
+  std::size_t start_together(std::span<const Operands<element>> steps, bool fleeting) {
     std::vector<cudnn::FilterPacking<element>> filters;
     while (filters.size() < steps.size() && is_packing(steps[filters.size()].op)) filters.push_back(packing_of(steps[filters.size()]));
     if (filters.size() > 1) cudnn::check(library_->pack_filters(filters), "packing filters");
     if (!filters.empty()) return filters.size() > 1 ? filters.size() : 0;
+    const cudnn::StepsAlong<element> along(steps, fleeting);
+    for (const Operands<element>& o : std::span(along.work).first(along.count))
+      cudnn::check(library_->run(o), std::string(op_name(o.op)) + " of " + who(o) + ", along with a step beside it");
+    if (along.steps > 0) return along.steps;
     const cudnn::PointwiseRun<element> run(steps);
     if (run.steps < 2) return 0;
     if (!run.work.empty()) cudnn::check(library_->run_together(run.work), "moving rows beside an activation");

@@ -4,6 +4,7 @@
 // Steps between two that need the host (load, store, loss) make a group, which a backend may record and start as one. Where a plan
 // has several streams, a group also ends where one has to wait for another.
 #include <lrcnn/backend/concepts.hpp>
+#include <lrcnn/plan/fleeting.hpp>
 #include <lrcnn/plan/unpacking.hpp>
 #include <algorithm>
 #include <optional>
@@ -21,10 +22,10 @@ template <class B>
 concept Recorder = Backend<B> && requires {
   typename B::Group;
 };
-/// A backend that starts several steps at once where it can.
+/// A backend that starts several steps at once where it can. It is told whether the first makes something for the second alone.
 template <class B>
-concept StartsTogether = Backend<B> && requires(B backend, std::span<const Operands<typename B::element>> steps) {
-  { backend.start_together(steps) } -> std::same_as<std::size_t>;   // how many of them
+concept StartsTogether = Backend<B> && requires(B backend, std::span<const Operands<typename B::element>> steps, bool fleeting) {
+  { backend.start_together(steps, fleeting) } -> std::same_as<std::size_t>;   // how many of them
 };
 /// A backend that can leave filter gradients packed, and unpack those of several steps at once.
 template <class B>
@@ -56,6 +57,7 @@ class StepGroups {
       : plan_(plan), backend_(backend), operands_(operands), prepared_(prepared) {
     if constexpr (Streamed<B>) streams_ = stream_count(plan_);
     cut();
+    if constexpr (StartsTogether<B>) find_fleeting();
     if constexpr (UnpacksTogether<B>)
       for (Group& group : groups_)
         group.unpackings =
@@ -135,7 +137,7 @@ class StepGroups {
       if constexpr (StartsTogether<B> && !is_watched<Observer>) {
         const std::size_t bound = unpacking != none ? unpacking->at : group.end;
         const std::span<const Operands<T>> next = operands_.subspan(i, bound - i);
-        if (const std::size_t count = detail::needs_host(plan_.steps[i].op) ? 0 : backend_.start_together(next); count > 0) {
+        if (const std::size_t count = detail::needs_host(plan_.steps[i].op) ? 0 : backend_.start_together(next, fleeting_[i] != 0); count > 0) {
           i += count - 1;
           continue;
         }
@@ -151,6 +153,15 @@ class StepGroups {
     std::vector<const Operands<T>*> steps;
     for (const std::size_t i : unpacking.steps) steps.push_back(&operands_[i]);
     backend_.unpack_together(steps);
+  }
+  /// Joins behind norms are what backends may do along with these.
+  void find_fleeting() {
+    fleeting_.assign(plan_.steps.size(), 0);
+    const auto is = [&](std::size_t i, Kind kind) {
+      const Step& step = plan_.steps[i];
+      return step.op == Op::forward && step.layer >= 0 && plan_.table.node(step.layer).layer.kind == kind;
+    };
+    for (std::size_t i = 0; i + 1 < fleeting_.size(); ++i) fleeting_[i] = is(i, Kind::norm) && is(i + 1, Kind::sum) && is_fleeting(plan_, i);
   }
   /// Cuts the steps into groups, with events where streams wait for one another.
   void cut() {
@@ -178,6 +189,7 @@ class StepGroups {
   std::span<const Operands<T>> operands_;
   std::span<const Prepared> prepared_;
   std::vector<Group> groups_;
+  std::vector<char> fleeting_{};   ///< of each step
   Index streams_ = 1;
 };
 }   // namespace lrcnn

@@ -19,6 +19,7 @@ Index bytes_of(const Operands<T>& o) {
   const Range made = o.y.data ? o.y.range() : o.dx.data ? o.dx.range() : o.saved.data ? o.saved.range() : o.dy.data ? o.dy.range() : o.x.range();
   const bool same = o.node == nullptr || rules_of(o.node->layer).rows == RowMap::same;
   const auto used = [&](const auto& view) { return bytes_of(same && view.data ? view.slice(intersect(view.range(), made)) : view); };
+  if (o.op == Op::forward && o.along) return bytes_of(*o.along);   // which reads as much as the norm, and a map of as many rows beside
   return used(o.x) + used(o.other) + used(o.dy) + used(o.saved) + bytes_of(o.dx) + bytes_of(o.y) * (o.op == Op::add ? 2 : 1);
 }
 template <class T>

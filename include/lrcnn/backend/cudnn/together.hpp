@@ -40,11 +40,6 @@ struct PointwiseStep {
   bool alike(const PointwiseStep& o) const { return same_extents(x, o.x); }
   /// Whether a thread may do its elements of both, this step's first.
   bool goes_with(const PointwiseStep& o) const { return fits(o) && o.fits(*this); }
-
- private:
-  static View<std::uint8_t> of_rows(const View<std::uint8_t>& saved, Range rows) {
-    return saved.data != nullptr ? saved.slice(rows) : View<std::uint8_t>{};
-  }
   template <class E, class F>
   static bool same_extents(const View<E>& a, const View<F>& b) {
     return a.n == b.n && a.c == b.c && a.rows == b.rows && a.w == b.w;
@@ -67,6 +62,11 @@ struct PointwiseStep {
   template <class E, class F>
   static bool same_place(const View<E>& a, const View<F>& b) {
     return static_cast<const void*>(a.data) == b.data && same_extents(a, b) && (a.n == 1 || a.stride_n == b.stride_n);
+  }
+
+ private:
+  static View<std::uint8_t> of_rows(const View<std::uint8_t>& saved, Range rows) {
+    return saved.data != nullptr ? saved.slice(rows) : View<std::uint8_t>{};
   }
   /// Whether what this step writes is nothing, or the same place, to the other.
   bool fits(const PointwiseStep& o) const {

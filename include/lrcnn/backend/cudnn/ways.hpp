@@ -1,9 +1,9 @@
 #pragma once
 // In which way a step's convolution is carried out, chosen by time: bias and activation within it or behind it, whole or in pieces.
 //
-// In full precision cuDNN's fastest engines, Winograd's and those by FFT, want several times as much workspace as the maps that they read. With 256 MiB
-// they have no room for a batch of VGG-16's maps, but for some images of it. And cuDNN has fewer engines that take bias and activation along than
-// that do not. So whoever takes the best engine for the whole, with bias and activation, may take more than twice the time that is needed.
+// In full precision cuDNN's fastest engines, Winograd's and those by FFT, want several times as much workspace as the maps take. With 256 MiB they
+// have no room for a batch of VGG-16's maps, but for some images of it. And cuDNN has fewer engines that take bias and activation along than that do
+// not. By the best engine for the whole, with bias and activation, a convolution may take more than twice the time that it needs.
 #include <lrcnn/backend/cudnn/ready_convolution.hpp>
 #include <limits>
 #include <set>

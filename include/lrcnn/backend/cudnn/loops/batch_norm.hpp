@@ -5,12 +5,10 @@
 // For whole pieces of channels: their number is a multiple of eight. norm.hpp has the others.
 #include <lrcnn/backend/cudnn/loops/activation.hpp>
 #include <lrcnn/backend/cudnn/loops/norm_numbers.hpp>
+#include <lrcnn/backend/cudnn/steps_along.hpp>
 namespace lrcnn::loops::detail {
-/// Whether a norm's passes are such.
-template <class T>
-constexpr bool takes_whole_pieces(const Operands<T>& o) {
-  return shares_statistics(o.node->layer.norm) && o.node->in.c % Lines::width == 0;
-}
+using cudnn::takes_whole_pieces;
+static_assert(Lines::width == 8);
 /// What such loops have in common: `count` numbers of each channel, which Loop::find(channel, to) works out, and Loop::take(piece, numbers).
 template <class Loop, class T, int count>
 struct BatchNormPass {
@@ -66,7 +64,25 @@ struct BatchNormLoop : BatchNormPass<BatchNormLoop<T, F>, T, 2> {
   LRCNN_HOST_DEVICE void take(const Piece& piece, const Numbers& number) const {
     A value[Lines::width];
     load(x.at(piece), Lines::width, this->lines.packs(), value);
-    for (int v = 0; v < Lines::width; ++v) value[v] = value[v] * number[0][v] + number[1][v];
+    for (int v = 0; v < Lines::width; ++v) value[v] = value[v] * number[0][v] + number[1][v];   // put() rounds
+    result.put(this->lines, piece, value);
+  }
+};
+/// y = f(scale * x + shift + other): a norm, and the join behind it.
+template <class T, class F>
+struct BatchNormJoinLoop : BatchNormPass<BatchNormJoinLoop<T, F>, T, 2> {
+  using Base = BatchNormPass<BatchNormJoinLoop<T, F>, T, 2>;
+  using typename Base::A, typename Base::Numbers;
+  Line<const T> x, other;
+  Activated<T, F> result;
+  BatchNormJoinLoop(const Lines& l, const ChannelNorm<T>& n, const Line<const T>& from, const Line<const T>& added, const Activated<T, F>& to)
+      : Base(l, n), x(from), other(added), result(to) {}
+  LRCNN_HOST_DEVICE void find(Index c, A (&to)[2]) const { this->norm.scale_and_shift(0, c, to[0], to[1]); }
+  LRCNN_HOST_DEVICE void take(const Piece& piece, const Numbers& number) const {
+    A value[Lines::width], more[Lines::width];
+    load(x.at(piece), Lines::width, this->lines.packs(), value);
+    load(other.at(piece), Lines::width, this->lines.packs(), more);
+    for (int v = 0; v < Lines::width; ++v) value[v] = ChannelNorm<T>::normalised(value[v], number[0][v], number[1][v]) + more[v];
     result.put(this->lines, piece, value);
   }
 };
@@ -91,6 +107,32 @@ struct BatchNormBackwardLoop : BatchNormPass<BatchNormBackwardLoop<T>, T, 3> {
       for (int v = 0; v < Lines::width; ++v) down[v] = value[v] * number[1][v] + (number[2][v] + down[v] * number[0][v]);
     } else {
       for (int v = 0; v < Lines::width; ++v) down[v] *= number[0][v];
+    }
+    store(dx.at(piece), Lines::width, this->lines.packs(), down);
+  }
+};
+/// dx = down * dy + across * x + shift, where the norm's output is positive, else across * x + shift: the ReLU behind the norm, and the norm.
+template <class T>
+struct BatchNormReluBackwardLoop : BatchNormPass<BatchNormReluBackwardLoop<T>, T, 5> {
+  using Base = BatchNormPass<BatchNormReluBackwardLoop<T>, T, 5>;
+  using typename Base::A, typename Base::Numbers;
+  static constexpr int at_once_on_device = 2;   // 40 numbers of channels
+  Line<const T> x, dy;
+  Line<T> dx;
+  BatchNormReluBackwardLoop(const Lines& l, const ChannelNorm<T>& n, const Line<const T>& value, const Line<const T>& down, const Line<T>& to)
+      : Base(l, n), x(value), dy(down), dx(to) {}
+  LRCNN_HOST_DEVICE void find(Index c, A (&to)[5]) const {
+    const auto down = this->norm.down(0, c);
+    to[0] = static_cast<A>(this->norm.weight(c) * down.inverse), to[1] = static_cast<A>(down.across), to[2] = static_cast<A>(down.shift);
+    this->norm.scale_and_shift(0, c, to[3], to[4]);
+  }
+  LRCNN_HOST_DEVICE void take(const Piece& piece, const Numbers& number) const {
+    A down[Lines::width], value[Lines::width];
+    load(dy.at(piece), Lines::width, this->lines.packs(), down);
+    load(x.at(piece), Lines::width, this->lines.packs(), value);
+    for (int v = 0; v < Lines::width; ++v) {
+      const A passed = ChannelNorm<T>::normalised(value[v], number[3][v], number[4][v]) > A(0) ? down[v] : A(0);
+      down[v] = value[v] * number[1][v] + (number[2][v] + passed * number[0][v]);
     }
     store(dx.at(piece), Lines::width, this->lines.packs(), down);
   }

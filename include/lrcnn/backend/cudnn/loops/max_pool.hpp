@@ -5,6 +5,7 @@
 // whose windows hold it. Sums run over taps in row-major order, as the host's do.
 #include <lrcnn/backend/cudnn/loops/layer_loops.hpp>
 #include <lrcnn/backend/cudnn/loops/positions.hpp>
+#include <lrcnn/backend/cudnn/steps_along.hpp>
 namespace lrcnn::loops {
 namespace detail {
 template <class T>
@@ -53,10 +54,17 @@ struct MaxPoolBackwardLoop : PoolLoop<T> {
   static constexpr int V = lanes<T>;
   Image<const T> dy;
   Image<T> dx;
-  Image<std::uint8_t> index;
+  Image<std::uint8_t> index, bits;   ///< bits: of the ReLU below, if its step is carried out along
   int outputs;
   explicit MaxPoolBackwardLoop(const Operands<T>& o)
-      : PoolLoop<T>(*o.node, o.dx, o.dy, o.saved), dy(o.dy), dx(o.dx), index(o.saved), outputs(static_cast<int>(o.node->out.w)) {}
+      : PoolLoop<T>(*o.node, o.dx, o.dy, o.saved),
+        dy(o.dy),
+        dx(o.dx),
+        index(o.saved),
+        bits(o.along ? o.along->saved : View<std::uint8_t>{}),
+        outputs(static_cast<int>(o.node->out.w)) {
+    assert(!o.along || cudnn::fills_bytes(o.dx.c));
+  }
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     const auto at = positions.place(unit);
     A sum[V] = {};
@@ -72,6 +80,11 @@ struct MaxPoolBackwardLoop : PoolLoop<T> {
         for (int v = 0; v < V; ++v) sum[v] += winner[v] == tap ? down[v] : A(0);
       }
     }
+    if (bits.data != nullptr) {
+      const int element = at.x * positions.channels + at.channel;   // of the row
+      const unsigned passing = static_cast<unsigned>(*bits.at(at.image, at.y, element / 8, 0)) >> element % 8;
+      for (int v = 0; v < V; ++v) sum[v] = (passing >> v & 1u) != 0 ? sum[v] : A(0);
+    }
     store(dx.at(at.image, at.y, at.x, at.channel), at.count, packs, sum);
   }
 };
@@ -86,7 +99,7 @@ void max_pool_forward(const Exec& exec, const Operands<T>& o) {
   const detail::MaxPoolLoop<T> loop(o, written);
   for_units(exec, loop.positions.count(), loop);
 }
-/// As host::max_pool_backward: dx = dy where a window's winner lies, added up over windows.
+/// As host::max_pool_backward: dx = dy where a window's winner lies, added up over windows. With o.along, where the ReLU below lets it pass.
 /// Post:    writes all rows of dx; only windows of dy's rows contribute
 template <class Exec, class T>
 void max_pool_backward(const Exec& exec, const Operands<T>& o) {

@@ -93,7 +93,7 @@ constexpr Index norm_workspace_bytes(const Operands<T>& o) {
   if (o.op == Op::backward_data) return 3 * sets * channels * static_cast<Index>(sizeof(A));
   return detail::part_bytes<T>(sets, o.op == Op::statistics ? detail::set_positions(o.x, batch) : detail::set_positions(o.dy, batch), channels);
 }
-/// As host::norm_forward, for the rows of y, or of saved if there is no y.
+/// As host::norm_forward, for the rows of y, or of saved if there is no y. With o.along, what the join behind it makes; y is not written then.
 /// Pre:     a workspace of norm_workspace_bytes()
 template <class Exec, class T>
 void norm_forward(const Exec& exec, const Operands<T>& o) {
@@ -102,6 +102,17 @@ void norm_forward(const Exec& exec, const Operands<T>& o) {
   if (empty(x)) return;
   assert(channels_last(x) && channels_last(o.y) && o.workspace_bytes >= norm_workspace_bytes(o));
   const detail::ChannelNorm<T> norm(o);
+  if (o.along) {
+    const Operands<T>& join = *o.along;
+    const Range made = detail::made_rows(join);
+    const View<const T> others = join.x.slice(made).data == o.y.data ? join.other.slice(made) : join.x.slice(made);
+    const View<std::uint8_t> bits = detail::made_saved(join);
+    return detail::with_activation(join, [&](const auto& f) {
+      const detail::BatchNormJoinLoop<T, std::remove_cvref_t<decltype(f)>> loop(Lines(detail::images_of(true), bits, x, others, join.y), norm, x,
+                                                                                others, {join.y, bits, f});
+      for_blocks(exec, loop.tiles.blocks(), loop);
+    });
+  }
   const View<std::uint8_t> saved = detail::made_saved(o);
   const Lines lines(detail::images_of(norm.batch), saved, x, o.y);
   if (detail::takes_whole_pieces(o))
@@ -117,7 +128,7 @@ void norm_forward(const Exec& exec, const Operands<T>& o) {
               detail::NormLoop<T, std::remove_cvref_t<decltype(f)>>{lines, {numbers, sets, norm.channels, norm.batch}, x, {o.y, saved, f}});
   });
 }
-/// As host::norm_backward_data. Pre: a workspace of norm_workspace_bytes()
+/// As host::norm_backward_data. With o.along, dy is what comes from above the ReLU behind it. Pre: a workspace of norm_workspace_bytes()
 template <class Exec, class T>
 void norm_backward_data(const Exec& exec, const Operands<T>& o) {
   if (o.node->layer.norm.over == Norm::Over::channels) return layer_norm_backward_data(exec, o);
@@ -125,6 +136,11 @@ void norm_backward_data(const Exec& exec, const Operands<T>& o) {
   if (both.empty() || empty(o.dx)) return;
   assert(channels_last(o.x) && channels_last(o.dy) && channels_last(o.dx) && o.workspace_bytes >= norm_workspace_bytes(o));
   const detail::ChannelNorm<T> norm(o);
+  if (o.along) {
+    const View<const T> x = o.x.slice(both), dy = o.dy;
+    const detail::BatchNormReluBackwardLoop<T> loop(Lines(detail::images_of(true), {}, o.dx, dy, x), norm, x, dy, o.dx);
+    return for_blocks(exec, loop.tiles.blocks(), loop);
+  }
   auto* numbers = reinterpret_cast<master_t<T>*>(o.workspace);
   const Index sets = norm.sets(o.dx.n);
   const bool whole = detail::takes_whole_pieces(o);

@@ -50,6 +50,8 @@ struct ChannelNorm {
     const ScaleAndShift numbers = lrcnn::scale_and_shift(weight(c), bias(c), mean(set, c), inverse(set, c));
     scale_to = static_cast<A>(numbers.scale), shift_to = static_cast<A>(numbers.shift);
   }
+  /// y = scale * x + shift, rounded as it is stored.
+  LRCNN_HOST_DEVICE static A normalised(A x, A scale, A shift) { return static_cast<A>(static_cast<T>(x * scale + shift)); }
   /// dx = weight * inverse * dy + across * x + shift, of the channels of a unit; the last two are 0 without sums.
   struct Down {
     double inverse, across = 0, shift = 0;

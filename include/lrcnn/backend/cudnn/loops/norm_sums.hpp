@@ -1,6 +1,6 @@
 #pragma once
 // What norms add up over rows: statistics forward, sums and parameter gradients backward.
-#include <lrcnn/backend/cudnn/loops/norm_numbers.hpp>
+#include <lrcnn/backend/cudnn/loops/products.hpp>
 namespace lrcnn::loops {
 namespace detail {
 /// Mean and deviations of channels, of each part by sums about the part's first elements. Counts the rows, too, unless Then does.
@@ -69,100 +69,6 @@ struct MomentsLoop : PartLoop<T, true, Then> {
     double& count = norm.statistics(set).count();
     counts[set] = accumulate ? count : 0;
     count = counts[set] + static_cast<double>(this->tiles.positions * norm.unit_channels.value());
-  }
-};
-/// x - mean.
-struct Centred {
-  template <class A>
-  LRCNN_HOST_DEVICE A operator()(A x, A mean) const {
-    return x - mean;
-  }
-};
-/// Means of channels, and what makes of x at a position what dy is multiplied by.
-template <class T>
-struct ChannelMeans {
-  ChannelNorm<T> norm;
-  LRCNN_HOST_DEVICE double mean(Index set, Index c) const { return norm.mean(set, c); }
-  LRCNN_HOST_DEVICE Centred pixel(Index) const { return {}; }
-};
-struct NoMeans {
-  LRCNN_HOST_DEVICE double mean(Index, Index) const { return 0; }
-  LRCNN_HOST_DEVICE Centred pixel(Index) const { return {}; }
-};
-/// What a pixel is normalised with.
-struct PixelNorm {
-  double mean, inverse;
-  template <class A>
-  LRCNN_HOST_DEVICE A operator()(A x, A) const {
-    return static_cast<A>((static_cast<double>(x) - mean) * inverse);
-  }
-};
-template <class T>
-struct PixelNorms {
-  const PixelNorm* pixels;
-  LRCNN_HOST_DEVICE double mean(Index, Index) const { return 0; }
-  LRCNN_HOST_DEVICE PixelNorm pixel(Index position) const { return pixels[position]; }
-};
-/// Sums over dy, and over dy times what is made of x, of channels.
-template <class T, class Means, class Then>
-struct ProductsLoop : PartLoop<T, false, Then> {
-  using Base = PartLoop<T, false, Then>;
-  using Base::V;
-  using typename Base::Elements, typename Base::Place, typename Base::Shared;
-  const T *dy, *x;
-  Index stride_n, x_stride_n;
-  Means means;
-  bool packs;
-  ProductsLoop(const View<const T>& down, const View<const T>& view, const Tiles& t, const Parts& parts_of, const Means& m, const Then& result,
-               std::uint32_t* counted)
-      : Base(down, t, parts_of, result, counted),
-        dy(down.data),
-        x(view.data),
-        stride_n(down.stride_n),
-        x_stride_n(view.stride_n),
-        means(m),
-        packs(takes_packs<V>(down.data, down.n > 1 ? down.stride_n : 0, down.c) &&
-              takes_packs<V>(view.data, view.n > 1 ? view.stride_n : 0, view.c)) {}
-  template <int k>
-  LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
-    const Place place = this->place(block, thread);
-    if constexpr (k == 0) {
-      if (packs && place.count == V) add_up<sizeof(T) == 2 ? 4 : 2, true>(place, thread, shared);
-      else add_up<1, false>(place, thread, shared);
-    } else if constexpr (k == 1) {
-      this->add_rows(thread, shared);
-    } else if constexpr (k == 2) {
-      this->put_part(block, thread, shared);
-    } else {
-      this->template end_phase<k - Base::own_phases>(block, thread, shared.turn);
-    }
-  }
-
- private:
-  template <int n, bool packed>
-  LRCNN_HOST_DEVICE void add_up(const Place& place, int thread, Shared& shared) const {
-    using Few = few_t<T>;
-    Few mean[V] = {};
-    double sum[V] = {}, product[V] = {};
-    for (int v = 0; v < V; ++v)
-      if (v < place.count) mean[v] = static_cast<Few>(means.mean(place.set, place.channel + v));
-    if (place.count > 0)
-      this->template each<n>(place, [&](const auto& some) {
-        Elements down[n], value[n];
-        load_all<packed>([&](int i) { return dy + this->before(place, some.at(i), stride_n); }, place.count, down);
-        load_all<packed>([&](int i) { return x + this->before(place, some.at(i), x_stride_n); }, place.count, value);
-        decltype(means.pixel(Index{})) norm[n];
-        for (int i = 0; i < n; ++i) norm[i] = means.pixel(some.at(i));
-        for (int v = 0; v < V; ++v) {
-          Few few = 0, few_products = 0;
-          for (int i = 0; i < n; ++i) {
-            const Few g = some.has(i) ? static_cast<Few>(down[i].element[v]) : Few(0);
-            few += g, few_products += g * norm[i](static_cast<Few>(value[i].element[v]), mean[v]);
-          }
-          sum[v] += static_cast<double>(few), product[v] += static_cast<double>(few_products);
-        }
-      });
-    this->keep(shared, thread, sum, product);
   }
 };
 /// Statistics of one unit of a set, together with those of other rows; with the last ones, those of the batch.
@@ -285,6 +191,9 @@ void add_sums(const Exec& exec, const Operands<T>& o, bool accumulate_parameters
     using Loop = ProductsLoop<T, ChannelMeans<T>, std::remove_cvref_t<decltype(then)>>;
     for_blocks(exec, tiles.blocks(), Loop(o.dy, x, tiles, space.parts, {norm}, then, o.tallies));
   };
+  if (o.along)
+    return for_blocks(exec, tiles.blocks(),
+                      ProductsLoop<T, ChannelMeans<T>, ChannelSums<T>, ReluBehind<T>>(o.dy, x, tiles, space.parts, {norm}, sums, o.tallies, {norm}));
   if (norm.batch) return go(sums);
   go(ToParts{space.whole});
   for_units(exec, norm.channels, ChannelSumsLoop<T>{sums, space.whole, sets});
@@ -318,7 +227,8 @@ void norm_statistics(const Exec& exec, const Operands<T>& o) {
   for_units(exec, sets * norm.units,
             detail::GroupLoop<T>{statistics, space.whole, space.counts, Divisor(norm.units), static_cast<double>(positions)});
 }
-/// As host::norm_backward_sums: adds, for each channel, dy and dy * normalised x to the sums of their images, and to gradients.
+/// As host::norm_backward_sums: adds, for each channel, dy and dy * normalised x to the sums of their images, and to gradients. With o.along, of
+/// what the ReLU behind it lets pass.
 /// Pre:     a workspace of part_bytes() for dy's rows, and tallies
 template <class Exec, class T>
 void norm_backward_sums(const Exec& exec, const Operands<T>& o) {

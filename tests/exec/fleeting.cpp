@@ -1,0 +1,49 @@
+// What is said to be made for the next step alone can be destroyed behind that step, and nothing changes.
+#include "exec/guarded_run.hpp"
+#include "support/thorough.hpp"
+#include <lrcnn/plan/fleeting.hpp>
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+using Here = Reference<double, Target::all_channels>;
+/// Writes NaN over what a step has made, behind the step that reads it.
+struct Destroyer {
+  std::byte* arena;
+  const std::vector<char>& fleeting;
+  void before(const Plan&, Index) {}
+  void after(const Plan& plan, Index i) {
+    if (i == 0 || !item(fleeting, i - 1)) return;
+    const View<double> made = view_of<double>(plan, plan.steps[static_cast<std::size_t>(i) - 1].y, arena);
+    for (Index n = 0; n < made.n; ++n)
+      std::fill_n(made.data + n * made.stride_n, made.rows * made.stride_row(), std::numeric_limits<double>::quiet_NaN());
+  }
+};
+}   // namespace
+TEST_CASE("fleeting: rows that only the next step reads can be destroyed behind it") {
+  Index fleeting = 0, others = 0, behind_norms = 0;
+  const auto law = [&](auto& run) {
+    const Plan& plan = run.executor.plan();
+    std::vector<char> list(plan.steps.size(), 0);
+    for (std::size_t i = 0; i + 1 < plan.steps.size(); ++i) {
+      // A forward step whose rows the next step reads, and does not write to.
+      const Step &step = plan.steps[i], &next = plan.steps[i + 1];
+      if (step.op != Op::forward || !step.y || next.op != Op::forward || next.y.buffer == step.y.buffer) continue;
+      if (next.x.buffer != step.y.buffer && next.other.buffer != step.y.buffer) continue;
+      list[i] = is_fleeting(plan, i);
+      (list[i] ? fleeting : others) += 1;
+      behind_norms += list[i] && plan.table.node(step.layer).layer.kind == Kind::norm && plan.table.node(next.layer).layer.kind == Kind::sum;
+    }
+    const auto plain = run.go(0xFF);
+    const auto again = run.go(0xFF, Destroyer{const_cast<std::byte*>(run.executor.arena().data()), list});
+    CHECK(again.loss == plain.loss);
+    CHECK(same_bits(again.output, plain.output));
+    CHECK(same_bits(again.gradients, plain.gradients));
+    CHECK(same_bits(again.input_gradient, plain.input_gradient));
+  };
+  const std::size_t step = cases_to_do<std::size_t>(1, 6);
+  const int cases = for_runs<Here>(70000, step, law) + for_graph_runs<Here>(72500, step, law);
+  MESSAGE(cases, " plans, ", fleeting, " fleeting steps of ", fleeting + others, ", ", behind_norms, " of norms before joins");
+  CHECK(cases > 150);
+  CHECK(std::min({fleeting, others, behind_norms}) > 20);
+}
