@@ -230,15 +230,19 @@ class HostLibrary final : public cudnn::Library<T> {
     });
   }
   Status run(const Operands<T>& o) override {
-    return later([o, this, node = o.node != nullptr ? *o.node : Node{}] {   // a device has read it when the call returns
-      for (const Operands<T>* step : {&o, o.along})
-        if (step)
-          for (const View<const T>& v : {step->x, step->other, View<const T>(step->y), step->dy, View<const T>(step->dx)}) check_view(v);
-      Operands<T> there = o;
-      there.node = &node;
+    const auto step = std::make_shared<Kept>(o);   // a device has read all of it when the call returns
+    const auto along = o.along ? std::make_shared<Kept>(*o.along) : nullptr;
+    if (along) step->operands.along = &along->operands;
+    return later([this, step, along] {
+      for (const auto& kept : {step, along}) {
+        if (!kept) continue;
+        const Operands<T>& p = kept->operands;
+        for (const View<const T>& v : {p.x, p.other, View<const T>(p.y), p.dy, View<const T>(p.dx)}) check_view(v);
+      }
+      Operands<T>& there = step->operands;
       if (loops::workspace_bytes(there) > 0)
-        std::memset(on_device(o.workspace, o.workspace_bytes), 0xff, static_cast<std::size_t>(o.workspace_bytes));
-      if (o.run) there.run = &key_;
+        std::memset(on_device(there.workspace, there.workspace_bytes), 0xff, static_cast<std::size_t>(there.workspace_bytes));
+      if (there.run) there.run = &key_;
       there.tallies = tallies_.data();
       loops::run(loops_, there);
       check_tallies();
@@ -399,6 +403,17 @@ class HostLibrary final : public cudnn::Library<T> {
   struct Staging {
     void* memory = nullptr;
     bool sent = false;
+  };
+  /// Operands, and the layers that they point to.
+  struct Kept {
+    Operands<T> operands;
+    Node node{}, activation{};
+    explicit Kept(const Operands<T>& o) : operands(o) {
+      if (o.node) node = *o.node, operands.node = &node;
+      if (o.activation) activation = *o.activation, operands.activation = &activation;
+    }
+    Kept(const Kept&) = delete;
+    Kept& operator=(const Kept&) = delete;
   };
   struct Recorded final : cudnn::Recording {
     HostLibrary& library;

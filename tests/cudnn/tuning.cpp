@@ -167,6 +167,27 @@ TEST_CASE("in full precision an engine that has no room for the whole is taken i
   CHECK(others.convolutions == whole.convolutions);
   CHECK(others.ways("").empty());
 }
+TEST_CASE("in full precision a convolution whose pieces no engine serves runs whole, tuned or not") {
+  for (const bool tuned : {false, true}) {
+    TunedStep<Cudnn> step;
+    step.library->copies_maps = true, step.library->tries_engines = true;   // "a" has no room for the whole, and makes wrong numbers of pieces
+    step.library->seconds = {{"a", 1e-3}}, step.library->wrong = "a";
+    step.run(Policy<Column, Workspace<3_KiB>>::value, {.on = tuned});
+    CHECK(step.library->direct > 0);
+    CHECK(step.difference <= 1e-5);
+    CHECK(step.ways("forward Fp32 x 4x3") == (tuned ? std::set<std::string>{"0 1"} : std::set<std::string>{}));
+  }
+}
+TEST_CASE("in full precision no more than five numbers of pieces are timed, whatever engines want") {
+  cudnn::Request request{{.n = 32, .c = 8, .h = 16, .w = 16, .k = 8, .p = 16, .q = 16, .kernel = {3, 3}, .pad = 1}, 50'000};
+  HostLibrary<> library;
+  library.seconds.clear();
+  for (int i = 0; i < 12; ++i) library.seconds["e" + std::to_string(i)] = 1e-3, library.wants["e" + std::to_string(i)] = 300 * (i + 1);
+  const std::set<Index> counts = cudnn::counts_to_time(request, library);
+  CHECK(counts.size() == 5);
+  CHECK(*counts.begin() == 1);
+  CHECK(*counts.rbegin() < 32);   // those that want the least come first
+}
 TEST_CASE("in full precision bias and activation are added behind a convolution if that is faster") {
   TunedStep<Cudnn> fused, apart;
   fused.run(small_column);

@@ -108,7 +108,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     if (!request.served()) return p;
     if (const Prepared* known = convolutions_.find(request)) return *known;
     cudnn::ReadyConvolution made;
-    const cudnn::Status status = make_ready(made, request, o);
+    const cudnn::Status status = make_convolution(made, request, o);
     if (!status.good()) {
       const Range rows = o.op == Op::forward ? o.y.range() : o.dy.range();
       throw BackendError(error_text(who(o) + ", rows " + std::to_string(rows.begin) + ".." + std::to_string(rows.end - 1) + ", " +
@@ -125,8 +125,8 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     if (!status.good()) cudnn::check(status, std::string(op_name(o.op)) + (o.node ? " of " + who(o) : std::string()));
   }
   /// Starts as many of some steps, from the first on, as go together: filters are packed by one kernel, rows moved beside a ReLU, a ReLU or a join
-  /// done along with the step beside it. Returns how many they are; 0 if the first is started alone. `fleeting`: nobody but the second step reads
-  /// what the first one writes.
+  /// done along with the step beside it. Returns how many they are; 0 if the first is started alone. `fleeting`: the first is a norm's, and
+  /// nobody but the join behind it reads what it writes.
   std::size_t start_together(std::span<const Operands<element>> steps, bool fleeting) {
     std::vector<cudnn::FilterPacking<element>> filters;
     while (filters.size() < steps.size() && is_packing(steps[filters.size()].op)) filters.push_back(packing_of(steps[filters.size()]));
@@ -262,7 +262,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     return {cudnn::sides_of(o), filter ? made_gradient(o) : weights(o), bias(o), o.workspace + (filter ? cudnn::reserved_bytes(o) : 0)};
   }
   /// By the engine that the library puts first, or by the fastest of those that were timed; in full precision, with tuning on, in the fastest way.
-  cudnn::Status make_ready(cudnn::ReadyConvolution& made, const cudnn::Request& request, const Operands<element>& o) {
+  cudnn::Status make_convolution(cudnn::ReadyConvolution& made, const cudnn::Request& request, const Operands<element>& o) {
     const auto memory = memory_of(o);
     const auto try_engine = [&](cudnn::Convolution& c, const cudnn::Piece& piece, std::string& fault) { return try_out(c, piece, o, fault); };
     if (precision == Precision::fp32 && tuner_.on() && request.in_plan && request.workspace_bytes >= 0)
@@ -270,7 +270,10 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
         Prepared p;
         p.convolution_ = std::shared_ptr<const cudnn::ReadyConvolution>(&c, [](auto*) {});   // for this run
         if (o.op != Op::backward_parameters) return start_step(p, o);
-        return memory.start(c, [](bool) { return cudnn::Status{}; });   // without the gradients' unpacking
+        // Gradients of pieces are unpacked one by one: here into the workspace, and not to the program's.
+        const bool unpacks = o.scratch && cudnn::filter_elements(*o.node) * Index{sizeof(float)} <= o.workspace_bytes;
+        const std::array unpacking{cudnn::FilterUnpacking<element>{o.scratch, reinterpret_cast<float*>(o.workspace), o.node, true}};
+        return memory.start(c, [&](bool) { return unpacks ? library_->unpack_filters(unpacking) : cudnn::Status{}; });
       });
     cudnn::Status status{std::to_string(cudnn::reserved_bytes(o)) + " bytes are needed for gradients"};
     for (const cudnn::Request& attempt : cudnn::attempts(request)) {

@@ -22,7 +22,8 @@ template <class B>
 concept Recorder = Backend<B> && requires {
   typename B::Group;
 };
-/// A backend that starts several steps at once where it can. It is told whether the first makes something for the second alone.
+/// A backend that starts several steps at once where it can. It is told whether the first is a norm's that makes something for the join behind it
+/// alone (plan/fleeting.hpp).
 template <class B>
 concept StartsTogether = Backend<B> && requires(B backend, std::span<const Operands<typename B::element>> steps, bool fleeting) {
   { backend.start_together(steps, fleeting) } -> std::same_as<std::size_t>;   // how many of them
@@ -57,7 +58,7 @@ class StepGroups {
       : plan_(plan), backend_(backend), operands_(operands), prepared_(prepared) {
     if constexpr (Streamed<B>) streams_ = stream_count(plan_);
     cut();
-    if constexpr (StartsTogether<B>) find_fleeting();
+    if constexpr (StartsTogether<B>) fleeting_ = norms_for_joins(plan_);
     if constexpr (UnpacksTogether<B>)
       for (Group& group : groups_)
         group.unpackings =
@@ -154,15 +155,6 @@ class StepGroups {
     for (const std::size_t i : unpacking.steps) steps.push_back(&operands_[i]);
     backend_.unpack_together(steps);
   }
-  /// Joins behind norms are what backends may do along with these.
-  void find_fleeting() {
-    fleeting_.assign(plan_.steps.size(), 0);
-    const auto is = [&](std::size_t i, Kind kind) {
-      const Step& step = plan_.steps[i];
-      return step.op == Op::forward && step.layer >= 0 && plan_.table.node(step.layer).layer.kind == kind;
-    };
-    for (std::size_t i = 0; i + 1 < fleeting_.size(); ++i) fleeting_[i] = is(i, Kind::norm) && is(i + 1, Kind::sum) && is_fleeting(plan_, i);
-  }
   /// Cuts the steps into groups, with events where streams wait for one another.
   void cut() {
     const auto waits = streams_ > 1 ? waits_of(plan_) : std::vector<std::vector<Index>>(plan_.steps.size());
@@ -189,7 +181,7 @@ class StepGroups {
   std::span<const Operands<T>> operands_;
   std::span<const Prepared> prepared_;
   std::vector<Group> groups_;
-  std::vector<char> fleeting_{};   ///< of each step
+  std::vector<char> fleeting_{};   ///< norms_for_joins()
   Index streams_ = 1;
 };
 }   // namespace lrcnn

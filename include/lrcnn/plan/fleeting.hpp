@@ -63,4 +63,14 @@ inline bool is_fleeting(const Plan& plan, std::size_t i) {
   }
   return true;
 }
+/// For each step, whether it is a norm's, and nobody but the join behind it reads what it writes. Pre: as is_fleeting()
+inline std::vector<char> norms_for_joins(const Plan& plan) {
+  std::vector<char> list(plan.steps.size(), 0);
+  const auto is = [&](std::size_t i, Kind kind) {
+    const Step& step = plan.steps[i];
+    return step.op == Op::forward && step.layer >= 0 && plan.table.node(step.layer).layer.kind == kind;
+  };
+  for (std::size_t i = 0; i + 1 < list.size(); ++i) list[i] = is(i, Kind::norm) && is(i + 1, Kind::sum) && is_fleeting(plan, i);
+  return list;
+}
 }   // namespace lrcnn

@@ -43,9 +43,10 @@ struct StepsAlong {
   using Places = PointwiseStep<T>;
   static bool is_norm(const Operands<T>& o, Op op) {
     return o.op == op && o.node && o.node->layer.kind == Kind::norm && o.node->layer.norm.over == Norm::Over::batch && !o.activation &&
-           o.statistics && takes_whole_pieces(o);
+           takes_whole_pieces(o);
   }
-  /// A join that adds the norm's output to another map. It may write over what the norm reads, element by element.
+  /// A join that adds the norm's output to another map. It may write over what the norm reads, element by element. Statistics stay: the backward
+  /// pass reads them.
   static bool is_join_behind(const Operands<T>& norm, const Operands<T>& join) {
     if (join.op != Op::forward || !join.node || join.node->layer.kind != Kind::sum || norm.y.data == nullptr || norm.saved.data != nullptr)
       return false;
@@ -63,9 +64,9 @@ struct StepsAlong {
   static bool same_rows(const View<const T>& a, const View<const T>& b) { return a.range() == b.range() && Places::same_place(a, b); }
   /// The step of a ReLU that reads the norm's output, before the norm's own in the same place.
   static bool is_relu_before(const Operands<T>& relu, const Operands<T>& norm) {
-    return is_norm(norm, Op::backward_data) && norm.sums != nullptr && is_relu_in_place(relu) && relu.node->input == norm.layer + 1 &&
-           same_rows(relu.dx, norm.dy) && same_rows(norm.dx, norm.dy) && intersect(norm.dx.range(), norm.part) == norm.dx.range() &&
-           norm.x.range().contains(norm.dx.range());
+    return is_norm(norm, Op::backward_data) && norm.statistics != nullptr && norm.sums != nullptr && is_relu_in_place(relu) &&
+           relu.node->input == norm.layer + 1 && same_rows(relu.dx, norm.dy) && same_rows(norm.dx, norm.dy) &&
+           intersect(norm.dx.range(), norm.part) == norm.dx.range() && norm.x.range().contains(norm.dx.range());
   }
   /// The step of a ReLU whose output a max pooling reads, behind the pooling's own.
   static bool is_relu_below(const Operands<T>& pool, const Operands<T>& relu) {

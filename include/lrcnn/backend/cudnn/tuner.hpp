@@ -8,6 +8,8 @@ class Tuner {
  public:
   static constexpr std::size_t most_engines = 16;   ///< timed for one problem
   static constexpr int turns = 4;
+  /// More than a first run waits for its kernel to be loaded; assumed. What takes longer is slow, and runs once.
+  static constexpr double loading_seconds = 0.25;
   Tuner() = default;
   Tuner(Device& device, const TuningOptions& options) : on_(options.on) {
     if (!on_) return;
@@ -74,7 +76,6 @@ class Tuner {
   template <class Build, class Serves, class Reject, class Run>
   Status time_engines(std::unique_ptr<Convolution>& made, Device& device, const std::vector<std::string>& engines, Build build, Serves serves,
                       Reject reject, Run run, const std::string& key) {
-    constexpr double loading = 20e-3;   // seconds, at most, that a kernel takes to be loaded, which its first run waits for
     double best = std::numeric_limits<double>::infinity();
     std::size_t tried = 0;
     for (const std::string& engine : engines) {
@@ -84,7 +85,7 @@ class Tuner {
       Status ran;
       const auto work = [&] { return ran = run(*c); };
       Status s = device.duration(seconds, 1, work);
-      if (s.good() && seconds < 2 * best + loading) s = device.duration(seconds, 1, work);
+      if (s.good() && seconds < 2 * best + loading_seconds) s = device.duration(seconds, 1, work);
       if (s.good() && seconds < 2 * best) s = device.duration(seconds, turns, work);
       if (!s.good()) {
         const Status waited = device.wait();   // the engine must outlive what it has started

@@ -6,11 +6,13 @@
 // not. By the best engine for the whole, with bias and activation, a convolution may take more than twice the time that it needs.
 #include <lrcnn/backend/cudnn/ready_convolution.hpp>
 #include <limits>
+#include <map>
 #include <set>
 #include <sstream>
 namespace lrcnn::cudnn {
+inline constexpr Index most_timed_pieces = 64;        ///< of one convolution
+inline constexpr std::size_t most_timed_counts = 5;   ///< numbers of pieces
 namespace detail {
-inline constexpr Index most_timed_pieces = 64;
 /// The fewest pieces, about, with which an engine has room that wants `bytes` of workspace for the whole; nothing if it never has.
 inline std::optional<Index> fewest_pieces(const Request& request, Device& device, const std::string& engine, Index bytes) {
   const Index room = request.workspace_bytes;
@@ -22,22 +24,24 @@ inline std::optional<Index> fewest_pieces(const Request& request, Device& device
   }
   return {};
 }
-/// Numbers of pieces in which a request is timed: as pieces_of() has it, and the fewest for each engine that has no room for the whole.
+}   // namespace detail
+/// Numbers of pieces in which a request is timed: as pieces_of() has it, and the fewest for engines that have no room for the whole.
 inline std::set<Index> counts_to_time(const Request& request, Device& device) {
   std::set<Index> counts{static_cast<Index>(pieces_of(request, engine_bytes_on(device)).size())};
   std::vector<std::string> engines;
   if (request.workspace_bytes <= 0 || !device.engines(engines, request.problem, any_workspace).good()) return counts;
-  std::set<Index> wanted;   // workspaces of engines that were looked at
+  std::map<Index, std::string> wanted;   // workspaces for the whole, and an engine that wants so much
   for (const std::string& engine : engines) {
     std::unique_ptr<Convolution> whole;
-    if (!device.convolution(whole, request.problem, any_workspace, engine).good()) continue;
-    const Index bytes = whole->workspace_bytes();
-    if (bytes <= request.workspace_bytes || !wanted.insert(bytes).second) continue;
-    if (const auto count = fewest_pieces(request, device, engine, bytes)) counts.insert(*count);
+    if (device.convolution(whole, request.problem, any_workspace, engine).good() && whole->workspace_bytes() > request.workspace_bytes)
+      wanted.try_emplace(whole->workspace_bytes(), engine);
+  }
+  for (const auto& [bytes, engine] : wanted) {   // the least first
+    if (counts.size() == most_timed_counts) break;
+    if (const auto count = detail::fewest_pieces(request, device, engine, bytes)) counts.insert(*count);
   }
   return counts;
 }
-}   // namespace detail
 /// Makes a request's convolution in the way that takes the least time, and notes which one that is; `run` carries the step out with a
 /// convolution, as far as it lies in the plan's memory. Tries each attempt of a request, whole and in some numbers of pieces.
 /// Pre:     request.in_plan
@@ -60,26 +64,37 @@ Status make_fastest(ReadyConvolution& made, Device& device, Tuner& tuner, const 
   }
   made = {};
   Status refusal;
+  std::string choice;
   double best = std::numeric_limits<double>::infinity();
+  const auto time = [&](std::size_t i, Index count) {
+    ReadyConvolution c;
+    Status ran = make(c, list[i], count);
+    if (ran.good()) {
+      double seconds = 0;
+      const auto work = [&] { return ran = run(c); };
+      Status s = device.duration(seconds, 1, work);   // loads what no engine has loaded
+      if (s.good()) s = device.duration(seconds, 1, work);
+      if (s.good() && seconds < 2 * best) s = device.duration(seconds, Tuner::turns, work);
+      if (!s.good()) {
+        const Status waited = device.wait();   // engines must outlive what they have started
+        if (ran.good() || !waited.good()) return s;
+      } else if (seconds < best) {
+        best = seconds;
+        made = std::move(c);
+        choice = std::to_string(i) + " " + std::to_string(count);
+      }
+    }
+    if (!ran.good() && refusal.good()) refusal = ran;   // its own, behind which the device goes on
+    return Status{};
+  };
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (i > 0 && i + 1 < list.size() && !made.parts.empty()) continue;   // engines that take a bias along take an activation, too
-    for (const Index count : detail::counts_to_time(list[i], device)) {
-      ReadyConvolution c;
-      if (const Status s = make(c, list[i], count); !s.good()) {
-        if (refusal.good()) refusal = s;
-        continue;
-      }
-      double seconds = 0;
-      const auto work = [&] { return run(c); };
-      Status s = device.duration(seconds, 1, work);
-      if (s.good() && seconds < 2 * best) s = device.duration(seconds, Tuner::turns, work);
-      if (!s.good()) return static_cast<void>(device.wait()), s;   // the engines, which have all run, must outlive what they have started
-      if (seconds >= best) continue;
-      best = seconds;
-      made = std::move(c);
-      tuner.note(key, std::to_string(i) + " " + std::to_string(count));
-    }
+    for (const Index count : counts_to_time(list[i], device))
+      if (const Status s = time(i, count); !s.good()) return s;
   }
+  for (std::size_t i = 0; i < list.size() && made.parts.empty(); ++i)   // pieces are not served, but the whole may be
+    if (const Status s = time(i, 1); !s.good()) return s;
+  if (!made.parts.empty()) tuner.note(key, choice);
   return made.parts.empty() ? refusal : Status{};
 }
 }   // namespace lrcnn::cudnn
