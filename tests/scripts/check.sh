@@ -148,6 +148,16 @@ for command in test bench; do
   grep -q '^cmake --build --preset gpu ' "$folder/log" || fail "scripts/gpu $command built nothing: $(cat "$folder/log")"
 done
 [[ $output == *"no PyTorch here"*lrcnn.txt* && $output != *pytorch.* ]] || fail "older figures: $output"
+# A profile wants the library that notes kernels, and a case that starts some.
+if output=$(copied scripts/gpu profile); then fail "scripts/gpu profile without its library: $output"; fi
+[[ $output == *"error: the build made no profiler; "*build.txt* ]] || fail "scripts/gpu profile without its library: $output"
+touch "$copy/build/gpu/bench/liblrcnn_gpu_profile.so" "$results/kernels.txt"
+if output=$(copied scripts/gpu profile none); then fail "scripts/gpu profile of nothing: $output"; fi
+[[ $output == *"error: no kernel was noted; "* ]] || fail "scripts/gpu profile of nothing: $output"
+stand_in copy/build/gpu/bench/lrcnn_gpu_bench 'echo "$CUDA_INJECTION64_PATH $*" >"$LRCNN_PROFILE"'
+stand_in python3 'case $1 in bench/profile/table.py) cat "$2" ;; *) exit 1 ;; esac'
+output=$(copied scripts/gpu profile) || fail "scripts/gpu profile: $output"
+[[ $output == *"/build/gpu/bench/liblrcnn_gpu_profile.so --filter resnet50 224x32 bf16 column\$" ]] || fail "scripts/gpu profile: $output"
 # Tests that would all be skipped, or are not there, are an error, before any is started.
 rm -f "$folder/log"
 stand_in copy/build/gpu/tests/test_cudnn.gpu 'echo "lrcnn skips: no CUDA device: the driver is too old"; exit 77'
