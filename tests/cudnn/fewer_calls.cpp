@@ -109,9 +109,10 @@ Along found_in(const Plan& plan) {
   for (const Step& step : plan.steps)
     operands.push_back(operands_of<T>(plan, step, list, {somewhere, reinterpret_cast<const float*>(somewhere), reinterpret_cast<float*>(somewhere)}));
   Along found;
+  const std::vector<char> fleeting = norms_for_joins(plan);
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const bool forward = operands[i].op == Op::forward;
-    const cudnn::StepsAlong<T> run(std::span<const Operands<T>>(operands).subspan(i), forward && is_fleeting(plan, i));
+    const cudnn::StepsAlong<T> run(std::span<const Operands<T>>(operands).subspan(i), fleeting[i] != 0);
     if (run.steps == 0) continue;
     const bool pools = run.work[0].node->layer.kind == Kind::max_pool;
     (forward ? found.joins : pools ? found.below_pools : found.relus) += 1;

@@ -25,12 +25,13 @@ TEST_CASE("fleeting: rows that only the next step reads can be destroyed behind 
   const auto law = [&](auto& run) {
     const Plan& plan = run.executor.plan();
     std::vector<char> list(plan.steps.size(), 0);
+    const auto by_buffer = steps_by_buffer(plan);
     for (std::size_t i = 0; i + 1 < plan.steps.size(); ++i) {
       // A forward step whose rows the next step reads, and does not write to.
       const Step &step = plan.steps[i], &next = plan.steps[i + 1];
       if (step.op != Op::forward || !step.y || next.op != Op::forward || next.y.buffer == step.y.buffer) continue;
       if (next.x.buffer != step.y.buffer && next.other.buffer != step.y.buffer) continue;
-      list[i] = is_fleeting(plan, i);
+      list[i] = is_fleeting(plan, i, by_buffer);
       (list[i] ? fleeting : others) += 1;
       behind_norms += list[i] && plan.table.node(step.layer).layer.kind == Kind::norm && plan.table.node(next.layer).layer.kind == Kind::sum;
     }

@@ -44,33 +44,46 @@ class OldBytes {
   std::vector<Range> old_{};
 };
 }   // namespace detail
+/// For each buffer of a plan, the steps that name pieces of tensors in it, in their order.
+inline std::vector<std::vector<std::size_t>> steps_by_buffer(const Plan& plan) {
+  std::vector<std::vector<std::size_t>> list(plan.buffers.size());
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    for (const Ref* ref : {&step.x, &step.other, &step.y, &step.dy, &step.dx, &step.saved})
+      if (*ref && (item(list, ref->buffer).empty() || item(list, ref->buffer).back() != i)) item(list, ref->buffer).push_back(i);
+  }
+  return list;
+}
 /// Whether nobody but the step behind it reads the rows (y) that step `i` writes. What other buffers have at the same place is not read for them.
-/// Pre: the target's maps have their channels last
-inline bool is_fleeting(const Plan& plan, std::size_t i) {
+/// Pre: the target's maps have their channels last; `by_buffer` is steps_by_buffer(plan)
+inline bool is_fleeting(const Plan& plan, std::size_t i, const std::vector<std::vector<std::size_t>>& by_buffer) {
   const Ref made = plan.steps[i].y;
   if (!made || made.buffer == plan.results.output.buffer || made.buffer == plan.results.input_gradient.buffer) return false;
   Step writing;
   writing.op = Op::copy;
   writing.y = made;
   detail::OldBytes old(detail::Accesses(plan, writing).list[0], made);
-  for (std::size_t k = i + 2; k < plan.steps.size() && !old.empty(); ++k) {
-    const detail::Accesses touched(plan, plan.steps[k]);
+  const std::vector<std::size_t>& steps = item(by_buffer, made.buffer);
+  for (auto k = std::upper_bound(steps.begin(), steps.end(), i + 1); k != steps.end() && !old.empty(); ++k) {
+    const Step& step = plan.steps[*k];
+    const detail::Accesses touched(plan, step);
     const std::span<const detail::Access> list(touched.list.data(), touched.count);
     for (const detail::Access& a : list)
-      if ((!a.writes || plan.steps[k].op == Op::add) && old.touches(a)) return false;
+      if ((!a.writes || step.op == Op::add) && old.touches(a)) return false;
     for (const detail::Access& a : list)
       if (a.writes) old.remove(a);
   }
   return true;
 }
-/// For each step, whether it is a norm's, and nobody but the join behind it reads what it writes. Pre: as is_fleeting()
+/// For each step, whether it is a norm's, and nobody but the join behind it reads what it writes. Pre: the target's maps have their channels last
 inline std::vector<char> norms_for_joins(const Plan& plan) {
   std::vector<char> list(plan.steps.size(), 0);
+  const auto by_buffer = steps_by_buffer(plan);
   const auto is = [&](std::size_t i, Kind kind) {
     const Step& step = plan.steps[i];
     return step.op == Op::forward && step.layer >= 0 && plan.table.node(step.layer).layer.kind == kind;
   };
-  for (std::size_t i = 0; i + 1 < list.size(); ++i) list[i] = is(i, Kind::norm) && is(i + 1, Kind::sum) && is_fleeting(plan, i);
+  for (std::size_t i = 0; i + 1 < list.size(); ++i) list[i] = is(i, Kind::norm) && is(i + 1, Kind::sum) && is_fleeting(plan, i, by_buffer);
   return list;
 }
 }   // namespace lrcnn

@@ -4,12 +4,27 @@
 #include <algorithm>
 #include <limits>
 namespace lrcnn::cudnn {
+/// Seconds of the device's time that work takes. Its first run loads kernels; what is slow beside `best` seconds does not run often. refusal: the
+/// work's own, behind which the device goes on, and seconds mean nothing. Returns what the device says if it fails.
+template <class F>
+Status time_beside(double best, double& seconds, Status& refusal, Device& device, F work) {
+  constexpr int turns = 4;
+  constexpr double loading = 0.25;   // seconds: more than a first run waits for its kernels; assumed
+  Status ran;
+  const auto noted = [&] { return ran = work(); };
+  Status s = device.duration(seconds, 1, noted);
+  if (s.good() && seconds < 2 * best + loading) s = device.duration(seconds, 1, noted);
+  if (s.good() && seconds < 2 * best) s = device.duration(seconds, turns, noted);
+  refusal = {};
+  if (s.good()) return s;
+  const Status waited = device.wait();   // engines must outlive what they have started
+  if (ran.good() || !waited.good()) return s;
+  refusal = s;
+  return {};
+}
 class Tuner {
  public:
   static constexpr std::size_t most_engines = 16;   ///< timed for one problem
-  static constexpr int turns = 4;
-  /// More than a first run waits for its kernel to be loaded; assumed. What takes longer is slow, and runs once.
-  static constexpr double loading_seconds = 0.25;
   Tuner() = default;
   Tuner(Device& device, const TuningOptions& options) : on_(options.on) {
     if (!on_) return;
@@ -82,15 +97,10 @@ class Tuner {
       std::unique_ptr<Convolution> c;
       if (!build(c, engine)) continue;
       double seconds = 0;
-      Status ran;
-      const auto work = [&] { return ran = run(*c); };
-      Status s = device.duration(seconds, 1, work);
-      if (s.good() && seconds < 2 * best + loading_seconds) s = device.duration(seconds, 1, work);
-      if (s.good() && seconds < 2 * best) s = device.duration(seconds, turns, work);
-      if (!s.good()) {
-        const Status waited = device.wait();   // the engine must outlive what it has started
-        if (ran.good() || !waited.good()) return s;
-        reject(c->name(), s.text);   // its own refusal, behind which the device goes on
+      Status refusal;
+      if (const Status s = time_beside(best, seconds, refusal, device, [&] { return run(*c); }); !s.good()) return s;
+      if (!refusal.good()) {
+        reject(c->name(), refusal.text);
         continue;
       }
       if (seconds < best && serves(c)) {

@@ -68,23 +68,17 @@ Status make_fastest(ReadyConvolution& made, Device& device, Tuner& tuner, const 
   double best = std::numeric_limits<double>::infinity();
   const auto time = [&](std::size_t i, Index count) {
     ReadyConvolution c;
-    Status ran = make(c, list[i], count);
-    if (ran.good()) {
-      double seconds = 0;
-      const auto work = [&] { return ran = run(c); };
-      Status s = device.duration(seconds, 1, work);   // loads what no engine has loaded
-      if (s.good()) s = device.duration(seconds, 1, work);
-      if (s.good() && seconds < 2 * best) s = device.duration(seconds, Tuner::turns, work);
-      if (!s.good()) {
-        const Status waited = device.wait();   // engines must outlive what they have started
-        if (ran.good() || !waited.good()) return s;
-      } else if (seconds < best) {
-        best = seconds;
-        made = std::move(c);
-        choice = std::to_string(i) + " " + std::to_string(count);
-      }
+    double seconds = 0;
+    Status refused = make(c, list[i], count);
+    if (refused.good())
+      if (const Status s = time_beside(best, seconds, refused, device, [&] { return run(c); }); !s.good()) return s;
+    if (!refused.good()) {
+      if (refusal.good()) refusal = refused;
+    } else if (seconds < best) {
+      best = seconds;
+      made = std::move(c);
+      choice = std::to_string(i) + " " + std::to_string(count);
     }
-    if (!ran.good() && refusal.good()) refusal = ran;   // its own, behind which the device goes on
     return Status{};
   };
   for (std::size_t i = 0; i < list.size(); ++i) {

@@ -95,10 +95,7 @@ struct BatchNormBackwardLoop : BatchNormPass<BatchNormBackwardLoop<T>, T, 3> {
   Line<T> dx;
   BatchNormBackwardLoop(const Lines& l, const ChannelNorm<T>& n, const Line<const T>& value, const Line<const T>& down, const Line<T>& to)
       : Base(l, n), x(value), dy(down), dx(to) {}
-  LRCNN_HOST_DEVICE void find(Index c, A (&to)[3]) const {
-    const auto down = this->norm.down(0, c);
-    to[0] = static_cast<A>(this->norm.weight(c) * down.inverse), to[1] = static_cast<A>(down.across), to[2] = static_cast<A>(down.shift);
-  }
+  LRCNN_HOST_DEVICE void find(Index c, A (&to)[3]) const { this->norm.down_across_and_shift(0, c, to[0], to[1], to[2]); }
   LRCNN_HOST_DEVICE void take(const Piece& piece, const Numbers& number) const {
     A down[Lines::width], value[Lines::width];
     load(dy.at(piece), Lines::width, this->lines.packs(), down);
@@ -122,8 +119,7 @@ struct BatchNormReluBackwardLoop : BatchNormPass<BatchNormReluBackwardLoop<T>, T
   BatchNormReluBackwardLoop(const Lines& l, const ChannelNorm<T>& n, const Line<const T>& value, const Line<const T>& down, const Line<T>& to)
       : Base(l, n), x(value), dy(down), dx(to) {}
   LRCNN_HOST_DEVICE void find(Index c, A (&to)[5]) const {
-    const auto down = this->norm.down(0, c);
-    to[0] = static_cast<A>(this->norm.weight(c) * down.inverse), to[1] = static_cast<A>(down.across), to[2] = static_cast<A>(down.shift);
+    this->norm.down_across_and_shift(0, c, to[0], to[1], to[2]);
     this->norm.scale_and_shift(0, c, to[3], to[4]);
   }
   LRCNN_HOST_DEVICE void take(const Piece& piece, const Numbers& number) const {

@@ -69,6 +69,11 @@ struct ChannelNorm {
     down.across = numbers.across, down.shift = numbers.shift;
     return down;
   }
+  /// Likewise of one channel, that is a unit of its own: dx = down * dy + across * x + shift.
+  LRCNN_HOST_DEVICE void down_across_and_shift(Index set, Index c, A& down_to, A& across_to, A& shift_to) const {
+    const Down numbers = down(set, c);
+    down_to = static_cast<A>(weight(c) * numbers.inverse), across_to = static_cast<A>(numbers.across), shift_to = static_cast<A>(numbers.shift);
+  }
 };
 /// Two numbers of a channel: mean and sum of squared deviations of some elements, or sums over dy and over dy times normalised x.
 struct alignas(16) Two {
