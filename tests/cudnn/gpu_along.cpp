@@ -6,10 +6,7 @@ using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
 /// Steps that somebody watches are started one by one.
-struct Watching {
-  void before(const Plan&, Index) {}
-  void after(const Plan&, Index) {}
-};
+struct Watching : NoObserver {};
 template <class B>
 void law(B backend) {
   for (const std::span<const Layer> layers : {std::span<const Layer>(Normed<64, 16>::layers), std::span<const Layer>(Normed<24, 12>::layers)}) {
