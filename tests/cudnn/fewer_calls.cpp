@@ -2,7 +2,7 @@
 // pretended device.
 #include "cudnn/host_library.hpp"
 #include "cudnn/device_run.hpp"
-#include "cudnn/normed_network.hpp"
+#include "cudnn/networks_along.hpp"
 #include <lrcnn/lrcnn.hpp>
 #include <doctest/doctest.h>
 #include <map>
@@ -96,9 +96,17 @@ TEST_CASE("steps that are started together give the bits of those that are start
     }
 }
 namespace {
-/// What StepsAlong finds in a plan: joins and ReLUs along with norms, ReLUs along with max pooling.
+/// What is found in a plan: joins and ReLUs along with norms, ReLUs along with max pooling, winners that are looked for again, mask bits that the
+/// pooling makes or nobody; biases along with poolings, and along with ReLUs and what is moved beside them.
 struct Along {
-  Index joins = 0, relus = 0, below_pools = 0;
+  Index joins = 0, relus = 0, below_pools = 0, again = 0, no_bits = 0, bits_of_pools = 0, pool_biases = 0, relu_biases = 0;
+  Along& operator+=(const Along& o) {
+    joins += o.joins, relus += o.relus, below_pools += o.below_pools, again += o.again, no_bits += o.no_bits, bits_of_pools += o.bits_of_pools;
+    pool_biases += o.pool_biases, relu_biases += o.relu_biases;
+    return *this;
+  }
+  /// Loops that are saved at least.
+  Index loops() const { return joins + relus + below_pools + 2 * again + no_bits + pool_biases + relu_biases; }
 };
 template <Precision precision>
 Along found_in(const Plan& plan) {
@@ -109,53 +117,116 @@ Along found_in(const Plan& plan) {
   for (const Step& step : plan.steps)
     operands.push_back(operands_of<T>(plan, step, list, {somewhere, reinterpret_cast<const float*>(somewhere), reinterpret_cast<float*>(somewhere)}));
   Along found;
-  const std::vector<char> fleeting = norms_for_joins(plan);
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const bool forward = operands[i].op == Op::forward;
-    const cudnn::StepsAlong<T> run(std::span<const Operands<T>>(operands).subspan(i), fleeting[i] != 0);
-    if (run.steps == 0) continue;
-    const bool pools = run.work[0].node->layer.kind == Kind::max_pool;
-    (forward ? found.joins : pools ? found.below_pools : found.relus) += 1;
-    CHECK(run.steps == run.count + 1);
+  const std::vector<char> fleeting = fleeting_steps(plan);
+  for (std::size_t i = 0; i < operands.size();) {
+    const auto rest = std::span<const Operands<T>>(operands).subspan(i);
+    const cudnn::StepsAlong<T> run(rest, rest.size(), fleeting[i] != 0);
+    found.no_bits += run.no_bits, found.bits_of_pools += run.bits_next, found.pool_biases += run.sums != nullptr;
+    if (run.steps > 0) {
+      const bool pools = run.work[0].node->layer.kind == Kind::max_pool, again = pools && run.steps == 3;
+      (operands[i].op == Op::forward && !pools ? found.joins : again ? found.again : pools ? found.below_pools : found.relus) += 1;
+      CHECK(run.steps == run.count + (again ? 2 : 1));
+      i += run.steps;
+      continue;
+    }
+    const cudnn::PointwiseRun<T> pointwise(rest, rest.size());
+    found.relu_biases += pointwise.sums != nullptr;
+    i += std::max<std::size_t>(pointwise.steps, 1);
   }
   return found;
 }
-}   // namespace
-TEST_CASE(
-    "what is done along with batch norms and max pooling gives the bits of steps that are started one by one, whatever the policy and the widths") {
+/// Gradients of poolings' inputs lie behind all else in the arena, apart from the maps that the poolings read.
+Plan with_pools_apart(Plan plan) {
+  std::vector<char> moved(plan.buffers.size(), 0);
+  for (const Step& step : plan.steps) {
+    if (step.op != Op::backward_data || plan.table.node(step.layer).layer.kind != Kind::max_pool || std::exchange(item(moved, step.dx.buffer), 1))
+      continue;
+    Buffer& buffer = item(plan.buffers, step.dx.buffer);
+    buffer.offset = plan.arena.bytes;
+    plan.arena.bytes += buffer.bytes;
+  }
+  return plan;
+}
+/// Networks by all policies: the loss and the gradients of steps one by one, with as many loops fewer as are found.
+Along check_along(std::initializer_list<std::span<const Layer>> networks, bool pools_apart = false) {
   Along all;
-  for (const std::span<const Layer> layers : {std::span<const Layer>(Normed<16, 8>::layers), std::span<const Layer>(Normed<24, 12>::layers)})
-    for (const PolicySpec& policy : normed_policies) {
-      const Problem<float> problem(layers, {4, 3, 20, 18}, 11);
+  for (const std::span<const Layer> layers : networks)
+    for (const PolicySpec& policy : policies_along) {
+      const Problem<float> problem(layers, {4, 3, 28, 26}, 11);
       const auto check = [&]<Precision precision>(std::integral_constant<Precision, precision>) {
         INFO(to_string(policy), ", ", precision_name(precision));
-        const Plan plan = make_plan(problem.table, policy, BasicCudnn<precision>::target);
+        const Plan tight = make_plan(problem.table, policy, BasicCudnn<precision>::target), plan = pools_apart ? with_pools_apart(tight) : tight;
         const Made apart = made_by<precision>(problem, plan), together = made_by<precision>(problem, plan, false);
         CHECK(together.loss == apart.loss);
         CHECK(together.gradients == apart.gradients);
         const Along found = found_in<precision>(plan);
-        all.joins += found.joins, all.relus += found.relus, all.below_pools += found.below_pools;
-        if (policy.streams == 1) CHECK(apart.loops - together.loops >= found.joins + found.relus + found.below_pools);
+        all += found;
+        if (policy.streams == 1) CHECK(apart.loops - together.loops >= found.loops());
       };
       check(std::integral_constant<Precision, Precision::fp32>{});
       check(std::integral_constant<Precision, Precision::fp16>{});
       check(std::integral_constant<Precision, Precision::bf16>{});
     }
+  return all;
+}
+}   // namespace
+TEST_CASE(
+    "what is done along with batch norms and max pooling gives the bits of steps that are started one by one, whatever the policy and the widths") {
+  const Along all = check_along({Normed<16, 8>::layers, Normed<8, 16>::layers, Normed<24, 12>::layers});
   MESSAGE(all.joins, " joins and ", all.relus, " ReLUs along with norms, ", all.below_pools, " ReLUs along with pooling");
   CHECK(std::min({all.joins, all.relus, all.below_pools}) > 10);
+}
+TEST_CASE("bias gradients that are made along with ReLUs and max pooling have the bits of steps that are started one by one") {
+  Along all = check_along({Biased<16, 8>::layers, Biased<24, 12>::layers});
+  all += check_along({Biased<16, 8>::layers}, true);
+  MESSAGE("bias gradients along with ", all.pool_biases, " poolings, ", all.again, " of which find their winners again, and with ", all.relu_biases,
+          " ReLUs; mask bits of ", all.no_bits, " ReLUs left out, of which poolings make ", all.bits_of_pools);
+  CHECK(std::min({all.pool_biases, all.again, all.no_bits - all.bits_of_pools, all.bits_of_pools, all.relu_biases}) > 10);
+}
+TEST_CASE("a run that failed between steps that go together leaves nothing undone in the next one") {
+  // The first mask bits are a pooling's, and the first bias gradient is a ReLU's.
+  using Short = Sequential<Conv<8>, ReLU, MaxPool<>, Conv<8>, ReLU, GlobalAvgPool>;
+  const Problem<float> problem(Short::layers, {2, 3, 12, 10}, 11);
+  const PolicySpec policy = Policy<Column, Workspace<1_MiB>>::value;
+  struct Watching : NoObserver {};   // steps that somebody watches are started one by one
+  std::optional<Outcome<float>> wanted;
+  Index failed = 0;
+  for (Index k = 0;; ++k) {
+    const auto library = std::make_shared<HostLibrary<float>>();
+    Cudnn backend(library);
+    DeviceRun<Cudnn> run(problem, policy, backend);
+    if (!wanted) wanted = run(Watching{});
+    library->fail_at = library->calls + k;
+    try {
+      static_cast<void>(run());
+    } catch (const BackendError&) {
+      ++failed;
+    }
+    if (library->calls <= library->fail_at) break;   // no call was the k-th: all have had their turn
+    library->fail_at = -1;
+    run.poison();
+    const auto after = run(Watching{});
+    CHECK(after.loss == wanted->loss);
+    CHECK(after.gradients == wanted->gradients);
+  }
+  CHECK(failed > 15);
 }
 TEST_CASE("every ReLU and every join behind a batch norm, and every ReLU before a pooling, is done along with it if widths allow it") {
   const Table table = make_table(ResNet50<>::layers, Input{2, 3, 64, 64});
   const Along all = found_in<Precision::bf16>(make_plan(table, Policy<Column>::value, CudnnBf16::target));
   CHECK(all.joins == 16);
-  CHECK(all.relus == 33);
+  CHECK(all.relus == 32);   // the 33rd is the pooling's
   CHECK(all.below_pools == 1);
   const Table vgg = make_table(Vgg16<>::layers, Input{2, 3, 64, 64});
-  CHECK(found_in<Precision::fp32>(make_plan(vgg, Policy<Column>::value, Cudnn::target)).below_pools == 5);
+  const Along biased = found_in<Precision::fp32>(make_plan(vgg, Policy<Column>::value, Cudnn::target));
+  CHECK(biased.below_pools == 5);
+  CHECK(biased.pool_biases == 5);
+  CHECK(biased.relu_biases == 7);                                                 // the first convolution's rows are loaded before its step
   const Table narrow = make_table(Normed<24, 12>::layers, Input{2, 3, 20, 18});   // norms of 12 channels have other loops
   const Along some = found_in<Precision::bf16>(make_plan(narrow, Policy<Column>::value, CudnnBf16::target));
   CHECK(some.joins == 2);
-  CHECK(some.relus == 1);
+  CHECK(some.relus == 0);   // the only norm of 24 channels before a ReLU lies below a pooling
+  CHECK(some.below_pools == 1);
 }
 TEST_CASE("convolutions of one image on rows where they lie give the bits of those on copies, with fewer calls and no more memory") {
   using W = Workspace<1_MiB>;

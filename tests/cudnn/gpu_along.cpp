@@ -1,6 +1,7 @@
-// On a GPU: what is done along with batch norms and max pooling gives the bits of steps that are started one by one.
+// On a GPU: what is done along with batch norms and max pooling, and bias gradients along with ReLUs and max pooling, have the bits of steps that are
+// started one by one.
 #include "cudnn/device_run.hpp"
-#include "cudnn/normed_network.hpp"
+#include "cudnn/networks_along.hpp"
 #include <doctest/doctest.h>
 using namespace lrcnn;
 using namespace lrcnn::testing;
@@ -9,9 +10,10 @@ namespace {
 struct Watching : NoObserver {};
 template <class B>
 void law(B backend) {
-  for (const std::span<const Layer> layers : {std::span<const Layer>(Normed<64, 16>::layers), std::span<const Layer>(Normed<24, 12>::layers)}) {
+  for (const std::span<const Layer> layers : {std::span<const Layer>(Normed<64, 16>::layers), std::span<const Layer>(Normed<24, 12>::layers),
+                                              std::span<const Layer>(Biased<64, 16>::layers), std::span<const Layer>(Biased<24, 12>::layers)}) {
     const Problem<float> problem(layers, {8, 3, 44, 52}, 12);
-    for (PolicySpec policy : normed_policies) {
+    for (PolicySpec policy : policies_along) {
       policy.workspace_bytes = 64_MiB;
       INFO(to_string(policy), ", ", precision_name(B::precision));
       DeviceRun<B> run(problem, policy, backend);

@@ -233,7 +233,9 @@ class HostLibrary final : public cudnn::Library<T> {
     const auto step = std::make_shared<Kept>(o);   // a device has read all of it when the call returns
     const auto along = o.along ? std::make_shared<Kept>(*o.along) : nullptr;
     if (along) step->operands.along = &along->operands;
-    return later([this, step, along] {
+    const auto sums = o.bias_along ? std::make_shared<Kept>(*o.bias_along) : nullptr;
+    if (sums) step->operands.bias_along = &sums->operands;
+    return later([this, step, along, sums] {
       for (const auto& kept : {step, along}) {
         if (!kept) continue;
         const Operands<T>& p = kept->operands;
@@ -242,19 +244,25 @@ class HostLibrary final : public cudnn::Library<T> {
       Operands<T>& there = step->operands;
       if (loops::workspace_bytes(there) > 0)
         std::memset(on_device(there.workspace, there.workspace_bytes), 0xff, static_cast<std::size_t>(there.workspace_bytes));
+      if (sums) make_ready_for_sums(sums->operands);
       if (there.run) there.run = &key_;
       there.tallies = tallies_.data();
       loops::run(loops_, there);
       check_tallies();
     });
   }
-  Status run_together(std::span<const cudnn::PointwiseStep<T>> steps) override {
-    return later([this, list = std::vector(steps.begin(), steps.end())] {
+  Status run_together(std::span<const cudnn::PointwiseStep<T>> steps, const Operands<T>* sums) override {
+    const auto kept = sums ? std::make_shared<Kept>(*sums) : nullptr;
+    return later([this, list = std::vector(steps.begin(), steps.end()), kept] {
       for (const auto& s : list) {
         check_view(s.x), check_view(s.values), check_view(View<const T>(s.y));
         if (s.saved.data) static_cast<void>(on_device(s.saved.data, (s.saved.n - 1) * s.saved.stride_n + s.saved.rows * s.saved.stride_row()));
       }
-      loops::run_together<loops::HostSystem, T>(loops_, list);
+      const std::span<const cudnn::PointwiseStep<T>> all(list);
+      if (!kept) return loops::run_together(loops_, all);
+      make_ready_for_sums(kept->operands);
+      loops::run_together(loops_, all, kept->operands, tallies_.data());
+      check_tallies();
     });
   }
   Index workspace_bytes(const Operands<T>& o) const override { return loops::workspace_bytes(o); }
@@ -535,6 +543,11 @@ class HostLibrary final : public cudnn::Library<T> {
     if (v.data == nullptr || v.n * v.rows == 0) return;
     if (v.block != v.c) throw std::logic_error("not channels last");
     static_cast<void>(on_device(v.data, (v.n - 1) * v.stride_n + v.rows * v.stride_row()));
+  }
+  /// The workspace of a step whose bias gradient is made next.
+  void make_ready_for_sums(const Operands<T>& o) {
+    static_cast<void>(on_device(o.d_parameters[1], o.dy.c));
+    std::memset(on_device(o.workspace, bias_gradient_bytes(o.dy)), 0xff, static_cast<std::size_t>(bias_gradient_bytes(o.dy)));
   }
   void check_tallies() const {
     for (const std::uint32_t tally : tallies_)

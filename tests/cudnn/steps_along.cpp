@@ -17,6 +17,10 @@ struct Maps {
   Node relu{.layer = {.kind = Kind::activation, .activation = {.function = Function::relu}}, .input = 3, .in = {2, 8, 4, 5}, .out = {2, 8, 4, 5}};
   Node sum{.layer = {.kind = Kind::sum}, .input = 3, .other = 2, .in = {2, 8, 4, 5}, .in2 = {2, 8, 4, 5}, .out = {2, 8, 4, 5}};
   Node pool{.layer = {.kind = Kind::max_pool, .window = {.kernel = 2, .stride = 2}}, .input = 4, .in = {2, 8, 4, 5}, .out = {2, 8, 2, 2}};
+  Node convolution{.layer = {.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 8, .bias = true},
+                   .input = 2,
+                   .in = {2, 8, 4, 5},
+                   .out = {2, 8, 4, 5}};
   View<float> at(Index place, Index offset = 0) { return dense_view(memory.data() + place * map + offset, 2, 8, {0, 4}, 5, 8); }
   View<std::uint8_t> mask() { return saved_view(bits.data(), relu.layer, 2, 8, {0, 4}, 5, 8); }
   /// A norm from map 0 to map 1, and the join that adds map 2 into map 3.
@@ -35,16 +39,45 @@ struct Maps {
     n.op = Op::backward_data, n.dx = at(1);
     return {r, s, n};
   }
+  View<std::uint8_t> winners() { return saved_view(bits.data() + 500, pool.layer, 2, 8, {0, 2}, 2, 8); }
+  View<float> halved(Index place) { return dense_view(memory.data() + place * map, 2, 8, {0, 2}, 2, 8); }
   /// A pooling's gradient in map 1, and that of the ReLU before it in place.
   Steps pooled() {
     Operands<float> p, r;
-    p.op = Op::backward_data, p.node = &pool, p.layer = 4, p.dy = at(3), p.dx = at(1);
+    p.op = Op::backward_data, p.node = &pool, p.layer = 4, p.dy = halved(3), p.dx = at(1), p.saved = winners();
     r.op = Op::backward_data, r.node = &relu, r.layer = 3, r.dy = at(1), r.dx = at(1), r.saved = mask();
     return {p, r};
   }
+  /// The same, and the gradients of the convolution below, which has a workspace of 256 bytes in map 5.
+  Steps pooled_with_bias() {
+    Steps steps = pooled();
+    steps.push_back(parameters());
+    return steps;
+  }
+  Operands<float> parameters() {
+    Operands<float> o;
+    o.op = Op::backward_parameters, o.node = &convolution, o.layer = 2, o.x = at(4), o.dy = at(1);
+    o.workspace = reinterpret_cast<std::byte*>(at(5).data), o.workspace_bytes = 256;
+    return o;
+  }
+  /// A convolution and its ReLU from map 4 to map 0, a pooling of which winners are kept, and the steps back, up to the convolution's parameters.
+  Steps there_and_back() {
+    Operands<float> c, p;
+    c.op = Op::forward, c.node = &convolution, c.activation = &relu, c.layer = 2, c.x = at(4), c.y = at(0), c.saved = mask();
+    p.op = Op::forward, p.node = &pool, p.layer = 4, p.x = at(0), p.saved = winners();
+    Steps steps = pooled_with_bias();
+    steps.insert(steps.begin(), {c, p});
+    return steps;
+  }
+  /// A ReLU's gradient in map 1, where it is in place, and that of the convolution's parameters.
+  Steps relu_with_bias() {
+    Steps steps = pooled_with_bias();
+    steps.erase(steps.begin());
+    return steps;
+  }
 };
 std::size_t along(const Steps& steps, bool fleeting = true) {
-  return cudnn::StepsAlong<float>(std::span<const Operands<float>>(steps), fleeting).steps;
+  return cudnn::StepsAlong<float>(std::span<const Operands<float>>(steps), steps.size(), fleeting).steps;
 }
 struct Difference {
   const char* name;
@@ -129,4 +162,173 @@ TEST_CASE("a ReLU's gradient is left out behind that of the pooling that reads i
               {"fewer rows", [](Maps&, Steps& s) {
                  s[1].dy = s[1].dy.slice({0, 3}), s[1].dx = s[1].dx.slice({0, 3});
                }}});
+}
+namespace {
+/// Steps that find a bias gradient to make along, by what finds them.
+const Operands<float>* sums_along(const Steps& steps) {
+  return cudnn::StepsAlong<float>(std::span<const Operands<float>>(steps), steps.size(), false).sums;
+}
+const Operands<float>* sums_of_run(const Steps& steps, std::size_t most) {
+  return cudnn::PointwiseRun<float>(std::span<const Operands<float>>(steps), most).sums;
+}
+}   // namespace
+TEST_CASE("a bias gradient is made along with a pooling's and its ReLU's gradient, unless something is in the way") {
+  Maps maps;
+  const Steps good = maps.pooled_with_bias();
+  CHECK(sums_along(good) == &good[2]);
+  CHECK(cudnn::StepsAlong<float>(std::span<const Operands<float>>(good), 2, false).sums == &good[2]);   // it is only looked at
+  for (const Difference& difference : std::vector<Difference>{
+           {"no bias", [](Maps&m, Steps&) { m.convolution.layer.bias = false; }},
+           {"another gradient", [](Maps&m, Steps&s) { s[2].dy = m.at(4); }},
+           {"fewer rows",
+            [](Maps&, Steps&s) {
+              s[2].dy = s[2].dy.slice({0, 3});
+            }},
+           {"another layer's parameters", [](Maps&m, Steps&) { m.convolution.layer.kind = Kind::norm; }},
+           {"windows that overlap", [](Maps&m, Steps&) { m.pool.layer.window.kernel = 3; }},
+           {"windows with padding", [](Maps&m, Steps&) { m.pool.layer.window.pad = 1; }},
+           {"a workspace over the gradient", [](Maps&m, Steps&s) { s[2].workspace = reinterpret_cast<std::byte*>(m.at(1, 40).data); }},
+           {"a workspace over the gradient above", [](Maps&m, Steps&s) { s[2].workspace = reinterpret_cast<std::byte*>(m.at(3).data); }},
+           {"a workspace over the mask", [](Maps&m, Steps&s) { s[2].workspace = reinterpret_cast<std::byte*>(m.bits.data()); }},
+           {"no rows of the gradient above", [](Maps&, Steps&s) {
+              s[0].dy = s[0].dy.slice({0, 0});
+            }}}) {
+    Maps other;
+    Steps list = other.pooled_with_bias();
+    difference.make(other, list);
+    INFO(difference.name);
+    CHECK(sums_along(list) == nullptr);
+    CHECK(along(list) == 2);
+  }
+}
+TEST_CASE("a bias gradient is made along with a ReLU's gradient, and with what is moved beside it, unless something is in the way") {
+  Maps maps;
+  const Steps good = maps.relu_with_bias();
+  CHECK(sums_of_run(good, 2) == &good[1]);
+  CHECK(sums_of_run(good, 1) == &good[1]);
+  const auto moved = [&](Op op, const View<float>& from, const View<float>& to) {
+    Operands<float> o;
+    o.op = op, o.x = from, o.y = to;
+    o.x.row0 = o.y.row0;
+    return o;
+  };
+  // Rows that the slab below has left are added to the gradient's last row; its first is left for the slab above, in the same place.
+  const View<float> carried = maps.at(2).slice({0, 1}), first = maps.at(1).slice({0, 1}), last = maps.at(1).slice({3, 4});
+  Steps with_moves = maps.relu_with_bias();
+  const View<float> below = maps.at(1).slice({1, 4});   // the ReLU's rows
+  with_moves[0].dy = with_moves[0].dx = below, with_moves[1].dy = below;
+  with_moves.insert(with_moves.begin(), {moved(Op::add, carried, last), moved(Op::copy, first, carried)});
+  const cudnn::PointwiseRun<float> run(std::span<const Operands<float>>(with_moves), 3);
+  CHECK(run.steps == 3);
+  CHECK(run.sums == &with_moves[3]);
+  REQUIRE(run.work.size() == 3);
+  CHECK(run.work[0].row == 2);   // rows of the ReLU's
+  CHECK(run.work[1].row == 2);
+  CHECK(run.work[2].row == 0);
+  Steps above = with_moves;   // the first of two rows is above the ReLU's: it has threads of its own in the loop, and none in the sum
+  above[0] = moved(Op::copy, maps.at(1).slice({0, 2}), maps.at(3).slice({0, 2}));
+  const cudnn::PointwiseRun<float> other_run(std::span<const Operands<float>>(above), 3);
+  CHECK(other_run.steps == 3);
+  CHECK(other_run.sums == nullptr);
+  for (const Difference& difference : std::vector<Difference>{
+           {"no bias", [](Maps&m, Steps&) { m.convolution.layer.bias = false; }},
+           {"another gradient", [](Maps&m, Steps&s) { s[1].dy = m.at(4); }},
+           {"another function", [](Maps&m, Steps&) { m.relu.layer.activation.function = Function::leaky_relu; }},
+           {"a workspace over the gradient", [](Maps&m, Steps&s) { s[1].workspace = reinterpret_cast<std::byte*>(m.at(1, 40).data); }},
+           {"a workspace over the mask", [](Maps&m, Steps&s) { s[1].workspace = reinterpret_cast<std::byte*>(m.bits.data()); }}}) {
+    Maps other;
+    Steps list = other.relu_with_bias();
+    difference.make(other, list);
+    INFO(difference.name);
+    CHECK(sums_of_run(list, 1) == nullptr);
+  }
+}
+TEST_CASE("winners of a pooling are looked for again, and mask bits left out, unless something is in the way") {
+  const auto finds = [](const Steps& steps, bool fleeting = true) {
+    const std::span<const Operands<float>> all(steps);
+    const cudnn::StepsAlong<float> bits(all, 4, fleeting), pool(all.subspan(1), 3, fleeting);
+    CHECK(bits.steps == 0);
+    const bool again = pool.count == 1 && pool.work[0].saved.data == nullptr && pool.work[0].x.data == steps[1].x.data;
+    CHECK(again == (pool.steps == 3));
+    CHECK(again == (pool.sums == &steps[4]));
+    return std::pair(bits.no_bits, again);
+  };
+  Maps maps;
+  CHECK(finds(maps.there_and_back()) == std::pair(true, true));
+  CHECK(finds(maps.there_and_back(), false) == std::pair(false, false));
+  const Steps good = maps.there_and_back();
+  CHECK_FALSE(cudnn::StepsAlong<float>(std::span<const Operands<float>>(good), 3, true).no_bits);   // the steps back may come later
+  CHECK(cudnn::StepsAlong<float>(std::span<const Operands<float>>(good).subspan(1), 2, true).steps == 0);
+  struct Case {
+    Difference difference;
+    bool again = false;
+  };
+  for (const Case& c : std::vector<Case>{
+           {{"the pooling has an output", [](Maps&m, Steps&s) { s[1].y = m.halved(5); }}},
+           {{"other winners", [](Maps&m, Steps&s) { s[2].saved.data = m.bits.data() + 600; }}},
+           {{"the gradient is written over the map", [](Maps&m, Steps&s) { s[2].dx = s[3].dx = m.at(0), s[3].dy = s[4].dy = m.at(0); }}},
+           {{"the gradient is written over a part of the map", [](Maps&m, Steps&s) { s[1].x = m.at(1, -8); }}},
+           {{"the gradient is written over the one above", [](Maps&m, Steps&s) { s[2].dy = m.halved(1); }}},
+           {{"the pooling reads another tensor", [](Maps&m, Steps&) { m.pool.input = 2; }}},
+           {{"windows that overlap", [](Maps&m, Steps&) { m.pool.layer.window.kernel = 3; }}},
+           {{"rows of the map are missing", [](Maps&, Steps&s) { s[1].x = s[1].x.slice({1, 4}); }}},
+           {{"no bias", [](Maps&m, Steps&) { m.convolution.layer.bias = false; }}},
+           {{"a workspace over the map", [](Maps&m, Steps&s) { s[4].workspace = reinterpret_cast<std::byte*>(m.at(0, 16).data); }}},
+           {{"the convolution's ReLU is another", [](Maps&m, Steps&s) { s[0].activation = &m.convolution; }}, true},
+           {{"other mask bits", [](Maps&m, Steps&s) { s[0].saved.data = m.bits.data() + 600; }}, true},
+           {{"the convolution makes fewer rows", [](Maps&, Steps&s) { s[0].y = s[0].y.slice({0, 3}); }}, true}}) {
+    Maps other;
+    Steps list = other.there_and_back();
+    c.difference.make(other, list);
+    INFO(c.difference.name);
+    CHECK(finds(list) == std::pair(false, c.again));
+  }
+}
+TEST_CASE("a pooling makes the mask bits of the ReLU that it reads, unless something is in the way") {
+  struct Pooled : Maps {
+    Pooled() { relu.in.w = relu.out.w = convolution.out.w = pool.in.w = 4; }   // a map that windows cover
+    View<float> even(Index place) { return dense_view(memory.data() + place * map, 2, 8, {0, 4}, 4, 8); }
+    Steps steps() {
+      Operands<float> c, p;
+      c.op = Op::forward, c.node = &convolution, c.activation = &relu, c.layer = 2, c.x = even(4), c.y = even(0);
+      c.saved = saved_view(bits.data(), relu.layer, 2, 8, {0, 4}, 4, 8);
+      p.op = Op::forward, p.node = &pool, p.layer = 4, p.x = even(0), p.y = halved(3), p.saved = winners();
+      return {c, p};
+    }
+  };
+  const auto makes = [](const Steps& steps) {
+    const cudnn::StepsAlong<float> found(std::span<const Operands<float>>(steps), steps.size(), false);
+    CHECK(found.steps == 0);
+    CHECK(found.no_bits == found.bits_next);
+    return found.bits_next;
+  };
+  Pooled maps;
+  CHECK(makes(maps.steps()));
+  Steps winners_alone = maps.steps();
+  winners_alone[1].y = {};
+  CHECK(makes(winners_alone));
+  struct Case {
+    const char* name;
+    std::function<void(Pooled&, Steps&)> make;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"no bits are wanted", [](Pooled&, Steps&s) { s[0].saved = {}; }},
+           {"no ReLU", [](Pooled&, Steps&s) { s[0].activation = nullptr; }},
+           {"another function", [](Pooled&m, Steps&) { m.relu.layer.activation.function = Function::leaky_relu; }},
+           {"not a convolution", [](Pooled&m, Steps&) { m.convolution.layer.kind = Kind::norm; }},
+           {"average pooling", [](Pooled&m, Steps&) { m.pool.layer.kind = Kind::avg_pool; }},
+           {"windows that overlap", [](Pooled&m, Steps&) { m.pool.layer.window.kernel = 3; }},
+           {"another tensor", [](Pooled&m, Steps&) { m.pool.input = 3; }},
+           {"another map", [](Pooled&m, Steps&s) { s[1].x = m.even(2); }},
+           {"rows that no window reads", [](Pooled&, Steps&s) { s[1].y = s[1].y.slice({0, 1}), s[1].saved = s[1].saved.slice({0, 1}); }},
+           {"a column that no window reads", [](Pooled&m, Steps&) { m.pool.out.w = 1; }},
+           {"output over the map", [](Pooled&m, Steps&s) { s[1].y = m.halved(0); }},
+           {"winners over the bits", [](Pooled&m, Steps&s) { s[1].saved.data = m.bits.data(); }},
+           {"channels that are no multiple of 8", [](Pooled&, Steps&s) { s[0].y.c = s[1].x.c = 12; }}}) {
+    Pooled other;
+    Steps list = other.steps();
+    c.make(other, list);
+    INFO(c.name);
+    CHECK_FALSE(makes(list));
+  }
 }

@@ -48,8 +48,9 @@ struct Operands {
   T* scratch = nullptr;                             ///< likewise: room for a filter gradient in the backend's own layout
   std::byte* workspace = nullptr;
   Index workspace_bytes = 0;
-  std::uint32_t* tallies = nullptr;   ///< on a device: where blocks that add something up are counted (loops/last_block.hpp)
-  const Operands* along = nullptr;    ///< on a device: a step that is carried out along with this one (backend/cudnn/steps_along.hpp)
+  std::uint32_t* tallies = nullptr;       ///< on a device: where blocks that add something up are counted (loops/last_block.hpp)
+  const Operands* along = nullptr;        ///< on a device: a step that is carried out along with this one (backend/cudnn/steps_along.hpp)
+  const Operands* bias_along = nullptr;   ///< likewise: a convolution's step whose bias gradient is made from dx along with this one
 };
 /// As many of a step's parameters as its layer has.
 template <class T>

@@ -14,7 +14,7 @@
 // This header needs no CUDA: link lrcnn::cudnn, which brings the rest compiled (backend/cudnn/*.cu, *.cpp).
 // Lifetimes: memory of the device keeps the library open. One thread at a time may use a backend.
 #include <lrcnn/backend/cudnn/backend.hpp>
-#include <lrcnn/backend/cudnn/steps_along.hpp>
+#include <lrcnn/backend/cudnn/starts_along.hpp>
 #include <lrcnn/backend/cudnn/trial_memory.hpp>
 #include <lrcnn/backend/cudnn/ways.hpp>
 #include <lrcnn/core/bounded_cache.hpp>
@@ -86,6 +86,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   /// A run begins; what has been found out is written down first.
   void start(const Labels& labels) {
     tuner_.save();
+    along_ = {};   // of a run that ended in an error
     Base::start(labels);
   }
   /// Finds or builds what a step needs. Engines are tried on the step's operands, which they write over as far as they are the plan's memory.
@@ -125,21 +126,14 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     if (!status.good()) cudnn::check(status, std::string(op_name(o.op)) + (o.node ? " of " + who(o) : std::string()));
   }
   /// Starts as many of some steps, from the first on, as go together: filters are packed by one kernel, rows moved beside a ReLU, a ReLU or a join
-  /// done along with the step beside it. Returns how many they are; 0 if the first is started alone. `fleeting`: the first is a norm's, and
-  /// nobody but the join behind it reads what it writes.
-  std::size_t start_together(std::span<const Operands<element>> steps, bool fleeting) {
+  /// done along with the step beside it. Returns how many they are, `most` at most; 0 if the first is started alone. The bias gradient of the step
+  /// behind them may be made, too. `fleeting`: the first is a norm's, and nobody but the join behind it reads what it writes.
+  std::size_t start_together(std::span<const Operands<element>> steps, std::size_t most, bool fleeting) {
     std::vector<cudnn::FilterPacking<element>> filters;
-    while (filters.size() < steps.size() && is_packing(steps[filters.size()].op)) filters.push_back(packing_of(steps[filters.size()]));
+    while (filters.size() < most && is_packing(steps[filters.size()].op)) filters.push_back(packing_of(steps[filters.size()]));
     if (filters.size() > 1) cudnn::check(library_->pack_filters(filters), "packing filters");
     if (!filters.empty()) return filters.size() > 1 ? filters.size() : 0;
-    const cudnn::StepsAlong<element> along(steps, fleeting);
-    for (const Operands<element>& o : std::span(along.work).first(along.count))
-      cudnn::check(library_->run(o), std::string(op_name(o.op)) + " of " + who(o) + ", along with a step beside it");
-    if (along.steps > 0) return along.steps;
-    const cudnn::PointwiseRun<element> run(steps);
-    if (run.steps < 2) return 0;
-    if (!run.work.empty()) cudnn::check(library_->run_together(run.work), "moving rows beside an activation");
-    return run.steps;
+    return along_.start(*library_, steps, most, fleeting);
   }
   /// Whether a step's filter gradient may stay packed, in the step's scratch memory, until unpack_together().
   bool keeps_packed(const Prepared& p, const Operands<element>& o) const {
@@ -306,8 +300,9 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     const element* added = p.convolution_ && p.convolution_->adds_bias ? nullptr : bias(o);
     const Activation* f = o.activation ? &o.activation->layer.activation : nullptr;
     const bool writes = added || (f && !(p.convolution_ && p.convolution_->activates));   // else the sign is all that is still wanted
-    if (!status.good() || !(writes || (f && o.saved.data))) return status;
-    return library_->activate(o.y, added, f, writes ? o.y : View<element>{}, o.saved);
+    const View<std::uint8_t> saved = along_.needs_no_bits(o) ? View<std::uint8_t>{} : o.saved;
+    if (!status.good() || !(writes || (f && saved.data))) return status;
+    return library_->activate(o.y, added, f, writes ? o.y : View<element>{}, saved);
   }
   cudnn::Status backward_data(const Prepared& p, const Operands<element>& o) { return o.dx.rows > 0 ? write_rows(p, o, o.dx) : cudnn::Status{}; }
   cudnn::Status backward_parameters(const Prepared& p, const Operands<element>& o, bool stays_packed = false) {
@@ -322,7 +317,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
             std::array{cudnn::FilterUnpacking<element>{static_cast<const element*>(memory.w), dw, o.node, o.accumulate || !first}});
       });
     else if (!o.accumulate) status = library_->fill(dw, 0, cudnn::filter_elements(*o.node) * Index{sizeof(float)});
-    if (!status.good() || !o.node->layer.bias) return status;
+    if (!status.good() || !o.node->layer.bias || along_.has_summed(o)) return status;
     return library_->bias_gradient(o.dy, o.d_parameters[1], o.accumulate, o.workspace);
   }
   cudnn::Status clear(const View<element>& y) {
@@ -334,6 +329,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   cudnn::Tuner tuner_;
   BoundedCache<cudnn::Request, Prepared, typename Prepared::InUse> convolutions_;
   bool records_ = true, tries_ = true;
+  cudnn::StartsAlong<element> along_;
   std::string recording_problem_;
 };
 /// 32-bit floating point throughout.

@@ -22,11 +22,12 @@ template <class B>
 concept Recorder = Backend<B> && requires {
   typename B::Group;
 };
-/// A backend that starts several steps at once where it can. It is told whether the first is a norm's that makes something for the join behind it
-/// alone (plan/fleeting.hpp).
+/// A backend that starts several steps at once where it can, `most` at most. What it does for the step behind them it leaves out there, which is the
+/// next that it is given, by the same address. It is told whether what the first makes is nothing to
+/// others than steps that come at once (plan/fleeting.hpp).
 template <class B>
-concept StartsTogether = Backend<B> && requires(B backend, std::span<const Operands<typename B::element>> steps, bool fleeting) {
-  { backend.start_together(steps, fleeting) } -> std::same_as<std::size_t>;   // how many of them
+concept StartsTogether = Backend<B> && requires(B backend, std::span<const Operands<typename B::element>> steps, std::size_t most, bool fleeting) {
+  { backend.start_together(steps, most, fleeting) } -> std::same_as<std::size_t>;   // how many of them
 };
 /// A backend that can leave filter gradients packed, and unpack those of several steps at once.
 template <class B>
@@ -58,7 +59,7 @@ class StepGroups {
       : plan_(plan), backend_(backend), operands_(operands), prepared_(prepared) {
     if constexpr (Streamed<B>) streams_ = stream_count(plan_);
     cut();
-    if constexpr (StartsTogether<B>) fleeting_ = norms_for_joins(plan_);
+    if constexpr (StartsTogether<B>) fleeting_ = fleeting_steps(plan_);
     if constexpr (UnpacksTogether<B>)
       for (Group& group : groups_)
         group.unpackings =
@@ -136,9 +137,9 @@ class StepGroups {
         }
       }
       if constexpr (StartsTogether<B> && !is_watched<Observer>) {
-        const std::size_t bound = unpacking != none ? unpacking->at : group.end;
-        const std::span<const Operands<T>> next = operands_.subspan(i, bound - i);
-        if (const std::size_t count = detail::needs_host(plan_.steps[i].op) ? 0 : backend_.start_together(next, fleeting_[i] != 0); count > 0) {
+        const std::size_t most = (unpacking != none ? unpacking->at : group.end) - i;
+        const std::span<const Operands<T>> next = operands_.subspan(i, group.end - i);
+        if (const std::size_t count = detail::needs_host(plan_.steps[i].op) ? 0 : backend_.start_together(next, most, fleeting_[i] != 0); count > 0) {
           i += count - 1;
           continue;
         }
@@ -181,7 +182,7 @@ class StepGroups {
   std::span<const Operands<T>> operands_;
   std::span<const Prepared> prepared_;
   std::vector<Group> groups_;
-  std::vector<char> fleeting_{};   ///< norms_for_joins()
+  std::vector<char> fleeting_{};   ///< fleeting_steps()
   Index streams_ = 1;
 };
 }   // namespace lrcnn

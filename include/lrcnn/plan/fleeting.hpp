@@ -1,5 +1,5 @@
 #pragma once
-// What a step makes for the next one alone.
+// What steps make for another one alone.
 #include <lrcnn/plan/order.hpp>
 namespace lrcnn {
 namespace detail {
@@ -54,17 +54,20 @@ inline std::vector<std::vector<std::size_t>> steps_by_buffer(const Plan& plan) {
   }
   return list;
 }
-/// Whether nobody but the step behind it reads the rows (y) that step `i` writes. What other buffers have at the same place is not read for them.
+/// Whether nobody but step `reader` behind it reads the rows (y) or the saved state that step `i` writes. What other buffers have at the same place
+/// is not read for them.
 /// Pre: the target's maps have their channels last; `by_buffer` is steps_by_buffer(plan)
-inline bool is_fleeting(const Plan& plan, std::size_t i, const std::vector<std::vector<std::size_t>>& by_buffer) {
-  const Ref made = plan.steps[i].y;
+inline bool is_fleeting(const Plan& plan, std::size_t i, Ref Step::*what, std::size_t reader,
+                        const std::vector<std::vector<std::size_t>>& by_buffer) {
+  const Ref made = plan.steps[i].*what;
   if (!made || made.buffer == plan.results.output.buffer || made.buffer == plan.results.input_gradient.buffer) return false;
   Step writing;
-  writing.op = Op::copy;
-  writing.y = made;
+  writing.op = Op::forward;
+  writing.*what = made;
   detail::OldBytes old(detail::Accesses(plan, writing).list[0], made);
   const std::vector<std::size_t>& steps = item(by_buffer, made.buffer);
-  for (auto k = std::upper_bound(steps.begin(), steps.end(), i + 1); k != steps.end() && !old.empty(); ++k) {
+  for (auto k = std::upper_bound(steps.begin(), steps.end(), i); k != steps.end() && !old.empty(); ++k) {
+    if (*k == reader) continue;
     const Step& step = plan.steps[*k];
     const detail::Accesses touched(plan, step);
     const std::span<const detail::Access> list(touched.list.data(), touched.count);
@@ -75,15 +78,29 @@ inline bool is_fleeting(const Plan& plan, std::size_t i, const std::vector<std::
   }
   return true;
 }
-/// For each step, whether it is a norm's, and nobody but the join behind it reads what it writes. Pre: the target's maps have their channels last
-inline std::vector<char> norms_for_joins(const Plan& plan) {
+/// For each step, whether a backend that does the steps behind it along need not make what it makes:
+/// - the output of a norm, which nobody but the join behind it reads;
+/// - the mask bits of a convolution's ReLU, and the winners of the max pooling behind it, which has no output, where the backward steps of pooling
+///   and ReLU come next, and nobody but they reads them.
+/// Pre: the target's maps have their channels last
+inline std::vector<char> fleeting_steps(const Plan& plan) {
   std::vector<char> list(plan.steps.size(), 0);
   const auto by_buffer = steps_by_buffer(plan);
-  const auto is = [&](std::size_t i, Kind kind) {
+  const auto is = [&](std::size_t i, Op op, Kind kind) {
+    if (i >= list.size()) return false;
     const Step& step = plan.steps[i];
-    return step.op == Op::forward && step.layer >= 0 && plan.table.node(step.layer).layer.kind == kind;
+    return step.op == op && step.layer >= 0 && plan.table.node(step.layer).layer.kind == kind;
   };
-  for (std::size_t i = 0; i + 1 < list.size(); ++i) list[i] = is(i, Kind::norm) && is(i + 1, Kind::sum) && is_fleeting(plan, i, by_buffer);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Step& step = plan.steps[i];
+    if (is(i, Op::forward, Kind::norm) && is(i + 1, Op::forward, Kind::sum)) list[i] = is_fleeting(plan, i, &Step::y, i + 1, by_buffer);
+    if (!step.activates || !step.saved || !is(i + 1, Op::forward, Kind::max_pool) || !is(i + 2, Op::backward_data, Kind::max_pool) ||
+        !is(i + 3, Op::backward_data, Kind::activation))
+      continue;
+    const bool own = plan.steps[i + 1].saved == plan.steps[i + 2].saved && step.saved == plan.steps[i + 3].saved && !plan.steps[i + 1].y;
+    if (own && is_fleeting(plan, i, &Step::saved, i + 3, by_buffer) && is_fleeting(plan, i + 1, &Step::saved, i + 2, by_buffer))
+      list[i] = list[i + 1] = 1;
+  }
   return list;
 }
 }   // namespace lrcnn

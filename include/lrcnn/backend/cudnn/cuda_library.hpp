@@ -62,8 +62,11 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     there.tallies = tallies();
     return started([&](const auto& exec) { loops::run(exec, there); });
   }
-  Status run_together(std::span<const PointwiseStep<T>> steps) override {
-    return started([&](const auto& exec) { loops::run_together<std::remove_cvref_t<decltype(exec)>, T>(exec, steps); });
+  Status run_together(std::span<const PointwiseStep<T>> steps, const Operands<T>* sums) override {
+    return started([&](const auto& exec) {
+      if (sums) loops::run_together(exec, steps, *sums, tallies());
+      else loops::run_together(exec, steps);
+    });
   }
   Index workspace_bytes(const Operands<T>& o) const override { return loops::workspace_bytes(o); }
   Status activate(const View<const T>& x, const T* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {

@@ -123,11 +123,14 @@ class LaunchList final : public Library<T> {
     }
     return noted(bytes_of(o), [&](const auto& exec) { loops::run(exec, o); });
   }
-  Status run_together(std::span<const PointwiseStep<T>> steps) override {
+  Status run_together(std::span<const PointwiseStep<T>> steps, const Operands<T>* sums) override {
     Index bytes = 0;
     for (const PointwiseStep<T>& s : steps)
       bytes += bytes_of(s.x) + bytes_of(s.values) + bytes_of(s.saved) + bytes_of(s.y) * (s.kind == PointwiseStep<T>::Kind::add ? 2 : 1);
-    return noted(bytes, [&](const auto& exec) { loops::run_together<loops::LaunchRecorder, T>(exec, steps); });
+    return noted(bytes, [&](const auto& exec) {
+      if (sums) loops::run_together(exec, steps, *sums, nullptr);
+      else loops::run_together(exec, steps);
+    });
   }
   Index workspace_bytes(const Operands<T>& o) const override { return loops::workspace_bytes(o); }
   Status activate(const View<const T>& x, const T* bias, const Activation* f, const View<T>& y, const View<std::uint8_t>& saved) override {

@@ -195,8 +195,8 @@ class Library : public Device {
   /// A step that is not a convolution. Pre: a custom layer has loops for it (custom_on_device()); it has workspace_bytes() of workspace
   /// Post:    a dropout draws from set_run_key()'s key, if operands.run is not null, whatever that points to
   virtual Status run(const Operands<T>& operands) = 0;
-  /// The steps of a PointwiseRun, at once.
-  virtual Status run_together(std::span<const PointwiseStep<T>> steps) = 0;
+  /// The steps of a PointwiseRun, at once. `sums`: a step whose bias gradient is made along; null: none.
+  virtual Status run_together(std::span<const PointwiseStep<T>> steps, const Operands<T>* sums) = 0;
   /// Bytes of workspace that such a step needs.
   virtual Index workspace_bytes(const Operands<T>& operands) const = 0;
   /// y = f(x + bias), by channels, and the bits x + bias > 0. Null: no bias, no function; y or saved may be empty, y may be x.

@@ -3,9 +3,12 @@
 //
 // Forward, the join behind a batch norm adds the other map where the norm would have written its own, if nobody else reads that. Backward, a ReLU's
 // step in place is left out: the batch norm before it lets gradients pass where its output is positive, which it knows from what it reads; the max
-// pooling behind it lets them pass by the ReLU's mask bits. Results have the bits that the steps would have made one by one.
+// pooling behind it lets them pass by the ReLU's mask bits, and adds up the gradient of the bias of the convolution below. The pooling's
+// forward step makes these bits, because it reads the map anyway; where all of these steps come one after the other, neither they nor winners are
+// written. Results have the bits that the steps would have made one by one.
 #include <lrcnn/backend/cudnn/together.hpp>
 #include <lrcnn/layer/statistics.hpp>
+#include <array>
 namespace lrcnn::cudnn {
 /// Whether a norm's passes are made by loops over whole pieces of channels (loops/batch_norm.hpp), which can do more along.
 template <class T>
@@ -20,15 +23,30 @@ struct StepsAlong {
   std::array<Operands<T>, 2> work{};   ///< steps that have others along with them
   std::size_t count = 0;               ///< of them
   std::size_t steps = 0;               ///< that they carry out
-  /// `fleeting`: nobody but the second step reads what the first one writes. The steps must stay where they are while `work` is in use.
-  StepsAlong(std::span<const Operands<T>> list, bool fleeting) {
+  const Operands<T>* sums = nullptr;   ///< the step behind them, if they make its bias gradient
+  bool no_bits = false;                ///< the first step, a convolution's, is started alone, and need not make its ReLU's mask bits
+  bool bits_next = false;              ///< the pooling behind it makes them
+  /// `most`: how many steps there may be; the others are only looked at. `fleeting`: as fleeting_steps() has it of the first. The steps must stay
+  /// where they are while `work` is in use.
+  StepsAlong(std::span<const Operands<T>> all, std::size_t most, bool fleeting) {
+    const auto list = all.first(most);
     if (list.size() < 2) return;
     const bool joins = fleeting && is_norm(list[0], Op::forward) && is_join_behind(list[0], list[1]);
     if (joins || is_relu_below(list[0], list[1])) {
       work[0] = list[0], count = 1, steps = 2;
       work[0].along = &list[1];
+      if (!joins && steps < all.size() && makes_bias_of(list[0], list[1], all[steps])) work[0].bias_along = sums = &all[steps];
       return;
     }
+    if (fleeting && pools_again(list, all)) {
+      work[0] = list[1], count = 1, steps = 3;
+      work[0].x = list[0].x, work[0].saved = {}, work[0].along = &list[2], work[0].bias_along = sums = &all[3];
+      return;
+    }
+    no_bits = fleeting && makes_bits_of(list[0], list) && pools_again(list.subspan(1), all.subspan(1));
+    bits_next = !no_bits && pools_with_bits(list[0], list[1]);
+    if (bits_next) no_bits = true;
+    if (no_bits) return;
     std::size_t next = 1;
     if (is_norm(list[1], Op::backward_sums)) next = 2;
     if (next == list.size() || !is_relu_before(list[0], list[next]) || (next == 2 && !reads_same(list[1], list[2]))) return;
@@ -72,6 +90,49 @@ struct StepsAlong {
   static bool is_relu_below(const Operands<T>& pool, const Operands<T>& relu) {
     return pool.op == Op::backward_data && pool.node && pool.node->layer.kind == Kind::max_pool && is_relu_in_place(relu) &&
            same_rows(pool.dx, relu.dy) && relu.saved.data != nullptr && relu.saved.range().contains(relu.dx.range()) && fills_bytes(pool.dx.c);
+  }
+  /// Whether windows are of 2x2 and lie side by side: a position has one at most.
+  static bool is_side_by_side(const Window& window) {
+    return window.kernel == Pair(2) && window.stride == Pair(2) && window.pad == Pad(0) && window.dilation == Pair(1);
+  }
+  /// Whether a step makes a bias gradient from what a pooling's step and the ReLU's behind it make, in memory that they do not touch.
+  static bool makes_bias_of(const Operands<T>& pool, const Operands<T>& relu, const Operands<T>& o) {
+    return sums_bias_of(o, View<const T>(relu.dx)) && is_side_by_side(pool.node->layer.window) && !pool.dy.range().empty() &&
+           works_apart(o, pool.dy) && works_apart(o, pool.dx) && works_apart(o, pool.saved) && works_apart(o, relu.saved);
+  }
+  /// Steps of a max pooling that saves its winners alone, its backward step, that of the ReLU whose output it reads, and the one that makes a bias
+  /// gradient: winners can be looked for again, in a map that the gradient is not written over.
+  static bool pools_again(std::span<const Operands<T>> list, std::span<const Operands<T>> all) {
+    if (list.size() < 3 || all.size() < 4) return false;
+    const Operands<T>&pool = list[0], &down = list[1], &relu = list[2];
+    if (pool.op != Op::forward || !pool.node || pool.node->layer.kind != Kind::max_pool || pool.y.data != nullptr || pool.saved.data == nullptr ||
+        down.node != pool.node || !is_relu_below(down, relu) || pool.node->input != relu.layer + 1 || !makes_bias_of(down, relu, all[3]))
+      return false;
+    const Range read{2 * down.dy.range().begin, 2 * down.dy.range().end};   // by the windows
+    return down.saved.data == pool.saved.data && pool.x.range().contains(read) && works_apart(all[3], pool.x) && Places::apart(down.dx, pool.x) &&
+           Places::apart(down.dx, down.dy);
+  }
+  /// Whether a pooling reads what a convolution's step makes with its ReLU, all of it, and can make the mask bits.
+  static bool pools_with_bits(const Operands<T>& o, const Operands<T>& pool) {
+    if (!makes_bits(o) || pool.op != Op::forward || !pool.node || pool.node->layer.kind != Kind::max_pool || pool.node->input != o.layer + 2)
+      return false;
+    const Range windows = pool.y.data != nullptr ? pool.y.range() : pool.saved.range();
+    const Range read{2 * windows.begin, 2 * windows.end};
+    return is_side_by_side(pool.node->layer.window) && fills_bytes(o.y.c) && o.y.range() == read && o.saved.range().contains(read) &&
+           pool.x.range().contains(read) && Places::same_place(pool.x.slice(read), View<const T>(o.y)) && o.y.w == 2 * pool.node->out.w &&
+           (pool.y.data == nullptr || Places::apart(pool.y, o.y)) && Places::apart(o.saved, o.y) && Places::apart(o.saved, pool.y) &&
+           Places::apart(o.saved, pool.saved);
+  }
+  /// Whether a convolution's step makes the mask bits of its ReLU, too.
+  static bool makes_bits(const Operands<T>& o) {
+    return o.op == Op::forward && is_convolution(o) && o.activation && o.activation->layer.activation.function == Function::relu &&
+           o.saved.data != nullptr && o.y.data != nullptr;
+  }
+  /// Whether a convolution's step makes the map and the mask bits that steps behind it, of pools_again(), go back by.
+  static bool makes_bits_of(const Operands<T>& o, std::span<const Operands<T>> list) {
+    if (list.size() < 4 || !makes_bits(o)) return false;
+    return o.activation == list[3].node && o.layer + 1 == list[3].layer && o.saved.data == list[3].saved.data &&
+           o.y.range().contains(list[2].dx.range());
   }
   /// Whether sums are of what the norm's other step reads.
   static bool reads_same(const Operands<T>& sums, const Operands<T>& norm) {

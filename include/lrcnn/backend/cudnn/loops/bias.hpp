@@ -27,7 +27,24 @@ struct BiasGradient {
   bool accumulate;
   LRCNN_HOST_DEVICE void operator()(Index, Index c, A sum) const { db[c] = (accumulate ? db[c] : A(0)) + sum; }
 };
+/// Elements of a view, as they are.
 template <class T>
+struct ViewElements {
+  static constexpr int V = lanes<T>, at_once = 4;
+  const T* from;
+  Index stride_n;
+  bool packs;
+  explicit ViewElements(const View<const T>& v)
+      : from(v.data), stride_n(v.stride_n), packs(loops::takes_packs<V>(v.data, v.n > 1 ? v.stride_n : 0, v.c)) {}
+  LRCNN_HOST_DEVICE bool takes_packs() const { return packs; }
+  /// Elements at some positions of a thread, the first where there are fewer.
+  template <int n, bool packed, class Loop, class Some>
+  LRCNN_HOST_DEVICE void get(const Loop& loop, const typename Loop::Place& place, const Some& some, Pack<T, V> (&element)[n]) const {
+    load_all<packed>([&](int i) { return from + loop.before(place, some.at(i), stride_n); }, place.count, element);
+  }
+};
+/// Adds up what a source has at the positions of a map, each of which it is asked for once.
+template <class T, class Source>
 struct SumLoop : SummedTiles<T, PartSums<master_t<T>>, BiasGradient<master_t<T>>> {
   using A = master_t<T>;
   using Base = SummedTiles<T, PartSums<A>, BiasGradient<A>>;
@@ -39,20 +56,15 @@ struct SumLoop : SummedTiles<T, PartSums<master_t<T>>, BiasGradient<master_t<T>>
     } of;
     typename Base::Turn turn;
   };
-  const T* from;
-  Index stride_n;
-  bool packs;
-  SumLoop(const View<const T>& view, const Tiles& t, A* sums, const BiasGradient<A>& result, std::uint32_t* counted)
-      : Base(view, t, {sums, view.c}, result, counted),
-        from(view.data),
-        stride_n(view.stride_n),
-        packs(takes_packs<V>(view.data, view.n > 1 ? view.stride_n : 0, view.c)) {}
+  Source source;
+  SumLoop(const View<const T>& map, const Tiles& t, const Source& from, A* sums, const BiasGradient<A>& result, std::uint32_t* counted)
+      : Base(map, t, {sums, map.c}, result, counted), source(from) {}
   template <int k>
   LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
     const auto place = this->place(block, thread);
     const ThreadRows<V> rows{tiles.width};
     if constexpr (k == 0) {
-      if (packs && place.count == V) add_up<4, true>(place, thread, shared);
+      if (source.takes_packs() && place.count == V) add_up<Source::at_once, true>(place, thread, shared);
       else add_up<1, false>(place, thread, shared);
     } else if constexpr (k == 1) {
       shared.of.piece[thread] = rows.of_rows(shared.of.sum, thread);
@@ -71,7 +83,7 @@ struct SumLoop : SummedTiles<T, PartSums<master_t<T>>, BiasGradient<master_t<T>>
     if (place.count > 0)
       this->template each<n>(place, [&](const auto& some) {
         Pack<T, V> element[n];
-        load_all<packed>([&](int i) { return from + this->before(place, some.at(i), stride_n); }, place.count, element);
+        source.template get<n, packed>(*this, place, some, element);
         for (int i = 0; i < n; ++i)
           for (int v = 0; v < V; ++v) sum[v] += some.has(i) ? static_cast<A>(element[i].element[v]) : A(0);
       });
@@ -85,6 +97,15 @@ constexpr Index bias_gradient_bytes(Index n, Index c, Index rows, Index w) {
   using Element = std::remove_const_t<T>;
   return tiles_of<Element>(1, n * rows * w, c).parts() * c * static_cast<Index>(sizeof(master_t<Element>));
 }
+namespace detail {
+/// db = the sum of what `source` has at the positions of a map. Otherwise as bias_gradient().
+template <class Exec, class T, class Source>
+void sum_bias(const Exec& exec, const View<const T>& map, const Source& source, master_t<T>* db, bool accumulate, std::byte* workspace,
+              std::uint32_t* tallies) {
+  const Tiles tiles = tiles_of<T>(1, map.n * map.rows * map.w, map.c);
+  for_blocks(exec, tiles.blocks(), SumLoop<T, Source>(map, tiles, source, reinterpret_cast<master_t<T>*>(workspace), {db, accumulate}, tallies));
+}
+}   // namespace detail
 /// db = the sum of dy over images, rows and columns; added to what is there if accumulate, else written.
 /// Shapes:  dy [N,C,rows,W] -> db [C]
 /// Pre:     workspace: bias_gradient_bytes<T>(dy.n, dy.c, dy.rows, dy.w) bytes, aligned to 16; tallies: most_tallies of them
@@ -92,13 +113,12 @@ constexpr Index bias_gradient_bytes(Index n, Index c, Index rows, Index w) {
 template <class Exec, class T>
 void bias_gradient(const Exec& exec, const View<T>& dy, master_t<std::remove_const_t<T>>* db, bool accumulate, std::byte* workspace,
                    std::uint32_t* tallies) {
-  using A = master_t<std::remove_const_t<T>>;
+  using E = std::remove_const_t<T>;
   assert(channels_last(dy));
   if (empty(dy)) {
     if (!accumulate) zero_rows(exec, dense_view(db, 1, dy.c, {0, 1}, 1, dy.c));
     return;
   }
-  const Tiles tiles = tiles_of<std::remove_const_t<T>>(1, dy.n * dy.rows * dy.w, dy.c);
-  for_blocks(exec, tiles.blocks(), detail::SumLoop<std::remove_const_t<T>>(dy, tiles, reinterpret_cast<A*>(workspace), {db, accumulate}, tallies));
+  detail::sum_bias(exec, View<const E>(dy), detail::ViewElements<E>(dy), db, accumulate, workspace, tallies);
 }
 }   // namespace lrcnn::loops

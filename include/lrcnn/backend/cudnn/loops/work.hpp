@@ -148,6 +148,16 @@ LRCNN_HOST_DEVICE void store(T* to, int count, bool packs, const A (&from)[V]) {
       if (v < count) to[v] = static_cast<T>(from[v]);
   }
 }
+/// Writes the first `count` of V elements; all, if they may be written as a pack.
+template <bool packed, int V, class T>
+LRCNN_HOST_DEVICE void store_pack(T* to, int count, const Pack<T, V>& from) {
+  if constexpr (packed) {
+    copy_pack(to, &from);
+  } else {
+    for (int v = 0; v < V; ++v)
+      if (v < count) to[v] = from.element[v];
+  }
+}
 /// Channels that one thread takes where channels are independent: 16 bytes of them, or 32 of double.
 template <class T>
 inline constexpr int lanes = sizeof(T) == 2 ? 8 : 4;
