@@ -17,7 +17,7 @@ std::vector<float> fetched(const B& backend, const View<const T>& v) {
 template <class B = Cudnn>
 class DeviceRun {
  public:
-  /// Parameters are the problem's; arena and gradients are filled with NaN first, so that what is not written shows.
+  /// Parameters are the problem's; the arena is filled with NaN first, so that what is not written shows.
   DeviceRun(const Problem<float>& problem, const PolicySpec& policy, B& backend, bool input_gradient = true)
       : problem_(problem),
         backend_(backend),
@@ -30,7 +30,11 @@ class DeviceRun {
   void poison() {
     const std::vector<float> nan(static_cast<std::size_t>(executor_.arena().bytes()) / sizeof(float), std::nanf(""));
     backend_.write(reinterpret_cast<float*>(executor_.arena().data()), std::span<const float>(nan));
-    backend_.write(gradients_.data(), std::span<const float>(std::vector<float>(problem_.parameters.size(), std::nanf(""))));
+  }
+  /// Likewise the gradients; those of layers that do not train are not written.
+  void poison_gradients() {
+    const std::vector<float> nan(problem_.parameters.size(), std::nanf(""));
+    backend_.write(gradients_.data(), std::span<const float>(nan));
   }
   template <class Observer = NoObserver>
   Outcome<float> operator()(Observer&& observer = Observer{}) {

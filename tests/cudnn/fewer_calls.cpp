@@ -96,17 +96,18 @@ TEST_CASE("steps that are started together give the bits of those that are start
     }
 }
 namespace {
-/// What is found in a plan: joins and ReLUs along with norms, ReLUs along with max pooling, winners that are looked for again, mask bits that the
-/// pooling makes or nobody; biases along with poolings, and along with ReLUs and what is moved beside them.
+/// What is found in a plan: joins, their gradients and ReLUs along with norms, ReLUs along with max pooling, winners that are looked for again, mask
+/// bits that the pooling makes or nobody; biases along with poolings, and along with ReLUs and what is moved beside them.
 struct Along {
-  Index joins = 0, relus = 0, below_pools = 0, again = 0, no_bits = 0, bits_of_pools = 0, pool_biases = 0, relu_biases = 0;
+  Index joins = 0, join_gradients = 0, relus = 0, below_pools = 0, again = 0, no_bits = 0, bits_of_pools = 0, pool_biases = 0, relu_biases = 0;
   Along& operator+=(const Along& o) {
-    joins += o.joins, relus += o.relus, below_pools += o.below_pools, again += o.again, no_bits += o.no_bits, bits_of_pools += o.bits_of_pools;
+    joins += o.joins, join_gradients += o.join_gradients, relus += o.relus, below_pools += o.below_pools, again += o.again, no_bits += o.no_bits,
+        bits_of_pools += o.bits_of_pools;
     pool_biases += o.pool_biases, relu_biases += o.relu_biases;
     return *this;
   }
   /// Loops that are saved at least.
-  Index loops() const { return joins + relus + below_pools + 2 * again + no_bits + pool_biases + relu_biases; }
+  Index loops() const { return joins + join_gradients + relus + below_pools + 2 * again + no_bits + pool_biases + relu_biases; }
 };
 template <Precision precision>
 Along found_in(const Plan& plan) {
@@ -124,8 +125,9 @@ Along found_in(const Plan& plan) {
     found.no_bits += run.no_bits, found.bits_of_pools += run.bits_next, found.pool_biases += run.sums != nullptr;
     if (run.steps > 0) {
       const bool pools = run.work[0].node->layer.kind == Kind::max_pool, again = pools && run.steps == 3;
-      (operands[i].op == Op::forward && !pools ? found.joins : again ? found.again : pools ? found.below_pools : found.relus) += 1;
-      CHECK(run.steps == run.count + (again ? 2 : 1));
+      const bool behind_join = run.count == 2 && run.work[0].dx.data != nullptr, joins = operands[i].op == Op::forward && !pools;
+      (joins ? found.joins : again ? found.again : pools ? found.below_pools : behind_join ? found.join_gradients : found.relus) += 1;
+      CHECK(run.steps >= run.count + (again || behind_join ? 2 : 1));
       i += run.steps;
       continue;
     }
@@ -172,9 +174,10 @@ Along check_along(std::initializer_list<std::span<const Layer>> networks, bool p
 }   // namespace
 TEST_CASE(
     "what is done along with batch norms and max pooling gives the bits of steps that are started one by one, whatever the policy and the widths") {
-  const Along all = check_along({Normed<16, 8>::layers, Normed<8, 16>::layers, Normed<24, 12>::layers});
-  MESSAGE(all.joins, " joins and ", all.relus, " ReLUs along with norms, ", all.below_pools, " ReLUs along with pooling");
-  CHECK(std::min({all.joins, all.relus, all.below_pools}) > 10);
+  const Along all = check_along({Normed<16, 8>::layers, Normed<8, 16>::layers, Normed<32, 8>::layers, Normed<24, 12>::layers});
+  MESSAGE(all.joins, " joins, ", all.join_gradients, " gradients of joins and ", all.relus, " ReLUs along with norms, ", all.below_pools,
+          " ReLUs along with pooling");
+  CHECK(std::min({all.joins, all.join_gradients, all.relus, all.below_pools}) > 10);
 }
 TEST_CASE("bias gradients that are made along with ReLUs and max pooling have the bits of steps that are started one by one") {
   Along all = check_along({Biased<16, 8>::layers, Biased<24, 12>::layers});
@@ -205,6 +208,7 @@ TEST_CASE("a run that failed between steps that go together leaves nothing undon
     if (library->calls <= library->fail_at) break;   // no call was the k-th: all have had their turn
     library->fail_at = -1;
     run.poison();
+    run.poison_gradients();
     const auto after = run(Watching{});
     CHECK(after.loss == wanted->loss);
     CHECK(after.gradients == wanted->gradients);
@@ -215,7 +219,8 @@ TEST_CASE("every ReLU and every join behind a batch norm, and every ReLU before 
   const Table table = make_table(ResNet50<>::layers, Input{2, 3, 64, 64});
   const Along all = found_in<Precision::bf16>(make_plan(table, Policy<Column>::value, CudnnBf16::target));
   CHECK(all.joins == 16);
-  CHECK(all.relus == 32);   // the 33rd is the pooling's
+  CHECK(all.join_gradients >= 11);   // of 12 that have a norm before one input alone; memory may stand in the way
+  CHECK(all.relus == 32);            // the 33rd is the pooling's
   CHECK(all.below_pools == 1);
   const Table vgg = make_table(Vgg16<>::layers, Input{2, 3, 64, 64});
   const Along biased = found_in<Precision::fp32>(make_plan(vgg, Policy<Column>::value, Cudnn::target));

@@ -14,10 +14,15 @@ template <Index wide, Index narrow>
 using Biased = Sequential<Conv<wide>, ReLU, Conv<narrow>, ReLU, MaxPool<>, Conv<wide>, ReLU, Conv<wide>, ReLU, MaxPool<>, Conv<narrow>, ReLU,
                           MaxPool<Window{.kernel = 3, .stride = 2}>, Residual<Sequential<Conv<wide>, ReLU, Conv<narrow>>>, ReLU, Flatten, Linear<16>,
                           ReLU, Linear<10>>;
-inline const std::vector<PolicySpec> policies_along{Policy<Column, Workspace<1_MiB>>::value,
-                                                    Policy<Overlap<3>, CheckpointAtPools, RecomputeAll, Workspace<1_MiB>>::value,
-                                                    Policy<Share<4>, CheckpointEvery<3>, RecomputeAll, Workspace<1_MiB>>::value,
-                                                    Policy<Share<2>, CheckpointEvery<3>, RecomputeCheap, Workspace<1_MiB>>::value,
-                                                    Policy<Column, CheckpointEvery<2>, RecomputeAll, Workspace<1_MiB>>::value,
-                                                    Policy<Overlap<3>, CheckpointEvery<4>, KeepAll, Workspace<1_MiB>, Streams<2>>::value};
+inline const std::vector<PolicySpec> policies_along{
+    Policy<Column, Workspace<1_MiB>>::value, Policy<Overlap<3>, CheckpointAtPools, RecomputeAll, Workspace<1_MiB>>::value,
+    Policy<Share<4>, CheckpointEvery<3>, RecomputeAll, Workspace<1_MiB>>::value,
+    Policy<Share<2>, CheckpointEvery<3>, RecomputeCheap, Workspace<1_MiB>>::value,
+    Policy<Column, CheckpointEvery<2>, RecomputeAll, Workspace<1_MiB>>::value,
+    Policy<Column, Workspace<8_MiB>>::value,   // where sums behind joins have their results in the workspace
+    // Sections have workspaces of their own.
+    Policy<Stages<Section<Overlap<2>, RecomputeAll, Workspace<524288>>, Section<ByImages<1, Column>, RecomputeAll, Workspace<262144>>,
+                  Section<ByImages<1, Column>, KeepAll, Workspace<524288>>>,
+           CheckpointEvery<3>>::value,
+    Policy<Overlap<3>, CheckpointEvery<4>, KeepAll, Workspace<1_MiB>, Streams<2>>::value};
 }   // namespace lrcnn::testing

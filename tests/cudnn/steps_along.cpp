@@ -230,6 +230,14 @@ TEST_CASE("a bias gradient is made along with a ReLU's gradient, and with what i
   const cudnn::PointwiseRun<float> other_run(std::span<const Operands<float>>(above), 3);
   CHECK(other_run.steps == 3);
   CHECK(other_run.sums == nullptr);
+  Steps added = maps.relu_with_bias();   // to what the ReLU's step has made
+  added.insert(added.begin() + 1, moved(Op::add, maps.at(3), maps.at(1)));
+  const cudnn::PointwiseRun<float> sum_run(std::span<const Operands<float>>(added), 2);
+  CHECK(sum_run.steps == 2);
+  CHECK(sum_run.sums == nullptr);
+  Steps copied = maps.relu_with_bias();   // from there
+  copied.insert(copied.begin() + 1, moved(Op::copy, maps.at(1), maps.at(3)));
+  CHECK(sums_of_run(copied, 2) == &copied[2]);
   for (const Difference& difference : std::vector<Difference>{
            {"no bias", [](Maps&m, Steps&) { m.convolution.layer.bias = false; }},
            {"another gradient", [](Maps&m, Steps&s) { s[1].dy = m.at(4); }},
@@ -328,7 +336,82 @@ TEST_CASE("a pooling makes the mask bits of the ReLU that it reads, unless somet
     Pooled other;
     Steps list = other.steps();
     c.make(other, list);
-    INFO(c.name);
+    INFO(std::string(c.name));
     CHECK_FALSE(makes(list));
+  }
+}
+TEST_CASE("a join's gradient is what its other input gets, and is not copied, unless something is in the way") {
+  struct Joined : Maps {
+    /// What is added from map 3 to map 1; a ReLU's gradient in place there, by the values of map 2; the join's, a copy to map 4 and nothing; those of
+    /// the norm that the join reads, whose input is map 0.
+    Steps steps() {
+      relu.input = 4, sum.input = 3, sum.other = 1;
+      Operands<float> a, r, c, n;
+      a.op = Op::add, a.x = at(3), a.y = at(1);
+      r.op = Op::backward_data, r.node = &relu, r.layer = 4, r.y = at(2), r.dy = at(1), r.dx = at(1);
+      c.op = Op::backward_data, c.node = &sum, c.layer = 3, c.operand = 1, c.dy = at(1), c.dx = at(4);
+      n = c, n.operand = 0, n.dx = at(1);
+      Steps norms = relu_behind();
+      for (Operands<float>& o : norms) o.workspace = reinterpret_cast<std::byte*>(at(5).data), o.workspace_bytes = 64;
+      return {a, r, c, n, norms[1], norms[2]};
+    }
+  };
+  const auto takes = [](const Steps& steps) {
+    const cudnn::StepsAlong<float> found(std::span<const Operands<float>>(steps), steps.size(), false);
+    if (found.steps == 0) return false;
+    CHECK(found.steps == steps.size());
+    CHECK(found.count == 2);
+    CHECK(found.work[0].dx.data == found.work[1].dy.data);
+    CHECK((found.work[0].other.data != nullptr) == (steps[0].op == Op::add));
+    return true;
+  };
+  Joined maps;
+  CHECK(takes(maps.steps()));
+  Steps alone = maps.steps();
+  alone.erase(alone.begin());
+  CHECK(takes(alone));
+  Steps without_nothing = maps.steps();
+  without_nothing.erase(without_nothing.begin() + 3);
+  CHECK(takes(without_nothing));
+  Steps masked = maps.steps();
+  masked[1].saved = maps.mask();
+  CHECK(takes(masked));
+  for (const Index place : {2, 3}) {   // the copy takes the place of what was read, element by element
+    Steps over = maps.steps();
+    over[2].dx = maps.at(place);
+    CHECK(takes(over));
+  }
+  const cudnn::StepsAlong<float> bounded(std::span<const Operands<float>>(alone), 4, false);
+  CHECK(bounded.steps == 0);
+  struct Case {
+    const char* name;
+    std::function<void(Joined&, Steps&)> make;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"another function", [](Joined&m, Steps&) { m.relu.layer.activation.function = Function::leaky_relu; }},
+           {"not in place", [](Joined&m, Steps&s) { s[1].dy = m.at(4); }},
+           {"something else is added to", [](Joined&m, Steps&s) { s[0].y = m.at(5); }},
+           {"rows are added to",
+            [](Joined&, Steps&s) {
+              s[0].y = s[0].y.slice({1, 4});
+            }},
+           {"the copy over a part of what is added", [](Joined&m, Steps&s) { s[2].dx = m.at(3, 8); }},
+           {"the copy over a part of the norm's input", [](Joined&m, Steps&s) { s[2].dx = m.at(0, 8); }},
+           {"the copy over a part of the ReLU's values", [](Joined&m, Steps&s) { s[2].dx = m.at(2, 8); }},
+           {"the copy of fewer rows", [](Joined&, Steps&s) { s[2].dx = s[2].dx.slice({1, 4}); }},
+           {"a concatenation", [](Joined&m, Steps&) { m.sum.layer.kind = Kind::concat; }},
+           {"sums of another gradient", [](Joined&m, Steps&s) { s[4].dy = m.at(4); }},
+           {"the sums' results over what is added", [](Joined&m, Steps&s) { s[4].sums = reinterpret_cast<double*>(m.at(3).data); }},
+           {"the sums' results over the ReLU's values", [](Joined&m, Steps&s) { s[4].sums = reinterpret_cast<double*>(m.at(2).data); }},
+           {"the sums' workspace over what is added", [](Joined&m, Steps&s) { s[4].workspace = reinterpret_cast<std::byte*>(m.at(3, 8).data); }},
+           {"the sums' workspace over the ReLU's values", [](Joined&m, Steps&s) { s[4].workspace = reinterpret_cast<std::byte*>(m.at(2, 8).data); }},
+           {"the norm's gradient elsewhere", [](Joined&m, Steps&s) { s[5].dx = m.at(5); }},
+           {"a norm of other statistics", [](Joined&, Steps&s) { s[5].statistics = nullptr; }},
+           {"channels that are no multiple of 8", [](Joined&m, Steps&) { m.norm.in.c = 12; }}}) {
+    Joined other;
+    Steps list = other.steps();
+    c.make(other, list);
+    INFO(std::string(c.name));
+    CHECK_FALSE(takes(list));
   }
 }

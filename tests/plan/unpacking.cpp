@@ -35,7 +35,7 @@ bool writes_into(const Plan& plan, const Step& s, Index scratch) {
 }
 }   // namespace
 TEST_CASE("a gradient is unpacked while it is there, and before another one of its layer is made") {
-  Index together = 0, sets = 0;
+  Index together = 0, sets = 0, over = 0, beside = 0;   // over: the next step writes over what is unpacked
   for (std::uint64_t seed = 0; seed < cases_to_do<std::uint64_t>(3000, 400); ++seed) {
     Dice dice(seed);
     const RandomNetwork net = seed % 2 == 0 ? random_network(dice, 9) : random_graph(dice, 7);
@@ -62,6 +62,12 @@ TEST_CASE("a gradient is unpacked while it is there, and before another one of i
             REQUIRE_FALSE((plan.steps[i].op == Op::backward_parameters && plan.steps[i].layer == s.layer));
           }
         }
+        if (unpacking.at < plan.steps.size()) {
+          const bool written = std::any_of(unpacking.steps.begin(), unpacking.steps.end(),
+                                           [&](std::size_t made) { return writes_into(plan, plan.steps[unpacking.at], plan.steps[made].scratch); });
+          REQUIRE((unpacking.overlaps || !written));
+          (unpacking.overlaps ? over : beside) += 1;
+        }
         since = unpacking.at;
         ++sets, together += static_cast<Index>(unpacking.steps.size());
       }
@@ -70,6 +76,7 @@ TEST_CASE("a gradient is unpacked while it is there, and before another one of i
   }
   MESSAGE(sets << " sets of " << together << " gradients");
   CHECK(sets > 100);
+  CHECK(std::min(over, beside) > 3);
 }
 TEST_CASE("gradients stay packed where there is room, and no more lives at once") {
   Target together{.channel_block = Target::all_channels, .alignment = 256, .packs_weights = true, .activates = true, .packs_alike = true};

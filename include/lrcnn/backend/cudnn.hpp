@@ -125,9 +125,9 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     const cudnn::Status status = start_step(p, o);
     if (!status.good()) cudnn::check(status, std::string(op_name(o.op)) + (o.node ? " of " + who(o) : std::string()));
   }
-  /// Starts as many of some steps, from the first on, as go together: filters are packed by one kernel, rows moved beside a ReLU, a ReLU or a join
-  /// done along with the step beside it. Returns how many they are, `most` at most; 0 if the first is started alone. The bias gradient of the step
-  /// behind them may be made, too. `fleeting`: the first is a norm's, and nobody but the join behind it reads what it writes.
+  /// Starts as many of some steps, from the first on, as go together: filters are packed by one kernel, and what StartsAlong finds. Returns how many
+  /// they are, `most` at most; 0 if the first is started alone. The bias gradient of the step behind them may be made, too. `fleeting`: as
+  /// fleeting_steps() has it of the first.
   std::size_t start_together(std::span<const Operands<element>> steps, std::size_t most, bool fleeting) {
     std::vector<cudnn::FilterPacking<element>> filters;
     while (filters.size() < most && is_packing(steps[filters.size()].op)) filters.push_back(packing_of(steps[filters.size()]));

@@ -22,9 +22,9 @@ template <class B>
 concept Recorder = Backend<B> && requires {
   typename B::Group;
 };
-/// A backend that starts several steps at once where it can, `most` at most. What it does for the step behind them it leaves out there, which is the
-/// next that it is given, by the same address. It is told whether what the first makes is nothing to
-/// others than steps that come at once (plan/fleeting.hpp).
+/// A backend that starts several steps at once where it can, `most` at most. It may do some of the work of the step behind them, if the list has one:
+/// the next call of run() or run_packed() gets that very object, and leaves this work out. It is told whether nobody but steps that come at once
+/// reads what the first one makes (plan/fleeting.hpp).
 template <class B>
 concept StartsTogether = Backend<B> && requires(B backend, std::span<const Operands<typename B::element>> steps, std::size_t most, bool fleeting) {
   { backend.start_together(steps, most, fleeting) } -> std::same_as<std::size_t>;   // how many of them
@@ -138,7 +138,8 @@ class StepGroups {
       }
       if constexpr (StartsTogether<B> && !is_watched<Observer>) {
         const std::size_t most = (unpacking != none ? unpacking->at : group.end) - i;
-        const std::span<const Operands<T>> next = operands_.subspan(i, group.end - i);
+        const bool stops = unpacking != none && unpacking->overlaps;   // nothing of the step there may be done before
+        const std::span<const Operands<T>> next = operands_.subspan(i, stops ? most : group.end - i);
         if (const std::size_t count = detail::needs_host(plan_.steps[i].op) ? 0 : backend_.start_together(next, most, fleeting_[i] != 0); count > 0) {
           i += count - 1;
           continue;

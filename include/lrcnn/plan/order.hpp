@@ -48,8 +48,9 @@ struct Accesses {
     a.gradient = step.layer;
     return a;
   }
-  bool conflicts(const Accesses& o) const {
-    if ((gradient >= 0 && gradient == o.gradient) || (loss && o.loss)) return true;
+  bool conflicts(const Accesses& o) const { return (gradient >= 0 && gradient == o.gradient) || (loss && o.loss) || overlaps(o); }
+  /// Whether there are bytes of the arena that both touch, one of them to write.
+  bool overlaps(const Accesses& o) const {
     for (std::size_t i = 0; i < count; ++i)
       for (std::size_t k = 0; k < o.count; ++k)
         if (list[i](o.list[k])) return true;

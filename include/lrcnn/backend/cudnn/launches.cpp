@@ -13,14 +13,26 @@ template <class V>
 Index bytes_of(const V& view) {
   return view.data ? view.n * view.rows * view.stride_row() * static_cast<Index>(sizeof(*view.data)) : 0;
 }
+template <class T>
+Index bytes_along(const Operands<T>& o, Index own);
 /// Of what a step must read and write, each operand once. Of layers that take rows as they are, inputs may hold more rows than are used.
 template <class T>
 Index bytes_of(const Operands<T>& o) {
   const Range made = o.y.data ? o.y.range() : o.dx.data ? o.dx.range() : o.saved.data ? o.saved.range() : o.dy.data ? o.dy.range() : o.x.range();
   const bool same = o.node == nullptr || rules_of(o.node->layer).rows == RowMap::same;
   const auto used = [&](const auto& view) { return bytes_of(same && view.data ? view.slice(intersect(view.range(), made)) : view); };
-  if (o.op == Op::forward && o.along) return bytes_of(*o.along);   // which reads as much as the norm, and a map of as many rows beside
-  return used(o.x) + used(o.other) + used(o.dy) + used(o.saved) + bytes_of(o.dx) + bytes_of(o.y) * (o.op == Op::add ? 2 : 1);
+  const Index own = used(o.x) + used(o.other) + used(o.dy) + used(o.saved) + bytes_of(o.dx) + bytes_of(o.y) * (o.op == Op::add ? 2 : 1);
+  return o.along ? bytes_along(o, own) : own;
+}
+/// The same of a step that does another along, beside `own`.
+template <class T>
+Index bytes_along(const Operands<T>& o, Index own) {
+  if (o.node->layer.kind == Kind::max_pool)   // the ReLU's mask bits, unless winners are looked for in what it has made
+    return own + (o.op == Op::forward || o.saved.data ? bytes_of(o.along->saved) : 0);
+  if (o.op == Op::forward) return bytes_of(*o.along);                  // a join, which reads as much as the norm, and a map of as many rows beside
+  if (o.op != Op::backward_sums || o.dx.data == nullptr) return own;   // the norm tells what passes the ReLU from its input
+  const auto relu = PointwiseStep<T>::of(*o.along);
+  return own + bytes_of(relu->values) + bytes_of(relu->saved);
 }
 template <class T>
 class LaunchList final : public Library<T> {

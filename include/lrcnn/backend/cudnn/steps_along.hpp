@@ -5,7 +5,8 @@
 // step in place is left out: the batch norm before it lets gradients pass where its output is positive, which it knows from what it reads; the max
 // pooling behind it lets them pass by the ReLU's mask bits, and adds up the gradient of the bias of the convolution below. The pooling's
 // forward step makes these bits, because it reads the map anyway; where all of these steps come one after the other, neither they nor winners are
-// written. Results have the bits that the steps would have made one by one.
+// written. Behind a join, the sums of the norm before it are those of what the ReLU lets pass, which becomes the gradient of the join's other
+// input: that is not copied, and the norm's own step reads it there. Results have the bits that the steps would have made one by one.
 #include <lrcnn/backend/cudnn/together.hpp>
 #include <lrcnn/layer/statistics.hpp>
 #include <array>
@@ -47,6 +48,16 @@ struct StepsAlong {
     bits_next = !no_bits && pools_with_bits(list[0], list[1]);
     if (bits_next) no_bits = true;
     if (no_bits) return;
+    const std::size_t relu = list[0].op == Op::add ? 1 : 0;
+    if (const auto found = join_gradient(list, relu)) {
+      const View<T>& passing = list[relu + 1].dx;
+      work = {list[found->at], list[found->at + 1]}, count = 2, steps = found->at + 2;
+      work[0].along = &list[relu], work[0].dx = passing;
+      if (relu > 0) work[0].other = list[0].x.slice(list[0].y.range());
+      work[1].dy = passing;
+      work[0].sums = work[1].sums = found->results;
+      return;
+    }
     std::size_t next = 1;
     if (is_norm(list[1], Op::backward_sums)) next = 2;
     if (next == list.size() || !is_relu_before(list[0], list[next]) || (next == 2 && !reads_same(list[1], list[2]))) return;
@@ -82,9 +93,53 @@ struct StepsAlong {
   static bool same_rows(const View<const T>& a, const View<const T>& b) { return a.range() == b.range() && Places::same_place(a, b); }
   /// The step of a ReLU that reads the norm's output, before the norm's own in the same place.
   static bool is_relu_before(const Operands<T>& relu, const Operands<T>& norm) {
-    return is_norm(norm, Op::backward_data) && norm.statistics != nullptr && norm.sums != nullptr && is_relu_in_place(relu) &&
-           relu.node->input == norm.layer + 1 && same_rows(relu.dx, norm.dy) && same_rows(norm.dx, norm.dy) &&
-           intersect(norm.dx.range(), norm.part) == norm.dx.range() && norm.x.range().contains(norm.dx.range());
+    return is_relu_in_place(relu) && is_in_place_behind(relu, norm) && relu.node->input == norm.layer + 1;
+  }
+  /// A norm's step in the place of a ReLU's.
+  static bool is_in_place_behind(const Operands<T>& relu, const Operands<T>& norm) {
+    return is_norm(norm, Op::backward_data) && norm.statistics != nullptr && norm.sums != nullptr && same_rows(relu.dx, norm.dy) &&
+           same_rows(norm.dx, norm.dy) && intersect(norm.dx.range(), norm.part) == norm.dx.range() && norm.x.range().contains(norm.dx.range());
+  }
+  /// A step of a join's gradient of all rows of dy.
+  static bool is_of_join(const Operands<T>& o, const View<T>& dy) {
+    return o.op == Op::backward_data && o.node && o.node->layer.kind == Kind::sum && same_rows(o.dy, dy) && o.dx.range() == dy.range() &&
+           Places::same_extents(o.dx, dy);
+  }
+  struct JoinGradient {
+    std::size_t at = 0;          ///< the sums' step; the norm's own follows
+    double* results = nullptr;   ///< of the sums
+  };
+  /// Steps of a ReLU, in place, which is number `relu`: before it may be an addition to its gradient. Behind it, steps of the join before it: a copy
+  /// for one input, and nothing for the other, in place; and of the norm that makes the latter: sums, and its own in place.
+  static std::optional<JoinGradient> join_gradient(std::span<const Operands<T>> list, std::size_t relu) {
+    if (list.size() < relu + 4 || !is_relu_in_place(list[relu]) || !is_of_join(list[relu + 1], list[relu].dx)) return {};
+    const View<T>&dy = list[relu].dx, &passing = list[relu + 1].dx;
+    const std::size_t at = relu + (is_of_join(list[relu + 2], dy) && list[relu + 2].dx.data == dy.data ? 3 : 2);
+    if (list.size() < at + 2 || (relu > 0 && !same_rows(list[0].y, dy))) return {};
+    const Operands<T>&sums = list[at], &norm = list[at + 1];
+    if (!is_norm(sums, Op::backward_sums) || sums.sums == nullptr || !is_in_place_behind(list[relu], norm) || !reads_same(sums, norm)) return {};
+    // What the earlier steps read may be gone by the time of the sums' step, and their place be its own: its results then go elsewhere.
+    double* const results = results_of(sums, norm);
+    const View<const double> written = dense_view(const_cast<const double*>(results), 1, 1, {0, 1}, doubles_of(sums), 1);
+    const auto stays = [&](const View<const T>& read) {   // or is written over by the thread that has read it
+      if (read.data != nullptr && read.n > 1 && read.stride_n != passing.stride_n) return false;   // loops::SameTilePlaces
+      return (Places::apart(passing, read) || Places::same_place(passing, read)) && Places::apart(written, read) && works_apart(sums, read);
+    };
+    const auto step = Places::of(list[relu]);
+    const bool good = step && Places::apart(passing, dy) && Places::apart(passing, sums.x) && stays(dy) && stays(step->values) &&
+                      (relu == 0 || stays(list[0].x.slice(list[0].y.range()))) && Places::apart(passing, step->saved) &&
+                      (step->saved.data == nullptr || passing.n == 1 || 8 * step->saved.stride_n == passing.stride_n) &&
+                      Places::apart(written, step->saved) && works_apart(sums, step->saved);
+    return good ? std::optional(JoinGradient{at, results}) : std::nullopt;
+  }
+  static Index doubles_of(const Operands<T>& sums) { return sums_bytes(sums.node->layer, sums.dy.c, sums.dy.n) / Index{sizeof(double)}; }
+  /// Where results of sums go: to the end of the workspace, if it is large and the norm's own step is the only one that reads them.
+  static double* results_of(const Operands<T>& sums, const Operands<T>& norm) {
+    constexpr Index most_parts = Index{4} << 20;   // bytes that the sums' loop takes at most, from the workspace's begin
+    const Shape& whole = sums.node->in;
+    const Index bytes = round_up(doubles_of(sums) * Index{sizeof(double)}, Index{256}), rest = sums.workspace_bytes / 256 * 256 - bytes;
+    const bool once = !sums.accumulate && norm.dx.n == whole.n && norm.dx.range() == Range{0, whole.h};
+    return once && rest >= most_parts ? reinterpret_cast<double*>(sums.workspace + rest) : sums.sums;
   }
   /// The step of a ReLU whose output a max pooling reads, behind the pooling's own.
   static bool is_relu_below(const Operands<T>& pool, const Operands<T>& relu) {

@@ -130,11 +130,12 @@ struct PointwiseRun {
   /// `most`: how many there may be; the others are only looked at.
   PointwiseRun(std::span<const Operands<T>> list, std::size_t most) {
     find(list.first(most));
-    const auto relu = std::find_if(work.begin(), work.end(), [](const Step& step) { return !step.moves(); });
     begin_at_zero();
+    const auto relu = std::find_if(work.begin(), work.end(), [](const Step& step) { return !step.moves(); });
     if (relu == work.end() || relu->kind != Step::Kind::backward || steps == list.size() || relu->x.c % 8 != 0) return;
-    if (sums_bias_of(list[steps], View<const T>(relu->y)) &&
-        std::all_of(work.begin(), work.end(), [&](const Step& step) { return lies_in(step, *relu) && is_apart(step, list[steps]); }))
+    if (!sums_bias_of(list[steps], View<const T>(relu->y))) return;
+    const bool done = std::all_of(relu + 1, work.end(), [&](const Step& step) { return Step::apart(step.y, relu->y); });   // no move adds to it
+    if (done && std::all_of(work.begin(), work.end(), [&](const Step& step) { return lies_in(step, *relu) && is_apart(step, list[steps]); }))
       sums = &list[steps];
   }
 

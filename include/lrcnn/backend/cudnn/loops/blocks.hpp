@@ -38,17 +38,19 @@ LRCNN_HOST_DEVICE void run_phase(const F& f, Index block, int thread, typename F
   if constexpr (requires { f.rounds(block); }) f.template phase<k>(block, thread, shared, round);
   else f.template phase<k>(block, thread, shared);
 }
-/// A block on the host: a unit of work.
-template <class F>
+}   // namespace detail
+/// A block on the host: a unit of work. Its threads are called one after the other, the first first or last.
+template <class F, bool backwards = false>
 struct HostBlock {
   F f;
   LRCNN_HOST_DEVICE void operator()(Index block) const {
     typename F::Shared shared;
-    each_phase(f, block, [&](auto k, Index round) {
-      for (int thread = 0; thread < block_threads; ++thread) run_phase<decltype(k)::value>(f, block, thread, shared, round);
+    detail::each_phase(f, block, [&](auto k, Index round) {
+      for (int i = 0; i < block_threads; ++i) detail::run_phase<decltype(k)::value>(f, block, backwards ? block_threads - 1 - i : i, shared, round);
     });
   }
 };
+namespace detail {
 #ifdef __CUDACC__
 template <class Exec>
 concept CudaPolicy = requires(Exec exec) {
@@ -88,10 +90,10 @@ void for_blocks(const Exec& exec, Index count, const F& f) {
     detail::run_block<F><<<static_cast<unsigned>(count), block_threads, 0, detail::cuda_stream(exec)>>>(f);
     if (const cudaError_t e = cudaGetLastError(); e != cudaSuccess) throw thrust::system_error(e, thrust::cuda_category(), "a loop of blocks");
   } else {
-    for_units(exec, count, detail::HostBlock<F>{f});
+    for_units(exec, count, HostBlock<F>{f});
   }
 #else
-  for_units(exec, count, detail::HostBlock<F>{f});
+  for_units(exec, count, HostBlock<F>{f});
 #endif
 }
 /// Step `k` of a tree over threads whose numbers differ in powers of two from `first` down to `last`: add(thread, other) where thread takes in

@@ -58,7 +58,7 @@ struct MaxPoolLoop : PoolLoop<T> {
 template <class T>
 struct MaxPoolBitsLoop {
   using A = master_t<T>;
-  static constexpr int V = 8, side = 2;
+  static constexpr int V = 8, side = 2, taps = side * side;
   Positions positions;
   Image<const T> x;
   Image<T> y;
@@ -75,20 +75,22 @@ struct MaxPoolBitsLoop {
   }
   LRCNN_HOST_DEVICE void operator()(Index unit) const {
     const auto at = positions.place(unit);
+    const auto row = [&](int tap) { return side * at.y + tap / side; };
+    const auto column = [&](int tap) { return side * at.x + tap % side; };
+    Pack<T, V> element[taps];
+    load_all([&](int tap) { return x.at(at.image, row(tap), column(tap), at.channel); }, V, packs, element);
     A best[V];
     int winner[V];
-    for (int tap = 0; tap < side * side; ++tap) {
-      const int row = side * at.y + tap / side, column = side * at.x + tap % side;
-      A value[V];
-      load(x.at(at.image, row, column, at.channel), V, packs, value);
+    for (int tap = 0; tap < taps; ++tap) {
       unsigned positive = 0;
       for (int v = 0; v < V; ++v) {
-        positive |= (value[v] > A(0) ? 1u : 0u) << v;
-        const bool wins = tap == 0 || beats(value[v], best[v]);
-        best[v] = wins ? value[v] : best[v];
+        const A value = static_cast<A>(element[tap].element[v]);
+        positive |= (value > A(0) ? 1u : 0u) << v;
+        const bool wins = tap == 0 || beats(value, best[v]);
+        best[v] = wins ? value : best[v];
         winner[v] = wins ? tap : winner[v];
       }
-      *bits.at(at.image, row, (column * positions.channels + at.channel) / 8, 0) = static_cast<std::uint8_t>(positive);
+      *bits.at(at.image, row(tap), (column(tap) * positions.channels + at.channel) / 8, 0) = static_cast<std::uint8_t>(positive);
     }
     if (y.data != nullptr) store(y.at(at.image, at.y, at.x, at.channel), V, packs, best);
     if (index.data != nullptr) store(index.at(at.image, at.y, at.x, at.channel), V, packs, winner);

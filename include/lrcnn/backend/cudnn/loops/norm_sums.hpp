@@ -191,6 +191,10 @@ void add_sums(const Exec& exec, const Operands<T>& o, bool accumulate_parameters
     using Loop = ProductsLoop<T, ChannelMeans<T>, std::remove_cvref_t<decltype(then)>>;
     for_blocks(exec, tiles.blocks(), Loop(o.dy, x, tiles, space.parts, {norm}, then, o.tallies));
   };
+  if (o.along && o.dx.data != nullptr)
+    return for_blocks(exec, tiles.blocks(),
+                      ProductsLoop<T, ChannelMeans<T>, ChannelSums<T>, ReluBehindJoin<T>>(o.dy, x, tiles, space.parts, {norm}, sums, o.tallies,
+                                                                                          ReluBehindJoin<T>(o)));
   if (o.along)
     return for_blocks(exec, tiles.blocks(),
                       ProductsLoop<T, ChannelMeans<T>, ChannelSums<T>, ReluBehind<T>>(o.dy, x, tiles, space.parts, {norm}, sums, o.tallies, {norm}));
@@ -228,7 +232,8 @@ void norm_statistics(const Exec& exec, const Operands<T>& o) {
             detail::GroupLoop<T>{statistics, space.whole, space.counts, Divisor(norm.units), static_cast<double>(positions)});
 }
 /// As host::norm_backward_sums: adds, for each channel, dy and dy * normalised x to the sums of their images, and to gradients. With o.along, of
-/// what the ReLU behind it lets pass.
+/// what a ReLU lets pass: the one behind the norm, or with dx the one behind the join that reads the norm's output: then dx becomes what
+/// passes, and `other` is added to dy before, if it is there.
 /// Pre:     a workspace of part_bytes() for dy's rows, and tallies
 template <class Exec, class T>
 void norm_backward_sums(const Exec& exec, const Operands<T>& o) {

@@ -1,6 +1,8 @@
 #pragma once
 // Sums over dy, and over dy times what is made of x, of channels: the backward sums of norms, and gradients of what channels are multiplied by.
 #include <lrcnn/backend/cudnn/loops/norm_numbers.hpp>
+#include <lrcnn/backend/cudnn/loops/relu_sign.hpp>
+#include <lrcnn/backend/cudnn/together.hpp>
 namespace lrcnn::loops::detail {
 /// x - mean.
 struct Centred {
@@ -37,6 +39,7 @@ struct PixelNorms {
 /// All of dy counts.
 struct NoRelu {
   static constexpr int phases = 0;
+  static constexpr bool changes_gradient = false;   ///< pass() does
   struct Shared {};
   struct Channel {
     template <class T>
@@ -45,12 +48,52 @@ struct NoRelu {
     }
   };
   LRCNN_HOST_DEVICE Channel channel(const Shared&, int) const { return {}; }
+  static bool fits_packs() { return true; }
+};
+/// What passes the ReLU behind the join that reads the norm's output counts: of dy, or of dy and what is added to it, rounded. It is the gradient of
+/// the join's other input, too.
+template <class T>
+struct ReluBehindJoin : NoRelu {
+  static constexpr bool changes_gradient = true;
+  ReluSign<T> relu;
+  Line<const T> added;
+  Line<T> to;
+  bool packs;
+  explicit ReluBehindJoin(const Operands<T>& o) : ReluBehindJoin(*cudnn::PointwiseStep<T>::of(*o.along), o.other, o.dx) {}
+  bool fits_packs() const { return packs; }
+  template <int n, bool packed, class Loop, class Some>
+  LRCNN_HOST_DEVICE void pass(const Loop& loop, const typename Loop::Place& place, const Some& some, Pack<T, lanes<T>> (&down)[n]) const {
+    constexpr int few = n > 1 ? 2 : 1;   // what is stored is a border that loads do not cross: more at once take too many registers
+    for (int first = 0; first < n; first += few) {
+      const SameTilePlaces<few> places(
+          loop, place, [&](int i) { return some.at(first + i); }, to.stride_n);
+      Pack<T, lanes<T>>(&part)[few] = *reinterpret_cast<Pack<T, lanes<T>>(*)[few]>(down + first);
+      unsigned passing[few];
+      relu.template find<packed>(places, place.count, passing);
+      if (added.data != nullptr) {
+        using A = master_t<T>;
+        Pack<T, lanes<T>> more[few];
+        load_all<packed>([&](int i) { return places.in(added, i); }, place.count, more);
+        for (int i = 0; i < few; ++i)
+          for (int v = 0; v < lanes<T>; ++v)
+            part[i].element[v] = static_cast<T>(static_cast<A>(part[i].element[v]) + static_cast<A>(more[i].element[v]));
+      }
+      relu.keep(passing, part);
+      for (int i = 0; i < few; ++i)
+        if (some.has(first + i)) store_pack<packed>(places.in(to, i), place.count, part[i]);
+    }
+  }
+
+ private:
+  ReluBehindJoin(const cudnn::PointwiseStep<T>& step, const View<const T>& more, const View<T>& other)
+      : relu{step.saved, step.values}, added(more), to(other), packs(tile_packs(step.values) && tile_packs(more) && tile_packs(other)) {}
 };
 /// What passes the ReLU behind the norm counts: dy where the norm's output is positive.
 template <class T>
 struct ReluBehind {
   using A = master_t<T>;
   static constexpr int phases = 1;
+  static constexpr bool changes_gradient = false;
   ChannelNorm<T> norm;
   struct Shared {
     A scale[block_threads], shift[block_threads];   ///< of the block's channels
@@ -61,6 +104,7 @@ struct ReluBehind {
   };
   LRCNN_HOST_DEVICE void find(Shared& shared, int i, Index c) const { norm.scale_and_shift(0, c, shared.scale[i], shared.shift[i]); }
   LRCNN_HOST_DEVICE Channel channel(const Shared& shared, int i) const { return {shared.scale[i], shared.shift[i]}; }
+  static bool fits_packs() { return true; }
 };
 /// Sums over dy, and over dy times what is made of x, of channels.
 template <class T, class Means, class Then, class Relu = NoRelu>
@@ -87,8 +131,7 @@ struct ProductsLoop : PartLoop<T, false, Then> {
         x_stride_n(view.stride_n),
         means(m),
         relu(behind),
-        packs(takes_packs<V>(down.data, down.n > 1 ? down.stride_n : 0, down.c) &&
-              takes_packs<V>(view.data, view.n > 1 ? view.stride_n : 0, view.c)) {}
+        packs(tile_packs(down) && tile_packs(view) && behind.fits_packs()) {}
   template <int k>
   LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
     const Place place = this->place(block, thread);
@@ -124,6 +167,7 @@ struct ProductsLoop : PartLoop<T, false, Then> {
       this->template each<n>(place, [&](const auto& some) {
         Elements down[n], value[n];
         load_all<packed>([&](int i) { return dy + this->before(place, some.at(i), stride_n); }, place.count, down);
+        if constexpr (Relu::changes_gradient) relu.template pass<n, packed>(*this, place, some, down);   // before x takes registers
         load_all<packed>([&](int i) { return x + this->before(place, some.at(i), x_stride_n); }, place.count, value);
         decltype(means.pixel(Index{})) norm[n];
         for (int i = 0; i < n; ++i) norm[i] = means.pixel(some.at(i));

@@ -3,6 +3,7 @@
 #include <lrcnn/backend/cudnn/loops/activation.hpp>
 #include <lrcnn/backend/cudnn/loops/bias.hpp>
 #include <lrcnn/backend/cudnn/loops/blocks.hpp>
+#include <lrcnn/backend/cudnn/loops/relu_sign.hpp>
 #include <lrcnn/backend/cudnn/together.hpp>
 #include <span>
 namespace lrcnn::loops {
@@ -86,40 +87,28 @@ struct MoveAlong {
 template <class T>
 struct ReluGradient {
   static constexpr int V = lanes<T>, most = static_cast<int>(cudnn::PointwiseRun<T>::most_moves), at_once = 4;
-  Line<std::uint8_t> mask;
-  Line<const T> values, dy;
+  ReluSign<T> relu;
+  Line<const T> dy;
   Line<T> dx;
   MoveAlong<T> before[most], behind[most];
   bool packs;
   LRCNN_HOST_DEVICE bool takes_packs() const { return packs; }
   template <int n, bool packed, class Loop, class Some>
   LRCNN_HOST_DEVICE void get(const Loop& loop, const typename Loop::Place& place, const Some& some, Pack<T, V> (&element)[n]) const {
-    Index image[n], at[n];
-    for (int i = 0; i < n; ++i) {
-      at[i] = some.at(i);
-      image[i] = loop.per_image.split(at[i]);
-      at[i] = at[i] * loop.channels + place.channel;
-      if (!some.has(i)) continue;
-      for (int k = 0; k < most; ++k) before[k].template at<V>(image[i], at[i], place.count, packed);
-    }
-    load_all<packed>([&](int i) { return dy.data + image[i] * dy.stride_n + at[i]; }, place.count, element);
-    if (mask.data != nullptr) {
-      unsigned bits[n];
-      for (int i = 0; i < n; ++i) bits[i] = static_cast<unsigned>(mask.data[image[i] * mask.stride_n + at[i] / 8]) >> at[i] % 8;
-      for (int i = 0; i < n; ++i)
-        for (int v = 0; v < V; ++v)
-          if ((bits[i] >> v & 1u) == 0) element[i].element[v] = static_cast<T>(0.0f);
-    } else {
-      Pack<T, V> value[n];
-      load_all<packed>([&](int i) { return values.data + image[i] * values.stride_n + at[i]; }, place.count, value);
-      for (int i = 0; i < n; ++i)
-        for (int v = 0; v < V; ++v)
-          if (!(static_cast<master_t<T>>(value[i].element[v]) > master_t<T>(0))) element[i].element[v] = static_cast<T>(0.0f);
-    }
+    const TilePlaces<n> places(loop, place, some);
+    const auto go = [&](const auto& moves, int i) {
+      for (int k = 0; k < most; ++k) moves[k].template at<V>(places.image[i], places.at[i], place.count, packed);
+    };
+    for (int i = 0; i < n; ++i)
+      if (some.has(i)) go(before, i);
+    load_all<packed>([&](int i) { return places.in(dy, i); }, place.count, element);
+    unsigned passing[n];
+    relu.template find<packed>(places, place.count, passing);
+    relu.keep(passing, element);
     for (int i = 0; i < n; ++i) {
       if (!some.has(i)) continue;
-      store_pack<packed>(dx.data + image[i] * dx.stride_n + at[i], place.count, element[i]);
-      for (int k = 0; k < most; ++k) behind[k].template at<V>(image[i], at[i], place.count, packed);
+      store_pack<packed>(places.in(dx, i), place.count, element[i]);
+      go(behind, i);
     }
   }
 };
@@ -198,27 +187,17 @@ void run_together(const Exec& exec, std::span<const cudnn::PointwiseStep<T>> ste
 template <class Exec, class T>
 void run_together(const Exec& exec, std::span<const cudnn::PointwiseStep<T>> steps, const Operands<T>& sums, std::uint32_t* tallies) {
   using Step = cudnn::PointwiseStep<T>;
-  constexpr int V = lanes<T>;
   const detail::Arranged<T> arranged(steps);
   const Step& relu = *arranged.relu;
   const Index row = relu.x.stride_row();
-  bool packs = true;
-  const auto check = [&](const auto& view) {
-    packs = packs && (view.data == nullptr || takes_packs<V>(view.data, view.n > 1 ? view.stride_n : 0, row));
-  };
+  bool packs = detail::tile_packs(relu.x) && detail::tile_packs(relu.values) && detail::tile_packs(relu.y);
   const auto along = [&](const Step& step) {
-    check(step.x), check(step.y);
+    packs = packs && detail::tile_packs(step.x) && detail::tile_packs(step.y);
     const Index first = step.row - (step.set == relu.set ? relu.row : 0);
     return detail::MoveAlong<T>{{step.x, step.y, step.kind == Step::Kind::add}, first * row, step.x.rows * row};
   };
-  check(relu.x), check(relu.values), check(relu.y);
-  const detail::ReluGradient<T> gradient{relu.saved,
-                                         relu.values,
-                                         relu.x,
-                                         relu.y,
-                                         {along(arranged.before[0]), along(arranged.before[1])},
-                                         {along(arranged.behind[0]), along(arranged.behind[1])},
-                                         packs};
+  const std::array before{along(arranged.before[0]), along(arranged.before[1])}, behind{along(arranged.behind[0]), along(arranged.behind[1])};
+  const detail::ReluGradient<T> gradient{{relu.saved, relu.values}, relu.x, relu.y, {before[0], before[1]}, {behind[0], behind[1]}, packs};
   detail::sum_bias(exec, View<const T>(relu.y), gradient, sums.d_parameters[1], sums.accumulate, sums.workspace, tallies);
 }
 }   // namespace lrcnn::loops
