@@ -20,6 +20,7 @@ void law(B backend) {
       const auto apart = run(Watching{});
       for (int turn = 0; turn < 3; ++turn) {   // the last are recorded
         run.poison();
+        run.poison_gradients();
         const auto together = run();
         CHECK(together.loss == apart.loss);
         CHECK(together.gradients == apart.gradients);

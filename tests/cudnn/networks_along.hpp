@@ -20,6 +20,8 @@ inline const std::vector<PolicySpec> policies_along{
     Policy<Share<2>, CheckpointEvery<3>, RecomputeCheap, Workspace<1_MiB>>::value,
     Policy<Column, CheckpointEvery<2>, RecomputeAll, Workspace<1_MiB>>::value,
     Policy<Column, Workspace<8_MiB>>::value,   // where sums behind joins have their results in the workspace
+    Policy<Overlap<3>, CheckpointEvery<5>, RecomputeAll, Workspace<8_MiB>>::value,
+    Policy<ByImages<2, Column>, CheckpointEvery<5>, RecomputeAll, Workspace<8_MiB>>::value,
     // Sections have workspaces of their own.
     Policy<Stages<Section<Overlap<2>, RecomputeAll, Workspace<524288>>, Section<ByImages<1, Column>, RecomputeAll, Workspace<262144>>,
                   Section<ByImages<1, Column>, KeepAll, Workspace<524288>>>,

@@ -10,7 +10,7 @@ using Steps = std::vector<Operands<float>>;
 /// Nodes and memory of steps on maps of 2 images, 8 channels, 4 rows, 5 columns.
 struct Maps {
   static constexpr Index map = 2 * 8 * 4 * 5;
-  std::array<float, 6 * map> memory{};
+  alignas(64) std::array<float, 6 * map> memory{};
   std::array<std::uint8_t, 1000> bits{};
   std::array<double, 64> numbers{};
   Node norm{.layer = {.kind = Kind::norm, .norm = {.over = Norm::Over::batch, .affine = true}}, .input = 1, .in = {2, 8, 4, 5}, .out = {2, 8, 4, 5}};
@@ -381,6 +381,27 @@ TEST_CASE("a join's gradient is what its other input gets, and is not copied, un
     over[2].dx = maps.at(place);
     CHECK(takes(over));
   }
+  // Where the sums' results go: to the end of a large workspace, if the norm's own step, of all rows, is the only one that reads them.
+  std::vector<std::byte> workspace(Index{5} << 20);
+  const auto results = [&](const std::function<void(Steps&)>& change) {
+    Steps large = maps.steps();
+    for (const std::size_t i : {4, 5}) large[i].workspace = workspace.data(), large[i].workspace_bytes = static_cast<Index>(workspace.size());
+    change(large);
+    const cudnn::StepsAlong<float> found(std::span<const Operands<float>>(large), large.size(), false);
+    REQUIRE(found.count == 2);
+    CHECK(found.work[0].sums == found.work[1].sums);
+    return reinterpret_cast<std::byte*>(found.work[0].sums);
+  };
+  auto* const own = reinterpret_cast<std::byte*>(maps.numbers.data() + 20);
+  CHECK(results([](Steps&) {}) == workspace.data() + workspace.size() - 256);
+  CHECK(results([](Steps& s) { s[4].accumulate = true; }) == own);
+  CHECK(results([](Steps& s) { s[4].workspace_bytes = (Index{4} << 20) + 256; }) == own);
+  CHECK(results([](Steps& s) { s[4].workspace_bytes = (Index{4} << 20) + 512; }) == workspace.data() + (Index{4} << 20) + 256);
+  maps.norm.in.n = 3;   // of which these steps have two
+  CHECK(results([](Steps&) {}) == own);
+  maps.norm.in.n = 2, maps.norm.in.h = 5;
+  CHECK(results([](Steps&) {}) == own);
+  maps.norm.in.h = 4;
   const cudnn::StepsAlong<float> bounded(std::span<const Operands<float>>(alone), 4, false);
   CHECK(bounded.steps == 0);
   struct Case {
@@ -396,8 +417,23 @@ TEST_CASE("a join's gradient is what its other input gets, and is not copied, un
               s[0].y = s[0].y.slice({1, 4});
             }},
            {"the copy over a part of what is added", [](Joined&m, Steps&s) { s[2].dx = m.at(3, 8); }},
-           {"the copy over a part of the norm's input", [](Joined&m, Steps&s) { s[2].dx = m.at(0, 8); }},
-           {"the copy over a part of the ReLU's values", [](Joined&m, Steps&s) { s[2].dx = m.at(2, 8); }},
+           {"the copy over the norm's input", [](Joined&m, Steps&s) { s[2].dx = m.at(0); }},
+           {"the copy over a part of the ReLU's values", [](Joined&m, Steps&s) { s.erase(s.begin()), s[1].dx = m.at(2, 8); }},
+           {"the copy over the mask",
+            [](Joined&m, Steps&s) { s[1].saved = saved_view(reinterpret_cast<std::uint8_t*>(m.at(4, 8).data), m.relu.layer, 2, 8, {0, 4}, 5, 8); }},
+           {"the sums' results over the mask",
+            [](Joined&m, Steps&s) { s[1].saved = m.mask(), s[4].sums = reinterpret_cast<double*>(m.bits.data()); }},
+           {"the sums' workspace over the mask",
+            [](Joined&m, Steps&s) { s[1].saved = m.mask(), s[4].workspace = reinterpret_cast<std::byte*>(m.bits.data()); }},
+           {"a mask with other rows between images", [](Joined&m, Steps&s) { s[1].saved = m.mask(), s[1].saved.stride_n += 5; }},
+           {"values with other rows between images", [](Joined&, Steps&s) { s[1].y.stride_n += 40; }},
+           {"an addition with other rows between images", [](Joined&, Steps&s) { s[0].x.stride_n += 40; }},
+           {"values that packs do not fit", [](Joined&m, Steps&s) { s[1].y = m.at(2, 1); }},
+           {"the sums' results over the copy", [](Joined&m, Steps&s) { s[4].sums = reinterpret_cast<double*>(m.at(4).data); }},
+           {"the sums' workspace over the copy", [](Joined&m, Steps&s) { s[4].workspace = reinterpret_cast<std::byte*>(m.at(4, 8).data); }},
+           {"no sums", [](Joined&, Steps&s) { s[4].sums = nullptr; }},
+           {"sums of another input", [](Joined&m, Steps&s) { s[4].x = m.at(3); }},
+           {"sums for some rows", [](Joined&, Steps&s) { s[5].part = {1, 3}; }},
            {"the copy of fewer rows", [](Joined&, Steps&s) { s[2].dx = s[2].dx.slice({1, 4}); }},
            {"a concatenation", [](Joined&m, Steps&) { m.sum.layer.kind = Kind::concat; }},
            {"sums of another gradient", [](Joined&m, Steps&s) { s[4].dy = m.at(4); }},
@@ -406,7 +442,7 @@ TEST_CASE("a join's gradient is what its other input gets, and is not copied, un
            {"the sums' workspace over what is added", [](Joined&m, Steps&s) { s[4].workspace = reinterpret_cast<std::byte*>(m.at(3, 8).data); }},
            {"the sums' workspace over the ReLU's values", [](Joined&m, Steps&s) { s[4].workspace = reinterpret_cast<std::byte*>(m.at(2, 8).data); }},
            {"the norm's gradient elsewhere", [](Joined&m, Steps&s) { s[5].dx = m.at(5); }},
-           {"a norm of other statistics", [](Joined&, Steps&s) { s[5].statistics = nullptr; }},
+           {"running statistics", [](Joined&, Steps&s) { s[5].statistics = nullptr; }},
            {"channels that are no multiple of 8", [](Joined&m, Steps&) { m.norm.in.c = 12; }}}) {
     Joined other;
     Steps list = other.steps();

@@ -96,14 +96,14 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     if (o.node && o.node->layer.kind == Kind::custom) check_custom(o);
     if (!cudnn::is_convolution(o)) {
       if (const Index bytes = library_->workspace_bytes(o); bytes > o.workspace_bytes)
-        throw BackendError(error_text(who(o) + ": what is known of its channels or pixels takes " + std::to_string(bytes) +
+        throw BackendError(error_text(cudnn::who(o) + ": what is known of its channels or pixels takes " + std::to_string(bytes) +
                                           " bytes of workspace, and there are " + std::to_string(o.workspace_bytes),
                                       "all scratch lies in the plan's workspace", "give the policy a larger Workspace, or other slabs"));
       return p;
     }
     if (const Index bytes = partial_sum_bytes(o); bytes > o.workspace_bytes)
-      throw BackendError(error_text(who(o) + ": the sums of its bias gradient take " + std::to_string(bytes) + " bytes of workspace, and there are " +
-                                        std::to_string(o.workspace_bytes),
+      throw BackendError(error_text(cudnn::who(o) + ": the sums of its bias gradient take " + std::to_string(bytes) +
+                                        " bytes of workspace, and there are " + std::to_string(o.workspace_bytes),
                                     "all scratch lies in the plan's workspace", "give the policy a larger Workspace, or other slabs"));
     const cudnn::Request request = cudnn::request_of(o, precision);
     if (!request.served()) return p;
@@ -112,7 +112,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     const cudnn::Status status = make_convolution(made, request, o);
     if (!status.good()) {
       const Range rows = o.op == Op::forward ? o.y.range() : o.dy.range();
-      throw BackendError(error_text(who(o) + ", rows " + std::to_string(rows.begin) + ".." + std::to_string(rows.end - 1) + ", " +
+      throw BackendError(error_text(cudnn::who(o) + ", rows " + std::to_string(rows.begin) + ".." + std::to_string(rows.end - 1) + ", " +
                                         std::string(op_name(o.op)) + " in " + std::string(precision_name(precision)) + ": no engine within " +
                                         std::to_string(o.workspace_bytes) + " bytes of workspace (" + status.text + ")",
                                     "every convolution of a plan needs one", "give the policy a larger Workspace, or other slabs"));
@@ -123,7 +123,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   /// Starts a step.
   void run(const Prepared& p, const Operands<element>& o) {
     const cudnn::Status status = start_step(p, o);
-    if (!status.good()) cudnn::check(status, std::string(op_name(o.op)) + (o.node ? " of " + who(o) : std::string()));
+    if (!status.good()) cudnn::check(status, std::string(op_name(o.op)) + (o.node ? " of " + cudnn::who(o) : std::string()));
   }
   /// Starts as many of some steps, from the first on, as go together: filters are packed by one kernel, and what StartsAlong finds. Returns how many
   /// they are, `most` at most; 0 if the first is started alone. The bias gradient of the step behind them may be made, too. `fleeting`: as
@@ -141,7 +141,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
   }
   /// As run(), but the filter gradient is still to be unpacked. Pre: keeps_packed(p, o)
   void run_packed(const Prepared& p, const Operands<element>& o) {
-    cudnn::check(backward_parameters(p, o, true), std::string(op_name(o.op)) + " of " + who(o));
+    cudnn::check(backward_parameters(p, o, true), std::string(op_name(o.op)) + " of " + cudnn::who(o));
   }
   /// Unpacks the filter gradients of such steps, of layers that differ, at once.
   void unpack_together(std::span<const Operands<element>* const> steps) {
@@ -211,9 +211,6 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
     group.recording_ = std::move(made);
     return status;
   }
-  static std::string who(const Operands<element>& o) {
-    return "layer '" + std::string(o.node->layer.name.view()) + "' (" + lrcnn::describe(o.node->layer) + ")";
-  }
   /// Errors: BackendError if the program has not compiled what a step of a layer of its own needs
   static void check_custom(const Operands<element>& o) {
     const CustomDeviceFunctions<element>* loops = custom_on_device<element>(o.node->layer);
@@ -221,7 +218,7 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
                                    : o.op == Op::backward_data ? loops->backward_data != nullptr
                                                                : loops->backward_parameters != nullptr);
     if (!offered)
-      throw BackendError(error_text(who(o) + " is a layer of the program's own, and has no loops for a GPU",
+      throw BackendError(error_text(cudnn::who(o) + " is a layer of the program's own, and has no loops for a GPU",
                                     "its functions work on the host's memory; loops for a GPU are compiled by a .cu file of the program",
                                     "make it an ElementLayer or a Pointwise with on_device (docs/extending.md), or train it on a CPU backend"));
   }

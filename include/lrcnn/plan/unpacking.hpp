@@ -32,7 +32,7 @@ std::vector<Unpacking> unpackings_of(const Plan& plan, std::size_t begin, std::s
     if (step.op != Op::backward_parameters || step.scratch < 0 || !keeps(i)) continue;
     next.steps.push_back(i), pending.push_back(detail::Accesses::of_unpacking(plan, step));
   }
-  close(end, true);   // what comes behind is not known
+  close(end, false);   // no step is there
   return list;
 }
 }   // namespace lrcnn

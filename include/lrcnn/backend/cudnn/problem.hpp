@@ -64,6 +64,11 @@ inline bool known_not_to_serve(const Problem& p, std::string_view engine) {
   if (p.op == Op::backward_parameters && p.pad.top != p.pad.bottom) return is("eng1") || is("eng18") || is("eng47");
   return p.op == Op::forward && std::min(p.alignment, p.bias ? p.bias_alignment : 16) < 16 && is("eng39");
 }
+/// What errors call a step's layer. Pre: it has one.
+template <class T>
+std::string who(const Operands<T>& o) {
+  return "layer '" + std::string(o.node->layer.name.view()) + "' (" + lrcnn::describe(o.node->layer) + ")";
+}
 /// Whether a step is one that the library carries out.
 template <class T>
 bool is_convolution(const Operands<T>& o) {

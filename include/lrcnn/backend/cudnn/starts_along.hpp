@@ -37,8 +37,7 @@ class StartsAlong {
 
  private:
   static void run(Library<T>& library, const Operands<T>& o) {
-    check(library.run(o), std::string(op_name(o.op)) + " of layer '" + std::string(o.node->layer.name.view()) + "' (" +
-                              lrcnn::describe(o.node->layer) + "), along with a step beside it");
+    check(library.run(o), std::string(op_name(o.op)) + " of " + who(o) + ", along with a step beside it");
   }
   const Operands<T>*summed_ = nullptr, *without_bits_ = nullptr;
   const Operands<T>* bits_from_ = nullptr;   ///< the convolution's step of which the pooling behind it makes the mask bits

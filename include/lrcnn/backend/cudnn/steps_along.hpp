@@ -3,10 +3,11 @@
 //
 // Forward, the join behind a batch norm adds the other map where the norm would have written its own, if nobody else reads that. Backward, a ReLU's
 // step in place is left out: the batch norm before it lets gradients pass where its output is positive, which it knows from what it reads; the max
-// pooling behind it lets them pass by the ReLU's mask bits, and adds up the gradient of the bias of the convolution below. The pooling's
-// forward step makes these bits, because it reads the map anyway; where all of these steps come one after the other, neither they nor winners are
-// written. Behind a join, the sums of the norm before it are those of what the ReLU lets pass, which becomes the gradient of the join's other
-// input: that is not copied, and the norm's own step reads it there. Results have the bits that the steps would have made one by one.
+// pooling behind it lets them pass by the ReLU's mask bits, and adds up the gradient of the bias of the convolution below. The pooling's forward
+// step makes these bits, because it reads the map anyway; where all of these steps come one after the other, neither they nor winners are written.
+// Behind a join, the sums of the norm before it are those of what the join's ReLU lets pass. Their loop writes this as the gradient of the join's
+// other input, so that no copy is made, and the norm's data step reads its dy from there. Results have the bits that the steps would have made one by
+// one.
 #include <lrcnn/backend/cudnn/together.hpp>
 #include <lrcnn/layer/statistics.hpp>
 #include <array>
@@ -44,9 +45,9 @@ struct StepsAlong {
       work[0].x = list[0].x, work[0].saved = {}, work[0].along = &list[2], work[0].bias_along = sums = &all[3];
       return;
     }
-    no_bits = fleeting && makes_bits_of(list[0], list) && pools_again(list.subspan(1), all.subspan(1));
-    bits_next = !no_bits && pools_with_bits(list[0], list[1]);
-    if (bits_next) no_bits = true;
+    const bool again = fleeting && makes_bits_of(list[0], list) && pools_again(list.subspan(1), all.subspan(1));
+    bits_next = !again && pools_with_bits(list[0], list[1]);
+    no_bits = again || bits_next;
     if (no_bits) return;
     const std::size_t relu = list[0].op == Op::add ? 1 : 0;
     if (const auto found = join_gradient(list, relu)) {
@@ -70,15 +71,14 @@ struct StepsAlong {
 
  private:
   using Places = PointwiseStep<T>;
+  static bool is(const Operands<T>& o, Op op, Kind kind) { return o.op == op && o.node && o.node->layer.kind == kind; }
   static bool is_norm(const Operands<T>& o, Op op) {
-    return o.op == op && o.node && o.node->layer.kind == Kind::norm && o.node->layer.norm.over == Norm::Over::batch && !o.activation &&
-           takes_whole_pieces(o);
+    return is(o, op, Kind::norm) && o.node->layer.norm.over == Norm::Over::batch && !o.activation && takes_whole_pieces(o);
   }
   /// A join that adds the norm's output to another map. It may write over what the norm reads, element by element. Statistics stay: the backward
   /// pass reads them.
   static bool is_join_behind(const Operands<T>& norm, const Operands<T>& join) {
-    if (join.op != Op::forward || !join.node || join.node->layer.kind != Kind::sum || norm.y.data == nullptr || norm.saved.data != nullptr)
-      return false;
+    if (!is(join, Op::forward, Kind::sum) || norm.y.data == nullptr || norm.saved.data != nullptr) return false;
     const Range made = join.y.data != nullptr ? join.y.range() : join.saved.range();
     if (made.empty() || made != norm.y.range() || !join.x.range().contains(made) || !join.other.range().contains(made)) return false;
     const View<const T> x = join.x.slice(made), other = join.other.slice(made), read = norm.x.slice(made), own = norm.y;
@@ -87,8 +87,8 @@ struct StepsAlong {
   }
   /// The step of a ReLU, which is done in place.
   static bool is_relu_in_place(const Operands<T>& o) {
-    return o.op == Op::backward_data && o.node && o.node->layer.kind == Kind::activation && o.node->layer.activation.function == Function::relu &&
-           !o.dx.range().empty() && same_rows(o.dx, o.dy);
+    return is(o, Op::backward_data, Kind::activation) && o.node->layer.activation.function == Function::relu && !o.dx.range().empty() &&
+           same_rows(o.dx, o.dy);
   }
   static bool same_rows(const View<const T>& a, const View<const T>& b) { return a.range() == b.range() && Places::same_place(a, b); }
   /// The step of a ReLU that reads the norm's output, before the norm's own in the same place.
@@ -102,8 +102,7 @@ struct StepsAlong {
   }
   /// A step of a join's gradient of all rows of dy.
   static bool is_of_join(const Operands<T>& o, const View<T>& dy) {
-    return o.op == Op::backward_data && o.node && o.node->layer.kind == Kind::sum && same_rows(o.dy, dy) && o.dx.range() == dy.range() &&
-           Places::same_extents(o.dx, dy);
+    return is(o, Op::backward_data, Kind::sum) && same_rows(o.dy, dy) && o.dx.range() == dy.range() && Places::same_extents(o.dx, dy);
   }
   struct JoinGradient {
     std::size_t at = 0;          ///< the sums' step; the norm's own follows
@@ -118,33 +117,37 @@ struct StepsAlong {
     if (list.size() < at + 2 || (relu > 0 && !same_rows(list[0].y, dy))) return {};
     const Operands<T>&sums = list[at], &norm = list[at + 1];
     if (!is_norm(sums, Op::backward_sums) || sums.sums == nullptr || !is_in_place_behind(list[relu], norm) || !reads_same(sums, norm)) return {};
-    // What the earlier steps read may be gone by the time of the sums' step, and their place be its own: its results then go elsewhere.
     double* const results = results_of(sums, norm);
     const View<const double> written = dense_view(const_cast<const double*>(results), 1, 1, {0, 1}, doubles_of(sums), 1);
-    const auto stays = [&](const View<const T>& read) {   // or is written over by the thread that has read it
-      if (read.data != nullptr && read.n > 1 && read.stride_n != passing.stride_n) return false;   // loops::SameTilePlaces
-      return (Places::apart(passing, read) || Places::same_place(passing, read)) && Places::apart(written, read) && works_apart(sums, read);
+    // Until the sums are made: what the earlier steps read may be gone by then, and its place be of the sums' own.
+    const auto stays = [&](const auto& rows) { return Places::apart(written, rows) && works_apart(sums, rows); };
+    // Read where `passing` is written: by the thread that writes over it, if at all. Elements lie alike (loops::SameTilePlaces).
+    const auto goes = [&](const View<const T>& read) {
+      if (read.data == nullptr) return true;
+      return stays(read) && (Places::apart(passing, read) || Places::same_place(passing, read)) &&
+             (read.n == 1 || read.stride_n == passing.stride_n) && common_alignment(read.data, passing.data) == 16;
     };
     const auto step = Places::of(list[relu]);
-    const bool good = step && Places::apart(passing, dy) && Places::apart(passing, sums.x) && stays(dy) && stays(step->values) &&
-                      (relu == 0 || stays(list[0].x.slice(list[0].y.range()))) && Places::apart(passing, step->saved) &&
-                      (step->saved.data == nullptr || passing.n == 1 || 8 * step->saved.stride_n == passing.stride_n) &&
-                      Places::apart(written, step->saved) && works_apart(sums, step->saved);
-    return good ? std::optional(JoinGradient{at, results}) : std::nullopt;
+    if (!step || !Places::apart(passing, dy) || !Places::apart(passing, sums.x) || !stays(passing) || !goes(dy) || !goes(step->values)) return {};
+    if (relu > 0 && !goes(list[0].x.slice(list[0].y.range()))) return {};
+    const View<std::uint8_t>& mask = step->saved;
+    if (mask.data != nullptr && !(stays(mask) && Places::apart(passing, mask) && (mask.n == 1 || 8 * mask.stride_n == passing.stride_n))) return {};
+    return JoinGradient{at, results};
   }
   static Index doubles_of(const Operands<T>& sums) { return sums_bytes(sums.node->layer, sums.dy.c, sums.dy.n) / Index{sizeof(double)}; }
-  /// Where results of sums go: to the end of the workspace, if it is large and the norm's own step is the only one that reads them.
+  /// Where results of sums go. Their own place may still have what the ReLU or the addition reads, so they go to the end of the workspace, if that is
+  /// large and the norm's own step of all rows is the only one that reads them: it writes over all of dy, so that no later pass can read that again.
   static double* results_of(const Operands<T>& sums, const Operands<T>& norm) {
-    constexpr Index most_parts = Index{4} << 20;   // bytes that the sums' loop takes at most, from the workspace's begin
     const Shape& whole = sums.node->in;
+    const Index most_parts = (Index{4} << 20) + 32 * whole.c;   // more than the sums' loop takes, from the workspace's begin
     const Index bytes = round_up(doubles_of(sums) * Index{sizeof(double)}, Index{256}), rest = sums.workspace_bytes / 256 * 256 - bytes;
     const bool once = !sums.accumulate && norm.dx.n == whole.n && norm.dx.range() == Range{0, whole.h};
     return once && rest >= most_parts ? reinterpret_cast<double*>(sums.workspace + rest) : sums.sums;
   }
   /// The step of a ReLU whose output a max pooling reads, behind the pooling's own.
   static bool is_relu_below(const Operands<T>& pool, const Operands<T>& relu) {
-    return pool.op == Op::backward_data && pool.node && pool.node->layer.kind == Kind::max_pool && is_relu_in_place(relu) &&
-           same_rows(pool.dx, relu.dy) && relu.saved.data != nullptr && relu.saved.range().contains(relu.dx.range()) && fills_bytes(pool.dx.c);
+    return is(pool, Op::backward_data, Kind::max_pool) && is_relu_in_place(relu) && same_rows(pool.dx, relu.dy) && relu.saved.data != nullptr &&
+           relu.saved.range().contains(relu.dx.range()) && fills_bytes(pool.dx.c);
   }
   /// Whether windows are of 2x2 and lie side by side: a position has one at most.
   static bool is_side_by_side(const Window& window) {
@@ -160,8 +163,8 @@ struct StepsAlong {
   static bool pools_again(std::span<const Operands<T>> list, std::span<const Operands<T>> all) {
     if (list.size() < 3 || all.size() < 4) return false;
     const Operands<T>&pool = list[0], &down = list[1], &relu = list[2];
-    if (pool.op != Op::forward || !pool.node || pool.node->layer.kind != Kind::max_pool || pool.y.data != nullptr || pool.saved.data == nullptr ||
-        down.node != pool.node || !is_relu_below(down, relu) || pool.node->input != relu.layer + 1 || !makes_bias_of(down, relu, all[3]))
+    if (!is(pool, Op::forward, Kind::max_pool) || pool.y.data != nullptr || pool.saved.data == nullptr || down.node != pool.node ||
+        !is_relu_below(down, relu) || pool.node->input != relu.layer + 1 || !makes_bias_of(down, relu, all[3]))
       return false;
     const Range read{2 * down.dy.range().begin, 2 * down.dy.range().end};   // by the windows
     return down.saved.data == pool.saved.data && pool.x.range().contains(read) && works_apart(all[3], pool.x) && Places::apart(down.dx, pool.x) &&
@@ -169,8 +172,7 @@ struct StepsAlong {
   }
   /// Whether a pooling reads what a convolution's step makes with its ReLU, all of it, and can make the mask bits.
   static bool pools_with_bits(const Operands<T>& o, const Operands<T>& pool) {
-    if (!makes_bits(o) || pool.op != Op::forward || !pool.node || pool.node->layer.kind != Kind::max_pool || pool.node->input != o.layer + 2)
-      return false;
+    if (!makes_bits(o) || !is(pool, Op::forward, Kind::max_pool) || pool.node->input != o.layer + 2) return false;
     const Range windows = pool.y.data != nullptr ? pool.y.range() : pool.saved.range();
     const Range read{2 * windows.begin, 2 * windows.end};
     return is_side_by_side(pool.node->layer.window) && fills_bytes(o.y.c) && o.y.range() == read && o.saved.range().contains(read) &&

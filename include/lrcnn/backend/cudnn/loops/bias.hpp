@@ -34,8 +34,7 @@ struct ViewElements {
   const T* from;
   Index stride_n;
   bool packs;
-  explicit ViewElements(const View<const T>& v)
-      : from(v.data), stride_n(v.stride_n), packs(loops::takes_packs<V>(v.data, v.n > 1 ? v.stride_n : 0, v.c)) {}
+  explicit ViewElements(const View<const T>& v) : from(v.data), stride_n(v.stride_n), packs(position_packs<V>(v)) {}
   LRCNN_HOST_DEVICE bool takes_packs() const { return packs; }
   /// Elements at some positions of a thread, the first where there are fewer.
   template <int n, bool packed, class Loop, class Some>

@@ -39,7 +39,7 @@ LRCNN_HOST_DEVICE void run_phase(const F& f, Index block, int thread, typename F
   else f.template phase<k>(block, thread, shared);
 }
 }   // namespace detail
-/// A block on the host: a unit of work. Its threads are called one after the other, the first first or last.
+/// A block on the host: a unit of work. Its threads are called one after the other, from the first to the last, or backwards.
 template <class F, bool backwards = false>
 struct HostBlock {
   F f;

@@ -41,7 +41,7 @@ struct GlobalPoolLoop {
         count(static_cast<double>(o.node->in.h * o.node->in.w)),
         accumulate(o.accumulate),
         wide(o.y.c == 8 || o.y.c == 16),
-        packs(takes_packs<V>(o.x.data, o.x.n > 1 ? o.x.stride_n : 0, o.x.c)) {}
+        packs(position_packs<V>(o.x)) {}
   LRCNN_HOST_DEVICE Index rounds(Index) const {
     const Index all = row_count * pieces.value(), height = block_threads / width;
     return all > height ? ceil_div(all, height) : 1;

@@ -51,7 +51,7 @@ struct Pixels {
         stride_n(view.stride_n),
         channels(view.c),
         per_image(std::max<Index>(1, view.rows * view.w)),
-        packs(takes_packs<lanes<T>>(view.data, view.n > 1 ? view.stride_n : 0, view.c)) {}
+        packs(position_packs<lanes<T>>(view)) {}
   LRCNN_HOST_DEVICE const T* at(Index pixel) const {
     const Index image = per_image.split(pixel);
     return data + image * stride_n + pixel * channels;

@@ -6,6 +6,7 @@
 #include <lrcnn/backend/cudnn/loops/bias.hpp>
 #include <lrcnn/backend/cudnn/loops/layer_loops.hpp>
 #include <lrcnn/backend/cudnn/loops/positions.hpp>
+#include <lrcnn/backend/cudnn/loops/relu_sign.hpp>
 #include <lrcnn/backend/cudnn/steps_along.hpp>
 namespace lrcnn::loops {
 namespace detail {
@@ -206,7 +207,7 @@ struct PoolGradient {
       Pack<std::uint8_t, V> winner[n];
       load_all<packed>([&](int i) { return index.at(image[i], out_row(i), out_column(i), channel); }, place.count, winner);
       unsigned passing[n];
-      for (int i = 0; i < n; ++i) passing[i] = static_cast<unsigned>(bits.data[image[i] * bits.stride_n + at[i] / 8]) >> at[i] % 8;
+      for (int i = 0; i < n; ++i) passing[i] = mask_bits(bits.data + image[i] * bits.stride_n, at[i]);
       for (int i = 0; i < n; ++i) keep(i, [&](int v) { return winner[i].element[v] == tap(i) && (passing[i] >> v & 1u) != 0; });
     }
   }

@@ -19,7 +19,7 @@ struct MomentsLoop : PartLoop<T, true, Then> {
       : Base(view, t, space.parts, result, counted),
         x(view.data),
         stride_n(view.stride_n),
-        packs(takes_packs<V>(view.data, view.n > 1 ? view.stride_n : 0, view.c)),
+        packs(position_packs<V>(view)),
         accumulate(adds),
         norm(n),
         counts(space.counts) {}

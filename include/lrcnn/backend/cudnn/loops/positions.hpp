@@ -49,11 +49,6 @@ struct Image {
     return data + image * stride_n + (y - row0) * stride_row + static_cast<Index>(x) * channels + channel;
   }
 };
-/// Whether all groups of channels of all positions may be accessed as packs. An empty view fits.
-template <int V, class T>
-bool position_packs(const View<T>& v) {
-  return v.data == nullptr || takes_packs<V>(v.data, v.n > 1 ? v.stride_n : 0, v.c);
-}
 /// What the loops of pooling have in common.
 template <class T>
 struct PoolLoop {

@@ -37,7 +37,7 @@ struct PixelNorms {
   LRCNN_HOST_DEVICE PixelNorm pixel(Index position) const { return pixels[position]; }
 };
 /// All of dy counts.
-struct NoRelu {
+struct AllPasses {
   static constexpr int phases = 0;
   static constexpr bool changes_gradient = false;   ///< pass() does
   struct Shared {};
@@ -48,22 +48,20 @@ struct NoRelu {
     }
   };
   LRCNN_HOST_DEVICE Channel channel(const Shared&, int) const { return {}; }
-  static bool fits_packs() { return true; }
 };
 /// What passes the ReLU behind the join that reads the norm's output counts: of dy, or of dy and what is added to it, rounded. It is the gradient of
 /// the join's other input, too.
 template <class T>
-struct ReluBehindJoin : NoRelu {
+struct ReluBehindJoin : AllPasses {
   static constexpr bool changes_gradient = true;
   ReluSign<T> relu;
   Line<const T> added;
   Line<T> to;
-  bool packs;
   explicit ReluBehindJoin(const Operands<T>& o) : ReluBehindJoin(*cudnn::PointwiseStep<T>::of(*o.along), o.other, o.dx) {}
-  bool fits_packs() const { return packs; }
   template <int n, bool packed, class Loop, class Some>
   LRCNN_HOST_DEVICE void pass(const Loop& loop, const typename Loop::Place& place, const Some& some, Pack<T, lanes<T>> (&down)[n]) const {
     constexpr int few = n > 1 ? 2 : 1;   // what is stored is a border that loads do not cross: more at once take too many registers
+    static_assert(n % few == 0);
     for (int first = 0; first < n; first += few) {
       const SameTilePlaces<few> places(
           loop, place, [&](int i) { return some.at(first + i); }, to.stride_n);
@@ -86,7 +84,9 @@ struct ReluBehindJoin : NoRelu {
 
  private:
   ReluBehindJoin(const cudnn::PointwiseStep<T>& step, const View<const T>& more, const View<T>& other)
-      : relu{step.saved, step.values}, added(more), to(other), packs(tile_packs(step.values) && tile_packs(more) && tile_packs(other)) {}
+      : relu{step.saved, step.values}, added(more), to(other) {
+    assert(position_packs<lanes<T>>(step.values) && position_packs<lanes<T>>(more) && position_packs<lanes<T>>(other));
+  }
 };
 /// What passes the ReLU behind the norm counts: dy where the norm's output is positive.
 template <class T>
@@ -104,10 +104,9 @@ struct ReluBehind {
   };
   LRCNN_HOST_DEVICE void find(Shared& shared, int i, Index c) const { norm.scale_and_shift(0, c, shared.scale[i], shared.shift[i]); }
   LRCNN_HOST_DEVICE Channel channel(const Shared& shared, int i) const { return {shared.scale[i], shared.shift[i]}; }
-  static bool fits_packs() { return true; }
 };
 /// Sums over dy, and over dy times what is made of x, of channels.
-template <class T, class Means, class Then, class Relu = NoRelu>
+template <class T, class Means, class Then, class Relu = AllPasses>
 struct ProductsLoop : PartLoop<T, false, Then> {
   using Base = PartLoop<T, false, Then>;
   using Base::V;
@@ -131,7 +130,7 @@ struct ProductsLoop : PartLoop<T, false, Then> {
         x_stride_n(view.stride_n),
         means(m),
         relu(behind),
-        packs(tile_packs(down) && tile_packs(view) && behind.fits_packs()) {}
+        packs(position_packs<V>(down) && position_packs<V>(view)) {}
   template <int k>
   LRCNN_HOST_DEVICE void phase(Index block, int thread, Shared& shared) const {
     const Place place = this->place(block, thread);
@@ -167,8 +166,10 @@ struct ProductsLoop : PartLoop<T, false, Then> {
       this->template each<n>(place, [&](const auto& some) {
         Elements down[n], value[n];
         load_all<packed>([&](int i) { return dy + this->before(place, some.at(i), stride_n); }, place.count, down);
-        if constexpr (Relu::changes_gradient) relu.template pass<n, packed>(*this, place, some, down);   // before x takes registers
+        constexpr bool passes_first = Relu::changes_gradient && n > 2;   // before x takes registers, where those of dy are enough on their way
+        if constexpr (passes_first) relu.template pass<n, packed>(*this, place, some, down);
         load_all<packed>([&](int i) { return x + this->before(place, some.at(i), x_stride_n); }, place.count, value);
+        if constexpr (Relu::changes_gradient && !passes_first) relu.template pass<n, packed>(*this, place, some, down);
         decltype(means.pixel(Index{})) norm[n];
         for (int i = 0; i < n; ++i) norm[i] = means.pixel(some.at(i));
         for (int v = 0; v < V; ++v) {

@@ -3,6 +3,10 @@
 #include <lrcnn/backend/cudnn/loops/lines.hpp>
 #include <lrcnn/backend/cudnn/loops/tiles.hpp>
 namespace lrcnn::loops::detail {
+/// Mask bits of an image's elements, from one on whose bit is the lowest.
+LRCNN_HOST_DEVICE inline unsigned mask_bits(const std::uint8_t* image, Index element) {
+  return static_cast<unsigned>(image[element / 8]) >> element % 8;
+}
 /// Some positions of a thread: their images, and where their elements are in an image.
 template <int n>
 struct TilePlaces {
@@ -19,9 +23,7 @@ struct TilePlaces {
   LRCNN_HOST_DEVICE E* in(const Line<E>& line, int i) const {
     return line.data + image[i] * line.stride_n + at[i];
   }
-  LRCNN_HOST_DEVICE unsigned bits_from(const Line<std::uint8_t>& mask, int i) const {
-    return static_cast<unsigned>(mask.data[image[i] * mask.stride_n + at[i] / 8]) >> at[i] % 8;
-  }
+  LRCNN_HOST_DEVICE unsigned bits_from(const Line<std::uint8_t>& mask, int i) const { return mask_bits(mask.data + image[i] * mask.stride_n, at[i]); }
 };
 /// The same where elements of all operands lie alike, image by image: fewer numbers to keep.
 template <int n>
@@ -35,9 +37,7 @@ struct SameTilePlaces {
   LRCNN_HOST_DEVICE E* in(const Line<E>& line, int i) const {
     return line.data + at[i];
   }
-  LRCNN_HOST_DEVICE unsigned bits_from(const Line<std::uint8_t>& mask, int i) const {
-    return static_cast<unsigned>(mask.data[at[i] / 8]) >> at[i] % 8;
-  }
+  LRCNN_HOST_DEVICE unsigned bits_from(const Line<std::uint8_t>& mask, int i) const { return mask_bits(mask.data, at[i]); }
 };
 /// By mask bits that fill whole bytes at each position, or by the signs of values.
 template <class T>
@@ -67,10 +67,4 @@ struct ReluSign {
         if ((bits[i] >> v & 1u) == 0) element[i].element[v] = static_cast<T>(0.0f);
   }
 };
-/// Whether packs may be read and written at all positions of a map, of each image. An empty view fits.
-template <class V>
-bool tile_packs(const V& view) {
-  using E = std::remove_const_t<std::remove_pointer_t<decltype(view.data)>>;
-  return view.data == nullptr || takes_packs<lanes<E>>(view.data, view.n > 1 ? view.stride_n : 0, view.c);
-}
 }   // namespace lrcnn::loops::detail

@@ -190,9 +190,9 @@ void run_together(const Exec& exec, std::span<const cudnn::PointwiseStep<T>> ste
   const detail::Arranged<T> arranged(steps);
   const Step& relu = *arranged.relu;
   const Index row = relu.x.stride_row();
-  bool packs = detail::tile_packs(relu.x) && detail::tile_packs(relu.values) && detail::tile_packs(relu.y);
+  bool packs = detail::position_packs<lanes<T>>(relu.x) && detail::position_packs<lanes<T>>(relu.values) && detail::position_packs<lanes<T>>(relu.y);
   const auto along = [&](const Step& step) {
-    packs = packs && detail::tile_packs(step.x) && detail::tile_packs(step.y);
+    packs = packs && detail::position_packs<lanes<T>>(step.x) && detail::position_packs<lanes<T>>(step.y);
     const Index first = step.row - (step.set == relu.set ? relu.row : 0);
     return detail::MoveAlong<T>{{step.x, step.y, step.kind == Step::Kind::add}, first * row, step.x.rows * row};
   };

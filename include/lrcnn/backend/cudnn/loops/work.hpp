@@ -74,6 +74,13 @@ bool takes_packs(const T* p, Steps... steps) {
   const auto fits = [](Index step) { return step * static_cast<Index>(sizeof(T)) % bytes == 0; };
   return reinterpret_cast<std::uintptr_t>(p) % bytes == 0 && fits(0) && (fits(steps) && ...);
 }
+namespace detail {
+/// Whether all groups of channels of all positions may be accessed as packs. An empty view fits. Pre: channels last
+template <int V, class T>
+bool position_packs(const View<T>& v) {
+  return v.data == nullptr || takes_packs<V>(v.data, v.n > 1 ? v.stride_n : 0, v.c);
+}
+}   // namespace detail
 /// An element of less than four bytes as an integer.
 template <class T>
 LRCNN_HOST_DEVICE constexpr std::uint32_t bits_of(T element) {
