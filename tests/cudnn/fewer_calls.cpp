@@ -96,18 +96,20 @@ TEST_CASE("steps that are started together give the bits of those that are start
     }
 }
 namespace {
-/// What is found in a plan: joins, their gradients and ReLUs along with norms, ReLUs along with max pooling, winners that are looked for again, mask
-/// bits that the pooling makes or nobody; biases along with poolings, and along with ReLUs and what is moved beside them.
+/// What is found in a plan: joins, their gradients, those that both inputs of a join have, and ReLUs along with norms, ReLUs along with max pooling,
+/// winners that are looked for again, mask bits that the pooling makes or nobody; biases along with poolings, and along with ReLUs and what is moved
+/// beside them.
 struct Along {
-  Index joins = 0, join_gradients = 0, relus = 0, below_pools = 0, again = 0, no_bits = 0, bits_of_pools = 0, pool_biases = 0, relu_biases = 0;
+  Index joins = 0, join_gradients = 0, shared = 0, relus = 0, below_pools = 0, again = 0, no_bits = 0, bits_of_pools = 0, pool_biases = 0,
+        relu_biases = 0;
   Along& operator+=(const Along& o) {
-    joins += o.joins, join_gradients += o.join_gradients, relus += o.relus, below_pools += o.below_pools, again += o.again, no_bits += o.no_bits,
-        bits_of_pools += o.bits_of_pools;
+    joins += o.joins, join_gradients += o.join_gradients, shared += o.shared, relus += o.relus, below_pools += o.below_pools, again += o.again,
+        no_bits += o.no_bits, bits_of_pools += o.bits_of_pools;
     pool_biases += o.pool_biases, relu_biases += o.relu_biases;
     return *this;
   }
   /// Loops that are saved at least.
-  Index loops() const { return joins + join_gradients + relus + below_pools + 2 * again + no_bits + pool_biases + relu_biases; }
+  Index loops() const { return joins + join_gradients + shared + relus + below_pools + 2 * again + no_bits + pool_biases + relu_biases; }
 };
 template <Precision precision>
 Along found_in(const Plan& plan) {
@@ -125,8 +127,15 @@ Along found_in(const Plan& plan) {
     found.no_bits += run.no_bits, found.bits_of_pools += run.bits_next, found.pool_biases += run.sums != nullptr;
     if (run.steps > 0) {
       const bool pools = run.work[0].node->layer.kind == Kind::max_pool, again = pools && run.steps == 3;
-      const bool behind_join = run.count == 2 && run.work[0].dx.data != nullptr, joins = operands[i].op == Op::forward && !pools;
-      (joins ? found.joins : again ? found.again : pools ? found.below_pools : behind_join ? found.join_gradients : found.relus) += 1;
+      const bool beside_sums = run.work[0].op == Op::backward_sums && run.work[0].dx.data != nullptr;
+      const bool shared = beside_sums && run.work[0].dx.data == run.work[0].dy.data, behind_join = beside_sums && !shared;
+      const bool joins = operands[i].op == Op::forward && !pools;
+      (joins         ? found.joins
+       : again       ? found.again
+       : pools       ? found.below_pools
+       : behind_join ? found.join_gradients
+       : shared      ? found.shared
+                     : found.relus) += 1;
       CHECK(run.steps >= run.count + (again || behind_join ? 2 : 1));
       i += run.steps;
       continue;
@@ -175,9 +184,9 @@ Along check_along(std::initializer_list<std::span<const Layer>> networks, bool p
 TEST_CASE(
     "what is done along with batch norms and max pooling gives the bits of steps that are started one by one, whatever the policy and the widths") {
   const Along all = check_along({Normed<16, 8>::layers, Normed<8, 16>::layers, Normed<32, 8>::layers, Normed<24, 12>::layers});
-  MESSAGE(all.joins, " joins, ", all.join_gradients, " gradients of joins and ", all.relus, " ReLUs along with norms, ", all.below_pools,
-          " ReLUs along with pooling");
-  CHECK(std::min({all.joins, all.join_gradients, all.relus, all.below_pools}) > 10);
+  MESSAGE(all.joins, " joins, ", all.join_gradients, " gradients of joins, ", all.shared, " that both inputs have, and ", all.relus,
+          " ReLUs along with norms, ", all.below_pools, " ReLUs along with pooling");
+  CHECK(std::min({all.joins, all.join_gradients, all.shared, all.relus, all.below_pools}) > 10);
 }
 TEST_CASE("bias gradients that are made along with ReLUs and max pooling have the bits of steps that are started one by one") {
   Along all = check_along({Biased<16, 8>::layers, Biased<24, 12>::layers});

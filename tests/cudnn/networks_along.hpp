@@ -19,7 +19,9 @@ inline const std::vector<PolicySpec> policies_along{
     Policy<Share<4>, CheckpointEvery<3>, RecomputeAll, Workspace<1_MiB>>::value,
     Policy<Share<2>, CheckpointEvery<3>, RecomputeCheap, Workspace<1_MiB>>::value,
     Policy<Column, CheckpointEvery<2>, RecomputeAll, Workspace<1_MiB>>::value,
-    Policy<Column, Workspace<8_MiB>>::value,   // where sums behind joins have their results in the workspace
+    Policy<Column, Workspace<8_MiB>>::value,                     // where sums behind joins have their results in the workspace
+    Policy<Column, GradientsInPlace, Workspace<8_MiB>>::value,   // where sums have one gradient for both of their inputs
+    Policy<Column, CheckpointEvery<8>, RecomputeAll, GradientsInPlace, Workspace<8_MiB>>::value,
     Policy<Overlap<3>, CheckpointEvery<5>, RecomputeAll, Workspace<8_MiB>>::value,
     Policy<ByImages<2, Column>, CheckpointEvery<5>, RecomputeAll, Workspace<8_MiB>>::value,
     // Sections have workspaces of their own.

@@ -96,6 +96,21 @@ void check_each(Steps (Maps::*good)(), std::size_t steps, const std::vector<Diff
     CHECK(along(list) == 0);
   }
 }
+struct Joined : Maps {
+  /// What is added from map 3 to map 1; a ReLU's gradient in place there, by the values of map 2; the join's, a copy to map 4 and nothing; those of
+  /// the norm that the join reads, whose input is map 0.
+  Steps steps() {
+    relu.input = 4, sum.input = 3, sum.other = 1;
+    Operands<float> a, r, c, n;
+    a.op = Op::add, a.x = at(3), a.y = at(1);
+    r.op = Op::backward_data, r.node = &relu, r.layer = 4, r.y = at(2), r.dy = at(1), r.dx = at(1);
+    c.op = Op::backward_data, c.node = &sum, c.layer = 3, c.operand = 1, c.dy = at(1), c.dx = at(4);
+    n = c, n.operand = 0, n.dx = at(1);
+    Steps norms = relu_behind();
+    for (Operands<float>& o : norms) o.workspace = reinterpret_cast<std::byte*>(at(5).data), o.workspace_bytes = 64;
+    return {a, r, c, n, norms[1], norms[2]};
+  }
+};
 }   // namespace
 TEST_CASE("a join is added by the norm before it, unless something is in the way") {
   Maps maps;
@@ -341,21 +356,6 @@ TEST_CASE("a pooling makes the mask bits of the ReLU that it reads, unless somet
   }
 }
 TEST_CASE("a join's gradient is what its other input gets, and is not copied, unless something is in the way") {
-  struct Joined : Maps {
-    /// What is added from map 3 to map 1; a ReLU's gradient in place there, by the values of map 2; the join's, a copy to map 4 and nothing; those of
-    /// the norm that the join reads, whose input is map 0.
-    Steps steps() {
-      relu.input = 4, sum.input = 3, sum.other = 1;
-      Operands<float> a, r, c, n;
-      a.op = Op::add, a.x = at(3), a.y = at(1);
-      r.op = Op::backward_data, r.node = &relu, r.layer = 4, r.y = at(2), r.dy = at(1), r.dx = at(1);
-      c.op = Op::backward_data, c.node = &sum, c.layer = 3, c.operand = 1, c.dy = at(1), c.dx = at(4);
-      n = c, n.operand = 0, n.dx = at(1);
-      Steps norms = relu_behind();
-      for (Operands<float>& o : norms) o.workspace = reinterpret_cast<std::byte*>(at(5).data), o.workspace_bytes = 64;
-      return {a, r, c, n, norms[1], norms[2]};
-    }
-  };
   const auto takes = [](const Steps& steps) {
     const cudnn::StepsAlong<float> found(std::span<const Operands<float>>(steps), steps.size(), false);
     if (found.steps == 0) return false;
@@ -446,6 +446,95 @@ TEST_CASE("a join's gradient is what its other input gets, and is not copied, un
            {"channels that are no multiple of 8", [](Joined&m, Steps&) { m.norm.in.c = 12; }}}) {
     Joined other;
     Steps list = other.steps();
+    c.make(other, list);
+    INFO(std::string(c.name));
+    CHECK_FALSE(takes(list));
+  }
+}
+TEST_CASE("where a join's inputs have one gradient, the norm's sums make it in place, unless something is in the way") {
+  const auto steps = [](Joined& maps) {
+    const Steps all = maps.steps();
+    return Steps{all[0], all[1], all[3], all[4]};
+  };
+  const auto takes = [](const Steps& list) {
+    const cudnn::StepsAlong<float> found(std::span<const Operands<float>>(list), list.size(), false);
+    if (found.steps == 0) return false;
+    const std::size_t relu = list[0].op == Op::add ? 1 : 0;
+    CHECK(found.steps == relu + 3);
+    CHECK(found.count == 1);
+    CHECK(found.work[0].op == Op::backward_sums);
+    CHECK(found.work[0].along == &list[relu]);
+    CHECK(found.work[0].dx.data == list[relu].dx.data);
+    CHECK(found.work[0].dy.data == list[relu].dx.data);
+    CHECK(found.work[0].sums == list[relu + 2].sums);
+    CHECK((found.work[0].other.data != nullptr) == (relu > 0));
+    return true;
+  };
+  Joined maps;
+  const Steps good = steps(maps);
+  CHECK(takes(good));
+  CHECK(takes(Steps(good.begin() + 1, good.end())));
+  Steps masked = steps(maps);
+  masked[1].saved = maps.mask();
+  CHECK(takes(masked));
+  // With the norm's own step behind, which writes over its input, results go to the end of a large workspace.
+  std::vector<std::byte> workspace(Index{5} << 20);
+  Steps whole = steps(maps);
+  whole.push_back(maps.steps()[5]);
+  whole[4].dx = maps.at(0);
+  for (const std::size_t i : {3, 4}) whole[i].workspace = workspace.data(), whole[i].workspace_bytes = static_cast<Index>(workspace.size());
+  const auto count = [](const Steps& list) {
+    const cudnn::StepsAlong<float> found(std::span<const Operands<float>>(list), list.size(), false);
+    CHECK(found.steps == found.count + 3);
+    if (found.count == 2) CHECK(found.work[1].sums == found.work[0].sums);
+    if (found.count == 2) CHECK(found.work[1].dx.data == list[4].dx.data);
+    const bool at_end = reinterpret_cast<std::byte*>(found.work[0].sums) == list[3].workspace + list[3].workspace_bytes - 256;
+    CHECK(at_end == (found.count == 2 && list[3].workspace_bytes > 64 && !list[3].accumulate));
+    return found.count;
+  };
+  CHECK(count(whole) == 2);
+  Steps apart = whole, elsewhere = whole, other_sums = whole, small = whole, added = whole;
+  apart[4].dx = maps.at(4);
+  CHECK(count(apart) == 1);
+  elsewhere[4].dx = maps.at(1);   // over dy, which stays the other input's
+  CHECK(count(elsewhere) == 1);
+  other_sums[4].layer = 7;
+  CHECK(count(other_sums) == 1);
+  added[3].accumulate = true;
+  CHECK(count(added) == 2);
+  for (const std::size_t i : {3, 4}) small[i].workspace = reinterpret_cast<std::byte*>(maps.at(5).data), small[i].workspace_bytes = 64;
+  CHECK(count(small) == 2);
+  CHECK(cudnn::StepsAlong<float>(std::span<const Operands<float>>(good), 3, false).steps == 0);   // the sums may come later
+  struct Case {
+    const char* name;
+    std::function<void(Joined&, Steps&)> make;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"another function", [](Joined&m, Steps&) { m.relu.layer.activation.function = Function::leaky_relu; }},
+           {"a ReLU that is not in place", [](Joined&m, Steps&s) { s[1].dy = m.at(4); }},
+           {"something else is added to", [](Joined&m, Steps&s) { s[0].y = m.at(4); }},
+           {"a concatenation", [](Joined&m, Steps&) { m.sum.layer.kind = Kind::concat; }},
+           {"sums of another gradient", [](Joined&m, Steps&s) { s[3].dy = m.at(4); }},
+           {"sums of fewer rows", [](Joined&, Steps&s) { s[3].dy = s[3].dy.slice({1, 4}); }},
+           {"rows of the norm's input are missing", [](Joined&, Steps&s) { s[3].x = s[3].x.slice({1, 4}); }},
+           {"no sums", [](Joined&, Steps&s) { s[3].sums = nullptr; }},
+           {"the sums' results over the ReLU's values", [](Joined&m, Steps&s) { s[3].sums = reinterpret_cast<double*>(m.at(2).data); }},
+           {"the sums' results over what is added", [](Joined&m, Steps&s) { s[3].sums = reinterpret_cast<double*>(m.at(3).data); }},
+           {"the sums' results over the gradient", [](Joined&m, Steps&s) { s[3].sums = reinterpret_cast<double*>(m.at(1).data); }},
+           {"the sums' results over the mask",
+            [](Joined&m, Steps&s) { s[1].saved = m.mask(), s[3].sums = reinterpret_cast<double*>(m.bits.data()); }},
+           {"the sums' workspace over the mask",
+            [](Joined&m, Steps&s) { s[1].saved = m.mask(), s[3].workspace = reinterpret_cast<std::byte*>(m.bits.data()); }},
+           {"the sums' workspace over the ReLU's values", [](Joined&m, Steps&s) { s[3].workspace = reinterpret_cast<std::byte*>(m.at(2, 8).data); }},
+           {"the sums' workspace over the gradient", [](Joined&m, Steps&s) { s[3].workspace = reinterpret_cast<std::byte*>(m.at(1, 8).data); }},
+           {"the gradient over a part of what is added", [](Joined&m, Steps&s) { s[0].x = m.at(1, 8); }},
+           {"the gradient over a part of the ReLU's values", [](Joined&m, Steps&s) { s.erase(s.begin()), s[0].y = m.at(1, 8); }},
+           {"the gradient over a part of the norm's input", [](Joined&m, Steps&s) { s[3].x = m.at(1, 8); }},
+           {"values with other rows between images", [](Joined&, Steps&s) { s[1].y.stride_n += 40; }},
+           {"values that packs do not fit", [](Joined&m, Steps&s) { s[1].y = m.at(2, 1); }},
+           {"channels that are no multiple of 8", [](Joined&m, Steps&) { m.norm.in.c = 12; }}}) {
+    Joined other;
+    Steps list = steps(other);
     c.make(other, list);
     INFO(std::string(c.name));
     CHECK_FALSE(takes(list));

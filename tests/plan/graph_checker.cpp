@@ -36,6 +36,7 @@ TEST_CASE("a tensor may have hundreds of readers") {
 }
 TEST_CASE("plans of random networks that branch, policies, targets and options have no problems") {
   Index plans = 0, networks = 0, infeasible = 0, packing = 0, activating = 0, blocked = 0, streaming = 0, steps = 0, sliced = 0;
+  Index alone = 0, shared = 0;
   Index in_place = 0, both_ways = 0, statistics = 0, joins = 0, predictions = 0, again = 0, supplies = 0, handed_on = 0, handed_on_cut = 0;
   for (std::uint64_t seed = 1; networks < 2000; ++seed) {
     Dice dice(seed + 300000);
@@ -69,7 +70,10 @@ TEST_CASE("plans of random networks that branch, policies, targets and options h
         streaming += policy.streams > 1, predictions += !options.training, steps += static_cast<Index>(plan.steps.size());
         in_place += std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& s) { return s.y && s.y.held_rows.begin < 0; });
         both_ways += std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& s) { return s.passes > 0 && s.partition.forward_passes; });
-        for (const Stage& s : plan.stages) sliced += s.forward.slabs() > 1, again += s.forward_repeated, supplies += s.supplies;
+        for (const Stage& s : plan.stages)
+          sliced += s.forward.slabs() > 1, again += s.forward_repeated, supplies += s.supplies, alone += s.makes_input;
+        for (const Step& s : plan.steps)   // the gradient of a sum is that of both of its inputs
+          shared += s.op == Op::backward_data && table.node(s.layer).layer.kind == Kind::norm && s.dx.buffer == s.x.buffer;
         handed_on += hands_on;
         handed_on_cut += hands_on && std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& s) { return s.forward.slabs() > 2; });
         for (const Step& s : plan.steps) statistics += s.op == Op::statistics, joins += static_cast<bool>(s.other);
@@ -85,10 +89,11 @@ TEST_CASE("plans of random networks that branch, policies, targets and options h
     }
   }
   MESSAGE(networks << " networks, " << plans << " plans of " << steps << " steps, " << sliced << " stages cut, " << again << " made again, "
-                   << supplies << " for sections above, " << statistics << " steps of statistics, " << joins << " of joins; " << packing
-                   << " plans pack filters, " << activating << " join activations, " << blocked << " have blocks of 16 channels, " << streaming
-                   << " streams, " << predictions << " predict, " << handed_on << " hand their output on (" << handed_on_cut << " with stages cut), "
-                   << in_place << " have gradients in place, " << both_ways << " go through norms both ways; " << infeasible << " requests refused");
+                   << supplies << " for sections above, " << alone << " for one alone, " << shared << " gradients shared, " << statistics
+                   << " steps of statistics, " << joins << " of joins; " << packing << " plans pack filters, " << activating << " join activations, "
+                   << blocked << " have blocks of 16 channels, " << streaming << " streams, " << predictions << " predict, " << handed_on
+                   << " hand their output on (" << handed_on_cut << " with stages cut), " << in_place << " have gradients in place, " << both_ways
+                   << " go through norms both ways; " << infeasible << " requests refused");
   CHECK(plans > 5000);
   CHECK(packing > 2000);
   CHECK(activating > 2000);
@@ -96,6 +101,8 @@ TEST_CASE("plans of random networks that branch, policies, targets and options h
   CHECK(streaming > 800);
   CHECK(again > 500);
   CHECK(supplies > 500);
+  CHECK(alone > 200);
+  CHECK(shared > 20);
   CHECK(in_place > 100);
   CHECK(both_ways > 100);
   CHECK(handed_on_cut > 300);

@@ -43,6 +43,9 @@ bool plan_of(const Case& c, Plan& plan) {
     return false;
   }
 }
+bool remakes_inputs(const std::vector<Stage>& stages) {
+  return std::any_of(stages.begin(), stages.end(), [](const Stage& stage) { return stage.recomputes_input; });
+}
 }   // namespace
 TEST_CASE("profiles of all sections give a plan's live bytes to the byte, its seconds and the number of its steps") {
   std::size_t planned = 0, of_several = 0, in_place = 0, left_out = 0, recomputed = 0;
@@ -63,7 +66,7 @@ TEST_CASE("profiles of all sections give a plan's live bytes to the byte, its se
     REQUIRE(steps == plan.listed_steps());
     const SectionProfile costed = SectionCosts(c.table, c.target, c.options, costs).of(c.policy);
     if (!costed.sampled) REQUIRE(costed.seconds() == doctest::Approx(sum).epsilon(1e-9));
-    recomputed += std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& stage) { return stage.supplies; });
+    recomputed += remakes_inputs(plan.stages);
     left_out += plan.left_out.size();
     ++planned, of_several += profiles.size() > 1, in_place += c.policy.gradients_in_place;
   }
@@ -73,6 +76,36 @@ TEST_CASE("profiles of all sections give a plan's live bytes to the byte, its se
   CHECK(recomputed > cases / 50);
   CHECK(of_several > cases / 4);
   CHECK(left_out > planned / 4);
+}
+TEST_CASE("what costs of one policy's sections have been found are those of another policy's only where these are the same") {
+  std::size_t asked = 0;
+  for (std::uint64_t seed = 0; seed < cases_to_do<std::uint64_t>(2000, 300); ++seed) {
+    const Case c = random_case(seed);
+    Plan first;
+    if (!plan_of(c, first)) continue;
+    const Costs costs = some_costs(first);
+    SectionCosts of_all(c.table, c.target, c.options, costs);
+    Dice dice(seed + 70'000);
+    PolicySpec policy = c.policy;
+    for (int round = 0; round < 6; ++round) {
+      policy.checkpoints = {.rule = Checkpoints::Rule::every, .every = dice.upto(1, 5)};
+      for (Index i = 0; i < policy.partition_count; ++i) {
+        Partition& part = item(policy.partitions, i);
+        part.recompute_input = part.input_alone = (policy.partition_count == 1 || i > 0) && dice.chance(0.7);
+      }
+      CAPTURE(seed);
+      CAPTURE(to_string(policy));
+      try {
+        const Plan plan = make_plan(c.table, policy, c.target, c.options);   // throws if there is none
+        const SectionProfile known = of_all.of(policy);
+        if (known.sampled) continue;
+        REQUIRE(known.seconds() == doctest::Approx(seconds(plan, costs) + seconds_left_out(plan, costs)).epsilon(1e-9));
+        ++asked;
+      } catch (const PlanError&) {
+      }
+    }
+  }
+  CHECK(asked > 100);
 }
 TEST_CASE("a section keeps a tensor in full height for its backward pass only if a step of that reads it") {
   std::size_t kept = 0, dropped = 0;
@@ -117,7 +150,7 @@ TEST_CASE("a section's stages are those of the whole plan, made without the othe
     PolicySpec rest = c.policy;
     rest.checkpoints = {};
     for (const std::vector<Stage>& stages : by_section(plan.stages)) {
-      if (stages.back().recomputes_input) continue;   // several sections in one
+      if (remakes_inputs(stages)) continue;   // several sections in one
       Partition asked = c.policy.partition(stages[0].partition_number);
       Index begin = stages[0].first, end = stages[0].last;
       bool as_asked = true;   // a count for all stages alike is carried out as far as rows allow
@@ -168,7 +201,7 @@ TEST_CASE(
       const double forward = seconds_of(stages, SectionSteps::of_forward_slabs), backward = seconds_of(stages, SectionSteps::of_backward_slabs);
       REQUIRE(are_same(forward + backward, seconds_of(stages, SectionSteps::all)));
       ++summed;
-      if (stages.back().recomputes_input) continue;   // several sections in one
+      if (remakes_inputs(stages)) continue;   // several sections in one
       Index begin = stages[0].first, end = stages[0].last;
       for (const Stage& stage : stages) end = std::max(end, stage.last);
       Partition p = stages[0].partition;

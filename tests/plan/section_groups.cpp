@@ -34,9 +34,9 @@ TEST_CASE("points of a frontier that make inputs again are correct plans of exac
       REQUIRE(plan.arena.bytes == point.bytes);
       REQUIRE(seconds(plan, costs) + seconds_left_out(plan, costs) == doctest::Approx(point.seconds).epsilon(0.01));   // slabs stand for others
       REQUIRE(check_plan(plan).empty());
-      REQUIRE(std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& stage) { return stage.supplies; }));
+      REQUIRE(std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& stage) { return stage.supplies || stage.makes_input; }));
       PolicySpec keeps = point.policy;
-      for (Partition& partition : keeps.partitions) partition.recompute_input = false;
+      for (Partition& partition : keeps.partitions) partition.recompute_input = partition.input_alone = false;
       REQUIRE(arena_size(net.table, keeps, blocked, net.options).bytes > point.bytes);
     }
   }

@@ -36,7 +36,7 @@ bool writes_into(const Plan& plan, const Step& s, Index scratch) {
 }   // namespace
 TEST_CASE("a gradient is unpacked while it is there, and before another one of its layer is made") {
   Index together = 0, sets = 0, over = 0, beside = 0;   // over: the next step writes over what is unpacked
-  for (std::uint64_t seed = 0; seed < cases_to_do<std::uint64_t>(3000, 400); ++seed) {
+  for (std::uint64_t seed = 0; seed < cases_to_do<std::uint64_t>(3000, 600); ++seed) {
     Dice dice(seed);
     const RandomNetwork net = seed % 2 == 0 ? random_network(dice, 9) : random_graph(dice, 7);
     PolicySpec policy = random_policy(dice, net);

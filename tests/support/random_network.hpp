@@ -132,9 +132,11 @@ inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
   p.prefetch = dice.chance(0.15);
   p.gradients_in_place = dice.chance(0.3);
   if (dice.chance(0.2)) {   // sections below one whose input is made again recompute all
+    const bool alone = dice.chance(0.4);
     for (Index i = 0; i < p.partition_count; ++i) {
       Partition& part = item(p.partitions, i);
       part.recompute_input = (p.partition_count == 1 || i > 0) && dice.chance(0.8);
+      part.input_alone = part.recompute_input && alone != dice.chance(0.03);   // the two kinds do not follow each other
       if (dice.chance(0.9)) part.recompute = Recompute::all;
     }
     if (dice.chance(0.7)) p.checkpoints = {.rule = Checkpoints::Rule::every, .every = dice.upto(1, 4)};

@@ -72,6 +72,14 @@ class Emitter : BackwardEmitter {
       if (options_.training) backward(steps);
     });
   }
+  /// Emits the passes of the stages that make inputs again, without the sections that these are for.
+  constexpr void run_makers() {
+    prepare();
+    for_groups([&] {
+      for (Index maker = stage_count_; maker < static_cast<Index>(stages_.size()); ++maker)
+        if (stage_at(maker).makes_input) forward_stage(maker, ForwardRun::for_above);
+    });
+  }
   /// How many rows each tensor's gradient lies behind its values: see in_place.hpp. Nothing is emitted.
   constexpr std::vector<Index> plan_lags() {
     prepare();
@@ -92,7 +100,7 @@ class Emitter : BackwardEmitter {
   constexpr void prepare() {
     group_ = {0, group_images(table_, policy_)};
     const Index all_stages = static_cast<Index>(stages_.size());
-    while (stage_count_ < all_stages && stage_at(stage_count_).passes == 0) ++stage_count_;
+    stage_count_ = static_cast<Index>(forward_stage_count(stages_));
     Index copies = 0;   // of the workspace that sections share
     for (Index s = 0; s < all_stages; ++s) {
       if (stage_at(s).partition.workspace_bytes >= 0) continue;
@@ -128,6 +136,7 @@ class Emitter : BackwardEmitter {
   /// Whether stage s is the last one of the topmost of sections whose inputs are made again, or of those of them that are here.
   constexpr bool tops_recomputed(Index s) const {
     const Stage& stage = stage_at(s);
+    if (stage.input_alone) return false;
     if (s + 1 == stage_count_) return stage.recomputes_input || stage.supplies;
     return stage.recomputes_input && !stage.supplies && stage_at(s + 1).section != stage.section;
   }
@@ -142,6 +151,12 @@ class Emitter : BackwardEmitter {
       const Index over = stage_at(k).replaced_by_extra_passes ? stage_instead_of(k) : k;
       if (stage_at(over).first == stage_at(k).first) forward_stage(over, ForwardRun::for_above);
     }
+  }
+  /// Before the section that ends with stage s goes backward: its input is made again, if that is done for it alone.
+  constexpr void make_input_alone(Index s) {
+    if (!stage_at(s).input_alone || (s + 1 < stage_count_ && stage_at(s + 1).section == stage_at(s).section)) return;
+    for (Index maker = stage_count_; maker < static_cast<Index>(stages_.size()); ++maker)
+      if (stage_at(maker).makes_input && stage_at(maker).section == stage_at(s).section) forward_stage(maker, ForwardRun::for_above);
   }
   constexpr void loss() {
     StageWalk walk = walk_of(stage_count_ - 1, {}, last_stage().forward);
@@ -159,6 +174,7 @@ class Emitter : BackwardEmitter {
     for (Index s = stage_count_ - 1; s >= 0; --s) {
       Index first = s;
       if (again && tops_recomputed(s)) forward_for_above(s);
+      if (again) make_input_alone(s);
       if (stage_at(s).replaced_by_extra_passes) {
         const Index over = stage_instead_of(s);
         if (down) backward_stage(over);

@@ -4,6 +4,7 @@
 // Slabs come from the bottom up. Each goes through the stage's runs (plan/needs.hpp): layers again, for values that were not kept, or one
 // layer backward. A layer's gradient of what it reads goes where that tensor's gradient is added up: a slab's, or one in full height.
 #include <lrcnn/plan/emit_forward.hpp>
+#include <lrcnn/plan/shared_gradients.hpp>
 namespace lrcnn {
 /// The second part of Emitter (plan/emit.hpp): the class is divided among files by inheritance, and nobody else makes one of these.
 class BackwardEmitter : protected ForwardEmitter {
@@ -202,9 +203,11 @@ class BackwardEmitter : protected ForwardEmitter {
       return;
     }
     if (gives && !walk.norm_waits(l) && trains(y, walk.shape(walk.in(l)))) backward_parameters(walk, l, dy);
+    const bool shares = gives && shares_gradient(walk, l, dy);
     for (Index operand = walk.other(l) >= 0 ? 1 : 0; operand >= 0; --operand) {   // the first last: it may work in place
       const Index from = operand == 0 ? walk.in(l) : walk.other(l);
       if (!wants_input_gradient(walk, l, from) || (!gives && from < walk.inputs())) continue;
+      if (shares && from != (walk.in(l) >= walk.inputs() ? walk.in(l) : walk.other(l))) continue;   // the same as that one's
       Step step = make(walk, Op::backward_data, l);
       step.operand = operand;
       if (walk.norm_waits(l)) {   // on the way through
@@ -225,6 +228,18 @@ class BackwardEmitter : protected ForwardEmitter {
       if (from < walk.inputs()) input_gradient_step(walk, step, l, from);
       else contribute(walk, step, from, is_join(y) ? walk.at(t).own : is_conv(y) ? walk.need(l) : walk.at(from).hold);
     }
+  }
+  /// GradientsInPlace. Whether layer l is a sum whose inputs get one gradient, which is dy where it lies; then that is noted.
+  constexpr bool shares_gradient(const StageWalk& walk, Index l, const Ref& dy) {
+    const bool wanted = policy_.gradients_in_place && is_whole(walk, walk.out(l), dy);
+    if (!wanted || !gives_one_gradient(stages_, needs_, walk, l, group_images(table_, policy_))) return false;
+    for (const Index t : {walk.in(l), walk.other(l)})
+      if (walk.stage->tensor(t) == 0) return false;
+    for (const Index t : {walk.in(l), walk.other(l)}) storage_.share_gradient(walk, t, dy.buffer);
+    return true;
+  }
+  static constexpr bool is_whole(const StageWalk& walk, Index t, const Ref& ref) {
+    return ref.whole() && ref.held_images == walk.group && ref.held_rows == Range{0, walk.shape(t).h};
   }
   constexpr void backward_parameters(StageWalk& walk, Index l, const Ref& dy) {
     Step step = make(walk, Op::backward_parameters, l);

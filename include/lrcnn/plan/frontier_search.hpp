@@ -34,7 +34,8 @@ class FrontierSearch {
                                  "where sections end, and how many there are, is chosen, too", "name one partition for all of them, or none"));
     if (named(PolicySpec::Part::partition) && policy_.recomputes_inputs())
       throw PlanError(error_text("a policy that is chosen for some bytes names " + to_string(policy_.partition(0)) + " for all of its sections",
-                                 "whether the input of a section is made again is chosen, too", "leave RecomputeInput out of it"));
+                                 "whether the input of a section is made again is chosen, too",
+                                 "leave RecomputeInput and RecomputeInputAlone out of it"));
     const Index batch = table_.input.n;
     for (Index images = batch; images >= 1; images = images == 1 ? 0 : ceil_div(images, 2)) {
       if (!named(PolicySpec::Part::images)) policy_.images = images == batch ? 0 : images;

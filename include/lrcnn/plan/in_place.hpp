@@ -35,10 +35,11 @@ constexpr PlaceUse place_use(const Stage& stage, const StageNeeds& needs, Index 
   const bool written = t >= stage.input_count();
   const TensorUse& use = stage.use(t);
   // Pieces of slabs are dense; a stage that is not cut would have its kernels work on what is not.
-  if ((written && !use.leaves) || use.discarded || ((stage.passes == 0 || stage.partition.forward_passes) && stage.forward.slabs() < 2) ||
-      (!stage.replaced_by_extra_passes && stage.backward.slabs() < 2))
-    return PlaceUse::forbids;
-  if (stage.forward_repeated || stage.supplies) return PlaceUse::forbids;   // reads or writes it again
+  if (stage.makes_input) return stage.forward.slabs() < 2 ? PlaceUse::forbids : PlaceUse::ignores;
+  if ((written && !use.leaves) || (!stage.replaced_by_extra_passes && stage.backward.slabs() < 2)) return PlaceUse::forbids;
+  const bool uncut_forward = (stage.passes == 0 || stage.partition.forward_passes) && stage.forward.slabs() < 2;
+  if (!use.made_alone && (use.discarded || uncut_forward)) return PlaceUse::forbids;   // the first forward pass has values made alone elsewhere
+  if (stage.forward_repeated || stage.supplies) return PlaceUse::forbids;              // reads or writes it again
   if (stage.replaced_by_extra_passes || !reads_values(stage, needs, t)) return PlaceUse::ignores;
   return written || use.plain != 1 || use.given ? PlaceUse::forbids : PlaceUse::reads;
 }
@@ -46,6 +47,7 @@ constexpr PlaceUse place_use(const Stage& stage, const StageNeeds& needs, Index 
 /// What these stages together do with the places of the table's tensors. `stages`: those of the forward pass first.
 constexpr std::vector<TensorPlace> tensor_places(const Table& table, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs) {
   std::vector<TensorPlace> places(static_cast<std::size_t>(table.tensors()));
+  std::vector<Index> reader(places.size(), 0);   // the section of the stage that reads
   for (Index s = 0; s < static_cast<Index>(stages.size()); ++s) {
     const Stage& stage = item(stages, s);
     for (Index t = 0; t < stage.tensors(); ++t) {
@@ -56,8 +58,15 @@ constexpr std::vector<TensorPlace> tensor_places(const Table& table, const std::
       const Index lag = use == PlaceUse::reads ? stage.backward.most(t, &SlabRows::hold) : 0;
       const bool fits = use == PlaceUse::reads && place.use == PlaceUse::ignores && 2 * lag <= table.shape(stage.tensor(t)).h;
       place = fits ? TensorPlace{PlaceUse::reads, lag} : TensorPlace{PlaceUse::forbids, 0};
+      item(reader, stage.tensor(t)) = stage.section;
     }
     if (stage.reduces) item(places, stage.last) = {PlaceUse::forbids, 0};
+  }
+  for (const Stage& maker : stages) {   // reads its inputs when sections above the one that it begins with have gone backward
+    if (!maker.makes_input) continue;
+    const Stage& base = *std::find_if(stages.begin(), stages.end(), [&](const Stage& stage) { return stage.first == maker.first; });
+    for (const Index g : maker.inputs)
+      if (item(reader, g) > base.section) item(places, g) = {PlaceUse::forbids, 0};
   }
   return places;
 }

@@ -1,13 +1,11 @@
 #pragma once
 // The stages of a network under a policy, with all cuts chosen, or why it cannot be carried out.
-#include <lrcnn/plan/stage_graph.hpp>
+#include <lrcnn/plan/lone_inputs.hpp>
 #include <lrcnn/policy/check_policy.hpp>
 #include <optional>
 #include <string>
 namespace lrcnn {
 namespace detail {
-/// The most slabs of a stage: each brings rows in and works on them, and a plan has no more steps than that (plan.hpp).
-inline constexpr Index most_slabs = Index{1} << 18;
 /// What to ask for where a stage carries `largest` slabs: what all stages of its section do, since these have one count.
 inline std::string fewer_slabs(const Table& table, const PolicySpec& policy, const Target& target, const std::vector<Stage>& stages,
                                const Stage& stage, Index largest, bool streams) {
@@ -57,82 +55,6 @@ constexpr void throw_if_more_slabs_than_fit(Index asked, Index largest_feasible,
     if (slabs_that_fit[asked] != 0) return;
   }
   throw PlanError(text());
-}
-/// A stage's partition as it is asked for, less what the stage cannot have; whether its rows carry the counts is not looked at.
-constexpr Partition partition_of(const Table& table, const PolicySpec& policy, const Stage& stage, Index images, const PlanOptions& options) {
-  Partition p = policy.partition(stage.partition_number);
-  if (p.passes && p.cut == Cut::share)
-    throw PlanError(error_text(stage_name(table, stage) + " is to be run by " + to_string(p),
-                               "slabs of extra passes make all their rows "
-                               "themselves, and hand none on",
-                               "use Overlap there"));
-  if (stage.vector || stage.behind_means) p.cut = Cut::column;
-  // Until choose_recomputed_inputs() has found that it can be made again.
-  p.recompute_input = false;
-  if (options.training && p.cut == Cut::share && stage.loses_rows(table, options)) p.cut = Cut::overlap;   // no forward pass hands rows on
-  p.images = p.images == 0 ? images : std::min(p.images, images);
-  if (p.cut == Cut::column) p.forward = 1;
-  if (p.cut == Cut::column || options.stores_output) p.backward = p.forward;
-  return p;
-}
-/// Cuts a stage's rows as its partition says, or, where they carry fewer slabs, into as many as they do. Returns 0, or how many these are.
-constexpr Index cut_stage(const Table& table, const PolicySpec& policy, const Target& target, bool streams, Stage& stage) {
-  Partition& p = stage.partition;
-  RowRules rules = row_rules(table, stage, target, policy.conv_algorithm_in(p));
-  const RowGraph graph = rules.graph();
-  const Index wanted = std::max(p.forward, p.backward);
-  if (streams && p.cut == Cut::share) {
-    const Index largest = std::min(max_stream_slabs(graph), most_slabs);
-    p.forward = p.backward = std::min(wanted, largest);
-    stage.forward = best_stream_schedule(graph, p.forward);
-    return wanted > largest ? largest : 0;
-  }
-  std::vector<Index> finest;
-  if (wanted <= most_slabs) finest = choose_cuts(graph, p.cut, wanted);
-  const Index fewer = finest.empty() ? std::min(max_slabs(graph, p.cut), most_slabs) : 0;
-  if (fewer > 0) {
-    p.forward = std::min(p.forward, fewer);
-    p.backward = std::min(p.backward, fewer);
-    finest = choose_cuts(graph, p.cut, std::max(p.forward, p.backward));
-  }
-  // Passes of a sharing stage must meet at common cuts: the coarser one uses every so many of the finer one's.
-  const auto cuts_for = [&](Index count) {
-    if (count == static_cast<Index>(finest.size())) return finest;
-    if (p.cut == Cut::share) return thin_cuts(finest, count);
-    return choose_cuts(graph, p.cut, count);
-  };
-  stage.forward = make_schedule(graph, p.cut, cuts_for(p.forward));
-  if (p.backward == p.forward) stage.backward = stage.forward;
-  else stage.backward = make_schedule(graph, p.cut, cuts_for(p.backward));
-  return fewer;
-}
-/// How many slabs stages were asked for, and how many their rows carry.
-struct SlabCounts {
-  Index asked = 1;   ///< of any stage, at most
-  Index most = 1;    ///< that any stage has got
-  Index best = 0;    ///< the number of the stage that has got most of those that have got fewer than they were asked for
-};
-/// Gives each stage its partition and cuts it. For training, extra passes are added before that, and repeated forward passes are chosen after it.
-/// If a stage's rows carry only `largest` of the `wanted` slabs, the function asks fewer(stage, wanted, largest): true has the stage cut into
-/// `largest` slabs; after false it returns nothing, and the stages are of no use.
-template <class Fewer>
-constexpr std::optional<SlabCounts> cut_stages(const Table& table, const PolicySpec& policy, const Target& target, Index images,
-                                               const PlanOptions& options, std::vector<Stage>& stages, const Fewer& fewer) {
-  const bool streams = options.stores_output, goes_backward = options.training && !streams;
-  SlabCounts counts;
-  if (goes_backward) add_passes(table, policy, stages);
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    Stage& stage = stages[i];
-    stage.partition = partition_of(table, policy, stage, images, options);
-    const Index wanted = std::max(stage.partition.forward, stage.partition.backward);
-    const Index largest = cut_stage(table, policy, target, streams, stage);
-    counts.asked = std::max(counts.asked, wanted);
-    if (largest == 0) counts.most = std::max(counts.most, wanted);
-    else if (!fewer(stage, wanted, largest)) return std::nullopt;
-    else if (largest > counts.most) counts.most = largest, counts.best = static_cast<Index>(i);
-  }
-  if (goes_backward) choose_repeated(table, policy, stages);
-  return counts;
 }
 /// Whether a stage that begins with layer `begin` has a global pooling before it, with layers of one row at most between.
 constexpr bool follows_means(const Table& table, Index begin) {
@@ -219,13 +141,20 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
                         "ask for at most " + std::to_string(counts->most) + ", or for fewer layers in a stage by more checkpoints");
     });
   if (!training || streams) return stages;
-  if (const detail::RefusedInput refused = detail::choose_recomputed_inputs(table, policy, stages); refused.is_one && !alike)
-    throw PlanError(
-        error_text("the section of " + detail::stage_name(table, stages[refused.first]) + " is to have its input made again by " +
-                       to_string(policy.partition(stages[refused.first].partition_number)) + ", and " +
-                       detail::why_input_is_kept(policy, stages, refused.below, refused.first),
-                   "a section below that recomputes all, or goes through its norms by ExtraPasses, and makes a map can go forward again for it",
-                   "take RecomputeInput away there, or, if the section below makes a map, give it RecomputeAll"));
+  const auto refuse = [&](const detail::RefusedInput& refused, const char* why_possible, const char* change) {
+    const bool mixed = refused.why == detail::other_way_below;
+    if (refused.is_one && !alike)
+      throw PlanError(error_text("the section of " + detail::stage_name(table, stages[refused.first]) + " is to have its input made again by " +
+                                     to_string(policy.partition(stages[refused.first].partition_number)) + ", and " + refused.why,
+                                 mixed ? "inputs of sections that follow each other are made again all at once or each alone" : why_possible,
+                                 mixed ? "use one of RecomputeInput and RecomputeInputAlone in both" : change));
+  };
+  refuse(detail::choose_lone_inputs(table, policy, target, images, stages),
+         "all sections from the nearest one below whose input is kept can go forward again for it if they make the same maps again",
+         "take RecomputeInputAlone away there");
+  refuse(detail::choose_recomputed_inputs(table, policy, stages),
+         "a section below that recomputes all, or goes through its norms by ExtraPasses, and makes a map can go forward again for it",
+         "take RecomputeInput away there, or, if the section below makes a map, give it RecomputeAll");
   return stages;
 }
 /// The stages of layers [begin, end) as one section, without those of other sections, not cut yet.
@@ -261,6 +190,7 @@ inline std::vector<Stage> make_group_stages(const Table& table, Index begin, con
   std::vector<Stage> stages =
       detail::split_layers(table, begin, parts.back().end, true, [&](Index l) { return detail::is_checkpoint(table, policy, l); });
   if (!detail::cut_stages(table, policy, target, images, options, stages, [](const Stage&, Index, Index) { return false; })) return {};
+  if (detail::choose_lone_inputs(table, policy, target, images, stages).is_one) return {};
   if (detail::choose_recomputed_inputs(table, policy, stages).is_one) return {};
   return stages;
 }

@@ -36,7 +36,9 @@ class NumberedLayers {
     return h;
   }
   std::uint64_t seed_gradient(Index image, Index row) const { return mix(1, static_cast<std::uint64_t>(image), static_cast<std::uint64_t>(row), 0); }
+  /// A sum gives both of its inputs the same gradient, so that a step for one serves the other.
   std::uint64_t weight(Coefficient kind, Index layer, Index out, Index in) const {
+    if (kind == Coefficient::other && node(layer).layer.kind == Kind::sum) kind = Coefficient::data;
     return mix(static_cast<std::uint64_t>(kind), static_cast<std::uint64_t>(layer), static_cast<std::uint64_t>(out), static_cast<std::uint64_t>(in));
   }
   const Node& node(Index layer) const { return of_.table.node(layer); }

@@ -60,7 +60,7 @@ inline std::ostream& operator<<(std::ostream& out, const Plan& plan) {
       }
       out << ", slabs of " << least << " to " << most << " input rows";
     }
-    out << "\n";
+    out << (stage.makes_input ? ", which makes the next section's input again\n" : "\n");
   }
   return out;
 }

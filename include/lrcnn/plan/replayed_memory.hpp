@@ -147,12 +147,19 @@ class ReplayedMemory {
   const Cell* read(const Ref& ref, Holds holds, Index image, Index row) {
     Extent* e = inside(ref, image, row) ? extent(ref, holds == Holds::saved, false) : nullptr;
     const Cell* cell = e ? &e->cell(image, row) : nullptr;
-    if (cell && cell->holds == holds && cell->tensor == ref.tensor) return cell;
+    if (cell && cell->holds == holds && (cell->tensor == ref.tensor || (holds == Holds::gradient && are_added(cell->tensor, ref.tensor))))
+      return cell;
     static constexpr std::array<const char*, 4> names{"nothing", "value", "gradient", "saved state"};
     problem("reads " + std::string(names[static_cast<std::size_t>(holds)]) + " of tensor " + std::to_string(ref.tensor) + ", image " +
             std::to_string(image) + ", row " + std::to_string(row) + ", which is not in buffer " + std::to_string(ref.buffer) +
             (inside(ref, image, row) ? "" : " (images " + show(ref.images) + " rows " + show(ref.rows) + " are)"));
     return nullptr;
+  }
+  /// Whether a layer adds one tensor to the other: then their gradients may be one, as long as it has the integers of both.
+  bool are_added(Index a, Index b) const {
+    return std::any_of(plan_.table.nodes.begin(), plan_.table.nodes.end(), [&](const Node& n) {
+      return n.layer.kind == Kind::sum && ((n.input == a && n.other == b) || (n.input == b && n.other == a));
+    });
   }
   void write(const Ref& ref, Holds holds, Index image, Index row, std::uint64_t number = 0) {
     if (!inside(ref, image, row))

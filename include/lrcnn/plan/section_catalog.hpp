@@ -57,12 +57,16 @@ class SectionCatalog {
   }
   const std::vector<StepMemory>& memories() const { return memories_; }
   bool looks_at(StepMemory memory) const { return std::find(memories_.begin(), memories_.end(), memory) != memories_.end(); }
-  /// Whether gradients can lie in their values' places in any of the ways that are known.
+  /// Whether gradients can lie in their values' places in any of the ways that are known, or inputs of a sum may have one gradient.
   bool puts_in_place() const {
-    return std::any_of(sections_.begin(), sections_.end(), [](const SectionOfSearch& s) {
-      const auto& choices = s.choices.of(StepMemory::in_place);
-      return std::any_of(choices.begin(), choices.end(), [](const SectionChoice& choice) { return choice.reads_places(); });
-    });
+    const auto normed = [&](Index g) { return g > 0 && detail::waits(table_.node(g - 1), true); };
+    const bool shares = options_.training && std::any_of(table_.nodes.begin(), table_.nodes.end(), [&](const Node& node) {
+                          return node.layer.kind == Kind::sum && (normed(node.input) || normed(node.other));
+                        });
+    return shares || std::any_of(sections_.begin(), sections_.end(), [](const SectionOfSearch& s) {
+             const auto& choices = s.choices.of(StepMemory::in_place);
+             return std::any_of(choices.begin(), choices.end(), [](const SectionChoice& choice) { return choice.reads_places(); });
+           });
   }
   /// Layers behind which a policy may end a section, as far as they are looked at.
   std::vector<Index> checkpoints() const {

@@ -68,7 +68,7 @@ class SectionChoice {
   const std::vector<SectionPart>& parts() const { return parts_; }
   std::int32_t more_parts() const { return parts_.empty() ? 0 : static_cast<std::int32_t>(parts_.size()) - 1; }
   double seconds() const { return seconds_; }
-  /// Of them, those of the forward pass; of its last part, if it has several.
+  /// Of them, those of the forward pass; if it has several parts, those of its last, or of all if inputs are made again alone.
   double forward_seconds() const { return forward_seconds_; }
   void set_seconds(double seconds, double forward) { seconds_ = seconds, forward_seconds_ = forward; }
   /// How many of the workspaces that sections share it wants: one for each slab at once. They live through the whole step.

@@ -14,17 +14,28 @@ class SectionCosts {
     const Index images = group_images(table_, policy);
     std::vector<Stage> stages = split_stages(table_, policy, options_.training);
     std::vector<char> made;
+    std::vector<Stage> makers;
+    if (options_.training) makers = detail::find_lone_inputs(table_, policy, stages).makers;
     if (options_.training) detail::mark_recomputed_inputs(table_, policy, stages, made);
     std::vector<std::vector<Stage>> sections = by_single_section(stages);
     // With one partition, counts are carried out as far as rows allow; a section may have two if it begins behind means.
     const bool whole = policy.partition_count == 1 || !std::all_of(sections.begin(), sections.end(), has_one_partition);
     if (whole) sections = by_single_section(make_stages(table_, policy, target_, images, options_));
     SectionProfile sum;
-    for (const std::vector<Stage>& section : sections) {
-      const SectionProfile cost = of_section(policy, section, images, !whole);
+    const auto add = [&](const SectionProfile& cost) {
       sum.forward_seconds += cost.forward_seconds, sum.again_seconds += cost.again_seconds, sum.backward_seconds += cost.backward_seconds;
       sum.steps += cost.steps;
       sum.sampled = sum.sampled || cost.sampled;
+    };
+    for (std::vector<Stage>& section : sections) {
+      std::erase_if(section, [](const Stage& stage) { return stage.makes_input; });   // they have costs of their own
+      add(of_section(policy, section, images, !whole));
+    }
+    for (const Stage& maker : makers) {
+      Index end = maker.last;   // of the section that it is for, which says what it leaves
+      for (const Stage& stage : stages)
+        if (stage.section == maker.section) end = std::max(end, stage.last);
+      add(of_maker(policy, maker, end, images));
     }
     return sum;
   }
@@ -42,6 +53,44 @@ class SectionCosts {
   static bool has_one_partition(const std::vector<Stage>& section) {
     return std::all_of(section.begin(), section.end(),
                        [&](const Stage& stage) { return stage.partition_number == section.front().partition_number; });
+  }
+  /// Of a stage that makes an input again, not cut yet, for the section that ends before layer `end`.
+  SectionProfile of_maker(const PolicySpec& policy, Stage maker, Index end, Index images) {
+    detail::cut_maker(table_, policy, target_, images, maker);
+    const Partition& p = maker.partition;
+    const Key key{maker.first,
+                  maker.last,
+                  static_cast<Index>(p.cut),
+                  p.forward,
+                  -1,   // no section's
+                  p.images,
+                  end,
+                  0,
+                  0,
+                  static_cast<Index>(policy.conv_algorithm_in(p)),
+                  p.workspace_bytes,
+                  policy.workspace_bytes,
+                  policy.images,
+                  policy.gradients_in_place,
+                  0};
+    return remembered(key, [&] {
+      const std::vector<Stage> stages(1, maker);
+      return counted([&](SectionProfile& cost, StepCosts& of_steps, Samples samples) {
+        detail::AddUp sink(of_steps, cost, samples);
+        Emitter(table_, policy, target_, options_, stages, sink).run_makers();
+      });
+    });
+  }
+  /// What is known under a key, or else what find() finds.
+  template <class Find>
+  SectionProfile remembered(const Key& key, const Find& find) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto known = known_.find(key); known != known_.end()) return known->second;
+    }
+    const SectionProfile cost = find();
+    const std::lock_guard lock(mutex_);
+    return known_.try_emplace(key, cost).first->second;
   }
   /// `uncut`: the stages are not cut yet.
   SectionProfile of_section(const PolicySpec& policy, const std::vector<Stage>& stages, Index images, bool uncut) {
@@ -61,11 +110,10 @@ class SectionCosts {
                   policy.images,
                   policy.gradients_in_place,
                   stages.front().supplies};
-    const bool one = has_one_partition(stages);   // else the key does not say all
-    if (one) {
-      const std::lock_guard lock(mutex_);
-      if (const auto known = known_.find(key); known != known_.end()) return known->second;
-    }
+    const auto find = [&] { return timed_section(policy, p, stages, images, uncut); };
+    return has_one_partition(stages) ? remembered(key, find) : find();   // else the key does not say all
+  }
+  SectionProfile timed_section(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, Index images, bool uncut) {
     std::vector<Stage> cut;
     if (uncut) {
       PolicySpec rest = policy;
@@ -74,16 +122,20 @@ class SectionCosts {
                                 options_);
       for (Stage& stage : cut) stage.supplies = stages.front().supplies;
     }
+    return counted([&](SectionProfile& cost, StepCosts& of_steps, Samples samples) {
+      add_seconds(cost, table_, policy, target_, options_, uncut ? cut : stages, of_steps, samples);
+    });
+  }
+  /// Adds up what add(profile, costs, samples) finds: of all slabs, unless they have very many steps.
+  template <class Add>
+  SectionProfile counted(const Add& add) const {
     StepCosts of_steps(costs_, table_, target_);
     SectionProfile cost;
-    add_seconds(cost, table_, policy, target_, options_, uncut ? cut : stages, of_steps, Samples::of_rows_as_well);
-    if (cost.sampled && cost.steps < most_counted) {
-      cost = {};
-      add_seconds(cost, table_, policy, target_, options_, uncut ? cut : stages, of_steps);
-    }
-    if (!one) return cost;
-    const std::lock_guard lock(mutex_);
-    return known_.try_emplace(key, cost).first->second;
+    add(cost, of_steps, Samples::of_rows_as_well);
+    if (!cost.sampled || cost.steps >= most_counted) return cost;
+    cost = {};
+    add(cost, of_steps, Samples::none);
+    return cost;
   }
 };
 }   // namespace lrcnn

@@ -1,9 +1,10 @@
 #pragma once
 // Ways to run a section as several whose inputs are made again: segments within a segment.
 //
-// Such a group (RecomputeInput) is one more way to run all of its layers: from outside it takes what a section takes that recomputes all. It is put
-// together from ways to run its parts. What it takes is estimated from theirs; of the groups that are worth knowing so, the bytes are then found
-// exactly, by leading the emitter through the group's stages.
+// Such a group is one more way to run all of its layers: from outside it takes what a section takes that recomputes all. Its inputs are made again
+// all at once (RecomputeInput), or each alone (RecomputeInputAlone), for fewer bytes and more forward passes. It is put together from ways to run its
+// parts. What it takes is estimated from theirs; of the groups that are worth knowing so, the bytes are then found exactly, by leading the
+// emitter through the group's stages.
 #include <lrcnn/plan/section_choice.hpp>
 #include <functional>
 namespace lrcnn {
@@ -33,7 +34,7 @@ class SectionGroups {
   /// The groups of layers [begin, end) that are worth knowing beside `known`, the other ways to run them. Pre: it has been called for the ends
   /// below this one, since it puts longer groups together from shorter ones. `exactly`: their bytes are wanted.
   std::vector<SectionChoice> find(const SectionBorder& border, const std::vector<SectionChoice>& known, const ChoicesOf& choices_of, bool exactly) {
-    std::vector<Group>& here = item(groups_, border.end());
+    std::array<std::vector<Group>, 2>& here = item(groups_, border.end());
     const std::vector<const SectionChoice*> single = that_recompute_all(known);
     for (Index inner = begin_ + 1; inner < border.end(); ++inner) {
       if (!item(ends_, inner - 1)) continue;
@@ -41,17 +42,20 @@ class SectionGroups {
       const std::vector<SectionChoice>* const upper = choices_of(inner, border.end());
       if (made < largest_ / worth_dropping || upper == nullptr) continue;
       const std::vector<const SectionChoice*> choices = that_recompute_all(*upper);
-      const auto extend = [&](const Group& lower) {
-        for (const SectionChoice* choice : choices)
-          if (lower.parts.size() < most_parts) consider(lower, *choice, made, border.end(), single, here);
-      };
-      for (const Group& group : item(groups_, inner)) extend(group);
-      if (const std::vector<SectionChoice>* const lower = choices_of(begin_, inner))
-        for (const SectionChoice* choice : that_recompute_all(*lower)) extend(of_one(*choice, inner));
+      for (const bool alone : {false, true}) {
+        const auto extend = [&](const Group& lower) {
+          for (const SectionChoice* choice : choices)
+            if (lower.parts.size() < most_parts) consider(lower, *choice, alone, made, border.end(), single, here[alone]);
+        };
+        for (const Group& group : item(groups_, inner)[alone]) extend(group);
+        if (const std::vector<SectionChoice>* const lower = choices_of(begin_, inner))
+          for (const SectionChoice* choice : that_recompute_all(*lower)) extend(of_one(*choice, inner));
+      }
     }
     std::vector<SectionChoice> found;
-    for (std::size_t i = 0; exactly && i < here.size(); ++i)
-      if (auto choice = choice_of(border, here[i])) found.push_back(std::move(*choice));
+    for (const std::vector<Group>& groups : here)
+      for (std::size_t i = 0; exactly && i < groups.size(); ++i)
+        if (auto choice = choice_of(border, groups[i])) found.push_back(std::move(*choice));
     return found;
   }
 
@@ -62,7 +66,7 @@ class SectionGroups {
   /// What a group takes, estimated.
   struct Takes {
     double seconds = 0;
-    double again = 0;      ///< seconds of one more forward pass of its last part
+    double again = 0;      ///< seconds of one more forward pass: of its last part, or of all if inputs are made again alone
     Index forward = 0;     ///< bytes at the peak of the forward pass
     Index backward = 0;    ///< and of the backward pass
     Index for_above = 0;   ///< and while its parts go forward once more, if a part above has its input made again
@@ -84,8 +88,8 @@ class SectionGroups {
   const std::vector<char>& ends_;
   const std::size_t most_groups_;   ///< that are kept for a section: fewer in networks of many layers, where each takes long to lead through
   const Index begin_;
-  Index largest_ = 0;                        ///< bytes of the largest tensor
-  std::vector<std::vector<Group>> groups_;   ///< of these sections, by their ends
+  Index largest_ = 0;                                       ///< bytes of the largest tensor
+  std::vector<std::array<std::vector<Group>, 2>> groups_;   ///< of these sections, by their ends: inputs made again at once, and each alone
 
   /// Ways that keep nothing of their own for the backward pass. What they take depends on little else than slabs.
   std::vector<const SectionChoice*> that_recompute_all(const std::vector<SectionChoice>& choices) const {
@@ -108,16 +112,23 @@ class SectionGroups {
   }
   static Group of_one(const SectionChoice& choice, Index end) { return {{{end, choice.partition()}}, taken_by(choice)}; }
   /// Adds the group of `lower` and one more part to the best ones, unless one of them, or of the ways to run the layers as one section, takes no
-  /// more of anything. `made`: bytes of the part's input.
-  void consider(const Group& lower, const SectionChoice& choice, Index made, Index end, const std::vector<const SectionChoice*>& single,
+  /// more of anything. `made`: bytes of the part's input, which is made again, `alone` or with those of others.
+  void consider(const Group& lower, const SectionChoice& choice, bool alone, Index made, Index end, const std::vector<const SectionChoice*>& single,
                 std::vector<Group>& best) const {
     const Takes &below = lower.takes, part = taken_by(choice);
-    const Takes takes{.seconds = below.seconds + part.seconds + below.again,
-                      .again = part.again,
-                      .forward = std::max(below.forward, part.forward),
-                      .backward = std::max({below.backward, part.backward + below.made, below.for_above + readers_.bytes(end)}),
-                      .for_above = std::max(below.for_above, part.forward + below.made),
-                      .made = below.made + made};
+    Takes takes{.seconds = below.seconds + part.seconds + below.again,
+                .again = part.again,
+                .forward = std::max(below.forward, part.forward),
+                .backward = std::max({below.backward, part.backward + below.made, below.for_above + readers_.bytes(end)}),
+                .for_above = std::max(below.for_above, part.forward + below.made),
+                .made = below.made + made};
+    if (alone) {
+      const bool takes_place = memory_ == StepMemory::in_place && choice.reads_places();
+      const Index backward = takes_place ? choice.peaks(0, true).backward : part.backward;
+      takes.again = below.again + part.again;
+      takes.backward = std::max({below.backward, backward, made + readers_.bytes(end)});   // and slabs of the pass that makes the input
+      takes.for_above = takes.made = 0;
+    }
     for (const SectionChoice* other : single)
       if (taken_by(*other).no_more_than(takes)) return;
     for (const Group& other : best)
@@ -126,6 +137,7 @@ class SectionGroups {
     Group group{lower.parts, takes};
     group.parts.push_back({end, choice.partition()});
     group.parts.back().partition.recompute_input = true;
+    group.parts.back().partition.input_alone = alone;
     best.push_back(std::move(group));
     if (best.size() > most_groups_) thin(best);
   }
@@ -149,13 +161,21 @@ class SectionGroups {
     const bool hardly = more_bytes(least) < 0.01 && best[least].takes.seconds < best[least - 1].takes.seconds;
     best.erase(best.begin() + static_cast<Index>(hardly ? least - 1 : least));
   }
+  /// How far gradients of tensors between the parts lie behind their values.
+  std::vector<Index> lags_within(const SectionBorder& border, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs) const {
+    std::vector<Index> lags = gradient_lags(table_, stages, needs);
+    for (Index g = 0; g < table_.tensors(); ++g)
+      if (g <= border.begin() || g >= border.end() || border.read_above(g)) item(lags, g) = 0;
+    return lags;
+  }
   /// A group as a way to run the section. Nothing if it cannot be run so.
   std::optional<SectionChoice> choice_of(const SectionBorder& border, const Group& group) const {
     const std::vector<Stage> stages = make_group_stages(table_, begin_, group.parts, policy_, target_, images_, options_);
     if (stages.empty()) return {};
     const std::vector<StageNeeds> needs = needs_of(table_, policy_, options_, stages);
-    const SectionProfile profile = profile_section(table_, policy_, target_, options_, stages, needs);
     const bool in_place = memory_ == StepMemory::in_place;
+    const SectionProfile profile =
+        profile_section(table_, policy_, target_, options_, stages, needs, in_place ? lags_within(border, stages, needs) : std::vector<Index>{});
     SectionChoice choice(border, group.parts, profile, slabs_at_once(stages, images_, policy_.streams),
                          in_place ? tensor_places(table_, stages, needs) : std::vector<TensorPlace>{});
     choice.set_seconds(group.takes.seconds, group.takes.again);

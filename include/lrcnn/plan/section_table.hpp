@@ -25,10 +25,11 @@ inline std::vector<SectionLine> section_lines(const Plan& plan, const Costs& cos
     if (stage.section >= static_cast<Index>(lines.size())) {
       SectionLine line{.layers = {stage.first, stage.last}};
       line.partition = plan.policy.partition(stage.partition_number);
-      line.partition.recompute_input = stage.recomputes_input;   // as carried out
+      line.partition.recompute_input = stage.recomputes_input, line.partition.input_alone = stage.input_alone;   // as carried out
       line.recompute = plan.policy.recompute_in(line.partition);
       lines.push_back(line);
     }
+    if (stage.makes_input) continue;   // it goes through layers of other sections
     SectionLine& line = item(lines, stage.section);
     line.layers = {std::min(line.layers.begin, stage.first), std::max(line.layers.end, stage.last)};
     const Index groups = ceil_div(group_images(plan.table, plan.policy), stage.partition.images);

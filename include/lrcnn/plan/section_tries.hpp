@@ -169,13 +169,16 @@ class SectionTries {
     return std::any_of(section_.choices.of(memory).begin(), section_.choices.of(memory).end(),
                        [&](const SectionChoice& other) { return other.seconds() <= seconds && replaces(other, choice); });
   }
-  /// What these stages need with gradients in the places of values, if that is wanted and they make something again for that; else empty.
+  /// What these stages need with gradients in the places of values, if that is wanted and their steps are others then: they make something again
+  /// for that, or inputs of a sum have one gradient; else empty.
   std::vector<StageNeeds> needs_in_place(const std::vector<Stage>& stages) const {
+    if (policy_.gradients_in_place || !wants(StepMemory::in_place) || !options_.training) return {};
+    const bool may_share = may_share_gradients(table_, stages);
     const bool may_differ =
         std::any_of(stages.begin(), stages.end(), [](const Stage& s) { return s.partition.cut != Cut::share && s.backward.slabs() > 1; });
-    if (!may_differ || policy_.gradients_in_place || !wants(StepMemory::in_place)) return {};
+    if (!may_share && !may_differ) return {};
     std::vector<StageNeeds> in_place = needs_of(table_, policy_in_place_, options_, stages);
-    if (!remakes_in_slabs(in_place)) in_place.clear();
+    if (!may_share && !remakes_in_slabs(in_place)) in_place.clear();
     return in_place;
   }
   /// The same way with gradients in the places of values, where it makes more again.

@@ -31,7 +31,7 @@ class SlabBuffers {
   constexpr SlabBuffers(const Target& target, const std::vector<Stage>& stages, Sink& sink) : target_(target), sink_(sink) {
     const auto add = [&](const Stage& stage) { uses_.push_back(std::vector<Index>(use_count * static_cast<std::size_t>(stage.tensors() + 1), -1)); };
     for (const Stage& stage : stages) add(stage);
-    if (!std::any_of(stages.begin(), stages.end(), [](const Stage& stage) { return stage.supplies; })) return;
+    if (!std::any_of(stages.begin(), stages.end(), [](const Stage& stage) { return stage.supplies || stage.makes_input; })) return;
     for_above_ = uses_.size();
     for (const Stage& stage : stages) add(stage);
   }

@@ -11,6 +11,7 @@
 // the stage's forward pass again before the backward pass needs it (`forward_repeated`). The stages up to the next checkpoint are a segment.
 // Segments may lie within one: sections whose input is made again (`recomputes_input`) are a group with the section below. When the backward pass
 // comes to the topmost one, those below it (`supplies`) go forward again for their outputs alone; each then goes backward as it would by itself.
+// Or an input is made again alone (`input_alone`), right before its section goes backward, by a stage that has no other task (`makes_input`).
 //
 // Words that plan/ uses everywhere:
 //   full height     A tensor lies in full height if all of its rows are in memory at once. Within a stage, slabs have only some rows of a tensor.
@@ -34,6 +35,7 @@ struct TensorUse {
   bool given = false;            ///< it is an input, and later stages have begun its gradient
   bool discarded = false;        ///< not kept from the forward to the backward pass; a repeated forward pass makes it again
   bool made_for_above = false;   ///< discarded, and sections above want it again: the pass that makes it is the one for them (Stage::supplies)
+  bool made_alone = false;       ///< discarded, and one section above wants it again: a stage of its own makes it (Stage::makes_input)
   friend constexpr bool operator==(const TensorUse&, const TensorUse&) = default;
 };
 /// A norm outside the stage that makes the tensor that it normalises.
@@ -50,10 +52,14 @@ struct Stage {
   bool vector = false;                     ///< it holds flatten or linear: no rows to cut
   bool forward_repeated = false;           ///< the forward pass is run again before the segment's backward pass
   bool replaced_by_extra_passes = false;   ///< a stage with extra passes does its backward pass
-  bool recomputes_input = false;           ///< its section's input is made again (RecomputeInput)
+  bool recomputes_input = false;           ///< its section's input is made again (RecomputeInput, RecomputeInputAlone)
+  bool input_alone = false;                ///< for the section alone
   /// The section above does not keep its input. Before the backward pass of that section, this stage runs its forward pass once more to make that
   /// input again.
   bool supplies = false;
+  /// It is run once, right before its section goes backward, and makes that section's input again, from a section below on. Such stages stand behind
+  /// all others.
+  bool makes_input = false;
   Index passes = 0;              ///< number of extra backward passes; a stage that has some has no forward pass, and stands behind all that have none
   bool behind_means = false;     ///< it begins behind a global pooling and has one row, as that of a squeeze-and-excitation's factors
   Index section = 0;             ///< stages that a norm alone divides have one
@@ -94,4 +100,10 @@ struct Stage {
   }
   friend constexpr bool operator==(const Stage&, const Stage&) = default;
 };
+/// How many stages have a forward pass of their own: those before stages with extra passes, and before those that make inputs again.
+constexpr std::size_t forward_stage_count(const std::vector<Stage>& stages) {
+  std::size_t count = 0;
+  while (count < stages.size() && stages[count].passes == 0 && !stages[count].makes_input) ++count;
+  return count;
+}
 }   // namespace lrcnn

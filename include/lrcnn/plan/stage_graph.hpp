@@ -148,19 +148,22 @@ constexpr void choose_repeated(const Table& table, const PolicySpec& policy, std
     first = s + 1;
   }
 }
+/// Why two sections that follow each other cannot have their inputs made again in different ways.
+inline constexpr const char* other_way_below = "the section below it has its own made again in the other way";
 /// Why the section of stage s, the first of it, cannot have its input made again; nullptr: it can. `below`: the first stage of the section below.
 constexpr const char* why_input_is_kept(const PolicySpec& policy, const std::vector<Stage>& stages, std::size_t below, std::size_t s) {
   if (s == 0) return "it is the network's first section";
+  if (stages[below].input_alone) return other_way_below;
   for (std::size_t i = below; i < s; ++i)
     if (stages[i].vector || stages[i].behind_means || stages[i].reduces) return "the section below it does not end in a map";
   if (!has_extra_passes(policy, stages, below, s) && policy.recompute_in(policy.partition(stages[below].partition_number)) != Recompute::all)
     return "the section below it does not recompute all";
   return stages[s].vector || stages[s].behind_means ? "it works on vectors" : nullptr;
 }
-/// A section whose input is to be made again, and cannot be. Numbers are of stages.
+/// A section whose input is to be made again, and cannot be.
 struct RefusedInput {
-  std::size_t first = 0;   ///< of the section
-  std::size_t below = 0;   ///< of the section below
+  std::size_t first = 0;   ///< its first stage
+  const char* why = nullptr;
   bool is_one = false;
 };
 /// The tensors that sections above the one that makes them want again, and none beyond their group: one for each of the table. `count`: stages of
@@ -183,11 +186,11 @@ constexpr std::vector<char> made_for_above(const Table& table, const std::vector
 }
 /// Marks the sections whose inputs are made again, and those below them, and finds the tensors of made_for_above(). A section is left out of the
 /// bottom of its group if no tensor that it writes is among them. Returns the first that cannot be one and whose own partition asks for it.
+/// Inputs that are made again alone are another matter (plan/lone_inputs.hpp).
 constexpr RefusedInput mark_recomputed_inputs(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages, std::vector<char>& made) {
   RefusedInput refused;
-  std::size_t count = 0;   // stages of the forward pass
+  const std::size_t count = forward_stage_count(stages);
   bool some = false;
-  while (count < stages.size() && stages[count].passes == 0) ++count;
   const auto end_of = [&](std::size_t s) {
     std::size_t end = s + 1;
     while (end < count && stages[end].section == stages[s].section) ++end;
@@ -195,10 +198,11 @@ constexpr RefusedInput mark_recomputed_inputs(const Table& table, const PolicySp
   };
   for (std::size_t s = 0, end = 0, below = 0; s < count; below = s, s = end) {
     end = end_of(s);
-    if (!policy.partition(stages[s].partition_number).recompute_input) continue;
-    if (why_input_is_kept(policy, stages, below, s) != nullptr) {
+    const Partition& partition = policy.partition(stages[s].partition_number);
+    if (!partition.recompute_input || partition.input_alone) continue;
+    if (const char* why = why_input_is_kept(policy, stages, below, s); why != nullptr) {
       const bool asked = !stages[s].behind_means && stages[s].partition_number < policy.partition_count;   // rather than by a section before
-      if (asked && !refused.is_one) refused = {s, below, true};
+      if (asked && !refused.is_one) refused = {s, why, true};
       continue;
     }
     some = true;
@@ -228,7 +232,7 @@ constexpr RefusedInput choose_recomputed_inputs(const Table& table, const Policy
       const Stage& covered = *std::find_if(stages.begin(), stages.end(), [&](const Stage& other) { return other.section == stage.section; });
       stage.recomputes_input = covered.recomputes_input, stage.supplies = covered.supplies;
     }
-    stage.partition.recompute_input = stage.recomputes_input;
+    if (!stage.input_alone) stage.partition.recompute_input = stage.recomputes_input;
     for (Index t = 0; t < stage.tensors(); ++t)
       if (item(made, stage.tensor(t)) && (t < stage.input_count() || stage.use(t).leaves))
         item(stage.uses, t).discarded = item(stage.uses, t).made_for_above = true;

@@ -23,7 +23,12 @@ class Storage : SlabBuffers {
   constexpr Storage(const Table& table, const Target& target, const std::vector<Stage>& stages, bool in_place, Sink& sink)
       : SlabBuffers(target, stages, sink), table_(table), in_place_(in_place) {
     const auto tensors = static_cast<std::size_t>(table.tensors());
-    for (auto* ids : {&values_, &values_again_, &values_between_, &gradients_, &norm_gradients_, &statistics_, &sums_}) ids->assign(tensors, -1);
+    for (auto* ids : {&values_, &values_again_, &values_between_, &gradients_, &norm_gradients_, &shared_gradients_, &statistics_, &sums_})
+      ids->assign(tensors, -1);
+    made_alone_.assign(tensors, 0);
+    for (const Stage& stage : stages)
+      for (Index t = 0; t < stage.tensors(); ++t)
+        if (stage.use(t).made_alone) item(made_alone_, stage.tensor(t)) = 1;
   }
   /// Has gradients in full height take their values' places: of each tensor of the table, how many rows behind (in_place.hpp).
   constexpr void put_gradients_in_place(std::vector<Index> lags) { lags_ = std::move(lags); }
@@ -139,6 +144,8 @@ class Storage : SlabBuffers {
   /// The gradient of all rows of tensor t that the slab holds. It lies in the full-height gradient where there is one and the stage is not cut
   /// into slabs of rows; otherwise in the slab's own buffer.
   constexpr Ref gradient(const StageWalk& walk, Index t) {
+    if (const Index g = walk.stage->tensor(t); t >= walk.inputs() && item(shared_gradients_, g) >= 0)
+      return {item(shared_gradients_, g), 0, g, walk.group, {0, walk.shape(t).h}, walk.images, walk.at(t).own};
     const Index home = gradient_home(walk, t);
     if (home != t) return with_tensor(walk, gradient(walk, home), t);
     const Full full = gradient_in_full(walk, t);
@@ -166,6 +173,13 @@ class Storage : SlabBuffers {
     const Shape& shape = table_.shape(node + 1);
     Index& id = item(norm_gradients_, node + 1);
     if (id < 0 && !walk.cut() && dy.held_images == walk.group && dy.held_rows == Range{0, shape.h}) id = dy.buffer;
+  }
+  /// From now on the gradient of tensor t, an input or what a norm that waits writes, is one with another, in `buffer` (shared_gradients.hpp).
+  /// So the norm's own step writes over the values that the norm read, rather than over this.
+  constexpr void share_gradient(const StageWalk& walk, Index t, Index buffer) {
+    const Index g = walk.stage->tensor(t);
+    if (t < walk.inputs()) item(gradients_, g) = buffer;
+    else item(shared_gradients_, g) = buffer;
   }
   constexpr Ref norm_gradient(const StageWalk& walk, Index node, Range rows) {
     return in_full(norm_gradients_, Role::gradient, walk, node + 1, walk.group, rows);
@@ -234,8 +248,10 @@ class Storage : SlabBuffers {
   const Table& table_;
   std::vector<Index> values_{}, values_again_{}, values_between_{}, gradients_{}, norm_gradients_{};   ///< of the table's tensors, in full height
   std::vector<Index> statistics_{}, sums_{};                                                           ///< of the layers that write them
+  std::vector<Index> shared_gradients_{};                                                              ///< of what norms write
   bool in_place_;               ///< gradients take their values' places in the plan; lags_ need not be known
   std::vector<Index> lags_{};   ///< empty: gradients have places of their own
+  Flags made_alone_{};          ///< of the table's tensors: TensorUse::made_alone
   Index input_gradient_ = -1;
 
   /// Where the values of tensor t are that this pass writes or reads.
@@ -271,7 +287,9 @@ class Storage : SlabBuffers {
     if (cut) return {};
     if (walk.in_full(t) && walk.norms_above(t) == 1)   // the norm's step turns one into the other in place
       for (const NormAbove& norm : walk.stage->norms_above)
-        if (norm.tensor == t) return {&norm_gradients_, norm.node + 1};
+        if (norm.tensor == t)
+          return item(shared_gradients_, norm.node + 1) < 0 ? Full{&norm_gradients_, norm.node + 1}
+                                                            : Full{&values_of(walk, t), walk.stage->tensor(t)};
     if (walk.from_norm(t) && walk.wants_gradient(walk.stage->tensor(walk.in(t - walk.inputs())))) return {&norm_gradients_, walk.stage->tensor(t)};
     return {};
   }
@@ -312,8 +330,9 @@ class Storage : SlabBuffers {
     Index& id = item(ids, tensor);
     const Index lag = lags_.empty() ? 0 : item(lags_, tensor);
     const bool gradient = &ids == &gradients_;
-    if (lag > 0 && (gradient || &ids == &values_)) {
-      if (id < 0 && gradient) id = item(values_, tensor);
+    const std::vector<Index>& values = item(made_alone_, tensor) ? values_again_ : values_;   // that the backward pass reads
+    if (lag > 0 && (gradient || &ids == &values)) {
+      if (id < 0 && gradient) id = item(values, tensor);
       if (id < 0) id = sink_.declare(role, walk.number, tensor, piece_bytes(shape, held.size(), shape.h + lag));
       Range held_rows{0, shape.h + lag};
       if (gradient) held_rows = {-lag, shape.h};

@@ -221,7 +221,7 @@ class PolicyParser {
       return by_images(take(',') ? last_argument() : closed(), images);
     }
     if (name == "Keep") return keeping(only_argument());
-    if (name == "RecomputeInput") return recomputing_input(only_argument());
+    if (name == "RecomputeInput" || name == "RecomputeInputAlone") return recomputing_input(only_argument(), name == "RecomputeInputAlone");
     if (name == "ExtraPasses" || name == "ExtraPassesBothWays") {
       const Partition p = only_argument();
       start_ = begin;

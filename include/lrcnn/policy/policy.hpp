@@ -4,8 +4,8 @@
 // A policy never changes a result, only the order of the arithmetic and what is kept. It has independent parts:
 //   partition    Column, Overlap<N>, Share<N>, each with other counts for forward and backward if wanted, for every stage alike or stage by stage
 //                (Stages<...>); ByImages<n, P> cuts a stage's batch too; ExtraPasses<P> and ExtraPassesBothWays<P> go through norms slab by slab;
-//                RecomputeInput<P> makes again what the section reads; Section<P, ...> has recomputation, arithmetic and workspace of its own,
-//                and Keep<P> recomputes nothing
+//                RecomputeInput<P> and RecomputeInputAlone<P> make again what the section reads; Section<P, ...> has recomputation, arithmetic and
+//                a workspace of its own, and Keep<P> recomputes nothing
 //   images       Images<n>: the whole step in groups of n images
 //   checkpoints  NoCheckpoints, CheckpointAtPools, CheckpointAtSums<k>, CheckpointEvery<k>, CheckpointAt<"name", ...>
 //   recompute    KeepAll, RecomputeAll, RecomputeCheap, RecomputeLight
@@ -18,84 +18,11 @@
 //   precision    Fp32, Tf32, Fp16, Bf16: how tensors are stored and multiplied, where a backend has the choice
 // PolicySpec (policy/spec.hpp) is the regular value; Policy<Parts...> a type whose `value` is one. Parts may come in any order, each kind at most
 // once; what is not named keeps its default: Column, NoCheckpoints, KeepAll, DirectConv, and the backend's own workspace and precision.
-#include <lrcnn/policy/spec.hpp>
+#include <lrcnn/policy/partitions.hpp>
 #include <array>
 #include <concepts>
 #include <type_traits>
 namespace lrcnn {
-namespace detail {
-/// Partitions as another one, but for what the name says.
-constexpr Partition by_images(Partition p, Index images) {
-  p.images = images;
-  return p;
-}
-constexpr Partition keeping(Partition p) {
-  p.recompute = Recompute::none;
-  return p;
-}
-constexpr Partition with_passes(Partition p, bool forward_passes) {
-  p.passes = true;
-  p.forward_passes = forward_passes;
-  return p;
-}
-constexpr Partition recomputing_input(Partition p) {
-  p.recompute_input = true;
-  return p;
-}
-}   // namespace detail
-/// No cuts: the stage runs layer by layer.
-struct Column {
-  static constexpr Partition partition{};
-};
-/// N independent slabs, F in the forward pass and B in the backward pass. Pre: F, B >= 1.
-template <Index F, Index B = F>
-struct Overlap {
-  static_assert(F >= 1 && B >= 1, "lrcnn: Overlap<N> needs at least one slab; counts are positive; use Overlap<1> or Column");
-  static constexpr Partition partition{Cut::overlap, F, B, 0};
-};
-/// N slabs that share rows, F in the forward pass and B in the backward pass. Pre: F, B >= 1.
-template <Index F, Index B = F>
-struct Share {
-  static_assert(F >= 1 && B >= 1, "lrcnn: Share<N> needs at least one slab; counts are positive; use Share<1> or Column");
-  static constexpr Partition partition{Cut::share, F, B, 0};
-};
-/// Partition P with each slab cut into n images as well.
-template <Index n, class P = Column>
-struct ByImages {
-  static_assert(n >= 1, "lrcnn: ByImages<n> needs at least one image; counts are positive; use ByImages<1>");
-  static constexpr Partition partition = detail::by_images(P::partition, n);
-};
-/// Partition P in a section that keeps what its backward pass needs, where the policy recomputes in others: Section<P, KeepAll>. Of use in
-/// the deeper stages, whose tensors are small and whose convolutions are not.
-template <class P = Column>
-struct Keep {
-  static constexpr Partition partition = detail::keeping(P::partition);
-};
-/// Partition P in a section whose norms' backward sums come from extra passes of slabs, one for each norm above another, top down. Neither the
-/// norms' inputs nor their gradients exist in full height then. Each pass makes the slab again from the section's input; with RecomputeCheap
-/// the first keeps the norms' inputs for the others. Of use below the first pooling, in little arithmetic. Slabs must not share rows.
-template <class P = Column>
-struct ExtraPasses {
-  static_assert(P::partition.cut != Cut::share,
-                "lrcnn: ExtraPasses<Share<N>> hands on rows that only its forward pass has; slabs of extra "
-                "passes make all their rows themselves; use ExtraPasses<Overlap<N>>");
-  static constexpr Partition partition = detail::with_passes(P::partition, false);
-};
-/// ExtraPasses<P> whose forward pass goes through the section slab by slab too, once for the statistics of each norm that lies above
-/// another and once for what the section writes (not for a loss that is local to rows, which the backward pass has): nothing within
-/// it exists in full height at any time.
-template <class P = Column>
-struct ExtraPassesBothWays {
-  static constexpr Partition partition = detail::with_passes(ExtraPasses<P>::partition, true);
-};
-/// Partition P in a section whose input is not kept: once the backward pass comes to the section, or to the topmost of several that follow each other
-/// so, the sections below it, down to the nearest one whose input is kept, go forward once more. Their outputs then live until they have
-/// gone backward themselves. So segments lie within a segment: fewer bytes are kept between the passes, for one more forward pass of
-/// these sections. The section below recomputes all (RecomputeAll, or ExtraPasses) and makes a map.
-template <class P = Column>
-struct RecomputeInput {
-  static constexpr Partition partition = detail::recomputing_input(P::partition);
-};
 /// A partition for each stage in turn; the last one serves all further stages. One alone is that partition for all stages alike.
 template <class... Partitions>
 struct Stages {

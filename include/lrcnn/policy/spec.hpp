@@ -51,6 +51,7 @@ struct Partition {
   ConvAlgorithm conv_algorithm = ConvAlgorithm::of_policy;
   Index workspace_bytes = -1;     ///< below 0: what the policy says, in memory that all such sections share for the whole step
   bool recompute_input = false;   ///< what the section reads of the section below is made again for the backward pass, rather than kept
+  bool input_alone = false;       ///< and that right before the section goes backward, for it alone
   friend constexpr bool operator==(const Partition&, const Partition&) = default;
 };
 inline constexpr Index most_streams = 8;
@@ -166,7 +167,7 @@ inline std::string to_string(const Partition& p) {
   }
   if (p.images > 0) text = "ByImages<" + std::to_string(p.images) + "," + text + ">";
   if (p.passes) text = (p.forward_passes ? "ExtraPassesBothWays<" : "ExtraPasses<") + text + ">";
-  if (p.recompute_input) text = "RecomputeInput<" + text + ">";
+  if (p.recompute_input) text = (p.input_alone ? "RecomputeInputAlone<" : "RecomputeInput<") + text + ">";
   const bool arithmetic = p.conv_algorithm != ConvAlgorithm::of_policy, workspace = p.workspace_bytes >= 0;
   if (p.recompute == Recompute::of_policy && !arithmetic && !workspace) return text;
   if (p.recompute == Recompute::none && !arithmetic && !workspace) return "Keep<" + text + ">";

@@ -6,8 +6,8 @@
 // pooling behind it lets them pass by the ReLU's mask bits, and adds up the gradient of the bias of the convolution below. The pooling's forward
 // step makes these bits, because it reads the map anyway; where all of these steps come one after the other, neither they nor winners are written.
 // Behind a join, the sums of the norm before it are those of what the join's ReLU lets pass. Their loop writes this as the gradient of the join's
-// other input, so that no copy is made, and the norm's data step reads its dy from there. Results have the bits that the steps would have made one by
-// one.
+// other input, so that no copy is made, and the norm's data step reads its dy from there; or, where the join's inputs have one gradient
+// (plan/shared_gradients.hpp), in place. Results have the bits that the steps would have made one by one.
 #include <lrcnn/backend/cudnn/together.hpp>
 #include <lrcnn/layer/statistics.hpp>
 #include <array>
@@ -52,11 +52,11 @@ struct StepsAlong {
     const std::size_t relu = list[0].op == Op::add ? 1 : 0;
     if (const auto found = join_gradient(list, relu)) {
       const View<T>& passing = list[relu + 1].dx;
-      work = {list[found->at], list[found->at + 1]}, count = 2, steps = found->at + 2;
+      work = {list[found->at], list[found->at + found->count - 1]}, count = found->count, steps = found->at + found->count;
       work[0].along = &list[relu], work[0].dx = passing;
       if (relu > 0) work[0].other = list[0].x.slice(list[0].y.range());
-      work[1].dy = passing;
-      work[0].sums = work[1].sums = found->results;
+      if (count == 2) work[1].dy = passing, work[1].sums = found->results;
+      work[0].sums = found->results;
       return;
     }
     std::size_t next = 1;
@@ -100,24 +100,35 @@ struct StepsAlong {
     return is_norm(norm, Op::backward_data) && norm.statistics != nullptr && norm.sums != nullptr && same_rows(relu.dx, norm.dy) &&
            same_rows(norm.dx, norm.dy) && intersect(norm.dx.range(), norm.part) == norm.dx.range() && norm.x.range().contains(norm.dx.range());
   }
+  /// A norm's step over what it reads, of all rows of dy.
+  static bool is_over_input(const Operands<T>& norm) {
+    return is_norm(norm, Op::backward_data) && norm.statistics != nullptr && norm.sums != nullptr && norm.x.range().contains(norm.dx.range()) &&
+           norm.dx.range() == norm.dy.range() && same_rows(norm.dx, norm.x.slice(norm.dx.range()));
+  }
   /// A step of a join's gradient of all rows of dy.
   static bool is_of_join(const Operands<T>& o, const View<T>& dy) {
     return is(o, Op::backward_data, Kind::sum) && same_rows(o.dy, dy) && o.dx.range() == dy.range() && Places::same_extents(o.dx, dy);
   }
   struct JoinGradient {
-    std::size_t at = 0;          ///< the sums' step; the norm's own follows
+    std::size_t at = 0;          ///< the sums' step
+    std::size_t count = 2;       ///< that and, behind it, the norm's own step; or that alone
     double* results = nullptr;   ///< of the sums
   };
   /// Steps of a ReLU, in place, which is number `relu`: before it may be an addition to its gradient. Behind it, steps of the join before it: a copy
-  /// for one input, and nothing for the other, in place; and of the norm that makes the latter: sums, and its own in place.
+  /// for one input, and nothing for the other, in place; and of the norm that makes the latter: sums, and its own in place. Or nothing for the one:
+  /// the other has the same gradient; sums; and perhaps the norm's own, over what it reads.
   static std::optional<JoinGradient> join_gradient(std::span<const Operands<T>> list, std::size_t relu) {
-    if (list.size() < relu + 4 || !is_relu_in_place(list[relu]) || !is_of_join(list[relu + 1], list[relu].dx)) return {};
+    if (list.size() < relu + 3 || !is_relu_in_place(list[relu]) || !is_of_join(list[relu + 1], list[relu].dx)) return {};
     const View<T>&dy = list[relu].dx, &passing = list[relu + 1].dx;
-    const std::size_t at = relu + (is_of_join(list[relu + 2], dy) && list[relu + 2].dx.data == dy.data ? 3 : 2);
-    if (list.size() < at + 2 || (relu > 0 && !same_rows(list[0].y, dy))) return {};
-    const Operands<T>&sums = list[at], &norm = list[at + 1];
-    if (!is_norm(sums, Op::backward_sums) || sums.sums == nullptr || !is_in_place_behind(list[relu], norm) || !reads_same(sums, norm)) return {};
-    double* const results = results_of(sums, norm);
+    const bool shared = passing.data == dy.data;
+    const std::size_t at = relu + (!shared && is_of_join(list[relu + 2], dy) && list[relu + 2].dx.data == dy.data ? 3 : 2);
+    if (list.size() <= at || (relu > 0 && !same_rows(list[0].y, dy))) return {};
+    const Operands<T>& sums = list[at];
+    if (!is_norm(sums, Op::backward_sums) || sums.sums == nullptr || !same_rows(sums.dy, dy) || !sums.x.range().contains(dy.range())) return {};
+    const Operands<T>* const norm = at + 1 < list.size() && reads_same(sums, list[at + 1]) ? &list[at + 1] : nullptr;
+    const bool behind = norm && (shared ? is_over_input(*norm) : is_in_place_behind(list[relu], *norm));
+    if (!behind && !shared) return {};
+    double* const results = behind ? results_of(sums, *norm) : sums.sums;
     const View<const double> written = dense_view(const_cast<const double*>(results), 1, 1, {0, 1}, doubles_of(sums), 1);
     // Until the sums are made: what the earlier steps read may be gone by then, and its place be of the sums' own.
     const auto stays = [&](const auto& rows) { return Places::apart(written, rows) && works_apart(sums, rows); };
@@ -128,15 +139,17 @@ struct StepsAlong {
              (read.n == 1 || read.stride_n == passing.stride_n) && common_alignment(read.data, passing.data) == 16;
     };
     const auto step = Places::of(list[relu]);
-    if (!step || !Places::apart(passing, dy) || !Places::apart(passing, sums.x) || !stays(passing) || !goes(dy) || !goes(step->values)) return {};
+    if (!step || !(shared || Places::apart(passing, dy)) || !Places::apart(passing, sums.x) || !stays(passing) || !goes(dy) || !goes(step->values))
+      return {};
     if (relu > 0 && !goes(list[0].x.slice(list[0].y.range()))) return {};
     const View<std::uint8_t>& mask = step->saved;
     if (mask.data != nullptr && !(stays(mask) && Places::apart(passing, mask) && (mask.n == 1 || 8 * mask.stride_n == passing.stride_n))) return {};
-    return JoinGradient{at, results};
+    return JoinGradient{at, behind ? std::size_t{2} : std::size_t{1}, results};
   }
   static Index doubles_of(const Operands<T>& sums) { return sums_bytes(sums.node->layer, sums.dy.c, sums.dy.n) / Index{sizeof(double)}; }
   /// Where results of sums go. Their own place may still have what the ReLU or the addition reads, so they go to the end of the workspace, if that is
-  /// large and the norm's own step of all rows is the only one that reads them: it writes over all of dy, so that no later pass can read that again.
+  /// large and the norm's own step of all rows is the only one that reads them: it writes over all of dy, or all of x, which no later pass can read
+  /// again then.
   static double* results_of(const Operands<T>& sums, const Operands<T>& norm) {
     const Shape& whole = sums.node->in;
     const Index most_parts = (Index{4} << 20) + 32 * whole.c;   // more than the sums' loop takes, from the workspace's begin

@@ -1,0 +1,126 @@
+// Sums whose inputs get one gradient, with GradientsInPlace: which have, what that saves, and that the checker finds what would spoil it.
+#include <lrcnn/network/resnet.hpp>
+#include <lrcnn/plan/peak.hpp>
+#include "exec/user_layers.hpp"
+#include "plan/stage_order.hpp"
+#include <doctest/doctest.h>
+using namespace lrcnn;
+using namespace lrcnn::testing;
+namespace {
+constexpr Window one{.kernel = 1, .pad = 0};
+using Body = Sequential<Conv<4, one>, BatchNorm, ReLU, Conv<4>, BatchNorm, ReLU, Conv<16, one>, BatchNorm>;
+using Block = Sequential<Residual<Body>, ReLU>;
+using Projected = Sequential<Residual<Body, Sequential<Conv<16, one>, BatchNorm>>, ReLU>;
+/// A block whose second input comes from a norm, too, and two with skip connections.
+using Blocks = Sequential<Conv<8>, BatchNorm, ReLU, Projected, Block, Block, GlobalAvgPool, Linear<2>>;
+bool is(const Plan& plan, const Step& s, Op op, Kind kind) { return s.op == op && s.layer >= 0 && plan.table.node(s.layer).layer.kind == kind; }
+/// Steps of norms that write their gradient over what the norm read.
+Index over_values(const Plan& plan) {
+  return std::count_if(plan.steps.begin(), plan.steps.end(),
+                       [&](const Step& s) { return is(plan, s, Op::backward_data, Kind::norm) && s.dx.buffer == s.x.buffer; });
+}
+/// Steps of sums that make a copy.
+Index copies(const Plan& plan) {
+  return std::count_if(plan.steps.begin(), plan.steps.end(),
+                       [&](const Step& s) { return is(plan, s, Op::backward_data, Kind::sum) && s.dx.buffer != s.dy.buffer; });
+}
+template <class... Parts>
+Plan blocks(const Input& in = small_input) {
+  const Plan plan = plan_of<Blocks, Parts...>(in);
+  CHECK(check_plan(plan).empty());
+  return plan;
+}
+}   // namespace
+TEST_CASE("the gradient of a sum is that of both of its inputs") {
+  const auto check = [](const Plan& usual, const Plan& shared) {
+    CHECK(over_values(usual) == 0);
+    CHECK(over_values(shared) == 4);   // of the norms at the ends of three bodies and a projection
+    CHECK(copies(usual) == 3);
+    CHECK(copies(shared) == 0);
+    CHECK(shared.steps.size() == usual.steps.size() - 3);
+  };
+  check(blocks<Column>(), blocks<Column, GradientsInPlace>());
+  const Plan usual = blocks<CheckpointAtSums<>, RecomputeAll>(), shared = blocks<CheckpointAtSums<>, RecomputeAll, GradientsInPlace>();
+  check(usual, shared);
+  const Index map = small_input.n * 16 * small_input.h * small_input.w * 4;
+  CHECK(usual.peak_bytes() - shared.peak_bytes() > map / 2);   // the peak lies elsewhere then
+  using Usual = Policy<CheckpointAtSums<>, RecomputeAll, Workspace<0>>;
+  using Shared = Policy<CheckpointAtSums<>, RecomputeAll, GradientsInPlace, Workspace<0>>;
+  static_assert(peak_bytes<Blocks, Shared>(small_input) < peak_bytes<Blocks, Usual>(small_input));
+  CHECK(peak_bytes<Blocks, Shared>(small_input) == shared.peak_bytes());
+}
+TEST_CASE("inputs of a sum have gradients of their own where slabs cut the sum's stage or the one below it, or norms lie in other sections") {
+  CHECK(over_values(blocks<Overlap<2>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace>()) == 0);
+  CHECK(over_values(blocks<ByImages<1>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace>()) == 0);
+  CHECK(over_values(blocks<ExtraPasses<>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace>()) == 0);
+  // The last convolution of the first block ends a section.
+  CHECK(over_values(blocks<CheckpointAt<"conv4">, GradientsInPlace>()) == 3);
+}
+TEST_CASE("all groups of images share gradients or none does, though the last one may have fewer images") {
+  using Grouped = Sequential<Conv<8>, ReLU, Residual<Sequential<Conv<8>, GroupNorm<2>>>, ReLU, Residual<Sequential<Conv<8>, GroupNorm<2>>>, ReLU,
+                             Conv<8>, ReLU, GlobalAvgPool, Linear<2>>;
+  for (const Index batch : {3, 4, 5}) {
+    CAPTURE(batch);
+    const Input input{batch, 3, 24, 16};
+    const Plan cut = plan_of<Grouped, Images<2>, ByImages<1>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace>(input);
+    CHECK(check_plan(cut).empty());
+    CHECK(over_values(cut) == 0);
+    const Plan whole = plan_of<Grouped, Images<2>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace>(input);
+    CHECK(check_plan(whole).empty());
+    CHECK(over_values(whole) == 2 * ceil_div(batch, 2));
+  }
+}
+TEST_CASE("what reads a skip connection besides adds to the gradient later, or forbids that there is one") {
+  // Both inputs are maps to which other layers add.
+  using Twice = Sequential<Conv<8>, ReLU, Residual<Sequential<Conv<8>, ReLU>>, ReLU, Conv<8>, BatchNorm, ReLU, GlobalAvgPool, Linear<2>>;
+  const Plan twice = plan_of<Twice, Column, GradientsInPlace>();
+  CHECK(check_plan(twice).empty());
+  CHECK(over_values(twice) == 0);
+  // What the norm reads is read by another layer, too.
+  using Read = Sequential<Conv<8>, ReLU, Residual<Sequential<Conv<8>, Residual<Sequential<BatchNorm>>>>, ReLU, GlobalAvgPool, Linear<2>>;
+  const Plan read = plan_of<Read, Column, GradientsInPlace>();
+  CHECK(check_plan(read).empty());
+  CHECK(over_values(read) == 0);
+}
+TEST_CASE("a sum that is not the first to give its input a gradient adds to it") {
+  // The map of relu1 goes to both sums.
+  using Inner = Residual<Sequential<Conv<8>, BatchNorm>>;
+  using Nested = Sequential<Conv<8>, ReLU, Residual<Sequential<Inner, ReLU, Conv<8>, BatchNorm>>, ReLU, GlobalAvgPool, Linear<2>>;
+  for (const Plan& plan : {plan_of<Nested, Column, GradientsInPlace>(), plan_of<Nested, CheckpointAt<"relu2">, RecomputeAll, GradientsInPlace>()}) {
+    CHECK(check_plan(plan).empty());
+    CHECK(over_values(plan) == 1);
+  }
+}
+TEST_CASE("a map that its own layer reads again is not written over") {
+  using Own = Sequential<Conv<8>, ReLU, Residual<Sequential<Conv<8>, Tanh, BatchNorm>>, ReLU, GlobalAvgPool, Linear<2>>;
+  using Others = Sequential<Conv<8>, ReLU, Residual<Sequential<Conv<8>, ReLU, BatchNorm>>, ReLU, GlobalAvgPool, Linear<2>>;
+  const Plan own = plan_of<Own, Column, GradientsInPlace>(), others = plan_of<Others, Column, GradientsInPlace>();
+  for (const Plan* plan : {&own, &others}) CHECK(check_plan(*plan).empty());
+  CHECK(over_values(own) == 0);
+  CHECK(over_values(others) == 1);   // mask bits tell the sign
+}
+TEST_CASE("the checker finds what would spoil a shared gradient") {
+  Plan plan = blocks<Column, GradientsInPlace>();
+  Index found = 0;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    if (!is(plan, plan.steps[i], Op::backward_data, Kind::norm) || plan.steps[i].dx.buffer != plan.steps[i].x.buffer) continue;
+    const Step norm = plan.steps[i];
+    const auto add = std::find_if(plan.steps.begin() + static_cast<Index>(i), plan.steps.end(),
+                                  [&](const Step& s) { return s.op == Op::add && s.y.buffer == norm.dy.buffer; });
+    if (add == plan.steps.end()) continue;
+    Plan wrong = plan;
+    const auto place = static_cast<std::size_t>(add - plan.steps.begin());
+    for (Step& s : wrong.steps)   // the norm's own gradient over the one that is shared, as without sharing
+      for (Ref* ref : {&s.dx, &s.dy})
+        if (*ref && ref->buffer == norm.dx.buffer && ref->tensor == norm.dx.tensor) ref->buffer = norm.dy.buffer;
+    CHECK(!check_plan(wrong).empty());
+    wrong = plan;
+    wrong.steps.erase(wrong.steps.begin() + static_cast<Index>(place));
+    CHECK(!check_plan(wrong).empty());
+    wrong = plan;
+    wrong.steps.insert(wrong.steps.begin() + static_cast<Index>(place), *add);   // added twice
+    CHECK(!check_plan(wrong).empty());
+    ++found;
+  }
+  CHECK(found > 1);
+}
