@@ -40,14 +40,9 @@ TEST_CASE("the input of each section is made again right before it goes backward
   CHECK(order(two) == "0f 1f 2f 3f 4f 4b 6r 3b 2b 5r 1b 0b");
   CHECK(live_at_loss(all) == "");
   CHECK(live_at_loss(two) == "6");
-  const auto times = [](const Plan& plan) {
-    std::vector<Index> list;
-    for (const char* layer : {"conv1", "conv2", "conv3", "conv4", "conv5", "conv6", "conv7", "conv8"}) list.push_back(times_made(plan, layer));
-    return list;
-  };
   // Once in the forward pass, once for each section above, and what the section's own gradients read once more.
-  CHECK(times(all) == std::vector<Index>{5, 4, 4, 3, 3, 2, 2, 1});
-  CHECK(times(two) == std::vector<Index>{3, 2, 2, 1, 3, 2, 2, 1});
+  CHECK(times_of_chain(all) == std::vector<Index>{5, 4, 4, 3, 3, 2, 2, 1});
+  CHECK(times_of_chain(two) == std::vector<Index>{3, 2, 2, 1, 3, 2, 2, 1});
 }
 TEST_CASE("one input at a time is in full height, and nothing between") {
   const Plan plan = plan_of<Chain, Stages<Slabs, Alone, Alone, Alone>, AtSections, RecomputeAll>();

@@ -22,15 +22,10 @@ TEST_CASE("the sections below go forward again before the topmost one of their g
   CHECK(order(lower) == "0f 1f 2f 3f 4f 4b 3b 0r 1r 2b 1b 0b");
   CHECK(order(two) == "0f 1f 2f 3f 4f 4b 2r 3b 2b 0r 1b 0b");
   // The backward slabs make again what their gradients read, but not what the section writes.
-  const auto times = [](const Plan& plan) {
-    std::vector<Index> list;
-    for (const char* layer : {"conv1", "conv2", "conv3", "conv4", "conv5", "conv6", "conv7", "conv8"}) list.push_back(times_made(plan, layer));
-    return list;
-  };
-  CHECK(times(usual) == std::vector<Index>{2, 1, 2, 1, 2, 1, 2, 1});
-  CHECK(times(all) == std::vector<Index>{3, 2, 3, 2, 3, 2, 2, 1});
-  CHECK(times(lower) == std::vector<Index>{3, 2, 3, 2, 2, 1, 2, 1});
-  CHECK(times(two) == std::vector<Index>{3, 2, 2, 1, 3, 2, 2, 1});
+  CHECK(times_of_chain(usual) == std::vector<Index>{2, 1, 2, 1, 2, 1, 2, 1});
+  CHECK(times_of_chain(all) == std::vector<Index>{3, 2, 3, 2, 3, 2, 2, 1});
+  CHECK(times_of_chain(lower) == std::vector<Index>{3, 2, 3, 2, 2, 1, 2, 1});
+  CHECK(times_of_chain(two) == std::vector<Index>{3, 2, 2, 1, 3, 2, 2, 1});
 }
 TEST_CASE("what sections hand up is not kept from the forward to the backward pass, and is kept where the pass for the sections above made it") {
   CHECK(live_at_loss(plan_of<Chain, Stages<Slabs, Slabs, Slabs, Slabs>, AtSections, RecomputeAll>()) == "3 6 9");

@@ -45,6 +45,12 @@ inline Index times_made(const Plan& plan, std::string_view layer) {
   return std::count_if(plan.steps.begin(), plan.steps.end(),
                        [&](const Step& s) { return s.op == Op::forward && s.slab == 0 && plan.table.node(s.layer).layer.name.view() == layer; });
 }
+/// How often each convolution of Chain does.
+inline std::vector<Index> times_of_chain(const Plan& plan) {
+  std::vector<Index> list;
+  for (const char* layer : {"conv1", "conv2", "conv3", "conv4", "conv5", "conv6", "conv7", "conv8"}) list.push_back(times_made(plan, layer));
+  return list;
+}
 /// Maps whose values live in full height when the loss is computed, by their tensors' numbers.
 inline std::string live_at_loss(const Plan& plan) {
   const Index now = step_times(plan)[loss_of(plan)];
