@@ -11,7 +11,7 @@ using namespace lrcnn::testing;
 TEST_CASE("equivalence: row-centric equals layer by layer in fp64, each layer under each part of a policy") {
   Coverage coverage;
   Worst worst;
-  for (std::uint64_t round = 0; round < cases_to_do<std::uint64_t>(40, 12); ++round)
+  for (std::uint64_t round = 0; round < cases_to_do<std::uint64_t>(40, 15); ++round)
     compare_round<Reference<double>>(1000 + round, coverage, worst, {});
   compare_rarest<Reference<double>>(1900000, 150, coverage, worst, {});
   MESSAGE(coverage.table());
