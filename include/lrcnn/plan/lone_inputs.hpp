@@ -29,19 +29,27 @@ constexpr const char* why_not_alone(const Table& table, const PolicySpec& policy
   return stages[s].vector || stages[s].behind_means ? "it works on vectors" : nullptr;
 }
 constexpr void make_alone(TensorUse& use) { use.discarded = use.made_for_above = use.made_alone = true; }
-/// Marks what a maker leaves: tensors that the section of stage s reads, and that no section reads but it and the one that writes them. Returns
-/// whether there is nothing else that anybody would read. `section_of`: of each layer; -1: none of these.
-constexpr bool leave_input(const Table& table, const std::vector<Index>& section_of, Index section, Stage& maker) {
+inline constexpr Index no_section = -1, several_sections = -2;
+/// Of each tensor, the section that alone reads it, beside the one that makes it; or no_section; or several_sections, one of which may be none of
+/// these. `section_of`: of each layer; no_section: none of these.
+constexpr std::vector<Index> reading_sections(const Table& table, const std::vector<Index>& section_of) {
+  std::vector<Index> list(static_cast<std::size_t>(table.tensors()), no_section);
+  for (Index n = 0; n < table.size(); ++n)
+    for (const Index g : {table.node(n).input, table.node(n).other}) {
+      const Index section = item(section_of, n);
+      if (g <= 0 || section == item(section_of, g - 1)) continue;
+      Index& reader = item(list, g);
+      reader = section == no_section || (reader != no_section && reader != section) ? several_sections : section;
+    }
+  return list;
+}
+/// Marks what a maker leaves: tensors that the section that it is for reads, and no other but the one that makes them. Returns whether there is
+/// nothing else that anybody would read. `readers`: reading_sections().
+constexpr bool leave_input(const std::vector<Index>& readers, Stage& maker) {
   bool all = true;
   for (Index t = maker.input_count(); t < maker.tensors(); ++t) {
-    const Index g = maker.tensor(t);
-    bool wanted = false, by_others = false;
-    for (Index n = g; n < table.size(); ++n) {
-      if ((table.node(n).input != g && table.node(n).other != g) || item(section_of, n) == item(section_of, g - 1)) continue;
-      (item(section_of, n) == section ? wanted : by_others) = true;
-    }
     TensorUse& use = item(maker.uses, t);
-    use.leaves = wanted && !by_others;
+    use.leaves = item(readers, maker.tensor(t)) == maker.section;
     if (use.leaves) make_alone(use);
     use.wanted_plain = false;
     all = all && (use.leaves || use.readers > 0);
@@ -56,9 +64,10 @@ constexpr LoneInputs find_lone_inputs(const Table& table, const PolicySpec& poli
   for (Index i = 0; i < policy.partition_count; ++i) asks = asks || (policy.partition(i).recompute_input && policy.partition(i).input_alone);
   if (!asks) return found;
   const std::size_t count = forward_stage_count(stages);
-  std::vector<Index> section_of(static_cast<std::size_t>(table.size()), -1);
+  std::vector<Index> section_of(static_cast<std::size_t>(table.size()), no_section);
   for (std::size_t s = 0; s < count; ++s)
     for (Index n = stages[s].first; n < stages[s].last; ++n) item(section_of, n) = stages[s].section;
+  const std::vector<Index> readers = reading_sections(table, section_of);
   std::size_t base = 0, below = 0;   // the first stages of the sections
   for (std::size_t s = 0, end = 0; s < count; below = s, s = end) {
     end = s + 1;
@@ -72,7 +81,7 @@ constexpr LoneInputs find_lone_inputs(const Table& table, const PolicySpec& poli
       maker[0].section = stages[s].section, maker[0].partition_number = stages[s].partition_number;
       maker[0].makes_input = true;
       connect(table, maker, true);
-      if (leave_input(table, section_of, stages[s].section, maker[0])) found.makers.push_back(std::move(maker[0]));
+      if (leave_input(readers, maker[0])) found.makers.push_back(std::move(maker[0]));
       else why = "a section further up reads what the section below it makes, too";
     }
     if (!wants || why != nullptr) base = s;
@@ -108,16 +117,16 @@ constexpr void cut_maker(const Table& table, const PolicySpec& policy, const Tar
 constexpr RefusedInput choose_lone_inputs(const Table& table, const PolicySpec& policy, const Target& target, Index images,
                                           std::vector<Stage>& stages) {
   LoneInputs found = find_lone_inputs(table, policy, stages);
+  std::vector<char> made(static_cast<std::size_t>(table.tensors()), 0);
   for (Stage& maker : found.makers) {
-    for (Stage& stage : stages)
-      for (Index t = 0; t < stage.tensors(); ++t)
-        for (Index m = maker.input_count(); m < maker.tensors(); ++m)
-          if (maker.use(m).leaves && maker.tensor(m) == stage.tensor(t) && (t < stage.input_count() || stage.use(t).leaves))
-            make_alone(item(stage.uses, t));
+    for (Index t = maker.input_count(); t < maker.tensors(); ++t) item(made, maker.tensor(t)) |= maker.use(t).leaves;
     for (Stage& stage : stages)
       if (stage.section == maker.section) stage.partition.recompute_input = stage.partition.input_alone = true;
     cut_maker(table, policy, target, images, maker);
   }
+  for (Stage& stage : stages)
+    for (Index t = 0; t < stage.tensors(); ++t)
+      if (item(made, stage.tensor(t)) && (t < stage.input_count() || stage.use(t).leaves)) make_alone(item(stage.uses, t));
   for (Stage& maker : found.makers) stages.push_back(std::move(maker));
   return found.refused;
 }

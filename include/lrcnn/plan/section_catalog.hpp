@@ -59,11 +59,7 @@ class SectionCatalog {
   bool looks_at(StepMemory memory) const { return std::find(memories_.begin(), memories_.end(), memory) != memories_.end(); }
   /// Whether gradients can lie in their values' places in any of the ways that are known, or inputs of a sum may have one gradient.
   bool puts_in_place() const {
-    const auto normed = [&](Index g) { return g > 0 && detail::waits(table_.node(g - 1), true); };
-    const bool shares = options_.training && std::any_of(table_.nodes.begin(), table_.nodes.end(), [&](const Node& node) {
-                          return node.layer.kind == Kind::sum && (normed(node.input) || normed(node.other));
-                        });
-    return shares || std::any_of(sections_.begin(), sections_.end(), [](const SectionOfSearch& s) {
+    return may_share_ || std::any_of(sections_.begin(), sections_.end(), [](const SectionOfSearch& s) {
              const auto& choices = s.choices.of(StepMemory::in_place);
              return std::any_of(choices.begin(), choices.end(), [](const SectionChoice& choice) { return choice.reads_places(); });
            });
@@ -102,8 +98,15 @@ class SectionCatalog {
   std::vector<std::vector<Index>> across_{};
   std::vector<char> followed_{};
   bool keeps_output_ = true;
-  bool thorough_ = false;   ///< asked for each label of a search, so found out once
+  bool thorough_ = false;                      ///< asked for each label of a search, so found out once
+  const bool may_share_ = has_normed_sums();   ///< inputs of a sum may have one gradient
 
+  bool has_normed_sums() const {
+    const auto normed = [&](Index g) { return g > 0 && detail::waits(table_.node(g - 1), true); };
+    return options_.training && std::any_of(table_.nodes.begin(), table_.nodes.end(), [&](const Node& node) {
+             return node.layer.kind == Kind::sum && (normed(node.input) || normed(node.other));
+           });
+  }
   bool has_few_ways() const {
     Index rows = 1;
     for (const Node& node : table_.nodes) rows = std::max({rows, node.in.h, node.out.h});

@@ -13,15 +13,14 @@ constexpr bool is_for_norm_alone(const std::vector<Stage>& stages, const std::ve
                                  Index images) {
   const Index g = walk.stage->tensor(t);
   if (walk.stage->use(t).readers != 1) return false;
-  for (std::size_t s = 0; s < forward_stage_count(stages); ++s) {
-    const Stage& below = stages[s];
+  for (Index s = walk.number - 1; s >= 0 && item(stages, s).section == walk.stage->section; --s) {
+    const Stage& below = item(stages, s);
     const Index made = below.input_count() + g - below.first - 1;
-    if (g <= below.first || g > below.last) continue;
-    if (below.section != walk.stage->section || below.replaced_by_extra_passes || made >= below.tensors() || below.turns(below.backward, images) > 1)
-      return false;
+    if (g <= below.first) continue;
+    if (below.replaced_by_extra_passes || made >= below.tensors() || below.turns(below.backward, images) > 1) return false;
     Index norms = 0;
     for (const NormAbove& norm : below.norms_above) norms += norm.tensor == made;
-    return norms == 1 && below.use(made).readers == 0 && !below.use(made).wanted_plain && !item(needs[s].value, made);
+    return norms == 1 && below.use(made).readers == 0 && !below.use(made).wanted_plain && !item(item(needs, s).value, made);
   }
   return false;
 }

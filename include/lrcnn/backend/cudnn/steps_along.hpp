@@ -97,13 +97,16 @@ struct StepsAlong {
   }
   /// A norm's step in the place of a ReLU's.
   static bool is_in_place_behind(const Operands<T>& relu, const Operands<T>& norm) {
-    return is_norm(norm, Op::backward_data) && norm.statistics != nullptr && norm.sums != nullptr && same_rows(relu.dx, norm.dy) &&
-           same_rows(norm.dx, norm.dy) && intersect(norm.dx.range(), norm.part) == norm.dx.range() && norm.x.range().contains(norm.dx.range());
+    return is_own_of_norm(norm) && same_rows(relu.dx, norm.dy) && same_rows(norm.dx, norm.dy) &&
+           intersect(norm.dx.range(), norm.part) == norm.dx.range();
   }
   /// A norm's step over what it reads, of all rows of dy.
   static bool is_over_input(const Operands<T>& norm) {
-    return is_norm(norm, Op::backward_data) && norm.statistics != nullptr && norm.sums != nullptr && norm.x.range().contains(norm.dx.range()) &&
-           norm.dx.range() == norm.dy.range() && same_rows(norm.dx, norm.x.slice(norm.dx.range()));
+    return is_own_of_norm(norm) && norm.dx.range() == norm.dy.range() && same_rows(norm.dx, norm.x.slice(norm.dx.range()));
+  }
+  /// A norm's data step that has its sums and reads all rows that it writes.
+  static bool is_own_of_norm(const Operands<T>& o) {
+    return is_norm(o, Op::backward_data) && o.statistics != nullptr && o.sums != nullptr && o.x.range().contains(o.dx.range());
   }
   /// A step of a join's gradient of all rows of dy.
   static bool is_of_join(const Operands<T>& o, const View<T>& dy) {
