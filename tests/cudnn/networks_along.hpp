@@ -22,6 +22,8 @@ inline const std::vector<PolicySpec> policies_along{
     Policy<Column, Workspace<8_MiB>>::value,                     // where sums behind joins have their results in the workspace
     Policy<Column, GradientsInPlace, Workspace<8_MiB>>::value,   // where sums have one gradient for both of their inputs
     Policy<Column, CheckpointEvery<8>, RecomputeAll, GradientsInPlace, Workspace<8_MiB>>::value,
+    Policy<OneExtraPass<Overlap<3>>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace, Workspace<8_MiB>>::value,   // over the output's gradient
+    Policy<OneExtraPassBothWays<>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace, Workspace<8_MiB>>::value,
     Policy<Overlap<3>, CheckpointEvery<5>, RecomputeAll, Workspace<8_MiB>>::value,
     Policy<ByImages<2, Column>, CheckpointEvery<5>, RecomputeAll, Workspace<8_MiB>>::value,
     // Sections have workspaces of their own.

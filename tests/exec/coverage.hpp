@@ -285,7 +285,7 @@ inline PolicySpec policy_with(Dice& dice, std::string_view part, const RandomNet
     if (part.ends_with("F!=B") && dice.chance(0.5)) std::swap(one.forward, one.backward);
   }
   if (part == "ByImages") one.images = 1;
-  if (one.cut == Cut::share) one.passes = one.forward_passes = false;   // slabs of extra passes hand no rows on
+  if (one.cut == Cut::share) one.passes = NormPasses::none, one.forward_passes = false;   // slabs of extra passes hand no rows on
   if (part == "RecomputeInput" && dice.chance(0.9)) p.checkpoints = {.rule = every, .every = dice.upto(1, 3)};
   p.partitions[0] = one;
   if (part == "Stages") {

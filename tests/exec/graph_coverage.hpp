@@ -92,7 +92,7 @@ inline GraphFeatureSet graph_features_of(const Table& table, Index l) {
 }
 /// Parts of policies, those of coverage.hpp and those that only norms or joins have a use for.
 inline constexpr auto graph_parts = [] {
-  constexpr std::array own{"CheckpointAtSums", "ExtraPasses", "ExtraPasses both ways", "GradientsInPlace"};
+  constexpr std::array own{"CheckpointAtSums", "ExtraPasses", "ExtraPasses both ways", "OneExtraPass", "GradientsInPlace"};
   std::array<const char*, part_count + own.size()> all{};
   std::copy(own.begin(), own.end(), std::copy(parts.begin(), parts.end(), all.begin()));
   return all;
@@ -118,6 +118,8 @@ inline GraphPartSet graph_parts_of(const Plan& plan, std::size_t s, bool vector)
   set[index_of(graph_parts, "ExtraPasses")] = any(passes);
   set[index_of(graph_parts, "ExtraPasses both ways")] =
       any([&](const Stage& t, std::size_t i) { return passes(t, i) && t.partition.forward_passes; });
+  set[index_of(graph_parts, "OneExtraPass")] =
+      any([&](const Stage& t, std::size_t i) { return passes(t, i) && t.partition.passes == NormPasses::one; });
   set[index_of(graph_parts, "GradientsInPlace")] = any([&](const Stage&, std::size_t i) {   // rows of a gradient lie above the map's first
     return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {
       return step.stage == static_cast<Index>(i) && (step.dx.held_rows.begin < 0 || step.dy.held_rows.begin < 0);
@@ -144,7 +146,7 @@ inline bool has_use_for(const Table& table, std::string_view part, bool direct) 
     return !direct &&
            any([](const Node& n) { return n.layer.kind == Kind::conv && n.layer.window.kernel == Pair(3) && n.layer.window.stride == Pair(1); });
   if (part == "CheckpointAtSums") return any([](const Node& n) { return n.layer.kind == Kind::sum; });
-  if (part.starts_with("ExtraPasses")) return any([](const Node& n) { return has_statistics(n.layer, true) && n.in.h > 1; });
+  if (part.starts_with("ExtraPass") || part == "OneExtraPass") return any([](const Node& n) { return has_statistics(n.layer, true) && n.in.h > 1; });
   return true;
 }
 /// How often each pair of feature and part has been seen.
@@ -157,7 +159,8 @@ struct GraphCoverage {
   void add(const Plan& plan) {
     ++cases;
     const std::vector<StageNeeds> needs = needs_of(plan.table, plan.policy, plan.options, plan.stages);
-    keeps_between_passes += std::any_of(needs.begin(), needs.end(), [](const StageNeeds& stage) { return !stage.later_runs.empty(); });
+    keeps_between_passes +=
+        std::any_of(needs.begin(), needs.end(), [](const StageNeeds& stage) { return stage.sum_in_place < 0 && !stage.later_runs.empty(); });
     std::array<GraphPartSet, graph_feature_count> seen{};
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
       const Stage& stage = plan.stages[s];
@@ -229,8 +232,9 @@ inline PolicySpec graph_policy_with(Dice& dice, std::string_view part, const Ran
   PolicySpec p = policy_with(dice, part == "CheckpointAtSums" ? dice.pick({"Column", "Overlap", "Share"}) : "Overlap", net, target);
   Partition& one = p.partitions[0];
   if (part == "CheckpointAtSums") p.checkpoints = {.rule = Checkpoints::Rule::sums, .every = dice.upto(1, 2)};
-  if (part.starts_with("ExtraPasses")) {
-    one.passes = true, one.forward_passes = part.ends_with("both ways");
+  if (part.starts_with("ExtraPass") || part == "OneExtraPass") {
+    one.passes = part == "OneExtraPass" ? NormPasses::one : NormPasses::all;
+    one.forward_passes = part.ends_with("both ways") || (part == "OneExtraPass" && dice.chance(0.5));
     if (dice.chance(0.5)) one.recompute = Recompute::cheap;   // the first pass keeps what norms read
     if (dice.chance(0.6)) p.checkpoints = {};                 // so that there are norms within
   }

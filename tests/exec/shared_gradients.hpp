@@ -32,6 +32,24 @@ void shared_gradients_law(B& backend, Index workspace) {
       CHECK(shared.gradients == usual.gradients);
       CHECK(shared.input_gradient == usual.input_gradient);
     }
+    // Extra passes write the gradient of a sum over that of the section's output; its numbers are the same.
+    for (PolicySpec policy :
+         {Policy<OneExtraPass<>, CheckpointAtSums<>, RecomputeAll>::value, Policy<OneExtraPass<Overlap<3>>, CheckpointAtSums<>, RecomputeAll>::value,
+          Policy<Section<OneExtraPass<Overlap<3>>, RecomputeCheap>, CheckpointAtSums<>, RecomputeAll>::value,
+          Policy<OneExtraPassBothWays<ByImages<2, Overlap<2>>>, CheckpointAtSums<>>::value}) {
+      policy.workspace_bytes = workspace;
+      INFO(to_string(policy));
+      const Outcome<M> apart = run_once(problem, policy, backend);
+      policy.gradients_in_place = true;
+      const Plan plan = make_plan(problem.table, policy, B::target, {.input_gradient = true});
+      const std::vector<StageNeeds> needs = needs_of(plan.table, policy, plan.options, plan.stages);
+      CHECK(std::count_if(needs.begin(), needs.end(), [](const StageNeeds& stage) { return stage.sum_in_place >= 0; }) == 1);
+      const Outcome<M> shared = run_once(problem, policy, backend);
+      CHECK(shared.loss.sum == apart.loss.sum);
+      CHECK(shared.output == apart.output);
+      CHECK(shared.gradients == apart.gradients);
+      CHECK(shared.input_gradient == apart.input_gradient);
+    }
     // Slabs that make an input again make it from the same numbers; what goes backward is the same.
     PolicySpec lone = Policy<Stages<Column, Column, RecomputeInputAlone<>, RecomputeInputAlone<>, RecomputeInputAlone<>, Column>, CheckpointAtSums<>,
                              RecomputeAll, GradientsInPlace>::value;

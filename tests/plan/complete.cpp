@@ -69,7 +69,8 @@ class Policies {
             if (recompute != Recompute::all || forward == 1) break;
           }
           if ((recompute == Recompute::all || recompute == Recompute::cheap) && cut == Cut::overlap && has_norms())
-            for (const bool both_ways : {false, true}) ways_.push_back({Cut::overlap, slabs, slabs, images, true, both_ways, recompute});
+            for (const NormPasses passes : {NormPasses::one, NormPasses::all})
+              for (const bool both_ways : {false, true}) ways_.push_back({Cut::overlap, slabs, slabs, images, passes, both_ways, recompute});
         }
     }
   }

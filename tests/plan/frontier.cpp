@@ -35,7 +35,7 @@ PolicySpec tried_policy(Dice& dice, const Table& table, const std::vector<Index>
     }
     if (dice.chance(0.4)) part.images = dice.pick<Index>({1, ceil_div(table.input.n, 2)});
     part.recompute = dice.pick({Recompute::none, Recompute::all, Recompute::cheap, Recompute::light});
-    part.passes = part.cut != Cut::share && dice.chance(0.15);
+    if (part.cut != Cut::share && dice.chance(0.15)) part.passes = dice.pick({NormPasses::one, NormPasses::all});
   }
   p.gradients_in_place = dice.chance(0.1);
   return p;

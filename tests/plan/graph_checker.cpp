@@ -36,7 +36,7 @@ TEST_CASE("a tensor may have hundreds of readers") {
 }
 TEST_CASE("plans of random networks that branch, policies, targets and options have no problems") {
   Index plans = 0, networks = 0, infeasible = 0, packing = 0, activating = 0, blocked = 0, streaming = 0, steps = 0, sliced = 0;
-  Index alone = 0, shared = 0;
+  Index alone = 0, shared = 0, one_pass = 0;
   Index in_place = 0, both_ways = 0, statistics = 0, joins = 0, predictions = 0, again = 0, supplies = 0, handed_on = 0, handed_on_cut = 0;
   for (std::uint64_t seed = 1; networks < 2000; ++seed) {
     Dice dice(seed + 300000);
@@ -69,7 +69,11 @@ TEST_CASE("plans of random networks that branch, policies, targets and options h
         ++plans, packing += target.packs_weights, activating += target.activates, blocked += target.channel_block == 16;
         streaming += policy.streams > 1, predictions += !options.training, steps += static_cast<Index>(plan.steps.size());
         in_place += std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& s) { return s.y && s.y.held_rows.begin < 0; });
-        both_ways += std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& s) { return s.passes > 0 && s.partition.forward_passes; });
+        const auto go_through = [&](auto so) {
+          return std::any_of(plan.stages.begin(), plan.stages.end(), [&](const Stage& s) { return s.passes > 0 && so(s.partition); });
+        };
+        both_ways += go_through([](const Partition& p) { return p.forward_passes; });
+        one_pass += go_through([](const Partition& p) { return p.passes == NormPasses::one; });
         for (const Stage& s : plan.stages)
           sliced += s.forward.slabs() > 1, again += s.forward_repeated, supplies += s.supplies, alone += s.makes_input;
         for (const Step& s : plan.steps)   // the gradient of a sum is that of both of its inputs
@@ -93,7 +97,7 @@ TEST_CASE("plans of random networks that branch, policies, targets and options h
                    << " steps of statistics, " << joins << " of joins; " << packing << " plans pack filters, " << activating << " join activations, "
                    << blocked << " have blocks of 16 channels, " << streaming << " streams, " << predictions << " predict, " << handed_on
                    << " hand their output on (" << handed_on_cut << " with stages cut), " << in_place << " have gradients in place, " << both_ways
-                   << " go through norms both ways; " << infeasible << " requests refused");
+                   << " go through norms both ways, " << one_pass << " through the last alone; " << infeasible << " requests refused");
   CHECK(plans > 5000);
   CHECK(packing > 2000);
   CHECK(activating > 2000);
@@ -105,5 +109,6 @@ TEST_CASE("plans of random networks that branch, policies, targets and options h
   CHECK(shared > 20);
   CHECK(in_place > 100);
   CHECK(both_ways > 100);
+  CHECK(one_pass > 60);
   CHECK(handed_on_cut > 300);
 }

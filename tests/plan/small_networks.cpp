@@ -58,7 +58,7 @@ TEST_CASE("the only section of a network is cut as a policy with its partition i
     Partition& p = policy.partitions[0];
     p.cut = dice.pick({Cut::overlap, Cut::share});
     p.backward = dice.upto(2, 12), p.forward = dice.chance(0.7) ? p.backward : 1;
-    p.passes = p.cut == Cut::overlap && dice.chance(0.3);
+    if (p.cut == Cut::overlap && dice.chance(0.3)) p.passes = dice.pick({NormPasses::one, NormPasses::all});
     p.recompute = dice.pick({Recompute::none, Recompute::all});
     const std::vector<Stage> stages =
         make_section_stages(table, split_section(table, 0, table.size(), options.training), policy, p, Target{}, table.input.n, options, true);

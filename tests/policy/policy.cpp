@@ -86,7 +86,7 @@ TEST_CASE("Stages holds a partition for each stage; the last one serves all furt
 TEST_CASE("a section has a partition, recomputation, arithmetic and a workspace of its own") {
   constexpr PolicySpec s = spec<Stages<Section<Overlap<6>, RecomputeLight, Workspace<8_MiB>>, Section<WinogradConv>, Share<2>>, RecomputeAll>;
   const Partition &first = s.partition(0), &second = s.partition(1), &last = s.partition(2);
-  CHECK(first == Partition{Cut::overlap, 6, 6, 0, false, false, Recompute::light, ConvAlgorithm::of_policy, 8_MiB});
+  CHECK(first == Partition{Cut::overlap, 6, 6, 0, NormPasses::none, false, Recompute::light, ConvAlgorithm::of_policy, 8_MiB});
   CHECK(second == Partition{.conv_algorithm = ConvAlgorithm::winograd});
   CHECK(last == Partition{Cut::share, 2, 2});
   CHECK(s.recompute_in(first) == Recompute::light);

@@ -111,8 +111,8 @@ inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
     if (dice.chance(0.15)) part.recompute = Recompute::none;
     else if (dice.chance(0.2)) part.recompute = dice.pick({Recompute::all, Recompute::cheap, Recompute::light});
     if (dice.chance(0.1)) part.conv_algorithm = dice.pick({ConvAlgorithm::direct, ConvAlgorithm::winograd});
-    part.passes = norms && part.cut != Cut::share && dice.chance(0.2);
-    part.forward_passes = part.passes && dice.chance(0.5);
+    if (norms && part.cut != Cut::share && dice.chance(0.25)) part.passes = dice.pick({NormPasses::one, NormPasses::all});
+    part.forward_passes = part.passes != NormPasses::none && dice.chance(0.5);
     return part;
   };
   p.partition_count = dice.chance(0.7) ? 1 : dice.upto(2, 4);

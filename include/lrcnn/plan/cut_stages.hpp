@@ -9,7 +9,7 @@ inline constexpr Index most_slabs = Index{1} << 18;
 /// A stage's partition as it is asked for, less what the stage cannot have; whether its rows carry the counts is not looked at.
 constexpr Partition partition_of(const Table& table, const PolicySpec& policy, const Stage& stage, Index images, const PlanOptions& options) {
   Partition p = policy.partition(stage.partition_number);
-  if (p.passes && p.cut == Cut::share)
+  if (p.passes != NormPasses::none && p.cut == Cut::share)
     throw PlanError(error_text(stage_name(table, stage) + " is to be run by " + to_string(p),
                                "slabs of extra passes make all their rows "
                                "themselves, and hand none on",

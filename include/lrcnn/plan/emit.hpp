@@ -172,21 +172,16 @@ class Emitter : BackwardEmitter {
   constexpr void backward(SectionSteps steps = SectionSteps::all) {
     const bool again = steps != SectionSteps::of_backward_slabs, down = steps != SectionSteps::of_forward_slabs;
     for (Index s = stage_count_ - 1; s >= 0; --s) {
-      Index first = s;
       if (again && tops_recomputed(s)) forward_for_above(s);
       if (again) make_input_alone(s);
-      if (stage_at(s).replaced_by_extra_passes) {
-        const Index over = stage_instead_of(s);
-        if (down) backward_stage(over);
-        while (first > 0 && stage_at(first - 1).first >= stage_at(over).first) --first;
-        s = first;
-        continue;
-      }
+      const Index top = stage_at(s).replaced_by_extra_passes ? stage_instead_of(s) : s;
+      while (s > 0 && stage_at(s - 1).first >= stage_at(top).first) --s;   // those that extra passes cover
+      Index first = s;
       while (first > 0 && stage_at(first - 1).forward_repeated) --first;
       for (Index k = first; again && k < s; ++k) forward_stage(k, ForwardRun::again);
+      if (down) backward_stage(top);
       for (; s > first; --s)
-        if (down) backward_stage(s);
-      if (down) backward_stage(s);
+        if (down) backward_stage(s - 1);
     }
   }
   /// What the caller reads when all is done.

@@ -203,7 +203,7 @@ class BackwardEmitter : protected ForwardEmitter {
       return;
     }
     if (gives && !walk.norm_waits(l) && trains(y, walk.shape(walk.in(l)))) backward_parameters(walk, l, dy);
-    const bool shares = gives && shares_gradient(walk, l, dy);
+    const bool shares = (gives || walk.needs->sum_in_place == l) && shares_gradient(walk, l, dy);
     for (Index operand = walk.other(l) >= 0 ? 1 : 0; operand >= 0; --operand) {   // the first last: it may work in place
       const Index from = operand == 0 ? walk.in(l) : walk.other(l);
       if (!wants_input_gradient(walk, l, from) || (!gives && from < walk.inputs())) continue;
@@ -231,6 +231,10 @@ class BackwardEmitter : protected ForwardEmitter {
   }
   /// GradientsInPlace. Whether layer l is a sum whose inputs get one gradient, which is dy where it lies; then that is noted.
   constexpr bool shares_gradient(const StageWalk& walk, Index l, const Ref& dy) {
+    if (walk.needs->sum_in_place == l) {
+      storage_.share_output_gradient(walk, skip_of(*walk.stage, l));
+      return true;
+    }
     const bool wanted = policy_.gradients_in_place && is_whole(walk, walk.out(l), dy);
     if (!wanted || !gives_one_gradient(stages_, needs_, walk, l, group_images(table_, policy_))) return false;
     for (const Index t : {walk.in(l), walk.other(l)})

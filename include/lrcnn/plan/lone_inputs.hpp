@@ -99,7 +99,8 @@ inline constexpr Index maker_slabs = 8, least_maker_rows = 32;
 /// Cuts a maker as the section that it is for is cut; or, if that is not, into some slabs of images, or of rows where there are few images.
 constexpr void cut_maker(const Table& table, const PolicySpec& policy, const Target& target, Index images, Stage& maker) {
   Partition& p = maker.partition = policy.partition(maker.partition_number);
-  p.passes = p.forward_passes = p.recompute_input = p.input_alone = false;
+  p.passes = NormPasses::none;
+  p.forward_passes = p.recompute_input = p.input_alone = false;
   p.recompute = Recompute::all;
   p.images = p.images == 0 ? images : std::min(p.images, images);
   if (p.cut != Cut::column) {

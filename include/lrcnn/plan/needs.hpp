@@ -6,6 +6,7 @@
 // what is kept; the order of re-runs follows: walking down from the stage's end, a re-run is made just before the
 // first layer that lacks something, and makes all that the layers down to its start will need.
 #include <lrcnn/plan/make_stages.hpp>
+#include <lrcnn/plan/sum_in_place.hpp>
 namespace lrcnn {
 /// What one layer's backward step reads.
 struct LayerNeeds {
@@ -36,9 +37,11 @@ struct StageNeeds {
   Flags remade_in_slabs;           ///< tensor t lies in full height, but the backward pass computes it again in each slab instead of reading it
   Flags saved_kept;                ///< saved state of layer l is kept from the forward pass
   std::vector<BackwardRun> runs;   ///< in execution order
-  /// Runs of the second and later extra passes, which can reuse what the first one kept. Empty: all passes have the same runs, `runs`.
+  /// Runs of the second and later extra passes, which can reuse what the first one kept, or what it made of a gradient. Empty: all passes have the
+  /// same runs, `runs`.
   std::vector<BackwardRun> later_runs;
-  bool any_kept = false;   ///< the forward pass leaves pieces for the backward slabs: both use the same cuts
+  Index sum_in_place = -1;   ///< sum_in_place(), with gradients in place
+  bool any_kept = false;     ///< the forward pass leaves pieces for the backward slabs: both use the same cuts
   friend constexpr bool operator==(const StageNeeds&, const StageNeeds&) = default;
 };
 constexpr bool is_conv(const Layer& layer) { return layer.kind == Kind::conv; }
@@ -125,8 +128,8 @@ constexpr BackwardRun rerun_for(const Stage& stage, const Flags& at_hand, Index 
   return run;
 }
 /// The runs of a stage's backward pass. Tensors that are not `in_slabs` are at hand, as is what `needs` says is kept; the others are made again.
-/// `first_made`: a tensor that is made before all others (-1: none).
-constexpr std::vector<BackwardRun> find_runs(const Stage& stage, const StageNeeds& needs, const Flags& in_slabs, Index first_made) {
+/// `first_made`: a tensor that is made before all others; `end`: layers from there on do not go backward.
+constexpr std::vector<BackwardRun> find_runs(const Stage& stage, const StageNeeds& needs, const Flags& in_slabs, Index first_made, Index end) {
   const Index count = stage.chain_layers(), inputs = stage.input_count();
   Flags at_hand = needs.kept, saved_at_hand = needs.saved_kept;
   for (Index t = 0; t < stage.tensors(); ++t)
@@ -141,7 +144,7 @@ constexpr std::vector<BackwardRun> find_runs(const Stage& stage, const StageNeed
     runs.push_back(std::move(run));
   };
   if (first_made >= 0) add(rerun_for(stage, at_hand, count, false, first_made));
-  for (Index l = count - 1; l >= 0; --l) {
+  for (Index l = end - 1; l >= 0; --l) {
     const LayerNeeds& n = item(needs.layer, l);
     const bool lacks_top = (n.saved && !item(saved_at_hand, l)) || (n.output && !item(at_hand, inputs + l));
     const bool lacks_input = n.input && !item(at_hand, stage.in(l));
@@ -174,8 +177,9 @@ constexpr void keep_between_passes(const Table& table, const Stage& stage, Stage
 }   // namespace detail
 /// A stage with extra passes has no forward pass that could keep anything for it, nor has one whose rows end in the loss (`loses_rows`):
 /// its first run makes them. With RecomputeCheap the first of extra passes keeps what its norms read. `frees`: what the stage writes in full height
-/// is not to be read there by its own backward pass, if that is cheap.
-constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompute recompute, bool loses_rows = false, bool frees = false) {
+/// is not to be read there by its own backward pass, if that is cheap. `in_place`: gradients take the places of others where they can.
+constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompute recompute, bool loses_rows = false, bool frees = false,
+                                 bool in_place = false) {
   const bool no_forward = stage.passes > 0 || loses_rows, keeps_between = stage.passes > 0 && recompute == Recompute::cheap;
   if (no_forward) recompute = Recompute::all;
   const Index count = stage.chain_layers(), inputs = stage.input_count(), tensors = stage.tensors();
@@ -215,11 +219,12 @@ constexpr StageNeeds stage_needs(const Table& table, const Stage& stage, Recompu
     needs.any_kept = needs.any_kept || item(needs.kept, t) || (t + 1 < tensors && item(needs.saved_kept, t - inputs));
   const Index first_made = loses_rows && tensors > inputs ? tensors - 1 : -1;   // the loss reads it
   if (first_made >= 0) item(needs.value, first_made) = 1;
-  needs.runs = detail::find_runs(stage, needs, in_slabs, first_made);
-  if (keeps_between) {
-    detail::keep_between_passes(table, stage, needs, in_slabs);
-    needs.later_runs = detail::find_runs(stage, needs, in_slabs, first_made);
-  }
+  needs.runs = detail::find_runs(stage, needs, in_slabs, first_made, count);
+  if (in_place) needs.sum_in_place = sum_in_place(table, stage, loses_rows);
+  const bool in_first_pass = needs.sum_in_place >= 0;   // the sum, and what lies above it
+  if (keeps_between) detail::keep_between_passes(table, stage, needs, in_slabs);
+  if (keeps_between || in_first_pass)
+    needs.later_runs = detail::find_runs(stage, needs, in_slabs, first_made, in_first_pass ? needs.sum_in_place : count);
   return needs;
 }
 /// What each of these stages needs under a policy.
@@ -227,9 +232,9 @@ constexpr std::vector<StageNeeds> needs_of(const Table& table, const PolicySpec&
                                            const std::vector<Stage>& stages) {
   std::vector<StageNeeds> needs;
   for (const Stage& stage : stages)
-    needs.push_back(stage_needs(table, stage, options.training ? policy.recompute_in(stage.partition) : Recompute::all,
-                                options.training && stage.loses_rows(table, options),
-                                policy.gradients_in_place && stage.partition.cut != Cut::share && stage.backward.slabs() > 1));
+    needs.push_back(stage_needs(
+        table, stage, options.training ? policy.recompute_in(stage.partition) : Recompute::all, options.training && stage.loses_rows(table, options),
+        policy.gradients_in_place && stage.partition.cut != Cut::share && stage.backward.slabs() > 1, policy.gradients_in_place && options.training));
   return needs;
 }
 }   // namespace lrcnn

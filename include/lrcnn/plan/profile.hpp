@@ -19,7 +19,7 @@ struct SectionBuffer {
   Index bytes = 0;
   Index first = 0;
   Index last = 0;
-  std::vector<SharedKey> keys{};   ///< empty: no other section uses it. Two: it is a gradient first, and then a norm's
+  std::vector<SharedKey> keys{};   ///< empty: no other section uses it. Several: it is a gradient first, and then a norm's, or another tensor's
   bool from_start = false;         ///< it lives from the start of the step
   bool to_end = false;             ///< or to its end: the caller reads it
   bool own_workspace = false;      ///< it is the scratch of this section alone

@@ -250,6 +250,10 @@ class SectionChoice {
     item(lives.inputs, i) = {b.bytes + border.bytes_of_more_rows(g, item(lags, i)), profile.end, true};   // and then it is the gradient
   }
 };
+/// Whether a section without a partition of its own is run so, if the section before it has this partition.
+inline bool is_run_as(const Partition& p, const Partition& before) {
+  return p.images == before.images && p.recompute == before.recompute && p.passes == before.passes && p.forward_passes == before.forward_passes;
+}
 /// The most that Stage::slabs_at_once() says of these stages.
 inline Index slabs_at_once(const std::vector<Stage>& stages, Index images, Index streams) {
   Index most = 1;

@@ -101,7 +101,7 @@ class SectionCosts {
                   p.forward,
                   p.backward,
                   p.images,
-                  p.passes,
+                  static_cast<Index>(p.passes),
                   p.forward_passes,
                   static_cast<Index>(policy.recompute_in(p)),
                   static_cast<Index>(policy.conv_algorithm_in(p)),

@@ -6,6 +6,7 @@
 // parts. What it takes is estimated from theirs; of the groups that are worth knowing so, the bytes are then found exactly, by leading the
 // emitter through the group's stages.
 #include <lrcnn/plan/section_choice.hpp>
+#include <cmath>
 #include <functional>
 namespace lrcnn {
 class SectionGroups {
@@ -25,7 +26,9 @@ class SectionGroups {
         images_(images),
         memory_(memory),
         ends_(ends),
-        most_groups_(table.size() > many_layers ? 3 : 5),
+        most_found_(table.size() > many_layers   ? 2
+                    : table.size() > some_layers ? 4
+                                                 : 8),
         begin_(begin),
         groups_(static_cast<std::size_t>(table.size() + 1)) {
     policy_.gradients_in_place |= memory == StepMemory::in_place;
@@ -53,16 +56,20 @@ class SectionGroups {
       }
     }
     std::vector<SectionChoice> found;
-    for (const std::vector<Group>& groups : here)
-      for (std::size_t i = 0; exactly && i < groups.size(); ++i)
-        if (auto choice = choice_of(border, groups[i])) found.push_back(std::move(*choice));
+    if (!exactly) return found;
+    for (const bool alone : {false, true}) {
+      std::vector<Group> groups = here[alone];
+      while (groups.size() > (alone ? 2 * most_found_ : most_found_)) thin(groups);
+      for (const Group& group : groups)
+        if (auto choice = choice_of(border, group)) found.push_back(std::move(*choice));
+    }
     return found;
   }
 
  private:
-  static constexpr Index many_layers = 400;
-  static constexpr std::size_t most_parts = 4;
-  static constexpr Index worth_dropping = 16;   ///< what is not kept has at least this part of the bytes of the largest tensor
+  static constexpr Index some_layers = 50, many_layers = 400;
+  static constexpr std::size_t most_parts = 6, most_kept = 16;   ///< sections of a group; groups of each kind that longer ones are made of
+  static constexpr Index worth_dropping = 16;                    ///< what is not kept has at least this part of the bytes of the largest tensor
   /// What a group takes, estimated.
   struct Takes {
     double seconds = 0;
@@ -71,6 +78,7 @@ class SectionGroups {
     Index backward = 0;    ///< and of the backward pass
     Index for_above = 0;   ///< and while its parts go forward once more, if a part above has its input made again
     Index made = 0;        ///< bytes of the inputs that are made again
+    Index peak() const { return std::max(forward, backward); }
     bool no_more_than(const Takes& other) const { return seconds <= other.seconds && backward <= other.backward && forward <= other.forward; }
   };
   struct Group {
@@ -86,7 +94,8 @@ class SectionGroups {
   const Index images_;
   const StepMemory memory_;
   const std::vector<char>& ends_;
-  const std::size_t most_groups_;   ///< that are kept for a section: fewer in networks of many layers, where each takes long to lead through
+  /// Whose bytes are found exactly; twice as many whose inputs are made again alone. Fewer in networks of many layers, where the emitter takes long.
+  const std::size_t most_found_;
   const Index begin_;
   Index largest_ = 0;                                       ///< bytes of the largest tensor
   std::vector<std::array<std::vector<Group>, 2>> groups_;   ///< of these sections, by their ends: inputs made again at once, and each alone
@@ -95,7 +104,7 @@ class SectionGroups {
   std::vector<const SectionChoice*> that_recompute_all(const std::vector<SectionChoice>& choices) const {
     std::vector<const SectionChoice*> list;
     for (const SectionChoice& choice : choices)
-      if (choice.parts().empty() && (choice.partition().passes || policy_.recompute_in(choice.partition()) == Recompute::all))
+      if (choice.parts().empty() && (choice.partition().passes == NormPasses::all || policy_.recompute_in(choice.partition()) == Recompute::all))
         list.push_back(&choice);
     return list;
   }
@@ -139,27 +148,24 @@ class SectionGroups {
     group.parts.back().partition.recompute_input = true;
     group.parts.back().partition.input_alone = alone;
     best.push_back(std::move(group));
-    if (best.size() > most_groups_) thin(best);
+    if (best.size() > most_kept) thin(best);
   }
-  /// Of neighbours by their bytes, takes away one of the two that differ least in bytes and time: the slower one if the other takes hardly more
-  /// bytes.
+  /// Takes away the group whose loss costs least: for numbers of bytes from its own up to the next group's there is the slower one below it then, or,
+  /// below the least, none, which counts as eight times as slow. One that is slower than that one is the first to go, though one of its passes
+  /// may take fewer bytes.
   static void thin(std::vector<Group>& best) {
     std::sort(best.begin(), best.end(), [](const Group& a, const Group& b) {
-      return a.takes.backward != b.takes.backward ? a.takes.backward < b.takes.backward : a.takes.seconds < b.takes.seconds;
+      return a.takes.peak() != b.takes.peak() ? a.takes.peak() < b.takes.peak() : a.takes.seconds < b.takes.seconds;
     });
-    const auto more_bytes = [&](std::size_t i) {
-      const auto bytes = static_cast<double>(best[i].takes.backward);
-      return (bytes - static_cast<double>(best[i - 1].takes.backward)) / bytes;
+    const auto bytes = [&](std::size_t i) { return static_cast<double>(best[i].takes.peak()); };
+    const auto cost = [&](std::size_t i) {
+      const double slower = i == 0 ? 8 : best[i - 1].takes.seconds / best[i].takes.seconds, up_to = i + 1 < best.size() ? bytes(i + 1) : 2 * bytes(i);
+      return (slower - 1) * std::log2(up_to / bytes(i));
     };
-    const auto gap = [&](std::size_t i) {
-      const double a = best[i - 1].takes.seconds, b = best[i].takes.seconds;
-      return std::abs(a - b) / std::max(a, b) + more_bytes(i);
-    };
-    std::size_t least = 1;
-    for (std::size_t i = 2; i < best.size(); ++i)
-      if (gap(i) < gap(least)) least = i;
-    const bool hardly = more_bytes(least) < 0.01 && best[least].takes.seconds < best[least - 1].takes.seconds;
-    best.erase(best.begin() + static_cast<Index>(hardly ? least - 1 : least));
+    std::size_t least = 0;
+    for (std::size_t i = 1; i < best.size(); ++i)
+      if (cost(i) < cost(least)) least = i;
+    best.erase(best.begin() + static_cast<Index>(least));
   }
   /// How far gradients of tensors between the parts lie behind their values.
   std::vector<Index> lags_within(const SectionBorder& border, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs) const {

@@ -199,7 +199,7 @@ class SectionSearch {
       if (peaks.forward > forward_room || peaks.backward > backward_room) continue;
       const Index behind = SectionPassage::takes_places(way, entry) ? way.choice->behind() : 0;
       if (label.peak > 0 && behind > 0 && label.peak + behind > terms.room) continue;
-      if (!section.numbered && !SectionTries::follows(way.choice->partition(), *label.partition)) continue;
+      if (!section.numbered && !is_run_as(way.choice->partition(), *label.partition)) continue;
       auto [kept, tensors] = passage.leave(way, entry);
       kept += behind;   // until its backward pass, which has the rest of the place
       if (rank + terms.bounds->least(end, tensors, room - kept) > terms.bound) continue;
@@ -252,7 +252,7 @@ class SectionSearch {
   /// Whether what follows at this layer is run in the same way behind both labels.
   bool leads_on_like(const Label& a, const Label& b, Index at) const {
     return !catalog_.is_followed(at) || a.partition == nullptr || b.partition == nullptr ||
-           (catalog_.is_thorough() ? SectionTries::follows(*a.partition, *b.partition) : a.partition->images == b.partition->images);
+           (catalog_.is_thorough() ? is_run_as(*a.partition, *b.partition) : a.partition->images == b.partition->images);
   }
   /// Bytes of tensors across a layer.
   Index bytes_of(Index at, std::uint64_t tensors) const {

@@ -50,12 +50,12 @@ class SectionSeconds {
                         static_cast<Index>(p.recompute),
                         p.workspace_bytes,
                         p.cut == Cut::share,
-                        p.passes + p.forward_passes,
+                        2 * static_cast<Index>(p.passes) + p.forward_passes,
                         in_place_counts(policy, steps),
                         count};
     };
     if (const auto known = known_.find(key(slabs)); known != known_.end()) return known->second;
-    if (p.passes && slabs > 3 && slabs % 3 == 0 && samples_ == Samples::of_rows_as_well) {
+    if (p.passes != NormPasses::none && slabs > 3 && slabs % 3 == 0 && samples_ == Samples::of_rows_as_well) {
       const auto third = known_.find(key(slabs / 3)), two_thirds = known_.find(key(slabs / 3 * 2));
       if (third != known_.end() && two_thirds != known_.end()) {
         const SecondsOfSection &a = third->second, &b = two_thirds->second;

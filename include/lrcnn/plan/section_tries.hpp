@@ -54,10 +54,6 @@ class SectionTries {
       for (const SectionChoice& choice : section_.choices.of(memory)) choice.find_peaks();
     return std::move(section_.choices);
   }
-  /// Whether a section without a partition of its own is run so, if the section before it has this partition.
-  static bool follows(const Partition& p, const Partition& before) {
-    return p.images == before.images && p.recompute == before.recompute && p.passes == before.passes && p.forward_passes == before.forward_passes;
-  }
 
  private:
   static constexpr std::array recomputes{Recompute::none, Recompute::light, Recompute::cheap, Recompute::all};
@@ -119,7 +115,7 @@ class SectionTries {
   /// networks.
   bool replaces(const SectionChoice& choice, const SectionChoice& other) const {
     const Partition &p = choice.partition(), &q = other.partition();
-    return (!thorough_ || choice.behind() <= other.behind()) && (!section_.followed || (thorough_ ? follows(p, q) : p.images == q.images)) &&
+    return (!thorough_ || choice.behind() <= other.behind()) && (!section_.followed || (thorough_ ? is_run_as(p, q) : p.images == q.images)) &&
            choice.takes_no_more_bytes(other, section_.beside);
   }
   /// Tries one way to run the section. `at_least`: seconds that it will take, as far as they are known; if a choice takes no more, and no more
@@ -216,18 +212,21 @@ class SectionTries {
       if ((vector && !thorough_) || is_long) break;
     }
   }
-  /// Tries extra passes of slabs, both ways where the forward pass still wants most. Where it does, there is hardly room to keep what norms read from
-  /// the first pass (RecomputeCheap) either.
+  /// Tries extra passes of slabs, both ways where the forward pass wants most; there is hardly room then for what RecomputeCheap keeps.
   void try_passes(Index images, Recompute recompute) {
     const bool keeps = recompute == Recompute::cheap, named = is_named(PolicySpec::Part::recompute);
     if (named ? recompute != policy_.recompute : keeps && !thorough_ && static_cast<Index>(section_.whole.size()) > most_kept) return;
-    std::vector<Index> counts(slab_counts.begin(), slab_counts.end());
-    for (const bool both_ways : {false, true}) {
-      if (both_ways && keeps && !named && !thorough_) break;
-      Partition p{.images = images, .passes = true, .forward_passes = both_ways, .recompute = recompute};
-      const auto tried = try_one(p);
-      p.cut = Cut::overlap;
-      counts = try_counts(p, tried ? hardly * tried->seconds : unknown, counts);
+    const bool few = keeps && !named && !thorough_;
+    for (const NormPasses passes : {NormPasses::one, NormPasses::all}) {
+      if (passes == NormPasses::one && (few || detail::passes_through(table_, section_.whole, 0, section_.whole.size()) < 2)) continue;
+      std::vector<Index> counts(slab_counts.begin(), slab_counts.end());
+      for (const bool both_ways : {false, true}) {
+        if (both_ways && few) break;
+        Partition p{.images = images, .passes = passes, .forward_passes = both_ways, .recompute = recompute};
+        const auto tried = try_one(p);
+        p.cut = Cut::overlap;
+        counts = try_counts(p, tried ? hardly * tried->seconds : unknown, counts);
+      }
     }
   }
   /// Of each of `recomputes`, whether the section keeps something else than with one before, or may be run otherwise: else it need not be tried.
@@ -274,7 +273,9 @@ class SectionTries {
     const Index named = is_named(PolicySpec::Part::partition) ? policy_.partition(0).images : 0;   // the section before has as many
     for (Index images = named > 0 ? std::min(named, images_) : images_; images >= 1; images = fewer(images))
       for (const Recompute recompute : recomputes)
-        for (const int passes : {0, 1, 2}) try_one({.images = images, .passes = passes > 0, .forward_passes = passes > 1, .recompute = recompute});
+        for (const NormPasses passes : {NormPasses::none, NormPasses::one, NormPasses::all})
+          for (const bool both_ways : {false, passes != NormPasses::none})
+            try_one({.images = images, .passes = passes, .forward_passes = both_ways, .recompute = recompute});
   }
   /// The partition that the policy names, with as many slabs as the rows carry.
   void try_named() {
@@ -313,7 +314,7 @@ class SectionTries {
     for (const Index slabs : counts) {
       const Index turns = slabs * ceil_div(images_, p.images);
       if (turns > 128) break;
-      const bool apart = p.recompute == Recompute::all && !p.passes;
+      const bool apart = p.recompute == Recompute::all && p.passes == NormPasses::none;
       std::optional<Tried> one, all;   // slabs in the forward pass
       bool saves = false;
       const auto try_forward = [&](Index forward, double seconds) {

@@ -41,9 +41,10 @@ constexpr bool gives_one_gradient(const std::vector<Stage>& stages, const std::v
   }
   return inputs < 2;
 }
-/// Whether inputs of any sum of these stages may have one gradient, as far as that is seen at once.
+/// Whether inputs of any sum of these stages may have one gradient, as far as that is seen at once: some may not, after all.
 inline bool may_share_gradients(const Table& table, const std::vector<Stage>& stages) {
   return std::any_of(stages.begin(), stages.end(), [&](const Stage& stage) {
+    if (sum_in_place(table, stage, false) >= 0) return true;
     if (stage.passes > 0 || stage.replaced_by_extra_passes || stage.backward.slabs() > 1) return false;
     bool normed = false, added = false;
     for (Index l = 0; l < stage.chain_layers(); ++l) {

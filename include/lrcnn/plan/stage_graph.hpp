@@ -74,6 +74,27 @@ constexpr std::vector<Index> norms_over(const Table& table, const Stage& stage) 
   }
   return over;
 }
+/// The extra passes that such sums take: one for each of the norms that lie one above the other.
+constexpr Index extra_passes(const Table& table, const Stage& stage) {
+  const std::vector<Index> over = norms_over(table, stage);
+  Index count = 0;
+  for (Index l = 0; l < stage.chain_layers(); ++l)
+    if (waits(table.node(stage.first + l), true) && stage.in(l) >= stage.input_count()) count = std::max(count, item(over, l) + 1);
+  return count;
+}
+/// Stages [first, end), which follow each other, as one, not connected yet.
+constexpr Stage merge(const std::vector<Stage>& stages, std::size_t first, std::size_t end) {
+  Stage stage = stages[first];
+  stage.last = stages[end - 1].last;
+  stage.reduces = stages[end - 1].reduces;
+  return stage;
+}
+/// The extra passes of stages [first, end) if they were one.
+constexpr Index passes_through(const Table& table, const std::vector<Stage>& stages, std::size_t first, std::size_t end) {
+  std::vector<Stage> whole(1, merge(stages, first, end));
+  connect(table, whole, true);
+  return extra_passes(table, whole[0]);
+}
 /// Likewise upward: of each layer, the number of such norms that what it writes has come through.
 constexpr std::vector<Index> norms_under(const Table& table, const Stage& stage) {
   std::vector<Index> under(static_cast<std::size_t>(stage.chain_layers()), 0);
@@ -85,27 +106,28 @@ constexpr std::vector<Index> norms_under(const Table& table, const Stage& stage)
   }
   return under;
 }
-/// Whether stages [first, end), those of one section, are to go backward through their norms by extra passes.
-constexpr bool has_extra_passes(const PolicySpec& policy, const std::vector<Stage>& stages, std::size_t first, std::size_t end) {
-  return policy.partition(stages[first].partition_number).passes && end - first > 1 && !stages[end - 1].vector;
+/// Of stages [first, end), those of one section, the first that extra passes cover, with all above it: `end` if there are none. Two stages of a
+/// section are divided by a norm of the upper one that waits for what the lower one makes, so together they have at least one extra pass.
+constexpr std::size_t first_passed(const Table& table, const PolicySpec& policy, const std::vector<Stage>& stages, std::size_t first,
+                                   std::size_t end) {
+  const NormPasses passes = policy.partition(stages[first].partition_number).passes;
+  if (passes == NormPasses::none || end - first < 2 || stages[end - 1].vector) return end;
+  if (passes != NormPasses::one) return first;
+  std::size_t covered = end - 1;
+  while (covered > first && passes_through(table, stages, covered - 1, end) <= 1) --covered;
+  return covered + 1 < end ? covered : end;
 }
 /// Stages that go backward through their norms, one for each section that the policy wants so and that norms divide. They are put behind
-/// the others, which they cover.
+/// the others, of which they cover those of the section, or its last.
 constexpr void add_passes(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages) {
   std::vector<Stage> merged, backward;
   for (std::size_t s = 0; s < stages.size();) {
     std::size_t end = s + 1;
     while (end < stages.size() && stages[end].section == stages[s].section) ++end;
-    if (has_extra_passes(policy, stages, s, end)) {
-      Stage stage = stages[s];
-      stage.last = stages[end - 1].last;
-      stage.reduces = stages[end - 1].reduces;
-      stage.passes = 1;
-      backward.push_back(stage);
-      for (std::size_t i = s; i < end; ++i) stages[i].replaced_by_extra_passes = true;
-    } else {
-      backward.insert(backward.end(), stages.begin() + static_cast<Index>(s), stages.begin() + static_cast<Index>(end));
-    }
+    const std::size_t covered = first_passed(table, policy, stages, s, end);
+    backward.insert(backward.end(), stages.begin() + static_cast<Index>(s), stages.begin() + static_cast<Index>(covered));
+    if (covered < end) backward.push_back(merge(stages, covered, end)), backward.back().passes = 1;
+    for (std::size_t i = covered; i < end; ++i) stages[i].replaced_by_extra_passes = true;
     s = end;
   }
   if (backward.size() == stages.size()) return;
@@ -116,14 +138,16 @@ constexpr void add_passes(const Table& table, const PolicySpec& policy, std::vec
         if (same.first == stage.first) same = stage;
       continue;
     }
-    stage.passes = 0;
-    const auto over = norms_over(table, stage);
-    for (std::size_t l = 0; l < over.size(); ++l)
-      if (waits(table.node(stage.first + static_cast<Index>(l)), true) && stage.in(static_cast<Index>(l)) >= stage.input_count())
-        stage.passes = std::max(stage.passes, over[l] + 1);
+    stage.passes = extra_passes(table, stage);
     merged.push_back(std::move(stage));
   }
   for (Stage& stage : merged) stages.push_back(std::move(stage));
+}
+/// Behind stage s, or, if extra passes cover it, behind all of its section that they cover, of which it is the first.
+constexpr std::size_t behind_passed(const std::vector<Stage>& stages, std::size_t s) {
+  std::size_t end = s + 1;
+  while (stages[s].replaced_by_extra_passes && stages[end].replaced_by_extra_passes && stages[end].section == stages[s].section) ++end;
+  return end;
 }
 /// Chooses the stages whose forward pass is run again: those that end within a section because a norm waits, where the policy recomputes all.
 /// Their tensors are discarded, unless a layer behind the segment reads them.
@@ -136,17 +160,20 @@ constexpr void choose_repeated(const Table& table, const PolicySpec& policy, std
                              !stage.replaced_by_extra_passes && waits(table.node(stage.last), true) && !stage.reduces && !stage.vector &&
                              policy.recompute_in(stage.partition) == Recompute::all;
     if (stage.forward_repeated) continue;
+    const std::size_t end = behind_passed(stages, s);
     for (std::size_t i = first; i < s; ++i)   // their tensors that nobody reads beyond the segment
       for (Index t = stages[i].input_count(); t < stages[i].tensors(); ++t) {
         const Index g = stages[i].tensor(t);
         bool inside = stages[i].use(t).leaves;
-        for (Index n = stage.last; n < table.size() && inside; ++n) inside = table.node(n).input != g && table.node(n).other != g;
+        for (Index n = stages[end - 1].last; n < table.size() && inside; ++n) inside = table.node(n).input != g && table.node(n).other != g;
         item(discarded, g) = item(stages[i].uses, t).discarded = inside;
       }
-    for (std::size_t i = first; i <= s; ++i)
+    for (std::size_t i = first; i < end; ++i)
       for (Index t = 0; t < stages[i].input_count(); ++t) item(stages[i].uses, t).discarded = item(discarded, stages[i].tensor(t));
-    first = s + 1;
+    first = end, s = end - 1;
   }
+  for (std::size_t i = forward_stage_count(stages); i < stages.size(); ++i)   // extra passes begin with what stages below them make again
+    for (Index t = 0; t < stages[i].input_count(); ++t) item(stages[i].uses, t).discarded = item(discarded, stages[i].tensor(t));
 }
 /// Why two sections that follow each other cannot have their inputs made again in different ways.
 inline constexpr const char* other_way_below = "the section below it has its own made again in the other way";
@@ -156,8 +183,9 @@ constexpr const char* why_input_is_kept(const PolicySpec& policy, const std::vec
   if (stages[below].input_alone) return other_way_below;
   for (std::size_t i = below; i < s; ++i)
     if (stages[i].vector || stages[i].behind_means || stages[i].reduces) return "the section below it does not end in a map";
-  if (!has_extra_passes(policy, stages, below, s) && policy.recompute_in(policy.partition(stages[below].partition_number)) != Recompute::all)
-    return "the section below it does not recompute all";
+  const Partition& partition = policy.partition(stages[below].partition_number);
+  const bool passed = partition.passes == NormPasses::all && s - below > 1;
+  if (!passed && policy.recompute_in(partition) != Recompute::all) return "the section below it does not recompute all";
   return stages[s].vector || stages[s].behind_means ? "it works on vectors" : nullptr;
 }
 /// A section whose input is to be made again, and cannot be.

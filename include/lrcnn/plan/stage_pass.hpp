@@ -115,8 +115,18 @@ class StagePass {
     for (const NormAbove& norm : stage->norms_above) count += norm.tensor == t;
     return count;
   }
+  /// The layer that may write over tensor t: the one that follows, where it reads it. -1: none.
+  constexpr Index overwriter(Index t) const {
+    for (Index l = std::max<Index>(0, t - inputs() + 1); l < layers(); ++l)
+      if (in(l) == t) return l;
+    return -1;
+  }
   /// Whether the gradient of a layer's first input overwrites the one it is made of: nobody needs that any more.
   constexpr bool gradient_in_place(Index l) const {
+    if (const Index sum = needs->sum_in_place; sum >= 0) {   // its gradient takes the place of that of the stage's output
+      if (l > sum) return true;
+      if (out(l) == in(sum) || out(l) == other(sum)) return false;
+    }
     return rules_of(layer(l)).overwrites_gradient && other(l) != in(l) && in(l) >= inputs() && read_once(in(l)) && same_memory(l) &&
            !(stage->passes > 0 && ends(out(l)));
   }

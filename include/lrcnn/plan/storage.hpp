@@ -67,7 +67,7 @@ class Storage : SlabBuffers {
     if (t < walk.inputs())
       return has_input_slab(walk, t) ? local(walk, slab_use(walk), Role::slab, t, &SlabRows::hold) : full_value(walk, t, walk.at(t).hold);
     if (t < walk.top())
-      if (const Index l = overwriter(walk, t); l >= 0 && walk.in_place(l)) return with_tensor(walk, value(walk, walk.out(l)), t);
+      if (const Index l = walk.overwriter(t); l >= 0 && walk.in_place(l)) return with_tensor(walk, value(walk, walk.out(l)), t);
     if (walk.ends(t) || (walk.reads_in_full(t) && (!walk.cut() || !walk.forward())))
       return walk.in_full(t) && walk.cut() && !walk.forward() && has_input_slab(walk, t)
                  ? local(walk, slab_b, Role::slab, t, &SlabRows::hold)
@@ -146,6 +146,8 @@ class Storage : SlabBuffers {
   constexpr Ref gradient(const StageWalk& walk, Index t) {
     if (const Index g = walk.stage->tensor(t); t >= walk.inputs() && item(shared_gradients_, g) >= 0)
       return {item(shared_gradients_, g), 0, g, walk.group, {0, walk.shape(t).h}, walk.images, walk.at(t).own};
+    if (const Index sum = walk.needs->sum_in_place; sum >= 0 && t >= walk.inputs() && (walk.in(sum) == t || walk.other(sum) == t))
+      return with_tensor(walk, gradient(walk, walk.out(sum)), t);
     const Index home = gradient_home(walk, t);
     if (home != t) return with_tensor(walk, gradient(walk, home), t);
     const Full full = gradient_in_full(walk, t);
@@ -180,6 +182,10 @@ class Storage : SlabBuffers {
     const Index g = walk.stage->tensor(t);
     if (t < walk.inputs()) item(gradients_, g) = buffer;
     else item(shared_gradients_, g) = buffer;
+  }
+  /// From now on the gradient of tensor t, an input, is that of the stage's output (sum_in_place.hpp).
+  constexpr void share_output_gradient(const StageWalk& walk, Index t) {
+    item(gradients_, walk.stage->tensor(t)) = item(gradients_, walk.stage->tensor(walk.top()));
   }
   constexpr Ref norm_gradient(const StageWalk& walk, Index node, Range rows) {
     return in_full(norm_gradients_, Role::gradient, walk, node + 1, walk.group, rows);
@@ -265,12 +271,6 @@ class Storage : SlabBuffers {
     return aligned(target_.saved_bytes(walk.layer(l), images, s.c, rows, s.w));
   }
   constexpr const Node& node(const StageWalk& walk, Index l) const { return walk.node(l); }
-  /// The layer that may write over tensor t: the one that follows, where it reads it. -1: none.
-  static constexpr Index overwriter(const StageWalk& walk, Index t) {
-    for (Index l = std::max<Index>(0, t - walk.inputs() + 1); l < walk.layers(); ++l)
-      if (walk.in(l) == t) return l;
-    return -1;
-  }
   /// A buffer in full height.
   struct Full {
     std::vector<Index>* ids = nullptr;
@@ -298,7 +298,7 @@ class Storage : SlabBuffers {
   constexpr Index gradient_home(const StageWalk& walk, Index t) {
     Index highest = t;
     while (highest < walk.top()) {
-      const Index l = overwriter(walk, highest);
+      const Index l = walk.overwriter(highest);
       if (l < 0 || !walk.gradient_in_place(l)) break;
       highest = walk.out(l);
     }

@@ -32,6 +32,7 @@ constexpr void check_policy(const PolicySpec& policy) {
     check(p.workspace_bytes, std::numeric_limits<Index>::min(), most_workspace, "Partition::workspace_bytes", "a workspace has 1 PiB at most",
           "set it to the bytes that a step may use, or below 0 for what the policy says");
     check_choice(p.cut, Cut::share, "Partition::cut", "sections are cut as Column, Overlap or Share");
+    check_choice(p.passes, NormPasses::all, "Partition::passes", "a section has one of the enumerators of NormPasses");
     check_choice(p.recompute, Recompute::of_policy, "Partition::recompute", "a section has one of the enumerators of Recompute");
     check_choice(p.conv_algorithm, ConvAlgorithm::of_policy, "Partition::conv_algorithm", "a section has one of the enumerators of ConvAlgorithm");
   }

@@ -222,13 +222,15 @@ class PolicyParser {
     }
     if (name == "Keep") return keeping(only_argument());
     if (name == "RecomputeInput" || name == "RecomputeInputAlone") return recomputing_input(only_argument(), name == "RecomputeInputAlone");
-    if (name == "ExtraPasses" || name == "ExtraPassesBothWays") {
-      const Partition p = only_argument();
-      start_ = begin;
-      if (p.cut == Cut::share)
-        refuse("extra passes of slabs that share rows", "slabs of extra passes make all their rows themselves", "use ExtraPasses<Overlap<N>>");
-      return with_passes(p, name == "ExtraPassesBothWays");
-    }
+    for (const NormPasses passes : {NormPasses::one, NormPasses::all})
+      for (const bool both_ways : {false, true}) {
+        if (name != passes_name(passes, both_ways)) continue;
+        const Partition p = only_argument();
+        start_ = begin;
+        if (p.cut == Cut::share)
+          refuse("extra passes of slabs that share rows", "slabs of extra passes make all their rows themselves", "use ExtraPasses<Overlap<N>>");
+        return with_passes(p, passes, both_ways);
+      }
     if (name == "Section") return section();
     refuse_word(name, what, "see the head of lrcnn/policy/policy.hpp for the names that there are");
   }

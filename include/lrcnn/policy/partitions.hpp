@@ -12,9 +12,9 @@ constexpr Partition keeping(Partition p) {
   p.recompute = Recompute::none;
   return p;
 }
-constexpr Partition with_passes(Partition p, bool forward_passes) {
-  p.passes = true;
-  p.forward_passes = forward_passes;
+constexpr Partition with_passes(Partition p, NormPasses passes, bool both_ways) {
+  p.passes = passes;
+  p.forward_passes = both_ways;
   return p;
 }
 constexpr Partition recomputing_input(Partition p, bool alone) {
@@ -59,14 +59,28 @@ struct ExtraPasses {
   static_assert(P::partition.cut != Cut::share,
                 "lrcnn: ExtraPasses<Share<N>> hands on rows that only its forward pass has; slabs of extra "
                 "passes make all their rows themselves; use ExtraPasses<Overlap<N>>");
-  static constexpr Partition partition = detail::with_passes(P::partition, false);
+  static constexpr Partition partition = detail::with_passes(P::partition, NormPasses::all, false);
 };
 /// ExtraPasses<P> whose forward pass goes through the section slab by slab too, once for the statistics of each norm that lies above
 /// another and once for what the section writes (not for a loss that is local to rows, which the backward pass has): nothing within
 /// it exists in full height at any time.
 template <class P = Column>
 struct ExtraPassesBothWays {
-  static constexpr Partition partition = detail::with_passes(ExtraPasses<P>::partition, true);
+  static constexpr Partition partition = detail::with_passes(ExtraPasses<P>::partition, NormPasses::all, true);
+};
+/// ExtraPasses<P> through the section's last norms alone: of the stages that norms divide the section into, it covers as many of the last as one
+/// extra pass is enough for, so none of the norms within lies above another. The stages below go forward again and backward as P says. In a
+/// block whose last convolution makes the widest map, neither this map nor its gradient is in full height then, and little is computed more
+/// than once again.
+template <class P = Column>
+struct OneExtraPass {
+  static constexpr Partition partition = detail::with_passes(ExtraPasses<P>::partition, NormPasses::one, false);
+};
+/// OneExtraPass<P> whose forward pass goes through these last stages slab by slab, too: once for the statistics of their norms, and once for what the
+/// section writes.
+template <class P = Column>
+struct OneExtraPassBothWays {
+  static constexpr Partition partition = detail::with_passes(ExtraPasses<P>::partition, NormPasses::one, true);
 };
 /// Partition P in a section whose input is not kept: once the backward pass comes to the section, or to the topmost of several that follow each other
 /// so, the sections below it, down to the nearest one whose input is kept, go forward once more. Their outputs then live until they have

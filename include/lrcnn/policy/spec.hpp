@@ -39,14 +39,21 @@ enum class ConvAlgorithm : std::uint8_t {
   fastest,     ///< whichever of the two fits into the workspace, Winograd first
   of_policy,   ///< of a section: what the policy says
 };
+/// Which of a section's norms the backward pass goes through by extra passes of slabs, for the sums that gradients need, rather than have their
+/// inputs and gradients in full height.
+enum class NormPasses : std::uint8_t {
+  none,
+  one,   ///< those of its last stages, as many as one extra pass is enough for
+  all,
+};
 /// How one section is cut, and what it does otherwise than the rest of the policy. A count of images of 0 means: all that the step has at once.
 struct Partition {
   Cut cut = Cut::column;
-  Index forward = 1;             ///< slabs along the rows in the forward pass
-  Index backward = 1;            ///< and in the backward pass
-  Index images = 0;              ///< images per slab
-  bool passes = false;           ///< extra passes of slabs for the sums of norms, rather than their gradients in full height
-  bool forward_passes = false;   ///< with `passes`: for their statistics too, rather than their inputs in full height
+  Index forward = 1;    ///< slabs along the rows in the forward pass
+  Index backward = 1;   ///< and in the backward pass
+  Index images = 0;     ///< images per slab
+  NormPasses passes = NormPasses::none;
+  bool forward_passes = false;   ///< the forward pass goes through these norms so, too: their inputs are not in full height there either
   Recompute recompute = Recompute::of_policy;
   ConvAlgorithm conv_algorithm = ConvAlgorithm::of_policy;
   Index workspace_bytes = -1;     ///< below 0: what the policy says, in memory that all such sections share for the whole step
@@ -157,6 +164,11 @@ constexpr std::string_view recompute_name(Recompute r) {
 constexpr std::string_view conv_algorithm_name(ConvAlgorithm a) {
   return a == ConvAlgorithm::direct ? "DirectConv" : a == ConvAlgorithm::winograd ? "WinogradConv" : "FastestConv";
 }
+/// Of a partition with extra passes.
+constexpr std::string_view passes_name(NormPasses passes, bool both_ways) {
+  if (passes == NormPasses::one) return both_ways ? "OneExtraPassBothWays" : "OneExtraPass";
+  return both_ways ? "ExtraPassesBothWays" : "ExtraPasses";
+}
 /// "Share<7>", "Overlap<4,8>", "ByImages<2,Column>", "Section<Overlap<6>, RecomputeLight, Workspace<8388608>>"
 inline std::string to_string(const Partition& p) {
   std::string text = "Column";
@@ -166,7 +178,7 @@ inline std::string to_string(const Partition& p) {
     text += ">";
   }
   if (p.images > 0) text = "ByImages<" + std::to_string(p.images) + "," + text + ">";
-  if (p.passes) text = (p.forward_passes ? "ExtraPassesBothWays<" : "ExtraPasses<") + text + ">";
+  if (p.passes != NormPasses::none) text = std::string(passes_name(p.passes, p.forward_passes)) + "<" + text + ">";
   if (p.recompute_input) text = (p.input_alone ? "RecomputeInputAlone<" : "RecomputeInput<") + text + ">";
   const bool arithmetic = p.conv_algorithm != ConvAlgorithm::of_policy, workspace = p.workspace_bytes >= 0;
   if (p.recompute == Recompute::of_policy && !arithmetic && !workspace) return text;
