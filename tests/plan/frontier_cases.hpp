@@ -1,5 +1,6 @@
 #pragma once
 // Small random networks whose frontiers tests look at.
+#include "support/random_blocks.hpp"
 #include "support/random_graph.hpp"
 #include "support/random_network.hpp"
 #include <lrcnn/plan/make_plan.hpp>
@@ -16,6 +17,13 @@ inline FrontierCase random_frontier_case(std::uint64_t seed) {
   Dice dice(seed);
   const RandomNetwork net = now_and_then_without_head(dice, seed % 2 == 0 ? random_network(dice, 10) : random_graph(dice, 6));
   const PlanOptions options = with_drawn_output(dice, {.training = dice.chance(0.9), .input_gradient = dice.chance(0.2)});
+  return {make_table(net.layers, net.input), dice.chance(0.5) ? Target{} : frontier_target, options};
+}
+/// The same of networks of residual blocks.
+inline FrontierCase residual_frontier_case(std::uint64_t seed) {
+  Dice dice(seed);
+  const RandomNetwork net = random_blocks(dice);
+  const PlanOptions options = with_drawn_output(dice, {.input_gradient = dice.chance(0.2)});
   return {make_table(net.layers, net.input), dice.chance(0.5) ? Target{} : frontier_target, options};
 }
 inline const PolicySpec free_frontier = Policy<Fit<1>, Workspace<0>, DirectConv>::value;
