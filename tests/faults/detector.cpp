@@ -129,7 +129,7 @@ Index graphs() {
       if (k == 5 || k == 6) {         // extra passes, the first of which keeps what norms read
         const Index slabs = dice.upto(1, 3);
         policy.partition_count = 1, policy.checkpoints = {};
-        policy.partitions[0] = {slabs > 1 ? Cut::overlap : Cut::column, slabs, slabs, 0, true, k == 6, Recompute::cheap};
+        policy.partitions[0] = {slabs > 1 ? Cut::overlap : Cut::column, slabs, slabs, 0, NormPasses::all, k == 6, Recompute::cheap};
       }
       const std::string where = network + ", " + to_string(policy);
       try {
