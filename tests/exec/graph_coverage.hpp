@@ -99,6 +99,7 @@ inline constexpr auto graph_parts = [] {
 }();
 constexpr std::size_t graph_part_count = graph_parts.size();
 using GraphPartSet = std::array<bool, graph_part_count>;
+inline bool is_of_extra_passes(std::string_view part) { return part.find("ExtraPass") != std::string_view::npos; }
 /// Parts that a plan runs stage `s` with. `vector`: it has no rows to cut, and those of any stage count.
 inline GraphPartSet graph_parts_of(const Plan& plan, std::size_t s, bool vector) {
   Stage stage = plan.stages[s];
@@ -146,7 +147,7 @@ inline bool has_use_for(const Table& table, std::string_view part, bool direct) 
     return !direct &&
            any([](const Node& n) { return n.layer.kind == Kind::conv && n.layer.window.kernel == Pair(3) && n.layer.window.stride == Pair(1); });
   if (part == "CheckpointAtSums") return any([](const Node& n) { return n.layer.kind == Kind::sum; });
-  if (part.starts_with("ExtraPass") || part == "OneExtraPass") return any([](const Node& n) { return has_statistics(n.layer, true) && n.in.h > 1; });
+  if (is_of_extra_passes(part)) return any([](const Node& n) { return has_statistics(n.layer, true) && n.in.h > 1; });
   return true;
 }
 /// How often each pair of feature and part has been seen.
@@ -232,7 +233,7 @@ inline PolicySpec graph_policy_with(Dice& dice, std::string_view part, const Ran
   PolicySpec p = policy_with(dice, part == "CheckpointAtSums" ? dice.pick({"Column", "Overlap", "Share"}) : "Overlap", net, target);
   Partition& one = p.partitions[0];
   if (part == "CheckpointAtSums") p.checkpoints = {.rule = Checkpoints::Rule::sums, .every = dice.upto(1, 2)};
-  if (part.starts_with("ExtraPass") || part == "OneExtraPass") {
+  if (is_of_extra_passes(part)) {
     one.passes = part == "OneExtraPass" ? NormPasses::one : NormPasses::all;
     one.forward_passes = part.ends_with("both ways") || (part == "OneExtraPass" && dice.chance(0.5));
     if (dice.chance(0.5)) one.recompute = Recompute::cheap;   // the first pass keeps what norms read

@@ -11,6 +11,13 @@ using NormedBlocks =
                Residual<Sequential<Conv<narrow>, BatchNorm, ReLU, Conv<wide>, BatchNorm>, Sequential<Conv<wide>, BatchNorm>>, ReLU,
                Residual<Sequential<Conv<narrow>, BatchNorm, ReLU, Conv<wide>, BatchNorm>>, ReLU, Residual<Sequential<Conv<wide>, BatchNorm>>, ReLU,
                Residual<Sequential<Conv<wide>, GroupNorm<2>>>, ReLU, GlobalAvgPool, Linear<10>>;
+template <class M>
+void check_same(const Outcome<M>& a, const Outcome<M>& b) {
+  CHECK(a.loss.sum == b.loss.sum);
+  CHECK(a.output == b.output);
+  CHECK(a.gradients == b.gradients);
+  CHECK(a.input_gradient == b.input_gradient);
+}
 /// `workspace`: bytes that each step may use.
 template <class B>
 void shared_gradients_law(B& backend, Index workspace) {
@@ -26,11 +33,7 @@ void shared_gradients_law(B& backend, Index workspace) {
       const Plan plan = make_plan(problem.table, policy, B::target, {.input_gradient = true});
       const auto over_values = [](const Step& s) { return s.op == Op::backward_data && s.sums >= 0 && s.dx.buffer == s.x.buffer; };
       CHECK(std::count_if(plan.steps.begin(), plan.steps.end(), over_values) == 5);
-      const Outcome<M> shared = run_once(problem, policy, backend);
-      CHECK(shared.loss.sum == usual.loss.sum);
-      CHECK(shared.output == usual.output);
-      CHECK(shared.gradients == usual.gradients);
-      CHECK(shared.input_gradient == usual.input_gradient);
+      check_same(run_once(problem, policy, backend), usual);
     }
     // Extra passes write the gradient of a sum over that of the section's output; its numbers are the same.
     for (PolicySpec policy :
@@ -44,11 +47,7 @@ void shared_gradients_law(B& backend, Index workspace) {
       const Plan plan = make_plan(problem.table, policy, B::target, {.input_gradient = true});
       const std::vector<StageNeeds> needs = needs_of(plan.table, policy, plan.options, plan.stages);
       CHECK(std::count_if(needs.begin(), needs.end(), [](const StageNeeds& stage) { return stage.sum_in_place >= 0; }) == 1);
-      const Outcome<M> shared = run_once(problem, policy, backend);
-      CHECK(shared.loss.sum == apart.loss.sum);
-      CHECK(shared.output == apart.output);
-      CHECK(shared.gradients == apart.gradients);
-      CHECK(shared.input_gradient == apart.input_gradient);
+      check_same(run_once(problem, policy, backend), apart);
     }
     // Slabs that make an input again make it from the same numbers; what goes backward is the same.
     PolicySpec lone = Policy<Stages<Column, Column, RecomputeInputAlone<>, RecomputeInputAlone<>, RecomputeInputAlone<>, Column>, CheckpointAtSums<>,

@@ -232,7 +232,7 @@ class BackwardEmitter : protected ForwardEmitter {
   /// GradientsInPlace. Whether layer l is a sum whose inputs get one gradient, which is dy where it lies; then that is noted.
   constexpr bool shares_gradient(const StageWalk& walk, Index l, const Ref& dy) {
     if (walk.needs->sum_in_place == l) {
-      storage_.share_output_gradient(walk, skip_of(*walk.stage, l));
+      storage_.share_gradient(walk, skip_of(*walk.stage, l), dy.buffer);
       return true;
     }
     const bool wanted = policy_.gradients_in_place && is_whole(walk, walk.out(l), dy);

@@ -176,16 +176,12 @@ class Storage : SlabBuffers {
     Index& id = item(norm_gradients_, node + 1);
     if (id < 0 && !walk.cut() && dy.held_images == walk.group && dy.held_rows == Range{0, shape.h}) id = dy.buffer;
   }
-  /// From now on the gradient of tensor t, an input or what a norm that waits writes, is one with another, in `buffer` (shared_gradients.hpp).
-  /// So the norm's own step writes over the values that the norm read, rather than over this.
+  /// From now on the gradient of tensor t, an input or what a norm that waits writes, is one with another, in `buffer` (shared_gradients.hpp,
+  /// sum_in_place.hpp). So the norm's own step writes over the values that the norm read, rather than over this.
   constexpr void share_gradient(const StageWalk& walk, Index t, Index buffer) {
     const Index g = walk.stage->tensor(t);
     if (t < walk.inputs()) item(gradients_, g) = buffer;
     else item(shared_gradients_, g) = buffer;
-  }
-  /// From now on the gradient of tensor t, an input, is that of the stage's output (sum_in_place.hpp).
-  constexpr void share_output_gradient(const StageWalk& walk, Index t) {
-    item(gradients_, walk.stage->tensor(t)) = item(gradients_, walk.stage->tensor(walk.top()));
   }
   constexpr Ref norm_gradient(const StageWalk& walk, Index node, Range rows) {
     return in_full(norm_gradients_, Role::gradient, walk, node + 1, walk.group, rows);

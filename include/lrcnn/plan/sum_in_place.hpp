@@ -26,8 +26,7 @@ constexpr Index sum_in_place(const Table& table, const Stage& stage, bool loses_
     --l;
   }
   if (layer(l).kind != Kind::sum) return -1;
-  const bool second = stage.other(l) < inputs;   // it is the skip connection
-  const Index skip = second ? stage.other(l) : stage.in(l), body = second ? stage.in(l) : stage.other(l);
+  const Index skip = skip_of(stage, l), body = stage.in(l) == skip ? stage.other(l) : stage.in(l);
   if (skip >= inputs || body < inputs || stage.tensor(skip) == 0) return -1;
   if (const TensorUse& use = stage.use(skip); use.readers != 1 || use.plain != 1 || use.given) return -1;
   const Index norm = body - inputs;
