@@ -155,6 +155,8 @@ Plan with_pools_apart(Plan plan) {
     Buffer& buffer = item(plan.buffers, step.dx.buffer);
     buffer.offset = plan.arena.bytes;
     plan.arena.bytes += buffer.bytes;
+    for (Buffer& b : plan.buffers)   // the larger memory's addresses are behind the arena's
+      if (b.role == Role::offloaded) b.offset += buffer.bytes;
   }
   return plan;
 }

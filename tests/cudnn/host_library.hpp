@@ -523,10 +523,12 @@ class HostLibrary final : public cudnn::Library<T> {
     auto block = blocks.upper_bound(const_cast<std::byte*>(begin));
     return block != blocks.begin() && begin + bytes <= (--block)->first + block->second;
   }
-  /// Memory that must be the device's; a mistake is a defect of the backend, not an error of the device.
+  /// Memory that must be the device's, or page-locked; a mistake is a defect of the backend, not an error of the device.
   template <class E>
   E* on_device(E* memory, Index count) const {
-    if (!holds(device_, reinterpret_cast<const std::byte*>(memory), count * Index{sizeof(E)})) throw std::logic_error("not memory of the device");
+    const auto* const begin = reinterpret_cast<const std::byte*>(memory);
+    const Index bytes = count * Index{sizeof(E)};
+    if (!holds(device_, begin, bytes) && !holds(shared_, begin, bytes)) throw std::logic_error("no memory that the device reads");
     return memory;
   }
   void* on_device(void* memory, Index bytes) const { return on_device(static_cast<std::byte*>(memory), bytes); }

@@ -30,5 +30,7 @@ inline const std::vector<PolicySpec> policies_along{
     Policy<Stages<Section<Overlap<2>, RecomputeAll, Workspace<524288>>, Section<ByImages<1, Column>, RecomputeAll, Workspace<262144>>,
                   Section<ByImages<1, Column>, KeepAll, Workspace<524288>>>,
            CheckpointEvery<3>>::value,
-    Policy<Overlap<3>, CheckpointEvery<4>, KeepAll, Workspace<1_MiB>, Streams<2>>::value};
+    Policy<Overlap<3>, CheckpointEvery<4>, KeepAll, Workspace<1_MiB>, Streams<2>>::value,
+    Policy<OffloadInput<Overlap<3>>, CheckpointEvery<3>, RecomputeAll, Workspace<1_MiB>>::value,
+    Policy<OffloadInput<Overlap<3>>, CheckpointEvery<4>, RecomputeAll, Workspace<1_MiB>, Streams<2>, Prefetch>::value};
 }   // namespace lrcnn::testing

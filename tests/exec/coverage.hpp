@@ -272,7 +272,7 @@ inline PolicySpec policy_with(Dice& dice, std::string_view part, const RandomNet
   Partition one = p.partitions[0];
   if (part == "Keep") one.recompute = Recompute::none;
   else if (part == "Section") one.recompute = dice.pick({Recompute::all, Recompute::cheap, Recompute::light});
-  else if (part == "RecomputeInput") one.recompute_input = true, one.recompute = Recompute::all;
+  else if (part == "RecomputeInput") one.input = SectionInput::recompute, one.recompute = Recompute::all;
   else if (part.starts_with("Recompute") || part.ends_with("B")) one.recompute = Recompute::of_policy;
   if (part == "Section" && p.recompute == one.recompute) p.recompute = Recompute::none;
   if (part == "Column") one.cut = Cut::column, one.forward = one.backward = 1;

@@ -77,7 +77,7 @@ TEST_CASE("the pass is cut as its section is, or into some slabs of images and r
     REQUIRE(makers(plan).size() == 1);
     CHECK(check_plan(plan).empty());
     const Stage maker = makers(plan)[0];
-    CHECK(maker.partition.recompute_input == false);
+    CHECK(maker.partition.input == SectionInput::keep);
     return std::pair{maker.forward.slabs(), maker.partition.images};
   };
   CHECK(cut(plan_of<Chain, Stages<Slabs, RecomputeInputAlone<Overlap<2, 5>>, Slabs>, AtSections, RecomputeAll>()) == std::pair<Index, Index>{5, 2});

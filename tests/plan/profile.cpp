@@ -91,7 +91,8 @@ TEST_CASE("what costs of one policy's sections have been found are those of anot
       policy.checkpoints = {.rule = Checkpoints::Rule::every, .every = dice.upto(1, 5)};
       for (Index i = 0; i < policy.partition_count; ++i) {
         Partition& part = item(policy.partitions, i);
-        part.recompute_input = part.input_alone = (policy.partition_count == 1 || i > 0) && dice.chance(0.7);
+        if ((policy.partition_count == 1 || i > 0) && dice.chance(0.7)) part.input = SectionInput::recompute_alone;
+        else part.input = SectionInput::keep;
       }
       CAPTURE(seed);
       CAPTURE(to_string(policy));

@@ -36,7 +36,7 @@ TEST_CASE("points of a frontier that make inputs again are correct plans of exac
       REQUIRE(check_plan(plan).empty());
       REQUIRE(std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& stage) { return stage.supplies || stage.makes_input; }));
       PolicySpec keeps = point.policy;
-      for (Partition& partition : keeps.partitions) partition.recompute_input = partition.input_alone = false;
+      for (Partition& partition : keeps.partitions) partition.input = SectionInput::keep;
       REQUIRE(arena_size(net.table, keeps, blocked, net.options).bytes > point.bytes);
     }
   }

@@ -135,8 +135,8 @@ inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
     const bool alone = dice.chance(0.4);
     for (Index i = 0; i < p.partition_count; ++i) {
       Partition& part = item(p.partitions, i);
-      part.recompute_input = (p.partition_count == 1 || i > 0) && dice.chance(0.8);
-      part.input_alone = part.recompute_input && alone != dice.chance(0.03);   // the two kinds do not follow each other
+      if ((p.partition_count == 1 || i > 0) && dice.chance(0.8))   // the two kinds do not follow each other
+        part.input = alone != dice.chance(0.03) ? SectionInput::recompute_alone : SectionInput::recompute;
       if (dice.chance(0.9)) part.recompute = Recompute::all;
     }
     if (dice.chance(0.7)) p.checkpoints = {.rule = Checkpoints::Rule::every, .every = dice.upto(1, 4)};

@@ -56,7 +56,8 @@ class BasicCudnn : public cudnn::DeviceBackend<cudnn::Stored<in>> {
                                  .default_workspace = 64_MiB};
   static constexpr std::string_view name = "cudnn";
   /// Source:  NVIDIA's data sheet of the H200 SXM, half of 4.8 TB/s
-  static constexpr Rates rates{.step = 4e-6, .products = products, .winograd = products, .bytes = 2.4e12, .least_workspace = 32_MiB, .lanes = 8};
+  static constexpr Rates rates{
+      .step = 4e-6, .products = products, .winograd = products, .bytes = 2.4e12, .offloaded = 50e9, .least_workspace = 32_MiB, .lanes = 8};
   /// Whether gradients are to be made larger on their way down, because small ones would vanish (train/loss_scale.hpp).
   static constexpr bool scales_loss = precision == Precision::fp16;
   /// A step made ready. Copies share the graphs.

@@ -12,6 +12,7 @@ struct Bases {
   std::byte* arena = nullptr;
   const master_t<T>* parameters = nullptr;   ///< the flat buffer (network/parameters.hpp)
   master_t<T>* gradients = nullptr;          ///< likewise; null without training
+  std::byte* offloaded = nullptr;            ///< the larger memory; null if the plan has nothing there
   const RunKey* run = nullptr;               ///< what the masks of dropouts are drawn from, now and whenever a step is run
 };
 namespace detail {
@@ -21,18 +22,20 @@ View<E> piece(View<E> all, const Ref& ref) {
   all.n = ref.images.size();
   return all.slice(ref.rows);
 }
+/// `offloaded`: the larger memory, whose addresses in the plan are behind the arena's.
 template <class E>
-E* at_buffer(const Plan& plan, std::byte* arena, Index buffer, Index offset = 0) {
-  return reinterpret_cast<E*>(arena + item(plan.buffers, buffer).offset + offset);
+E* at_buffer(const Plan& plan, std::byte* arena, Index buffer, Index offset = 0, std::byte* offloaded = nullptr) {
+  const Buffer& b = item(plan.buffers, buffer);
+  return reinterpret_cast<E*>((b.role == Role::offloaded ? offloaded + b.offset - plan.arena.bytes : arena + b.offset) + offset);
 }
 }   // namespace detail
 /// The piece of a tensor that a Ref names; an empty view for none.
 template <class T>
-View<T> view_of(const Plan& plan, const Ref& ref, std::byte* arena) {
+View<T> view_of(const Plan& plan, const Ref& ref, std::byte* arena, std::byte* offloaded = nullptr) {
   if (!ref) return {};
   const Shape& shape = plan.table.shape(ref.tensor);
-  return detail::piece(dense_view(detail::at_buffer<T>(plan, arena, ref.buffer, ref.offset), ref.held_images.size(), shape.c, ref.held_rows, shape.w,
-                                  plan.target.block(shape.c)),
+  return detail::piece(dense_view(detail::at_buffer<T>(plan, arena, ref.buffer, ref.offset, offloaded), ref.held_images.size(), shape.c,
+                                  ref.held_rows, shape.w, plan.target.block(shape.c)),
                        ref);
 }
 /// The saved state that a Ref names, in the layout of saved_view().
@@ -53,11 +56,11 @@ Operands<T> operands_of(const Plan& plan, const Step& step, const std::vector<Pa
   o.operand = step.operand;
   o.part = step.part;
   o.conv_algorithm = step.conv_algorithm;
-  o.x = view_of<T>(plan, step.x, at.arena);
-  o.other = view_of<T>(plan, step.other, at.arena);
-  o.y = view_of<T>(plan, step.y, at.arena);
-  o.dy = view_of<T>(plan, step.dy, at.arena);
-  o.dx = view_of<T>(plan, step.dx, at.arena);
+  o.x = view_of<T>(plan, step.x, at.arena, at.offloaded);
+  o.other = view_of<T>(plan, step.other, at.arena, at.offloaded);
+  o.y = view_of<T>(plan, step.y, at.arena, at.offloaded);
+  o.dy = view_of<T>(plan, step.dy, at.arena, at.offloaded);
+  o.dx = view_of<T>(plan, step.dx, at.arena, at.offloaded);
   o.saved = saved_view_of(plan, step.saved, at.arena);
   if (step.packed >= 0) o.packed = detail::at_buffer<T>(plan, at.arena, step.packed);
   if (step.scratch >= 0) o.scratch = detail::at_buffer<T>(plan, at.arena, step.scratch);

@@ -3,6 +3,7 @@
 #include <lrcnn/core/bytes.hpp>
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/machine.hpp>
+#include <lrcnn/core/scratch_memory.hpp>
 #include <lrcnn/core/types.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -68,11 +69,15 @@ class Arena {
   }
   std::byte* data() const { return static_cast<std::byte*>(memory_.get()); }
   Index bytes() const { return bytes_; }
+  /// The larger memory of the same plan, in which offloaded tensors lie; nothing unless it is set.
+  const ScratchMemory& offloaded() const { return offloaded_; }
+  void set_offloaded(ScratchMemory memory) { offloaded_ = std::move(memory); }
  private:
   struct Free {
     void operator()(void* p) const { std::free(p); }
   };
   Index bytes_ = 0;
   std::unique_ptr<void, Free> memory_{};
+  ScratchMemory offloaded_{};
 };
 }   // namespace lrcnn

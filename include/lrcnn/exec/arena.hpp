@@ -28,11 +28,9 @@ std::string what_fits(const Plan& plan, Index bytes, const Costs& costs) {
   if (fits == nullptr) return "the fewest bytes that there is a plan for are " + format_bytes(frontier.smallest().bytes);
   return to_string(fits->policy) + " needs " + format_bytes(fits->bytes);
 }
-}   // namespace detail
-/// Memory for a plan's arena.
-/// Errors:  PlanError if there is not enough; where the backend knows how much there is, with a policy that would fit
+/// Memory for a plan's arena, without what it offloads.
 template <Backend B>
-typename B::Memory allocate_arena(const B& backend, const Plan& plan) {
+typename B::Memory allocate_arena_alone(const B& backend, const Plan& plan) {
   try {
     return backend.allocate(plan.arena.bytes, plan_title(plan));
   } catch (const PlanError& e) {
@@ -43,5 +41,35 @@ typename B::Memory allocate_arena(const B& backend, const Plan& plan) {
     }
     throw;
   }
+}
+}   // namespace detail
+/// Where offloaded tensors lie, and how many bytes there are for them: null and 0 where a backend's memory has no such part.
+template <class Memory>
+std::byte* offloaded_data(const Memory& memory) {
+  if constexpr (requires { memory.offloaded().data(); }) return memory.offloaded().data();
+  else return nullptr;
+}
+template <class Memory>
+Index offloaded_bytes(const Memory& memory) {
+  if constexpr (requires { memory.offloaded().bytes(); }) return memory.offloaded().bytes();
+  else return 0;
+}
+/// Makes room for what a plan offloads, beside its arena, unless there is enough.
+/// Errors:  PlanError if there is no room, or the backend has no larger memory
+template <Backend B>
+void allocate_offloaded(const B& backend, typename B::Memory& memory, const Plan& plan) {
+  if (plan.arena.offloaded <= offloaded_bytes(memory)) return;
+  if constexpr (requires { backend.offload_to(memory, Index{}, std::string{}); }) backend.offload_to(memory, plan.arena.offloaded, plan_title(plan));
+  else
+    throw PlanError(error_text(plan_title(plan) + " is given to the backend '" + std::string(B::name) + "'",
+                               "a backend without offload_to() has no memory beside the arena", "use a policy without OffloadInput"));
+}
+/// Memory for a plan's arena, and for what it offloads.
+/// Errors:  PlanError if there is not enough; where the backend knows how much there is, with a policy that would fit
+template <Backend B>
+typename B::Memory allocate_arena(const B& backend, const Plan& plan) {
+  auto memory = detail::allocate_arena_alone(backend, plan);
+  allocate_offloaded(backend, memory, plan);
+  return memory;
 }
 }   // namespace lrcnn

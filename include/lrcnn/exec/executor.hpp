@@ -24,13 +24,14 @@ class Executor {
   /// Errors:  PlanError if there is no memory for the arena; BackendError if the backend refuses a step
   Executor(Plan plan, B& backend, const M* parameters, M* gradients)
       : Executor(plan, backend, parameters, gradients, std::make_shared<Memory>(allocate_arena(backend, plan))) {}
-  /// The same in memory that several executors use in turn. Pre: arena->bytes() >= plan.arena.bytes. Post: on a device, what was there is gone.
+  /// The same in memory that several executors use in turn. Pre: arena->bytes() >= plan.arena.bytes,
+  /// offloaded_bytes(*arena) >= plan.arena.offloaded. Post: on a device, what was there is gone.
   Executor(Plan plan, B& backend, const M* parameters, M* gradients, std::shared_ptr<const Memory> arena)
       : plan_(std::move(plan)), backend_(&backend), arena_(std::move(arena)) {
     if constexpr (requires { backend.layout(); }) plan_.target.vector_block = backend.layout().vector_block;
     const auto list = parameters_of(plan_.table);
     operands_.reserve(plan_.steps.size());
-    const Bases<T> at{arena_->data(), parameters, gradients, &key_};
+    const Bases<T> at{arena_->data(), parameters, gradients, offloaded_data(*arena_), &key_};
     for (const Step& step : plan_.steps) operands_.push_back(operands_of<T>(plan_, step, list, at));
     if constexpr (!B::on_host && requires { backend.fill_with_nans(*arena_); }) backend.fill_with_nans(*arena_);
     prepared_.reserve(plan_.steps.size());
@@ -175,6 +176,8 @@ class Executor {
     const Step& step = plan_.steps[i];
     if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
     else static_cast<void>(backend_->run(*prepared_[i], operands_[i]));
+    if constexpr (requires { arena_->offloaded().rest(); })
+      if (step.op == Op::offload || step.op == Op::fetch) arena_->offloaded().rest();
   }
   /// Of one image, in the largest step of the loss.
   Index most_label_rows() const {

@@ -10,6 +10,7 @@
 // many buffers are looked at is bounded, and grows with their number, so that run time and compile time find the same. Of at most 400 buffers, more
 // orders are tried before limits above the bound: those first that live longest; and those that reached highest sooner than before.
 // Not optimal: the problem is NP-hard.
+// Offloaded tensors are in another memory, and are not placed here.
 // Intervals are of emission time, in which the slabs of a loop share one turn: see plan/emit.hpp.
 #include <lrcnn/core/types.hpp>
 #include <limits>
@@ -30,6 +31,7 @@ enum class Role : std::uint8_t {
   scratch,      ///< a filter gradient before it is added
   workspace,    ///< the backend's own scratch
   statistics,   ///< of a norm, or sums: of its backward pass, of a global pooling, of a scale's factors
+  offloaded,    ///< a full-height tensor in the larger memory, not in the arena
 };
 /// What people read of a role: its name, and its letter in a map of memory.
 struct RoleText {
@@ -49,11 +51,12 @@ inline constexpr std::array role_texts{RoleText{Role::value, "value", 'V'},
                                        RoleText{Role::packed, "packed", 'p'},
                                        RoleText{Role::scratch, "scratch", 'f'},
                                        RoleText{Role::workspace, "workspace", 'w'},
-                                       RoleText{Role::statistics, "statistics", 'S'}};
+                                       RoleText{Role::statistics, "statistics", 'S'},
+                                       RoleText{Role::offloaded, "offloaded", 'O'}};
 static_assert([] {
   for (std::size_t r = 0; r < role_texts.size(); ++r)
     if (role_texts[r].role != static_cast<Role>(r)) return false;
-  return role_texts.back().role == Role::statistics;
+  return role_texts.back().role == Role::offloaded;
 }());
 constexpr const RoleText& text_of(Role role) { return role_texts[static_cast<std::size_t>(role)]; }
 constexpr std::string_view role_name(Role role) { return text_of(role).name; }
@@ -64,7 +67,7 @@ struct Buffer {
   Index bytes = 0;
   Index first = 0;   ///< live in [first, last), emission time
   Index last = 0;
-  Index offset = 0;   ///< in the arena
+  Index offset = 0;   ///< in the arena; of an offloaded tensor, behind it: ArenaSize::bytes and more
   Index copy = 0;     ///< slabs that a device works on at once have buffers of their own: which of them this is,
   Index copies = 1;   ///< of how many that have consecutive numbers
   /// Whether both are live at once. Slabs with copies of their own run at the same time, whatever emission time says.
@@ -78,6 +81,7 @@ struct Buffer {
 struct ArenaSize {
   Index bytes = 0;
   Index lower_bound = 0;   ///< no placement can need less
+  Index offloaded = 0;     ///< of the larger memory, beside the arena
   friend constexpr bool operator==(const ArenaSize&, const ArenaSize&) = default;
 };
 namespace detail {
@@ -85,7 +89,7 @@ namespace detail {
 constexpr std::vector<Index> live_at(const std::vector<Buffer>& buffers) {
   std::vector<Index> change;
   for (const Buffer& b : buffers) {
-    if (b.last <= b.first) continue;
+    if (b.last <= b.first || b.role == Role::offloaded) continue;
     if (b.last >= static_cast<Index>(change.size())) change.resize(static_cast<std::size_t>(b.last + 1), 0);
     change[static_cast<std::size_t>(b.first)] += b.bytes;
     change[static_cast<std::size_t>(b.last)] -= b.bytes;
@@ -144,7 +148,7 @@ constexpr Placed place_many_in_order(std::vector<Buffer>& buffers, const std::ve
   for (const Index i : order) {
     Buffer& b = buffers[static_cast<std::size_t>(i)];
     ++result.placed;
-    if (b.bytes == 0) continue;
+    if (b.bytes == 0 || b.role == Role::offloaded) continue;
     const bool used = b.first < b.last;
     const std::size_t first = used ? part_of(b.first) : 0, last = used ? part_of(b.last - 1) : 0;
     Index at = 0;
@@ -175,7 +179,7 @@ constexpr Placed place_in_order(std::vector<Buffer>& buffers, const std::vector<
   for (const Index i : order) {
     Buffer& b = all[i];
     ++result.placed;
-    if (b.bytes == 0) continue;
+    if (b.bytes == 0 || b.role == Role::offloaded) continue;
     const Index first = b.first, last = b.last, bytes = b.bytes;
     const bool sole = b.copies == 1;
     Index at = 0;
@@ -252,7 +256,7 @@ constexpr Index place_highest_sooner(std::vector<Buffer>& buffers, std::vector<I
   for (Index round = 0; round < rounds && bytes > enough; ++round) {
     std::size_t top = 0;
     while (top < tried.size() &&
-           (buffers[static_cast<std::size_t>(tried[top])].bytes == 0 ||
+           (buffers[static_cast<std::size_t>(tried[top])].bytes == 0 || buffers[static_cast<std::size_t>(tried[top])].role == Role::offloaded ||
             buffers[static_cast<std::size_t>(tried[top])].offset + buffers[static_cast<std::size_t>(tried[top])].bytes < height))
       ++top;
     if (top == 0 || top == tried.size()) break;
@@ -295,5 +299,11 @@ constexpr ArenaSize place(std::vector<Buffer>& buffers) {
   }
   detail::place_in_order(buffers, best, by_offset);
   return size;
+}
+/// Gives every offloaded tensor its place in the larger memory, which has the addresses behind the arena's: most live at once, so they lie side by
+/// side. Pre: `size` is what place() has returned.
+constexpr void place_offloaded(std::vector<Buffer>& buffers, ArenaSize& size) {
+  for (Buffer& b : buffers)
+    if (b.role == Role::offloaded) b.offset = size.bytes + size.offloaded, size.offloaded += b.bytes;
 }
 }   // namespace lrcnn

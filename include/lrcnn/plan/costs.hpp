@@ -158,7 +158,8 @@ class Costs {
       const bool winograd = step.conv_algorithm != ConvAlgorithm::direct && detail::fits_winograd(node.layer);
       products = size.products * lanes(node.out.c) * lanes(node.in.c / node.layer.groups) / (winograd ? rates_.winograd : rates_.products);
     }
-    return rates_.step + std::max(products, static_cast<double>(size.bytes) / rates_.bytes);
+    const bool leaves = step.op == Op::offload || step.op == Op::fetch;   // each byte is read and written, one of which is there
+    return rates_.step + std::max(products, static_cast<double>(size.bytes) / (leaves ? 2 * rates_.offloaded : rates_.bytes));
   }
   /// Seconds of so many pixels from what was measured of others. Beyond the largest size the line from the smallest to the largest goes on, since
   /// part of a step's time does not depend on its size; it rises by at least half of what an average pixel takes, and by no more than that. Below

@@ -15,8 +15,8 @@ constexpr Partition partition_of(const Table& table, const PolicySpec& policy, c
                                "themselves, and hand none on",
                                "use Overlap there"));
   if (stage.vector || stage.behind_means) p.cut = Cut::column;
-  // Until choose_recomputed_inputs() has found that it can be made again.
-  p.recompute_input = false;
+  // Until choose_recomputed_inputs() and others have found that it need not be kept.
+  p.input = SectionInput::keep;
   if (options.training && p.cut == Cut::share && stage.loses_rows(table, options)) p.cut = Cut::overlap;   // no forward pass hands rows on
   p.images = p.images == 0 ? images : std::min(p.images, images);
   if (p.cut == Cut::column) p.forward = 1;

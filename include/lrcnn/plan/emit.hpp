@@ -125,11 +125,27 @@ class Emitter : BackwardEmitter {
   /// Stages up. Where rows go through the loss slab by slab, the last one's backward pass makes them.
   constexpr void forward() {
     for (Index s = 0; s < stage_count_; ++s) {
+      if (options_.training && (s == 0 || stage_at(s).section != stage_at(s - 1).section)) offload_inputs(s);
       const Index over = stage_at(s).replaced_by_extra_passes ? stage_instead_of(s) : -1;
       if (over >= 0 && stage_at(over).partition.forward_passes) {
         if (stage_at(over).first == stage_at(s).first) forward_stage(over, ForwardRun::first);
       } else if (s + 1 < stage_count_ || !loses_rows() || !options_.training) {
         forward_stage(s, ForwardRun::first);
+      }
+    }
+  }
+  /// Before the section that begins with stage s goes forward: what it reads and does not keep is copied to the larger memory, if that is its way.
+  constexpr void offload_inputs(Index s) {
+    std::vector<Index> done;
+    for (Index k = s; k < stage_count_ && stage_at(k).section == stage_at(s).section; ++k) {
+      StageWalk walk = walk_of(k, {}, stage_at(k).forward);
+      walk.stand_before_slabs();
+      for (Index t = 0; t < walk.inputs(); ++t) {
+        const Index g = walk.stage->tensor(t);
+        const bool from_below = g <= stage_at(s).first, is_new = std::find(done.begin(), done.end(), g) == done.end();
+        if (!walk.stage->use(t).offloaded || !from_below || !is_new) continue;
+        move(walk, Op::offload, storage_.full_value(walk, t, {0, walk.shape(t).h}), storage_.offloaded_value(walk, t));
+        done.push_back(g);
       }
     }
   }

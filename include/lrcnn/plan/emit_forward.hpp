@@ -54,7 +54,7 @@ class ForwardEmitter {
     step.stage = walk.number;
     step.slab = walk.image_slab * walk.rows->slabs() + walk.slab;
     step.layer = l < 0 ? -1 : walk.stage->first + l;
-    step.stream = op == Op::load && walk.prefetch ? policy_.streams : walk.stream();
+    step.stream = (op == Op::load || op == Op::fetch || op == Op::offload) && walk.prefetch ? policy_.streams : walk.stream();
     if (walk.again()) step.pass = Pass::recompute;
     if (l < 0 || l >= walk.layers()) return step;
     const Layer& y = walk.layer(l);
@@ -100,7 +100,7 @@ class ForwardEmitter {
     const bool there = walk.reads_in_full(t) && (t < walk.inputs() || (walk.cut() && !walk.forward() && !walk.ends(t)));
     if (!there || item(walk.input_ready, t) || !storage_.has_input_slab(walk, t)) return ref;
     if (walk.stage->tensor(t) == 0) move(walk, Op::load, {}, ref);
-    else move(walk, Op::copy, storage_.full_value(walk, t, ref.rows), ref);
+    else move(walk, walk.fetches(t) ? Op::fetch : Op::copy, storage_.full_value(walk, t, ref.rows), ref);
     item(walk.input_ready, t) = true;
     return ref;
   }

@@ -34,6 +34,7 @@ constexpr bool reads_values(const Stage& stage, const StageNeeds& needs, Index t
 constexpr PlaceUse place_use(const Stage& stage, const StageNeeds& needs, Index t) {
   const bool written = t >= stage.input_count();
   const TensorUse& use = stage.use(t);
+  if (use.offloaded) return PlaceUse::forbids;   // its values are elsewhere
   if (needs.sum_in_place >= 0 && (t + 1 == stage.tensors() || t == skip_of(stage, needs.sum_in_place))) return PlaceUse::forbids;   // it is both's
   // Pieces of slabs are dense; a stage that is not cut would have its kernels work on what is not.
   if (stage.makes_input) return stage.forward.slabs() < 2 ? PlaceUse::forbids : PlaceUse::ignores;

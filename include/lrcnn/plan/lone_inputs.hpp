@@ -17,7 +17,7 @@ constexpr const char* why_not_alone(const Table& table, const PolicySpec& policy
                                     std::size_t below, std::size_t s) {
   if (s == 0) return "it is the network's first section";
   const auto partition = [&](std::size_t i) -> const Partition& { return policy.partition(stages[i].partition_number); };
-  if (partition(below).recompute_input && !partition(below).input_alone) return other_way_below;
+  if (partition(below).input == SectionInput::recompute) return other_way_below;
   for (std::size_t i = base; i < s; ++i) {
     if (stages[i].vector || stages[i].behind_means || stages[i].reduces) return "one of those that would go forward again for it makes no map";
     if (policy.conv_algorithm_in(partition(i)) != policy.conv_algorithm_in(partition(s)))
@@ -61,7 +61,7 @@ constexpr bool leave_input(const std::vector<Index>& readers, Stage& maker) {
 constexpr LoneInputs find_lone_inputs(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages) {
   LoneInputs found;
   bool asks = false;
-  for (Index i = 0; i < policy.partition_count; ++i) asks = asks || (policy.partition(i).recompute_input && policy.partition(i).input_alone);
+  for (Index i = 0; i < policy.partition_count; ++i) asks = asks || policy.partition(i).input == SectionInput::recompute_alone;
   if (!asks) return found;
   const std::size_t count = forward_stage_count(stages);
   std::vector<Index> section_of(static_cast<std::size_t>(table.size()), no_section);
@@ -73,7 +73,7 @@ constexpr LoneInputs find_lone_inputs(const Table& table, const PolicySpec& poli
     end = s + 1;
     while (end < count && stages[end].section == stages[s].section) ++end;
     const Partition& partition = policy.partition(stages[s].partition_number);
-    const bool wants = partition.recompute_input && partition.input_alone;
+    const bool wants = partition.input == SectionInput::recompute_alone;
     const char* why = wants ? why_not_alone(table, policy, stages, base, below, s) : nullptr;
     if (wants && why == nullptr) {
       std::vector<Stage> maker(1, Stage{});
@@ -100,7 +100,8 @@ inline constexpr Index maker_slabs = 8, least_maker_rows = 32;
 constexpr void cut_maker(const Table& table, const PolicySpec& policy, const Target& target, Index images, Stage& maker) {
   Partition& p = maker.partition = policy.partition(maker.partition_number);
   p.passes = NormPasses::none;
-  p.forward_passes = p.recompute_input = p.input_alone = false;
+  p.forward_passes = false;
+  p.input = SectionInput::keep;
   p.recompute = Recompute::all;
   p.images = p.images == 0 ? images : std::min(p.images, images);
   if (p.cut != Cut::column) {
@@ -122,7 +123,7 @@ constexpr RefusedInput choose_lone_inputs(const Table& table, const PolicySpec& 
   for (Stage& maker : found.makers) {
     for (Index t = maker.input_count(); t < maker.tensors(); ++t) item(made, maker.tensor(t)) |= maker.use(t).leaves;
     for (Stage& stage : stages)
-      if (stage.section == maker.section) stage.partition.recompute_input = stage.partition.input_alone = true;
+      if (stage.section == maker.section) stage.partition.input = SectionInput::recompute_alone;
     cut_maker(table, policy, target, images, maker);
   }
   for (Stage& stage : stages)

@@ -1,6 +1,6 @@
 #pragma once
 // The stages of a network under a policy, with all cuts chosen, or why it cannot be carried out.
-#include <lrcnn/plan/lone_inputs.hpp>
+#include <lrcnn/plan/offloaded_inputs.hpp>
 #include <lrcnn/policy/check_policy.hpp>
 #include <optional>
 #include <string>
@@ -141,10 +141,10 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
                         "ask for at most " + std::to_string(counts->most) + ", or for fewer layers in a stage by more checkpoints");
     });
   if (!training || streams) return stages;
-  const auto refuse = [&](const detail::RefusedInput& refused, const char* why_possible, const char* change) {
+  const auto refuse = [&](const detail::RefusedInput& refused, const char* why_possible, const char* change, const std::string& what = "made again") {
     const bool mixed = refused.why == detail::other_way_below;
     if (refused.is_one && !alike)
-      throw PlanError(error_text("the section of " + detail::stage_name(table, stages[refused.first]) + " is to have its input made again by " +
+      throw PlanError(error_text("the section of " + detail::stage_name(table, stages[refused.first]) + " is to have its input " + what + " by " +
                                      to_string(policy.partition(stages[refused.first].partition_number)) + ", and " + refused.why,
                                  mixed ? "inputs of sections that follow each other are made again all at once or each alone" : why_possible,
                                  mixed ? "use one of RecomputeInput and RecomputeInputAlone in both" : change));
@@ -155,6 +155,8 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
   refuse(detail::choose_recomputed_inputs(table, policy, stages),
          "a section below that recomputes all, or goes through its norms by ExtraPasses, and makes a map can go forward again for it",
          "take RecomputeInput away there, or, if the section below makes a map, give it RecomputeAll");
+  refuse(detail::choose_offloaded_inputs(table, policy, stages), "a tensor that no other section further up reads can be offloaded",
+         "take OffloadInput away there", "offloaded");
   return stages;
 }
 /// The stages of layers [begin, end) as one section, without those of other sections, not cut yet.
@@ -192,6 +194,7 @@ inline std::vector<Stage> make_group_stages(const Table& table, Index begin, con
   if (!detail::cut_stages(table, policy, target, images, options, stages, [](const Stage&, Index, Index) { return false; })) return {};
   if (detail::choose_lone_inputs(table, policy, target, images, stages).is_one) return {};
   if (detail::choose_recomputed_inputs(table, policy, stages).is_one) return {};
+  if (detail::choose_offloaded_inputs(table, policy, stages).is_one) return {};
   return stages;
 }
 }   // namespace lrcnn

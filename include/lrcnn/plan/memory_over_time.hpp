@@ -93,7 +93,7 @@ inline std::vector<LiveBytes> live_bytes(const Plan& plan) {
   for (const Buffer& b : plan.buffers) end = std::max(end, b.last);
   std::vector<LiveBytes> at(static_cast<std::size_t>(end + 1));   // changes first, then sums
   for (const Buffer& b : plan.buffers) {
-    if (b.first >= b.last) continue;
+    if (b.first >= b.last || b.role == Role::offloaded) continue;
     item(at, b.first).by_role[static_cast<std::size_t>(b.role)] += b.bytes;
     item(at, b.last).by_role[static_cast<std::size_t>(b.role)] -= b.bytes;
   }

@@ -22,6 +22,8 @@ struct Plan {
   PlanResults results;
   /// Bytes of the arena: everything beyond parameters, their gradients and optimizer state.
   constexpr Index peak_bytes() const { return arena.bytes; }
+  /// Bytes of the larger memory in which offloaded tensors lie (OffloadInput): not part of the arena.
+  constexpr Index offloaded_bytes() const { return arena.offloaded; }
   /// Steps that it has lists of: as many as its sections' profiles say.
   Index listed_steps() const { return static_cast<Index>(steps.size() + left_out.size()); }
   friend bool operator==(const Plan&, const Plan&) = default;
@@ -37,7 +39,9 @@ namespace detail {
 /// The most steps that a plan may have: some 400 MB.
 inline constexpr Index most_steps = 2 * most_slabs;
 /// Whether a step moves no rows.
-constexpr bool is_nothing(const Step& s) { return (s.op == Op::copy || s.op == Op::add || s.op == Op::zero || s.op == Op::load) && s.y.rows.empty(); }
+constexpr bool is_nothing(const Step& s) {
+  return (s.op == Op::copy || s.op == Op::fetch || s.op == Op::add || s.op == Op::zero || s.op == Op::load) && s.y.rows.empty();
+}
 struct Measured {
   std::vector<Buffer> buffers;
   ArenaSize arena;
@@ -53,6 +57,7 @@ constexpr Measured measure(const Table& table, const PolicySpec& policy, const T
   Emitter(table, policy, target, options, stages, sink).run();
   Measured result{std::move(sink.buffers), {}, std::move(sink.loops)};
   result.arena = place(result.buffers);
+  place_offloaded(result.buffers, result.arena);
   return result;
 }
 constexpr ArenaSize measured_arena(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options) {

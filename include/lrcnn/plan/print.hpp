@@ -41,7 +41,9 @@ inline std::optional<Index> cheaper_column(const Plan& plan) {
 inline std::ostream& operator<<(std::ostream& out, const Plan& plan) {
   out << to_string(plan.policy) << "\n  input " << to_string(plan.table.input) << ", " << plan.table.size() << " layers, " << plan.steps.size()
       << " steps, " << plan.buffers.size() << " buffers\n  peak " << format_bytes(plan.arena.bytes) << " (no placement can need less than "
-      << format_bytes(plan.arena.lower_bound) << "), workspace " << format_bytes(plan.policy.most_workspace_bytes()) << "\n";
+      << format_bytes(plan.arena.lower_bound) << "), workspace " << format_bytes(plan.policy.most_workspace_bytes());
+  if (plan.arena.offloaded > 0) out << ", offloaded beside it " << format_bytes(plan.arena.offloaded);
+  out << "\n";
   if (const auto bytes = cheaper_column(plan))
     out << "  Column, which computes nothing twice, needs " << (*bytes < plan.arena.bytes ? "less, " : "no more, ") << format_bytes(*bytes)
         << "; take it, or other slabs and checkpoints\n";
@@ -69,13 +71,14 @@ inline std::ostream& operator<<(std::ostream& out, const Plan& plan) {
 inline void print_memory(std::ostream& out, const Plan& plan, Index lines = 24, Index width = 72) {
   Index end = 0;
   for (const Buffer& b : plan.buffers) end = std::max(end, b.last);
-  for (const RoleText& text : role_texts) out << (text.role == role_texts[0].role ? "  " : ", ") << text.letter << " " << text.name;
+  for (const RoleText& text : role_texts)
+    if (text.role != Role::offloaded) out << (text.role == role_texts[0].role ? "  " : ", ") << text.letter << " " << text.name;
   out << "\n";
   for (Index line = 0; line < lines; ++line) {
     const Index now = line * std::max<Index>(1, end - 1) / std::max<Index>(1, lines - 1);
     std::string map(static_cast<std::size_t>(width), '.');
     for (const Buffer& b : plan.buffers)
-      if (b.first <= now && now < b.last && b.bytes > 0)
+      if (b.first <= now && now < b.last && b.bytes > 0 && b.role != Role::offloaded)
         for (Index c = b.offset * width / plan.arena.bytes; c < ceil_div((b.offset + b.bytes) * width, plan.arena.bytes); ++c)
           item(map, std::min(c, width - 1)) = text_of(b.role).letter;
     out << "  |" << map << "|\n";

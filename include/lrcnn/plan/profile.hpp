@@ -94,7 +94,8 @@ inline SectionProfile profile_section(const Table& table, const PolicySpec& poli
   Emitter emitter(table, policy, target, options, stages, needs, sink);
   emitter.run_section(lags, [&] { profile.forward_end = sink.now++; });
   profile.end = sink.now;
-  for (const Buffer& b : sink.buffers) profile.buffers.push_back({b.bytes, b.first, b.last, {}, false, false, b.role == Role::workspace});
+  for (const Buffer& b : sink.buffers)   // what is offloaded takes none of the arena
+    profile.buffers.push_back({b.role == Role::offloaded ? 0 : b.bytes, b.first, b.last, {}, false, false, b.role == Role::workspace});
   const bool in_groups = group_images(table, policy) < table.input.n;
   emitter.for_shared([&](SharedBuffer kind, Index number, Index first) {
     const Index copies = item(sink.buffers, first).copies;

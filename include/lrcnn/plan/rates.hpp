@@ -9,6 +9,7 @@ struct Rates {
   double products = 1e9;       ///< multiply-adds a second of direct convolutions and matrix products
   double winograd = 1e9;       ///< the same, counted by the formula, of convolutions that may use Winograd's algorithm
   double bytes = 5e9;          ///< bytes a second that steps read and write
+  double offloaded = 2e9;      ///< bytes a second that go to the larger memory or come from there
   Index least_workspace = 0;   ///< below which the backend may have no way to carry out a step; policies that are chosen have at least so much
   Index lanes = 1;             ///< channels that are computed together: their number is rounded up to a multiple
   /// Scratch with which a convolution from so many channels to so many works by Winograd's algorithm, on so many tiles at a time. nullptr: the

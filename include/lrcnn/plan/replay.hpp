@@ -41,7 +41,12 @@ class Replay : ReplayedMemory, NumberedLayers {
     switch (s.op) {
       case Op::load: each(s.y, [&](Index i, Index r) { write(s.y, Holds::value, i, r); }); break;
       case Op::store: store(s); break;
-      case Op::copy: copy(s); break;
+      case Op::copy:
+      case Op::offload:
+      case Op::fetch:
+        check_memories(s);
+        copy(s);
+        break;
       case Op::add: add(s); break;
       case Op::zero: each(s.y, [&](Index i, Index r) { write(s.y, Holds::gradient, i, r); }); break;
       case Op::pack_forward:
@@ -71,6 +76,11 @@ class Replay : ReplayedMemory, NumberedLayers {
       if (Index& due = stored_[i]; r == due) ++due;
       else problem("hands over row " + std::to_string(r) + " of image " + std::to_string(i) + ", where row " + std::to_string(due) + " is due");
     });
+  }
+  /// Only offloading writes to the larger memory, and only fetching is a move out of it.
+  void check_memories(const Step& s) {
+    const auto far = [&](const Ref& ref) { return buffer(ref.buffer).role == Role::offloaded; };
+    if (far(s.y) != (s.op == Op::offload) || far(s.x) != (s.op == Op::fetch)) problem("moves rows between other memories than it says");
   }
   void copy(const Step& s) {
     if (s.x.tensor != s.y.tensor || s.x.rows != s.y.rows || s.x.images != s.y.images) problem("copies between different rows");

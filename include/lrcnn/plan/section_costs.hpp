@@ -18,8 +18,10 @@ class SectionCosts {
     if (options_.training) makers = detail::find_lone_inputs(table_, policy, stages).makers;
     if (options_.training) detail::mark_recomputed_inputs(table_, policy, stages, made);
     std::vector<std::vector<Stage>> sections = by_single_section(stages);
+    bool offloads = false;   // what a section offloads depends on all others
+    for (Index i = 0; i < policy.partition_count; ++i) offloads = offloads || policy.partition(i).input == SectionInput::offload;
     // With one partition, counts are carried out as far as rows allow; a section may have two if it begins behind means.
-    const bool whole = policy.partition_count == 1 || !std::all_of(sections.begin(), sections.end(), has_one_partition);
+    const bool whole = offloads || policy.partition_count == 1 || !std::all_of(sections.begin(), sections.end(), has_one_partition);
     if (whole) sections = by_single_section(make_stages(table_, policy, target_, images, options_));
     SectionProfile sum;
     const auto add = [&](const SectionProfile& cost) {
@@ -111,7 +113,7 @@ class SectionCosts {
                   policy.gradients_in_place,
                   stages.front().supplies};
     const auto find = [&] { return timed_section(policy, p, stages, images, uncut); };
-    return has_one_partition(stages) ? remembered(key, find) : find();   // else the key does not say all
+    return has_one_partition(stages) && p.input != SectionInput::offload ? remembered(key, find) : find();   // else the key does not say all
   }
   SectionProfile timed_section(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, Index images, bool uncut) {
     std::vector<Stage> cut;

@@ -145,8 +145,7 @@ class SectionGroups {
     std::erase_if(best, [&](const Group& other) { return takes.no_more_than(other.takes); });
     Group group{lower.parts, takes};
     group.parts.push_back({end, choice.partition()});
-    group.parts.back().partition.recompute_input = true;
-    group.parts.back().partition.input_alone = alone;
+    group.parts.back().partition.input = alone ? SectionInput::recompute_alone : SectionInput::recompute;
     best.push_back(std::move(group));
     if (best.size() > most_kept) thin(best);
   }

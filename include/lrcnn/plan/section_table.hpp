@@ -25,7 +25,7 @@ inline std::vector<SectionLine> section_lines(const Plan& plan, const Costs& cos
     if (stage.section >= static_cast<Index>(lines.size())) {
       SectionLine line{.layers = {stage.first, stage.last}};
       line.partition = plan.policy.partition(stage.partition_number);
-      line.partition.recompute_input = stage.recomputes_input, line.partition.input_alone = stage.input_alone;   // as carried out
+      line.partition.input = stage.partition.input;   // as carried out
       line.recompute = plan.policy.recompute_in(line.partition);
       lines.push_back(line);
     }

@@ -79,7 +79,7 @@ class SlabBuffers {
   /// A buffer that is used anew in every slab: room for the largest.
   constexpr Ref local(const StageWalk& walk, Use which, Role role, Index t, Range SlabRows::*held) {
     const Range hold = walk.at(t).*held;
-    const bool input = t < walk.inputs() && walk.stage->tensor(t) == 0 && role == Role::slab && held == &SlabRows::hold;
+    const bool input = t < walk.inputs() && walk.comes_from_outside(t) && role == Role::slab && held == &SlabRows::hold;
     const Index id = (input ? walk.input_copy() : walk.stream()) +
                      declared(
                          walk, which, role, t, [&] { return piece_bytes(walk.shape(t), walk.stage->partition.images, walk.rows->most(t, held)); },

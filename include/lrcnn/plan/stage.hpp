@@ -13,6 +13,8 @@
 // comes to the topmost one, those below it (`supplies`) go forward again for their outputs alone; each then goes backward as it would by itself.
 // Or an input is made again alone (`input_alone`), right before its section goes backward, by a stage that has no other task (`makes_input`).
 //
+// Or it is offloaded (`TensorUse::offloaded`): it lies in a larger memory than the arena, and whoever reads it in the backward pass fetches its rows.
+//
 // Words that plan/ uses everywhere:
 //   full height     A tensor lies in full height if all of its rows are in memory at once. Within a stage, slabs have only some rows of a tensor.
 //   waits           A norm waits if it takes statistics in this step: its whole input must be there first.
@@ -36,6 +38,7 @@ struct TensorUse {
   bool discarded = false;        ///< not kept from the forward to the backward pass; a repeated forward pass makes it again
   bool made_for_above = false;   ///< discarded, and sections above want it again: the pass that makes it is the one for them (Stage::supplies)
   bool made_alone = false;       ///< discarded, and one section above wants it again: a stage of its own makes it (Stage::makes_input)
+  bool offloaded = false;        ///< discarded, and it lies in the larger memory since the section above has begun its forward pass
   friend constexpr bool operator==(const TensorUse&, const TensorUse&) = default;
 };
 /// A norm outside the stage that makes the tensor that it normalises.

@@ -227,7 +227,7 @@ constexpr RefusedInput mark_recomputed_inputs(const Table& table, const PolicySp
   for (std::size_t s = 0, end = 0, below = 0; s < count; below = s, s = end) {
     end = end_of(s);
     const Partition& partition = policy.partition(stages[s].partition_number);
-    if (!partition.recompute_input || partition.input_alone) continue;
+    if (partition.input != SectionInput::recompute) continue;
     if (const char* why = why_input_is_kept(policy, stages, below, s); why != nullptr) {
       const bool asked = !stages[s].behind_means && stages[s].partition_number < policy.partition_count;   // rather than by a section before
       if (asked && !refused.is_one) refused = {s, why, true};
@@ -260,7 +260,7 @@ constexpr RefusedInput choose_recomputed_inputs(const Table& table, const Policy
       const Stage& covered = *std::find_if(stages.begin(), stages.end(), [&](const Stage& other) { return other.section == stage.section; });
       stage.recomputes_input = covered.recomputes_input, stage.supplies = covered.supplies;
     }
-    if (!stage.input_alone) stage.partition.recompute_input = stage.recomputes_input;
+    if (!stage.input_alone) stage.partition.input = stage.recomputes_input ? SectionInput::recompute : SectionInput::keep;
     for (Index t = 0; t < stage.tensors(); ++t)
       if (item(made, stage.tensor(t)) && (t < stage.input_count() || stage.use(t).leaves))
         item(stage.uses, t).discarded = item(stage.uses, t).made_for_above = true;

@@ -91,10 +91,16 @@ class StagePass {
   constexpr Index turns() const { return stage->turns(*rows, group.size()); }
   /// Copies of a slab's buffers that slabs take in turn, one for each stream that they are on.
   constexpr Index copies() const { return streams == 1 ? 1 : std::min(streams, turns()); }
-  /// The same of the network's input rows.
+  /// The same of input rows that come from outside the arena.
   constexpr Index input_copies() const {
-    return number == 0 && stage->first == 0 && prefetch ? std::max(copies(), std::min<Index>(2, turns())) : copies();
+    bool ahead = number == 0 && stage->first == 0;
+    for (Index t = 0; t < inputs(); ++t) ahead = ahead || fetches(t);
+    return prefetch && ahead ? std::max(copies(), std::min<Index>(2, turns())) : copies();
   }
+  /// Whether this pass fetches rows of a tensor from the larger memory.
+  constexpr bool fetches(Index t) const { return stage->use(t).offloaded && remakes_values(); }
+  /// Whether rows of an input come from outside the arena: the network's, and what is fetched.
+  constexpr bool comes_from_outside(Index t) const { return stage->tensor(t) == 0 || fetches(t); }
   constexpr bool same_cuts() const { return rows->cuts == stage->backward.cuts; }
   /// Whether a tensor lies in full height.
   constexpr bool in_full(Index t) const { return t < inputs() || (stage->use(t).leaves && !((stores || loses_rows) && t == top())); }

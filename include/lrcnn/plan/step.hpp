@@ -10,6 +10,8 @@ enum class Op : std::uint8_t {
   load,                  ///< rows of the input source -> y
   store,                 ///< x -> the sink of the network's output, rows
   copy,                  ///< y = x, rows
+  offload,               ///< the same, y in the larger memory
+  fetch,                 ///< the same, x in the larger memory
   add,                   ///< y += x, rows
   zero,                  ///< y = 0
   pack_forward,          ///< weights -> packed, as forward wants them
@@ -32,6 +34,8 @@ enum class Op : std::uint8_t {
 };
 /// Whether `y` and `saved` of a step are read, rather than written.
 constexpr bool is_backward(Op op) { return op == Op::backward_data || op == Op::backward_parameters || op == Op::backward_sums; }
+/// Whether a step does y = x, from whichever memory to whichever.
+constexpr bool is_move(Op op) { return op == Op::copy || op == Op::offload || op == Op::fetch; }
 /// Whether a step packs a layer's weights.
 constexpr bool is_packing(Op op) { return op == Op::pack_forward || op == Op::pack_backward; }
 /// Which part of a training step a step belongs to.
@@ -85,6 +89,8 @@ constexpr std::string_view op_name(Op op) {
     case Op::load: return "load";
     case Op::store: return "store";
     case Op::copy: return "copy";
+    case Op::offload: return "offload";
+    case Op::fetch: return "fetch";
     case Op::add: return "add";
     case Op::zero: return "zero";
     case Op::pack_forward: return "pack_forward";

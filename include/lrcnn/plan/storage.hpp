@@ -23,7 +23,8 @@ class Storage : SlabBuffers {
   constexpr Storage(const Table& table, const Target& target, const std::vector<Stage>& stages, bool in_place, Sink& sink)
       : SlabBuffers(target, stages, sink), table_(table), in_place_(in_place) {
     const auto tensors = static_cast<std::size_t>(table.tensors());
-    for (auto* ids : {&values_, &values_again_, &values_between_, &gradients_, &norm_gradients_, &shared_gradients_, &statistics_, &sums_})
+    for (auto* ids :
+         {&values_, &values_again_, &values_between_, &offloaded_, &gradients_, &norm_gradients_, &shared_gradients_, &statistics_, &sums_})
       ids->assign(tensors, -1);
     made_alone_.assign(tensors, 0);
     for (const Stage& stage : stages)
@@ -83,9 +84,9 @@ class Storage : SlabBuffers {
     return is_conv(walk.layer(l)) && !(target_.convolves_rows && walk.stage->partition.images == 1 && !in_place_);
   }
   /// Whether rows of a tensor that is there in full height are brought into a slab, rather than read where they lie: the network's
-  /// input always, another if a convolution wants rows of it densely.
+  /// input and an offloaded one always, another if a convolution wants rows of it densely.
   constexpr bool has_input_slab(const StageWalk& walk, Index t) const {
-    if (walk.stage->tensor(t) == 0) return true;
+    if (walk.stage->tensor(t) == 0 || walk.fetches(t)) return true;
     for (Index l = 0; walk.cut() && l < walk.layers(); ++l)
       if (walk.in(l) == t && wants_dense(walk, l)) return true;
     return false;
@@ -99,6 +100,10 @@ class Storage : SlabBuffers {
   constexpr Ref full_value(const StageWalk& walk, Index t, Range rows) {
     const Index g = walk.stage->tensor(t);
     return in_full(values_of(walk, t), Role::value, walk, g, g == table_.size() ? Range{0, table_.input.n} : walk.group, rows);
+  }
+  /// The same where it is offloaded: all rows of all images.
+  constexpr Ref offloaded_value(const StageWalk& walk, Index t) {
+    return in_full(offloaded_, Role::value, walk, walk.stage->tensor(t), walk.group, {0, walk.shape(t).h});
   }
   /// Statistics of a norm of the table, and sums of its backward pass, or those of a global pooling or a scale: for the images of the step.
   constexpr Index statistics(const StageWalk& walk, Index node) {
@@ -221,7 +226,7 @@ class Storage : SlabBuffers {
     for (const Use which : {packed_r, packed_b}) span_filters(which);
     if (walk.forward()) span_pieces(walk.again() ? rolling_again : rolling_rows), span_filters(walk.again() ? packed_a : packed_f);
     for (Index t = 0; t < walk.inputs(); ++t) {
-      if (walk.input_copies() > walk.copies() && walk.stage->tensor(t) == 0)
+      if (walk.input_copies() > walk.copies() && walk.comes_from_outside(t))
         sink_.span(use(walk, slab_use(walk), t), since);   // the next slab's rows come in meanwhile
       span_full(walk, t, since);
     }
@@ -249,6 +254,7 @@ class Storage : SlabBuffers {
   static constexpr Use packed(Filter which) { return which == Filter::forward ? packed_f : which == Filter::recompute ? packed_r : packed_b; }
   const Table& table_;
   std::vector<Index> values_{}, values_again_{}, values_between_{}, gradients_{}, norm_gradients_{};   ///< of the table's tensors, in full height
+  std::vector<Index> offloaded_{};                                                                     ///< likewise, in the larger memory
   std::vector<Index> statistics_{}, sums_{};                                                           ///< of the layers that write them
   std::vector<Index> shared_gradients_{};                                                              ///< of what norms write
   bool in_place_;               ///< gradients take their values' places in the plan; lags_ need not be known
@@ -260,6 +266,7 @@ class Storage : SlabBuffers {
   constexpr std::vector<Index>& values_of(const StageWalk& walk, Index t) {
     const TensorUse& use = walk.stage->use(t);
     if (!walk.remakes_values() || !use.discarded) return values_;
+    if (use.offloaded) return offloaded_;
     return walk.for_above() && !use.made_for_above ? values_between_ : values_again_;
   }
   constexpr Index saved_bytes(const StageWalk& walk, Index l, Index images, Index rows) const {
@@ -324,6 +331,7 @@ class Storage : SlabBuffers {
   constexpr Ref in_full(std::vector<Index>& ids, Role role, const StageWalk& walk, Index tensor, Range held, Range rows) {
     const Shape& shape = table_.shape(tensor);
     Index& id = item(ids, tensor);
+    if (&ids == &offloaded_) role = Role::offloaded;
     const Index lag = lags_.empty() ? 0 : item(lags_, tensor);
     const bool gradient = &ids == &gradients_;
     const std::vector<Index>& values = item(made_alone_, tensor) ? values_again_ : values_;   // that the backward pass reads

@@ -33,6 +33,7 @@ constexpr void check_policy(const PolicySpec& policy) {
           "set it to the bytes that a step may use, or below 0 for what the policy says");
     check_choice(p.cut, Cut::share, "Partition::cut", "sections are cut as Column, Overlap or Share");
     check_choice(p.passes, NormPasses::all, "Partition::passes", "a section has one of the enumerators of NormPasses");
+    check_choice(p.input, SectionInput::offload, "Partition::input", "a section has one of the enumerators of SectionInput");
     check_choice(p.recompute, Recompute::of_policy, "Partition::recompute", "a section has one of the enumerators of Recompute");
     check_choice(p.conv_algorithm, ConvAlgorithm::of_policy, "Partition::conv_algorithm", "a section has one of the enumerators of ConvAlgorithm");
   }

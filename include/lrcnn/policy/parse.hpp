@@ -221,7 +221,8 @@ class PolicyParser {
       return by_images(take(',') ? last_argument() : closed(), images);
     }
     if (name == "Keep") return keeping(only_argument());
-    if (name == "RecomputeInput" || name == "RecomputeInputAlone") return recomputing_input(only_argument(), name == "RecomputeInputAlone");
+    for (const SectionInput input : {SectionInput::recompute, SectionInput::recompute_alone, SectionInput::offload})
+      if (name == input_name(input)) return with_input(only_argument(), input);
     for (const NormPasses passes : {NormPasses::one, NormPasses::all})
       for (const bool both_ways : {false, true}) {
         if (name != passes_name(passes, both_ways)) continue;

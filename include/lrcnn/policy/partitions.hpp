@@ -17,9 +17,8 @@ constexpr Partition with_passes(Partition p, NormPasses passes, bool both_ways) 
   p.forward_passes = both_ways;
   return p;
 }
-constexpr Partition recomputing_input(Partition p, bool alone) {
-  p.recompute_input = true;
-  p.input_alone = alone;
+constexpr Partition with_input(Partition p, SectionInput input) {
+  p.input = input;
   return p;
 }
 }   // namespace detail
@@ -88,7 +87,7 @@ struct OneExtraPassBothWays {
 /// these sections. The section below recomputes all (RecomputeAll, or ExtraPasses) and makes a map.
 template <class P = Column>
 struct RecomputeInput {
-  static constexpr Partition partition = detail::recomputing_input(P::partition, false);
+  static constexpr Partition partition = detail::with_input(P::partition, SectionInput::recompute);
 };
 /// Partition P in a section whose input is not kept either, and is made again for this section alone: right before it goes backward, one pass goes
 /// from the nearest section below whose input is kept through all layers up to it, in slabs as P says. No other input of the sections between is in
@@ -96,6 +95,15 @@ struct RecomputeInput {
 /// passes: the one below them all goes forward once for each. All these sections make maps.
 template <class P = Column>
 struct RecomputeInputAlone {
-  static constexpr Partition partition = detail::recomputing_input(P::partition, true);
+  static constexpr Partition partition = detail::with_input(P::partition, SectionInput::recompute_alone);
+};
+/// Partition P in a section whose input lies in a larger memory between the passes: a file on a disk where the backend is the host's, the host's
+/// memory where it is a device's. The input is copied there when the section below is done, and is gone from the arena when the section has gone
+/// forward. Its backward pass, and whatever else reads the input then, fetches rows slab by slab, so the input is nowhere in full height again. It
+/// computes nothing twice; each row goes out once and comes back once for each time that the backward pass reads it. Only tensors that
+/// no other section further up reads are offloaded. With Prefetch, a device fetches rows while it works on others.
+template <class P = Column>
+struct OffloadInput {
+  static constexpr Partition partition = detail::with_input(P::partition, SectionInput::offload);
 };
 }   // namespace lrcnn

@@ -4,8 +4,8 @@
 // A policy never changes a result, only the order of the arithmetic and what is kept. It has independent parts:
 //   partition    Column, Overlap<N>, Share<N>, each with other counts for forward and backward if wanted, for every stage alike or stage by stage
 //                (Stages<...>); ByImages<n, P> cuts a stage's batch too; ExtraPasses<P>, OneExtraPass<P> and those with BothWays go through norms
-//                slab by slab; RecomputeInput<P> and RecomputeInputAlone<P> make again what the section reads; Section<P, ...> has recomputation,
-//                arithmetic and a workspace of its own, and Keep<P> recomputes nothing
+//                slab by slab; RecomputeInput<P> and RecomputeInputAlone<P> make again what the section reads, OffloadInput<P> fetches it from
+//                a larger memory; Section<P, ...> has recomputation, arithmetic and a workspace of its own, and Keep<P> recomputes nothing
 //   images       Images<n>: the whole step in groups of n images
 //   checkpoints  NoCheckpoints, CheckpointAtPools, CheckpointAtSums<k>, CheckpointEvery<k>, CheckpointAt<"name", ...>
 //   recompute    KeepAll, RecomputeAll, RecomputeCheap, RecomputeLight

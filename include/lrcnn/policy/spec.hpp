@@ -46,6 +46,13 @@ enum class NormPasses : std::uint8_t {
   one,   ///< those of its last stages, as many as one extra pass is enough for
   all,
 };
+/// What becomes, between the passes, of the tensors that a section reads of the sections below it.
+enum class SectionInput : std::uint8_t {
+  keep,
+  recompute,         ///< they are made again for the backward pass, with those of other such sections that follow each other
+  recompute_alone,   ///< they are made again right before the section goes backward, for it alone
+  offload,           ///< they lie in a larger memory; the backward pass fetches their rows slab by slab
+};
 /// How one section is cut, and what it does otherwise than the rest of the policy. A count of images of 0 means: all that the step has at once.
 struct Partition {
   Cut cut = Cut::column;
@@ -56,9 +63,9 @@ struct Partition {
   bool forward_passes = false;   ///< the forward pass goes through these norms so, too: their inputs are not in full height there either
   Recompute recompute = Recompute::of_policy;
   ConvAlgorithm conv_algorithm = ConvAlgorithm::of_policy;
-  Index workspace_bytes = -1;     ///< below 0: what the policy says, in memory that all such sections share for the whole step
-  bool recompute_input = false;   ///< what the section reads of the section below is made again for the backward pass, rather than kept
-  bool input_alone = false;       ///< and that right before the section goes backward, for it alone
+  Index workspace_bytes = -1;   ///< below 0: what the policy says, in memory that all such sections share for the whole step
+  SectionInput input = SectionInput::keep;
+  constexpr bool recomputes_input() const { return input == SectionInput::recompute || input == SectionInput::recompute_alone; }
   friend constexpr bool operator==(const Partition&, const Partition&) = default;
 };
 inline constexpr Index most_streams = 8;
@@ -131,7 +138,7 @@ struct PolicySpec {
   /// Whether any section has its input made again.
   constexpr bool recomputes_inputs() const {
     for (Index i = 0; i < partition_count; ++i)
-      if (partition(i).recompute_input) return true;
+      if (partition(i).recomputes_input()) return true;
     return false;
   }
   /// The most that any section has; -1: the backend's.
@@ -169,6 +176,16 @@ constexpr std::string_view passes_name(NormPasses passes, bool both_ways) {
   if (passes == NormPasses::one) return both_ways ? "OneExtraPassBothWays" : "OneExtraPass";
   return both_ways ? "ExtraPassesBothWays" : "ExtraPasses";
 }
+/// Of a partition whose section does not keep its input.
+constexpr std::string_view input_name(SectionInput input) {
+  switch (input) {
+    case SectionInput::recompute: return "RecomputeInput";
+    case SectionInput::recompute_alone: return "RecomputeInputAlone";
+    case SectionInput::offload: return "OffloadInput";
+    case SectionInput::keep: break;
+  }
+  return "?";
+}
 /// "Share<7>", "Overlap<4,8>", "ByImages<2,Column>", "Section<Overlap<6>, RecomputeLight, Workspace<8388608>>"
 inline std::string to_string(const Partition& p) {
   std::string text = "Column";
@@ -179,7 +196,7 @@ inline std::string to_string(const Partition& p) {
   }
   if (p.images > 0) text = "ByImages<" + std::to_string(p.images) + "," + text + ">";
   if (p.passes != NormPasses::none) text = std::string(passes_name(p.passes, p.forward_passes)) + "<" + text + ">";
-  if (p.recompute_input) text = (p.input_alone ? "RecomputeInputAlone<" : "RecomputeInput<") + text + ">";
+  if (p.input != SectionInput::keep) text = std::string(input_name(p.input)) + "<" + text + ">";
   const bool arithmetic = p.conv_algorithm != ConvAlgorithm::of_policy, workspace = p.workspace_bytes >= 0;
   if (p.recompute == Recompute::of_policy && !arithmetic && !workspace) return text;
   if (p.recompute == Recompute::none && !arithmetic && !workspace) return "Keep<" + text + ">";

@@ -23,6 +23,10 @@ class Executors {
       arena_ = std::make_shared<typename B::Memory>(allocate_arena(backend, plan));
     };
     if (!arena_ || plan.arena.bytes > arena_->bytes()) new_arena();
+    if (plan.arena.offloaded > offloaded_bytes(*arena_)) {
+      executors_.clear();
+      allocate_offloaded(backend, *arena_, plan);
+    }
     const auto taken = [&] {
       Index bytes = arena_->bytes() + plans_.lists(plan.listed_steps());
       for (const auto& known : executors_) bytes += plans_.lists(known->plan().listed_steps());

@@ -134,13 +134,24 @@ struct TimedPlan {
     longest = std::max(longest, std::chrono::duration<double>(StepTimes::Clock::now() - start).count());
   }
 };
+template <class B>
+bool has_room_to_offload(const B& backend, typename B::Memory& memory, const Plan& plan) {
+  try {
+    allocate_offloaded(backend, memory, plan);
+    return true;
+  } catch (const PlanError&) {
+    return false;
+  }
+}
 /// Memory for the plan that needs most. Plans that the memory does not allow are left out.
 template <class B>
 std::shared_ptr<const typename B::Memory> largest_arena(const B& backend, std::vector<Plan>& plans) {
   while (!plans.empty()) {
     const auto largest = std::max_element(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) { return a.arena.bytes < b.arena.bytes; });
     try {
-      return std::make_shared<const typename B::Memory>(allocate_arena(backend, *largest));
+      auto memory = std::make_shared<typename B::Memory>(detail::allocate_arena_alone(backend, *largest));
+      std::erase_if(plans, [&](const Plan& plan) { return !has_room_to_offload(backend, *memory, plan); });
+      return memory;
     } catch (const PlanError&) {
       plans.erase(largest);
     }

@@ -40,6 +40,11 @@ class DeviceBackend {
 
   // ---- memory ------------------------------------------------------------------------------------------------------
   Memory allocate(Index bytes, const std::string& who) const { return Memory(library_, bytes, who); }
+  /// Gives a plan's memory so many bytes of the host's, for offloaded tensors. Errors: MemoryError naming `who` if there is no room.
+  void offload_to(Memory& memory, Index bytes, const std::string& who) const {
+    memory.set_offloaded({});   // before as much again is taken
+    memory.set_offloaded(PinnedMemory(library_, bytes, who));
+  }
   /// Bytes of the device's memory that can be taken now; 0 if it does not say.
   Index free_bytes() const {
     DeviceInfo info;

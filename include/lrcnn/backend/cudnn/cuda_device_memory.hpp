@@ -2,6 +2,8 @@
 // Memory of the host that a CUDA device reads by itself, and the descriptions of batches that it gathers from there.
 #include <lrcnn/backend/cudnn/cuda_device_calls.hpp>
 #include <lrcnn/backend/cudnn/gather_blob.hpp>
+#include <lrcnn/core/bytes.hpp>
+#include <lrcnn/core/memory.hpp>
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -67,6 +69,8 @@ inline Status share_host_memory(HostMemory& memory, Index bytes, int device) {
       const unsigned flags = cudaHostRegisterPortable | cudaHostRegisterMapped | (access.registers_read_only ? cudaHostRegisterReadOnly : 0u);
       status = status_of(cudaHostRegister(host, size, flags));
     } else {
+      if (const Index available = available_memory(); bytes > available)   // else the system would have none left
+        return {format_bytes(bytes) + " are asked for, and " + format_bytes(available) + " are available"};
       status = status_of(cudaHostAlloc(&host, size, cudaHostAllocPortable | cudaHostAllocMapped));
     }
     if (!status.good()) return status;

@@ -199,15 +199,34 @@ struct SendingWay {
     return status.good() ? read : status;
   }
 };
-/// Starts copies of `count` pieces of `bytes` each, which lie one behind the other; to_pitch: bytes.
-inline Status copy_pieces(std::byte* to, Index to_pitch, const std::byte* from, Index bytes, Index count, cudaMemcpyKind kind, cudaStream_t stream) {
+/// Starts copies of `count` pieces of `bytes` each; pitches: bytes from piece to piece.
+inline Status copy_pieces(std::byte* to, Index to_pitch, const std::byte* from, Index from_pitch, Index bytes, Index count, cudaMemcpyKind kind,
+                          cudaStream_t stream) {
   constexpr Index most_pitch = (Index{1} << 31) - 1;   // of a copy of rows
   const auto size = [](Index v) { return static_cast<std::size_t>(v); };
-  if (count == 1 || to_pitch == bytes) return status_of(cudaMemcpyAsync(to, from, size(bytes * count), kind, stream));
-  if (to_pitch <= most_pitch) return status_of(cudaMemcpy2DAsync(to, size(to_pitch), from, size(bytes), size(bytes), size(count), kind, stream));
+  if (count == 1 || (to_pitch == bytes && from_pitch == bytes)) return status_of(cudaMemcpyAsync(to, from, size(bytes * count), kind, stream));
+  if (std::max(to_pitch, from_pitch) <= most_pitch)
+    return status_of(cudaMemcpy2DAsync(to, size(to_pitch), from, size(from_pitch), size(bytes), size(count), kind, stream));
   Status status;
   for (Index i = 0; i < count && status.good(); ++i)
-    status = status_of(cudaMemcpyAsync(to + i * to_pitch, from + i * bytes, size(bytes), kind, stream));
+    status = status_of(cudaMemcpyAsync(to + i * to_pitch, from + i * from_pitch, size(bytes), kind, stream));
+  return status;
+}
+/// Starts copies of y's rows of x to y. No kernel is in the way of others meanwhile.
+template <class T>
+Status copy_views(const View<const T>& x, const View<T>& y, cudaMemcpyKind kind, cudaStream_t stream) {
+  const View<const T> from = x.slice(y.range());
+  const auto at = [](auto* data, Index elements) {
+    return reinterpret_cast<std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(data)>>, const std::byte*, std::byte*>>(data +
+                                                                                                                                      elements);
+  };
+  const auto bytes = [](Index elements) { return elements * Index{sizeof(T)}; };
+  const Index piece = bytes(y.rows * y.stride_row());
+  if (y.blocks() == 1) return copy_pieces(at(y.data, 0), bytes(y.stride_n), at(from.data, 0), bytes(from.stride_n), piece, y.n, kind, stream);
+  Status status;
+  for (Index i = 0; i < y.n && status.good(); ++i)
+    status = copy_pieces(at(y.data, i * y.stride_n), bytes(y.stride_c), at(from.data, i * from.stride_n), bytes(from.stride_c), piece, y.blocks(),
+                         kind, stream);
   return status;
 }
 }   // namespace lrcnn::cudnn

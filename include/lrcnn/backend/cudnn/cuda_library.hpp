@@ -37,8 +37,8 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     const Index image = from.rows * from.stride_row() * Index{sizeof(float)};   // bytes
     return this->send_batch(from.data, from.n * image, [&](const void* there, cudaMemcpyKind kind) {
       if constexpr (std::is_same_v<T, float>) {
-        return copy_pieces(reinterpret_cast<std::byte*>(to.data), to.stride_n * Index{sizeof(T)}, static_cast<const std::byte*>(there), image, from.n,
-                           kind, this->stream());
+        return copy_pieces(reinterpret_cast<std::byte*>(to.data), to.stride_n * Index{sizeof(T)}, static_cast<const std::byte*>(there), image, image,
+                           from.n, kind, this->stream());
       } else {
         View<const float> rows = from;   // where they have landed, or in the host's memory, which the loop can read
         rows.data = static_cast<const float*>(there);
@@ -57,6 +57,10 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     });
   }
   Status run(const Operands<T>& o) override {
+    if (o.op == Op::offload || o.op == Op::fetch) {
+      const cudaMemcpyKind kind = o.op == Op::fetch ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
+      return this->call([&] { return copy_views(o.x, o.y, kind, this->stream()); });
+    }
     Operands<T> there = o;
     if (o.run) there.run = key_;
     there.tallies = tallies();

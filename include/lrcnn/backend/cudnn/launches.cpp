@@ -64,9 +64,16 @@ class LaunchList final : public Library<T> {
   }
   Status host_access(HostAccess& access) override {
     access = {};
+    access.maps = true;
     return {};
   }
-  Status share(HostMemory&, Index) override { return nothing_runs(); }
+  Status share(HostMemory& memory, Index bytes) override {
+    if (memory.residence != Residence::pinned) return nothing_runs();
+    void* there = nullptr;
+    static_cast<void>(allocate(there, bytes));
+    memory.host = memory.there = there;
+    return {};
+  }
   void unshare(const HostMemory&) noexcept override {}
   Status select(Index) override { return {}; }
   Status order_behind(void*) override { return {}; }
@@ -133,6 +140,7 @@ class LaunchList final : public Library<T> {
       list_.push_back({LaunchKind::loop, "custom layer", {}, units, ceil_div(units, loops::units_of_block), bytes_of(o)});
       return {};
     }
+    if (o.op == Op::offload || o.op == Op::fetch) return copied(bytes_of(o.y));
     return noted(bytes_of(o), [&](const auto& exec) { loops::run(exec, o); });
   }
   Status run_together(std::span<const PointwiseStep<T>> steps, const Operands<T>* sums) override {

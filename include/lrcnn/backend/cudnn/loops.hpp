@@ -34,7 +34,7 @@ constexpr bool is_left_out(Kind kind) { return kind == Kind::conv || kind == Kin
 /// Whether run() carries out a step.
 template <class T>
 constexpr bool covers(const Operands<T>& o) {
-  if (o.op == Op::copy || o.op == Op::add || o.op == Op::zero) return true;
+  if (is_move(o.op) || o.op == Op::add || o.op == Op::zero) return true;
   if (o.node == nullptr) return false;
   const Layer& layer = o.node->layer;
   if (is_left_out(layer.kind) || (layer.kind == Kind::custom && (!layer.custom || !custom_on_device<T>(layer)))) return false;
@@ -77,7 +77,9 @@ template <class Exec, class T>
 void run(const Exec& exec, const Operands<T>& o) {
   assert(covers(o));
   switch (o.op) {
-    case Op::copy: return copy_rows(exec, o.x, o.y);
+    case Op::copy:
+    case Op::offload:
+    case Op::fetch: return copy_rows(exec, o.x, o.y);
     case Op::add: return add_rows(exec, o.x, o.y);
     case Op::zero: return zero_rows(exec, o.y);
     case Op::forward: return detail::LoopTable<Exec, T, detail::AllKinds>::row[detail::kind_of(o)].forward(exec, o);

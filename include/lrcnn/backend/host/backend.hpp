@@ -31,8 +31,17 @@ class HostBackend {
   }
   /// Memory for a plan's arena. Errors: PlanError naming `who` if there is not enough.
   Memory allocate(Index bytes, const std::string& who) const { return Arena(bytes, who); }
+  /// Gives a plan's memory so many bytes for offloaded tensors, in a file (core/scratch_memory.hpp). Errors: MemoryError naming `who` if there is no
+  /// room for it.
+  void offload_to(Memory& memory, Index bytes, const std::string& who) const {
+    memory.set_offloaded({});   // before as much again is taken
+    memory.set_offloaded(ScratchMemory(bytes, who));
+  }
   /// Every byte 0xFF, which is NaN in every format.
-  void fill_with_nans(const Memory& memory) const { std::memset(memory.data(), 0xFF, static_cast<std::size_t>(memory.bytes())); }
+  void fill_with_nans(const Memory& memory) const {
+    std::memset(memory.data(), 0xFF, static_cast<std::size_t>(memory.bytes()));
+    if (const ScratchMemory& more = memory.offloaded(); more.bytes() > 0) std::memset(more.data(), 0xFF, static_cast<std::size_t>(more.bytes()));
+  }
   /// Elements that are zero.
   template <class E>
   Buffer<E> buffer(Index count) const {

@@ -50,7 +50,9 @@ void check(const Operands<T>& o) {
 template <class T>
 void run(const Operands<T>& o, int threads = 1) {
   switch (o.op) {
-    case Op::copy: return copy_rows(o, threads);
+    case Op::copy:
+    case Op::offload:
+    case Op::fetch: return copy_rows(o, threads);
     case Op::add: return add_rows(o, threads);
     case Op::zero: return zero_rows(o.y, threads);
     case Op::forward: return detail::loops_of(o).forward(o, threads);

@@ -1,0 +1,50 @@
+#pragma once
+// Inputs of sections that lie in a larger memory between the passes (OffloadInput).
+//
+// When such a section begins its forward pass, what it reads of the sections below is whole; a step copies it to the larger memory, and it leaves
+// the arena when the section has gone forward. All passes after that fetch its rows from there, slab by slab: those of the section itself, and any
+// other that makes values again or goes backward. Its gradient has a place of its own in the arena.
+#include <lrcnn/plan/lone_inputs.hpp>
+namespace lrcnn::detail {
+/// Marks the tensors that are offloaded: those that such a section reads and no other but the one that makes them,
+/// which makes them once. Returns the first section that
+/// reads none and whose own partition asks for it. Pre: other marks of `stages` are made.
+constexpr RefusedInput choose_offloaded_inputs(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages) {
+  RefusedInput refused;
+  const auto asks = [&](const Stage& stage) { return policy.partition(stage.partition_number).input == SectionInput::offload; };
+  if (std::none_of(stages.begin(), stages.end(), asks)) return refused;
+  const std::size_t count = forward_stage_count(stages);
+  std::vector<Index> section_of(static_cast<std::size_t>(table.size()), no_section);
+  for (std::size_t s = 0; s < count; ++s)
+    for (Index n = stages[s].first; n < stages[s].last; ++n) item(section_of, n) = stages[s].section;
+  const std::vector<Index> readers = reading_sections(table, section_of);
+  std::vector<char> offloaded(readers.size(), 0), written_again(readers.size(), 0);
+  for (const Stage& stage : stages)
+    for (Index t = stage.input_count(); (stage.forward_repeated || stage.supplies) && t < stage.tensors(); ++t)
+      item(written_again, stage.tensor(t)) = 1;
+  for (std::size_t s = 0, end = 0; s < count; s = end) {
+    bool any = false;
+    for (end = s; end < count && stages[end].section == stages[s].section; ++end)
+      for (Index t = 0; asks(stages[s]) && t < stages[end].input_count(); ++t) {
+        const Index g = stages[end].tensor(t);
+        const bool alone = g > 0 && g <= stages[s].first && item(readers, g) == stages[s].section;
+        const bool once = !stages[end].use(t).discarded && !item(written_again, g);   // nobody makes it again
+        any = any || (alone && once);
+        if (alone && once) item(offloaded, g) = 1;
+      }
+    const bool asked = !stages[s].behind_means && stages[s].partition_number < policy.partition_count;   // rather than by a section before
+    if (any)
+      for (Stage& stage : stages)
+        if (stage.section == stages[s].section) stage.partition.input = SectionInput::offload;
+    if (!any && asks(stages[s]) && asked && !refused.is_one)
+      refused = {s, s == 0 ? "it is the network's first section" : "all that it reads is read further up, too, or made again", true};
+  }
+  for (Stage& stage : stages)
+    for (Index t = 0; t < stage.tensors(); ++t)
+      if (item(offloaded, stage.tensor(t)) && (t < stage.input_count() || stage.use(t).leaves)) {
+        TensorUse& use = item(stage.uses, t);
+        use.discarded = use.made_for_above = use.offloaded = true;
+      }
+  return refused;
+}
+}   // namespace lrcnn::detail
