@@ -43,11 +43,12 @@ TEST_CASE("only what no other section further up reads is offloaded, and a netwo
   // The sum of the last section reads the first section's output, too.
   const std::vector<Layer> layers{{.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 4},
                                   {.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 4},
-                                  {.kind = Kind::sum, .input = 1, .other = 2}};
+                                  {.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 4},
+                                  {.kind = Kind::sum, .input = 1, .other = 3}};
   const Table table = make_table(layers, input);
   const Plan plan = make_plan(table, Policy<OffloadInput<>, CheckpointEvery<1>>::value, target);
   CHECK(first_problem(plan) == "");
-  CHECK(plan.offloaded_bytes() == target.bytes(2, 4, 32, 16));   // what the second layer makes
+  CHECK(plan.offloaded_bytes() == target.bytes(2, 4, 32, 16));   // what the second layer makes; a sum reads no values in the backward pass
   CHECK_THROWS_WITH_AS(make_plan(table, Policy<Stages<Column, OffloadInput<>, Column>, CheckpointEvery<1>>::value, target),
                        doctest::Contains("is to have its input offloaded by OffloadInput<Column>, and all that it reads is read further up, too"),
                        PlanError);
@@ -87,8 +88,12 @@ TEST_CASE("plans of random networks that offload inputs have no problems, and si
     PolicySpec policy = random_policy(dice, net);
     if (dice.chance(0.8)) policy.images = 0;
     if (dice.chance(0.5)) policy.checkpoints = {.rule = Checkpoints::Rule::every, .every = dice.upto(1, 4)};
-    for (Index i = 0; i < policy.partition_count; ++i)
-      if (dice.chance(0.6)) item(policy.partitions, i).input = SectionInput::offload;
+    for (Index i = 0; i < policy.partition_count; ++i) {
+      Partition& part = item(policy.partitions, i);
+      if (dice.chance(0.3)) part.cut = Cut::overlap, part.forward = part.backward = dice.upto(2, 6), part.passes = dice.pick({NormPasses::one, NormPasses::all});
+      if (dice.chance(0.6)) part.input = SectionInput::offload;
+    }
+    policy.gradients_in_place = dice.chance(0.5);
     const Target any{.element_bytes = dice.pick({4, 8, 2}),
                      .channel_block = dice.pick({1, 8}),
                      .alignment = 64,
@@ -117,5 +122,6 @@ TEST_CASE("plans of random networks that offload inputs have no problems, and si
   MESSAGE(plans << " plans, " << offloads << " that offload, " << fetches << " fetches, " << sliced << " stages in slabs, " << again << " run again, "
                 << passes << " with extra passes, " << streams << " with streams, " << in_place << " with gradients in place");
   CHECK(offloads > plans / 5);
-  for (const Index some : {fetches, sliced, again, passes, streams, in_place}) CHECK(some > 10);
+  for (const Index some : {fetches, sliced, again, passes, streams}) CHECK(some > 5);
+  CHECK(in_place > 0);
 }

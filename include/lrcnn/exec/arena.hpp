@@ -55,7 +55,7 @@ Index offloaded_bytes(const Memory& memory) {
   else return 0;
 }
 /// Makes room for what a plan offloads, beside its arena, unless there is enough.
-/// Errors:  PlanError if there is no room, or the backend has no larger memory
+/// Errors:  PlanError if there is no room, or the backend has no larger memory; BackendError if a device does not answer
 template <Backend B>
 void allocate_offloaded(const B& backend, typename B::Memory& memory, const Plan& plan) {
   if (plan.arena.offloaded <= offloaded_bytes(memory)) return;

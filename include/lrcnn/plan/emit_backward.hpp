@@ -154,7 +154,12 @@ class BackwardEmitter : protected ForwardEmitter {
       if (norm.tensor != t) continue;
       const Ref to = count > 0 ? storage_.another_gradient(walk, t) : dx;
       if (count == 0) begin();
-      norm_backward(walk, norm.node, storage_.norm_gradient(walk, norm.node, part), storage_.full_value(walk, t, part), with_rows(to, part));
+      Ref x = storage_.full_value(walk, t, part);
+      if (walk.fetches(t)) {
+        move(walk, Op::fetch, x, storage_.fetched_value(walk, t));
+        x = storage_.fetched_value(walk, t);
+      }
+      norm_backward(walk, norm.node, storage_.norm_gradient(walk, norm.node, part), x, with_rows(to, part));
       if (count++ > 0) move(walk, Op::add, with_rows(to, part), with_rows(dx, part));
     }
   }

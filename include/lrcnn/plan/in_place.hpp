@@ -19,16 +19,21 @@ struct TensorPlace {
   friend constexpr bool operator==(const TensorPlace&, const TensorPlace&) = default;
 };
 namespace detail {
-/// Whether a stage's backward pass reads the values of its tensor t in full height.
-constexpr bool reads_values(const Stage& stage, const StageNeeds& needs, Index t) {
+/// Whether layers of a stage read the values of its tensor t in full height in the backward pass.
+constexpr bool layers_read_values(const Stage& stage, const StageNeeds& needs, Index t) {
   if (item(needs.remade_in_slabs, t)) return false;
-  for (const NormAbove& norm : stage.norms_above)
-    if (norm.tensor == t) return true;
   if (item(needs.value, t)) return true;
   for (const BackwardRun& run : needs.runs)
     for (Index l = run.first; run.recompute && l < run.last; ++l)
       if (run.makes(l) && (stage.in(l) == t || stage.other(l) == t)) return true;
   return false;
+}
+/// Whether they do, or a norm above does for which the stage turns the gradient of its output into that of its input.
+constexpr bool reads_values(const Stage& stage, const StageNeeds& needs, Index t) {
+  if (item(needs.remade_in_slabs, t)) return false;
+  for (const NormAbove& norm : stage.norms_above)
+    if (norm.tensor == t) return true;
+  return layers_read_values(stage, needs, t);
 }
 /// What a stage does with the place of tensor t's values.
 constexpr PlaceUse place_use(const Stage& stage, const StageNeeds& needs, Index t) {

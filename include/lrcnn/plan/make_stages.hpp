@@ -155,7 +155,7 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
   refuse(detail::choose_recomputed_inputs(table, policy, stages),
          "a section below that recomputes all, or goes through its norms by ExtraPasses, and makes a map can go forward again for it",
          "take RecomputeInput away there, or, if the section below makes a map, give it RecomputeAll");
-  refuse(detail::choose_offloaded_inputs(table, policy, stages), "a tensor that no other section further up reads can be offloaded",
+  refuse(detail::choose_offloaded_inputs(table, policy, options, stages), "a tensor that no other section further up reads can be offloaded",
          "take OffloadInput away there", "offloaded");
   return stages;
 }
@@ -194,7 +194,7 @@ inline std::vector<Stage> make_group_stages(const Table& table, Index begin, con
   if (!detail::cut_stages(table, policy, target, images, options, stages, [](const Stage&, Index, Index) { return false; })) return {};
   if (detail::choose_lone_inputs(table, policy, target, images, stages).is_one) return {};
   if (detail::choose_recomputed_inputs(table, policy, stages).is_one) return {};
-  if (detail::choose_offloaded_inputs(table, policy, stages).is_one) return {};
+  if (detail::choose_offloaded_inputs(table, policy, options, stages).is_one) return {};
   return stages;
 }
 }   // namespace lrcnn

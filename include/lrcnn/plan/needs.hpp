@@ -5,7 +5,7 @@
 // either kept from the forward pass or made again from the nearest tensor below that is at hand. The policy only says
 // what is kept; the order of re-runs follows: walking down from the stage's end, a re-run is made just before the
 // first layer that lacks something, and makes all that the layers down to its start will need.
-#include <lrcnn/plan/make_stages.hpp>
+#include <lrcnn/plan/cut_stages.hpp>
 #include <lrcnn/plan/sum_in_place.hpp>
 namespace lrcnn {
 /// What one layer's backward step reads.

@@ -5,6 +5,7 @@
 // the same computation without the steps, cheap enough for a constant expression; the two agree by construction,
 // because buffers are sized and placed from the measured turn alone (plan/emit.hpp). make_plan() is in plan/make_plan.hpp.
 #include <lrcnn/plan/emit.hpp>
+#include <lrcnn/plan/make_stages.hpp>
 #include <lrcnn/plan/moved_steps.hpp>
 #include <optional>
 namespace lrcnn {

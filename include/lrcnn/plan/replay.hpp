@@ -38,6 +38,8 @@ class Replay : ReplayedMemory, NumberedLayers {
   // ---- steps -------------------------------------------------------------------------------------------------------
   void step(const Step& s) {
     check_apart(s);
+    for (const Ref* ref : {&s.x, &s.other, &s.y, &s.dy, &s.dx, &s.saved})
+      if (*ref && !is_move(s.op) && buffer(ref->buffer).role == Role::offloaded) problem("works on what is offloaded, and not fetched");
     switch (s.op) {
       case Op::load: each(s.y, [&](Index i, Index r) { write(s.y, Holds::value, i, r); }); break;
       case Op::store: store(s); break;

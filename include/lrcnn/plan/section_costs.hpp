@@ -12,16 +12,16 @@ class SectionCosts {
   /// Seconds and steps of a policy's plan, without buffers: exact but for sections of very many steps, of which some slabs stand for the others.
   SectionProfile of(const PolicySpec& policy) {
     const Index images = group_images(table_, policy);
+    for (Index i = 0; i < policy.partition_count; ++i)   // what a section offloads, or fetches, depends on all others: nothing of it is remembered
+      if (policy.partition(i).input == SectionInput::offload) return of_all_sections(policy, images);
     std::vector<Stage> stages = split_stages(table_, policy, options_.training);
     std::vector<char> made;
     std::vector<Stage> makers;
     if (options_.training) makers = detail::find_lone_inputs(table_, policy, stages).makers;
     if (options_.training) detail::mark_recomputed_inputs(table_, policy, stages, made);
     std::vector<std::vector<Stage>> sections = by_single_section(stages);
-    bool offloads = false;   // what a section offloads depends on all others
-    for (Index i = 0; i < policy.partition_count; ++i) offloads = offloads || policy.partition(i).input == SectionInput::offload;
     // With one partition, counts are carried out as far as rows allow; a section may have two if it begins behind means.
-    const bool whole = offloads || policy.partition_count == 1 || !std::all_of(sections.begin(), sections.end(), has_one_partition);
+    const bool whole = policy.partition_count == 1 || !std::all_of(sections.begin(), sections.end(), has_one_partition);
     if (whole) sections = by_single_section(make_stages(table_, policy, target_, images, options_));
     SectionProfile sum;
     const auto add = [&](const SectionProfile& cost) {
@@ -55,6 +55,12 @@ class SectionCosts {
   static bool has_one_partition(const std::vector<Stage>& section) {
     return std::all_of(section.begin(), section.end(),
                        [&](const Stage& stage) { return stage.partition_number == section.front().partition_number; });
+  }
+  SectionProfile of_all_sections(const PolicySpec& policy, Index images) const {
+    const std::vector<std::vector<Stage>> sections = by_section(make_stages(table_, policy, target_, images, options_));
+    return counted([&](SectionProfile& cost, StepCosts& of_steps, Samples samples) {
+      for (const std::vector<Stage>& stages : sections) add_seconds(cost, table_, policy, target_, options_, stages, of_steps, samples);
+    });
   }
   /// Of a stage that makes an input again, not cut yet, for the section that ends before layer `end`.
   SectionProfile of_maker(const PolicySpec& policy, Stage maker, Index end, Index images) {
@@ -113,7 +119,7 @@ class SectionCosts {
                   policy.gradients_in_place,
                   stages.front().supplies};
     const auto find = [&] { return timed_section(policy, p, stages, images, uncut); };
-    return has_one_partition(stages) && p.input != SectionInput::offload ? remembered(key, find) : find();   // else the key does not say all
+    return has_one_partition(stages) ? remembered(key, find) : find();   // else the key does not say all
   }
   SectionProfile timed_section(const PolicySpec& policy, const Partition& p, const std::vector<Stage>& stages, Index images, bool uncut) {
     std::vector<Stage> cut;

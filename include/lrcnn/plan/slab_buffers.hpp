@@ -19,7 +19,8 @@ class SlabBuffers {
   // clang-format off
   enum Use : std::size_t {
     slab_f, slab_a, slab_b, own_f, own_a, own_b, need_f, need_a, need_b, kept, saved_b, saved_kept, rolling_rows, rolling_again, state_rows,
-    dslab, dmore, dneed, down, dcarry, packed_f, packed_a, packed_r, packed_b, scratch, workspace_f, workspace_a, workspace_b, use_count
+    dslab, dmore, dneed, down, dcarry, packed_f, packed_a, packed_r, packed_b, scratch, workspace_f, workspace_a, workspace_b, fetched,
+    use_count
   };
   // clang-format on
   /// Of three uses, that of the pass at hand: a first forward pass, a repeated one, or a backward pass.

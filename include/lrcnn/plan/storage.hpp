@@ -101,7 +101,9 @@ class Storage : SlabBuffers {
     const Index g = walk.stage->tensor(t);
     return in_full(values_of(walk, t), Role::value, walk, g, g == table_.size() ? Range{0, table_.input.n} : walk.group, rows);
   }
-  /// The same where it is offloaded: all rows of all images.
+  /// Rows of an offloaded tensor that a norm above reads where the gradient of its output becomes that of its input.
+  constexpr Ref fetched_value(const StageWalk& walk, Index t) { return local(walk, fetched, Role::slab, t, &SlabRows::part); }
+  /// A tensor in full height where it is offloaded: all rows of all images.
   constexpr Ref offloaded_value(const StageWalk& walk, Index t) {
     return in_full(offloaded_, Role::value, walk, walk.stage->tensor(t), walk.group, {0, walk.shape(t).h});
   }

@@ -99,9 +99,9 @@ struct RecomputeInputAlone {
 };
 /// Partition P in a section whose input lies in a larger memory between the passes: a file on a disk where the backend is the host's, the host's
 /// memory where it is a device's. The input is copied there when the section below is done, and is gone from the arena when the section has gone
-/// forward. Its backward pass, and whatever else reads the input then, fetches rows slab by slab, so the input is nowhere in full height again. It
-/// computes nothing twice; each row goes out once and comes back once for each time that the backward pass reads it. Only tensors that
-/// no other section further up reads are offloaded. With Prefetch, a device fetches rows while it works on others.
+/// forward. Whatever reads it after that fetches the rows of a slab (all of them where P is Column). It computes nothing twice; each row goes out once,
+/// and comes back once for each time that it is read. Not offloaded are tensors that another section further up reads, that the stage which makes
+/// them reads in its own backward pass, or that are made again anyway. With Prefetch, a device fetches rows while it works on others.
 template <class P = Column>
 struct OffloadInput {
   static constexpr Partition partition = detail::with_input(P::partition, SectionInput::offload);

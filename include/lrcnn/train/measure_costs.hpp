@@ -150,8 +150,11 @@ std::shared_ptr<const typename B::Memory> largest_arena(const B& backend, std::v
     const auto largest = std::max_element(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) { return a.arena.bytes < b.arena.bytes; });
     try {
       auto memory = std::make_shared<typename B::Memory>(detail::allocate_arena_alone(backend, *largest));
-      std::erase_if(plans, [&](const Plan& plan) { return !has_room_to_offload(backend, *memory, plan); });
-      return memory;
+      while (!plans.empty()) {
+        const auto most = std::max_element(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) { return a.arena.offloaded < b.arena.offloaded; });
+        if (has_room_to_offload(backend, *memory, *most)) return memory;
+        plans.erase(most);
+      }
     } catch (const PlanError&) {
       plans.erase(largest);
     }
