@@ -36,6 +36,9 @@ using W = Workspace<4_MiB>;
 using Fast = vgg::Fast;   // any network's column
 /// A ResNet's column with gradients in the places of values.
 using FastInPlace = Policy<FastestConv, Column, GradientsInPlace, Workspace<36_MiB>>;
+/// All that a ResNet's backward pass reads lies in the larger memory meanwhile; or what lies between blocks, which are computed again.
+using Offloaded = Policy<FastestConv, OffloadInput<>, CheckpointEvery<1>, Workspace<36_MiB>>;
+using OffloadedSums = Policy<FastestConv, OffloadInput<>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace, Workspace<36_MiB>>;
 /// With direct arithmetic a quarter of the column's memory; slabs are bit-identical to it.
 using ThreePools = Policy<Stages<Overlap<7, 8>, Share<4>, Overlap<2>, Column>, CheckpointAt<"pool2", "pool3", "pool4">, RecomputeAll, W>;
 using LargePools = Policy<Stages<Overlap<32>, Overlap<16>, Overlap<8>, Overlap<4>, Column>, CheckpointAtPools, RecomputeAll, W>;
@@ -105,7 +108,9 @@ inline std::vector<Case> cases() {
        {{"column", resnet::Fast::value},
         {"column-in-place", FastInPlace::value},
         {"large", resnet::Large50::value},
-        {"large-small", resnet::LargeSmall50::value}}},
+        {"large-small", resnet::LargeSmall50::value},
+        {"offloaded", Offloaded::value},
+        {"offloaded-sums", OffloadedSums::value}}},
       {"resnet18",
        ResNet18<>::layers,
        {1, 3, 2048, 2048},

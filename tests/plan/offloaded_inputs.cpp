@@ -90,7 +90,8 @@ TEST_CASE("plans of random networks that offload inputs have no problems, and si
     if (dice.chance(0.5)) policy.checkpoints = {.rule = Checkpoints::Rule::every, .every = dice.upto(1, 4)};
     for (Index i = 0; i < policy.partition_count; ++i) {
       Partition& part = item(policy.partitions, i);
-      if (dice.chance(0.3)) part.cut = Cut::overlap, part.forward = part.backward = dice.upto(2, 6), part.passes = dice.pick({NormPasses::one, NormPasses::all});
+      if (dice.chance(0.3))
+        part.cut = Cut::overlap, part.forward = part.backward = dice.upto(2, 6), part.passes = dice.pick({NormPasses::one, NormPasses::all});
       if (dice.chance(0.6)) part.input = SectionInput::offload;
     }
     policy.gradients_in_place = dice.chance(0.5);

@@ -27,6 +27,7 @@ SAYS_WHAT_IT_IS(Policy<RecomputeInput<>>);
 SAYS_WHAT_IT_IS(
     Policy<Stages<Overlap<4>, RecomputeInput<Overlap<4, 2>>, RecomputeInput<ByImages<2, Share<3>>>, RecomputeInput<Keep<>>>, RecomputeAll>);
 SAYS_WHAT_IT_IS(Policy<Section<RecomputeInput<Overlap<4>>, RecomputeAll, Workspace<8_MiB>>, CheckpointAtPools>);
+SAYS_WHAT_IT_IS(Policy<Stages<Column, OffloadInput<>, Section<OffloadInput<ByImages<2, Overlap<3>>>, RecomputeCheap>>, Prefetch>);
 SAYS_WHAT_IT_IS(Policy<Stages<OneExtraPass<>, Section<RecomputeInputAlone<OneExtraPass<Overlap<4>>>, RecomputeCheap>,
                               OneExtraPassBothWays<ByImages<2, Overlap<3>>>>>);
 SAYS_WHAT_IT_IS(

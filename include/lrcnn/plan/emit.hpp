@@ -144,7 +144,8 @@ class Emitter : BackwardEmitter {
         const Index g = walk.stage->tensor(t);
         const bool from_below = g <= stage_at(s).first, is_new = std::find(done.begin(), done.end(), g) == done.end();
         if (!walk.stage->use(t).offloaded || !from_below || !is_new) continue;
-        move(walk, Op::offload, storage_.full_value(walk, t, {0, walk.shape(t).h}), storage_.offloaded_value(walk, t));
+        const Range all{0, walk.shape(t).h};
+        move(walk, Op::offload, storage_.full_value(walk, t, all), storage_.offloaded_value(walk, t, all));
         done.push_back(g);
       }
     }

@@ -32,10 +32,10 @@ class FrontierSearch {
     if (named(PolicySpec::Part::partition) && policy_.partition_count > 1)
       throw PlanError(error_text("a policy that is chosen for some bytes names " + std::to_string(policy_.partition_count) + " partitions",
                                  "where sections end, and how many there are, is chosen, too", "name one partition for all of them, or none"));
-    if (named(PolicySpec::Part::partition) && policy_.recomputes_inputs())
+    if (named(PolicySpec::Part::partition) && !policy_.keeps_inputs())
       throw PlanError(error_text("a policy that is chosen for some bytes names " + to_string(policy_.partition(0)) + " for all of its sections",
-                                 "whether the input of a section is made again is chosen, too",
-                                 "leave RecomputeInput and RecomputeInputAlone out of it"));
+                                 "whether the input of a section is made again is chosen, too, and it is not offloaded",
+                                 "leave RecomputeInput, RecomputeInputAlone and OffloadInput out of it"));
     const Index batch = table_.input.n;
     for (Index images = batch; images >= 1; images = images == 1 ? 0 : ceil_div(images, 2)) {
       if (!named(PolicySpec::Part::images)) policy_.images = images == batch ? 0 : images;

@@ -13,7 +13,7 @@
 // comes to the topmost one, those below it (`supplies`) go forward again for their outputs alone; each then goes backward as it would by itself.
 // Or an input is made again alone (`input_alone`), right before its section goes backward, by a stage that has no other task (`makes_input`).
 //
-// Or it is offloaded (`TensorUse::offloaded`): it lies in a larger memory than the arena, and whoever reads it after the forward pass fetches its rows.
+// Or it is offloaded (`TensorUse::offloaded`): it lies in a larger memory than the arena, and who reads it after the forward pass fetches its rows.
 //
 // Words that plan/ uses everywhere:
 //   full height     A tensor lies in full height if all of its rows are in memory at once. Within a stage, slabs have only some rows of a tensor.

@@ -99,13 +99,14 @@ class Storage : SlabBuffers {
   /// top: what the closing global pooling writes.
   constexpr Ref full_value(const StageWalk& walk, Index t, Range rows) {
     const Index g = walk.stage->tensor(t);
+    if (t < walk.tensors() && walk.fetches(t)) return offloaded_value(walk, t, rows);
     return in_full(values_of(walk, t), Role::value, walk, g, g == table_.size() ? Range{0, table_.input.n} : walk.group, rows);
   }
   /// Rows of an offloaded tensor that a norm above reads where the gradient of its output becomes that of its input.
   constexpr Ref fetched_value(const StageWalk& walk, Index t) { return local(walk, fetched, Role::slab, t, &SlabRows::part); }
-  /// A tensor in full height where it is offloaded: all rows of all images.
-  constexpr Ref offloaded_value(const StageWalk& walk, Index t) {
-    return in_full(offloaded_, Role::value, walk, walk.stage->tensor(t), walk.group, {0, walk.shape(t).h});
+  /// A tensor in full height where it is offloaded.
+  constexpr Ref offloaded_value(const StageWalk& walk, Index t, Range rows) {
+    return in_full(offloaded_, Role::offloaded, walk, walk.stage->tensor(t), walk.group, rows);
   }
   /// Statistics of a norm of the table, and sums of its backward pass, or those of a global pooling or a scale: for the images of the step.
   constexpr Index statistics(const StageWalk& walk, Index node) {
@@ -268,7 +269,6 @@ class Storage : SlabBuffers {
   constexpr std::vector<Index>& values_of(const StageWalk& walk, Index t) {
     const TensorUse& use = walk.stage->use(t);
     if (!walk.remakes_values() || !use.discarded) return values_;
-    if (use.offloaded) return offloaded_;
     return walk.for_above() && !use.made_for_above ? values_between_ : values_again_;
   }
   constexpr Index saved_bytes(const StageWalk& walk, Index l, Index images, Index rows) const {
@@ -333,7 +333,6 @@ class Storage : SlabBuffers {
   constexpr Ref in_full(std::vector<Index>& ids, Role role, const StageWalk& walk, Index tensor, Range held, Range rows) {
     const Shape& shape = table_.shape(tensor);
     Index& id = item(ids, tensor);
-    if (&ids == &offloaded_) role = Role::offloaded;
     const Index lag = lags_.empty() ? 0 : item(lags_, tensor);
     const bool gradient = &ids == &gradients_;
     const std::vector<Index>& values = item(made_alone_, tensor) ? values_again_ : values_;   // that the backward pass reads

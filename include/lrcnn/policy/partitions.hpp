@@ -99,7 +99,7 @@ struct RecomputeInputAlone {
 };
 /// Partition P in a section whose input lies in a larger memory between the passes: a file on a disk where the backend is the host's, the host's
 /// memory where it is a device's. The input is copied there when the section below is done, and is gone from the arena when the section has gone
-/// forward. Whatever reads it after that fetches the rows of a slab (all of them where P is Column). It computes nothing twice; each row goes out once,
+/// forward. What reads it after that fetches the rows of a slab (all of them where P is Column). It computes nothing twice; each row goes out once,
 /// and comes back once for each time that it is read. Not offloaded are tensors that another section further up reads, that the stage which makes
 /// them reads in its own backward pass, or that are made again anyway. With Prefetch, a device fetches rows while it works on others.
 template <class P = Column>

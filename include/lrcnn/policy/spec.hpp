@@ -135,6 +135,12 @@ struct PolicySpec {
   constexpr ConvAlgorithm conv_algorithm_in(const Partition& p) const {
     return p.conv_algorithm == ConvAlgorithm::of_policy ? conv_algorithm : p.conv_algorithm;
   }
+  /// Whether every section keeps its input.
+  constexpr bool keeps_inputs() const {
+    for (Index i = 0; i < partition_count; ++i)
+      if (partition(i).input != SectionInput::keep) return false;
+    return true;
+  }
   /// Whether any section has its input made again.
   constexpr bool recomputes_inputs() const {
     for (Index i = 0; i < partition_count; ++i)

@@ -134,27 +134,14 @@ struct TimedPlan {
     longest = std::max(longest, std::chrono::duration<double>(StepTimes::Clock::now() - start).count());
   }
 };
-template <class B>
-bool has_room_to_offload(const B& backend, typename B::Memory& memory, const Plan& plan) {
-  try {
-    allocate_offloaded(backend, memory, plan);
-    return true;
-  } catch (const PlanError&) {
-    return false;
-  }
-}
-/// Memory for the plan that needs most. Plans that the memory does not allow are left out.
+/// Memory for the plan that needs most. Plans that the memory does not allow are left out; so are those that offload, whose moves are not measured.
 template <class B>
 std::shared_ptr<const typename B::Memory> largest_arena(const B& backend, std::vector<Plan>& plans) {
+  std::erase_if(plans, [](const Plan& plan) { return plan.arena.offloaded > 0; });
   while (!plans.empty()) {
     const auto largest = std::max_element(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) { return a.arena.bytes < b.arena.bytes; });
     try {
-      auto memory = std::make_shared<typename B::Memory>(detail::allocate_arena_alone(backend, *largest));
-      while (!plans.empty()) {
-        const auto most = std::max_element(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) { return a.arena.offloaded < b.arena.offloaded; });
-        if (has_room_to_offload(backend, *memory, *most)) return memory;
-        plans.erase(most);
-      }
+      return std::make_shared<const typename B::Memory>(allocate_arena(backend, *largest));
     } catch (const PlanError&) {
       plans.erase(largest);
     }
