@@ -309,3 +309,36 @@ TEST_CASE_TEMPLATE("loops of a program's own layers are started where their step
     CHECK(runtime->kernels_run > kernels + 10);
   }
 }
+TEST_CASE("offloaded rows go to page-locked memory and come back, whatever lies between planes and images") {
+  const FreshRuntime runtime;
+  const auto library = cudnn::open_library<float>();
+  const Index rows = 6, width = 5, channels = 3, images = 2, count = images * channels * rows * width, bytes = count * Index{sizeof(float)};
+  void *first = nullptr, *second = nullptr;
+  cudnn::HostMemory pinned{.residence = cudnn::Residence::pinned};
+  REQUIRE((library->allocate(first, bytes).good() && library->allocate(second, bytes).good() && library->share(pinned, bytes).good()));
+  std::vector<float> numbers(static_cast<std::size_t>(count)), got(numbers.size());
+  std::iota(numbers.begin(), numbers.end(), 1.0f);
+  for (const Index block : {Index{1}, channels}) {   // planes, as in fp32, or channels last
+    INFO("block ", block);
+    const auto at = [&](const void* memory, Range held) {
+      return dense_view(static_cast<float*>(const_cast<void*>(memory)), images, channels, held, width, block);
+    };
+    const View<float> map = at(first, {0, rows}), there = at(pinned.there, {0, rows}), slab = at(second, {1, 4});
+    REQUIRE(library->write(first, numbers.data(), bytes).good());
+    Operands<float> out, back;
+    out.op = Op::offload, out.x = map, out.y = there;
+    back.op = Op::fetch, back.x = there, back.y = slab;
+    CHECK(library->run(out).text == "");
+    CHECK(library->run(back).text == "");
+    REQUIRE(library->read(got.data(), second, images * channels * 3 * width * Index{sizeof(float)}).good());
+    const View<const float> whole = at(numbers.data(), {0, rows}), some = at(got.data(), {1, 4});
+    Index wrong = 0;
+    for (Index i = 0; i < images; ++i)
+      for (Index c = 0; c < channels; ++c)
+        for (Index y = 1; y < 4; ++y)
+          for (Index x = 0; x < width; ++x) wrong += some(i, c, y, x) != whole(i, c, y, x);
+    CHECK(wrong == 0);
+  }
+  library->unshare(pinned);
+  library->release(first), library->release(second);
+}
