@@ -181,9 +181,10 @@ class ReplayedMemory {
         const Buffer &a = plan_.buffers[i], &b = plan_.buffers[j];
         if (a.meets(b) && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes)
           problem("buffers " + std::to_string(j) + " and " + std::to_string(i) + " are live together and overlap");
-        const Index begin = a.role == Role::offloaded ? plan_.arena.bytes : 0;   // the larger memory's addresses are behind the arena's
-        const Index end = plan_.arena.bytes + (a.role == Role::offloaded ? plan_.arena.offloaded : 0);
-        if (a.offset < begin || a.offset + a.bytes > end) problem("buffer " + std::to_string(i) + " is not within its memory");
+        const bool offloaded = a.role == Role::offloaded;   // the larger memory's addresses are behind the arena's
+        if (a.offset + a.bytes > plan_.arena.bytes + (offloaded ? plan_.arena.offloaded : 0))
+          problem("buffer " + std::to_string(i) + " ends beyond the " + (offloaded ? "larger memory" : "arena"));
+        if (offloaded && a.offset < plan_.arena.bytes) problem("buffer " + std::to_string(i) + " of the larger memory is in the arena");
       }
   }
 
