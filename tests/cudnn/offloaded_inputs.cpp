@@ -37,7 +37,7 @@ void law(std::span<const Layer> layers, PolicySpec policy) {
 }   // namespace
 TEST_CASE("offloaded inputs give the bits of kept ones on a device") {
   for (const auto layers : {std::span<const Layer>(Normed<16, 8>::layers), std::span<const Layer>(Biased<24, 12>::layers)})
-    for (const PolicySpec& policy : {Offloads::value, Policy<OffloadInput<>, CheckpointEvery<4>, Workspace<1_MiB>>::value,
+    for (const PolicySpec& policy : {Offloads::value, Policy<OffloadInput<>, CheckpointEvery<1>, Workspace<1_MiB>>::value,
                                      Policy<OffloadInput<Overlap<3>>, CheckpointEvery<4>, RecomputeAll, Workspace<1_MiB>, Prefetch>::value,
                                      Policy<OffloadInput<Overlap<4>>, CheckpointEvery<4>, RecomputeAll, Workspace<1_MiB>, Streams<2>>::value}) {
       law<Precision::fp32>(layers, policy);
