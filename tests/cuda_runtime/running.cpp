@@ -329,6 +329,7 @@ TEST_CASE("offloaded rows go to page-locked memory and come back, whatever lies 
     out.op = Op::offload, out.x = map, out.y = there;
     back.op = Op::fetch, back.x = there, back.y = slab;
     CHECK(library->run(out).text == "");
+    REQUIRE(library->wait().good());   // the pretended runtime takes what is written behind a copy's start for the host's doing
     CHECK(library->run(back).text == "");
     REQUIRE(library->read(got.data(), second, images * channels * 3 * width * Index{sizeof(float)}).good());
     const View<const float> whole = at(numbers.data(), {0, rows}), some = at(got.data(), {1, 4});
