@@ -177,7 +177,7 @@ class Executor {
     if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
     else static_cast<void>(backend_->run(*prepared_[i], operands_[i]));
     if constexpr (requires { arena_->offloaded().rest(); })
-      if (step.op == Op::offload || step.op == Op::fetch) arena_->offloaded().rest();
+      if (crosses_memories(step.op)) arena_->offloaded().rest();
   }
   /// Of one image, in the largest step of the loss.
   Index most_label_rows() const {

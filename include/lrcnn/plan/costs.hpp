@@ -158,7 +158,7 @@ class Costs {
       const bool winograd = step.conv_algorithm != ConvAlgorithm::direct && detail::fits_winograd(node.layer);
       products = size.products * lanes(node.out.c) * lanes(node.in.c / node.layer.groups) / (winograd ? rates_.winograd : rates_.products);
     }
-    const bool leaves = step.op == Op::offload || step.op == Op::fetch;   // each byte is read and written, one of which is there
+    const bool leaves = crosses_memories(step.op);   // each byte is read and written, one of which is there
     return rates_.step + std::max(products, static_cast<double>(size.bytes) / (leaves ? 2 * rates_.offloaded : rates_.bytes));
   }
   /// Seconds of so many pixels from what was measured of others. Beyond the largest size the line from the smallest to the largest goes on, since

@@ -54,7 +54,7 @@ class ForwardEmitter {
     step.stage = walk.number;
     step.slab = walk.image_slab * walk.rows->slabs() + walk.slab;
     step.layer = l < 0 ? -1 : walk.stage->first + l;
-    step.stream = (op == Op::load || op == Op::fetch || op == Op::offload) && walk.prefetch ? policy_.streams : walk.stream();
+    step.stream = (op == Op::load || crosses_memories(op)) && walk.prefetch ? policy_.streams : walk.stream();
     if (walk.again()) step.pass = Pass::recompute;
     if (l < 0 || l >= walk.layers()) return step;
     const Layer& y = walk.layer(l);

@@ -30,6 +30,13 @@ constexpr const char* why_not_alone(const Table& table, const PolicySpec& policy
 }
 constexpr void make_alone(TensorUse& use) { use.discarded = use.made_for_above = use.made_alone = true; }
 inline constexpr Index no_section = -1, several_sections = -2;
+/// The section of each layer; no_section where it is in none of the first `count` stages.
+constexpr std::vector<Index> sections_of_layers(const Table& table, const std::vector<Stage>& stages, std::size_t count) {
+  std::vector<Index> section_of(static_cast<std::size_t>(table.size()), no_section);
+  for (std::size_t s = 0; s < count; ++s)
+    for (Index n = stages[s].first; n < stages[s].last; ++n) item(section_of, n) = stages[s].section;
+  return section_of;
+}
 /// Of each tensor, the section that alone reads it, beside the one that makes it; or no_section; or several_sections, one of which may be none of
 /// these. `section_of`: of each layer; no_section: none of these.
 constexpr std::vector<Index> reading_sections(const Table& table, const std::vector<Index>& section_of) {
@@ -64,9 +71,7 @@ constexpr LoneInputs find_lone_inputs(const Table& table, const PolicySpec& poli
   for (Index i = 0; i < policy.partition_count; ++i) asks = asks || policy.partition(i).input == SectionInput::recompute_alone;
   if (!asks) return found;
   const std::size_t count = forward_stage_count(stages);
-  std::vector<Index> section_of(static_cast<std::size_t>(table.size()), no_section);
-  for (std::size_t s = 0; s < count; ++s)
-    for (Index n = stages[s].first; n < stages[s].last; ++n) item(section_of, n) = stages[s].section;
+  const std::vector<Index> section_of = sections_of_layers(table, stages, count);
   const std::vector<Index> readers = reading_sections(table, section_of);
   std::size_t base = 0, below = 0;   // the first stages of the sections
   for (std::size_t s = 0, end = 0; s < count; below = s, s = end) {

@@ -21,9 +21,7 @@ constexpr RefusedInput choose_offloaded_inputs(const Table& table, const PolicyS
   const auto asks = [&](const Stage& stage) { return policy.partition(stage.partition_number).input == SectionInput::offload; };
   if (std::none_of(stages.begin(), stages.end(), asks)) return refused;
   const std::size_t count = forward_stage_count(stages);
-  std::vector<Index> section_of(static_cast<std::size_t>(table.size()), no_section);
-  for (std::size_t s = 0; s < count; ++s)
-    for (Index n = stages[s].first; n < stages[s].last; ++n) item(section_of, n) = stages[s].section;
+  const std::vector<Index> section_of = sections_of_layers(table, stages, count);
   const std::vector<Index> readers = reading_sections(table, section_of);
   std::vector<char> offloaded(readers.size(), 0), written_again(readers.size(), 0);
   for (const Stage& stage : stages) {

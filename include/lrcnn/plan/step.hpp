@@ -34,8 +34,10 @@ enum class Op : std::uint8_t {
 };
 /// Whether `y` and `saved` of a step are read, rather than written.
 constexpr bool is_backward(Op op) { return op == Op::backward_data || op == Op::backward_parameters || op == Op::backward_sums; }
+/// Whether a step copies rows between the arena and the larger memory.
+constexpr bool crosses_memories(Op op) { return op == Op::offload || op == Op::fetch; }
 /// Whether a step does y = x, from whichever memory to whichever.
-constexpr bool is_move(Op op) { return op == Op::copy || op == Op::offload || op == Op::fetch; }
+constexpr bool is_move(Op op) { return op == Op::copy || crosses_memories(op); }
 /// Whether a step packs a layer's weights.
 constexpr bool is_packing(Op op) { return op == Op::pack_forward || op == Op::pack_backward; }
 /// Which part of a training step a step belongs to.

@@ -57,7 +57,7 @@ class CudaLibrary final : public CudaDevice<Library<T>> {
     });
   }
   Status run(const Operands<T>& o) override {
-    if (o.op == Op::offload || o.op == Op::fetch) {
+    if (crosses_memories(o.op)) {
       const cudaMemcpyKind kind = o.op == Op::fetch ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
       return this->call([&] { return copy_views(o.x, o.y, kind, this->stream()); });
     }

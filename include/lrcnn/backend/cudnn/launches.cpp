@@ -140,7 +140,7 @@ class LaunchList final : public Library<T> {
       list_.push_back({LaunchKind::loop, "custom layer", {}, units, ceil_div(units, loops::units_of_block), bytes_of(o)});
       return {};
     }
-    if (o.op == Op::offload || o.op == Op::fetch) return copied(bytes_of(o.y));
+    if (crosses_memories(o.op)) return copied(bytes_of(o.y));
     return noted(bytes_of(o), [&](const auto& exec) { loops::run(exec, o); });
   }
   Status run_together(std::span<const PointwiseStep<T>> steps, const Operands<T>* sums) override {
