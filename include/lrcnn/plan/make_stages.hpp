@@ -141,7 +141,7 @@ constexpr std::vector<Stage> make_stages(const Table& table, const PolicySpec& p
                         "ask for at most " + std::to_string(counts->most) + ", or for fewer layers in a stage by more checkpoints");
     });
   if (!training || streams) return stages;
-  const auto refuse = [&](const detail::RefusedInput& refused, const char* why_possible, const char* change, const std::string& what = "made again") {
+  const auto refuse = [&](const detail::RefusedInput& refused, const char* why_possible, const char* change, const char* what = "made again") {
     const bool mixed = refused.why == detail::other_way_below;
     if (refused.is_one && !alike)
       throw PlanError(error_text("the section of " + detail::stage_name(table, stages[refused.first]) + " is to have its input " + what + " by " +
