@@ -1,5 +1,6 @@
 // Offloaded inputs on the reference backend, and what becomes of a program whose larger memory has no room.
 #include "exec/offloaded_inputs.hpp"
+#include "support/error_of.hpp"
 #include "support/random_graph.hpp"
 #include "support/thorough.hpp"
 #include <cstdlib>
@@ -67,4 +68,47 @@ TEST_CASE("a trainer offloads inputs of batches of several sizes, and a folder w
   if (before == nullptr) unsetenv("TMPDIR");
   else setenv("TMPDIR", folder.c_str(), 1);
   CHECK(run_once(many, Offloads::value, backend).loss.sum > 0);
+}
+TEST_CASE("maps that are larger than what is moved at once arrive as they were") {
+  using Net = Sequential<Conv<8>, ReLU, Conv<8>, ReLU, GlobalAvgPool, Linear<3>>;
+  const Problem<float> problem(Net::layers, {2, 3, 400, 257}, 5);   // 6.6 MB a map, whose rows are no part of what is moved at once
+  static_assert(2 * 8 * 400 * 257 * Index{sizeof(float)} > ScratchMemory::moved_at_once);
+  Reference<float> backend(2);
+  const Outcome<float> kept = run_once(problem, Policy<CheckpointEvery<1>>::value, backend);
+  const Outcome<float> offloaded = run_once(problem, Policy<OffloadInput<>, CheckpointEvery<1>>::value, backend);
+  CHECK(offloaded.gradients == kept.gradients);
+  CHECK(offloaded.loss.sum == kept.loss.sum);
+}
+TEST_CASE("a trainer that may offload does so and trains as layer by layer, and a budget leaves room for the file's pages") {
+  using B = Reference<double>;
+  using Net = Sequential<Conv<6>, BatchNorm, ReLU, Conv<8>, ReLU, Conv<8>, ReLU, Conv<8>, ReLU, GlobalAvgPool, Linear<3>>;
+  const Problem<double> problem(Net::layers, {2, 1, 48, 16}, 3);
+  const Sgd optimizer{.lr = 0.05, .momentum = 0.9};
+  PolicySpec policy = Policy<Fit<1>, Workspace<0>, DirectConv, MayOffload>::value;
+  for (const SolvedPolicy& point : find_frontier(problem.table, policy, B::target, {}, Costs(rates_of<B>())).points)
+    if (make_plan(problem.table, point.policy, B::target).offloaded_bytes() > 0) policy.fit_bytes = point.bytes;
+  REQUIRE(policy.fit_bytes > 1);
+  BasicTrainer<B> offloads(Net::layers, policy, problem.table.input, optimizer, {.seed = 3});
+  BasicTrainer<B> whole(Net::layers, Policy<>::value, problem.table.input, optimizer, {.seed = 3});
+  const MemorySource<double> source(problem.images.data(), problem.table.input);
+  for (int i = 0; i < 3; ++i) {
+    const StepReport a = offloads.step(source, problem.labels), b = whole.step(source, problem.labels);
+    CHECK(a.loss == doctest::Approx(b.loss).epsilon(1e-11));
+    CHECK(a.peak_bytes <= policy.fit_bytes);
+  }
+  CHECK(offloads.plan(problem.table.input, true).offloaded_bytes() > 0);
+  PolicySpec within = Policy<Workspace<0>, DirectConv, MayOffload>::value;
+  const auto least_budget = [&] {
+    const std::string text = error_of<PlanError>([&] { BasicTrainer<B>(Net::layers, within, problem.table.input, optimizer, {.budget = Budget{1000}}); });
+    const std::string before = "give a budget of ";
+    REQUIRE(text.find(before) != std::string::npos);
+    return std::stoll(text.substr(text.find(before) + before.size()));
+  };
+  const Index may = least_budget();
+  BasicTrainer<B> budgeted(Net::layers, within, problem.table.input, optimizer, {.budget = Budget{may}});
+  CHECK(budgeted.plan(problem.table.input, true).offloaded_bytes() > 0);
+  within.may_offload = false;
+  const Index may_not = least_budget();
+  CHECK(may > may_not);                                    // maps are small here, pages of the file are not
+  CHECK(may < may_not + ScratchMemory::moved_at_once);
 }

@@ -27,6 +27,7 @@ inline std::string scratch_folder() {
 /// Owned, aligned to a page; its bytes are zero at first.
 class ScratchMemory {
  public:
+  static constexpr Index moved_at_once = 4_MiB;   ///< bytes that should be worked on before rest() is called
   ScratchMemory() = default;
   /// Room on the disk is taken at once, so that a program does not find out later that there is none.
   /// Errors:  MemoryError naming `who`, the bytes and the folder, if the folder cannot be written or the disk has too little room

@@ -175,9 +175,26 @@ class Executor {
   void carry_out(std::size_t i, const RowSource<M>& source) {
     const Step& step = plan_.steps[i];
     if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
-    else static_cast<void>(backend_->run(*prepared_[i], operands_[i]));
-    if constexpr (requires { arena_->offloaded().rest(); })
-      if (crosses_memories(step.op)) arena_->offloaded().rest();
+    else if (!move_in_pieces(i)) static_cast<void>(backend_->run(*prepared_[i], operands_[i]));
+  }
+  /// Moves rows to or from a file, few at a time, so that few of its pages are in the process's memory. Returns false if step i is another one.
+  bool move_in_pieces(std::size_t i) {
+    if constexpr (requires { arena_->offloaded().rest(); }) {
+      if (!crosses_memories(plan_.steps[i].op)) return false;
+      const Operands<T>& whole = operands_[i];
+      const Range all = whole.y.range();
+      const Index row_bytes = static_cast<Index>(sizeof(T)) * whole.y.n * whole.y.blocks() * whole.y.stride_row();
+      const Index rows = std::max<Index>(1, ScratchMemory::moved_at_once / row_bytes);
+      for (Index begin = all.begin; begin < all.end; begin += rows) {
+        const Range some{begin, std::min(begin + rows, all.end)};
+        Operands<T> piece = whole;
+        piece.x = whole.x.slice(some), piece.y = whole.y.slice(some);
+        static_cast<void>(backend_->run(*prepared_[i], piece));
+        arena_->offloaded().rest();
+      }
+      return true;
+    }
+    return false;
   }
   /// Of one image, in the largest step of the loss.
   Index most_label_rows() const {

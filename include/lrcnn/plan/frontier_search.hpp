@@ -25,7 +25,7 @@ class FrontierSearch {
         section_costs_(table, target, options, costs),
         names_(policy.named_parts()) {
     if (!policy.names(PolicySpec::Part::conv_algorithm)) policy_.conv_algorithm = ConvAlgorithm::fastest;
-    policy_.fit_bytes = 0, policy_.named = 0, policy_.workspace_bytes = target.workspace(policy_.workspace_bytes);
+    policy_.fit_bytes = 0, policy_.named = 0, policy_.may_offload = false, policy_.workspace_bytes = target.workspace(policy_.workspace_bytes);
     if (!options.training) policy_.gradients_in_place = false;   // there are none
   }
   Frontier run() {
@@ -34,8 +34,8 @@ class FrontierSearch {
                                  "where sections end, and how many there are, is chosen, too", "name one partition for all of them, or none"));
     if (named(PolicySpec::Part::partition) && !policy_.keeps_inputs())
       throw PlanError(error_text("a policy that is chosen for some bytes names " + to_string(policy_.partition(0)) + " for all of its sections",
-                                 "whether the input of a section is made again is chosen, too, and it is not offloaded",
-                                 "leave RecomputeInput, RecomputeInputAlone and OffloadInput out of it"));
+                                 "whether the input of a section is made again or offloaded is chosen, too",
+                                 "leave RecomputeInput, RecomputeInputAlone and OffloadInput out of it; MayOffload allows offloading"));
     const Index batch = table_.input.n;
     for (Index images = batch; images >= 1; images = images == 1 ? 0 : ceil_div(images, 2)) {
       if (!named(PolicySpec::Part::images)) policy_.images = images == batch ? 0 : images;

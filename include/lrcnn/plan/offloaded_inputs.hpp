@@ -63,4 +63,23 @@ constexpr RefusedInput choose_offloaded_inputs(const Table& table, const PolicyS
       }
   return refused;
 }
+/// Marks the tensor in front of a section, which no other section reads but the one that makes it, as offloaded: if that section
+/// does not read it in its own backward pass, it is. `stages`: those of the section alone, cut. Returns whether the section reads it again: else nothing is offloaded.
+constexpr bool offload_input(const Table& table, const PolicySpec& policy, const PlanOptions& options, std::vector<Stage>& stages) {
+  const Index g = stages.front().first;
+  const auto for_uses = [&](const auto& f) {
+    for (std::size_t s = 0; s < stages.size(); ++s)
+      for (Index t = 0; t < stages[s].input_count(); ++t)
+        if (stages[s].tensor(t) == g) f(s, t);
+  };
+  for (Stage& stage : stages) stage.partition.input = SectionInput::offload;
+  for_uses([&](std::size_t s, Index t) { item(stages[s].uses, t).discarded = item(stages[s].uses, t).made_for_above = true; });
+  const std::vector<StageNeeds> needs = needs_of(table, policy, options, stages);
+  bool again = false;
+  for_uses([&](std::size_t s, Index t) {
+    item(stages[s].uses, t).offloaded = true;
+    again = again || reads_again(stages[s], needs[s], t);
+  });
+  return again;
+}
 }   // namespace lrcnn::detail

@@ -83,6 +83,15 @@ class SectionBorder {
   /// Bytes of gradients that live through its backward pass without being touched.
   Index passing_gradients() const { return passing_gradients_; }
   bool read_above(Index g) const { return readers_.read_from(g, end_); }
+  /// Whether the tensor in front of the section, its last input, is one that no other section above reads, so that it may be offloaded; not if a
+  /// norm of the section reads it, whose gradient the section below makes.
+  bool may_offload() const {
+    if (!training_ || inputs_.empty() || inputs_.back() != begin_ || read_above(begin_) || rules_of(table_.node(begin_ - 1).layer).reduces)
+      return false;
+    for (Index n = begin_; n < end_; ++n)
+      if (table_.node(n).input == begin_ && detail::waits(table_.node(n), true)) return false;
+    return true;
+  }
   /// By how many bytes a tensor in full height is larger with so many rows more.
   Index bytes_of_more_rows(Index g, Index rows) const { return readers_.bytes_with(g, rows) - readers_.bytes(g); }
   /// When a buffer of the section lives, in its own times: as its profile says, or longer because of other sections. Not for tensors that

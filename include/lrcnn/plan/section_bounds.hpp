@@ -80,7 +80,7 @@ class SectionBounds {
       double* const least = at.least.data() + s * pieces_;
       faster.clear();
       for (const SectionWay& way : passage.ways(memory)) {   // by rising seconds
-        if (way.choice->shared_workspaces() > workspaces_) continue;
+        if (way.choice->shared_workspaces() > workspaces_ || SectionPassage::is_barred(way, entry)) continue;
         const SectionPeaks& peaks = SectionPassage::peaks(way, entry);
         const auto [kept, tensors] = passage.leave(way, entry);
         const Index need = std::max(peaks.forward + entry.passing, peaks.backward + passage.backward_bytes());

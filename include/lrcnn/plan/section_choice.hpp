@@ -75,6 +75,9 @@ class SectionChoice {
   Index shared_workspaces() const { return shared_workspaces_; }
   /// Bytes that live from its forward to its backward pass, but for tensors from below.
   Index kept() const { return kept_; }
+  /// Whether it fetches its last input from the larger memory in its backward pass. Then no section below reads that in its own
+  /// backward pass.
+  bool offloads() const { return parts_.empty() && partition_.input == SectionInput::offload; }
   /// Of the border's inputs, by their place: whether its backward pass reads them.
   bool keeps_input(std::size_t i) const { return apart_.inputs[i].backward; }
   /// Tensors that it writes, that sections above read, and that its own backward pass reads.
@@ -113,6 +116,7 @@ class SectionChoice {
   /// Whether it takes no more bytes of any kind than another way to run the same section.
   bool takes_no_more_bytes(const SectionChoice& other, const BytesBeside& beside) const {
     if (kept_ > other.kept_ || shared_workspaces_ > other.shared_workspaces_) return false;
+    if (offloads() && !other.offloads()) return false;   // it cannot be behind all sections that the other can be behind
     const auto is_within = [&](const SectionPeaks& a, const SectionPeaks& b) {   // whatever is beside: then it is within at both ends
       const auto want = [](const SectionPeaks& peaks, Index more) { return std::max(peaks.forward + more, peaks.backward); };
       return want(a, beside.least) <= want(b, beside.least) && want(a, beside.most) <= want(b, beside.most);

@@ -12,8 +12,8 @@ class SectionCosts {
   /// Seconds and steps of a policy's plan, without buffers: exact but for sections of very many steps, of which some slabs stand for the others.
   SectionProfile of(const PolicySpec& policy) {
     const Index images = group_images(table_, policy);
-    for (Index i = 0; i < policy.partition_count; ++i)   // what a section offloads, or fetches, depends on all others: nothing of it is remembered
-      if (policy.partition(i).input == SectionInput::offload) return of_all_sections(policy, images);
+    for (Index i = 0; i < policy.partition_count; ++i)   // what a section offloads, or fetches, depends on all others, and no key says it
+      if (policy.partition(i).input == SectionInput::offload) return of_offloading(policy, images);
     std::vector<Stage> stages = split_stages(table_, policy, options_.training);
     std::vector<char> made;
     std::vector<Stage> makers;
@@ -24,20 +24,15 @@ class SectionCosts {
     const bool whole = policy.partition_count == 1 || !std::all_of(sections.begin(), sections.end(), has_one_partition);
     if (whole) sections = by_single_section(make_stages(table_, policy, target_, images, options_));
     SectionProfile sum;
-    const auto add = [&](const SectionProfile& cost) {
-      sum.forward_seconds += cost.forward_seconds, sum.again_seconds += cost.again_seconds, sum.backward_seconds += cost.backward_seconds;
-      sum.steps += cost.steps;
-      sum.sampled = sum.sampled || cost.sampled;
-    };
     for (std::vector<Stage>& section : sections) {
       std::erase_if(section, [](const Stage& stage) { return stage.makes_input; });   // they have costs of their own
-      add(of_section(policy, section, images, !whole));
+      add(sum, of_section(policy, section, images, !whole));
     }
     for (const Stage& maker : makers) {
       Index end = maker.last;   // of the section that it is for, which says what it leaves
       for (const Stage& stage : stages)
         if (stage.section == maker.section) end = std::max(end, stage.last);
-      add(of_maker(policy, maker, end, images));
+      add(sum, of_maker(policy, maker, end, images));
     }
     return sum;
   }
@@ -52,15 +47,47 @@ class SectionCosts {
   const Costs& costs_;
   std::mutex mutex_;
   std::map<Key, SectionProfile> known_{};
+  /// Stages of a section, or of several whose inputs are made again, cut, and with sections and partitions counted from the first one.
+  struct KnownStages {
+    PolicySpec policy{};   ///< without partitions and checkpoints
+    std::vector<Stage> stages{};
+    SectionProfile profile{};
+  };
+  std::map<Index, std::vector<KnownStages>> known_stages_{};   ///< by their first layers
+  static void add(SectionProfile& sum, const SectionProfile& cost) {
+    sum.forward_seconds += cost.forward_seconds, sum.again_seconds += cost.again_seconds, sum.backward_seconds += cost.backward_seconds;
+    sum.steps += cost.steps;
+    sum.sampled = sum.sampled || cost.sampled;
+  }
   static bool has_one_partition(const std::vector<Stage>& section) {
     return std::all_of(section.begin(), section.end(),
                        [&](const Stage& stage) { return stage.partition_number == section.front().partition_number; });
   }
-  SectionProfile of_all_sections(const PolicySpec& policy, Index images) const {
-    const std::vector<std::vector<Stage>> sections = by_section(make_stages(table_, policy, target_, images, options_));
-    return counted([&](SectionProfile& cost, StepCosts& of_steps, Samples samples) {
-      for (const std::vector<Stage>& stages : sections) add_seconds(cost, table_, policy, target_, options_, stages, of_steps, samples);
+  SectionProfile of_offloading(const PolicySpec& policy, Index images) {
+    PolicySpec rest = policy;   // what steps depend on beside the stages
+    rest.partitions = {}, rest.partition_count = 1, rest.checkpoints = {};
+    SectionProfile sum;
+    for (std::vector<Stage>& stages : by_section(make_stages(table_, policy, target_, images, options_))) {
+      const Index section = stages.front().section, partition_number = stages.front().partition_number;
+      for (Stage& stage : stages) stage.section -= section, stage.partition_number -= partition_number;
+      add(sum, of_stages(rest, std::move(stages)));
+    }
+    return sum;
+  }
+  /// Of stages as KnownStages has them.
+  SectionProfile of_stages(const PolicySpec& rest, std::vector<Stage> stages) {
+    const Index first = stages.front().first;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const KnownStages& known : known_stages_[first])
+        if (known.stages == stages && known.policy == rest) return known.profile;
+    }
+    const SectionProfile profile = counted([&](SectionProfile& cost, StepCosts& of_steps, Samples samples) {
+      add_seconds(cost, table_, rest, target_, options_, stages, of_steps, samples);
     });
+    const std::lock_guard lock(mutex_);
+    known_stages_[first].push_back({rest, std::move(stages), profile});
+    return profile;
   }
   /// Of a stage that makes an input again, not cut yet, for the section that ends before layer `end`.
   SectionProfile of_maker(const PolicySpec& policy, Stage maker, Index end, Index images) {

@@ -104,7 +104,8 @@ class SectionGroups {
   std::vector<const SectionChoice*> that_recompute_all(const std::vector<SectionChoice>& choices) const {
     std::vector<const SectionChoice*> list;
     for (const SectionChoice& choice : choices)
-      if (choice.parts().empty() && (choice.partition().passes == NormPasses::all || policy_.recompute_in(choice.partition()) == Recompute::all))
+      if (choice.parts().empty() && !choice.offloads() &&
+          (choice.partition().passes == NormPasses::all || policy_.recompute_in(choice.partition()) == Recompute::all))
         list.push_back(&choice);
     return list;
   }

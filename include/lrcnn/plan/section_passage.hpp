@@ -11,6 +11,7 @@ struct SectionWay {
   double seconds = 0;
   Index kept = 0;                                    ///< bytes that it leaves to its backward pass, whatever is kept already
   std::uint64_t keeps = 0, reads = 0, ignores = 0;   ///< inputs that it keeps; whose places it takes; whose places it leaves to sections above
+  std::uint64_t offloads = 0;                        ///< inputs that it offloads, which must not be kept
   TensorSet kept_outputs = 0, offered = 0;           ///< above the section
   const SectionChoice* choice = nullptr;
   std::span<const SectionPeaks> apart{}, in_place{};   ///< SectionChoice::all_peaks(): at hand, for searches ask all the time
@@ -56,6 +57,7 @@ class SectionPassage {
           if (choice.place_use(i) == PlaceUse::ignores) way.ignores |= bit;
         }
         if (!takes_places) way.reads = 0;
+        if (choice.offloads()) way.offloads = std::uint64_t{1} << (inputs_.size() - 1);
         for (const Index g : choice.kept_outputs()) way.kept_outputs |= bit_of(above, g);
         for (const Index g : choice.offered()) way.offered |= bit_of(above, g);
         ways_[static_cast<std::size_t>(memory)].push_back(way);
@@ -78,6 +80,8 @@ class SectionPassage {
     }
     return entry;
   }
+  /// Whether a way cannot be taken behind such an entry: what it would offload is kept.
+  static bool is_barred(const SectionWay& way, const Entry& entry) { return (way.offloads & entry.already) != 0; }
   /// Whether a way puts gradients into the places of its inputs behind such an entry.
   static bool takes_places(const SectionWay& way, const Entry& entry) { return way.reads != 0 && (way.reads & ~entry.offered) == 0; }
   /// A way's peaks behind such an entry, without what passes by.

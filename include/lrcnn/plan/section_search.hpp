@@ -191,7 +191,7 @@ class SectionSearch {
     for (const SectionWay& way : ways) {   // by rising seconds
       const double rank = label.rank + way.seconds + section_rank_;
       if (rank + fastest_above > terms.bound) break;
-      if (way.choice->shared_workspaces() > terms.workspaces) continue;
+      if (way.choice->shared_workspaces() > terms.workspaces || SectionPassage::is_barred(way, entry)) continue;
       const std::int32_t more = way.choice->more_parts();
       const std::int32_t partitions = label.partitions + section.numbered + more, names = label.names + section.at_checkpoint + more;
       if (static_cast<std::size_t>(partitions) > PolicySpec::capacity || static_cast<std::size_t>(names) > Checkpoints::capacity) continue;

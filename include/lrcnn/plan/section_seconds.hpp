@@ -24,7 +24,7 @@ class SectionSeconds {
   }
 
  private:
-  using SecondsKey = std::array<Index, 9>;
+  using SecondsKey = std::array<Index, 10>;
   const Table& table_;
   const Target& target_;
   const PlanOptions& options_;
@@ -52,6 +52,7 @@ class SectionSeconds {
                         p.cut == Cut::share,
                         2 * static_cast<Index>(p.passes) + p.forward_passes,
                         in_place_counts(policy, steps),
+                        static_cast<Index>(p.input),
                         count};
     };
     if (const auto known = known_.find(key(slabs)); known != known_.end()) return known->second;

@@ -43,6 +43,7 @@ class SectionTries {
     if (is_named(PolicySpec::Part::partition)) try_named();
     else if (numbered) section_.alone = alone, try_all();
     else try_followers();
+    if (is_named(PolicySpec::Part::may_offload) && numbered && border.may_offload() && !section_.whole.back().vector) try_offloaded();
     keep_best(numbered);
     if (const Index ample = workspace_of(begin, end, &Rates::ample_scratch);
         own_workspaces_ && numbered && ample > section_.workspace_bytes && tells_workspaces_) {
@@ -123,8 +124,9 @@ class SectionTries {
   std::optional<Tried> try_one(Partition p, double at_least = unknown) {
     if (p.images == images_) p.images = 0;
     p.workspace_bytes = section_.workspace_bytes;
-    const auto stages = make_section_stages(table_, section_.whole, policy_, p, target_, images_, options_, section_.alone);
+    auto stages = make_section_stages(table_, section_.whole, policy_, p, target_, images_, options_, section_.alone);
     if (stages.empty()) return {};
+    if (p.input == SectionInput::offload && !detail::offload_input(table_, policy_, options_, stages)) return {};
     const std::vector<StageNeeds> needs = needs_of(table_, policy_, options_, stages);
     const SectionProfile profile = profile_section(table_, policy_, target_, options_, stages, needs);
     const Index at_once = slabs_at_once(stages, images_, policy_.streams);
@@ -249,15 +251,30 @@ class SectionTries {
     if (detail::is_small(table_) || !options_.training) return true;
     return parted ? cut == Cut::overlap && recompute == Recompute::all : cut == Cut::overlap || recompute == Recompute::all;
   }
+  /// The partitions of the choices that are known for such memories, each once and without a workspace.
+  template <class Memories>
+  std::vector<Partition> partitions_of(const Memories& memories) const {
+    std::vector<Partition> partitions;
+    for (const StepMemory memory : memories)
+      for (const SectionChoice& choice : section_.choices.of(memory)) {
+        Partition p = choice.partition();
+        p.workspace_bytes = -1;
+        if (std::find(partitions.begin(), partitions.end(), p) == partitions.end()) partitions.push_back(p);
+      }
+    return partitions;
+  }
+  /// Those that are worth knowing, once more with an input that is offloaded.
+  void try_offloaded() {
+    keep_best(true);
+    for (Partition p : partitions_of(memories_)) {
+      p.input = SectionInput::offload;
+      try_one(p);
+    }
+  }
   /// Those that are worth knowing in workspaces of their own, once more with ample ones.
   void try_ample() {
     section_.is_ample = true;
-    std::vector<Partition> partitions;
-    for (const StepMemory memory : memories_)
-      if (memory != StepMemory::shared_workspace)
-        for (const SectionChoice& choice : section_.choices.of(memory))
-          if (std::find(partitions.begin(), partitions.end(), choice.partition()) == partitions.end()) partitions.push_back(choice.partition());
-    for (const Partition& partition : partitions) try_one(partition);
+    for (const Partition& partition : partitions_of(std::array{StepMemory::own_workspaces, StepMemory::in_place})) try_one(partition);
     section_.is_ample = false;
   }
   /// Sorts choices by their seconds. `all`: those that others beat in everything go.

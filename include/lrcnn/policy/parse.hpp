@@ -152,6 +152,7 @@ class PolicyParser {
     if (name == "CheckpointAtPools") return policy.checkpoints = {.rule = Checkpoints::Rule::pools}, PartKind::checkpoints;
     if (name == "Prefetch") return policy.prefetch = true, PartKind::prefetch;
     if (name == "GradientsInPlace") return policy.gradients_in_place = true, PartKind::gradients;
+    if (name == "MayOffload") return policy.may_offload = true, PartKind::may_offload;
     return std::nullopt;
   }
   constexpr Index in_brackets(Index least) {

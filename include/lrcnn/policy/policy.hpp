@@ -15,6 +15,7 @@
 //   prefetch     Prefetch: input rows are on their way while the slab before is worked on
 //   gradients    GradientsInPlace: a full-height tensor and its gradient share memory
 //   fit          Fit<bytes>: what is not named beside it is chosen, so that the plan takes no more bytes and little time
+//   offloading   MayOffload: Fit may choose OffloadInput, too
 //   precision    Fp32, Tf32, Fp16, Bf16: how tensors are stored and multiplied, where a backend has the choice
 // PolicySpec (policy/spec.hpp) is the regular value; Policy<Parts...> a type whose `value` is one. Parts may come in any order, each kind at most
 // once; what is not named keeps its default: Column, NoCheckpoints, KeepAll, DirectConv, and the backend's own workspace and precision.
@@ -92,11 +93,14 @@ struct Prefetch {};
 struct GradientsInPlace {};
 /// The fastest policy whose plan takes at most so many bytes, chosen when the plan is made (plan/frontier.hpp). Parts that the policy names beside
 /// it are not chosen: all sections have the partition, recomputation and arithmetic that are named, checkpoints are where they are named.
-/// Precision, Streams and Prefetch are never chosen.
+/// Precision, Streams and Prefetch are never chosen, and nothing is offloaded unless MayOffload says so.
 template <Index bytes>
 struct Fit {
   static_assert(bytes >= 1, "lrcnn: Fit<bytes> needs at least one byte; it is what a plan may take; use Fit<256_MiB>");
 };
+/// Fit may choose OffloadInput for sections: then a plan takes a larger memory, too (Plan::offloaded_bytes()), without a limit: on the host a file
+/// for the time of the training, on a device page-locked memory of the host. It says nothing in a policy without Fit.
+struct MayOffload {};
 struct Fp32 : detail::Chooses<Precision::fp32> {};
 struct Tf32 : detail::Chooses<Precision::tf32> {};
 struct Fp16 : detail::Chooses<Precision::fp16> {};
@@ -183,6 +187,10 @@ constexpr PartKind set_part(PolicySpec& s, std::type_identity<GradientsInPlace>)
   s.gradients_in_place = true;
   return PartKind::gradients;
 }
+constexpr PartKind set_part(PolicySpec& s, std::type_identity<MayOffload>) {
+  s.may_offload = true;
+  return PartKind::may_offload;
+}
 template <Index bytes>
 constexpr PartKind set_part(PolicySpec& s, std::type_identity<Fit<bytes>>) {
   s.fit_bytes = bytes;
@@ -196,7 +204,7 @@ template <class P>
 struct CheckedPart {
   static_assert(is_part<P>,
                 "lrcnn: a part of a Policy is none; parts are partitions, Images, checkpoints, recomputation, arithmetic, "
-                "Workspace, Streams, Prefetch, GradientsInPlace, Fit and precision, and layers belong to the network; see the head of "
+                "Workspace, Streams, Prefetch, GradientsInPlace, Fit, MayOffload and precision, and layers belong to the network; see the head of "
                 "lrcnn/policy/policy.hpp");
   static constexpr bool ok = is_part<P>;
 };

@@ -84,6 +84,7 @@ struct PolicySpec {
   bool prefetch = false;        ///< the network's input rows are brought in while another slab is worked on
   Precision precision = Precision::of_backend;
   bool gradients_in_place = false;   ///< gradients in full height take their values' places, row by row
+  bool may_offload = false;          ///< where a policy is chosen, sections may offload their inputs
   Index fit_bytes = 0;               ///< above 0: the fastest policy is chosen whose plan takes at most so many bytes (plan/frontier.hpp)
   std::uint32_t named = 0;           ///< a bit for each Part that Policy<...> names; of those that may be chosen
   /// What policies consist of.
@@ -98,6 +99,7 @@ struct PolicySpec {
     prefetch,
     precision,
     gradients,
+    may_offload,
     fit
   };
   static constexpr std::size_t part_kinds = static_cast<std::size_t>(Part::fit) + 1;   ///< behind the last one
@@ -115,6 +117,7 @@ struct PolicySpec {
       case Part::recompute: return recompute != Recompute::none;
       case Part::conv_algorithm: return conv_algorithm != ConvAlgorithm::direct;
       case Part::workspace: return workspace_bytes >= 0;
+      case Part::may_offload: return may_offload;
       default: return false;   // never chosen
     }
   }
@@ -161,7 +164,7 @@ struct PolicySpec {
     return a.fit_bytes == b.fit_bytes && (a.fit_bytes == 0 || a.named == b.named) && a.partitions == b.partitions &&
            a.partition_count == b.partition_count && a.images == b.images && a.checkpoints == b.checkpoints && a.recompute == b.recompute &&
            a.conv_algorithm == b.conv_algorithm && a.workspace_bytes == b.workspace_bytes && a.streams == b.streams && a.prefetch == b.prefetch &&
-           a.precision == b.precision && a.gradients_in_place == b.gradients_in_place;
+           a.precision == b.precision && a.gradients_in_place == b.gradients_in_place && a.may_offload == b.may_offload;
   }
 };
 constexpr std::string_view recompute_name(Recompute r) {
@@ -247,6 +250,7 @@ inline std::string to_string(const PolicySpec& s) {
   if (s.streams != 1) add("Streams<" + std::to_string(s.streams) + ">");
   if (s.prefetch) add("Prefetch");
   if (s.gradients_in_place) add("GradientsInPlace");
+  if (s.may_offload) add("MayOffload");
   if (s.precision != Precision::of_backend) add(std::string(precision_name(s.precision)));
   return text + ">";
 }
