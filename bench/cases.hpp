@@ -59,9 +59,11 @@ inline std::vector<NamedPolicy> more_and_more_slabs() {
     }
   return list;
 }
-/// What Fit chooses for some bytes, by costs that are measured on the machine: "fit-134MB"; and by cuts into rows alone: "fit-137MB-rows".
+/// What Fit chooses for some bytes, by costs that are measured on the machine: "fit-134MB"; by cuts into rows alone: "fit-137MB-rows"; and where it
+/// may offload, too: "fit-217MB-offload".
 inline std::vector<NamedPolicy> fitted(const PolicySpec& column, std::initializer_list<Index> megabytes,
-                                       std::initializer_list<Index> megabytes_of_rows = {}, Index batch = 0) {
+                                       std::initializer_list<Index> megabytes_of_rows = {}, Index batch = 0,
+                                       std::initializer_list<Index> megabytes_beside_files = {}) {
   std::vector<NamedPolicy> list{{"column", column}};
   const auto add = [&](PolicySpec spec, Index mb, const char* end) {
     spec.fit_bytes = mb * 1'000'000;
@@ -71,6 +73,7 @@ inline std::vector<NamedPolicy> fitted(const PolicySpec& column, std::initialize
   PolicySpec rows = Policy<Fit<1>, Images<1>>::value;
   rows.images = batch;
   for (const Index mb : megabytes_of_rows) add(rows, mb, "MB-rows");
+  for (const Index mb : megabytes_beside_files) add(Policy<Fit<1>, MayOffload>::value, mb, "MB-offload");
   return list;
 }
 inline std::vector<Case> cases() {
@@ -127,7 +130,11 @@ inline std::vector<Case> cases() {
       {"vgg16", Vgg16<>::layers, {1, 3, 1024, 1024}, fitted(Fast::value, {294, 198, 141, 99}), "frontier"},
       {"vgg16", Vgg16<>::layers, {1, 3, 2048, 2048}, fitted(Fast::value, {664, 490, 350, 245}), "frontier"},
       {"resnet50", ResNet50<>::layers, {8, 3, 224, 224}, fitted(resnet::Fast::value, {332, 224, 205}), "frontier"},
-      {"resnet50", ResNet50<>::layers, {1, 3, 1024, 1024}, fitted(resnet::Fast::value, {512, 470, 451, 375, 287, 248, 217}), "frontier"},
+      {"resnet50",
+       ResNet50<>::layers,
+       {1, 3, 1024, 1024},
+       fitted(resnet::Fast::value, {512, 470, 451, 375, 287, 248, 217}, {}, 0, {451, 287, 217, 170}),
+       "frontier"},
       {"resnet18", ResNet18<>::layers, {1, 3, 2048, 2048}, fitted(resnet::Fast::value, {432, 375, 365}), "frontier"},
       {"unet", UNet<2>::layers, {1, 3, 1024, 1024}, fitted(unet::Fast::value, {2400, 1170, 1136}), "frontier"},
       {"vgg16", Vgg16<>::layers, {8, 3, 224, 224}, more_and_more_slabs(), "slabs"},

@@ -7,6 +7,7 @@
 //   plan ... --kernels --device FILE --json FILE    the same beside it as JSON
 //   plan NETWORK NxCxHxW --budget BYTES             the plan of the fastest policy that takes no more bytes
 //   plan NETWORK NxCxHxW --frontier                 what each number of bytes costs in time
+//   plan NETWORK NxCxHxW --frontier --may-offload   the same where inputs of sections may lie in a larger memory
 //   plan ... --device FILE                          the plan for a GPU, described by FILE, that need not be there
 //   plan ... --html FILE                            a plan as a page for a browser
 //   plan ... --svg FILE --slabs FILE                its memory over one step, and the rows of its slabs, as drawings
@@ -26,6 +27,7 @@
 // ctest: vgg11 2x3x64x64 Policy<Fit<12_MiB>> --steps
 // ctest: resnet18 1x3x96x96 --budget 16MiB
 // ctest: unet 1x3x64x64 --frontier
+// ctest: unet 1x3x64x64 --budget 1MB --may-offload
 // ctest: resnet18 1x3x96x96 --budget 12MiB --html @SCRATCH@/plan.html --svg @SCRATCH@/plan.svg
 // ctest: vgg11 1x3x64x64 --budget 12MiB --freeze
 // ctest: --graph @SOURCE@/examples/tests/small_graph.json --budget 48KiB --least
@@ -114,7 +116,7 @@ struct Question {
   std::string network = "vgg16", extents = "8x3x224x224", policy, against, device;
   std::string budget;      ///< empty: none is given
   std::string bandwidth;   ///< of the GPU's memory, bytes a second; empty: by its name
-  bool steps = false, kernels = false, frontier = false, freeze = false;
+  bool steps = false, kernels = false, frontier = false, freeze = false, may_offload = false;
   JsonAnswer json{};
   PlanFiles files;
 };
@@ -122,20 +124,24 @@ struct Question {
 PolicySpec policy_of(const Question& question) {
   if (question.budget.empty()) return policy_from(question.policy);
   PolicySpec policy = Policy<Fit<1>>::value;
-  policy.fit_bytes = parse_budget(question.budget);
+  policy.fit_bytes = parse_budget(question.budget), policy.may_offload = question.may_offload;
   return policy;
 }
 void answer(const Question& question) {
   if (question.json.asked() && (!question.kernels || question.device.empty()))
     throw Error(error_text("nothing is asked that could be answered as JSON", "--json is for graphs, and for the kernels of a step on a GPU",
                            "give --graph, or --kernels and --device"));
+  if (question.may_offload && question.budget.empty() && !question.frontier)
+    throw Error(error_text("--may-offload is given without bytes to fit into", "it is about policies that are chosen for a number of bytes",
+                           "give --budget or --frontier, too"));
   const Table table = make_table(find_name(known_networks(), "network", question.network).layers, parse_input(question.extents));
   std::optional<DescribedGpu> gpu;
   if (!question.device.empty()) gpu.emplace(question.device);
   const Target target = gpu ? gpu->target() : Cpu::target;
   const Costs costs(gpu ? gpu->rates() : rates_of<Cpu>());
   if (question.frontier) {
-    const PolicySpec any = Policy<Fit<1>>::value, column = Policy<FastestConv, Workspace<64_MiB>>::value;
+    PolicySpec any = Policy<Fit<1>>::value, column = Policy<FastestConv, Workspace<64_MiB>>::value;
+    any.may_offload = question.may_offload;
     return print_frontier(std::cout, table, any, column, target, costs);
   }
   const PlanFiles& files = question.files;
@@ -201,16 +207,19 @@ void add_options(CLI::App& app, Question& question, GraphQuestion& of_graph) {
                                       "6932111360 or 8GiB")
                            ->excludes(policy);
   auto* const frontier = app.add_flag("--frontier", question.frontier, "what each number of bytes costs in time, and the policies");
+  auto* const offload = app.add_flag("--may-offload", question.may_offload,
+                                     "with --budget or --frontier: inputs of sections may lie in a larger memory between the passes");
   auto* const html = app.add_option("--html", question.files.html, "file to write the plan to as a page for a browser");
   auto* const svg = app.add_option("--svg", question.files.svg, "file to write a drawing of its memory over one step to");
   auto* const slabs = app.add_option("--slabs", question.files.slabs, "file to write a drawing of the rows of its slabs to");
   app.add_option("--against", question.against, "a second policy: its slabs are drawn beside the plan's")->needs(slabs);
   auto* const freeze = app.add_flag("--freeze", question.freeze, "the plan's policy alone, as a type to paste into a program");
   frontier->excludes(policy)->excludes(budget);
+  offload->excludes(policy);
   kernels->excludes(frontier);
   for (auto* const mine : {html, svg, slabs, freeze, steps}) mine->excludes(kernels)->excludes(frontier);
   for (auto* const other : {html, svg, slabs, steps}) freeze->excludes(other);
-  for (auto* const other : {frontier, html, svg, slabs, freeze, steps, device}) other->excludes(graph);
+  for (auto* const other : {frontier, offload, html, svg, slabs, freeze, steps, device}) other->excludes(graph);
   app.add_option("--family", of_graph.family,
                  "lower sets among which a strategy is chosen: all (exact), closures of nodes (approx), prefixes (order), "
                  "or the last two (wide)")

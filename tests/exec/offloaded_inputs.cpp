@@ -99,7 +99,8 @@ TEST_CASE("a trainer that may offload does so and trains as layer by layer, and 
   CHECK(offloads.plan(problem.table.input, true).offloaded_bytes() > 0);
   PolicySpec within = Policy<Workspace<0>, DirectConv, MayOffload>::value;
   const auto least_budget = [&] {
-    const std::string text = error_of<PlanError>([&] { BasicTrainer<B>(Net::layers, within, problem.table.input, optimizer, {.budget = Budget{1000}}); });
+    const std::string text =
+        error_of<PlanError>([&] { BasicTrainer<B>(Net::layers, within, problem.table.input, optimizer, {.budget = Budget{1000}}); });
     const std::string before = "give a budget of ";
     REQUIRE(text.find(before) != std::string::npos);
     return std::stoll(text.substr(text.find(before) + before.size()));
@@ -109,6 +110,6 @@ TEST_CASE("a trainer that may offload does so and trains as layer by layer, and 
   CHECK(budgeted.plan(problem.table.input, true).offloaded_bytes() > 0);
   within.may_offload = false;
   const Index may_not = least_budget();
-  CHECK(may > may_not);                                    // maps are small here, pages of the file are not
+  CHECK(may > may_not);   // maps are small here, pages of the file are not
   CHECK(may < may_not + ScratchMemory::moved_at_once);
 }

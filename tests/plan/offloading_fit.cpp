@@ -94,7 +94,8 @@ TEST_CASE("MayOffload is a part of a policy that has an effect beside Fit alone"
   const Frontier named = find_frontier(table, Policy<Fit<1>, ByImages<1, Column>, MayOffload>::value, Target{}, {}, frontier_costs);
   CHECK(offloading_sections(named.smallest().policy) > 0);   // a partition that is named may offload, too
   for (const SolvedPolicy& point : named.points)
-    for (Index i = 0; i < point.policy.partition_count; ++i) REQUIRE((point.policy.partition(i).images == 1 && point.policy.partition(i).cut == Cut::column));
+    for (Index i = 0; i < point.policy.partition_count; ++i)
+      REQUIRE((point.policy.partition(i).images == 1 && point.policy.partition(i).cut == Cut::column));
   CHECK(error_of<PlanError>([&] {
           static_cast<void>(find_frontier(table, Policy<Fit<1>, OffloadInput<>>::value, Target{}, {}, frontier_costs));
         }).find("MayOffload allows offloading") != std::string::npos);

@@ -206,8 +206,7 @@ class PlanMaker {
     const Index enough = budget_bytes_ + bytes_of(*least) - room;
     throw PlanError(error_text("a budget of " + format_bytes(budget_bytes_) + " leaves " + (room > 0 ? format_bytes(room) : "nothing") +
                                    " for a step on input " + to_string(table.input) + ", beside " + format_bytes(fixed_bytes_) +
-                                   " of parameters and what belongs to them and " +
-                                   format_bytes(beside_plans(table)) + " for the library",
+                                   " of parameters and what belongs to them and " + format_bytes(beside_plans(table)) + " for the library",
                                "the fewest bytes that a plan was found for are " + std::to_string(bytes_of(*least)) + ", lists of steps included",
                                "give a budget of " + std::to_string(enough) + " bytes or more" + (table.input.n > 1 ? ", or smaller batches" : "")));
   }

@@ -60,7 +60,8 @@ inline std::string target_text(const Target& t) {
 inline std::string costs_text(const Costs& costs) {
   const Rates& r = costs.rates();
   TextOf out;
-  out.add(r.step, r.products, r.winograd, r.bytes, r.lanes, r.least_workspace, r.scratch(64, 128, 24), r.scratch(3, 64, 24), r.scratch(512, 512, 96));
+  out.add(r.step, r.products, r.winograd, r.bytes, r.offloaded, r.lanes, r.least_workspace);
+  out.add(r.scratch(64, 128, 24), r.scratch(3, 64, 24), r.scratch(512, 512, 96));
   for (const Index rows : {1, 3, 8, 56})   // functions: what they say in some places
     out.add(r.winograd_pays == nullptr ? -1 : static_cast<int>(r.winograd_pays(rows, 30)));
   for (const auto& [kind, points] : costs.measured()) {

@@ -116,7 +116,7 @@ class SectionChoice {
   /// Whether it takes no more bytes of any kind than another way to run the same section.
   bool takes_no_more_bytes(const SectionChoice& other, const BytesBeside& beside) const {
     if (kept_ > other.kept_ || shared_workspaces_ > other.shared_workspaces_) return false;
-    if (offloads() && !other.offloads()) return false;   // it cannot be behind all sections that the other can be behind
+    if (offloads() && !other.offloads()) return false;                           // it cannot be behind all sections that the other can be behind
     const auto is_within = [&](const SectionPeaks& a, const SectionPeaks& b) {   // whatever is beside: then it is within at both ends
       const auto want = [](const SectionPeaks& peaks, Index more) { return std::max(peaks.forward + more, peaks.backward); };
       return want(a, beside.least) <= want(b, beside.least) && want(a, beside.most) <= want(b, beside.most);

@@ -3,6 +3,7 @@
 #include <lrcnn/plan/section_choice.hpp>
 #include <lrcnn/plan/section_ends.hpp>
 #include <lrcnn/plan/section_seconds.hpp>
+#include <lrcnn/plan/section_variants.hpp>
 #include <limits>
 #include <optional>
 #include <span>
@@ -57,7 +58,7 @@ class SectionTries {
   }
 
  private:
-  static constexpr std::array recomputes{Recompute::none, Recompute::light, Recompute::cheap, Recompute::all};
+  static constexpr auto& recomputes = detail::tried_recomputes;
   static constexpr std::array<Index, 13> slab_counts{2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
   static constexpr double most_times = 8;       ///< how many times as long as the column a section may take
   static constexpr Index most_passed = 10;      ///< stages of a section that norms divide up to which extra passes are looked at: each norm adds one
@@ -191,7 +192,8 @@ class SectionTries {
   }
   /// Tries slabs of images, slabs of rows of all images or of one, and what is computed again.
   void try_all() {
-    const auto differs = find_different();
+    const bool all_differ = !options_.training || is_named(PolicySpec::Part::recompute) || (section_.followed && thorough_);
+    const auto differs = detail::find_different(table_, options_, section_.whole, all_differ);
     const bool vector = section_.whole.back().vector, is_long = section_.border->end() - section_.border->begin() > most_cut;
     std::array<double, recomputes.size()> columns;   // seconds without slabs of rows, of more images
     columns.fill(unknown);
@@ -206,7 +208,8 @@ class SectionTries {
         if (const auto tried = try_one(p, columns[r])) columns[r] = hardly * tried->seconds;
         for (const Cut cut : {Cut::overlap, Cut::share}) {
           p.cut = cut;
-          if (rows && pays(cut, recompute, section_.whole.size() > 1)) try_counts(p, columns[r], slab_counts);
+          if (rows && (thorough_ || detail::slabs_may_pay(table_, options_, cut, recompute, section_.whole.size() > 1)))
+            try_counts(p, columns[r], slab_counts);
         }
       }
       if (section_.whole.size() > 1 && static_cast<Index>(section_.whole.size()) <= most_passed && options_.training && rows)
@@ -230,26 +233,6 @@ class SectionTries {
         counts = try_counts(p, tried ? hardly * tried->seconds : unknown, counts);
       }
     }
-  }
-  /// Of each of `recomputes`, whether the section keeps something else than with one before, or may be run otherwise: else it need not be tried.
-  std::array<bool, recomputes.size()> find_different() const {
-    std::array<bool, recomputes.size()> differs;
-    differs.fill(true);
-    if (!options_.training || is_named(PolicySpec::Part::recompute) || (section_.followed && thorough_)) return differs;
-    std::array<std::vector<StageNeeds>, recomputes.size()> needs;
-    for (std::size_t r = 0; r < recomputes.size() && recomputes[r] != Recompute::all; ++r) {
-      for (const Stage& stage : section_.whole) needs[r].push_back(stage_needs(table_, stage, recomputes[r], stage.loses_rows(table_, options_)));
-      for (std::size_t before = 0; before < r; ++before) differs[r] = differs[r] && needs[before] != needs[r];
-    }
-    return differs;
-  }
-  /// Whether slabs of rows may pay. `parted`: norms part the section, so that what slabs would keep lies in full height between its stages anyway,
-  /// and slabs have hardly a row in common.
-  bool pays(Cut cut, Recompute recompute, bool parted) const {
-    if (thorough_) return true;
-    if (recompute == Recompute::cheap) return false;
-    if (detail::is_small(table_) || !options_.training) return true;
-    return parted ? cut == Cut::overlap && recompute == Recompute::all : cut == Cut::overlap || recompute == Recompute::all;
   }
   /// The partitions of the choices that are known for such memories, each once and without a workspace.
   template <class Memories>
