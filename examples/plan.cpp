@@ -27,7 +27,7 @@
 // ctest: vgg11 2x3x64x64 Policy<Fit<12_MiB>> --steps
 // ctest: resnet18 1x3x96x96 --budget 16MiB
 // ctest: unet 1x3x64x64 --frontier
-// ctest: unet 1x3x64x64 --budget 1MB --may-offload
+// ctest: resnet18 1x3x96x96 --budget 12MiB --may-offload
 // ctest: resnet18 1x3x96x96 --budget 12MiB --html @SCRATCH@/plan.html --svg @SCRATCH@/plan.svg
 // ctest: vgg11 1x3x64x64 --budget 12MiB --freeze
 // ctest: --graph @SOURCE@/examples/tests/small_graph.json --budget 48KiB --least

@@ -78,6 +78,7 @@ refuses "run by Policy<Fit<1073741824>, Images<1>>; statistics of a batch need a
 refuses "checkpoint at layer 'nope', which the network does not have; " "${vgg[@]}" 'Policy<Fit<1_GiB>, CheckpointAt<"nope">>'
 refuses "character 20 of policy .*: a part of this kind stands before it; each kind may be named once" "${vgg[@]}" 'Policy<Fit<1_GiB>, Fit<2>>'
 refuses "character 12 of policy 'Policy<Fit<0>>': '0' is no number from 1 on; " "${vgg[@]}" 'Policy<Fit<0>>'
+refuses "^lrcnn: --may-offload is given without bytes to fit into; .*; give --budget or --frontier, too$" "$plan" vgg11 1x3x64x64 --may-offload
 refuses "no policy 'sideways'; there are: column .*; choose one of them$" "${vgg[@]}" sideways
 refuses "character 8 of policy 'Policy<Overlapp<3>>': 'Overlapp' is not the name of a part of a policy; " "${vgg[@]}" 'Policy<Overlapp<3>>'
 refuses "the description '.*nowhere.json' cannot be read; " "${vgg[@]}" column --device "$scratch/nowhere.json"

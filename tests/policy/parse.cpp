@@ -33,6 +33,7 @@ SAYS_WHAT_IT_IS(Policy<Stages<OneExtraPass<>, Section<RecomputeInputAlone<OneExt
 SAYS_WHAT_IT_IS(
     Policy<Stages<Column, RecomputeInput<ExtraPasses<Overlap<4>>>, RecomputeInput<ExtraPassesBothWays<>>, ExtraPasses<RecomputeInput<>>>>);
 SAYS_WHAT_IT_IS(Policy<Fit<256_MiB>>);
+SAYS_WHAT_IT_IS(Policy<MayOffload, Fit<256_MiB>, Prefetch>);
 SAYS_WHAT_IT_IS(Policy<Bf16, Fit<1000>, Overlap<2>, CheckpointAtPools, RecomputeAll, FastestConv, Workspace<0>, Images<2>, Streams<2>, Prefetch>);
 static_assert(parse_policy(" Policy <\n  Share < 3 ,5>\t, Workspace<8_MiB> >\n") == Policy<Share<3, 5>, Workspace<8_MiB>>::value);
 static_assert(RecomputeInput<RecomputeInput<>>::partition == RecomputeInput<>::partition);
