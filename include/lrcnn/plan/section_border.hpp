@@ -140,7 +140,8 @@ class SectionBorder {
   /// that what is true of one is true of the other. Pre: they are of one network.
   bool is_twin(const SectionBorder& other) const {
     const Index by = other.begin_ - begin_;
-    if (end_ + by != other.end_ || begin_ == 0 || other.begin_ == 0 || is_last() || other.is_last() || inputs_.size() != other.inputs_.size())
+    if (end_ + by != other.end_ || begin_ == 0 || other.begin_ == 0 || is_last() || other.is_last() || inputs_.size() != other.inputs_.size() ||
+        may_offload() != other.may_offload())
       return false;
     const auto same = [&](Index g, Index h) {
       return table_.shape(g) == table_.shape(h) && read_above(g) == other.read_above(h) &&
