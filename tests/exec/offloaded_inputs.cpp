@@ -111,5 +111,5 @@ TEST_CASE("a trainer that may offload does so and trains as layer by layer, and 
   within.may_offload = false;
   const Index may_not = least_budget();
   CHECK(may > may_not);   // maps are small here, pages of the file are not
-  CHECK(may < may_not + ScratchMemory::moved_at_once);
+  CHECK(may < may_not + ScratchMemory::mapped_at_once);
 }

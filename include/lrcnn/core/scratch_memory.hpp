@@ -8,6 +8,7 @@
 #include <lrcnn/core/error.hpp>
 #include <lrcnn/core/types.hpp>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -27,7 +28,8 @@ inline std::string scratch_folder() {
 /// Owned, aligned to a page; its bytes are zero at first.
 class ScratchMemory {
  public:
-  static constexpr Index moved_at_once = 4_MiB;   ///< bytes that should be worked on before rest() is called
+  static constexpr Index moved_at_once = 4_MiB;    ///< bytes that should be worked on before rest() is called
+  static constexpr Index mapped_at_once = 8_MiB;   ///< bytes of the process's memory that this comes to: the system maps some pages around them
   ScratchMemory() = default;
   /// Room on the disk is taken at once, so that a program does not find out later that there is none.
   /// Errors:  MemoryError naming `who`, the bytes and the folder, if the folder cannot be written or the disk has too little room
@@ -41,6 +43,7 @@ class ScratchMemory {
     if (file >= 0) close(file);   // the mapping keeps it
     if (memory == MAP_FAILED) throw refused(bytes, who, folder, std::strerror(why));
     data_ = static_cast<std::byte*>(memory), bytes_ = bytes;
+    static_cast<void>(madvise(data_, static_cast<std::size_t>(bytes_), MADV_RANDOM));   // or large pieces of the file become the process's memory
 #else
     throw refused(bytes, who, folder, "this system has no mapped files that the library knows");
 #endif
@@ -57,6 +60,14 @@ class ScratchMemory {
   }
   std::byte* data() const { return data_; }
   Index bytes() const { return bytes_; }
+  /// Has the system read bytes from the disk, if they are there, before they are asked for. Pre: they are part of the memory.
+  void expect(const void* begin, Index bytes) const {
+#if defined(__unix__)
+    const auto address = reinterpret_cast<std::uintptr_t>(begin), page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    const std::uintptr_t first = address / page * page;
+    static_cast<void>(madvise(reinterpret_cast<void*>(first), address + static_cast<std::uintptr_t>(bytes) - first, MADV_WILLNEED));
+#endif
+  }
   /// Takes the pages out of the process's memory. What they hold stays in the file, or on its way there.
   void rest() const {
 #if defined(__unix__)

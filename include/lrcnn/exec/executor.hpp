@@ -184,6 +184,10 @@ class Executor {
       const Operands<T>& whole = operands_[i];
       const Range all = whole.y.range();
       const Index row_bytes = static_cast<Index>(sizeof(T)) * whole.y.n * whole.y.blocks() * whole.y.stride_row();
+      if (plan_.steps[i].op == Op::fetch)
+        for (Index b = 0; b < whole.x.n * whole.x.blocks(); ++b)
+          arena_->offloaded().expect(whole.x.row(b / whole.x.blocks(), b % whole.x.blocks(), all.begin),
+                                     static_cast<Index>(sizeof(T)) * all.size() * whole.x.stride_row());
       const Index rows = std::max<Index>(1, ScratchMemory::moved_at_once / row_bytes);
       for (Index begin = all.begin; begin < all.end; begin += rows) {
         const Range some{begin, std::min(begin + rows, all.end)};

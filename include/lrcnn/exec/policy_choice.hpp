@@ -183,7 +183,7 @@ class PlanMaker {
   }
   /// Bytes of a budget that are taken beside plans and parameters.
   Index beside_plans(const Table& table) const {
-    const Index pages = policy_.may_offload && B::on_host ? ScratchMemory::moved_at_once : 0;   // of the file that offloaded tensors lie in
+    const Index pages = policy_.may_offload && B::on_host ? ScratchMemory::mapped_at_once : 0;   // of the file that offloaded tensors lie in
     return detail::library_bytes<B>(table, threads_) + ahead(table) + pages;
   }
   /// Bytes of a point that count.
