@@ -82,6 +82,22 @@ TEST_CASE("a search that may offload never counts fewer bytes than are live in t
   MESSAGE(solved_count, " policies, of which ", offloading, " offload");
   CHECK(offloading > solved_count / 8);
 }
+TEST_CASE("a section whose input may be offloaded is not taken for one that is like it but for that") {
+  const Layer conv{.kind = Kind::conv, .window = {.kernel = 3, .pad = 1}, .channels = 4};
+  Layer from_below = conv;   // reads what the layer before the pooling makes, as a sum further up does
+  from_below.input = 2;
+  const std::vector<Layer> layers{conv,
+                                  conv,
+                                  {.kind = Kind::avg_pool, .window = {.kernel = 3, .stride = 1, .pad = 1}},
+                                  from_below,
+                                  {.kind = Kind::sum, .input = 1, .other = 2},
+                                  {.kind = Kind::global_avg_pool},
+                                  {.kind = Kind::linear, .channels = 3}};
+  const Table table = make_table(layers, {2, 3, 24, 8});
+  const PolicySpec every = Policy<Fit<1>, Workspace<0>, DirectConv, MayOffload, CheckpointEvery<1>>::value;
+  for (const SolvedPolicy& point : find_frontier(table, every, Target{}, {}, frontier_costs).points)
+    CHECK(make_plan(table, point.policy, Target{}).arena.bytes == point.bytes);
+}
 TEST_CASE("MayOffload is a part of a policy that has an effect beside Fit alone") {
   const PolicySpec policy = Policy<Fit<1'000'000>, MayOffload>::value;
   CHECK(policy.may_offload);

@@ -3,8 +3,8 @@
 //
 // The executor resolves every step's Refs to views once, hands each to prepare(), and keeps what comes back. In the
 // step loop it only calls run(). So prepare() may search, allocate and build primitives; run() may not allocate
-// tensor or scratch memory. Everything a step may touch is in its Operands. Moves to and from a file (Op::offload, Op::fetch) are run in pieces, which
-// have fewer rows than prepare() has seen.
+// tensor or scratch memory. Everything a step may touch is in its Operands. Moves to and from a file (Op::offload and Op::fetch, on the
+// host) are the executor's.
 #include <lrcnn/core/half.hpp>
 #include <lrcnn/core/view.hpp>
 #include <lrcnn/layer/labels.hpp>

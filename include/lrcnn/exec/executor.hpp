@@ -7,6 +7,7 @@
 // Steps are started in groups, see exec/step_groups.hpp.
 #include <lrcnn/exec/arena.hpp>
 #include <lrcnn/exec/checks.hpp>
+#include <lrcnn/exec/file_moves.hpp>
 #include <lrcnn/exec/step_groups.hpp>
 #include <cmath>
 #include <memory>
@@ -175,27 +176,13 @@ class Executor {
   void carry_out(std::size_t i, const RowSource<M>& source) {
     const Step& step = plan_.steps[i];
     if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
-    else if (!move_in_pieces(i)) static_cast<void>(backend_->run(*prepared_[i], operands_[i]));
+    else if (!move_by_file(i)) static_cast<void>(backend_->run(*prepared_[i], operands_[i]));
   }
-  /// Moves rows to or from a file, few at a time, so that few of its pages are in the process's memory. Returns false if step i is another one.
-  bool move_in_pieces(std::size_t i) {
-    if constexpr (requires { arena_->offloaded().rest(); }) {
+  /// Whether a step moved rows to or from a file.
+  bool move_by_file(std::size_t i) {
+    if constexpr (requires { arena_->offloaded().read(nullptr, nullptr, Index{}); }) {
       if (!crosses_memories(plan_.steps[i].op)) return false;
-      const Operands<T>& whole = operands_[i];
-      const Range all = whole.y.range();
-      const Index row_bytes = static_cast<Index>(sizeof(T)) * whole.y.n * whole.y.blocks() * whole.y.stride_row();
-      if (plan_.steps[i].op == Op::fetch)
-        for (Index b = 0; b < whole.x.n * whole.x.blocks(); ++b)
-          arena_->offloaded().expect(whole.x.row(b / whole.x.blocks(), b % whole.x.blocks(), all.begin),
-                                     static_cast<Index>(sizeof(T)) * all.size() * whole.x.stride_row());
-      const Index rows = std::max<Index>(1, ScratchMemory::moved_at_once / row_bytes);
-      for (Index begin = all.begin; begin < all.end; begin += rows) {
-        const Range some{begin, std::min(begin + rows, all.end)};
-        Operands<T> piece = whole;
-        piece.x = whole.x.slice(some), piece.y = whole.y.slice(some);
-        static_cast<void>(backend_->run(*prepared_[i], piece));
-        arena_->offloaded().rest();
-      }
+      detail::move_by_file(arena_->offloaded(), plan_.steps[i].op, operands_[i].x, operands_[i].y);
       return true;
     }
     return false;

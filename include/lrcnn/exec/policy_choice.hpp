@@ -117,7 +117,7 @@ class PlanMaker {
   /// Bytes for the arena and the lists of all plans that are kept for this network.
   Index room_for(const Table& table) const {
     if (!is_chosen()) return std::numeric_limits<Index>::max();
-    return choice_.budget ? budget_bytes_ - fixed_bytes_ - beside_plans(table) : policy_.fit_bytes;
+    return choice_.budget ? budget_bytes_ - fixed_bytes_ - detail::library_bytes<B>(table, threads_) - ahead(table) : policy_.fit_bytes;
   }
   using Notes = std::map<std::string, std::string>;   ///< as a training file has them
   /// Notes which policies were chosen, and for what; takes away older notes of that.
@@ -181,11 +181,6 @@ class PlanMaker {
       return B::ahead_bytes(table, ahead_limit_, elements_of(labels_, table.shape(table.size())));
     else return 0;
   }
-  /// Bytes of a budget that are taken beside plans and parameters.
-  Index beside_plans(const Table& table) const {
-    const Index pages = policy_.may_offload && B::on_host ? ScratchMemory::mapped_at_once : 0;   // of the file that offloaded tensors lie in
-    return detail::library_bytes<B>(table, threads_) + ahead(table) + pages;
-  }
   /// Bytes of a point that count.
   Index bytes_of(const SolvedPolicy& point) const { return point.bytes + lists(point.steps); }
   static void return_freed_memory() {
@@ -206,7 +201,8 @@ class PlanMaker {
     const Index enough = budget_bytes_ + bytes_of(*least) - room;
     throw PlanError(error_text("a budget of " + format_bytes(budget_bytes_) + " leaves " + (room > 0 ? format_bytes(room) : "nothing") +
                                    " for a step on input " + to_string(table.input) + ", beside " + format_bytes(fixed_bytes_) +
-                                   " of parameters and what belongs to them and " + format_bytes(beside_plans(table)) + " for the library",
+                                   " of parameters and what belongs to them and " +
+                                   format_bytes(detail::library_bytes<B>(table, threads_) + ahead(table)) + " for the library",
                                "the fewest bytes that a plan was found for are " + std::to_string(bytes_of(*least)) + ", lists of steps included",
                                "give a budget of " + std::to_string(enough) + " bytes or more" + (table.input.n > 1 ? ", or smaller batches" : "")));
   }

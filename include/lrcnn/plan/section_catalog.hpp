@@ -73,11 +73,11 @@ class SectionCatalog {
     layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
     return layers;
   }
-  /// Ways to run sections as one that none other beats, of the first kind of memory.
+  /// Ways to run sections as one that none other beats, of the first kind of memory, without those that offload.
   std::size_t choice_count() const {
     std::size_t count = 0;
     for (const SectionOfSearch& s : sections_)
-      for (const SectionChoice& choice : s.choices.of(memories_.front())) count += choice.parts().empty();
+      for (const SectionChoice& choice : s.choices.of(memories_.front())) count += choice.parts().empty() && !choice.offloads();
     return count;
   }
 

@@ -40,8 +40,10 @@ class SectionPassage {
     backward_bytes_ = catalog.backward_bytes(border);
     for (const StepMemory memory : catalog.memories())
       for (const SectionChoice& choice : section.choices.of(memory)) {
+        if (choice.offloads() && (inputs_.size() > bits || inputs_.back().below == 0)) continue;   // whether it is kept could not be told
         SectionWay way{.seconds = choice.seconds(),
                        .kept = choice.kept(),
+                       .offloads = choice.offloads() ? std::uint64_t{1} << (inputs_.size() - 1) : 0,
                        .choice = &choice,
                        .apart = choice.all_peaks(false),
                        .in_place = choice.all_peaks(true)};
@@ -57,7 +59,6 @@ class SectionPassage {
           if (choice.place_use(i) == PlaceUse::ignores) way.ignores |= bit;
         }
         if (!takes_places) way.reads = 0;
-        if (choice.offloads()) way.offloads = std::uint64_t{1} << (inputs_.size() - 1);
         for (const Index g : choice.kept_outputs()) way.kept_outputs |= bit_of(above, g);
         for (const Index g : choice.offered()) way.offered |= bit_of(above, g);
         ways_[static_cast<std::size_t>(memory)].push_back(way);
