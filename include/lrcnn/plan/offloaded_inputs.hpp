@@ -63,8 +63,8 @@ constexpr RefusedInput choose_offloaded_inputs(const Table& table, const PolicyS
       }
   return refused;
 }
-/// Marks the tensor in front of a section, which no other section reads but the one that makes it, as offloaded: if that section
-/// does not read it in its own backward pass, it is. `stages`: those of the section alone, cut. Returns whether the section reads it again: else nothing is offloaded.
+/// Marks the tensor in front of a section, which no other section reads but the one that makes it, as offloaded: it is, unless that section reads it
+/// in its own backward pass. `stages`: those of the section alone, cut. Returns whether the section reads it again: else nothing is offloaded.
 constexpr bool offload_input(const Table& table, const PolicySpec& policy, const PlanOptions& options, std::vector<Stage>& stages) {
   const Index g = stages.front().first;
   const auto for_uses = [&](const auto& f) {
