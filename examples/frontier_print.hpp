@@ -23,8 +23,7 @@ inline void print_frontier(std::ostream& out, const lrcnn::Table& table, const l
     if (policy.may_offload) out << std::setw(10) << format_bytes(arena_size(table, p, target).offloaded) << "  ";
     out << to_string(p) << "\n";
   };
-  const bool more = policy.may_offload;
-  out << "      peak  of column  time of   " << (more ? "offloaded   " : "") << "policy\n                         column's\n";
+  out << "      peak  of column  time of   " << (policy.may_offload ? "offloaded   " : "") << "policy\n                         column's\n";
   line(bytes, whole, column);
   const std::size_t step = 1 + frontier.points.size() / 20;
   for (std::size_t i = frontier.points.size(); i > 0; i -= std::min(i, step))

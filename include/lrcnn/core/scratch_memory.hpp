@@ -43,15 +43,14 @@ class ScratchMemory {
       if (file >= 0) close(file);
       throw refused(bytes, who, folder, std::strerror(why));
     }
-    data_ = static_cast<std::byte*>(addresses), bytes_ = bytes, file_ = file;
+    data_ = static_cast<std::byte*>(addresses), bytes_ = bytes, file_ = file, folder_ = folder;
 #else
     throw refused(bytes, who, folder, "this system has no files without a name that the library knows");
 #endif
   }
-  ScratchMemory(ScratchMemory&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)), file_(std::exchange(other.file_, -1)) {}
+  ScratchMemory(ScratchMemory&& other) noexcept { *this = std::move(other); }
   ScratchMemory& operator=(ScratchMemory&& other) noexcept {
-    std::swap(data_, other.data_), std::swap(bytes_, other.bytes_), std::swap(file_, other.file_);
+    std::swap(data_, other.data_), std::swap(bytes_, other.bytes_), std::swap(file_, other.file_), std::swap(folder_, other.folder_);
     return *this;
   }
   ~ScratchMemory() {
@@ -81,6 +80,7 @@ class ScratchMemory {
   std::byte* data_ = nullptr;
   Index bytes_ = 0;
   int file_ = -1;
+  std::string folder_{};   ///< for errors
   static MemoryError refused(Index bytes, const std::string& who, const std::string& folder, const char* why) {
     std::string room;
 #if defined(__unix__)
@@ -102,7 +102,7 @@ class ScratchMemory {
       if (count <= 0)
         throw MemoryError(
             error_text("offloaded rows cannot be " + std::string(verb) + ": " + (count < 0 ? std::strerror(errno) : "the file has ended"),
-                       "they lie in a file in '" + scratch_folder() + "'", "set TMPDIR to a folder on a disk that works"));
+                       "they lie in a file in '" + folder_ + "'", "set TMPDIR to a folder on a disk that works"));
       done += static_cast<Index>(count);
     }
   }

@@ -178,7 +178,7 @@ class Executor {
     if (step.op == Op::load) backend_->load(source, step.y.images.begin, operands_[i].y);
     else if (!move_by_file(i)) static_cast<void>(backend_->run(*prepared_[i], operands_[i]));
   }
-  /// Whether a step moved rows to or from a file.
+  /// Carries step i out if it moves rows to or from a file; else returns false.
   bool move_by_file(std::size_t i) {
     if constexpr (requires { arena_->offloaded().read(nullptr, nullptr, Index{}); }) {
       if (!crosses_memories(plan_.steps[i].op)) return false;

@@ -40,10 +40,10 @@ class HostBackend {
   /// Every byte 0xFF, which is NaN in every format.
   void fill_with_nans(const Memory& memory) const {
     std::memset(memory.data(), 0xFF, static_cast<std::size_t>(memory.bytes()));
-    const std::vector<std::byte> nans(static_cast<std::size_t>(std::min<Index>(memory.offloaded().bytes(), 1_MiB)), std::byte{0xFF});
-    for (Index done = 0; done < memory.offloaded().bytes(); done += static_cast<Index>(nans.size()))
-      memory.offloaded().write(memory.offloaded().data() + done, nans.data(),
-                               std::min(memory.offloaded().bytes() - done, static_cast<Index>(nans.size())));
+    const ScratchMemory& file = memory.offloaded();
+    const Index piece = std::min<Index>(file.bytes(), 1_MiB);
+    const std::vector<std::byte> nans(static_cast<std::size_t>(piece), std::byte{0xFF});
+    for (Index done = 0; done < file.bytes(); done += piece) file.write(file.data() + done, nans.data(), std::min(piece, file.bytes() - done));
   }
   /// Elements that are zero.
   template <class E>
