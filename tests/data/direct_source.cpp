@@ -28,6 +28,7 @@ TEST_CASE("a direct loader has the batches of a loader, bit for bit") {
         const DirectLoader<float> direct(shared(data), data.labels, options);
         CHECK(direct.batches() == loader.batches());
         CHECK(direct.input() == loader.input());
+        CHECK(direct.order() == loader.order());
         Index position = 1;
         for (const auto& batch : direct.epoch(2, 1)) {
           const auto wanted = loader.batch(2, position);

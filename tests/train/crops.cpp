@@ -51,6 +51,9 @@ TEST_CASE("crops: a training that is cut off in the middle of an epoch goes on t
   CropOptions other = training_options(1);
   other.batch = 3;
   CHECK_THROWS_AS(resumed.fit(crops(other), nullptr, {.epochs = 2}), DataError);
+  other = training_options(1);
+  other.seed = 1;   // crops from other places
+  CHECK_THROWS_AS(resumed.fit(crops(other), nullptr, {.epochs = 2}), DataError);
   std::filesystem::remove(path);
 }
 TEST_CASE("crops: what is learned shows on tiles") {

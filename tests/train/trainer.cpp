@@ -792,12 +792,71 @@ TEST_CASE("fit saves within an epoch, and goes on from there with the same batch
   second.load(file);
   CHECK(second.state().batch == 7);
   CHECK_THROWS_WITH_AS(second.fit(other, nullptr, {.epochs = 2}),
-                       "lrcnn: training stands after batch 7 of epoch 1, which has 10 batches of 10x1x12x12, and is to go on with 5 "
-                       "batches of 20x1x12x12; an epoch is finished with the batches it was begun with; use the same batch size and "
-                       "data, or a training file from the end of an epoch",
+                       "lrcnn: training stands after batch 7 of epoch 1, which has 10 batches of 10x1x12x12 (100 images "
+                       "shuffled, seed 0), and is to go on with 5 batches of 20x1x12x12 (100 images shuffled, seed 0); an epoch is finished with "
+                       "the batches it was begun with; use the same batch size, data and seed, or a training file from the end of an epoch",
                        DataError);
+  for (const LoaderOptions& options : {LoaderOptions{.batch = 10, .seed = 1}, LoaderOptions{.batch = 10, .shuffle = false}})
+    CHECK_THROWS_AS(second.fit(Loader<double>(data, options), nullptr, {.epochs = 2}), DataError);   // other images are left of the epoch
   second.fit(whole, nullptr, {.epochs = 2});
   CHECK(std::equal(second.parameters().begin(), second.parameters().end(), uninterrupted.parameters().begin()));
+}
+TEST_CASE("fit goes on within an epoch with a loader that does not tell its order, and from a file that does not") {
+  struct Untold {
+    Loader<double> loader;
+    Index batches() const { return loader.batches(); }
+    Input input() const { return loader.input(); }
+    auto epoch(Index number, Index first = 0) const { return loader.epoch(number, first); }
+  };
+  const Folder folder;
+  const auto make = [] { return Trainee<>(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.05}); };
+  const Untold untold{loader()};
+  Trainee<> whole = make(), resumed = make();
+  whole.fit(loader(), nullptr, {.epochs = 1});
+  const auto stop_within = [&](const auto& breaks, const char* file) {
+    CHECK_THROWS_WITH(make().fit(breaks, nullptr, {.epochs = 1, .training_file = folder / file, .save_every = 2}), "interrupted");
+  };
+  stop_within(loader_of(8, interrupted_after(4)), "told"), stop_within(Untold{loader_of(8, interrupted_after(4))}, "untold");
+  const auto goes_on = [&](const auto& rest, const char* file) {
+    resumed.load(folder / file);
+    CHECK(resumed.state().batch > 0);
+    resumed.fit(rest, nullptr, {.epochs = 1});
+    return resumed.read_parameters() == whole.read_parameters();
+  };
+  CHECK(goes_on(loader(), "told"));
+  CHECK(goes_on(untold, "told"));
+  CHECK(goes_on(loader(), "untold"));
+  CHECK(goes_on(untold, "untold"));
+}
+TEST_CASE("a training that has just begun takes the place of no other training, nor of another file") {
+  const Folder folder;
+  const auto file = folder / "state";
+  const auto make = [] { return Trainee<>(Net::layers, Rows::value, input_of(8), Sgd{.lr = 0.05}); };
+  Trainee<> before = make(), anew = make();
+  const auto begin = [&](Trainee<>& trainer, Index epochs) { trainer.fit(loader(), nullptr, {.epochs = epochs, .training_file = file}); };
+  before.save(file);   // without steps: nothing would be lost
+  begin(before, 1);
+  const auto kept = file_bytes(file);
+  const std::string refused = error_of<DataError>([&] { begin(anew, 1); });
+  CHECK(refused.starts_with("lrcnn: training file '" + file.string() + "' holds a training of "));
+  CHECK(refused.find("; load() the file before fit() to go on with it, name another file, or take this one away") != std::string::npos);
+  CHECK(anew.state().step == 0);
+  CHECK(file_bytes(file) == kept);
+  begin(anew, 0);   // there is nothing to do
+  CHECK(file_bytes(file) == kept);
+  anew.load(file);
+  begin(anew, 2);
+  begin(before, 2);   // it has steps of its own
+  CHECK(file_bytes(file) == state_of(before));
+  std::ofstream(file) << "a letter";
+  Trainee<> third = make();
+  CHECK(error_of<DataError>([&] {
+          begin(third, 1);
+        }).starts_with("lrcnn: '" + file.string() + "' is to become the file of a training, and is there as"));
+  CHECK(file_bytes(file).size() == 8);
+  std::ofstream{file};   // empty, as a program makes it that reserves the name
+  begin(third, 1);
+  CHECK(file_bytes(file) == state_of(third));
 }
 TEST_CASE("a program ends a training behind an epoch, and what it saves there is that epoch's") {
   const Folder folder;

@@ -157,6 +157,11 @@ class CropLoader {
   }
   /// Shape of the last batch of an epoch, which may have fewer crops.
   Input last_input() const { return detail::last_batch(input(), set_->crops(), set_->options.drop_last); }
+  /// What decides which crops each batch of an epoch has, in words.
+  std::string order() const {
+    const CropOptions& o = set_->options;
+    return detail::order_text(set_->crops(), o.order == CropOrder::tiles ? "tiles" : "crops drawn", o.seed);
+  }
   /// The batches of an epoch from number `first` on.
   /// Post:    batch k is the same whatever `first`, prefetch and threads are
   /// Errors:  DataError if the epoch is negative or has no position `first` (its end is one)

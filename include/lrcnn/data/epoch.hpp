@@ -33,6 +33,10 @@ constexpr Input last_batch(Input full, Index images, bool drop_last) {
   if (const Index left = images % full.n; left > 0 && !drop_last) full.n = left;
   return full;
 }
+/// What decides which images the batches of an epoch have, in words: a training within an epoch goes on only with the same.
+inline std::string order_text(Index count, const char* what, std::uint64_t seed) {
+  return std::to_string(count) + " " + what + ", seed " + std::to_string(seed);
+}
 }   // namespace detail
 /// Makes any batch of one epoch. Used by several threads, never changed.
 template <class M>

@@ -102,6 +102,10 @@ class Loader {
   Input input() const { return {std::min(options_.batch, data_->size()), image_.c, image_.h, image_.w}; }
   /// Shape of the last batch of an epoch, which may have fewer images.
   Input last_input() const { return detail::last_batch(input(), data_->size(), options_.drop_last); }
+  /// What decides which images each batch of an epoch has, in words.
+  std::string order() const {
+    return detail::order_text(data_->size(), options_.shuffle ? "images shuffled" : "images in their order", options_.seed);
+  }
   const Dataset& data() const { return *data_; }
   const LoaderOptions& options() const { return options_; }
   /// The batches of an epoch from number `first` on.

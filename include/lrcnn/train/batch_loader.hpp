@@ -25,7 +25,8 @@ concept BatchRange = requires(E& epoch) {
 };
 /// What fit() takes batches from: Loader, CropLoader, or a type of the program's own. batches() are in an epoch; input() is the shape of a full
 /// one; epoch(number, first = 0) gives an epoch's from number `first` on. With last_input(), the shape of an epoch's last batch, fit() plans
-/// that, too, before the first step.
+/// that, too, before the first step. With order(), a text of what decides which images each batch has (the seed, say), a training that was stopped
+/// within an epoch does not go on with others.
 template <class L, class T>
 concept BatchLoader = requires(const L& loader, Index number) {
   { loader.batches() } -> std::convertible_to<Index>;

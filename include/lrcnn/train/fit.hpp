@@ -24,6 +24,7 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
   if (state_.epoch < options.epochs) {
     for (const auto& path : {options.training_file, options.history})
       if (!path.empty()) check_writable(path);
+    if (!options.training_file.empty() && state_.step == 0) detail::check_replaceable(options.training_file);
     if (!options.history.empty()) detail::check_is_history(options.history);
     check_shapes(train, true);
     if (test) check_shapes(*test, false);
@@ -85,18 +86,25 @@ void BasicTrainer<B, L>::check_shapes(const Loader& loader, bool training) {
                 })
     executors_.check(loader.last_input(), plan_options(training));
 }
-/// Within an epoch, what has been done counts in batches: another loader's batches are other images.
+/// Within an epoch, what has been done counts in batches: another loader's batches are other images. Not every file tells their order: those of older
+/// versions of the library do not, nor do those of loaders without order().
 /// Errors:  DataError if the epoch was begun with other batches
 template <Backend B, TrainingLoss<typename B::element> L>
 template <class Loader>
 void BasicTrainer<B, L>::check_batches(const Loader& train) {
-  const std::string batches = std::to_string(train.batches()) + " batches of " + to_string(train.input());
+  const std::string alone = std::to_string(train.batches()) + " batches of " + to_string(train.input());
+  std::string batches = alone;
+  constexpr bool has_order = requires {
+    { train.order() } -> std::convertible_to<std::string>;
+  };
+  if constexpr (has_order) batches += " (" + std::string(train.order()) + ")";
   std::string& begun = state_.notes["batches"];
-  if (state_.batch > 0 && begun != batches)
+  const bool untold = begun == alone || (!has_order && begun.starts_with(alone + " ("));
+  if (state_.batch > 0 && begun != batches && !untold)
     throw DataError(error_text("training stands after batch " + std::to_string(state_.batch) + " of epoch " + std::to_string(state_.epoch + 1) +
                                    ", which has " + begun + ", and is to go on with " + batches,
                                "an epoch is finished with the batches it was begun with",
-                               "use the same batch size and data, or a training file from the end of an epoch"));
+                               "use the same batch size, data and seed, or a training file from the end of an epoch"));
   begun = batches;
 }
 template <Backend B, TrainingLoss<typename B::element> L>

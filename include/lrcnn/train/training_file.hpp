@@ -25,6 +25,23 @@ inline void check_network(const TrainingContents& file, const std::string& who, 
                     std::string(fingerprint) + "' here)",
                 "layers without parameters, and the options of all layers, must be the same, too");
 }
+/// Errors:  DataError if a training that has just begun would put itself in the place of another's steps, or of something else than a training; no
+///          file, an empty one, or one without steps may be there
+inline void check_replaceable(const std::filesystem::path& path) {
+  std::error_code not_told;
+  if (!std::filesystem::exists(path, not_told) || std::filesystem::file_size(path, not_told) == 0) return;
+  TrainingState there;
+  try {
+    there = read_training_contents(path).state;
+  } catch (const DataError& e) {
+    throw DataError(error_text("'" + path.string() + "' is to become the file of a training, and is there as something else (" + e.what() + ")",
+                               "a training file takes the place of no other file", "name another file, or take this one away"));
+  }
+  if (there.step == 0) return;
+  throw DataError(error_text(
+      "training file '" + path.string() + "' holds a training of " + std::to_string(there.step) + " steps, and fit() begins one anew",
+      "what was trained before is not lost unawares", "load() the file before fit() to go on with it, name another file, or take this one away"));
+}
 }   // namespace detail
 /// Writes a training's state to a file, which is replaced atomically.
 /// Shapes:  parameters: the flat buffer that `layout` describes; states: state_count() such buffers, one after
