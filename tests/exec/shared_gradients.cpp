@@ -35,3 +35,52 @@ TEST_CASE("gradients in place give the bits of gradients apart in random residua
   CHECK(runs > 120);
   CHECK(in_place > 20);
 }
+namespace {
+/// Tensors in whose places a stage that reads them more than once in the backward pass puts their gradients.
+Index read_often_in_place(const Plan& plan) {
+  const std::vector<Index> lags = lags_of(plan);
+  Index count = 0;
+  for (const Stage& stage : plan.stages)
+    for (Index t = 0; t < stage.input_count(); ++t)
+      count += !stage.replaced_by_extra_passes && stage.use(t).plain > 1 && item(lags, stage.tensor(t)) > 0;
+  return count;
+}
+}   // namespace
+TEST_CASE("a tensor that several layers read has its gradient in its place, with the bits of a gradient apart") {
+  constexpr Window one{.kernel = 1, .pad = 0}, halves{.kernel = 1, .stride = 2, .pad = 0}, steps{.kernel = 3, .stride = 2, .pad = 1};
+  // Its layers read the same rows, or more and fewer of them; some rows are read by nobody; one tensor is read three times.
+  using Same = Residual<Sequential<Conv<12, one>, ReLU, Conv<16, one>>, Conv<16, one>>;
+  using Halo = Residual<Sequential<Conv<8>, ReLU, Conv<16>>, Conv<16, one>>;
+  using Fewer = Residual<Sequential<Conv<8, one>, ReLU, Conv<16, steps>>, Conv<16, halves>>;
+  using Gaps = Residual<Conv<16, halves>, Conv<16, halves>>;
+  using Thrice = Residual<Residual<Sequential<Conv<16>, ReLU, Conv<16>>>>;
+  using Normed = Residual<Sequential<Conv<8, one>, BatchNorm, ReLU, Conv<16, steps>, BatchNorm>, Sequential<Conv<16, halves>, BatchNorm>>;
+  using Plain = Sequential<Conv<16>, ReLU, Same, ReLU, Halo, ReLU, Thrice, ReLU, Fewer, ReLU, Gaps, GlobalAvgPool, Linear<5>>;
+  using WithNorms = Sequential<Conv<16>, BatchNorm, ReLU, Normed, ReLU, Normed, ReLU, GlobalAvgPool, Linear<5>>;
+  Reference<double> backend(2);
+  Index most = 0;
+  const auto law = [&](std::span<const Layer> layers, PolicySpec policy, Index least) {
+    const Problem<double> problem(layers, {3, 3, 131, 9}, 5);
+    INFO(to_string(policy));
+    const Outcome<double> apart = run_once(problem, policy, backend);
+    policy.gradients_in_place = true;
+    const Plan plan = make_plan(problem.table, policy, {}, {.input_gradient = true});
+    CHECK(check_plan(plan).empty());
+    const Index found = read_often_in_place(plan);
+    CHECK(found >= least);
+    most = std::max(most, found);
+    check_same(run_once(problem, policy, backend), apart);
+  };
+  using W = Workspace<0>;
+  for (const PolicySpec& policy :
+       {Policy<Overlap<32>, CheckpointAtSums<>, RecomputeAll, W>::value, Policy<Share<32>, CheckpointAtSums<>, RecomputeAll, W>::value,
+        Policy<Overlap<22>, CheckpointAtSums<>, RecomputeCheap, W>::value,
+        Policy<ByImages<2, Overlap<40>>, CheckpointAtSums<>, RecomputeAll, W>::value,
+        Policy<Share<24>, CheckpointAtSums<>, KeepAll, W, Streams<2>>::value})
+    law(Plain::layers, policy, 1);
+  CHECK(most > 2);
+  for (const PolicySpec& policy : {Policy<ExtraPasses<Overlap<32>>, CheckpointAtSums<>, RecomputeAll, W>::value,
+                                   Policy<ExtraPassesBothWays<Overlap<32>>, CheckpointAtSums<>, RecomputeAll, W>::value,
+                                   Policy<ExtraPasses<ByImages<1, Overlap<32>>>, CheckpointAtSums<>, RecomputeAll, W>::value})
+    law(WithNorms::layers, policy, 1);
+}

@@ -25,7 +25,7 @@ class BackwardEmitter : protected ForwardEmitter {
       move(walk, Op::copy, with_rows(slab, fresh), full(fresh));
     }
     written_from = std::min(written_from, seen.begin);
-    if (walk.slab == 0) move(walk, Op::zero, {}, full({0, written_from}));
+    move(walk, Op::zero, {}, full({0, walk.slab == 0 ? written_from : 0}));   // a step of no rows elsewhere: all turns have the same steps
   }
   constexpr void backward_stage(Index s) {
     const Stage& stage = stage_at(s);
@@ -38,7 +38,6 @@ class BackwardEmitter : protected ForwardEmitter {
     for (Index l = 0; l < walk.layers(); ++l)
       if (wants_input_gradient(walk, l, walk.in(l))) pack_all(walk, Filter::backward, l, l + 1);
     if (stage.reduces) pooled_gradient(walk);
-    begin_input_gradients(walk);
     const auto over = detail::norms_over(table_, stage);
     for (Index number = 1; number <= stage.passes + 1; ++number) {
       const bool last = number > stage.passes;
@@ -74,16 +73,6 @@ class BackwardEmitter : protected ForwardEmitter {
   Flags first_contribution_ = Flags(static_cast<std::size_t>(table_.size()), options_.accumulate ? 0 : 1);   ///< of each layer's parameters
   constexpr bool wants_input_gradient(const StageWalk& walk, Index l, Index t) const {
     return t >= walk.inputs() || (walk.wants_gradient(walk.stage->tensor(t)) && !walk.norm_at_bottom(l));
-  }
-  /// Before slabs go: full-height gradients to which several layers add are zero.
-  constexpr void begin_input_gradients(StageWalk& walk) {
-    if (!walk.cut()) return;
-    for (Index t = 0; t < walk.inputs(); ++t) {
-      const TensorUse& use = walk.stage->use(t);
-      if (use.plain == 0 || use.given || !walk.wants_gradient(walk.stage->tensor(t)) || is_sole(walk, t)) continue;
-      walk.stand_before_slabs();
-      move(walk, Op::zero, {}, storage_.full_gradient(walk, t, {0, walk.shape(t).h}));
-    }
   }
   /// Whether an input's gradient comes from one layer alone.
   static constexpr bool is_sole(const StageWalk& walk, Index t) { return walk.stage->use(t).plain == 1 && !walk.stage->use(t).given; }
@@ -291,8 +280,8 @@ class BackwardEmitter : protected ForwardEmitter {
     move(walk, Op::add, in, with_rows(hold, in.rows));
     move(walk, Op::copy, with_rows(hold, out.rows), out);
   }
-  /// The gradient of an input of the stage. From one layer alone: straight into the full-height gradient where slabs do not meet, else by
-  /// way of a slab whose rows are added to those that later slabs have written. From several: added to what is there.
+  /// The gradient of an input of the stage. What the first layer gives goes straight into the full-height gradient where slabs do not meet; else, and
+  /// from other layers, it goes by way of a slab whose rows are added to those that have been written. What later stages have begun is added to.
   constexpr void input_gradient_step(StageWalk& walk, Step step, Index l, Index t) {
     Index& count = item(walk.contributions, t);
     const Range all{0, walk.shape(t).h};
@@ -309,24 +298,26 @@ class BackwardEmitter : protected ForwardEmitter {
       return;
     }
     const bool dense = is_conv(walk.layer(l)) && item(walk.slabs.need_copy, l);   // others read more rows of the input
+    const auto full = [&](Range rows) { return storage_.full_gradient(walk, t, rows); };
+    const bool begins = walk.cut() && !walk.stage->use(t).given;
+    if (const bool first = count++ == 0; begins && first && !dense && !storage_.wants_dense(walk, l) && !slabs_meet(*walk.rows, t)) {
+      step.dx = full(walk.at(t).hold);
+      sink_.step(step);
+      deliver(walk, t, {}, full);
+      return;
+    }
     if (!is_sole(walk, t)) {
       step.dx = dense ? storage_.needed_gradient(walk, l) : storage_.another_gradient(walk, t);
       sink_.step(step);
-      move(walk, Op::add, step.dx, storage_.full_gradient(walk, t, step.dx.rows));
+      if (begins) deliver(walk, t, step.dx, full);
+      else move(walk, Op::add, step.dx, full(step.dx.rows));
       return;
     }
-    const bool apart = dense || storage_.wants_dense(walk, l) || slabs_meet(*walk.rows, t);
-    if (apart) {
-      const Ref hold = storage_.gradient(walk, t);
-      step.dx = dense ? storage_.needed_gradient(walk, l) : hold;
-      sink_.step(step);
-      if (dense) put_among_zeros(walk, step.dx, with_rows(hold, step.dx.rows), hold);
-      deliver(walk, t, hold, [&](Range rows) { return storage_.full_gradient(walk, t, rows); });
-      return;
-    }
-    step.dx = storage_.full_gradient(walk, t, walk.at(t).hold);
+    const Ref hold = storage_.gradient(walk, t);
+    step.dx = dense ? storage_.needed_gradient(walk, l) : hold;
     sink_.step(step);
-    deliver(walk, t, {}, [&](Range rows) { return storage_.full_gradient(walk, t, rows); });
+    if (dense) put_among_zeros(walk, step.dx, with_rows(hold, step.dx.rows), hold);
+    deliver(walk, t, hold, full);
   }
   static constexpr bool slabs_meet(const Schedule& rows, Index t) {
     for (Index n = 0; n + 1 < rows.slabs(); ++n)

@@ -48,8 +48,17 @@ constexpr PlaceUse place_use(const Stage& stage, const StageNeeds& needs, Index 
   if (!use.made_alone && (use.discarded || uncut_forward)) return PlaceUse::forbids;   // the first forward pass has values made alone elsewhere
   if (stage.forward_repeated || stage.supplies) return PlaceUse::forbids;              // reads or writes it again
   if (stage.replaced_by_extra_passes || !reads_values(stage, needs, t)) return PlaceUse::ignores;
-  return written || use.plain != 1 || use.given ? PlaceUse::forbids : PlaceUse::reads;
+  return written || use.plain < 1 || use.given ? PlaceUse::forbids : PlaceUse::reads;
 }
+/// How many rows the gradient of an input of a stage lies behind its values there: as many as a slab holds. The first slab has those above it, too:
+/// their gradient becomes zero while other layers still read the slab's values.
+constexpr Index lag_behind(const Stage& stage, Index t) {
+  return std::max(stage.backward.most(t, &SlabRows::hold), stage.backward.at(0, t).hold.end);
+}
+/// How many times as many rows as the lag a tensor has at least. Its place is larger by the lag for as long as the values live, while a gradient
+/// of its own would live in the backward pass alone. For tensors that several layers read, ResNets in an eighth of their column's bytes come out best
+/// with this number.
+constexpr Index least_times_lag(const TensorUse& use) { return use.plain > 1 ? 14 : 2; }
 }   // namespace detail
 /// What these stages together do with the places of the table's tensors. `stages`: those of the forward pass first.
 constexpr std::vector<TensorPlace> tensor_places(const Table& table, const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs) {
@@ -62,8 +71,9 @@ constexpr std::vector<TensorPlace> tensor_places(const Table& table, const std::
       if (place.use == PlaceUse::forbids) continue;
       const PlaceUse use = detail::place_use(stage, item(needs, s), t);
       if (use == PlaceUse::ignores) continue;
-      const Index lag = use == PlaceUse::reads ? stage.backward.most(t, &SlabRows::hold) : 0;
-      const bool fits = use == PlaceUse::reads && place.use == PlaceUse::ignores && 2 * lag <= table.shape(stage.tensor(t)).h;
+      const Index lag = use == PlaceUse::reads ? detail::lag_behind(stage, t) : 0;
+      const bool fits =
+          use == PlaceUse::reads && place.use == PlaceUse::ignores && detail::least_times_lag(stage.use(t)) * lag <= table.shape(stage.tensor(t)).h;
       place = fits ? TensorPlace{PlaceUse::reads, lag} : TensorPlace{PlaceUse::forbids, 0};
       item(reader, stage.tensor(t)) = stage.section;
     }
