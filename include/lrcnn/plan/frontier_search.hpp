@@ -4,6 +4,7 @@
 // Its bytes are a grid; for each of them plan/section_search.hpp finds the fastest sections, and the plan's true peak, placement included, is
 // measured.
 #include <lrcnn/plan/frontier.hpp>
+#include <lrcnn/plan/relaxed_policies.hpp>
 #include <lrcnn/plan/section_costs.hpp>
 #include <lrcnn/plan/section_search.hpp>
 #include <lrcnn/plan/whole_policies.hpp>
@@ -44,6 +45,7 @@ class FrontierSearch {
     }
     if (found_.empty()) add_uncut();   // more sections than a policy can name
     add_others();
+    if (options_.training && !named(PolicySpec::Part::partition)) add_relaxed();
     return {best_found()};
   }
 
@@ -300,6 +302,21 @@ class FrontierSearch {
     for (std::size_t i = 0; i < others.size(); ++i)
       if (sizes[i]) known.push_back({.policy = others[i], .bytes = sizes[i]->bytes});
     for (SolvedPolicy& policy : with_seconds(std::move(known))) add(std::move(policy));
+  }
+  /// Points once more, with longer slabs in the forward pass.
+  void add_relaxed() {
+    const std::vector<SolvedPolicy> points = best_found();
+    std::vector<std::vector<SolvedPolicy>> found(points.size());
+    const auto measure = [&](const PolicySpec& policy) -> std::optional<SolvedPolicy> {
+      const auto size = arena_if_possible(table_, policy, target_, options_);
+      if (!size) return {};
+      const SectionProfile cost = section_costs_.of(policy);
+      if (cost.steps > most_steps) return {};
+      return SolvedPolicy{policy, size->bytes, cost.seconds(), cost.steps};
+    };
+    on_threads(points.size(), threads_, [&] { return [&](std::size_t i) { found[i] = relaxed(points[i], measure); }; });
+    for (std::vector<SolvedPolicy>& of_point : found)
+      for (SolvedPolicy& policy : of_point) add(std::move(policy));
   }
   /// What no other point beats.
   std::vector<SolvedPolicy> best_found() {
