@@ -36,7 +36,7 @@ TEST_CASE("with streams, sections of which no slabs are at work at once share on
       CAPTURE(to_string(point.policy));
       const Index bytes = arena_size(table, point.policy, blocked).bytes;
       whole += bytes == point.bytes;
-      const SolvedPolicy* const fitting = frontier.fastest(bytes + bytes / 1000);   // the fewest bytes are looked for so closely
+      const SolvedPolicy* const fitting = frontier.fastest(bytes);
       REQUIRE(fitting != nullptr);
       CHECK(fitting->seconds < 1.02 * plan_seconds(table, point.policy, blocked, {}, of_steps));
     }

@@ -27,7 +27,7 @@ Frontier searched_frontier(const Table& table, const PolicySpec& policy, const T
 /// The frontier of a network on an input. `policy`: what it names (PolicySpec::names()) holds at every point, as do precision, streams
 /// and prefetch; all else is chosen.
 /// Errors:  PlanError if no policy can be planned, as make_plan(), or if parts that are named contradict Fit
-/// Cost:    on two cores, from some tenths of a second to two for 20 to 400 layers; more for batches of hundreds
+/// Cost:    on two cores, from some tenths of a second to four for 20 to 400 layers; more for batches of hundreds
 /// `threads`: at most so many work on it; 0: as many as the process may use. The result is the same with any number.
 inline Frontier find_frontier(const Table& table, const PolicySpec& policy, const Target& target, const PlanOptions& options, const Costs& costs,
                               int threads = 0) {
