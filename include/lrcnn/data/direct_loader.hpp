@@ -59,9 +59,7 @@ class DirectLoader {
   /// Shape of the last batch of an epoch, which may have fewer images.
   Input last_input() const { return detail::last_batch(input(), state_->array->shape().n, state_->options.drop_last); }
   /// What decides which images each batch of an epoch has, in words.
-  std::string order() const {
-    return detail::order_text(state_->array->shape().n, state_->options.shuffle ? "images shuffled" : "images in their order", state_->options.seed);
-  }
+  std::string order() const { return detail::order_of_images(state_->array->shape().n, state_->options); }
   const SampleArray& array() const { return *state_->array; }
   const LoaderOptions& options() const { return state_->options; }
 

@@ -23,6 +23,10 @@ struct LoaderOptions {
   Index threads = 1;    ///< that make them
 };
 namespace detail {
+/// What order() of a loader of so many images says.
+inline std::string order_of_images(Index images, const LoaderOptions& options) {
+  return order_text(images, options.shuffle ? "images shuffled" : "images in their order", options.seed);
+}
 /// What it takes to make any batch of one epoch of a data set.
 template <class T>
 struct DatasetBatches {
@@ -103,9 +107,7 @@ class Loader {
   /// Shape of the last batch of an epoch, which may have fewer images.
   Input last_input() const { return detail::last_batch(input(), data_->size(), options_.drop_last); }
   /// What decides which images each batch of an epoch has, in words.
-  std::string order() const {
-    return detail::order_text(data_->size(), options_.shuffle ? "images shuffled" : "images in their order", options_.seed);
-  }
+  std::string order() const { return detail::order_of_images(data_->size(), options_); }
   const Dataset& data() const { return *data_; }
   const LoaderOptions& options() const { return options_; }
   /// The batches of an epoch from number `first` on.

@@ -291,16 +291,15 @@ class BackwardEmitter : protected ForwardEmitter {
       static_cast<void>(storage_.full_gradient(walk, t, all));   // buffers are declared in the first turn
       return;
     }
-    if (!walk.cut() && count == 0 && !walk.stage->use(t).given) {
-      ++count;
+    const bool given = walk.stage->use(t).given, first = !given && count++ == 0;
+    if (first && !walk.cut()) {
       step.dx = storage_.full_gradient(walk, t, all);
       sink_.step(step);
       return;
     }
     const bool dense = is_conv(walk.layer(l)) && item(walk.slabs.need_copy, l);   // others read more rows of the input
     const auto full = [&](Range rows) { return storage_.full_gradient(walk, t, rows); };
-    const bool begins = walk.cut() && !walk.stage->use(t).given;
-    if (const bool first = count++ == 0; begins && first && !dense && !storage_.wants_dense(walk, l) && !slabs_meet(*walk.rows, t)) {
+    if (first && !dense && !storage_.wants_dense(walk, l) && !slabs_meet(*walk.rows, t)) {
       step.dx = full(walk.at(t).hold);
       sink_.step(step);
       deliver(walk, t, {}, full);
@@ -309,8 +308,8 @@ class BackwardEmitter : protected ForwardEmitter {
     if (!is_sole(walk, t)) {
       step.dx = dense ? storage_.needed_gradient(walk, l) : storage_.another_gradient(walk, t);
       sink_.step(step);
-      if (begins) deliver(walk, t, step.dx, full);
-      else move(walk, Op::add, step.dx, full(step.dx.rows));
+      if (given || !walk.cut()) move(walk, Op::add, step.dx, full(step.dx.rows));
+      else deliver(walk, t, step.dx, full);
       return;
     }
     const Ref hold = storage_.gradient(walk, t);

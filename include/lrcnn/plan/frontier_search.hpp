@@ -296,24 +296,25 @@ class FrontierSearch {
     using enum PolicySpec::Part;
     if (!named(partition) && !named(images) && !named(checkpoints) && !named(recompute) && may_hand_on(table_, options_.training))
       add_handed_on(table_, policy_, options_.training, workspaces_for(Index{1} << 40), others);
-    std::vector<std::optional<ArenaSize>> sizes(others.size());   // none: a policy names another network's layers, or more slabs than there are rows
-    on_threads(others.size(), threads_, [&] { return [&](std::size_t i) { sizes[i] = arena_if_possible(table_, others[i], target_, options_); }; });
-    std::vector<SolvedPolicy> known;
-    for (std::size_t i = 0; i < others.size(); ++i)
-      if (sizes[i]) known.push_back({.policy = others[i], .bytes = sizes[i]->bytes});
-    for (SolvedPolicy& policy : with_seconds(std::move(known))) add(std::move(policy));
+    std::vector<std::optional<SolvedPolicy>> known(
+        others.size());   // none: a policy names another network's layers, or more slabs than there are rows
+    on_threads(others.size(), threads_, [&] { return [&](std::size_t i) { known[i] = measured(others[i]); }; });
+    for (std::optional<SolvedPolicy>& policy : known)
+      if (policy) add(std::move(*policy));
+  }
+  /// A policy with its plan's bytes and seconds. Nothing if there is no plan, or it has too many steps.
+  std::optional<SolvedPolicy> measured(const PolicySpec& policy) {
+    const auto size = arena_if_possible(table_, policy, target_, options_);
+    if (!size) return {};
+    std::vector<SolvedPolicy> one = with_seconds({{.policy = policy, .bytes = size->bytes}});
+    if (one.empty()) return {};
+    return std::move(one.front());
   }
   /// Points once more, with longer slabs in the forward pass.
   void add_relaxed() {
     const std::vector<SolvedPolicy> points = best_found();
     std::vector<std::vector<SolvedPolicy>> found(points.size());
-    const auto measure = [&](const PolicySpec& policy) -> std::optional<SolvedPolicy> {
-      const auto size = arena_if_possible(table_, policy, target_, options_);
-      if (!size) return {};
-      const SectionProfile cost = section_costs_.of(policy);
-      if (cost.steps > most_steps) return {};
-      return SolvedPolicy{policy, size->bytes, cost.seconds(), cost.steps};
-    };
+    const auto measure = [&](const PolicySpec& policy) { return measured(policy); };
     on_threads(points.size(), threads_, [&] { return [&](std::size_t i) { found[i] = relaxed(points[i], measure); }; });
     for (std::vector<SolvedPolicy>& of_point : found)
       for (SolvedPolicy& policy : of_point) add(std::move(policy));

@@ -57,7 +57,7 @@ constexpr Index lag_behind(const Stage& stage, Index t) {
 }
 /// How many times as many rows as the lag a tensor has at least. Its place is larger by the lag for as long as the values live, while a gradient
 /// of its own would live in the backward pass alone. For tensors that several layers read, ResNets in an eighth of their column's bytes come out best
-/// with this number.
+/// with this number, by estimated costs.
 constexpr Index least_times_lag(const TensorUse& use) { return use.plain > 1 ? 14 : 2; }
 }   // namespace detail
 /// What these stages together do with the places of the table's tensors. `stages`: those of the forward pass first.
