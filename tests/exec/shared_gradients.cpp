@@ -84,3 +84,21 @@ TEST_CASE("a tensor that several layers read has its gradient in its place, with
                                    Policy<ExtraPasses<ByImages<1, Overlap<32>>>, CheckpointAtSums<>, RecomputeAll, W>::value})
     law(WithNorms::layers, policy, 1);
 }
+TEST_CASE("a tensor that a stage makes again for its own layers has no gradient in its place if a norm above reads it") {
+  // The activation's output goes to a convolution of its own section, and to a norm and one or two convolutions above.
+  constexpr Window one{.kernel = 1, .pad = 0};
+  using Inner = Sequential<Conv<4, one>, BatchNorm>;
+  using Once = Sequential<Conv<4>, SiLU, Residual<Inner, Residual<BatchNorm, Conv<4>>>, GlobalAvgPool, Linear<3>>;
+  using Twice = Sequential<Conv<4>, SiLU, Residual<Inner, Residual<BatchNorm, Residual<Conv<4>, Conv<4, one>>>>, GlobalAvgPool, Linear<3>>;
+  Reference<double> backend(2);
+  for (const std::span<const Layer> layers : {std::span<const Layer>(Once::layers), std::span<const Layer>(Twice::layers)}) {
+    const Problem<double> problem(layers, {2, 3, 128, 3}, 5);
+    PolicySpec policy = Policy<Overlap<4, 64>, CheckpointAt<"conv2">, RecomputeAll, Workspace<0>>::value;
+    const Outcome<double> apart = run_once(problem, policy, backend);
+    policy.gradients_in_place = true;
+    const Plan plan = make_plan(problem.table, policy, {}, {.input_gradient = true});
+    const auto problems = check_plan(plan);
+    CHECK((problems.empty() ? "" : problems[0]) == "");
+    check_same(run_once(problem, policy, backend), apart);
+  }
+}

@@ -28,9 +28,9 @@ constexpr bool layers_read_values(const Stage& stage, const StageNeeds& needs, I
       if (run.makes(l) && (stage.in(l) == t || stage.other(l) == t)) return true;
   return false;
 }
-/// Whether they do, or a norm above does for which the stage turns the gradient of its output into that of its input.
+/// Whether they do, or a norm above does for which the stage turns the gradient of its output into that of its input. Such a norm reads the values
+/// in full height, though the stage makes them again for its own layers.
 constexpr bool reads_values(const Stage& stage, const StageNeeds& needs, Index t) {
-  if (item(needs.remade_in_slabs, t)) return false;
   for (const NormAbove& norm : stage.norms_above)
     if (norm.tensor == t) return true;
   return layers_read_values(stage, needs, t);
