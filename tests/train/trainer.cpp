@@ -827,6 +827,17 @@ TEST_CASE("fit goes on within an epoch with a loader that does not tell its orde
   CHECK(goes_on(untold, "told"));
   CHECK(goes_on(loader(), "untold"));
   CHECK(goes_on(untold, "untold"));
+  // The file goes on telling the order when a loader that tells none has gone on for a while.
+  resumed.load(folder / "told");
+  const std::string order = resumed.state().notes.at("batches");
+  const Index batch = resumed.state().batch;
+  CHECK_THROWS_WITH(
+      resumed.fit(Untold{loader_of(8, interrupted_after(1))}, nullptr, {.epochs = 1, .training_file = folder / "told", .save_every = 1}),
+      "interrupted");
+  Trainee<> third = make();
+  third.load(folder / "told");
+  CHECK(third.state().batch > batch);
+  CHECK(third.state().notes.at("batches") == order);
 }
 TEST_CASE("a training that has just begun takes the place of no other training, nor of another file") {
   const Folder folder;

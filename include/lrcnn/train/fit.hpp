@@ -105,7 +105,7 @@ void BasicTrainer<B, L>::check_batches(const Loader& train) {
                                    ", which has " + begun + ", and is to go on with " + batches,
                                "an epoch is finished with the batches it was begun with",
                                "use the same batch size, data and seed, or a training file from the end of an epoch"));
-  begun = batches;
+  if (has_order || state_.batch == 0) begun = batches;
 }
 template <Backend B, TrainingLoss<typename B::element> L>
 template <class Loader>
