@@ -11,8 +11,8 @@ TEST_CASE("shared gradients and lone inputs give the bits of plans without them"
 }
 TEST_CASE("gradients in place give the bits of gradients apart in random residual networks, whatever extra passes cover") {
   Reference<double> backend(1);
-  Index runs = 0, in_place = 0;
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+  Index runs = 0, in_place = 0, behind = 0;
+  for (std::uint64_t seed = 1; seed <= 240; ++seed) {
     Dice dice(seed + 7100000);
     const RandomNetwork net = random_blocks(dice);
     PolicySpec policy = random_blocks_policy(dice, net);
@@ -21,7 +21,13 @@ TEST_CASE("gradients in place give the bits of gradients apart in random residua
     const Problem<double> problem(net.layers, net.input, seed);
     try {
       const Plan plan = make_plan(problem.table, policy, {}, {.input_gradient = true});
-      for (const StageNeeds& needs : needs_of(plan.table, policy, plan.options, plan.stages)) in_place += needs.sum_in_place >= 0;
+      const std::vector<StageNeeds> needs = needs_of(plan.table, policy, plan.options, plan.stages);
+      const std::vector<Index> lags = gradient_lags(plan.table, plan.stages, needs);
+      for (std::size_t s = 0; s < needs.size(); ++s) {
+        if (needs[s].sum_in_place < 0) continue;
+        ++in_place;
+        if (const Index output = plan.stages[s].last; output < plan.table.size()) behind += item(lags, output) > 0;
+      }
     } catch (const PlanError&) {
       continue;
     }
@@ -31,9 +37,10 @@ TEST_CASE("gradients in place give the bits of gradients apart in random residua
     check_same(shared, run_once(problem, policy, backend));
     ++runs;
   }
-  MESSAGE(runs, " runs, ", in_place, " gradients of sums over those of outputs");
+  MESSAGE(runs, " runs, ", in_place, " gradients of sums over those of outputs, ", behind, " of them behind the outputs' values");
   CHECK(runs > 120);
   CHECK(in_place > 20);
+  CHECK(behind > 2);
 }
 namespace {
 /// Tensors in whose places a stage that reads them more than once in the backward pass puts their gradients.
@@ -83,6 +90,17 @@ TEST_CASE("a tensor that several layers read has its gradient in its place, with
                                    Policy<ExtraPassesBothWays<Overlap<32>>, CheckpointAtSums<>, RecomputeAll, W>::value,
                                    Policy<ExtraPasses<ByImages<1, Overlap<32>>>, CheckpointAtSums<>, RecomputeAll, W>::value})
     law(WithNorms::layers, policy, 1);
+  // Two blocks below write the gradients of their sums over that gradient, which is that of both skip connections, too.
+  using Body = Sequential<Conv<8, one>, BatchNorm, ReLU, Conv<16>, BatchNorm>;
+  using Chain = Sequential<Conv<16>, BatchNorm, ReLU, Residual<Body>, ReLU, Residual<Body>, ReLU, Normed, ReLU, GlobalAvgPool, Linear<5>>;
+  using Slabs = Overlap<32>;
+  using One = OneExtraPass<Slabs>;
+  constexpr PolicySpec chained = Policy<Stages<Slabs, One, One, ExtraPasses<Slabs>>, CheckpointAt<"relu1", "relu3", "relu5">, RecomputeAll, W>::value;
+  law(Chain::layers, chained, 1);
+  using Alone = RecomputeInputAlone<One>;
+  law(Chain::layers,
+      Policy<Stages<Slabs, Alone, Alone, RecomputeInputAlone<ExtraPasses<Slabs>>>, CheckpointAt<"relu1", "relu3", "relu5">, RecomputeAll, W>::value,
+      1);
 }
 TEST_CASE("a tensor that a stage makes again for its own layers has no gradient in its place if a norm above reads it") {
   // The activation's output goes to a convolution of its own section, and to a norm and one or two convolutions above.

@@ -127,13 +127,14 @@ TEST_CASE("the first pass writes a sum's gradient over that of the section's out
   const Plan apart = sound_plan<Blocks, OneExtraPass<Slabs>, CheckpointAtSums<>, RecomputeAll>();
   const Plan shared = sound_plan<Blocks, OneExtraPass<Slabs>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace>();
   CHECK(sums_in_place(apart) == 0);
-  CHECK(sums_in_place(shared) == 2);   // the first block has no skip connection
-  for (const std::string_view relu : {"relu7", "relu10"}) {
+  CHECK(sums_in_place(shared) == 3);
+  for (const std::string_view relu : {"relu4", "relu7", "relu10"}) {
     CHECK(times_back(apart, relu) == 2);
     CHECK(times_back(shared, relu) == 1);
     CHECK(times_made(shared, relu) == times_made(apart, relu) - 1);
   }
-  CHECK(times_back(shared, "relu4") == 2);
+  CHECK(times_made(shared, "batch_norm5") == times_made(apart, "batch_norm5") - 1);   // of the first block's second input
+  CHECK(times_made(shared, "conv5") == times_made(apart, "conv5"));
   const Index map = small_input.n * 16 * small_input.h * small_input.w * 4;
   CHECK(apart.peak_bytes() - shared.peak_bytes() > map / 2);   // the peak lies elsewhere then
   CHECK(!in_full(shared, "relu4", Role::gradient));            // it is that of relu7, from the sum on
@@ -160,8 +161,9 @@ TEST_CASE("a sum's gradient has a place of its own where others read the skip co
   // The body ends in a convolution or an activation.
   CHECK(count(within(std::type_identity<Sequential<Residual<Sequential<Narrow, Conv<8>>>, End>>{})) == 0);
   CHECK(count(within(std::type_identity<Sequential<Residual<Sequential<Narrow, ReLU>>, End>>{})) == 0);
-  // Both inputs come from norms.
-  CHECK(count(within(std::type_identity<Sequential<Residual<Narrow, Sequential<Conv<8>, BatchNorm>>, End>>{})) == 0);
+  // Both inputs come from norms; or the second comes from a convolution.
+  CHECK(count(within(std::type_identity<Sequential<Residual<Narrow, Sequential<Conv<8>, BatchNorm>>, End>>{})) == 1);
+  CHECK(count(within(std::type_identity<Sequential<Residual<Narrow, Conv<8>>, End>>{})) == 0);
   // Something follows the activation in the section.
   CHECK(count(within(std::type_identity<Sequential<Residual<Narrow>, ReLU, Named<"end", MaxPool<>>>>{})) == 0);
   // A norm above the section reads its output, or the next section reads the skip connection, too.
@@ -170,8 +172,7 @@ TEST_CASE("a sum's gradient has a place of its own where others read the skip co
   CHECK(count(plan_of<Sequential<Conv<8>, BatchNorm, ReLU, Residual<Sequential<Residual<Narrow>, End, Conv<8>>>, GlobalAvgPool, Linear<2>>, One,
                       CheckpointAt<"relu1", "end">, RecomputeAll, GradientsInPlace>()) == 0);
 }
-TEST_CASE("neither the skip connection's values nor the output's lie where that gradient does, since stages below may want it dense or read them") {
-  // A convolution that is not cut makes the skip connection, and one in slabs alone reads the output: its gradient could take the output's place.
+TEST_CASE("that gradient lies behind the output's values if all that go through the skip connection's gradient do so slab by slab") {
   using Narrow = Sequential<Conv<4>, BatchNorm, ReLU, Conv<8>, BatchNorm>;
   using Read = Sequential<Conv<8>, Residual<Narrow>, ReLU, Conv<8>, ReLU, GlobalAvgPool, Linear<2>>;
   const auto check = [](const Plan& plan, Index sums, std::string_view layer, bool in_place) {
@@ -180,14 +181,33 @@ TEST_CASE("neither the skip connection's values nor the output's lie where that 
     for (Index l = 0; l < plan.table.size(); ++l)
       if (plan.table.node(l).layer.name.view() == layer) CHECK((item(lags, l + 1) > 0) == in_place);
   };
-  check(sound_plan<Read, Stages<Column, OneExtraPass<Slabs>, Overlap<8>>, CheckpointAt<"conv1", "relu2">, RecomputeAll, GradientsInPlace>(), 1,
-        "relu2", false);
-  check(sound_plan<Read, Stages<Column, Slabs, Overlap<8>>, CheckpointAt<"conv1", "relu2">, RecomputeAll, GradientsInPlace>(), 0, "relu2", true);
+  const auto read = [&]<class First, class Second>(std::type_identity<First>, std::type_identity<Second>) {
+    return sound_plan<Read, Stages<First, Second, Overlap<8>>, CheckpointAt<"conv1", "relu2">, RecomputeAll, GradientsInPlace>();
+  };
+  using One = OneExtraPass<Slabs>;
+  constexpr std::type_identity<Column> column;
+  constexpr std::type_identity<Slabs> slabs;
+  check(read(slabs, std::type_identity<One>{}), 1, "relu2", true);
+  check(read(column, std::type_identity<One>{}), 1, "relu2", false);   // the convolution that makes the skip connection wants its gradient dense
+  check(read(column, slabs), 0, "relu2", true);                        // the skip connection has a gradient of its own
+  // Of several blocks, the gradient of the last one's output goes down as that of all.
+  using Two = Sequential<Conv<8>, Residual<Narrow>, ReLU, Residual<Narrow>, ReLU, Conv<8>, ReLU, GlobalAvgPool, Linear<2>>;
+  const auto two = [&]<class First>(std::type_identity<First>) {
+    return sound_plan<Two, Stages<First, One, One, Overlap<8>>, CheckpointAt<"conv1", "relu2", "relu4">, RecomputeAll, GradientsInPlace>();
+  };
+  check(two(slabs), 2, "relu4", true);
+  check(two(slabs), 2, "relu2", false);
+  CHECK(!in_full(two(slabs), "conv1", Role::gradient));
+  check(two(column), 2, "relu4", false);
+  // Without a skip connection nothing goes down.
+  using Norms = Sequential<Conv<8>, Residual<Narrow, Sequential<Conv<8>, BatchNorm>>, ReLU, Conv<8>, ReLU, GlobalAvgPool, Linear<2>>;
+  check(sound_plan<Norms, Stages<Column, One, Overlap<8>>, CheckpointAt<"conv1", "relu2">, RecomputeAll, GradientsInPlace>(), 1, "relu2", true);
+  // The skip connection's values do not lie there.
   // A pooling whose backward pass does not read the skip connection, which could have its own gradient in its place.
   using Pooled = Sequential<Conv<8>, BatchNorm, ReLU, Residual<Sequential<MaxPool<>, Conv<4>, BatchNorm, ReLU, Upsample<2>, Conv<8>, BatchNorm>>,
                             ReLU, GlobalAvgPool, Linear<2>>;
   using AtReLUs = CheckpointAt<"relu1", "relu2", "relu3">;
-  check(sound_plan<Pooled, Stages<Slabs, Slabs, OneExtraPass<Slabs>, Slabs>, AtReLUs, RecomputeAll, GradientsInPlace>(), 1, "relu1", false);
+  check(sound_plan<Pooled, Stages<Slabs, Slabs, One, Slabs>, AtReLUs, RecomputeAll, GradientsInPlace>(), 1, "relu1", false);
 }
 TEST_CASE("the checker finds what would spoil a sum's gradient that lies over an output's") {
   const Plan plan = sound_plan<Blocks, OneExtraPass<Slabs>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace>();

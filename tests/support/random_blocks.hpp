@@ -37,7 +37,7 @@ inline RandomNetwork random_blocks(Dice& dice) {
       if (convs > 1) activation();
     }
     Index body = static_cast<Index>(list.size());
-    if (dice.chance(0.15)) {   // from a norm
+    if (dice.chance(0.25)) {   // from a norm
       Layer shortcut{.kind = Kind::conv, .window = {.kernel = 1}, .channels = width};
       shortcut.input = body + 1 - skip;
       add(shortcut), skip = norm();

@@ -226,14 +226,14 @@ class BackwardEmitter : protected ForwardEmitter {
   /// GradientsInPlace. Whether layer l is a sum whose inputs get one gradient, which is dy where it lies; then that is noted.
   constexpr bool shares_gradient(const StageWalk& walk, Index l, const Ref& dy) {
     if (walk.needs->sum_in_place == l) {
-      storage_.share_gradient(walk, skip_of(*walk.stage, l), dy.buffer);
+      if (const Index skip = skip_of(*walk.stage, l); skip >= 0) storage_.share_gradient(walk, skip, dy);
       return true;
     }
     const bool wanted = policy_.gradients_in_place && is_whole(walk, walk.out(l), dy);
     if (!wanted || !gives_one_gradient(stages_, needs_, walk, l, group_images(table_, policy_))) return false;
     for (const Index t : {walk.in(l), walk.other(l)})
       if (walk.stage->tensor(t) == 0) return false;
-    for (const Index t : {walk.in(l), walk.other(l)}) storage_.share_gradient(walk, t, dy.buffer);
+    for (const Index t : {walk.in(l), walk.other(l)}) storage_.share_gradient(walk, t, dy);
     return true;
   }
   static constexpr bool is_whole(const StageWalk& walk, Index t, const Ref& ref) {

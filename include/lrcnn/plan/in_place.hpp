@@ -39,8 +39,8 @@ constexpr bool reads_values(const Stage& stage, const StageNeeds& needs, Index t
 constexpr PlaceUse place_use(const Stage& stage, const StageNeeds& needs, Index t) {
   const bool written = t >= stage.input_count();
   const TensorUse& use = stage.use(t);
-  if (use.offloaded) return PlaceUse::forbids;   // its values are elsewhere
-  if (needs.sum_in_place >= 0 && (t + 1 == stage.tensors() || t == skip_of(stage, needs.sum_in_place))) return PlaceUse::forbids;   // it is both's
+  if (use.offloaded) return PlaceUse::forbids;                                                        // its values are elsewhere
+  if (needs.sum_in_place >= 0 && t == skip_of(stage, needs.sum_in_place)) return PlaceUse::forbids;   // its gradient lies with that of the sum
   // Pieces of slabs are dense; a stage that is not cut would have its kernels work on what is not.
   if (stage.makes_input) return stage.forward.slabs() < 2 ? PlaceUse::forbids : PlaceUse::ignores;
   if ((written && !use.leaves) || (!stage.replaced_by_extra_passes && stage.backward.slabs() < 2)) return PlaceUse::forbids;
@@ -49,6 +49,29 @@ constexpr PlaceUse place_use(const Stage& stage, const StageNeeds& needs, Index 
   if (stage.forward_repeated || stage.supplies) return PlaceUse::forbids;              // reads or writes it again
   if (stage.replaced_by_extra_passes || !reads_values(stage, needs, t)) return PlaceUse::ignores;
   return written || use.plain < 1 || use.given ? PlaceUse::forbids : PlaceUse::reads;
+}
+/// Of a stage that writes a sum's gradient over that of its output (sum_in_place.hpp): whether it may lie behind that output's values. It is the
+/// gradient of the skip connection, too, if there is one; then the stage that makes that, and others that add to its gradient, work slab by slab.
+/// Not if `stages` lack that maker.
+constexpr bool sum_may_lie_behind(const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs, Index s) {
+  const Stage& stage = item(stages, s);
+  const Index input = skip_of(stage, item(needs, s).sum_in_place);
+  if (input < 0) return true;
+  const Index skip = stage.tensor(input);
+  bool made = false;
+  for (Index o = 0; o < static_cast<Index>(stages.size()); ++o) {
+    const Stage& other = item(stages, o);
+    if (other.section > stage.section || other.replaced_by_extra_passes || other.makes_input) continue;   // they have no hand in it
+    if (other.reduces && other.last == skip) return false;
+    for (Index t = 0; t < other.tensors(); ++t) {
+      if (other.tensor(t) != skip) continue;
+      if (other.backward.slabs() < 2) return false;
+      if (t < other.input_count()) continue;
+      made = true;
+      if (item(needs, o).sum_in_place >= 0 && t + 1 == other.tensors() && !sum_may_lie_behind(stages, needs, o)) return false;
+    }
+  }
+  return made;
 }
 /// How many rows the gradient of an input of a stage lies behind its values there: as many as a slab holds. The first slab has those above it, too:
 /// their gradient becomes zero while other layers still read the slab's values.
@@ -69,7 +92,9 @@ constexpr std::vector<TensorPlace> tensor_places(const Table& table, const std::
     for (Index t = 0; t < stage.tensors(); ++t) {
       TensorPlace& place = item(places, stage.tensor(t));
       if (place.use == PlaceUse::forbids) continue;
-      const PlaceUse use = detail::place_use(stage, item(needs, s), t);
+      PlaceUse use = detail::place_use(stage, item(needs, s), t);
+      const bool of_sum = item(needs, s).sum_in_place >= 0 && t + 1 == stage.tensors();
+      if (of_sum && use == PlaceUse::ignores && !detail::sum_may_lie_behind(stages, needs, s)) use = PlaceUse::forbids;
       if (use == PlaceUse::ignores) continue;
       const Index lag = use == PlaceUse::reads ? detail::lag_behind(stage, t) : 0;
       const bool fits =

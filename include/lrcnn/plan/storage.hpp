@@ -26,13 +26,15 @@ class Storage : SlabBuffers {
     for (auto* ids :
          {&values_, &values_again_, &values_between_, &offloaded_, &gradients_, &norm_gradients_, &shared_gradients_, &statistics_, &sums_})
       ids->assign(tensors, -1);
-    made_alone_.assign(tensors, 0);
+    lags_.assign(tensors, 0), gradient_lags_.assign(tensors, 0), made_alone_.assign(tensors, 0);
     for (const Stage& stage : stages)
       for (Index t = 0; t < stage.tensors(); ++t)
         if (stage.use(t).made_alone) item(made_alone_, stage.tensor(t)) = 1;
   }
   /// Has gradients in full height take their values' places: of each tensor of the table, how many rows behind (in_place.hpp).
-  constexpr void put_gradients_in_place(std::vector<Index> lags) { lags_ = std::move(lags); }
+  constexpr void put_gradients_in_place(std::vector<Index> lags) {
+    if (!lags.empty()) lags_ = gradient_lags_ = std::move(lags);
+  }
   /// The backend's scratch that sections share, one for each of `copies`; -1 if it wants none.
   constexpr Index declare_workspace(Index bytes, Index copies) {
     return bytes > 0 && target_.uses_workspace ? sink_.declare(Role::workspace, -1, -1, aligned(bytes), copies) : -1;
@@ -184,12 +186,12 @@ class Storage : SlabBuffers {
     Index& id = item(norm_gradients_, node + 1);
     if (id < 0 && !walk.cut() && dy.held_images == walk.group && dy.held_rows == Range{0, shape.h}) id = dy.buffer;
   }
-  /// From now on the gradient of tensor t, an input or what a norm that waits writes, is one with another, in `buffer` (shared_gradients.hpp,
-  /// sum_in_place.hpp). So the norm's own step writes over the values that the norm read, rather than over this.
-  constexpr void share_gradient(const StageWalk& walk, Index t, Index buffer) {
+  /// From now on the gradient of tensor t, an input or what a norm that waits writes, is one with another, of which `dy` is a piece
+  /// (shared_gradients.hpp, sum_in_place.hpp). So the norm's own step writes over the values that the norm read, rather than over this.
+  constexpr void share_gradient(const StageWalk& walk, Index t, const Ref& dy) {
     const Index g = walk.stage->tensor(t);
-    if (t < walk.inputs()) item(gradients_, g) = buffer;
-    else item(shared_gradients_, g) = buffer;
+    if (t < walk.inputs()) item(gradients_, g) = dy.buffer, item(gradient_lags_, g) = -dy.held_rows.begin;
+    else item(shared_gradients_, g) = dy.buffer;
   }
   constexpr Ref norm_gradient(const StageWalk& walk, Index node, Range rows) {
     return in_full(norm_gradients_, Role::gradient, walk, node + 1, walk.group, rows);
@@ -260,9 +262,9 @@ class Storage : SlabBuffers {
   std::vector<Index> offloaded_{};                                                                     ///< likewise, in the larger memory
   std::vector<Index> statistics_{}, sums_{};                                                           ///< of the layers that write them
   std::vector<Index> shared_gradients_{};                                                              ///< of what norms write
-  bool in_place_;               ///< gradients take their values' places in the plan; lags_ need not be known
-  std::vector<Index> lags_{};   ///< empty: gradients have places of their own
-  Flags made_alone_{};          ///< of the table's tensors: TensorUse::made_alone
+  bool in_place_;                                 ///< gradients take their values' places in the plan; lags_ need not be known
+  std::vector<Index> lags_{}, gradient_lags_{};   ///< of gradients in their values' places; and of those that are one with such, too
+  Flags made_alone_{};                            ///< of the table's tensors: TensorUse::made_alone
   Index input_gradient_ = -1;
 
   /// Where the values of tensor t are that this pass writes or reads.
@@ -333,18 +335,13 @@ class Storage : SlabBuffers {
   constexpr Ref in_full(std::vector<Index>& ids, Role role, const StageWalk& walk, Index tensor, Range held, Range rows) {
     const Shape& shape = table_.shape(tensor);
     Index& id = item(ids, tensor);
-    const Index lag = lags_.empty() ? 0 : item(lags_, tensor);
-    const bool gradient = &ids == &gradients_;
     const std::vector<Index>& values = item(made_alone_, tensor) ? values_again_ : values_;   // that the backward pass reads
-    if (lag > 0 && (gradient || &ids == &values)) {
-      if (id < 0 && gradient) id = item(values, tensor);
-      if (id < 0) id = sink_.declare(role, walk.number, tensor, piece_bytes(shape, held.size(), shape.h + lag));
-      Range held_rows{0, shape.h + lag};
-      if (gradient) held_rows = {-lag, shape.h};
-      return {id, 0, tensor, held, held_rows, walk.images, rows};
-    }
-    if (id < 0) id = sink_.declare(role, walk.number, tensor, piece_bytes(shape, held.size(), shape.h));
-    return {id, 0, tensor, held, {0, shape.h}, walk.images, rows};
+    const bool gradient = &ids == &gradients_;
+    const Index lag = gradient ? item(gradient_lags_, tensor) : &ids == &values ? item(lags_, tensor) : 0;
+    if (id < 0 && gradient && lag > 0) id = item(values, tensor);
+    if (id < 0) id = sink_.declare(role, walk.number, tensor, piece_bytes(shape, held.size(), shape.h + lag));
+    const Index begin = gradient ? -lag : 0;
+    return {id, 0, tensor, held, {begin, begin + shape.h + lag}, walk.images, rows};
   }
 };
 }   // namespace lrcnn

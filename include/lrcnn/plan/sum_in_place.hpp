@@ -1,18 +1,21 @@
 #pragma once
 // Sums at the top of stages with extra passes, whose gradient takes the place of the gradient above (GradientsInPlace).
 //
-// A residual block ends in a sum, perhaps with an activation behind it. Extra passes have the gradient of the block's output in full height; that of
-// the skip connection, the block's input, is another map of the same size. But what the activation makes of the former is the latter, until
-// the layers below add to it, and the output's own gradient is wanted by nobody else. So the first pass writes the sum's gradient over it. Later
-// passes find it there, and neither go through the activation again nor make its output. The gradients of both maps are in one place then, which
-// is not that of either map's values (plan/in_place.hpp): stages below may want the one dense, or read the values of the other.
+// A residual block ends in a sum, perhaps with an activation behind it. Extra passes have the gradient of the block's output in full height, which
+// nobody else wants. So the first pass writes the gradient of the sum over it. Later passes find that there: they neither go through the activation
+// again nor make its output. If the sum has a skip connection, the block's input, the gradient of that is the same map, until the layers below add to
+// it, and lies there, too, rather than behind the values of the skip connection (plan/in_place.hpp).
 #include <lrcnn/plan/stage.hpp>
 #include <lrcnn/plan/stage_rules.hpp>
 namespace lrcnn {
-/// Of such a sum, the skip connection: an input of the stage.
-constexpr Index skip_of(const Stage& stage, Index sum) { return stage.in(sum) < stage.input_count() ? stage.in(sum) : stage.other(sum); }
-/// Such a sum of a stage, as a layer of the stage; -1: there is none. One of its inputs is an input of the stage that nothing has been added to, the
-/// other is what a norm within the stage makes for it. `loses_rows`: the stage's rows go through the loss slab by slab.
+/// Of such a sum, the skip connection: an input of the stage. -1: both of its inputs are made within the stage.
+constexpr Index skip_of(const Stage& stage, Index sum) {
+  for (const Index t : {stage.in(sum), stage.other(sum)})
+    if (t < stage.input_count()) return t;
+  return -1;
+}
+/// Such a sum of a stage, as a layer of the stage; -1: there is none. Its inputs are what norms within the stage make for it; one may be an input of
+/// the stage that nothing has been added to. `loses_rows`: the stage's rows go through the loss slab by slab.
 constexpr Index sum_in_place(const Table& table, const Stage& stage, bool loses_rows) {
   const Index inputs = stage.input_count(), top = stage.tensors() - 1;
   if (stage.passes == 0 || stage.reduces || loses_rows || top < inputs || stage.use(top).readers > 0 || !stage.use(top).wanted_plain) return -1;
@@ -26,10 +29,16 @@ constexpr Index sum_in_place(const Table& table, const Stage& stage, bool loses_
     --l;
   }
   if (layer(l).kind != Kind::sum) return -1;
-  const Index skip = skip_of(stage, l), body = stage.in(l) == skip ? stage.other(l) : stage.in(l);
-  if (skip >= inputs || body < inputs || stage.tensor(skip) == 0) return -1;
-  if (const TensorUse& use = stage.use(skip); use.readers != 1 || use.plain != 1 || use.given) return -1;
-  const Index norm = body - inputs;
-  return for_one(body) && detail::waits(table.node(stage.first + norm), true) && stage.in(norm) >= inputs ? l : -1;
+  Index normed = 0;
+  for (const Index t : {stage.in(l), stage.other(l)}) {
+    if (t >= inputs) {
+      const Index norm = t - inputs;
+      if (!for_one(t) || !detail::waits(table.node(stage.first + norm), true) || stage.in(norm) < inputs) return -1;
+      ++normed;
+    } else if (const TensorUse& use = stage.use(t); stage.tensor(t) == 0 || use.readers != 1 || use.plain != 1 || use.given) {
+      return -1;
+    }
+  }
+  return normed > 0 ? l : -1;
 }
 }   // namespace lrcnn
