@@ -62,7 +62,6 @@ constexpr bool sum_may_lie_behind(const std::vector<Stage>& stages, const std::v
   for (Index o = 0; o < static_cast<Index>(stages.size()); ++o) {
     const Stage& other = item(stages, o);
     if (other.section > stage.section || other.replaced_by_extra_passes || other.makes_input) continue;   // they have no hand in it
-    if (other.reduces && other.last == skip) return false;
     for (Index t = 0; t < other.tensors(); ++t) {
       if (other.tensor(t) != skip) continue;
       if (other.backward.slabs() < 2) return false;
