@@ -49,26 +49,45 @@ TEST_CASE("a residual block adds its input") {
   CHECK(t.node(3).in2 == Shape{2, 4, 8, 8});
   CHECK(t == make_table(std::vector<Layer>{Conv<4>::layer(), Conv<4>::layer(), relu, reading(sum, 1, 3), relu}, {2, 3, 8, 8}));
 }
-TEST_CASE("a downsampling block's shortcut is executed beside the end of its body") {
+TEST_CASE("a shortcut with a convolution is executed beside the end of its body, a convolution that shrinks what it reads beside the body's first") {
   using Net = Sequential<Residual<Body<8, 2>, Sequential<Plain<8, 2, 1>, BatchNorm>>, ReLU>;
   const Input input{2, 4, 9, 9};
   const Table t = table_of<Net>(input);
-  CHECK(text(t) == "conv1(0) batch_norm1(1) relu1(2) conv2(3) conv3(0) batch_norm2(4) batch_norm3(5) sum1(6,7) relu2(8)");
+  CHECK(text(t) == "conv1(0) conv3(0) batch_norm1(1) relu1(3) conv2(4) batch_norm2(5) batch_norm3(2) sum1(6,7) relu2(8)");
   CHECK(t.shape(t.size()) == Shape{2, 8, 5, 5});
+  // With as many values or more, it waits: its output would need as much memory as its input, for longer.
+  for (const Index channels : {1, 2})
+    CHECK(text(table_of<Net>({2, channels, 9, 9})) ==
+          "conv1(0) batch_norm1(1) relu1(2) conv2(3) conv3(0) batch_norm2(4) batch_norm3(5) sum1(6,7) relu2(8)");
   const std::vector<Layer> list{Plain<8, 2>::layer(), norm, relu, Plain<8>::layer(), norm, reading(Plain<8, 2, 1>::layer(), 6), norm,
                                 reading(sum, 3, 1),   relu};
   CHECK(std::equal(list.begin(), list.end(), Net::layers.begin(), Net::layers.end()));
   CHECK(t == make_table(list, input));
   // The stages are the same where the shortcut comes first in the list.
   using Turned = Sequential<Sum<Sequential<Plain<8, 2, 1>, BatchNorm>, Body<8, 2>>, ReLU>;
-  CHECK(text(table_of<Turned>(input)) == "conv2(0) batch_norm2(1) conv1(0) relu1(2) conv3(4) batch_norm1(3) batch_norm3(5) sum1(6,7) relu2(8)");
+  CHECK(text(table_of<Turned>(input)) == "conv1(0) conv2(0) batch_norm2(2) relu1(3) conv3(4) batch_norm1(1) batch_norm3(5) sum1(6,7) relu2(8)");
+}
+TEST_CASE("a layer that shrinks what it reads does not wait for others, unless another that does not shrink it waits") {
+  using Pooled = Sequential<MaxPool<>, Plain<8, 1, 1>, BatchNorm>;   // the convolution is alone with what it reads, and waits
+  CHECK(text(table_of<Residual<Body<8, 2>, Pooled>>({1, 8, 8, 8})) ==
+        "conv1(0) pool1(0) batch_norm1(1) relu1(3) conv2(4) conv3(2) batch_norm2(5) batch_norm3(6) sum1(7,8)");
+  // The third branch begins with a norm, which keeps the input to the end. So the second one's convolution is as late as ever.
+  using Kept = Sequential<Plain<8, 2>, BatchNorm>;
+  using Late = Sequential<BatchNorm, Plain<8, 2>>;
+  CHECK(text(table_of<Sequential<Plain<4>, Sum<Body<8, 2>, Kept, Late>>>({1, 4, 8, 8})) ==
+        "conv1(0) conv2(1) batch_norm1(2) relu1(3) conv3(4) conv4(1) batch_norm2(5) batch_norm3(6) batch_norm4(1) sum1(7,8) conv5(9) sum2(10,11)");
+  // Two that shrink it come together, wherever their branches end.
+  using Deep = Sequential<Plain<8, 2>, BatchNorm, Plain<8>, BatchNorm, Plain<8>, BatchNorm>;
+  CHECK(text(table_of<Sequential<Plain<4>, Sum<Kept, Deep, Body<8, 2>>>>({1, 4, 8, 8})) ==
+        "conv1(0) conv2(1) conv3(1) conv6(1) batch_norm2(3) conv4(5) batch_norm3(6) batch_norm5(4) conv5(7) relu1(8) conv7(10) batch_norm1(2) "
+        "batch_norm4(9) batch_norm6(11) sum1(12,13) sum2(15,14)");
 }
 TEST_CASE("norms that work on single pixels do not part the order, those over groups do") {
   using Shortcut = Plain<8, 2, 1>;
-  const auto order = []<class N>(N) { return text(table_of<Residual<Sequential<Plain<8, 2>, N, ReLU>, Sequential<Shortcut, ReLU>>>({1, 4, 8, 8})); };
+  const auto order = []<class N>(N) { return text(table_of<Residual<Sequential<Plain<8, 2>, N, ReLU>, Sequential<Shortcut, ReLU>>>({1, 2, 8, 8})); };
   CHECK(order(LayerNorm{}) == "conv1(0) layer_norm1(1) relu1(2) conv2(0) relu2(4) sum1(3,5)");
   CHECK(order(GroupNorm<4>{}) == "conv1(0) group_norm1(1) relu1(2) conv2(0) relu2(4) sum1(3,5)");
-  CHECK(text(table_of<Residual<Sequential<Shortcut, ReLU>, Sequential<Plain<8, 2>, InstanceNorm>>>({1, 4, 8, 8})) ==
+  CHECK(text(table_of<Residual<Sequential<Shortcut, ReLU>, Sequential<Plain<8, 2>, InstanceNorm>>>({1, 2, 8, 8})) ==
         "conv2(0) instance_norm1(1) conv1(0) relu1(3) sum1(4,2)");
 }
 TEST_CASE("joins of more than two branches are chains of joins, and joins nest") {
@@ -125,6 +144,7 @@ TEST_CASE("references beyond the first layer are to the network's input, in list
   CHECK(text(make_table(Far::layers, {1, 1, 4, 4})) == text(make_table(layers_of(make_table(Far::layers, {1, 1, 4, 4})), {1, 1, 4, 4})));
 }
 TEST_CASE("any order of execution has every layer behind what it reads, levels that go up, and is its own order") {
+  Index early = 0;   // networks with a layer that does not wait
   for (unsigned seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);
     std::mt19937 dice(seed);
@@ -134,7 +154,8 @@ TEST_CASE("any order of execution has every layer behind what it reads, levels t
     const Index count = draw(1, 14);
     for (Index i = 0; i < count || open.size() > 1; ++i) {
       const bool join = open.size() > 1 && (i >= count || draw(0, 2) == 0);
-      Layer layer = join ? sum : draw(0, 1) == 0 ? norm : relu;
+      const Layer plain = std::array{norm, relu, Conv<1>::layer()}[static_cast<std::size_t>(draw(0, 2))];   // of two channels or more, one shrinks
+      Layer layer = join ? Layer{.kind = Kind::concat} : plain;
       const Index a = open[static_cast<std::size_t>(draw(0, static_cast<Index>(open.size()) - 1))];
       std::erase(open, a);
       layer.input = i + 1 - a;
@@ -154,7 +175,11 @@ TEST_CASE("any order of execution has every layer behind what it reads, levels t
     for (Index i = 0; i < t.size(); ++i) CHECK((t.node(i).input <= i && t.node(i).other <= i));
     const auto ordered = layers_of(t);
     CHECK(make_table(ordered, {1, 2, 3, 3}) == t);
-    const auto levels = levels_of(ordered);
+    std::vector<Index> levels = levels_of(ordered);
+    std::vector<char> shrinking;
+    for (const Node& node : t.nodes) shrinking.push_back(shrinks(node.layer, node.in.c, node.out.c));
+    read_early(ordered, shrinking, levels);
+    early += !std::ranges::equal(levels, levels_of(ordered));
     CHECK(std::is_sorted(levels.begin(), levels.end()));
     CHECK(levels.back() == 0);
     for (std::size_t i = 1; i < ordered.size(); ++i)   // a level begins with its norms
@@ -177,6 +202,7 @@ TEST_CASE("any order of execution has every layer behind what it reads, levels t
     };
     CHECK(sentences(list) == sentences(ordered));   // each layer reads the layers it did
   }
+  CHECK(early >= 10);
 }
 TEST_CASE("a chain keeps its order, whatever norms are in it") {
   const std::vector<Layer> list{Conv<4>::layer(), norm, relu, Conv<4>::layer(), norm, GlobalAvgPool::layer(), Linear<2>::layer()};

@@ -127,7 +127,7 @@ TEST_CASE("rows of one image are convolved where they lie: fewer rows are moved,
   const Plan plan = make_plan(resnet, slabs, there), copied = make_plan(resnet, slabs, channels_last);
   CHECK(check_plan(plan).empty());
   CHECK(moves(plan) <= 1060);
-  CHECK(moves(copied) >= 2170);
+  CHECK(moves(copied) >= 1950);
   CHECK(plan.steps.size() <= 6190);
   CHECK(plan.arena.bytes <= copied.arena.bytes);
   Index fewer = 0;

@@ -10,8 +10,13 @@
 //     level(last) = 0,  level(v) = min over readers r of (level(r) - (r is such a norm))
 // Levels go up; within a level these norms come first, then the other layers, both in the order of the list. Thus a shortcut with a
 // convolution and a norm runs beside the last convolution and norm of the body. A chain keeps its order.
+//
+// There is one exception. A layer that makes its input smaller, by strides or fewer channels, does not keep the input waiting: it runs at the level
+// at which the last of the layers reads the input that do not make it smaller, or the first of all if there are none. So a shortcut's convolution
+// with strides runs beside the first convolution of the body, and one stage reads their input in place of two.
 #include <lrcnn/network/check.hpp>
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <vector>
 namespace lrcnn {
@@ -60,6 +65,33 @@ constexpr std::vector<Index> levels_of(std::span<const Layer> layers) {
       }
   }
   return level;
+}
+/// Whether a layer makes its input smaller, by its strides and channels: whatever the input's rows and columns are, so that a network has one order.
+constexpr bool shrinks(const Layer& layer, Index in_channels, Index out_channels) {
+  return rules_of(layer).rows == RowMap::window && out_channels < in_channels * layer.window.stride.h * layer.window.stride.w;
+}
+/// Brings layers that shrink their input down to the last level at which one reads it that does not shrink it, or to the first of all.
+/// `shrinking`: whether each layer does.
+constexpr void read_early(std::span<const Layer> layers, std::span<const char> shrinking, std::vector<Index>& level) {
+  struct Readers {
+    Index first = unread;                             ///< the lowest level at which a layer reads the tensor
+    Index last = std::numeric_limits<Index>::min();   ///< the highest at which one does that does not shrink it
+  };
+  std::vector<Readers> readers(layers.size() + 1);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const Reads reads = reads_of(layers[i], static_cast<Index>(i));
+    for (const Index tensor : {reads.input, reads.other}) {
+      if (tensor < 0) continue;
+      Readers& r = item(readers, tensor);
+      r.first = std::min(r.first, level[i]);
+      if (!shrinking[i]) r.last = std::max(r.last, level[i]);
+    }
+  }
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (!shrinking[i]) continue;
+    const Readers& r = item(readers, reads_of(layers[i], static_cast<Index>(i)).input);
+    level[i] = std::min(level[i], std::max(r.first, r.last));
+  }
 }
 /// Place of each layer in the order of execution. Pre: none is unread.
 constexpr std::vector<Index> execution_places(std::span<const Layer> layers, std::span<const Index> level) {

@@ -4,7 +4,8 @@
 // He, Zhang, Ren and Sun, "Deep residual learning for image recognition" (arXiv 1512.03385), with the strides of bottlenecks in
 // their 3x3 convolutions ("v1.5"), as torchvision has them, parameter for parameter and name for name: conv1, bn1,
 // layer1.0.conv1, layer1.0.bn1, layer2.0.downsample.0, layer2.0.downsample.1, fc. (The parameters of a network lie in the order
-// in which its layers are executed, so that those of a downsample come before the last norm of their block's body.)
+// in which its layers are executed: those of layer2.0.downsample.0 come behind layer2.0.conv1, and those of layer1.0.downsample.0, which does not
+// make its input smaller, behind layer1.0.conv3.)
 #include <lrcnn/layer/activation.hpp>
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/norm.hpp>

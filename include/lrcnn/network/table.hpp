@@ -104,9 +104,13 @@ constexpr Table table_of_layers(std::span<const Layer> layers, const Input& inpu
   }
   name_layers(table.nodes);
   if (is_chain(layers)) return table;
-  const std::vector<Index> levels = levels_of(layers);
+  std::vector<Index> levels = levels_of(layers);
   for (std::size_t i = 0; i < levels.size(); ++i)
     if (levels[i] == unread) throw_fault(Fault::unused, layers, static_cast<Index>(i), table.nodes[i].in, nullptr);
+  std::vector<char> shrinking;
+  shrinking.reserve(table.nodes.size());
+  for (const Node& node : table.nodes) shrinking.push_back(shrinks(node.layer, node.in.c, node.out.c));
+  read_early(layers, shrinking, levels);
   order_nodes(table.nodes, execution_places(layers, levels));
   return table;
 }
