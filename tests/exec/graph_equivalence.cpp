@@ -11,7 +11,8 @@ using namespace lrcnn::testing;
 TEST_CASE("equivalence: graphs by rows equal graphs layer by layer in fp64, each feature under each part of a policy") {
   GraphCoverage coverage;
   GraphWorst worst;
-  compare_graphs<Reference<double>>(5000000, cases_to_do<std::size_t>(2100, 700), coverage, worst, {});
+  compare_graphs<Reference<double>>(5000000, cases_to_do<std::size_t>(2100, 700), coverage, worst,
+                                    {.noises = 100});   // the largest of a few draws is too small
   MESSAGE(coverage.table());
   MESSAGE(text_of(worst, coverage));
   CHECK(worst.networks >= cases_to_do(2000, 650));

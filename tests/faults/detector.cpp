@@ -170,6 +170,29 @@ void inputs_made_again() {
   using Cheap = Policy<Stages<Section<Extra, RecomputeCheap>, Column>, CheckpointAt<"relu2">, RecomputeAll>;
   check(table_of<Skip>({2, 3, 16, 8}), Cheap::value, Reference<double>::target, "a section with extra passes and a skip");
 }
+/// Plans whose gradients take their values' places, where sections go forward again for those above: networks that branch.
+Index places_read_again() {
+  Index feasible = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    Dice dice(seed + 123);
+    const RandomNetwork net = random_graph(dice, 6);
+    PolicySpec policy = random_policy(dice, net);
+    policy.gradients_in_place = true, policy.images = 0;
+    for (Index i = 0; i < policy.partition_count; ++i) {
+      Partition& p = item(policy.partitions, i);
+      p.cut = Cut::overlap, p.forward = p.backward = 4, p.recompute = Recompute::all;
+      if (i > 0) p.input = SectionInput::recompute;
+    }
+    const Table table = make_table(net.layers, net.input);
+    try {
+      static_cast<void>(make_plan(table, policy));
+    } catch (const PlanError&) {
+      continue;
+    }
+    feasible += check(table, policy, Reference<double>::target, "graph " + std::to_string(seed) + ", places read again, " + to_string(policy));
+  }
+  return feasible;
+}
 /// The input of a section in slabs lives on only if a step of its backward pass reads it: a ReLU has its sign from its output.
 void inputs_that_are_not_read_again() {
   using Chain = Sequential<Conv<4>, ReLU, Conv<4>, GlobalAvgPool, Linear<2>>;
@@ -453,6 +476,8 @@ int main() {
   if (branching < 250) report("planner", "only " + std::to_string(branching) + " plans of graphs are feasible");
   if (const Index handed_on = predicted_graphs(); handed_on < 100)
     report("planner", "only " + std::to_string(handed_on) + " plans of graphs that hand their output on are feasible");
+  if (const Index again = places_read_again(); again < 25)
+    report("planner", "only " + std::to_string(again) + " plans of places read again are feasible");
   Index plans = 0, feasible = 0, forward = 0;
   PolicySpec column;
   column.workspace_bytes = 0;

@@ -125,7 +125,7 @@ FAULTS = [
     ("a tensor discarded for sections above that others read, too", "plan/stage_graph.hpp",
      "item(last_reader, g) >= end && item(last_reader, g) < group_end;", "item(last_reader, g) >= end;"),
     ("a gradient over values that a pass for sections above reads", "plan/in_place.hpp",
-     "if (stage.forward_repeated || stage.supplies) return", "if (stage.forward_repeated) return"),
+     "if (stage.supplies) return PlaceUse::forbids;", ""),
     ("stale mean in a re-run", "plan/emit_forward.hpp", "if (walk.norm_waits(l)) use_statistics(walk, step, step.layer);",
      "if (walk.norm_waits(l) && walk.forward()) use_statistics(walk, step, step.layer);"),
     ("lost skip gradient", "plan/emit_backward.hpp", "move(walk, Op::add, with_rows(step.dx, rows), with_rows(hold, rows));", ""),

@@ -158,6 +158,13 @@ TEST_CASE("a sum's gradient has a place of its own where others read the skip co
   CHECK(count(within(std::type_identity<Sequential<Residual<Narrow>, Named<"end", SiLU>>>{})) == 1);
   // The passes cover the convolution that reads the skip connection.
   CHECK(count(within(std::type_identity<Sequential<Residual<Sequential<Conv<8>, BatchNorm>>, End>>{})) == 0);
+  // The second input is a norm's, whose own input another stage makes: a convolution with strides, beside the first of the body.
+  constexpr Window halves{.kernel = 1, .stride = 2, .pad = 0}, steps{.kernel = 3, .stride = 2, .pad = 1};
+  using Strided = Residual<Sequential<Conv<4>, BatchNorm, ReLU, Conv<4, steps>, BatchNorm, ReLU, Conv<16, one>, BatchNorm>,
+                           Sequential<Conv<16, halves>, Named<"shortcut", BatchNorm>>>;
+  const Plan strided = within(std::type_identity<Sequential<Strided, End>>{});
+  CHECK(count(strided) == 1);
+  CHECK(!in_full(strided, "shortcut", Role::gradient));   // it is that of the sum
   // The body ends in a convolution or an activation.
   CHECK(count(within(std::type_identity<Sequential<Residual<Sequential<Narrow, Conv<8>>>, End>>{})) == 0);
   CHECK(count(within(std::type_identity<Sequential<Residual<Sequential<Narrow, ReLU>>, End>>{})) == 0);

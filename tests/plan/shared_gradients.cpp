@@ -99,6 +99,55 @@ TEST_CASE("a map that its own layer reads again is not written over") {
   CHECK(over_values(own) == 0);
   CHECK(over_values(others) == 1);   // mask bits tell the sign
 }
+namespace {
+/// Of a norm: whether one step turns all rows of its gradient into its input's, in their place, before the stage below goes backward; and whether the
+/// values of its input are gone by then.
+struct NormBackward {
+  bool whole = false, values_gone = false;
+};
+NormBackward norm_backward(const Plan& plan, std::string_view norm) {
+  CHECK(check_plan(plan).empty());
+  const auto is_norm = [&](const Step& s) { return s.op == Op::backward_data && plan.table.node(s.layer).layer.name.view() == norm; };
+  const auto step = std::find_if(plan.steps.begin(), plan.steps.end(), is_norm);
+  REQUIRE(step != plan.steps.end());
+  const Index below = step->dx.tensor - 1;   // the layer that makes the norm's input
+  const auto next = std::find_if(step, plan.steps.end(), [&](const Step& s) { return s.op == Op::backward_data && s.layer == below; });
+  REQUIRE(next != plan.steps.end());
+  NormBackward found;
+  found.whole =
+      step->dx.buffer == step->dy.buffer && step->dx.rows == Range{0, plan.table.shape(below + 1).h} && step->dx.images == step->dx.held_images;
+  const Index time = step_times(plan)[static_cast<std::size_t>(next - plan.steps.begin())];
+  found.values_gone = std::none_of(plan.buffers.begin(), plan.buffers.end(), [&](const Buffer& b) {
+    return b.role == Role::value && b.tensor == below + 1 && b.first < time && time < b.last;
+  });
+  return found;
+}
+}   // namespace
+TEST_CASE("what a norm has read is gone before the stage that made it goes backward") {
+  using Two = Sequential<Conv<8>, BatchNorm, ReLU, Conv<8>, BatchNorm, ReLU, Conv<8>, BatchNorm, ReLU, GlobalAvgPool, Linear<2>>;
+  const auto check = [](const Plan& plan, std::string_view norm, bool in_place) {
+    const NormBackward found = norm_backward(plan, norm);
+    CHECK(found.whole == in_place);
+    CHECK(found.values_gone == in_place);
+  };
+  check(plan_of<Two, Overlap<4>, RecomputeAll>(), "batch_norm2", false);
+  check(plan_of<Two, Overlap<4>, RecomputeAll, GradientsInPlace>(), "batch_norm2", true);
+  check(plan_of<Two, Share<4>, KeepAll, GradientsInPlace>(), "batch_norm2", true);
+  check(plan_of<Two, ByImages<1, Overlap<2>>, RecomputeAll, GradientsInPlace>(), "batch_norm2", true);
+  check(plan_of<Two, Overlap<4>, RecomputeAll, GradientsInPlace, Streams<2>>(), "batch_norm2", true);
+  // The norm is in another section, which may not have the values any more when its turn comes.
+  check(plan_of<Two, Overlap<4>, CheckpointAt<"conv2">, RecomputeAll, GradientsInPlace>(), "batch_norm2", false);
+  // Another layer reads the norm's input, within its stage or above it.
+  using Beside = Sequential<Conv<8>, BatchNorm, ReLU, Residual<Sequential<BatchNorm, ReLU, Conv<8>>>, BatchNorm, ReLU, GlobalAvgPool, Linear<2>>;
+  check(plan_of<Beside, Overlap<4>, RecomputeAll, GradientsInPlace>(), "batch_norm2", false);
+  // A shortcut's convolution is in the stage of the body's first one; its norm is done with when the body has two more stages to go.
+  constexpr Window halves{.kernel = 1, .stride = 2, .pad = 0}, steps{.kernel = 3, .stride = 2, .pad = 1};
+  using Strided = Sequential<Conv<4, one>, BatchNorm, ReLU, Conv<4, steps>, BatchNorm, ReLU, Conv<16, one>, BatchNorm>;
+  using Halved = Sequential<Conv<8>, BatchNorm, ReLU, Residual<Strided, Sequential<Conv<16, halves>, BatchNorm>>, ReLU, GlobalAvgPool, Linear<2>>;
+  for (const Plan& plan : {plan_of<Halved, Overlap<4>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace>(),
+                           plan_of<Halved, OneExtraPass<Overlap<4>>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace>()})
+    for (const std::string_view norm : {"batch_norm2", "batch_norm3", "batch_norm5"}) check(plan, norm, true);
+}
 TEST_CASE("the checker finds what would spoil a shared gradient") {
   Plan plan = blocks<Column, GradientsInPlace>();
   Index found = 0;

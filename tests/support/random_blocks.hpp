@@ -3,17 +3,18 @@
 #include "support/random_network.hpp"
 namespace lrcnn::testing {
 /// A convolution and a norm, then blocks of one to three convolutions with a norm behind each. A block's sum has the skip connection as its first
-/// or second input, sometimes from a norm, and an activation behind it or none. Some skip connections reach over two blocks, some blocks are
-/// followed by a convolution.
+/// or second input, sometimes from a norm, and an activation behind it or none. A block may halve rows and columns, by a convolution with strides
+/// in its body and in its shortcut. Some skip connections reach over two blocks, some blocks are followed by a convolution.
 inline RandomNetwork random_blocks(Dice& dice) {
   RandomNetwork net;
   net.input = {dice.upto(1, 3), dice.upto(1, 3), dice.upto(8, 30), dice.upto(3, 6)};
   const Index width = dice.upto(2, 4);
   std::vector<Layer>& list = net.layers;
   const auto add = [&](Layer layer) { return list.push_back(layer), static_cast<Index>(list.size()); };   // the number of the tensor that it writes
-  const auto conv = [&](Index channels) {
+  const auto conv = [&](Index channels, Index stride = 1) {
     const Index kernel = dice.pick<Index>({1, 3});
-    return add({.kind = Kind::conv, .window = {.kernel = kernel, .pad = kernel / 2}, .channels = channels, .bias = dice.chance(0.2)});
+    const Window window{.kernel = kernel, .stride = stride, .pad = kernel / 2};
+    return add({.kind = Kind::conv, .window = window, .channels = channels, .bias = dice.chance(0.2)});
   };
   const auto norm = [&] {
     Layer layer{.kind = Kind::norm};
@@ -30,17 +31,21 @@ inline RandomNetwork random_blocks(Dice& dice) {
   conv(width);
   if (dice.chance(0.8)) norm(), activation();
   Index earlier = 0;   // a tensor that a later block may read, too
+  bool halved = false;
   for (Index blocks = dice.upto(1, 4); blocks > 0; --blocks) {
     Index skip = static_cast<Index>(list.size());
-    for (Index convs = dice.upto(1, 3); convs > 0; --convs) {
-      conv(convs == 1 ? width : dice.upto(1, 4)), norm();
-      if (convs > 1) activation();
+    const Index stride = !halved && dice.chance(0.25) ? 2 : 1;
+    const Index convs = dice.upto(1, 3), strided = dice.upto(1, convs);
+    for (Index c = 1; c <= convs; ++c) {
+      conv(c == convs ? width : dice.upto(1, 4), c == strided ? stride : 1), norm();
+      if (c < convs) activation();
     }
     Index body = static_cast<Index>(list.size());
-    if (dice.chance(0.25)) {   // from a norm
-      Layer shortcut{.kind = Kind::conv, .window = {.kernel = 1}, .channels = width};
+    if (stride > 1 || dice.chance(0.25)) {   // from a norm
+      Layer shortcut{.kind = Kind::conv, .window = {.kernel = 1, .stride = stride}, .channels = width};
       shortcut.input = body + 1 - skip;
       add(shortcut), skip = norm();
+      if (stride > 1) halved = true, earlier = 0;
     } else if (earlier > 0 && dice.chance(0.1)) {
       skip = earlier;
     }

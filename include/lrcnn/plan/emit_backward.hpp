@@ -67,6 +67,7 @@ class BackwardEmitter : protected ForwardEmitter {
       });
     }
     storage_.outlive_turns(walk, since);
+    if (policy_.gradients_in_place) finish_norms(walk);
   }
 
  private:
@@ -110,6 +111,20 @@ class BackwardEmitter : protected ForwardEmitter {
     step.dx = storage_.full_gradient(walk, t, walk.at(t).own);
     sink_.step(step);
   }
+  /// GradientsInPlace. Norms at the bottom make the gradient of their input as soon as that of their output is there, all rows at once: in its place,
+  /// or, where others share it, over the values of the input. So either the values or that gradient are gone before the stage below goes backward.
+  /// This is for inputs that a stage of this section makes for the norm alone: other sections make theirs again later, other readers add to the
+  /// gradient, and offloaded values come slab by slab. There the stage below does it (open_gradient).
+  constexpr void finish_norms(StageWalk& walk) {
+    walk.stand_before_slabs();
+    for (Index l = 0; l < walk.layers(); ++l) {
+      const Index t = walk.in(l), node = walk.stage->first + l;
+      if (!walk.norm_at_bottom(l) || walk.stage->tensor(t) == 0 || walk.fetches(t) || maker_for_norm(stages_, walk, t) < 0) continue;
+      const Range all{0, walk.shape(t).h};
+      const Ref dy = storage_.norm_gradient(walk, node, all), x = storage_.full_value(walk, t, all);
+      norm_backward(walk, node, dy, x, storage_.norms.finish(node, dy, x));
+    }
+  }
   /// The step of a norm above: dx of what it reads.
   constexpr void norm_backward(const StageWalk& walk, Index node, const Ref& dy, const Ref& x, const Ref& dx) {
     Step step = make(walk, Op::backward_data);
@@ -126,6 +141,11 @@ class BackwardEmitter : protected ForwardEmitter {
   constexpr void open_gradient(StageWalk& walk, Index t) {
     Index& count = item(walk.contributions, t);
     if (count > 0 || !walk.in_full(t)) return;
+    for (const NormAbove& norm : walk.stage->norms_above)
+      if (norm.tensor == t && storage_.norms.is_done(norm)) {
+        ++count;
+        return;
+      }
     const TensorUse& use = walk.stage->use(t);
     const Range part = walk.at(t).part;
     const Ref dx = storage_.gradient(walk, t);
@@ -186,7 +206,7 @@ class BackwardEmitter : protected ForwardEmitter {
     const LayerNeeds& needs = item(walk.needs->layer, l);
     open_gradient(walk, t);
     Ref dy = with_rows(storage_.gradient(walk, t), walk.at(t).own);
-    const bool scattered = storage_.is_given(walk, t) ? walk.cut() : item(walk.slabs.carries, t) != 0;
+    const bool scattered = storage_.is_in_full(walk, t) ? walk.cut() : item(walk.slabs.carries, t) != 0;
     if (storage_.wants_dense(walk, l) && scattered) {
       const Ref dense = storage_.own_gradient(walk, t);
       move(walk, Op::copy, dy, dense);
@@ -270,7 +290,7 @@ class BackwardEmitter : protected ForwardEmitter {
     step.accumulate_parameters = !is_first(walk, l);
     sink_.step(step);
     if (!hands_down || !walk.wants_gradient(walk.stage->tensor(walk.in(l)))) return;
-    storage_.keep_norm_gradient(walk, node, dy);
+    storage_.norms.keep(walk, node, walk.shape(t), dy);
     const Ref full = storage_.norm_gradient(walk, node, dy.rows);
     if (full.buffer != dy.buffer) deliver(walk, t, dy, [&](Range rows) { return storage_.norm_gradient(walk, node, rows); });
   }

@@ -39,31 +39,33 @@ constexpr bool reads_values(const Stage& stage, const StageNeeds& needs, Index t
 constexpr PlaceUse place_use(const Stage& stage, const StageNeeds& needs, Index t) {
   const bool written = t >= stage.input_count();
   const TensorUse& use = stage.use(t);
-  if (use.offloaded) return PlaceUse::forbids;                                                        // its values are elsewhere
-  if (needs.sum_in_place >= 0 && t == skip_of(stage, needs.sum_in_place)) return PlaceUse::forbids;   // its gradient lies with that of the sum
+  if (use.offloaded) return PlaceUse::forbids;                                                             // its values are elsewhere
+  if (needs.sum_in_place >= 0 && t == input_of_sum(stage, needs.sum_in_place)) return PlaceUse::forbids;   // its gradient lies with that of the sum
   // Pieces of slabs are dense; a stage that is not cut would have its kernels work on what is not.
   if (stage.makes_input) return stage.forward.slabs() < 2 ? PlaceUse::forbids : PlaceUse::ignores;
   if ((written && !use.leaves) || (!stage.replaced_by_extra_passes && stage.backward.slabs() < 2)) return PlaceUse::forbids;
   const bool uncut_forward = (stage.passes == 0 || stage.partition.forward_passes) && stage.forward.slabs() < 2;
   if (!use.made_alone && (use.discarded || uncut_forward)) return PlaceUse::forbids;   // the first forward pass has values made alone elsewhere
-  if (stage.forward_repeated || stage.supplies) return PlaceUse::forbids;              // reads or writes it again
+  if (stage.supplies) return PlaceUse::forbids;                                        // goes forward again when the gradient may have begun
+  if (stage.forward_repeated && (written || use.given || stage.forward.slabs() < 2))
+    return PlaceUse::forbids;   // else it only reads, and before that
   if (stage.replaced_by_extra_passes || !reads_values(stage, needs, t)) return PlaceUse::ignores;
   return written || use.plain < 1 || use.given ? PlaceUse::forbids : PlaceUse::reads;
 }
-/// Of a stage that writes a sum's gradient over that of its output (sum_in_place.hpp): whether it may lie behind that output's values. It is the
-/// gradient of the skip connection, too, if there is one; then the stage that makes that, and others that add to its gradient, work slab by slab.
+/// Of a stage that writes a sum's gradient over that of its output (sum_in_place.hpp): whether it may lie behind that output's values. It may
+/// become the gradient of an input, too (input_of_sum); then the stage that makes that, and others that add to its gradient, work slab by slab.
 /// Not if `stages` lack that maker.
 constexpr bool sum_may_lie_behind(const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs, Index s) {
   const Stage& stage = item(stages, s);
-  const Index input = skip_of(stage, item(needs, s).sum_in_place);
+  const Index input = input_of_sum(stage, item(needs, s).sum_in_place);
   if (input < 0) return true;
-  const Index skip = stage.tensor(input);
+  const Index g = stage.tensor(input);
   bool made = false;
   for (Index o = 0; o < static_cast<Index>(stages.size()); ++o) {
     const Stage& other = item(stages, o);
     if (other.section > stage.section || other.replaced_by_extra_passes || other.makes_input) continue;   // they have no hand in it
     for (Index t = 0; t < other.tensors(); ++t) {
-      if (other.tensor(t) != skip) continue;
+      if (other.tensor(t) != g) continue;
       if (other.backward.slabs() < 2) return false;
       if (t < other.input_count()) continue;
       made = true;

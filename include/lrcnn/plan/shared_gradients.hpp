@@ -7,22 +7,30 @@
 // goes backward with one tensor less in full height, and without the copy.
 #include <lrcnn/plan/stage_walk.hpp>
 namespace lrcnn {
-/// Whether a stage of this stage's section makes input t whole and at once, for a norm of this stage alone, and needs it for nothing else.
-/// `images`: the most that go through all stages together, so that all groups of images have the same answer.
-constexpr bool is_for_norm_alone(const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs, const StageWalk& walk, Index t,
-                                 Index images) {
+/// Number of the stage of this stage's section that makes input t for a norm of this stage and for no other layer; -1: there is none.
+constexpr Index maker_for_norm(const std::vector<Stage>& stages, const StageWalk& walk, Index t) {
   const Index g = walk.stage->tensor(t);
-  if (walk.stage->use(t).readers != 1) return false;
-  for (Index s = walk.number - 1; s >= 0 && item(stages, s).section == walk.stage->section; --s) {
+  if (walk.stage->use(t).readers != 1) return -1;
+  for (Index s = 0; s < static_cast<Index>(stages.size()); ++s) {
     const Stage& below = item(stages, s);
     const Index made = below.input_count() + g - below.first - 1;
-    if (g <= below.first) continue;
-    if (below.replaced_by_extra_passes || made >= below.tensors() || below.turns(below.backward, images) > 1) return false;
+    if (below.section != walk.stage->section || below.makes_input || below.replaced_by_extra_passes) continue;
+    if (g <= below.first || made >= below.tensors()) continue;
     Index norms = 0;
     for (const NormAbove& norm : below.norms_above) norms += norm.tensor == made;
-    return norms == 1 && below.use(made).readers == 0 && !below.use(made).wanted_plain && !item(item(needs, s).value, made);
+    return norms == 1 && below.use(made).readers == 0 && !below.use(made).wanted_plain ? s : -1;
   }
-  return false;
+  return -1;
+}
+/// Whether such a stage makes input t whole and at once, and needs it for nothing else. `images`: the most that go through all stages together, so
+/// that all groups of images have the same answer.
+constexpr bool is_for_norm_alone(const std::vector<Stage>& stages, const std::vector<StageNeeds>& needs, const StageWalk& walk, Index t,
+                                 Index images) {
+  const Index s = maker_for_norm(stages, walk, t);
+  if (s < 0) return false;
+  const Stage& below = item(stages, s);
+  return below.passes == 0 && below.turns(below.backward, images) == 1 &&
+         !item(item(needs, s).value, below.input_count() + walk.stage->tensor(t) - below.first - 1);
 }
 /// Whether layer l of a stage that is not cut is a sum whose inputs may have one gradient. Each is either an input of the stage to which nothing has
 /// been added yet, or what a norm at the bottom makes, which is_for_norm_alone(); not both are inputs, since other layers add to those.

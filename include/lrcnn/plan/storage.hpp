@@ -2,6 +2,7 @@
 // Where tensors lie while a stage is walked through: every buffer of a plan is declared here, at its first use.
 //
 // Tensors in full height, and what norms add up, belong to the table; what slabs have is plan/slab_buffers.hpp.
+#include <lrcnn/plan/norm_gradients.hpp>
 #include <lrcnn/plan/slab_buffers.hpp>
 namespace lrcnn {
 /// What a buffer that sections share is: of a tensor or a layer of the table, or of the whole step.
@@ -17,15 +18,14 @@ enum class SharedBuffer : std::uint8_t {
 };
 class Storage : SlabBuffers {
  public:
+  NormGradients norms;
   /// Filters are packed for one of these.
   enum class Filter { forward, recompute, backward };
   /// `in_place`: whether gradients take their values' places in the plan; put_gradients_in_place() says where.
   constexpr Storage(const Table& table, const Target& target, const std::vector<Stage>& stages, bool in_place, Sink& sink)
-      : SlabBuffers(target, stages, sink), table_(table), in_place_(in_place) {
+      : SlabBuffers(target, stages, sink), norms(static_cast<std::size_t>(table.tensors())), table_(table), in_place_(in_place) {
     const auto tensors = static_cast<std::size_t>(table.tensors());
-    for (auto* ids :
-         {&values_, &values_again_, &values_between_, &offloaded_, &gradients_, &norm_gradients_, &shared_gradients_, &statistics_, &sums_})
-      ids->assign(tensors, -1);
+    for (auto* ids : {&values_, &values_again_, &values_between_, &offloaded_, &gradients_, &statistics_, &sums_}) ids->assign(tensors, -1);
     lags_.assign(tensors, 0), gradient_lags_.assign(tensors, 0), made_alone_.assign(tensors, 0);
     for (const Stage& stage : stages)
       for (Index t = 0; t < stage.tensors(); ++t)
@@ -58,7 +58,7 @@ class Storage : SlabBuffers {
     all(SharedBuffer::value_again, values_again_);
     all(SharedBuffer::value_between, values_between_);
     all(SharedBuffer::gradient, gradients_);
-    all(SharedBuffer::norm_gradient, norm_gradients_);
+    all(SharedBuffer::norm_gradient, norms.buffers);
     all(SharedBuffer::statistics, statistics_);
     all(SharedBuffer::sums, sums_);
     if (input_gradient_ >= 0) f(SharedBuffer::gradient, 0, input_gradient_);
@@ -152,10 +152,10 @@ class Storage : SlabBuffers {
 
   // ---- gradients ---------------------------------------------------------------------------------------------------
   /// The gradient of all rows of tensor t that the slab holds. It lies in the full-height gradient where there is one and the stage is not cut
-  /// into slabs of rows; otherwise in the slab's own buffer.
+  /// into slabs of rows, or nothing is to be added to it; otherwise in the slab's own buffer.
   constexpr Ref gradient(const StageWalk& walk, Index t) {
-    if (const Index g = walk.stage->tensor(t); t >= walk.inputs() && item(shared_gradients_, g) >= 0)
-      return {item(shared_gradients_, g), 0, g, walk.group, {0, walk.shape(t).h}, walk.images, walk.at(t).own};
+    if (const Index g = walk.stage->tensor(t); t >= walk.inputs() && item(norms.shared, g) >= 0)
+      return {item(norms.shared, g), 0, g, walk.group, {0, walk.shape(t).h}, walk.images, walk.at(t).own};
     if (const Index sum = walk.needs->sum_in_place; sum >= 0 && t >= walk.inputs() && (walk.in(sum) == t || walk.other(sum) == t))
       return with_tensor(walk, gradient(walk, walk.out(sum)), t);
     const Index home = gradient_home(walk, t);
@@ -164,7 +164,8 @@ class Storage : SlabBuffers {
     if (full.ids == nullptr) return local(walk, dslab, Role::dslab, t, &SlabRows::hold);
     return with_tensor(walk, in_full(*full.ids, Role::gradient, walk, full.tensor, walk.group, walk.ends(t) ? walk.at(t).own : walk.at(t).hold), t);
   }
-  /// Whether that is the gradient which stages further on have left.
+  /// Whether tensor t has a gradient in full height that its stage works on; and whether that is the one which stages further on have left.
+  constexpr bool is_in_full(const StageWalk& walk, Index t) { return gradient_in_full(walk, t).ids != nullptr; }
   constexpr bool is_given(const StageWalk& walk, Index t) { return gradient_in_full(walk, t).ids == &gradients_; }
   /// Another gradient of the same rows, to be added to that.
   constexpr Ref another_gradient(const StageWalk& walk, Index t) { return local(walk, dmore, Role::dslab, t, &SlabRows::hold); }
@@ -179,22 +180,16 @@ class Storage : SlabBuffers {
     const Index g = walk.stage->tensor(t);
     return g == 0 ? network_input_gradient(walk.images, rows) : in_full(gradients_, Role::gradient, walk, g, walk.group, rows);
   }
-  /// The gradient in full height of what a norm of the table writes, for the stage that makes what it reads.
-  /// Where slabs are not cut and `dy`, what the norm's stage has of it, is in full height, it is the same buffer from then on.
-  constexpr void keep_norm_gradient(const StageWalk& walk, Index node, const Ref& dy) {
-    const Shape& shape = table_.shape(node + 1);
-    Index& id = item(norm_gradients_, node + 1);
-    if (id < 0 && !walk.cut() && dy.held_images == walk.group && dy.held_rows == Range{0, shape.h}) id = dy.buffer;
-  }
   /// From now on the gradient of tensor t, an input or what a norm that waits writes, is one with another, of which `dy` is a piece
   /// (shared_gradients.hpp, sum_in_place.hpp). So the norm's own step writes over the values that the norm read, rather than over this.
   constexpr void share_gradient(const StageWalk& walk, Index t, const Ref& dy) {
     const Index g = walk.stage->tensor(t);
     if (t < walk.inputs()) item(gradients_, g) = dy.buffer, item(gradient_lags_, g) = -dy.held_rows.begin;
-    else item(shared_gradients_, g) = dy.buffer;
+    else item(norms.shared, g) = dy.buffer;
   }
+  /// The gradient in full height of what a norm of the table writes, for the stage that makes what it reads.
   constexpr Ref norm_gradient(const StageWalk& walk, Index node, Range rows) {
-    return in_full(norm_gradients_, Role::gradient, walk, node + 1, walk.group, rows);
+    return in_full(norms.buffers, Role::gradient, walk, node + 1, walk.group, rows);
   }
   constexpr Ref network_input_gradient(Range images, Range rows) {
     const Input& input = table_.input;
@@ -238,7 +233,7 @@ class Storage : SlabBuffers {
     for (Index t = walk.inputs(); t <= walk.tensors(); ++t) {
       if (t == walk.tensors() ? !walk.stage->reduces : !walk.stage->use(t).leaves) continue;
       if (walk.forward() || (t < walk.tensors() && (item(walk.needs->value, t) || walk.reads_again(t)) && walk.reads_in_full(t)) ||
-          walk.norms_above(t) > 0)
+          norms.reads(walk, t))
         span_full(walk, t, since);
       if (!walk.forward()) sink_.span(item(gradients_, walk.stage->tensor(t)), since);
     }
@@ -258,10 +253,9 @@ class Storage : SlabBuffers {
   static constexpr Use slab_use(const StageWalk& walk) { return of_pass(walk, slab_f, slab_a, slab_b); }
   static constexpr Use packed(Filter which) { return which == Filter::forward ? packed_f : which == Filter::recompute ? packed_r : packed_b; }
   const Table& table_;
-  std::vector<Index> values_{}, values_again_{}, values_between_{}, gradients_{}, norm_gradients_{};   ///< of the table's tensors, in full height
-  std::vector<Index> offloaded_{};                                                                     ///< likewise, in the larger memory
-  std::vector<Index> statistics_{}, sums_{};                                                           ///< of the layers that write them
-  std::vector<Index> shared_gradients_{};                                                              ///< of what norms write
+  std::vector<Index> values_{}, values_again_{}, values_between_{}, gradients_{};   ///< of the table's tensors, in full height
+  std::vector<Index> offloaded_{};                                                  ///< likewise, in the larger memory
+  std::vector<Index> statistics_{}, sums_{};                                        ///< of the layers that write them
   bool in_place_;                                 ///< gradients take their values' places in the plan; lags_ need not be known
   std::vector<Index> lags_{}, gradient_lags_{};   ///< of gradients in their values' places; and of those that are one with such, too
   Flags made_alone_{};                            ///< of the table's tensors: TensorUse::made_alone
@@ -291,13 +285,14 @@ class Storage : SlabBuffers {
     const bool pooled = walk.stage->passes > 0 && walk.stage->reduces && t == walk.top();   // each pass adds what the closing pooling sends
     if (walk.in_full(t) && use.wanted_plain)
       return (walk.ends(t) && walk.norms_above(t) == 0 && !pooled) || !cut ? Full{&gradients_, walk.stage->tensor(t)} : Full{};
+    for (const NormAbove& norm : walk.stage->norms_above)
+      if (cut && norm.tensor == t && norms.is_done(norm)) return {&norms.buffers, norm.node + 1};
     if (cut) return {};
     if (walk.in_full(t) && walk.norms_above(t) == 1)   // the norm's step turns one into the other in place
       for (const NormAbove& norm : walk.stage->norms_above)
         if (norm.tensor == t)
-          return item(shared_gradients_, norm.node + 1) < 0 ? Full{&norm_gradients_, norm.node + 1}
-                                                            : Full{&values_of(walk, t), walk.stage->tensor(t)};
-    if (walk.from_norm(t) && walk.wants_gradient(walk.stage->tensor(walk.in(t - walk.inputs())))) return {&norm_gradients_, walk.stage->tensor(t)};
+          return item(norms.shared, norm.node + 1) < 0 ? Full{&norms.buffers, norm.node + 1} : Full{&values_of(walk, t), walk.stage->tensor(t)};
+    if (walk.from_norm(t) && walk.wants_gradient(walk.stage->tensor(walk.in(t - walk.inputs())))) return {&norms.buffers, walk.stage->tensor(t)};
     return {};
   }
   /// The tensor whose gradient's memory that of tensor t is: activations write their input's over their output's. One in full height
@@ -324,7 +319,7 @@ class Storage : SlabBuffers {
     sink_.span(statistics_[g], since);
     if (walk.forward()) return;
     sink_.span(sums_[g], since);
-    sink_.span(norm_gradients_[g], since);
+    sink_.span(norms.buffers[g], since);
   }
   constexpr Index by_norm(const StageWalk& walk, std::vector<Index>& ids, Index node, Index bytes) {
     Index& id = item(ids, node + 1);
@@ -337,10 +332,11 @@ class Storage : SlabBuffers {
     Index& id = item(ids, tensor);
     const std::vector<Index>& values = item(made_alone_, tensor) ? values_again_ : values_;   // that the backward pass reads
     const bool gradient = &ids == &gradients_;
-    const Index lag = gradient ? item(gradient_lags_, tensor) : &ids == &values ? item(lags_, tensor) : 0;
+    const bool of_norm = &ids == &norms.buffers;
+    const Index lag = gradient ? item(gradient_lags_, tensor) : of_norm ? item(norms.lags, tensor) : &ids == &values ? item(lags_, tensor) : 0;
     if (id < 0 && gradient && lag > 0) id = item(values, tensor);
     if (id < 0) id = sink_.declare(role, walk.number, tensor, piece_bytes(shape, held.size(), shape.h + lag));
-    const Index begin = gradient ? -lag : 0;
+    const Index begin = gradient || of_norm ? -lag : 0;
     return {id, 0, tensor, held, {begin, begin + shape.h + lag}, walk.images, rows};
   }
 };

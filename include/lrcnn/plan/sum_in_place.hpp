@@ -4,7 +4,8 @@
 // A residual block ends in a sum, perhaps with an activation behind it. Extra passes have the gradient of the block's output in full height, which
 // nobody else wants. So the first pass writes the gradient of the sum over it. Later passes find that there: they neither go through the activation
 // again nor make its output. If the sum has a skip connection, the block's input, the gradient of that is the same map, until the layers below add to
-// it, and lies there, too, rather than behind the values of the skip connection (plan/in_place.hpp).
+// it, and lies there, too, rather than behind the values of the skip connection (plan/in_place.hpp). If the shortcut ends in a norm
+// whose input another stage makes, the gradient of that norm's output lies there, too, and the norm's step turns it into that of its input.
 #include <lrcnn/plan/stage.hpp>
 #include <lrcnn/plan/stage_rules.hpp>
 namespace lrcnn {
@@ -14,8 +15,14 @@ constexpr Index skip_of(const Stage& stage, Index sum) {
     if (t < stage.input_count()) return t;
   return -1;
 }
-/// Such a sum of a stage, as a layer of the stage; -1: there is none. Its inputs are what norms within the stage make for it; one may be an input of
-/// the stage that nothing has been added to. `loses_rows`: the stage's rows go through the loss slab by slab.
+/// Of such a sum, the input of the stage to which its gradient goes where it lies: the skip connection, or what a norm at the bottom reads. -1: none.
+constexpr Index input_of_sum(const Stage& stage, Index sum) {
+  for (const Index t : {stage.in(sum), stage.other(sum)})
+    if (t >= stage.input_count() && stage.in(t - stage.input_count()) < stage.input_count()) return stage.in(t - stage.input_count());
+  return skip_of(stage, sum);
+}
+/// Such a sum of a stage, as a layer of the stage; -1: there is none. Its inputs are what norms make for it, one at least within the stage; the other
+/// may be an input of the stage that nothing has been added to. `loses_rows`: the stage's rows go through the loss slab by slab.
 constexpr Index sum_in_place(const Table& table, const Stage& stage, bool loses_rows) {
   const Index inputs = stage.input_count(), top = stage.tensors() - 1;
   if (stage.passes == 0 || stage.reduces || loses_rows || top < inputs || stage.use(top).readers > 0 || !stage.use(top).wanted_plain) return -1;
@@ -33,8 +40,8 @@ constexpr Index sum_in_place(const Table& table, const Stage& stage, bool loses_
   for (const Index t : {stage.in(l), stage.other(l)}) {
     if (t >= inputs) {
       const Index norm = t - inputs;
-      if (!for_one(t) || !detail::waits(table.node(stage.first + norm), true) || stage.in(norm) < inputs) return -1;
-      ++normed;
+      if (!for_one(t) || !detail::waits(table.node(stage.first + norm), true)) return -1;
+      normed += stage.in(norm) >= inputs;
     } else if (const TensorUse& use = stage.use(t); stage.tensor(t) == 0 || use.readers != 1 || use.plain != 1 || use.given) {
       return -1;
     }
