@@ -49,6 +49,15 @@ bool check(const Table& table, const PolicySpec& policy, const Target& target, c
     return false;
   }
 }
+/// Whether a policy can be planned, whatever says no.
+bool is_feasible(const Table& table, const PolicySpec& policy) {
+  try {
+    static_cast<void>(make_plan(table, policy));
+    return true;
+  } catch (const PlanError&) {
+    return false;
+  }
+}
 template <class F>
 void compare(const std::string& finder, const std::string& where, F difference, double tolerance = 1e-11) {
   try {
@@ -132,11 +141,7 @@ Index graphs() {
         policy.partitions[0] = {slabs > 1 ? Cut::overlap : Cut::column, slabs, slabs, 0, NormPasses::all, k == 6, Recompute::cheap};
       }
       const std::string where = network + ", " + to_string(policy);
-      try {
-        static_cast<void>(make_plan(problem.table, policy));
-      } catch (const PlanError&) {
-        continue;
-      }
+      if (!is_feasible(problem.table, policy)) continue;
       check(problem.table, policy, packing, where);
       if (!check(problem.table, policy, Reference<double>::target, where)) continue;
       ++feasible;
@@ -184,11 +189,7 @@ Index places_read_again() {
       if (i > 0) p.input = SectionInput::recompute;
     }
     const Table table = make_table(net.layers, net.input);
-    try {
-      static_cast<void>(make_plan(table, policy));
-    } catch (const PlanError&) {
-      continue;
-    }
+    if (!is_feasible(table, policy)) continue;
     feasible += check(table, policy, Reference<double>::target, "graph " + std::to_string(seed) + ", places read again, " + to_string(policy));
   }
   return feasible;

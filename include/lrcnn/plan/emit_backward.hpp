@@ -141,11 +141,10 @@ class BackwardEmitter : protected ForwardEmitter {
   constexpr void open_gradient(StageWalk& walk, Index t) {
     Index& count = item(walk.contributions, t);
     if (count > 0 || !walk.in_full(t)) return;
-    for (const NormAbove& norm : walk.stage->norms_above)
-      if (norm.tensor == t && storage_.norms.is_done(norm)) {
-        ++count;
-        return;
-      }
+    if (walk.norms_above(t) > 0 && !storage_.norms.reads(walk, t)) {   // finish_norms() has made it
+      ++count;
+      return;
+    }
     const TensorUse& use = walk.stage->use(t);
     const Range part = walk.at(t).part;
     const Ref dx = storage_.gradient(walk, t);

@@ -31,9 +31,7 @@ constexpr bool layers_read_values(const Stage& stage, const StageNeeds& needs, I
 /// Whether they do, or a norm above does for which the stage turns the gradient of its output into that of its input. Such a norm reads the values
 /// in full height, though the stage makes them again for its own layers.
 constexpr bool reads_values(const Stage& stage, const StageNeeds& needs, Index t) {
-  for (const NormAbove& norm : stage.norms_above)
-    if (norm.tensor == t) return true;
-  return layers_read_values(stage, needs, t);
+  return stage.count_norms_above(t) > 0 || layers_read_values(stage, needs, t);
 }
 /// What a stage does with the place of tensor t's values.
 constexpr PlaceUse place_use(const Stage& stage, const StageNeeds& needs, Index t) {
@@ -47,8 +45,8 @@ constexpr PlaceUse place_use(const Stage& stage, const StageNeeds& needs, Index 
   const bool uncut_forward = (stage.passes == 0 || stage.partition.forward_passes) && stage.forward.slabs() < 2;
   if (!use.made_alone && (use.discarded || uncut_forward)) return PlaceUse::forbids;   // the first forward pass has values made alone elsewhere
   if (stage.supplies) return PlaceUse::forbids;                                        // goes forward again when the gradient may have begun
-  if (stage.forward_repeated && (written || use.given || stage.forward.slabs() < 2))
-    return PlaceUse::forbids;   // else it only reads, and before that
+  // One that goes forward again for itself alone does so before it begins the gradient, and may read the values slab by slab.
+  if (stage.forward_repeated && (written || use.given || stage.forward.slabs() < 2)) return PlaceUse::forbids;
   if (stage.replaced_by_extra_passes || !reads_values(stage, needs, t)) return PlaceUse::ignores;
   return written || use.plain < 1 || use.given ? PlaceUse::forbids : PlaceUse::reads;
 }

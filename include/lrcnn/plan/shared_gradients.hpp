@@ -13,12 +13,10 @@ constexpr Index maker_for_norm(const std::vector<Stage>& stages, const StageWalk
   if (walk.stage->use(t).readers != 1) return -1;
   for (Index s = 0; s < static_cast<Index>(stages.size()); ++s) {
     const Stage& below = item(stages, s);
-    const Index made = below.input_count() + g - below.first - 1;
     if (below.section != walk.stage->section || below.makes_input || below.replaced_by_extra_passes) continue;
+    const Index made = below.made(g);
     if (g <= below.first || made >= below.tensors()) continue;
-    Index norms = 0;
-    for (const NormAbove& norm : below.norms_above) norms += norm.tensor == made;
-    return norms == 1 && below.use(made).readers == 0 && !below.use(made).wanted_plain ? s : -1;
+    return below.count_norms_above(made) == 1 && below.use(made).readers == 0 && !below.use(made).wanted_plain ? s : -1;
   }
   return -1;
 }
@@ -29,8 +27,7 @@ constexpr bool is_for_norm_alone(const std::vector<Stage>& stages, const std::ve
   const Index s = maker_for_norm(stages, walk, t);
   if (s < 0) return false;
   const Stage& below = item(stages, s);
-  return below.passes == 0 && below.turns(below.backward, images) == 1 &&
-         !item(item(needs, s).value, below.input_count() + walk.stage->tensor(t) - below.first - 1);
+  return below.passes == 0 && below.turns(below.backward, images) == 1 && !item(item(needs, s).value, below.made(walk.stage->tensor(t)));
 }
 /// Whether layer l of a stage that is not cut is a sum whose inputs may have one gradient. Each is either an input of the stage to which nothing has
 /// been added yet, or what a norm at the bottom makes, which is_for_norm_alone(); not both are inputs, since other layers add to those.

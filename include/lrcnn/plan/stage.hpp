@@ -80,10 +80,18 @@ struct Stage {
   constexpr Index tensors() const { return input_count() + chain_layers(); }
   /// The table's number of a tensor.
   constexpr Index tensor(Index t) const { return t < input_count() ? inputs[static_cast<std::size_t>(t)] : first + 1 + t - input_count(); }
+  /// The stage's number of tensor g of the table. Pre: its chain makes that.
+  constexpr Index made(Index g) const { return input_count() + g - first - 1; }
   constexpr Index in(Index l) const { return reads[static_cast<std::size_t>(l)][0]; }
   constexpr Index other(Index l) const { return reads[static_cast<std::size_t>(l)][1]; }
   constexpr Index out(Index l) const { return input_count() + l; }
   constexpr const TensorUse& use(Index t) const { return uses[static_cast<std::size_t>(t)]; }
+  /// How many norms above normalise tensor t.
+  constexpr Index count_norms_above(Index t) const {
+    Index count = 0;
+    for (const NormAbove& norm : norms_above) count += norm.tensor == t;
+    return count;
+  }
   /// Slabs of rows times slabs of images of a pass. `images`: how many the step has at once.
   constexpr Index turns(const Schedule& pass, Index images) const { return pass.slabs() * ceil_div(images, partition.images); }
   /// Slabs of either pass that are worked on at once: one for each stream, if there are as many.

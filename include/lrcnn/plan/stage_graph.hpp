@@ -18,7 +18,7 @@ constexpr void connect(const Table& table, std::vector<Stage>& stages, bool trai
         if (g >= 0 && g <= stage.first && std::find(stage.inputs.begin(), stage.inputs.end(), g) == stage.inputs.end()) stage.inputs.push_back(g);
     stage.uses.assign(static_cast<std::size_t>(stage.tensors() + stage.reduces), TensorUse{});
     const auto local = [&](Index g) {
-      if (g > stage.first) return stage.input_count() + g - stage.first - 1;
+      if (g > stage.first) return stage.made(g);
       for (Index t = 0; t < stage.input_count(); ++t)
         if (item(stage.inputs, t) == g) return t;
       return Index{-1};
@@ -43,7 +43,7 @@ constexpr void connect(const Table& table, std::vector<Stage>& stages, bool trai
       if (g <= begin || g > end) continue;
       Stage& from = item(stages, item(stage_of, g - 1));
       if (n < from.last) continue;
-      const Index t = from.input_count() + g - from.first - 1;
+      const Index t = from.made(g);
       TensorUse& use = item(from.uses, t);
       use.leaves = true;
       if (waits(node, training)) from.norms_above.push_back({t, n});

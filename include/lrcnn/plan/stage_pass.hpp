@@ -116,11 +116,7 @@ class StagePass {
   /// Whether tensor t is what a norm at the bottom writes.
   constexpr bool from_norm(Index t) const { return t >= inputs() && norm_at_bottom(t - inputs()); }
   /// Norms above that normalise tensor t.
-  constexpr Index norms_above(Index t) const {
-    Index count = 0;
-    for (const NormAbove& norm : stage->norms_above) count += norm.tensor == t;
-    return count;
-  }
+  constexpr Index norms_above(Index t) const { return stage->count_norms_above(t); }
   /// The layer that may write over tensor t: the one that follows, where it reads it. -1: none.
   constexpr Index overwriter(Index t) const {
     for (Index l = std::max<Index>(0, t - inputs() + 1); l < layers(); ++l)

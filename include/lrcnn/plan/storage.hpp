@@ -285,13 +285,11 @@ class Storage : SlabBuffers {
     const bool pooled = walk.stage->passes > 0 && walk.stage->reduces && t == walk.top();   // each pass adds what the closing pooling sends
     if (walk.in_full(t) && use.wanted_plain)
       return (walk.ends(t) && walk.norms_above(t) == 0 && !pooled) || !cut ? Full{&gradients_, walk.stage->tensor(t)} : Full{};
-    for (const NormAbove& norm : walk.stage->norms_above)
-      if (cut && norm.tensor == t && norms.is_done(norm)) return {&norms.buffers, norm.node + 1};
-    if (cut) return {};
     if (walk.in_full(t) && walk.norms_above(t) == 1)   // the norm's step turns one into the other in place
       for (const NormAbove& norm : walk.stage->norms_above)
-        if (norm.tensor == t)
+        if (norm.tensor == t && (!cut || norms.is_done(norm)))
           return item(norms.shared, norm.node + 1) < 0 ? Full{&norms.buffers, norm.node + 1} : Full{&values_of(walk, t), walk.stage->tensor(t)};
+    if (cut) return {};
     if (walk.from_norm(t) && walk.wants_gradient(walk.stage->tensor(walk.in(t - walk.inputs())))) return {&norms.buffers, walk.stage->tensor(t)};
     return {};
   }

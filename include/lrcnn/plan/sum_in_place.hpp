@@ -26,8 +26,7 @@ constexpr Index input_of_sum(const Stage& stage, Index sum) {
 constexpr Index sum_in_place(const Table& table, const Stage& stage, bool loses_rows) {
   const Index inputs = stage.input_count(), top = stage.tensors() - 1;
   if (stage.passes == 0 || stage.reduces || loses_rows || top < inputs || stage.use(top).readers > 0 || !stage.use(top).wanted_plain) return -1;
-  for (const NormAbove& norm : stage.norms_above)
-    if (norm.tensor == top) return -1;
+  if (stage.count_norms_above(top) > 0) return -1;
   const auto layer = [&](Index l) -> const Layer& { return table.node(stage.first + l).layer; };
   const auto for_one = [&](Index t) { return stage.use(t).readers == 1 && !stage.use(t).leaves; };
   Index l = top - inputs;
