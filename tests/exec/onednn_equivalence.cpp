@@ -60,7 +60,8 @@ TEST_CASE("equivalence: the library carries out most convolutions of those netwo
     }
   }
   MESSAGE(library, " of ", steps, " passes of convolutions by the library");
-  CHECK(library * 2 > steps);
+  // Without AVX2 the library has forward kernels alone, and not for all channels.
+  CHECK(library * (backend.vectors() == Vectors::plain ? 8 : 2) > steps);
 }
 TEST_CASE("equivalence: oneDNN with Winograd's arithmetic is as near to fp64 by rows as by columns") {
   Onednn backend(1);

@@ -175,24 +175,33 @@ void inputs_made_again() {
   using Cheap = Policy<Stages<Section<Extra, RecomputeCheap>, Column>, CheckpointAt<"relu2">, RecomputeAll>;
   check(table_of<Skip>({2, 3, 16, 8}), Cheap::value, Reference<double>::target, "a section with extra passes and a skip");
 }
-/// Plans whose gradients take their values' places, where sections go forward again for those above: networks that branch.
-Index places_read_again() {
+/// Random policies for networks that branch, each changed by change(partition, its number). Returns how many have plans, which are checked.
+template <class Change>
+Index changed_policies(std::uint64_t seeds, const std::string& what, bool gradients_in_place, const Change& change) {
   Index feasible = 0;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
-    Dice dice(seed + 123);
+    Dice dice(seed + seeds);
     const RandomNetwork net = random_graph(dice, 6);
     PolicySpec policy = random_policy(dice, net);
-    policy.gradients_in_place = true, policy.images = 0;
-    for (Index i = 0; i < policy.partition_count; ++i) {
-      Partition& p = item(policy.partitions, i);
-      p.cut = Cut::overlap, p.forward = p.backward = 4, p.recompute = Recompute::all;
-      if (i > 0) p.input = SectionInput::recompute;
-    }
+    policy.gradients_in_place = gradients_in_place, policy.images = 0;
+    for (Index i = 0; i < policy.partition_count; ++i) change(item(policy.partitions, i), i);
     const Table table = make_table(net.layers, net.input);
     if (!is_feasible(table, policy)) continue;
-    feasible += check(table, policy, Reference<double>::target, "graph " + std::to_string(seed) + ", places read again, " + to_string(policy));
+    feasible += check(table, policy, Reference<double>::target, "graph " + std::to_string(seed) + ", " + what + ", " + to_string(policy));
   }
   return feasible;
+}
+/// Plans whose gradients take their values' places, where sections go forward again for those above.
+Index places_read_again() {
+  return changed_policies(123, "places read again", true, [](Partition& p, Index i) {
+    p.cut = Cut::overlap, p.forward = p.backward = 4, p.recompute = Recompute::all;
+    if (i > 0) p.input = SectionInput::recompute;
+  });
+}
+/// Plans that go through whole maps more than once in the forward pass, for the statistics of norms.
+Index maps_passed_again() {
+  return changed_policies(456, "maps passed again", false,
+                          [](Partition& p, Index) { p = {.passes = NormPasses::one, .forward_passes = true, .recompute = Recompute::all}; });
 }
 /// The input of a section in slabs lives on only if a step of its backward pass reads it: a ReLU has its sign from its output.
 void inputs_that_are_not_read_again() {
@@ -479,6 +488,8 @@ int main() {
     report("planner", "only " + std::to_string(handed_on) + " plans of graphs that hand their output on are feasible");
   if (const Index again = places_read_again(); again < 25)
     report("planner", "only " + std::to_string(again) + " plans of places read again are feasible");
+  if (const Index again = maps_passed_again(); again < 25)
+    report("planner", "only " + std::to_string(again) + " plans that pass maps again are feasible");
   Index plans = 0, feasible = 0, forward = 0;
   PolicySpec column;
   column.workspace_bytes = 0;

@@ -27,8 +27,12 @@ constexpr Shape shape_of_scale(const Layer&, const Shape& in, const Shape& other
 constexpr BackwardReads reads_both_inputs(const Layer&) { return {.input = true, .other = true}; }
 }   // namespace detail
 template <>
-inline constexpr LayerRules kind_rules<Kind::sum>{
-    .name = "sum", .overwrites_gradient = true, .takes_activation = true, .output = detail::shape_of_sum, .fault = detail::fault_of_sum};
+inline constexpr LayerRules kind_rules<Kind::sum>{.name = "sum",
+                                                  .overwrites_input = true,
+                                                  .overwrites_gradient = true,
+                                                  .takes_activation = true,
+                                                  .output = detail::shape_of_sum,
+                                                  .fault = detail::fault_of_sum};
 template <>
 inline constexpr LayerRules kind_rules<Kind::concat>{.name = "concat", .output = detail::shape_of_concat, .fault = detail::fault_of_concat};
 template <>

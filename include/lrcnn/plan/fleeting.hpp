@@ -67,12 +67,11 @@ inline bool is_fleeting(const Plan& plan, std::size_t i, Ref Step::*what, std::s
   detail::OldBytes old(detail::Accesses(plan, writing).list[0], made);
   const std::vector<std::size_t>& steps = item(by_buffer, made.buffer);
   for (auto k = std::upper_bound(steps.begin(), steps.end(), i); k != steps.end() && !old.empty(); ++k) {
-    if (*k == reader) continue;
     const Step& step = plan.steps[*k];
     const detail::Accesses touched(plan, step);
     const std::span<const detail::Access> list(touched.list.data(), touched.count);
     for (const detail::Access& a : list)
-      if ((!a.writes || step.op == Op::add) && old.touches(a)) return false;
+      if (*k != reader && (!a.writes || step.op == Op::add) && old.touches(a)) return false;
     for (const detail::Access& a : list)
       if (a.writes) old.remove(a);
   }

@@ -60,7 +60,7 @@ class ReplayedMemory {
       case Kind::activation:
       case Kind::dropout: return true;
       case Kind::norm:
-      case Kind::sum: return backward;
+      case Kind::sum: return true;
       case Kind::custom: return backward ? layer.custom->rules.overwrites_gradient : layer.custom->rules.overwrites_input;
       default: return false;
     }

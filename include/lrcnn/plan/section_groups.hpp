@@ -68,7 +68,7 @@ class SectionGroups {
 
  private:
   static constexpr Index some_layers = 100, many_layers = 400;
-  static constexpr std::size_t most_parts = 6, most_kept = 16;   ///< sections of a group; groups of each kind that longer ones are made of
+  static constexpr std::size_t most_parts = 6, most_kept = 32;   ///< sections of a group; groups of each kind that longer ones are made of
   static constexpr Index worth_dropping = 16;                    ///< what is not kept has at least this part of the bytes of the largest tensor
   /// What a group takes, estimated.
   struct Takes {

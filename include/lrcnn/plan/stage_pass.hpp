@@ -28,6 +28,7 @@ struct PassKind {
 class StagePass {
  public:
   const Table* const table;
+  const std::vector<Stage>* const all_stages;   ///< of the plan, or of a section
   const Stage* const stage;
   const StageNeeds* const needs;
   const Schedule* const rows;
@@ -42,6 +43,7 @@ class StagePass {
   constexpr StagePass(const Table& whole, const std::vector<Stage>& stages, const std::vector<StageNeeds>& all_needs, Index stage_number,
                       const PassKind& which, const Schedule& schedule, const PolicySpec& policy, const PlanOptions& options, Range images_together)
       : table(&whole),
+        all_stages(&stages),
         stage(&item(stages, stage_number)),
         needs(&item(all_needs, stage_number)),
         rows(&schedule),
@@ -54,6 +56,7 @@ class StagePass {
         prefetch(policy.prefetch),
         slabs(facts()),
         for_training_(options.training),
+        gradients_in_place_(policy.gradients_in_place && options.training),
         wants_first_gradient_(options.input_gradient) {}
   /// A forward pass; else it is a backward pass, which makes some values again.
   constexpr bool forward() const { return kind.pass == Pass::forward; }
@@ -170,9 +173,34 @@ class StagePass {
  protected:
   constexpr bool read_once(Index t) const { return stage->use(t).readers == 1 && !stage->use(t).leaves; }
   constexpr bool same_memory(Index l) const { return item(slabs.same_rows, l) && !(ends(out(l)) && cut()); }
+  /// Whether a forward pass may write over the values of input t, which it finds in full height: one layer of this stage reads them, and nobody
+  /// else. It is a tensor of the stage's own section: those between sections have other readers.
+  constexpr bool is_input_read_once(Index t) const {
+    const TensorUse& use = stage->use(t);
+    // A stage with extra passes may go through its slabs several times, and a repeated pass is for the backward pass.
+    if (use.readers != 1 || use.offloaded || stage->passes > 0 || kind.run == ForwardRun::again) return false;
+    const Index g = stage->tensor(t);
+    Index readers = 0;
+    for (const Node& reader : table->nodes) readers += (reader.input == g) + (reader.other == g);
+    if (readers != 1) return false;
+    bool made_here = false, within_passes = false;
+    for (const Stage& other : *all_stages) {
+      if (other.section != stage->section || other.makes_input || g <= other.first || g > other.last) continue;
+      made_here = true;
+      within_passes = within_passes || (other.passes > 0 && !other.use(other.made(g)).leaves);   // these make it again in slabs
+    }
+    if (!made_here || !for_training_) return made_here;
+    return use.discarded ? kind.run == ForwardRun::first || !use.made_for_above : within_passes;
+  }
+  /// Whether the gradient of tensor t may come to lie behind those values of it that this pass has, in a longer buffer: sections above decide that.
+  constexpr bool may_lie_behind(Index t) const {
+    const TensorUse& use = stage->use(t);
+    return gradients_in_place_ && in_full(t) && (use.made_alone ? remakes_values() : !use.discarded);
+  }
 
  private:
   const bool for_training_;
+  const bool gradients_in_place_;
   const bool wants_first_gradient_;
   constexpr bool reads_in(const BackwardRun& run, Index t) const {
     for (Index l = run.first; l < run.last; ++l)

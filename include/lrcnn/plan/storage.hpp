@@ -69,6 +69,11 @@ class Storage : SlabBuffers {
   constexpr Ref value(const StageWalk& walk, Index t) {
     if (t < walk.inputs())
       return has_input_slab(walk, t) ? local(walk, slab_use(walk), Role::slab, t, &SlabRows::hold) : full_value(walk, t, walk.at(t).hold);
+    if (const Index input = walk.overwritten_input(t); input >= 0) {
+      const Ref place = full_value(walk, input, walk.at(input).hold);
+      if (walk.in_full(t)) item(values_of(walk, t), walk.stage->tensor(t)) = place.buffer;   // for the stages that read it
+      return with_tensor(walk, place, t);
+    }
     if (t < walk.top())
       if (const Index l = walk.overwriter(t); l >= 0 && walk.in_place(l)) return with_tensor(walk, value(walk, walk.out(l)), t);
     if (walk.ends(t) || (walk.reads_in_full(t) && (!walk.cut() || !walk.forward())))
