@@ -34,8 +34,8 @@ class StageWalk : public StagePass {
     if (t < inputs() || (serves_backward() && needs->kept[place]) || (!forward() && needs->value[place])) return false;
     return rules_of(layer(l)).overwrites_input && makes(out(l)) && read_once(t) && same_memory(l);
   }
-  /// The input of the stage over whose values a forward pass writes tensor t, by one or more layers that work in place; -1: over none. The pass is not
-  /// cut: slabs that have rows in common would read what one of them has written over.
+  /// The input of the stage over whose values a forward pass writes tensor t, by one or more layers that work in place; -1: over none. The pass is
+  /// not cut: slabs that have rows in common would read what one of them has written over.
   constexpr Index overwritten_input(Index t) const {
     if (t < inputs() || !forward() || cut() || stage->tensor(t) == table->size() || may_lie_behind(t)) return -1;
     Index l = t - inputs(), read = in(l);
