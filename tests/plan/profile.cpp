@@ -4,6 +4,8 @@
 #include "support/thorough.hpp"
 #include <lrcnn/backend/cudnn.hpp>
 #include <lrcnn/network/sequential.hpp>
+#include <lrcnn/layer/layers.hpp>
+#include <lrcnn/plan/checker.hpp>
 #include <lrcnn/plan/section_costs.hpp>
 #include <doctest/doctest.h>
 #include <set>
@@ -76,6 +78,27 @@ TEST_CASE("profiles of all sections give a plan's live bytes to the byte, its se
   CHECK(recomputed > cases / 50);
   CHECK(of_several > cases / 4);
   CHECK(left_out > planned / 4);
+}
+TEST_CASE("a pass for the section above leaves a tensor that is kept in its place") {
+  // The sum of the last norms is kept for the factors, and yet made again beside what the section above asks for.
+  Layer scale{.kind = Kind::scale}, sum{.kind = Kind::sum}, past = Conv<1>::layer();
+  scale.input = 2, scale.other = 1, sum.other = 3, past.input = 7;
+  const std::vector<Layer> layers{Conv<1>::layer(),
+                                  Conv<1>::layer(),
+                                  ReLU::layer(),
+                                  Conv<1>::layer(),
+                                  BatchNorm::layer(),
+                                  InstanceNorm::layer(),
+                                  past,
+                                  LayerNorm::layer(),
+                                  sum,
+                                  InstanceNorm::layer(),
+                                  GlobalAvgPool::layer(),
+                                  scale};
+  const Plan plan = make_plan(make_table(layers, {1, 1, 6, 2}),
+                              Policy<Section<RecomputeInput<Column>, RecomputeAll>, CheckpointEvery<2>, RecomputeAll, Workspace<0>>::value);
+  CHECK(check_plan(plan).empty());
+  CHECK(lower_bound(profile_sections(plan, some_costs(plan))) == plan.arena.lower_bound);
 }
 TEST_CASE("what costs of one policy's sections have been found are those of another policy's only where these are the same") {
   std::size_t asked = 0;

@@ -58,7 +58,7 @@ struct LayerRules {
   bool ends_rows = false;                                   ///< its output is a feature vector, which has no rows any more
   BackwardReads (*backward)(const Layer&) = reads_nothing;
   bool cheap = true;                  ///< its output can be had from its input in little more than a memory pass (RecomputeCheap)
-  bool overwrites_input = false;      ///< the forward step may write its output over its input
+  bool overwrites_input = false;      ///< the forward step may write its output over its (first) input
   bool overwrites_gradient = false;   ///< the backward step may write the gradient of its (first) input over that of its output
   bool takes_activation = false;      ///< its forward step may apply the activation behind it
   bool uses_workspace = false;        ///< its steps may want workspace

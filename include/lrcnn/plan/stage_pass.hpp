@@ -56,7 +56,6 @@ class StagePass {
         prefetch(policy.prefetch),
         slabs(facts()),
         for_training_(options.training),
-        gradients_in_place_(policy.gradients_in_place && options.training),
         wants_first_gradient_(options.input_gradient) {}
   /// A forward pass; else it is a backward pass, which makes some values again.
   constexpr bool forward() const { return kind.pass == Pass::forward; }
@@ -177,8 +176,8 @@ class StagePass {
   /// else. It is a tensor of the stage's own section: those between sections have other readers.
   constexpr bool is_input_read_once(Index t) const {
     const TensorUse& use = stage->use(t);
-    // A stage with extra passes may go through its slabs several times, and a repeated pass is for the backward pass.
-    if (use.readers != 1 || use.offloaded || stage->passes > 0 || kind.run == ForwardRun::again) return false;
+    if (kind.run == ForwardRun::again) return false;           // it is for the backward pass
+    if (use.readers != 1 || stage->passes > 0) return false;   // extra passes may go through their slabs several times
     const Index g = stage->tensor(t);
     Index readers = 0;
     for (const Node& reader : table->nodes) readers += (reader.input == g) + (reader.other == g);
@@ -190,17 +189,12 @@ class StagePass {
       within_passes = within_passes || (other.passes > 0 && !other.use(other.made(g)).leaves);   // these make it again in slabs
     }
     if (!made_here || !for_training_) return made_here;
+    // A discarded tensor is made again for the backward pass, by a later pass than the first, or than the one for the sections above.
     return use.discarded ? kind.run == ForwardRun::first || !use.made_for_above : within_passes;
-  }
-  /// Whether the gradient of tensor t may come to lie behind those values of it that this pass has, in a longer buffer: sections above decide that.
-  constexpr bool may_lie_behind(Index t) const {
-    const TensorUse& use = stage->use(t);
-    return gradients_in_place_ && in_full(t) && (use.made_alone ? remakes_values() : !use.discarded);
   }
 
  private:
   const bool for_training_;
-  const bool gradients_in_place_;
   const bool wants_first_gradient_;
   constexpr bool reads_in(const BackwardRun& run, Index t) const {
     for (Index l = run.first; l < run.last; ++l)

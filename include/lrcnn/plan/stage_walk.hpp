@@ -35,9 +35,10 @@ class StageWalk : public StagePass {
     return rules_of(layer(l)).overwrites_input && makes(out(l)) && read_once(t) && same_memory(l);
   }
   /// The input of the stage over whose values a forward pass writes tensor t, by one or more layers that work in place; -1: over none. The pass is
-  /// not cut: slabs that have rows in common would read what one of them has written over.
+  /// not cut: slabs that have rows in common would read what one of them has written over. A tensor that was kept from an earlier pass stays there.
   constexpr Index overwritten_input(Index t) const {
-    if (t < inputs() || !forward() || cut() || stage->tensor(t) == table->size() || may_lie_behind(t)) return -1;
+    if (t < inputs() || !forward() || cut() || stage->tensor(t) == table->size()) return -1;
+    if (again() && in_full(t) && !stage->use(t).discarded) return -1;
     Index l = t - inputs(), read = in(l);
     for (; read >= inputs() && in_place(l); read = in(l)) l = read - inputs();
     const bool overwrites = read < inputs() && rules_of(layer(l)).overwrites_input && makes(out(l));

@@ -71,7 +71,7 @@ class Storage : SlabBuffers {
       return has_input_slab(walk, t) ? local(walk, slab_use(walk), Role::slab, t, &SlabRows::hold) : full_value(walk, t, walk.at(t).hold);
     if (const Index input = walk.overwritten_input(t); input >= 0) {
       const Ref place = full_value(walk, input, walk.at(input).hold);
-      if (walk.in_full(t)) item(values_of(walk, t), walk.stage->tensor(t)) = place.buffer;   // for the stages that read it
+      if (walk.in_full(t)) item(values_of(walk, t), walk.stage->tensor(t)) = place.buffer;   // from now on
       return with_tensor(walk, place, t);
     }
     if (t < walk.top())

@@ -75,8 +75,8 @@ struct StepsAlong {
   static bool is_norm(const Operands<T>& o, Op op) {
     return is(o, op, Kind::norm) && o.node->layer.norm.over == Norm::Over::batch && !o.activation && takes_whole_pieces(o);
   }
-  /// A join that adds the norm's output to another map. It may write over what the norm reads, element by element. Statistics stay: the backward
-  /// pass reads them.
+  /// A join that adds the norm's output to another map. It may write over what the norm reads, or over that map, element by element. Statistics
+  /// stay: the backward pass reads them.
   static bool is_join_behind(const Operands<T>& norm, const Operands<T>& join) {
     if (!is(join, Op::forward, Kind::sum) || norm.y.data == nullptr || norm.saved.data != nullptr) return false;
     const Range made = join.y.data != nullptr ? join.y.range() : join.saved.range();
