@@ -9,10 +9,6 @@ using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
 constexpr Window one{.kernel = 1, .pad = 0};
-using Body = Sequential<Conv<4, one>, BatchNorm, ReLU, Conv<4>, BatchNorm, ReLU, Conv<16, one>, BatchNorm>;
-using Projected = Sequential<Residual<Body, Sequential<Conv<16, one>, BatchNorm>>, ReLU>;
-using Block = Sequential<Residual<Body>, ReLU>;
-using Blocks = Sequential<Conv<8>, BatchNorm, ReLU, Projected, Block, Block, GlobalAvgPool, Linear<2>>;
 using Slabs = Overlap<4>;
 /// The stages of the section that ends with a layer, in words.
 std::vector<std::string> stages_of(const Plan& plan, std::string_view last) {
@@ -57,15 +53,15 @@ bool in_full(const Plan& plan, std::string_view layer, Role role) {
 }   // namespace
 TEST_CASE("one extra pass covers the last stages of a section, as many as none of whose norms lies above another") {
   using Strings = std::vector<std::string>;
-  const Plan plan = sound_plan<Blocks, OneExtraPass<Slabs>, CheckpointAtSums<>, RecomputeAll>();
+  const Plan plan = sound_plan<Bottlenecks, OneExtraPass<Slabs>, CheckpointAtSums<>, RecomputeAll>();
   CHECK(stages_of(plan, "relu7") == Strings{"conv6..conv6 again", "batch_norm6..conv7 again", "batch_norm7..conv8 replaced",
                                             "batch_norm8..relu7 replaced", "batch_norm7..relu7 passes 1"});
   // Two norms that lie beside each other: one pass is enough for both.
   CHECK(stages_of(plan, "relu4") == Strings{"conv1..conv1 again", "batch_norm1..conv2 again", "batch_norm2..conv3 again",
                                             "batch_norm3..conv5 replaced", "batch_norm4..relu4 replaced", "batch_norm3..relu4 passes 1"});
   // With one norm within a section it is what ExtraPasses is.
-  const Plan whole = sound_plan<Blocks, OneExtraPass<Slabs>, CheckpointAt<"relu1", "conv3", "relu4">, RecomputeAll>();
-  CHECK(whole.steps == sound_plan<Blocks, Stages<OneExtraPass<Slabs>, OneExtraPass<Slabs>, ExtraPasses<Slabs>, OneExtraPass<Slabs>>,
+  const Plan whole = sound_plan<Bottlenecks, OneExtraPass<Slabs>, CheckpointAt<"relu1", "conv3", "relu4">, RecomputeAll>();
+  CHECK(whole.steps == sound_plan<Bottlenecks, Stages<OneExtraPass<Slabs>, OneExtraPass<Slabs>, ExtraPasses<Slabs>, OneExtraPass<Slabs>>,
                                   CheckpointAt<"relu1", "conv3", "relu4">, RecomputeAll>()
                            .steps);
   // Without norms that wait there is none.
@@ -73,7 +69,7 @@ TEST_CASE("one extra pass covers the last stages of a section, as many as none o
   CHECK(none.steps == sound_plan<Chain, Slabs, AtSections, RecomputeAll>().steps);
 }
 TEST_CASE("neither the last norm's input nor its gradient is in full height behind the loss, and little goes forward more often") {
-  const Plan plan = sound_plan<Blocks, OneExtraPass<Slabs>, CheckpointAtSums<>, RecomputeAll>();
+  const Plan plan = sound_plan<Bottlenecks, OneExtraPass<Slabs>, CheckpointAtSums<>, RecomputeAll>();
   for (const std::string_view conv : {"conv8", "conv11"}) {
     CHECK(!in_full(plan, conv, Role::value));
     CHECK(times_made(plan, conv) == 3);   // in the forward pass, for the sums and for the gradients
@@ -83,16 +79,16 @@ TEST_CASE("neither the last norm's input nor its gradient is in full height behi
     CHECK(in_full(plan, conv, Role::value));
     CHECK(times_made(plan, conv) == 2);
   }
-  const Plan all = sound_plan<Blocks, ExtraPasses<Slabs>, CheckpointAtSums<>, RecomputeAll>();
+  const Plan all = sound_plan<Bottlenecks, ExtraPasses<Slabs>, CheckpointAtSums<>, RecomputeAll>();
   CHECK(times_made(all, "conv6") == 5);
   CHECK(plan.steps.size() < all.steps.size() * 3 / 4);
-  const Plan kept = sound_plan<Blocks, OneExtraPass<Slabs>, CheckpointAtSums<>>();   // stages below keep what they made
+  const Plan kept = sound_plan<Bottlenecks, OneExtraPass<Slabs>, CheckpointAtSums<>>();   // stages below keep what they made
   CHECK(times_made(kept, "conv6") == 1);
   CHECK(times_made(kept, "conv8") == 3);
 }
 TEST_CASE("both ways the forward pass has no input of the last norm in full height either") {
   using Both = OneExtraPassBothWays<Slabs>;
-  const Plan plan = sound_plan<Blocks, Both, CheckpointAtSums<>, RecomputeAll>();
+  const Plan plan = sound_plan<Bottlenecks, Both, CheckpointAtSums<>, RecomputeAll>();
   const auto values_of = [&](std::string_view layer) {
     return std::count_if(plan.buffers.begin(), plan.buffers.end(), [&](const Buffer& b) {
       return b.role == Role::value && b.tensor > 0 && plan.table.node(b.tensor - 1).layer.name.view() == layer;
@@ -115,17 +111,17 @@ TEST_CASE("both ways the forward pass has no input of the last norm in full heig
 }
 TEST_CASE("sections whose inputs are made again may have one extra pass, and supply others") {
   using One = OneExtraPass<Slabs>;
-  const Plan group = sound_plan<Blocks, Stages<Column, One, RecomputeInput<One>, RecomputeInput<Column>>, CheckpointAtSums<>, RecomputeAll>();
+  const Plan group = sound_plan<Bottlenecks, Stages<Column, One, RecomputeInput<One>, RecomputeInput<Column>>, CheckpointAtSums<>, RecomputeAll>();
   CHECK(std::count_if(group.stages.begin(), group.stages.end(), [](const Stage& s) { return s.supplies && s.passes > 0; }) == 2);
   // What the stages below keep could not be made again.
-  CHECK(refusal<Blocks, Stages<Column, Section<One, RecomputeCheap>, RecomputeInput<One>>, CheckpointAtSums<>, RecomputeAll>().find(
+  CHECK(refusal<Bottlenecks, Stages<Column, Section<One, RecomputeCheap>, RecomputeInput<One>>, CheckpointAtSums<>, RecomputeAll>().find(
             "the section below it does not recompute all") != std::string::npos);
-  const Plan alone = sound_plan<Blocks, Stages<Column, One, RecomputeInputAlone<One>>, CheckpointAtSums<>, GradientsInPlace>();
+  const Plan alone = sound_plan<Bottlenecks, Stages<Column, One, RecomputeInputAlone<One>>, CheckpointAtSums<>, GradientsInPlace>();
   CHECK(std::count_if(alone.stages.begin(), alone.stages.end(), [](const Stage& s) { return s.makes_input; }) > 0);
 }
 TEST_CASE("the first pass writes a sum's gradient over that of the section's output, and later passes find it there") {
-  const Plan apart = sound_plan<Blocks, OneExtraPass<Slabs>, CheckpointAtSums<>, RecomputeAll>();
-  const Plan shared = sound_plan<Blocks, OneExtraPass<Slabs>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace>();
+  const Plan apart = sound_plan<Bottlenecks, OneExtraPass<Slabs>, CheckpointAtSums<>, RecomputeAll>();
+  const Plan shared = sound_plan<Bottlenecks, OneExtraPass<Slabs>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace>();
   CHECK(sums_in_place(apart) == 0);
   CHECK(sums_in_place(shared) == 3);
   for (const std::string_view relu : {"relu4", "relu7", "relu10"}) {
@@ -217,7 +213,7 @@ TEST_CASE("that gradient lies behind the output's values if all that go through 
   check(sound_plan<Pooled, Stages<Slabs, Slabs, One, Slabs>, AtReLUs, RecomputeAll, GradientsInPlace>(), 1, "relu1", false);
 }
 TEST_CASE("the checker finds what would spoil a sum's gradient that lies over an output's") {
-  const Plan plan = sound_plan<Blocks, OneExtraPass<Slabs>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace>();
+  const Plan plan = sound_plan<Bottlenecks, OneExtraPass<Slabs>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace>();
   const auto is_of = [&](const Step& s, std::string_view layer) {
     return s.op == Op::backward_data && plan.table.node(s.layer).layer.name.view() == layer;
   };

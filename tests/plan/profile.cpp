@@ -3,8 +3,8 @@
 #include "support/random_network.hpp"
 #include "support/thorough.hpp"
 #include <lrcnn/backend/cudnn.hpp>
-#include <lrcnn/network/sequential.hpp>
 #include <lrcnn/layer/layers.hpp>
+#include <lrcnn/network/sequential.hpp>
 #include <lrcnn/plan/checker.hpp>
 #include <lrcnn/plan/section_costs.hpp>
 #include <doctest/doctest.h>

@@ -8,11 +8,6 @@ using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
 constexpr Window one{.kernel = 1, .pad = 0};
-using Body = Sequential<Conv<4, one>, BatchNorm, ReLU, Conv<4>, BatchNorm, ReLU, Conv<16, one>, BatchNorm>;
-using Block = Sequential<Residual<Body>, ReLU>;
-using Projected = Sequential<Residual<Body, Sequential<Conv<16, one>, BatchNorm>>, ReLU>;
-/// A block whose second input comes from a norm, too, and two with skip connections.
-using Blocks = Sequential<Conv<8>, BatchNorm, ReLU, Projected, Block, Block, GlobalAvgPool, Linear<2>>;
 bool is(const Plan& plan, const Step& s, Op op, Kind kind) { return s.op == op && s.layer >= 0 && plan.table.node(s.layer).layer.kind == kind; }
 /// Steps of norms that write their gradient over what the norm read.
 Index over_values(const Plan& plan) {
@@ -26,7 +21,7 @@ Index copies(const Plan& plan) {
 }
 template <class... Parts>
 Plan blocks(const Input& in = small_input) {
-  const Plan plan = plan_of<Blocks, Parts...>(in);
+  const Plan plan = plan_of<Bottlenecks, Parts...>(in);
   CHECK(check_plan(plan).empty());
   return plan;
 }
@@ -46,8 +41,8 @@ TEST_CASE("the gradient of a sum is that of both of its inputs") {
   CHECK(usual.peak_bytes() - shared.peak_bytes() > map / 2);   // the peak lies elsewhere then
   using Usual = Policy<CheckpointAtSums<>, RecomputeAll, Workspace<0>>;
   using Shared = Policy<CheckpointAtSums<>, RecomputeAll, GradientsInPlace, Workspace<0>>;
-  static_assert(peak_bytes<Blocks, Shared>(small_input) < peak_bytes<Blocks, Usual>(small_input));
-  CHECK(peak_bytes<Blocks, Shared>(small_input) == shared.peak_bytes());
+  static_assert(peak_bytes<Bottlenecks, Shared>(small_input) < peak_bytes<Bottlenecks, Usual>(small_input));
+  CHECK(peak_bytes<Bottlenecks, Shared>(small_input) == shared.peak_bytes());
 }
 TEST_CASE("inputs of a sum have gradients of their own where slabs cut the sum's stage or the one below it, or norms lie in other sections") {
   CHECK(over_values(blocks<Overlap<2>, CheckpointAtSums<>, RecomputeAll, GradientsInPlace>()) == 0);

@@ -3,6 +3,7 @@
 #include <lrcnn/layer/activation.hpp>
 #include <lrcnn/layer/linear.hpp>
 #include <lrcnn/layer/norm.hpp>
+#include <lrcnn/network/graph.hpp>
 #include <lrcnn/network/sequential.hpp>
 #include <lrcnn/plan/checker.hpp>
 #include <lrcnn/plan/memory_over_time.hpp>
@@ -20,6 +21,11 @@ using AtSections = CheckpointAt<"relu1", "relu2", "relu3">;
 using Norms = Sequential<Conv<8>, BatchNorm, ReLU, Conv<8>, BatchNorm, ReLU, Conv<8>, BatchNorm, ReLU, Conv<8>, BatchNorm, ReLU, Conv<8>, BatchNorm,
                          ReLU, Conv<8>, BatchNorm, ReLU, GlobalAvgPool, Linear<2>>;
 using AtNorms = CheckpointAt<"relu2", "relu4">;
+/// A block of a ResNet whose second input comes from a norm, too, and two with skip connections.
+inline constexpr Window pointwise{.kernel = 1, .pad = 0};
+using BottleneckBody = Sequential<Conv<4, pointwise>, BatchNorm, ReLU, Conv<4>, BatchNorm, ReLU, Conv<16, pointwise>, BatchNorm>;
+using Bottlenecks = Sequential<Conv<8>, BatchNorm, ReLU, Residual<BottleneckBody, Sequential<Conv<16, pointwise>, BatchNorm>>, ReLU,
+                               Residual<BottleneckBody>, ReLU, Residual<BottleneckBody>, ReLU, GlobalAvgPool, Linear<2>>;
 template <class Net, class... Parts>
 Plan plan_of(const Input& in = small_input) {
   return make_plan(table_of<Net>(in), Policy<Parts..., Workspace<0>>::value);

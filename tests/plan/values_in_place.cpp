@@ -8,10 +8,6 @@ using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
 constexpr Window one{.kernel = 1, .pad = 0};
-using Body = Sequential<Conv<4, one>, BatchNorm, ReLU, Conv<4>, BatchNorm, ReLU, Conv<16, one>, BatchNorm>;
-using Block = Sequential<Residual<Body>, ReLU>;
-using Projected = Sequential<Residual<Body, Sequential<Conv<16, one>, BatchNorm>>, ReLU>;
-using Blocks = Sequential<Conv<8>, BatchNorm, ReLU, Projected, Block, Block, GlobalAvgPool, Linear<2>>;
 constexpr Index norms = 11, sums = 3;
 constexpr Input in{2, 3, 24, 24};
 /// Forward steps of a kind, of one pass, and how many of them write over their first input.
@@ -39,31 +35,31 @@ Plan checked(const PlanOptions& options = {}) {
 constexpr Index map_bytes(Index channels) { return in.n * channels * in.h * in.w * Index{sizeof(float)}; }
 }   // namespace
 TEST_CASE("norms and sums of a prediction write over what they read") {
-  const Plan plan = checked<Blocks, Column>(predicting);
+  const Plan plan = checked<Bottlenecks, Column>(predicting);
   CHECK(count(plan, Kind::norm) == Count{norms, norms});
   CHECK(count(plan, Kind::sum) == Count{sums, sums});
   // A body's output over the convolution's, the skip connection, and the narrow map that the convolution reads; no third wide map.
   CHECK(plan.arena.lower_bound < 2 * map_bytes(16) + map_bytes(4) + 20'000);
-  const Count slabs = count(checked<Blocks, Overlap<4>>(predicting), Kind::sum);
+  const Count slabs = count(checked<Bottlenecks, Overlap<4>>(predicting), Kind::sum);
   CHECK(slabs.all == 4 * sums);
   CHECK(slabs.over == slabs.all);
 }
 TEST_CASE("what is not kept is written over in the forward pass, and not where the backward pass reads it") {
   const auto over_again = [](const Plan& plan) { return count(plan, Kind::norm, Pass::recompute).over; };
   const auto first = [](const Plan& plan) { return count(plan, Kind::norm); };
-  const Plan column = checked<Blocks, Column, RecomputeAll, CheckpointAtSums<>>(),
-             images = checked<Blocks, ByImages<1>, RecomputeAll, CheckpointAtSums<>>(),
-             passes = checked<Blocks, OneExtraPass<Overlap<1, 4>>, RecomputeAll, CheckpointAtSums<>>();
+  const Plan column = checked<Bottlenecks, Column, RecomputeAll, CheckpointAtSums<>>(),
+             images = checked<Bottlenecks, ByImages<1>, RecomputeAll, CheckpointAtSums<>>(),
+             passes = checked<Bottlenecks, OneExtraPass<Overlap<1, 4>>, RecomputeAll, CheckpointAtSums<>>();
   CHECK(first(column) == Count{norms, norms});
   CHECK(first(images) == Count{2 * norms, 2 * norms});
   CHECK(first(passes) == Count{norms + 3, norms - 1});   // the first section has no extra passes, and four slabs forward, too
   for (const Plan* plan : {&column, &images, &passes}) CHECK(over_again(*plan) == 0);
   // Norms read convolutions' outputs in the backward pass: these are kept.
-  CHECK(first(checked<Blocks, Column, KeepAll>()) == Count{norms, 0});
-  CHECK(first(checked<Blocks, Column, RecomputeCheap>()) == Count{norms, 0});
+  CHECK(first(checked<Bottlenecks, Column, KeepAll>()) == Count{norms, 0});
+  CHECK(first(checked<Bottlenecks, Column, RecomputeCheap>()) == Count{norms, 0});
   // A pass that makes the input of a section above leaves nothing for the backward pass.
-  for (const Plan& plan : {checked<Blocks, RecomputeInput<Column>, RecomputeAll, CheckpointAtSums<>>(),
-                           checked<Blocks, RecomputeInputAlone<Column>, RecomputeAll, CheckpointAtSums<>>()}) {
+  for (const Plan& plan : {checked<Bottlenecks, RecomputeInput<Column>, RecomputeAll, CheckpointAtSums<>>(),
+                           checked<Bottlenecks, RecomputeInputAlone<Column>, RecomputeAll, CheckpointAtSums<>>()}) {
     CHECK(first(plan) == Count{norms, norms});
     CHECK(over_again(plan) > 0);
   }
@@ -85,7 +81,7 @@ TEST_CASE("a forward pass that keeps nothing needs two wide maps") {
     return bytes;
   };
   // Inputs of sections are made again, so that only the last one's is kept beside what runs.
-  const Plan plan = checked<Blocks, RecomputeInput<Column>, RecomputeAll, CheckpointAtSums<>>();
+  const Plan plan = checked<Bottlenecks, RecomputeInput<Column>, RecomputeAll, CheckpointAtSums<>>();
   CHECK(most(plan) < 2 * map_bytes(16) + 2 * map_bytes(4) + 30'000);
 }
 TEST_CASE("a tensor that something else reads is not written over") {
@@ -97,7 +93,7 @@ TEST_CASE("a tensor that something else reads is not written over") {
   CHECK(count(checked<Sequential<BatchNorm, Conv<8>, BatchNorm>, Column>(predicting), Kind::norm) == Count{2, 1});
 }
 TEST_CASE("the checker finds a norm that writes over what the backward pass reads") {
-  Plan plan = checked<Blocks, Column, KeepAll>();
+  Plan plan = checked<Bottlenecks, Column, KeepAll>();
   for (Step& s : plan.steps)
     if (s.op == Op::forward && s.layer >= 0 && plan.table.node(s.layer).layer.kind == Kind::norm) {
       s.y.buffer = s.x.buffer, s.y.offset = s.x.offset;
