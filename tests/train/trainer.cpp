@@ -917,3 +917,30 @@ TEST_CASE("a file that is no history does not become one") {
   write_file_atomically(folder / "empty.csv", {});
   CHECK(trainer.fit(loader(), nullptr, {.epochs = 1, .history = folder / "empty.csv"}).size() == 1);
 }
+TEST_CASE("a training that begins anew does not replace the history of another one") {
+  const Folder folder;
+  const auto csv = folder / "history.csv";
+  const auto begun = [] { return Trainee<>(Net::layers, {}, input_of(8), Sgd{.lr = 0.05}); };
+  Trainee<> first = begun();
+  first.fit(loader(), nullptr, {.epochs = 2, .history = csv, .training_file = folder / "first"});
+  const auto before = file_bytes(csv);
+  Trainee<> second = begun();
+  CHECK(error_of<DataError>([&] { second.fit(loader(), nullptr, {.epochs = 1, .history = csv}); }) ==
+        "lrcnn: history '" + csv.string() +
+            "' has 2 epochs of a training, and fit() begins one anew; what was recorded before is not lost unawares; load() that "
+            "training's file before fit() to go on with it, name another file, or take this one away");
+  CHECK(second.steps_done() == 0);
+  CHECK(file_bytes(csv) == before);
+  CHECK(second.fit(loader(), nullptr, {.epochs = 0, .history = csv}).empty());   // it would write nothing
+  second.load(folder / "first");
+  CHECK(second.fit(loader(), nullptr, {.epochs = 3, .history = csv}).size() == 1);
+  CHECK(read_history(csv).size() == 3);
+  write_history(folder / "no-epochs.csv", {});
+  Trainee<> third = begun();
+  CHECK(third.fit(loader(), nullptr, {.epochs = 1, .history = folder / "no-epochs.csv"}).size() == 1);
+  const std::string torn = history_header() + "\n1,2\n";
+  write_file_atomically(folder / "torn.csv", std::as_bytes(std::span(torn)));
+  Trainee<> fourth = begun();
+  CHECK(error_of<DataError>([&] { fourth.fit(loader(), nullptr, {.epochs = 1, .history = folder / "torn.csv"}); }) != "no error");
+  CHECK(fourth.steps_done() == 0);
+}

@@ -25,7 +25,7 @@ std::vector<EpochRecord> BasicTrainer<B, L>::fit(const Loader& train, const std:
     for (const auto& path : {options.training_file, options.history})
       if (!path.empty()) check_writable(path);
     if (!options.training_file.empty() && state_.step == 0) detail::check_replaceable(options.training_file);
-    if (!options.history.empty()) detail::check_is_history(options.history);
+    if (!options.history.empty()) detail::check_is_history(options.history, state_.step == 0);
     check_shapes(train, true);
     if (test) check_shapes(*test, false);
   }

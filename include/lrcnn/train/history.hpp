@@ -106,22 +106,6 @@ inline std::vector<EpochRecord> parse_history(std::string_view text, std::string
   }
   return records;
 }
-namespace detail {
-/// Errors:  DataError if something else than a history is in a file that is to become one; an empty file, or none, may
-inline void check_is_history(const std::filesystem::path& path) {
-  std::error_code not_told;
-  if (!std::filesystem::exists(path, not_told)) return;
-  const std::string header = history_header();
-  std::string first(header.size() + 1, '\0');   // no more of it, for it may be large
-  std::ifstream file(path, std::ios::binary);
-  const bool opened = file.is_open();
-  file.read(first.data(), static_cast<std::streamsize>(first.size()));
-  first.resize(static_cast<std::size_t>(file.gcount()));
-  if (opened && (first.empty() || first == header || first == header + '\n' || first == header + '\r')) return;
-  throw DataError(error_text("'" + path.string() + "' is to become the history of a training, and is there as something else",
-                             "the first line of a history is " + history_header(), "name another file, or take this one away"));
-}
-}   // namespace detail
 /// Writes the history to a file, which is replaced atomically. Errors: DataError if it cannot be written.
 inline void write_history(const std::filesystem::path& path, std::span<const EpochRecord> records) {
   const std::string text = history_csv(records);
@@ -132,4 +116,26 @@ inline std::vector<EpochRecord> read_history(const std::filesystem::path& path) 
   const auto bytes = detail::bytes_of_file(path, "history");
   return parse_history({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
 }
+namespace detail {
+/// Errors:  DataError if something else than a history is in a file that is to become one, or, where a training begins `anew`, the epochs of
+///          another one; an empty file, one without epochs, or none, may be there
+inline void check_is_history(const std::filesystem::path& path, bool anew) {
+  std::error_code not_told;
+  if (!std::filesystem::exists(path, not_told)) return;
+  const std::string header = history_header();
+  std::string first(header.size() + 1, '\0');   // no more of it, for it may be large
+  std::ifstream file(path, std::ios::binary);
+  const bool opened = file.is_open();
+  file.read(first.data(), static_cast<std::streamsize>(first.size()));
+  first.resize(static_cast<std::size_t>(file.gcount()));
+  if (!opened || !(first.empty() || first == header || first == header + '\n' || first == header + '\r'))
+    throw DataError(error_text("'" + path.string() + "' is to become the history of a training, and is there as something else",
+                               "the first line of a history is " + header, "name another file, or take this one away"));
+  const std::size_t epochs = anew && !first.empty() ? read_history(path).size() : 0;
+  if (epochs > 0)
+    throw DataError(error_text("history '" + path.string() + "' has " + std::to_string(epochs) + " epochs of a training, and fit() begins one anew",
+                               "what was recorded before is not lost unawares",
+                               "load() that training's file before fit() to go on with it, name another file, or take this one away"));
+}
+}   // namespace detail
 }   // namespace lrcnn

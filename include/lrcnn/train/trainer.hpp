@@ -140,8 +140,8 @@ class BasicTrainer {
   /// without last_input() tells the shape of full batches only.
   /// Errors:  as start_step(), wait(), evaluate() and save(); what the loaders throw; Error while batches are accumulated, for negative numbers
   ///          of epochs or steps, and if history and training file are one; DataError if a file of
-  ///          the options cannot be written, or if a training without steps would replace one that has some, both of which is found out before the
-  ///          first step; if options.history cannot be read, if the epoch was begun with other batches, or if no pixel of an epoch counts
+  ///          the options cannot be written, or if a training without steps would replace the file or the history of one that has some, both of which
+  ///          is found out before the first step; if options.history cannot be read, if the epoch was begun with other batches, or if no pixel of an epoch counts
   template <class Loader>
   std::vector<EpochRecord> fit(const Loader& train, const std::type_identity_t<Loader>* test, const FitOptions& options);
   /// Writes parameters, optimizer state and position atomically. Batches that are accumulated and wait for their update are not in it.
