@@ -139,9 +139,9 @@ class BasicTrainer {
   /// Full batches and the last one of both loaders are planned before the first step, so shapes that cannot be run are an error at once; a loader
   /// without last_input() tells the shape of full batches only.
   /// Errors:  as start_step(), wait(), evaluate() and save(); what the loaders throw; Error while batches are accumulated, for negative numbers
-  ///          of epochs or steps, and if history and training file are one; DataError if a file of
-  ///          the options cannot be written, or if a training without steps would replace the file or the history of one that has some, both of which
-  ///          is found out before the first step; if options.history cannot be read, if the epoch was begun with other batches, or if no pixel of an epoch counts
+  ///          of epochs or steps, and if history and training file are one; DataError if a file of the options cannot be written, or if a training
+  ///          without steps would replace the file or the history of one that has some, both of which is found out before the first step; if
+  ///          options.history cannot be read, if the epoch was begun with other batches, or if no pixel of an epoch counts
   template <class Loader>
   std::vector<EpochRecord> fit(const Loader& train, const std::type_identity_t<Loader>* test, const FitOptions& options);
   /// Writes parameters, optimizer state and position atomically. Batches that are accumulated and wait for their update are not in it.
