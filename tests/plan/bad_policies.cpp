@@ -26,6 +26,8 @@ TEST_CASE("a member of a PolicySpec that makes no sense is named, whoever is ask
       {[](PolicySpec& p) { p.partitions[0].forward = 0; }, "Partition::forward is 0; rows are cut into at least one slab; set it to 1 or more"},
       {[](PolicySpec& p) { p.partitions[0] = {.cut = Cut::share, .forward = 2, .backward = -2}; },
        "Partition::backward is -2; rows are cut into at least one slab; set it to 1 or more"},
+      {[](PolicySpec& p) { p.partitions[0].maker_slabs = -1; },
+       "Partition::maker_slabs is -1; an input is made again in at least one slab, and 0 stands for as many as the section has; set it to 0 or more"},
       {[](PolicySpec& p) { p.partitions[0].images = -1; },
        "Partition::images is -1; a slab has at least one image, and 0 stands for all of them; set it to 0 or more"},
       {[](PolicySpec& p) { p.images = -3; },

@@ -44,6 +44,30 @@ TEST_CASE("the input of each section is made again right before it goes backward
   CHECK(times_of_chain(all) == std::vector<Index>{5, 4, 4, 3, 3, 2, 2, 1});
   CHECK(times_of_chain(two) == std::vector<Index>{3, 2, 2, 1, 3, 2, 2, 1});
 }
+TEST_CASE("the pass has as many slabs as its section, or as the policy says for it") {
+  const auto slabs_of = [](const Plan& plan) {
+    CHECK(check_plan(plan).empty());
+    std::vector<Index> list;
+    for (const Stage& maker : makers(plan)) list.push_back(maker.forward.slabs());
+    return list;
+  };
+  using Both = std::vector<Index>;
+  using Eight = Overlap<2, 8>;
+  const auto with = []<class P>(std::type_identity<P>) {
+    return plan_of<Chain, Stages<Eight, Column, P, P>, AtSections, RecomputeAll>({1, 3, 64, 32});
+  };
+  const Plan usual = with(std::type_identity<RecomputeInputAlone<Eight>>{}), two = with(std::type_identity<RecomputeInputAlone<Eight, 2>>{});
+  CHECK(slabs_of(usual) == Both{8, 8});
+  CHECK(slabs_of(two) == Both{2, 2});
+  CHECK(two.steps.size() < usual.steps.size());
+  CHECK(slabs_of(with(std::type_identity<RecomputeInputAlone<Eight, 1>>{})) == Both{1, 1});
+  CHECK(slabs_of(with(std::type_identity<RecomputeInputAlone<Column>>{})) == Both{2, 2});   // of 32 rows
+  CHECK(slabs_of(with(std::type_identity<RecomputeInputAlone<Column, 4>>{})) == Both{4, 4});
+  CHECK(slabs_of(with(std::type_identity<RecomputeInputAlone<Share<4>, 3>>{})) == Both{3, 3});
+  // All else is as it was.
+  for (std::size_t s = 0; s < usual.stages.size(); ++s)
+    if (!usual.stages[s].makes_input) CHECK(usual.stages[s].backward == two.stages[s].backward);
+}
 TEST_CASE("one input at a time is in full height, and nothing between") {
   const Plan plan = plan_of<Chain, Stages<Slabs, Alone, Alone, Alone>, AtSections, RecomputeAll>();
   const std::vector<Buffer> again = made_again(plan);

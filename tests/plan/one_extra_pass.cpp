@@ -68,6 +68,26 @@ TEST_CASE("one extra pass covers the last stages of a section, as many as none o
   const Plan none = sound_plan<Chain, OneExtraPass<Slabs>, AtSections, RecomputeAll>();
   CHECK(none.steps == sound_plan<Chain, Slabs, AtSections, RecomputeAll>().steps);
 }
+TEST_CASE("where the forward pass is run again it has the slabs of the first one, or of the backward pass") {
+  const Input in{1, 3, 64, 64};
+  const auto with = [&]<class P>(std::type_identity<P>) { return sound_plan<Bottlenecks, OneExtraPass<P>, CheckpointAtSums<>, RecomputeAll>(in); };
+  const Plan column = with(std::type_identity<Overlap<1, 8>>{}), slabs = with(std::type_identity<Overlap<1, 8, 8>>{}),
+             all = with(std::type_identity<Overlap<8>>{});
+  const auto turns = [](const Plan& plan, Pass pass) {   // of a convolution that is made again for the passes above it
+    return std::count_if(plan.steps.begin(), plan.steps.end(), [&](const Step& s) {
+      return s.op == Op::forward && s.pass == pass && plan.table.node(s.layer).layer.name.view() == "conv7" &&
+             !plan.stages[static_cast<std::size_t>(s.stage)].passes;
+    });
+  };
+  CHECK(turns(column, Pass::forward) == 1);
+  CHECK(turns(slabs, Pass::forward) == 1);
+  CHECK(turns(all, Pass::forward) == 8);
+  CHECK(turns(column, Pass::recompute) == 1);
+  CHECK(turns(slabs, Pass::recompute) == 8);
+  CHECK(turns(all, Pass::recompute) == 8);
+  CHECK(slabs.steps.size() < all.steps.size());
+  CHECK(slabs.peak_bytes() <= column.peak_bytes());
+}
 TEST_CASE("neither the last norm's input nor its gradient is in full height behind the loss, and little goes forward more often") {
   const Plan plan = sound_plan<Bottlenecks, OneExtraPass<Slabs>, CheckpointAtSums<>, RecomputeAll>();
   for (const std::string_view conv : {"conv8", "conv11"}) {

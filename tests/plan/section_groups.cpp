@@ -55,6 +55,13 @@ TEST_CASE("a ResNet-50 takes a fifth of its column's bytes for little more time,
   const SolvedPolicy* const tenth = frontier.fastest(column.bytes / 10);
   REQUIRE(tenth != nullptr);   // if the inputs of blocks with two convolutions at their ends had gradients of their own, there would be none
   CHECK(tenth->seconds < 2.5 * column.seconds);
+  // Passes have fewer slabs than their sections where there is room.
+  const auto points_with = [&](auto says) {
+    return std::count_if(frontier.points.begin(), frontier.points.end(),
+                         [&](const SolvedPolicy& p) { return std::any_of(p.policy.partitions.begin(), p.policy.partitions.end(), says); });
+  };
+  CHECK(points_with([](const Partition& p) { return p.maker_slabs > 0; }) > 2);
+  CHECK(points_with([](const Partition& p) { return p.again_as_backward; }) > 2);
   // No point is faster for no more bytes if its sections go forward layer by layer.
   Index longer = 0;
   StepCosts of_steps(costs, table, blocked);

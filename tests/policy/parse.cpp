@@ -28,6 +28,8 @@ SAYS_WHAT_IT_IS(
     Policy<Stages<Overlap<4>, RecomputeInput<Overlap<4, 2>>, RecomputeInput<ByImages<2, Share<3>>>, RecomputeInput<Keep<>>>, RecomputeAll>);
 SAYS_WHAT_IT_IS(Policy<Section<RecomputeInput<Overlap<4>>, RecomputeAll, Workspace<8_MiB>>, CheckpointAtPools>);
 SAYS_WHAT_IT_IS(Policy<Stages<Column, OffloadInput<>, Section<OffloadInput<ByImages<2, Overlap<3>>>, RecomputeCheap>>, Prefetch>);
+SAYS_WHAT_IT_IS(Policy<Stages<Overlap<1, 8, 8>, RecomputeInputAlone<OneExtraPass<Overlap<2, 16, 16>>, 4>, RecomputeInputAlone<Share<3, 2, 2>>,
+                              Keep<RecomputeInputAlone<ByImages<2, Column>, 1>>, OneExtraPass<RecomputeInputAlone<Overlap<4>, 2>>>>);
 SAYS_WHAT_IT_IS(Policy<Stages<OneExtraPass<>, Section<RecomputeInputAlone<OneExtraPass<Overlap<4>>>, RecomputeCheap>,
                               OneExtraPassBothWays<ByImages<2, Overlap<3>>>>>);
 SAYS_WHAT_IT_IS(
@@ -117,6 +119,12 @@ TEST_CASE("text that is no policy is refused, with the place") {
   CHECK(refusal("Policy<RecomputeInput<Images<2>>>").find("'Images' is not the name of a partition") != std::string::npos);
   CHECK(refusal("Policy<RecomputeInput<Stages<Column>>>").find("'Stages' is not the name of a partition") != std::string::npos);
   CHECK(refusal("Policy<RecomputeInput<Overlap<4>, 2>>").find("there is no '>'") != std::string::npos);
+  CHECK(refusal("Policy<RecomputeInputAlone<Overlap<4>, 0>>").find("'0' is no number from 1 on") != std::string::npos);
+  CHECK(refusal("Policy<RecomputeInputAlone<4>>").find("'4' is not the name of a partition") != std::string::npos);
+  CHECK(refusal("Policy<Overlap<1, 8, 4>>")
+            .find("character 22 of policy 'Policy<Overlap<1, 8, 4>>': another number of slabs than the first two; a "
+                  "forward pass that is run again has as many slabs as the first one, or as the backward pass; ") != std::string::npos);
+  CHECK(refusal("Policy<Overlap<1, 8, 8, 8>>").find("there is no '>'") != std::string::npos);
   CHECK(refusal("Policy<RecomputeInput>").find("there is no '<'") != std::string::npos);
   CHECK(refusal("Policy<RecomputeInput<>, Overlap<2>>").find("character 26 of policy 'Policy<RecomputeInput<>, Overlap<2>>': a part of this kind") !=
         std::string::npos);

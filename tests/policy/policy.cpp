@@ -40,6 +40,12 @@ TEST_CASE("each part sets its own field and nothing else") {
   PolicySpec s;
   s.partitions[0] = {Cut::overlap, 4, 8, 0};
   CHECK(spec<Overlap<4, 8>> == s);
+  CHECK(spec<Overlap<4, 8, 4>> == s);
+  s.partitions[0].again_as_backward = true;
+  CHECK(spec<Overlap<4, 8, 8>> == s);
+  CHECK(spec<Overlap<4, 4, 4>> == spec<Overlap<4>>);
+  CHECK(spec<RecomputeInputAlone<Overlap<4>, 2>> != spec<RecomputeInputAlone<Overlap<4>>>);
+  CHECK(spec<RecomputeInput<RecomputeInputAlone<Overlap<4>, 2>>> == spec<RecomputeInput<Overlap<4>>>);
   s.partitions[0] = {Cut::share, 7, 7, 0};
   CHECK(spec<Share<7>> == s);
   s.partitions[0] = {Cut::share, 7, 7, 2};

@@ -195,7 +195,8 @@ class Emitter : BackwardEmitter {
       while (s > 0 && stage_at(s - 1).first >= stage_at(top).first) --s;   // those that extra passes cover
       Index first = s;
       while (first > 0 && stage_at(first - 1).forward_repeated) --first;
-      for (Index k = first; again && k < s; ++k) forward_stage(k, ForwardRun::again);
+      for (Index k = first; k < s; ++k)
+        if (stage_at(k).partition.again_as_backward ? down : again) forward_stage(k, ForwardRun::again);
       if (down) backward_stage(top);
       for (; s > first; --s)
         if (down) backward_stage(s - 1);

@@ -121,7 +121,7 @@ inline bool holds(const Frontier& known, const Table& table, const Target& targe
 }
 }   // namespace detail
 /// Who made the frontiers of a file, in a line: those of others are found anew. The number of the search changes whenever it finds other ones.
-inline std::string frontiers_maker() { return "any, lrcnn " + std::string(version()) + ", search 11"; }
+inline std::string frontiers_maker() { return "any, lrcnn " + std::string(version()) + ", search 12"; }
 /// The frontier that a file keeps for exactly this, or else a new one, which is added to it. An empty path is no file.
 /// Errors:  as find_frontier(). A file that cannot be read or written is a notice, by default a line on std::clog
 inline Frontier known_frontier(const std::filesystem::path& path, const Table& table, const PolicySpec& policy, const Target& target,

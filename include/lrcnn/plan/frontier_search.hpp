@@ -46,7 +46,7 @@ class FrontierSearch {
     if (found_.empty()) add_uncut();   // more sections than a policy can name
     add_others();
     if (options_.training && !named(PolicySpec::Part::partition)) add_relaxed();
-    return {best_found()};
+    return {best_of(found_)};
   }
 
  private:
@@ -150,7 +150,7 @@ class FrontierSearch {
   bool search_below_steps(const SectionSearch& sections, const Effort& effort) {
     const bool next = effort.exact;
     std::vector<std::pair<double, Index>> steps;   // how many times as long; bytes
-    const std::vector<SolvedPolicy> points = best_found();
+    const std::vector<SolvedPolicy> points = best_of(found_);
     for (std::size_t i = 1; i < points.size(); ++i) {
       const Index room = next ? points[i].bytes - 1 : (points[i - 1].bytes + points[i].bytes) / 2;
       const double times = points[i - 1].seconds / points[i].seconds;
@@ -296,37 +296,43 @@ class FrontierSearch {
     using enum PolicySpec::Part;
     if (!named(partition) && !named(images) && !named(checkpoints) && !named(recompute) && may_hand_on(table_, options_.training))
       add_handed_on(table_, policy_, options_.training, workspaces_for(Index{1} << 40), others);
-    std::vector<std::optional<SolvedPolicy>> known(
-        others.size());   // none: a policy names another network's layers, or more slabs than there are rows
-    on_threads(others.size(), threads_, [&] { return [&](std::size_t i) { known[i] = measured(others[i]); }; });
+    add_measured(others);   // but those that name another network's layers, or more slabs than there are rows
+  }
+  /// Those of these policies that have a plan.
+  void add_measured(const std::vector<PolicySpec>& policies) {
+    std::vector<std::optional<SolvedPolicy>> known(policies.size());
+    on_threads(policies.size(), threads_, [&] { return [&](std::size_t i) { known[i] = measured(policies[i]); }; });
     for (std::optional<SolvedPolicy>& policy : known)
       if (policy) add(std::move(*policy));
   }
-  /// A policy with its plan's bytes and seconds. Nothing if there is no plan, or it has too many steps.
+  /// A policy with its seconds. Nothing if it has too many steps.
+  std::optional<SolvedPolicy> timed(const PolicySpec& policy, Index bytes = 0) {
+    std::vector<SolvedPolicy> one = with_seconds({{.policy = policy, .bytes = bytes}});
+    return one.empty() ? std::nullopt : std::optional(std::move(one.front()));
+  }
+  /// The same with its plan's bytes. Nothing if there is no plan.
   std::optional<SolvedPolicy> measured(const PolicySpec& policy) {
     const auto size = arena_if_possible(table_, policy, target_, options_);
-    if (!size) return {};
-    std::vector<SolvedPolicy> one = with_seconds({{.policy = policy, .bytes = size->bytes}});
-    if (one.empty()) return {};
-    return std::move(one.front());
+    return size ? timed(policy, size->bytes) : std::nullopt;
   }
-  /// Points once more, with longer slabs in the forward pass.
+  /// Points once more, with passes of fewer slabs, within the bytes up to the next point; and each point that comes of it with forward passes of
+  /// columns.
   void add_relaxed() {
-    const std::vector<SolvedPolicy> points = best_found();
+    const std::vector<SolvedPolicy> points = best_of(found_);
     std::vector<std::vector<SolvedPolicy>> found(points.size());
-    const auto measure = [&](const PolicySpec& policy) { return measured(policy); };
-    on_threads(points.size(), threads_, [&] { return [&](std::size_t i) { found[i] = relaxed(points[i], measure); }; });
+    on_threads(points.size(), threads_, [&] {
+      return [&](std::size_t i) {
+        const Index most = i + 1 < points.size() ? points[i + 1].bytes - 1 : points[i].bytes;
+        found[i] = relaxed(
+            points[i], most, [&](const PolicySpec& p) { return timed(p); }, [&](const PolicySpec& p) { return arena_of(p).bytes; });
+      };
+    });
     for (std::vector<SolvedPolicy>& of_point : found)
       for (SolvedPolicy& policy : of_point) add(std::move(policy));
-  }
-  /// What no other point beats.
-  std::vector<SolvedPolicy> best_found() {
-    std::stable_sort(found_.begin(), found_.end(),
-                     [](const SolvedPolicy& a, const SolvedPolicy& b) { return a.bytes != b.bytes ? a.bytes < b.bytes : a.seconds < b.seconds; });
-    std::vector<SolvedPolicy> best;
-    for (const SolvedPolicy& p : found_)
-      if (best.empty() || p.seconds < best.back().seconds) best.push_back(p);
-    return best;
+    std::vector<PolicySpec> columns;
+    for (const SolvedPolicy& point : best_of(found_))
+      if (PolicySpec all = with_forward_columns(point.policy); all != point.policy) columns.push_back(std::move(all));
+    add_measured(columns);
   }
 };
 template <class>

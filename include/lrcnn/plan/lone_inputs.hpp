@@ -100,8 +100,9 @@ constexpr LoneInputs find_lone_inputs(const Table& table, const PolicySpec& poli
 }
 /// Into how many slabs a maker is cut for a section that is not cut, and how many rows of what it makes a slab has at least. So slabs of large maps
 /// take little beside what they make, and compute few rows twice.
-inline constexpr Index maker_slabs = 8, least_maker_rows = 32;
-/// Cuts a maker as the section that it is for is cut; or, if that is not, into some slabs of images, or of rows where there are few images.
+inline constexpr Index usual_maker_slabs = 8, least_maker_rows = 32;
+/// Cuts a maker into as many slabs as its section says; or else as that section is cut; or, if it is not, into some slabs of images, or of rows where
+/// there are few images.
 constexpr void cut_maker(const Table& table, const PolicySpec& policy, const Target& target, Index images, Stage& maker) {
   Partition& p = maker.partition = policy.partition(maker.partition_number);
   p.passes = NormPasses::none;
@@ -109,11 +110,14 @@ constexpr void cut_maker(const Table& table, const PolicySpec& policy, const Tar
   p.input = SectionInput::keep;
   p.recompute = Recompute::all;
   p.images = p.images == 0 ? images : std::min(p.images, images);
-  if (p.cut != Cut::column) {
+  if (p.maker_slabs > 0) {
+    p.forward = p.backward = p.maker_slabs;
+    if (p.cut == Cut::column || p.forward == 1) p.cut = p.forward > 1 ? Cut::overlap : Cut::column;
+  } else if (p.cut != Cut::column) {
     p.forward = p.backward = std::max(p.forward, p.backward);
   } else if (p.images == images) {
-    p.images = ceil_div(images, maker_slabs);
-    const Index rows = std::min(maker_slabs / std::min(images, maker_slabs), table.shape(maker.last).h / least_maker_rows);
+    p.images = ceil_div(images, usual_maker_slabs);
+    const Index rows = std::min(usual_maker_slabs / std::min(images, usual_maker_slabs), table.shape(maker.last).h / least_maker_rows);
     p.forward = p.backward = std::max<Index>(1, rows);
     if (rows > 1) p.cut = Cut::overlap;
   }

@@ -39,7 +39,7 @@ class SectionCosts {
 
  private:
   /// First and last layer, the partition, what the policy says of images, workspace and gradients, and whether the section supplies those above.
-  using Key = std::array<Index, 15>;
+  using Key = std::array<Index, 16>;
   static constexpr Index most_counted = 100'000;   ///< steps of a section
   const Table& table_;
   const Target& target_;
@@ -107,6 +107,7 @@ class SectionCosts {
                   policy.workspace_bytes,
                   policy.images,
                   policy.gradients_in_place,
+                  0,
                   0};
     return remembered(key, [&] {
       const std::vector<Stage> stages(1, maker);
@@ -144,7 +145,8 @@ class SectionCosts {
                   policy.workspace_bytes,
                   policy.images,
                   policy.gradients_in_place,
-                  stages.front().supplies};
+                  stages.front().supplies,
+                  p.again_as_backward};
     const auto find = [&] { return timed_section(policy, p, stages, images, uncut); };
     return has_one_partition(stages) ? remembered(key, find) : find();   // else the key does not say all
   }

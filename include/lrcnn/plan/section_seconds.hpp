@@ -49,7 +49,7 @@ class SectionSeconds {
                         p.images,
                         static_cast<Index>(p.recompute),
                         p.workspace_bytes,
-                        p.cut == Cut::share,
+                        2 * (p.cut == Cut::share) + p.again_as_backward,
                         2 * static_cast<Index>(p.passes) + p.forward_passes,
                         in_place_counts(policy, steps),
                         static_cast<Index>(p.input),

@@ -28,6 +28,8 @@ constexpr void check_policy(const PolicySpec& policy) {
     const Partition& p = policy.partition(i);
     check(p.forward, 1, any, "Partition::forward", "rows are cut into at least one slab", "set it to 1 or more");
     check(p.backward, 1, any, "Partition::backward", "rows are cut into at least one slab", "set it to 1 or more");
+    check(p.maker_slabs, 0, any, "Partition::maker_slabs", "an input is made again in at least one slab, and 0 stands for as many as the section has",
+          "set it to 0 or more");
     check(p.images, 0, any, "Partition::images", "a slab has at least one image, and 0 stands for all of them", "set it to 0 or more");
     check(p.workspace_bytes, std::numeric_limits<Index>::min(), most_workspace, "Partition::workspace_bytes", "a workspace has 1 PiB at most",
           "set it to the bytes that a step may use, or below 0 for what the policy says");

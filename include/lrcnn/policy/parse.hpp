@@ -213,6 +213,14 @@ class PolicyParser {
       expect('<');
       p.forward = p.backward = number(1);
       if (take(',')) p.backward = number(1);
+      if (take(',')) {
+        const Index again = number(1);
+        if (again != p.forward && again != p.backward)
+          refuse("another number of slabs than the first two",
+                 "a forward pass that is run again has as many slabs as the first one, or as the backward pass",
+                 "give one of these numbers, or leave it out");
+        p.again_as_backward = again != p.forward;
+      }
       expect('>');
       return p;
     }
@@ -222,7 +230,8 @@ class PolicyParser {
       return by_images(take(',') ? last_argument() : closed(), images);
     }
     if (name == "Keep") return keeping(only_argument());
-    for (const SectionInput input : {SectionInput::recompute, SectionInput::recompute_alone, SectionInput::offload})
+    if (name == input_name(SectionInput::recompute_alone)) return recomputing_alone();
+    for (const SectionInput input : {SectionInput::recompute, SectionInput::offload})
       if (name == input_name(input)) return with_input(only_argument(), input);
     for (const NormPasses passes : {NormPasses::one, NormPasses::all})
       for (const bool both_ways : {false, true}) {
@@ -248,6 +257,15 @@ class PolicyParser {
   constexpr Partition only_argument() {
     expect('<');
     return next_is('>') ? closed() : last_argument();
+  }
+  /// "<P, N>", "<P>", "<>"
+  constexpr Partition recomputing_alone() {
+    expect('<');
+    if (next_is('>')) return with_input(closed(), SectionInput::recompute_alone);
+    const Partition p = partition(word(), "a partition");
+    const Index slabs = take(',') ? number(1) : 0;
+    expect('>');
+    return with_input(p, SectionInput::recompute_alone, slabs);
   }
   constexpr Partition section() {
     PolicySpec own = section_defaults();

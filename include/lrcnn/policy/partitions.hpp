@@ -17,26 +17,38 @@ constexpr Partition with_passes(Partition p, NormPasses passes, bool both_ways) 
   p.forward_passes = both_ways;
   return p;
 }
-constexpr Partition with_input(Partition p, SectionInput input) {
+constexpr Partition with_input(Partition p, SectionInput input, Index maker_slabs = 0) {
   p.input = input;
+  p.maker_slabs = maker_slabs;
   return p;
+}
+/// Pre: `again` is one of the other two counts.
+constexpr Partition in_slabs(Cut cut, Index forward, Index backward, Index again) {
+  return {.cut = cut, .forward = forward, .backward = backward, .again_as_backward = again != forward};
 }
 }   // namespace detail
 /// No cuts: the stage runs layer by layer.
 struct Column {
   static constexpr Partition partition{};
 };
-/// N independent slabs, F in the forward pass and B in the backward pass. Pre: F, B >= 1.
-template <Index F, Index B = F>
+/// N independent slabs, F in the forward pass and B in the backward pass; A, which is F or B, where the forward pass is run again before the section
+/// goes backward. Pre: F, B >= 1.
+template <Index F, Index B = F, Index A = F>
 struct Overlap {
   static_assert(F >= 1 && B >= 1, "lrcnn: Overlap<N> needs at least one slab; counts are positive; use Overlap<1> or Column");
-  static constexpr Partition partition{Cut::overlap, F, B, 0};
+  static_assert(A == F || A == B,
+                "lrcnn: Overlap<F, B, A> has another A than F and B; a forward pass that is run again has as many slabs as the first "
+                "one, or as the backward pass; use Overlap<F, B, B>");
+  static constexpr Partition partition = detail::in_slabs(Cut::overlap, F, B, A);
 };
-/// N slabs that share rows, F in the forward pass and B in the backward pass. Pre: F, B >= 1.
-template <Index F, Index B = F>
+/// N slabs that share rows; F, B and A as in Overlap.
+template <Index F, Index B = F, Index A = F>
 struct Share {
   static_assert(F >= 1 && B >= 1, "lrcnn: Share<N> needs at least one slab; counts are positive; use Share<1> or Column");
-  static constexpr Partition partition{Cut::share, F, B, 0};
+  static_assert(A == F || A == B,
+                "lrcnn: Share<F, B, A> has another A than F and B; a forward pass that is run again has as many slabs as the first "
+                "one, or as the backward pass; use Share<F, B, B>");
+  static constexpr Partition partition = detail::in_slabs(Cut::share, F, B, A);
 };
 /// Partition P with each slab cut into n images as well.
 template <Index n, class P = Column>
@@ -90,12 +102,14 @@ struct RecomputeInput {
   static constexpr Partition partition = detail::with_input(P::partition, SectionInput::recompute);
 };
 /// Partition P in a section whose input is not kept either, and is made again for this section alone: right before it goes backward, one pass goes
-/// from the nearest section below whose input is kept through all layers up to it, in slabs as P says. No other input of the sections between is in
-/// full height then, so this takes fewer bytes than RecomputeInput; several such sections that follow each other take more forward
+/// from the nearest section below whose input is kept through all layers up to it, in N slabs, or as P says. No other input of the sections between
+/// is in full height then, so this takes fewer bytes than RecomputeInput; several such sections that follow each other take more forward
 /// passes: the one below them all goes forward once for each. All these sections make maps.
-template <class P = Column>
+template <class P = Column, Index N = 0>
 struct RecomputeInputAlone {
-  static constexpr Partition partition = detail::with_input(P::partition, SectionInput::recompute_alone);
+  static_assert(N >= 0,
+                "lrcnn: RecomputeInputAlone<P, N> has a negative N; counts of slabs are positive; use RecomputeInputAlone<P, 1>, or leave N out");
+  static constexpr Partition partition = detail::with_input(P::partition, SectionInput::recompute_alone, N);
 };
 /// Partition P in a section whose input lies in a larger memory between the passes: a file on a disk where the backend is the host's, the host's
 /// memory where it is a device's. The input is copied there when the section below is done, and is gone from the arena when the section has gone

@@ -65,6 +65,8 @@ struct Partition {
   ConvAlgorithm conv_algorithm = ConvAlgorithm::of_policy;
   Index workspace_bytes = -1;   ///< below 0: what the policy says, in memory that all such sections share for the whole step
   SectionInput input = SectionInput::keep;
+  bool again_as_backward = false;   ///< a forward pass that is run again has as many slabs as the backward pass, not as the first forward pass
+  Index maker_slabs = 0;            ///< of the pass that makes the input again for this section alone; 0: as many as the section has
   constexpr bool recomputes_input() const { return input == SectionInput::recompute || input == SectionInput::recompute_alone; }
   friend constexpr bool operator==(const Partition&, const Partition&) = default;
 };
@@ -201,11 +203,14 @@ inline std::string to_string(const Partition& p) {
   if (p.cut != Cut::column) {
     text = (p.cut == Cut::overlap ? "Overlap<" : "Share<") + std::to_string(p.forward);
     if (p.backward != p.forward) text += "," + std::to_string(p.backward);
+    if (p.backward != p.forward && p.again_as_backward) text += "," + std::to_string(p.backward);
     text += ">";
   }
   if (p.images > 0) text = "ByImages<" + std::to_string(p.images) + "," + text + ">";
   if (p.passes != NormPasses::none) text = std::string(passes_name(p.passes, p.forward_passes)) + "<" + text + ">";
-  if (p.input != SectionInput::keep) text = std::string(input_name(p.input)) + "<" + text + ">";
+  const bool alone = p.input == SectionInput::recompute_alone;
+  if (p.input != SectionInput::keep)
+    text = std::string(input_name(p.input)) + "<" + text + (alone && p.maker_slabs > 0 ? "," + std::to_string(p.maker_slabs) : "") + ">";
   const bool arithmetic = p.conv_algorithm != ConvAlgorithm::of_policy, workspace = p.workspace_bytes >= 0;
   if (p.recompute == Recompute::of_policy && !arithmetic && !workspace) return text;
   if (p.recompute == Recompute::none && !arithmetic && !workspace) return "Keep<" + text + ">";
