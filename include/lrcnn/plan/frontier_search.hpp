@@ -323,8 +323,11 @@ class FrontierSearch {
     on_threads(points.size(), threads_, [&] {
       return [&](std::size_t i) {
         const Index most = i + 1 < points.size() ? points[i + 1].bytes - 1 : points[i].bytes;
-        found[i] = relaxed(
-            points[i], most, [&](const PolicySpec& p) { return timed(p); }, [&](const PolicySpec& p) { return arena_of(p).bytes; });
+        try {
+          found[i] = relaxed(
+              points[i], most, [&](const PolicySpec& p) { return timed(p); }, [&](const PolicySpec& p) { return arena_of(p).bytes; });
+        } catch (const PlanError&) {   // one of its policies has no plan: the point stays as it is
+        }
       };
     });
     for (std::vector<SolvedPolicy>& of_point : found)

@@ -46,8 +46,8 @@ constexpr PolicySpec with_forward_columns(const PolicySpec& policy) {
 }
 /// What is faster than a policy where passes of its sections have fewer slabs: for each kind of pass all sections at once; and, if these take more
 /// than `most` bytes, as many of them as take no more, one after the other, beginning with those that gain most. with_seconds(policy): its
-/// SolvedPolicy, but for the bytes, or none if that has too many steps; bytes_of(policy): those. A policy whose sections have fewer slabs than one
-/// that has a plan has one, too.
+/// SolvedPolicy, but for the bytes, or none if that has too many steps; bytes_of(policy): those.
+/// Errors:  what these two throw
 template <class WithSeconds, class BytesOf>
 std::vector<SolvedPolicy> relaxed(const SolvedPolicy& from, Index most, const WithSeconds& with_seconds, const BytesOf& bytes_of) {
   constexpr int most_rounds = 4;           // of fewer and fewer slabs: a third of them then

@@ -55,8 +55,8 @@ struct FitOptions {
   Index epochs = 1;                   ///< in all; those already done count
   std::ostream* progress = nullptr;   ///< where progress is shown; its first line is the backend's describe()
   ProgressOptions progress_options{};
-  std::filesystem::path history{};         ///< CSV, written after every epoch; empty: none
-  std::filesystem::path training_file{};   ///< saved after every epoch; empty: none. A training without steps replaces neither of one that has some
+  std::filesystem::path history{};         ///< CSV, written after every epoch; empty: none. A training without steps replaces no history with epochs
+  std::filesystem::path training_file{};   ///< saved after every epoch; empty: none. A training without steps replaces no file of one that has some
   Index save_every = 0;                    ///< steps after which it is saved within an epoch, too; 0: not
   /// Called behind each epoch, when its files are written; false ends the training there, and what it throws leaves fit(). It may save, and read what
   /// the trainer has, but neither train nor load.
