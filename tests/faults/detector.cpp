@@ -203,6 +203,12 @@ Index maps_passed_again() {
   return changed_policies(456, "maps passed again", false,
                           [](Partition& p, Index) { p = {.passes = NormPasses::one, .forward_passes = true, .recompute = Recompute::all}; });
 }
+/// A norm does not write over a map that a skip connection reads, too.
+void maps_that_others_read() {
+  using Net = Sequential<Conv<4>, Residual<Sequential<BatchNorm, ReLU, Conv<4>, BatchNorm>>, BatchNorm, ReLU, GlobalAvgPool, Linear<2>>;
+  const Plan plan = make_plan(table_of<Net>({2, 3, 16, 8}), Policy<RecomputeAll, Workspace<0>>::value);
+  for (const std::string& problem : check_plan(plan)) report("checker", "a map that others read: " + problem);
+}
 /// The input of a section in slabs lives on only if a step of its backward pass reads it: a ReLU has its sign from its output.
 void inputs_that_are_not_read_again() {
   using Chain = Sequential<Conv<4>, ReLU, Conv<4>, GlobalAvgPool, Linear<2>>;
@@ -488,6 +494,7 @@ int main() {
     report("planner", "only " + std::to_string(handed_on) + " plans of graphs that hand their output on are feasible");
   if (const Index again = places_read_again(); again < 25)
     report("planner", "only " + std::to_string(again) + " plans of places read again are feasible");
+  maps_that_others_read();
   if (const Index again = maps_passed_again(); again < 25)
     report("planner", "only " + std::to_string(again) + " plans that pass maps again are feasible");
   Index plans = 0, feasible = 0, forward = 0;

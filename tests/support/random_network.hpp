@@ -106,7 +106,7 @@ inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
     if (part.cut != Cut::column) {
       part.forward = dice.upto(1, 6);
       part.backward = dice.chance(0.6) ? part.forward : dice.upto(1, 6);
-      part.again_as_backward = part.backward != part.forward && dice.chance(0.5);
+      part.again_as_backward = part.backward != part.forward && (part.forward + part.backward) % 2 == 1;
     }
     if (dice.chance(0.3)) part.images = dice.upto(1, 2);
     if (dice.chance(0.15)) part.recompute = Recompute::none;
@@ -139,7 +139,7 @@ inline PolicySpec random_policy(Dice& dice, const RandomNetwork& net) {
       if ((p.partition_count == 1 || i > 0) && dice.chance(0.8))   // the two kinds do not follow each other
         part.input = alone != dice.chance(0.03) ? SectionInput::recompute_alone : SectionInput::recompute;
       if (dice.chance(0.9)) part.recompute = Recompute::all;
-      if (part.input == SectionInput::recompute_alone && dice.chance(0.4)) part.maker_slabs = dice.upto(1, 4);
+      if (part.input == SectionInput::recompute_alone) part.maker_slabs = (2 * part.forward + part.backward) % 5;
     }
     if (dice.chance(0.7)) p.checkpoints = {.rule = Checkpoints::Rule::every, .every = dice.upto(1, 4)};
   }

@@ -176,21 +176,20 @@ class StagePass {
   /// else. It is a tensor of the stage's own section: those between sections have other readers.
   constexpr bool is_input_read_once(Index t) const {
     const TensorUse& use = stage->use(t);
-    if (kind.run == ForwardRun::again) return false;           // it is for the backward pass
-    if (use.readers != 1 || stage->passes > 0) return false;   // extra passes may go through their slabs several times
+    if (kind.run == ForwardRun::again) return false;                             // it is for the backward pass
+    if (use.readers != 1 || !use.read_once || stage->passes > 0) return false;   // extra passes may go through their slabs several times
     const Index g = stage->tensor(t);
-    Index readers = 0;
-    for (const Node& reader : table->nodes) readers += (reader.input == g) + (reader.other == g);
-    if (readers != 1) return false;
-    bool made_here = false, within_passes = false;
-    for (const Stage& other : *all_stages) {
-      if (other.section != stage->section || other.makes_input || g <= other.first || g > other.last) continue;
-      made_here = true;
-      within_passes = within_passes || (other.passes > 0 && !other.use(other.made(g)).leaves);   // these make it again in slabs
+    const Stage* maker = nullptr;
+    for (Index s = number - 1; s >= 0 && maker == nullptr; --s) {
+      const Stage& other = item(*all_stages, s);
+      if (other.section > stage->section || other.passes > 0 || other.makes_input) continue;   // this one stands behind the forward pass's stages
+      if (other.section < stage->section) return false;
+      if (g > other.first && g <= other.last) maker = &other;
     }
-    if (!made_here || !for_training_) return made_here;
+    if (maker == nullptr || !for_training_) return maker != nullptr;
     // A discarded tensor is made again for the backward pass, by a later pass than the first, or than the one for the sections above.
-    return use.discarded ? kind.run == ForwardRun::first || !use.made_for_above : within_passes;
+    // Others are made again by extra passes, where these go through the stages of both.
+    return use.discarded ? kind.run == ForwardRun::first || !use.made_for_above : maker->replaced_by_extra_passes;
   }
 
  private:
