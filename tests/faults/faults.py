@@ -129,7 +129,7 @@ FAULTS = [
     ("a norm writes over values that the backward pass reads", "plan/stage_pass.hpp",
      "return use.discarded ? kind.run == ForwardRun::first || !use.made_for_above : maker->replaced_by_extra_passes;", "return true;"),
     ("a norm writes over values that other layers read", "plan/stage_graph.hpp",
-     "&& item(readers, item(stage.inputs, t)) == 1;", ";"),
+     "use.read_once = item(readers, item(stage.inputs, t)) == 1;", "use.read_once = true;"),
     ("a norm writes over values that a pass for statistics reads again", "plan/stage_pass.hpp",
      "if (use.readers != 1 || !use.read_once || stage->passes > 0) return false;", "if (use.readers != 1 || !use.read_once) return false;"),
     ("a norm writes over values that a repeated pass makes for the backward pass", "plan/stage_pass.hpp",

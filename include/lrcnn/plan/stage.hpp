@@ -35,7 +35,7 @@ struct TensorUse {
   bool leaves = false;           ///< layers of other stages read it, or it is the network's output: it exists in full height
   bool wanted_plain = false;     ///< a layer of another stage gives it a gradient
   bool given = false;            ///< it is an input, and later stages have begun its gradient
-  bool read_once = false;        ///< it is an input that another of the stages makes, and one layer of the table reads it
+  bool read_once = false;        ///< it is an input, and one layer of the table reads it
   bool discarded = false;        ///< not kept from the forward to the backward pass; a repeated forward pass makes it again
   bool made_for_above = false;   ///< discarded, and sections above want it again: the pass that makes it is the one for them (Stage::supplies)
   bool made_alone = false;       ///< discarded, and one section above wants it again: a stage of its own makes it (Stage::makes_input)

@@ -9,7 +9,10 @@ constexpr void connect(const Table& table, std::vector<Stage>& stages, bool trai
   const Index begin = stages.front().first, end = stages.back().last;
   std::vector<Index> stage_of(static_cast<std::size_t>(table.size()), 0);
   std::vector<char> given(static_cast<std::size_t>(table.tensors()), 0);   // has a gradient by stages further on
-  std::vector<Index> readers(given.size(), 0);
+  std::vector<Index> readers(given.size(), 0);                             // layers of the table
+  for (Index n = 0; n < table.size(); ++n)
+    for (const Index g : {table.node(n).input, table.node(n).other})
+      if (g >= 0) ++item(readers, g);
   for (std::size_t s = stages.size(); s-- > 0;)
     for (Index n = stages[s].first; n < stages[s].last; ++n) item(stage_of, n) = static_cast<Index>(s);
   for (Stage& stage : stages) {
@@ -40,7 +43,6 @@ constexpr void connect(const Table& table, std::vector<Stage>& stages, bool trai
   for (Index n = begin; n < table.size(); ++n) {
     const Node& node = table.node(n);
     for (const Index g : {node.input, node.other}) {
-      if (g >= 0) ++item(readers, g);
       if (n >= end && g >= 0 && !waits(node, training)) item(given, g) = 1;
       if (g <= begin || g > end) continue;
       Stage& from = item(stages, item(stage_of, g - 1));
@@ -59,7 +61,7 @@ constexpr void connect(const Table& table, std::vector<Stage>& stages, bool trai
       TensorUse& use = item(stage.uses, t);
       char& has = item(given, item(stage.inputs, t));
       use.given = has;
-      use.read_once = item(stage.inputs, t) > begin && item(readers, item(stage.inputs, t)) == 1;
+      use.read_once = item(readers, item(stage.inputs, t)) == 1;
       if (use.plain > 0 || (stage.reduces && stage.chain_layers() == 0)) has = 1;
     }
   }
