@@ -276,8 +276,8 @@ class ForwardEmitter {
     const bool leaves_pieces = options_.training && run == last_run && !stage.replaced_by_extra_passes && stage.passes == 0;
     // Pieces for the backward slabs, now or again.
     const bool keeps = options_.training && !stage.replaced_by_extra_passes && item(needs_, s).any_kept;
-    const bool as_backward = run == ForwardRun::again && stage.partition.again_as_backward;
-    StageWalk walk = walk_of(s, {Pass::forward, leaves_pieces, run}, keeps || as_backward ? stage.backward : stage.forward);
+    const Schedule& slabs = keeps ? stage.backward : run == ForwardRun::again ? stage.again() : stage.forward;
+    StageWalk walk = walk_of(s, {Pass::forward, leaves_pieces, run}, slabs);
     const Index since = sink_.now;
     pack_all(walk, Filter::forward, 0, walk.layers());
     if (stage.passes > 0 && run == ForwardRun::first) statistics_passes(walk);

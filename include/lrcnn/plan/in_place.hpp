@@ -46,8 +46,7 @@ constexpr PlaceUse place_use(const Stage& stage, const StageNeeds& needs, Index 
   if (!use.made_alone && (use.discarded || uncut_forward)) return PlaceUse::forbids;   // the first forward pass has values made alone elsewhere
   if (stage.supplies) return PlaceUse::forbids;                                        // goes forward again when the gradient may have begun
   // One that goes forward again for itself alone does so before it begins the gradient, and may read the values slab by slab.
-  const bool uncut_again = (stage.partition.again_as_backward ? stage.backward : stage.forward).slabs() < 2;
-  if (stage.forward_repeated && (written || use.given || uncut_again)) return PlaceUse::forbids;
+  if (stage.forward_repeated && (written || use.given || stage.again().slabs() < 2)) return PlaceUse::forbids;
   if (stage.replaced_by_extra_passes || !reads_values(stage, needs, t)) return PlaceUse::ignores;
   return written || use.plain < 1 || use.given ? PlaceUse::forbids : PlaceUse::reads;
 }

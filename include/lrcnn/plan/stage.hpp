@@ -75,6 +75,8 @@ struct Stage {
   Partition partition{};   ///< as carried out: counts are at most what the rows carry, images at least 1
   Schedule forward{};      ///< over the chain, without a closing global pooling
   Schedule backward{};     ///< likewise; empty where slabs need not reach the top, which are those of a forward pass alone
+  /// Of a forward pass that is run again before the segment's backward pass.
+  constexpr const Schedule& again() const { return partition.again_as_backward ? backward : forward; }
   /// Layers that rows travel through.
   constexpr Index chain_layers() const { return last - first - (reduces ? 1 : 0); }
   constexpr Index input_count() const { return static_cast<Index>(inputs.size()); }
