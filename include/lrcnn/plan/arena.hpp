@@ -140,10 +140,21 @@ constexpr Placed place_many_in_order(std::vector<Buffer>& buffers, const std::ve
   Index end = 0;
   for (const Buffer& b : buffers) end = std::max(end, b.last);
   const auto part_of = [length = end / static_cast<Index>(parts) + 1](Index time) { return static_cast<std::size_t>(time / length); };
-  std::vector<Buffer*> all;                           // by offset
-  std::vector<std::vector<Buffer*>> of_part(parts);   // those that live in each part of the time, by offset
-  const auto insert = [](std::vector<Buffer*>& list, Buffer* b) {
-    list.insert(std::upper_bound(list.begin(), list.end(), b->offset, [](Index offset, const Buffer* p) { return offset < p->offset; }), b);
+  struct Occupied {   // a buffer that is placed. Lists hold these rather than pointers: most looks need no other memory then
+    Index offset, end, first, last;
+    const Buffer* buffer;
+  };
+  std::vector<Occupied> all, more;                     // by offset; `more` are not merged into `all` before that is read
+  std::vector<std::vector<Occupied>> of_part(parts);   // those that live in each part of the time, by offset
+  const auto insert = [](std::vector<Occupied>& list, const Occupied& o) {
+    list.insert(std::upper_bound(list.begin(), list.end(), o.offset, [](Index offset, const Occupied& other) { return offset < other.offset; }), o);
+  };
+  const auto merged = [&]() -> const std::vector<Occupied>& {
+    std::size_t i = all.size(), k = i + more.size();
+    all.resize(k);
+    for (std::size_t j = more.size(); j > 0;) all[--k] = i > 0 && all[i - 1].offset > more[j - 1].offset ? all[--i] : more[--j];
+    more.clear();
+    return all;
   };
   for (const Index i : order) {
     Buffer& b = buffers[static_cast<std::size_t>(i)];
@@ -152,11 +163,11 @@ constexpr Placed place_many_in_order(std::vector<Buffer>& buffers, const std::ve
     const bool used = b.first < b.last;
     const std::size_t first = used ? part_of(b.first) : 0, last = used ? part_of(b.last - 1) : 0;
     Index at = 0;
-    for (const Buffer* p : first == last && b.copies == 1 ? of_part[first] : all) {
+    for (const Occupied& o : first == last && b.copies == 1 ? of_part[first] : merged()) {
       ++result.looks;
-      if (p->offset + p->bytes <= at || !p->meets(b)) continue;
-      if (p->offset >= at + b.bytes) break;
-      at = p->offset + p->bytes;
+      if (o.end <= at || ((o.first >= b.last || b.first >= o.last) && (b.copies == 1 || !o.buffer->meets(b)))) continue;
+      if (o.offset >= at + b.bytes) break;
+      at = o.end;
     }
     b.offset = at;
     if (at + b.bytes > most) {
@@ -164,8 +175,9 @@ constexpr Placed place_many_in_order(std::vector<Buffer>& buffers, const std::ve
       break;
     }
     result.bytes = std::max(result.bytes, at + b.bytes);
-    insert(all, &b);
-    for (std::size_t part = first; part <= last; ++part) insert(of_part[part], &b);
+    const Occupied here{at, at + b.bytes, b.first, b.last, &b};
+    insert(more, here);
+    for (std::size_t part = first; part <= last; ++part) insert(of_part[part], here);
   }
   return result;
 }

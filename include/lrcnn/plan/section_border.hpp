@@ -151,11 +151,12 @@ class SectionBorder {
       if (!same(inputs_[i], other.inputs_[i])) return false;
     for (Index l = begin_; l < end_; ++l) {
       const Node &a = table_.node(l), &b = table_.node(l + by);
+      if (a.layer.kind != b.layer.kind || a.in != b.in || a.in2 != b.in2 || place(a.input) != other.place(b.input) ||
+          place(a.other) != other.place(b.other) || !same(l + 1, l + 1 + by))
+        return false;
       Layer layer = b.layer;
       layer.name = a.layer.name, layer.input = a.layer.input, layer.other = a.layer.other;   // places count, not these
-      if (a.layer != layer || a.in != b.in || a.in2 != b.in2 || place(a.input) != other.place(b.input) || place(a.other) != other.place(b.other) ||
-          !same(l + 1, l + 1 + by))
-        return false;
+      if (a.layer != layer) return false;
     }
     return true;
   }

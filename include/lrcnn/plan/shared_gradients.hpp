@@ -11,9 +11,10 @@ namespace lrcnn {
 constexpr Index maker_for_norm(const std::vector<Stage>& stages, const StageWalk& walk, Index t) {
   const Index g = walk.stage->tensor(t);
   if (walk.stage->use(t).readers != 1) return -1;
-  for (Index s = 0; s < static_cast<Index>(stages.size()); ++s) {
+  for (Index s = walk.number - 1; s >= 0; --s) {
     const Stage& below = item(stages, s);
-    if (below.section != walk.stage->section || below.makes_input || below.replaced_by_extra_passes) continue;
+    if (below.passes > 0 || below.makes_input || below.replaced_by_extra_passes || below.section > walk.stage->section) continue;
+    if (below.section < walk.stage->section) break;
     const Index made = below.made(g);
     if (g <= below.first || made >= below.tensors()) continue;
     return below.count_norms_above(made) == 1 && below.use(made).readers == 0 && !below.use(made).wanted_plain ? s : -1;

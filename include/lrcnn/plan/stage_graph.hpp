@@ -158,6 +158,10 @@ constexpr std::size_t behind_passed(const std::vector<Stage>& stages, std::size_
 /// Their tensors are discarded, unless a layer behind the segment reads them.
 constexpr void choose_repeated(const Table& table, const PolicySpec& policy, std::vector<Stage>& stages) {
   std::vector<char> discarded(static_cast<std::size_t>(table.tensors()), 0);
+  std::vector<Index> last_reader(discarded.size(), -1);   // of each tensor, a layer of the table
+  for (Index n = 0; n < table.size(); ++n)
+    for (const Index g : {table.node(n).input, table.node(n).other})
+      if (g >= 0) item(last_reader, g) = n;
   std::size_t first = 0;   // of the segment
   for (std::size_t s = 0; s < stages.size() && stages[s].passes == 0; ++s) {
     Stage& stage = stages[s];
@@ -169,9 +173,7 @@ constexpr void choose_repeated(const Table& table, const PolicySpec& policy, std
     for (std::size_t i = first; i < s; ++i)   // their tensors that nobody reads beyond the segment
       for (Index t = stages[i].input_count(); t < stages[i].tensors(); ++t) {
         const Index g = stages[i].tensor(t);
-        bool inside = stages[i].use(t).leaves;
-        for (Index n = stages[end - 1].last; n < table.size() && inside; ++n) inside = table.node(n).input != g && table.node(n).other != g;
-        item(discarded, g) = item(stages[i].uses, t).discarded = inside;
+        item(discarded, g) = item(stages[i].uses, t).discarded = stages[i].use(t).leaves && item(last_reader, g) < stages[end - 1].last;
       }
     for (std::size_t i = first; i < end; ++i)
       for (Index t = 0; t < stages[i].input_count(); ++t) item(stages[i].uses, t).discarded = item(discarded, stages[i].tensor(t));
