@@ -7,7 +7,6 @@ using namespace lrcnn::testing::pretended;
 namespace {
 constexpr std::size_t most_pitch = 0x7fffffff;
 cudaError_t take(Blocks& blocks, void** memory, std::size_t bytes, lrcnn::Index free) {
-  use_device();
   if (static_cast<lrcnn::Index>(bytes) > free) return cudaErrorMemoryAllocation;
   *memory = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   std::memset(*memory, 0xff, bytes);
@@ -18,7 +17,6 @@ cudaError_t take_pinned(void** memory, std::size_t bytes) {
   return take(state().pinned, memory, bytes, state().runtime.pinned_capacity - lrcnn::testing::CudaRuntime::pinned_bytes());
 }
 cudaError_t give(Blocks& blocks, void* memory) {
-  use_device();
   const auto block = blocks.find(static_cast<std::byte*>(memory));
   if (block == blocks.end()) return violation("memory is given back that was not taken"), cudaErrorInvalidValue;
   wait_for_device(-1);

@@ -211,7 +211,6 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return call("cudaMemGetInfo", [&] {
-    use_device();
     const lrcnn::Index all = state().runtime.capacity;
     *free = static_cast<std::size_t>(all - lrcnn::testing::CudaRuntime::device_bytes(current_device())), *total = static_cast<std::size_t>(all);
     return cudaSuccess;

@@ -2,10 +2,13 @@
 // What the parts of the pretended CUDA runtime share: streams as queues, captures, memory, the thread's last error.
 #include "cuda_runtime/runtime.hpp"
 #include <cudnn.h>
+#include <algorithm>
+#include <array>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string_view>
 #include <thread>
 #include <utility>
 namespace lrcnn::testing::pretended {
@@ -53,8 +56,16 @@ int& current_device();
 std::vector<int>& contexts_above();
 /// This thread's, as cudaThreadExchangeStreamCaptureMode() has it.
 cudaStreamCaptureMode& capture_mode();
-/// A call needs a context on the current device.
+/// A context is made on the current device, if there is none.
 void use_device();
+/// Whether a call does that: all of the runtime's that need a device, also those that end a capture or give a graph back, as the code of libcudart 13
+/// has it; not those that ask about devices or choose one, nor the driver's and cuDNN's.
+inline bool makes_context(std::string_view name) {
+  constexpr std::array<std::string_view, 8> others{"cudaGetDeviceCount",     "cudaGetDevice",        "cudaSetDevice",
+                                                   "cudaInitDevice",         "cudaDriverGetVersion", "cudaGetDeviceProperties",
+                                                   "cudaDeviceGetAttribute", "cudaStreamGetDevice"};
+  return name.starts_with("cuda") && std::find(others.begin(), others.end(), name) == others.end();
+}
 void violation(const std::string& text);
 /// Does the work of a queue up to a position.
 void run(Queue& queue, Index position);
@@ -77,6 +88,7 @@ template <class F>
 cudaError_t call(const char* name, F f) {
   const std::lock_guard lock(state().mutex);
   CudaRuntime& runtime = state().runtime;
+  if (makes_context(name)) use_device();
   if (runtime.calls++ == runtime.fail_at) return runtime.failed = name, noted(runtime.failure);
   return noted(f());
 }
@@ -90,6 +102,7 @@ template <class F>
 cudaError_t last_call(const char* name, F f) {
   const std::lock_guard lock(state().mutex);
   CudaRuntime& runtime = state().runtime;
+  if (makes_context(name)) use_device();
   const bool fails = runtime.calls++ == runtime.fail_at;
   if (fails) runtime.failed = name;
   const cudaError_t error = f();

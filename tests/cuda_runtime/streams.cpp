@@ -3,7 +3,6 @@
 using namespace lrcnn::testing::pretended;
 namespace {
 cudaError_t make_event(cudaEvent_t* event) {
-  use_device();
   *event = new CUevent_st{.device = current_device()};
   state().events.insert(*event);
   return cudaSuccess;
@@ -32,8 +31,7 @@ cudaError_t wait_in_capture(CUstream_st* stream, CUevent_st* event) {
 }   // namespace
 extern "C" {
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  return call("cudaStreamCreateWithFlags",
-              [&] { return use_device(), *stream = lrcnn::testing::CudaRuntime::make_stream(current_device()), cudaSuccess; });
+  return call("cudaStreamCreateWithFlags", [&] { return *stream = lrcnn::testing::CudaRuntime::make_stream(current_device()), cudaSuccess; });
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return last_call("cudaStreamDestroy", [&] {
@@ -81,7 +79,6 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return last_call("cudaEventDestroy", [&] {
-    use_device();
     if (!is_there(event)) return cudaErrorInvalidResourceHandle;
     state().events.erase(event);
     delete event;
@@ -133,10 +130,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
   });
 }
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  return last_call("cudaThreadExchangeStreamCaptureMode", [&] {
-    use_device();   // a context is made, as CUDA does
-    return std::swap(*mode, capture_mode()), cudaSuccess;
-  });
+  return last_call("cudaThreadExchangeStreamCaptureMode", [&] { return std::swap(*mode, capture_mode()), cudaSuccess; });
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   return call("cudaStreamBeginCapture", [&] {

@@ -4,6 +4,7 @@
 #include <lrcnn/plan/make_plan.hpp>
 #include "plan/stage_order.hpp"
 #include <doctest/doctest.h>
+#include <algorithm>
 using namespace lrcnn;
 using namespace lrcnn::testing;
 namespace {
@@ -100,4 +101,18 @@ TEST_CASE("the checker finds a norm that writes over what the backward pass read
       break;
     }
   CHECK_FALSE(check_plan(plan).empty());
+}
+TEST_CASE("the checker finds a gradient that is written over that of other rows") {
+  // A loop on a device goes through all elements at once, so what it writes in place has to lie where the same element was read.
+  using Net = Sequential<Conv<4>, Sigmoid, Conv<4>, GlobalAvgPool, Linear<2>>;
+  Plan plan = checked<Net, Overlap<4>>();
+  const auto step = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& s) {
+    return s.op == Op::backward_data && s.dy && s.dx.buffer == s.dy.buffer && s.dx.offset == s.dy.offset && s.dx.rows.begin > 0;
+  });
+  REQUIRE(step != plan.steps.end());
+  CHECK(step->dx.held_rows == step->dy.held_rows);
+  for (Range* const rows : {&step->dx.rows, &step->dx.held_rows}) --rows->begin, --rows->end;
+  const std::vector<std::string> problems = check_plan(plan);
+  REQUIRE_FALSE(problems.empty());
+  CHECK(problems.front().ends_with("(backward_data sigmoid1, stage 0, slab 3): writes over what it reads or uses"));
 }

@@ -89,7 +89,8 @@ class ReplayedMemory {
         const auto places = [](const Ref& r) { return Range{r.rows.begin - r.held_rows.begin, r.rows.end - r.held_rows.begin}; };
         const bool beside = w.ref && o.ref && w.ref->buffer == o.ref->buffer && w.begin == o.begin && w.end == o.end &&
                             w.ref->held_rows != o.ref->held_rows && intersect(places(*w.ref), places(*o.ref)).empty();
-        const bool in_place = w.ref && o.ref && w.begin == o.begin && w.end == o.end && may;
+        const bool in_place = may && w.ref && o.ref && w.begin == o.begin && w.end == o.end && w.ref->held_rows == o.ref->held_rows &&
+                              w.ref->images == o.ref->images;   // element by element
         if (w.writes && &o != &w && w.begin < o.end && o.begin < w.end && !in_place && !beside) problem("writes over what it reads or uses");
       }
   }

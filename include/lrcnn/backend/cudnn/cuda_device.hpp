@@ -176,8 +176,9 @@ class CudaDevice : public Interface {
   }
   Status end_recording(std::unique_ptr<Recording>& made) override {
     recording_ = false;
+    const CurrentDevice current(device_);   // even if that fails, the capture is to end
     cudaGraph_t graph = nullptr;
-    if (const Status s = status_of(cudaStreamEndCapture(stream_, &graph)); !s.good()) return s;   // before all else, so that it ends in any case
+    if (const Status s = status_of(cudaStreamEndCapture(stream_, &graph)); !s.good()) return s;
     cudaGraphExec_t ready = nullptr;
     const Status status = call([&] {
       const Status s = status_of(cudaGraphInstantiate(&ready, graph, 0));
