@@ -135,7 +135,7 @@ inline std::vector<Case> cases() {
        {1, 3, 1024, 1024},
        fitted(resnet::Fast::value, {512, 470, 451, 375, 287, 248, 217}, {}, 0, {451, 287, 217, 170}),
        "frontier"},
-      {"resnet18", ResNet18<>::layers, {1, 3, 2048, 2048}, fitted(resnet::Fast::value, {432, 375, 365}), "frontier"},
+      {"resnet18", ResNet18<>::layers, {1, 3, 2048, 2048}, fitted(resnet::Fast::value, {432, 375, 365, 247, 185}), "frontier"},
       {"unet", UNet<2>::layers, {1, 3, 1024, 1024}, fitted(unet::Fast::value, {2400, 1170, 1136}), "frontier"},
       {"vgg16", Vgg16<>::layers, {8, 3, 224, 224}, more_and_more_slabs(), "slabs"},
       {"vgg16", Vgg16<>::layers, {1, 3, 1024, 1024}, more_and_more_slabs(), "slabs"}};
