@@ -127,7 +127,7 @@ FAULTS = [
     ("a gradient over values that a pass for sections above reads", "plan/in_place.hpp",
      "if (stage.supplies) return PlaceUse::forbids;", ""),
     ("a norm writes over values that the backward pass reads", "plan/stage_pass.hpp",
-     "return use.discarded ? kind.run == ForwardRun::first || !use.made_for_above : maker->replaced_by_extra_passes;", "return true;"),
+     "return use.discarded ? kind.run == ForwardRun::first || !use.made_for_above : item(*all_stages, maker).replaced_by_extra_passes;", "return true;"),
     ("a norm writes over values that other layers read", "plan/stage_graph.hpp",
      "use.read_once = item(readers, item(stage.inputs, t)) == 1;", "use.read_once = true;"),
     ("a norm writes over values that a pass for statistics reads again", "plan/stage_pass.hpp",

@@ -9,17 +9,12 @@
 namespace lrcnn {
 /// Number of the stage of this stage's section that makes input t for a norm of this stage and for no other layer; -1: there is none.
 constexpr Index maker_for_norm(const std::vector<Stage>& stages, const StageWalk& walk, Index t) {
-  const Index g = walk.stage->tensor(t);
-  if (walk.stage->use(t).readers != 1) return -1;
-  for (Index s = walk.number - 1; s >= 0; --s) {
-    const Stage& below = item(stages, s);
-    if (below.passes > 0 || below.makes_input || below.replaced_by_extra_passes || below.section > walk.stage->section) continue;
-    if (below.section < walk.stage->section) break;
-    const Index made = below.made(g);
-    if (g <= below.first || made >= below.tensors()) continue;
-    return below.count_norms_above(made) == 1 && below.use(made).readers == 0 && !below.use(made).wanted_plain ? s : -1;
-  }
-  return -1;
+  const Index s = walk.stage->use(t).readers == 1 ? walk.maker_in_section(t) : -1;
+  if (s < 0) return -1;
+  const Stage& below = item(stages, s);
+  const Index made = below.made(walk.stage->tensor(t));
+  if (below.replaced_by_extra_passes || made >= below.tensors()) return -1;   // or a global pooling at its end makes it
+  return below.count_norms_above(made) == 1 && below.use(made).readers == 0 && !below.use(made).wanted_plain ? s : -1;
 }
 /// Whether such a stage makes input t whole and at once, and needs it for nothing else. `images`: the most that go through all stages together, so
 /// that all groups of images have the same answer.

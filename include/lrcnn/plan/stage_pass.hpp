@@ -117,6 +117,17 @@ class StagePass {
   constexpr bool norm_waits(Index l) const { return detail::waits(node(l), for_training_); }
   /// Whether tensor t is what a norm at the bottom writes.
   constexpr bool from_norm(Index t) const { return t >= inputs() && norm_at_bottom(t - inputs()); }
+  /// Number of the stage of this stage's section whose forward pass makes input t; -1: there is none.
+  constexpr Index maker_in_section(Index t) const {
+    const Index g = stage->tensor(t);
+    for (Index s = number - 1; s >= 0; --s) {
+      const Stage& below = item(*all_stages, s);
+      if (below.section > stage->section || below.passes > 0 || below.makes_input) continue;   // this stage stands behind those that go forward
+      if (below.section < stage->section) break;
+      if (g > below.first && g <= below.last) return s;
+    }
+    return -1;
+  }
   /// Norms above that normalise tensor t.
   constexpr Index norms_above(Index t) const { return stage->count_norms_above(t); }
   /// The layer that may write over tensor t: the one that follows, where it reads it. -1: none.
@@ -178,18 +189,11 @@ class StagePass {
     const TensorUse& use = stage->use(t);
     if (kind.run == ForwardRun::again) return false;                             // it is for the backward pass
     if (use.readers != 1 || !use.read_once || stage->passes > 0) return false;   // extra passes may go through their slabs several times
-    const Index g = stage->tensor(t);
-    const Stage* maker = nullptr;
-    for (Index s = number - 1; s >= 0 && maker == nullptr; --s) {
-      const Stage& other = item(*all_stages, s);
-      if (other.section > stage->section || other.passes > 0 || other.makes_input) continue;   // this one stands behind the forward pass's stages
-      if (other.section < stage->section) return false;
-      if (g > other.first && g <= other.last) maker = &other;
-    }
-    if (maker == nullptr || !for_training_) return maker != nullptr;
+    const Index maker = maker_in_section(t);
+    if (maker < 0 || !for_training_) return maker >= 0;
     // A discarded tensor is made again for the backward pass, by a later pass than the first, or than the one for the sections above.
     // Others are made again by extra passes, where these go through the stages of both.
-    return use.discarded ? kind.run == ForwardRun::first || !use.made_for_above : maker->replaced_by_extra_passes;
+    return use.discarded ? kind.run == ForwardRun::first || !use.made_for_above : item(*all_stages, maker).replaced_by_extra_passes;
   }
 
  private:

@@ -176,7 +176,7 @@ class CudaDevice : public Interface {
   }
   Status end_recording(std::unique_ptr<Recording>& made) override {
     recording_ = false;
-    const CurrentDevice current(device_);   // even if that fails, the capture is to end
+    const CurrentDevice current(device_);   // not call(), which does nothing if this fails: the capture has to end
     cudaGraph_t graph = nullptr;
     if (const Status s = status_of(cudaStreamEndCapture(stream_, &graph)); !s.good()) return s;
     cudaGraphExec_t ready = nullptr;
